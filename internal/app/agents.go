@@ -54,9 +54,9 @@ func programsOf(c *config.Config, names ...string) (list []trust.Program) {
 	return list
 }
 
-// Programs lists the programs that the project's own file and its git settings make
+// ProjectPrograms lists the programs that the project's own file and its git settings make
 // gaffer run.
-func Programs(ctx context.Context, opts Options) ([]trust.Program, error) {
+func ProjectPrograms(ctx context.Context, opts Options) ([]trust.Program, error) {
 	list := programsOf(opts.Config)
 	repo, err := worktree.Open(ctx, opts.Project.Root)
 	if none := (*git.OpenError)(nil); errors.As(err, &none) {

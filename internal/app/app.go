@@ -137,19 +137,19 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 	})
 	a.Beads = beadrun.New(beadrun.Options{
 		Store: a.store, Locks: a.locks, Project: opts.Project.Root, Ledger: a.ledger, LedgerDir: opts.Config.Path("paths.ledger"), Runs: a.runs,
-		Submit: a.Submit, End: a.Runs.End, Collect: a.Runs.Collect, Recorder: a.Runs.Recorder, Notice: opts.Notice,
+		Submit: a.Submit, End: a.Runs.CancelAndWait, Collect: a.Runs.Collect, Recorder: a.Runs.Recorder, Notice: opts.Notice,
 	})
 	a.Builds = buildrun.New(buildrun.Options{
-		Project: opts.buildProject(), Store: a.store, Locks: a.locks, Submit: a.Submit, EndRun: a.Runs.EndRun, VerifyCommand: verifyCommand,
+		Project: opts.buildProject(), Store: a.store, Locks: a.locks, Submit: a.Submit, EndRun: a.Runs.CancelRunAndWait, VerifyCommand: verifyCommand,
 		Runs: func(r store.Reader) ([]store.Run, error) { return a.runs(r, false) },
 	})
 	a.Teams = teamsession.New(teamsession.Options{
-		Project: opts.teamProject(state), Store: a.store, Engine: a.engine, Locks: a.locks, Submit: a.Submit, EndRun: a.Runs.EndRun,
+		Project: opts.teamProject(state), Store: a.store, Engine: a.engine, Locks: a.locks, Submit: a.Submit, EndRun: a.Runs.CancelRunAndWait,
 		WriteDocuments: a.Runs.WriteDocuments,
 		Runs:           func(r store.Reader) ([]store.Run, error) { return a.runs(r, true) },
 	})
 	a.Pruner = retention.New(retention.Options{
-		Store: a.store, Locks: a.locks, State: state, Database: database, Who: opts.author(), Protocol: protocol.Rows{}, Forget: forgetKept, Now: opts.Now, Notice: opts.Notice,
+		Store: a.store, Locks: a.locks, State: state, Database: database, Author: opts.author(), Protocol: protocol.Rows{}, ForgetChanges: deleteKeptChanges, Now: opts.Now, Notice: opts.Notice,
 	})
 	return a, nil
 }
@@ -163,8 +163,8 @@ func databaseOf(opts Options) (database, state string, err error) {
 	return cmp.Or(opts.Config.Database("db"), filepath.Join(state, "gaffer.db")), state, nil
 }
 
-// Exists reports whether there is a database to open. It never creates one.
-func Exists(opts Options) (bool, error) {
+// DatabaseExists reports whether there is a database to open. It never creates one.
+func DatabaseExists(opts Options) (bool, error) {
 	database, _, err := databaseOf(opts)
 	if err != nil || strings.Contains(database, "://") {
 		return err == nil, err

@@ -16,8 +16,8 @@ import (
 	"gaffer/internal/engine/store/sqlite"
 )
 
-// Copy describes a copy of the database.
-type Copy struct {
+// DatabaseCopy describes a copy of the database.
+type DatabaseCopy struct {
 	File    string `json:"file"`
 	Bytes   int64  `json:"bytes"`
 	Version int    `json:"schema_version"`
@@ -25,51 +25,51 @@ type Copy struct {
 	Before  string `json:"before,omitempty"` // new name of the database that was replaced
 }
 
-// ServerError reports that the database is not a file, so that its own programs must
+// DatabaseServerError reports that the database is not a file, so that its own programs must
 // back it up and restore it.
-type ServerError struct {
+type DatabaseServerError struct {
 	Doing string   // the requested action
 	Argv  []string // the command that performs it, without a password
 }
 
-func (e *ServerError) Error() string {
+func (e *DatabaseServerError) Error() string {
 	return fmt.Sprintf("the database is PostgreSQL's, which has a program of its own to %s it", e.Doing)
 }
 
 // Usage marks this as a usage error.
-func (e *ServerError) Usage() bool { return true }
+func (e *DatabaseServerError) Usage() bool { return true }
 
 // Backup copies the database to a file while runs continue. It replaces an existing
 // file only with force. It calls tell now and then with the bytes written and the
 // total.
-func Backup(ctx context.Context, opts Options, file string, force bool, tell func(done, total int64)) (Copy, error) {
+func Backup(ctx context.Context, opts Options, file string, force bool, tell func(done, total int64)) (DatabaseCopy, error) {
 	database, err := databaseFile(opts, "back up", func(url, schema string) []string {
 		return []string{"pg_dump", "--format=custom", "--schema=" + schema, "--file=" + file, url}
 	})
 	if err != nil {
-		return Copy{}, err
+		return DatabaseCopy{}, err
 	}
 	if _, err := os.Stat(database); errors.Is(err, fs.ErrNotExist) {
-		return Copy{}, &runquery.NotFoundError{What: "database", Name: database}
+		return DatabaseCopy{}, &runquery.NotFoundError{What: "database", Name: database}
 	}
 	c, err := sqlite.Backup(ctx, database, file, force, tell)
-	return Copy{File: c.Path, Bytes: c.Bytes, Version: c.Version, Last: c.Last}, err
+	return DatabaseCopy{File: c.Path, Bytes: c.Bytes, Version: c.Version, Last: c.Last}, err
 }
 
 // Restore replaces the database with a backup. The database must not be in use. Restore
 // keeps the old one beside it under a new name.
-func Restore(ctx context.Context, opts Options, file string, tell func(done, total int64)) (Copy, error) {
+func Restore(ctx context.Context, opts Options, file string, tell func(done, total int64)) (DatabaseCopy, error) {
 	database, err := databaseFile(opts, "restore", func(url, _ string) []string {
 		return []string{"pg_restore", "--clean", "--if-exists", "--single-transaction", "--dbname=" + url, file}
 	})
 	if err != nil {
-		return Copy{}, err
+		return DatabaseCopy{}, err
 	}
 	if n := len(supervisor.ListMarked()); n > 0 {
 		opts.Notice(fmt.Sprintf("processes of agents that run: %d; the backup does not know those that began after it, so end them first if they are this database's", n))
 	}
 	r, err := sqlite.Restore(ctx, file, database, opts.Now(), tell)
-	return Copy{File: r.Path, Bytes: r.Bytes, Version: r.Version, Last: r.Last, Before: r.Before}, err
+	return DatabaseCopy{File: r.Path, Bytes: r.Bytes, Version: r.Version, Last: r.Last, Before: r.Before}, err
 }
 
 // databaseFile returns the database's file. If the database is a server it returns a
@@ -80,7 +80,7 @@ func databaseFile(opts Options, doing string, instead func(url, schema string) [
 		return "", err
 	}
 	if strings.Contains(database, "://") {
-		return "", &ServerError{doing, instead(plainURL(database))}
+		return "", &DatabaseServerError{doing, instead(plainURL(database))}
 	}
 	return database, nil
 }

@@ -54,7 +54,7 @@ func TestAServersDatabaseIsBackedUpAndRestoredAsIsTold(t *testing.T) {
 // do runs the command that an error suggests.
 func do(t *testing.T, err error) {
 	t.Helper()
-	server := (*app.ServerError)(nil)
+	server := (*app.DatabaseServerError)(nil)
 	if !errors.As(err, &server) {
 		t.Fatalf("error is %v", err)
 	}

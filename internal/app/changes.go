@@ -24,7 +24,7 @@ import (
 func (a *App) newChanges() *changes.Service {
 	return changes.New(changes.Options{
 		Store:     a.store,
-		Reviews:   &syncedReviews{Engine: a.engine, app: a, last: map[string]time.Time{}},
+		Reviews:   &syncedReviews{Engine: a.engine, app: a, lastSync: map[string]time.Time{}},
 		Worktrees: a.worktreesOf, Hide: func(run store.Run) bool { return protocol.OwnsRun(run.ID) },
 		Overview: func(ctx context.Context, run string) (fleet.Changes, error) { return a.Landing.Overview(ctx, run) },
 	})
@@ -36,8 +36,8 @@ type syncedReviews struct {
 	*engine.Engine
 	app *App
 
-	mu   sync.Mutex
-	last map[string]time.Time // by run: when it was completed
+	mu       sync.Mutex
+	lastSync map[string]time.Time // by run: when it was completed
 }
 
 // syncEvery is the shortest interval between two looks at a repository for one run.
@@ -45,22 +45,22 @@ const syncEvery = 30 * time.Second
 
 // Review returns the review of a task.
 func (s *syncedReviews) Review(ctx context.Context, key store.TaskKey) (fleet.Review, error) {
-	s.complete(ctx, key.Run)
+	s.sync(ctx, key.Run)
 	return s.Engine.Review(ctx, key)
 }
 
 // Reviews returns the reviews of a run.
 func (s *syncedReviews) Reviews(ctx context.Context, run string) ([]fleet.Review, error) {
-	s.complete(ctx, run)
+	s.sync(ctx, run)
 	return s.Engine.Reviews(ctx, run)
 }
 
-func (s *syncedReviews) complete(ctx context.Context, run string) {
+func (s *syncedReviews) sync(ctx context.Context, run string) {
 	now := s.app.opts.Now()
 	s.mu.Lock()
-	due := now.Sub(s.last[run]) >= syncEvery
+	due := now.Sub(s.lastSync[run]) >= syncEvery
 	if due {
-		s.last[run] = now
+		s.lastSync[run] = now
 	}
 	s.mu.Unlock()
 	if due {
@@ -93,9 +93,9 @@ func (a *App) worktreesOf(run store.Run) (changes.Locate, error) {
 	}, nil
 }
 
-// forgetKept deletes what the repository of a project has kept for the changes of deleted
+// deleteKeptChanges deletes what the repository of a project has kept for the changes of deleted
 // runs. A project without a repository has kept nothing.
-func forgetKept(ctx context.Context, project string, runs []string) error {
+func deleteKeptChanges(ctx context.Context, project string, runs []string) error {
 	if !filepath.IsAbs(project) {
 		return nil
 	}

@@ -126,7 +126,7 @@ func TestTheChangeOfATaskIsReadFromItsWorktree(t *testing.T) {
 	}
 	p.git("update-ref", "refs/gaffer/review/other/changing/1", "HEAD")
 	p.git("update-ref", "refs/gaffer/rescue/"+run.ID+"/changing", "HEAD")
-	old, err := a.Pruner.Find(t.Context(), retention.Policy{Older: -time.Hour})
+	old, err := a.Pruner.Find(t.Context(), retention.Policy{OlderThan: -time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

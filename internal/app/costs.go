@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Costs returns a function that looks up the cost of an attempt in this project's
+// AttemptCosts returns a function that looks up the cost of an attempt in this project's
 // ledger. It knows attempts that gaffer ran and whose agents reported a cost. If there
 // is no database it knows none; it does not create one.
-func Costs(ctx context.Context, opts Options) (func(bead string, attempt int) (usd float64, known bool), error) {
+func AttemptCosts(ctx context.Context, opts Options) (func(bead string, attempt int) (usd float64, known bool), error) {
 	unknown := func(string, int) (float64, bool) { return 0, false }
 	database, _, err := databaseOf(opts)
 	if err != nil {

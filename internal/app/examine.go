@@ -29,20 +29,20 @@ func Doctor(ctx context.Context, opts Options, repair bool) (doctor.Health, erro
 	}
 	// A database whose existence cannot be checked is opened, so that the error is
 	// reported as a problem.
-	if exists, err := Exists(opts); exists || err != nil {
+	if exists, err := DatabaseExists(opts); exists || err != nil {
 		o.Open = func(ctx context.Context) (doctor.Database, error) {
 			a, err := Open(ctx, opts)
 			if err != nil {
 				return doctor.Database{}, err
 			}
-			return a.examinable(), nil
+			return a.doctorDatabase(), nil
 		}
 	}
 	return doctor.Examine(ctx, o, repair)
 }
 
-// examinable returns what an examination needs of the open database.
-func (a *App) examinable() doctor.Database {
+// doctorDatabase returns what an examination needs of the open database.
+func (a *App) doctorDatabase() doctor.Database {
 	return doctor.Database{
 		Store: a.store, Close: a.Close,
 		Runs: func(ctx context.Context) ([]fleet.Run, error) { return a.Fleet.Runs(ctx, true, false) },

@@ -10,26 +10,26 @@ import (
 	"gaffer/session"
 )
 
-// ForgottenError reports a run that has documents in the project but is missing in the
+// RunNotInDatabaseError reports a run that has documents in the project but is missing in the
 // database.
-type ForgottenError struct{ Run, Documents, Database string }
+type RunNotInDatabaseError struct{ Run, Documents, Database string }
 
-func (e *ForgottenError) Error() string {
+func (e *RunNotInDatabaseError) Error() string {
 	return fmt.Sprintf("run %s is not in the database %s, but its documents are in %s: the database was deleted or replaced since, or another program wrote them", e.Run, e.Database, e.Documents)
 }
 
 // NotFound marks the error as "not found".
-func (e *ForgottenError) NotFound() bool { return true }
+func (e *RunNotInDatabaseError) NotFound() bool { return true }
 
 // Hint returns advice for the user.
-func (e *ForgottenError) Hint() string {
+func (e *RunNotInDatabaseError) Hint() string {
 	return "'gaffer restore FILE' brings a backup back, --db names another database; without either the run cannot go on"
 }
 
-// Forgotten returns a [*ForgottenError] if the project has documents of a run that the
+// FindRunNotInDatabase returns a [*ForgottenError] if the project has documents of a run that the
 // database does not know. name is a prefix of the run's id. If name is empty, only runs
 // that have not ended count. If several match, the error names the last one.
-func (a *App) Forgotten(ctx context.Context, name string) error {
+func (a *App) FindRunNotInDatabase(ctx context.Context, name string) error {
 	ids, err := a.session.IDs()
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (a *App) Forgotten(ctx context.Context, name string) error {
 			if err != nil {
 				return err
 			}
-			forgotten = &ForgottenError{id, a.opts.shown(dir), a.database}
+			forgotten = &RunNotInDatabaseError{id, a.opts.documentPath(dir), a.database}
 		}
 		return nil
 	})

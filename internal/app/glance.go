@@ -13,10 +13,10 @@ import (
 	"gaffer/internal/engine/store/sqlite"
 )
 
-// Glance returns a few counts about the runs of this project, or of all projects. It
+// Summary returns a few counts about the runs of this project, or of all projects. It
 // only reads a database file: it creates none, changes nothing, and waits for no other
 // process.
-func Glance(ctx context.Context, opts Options, everywhere bool) (g fleet.Summary, err error) {
+func Summary(ctx context.Context, opts Options, everywhere bool) (g fleet.Summary, err error) {
 	database, state, err := databaseOf(opts)
 	if err != nil {
 		return g, err
@@ -30,7 +30,7 @@ func Glance(ctx context.Context, opts Options, everywhere bool) (g fleet.Summary
 		g, others, err = runquery.ProjectSummary(r, project, opts.Now())
 		return err
 	}
-	there, err := Exists(opts)
+	there, err := DatabaseExists(opts)
 	switch {
 	case err != nil:
 		return g, err
@@ -48,14 +48,14 @@ func Glance(ctx context.Context, opts Options, everywhere bool) (g fleet.Summary
 		}
 	}
 	byHand := newFinder(state, opts.Getenv, opts.Now).FindQuickly(ctx)
-	askByHand(&g, others, byHand, func(dir string) bool { return everywhere || opts.Project.Contains(dir) })
+	addQuestionsByHand(&g, others, byHand, func(dir string) bool { return everywhere || opts.Project.Contains(dir) })
 	return g, nil
 }
 
-// askByHand counts the questions of agents that belong to no run: those in the store,
+// addQuestionsByHand counts the questions of agents that belong to no run: those in the store,
 // and those of agents on this machine that wait at their own prompts. An agent on this
 // machine counts only if holds reports true for its folder.
-func askByHand(g *fleet.Summary, questions []fleet.Question, agents []discover.Agent, holds func(dir string) bool) {
+func addQuestionsByHand(g *fleet.Summary, questions []fleet.Question, agents []discover.Agent, holds func(dir string) bool) {
 	outside, asked := map[string]bool{}, map[string]bool{}
 	for _, s := range agents {
 		outside[s.Name] = s.Dir != "" && !holds(s.Dir)

@@ -28,7 +28,7 @@ func (p testProject) glance(everywhere bool) fleet.Summary {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	g, err := app.Glance(p.t.Context(), app.Options{
+	g, err := app.Summary(p.t.Context(), app.Options{
 		Project: project.Project{Root: p.root}, Config: c, Getenv: getenv, Now: func() time.Time { return glanceNow },
 	}, everywhere)
 	if err != nil {

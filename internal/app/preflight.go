@@ -19,7 +19,7 @@ import (
 // Preflight returns what this machine lacks for a plan. It creates nothing and needs no
 // database.
 func Preflight(ctx context.Context, opts Options, p plan.Plan, programs ...string) ([]preflight.Problem, error) {
-	return check(ctx, opts, p, preflight.Options{Programs: programs})
+	return runPreflight(ctx, opts, p, preflight.Options{Programs: programs})
 }
 
 // PreflightBuild is [Preflight] for a build.
@@ -28,7 +28,7 @@ func PreflightBuild(ctx context.Context, opts Options, p build.Plan) ([]prefligh
 	if err != nil {
 		return nil, err
 	}
-	return check(ctx, opts, chunks, preflight.Options{})
+	return runPreflight(ctx, opts, chunks, preflight.Options{})
 }
 
 // PreflightTeam is [Preflight] for a team. It checks the agents of the roles and the
@@ -56,12 +56,12 @@ func PreflightTeam(ctx context.Context, opts Options, n teamsession.Request) ([]
 	if n.Into != "" {
 		more.Branches = []string{n.Into}
 	}
-	return check(ctx, opts, p, more, needs...)
+	return runPreflight(ctx, opts, p, more, needs...)
 }
 
-// check runs the preflight checks. It also checks that the user trusts the agents of
+// runPreflight runs the preflight checks. It also checks that the user trusts the agents of
 // the plan, and the settings in needs, if they come from the project's own file.
-func check(ctx context.Context, opts Options, p plan.Plan, o preflight.Options, needs ...string) ([]preflight.Problem, error) {
+func runPreflight(ctx context.Context, opts Options, p plan.Plan, o preflight.Options, needs ...string) ([]preflight.Problem, error) {
 	o.Root, o.Environ, o.Agents = opts.Project.Root, os.Environ(), opts.Config.Agents()
 	for _, t := range p.Tasks {
 		name := engine.AgentOf(t)

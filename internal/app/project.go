@@ -25,10 +25,10 @@ import (
 func (a *App) openProject(opts Options, quiet bool) (*localrun.Runs, *session.Store, *ledger.Store, *terminal.Terminals) {
 	c := opts.Config
 	sessions := session.New(c.Path("paths.session"), session.Options{
-		Now: opts.Now, LogPrefix: opts.shown(c.Path("paths.session")), LockTimeout: min(c.Duration("lock_timeout"), lockTimeout),
+		Now: opts.Now, LogPrefix: opts.documentPath(c.Path("paths.session")), LockTimeout: min(c.Duration("lock_timeout"), lockTimeout),
 	})
 	records := ledger.Open(c.Path("paths.ledger"), ledger.Options{
-		Now: opts.Now, Name: opts.shown(c.Path("paths.ledger")), LockTimeout: c.Duration("lock_timeout"),
+		Now: opts.Now, Name: opts.documentPath(c.Path("paths.ledger")), LockTimeout: c.Duration("lock_timeout"),
 	})
 	terminals := terminal.New(terminal.Options{
 		State: a.state, Project: opts.Project.Root, Ledger: c.Path("paths.ledger"), Database: a.database, FindTask: a.Fleet.FindTask,
@@ -83,9 +83,9 @@ func (o Options) flags() (list []string) {
 	return list
 }
 
-// shown returns the form of a path that documents contain: relative to the project's
+// documentPath returns the form of a path that documents contain: relative to the project's
 // root if the path is below it.
-func (o Options) shown(path string) string {
+func (o Options) documentPath(path string) string {
 	if rel, err := filepath.Rel(o.Project.Root, path); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
 	}
@@ -111,7 +111,7 @@ func (o Options) notifications() notifications.Settings {
 
 // TestNotify sends a test notification over all channels, or over the named one. It
 // needs no database.
-func TestNotify(ctx context.Context, opts Options, channel string) ([]notifications.Tested, error) {
+func TestNotify(ctx context.Context, opts Options, channel string) ([]notifications.TestResult, error) {
 	return notifications.Test(ctx, opts.notifications(), newID(), channel)
 }
 

@@ -47,7 +47,7 @@ func readOnly(database string) error {
 type snapshot struct {
 	store.Store
 	dir string
-	why error
+	err error
 }
 
 // openSnapshot opens a temporary copy of the database. Close deletes it.
@@ -76,7 +76,7 @@ func openSnapshot(ctx context.Context, database string, why error) (_ *snapshot,
 }
 
 // Write rejects every change.
-func (s *snapshot) Write(context.Context, func(*store.Tx) error) error { return s.why }
+func (s *snapshot) Write(context.Context, func(*store.Tx) error) error { return s.err }
 
 // Close closes and deletes the copy.
 func (s *snapshot) Close() error { return errors.Join(s.Store.Close(), os.RemoveAll(s.dir)) }

@@ -62,13 +62,13 @@ func (f runFinder) Sessions(ctx context.Context, root string, ids []string) (run
 // Team implements [viewers.Ours].
 func (f runFinder) Team(ctx context.Context, root, session string) (id string, err error) {
 	err = f.store.Read(ctx, func(r store.Reader) (err error) {
-		id, err = f.team(r, root, session)
+		id, err = f.teamRun(r, root, session)
 		return err
 	})
 	return id, err
 }
 
-func (f runFinder) team(r store.Reader, root, session string) (string, error) {
+func (f runFinder) teamRun(r store.Reader, root, session string) (string, error) {
 	const most = 10_000
 	rows, err := f.query.Latest(r, "", true, most)
 	if err != nil {

@@ -63,7 +63,7 @@ func (a *App) Serve(o ServerOptions) (*Coordinator, error) {
 	s := &sweep.Server{Engine: e, Store: a.store, Now: a.clock(), OfflineAfter: coordinator.OfflineAfter}
 	c.all.Go(func() { sweep.Loop(ctx, s.Sweep, a.opts.Notice) })
 	c.all.Go(func() { registerByHand(ctx, a.registration(c.Protocol), a.opts.Config, a.state, a.database) })
-	c.all.Go(func() { a.Pending.Retry(ctx) })
+	c.all.Go(func() { a.Pending.WriteRepeatedly(ctx) })
 	if o.Notify {
 		c.notifier = a.Notifications.Start("", 0)
 	}
@@ -109,8 +109,8 @@ func (a *App) services(o ServerOptions) (*Coordinator, *engine.Engine, error) {
 		}),
 		Viewer: viewers.New(viewers.Options{
 			Home: home, Locate: a.opts.foldersOf, Now: a.opts.Now, Notice: a.opts.Notice,
-			Registry: &projectList{a.store, e, store.ItemKey{Kind: viewedKind, ID: machine}},
-			Ours:     runFinder{a.store, a.query, a.locks, a.opts.foldersOf},
+			Registry:  &projectList{a.store, e, store.ItemKey{Kind: viewedKind, ID: machine}},
+			RunFinder: runFinder{a.store, a.query, a.locks, a.opts.foldersOf},
 		}),
 	}, e, nil
 }

@@ -244,8 +244,8 @@ func (s *ServerWorker) Drain() {
 // them again. Then Run returns. Release does not wait for that.
 func (s *ServerWorker) Release() { s.released.Do(func() { close(s.releasing) }) }
 
-// Holding lists the held tasks as RUN/TASK.
-func (s *ServerWorker) Holding() (list []string) {
+// HeldTasks lists the held tasks as RUN/TASK.
+func (s *ServerWorker) HeldTasks() (list []string) {
 	for _, key := range s.engine.HeldTasks() {
 		list = append(list, key.Run+"/"+key.Task)
 	}

@@ -18,21 +18,21 @@ import (
 	"gaffer/statefile/host"
 )
 
-// TakenError reports that another process is the worker of that name.
-type TakenError struct {
+// NameTakenError reports that another process is the worker of that name.
+type NameTakenError struct {
 	Name string
 	PID  int
 }
 
-func (e *TakenError) Error() string {
+func (e *NameTakenError) Error() string {
 	return fmt.Sprintf("worker %s: gaffer with pid %d is it", e.Name, e.PID)
 }
 
 // Conflict marks the error as a conflict with another process.
-func (e *TakenError) Conflict() bool { return true }
+func (e *NameTakenError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
-func (e *TakenError) Hint() string {
+func (e *NameTakenError) Hint() string {
 	return "one more worker on this machine needs a name of its own: --name NAME"
 }
 
@@ -47,7 +47,7 @@ func (s *ServerWorker) lockName(ctx context.Context) (release func(), err error)
 	defer cancel()
 	lock, err := host.OS().Lock(within, opLockName, s.folder("lock"))
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return nil, &TakenError{s.opts.Name, ownerOf(s.folder("pid"))}
+		return nil, &NameTakenError{s.opts.Name, ownerOf(s.folder("pid"))}
 	}
 	if err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func (s *ServerWorker) Commit(ctx context.Context, t store.Task, spec plan.Task)
 
 // workspaceOf returns the workspace of a run on this machine.
 func (s *ServerWorker) workspaceOf(run coordinator.WorkRun) (workspace.Workspace, error) {
-	p := workspace.Workspace{Root: s.opts.Project.Root, Trees: localrun.Worktrees(s.state), LogFile: s.Log, Base: run.Base}
+	p := workspace.Workspace{Root: s.opts.Project.Root, Trees: localrun.WorktreesFolder(s.state), LogFile: s.Log, Base: run.Base}
 	if len(run.Workflow) > 0 {
 		if err := json.Unmarshal(run.Workflow, &p.Workflow); err != nil {
 			return p, fmt.Errorf("workflow of run %s: %w", run.ID, err)

@@ -28,7 +28,7 @@ func (a *App) annotate(v *fleet.Run, run store.Run) {
 // annotateTask sets the path of the task's worktree.
 func (a *App) annotateTask(v *fleet.Task, spec plan.Task) {
 	if spec.Worktree || spec.Branch != "" {
-		v.Worktree = filepath.Join(localrun.Worktrees(a.state), v.Run, cmp.Or(spec.SharedWorktree, v.ID))
+		v.Worktree = filepath.Join(localrun.WorktreesFolder(a.state), v.Run, cmp.Or(spec.SharedWorktree, v.ID))
 	}
 }
 

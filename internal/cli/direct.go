@@ -35,8 +35,8 @@ func runDirectly(args []string) (code int, ok bool) {
 		return teammerge.Main(context.Background(), os.Stdin, os.Stdout, os.Stderr), true
 	case len(args) > 0 && args[0] == "fake-agent":
 		return fake.Main(args[1:], os.Stdin, os.Stdout, os.Stderr), true
-	case len(args) > 0 && args[0] == demo.KeeperCommand:
-		return demo.KeeperMain(args[1:], os.Stdin, os.Stderr), true
+	case len(args) > 0 && args[0] == demo.CleanerCommand:
+		return demo.CleanerMain(args[1:], os.Stdin, os.Stderr), true
 	case len(args) > 0 && args[0] == "statusline":
 		return statusline.Main(env.System(release), args[1:])
 	case len(args) > 0 && args[0] == "hook":

@@ -54,14 +54,14 @@ type Service struct {
 	opts  Options
 	slots chan struct{} // one value for each request that runs git
 
-	mu     sync.Mutex
-	latest []listed // the one that was used last comes last
+	mu    sync.Mutex
+	cache []cachedChange // the one that was used last comes last
 }
 
 var _ server.Changes = (*Service)(nil)
 
-// listed is a change that was read.
-type listed struct {
+// cachedChange is a change that was read.
+type cachedChange struct {
 	key    store.TaskKey
 	reader *change.Reader
 	change fleet.Change // its Task is the name of the worktree
@@ -69,7 +69,7 @@ type listed struct {
 
 const (
 	maxParallel = 4  // requests that run git
-	maxListed   = 16 // changes that are kept in memory
+	maxCached   = 16 // changes that are kept in memory
 )
 
 // New returns a service.
@@ -125,10 +125,10 @@ func (s *Service) Change(ctx context.Context, run, task string, q fleet.ChangeQu
 		return v, err
 	}
 	v.Messages, v.Checks = append([]fleet.Message{}, messages...), append([]fleet.Check{}, where.checks...) // never null in JSON
-	if err := s.enter(ctx); err != nil {
+	if err := s.acquireSlot(ctx); err != nil {
 		return v, err
 	}
-	defer s.leave()
+	defer s.releaseSlot()
 	reader, err := change.Open(ctx, where.repo)
 	if err != nil {
 		return v, unreadable(err)
@@ -141,7 +141,7 @@ func (s *Service) Change(ctx context.Context, run, task string, q fleet.ChangeQu
 	if err != nil {
 		return v, unreadable(err)
 	}
-	s.remember(listed{key, reader, v.Change})
+	s.addToCache(cachedChange{key, reader, v.Change})
 	if v.Anchors, err = reader.Anchors(ctx, v.Change, v.Review.Comments); err != nil {
 		return v, unreadable(err)
 	}
@@ -166,14 +166,14 @@ func (s *Service) Change(ctx context.Context, run, task string, q fleet.ChangeQu
 
 // File returns the diff of one file of a change.
 func (s *Service) File(ctx context.Context, run, task string, q fleet.FileQuery) (fleet.FileChange, error) {
-	found, err := s.at(ctx, store.TaskKey{Run: run, Task: task}, q.Tree)
+	found, err := s.changeWithTree(ctx, store.TaskKey{Run: run, Task: task}, q.Tree)
 	if err != nil {
 		return fleet.FileChange{}, err
 	}
-	if err := s.enter(ctx); err != nil {
+	if err := s.acquireSlot(ctx); err != nil {
 		return fleet.FileChange{}, err
 	}
-	defer s.leave()
+	defer s.releaseSlot()
 	if q.From != "" { // other trees of the repository are not for those who may see this change
 		if err := found.reader.Keeps(ctx, run, found.change.Task, q.From); err != nil {
 			return fleet.FileChange{}, unreadable(err)
@@ -191,10 +191,10 @@ func (s *Service) Blob(ctx context.Context, run, task, blob string) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
-	if err := s.enter(ctx); err != nil {
+	if err := s.acquireSlot(ctx); err != nil {
 		return nil, err
 	}
-	defer s.leave()
+	defer s.releaseSlot()
 	reader, err := change.Open(ctx, where.repo)
 	if err != nil {
 		return nil, unreadable(err)
@@ -204,7 +204,7 @@ func (s *Service) Blob(ctx context.Context, run, task, blob string) ([]byte, err
 		return nil, unreadable(err)
 	}
 	if !has {
-		return nil, protocol.Nothing("blob_not_found", fmt.Sprintf("task %s: its change has no such file", task))
+		return nil, protocol.NothingFound("blob_not_found", fmt.Sprintf("task %s: its change has no such file", task))
 	}
 	data, err := reader.Blob(ctx, blob)
 	return data, unreadable(err)
@@ -290,10 +290,10 @@ func (s *Service) Reviews(ctx context.Context, id string) (fleet.RunReviews, err
 	if all.Ready == 0 || s.opts.Overview == nil {
 		return all, nil
 	}
-	if err := s.enter(ctx); err != nil {
+	if err := s.acquireSlot(ctx); err != nil {
 		return all, err
 	}
-	defer s.leave()
+	defer s.releaseSlot()
 	sum, err := s.opts.Overview(ctx, id)
 	if err != nil { // a repository that cannot be read has an error of its own when a change is opened
 		return all, nil
@@ -317,7 +317,7 @@ func (s *Service) locate(ctx context.Context, key store.TaskKey) (at location, e
 		}
 		t, err := r.Task(key)
 		if err != nil {
-			return protocol.Missing(err, "task", key.Task)
+			return protocol.NotFound(err, "task", key.Task)
 		}
 		locate, err := s.opts.Worktrees(run)
 		if err != nil {
@@ -350,55 +350,55 @@ func (s *Service) find(r store.Reader, id string) (store.Run, error) {
 	if err == nil && s.opts.Hide(run) {
 		err = store.ErrNotFound
 	}
-	return run, protocol.Missing(err, "run", id)
+	return run, protocol.NotFound(err, "run", id)
 }
 
-// at returns the change of a task that has this tree.
-func (s *Service) at(ctx context.Context, key store.TaskKey, tree string) (listed, error) {
+// changeWithTree returns the change of a task that has this tree.
+func (s *Service) changeWithTree(ctx context.Context, key store.TaskKey, tree string) (cachedChange, error) {
 	where, err := s.locate(ctx, key)
 	if err != nil {
-		return listed{}, err
+		return cachedChange{}, err
 	}
 	s.mu.Lock()
-	i := slices.IndexFunc(s.latest, func(l listed) bool { return l.key == key && l.change.Tree == tree })
-	var found listed
+	i := slices.IndexFunc(s.cache, func(l cachedChange) bool { return l.key == key && l.change.Tree == tree })
+	var found cachedChange
 	if i >= 0 {
-		found = s.latest[i]
+		found = s.cache[i]
 	}
 	s.mu.Unlock()
 	if i >= 0 {
 		return found, nil
 	}
-	if err := s.enter(ctx); err != nil {
-		return listed{}, err
+	if err := s.acquireSlot(ctx); err != nil {
+		return cachedChange{}, err
 	}
-	defer s.leave()
+	defer s.releaseSlot()
 	reader, err := change.Open(ctx, where.repo)
 	if err != nil {
-		return listed{}, unreadable(err)
+		return cachedChange{}, unreadable(err)
 	}
 	c, err := reader.At(ctx, key.Run, where.name, tree)
 	if err != nil {
-		return listed{}, unreadable(err)
+		return cachedChange{}, unreadable(err)
 	}
-	found = listed{key, reader, c}
-	s.remember(found)
+	found = cachedChange{key, reader, c}
+	s.addToCache(found)
 	return found, nil
 }
 
-// remember keeps a change for the requests for its files.
-func (s *Service) remember(l listed) {
+// addToCache keeps a change for the requests for its files.
+func (s *Service) addToCache(l cachedChange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.latest = slices.DeleteFunc(s.latest, func(old listed) bool { return old.key == l.key && old.change.Tree == l.change.Tree })
-	if len(s.latest) >= maxListed {
-		s.latest = s.latest[1:]
+	s.cache = slices.DeleteFunc(s.cache, func(old cachedChange) bool { return old.key == l.key && old.change.Tree == l.change.Tree })
+	if len(s.cache) >= maxCached {
+		s.cache = s.cache[1:]
 	}
-	s.latest = append(s.latest, l)
+	s.cache = append(s.cache, l)
 }
 
-// enter waits until this request may run git.
-func (s *Service) enter(ctx context.Context) error {
+// acquireSlot waits until this request may run git.
+func (s *Service) acquireSlot(ctx context.Context) error {
 	select {
 	case s.slots <- struct{}{}:
 		return nil
@@ -407,7 +407,7 @@ func (s *Service) enter(ctx context.Context) error {
 	}
 }
 
-func (s *Service) leave() { <-s.slots }
+func (s *Service) releaseSlot() { <-s.slots }
 
 // unreadable returns the error for a change that cannot be read, with its reason. Errors
 // that say what they are stay as they are.

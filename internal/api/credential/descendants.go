@@ -10,18 +10,18 @@ import (
 // directly or through others.
 const maxDescendants = 50
 
-// makeRoom deletes the oldest descendant of the parent's root token if there are too
+// deleteOldestDescendant deletes the oldest descendant of the parent's root token if there are too
 // many for one more. It never deletes the ancestors of the new token: if all
 // descendants are ancestors, it returns an error.
-func (b *TokenStore) makeRoom(ctx context.Context, parent string) error {
+func (b *TokenStore) deleteOldestDescendant(ctx context.Context, parent string) error {
 	all, err := b.List(ctx)
 	if err != nil {
 		return err
 	}
 	byID := indexed(all)
-	line := lineage(byID, parent)
+	line := ancestors(byID, parent)
 	kin := slices.DeleteFunc(all, func(r Token) bool {
-		from := lineage(byID, r.ID)
+		from := ancestors(byID, r.ID)
 		return len(from) < 2 || from[len(from)-1] != line[len(line)-1]
 	})
 	if len(kin) < maxDescendants {
@@ -35,8 +35,8 @@ func (b *TokenStore) makeRoom(ctx context.Context, parent string) error {
 	return &Error{kind: taken, text: fmt.Sprintf("%d tokens were made one from the other: make the next from the first", len(kin))}
 }
 
-// lineage returns the ids of a token, of its parent, and so on up to the root.
-func lineage(byID map[string]Token, id string) []string {
+// ancestors returns the ids of a token, of its parent, and so on up to the root.
+func ancestors(byID map[string]Token, id string) []string {
 	line := []string{id}
 	for r, ok := byID[id]; ok && r.Parent != "" && !slices.Contains(line, r.Parent); r, ok = byID[r.Parent] {
 		line = append(line, r.Parent)

@@ -65,9 +65,9 @@ func (i Identity) MayHave(labels []string) string {
 	return ""
 }
 
-// Wants returns sets of labels. The token's holder may take a task only if the task has
+// RequiredLabels returns sets of labels. The token's holder may take a task only if the task has
 // at least one label from each set.
-func (i Identity) Wants() (sets [][]string) {
+func (i Identity) RequiredLabels() (sets [][]string) {
 	if !i.limited {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (i Identity) MayTake(labels []string) string {
 	if why := i.MayHave(labels); why != "" {
 		return why
 	}
-	for _, set := range i.Wants() {
+	for _, set := range i.RequiredLabels() {
 		if !slices.ContainsFunc(labels, func(l string) bool { return slices.Contains(set, l) }) {
 			return fmt.Sprintf("the token %s is limited to %s, and the task is of none of them", i.ID, i.Text())
 		}

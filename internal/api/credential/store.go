@@ -79,7 +79,7 @@ func (b *TokenStore) create(ctx context.Context, n NewToken, keep func(text stri
 		row.Expires = now.Add(n.Life)
 	}
 	if n.Parent != "" {
-		if err := b.makeRoom(ctx, n.Parent); err != nil {
+		if err := b.deleteOldestDescendant(ctx, n.Parent); err != nil {
 			return "", Token{}, fmt.Errorf("make room for the new token: %w", err)
 		}
 	}
@@ -111,13 +111,13 @@ func (b *TokenStore) List(ctx context.Context) ([]Token, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list tokens: %w", err)
 	}
-	all = alive(all, b.now())
+	all = validTokens(all, b.now())
 	slices.SortFunc(all, func(x, y Token) int { return cmp.Or(x.Created.Compare(y.Created), cmp.Compare(x.ID, y.ID)) })
 	return all, nil
 }
 
-// alive returns the valid tokens: not expired, and no ancestor is missing.
-func alive(rows []Token, now time.Time) []Token {
+// validTokens returns the valid tokens: not expired, and no ancestor is missing.
+func validTokens(rows []Token, now time.Time) []Token {
 	kept := slices.DeleteFunc(slices.Clone(rows), func(r Token) bool { return !r.Expires.IsZero() && !now.Before(r.Expires) })
 	ids := idsOf(kept)
 	for before := -1; len(kept) != before; {
@@ -235,17 +235,17 @@ func (b *TokenStore) load(ctx context.Context, age time.Duration) error {
 // loadAfter reads the rows, unless a read started after came. It waits until
 // reloadInterval has passed since the last read. Concurrent callers share one read.
 func (b *TokenStore) loadAfter(ctx context.Context, came time.Time) error {
-	b.wait(ctx, b.last().Add(reloadInterval).Sub(b.now()))
+	b.wait(ctx, b.lastRead().Add(reloadInterval).Sub(b.now()))
 	b.loading.Lock()
 	defer b.loading.Unlock()
-	if b.last().After(came) {
+	if b.lastRead().After(came) {
 		return nil
 	}
 	return b.read(ctx)
 }
 
-// last returns when the rows were last read.
-func (b *TokenStore) last() time.Time {
+// lastRead returns when the rows were last read.
+func (b *TokenStore) lastRead() time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.loaded
@@ -258,7 +258,7 @@ func (b *TokenStore) read(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read tokens: %w", err)
 	}
-	b.set(alive(all, at), at)
+	b.set(validTokens(all, at), at)
 	return nil
 }
 
@@ -273,7 +273,7 @@ func (b *TokenStore) set(rows []Token, at time.Time) {
 	byHash, byID := make(map[string]Token, len(rows)), indexed(rows)
 	for _, r := range rows {
 		if len(r.Hash) == hex.EncodedLen(sha256.Size) {
-			line := lineage(byID, r.ID)
+			line := ancestors(byID, r.ID)
 			r.root = line[len(line)-1]
 			byHash[r.Hash[:32]] = r
 		}
@@ -295,7 +295,7 @@ func (b *TokenStore) Tidy(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list tokens: %w", err)
 	}
-	kept := idsOf(alive(all, b.now()))
+	kept := idsOf(validTokens(all, b.now()))
 	for _, r := range all {
 		if !kept[r.ID] {
 			if err := b.rows.Drop(ctx, r.ID); err != nil {

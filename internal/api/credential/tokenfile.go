@@ -13,9 +13,9 @@ import (
 // TokenFile is a server's lock on a token file, held while the server runs. Servers on
 // one database share the file.
 type TokenFile struct {
-	file  string
-	lock  *os.File
-	alone bool // no other server used the file when this one started
+	file     string
+	lock     *os.File
+	soleUser bool // no other server used the file when this one started
 }
 
 // LockTokenFile locks a token file. If another server is about to write the file, it
@@ -30,7 +30,7 @@ func LockTokenFile(file string) (*TokenFile, error) {
 	}
 	h := &TokenFile{file: file, lock: lock}
 	err = h.flock(syscall.LOCK_EX | syscall.LOCK_NB)
-	if h.alone = err == nil; errors.Is(err, syscall.EWOULDBLOCK) {
+	if h.soleUser = err == nil; errors.Is(err, syscall.EWOULDBLOCK) {
 		err = h.flock(syscall.LOCK_SH)
 	}
 	if err != nil {
@@ -94,7 +94,7 @@ func (h *TokenFile) write(text string) error {
 	}
 	switch {
 	case err != nil:
-	case h.alone:
+	case h.soleUser:
 		err = os.Rename(temp.Name(), h.file)
 	default:
 		err = os.Link(temp.Name(), h.file)

@@ -80,11 +80,11 @@ type Build struct {
 	state, inbox document
 }
 
-// SawState updates the state; nil data means that it is missing.
-func (b *Build) SawState(data []byte, err error) { b.state.saw(data, err) }
+// SetState updates the state; nil data means that it is missing.
+func (b *Build) SetState(data []byte, err error) { b.state.set(data, err) }
 
-// SawInbox updates the inbox; nil data means that it is missing.
-func (b *Build) SawInbox(data []byte, err error) { b.inbox.saw(data, err) }
+// SetInbox updates the inbox; nil data means that it is missing.
+func (b *Build) SetInbox(data []byte, err error) { b.inbox.set(data, err) }
 
 // State returns the last state that could be read.
 func (b *Build) State() jsontree.Value { return b.state.value }
@@ -94,7 +94,7 @@ func (b *Build) State() jsontree.Value { return b.state.value }
 // process works on it.
 func (b *Build) Picture(text spec.Spec, now time.Time) BuildPicture {
 	state, misread := workflow.Read(b.state.value)
-	return fit(func(l limits) BuildPicture {
+	return fitToMax(func(l limits) BuildPicture {
 		p := BuildPicture{
 			Chunks: []BuildChunk{}, Inbox: items(b.inbox.value, l), Feed: feed(state, l), Problems: b.problems(misread, l),
 			Next: l.cut(state.NextStep), Command: l.cut(string(state.CurrentCommand)), Step: l.cut(string(state.WorkflowStep)),

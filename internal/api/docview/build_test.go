@@ -17,7 +17,7 @@ func picture(b *docview.Build) docview.BuildPicture {
 func buildOf(t *testing.T, state string) docview.BuildPicture {
 	t.Helper()
 	var b docview.Build
-	b.SawState([]byte(state), nil)
+	b.SetState([]byte(state), nil)
 	p := picture(&b)
 	shown(t, "build", p)
 	return p
@@ -49,7 +49,7 @@ func TestEveryWildStateIsShown(t *testing.T) {
 	for name, text := range wild(t, "workflow") {
 		if strings.HasPrefix(name, "inbox") {
 			var b docview.Build
-			b.SawInbox([]byte(text), nil)
+			b.SetInbox([]byte(text), nil)
 			if p := picture(&b); len(p.Inbox) == 0 {
 				t.Errorf("%s: no items", name)
 			}
@@ -166,13 +166,13 @@ func TestAnIncompleteBuildAsksHowToGoOn(t *testing.T) {
 
 func TestAChunkWhoseSpecHasChangedIsAskedAbout(t *testing.T) {
 	var b docview.Build
-	b.SawState([]byte(strings.Replace(building, `"id": 1,`, `"id": 1, "specVersionAtBuild": "1.0",`, 1)), nil)
+	b.SetState([]byte(strings.Replace(building, `"id": 1,`, `"id": 1, "specVersionAtBuild": "1.0",`, 1)), nil)
 	r := b.Picture(spec.Parse([]byte("---\nversion: 2.0\n---\n# Demo\n")), time.Now()).Resume
 	if r == nil || len(r.Stale) != 1 || r.Stale[0].Choices[0].Command != "gaffer build resume --rebuild 1" || r.Stale[0].Choices[1].Command != "gaffer build resume --keep 1" ||
 		r.Stale[0].Built != "1.0" || !strings.Contains(r.Stale[0].Text, "(2) Keep old result") {
 		t.Errorf("%+v", r)
 	}
-	b.SawState([]byte(strings.NewReplacer(`"id": 1,`, `"id": "1; rm -rf /", "specVersionAtBuild": "1.0",`, `[1]`, `[]`, `[2, 1]`, `[2]`).Replace(building)), nil)
+	b.SetState([]byte(strings.NewReplacer(`"id": 1,`, `"id": "1; rm -rf /", "specVersionAtBuild": "1.0",`, `[1]`, `[]`, `[2, 1]`, `[2]`).Replace(building)), nil)
 	r = b.Picture(spec.Parse([]byte("---\nversion: 2.0\n---\n# Demo\n")), time.Now()).Resume
 	if r == nil || len(r.Stale) != 1 || r.Stale[0].Choices[0].Command != "" {
 		t.Errorf("an id that is no word is in a command: %+v", r)
@@ -181,7 +181,7 @@ func TestAChunkWhoseSpecHasChangedIsAskedAbout(t *testing.T) {
 
 func TestTheInboxIsShownWithWhatWasFoundOut(t *testing.T) {
 	var b docview.Build
-	b.SawInbox([]byte(`[{"id": "i1", "type": "evolve", "content": "faster", "status": "processed", "timestamp": "2026-02-17T14:00:00Z", "analysis": {"affectedSections": ["#a"], "summary": "names it"}, "consumedBy": {"run": 7}},
+	b.SetInbox([]byte(`[{"id": "i1", "type": "evolve", "content": "faster", "status": "processed", "timestamp": "2026-02-17T14:00:00Z", "analysis": {"affectedSections": ["#a"], "summary": "names it"}, "consumedBy": {"run": 7}},
 		{"id": "i2", "type": "idea", "content": "x", "status": "incorporated", "analysis": "a mere text"}, "odd", {"id": 7, "status": "approved"}]`), nil)
 	p := picture(&b)
 	if len(p.Inbox) != 3 || p.Inbox[0].Analysis.Summary != "names it" || fmt.Sprint(p.Inbox[0].Analysis.AffectedSections) != "[#a]" || p.Inbox[0].ConsumedBy != `{"run": 7}` ||

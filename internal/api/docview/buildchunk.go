@@ -129,7 +129,7 @@ type BuildStale struct {
 	Choices []BuildChoice `json:"choices"`
 }
 
-const command = "gaffer build resume"
+const resumeCommand = "gaffer build resume"
 
 func resume(run workflow.BuildRun, text spec.Spec, now time.Time, l limits) *BuildResume {
 	if len(run.Chunks) > maxChunks {
@@ -145,7 +145,7 @@ func resume(run workflow.BuildRun, text spec.Spec, now time.Time, l limits) *Bui
 	}
 	flags := []string{" --yes", " --fresh", " --cancel"}
 	for i, c := range found.Choices() {
-		choice := BuildChoice{Number: c.Number, Text: l.cut(c.Text), Command: command + flags[i]}
+		choice := BuildChoice{Number: c.Number, Text: l.cut(c.Text), Command: resumeCommand + flags[i]}
 		if i == 0 && found.Next == nil {
 			choice.Command = ""
 		}
@@ -162,15 +162,15 @@ func staleOf(s workflow.Stale, l limits) BuildStale {
 		Chunk: l.cut(string(s.Chunk.ID)), Section: l.cut(s.Section), Built: l.cut(s.Built), Now: l.cut(s.Now), Text: l.cut(s.Text()),
 		Choices: []BuildChoice{{Number: 1, Text: l.cut(fmt.Sprintf("Rebuild %s (recommended)", s.Chunk.Label()))}, {Number: 2, Text: "Keep old result"}},
 	}
-	if word(string(s.Chunk.ID)) {
-		v.Choices[0].Command = command + " --rebuild " + string(s.Chunk.ID)
-		v.Choices[1].Command = command + " --keep " + string(s.Chunk.ID)
+	if isShellWord(string(s.Chunk.ID)) {
+		v.Choices[0].Command = resumeCommand + " --rebuild " + string(s.Chunk.ID)
+		v.Choices[1].Command = resumeCommand + " --keep " + string(s.Chunk.ID)
 	}
 	return v
 }
 
-// word reports whether a text can be part of a shell command without quotes.
-func word(text string) bool {
+// isShellWord reports whether a text can be part of a shell command without quotes.
+func isShellWord(text string) bool {
 	for i, r := range text {
 		if (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '_' && (r != '-' && r != '.' || i == 0) {
 			return false

@@ -90,26 +90,26 @@ func alerts(p BuildPicture, state workflow.State, l limits) []BuildAlert {
 	if p.Context.Level == contextWarning || p.Context.Level == contextCritical {
 		list = append(list, BuildAlert{Kind: "context", Level: p.Context.Level, Text: fmt.Sprintf("the context is used to %.0f %%", *p.Context.Usage)})
 	}
-	if awaits(p.Status) {
+	if waitsForUser(p.Status) {
 		list = append(list, BuildAlert{Kind: "run", Level: contextWarning, Text: "the build is " + p.Status})
 	}
 	for _, c := range p.Chunks {
-		if awaits(c.Status) {
+		if waitsForUser(c.Status) {
 			list = append(list, BuildAlert{Kind: "chunk", Level: contextWarning, Text: "the chunk is " + c.Status, Chunk: c.Name})
 		}
 	}
 	list = list[:min(len(list), l.items)]
-	return append(list, open(workflow.Events(state.BuildEvents), l)...)
+	return append(list, openAlerts(workflow.Events(state.BuildEvents), l)...)
 }
 
-// awaits reports whether a status means that the build waits for the user. It knows the
+// waitsForUser reports whether a status means that the build waits for the user. It knows the
 // words of other programs.
-func awaits(status string) bool {
+func waitsForUser(status string) bool {
 	return status == "awaiting-user" || status == "blocked" || status == "paused"
 }
 
-// open returns the alert events that no later event has resolved.
-func open(events []workflow.Event, l limits) []BuildAlert {
+// openAlerts returns the alert events that no later event has resolved.
+func openAlerts(events []workflow.Event, l limits) []BuildAlert {
 	var list []BuildAlert
 	answered := map[string]bool{}
 	for i := len(events) - 1; i >= 0 && len(list) < l.items; i-- {
@@ -120,7 +120,7 @@ func open(events []workflow.Event, l limits) []BuildAlert {
 			answered[e.Chunk] = answered[e.Chunk] || e.Chunk != "" // at most one alert per chunk
 			list = append(list, BuildAlert{l.cut(e.Kind), level, l.cut(textOf(e)), l.cut(e.Chunk), parseTime(e.Timestamp)})
 		}
-		if answers(e.Kind) {
+		if resolvesAlerts(e.Kind) {
 			answered[e.Chunk] = true
 		}
 	}
@@ -142,8 +142,8 @@ func severity(e workflow.Event) string {
 	return ""
 }
 
-// answers reports whether an event resolves earlier alerts of its chunk.
-func answers(kind string) bool {
+// resolvesAlerts reports whether an event resolves earlier alerts of its chunk.
+func resolvesAlerts(kind string) bool {
 	switch kind {
 	case workflow.ChunkStarted, workflow.ChunkRetrying, workflow.ChunkCompleted, workflow.ChunkVerified:
 		return true

@@ -29,7 +29,7 @@ const (
 	maxPicture  = 3 << 19         // bytes of a picture
 	maxProblems = 50              // maximum number of problems listed
 	settleTime  = time.Second     // a file that was changed more recently may still be incomplete
-	opLook      = host.Op("look") // read a document
+	opRead      = host.Op("look") // read a document
 )
 
 // limits is how much of a document is shown.
@@ -38,8 +38,8 @@ type limits struct {
 	text  int // maximum length of a text, in characters
 }
 
-// fit returns the most detailed picture that is not larger than maxPicture.
-func fit[T any](paint func(limits) T) T {
+// fitToMax returns the most detailed picture that is not larger than maxPicture.
+func fitToMax[T any](paint func(limits) T) T {
 	var picture T
 	for _, l := range []limits{{200, 2000}, {100, 500}, {50, 100}, {20, 40}} {
 		picture = paint(l)
@@ -75,18 +75,18 @@ func last[T any](list []T, most int) []T {
 // document is the last version of a document that could be read.
 type document struct {
 	value   jsontree.Value
-	there   bool   // the file exists, even if it cannot be read
+	exists  bool   // the file exists, even if it cannot be read
 	problem string // why it cannot be read now
 }
 
-// saw updates the document from the result of a read. If the new contents cannot be
+// set updates the document from the result of a read. If the new contents cannot be
 // read, it keeps the old value and records the problem.
-func (d *document) saw(data []byte, err error) {
+func (d *document) set(data []byte, err error) {
 	if err == nil && data == nil || missing(err) {
 		*d = document{}
 		return
 	}
-	d.there, d.problem = true, ""
+	d.exists, d.problem = true, ""
 	if err == nil && len(data) > maxDocument {
 		err = &statefile.FormError{Problem: fmt.Sprintf("has %d bytes, more than the %d MiB that are shown", len(data), maxDocument>>20)}
 	}
@@ -101,9 +101,9 @@ func (d *document) saw(data []byte, err error) {
 	d.value = doc.Value()
 }
 
-// Look reads a document that another program may be writing. It returns nil if the file
+// ReadDocument reads a document that another program may be writing. It returns nil if the file
 // is missing.
-func Look(h host.Host, path string) (data []byte, err error) {
+func ReadDocument(h host.Host, path string) (data []byte, err error) {
 	doc, err := statefile.New(path, statefile.Options{Host: h}).Load()
 	if missing(err) {
 		return nil, nil
@@ -161,10 +161,10 @@ func parseTime(text string) time.Time {
 	if err != nil {
 		return time.Time{}
 	}
-	return tellable(t)
+	return representable(t)
 }
 
-func tellable(t time.Time) time.Time {
+func representable(t time.Time) time.Time {
 	if t = t.UTC(); t.Year() < 1 || t.Year() > 9999 {
 		return time.Time{}
 	}

@@ -100,8 +100,8 @@ func TestWhateverStandsInADocumentGivesAPicture(t *testing.T) {
 			t.Errorf("%s: %v %v", what, m, err)
 		}
 		var b docview.Build
-		b.SawState([]byte(text), nil)
-		b.SawInbox([]byte(text), nil)
+		b.SetState([]byte(text), nil)
+		b.SetInbox([]byte(text), nil)
 		shown(t, what, picture(&b))
 	}
 }
@@ -140,7 +140,7 @@ func TestAPictureIsNeverTooLong(t *testing.T) {
 		chunks = append(chunks, fmt.Sprintf(`{"id": %d, "name": %q, "status": "completed", "scenarios": [%q, %q], "dependsOn": [%d]}`, i, long[:200], long[:200], long[:200], i-1))
 	}
 	var b docview.Build
-	b.SawState([]byte(`{"buildRun": {"runId": "r", "status": "running", "chunks": [`+strings.Join(chunks, ",")+`]}}`), nil)
+	b.SetState([]byte(`{"buildRun": {"runId": "r", "status": "running", "chunks": [`+strings.Join(chunks, ",")+`]}}`), nil)
 	if m := shown(t, "long", picture(&b)); len(m["chunks"].([]any)) != 1000 {
 		t.Errorf("%d chunks", len(m["chunks"].([]any)))
 	}

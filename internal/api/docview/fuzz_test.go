@@ -36,10 +36,10 @@ func FuzzAnyBytesGiveAPicture(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		crew, build := docview.NewTeam(), &docview.Build{}
 		for _, d := range team.Documents() {
-			crew.Saw(d)(data, nil)
+			crew.Setter(d)(data, nil)
 		}
-		build.SawState(data, nil)
-		build.SawInbox(data, nil)
+		build.SetState(data, nil)
+		build.SetInbox(data, nil)
 		put(t, file, string(data))
 		age(t, file) // otherwise it might count as being written
 		shelf := docview.NewSessionReader(host.OS(), root)

@@ -25,7 +25,7 @@ type LogTail struct {
 
 // logs returns the logs in a session's folder, by name.
 func (s *SessionReader) logs(id string) map[string]string {
-	entries, err := s.host.ReadDir(opLook, filepath.Join(s.sessions(), id))
+	entries, err := s.host.ReadDir(opRead, filepath.Join(s.sessions(), id))
 	if err != nil {
 		return nil
 	}

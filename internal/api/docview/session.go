@@ -47,7 +47,7 @@ func (s *SessionReader) Session(id string) (SessionPicture, error) {
 	doc, err := s.store.Document(id)
 	picture := SessionPicture{Session: SessionEntry{ID: id}, Problems: []string{}}
 	switch {
-	case notThere(err):
+	case isMissing(err):
 		return picture, err
 	case err != nil:
 		picture.Session.Problem = why(err)
@@ -66,9 +66,9 @@ func (s *SessionReader) Session(id string) (SessionPicture, error) {
 	return picture, nil
 }
 
-// notThere reports whether a session does not exist. It includes ids that are not valid
+// isMissing reports whether a session does not exist. It includes ids that are not valid
 // names.
-func notThere(err error) bool {
+func isMissing(err error) bool {
 	if _, ok := errors.AsType[*session.NotFoundError](err); ok {
 		return true
 	}
@@ -101,11 +101,11 @@ func (s *SessionReader) waves(id string, status session.Status) []SessionWave {
 		}
 		wave.Status = waveStatus(wave.Agents, w.Status)
 	}
-	return rest(list, number, placed, status, logs)
+	return addUnlisted(list, number, placed, status, logs)
 }
 
-// rest adds the agents that no wave lists.
-func rest(list []SessionWave, number map[int]int, placed []bool, status session.Status, logs map[string]string) []SessionWave {
+// addUnlisted adds the agents that no wave lists.
+func addUnlisted(list []SessionWave, number map[int]int, placed []bool, status session.Status, logs map[string]string) []SessionWave {
 	for i, a := range status.Agents {
 		if placed[i] {
 			continue
@@ -155,7 +155,7 @@ func waveStatus(agents []SessionAgent, said session.State) string {
 func agentOf(a session.Agent, logs map[string]string) SessionAgent {
 	v := SessionAgent{
 		ID: listed.cut(a.ID), Name: listed.cut(a.Name), Status: listed.cut(string(a.Status)), Model: listed.cut(a.Model),
-		Started: tellable(a.StartedAt.Time), Ended: tellable(a.CompletedAt.Time),
+		Started: representable(a.StartedAt.Time), Ended: representable(a.CompletedAt.Time),
 	}
 	if a.Error != nil {
 		v.Error = limits{text: 2000}.cut(*a.Error)

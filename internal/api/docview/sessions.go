@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	maxFolders  = 600 // maximum number of session folders read, the last by name
-	maxSessions = 200 // maximum number of sessions listed
-	coarse      = 2 * time.Second
+	maxFolders     = 600 // maximum number of session folders read, the last by name
+	maxSessions    = 200 // maximum number of sessions listed
+	timestampGrain = 2 * time.Second
 )
 
 // SessionEntry is a session in a list, or with its waves in the view of one session.
@@ -54,9 +54,9 @@ type SessionReader struct {
 
 // cachedSession is a session as it was last read.
 type cachedSession struct {
-	info  fs.FileInfo // nil if the document must be read again
-	entry SessionEntry
-	whole bool // it could be read completely at least once
+	info     fs.FileInfo // nil if the document must be read again
+	entry    SessionEntry
+	readOnce bool // it could be read completely at least once
 }
 
 // NewSessionReader returns the sessions below a root, such as .founder-mode/status. It
@@ -71,7 +71,7 @@ func (s *SessionReader) List() []SessionEntry {
 	defer s.mu.Unlock()
 	there := map[string]bool{}
 	for _, name := range s.folders() {
-		if s.look(name) {
+		if s.refresh(name) {
 			there[name] = true
 		}
 	}
@@ -108,7 +108,7 @@ func (s *SessionReader) status(id string) string {
 
 // folders lists the folders that may be sessions, by name.
 func (s *SessionReader) folders() []string {
-	entries, err := s.host.ReadDir(opLook, s.sessions())
+	entries, err := s.host.ReadDir(opRead, s.sessions())
 	if err != nil {
 		return nil // there are none, or they cannot be read
 	}
@@ -121,10 +121,10 @@ func (s *SessionReader) folders() []string {
 	return names[max(0, len(names)-maxFolders):]
 }
 
-// look reads a session if it has changed or may have changed. It reports whether there
+// refresh reads a session if it has changed or may have changed. It reports whether there
 // is a session to show.
-func (s *SessionReader) look(id string) bool {
-	info, err := s.host.Stat(opLook, s.status(id))
+func (s *SessionReader) refresh(id string) bool {
+	info, err := s.host.Stat(opRead, s.status(id))
 	if err != nil {
 		return false
 	}
@@ -133,10 +133,10 @@ func (s *SessionReader) look(id string) bool {
 		seen = &cachedSession{entry: SessionEntry{ID: id}}
 	}
 	now := s.host.Now()
-	if seen.info == nil || differs(seen.info, info) || now.Sub(info.ModTime()) < coarse {
+	if seen.info == nil || differs(seen.info, info) || now.Sub(info.ModTime()) < timestampGrain {
 		s.read(seen, info, now)
 	}
-	if seen.whole || seen.entry.Problem != "" {
+	if seen.readOnce || seen.entry.Problem != "" {
 		s.seen[id] = seen
 		return true
 	}
@@ -146,12 +146,12 @@ func (s *SessionReader) look(id string) bool {
 // read reads a document. If the document is still being written, it keeps the previous
 // contents.
 func (s *SessionReader) read(seen *cachedSession, info fs.FileInfo, now time.Time) {
-	seen.info, seen.entry.written = info, tellable(info.ModTime())
+	seen.info, seen.entry.written = info, representable(info.ModTime())
 	data, err := statefile.ReadBytes(s.host, s.status(seen.entry.ID))
 	var d document
-	if d.saw(data, err); d.problem == "" && d.there {
-		seen.entry, seen.whole = entryOf(seen.entry.ID, d.value, data), true
-		seen.entry.written = tellable(info.ModTime())
+	if d.set(data, err); d.problem == "" && d.exists {
+		seen.entry, seen.readOnce = entryOf(seen.entry.ID, d.value, data), true
+		seen.entry.written = representable(info.ModTime())
 		return
 	}
 	seen.info = nil
@@ -186,7 +186,7 @@ func entryOf(id string, v jsontree.Value, data []byte) SessionEntry {
 	status, _ := session.Decode(v)
 	e := SessionEntry{
 		ID: id, Source: listed.cut(status.Source), SourceFile: listed.cut(status.SourceFile), Status: listed.cut(string(status.Status)),
-		Started: tellable(status.StartedAt.Time), Ended: tellable(status.CompletedAt.Time), Counts: status.Count(), Version: version(data),
+		Started: representable(status.StartedAt.Time), Ended: representable(status.CompletedAt.Time), Counts: status.Count(), Version: version(data),
 	}
 	if v.Kind() != jsontree.Object {
 		e.Problem = v.Kind().String() + " where an object should be"

@@ -60,8 +60,8 @@ type TeamCounter struct {
 // Team contains the last read versions of a team's documents. It is not safe for
 // concurrent use.
 type Team struct {
-	seen  map[team.Document]*document
-	found map[team.Document][]string // problems of each document
+	seen       map[team.Document]*document
+	problemsOf map[team.Document][]string // problems of each document
 }
 
 // NewTeam returns a team without documents.
@@ -77,26 +77,26 @@ func NewTeam() *Team {
 func ReadTeam(h host.Host, root string) *Team {
 	t := NewTeam()
 	for _, d := range team.Documents() {
-		t.Saw(d)(Look(h, filepath.Join(root, d.Path())))
+		t.Setter(d)(ReadDocument(h, filepath.Join(root, d.Path())))
 	}
 	return t
 }
 
-// Saw returns a function that updates one document; nil data means that it is missing.
-func (t *Team) Saw(d team.Document) func(data []byte, err error) {
-	return func(data []byte, err error) { t.saw(d, data, err) }
+// Setter returns a function that updates one document; nil data means that it is missing.
+func (t *Team) Setter(d team.Document) func(data []byte, err error) {
+	return func(data []byte, err error) { t.set(d, data, err) }
 }
 
-func (t *Team) saw(d team.Document, data []byte, err error) {
+func (t *Team) set(d team.Document, data []byte, err error) {
 	seen := t.seen[d]
-	seen.saw(data, err)
+	seen.set(data, err)
 	switch name := d.Path(); {
-	case !seen.there:
-		t.found[d] = nil
+	case !seen.exists:
+		t.problemsOf[d] = nil
 	case seen.problem != "":
-		t.found[d] = []string{name + ": " + seen.problem}
+		t.problemsOf[d] = []string{name + ": " + seen.problem}
 	default:
-		t.found[d] = problemsOf(name, team.ValidateDocument(d, name, data))
+		t.problemsOf[d] = problemsOf(name, team.ValidateDocument(d, name, data))
 	}
 }
 
@@ -116,20 +116,20 @@ func (t *Team) value(d team.Document) jsontree.Value { return t.seen[d].value }
 // to.
 func (t *Team) Picture() TeamPicture {
 	s := t.state()
-	return fit(func(l limits) TeamPicture {
+	return fitToMax(func(l limits) TeamPicture {
 		groups := s.board(l)
 		return TeamPicture{
-			Found: t.there(), Session: s.session(l, t.SessionID()), Groups: groups, Phases: s.phases(l),
+			Found: t.exists(), Session: s.session(l, t.SessionID()), Groups: groups, Phases: s.phases(l),
 			Messages: t.messages(l), Decisions: t.decisions(s, l), Counters: counters(groups), Problems: t.problems(l),
 		}
 	})
 }
 
-// there reports whether any document of the team's state exists, even if it cannot be
+// exists reports whether any document of the team's state exists, even if it cannot be
 // read.
-func (t *Team) there() bool {
+func (t *Team) exists() bool {
 	for _, d := range []team.Document{team.PMStateDoc, team.GroupStatusDoc, team.OrchestratorDoc} {
-		if t.seen[d].there {
+		if t.seen[d].exists {
 			return true
 		}
 	}
@@ -139,7 +139,7 @@ func (t *Team) there() bool {
 func (t *Team) problems(l limits) []string {
 	list := []string{}
 	for _, d := range team.Documents() {
-		for _, text := range t.found[d] {
+		for _, text := range t.problemsOf[d] {
 			list = append(list, l.cut(text))
 		}
 	}
@@ -202,7 +202,7 @@ func (s teamState) session(l limits, id string) TeamSession {
 	return TeamSession{
 		ID: l.cut(id), Mode: l.cut(string(s.pm.Mode)), Status: l.cut(string(o.Status)), Phase: l.cut(string(phase)),
 		Iteration: max(o.Iteration, 0), Spawns: max(o.TotalSpawns, 0),
-		Started: tellable(o.StartTime.Time), Ended: tellable(o.EndTime.Time), Updated: tellable(updated),
+		Started: representable(o.StartTime.Time), Ended: representable(o.EndTime.Time), Updated: representable(updated),
 		Percent: s.percent(), Requirements: l.cut(s.pm.OriginalRequirements),
 	}
 }

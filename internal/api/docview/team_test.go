@@ -118,7 +118,7 @@ func TestATeamIsShownWithEverythingThatItsPageNeeds(t *testing.T) {
 
 func TestWhatCannotBeReadLeavesWhatWasSeenBefore(t *testing.T) {
 	team1 := docview.NewTeam()
-	saw := team1.Saw(team.GroupStatusDoc)
+	saw := team1.Setter(team.GroupStatusDoc)
 	saw([]byte(`{"A": {"status": "dev_working"}}`), nil)
 	saw([]byte(`{"A": {"sta`), nil)
 	p := team1.Picture()

@@ -119,7 +119,7 @@ func (s teamState) group(id string, l limits) TeamGroup {
 		Branch: l.cut(cmp.Or(g.BranchName, planned.BranchName)), Agent: l.cut(agent),
 		Attempts: TeamAttempts{max(g.Iterations.Developer, 0), max(g.Iterations.QA, 0), max(g.Iterations.TechLead, 0)},
 		Blockers: blockers(raw.Get("blockers"), l), DependsOn: l.cutAll(planned.DependsOn), Note: l.cut(note(raw)),
-		Started: tellable(g.StartTime.Time), Ended: tellable(g.EndTime.Time),
+		Started: representable(g.StartTime.Time), Ended: representable(g.EndTime.Time),
 	}
 }
 

@@ -54,7 +54,7 @@ func (t *Team) messages(l limits) []TeamMessage {
 		}
 		for _, v := range items.Items() {
 			if m, ok := message(v, l); ok {
-				m.From, m.To, m.Type = or(m.From, w.from), or(m.To, w.to), or(m.Type, team.Role(w.kind))
+				m.From, m.To, m.Type = orRole(m.From, w.from), orRole(m.To, w.to), orRole(m.Type, team.Role(w.kind))
 				list.add(m.At, m)
 			}
 		}
@@ -62,7 +62,7 @@ func (t *Team) messages(l limits) []TeamMessage {
 	return last(list.sorted(), l.items)
 }
 
-func or(text string, role team.Role) string {
+func orRole(text string, role team.Role) string {
 	if text != "" {
 		return text
 	}
@@ -111,7 +111,7 @@ func body(v jsontree.Value, l limits) []string {
 func (t *Team) decisions(s teamState, l limits) []TeamDecision {
 	var list dated[TeamDecision]
 	if s.pm.Mode != "" {
-		start := tellable(s.orchestrator.StartTime.Time)
+		start := representable(s.orchestrator.StartTime.Time)
 		list.add(start, TeamDecision{At: start, Who: string(team.PM), What: l.cut("mode " + string(s.pm.Mode)), Why: l.cut(s.pm.ModeReasoning)})
 	}
 	list.next()

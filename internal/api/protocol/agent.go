@@ -89,8 +89,8 @@ func (d *agentService) agent(w store.Worker) coordinator.Agent { return agentAt(
 
 func agentAt(w store.Worker, now time.Time) coordinator.Agent {
 	a := coordinator.Agent{
-		ID: w.ID, Name: cmp.Or(w.Name, w.ID), Status: w.Status, ClaudeStatus: w.Status, ClaudeSince: utc(w.StatusReported), CurrentTaskID: w.Task,
-		LastSeen: utc(w.Seen), Meta: metaOf(w), Subscriptions: w.Channels, CreatedAt: utc(w.Created), UpdatedAt: utc(w.Updated),
+		ID: w.ID, Name: cmp.Or(w.Name, w.ID), Status: w.Status, ClaudeStatus: w.Status, ClaudeSince: inUTC(w.StatusReported), CurrentTaskID: w.Task,
+		LastSeen: inUTC(w.Seen), Meta: metaOf(w), Subscriptions: w.Channels, CreatedAt: inUTC(w.Created), UpdatedAt: inUTC(w.Updated),
 		WorkerStatus: coordinator.Offline, Gone: !w.Left.IsZero(),
 	}
 	if now.Sub(w.Seen) < coordinator.OfflineAfter && !a.Gone {
@@ -118,7 +118,7 @@ func metaOf(w store.Worker) json.RawMessage {
 	return whole
 }
 
-func utc(t time.Time) time.Time {
+func inUTC(t time.Time) time.Time {
 	if t.IsZero() {
 		return t
 	}
@@ -170,14 +170,14 @@ func agentRow(r rows, id string) (store.Worker, error) {
 	if err == nil && w.Created.IsZero() {
 		err = store.ErrNotFound
 	}
-	return w, Missing(err, "agent", id)
+	return w, NotFound(err, "agent", id)
 }
 
 // checkID reports an invalid id as not found, because nothing can have such an id.
 func checkID(what, id string) error {
 	var c check
 	if c.id(what, id); c.err != nil {
-		return Missing(store.ErrNotFound, what, fmt.Sprintf("%.40q", id))
+		return NotFound(store.ErrNotFound, what, fmt.Sprintf("%.40q", id))
 	}
 	return nil
 }
@@ -198,17 +198,17 @@ func (d *agentService) CurrentTask(ctx context.Context, agent string) (task coor
 			return err
 		}
 		if len(held) == 0 {
-			return Nothing("no_current_task", "agent "+agent+" has no task")
+			return NothingFound("no_current_task", "agent "+agent+" has no task")
 		}
-		task, err = taskOf(r, current(w, held).Key())
+		task, err = taskOf(r, currentAttempt(w, held).Key())
 		return err
 	})
 	return task, err
 }
 
-// current returns the attempt at the task that the agent reports as its current one, or
+// currentAttempt returns the attempt at the task that the agent reports as its current one, or
 // the latest attempt that it was given.
-func current(w store.Worker, held []store.Attempt) store.Attempt {
+func currentAttempt(w store.Worker, held []store.Attempt) store.Attempt {
 	for _, a := range held {
 		if wireID(a.Key()) == w.Task {
 			return a

@@ -64,7 +64,7 @@ func chainStatus(r store.Reader, id string) (coordinator.TaskStatus, error) {
 	run, err := r.Run(chainRun + id)
 	switch {
 	case err != nil:
-		return "", Missing(err, "chain", id)
+		return "", NotFound(err, "chain", id)
 	case run.Active > 0:
 		return coordinator.InProgress, nil
 	case run.Open > 0:
@@ -82,12 +82,12 @@ func chainStatus(r store.Reader, id string) (coordinator.TaskStatus, error) {
 // chainOf returns a chain that is not deleted, and its item.
 func chainOf(r rows, id string) (row chainRow, i store.Item, err error) {
 	if i, err = r.Item(chainKey(id)); err == nil {
-		row, err = wireItem[chainRow](i)
+		row, err = decodeItem[chainRow](i)
 	}
 	if err == nil && !row.Deleted.IsZero() {
 		err = store.ErrNotFound
 	}
-	return row, i, Missing(err, "chain", id)
+	return row, i, NotFound(err, "chain", id)
 }
 
 // AddChain implements [server.Protocol].
@@ -102,10 +102,10 @@ func (d *channelService) AddChain(ctx context.Context, by credential.Identity, c
 	err = d.db.do(ctx, by, func(s *engine.Tx) error {
 		if c.ChannelID != "" {
 			if _, err := channelOf(s, c.ChannelID); err != nil {
-				return Missing(err, "channel", c.ChannelID)
+				return NotFound(err, "channel", c.ChannelID)
 			}
 		}
-		now := utc(s.Now())
+		now := inUTC(s.Now())
 		made = coordinator.Chain{ID: s.NewID(), ChannelID: c.ChannelID, Name: c.Name, Description: c.Description, CreatedAt: now, UpdatedAt: now}
 		return addChain(s, made)
 	})
@@ -140,7 +140,7 @@ func (d *channelService) changeChain(ctx context.Context, by credential.Identity
 		if err := change(s, &row); err != nil {
 			return err
 		}
-		row.UpdatedAt = utc(s.Now())
+		row.UpdatedAt = inUTC(s.Now())
 		i, err = put(s, i.ItemKey, i.Parent, i.Seq, row)
 		if err != nil {
 			return err
@@ -185,12 +185,12 @@ func (d *channelService) DropChain(ctx context.Context, by credential.Identity, 
 	_, err := d.changeChain(ctx, by, id, func(s *engine.Tx, row *chainRow) error {
 		run, err := s.Run(chainRun + id)
 		if err != nil {
-			return Missing(err, "chain", id)
+			return NotFound(err, "chain", id)
 		}
 		if run.Active > 0 {
 			return Conflict("chain_busy", "a task of chain %s is in progress: detach its agent first", id)
 		}
-		row.Deleted = utc(s.Now())
+		row.Deleted = inUTC(s.Now())
 		return s.Cancel(engine.Target{Run: run.ID}, "the chain is deleted")
 	})
 	return err
@@ -247,9 +247,9 @@ func (d *channelService) DetachChain(ctx context.Context, by credential.Identity
 	return err
 }
 
-// mayHave returns a function that reports whether an agent may get a task. Tasks of a
+// mayGetTask returns a function that reports whether an agent may get a task. Tasks of a
 // chain with an owner are for the owner only.
-func mayHave(r rows, agent string) func(store.TaskKey) (bool, error) {
+func mayGetTask(r rows, agent string) func(store.TaskKey) (bool, error) {
 	return func(key store.TaskKey) (bool, error) {
 		id, ok := strings.CutPrefix(key.Run, chainRun)
 		if !ok {

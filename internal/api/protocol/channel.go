@@ -39,8 +39,8 @@ func channelKey(id string) store.ItemKey { return store.ItemKey{Kind: kindChanne
 func namedKey(name string) store.ItemKey { return store.ItemKey{Kind: kindNamed, ID: name} }
 func chainKey(id string) store.ItemKey   { return store.ItemKey{Kind: kindChain, ID: id} }
 
-// wireItem decodes the data of an item.
-func wireItem[W any](i store.Item) (row W, err error) {
+// decodeItem decodes the data of an item.
+func decodeItem[W any](i store.Item) (row W, err error) {
 	if err := json.Unmarshal(i.Data, &row); err != nil {
 		return row, fmt.Errorf("stored %s %s: %w", i.Kind, i.ID, err)
 	}
@@ -77,7 +77,7 @@ func all[W any](r store.Reader, kind string) ([]W, error) {
 	for _, i := range items {
 		if err == nil {
 			var row W
-			row, err = wireItem[W](i)
+			row, err = decodeItem[W](i)
 			list = append(list, row)
 		}
 	}
@@ -88,11 +88,11 @@ func all[W any](r store.Reader, kind string) ([]W, error) {
 func (d *channelService) Channel(ctx context.Context, name string) (c coordinator.Channel, err error) {
 	var bad check
 	if bad.name("channel", name, maxName); bad.err != nil {
-		return c, Missing(store.ErrNotFound, "channel", fmt.Sprintf("%.40q", name))
+		return c, NotFound(store.ErrNotFound, "channel", fmt.Sprintf("%.40q", name))
 	}
 	err = d.db.store.Read(ctx, func(r store.Reader) (err error) {
 		c, err = channelByName(r, name)
-		return Missing(err, "channel", name)
+		return NotFound(err, "channel", name)
 	})
 	return c, err
 }
@@ -112,7 +112,7 @@ func channelIDByName(r rows, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return wireItem[string](i)
+	return decodeItem[string](i)
 }
 
 func channelOf(r rows, id string) (c coordinator.Channel, err error) {
@@ -120,7 +120,7 @@ func channelOf(r rows, id string) (c coordinator.Channel, err error) {
 	if err != nil {
 		return c, err
 	}
-	return wireItem[coordinator.Channel](i)
+	return decodeItem[coordinator.Channel](i)
 }
 
 // AddChannel implements [server.Protocol].
@@ -135,7 +135,7 @@ func (d *channelService) AddChannel(ctx context.Context, by credential.Identity,
 		if made, err = channelByName(s, c.Name); !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		made = coordinator.Channel{ID: s.NewID(), Name: c.Name, Description: c.Description, CreatedAt: utc(s.Now())}
+		made = coordinator.Channel{ID: s.NewID(), Name: c.Name, Description: c.Description, CreatedAt: inUTC(s.Now())}
 		return addChannel(s, made)
 	})
 	return made, err

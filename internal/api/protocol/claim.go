@@ -43,7 +43,7 @@ func (d *taskService) Claim(ctx context.Context, by credential.Identity, c coord
 	case err != nil:
 		return task, err
 	case given.task.Task == "":
-		return task, Nothing("no_tasks", "no task of the channel can start now")
+		return task, NothingFound("no_tasks", "no task of the channel can start now")
 	}
 	return d.wire(given)
 }
@@ -76,7 +76,7 @@ func claim(s *engine.Tx, w store.Worker, c coordinator.Claim) (*store.TaskKey, e
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.ClaimForClient(engine.Claim{Worker: w.ID, Labels: []string{channelLabel(channel)}, Only: true, May: mayHave(s, w.ID)})
+	a, err := s.ClaimForClient(engine.Claim{Worker: w.ID, Labels: []string{channelLabel(channel)}, Only: true, May: mayGetTask(s, w.ID)})
 	if err != nil || a == nil {
 		return nil, err
 	}
@@ -88,10 +88,10 @@ func claim(s *engine.Tx, w store.Worker, c coordinator.Claim) (*store.TaskKey, e
 func channelOfClaim(s *engine.Tx, c coordinator.Claim) (string, error) {
 	if c.ChannelID != "" {
 		_, err := s.Item(channelKey(c.ChannelID))
-		return c.ChannelID, Missing(err, "channel", c.ChannelID)
+		return c.ChannelID, NotFound(err, "channel", c.ChannelID)
 	}
 	id, err := channelIDByName(s, c.Channel)
-	return id, Missing(err, "channel", c.Channel)
+	return id, NotFound(err, "channel", c.Channel)
 }
 
 // Complete implements [server.Protocol].
@@ -140,7 +140,7 @@ func (d *taskService) report(ctx context.Context, by credential.Identity, r coor
 func finish(s *engine.Tx, key store.TaskKey, agent string, f engine.Finish) error {
 	t, err := s.Task(key)
 	if err != nil {
-		return Missing(err, "task", wireID(key))
+		return NotFound(err, "task", wireID(key))
 	}
 	a, err := lastAttempt(s, t)
 	switch {

@@ -55,17 +55,17 @@ func Invalid(format string, args ...any) error {
 	return &InvalidError{problem{"invalid_request", fmt.Sprintf(format, args...)}}
 }
 
-// Limited returns the error for a request that exceeds the limits of its token.
-func Limited(why string) error { return &DeniedError{problem{"limited", why}} }
+// ExceedsLimits returns the error for a request that exceeds the limits of its token.
+func ExceedsLimits(why string) error { return &DeniedError{problem{"limited", why}} }
 
-// Missing turns store.ErrNotFound into an error that names the missing object.
-func Missing(err error, what, id string) error {
+// NotFound turns store.ErrNotFound into an error that names the missing object.
+func NotFound(err error, what, id string) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return &NotFoundError{problem{what + "_not_found", fmt.Sprintf("%s %s: not found", what, id)}}
 	}
 	return err
 }
 
-// Nothing returns the error for a request that finds nothing at the moment, such as a
+// NothingFound returns the error for a request that finds nothing at the moment, such as a
 // claim without a queued task.
-func Nothing(code, text string) error { return &NotFoundError{problem{code, text}} }
+func NothingFound(code, text string) error { return &NotFoundError{problem{code, text}} }

@@ -63,7 +63,7 @@ func latestEvents(r store.Reader, limit int) ([]coordinator.Event, error) {
 	for _, i := range items {
 		if err == nil {
 			var e coordinator.Event
-			e, err = wireItem[coordinator.Event](i)
+			e, err = decodeItem[coordinator.Event](i)
 			list = append(list, e)
 		}
 	}
@@ -136,7 +136,7 @@ func subject(s *engine.Tx, by credential.Identity, n coordinator.NewEvent) (stor
 	}
 	t, err := s.Task(key)
 	if err != nil {
-		return key, Missing(err, "task", n.TaskID)
+		return key, NotFound(err, "task", n.TaskID)
 	}
 	return key, mayChangeTask(s, by, t)
 }
@@ -151,7 +151,7 @@ func addEvent(s *engine.Tx, about store.TaskKey, n coordinator.NewEvent) (e coor
 	s.PutItem(store.Item{ItemKey: countKey(), Seq: last, Made: s.Now()})
 	s.DropItem(noteKey(last - keepNotes))
 	key := noteKey(last)
-	e = coordinator.Event{ID: key.ID, AgentID: n.AgentID, TaskID: n.TaskID, Type: n.Type, Payload: n.Payload, CreatedAt: utc(s.Now())}
+	e = coordinator.Event{ID: key.ID, AgentID: n.AgentID, TaskID: n.TaskID, Type: n.Type, Payload: n.Payload, CreatedAt: inUTC(s.Now())}
 	i, err := put(s, key, "", last, e)
 	if err != nil {
 		return e, err

@@ -9,13 +9,13 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Figures implements [server.Protocol] for all runs in the store. It takes the numbers
+// Metrics implements [server.Protocol] for all runs in the store. It takes the numbers
 // of unfinished tasks from the rows of their runs. For other numbers it reads only an
 // index.
-func (d *Service) Figures(ctx context.Context) (f server.Figures, err error) {
+func (d *Service) Metrics(ctx context.Context) (f server.ServiceMetrics, err error) {
 	now := d.agentService.now()
 	err = d.db.store.Read(ctx, func(r store.Reader) error {
-		f = server.Figures{Tasks: map[coordinator.TaskStatus]int{}, Writes: &d.db.writes}
+		f = server.ServiceMetrics{Tasks: map[coordinator.TaskStatus]int{}, Writes: &d.db.writes}
 		waits := func(since time.Time) { // remembers the time of the oldest question
 			if f.Waiting.IsZero() || since.Before(f.Waiting) {
 				f.Waiting = since

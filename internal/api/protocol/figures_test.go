@@ -31,11 +31,11 @@ func TestFiguresCountAgentsTasksRunsAndQuestions(t *testing.T) {
 		}))
 		all, err := f.Tasks(f.ctx, server.TaskFilter{})
 		f.must(err)
-		want := server.Figures{AgentsOnline: 2, Runs: 1, LanesPaused: 1, Tasks: map[coordinator.TaskStatus]int{coordinator.Queued: 1}}
+		want := server.ServiceMetrics{AgentsOnline: 2, Runs: 1, LanesPaused: 1, Tasks: map[coordinator.TaskStatus]int{coordinator.Queued: 1}}
 		for _, task := range all {
 			want.Tasks[task.Status]++
 		}
-		got, err := f.Figures(f.ctx)
+		got, err := f.Metrics(f.ctx)
 		f.must(err)
 		if !got.Waiting.Equal(since) || got.Writes == nil {
 			t.Errorf("the oldest question is of %v, want %v; writes %v", got.Waiting, since, got.Writes)

@@ -35,7 +35,7 @@ func (d *taskService) AddInput(ctx context.Context, by credential.Identity, n co
 	err = d.db.do(ctx, by, func(s *engine.Tx) error {
 		t, err := s.Task(key)
 		if err != nil {
-			return Missing(err, "task", n.TaskID)
+			return NotFound(err, "task", n.TaskID)
 		}
 		if err := mayChangeTask(s, by, t); err != nil {
 			return err
@@ -74,7 +74,7 @@ func addInput(s *engine.Tx, t store.Task, n coordinator.NewInput) (input coordin
 		return input, Conflict("too_many_inputs", "task %s has %d inputs that were not taken yet", n.TaskID, len(waiting))
 	}
 	input = coordinator.Input{
-		ID: s.NewID(), TaskID: n.TaskID, AgentID: agent, Kind: n.Kind, Text: n.Text, SendEnter: n.SendEnter, CreatedAt: utc(s.Now()),
+		ID: s.NewID(), TaskID: n.TaskID, AgentID: agent, Kind: n.Kind, Text: n.Text, SendEnter: n.SendEnter, CreatedAt: inUTC(s.Now()),
 	}
 	i, err := put(s, inputKey(input.ID), n.TaskID, s.NextSeq(), input)
 	if err != nil {
@@ -131,7 +131,7 @@ func (d *taskService) ClaimInput(ctx context.Context, by credential.Identity, ta
 func checkHasTask(s *engine.Tx, key store.TaskKey, agent string) error {
 	t, err := s.Task(key)
 	if err != nil {
-		return Missing(err, "task", wireID(key))
+		return NotFound(err, "task", wireID(key))
 	}
 	a, err := lastAttempt(s, t)
 	if err != nil {
@@ -151,13 +151,13 @@ func claimInput(s *engine.Tx, key store.TaskKey, agent string) (input coordinato
 		return input, err
 	}
 	for _, i := range waiting {
-		if input, err = wireItem[coordinator.Input](i); err != nil {
+		if input, err = decodeItem[coordinator.Input](i); err != nil {
 			return input, err
 		}
 		if input.AgentID != "" && input.AgentID != agent {
 			continue
 		}
-		now := utc(s.Now())
+		now := inUTC(s.Now())
 		input.AgentID, input.ClaimedAt = agent, &now
 		taken, err := put(s, i.ItemKey, "", i.Seq, input)
 		if err != nil {
@@ -165,5 +165,5 @@ func claimInput(s *engine.Tx, key store.TaskKey, agent string) (input coordinato
 		}
 		return input, s.Event(store.Event{Kind: "input.claimed", Run: key.Run, Task: key.Task}, taken)
 	}
-	return coordinator.Input{}, Nothing("no_inputs", "task "+wireID(key)+" has no input that waits")
+	return coordinator.Input{}, NothingFound("no_inputs", "task "+wireID(key)+" has no input that waits")
 }

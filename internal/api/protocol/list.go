@@ -89,11 +89,11 @@ func (f taskList) shown(most int) taskList {
 // lister finds tasks without reading all of them.
 type lister struct {
 	store.Reader
-	filter server.TaskFilter
-	runs   []string // the runs that may contain matching tasks
-	next   int      // number of queued tasks to read
-	last   int      // number of ended tasks to read, for each final status
-	list   taskList
+	filter    server.TaskFilter
+	runs      []string // the runs that may contain matching tasks
+	maxQueued int      // number of queued tasks to read
+	maxEnded  int      // number of ended tasks to read, for each final status
+	list      taskList
 }
 
 // list returns the tasks that match a filter. It ignores the filter's limit. It returns
@@ -104,7 +104,7 @@ func list(r store.Reader, f server.TaskFilter, next, last int) (taskList, error)
 	if err != nil {
 		return nil, err
 	}
-	l := &lister{Reader: r, filter: f, runs: runs, next: next, last: last}
+	l := &lister{Reader: r, filter: f, runs: runs, maxQueued: next, maxEnded: last}
 	for _, step := range []struct {
 		of  coordinator.TaskStatus
 		add func() error
@@ -169,11 +169,11 @@ func (l *lister) addAll(tasks []store.Task) error {
 	return nil
 }
 
-// never returns a time later than every due time.
-func never() time.Time { return time.Unix(0, math.MaxInt64) }
+// endOfTime returns a time later than every due time.
+func endOfTime() time.Time { return time.Unix(0, math.MaxInt64) }
 
 func (l *lister) running() error {
-	attempts, err := l.DueAttempts(never(), maxListed)
+	attempts, err := l.DueAttempts(endOfTime(), maxListed)
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (l *lister) running() error {
 		}
 		t, err := l.Task(a.Key())
 		if err != nil {
-			return Missing(err, "task", wireID(a.Key()))
+			return NotFound(err, "task", wireID(a.Key()))
 		}
 		l.add(t, &a)
 	}
@@ -203,7 +203,7 @@ func (l *lister) ready() error {
 		}
 		labels = slices.DeleteFunc(all, func(set string) bool { return !strings.HasPrefix(set, channelLabel("")) })
 	}
-	tasks, err := l.ClaimableTasks(store.ClaimQuery{Labels: labels, Limit: l.next})
+	tasks, err := l.ClaimableTasks(store.ClaimQuery{Labels: labels, Limit: l.maxQueued})
 	if err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func (l *lister) waiting() error {
 		return l.addAll(slices.DeleteFunc(tasks, func(t store.Task) bool { return t.Status != store.Queued }))
 	}
 	for _, run := range l.runs {
-		tasks, err := l.WaitingTasks(store.WaitQuery{Run: run, Wave: math.MaxInt32, Now: never(), Limit: l.next})
+		tasks, err := l.WaitingTasks(store.WaitQuery{Run: run, Wave: math.MaxInt32, Now: endOfTime(), Limit: l.maxQueued})
 		if err != nil {
 			return err
 		}
@@ -233,7 +233,7 @@ func (l *lister) waiting() error {
 
 // ended adds the latest tasks with one final status, over all runs.
 func (l *lister) ended(in store.Status) error {
-	most := l.last
+	most := l.maxEnded
 	if l.filter.Agent != "" {
 		most = maxListed // many of them may belong to other agents
 	}

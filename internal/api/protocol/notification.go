@@ -42,7 +42,7 @@ func (d *agentService) Notifications(ctx context.Context) (list []coordinator.No
 				return err
 			}
 			if err == nil {
-				if gone, err := wireItem[dismissal](i); err == nil && gone.Since.Equal(a.UpdatedAt) {
+				if gone, err := decodeItem[dismissal](i); err == nil && gone.Since.Equal(a.UpdatedAt) {
 					continue
 				}
 			}
@@ -93,7 +93,7 @@ func (d *agentService) Dismiss(ctx context.Context, by credential.Identity, agen
 		if err != nil {
 			return err
 		}
-		_, err = put(s, dismissedKey(agent, kind), "", s.NextSeq(), dismissal{Since: utc(w.Updated)})
+		_, err = put(s, dismissedKey(agent, kind), "", s.NextSeq(), dismissal{Since: inUTC(w.Updated)})
 		return err
 	})
 }

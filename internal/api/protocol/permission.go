@@ -49,7 +49,7 @@ func agentOf(r rows, by credential.Identity, id string) (store.Worker, error) {
 	}
 	w, err := r.Worker(id)
 	if err != nil {
-		return w, Missing(err, "agent", id)
+		return w, NotFound(err, "agent", id)
 	}
 	return w, MayActFor(by, w)
 }
@@ -82,7 +82,7 @@ func lastAttempt(r rows, t store.Task) (*store.Attempt, error) {
 	}
 	a, err := r.Attempt(id)
 	if err != nil {
-		return nil, Missing(err, "attempt", id)
+		return nil, NotFound(err, "attempt", id)
 	}
 	return &a, nil
 }

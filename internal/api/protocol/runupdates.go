@@ -65,7 +65,7 @@ func QuestionOf(q store.Question) coordinator.QuestionChange {
 func (t *updateReader) review(e store.Event) (any, error) {
 	item, err := t.r.Item(store.ItemKey{Kind: engine.ReviewKind, ID: engine.TaskItemID(store.TaskKey{Run: e.Run, Task: e.Task})})
 	if err != nil {
-		return nil, Missing(err, "review of task", e.Task)
+		return nil, NotFound(err, "review of task", e.Task)
 	}
 	v, err := decoded[fleet.Review](item.Data)
 	v.Comments, v.Viewed = nil, nil
@@ -80,7 +80,7 @@ func (t *updateReader) message(e store.Event) (any, error) {
 	}
 	item, err := t.r.Item(store.ItemKey{Kind: engine.MessageKind, ID: row.ID})
 	if err != nil {
-		return nil, Missing(err, "message", row.ID)
+		return nil, NotFound(err, "message", row.ID)
 	}
 	return decoded[fleet.Message](item.Data)
 }

@@ -73,7 +73,7 @@ func sessionStarted(s *engine.Tx, by credential.Identity, n coordinator.NewEvent
 	}
 	t, err := s.Task(key)
 	if err != nil {
-		return key, Missing(err, "task", id)
+		return key, NotFound(err, "task", id)
 	}
 	words, err := specOf(t)
 	if err != nil {
@@ -138,7 +138,7 @@ func (d *taskService) Assign(ctx context.Context, by credential.Identity, ask co
 		if held, err := heldBy(s, w); err != nil || len(held) >= maxHeld {
 			return cmp.Or(err, Conflict("too_many_tasks", "agent %s has %d tasks already", w.ID, len(held)))
 		}
-		if may, err := mayHave(s, w.ID)(key); err != nil || !may {
+		if may, err := mayGetTask(s, w.ID)(key); err != nil || !may {
 			return cmp.Or(err, Conflict("not_owner", "the chain of task %s belongs to another agent", ask.TaskID))
 		}
 		if _, err := s.Assign(key, w.ID); err != nil {

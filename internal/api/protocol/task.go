@@ -42,9 +42,9 @@ type spec struct {
 	Step   details
 }
 
-// manyRetries is how often a task may be given to another agent because its agent was
+// maxLostAttempts is how often a task may be given to another agent because its agent was
 // lost.
-const manyRetries = 1000
+const maxLostAttempts = 1000
 
 // wireID returns the protocol's id of a task.
 func wireID(key store.TaskKey) string { return key.Run + "." + key.Task }
@@ -53,7 +53,7 @@ func wireID(key store.TaskKey) string { return key.Run + "." + key.Task }
 func taskKey(id string) (store.TaskKey, error) {
 	run, task, found := strings.Cut(id, ".")
 	if !found || !OwnsRun(run) || checkID("task", id) != nil {
-		return store.TaskKey{}, Missing(store.ErrNotFound, "task", fmt.Sprintf("%.40q", id))
+		return store.TaskKey{}, NotFound(store.ErrNotFound, "task", fmt.Sprintf("%.40q", id))
 	}
 	return store.TaskKey{Run: run, Task: task}, nil
 }
@@ -84,12 +84,12 @@ func wireWith(s spec, t store.Task, a *store.Attempt) coordinator.Task {
 	w := coordinator.Task{
 		ID: wireID(t.TaskKey), ChainID: s.Step.Chain, Sequence: s.Step.Sequence, ChannelID: s.Step.Channel, Title: s.Name,
 		Description: s.Prompt, Type: s.Step.Type, Status: statuses[t.Status], Priority: s.Step.Priority, ExecutionMode: s.Step.Mode, SessionToken: s.Step.Session,
-		CreatedAt: utc(s.Step.Created), UpdatedAt: utc(s.Step.Created),
+		CreatedAt: inUTC(s.Step.Created), UpdatedAt: inUTC(s.Step.Created),
 	}
 	if a == nil {
 		return w
 	}
-	started, ended := utc(a.Started), utc(a.Ended)
+	started, ended := inUTC(a.Started), inUTC(a.Ended)
 	switch {
 	case t.Status == store.Queued: // queued again, because its agent was lost
 		w.UpdatedAt = ended
@@ -123,7 +123,7 @@ func (d *taskService) wire(t taskAndAttempt) (coordinator.Task, error) {
 
 func taskWithAttempt(r rows, key store.TaskKey) (t taskAndAttempt, err error) {
 	if t.task, err = r.Task(key); err != nil {
-		return t, Missing(err, "task", wireID(key))
+		return t, NotFound(err, "task", wireID(key))
 	}
 	t.attempt, err = lastAttempt(r, t.task)
 	return t, err
@@ -213,7 +213,7 @@ func channelFor(s *engine.Tx, t coordinator.NewTask) (string, error) {
 		}
 	}
 	_, err := s.Item(channelKey(id))
-	return id, Missing(err, "channel", id)
+	return id, NotFound(err, "channel", id)
 }
 
 func addTask(s *engine.Tx, run, channel string, t coordinator.NewTask, session string) (task taskAndAttempt, err error) {
@@ -222,7 +222,7 @@ func addTask(s *engine.Tx, run, channel string, t coordinator.NewTask, session s
 		Session: session, Created: s.Now().UTC(),
 	}
 	words := plan.Task{
-		ID: s.NewID(), Name: t.Title, Prompt: t.Description, Labels: []string{channelLabel(channel)}, Priority: t.Priority, Limits: plan.Limits{Retries: manyRetries},
+		ID: s.NewID(), Name: t.Title, Prompt: t.Description, Labels: []string{channelLabel(channel)}, Priority: t.Priority, Limits: plan.Limits{Retries: maxLostAttempts},
 	}
 	if t.ChainID != "" {
 		words.Priority = -t.Sequence

@@ -55,7 +55,7 @@ func (t tokens) Touch(ctx context.Context, id string, at time.Time) error {
 		if err != nil {
 			return err
 		}
-		row, err := wireItem[credential.Token](item)
+		row, err := decodeItem[credential.Token](item)
 		if err != nil {
 			return err
 		}

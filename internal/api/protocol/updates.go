@@ -126,7 +126,7 @@ var types = map[string]string{
 }
 
 func (t *updateReader) update(e store.Event) (u server.Update, told bool, err error) {
-	u = server.Update{Seq: e.Seq, Run: e.Run, Update: coordinator.Update{Type: typeOf(e), Time: utc(e.At)}}
+	u = server.Update{Seq: e.Seq, Run: e.Run, Update: coordinator.Update{Type: typeOf(e), Time: inUTC(e.At)}}
 	switch {
 	case u.Type == "":
 		return u, false, nil
@@ -136,7 +136,7 @@ func (t *updateReader) update(e store.Event) (u server.Update, told bool, err er
 		u.Change, err = lane(e)
 	case u.Type == "tasks" && OwnsRun(e.Run):
 		u.Change, err = t.task(e)
-	case isRuns(e):
+	case isUserRun(e):
 		u.Change, u.Project, err = t.changed(e)
 	case !strings.HasPrefix(e.Kind, "chain."): // clients that show chains request them separately
 		u.Change, err = data(e)
@@ -147,7 +147,7 @@ func (t *updateReader) update(e store.Event) (u server.Update, told bool, err er
 // typeOf returns the update type of an event, or "" if the stream does not send it.
 func typeOf(e store.Event) string {
 	switch {
-	case isRuns(e):
+	case isUserRun(e):
 		return runType(e)
 	case strings.HasPrefix(e.Kind, "task.") && e.To != "":
 		return "tasks"
@@ -155,9 +155,9 @@ func typeOf(e store.Event) string {
 	return types[e.Kind]
 }
 
-// isRuns reports whether an event is about a user's run, which belongs to no channel or
+// isUserRun reports whether an event is about a user's run, which belongs to no channel or
 // chain. A question may belong to no run at all.
-func isRuns(e store.Event) bool {
+func isUserRun(e store.Event) bool {
 	return (e.Run != "" || strings.HasPrefix(e.Kind, "question.")) && !OwnsRun(e.Run) && types[e.Kind] == ""
 }
 
@@ -189,7 +189,7 @@ func lane(e store.Event) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(fleet.Lane{Name: l.Name, Until: utc(l.Until), Reason: l.Reason})
+	return json.Marshal(fleet.Lane{Name: l.Name, Until: inUTC(l.Until), Reason: l.Reason})
 }
 
 // agent returns an agent as it was after the event, but with its current last-seen
@@ -202,7 +202,7 @@ func (t *updateReader) agent(e store.Event) (json.RawMessage, error) {
 	}
 	now, err := t.r.Worker(w.ID)
 	if err != nil {
-		return nil, Missing(err, "agent", w.ID)
+		return nil, NotFound(err, "agent", w.ID)
 	}
 	w.Seen = now.Seen
 	return json.Marshal(agentAt(w, t.now))
@@ -235,7 +235,7 @@ func (t *updateReader) addSpec(row *store.Task, name string) error {
 		if !known {
 			now, err := t.r.Task(row.TaskKey)
 			if err != nil {
-				return Missing(err, "task", name)
+				return NotFound(err, "task", name)
 			}
 			spec = now.Spec
 		}

@@ -64,7 +64,7 @@ func (d *runChanger) Cancel(ctx context.Context, by credential.Identity, run, ta
 	if err := cmp.Or(d.mayChange(ctx, by, run), checkText("why", why, maxReason)); err != nil {
 		return err
 	}
-	if err := d.engine.Cancel(ctx, engine.Target{Run: run, Task: task}, who(by), why); err != nil {
+	if err := d.engine.Cancel(ctx, engine.Target{Run: run, Task: task}, clientName(by), why); err != nil {
 		return err
 	}
 	return d.ensureProcess.after(ctx, run, "it is cancelled, but ")
@@ -78,7 +78,7 @@ func (d *runChanger) Retry(ctx context.Context, by credential.Identity, run, tas
 	if task == "" {
 		return protocol.Invalid("task: is missing")
 	}
-	if err := d.engine.Retry(ctx, store.TaskKey{Run: run, Task: task}, who(by), "a person asked for it"); err != nil {
+	if err := d.engine.Retry(ctx, store.TaskKey{Run: run, Task: task}, clientName(by), "a person asked for it"); err != nil {
 		return err
 	}
 	return d.ensureProcess.after(ctx, run, "it is queued again, but ")

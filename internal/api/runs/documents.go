@@ -142,19 +142,19 @@ func (d *documentReader) Report(ctx context.Context, q coordinator.ReportQuery) 
 	if err != nil {
 		return nil, protocol.Invalid("since: %s", err)
 	}
-	costs := spent{}
+	costs := attemptCosts{}
 	c := ledger.NewCount(ledger.Query{Since: since, Agents: q.Agent, Models: q.Model, Templates: q.Template, Cost: costs.of}, d.now())
 	var runs []store.Run
 	if err := d.store.Read(ctx, func(r store.Reader) (err error) {
-		runs, err = d.query.Latest(r, q.Project, true, everything)
+		runs, err = d.query.Latest(r, q.Project, true, noLimit)
 		return err
 	}); err != nil {
 		return nil, err
 	}
 	slices.Reverse(runs)
-	rows := latest{most: q.Rows}
+	rows := latestRows{most: q.Rows}
 	for _, run := range runs {
-		if err := d.count(ctx, c, run, costs, &rows); err != nil {
+		if err := d.countRun(ctx, c, run, costs, &rows); err != nil {
 			return nil, err
 		}
 	}
@@ -174,13 +174,13 @@ type row struct {
 	ledger.Attempt
 }
 
-// latest keeps the attempts that started last.
-type latest struct {
+// latestRows keeps the attempts that started last.
+type latestRows struct {
 	most int
 	list []row
 }
 
-func (l *latest) add(r row) {
+func (l *latestRows) add(r row) {
 	if l.most == 0 {
 		return
 	}
@@ -191,25 +191,25 @@ func (l *latest) add(r row) {
 }
 
 // sorted returns the latest attempts, the last one first.
-func (l *latest) sorted() []row {
+func (l *latestRows) sorted() []row {
 	slices.SortFunc(l.list, func(a, b row) int {
 		return cmp.Or(strings.Compare(b.StartedAt, a.StartedAt), strings.Compare(a.Bead, b.Bead), b.Attempt.Attempt-a.Attempt.Attempt)
 	})
 	return l.list[:min(len(l.list), l.most)]
 }
 
-const everything = 1 << 30
+const noLimit = 1 << 30
 
-// spent holds the costs of the current task's attempts, by attempt number.
-type spent map[int]int64
+// attemptCosts holds the costs of the current task's attempts, by attempt number.
+type attemptCosts map[int]int64
 
-func (s spent) of(_ string, attempt int) (float64, bool) {
+func (s attemptCosts) of(_ string, attempt int) (float64, bool) {
 	micro, known := s[attempt]
 	return float64(micro) / 1e6, known
 }
 
-// count adds the attempts of one run.
-func (d *documentReader) count(ctx context.Context, c *ledger.Count, run store.Run, costs spent, rows *latest) error {
+// countRun adds the attempts of one run.
+func (d *documentReader) countRun(ctx context.Context, c *ledger.Count, run store.Run, costs attemptCosts, rows *latestRows) error {
 	return d.store.Read(ctx, func(r store.Reader) error {
 		tasks, err := r.Tasks(run.ID)
 		if err != nil {

@@ -10,16 +10,16 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// maxDoing is the maximum number of attempts that are returned. It is more than any
+// maxRunningAttempts is the maximum number of attempts that are returned. It is more than any
 // fleet has.
-const maxDoing = 5000
+const maxRunningAttempts = 5000
 
-// Doing implements [server.Runs]. The progress of an attempt is not an event, so
+// RunningAttempts implements [server.Runs]. The progress of an attempt is not an event, so
 // clients must poll it.
-func (d *runReader) Doing(ctx context.Context) (list []coordinator.AttemptChange, err error) {
+func (d *runReader) RunningAttempts(ctx context.Context) (list []coordinator.AttemptChange, err error) {
 	err = d.store.Read(ctx, func(r store.Reader) error {
 		list = nil
-		running, err := r.DueAttempts(time.Unix(0, math.MaxInt64), maxDoing) // with this time, all running attempts are due
+		running, err := r.DueAttempts(time.Unix(0, math.MaxInt64), maxRunningAttempts) // with this time, all running attempts are due
 		for _, a := range running {
 			if !d.runs.hide(store.Run{ID: a.Run}) {
 				list = append(list, coordinator.AttemptChange{Run: a.Run, Task: a.Task, Attempt: *runquery.AttemptOf(a)})

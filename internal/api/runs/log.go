@@ -25,19 +25,19 @@ type Logs struct {
 	Done func(r store.Reader, attempt string) (bool, error)
 }
 
-// part is the log of one attempt within the log of its task.
-type part struct {
+// logPart is the log of one attempt within the log of its task.
+type logPart struct {
 	attempt  string
 	base     int64 // its offset in the whole log
 	from, to int64 // the offsets of its kept bytes
 }
 
-// layout describes the log of a task: the output of its attempts, one after the other.
+// logLayout describes the log of a task: the output of its attempts, one after the other.
 // If the whole log is in one file, there is a single part with the id of the first
 // attempt.
-type layout struct {
+type logLayout struct {
 	attempts []store.Attempt
-	parts    []part
+	parts    []logPart
 	file     string
 }
 
@@ -50,14 +50,14 @@ type logReader struct {
 	file  func(run store.Run, a store.Attempt) (path string, ok bool) // nil if every log is in the store
 }
 
-func (d *logReader) layout(r store.Reader, run store.Run, task string) (l layout, err error) {
+func (d *logReader) layout(r store.Reader, run store.Run, task string) (l logLayout, err error) {
 	if l.attempts, err = r.Attempts(store.TaskKey{Run: run.ID, Task: task}); err != nil {
 		return l, err
 	}
 	slices.SortFunc(l.attempts, func(a, b store.Attempt) int { return cmp.Compare(a.Number, b.Number) })
 	base := int64(0)
 	for _, a := range l.attempts {
-		p := part{attempt: a.ID, base: base}
+		p := logPart{attempt: a.ID, base: base}
 		if p.from, p.to, err = d.logs.Span(r, a.ID); err != nil {
 			return l, err
 		}
@@ -70,14 +70,14 @@ func (d *logReader) layout(r store.Reader, run store.Run, task string) (l layout
 	if l.file = d.fileOf(run, l.attempts); l.file == "" {
 		return l, nil
 	}
-	whole := part{attempt: l.attempts[0].ID}
+	whole := logPart{attempt: l.attempts[0].ID}
 	whole.to, err = sizeOf(l.file)
-	l.parts = []part{whole}
+	l.parts = []logPart{whole}
 	return l, err
 }
 
-// kept returns the offset from which on the log has no gaps.
-func (l layout) kept() (at int64) {
+// firstKept returns the offset from which on the log has no gaps.
+func (l logLayout) firstKept() (at int64) {
 	for _, p := range l.parts {
 		if p.from > 0 {
 			at = p.base + p.from
@@ -86,7 +86,7 @@ func (l layout) kept() (at int64) {
 	return at
 }
 
-func (l layout) end() int64 {
+func (l logLayout) end() int64 {
 	if len(l.parts) == 0 {
 		return 0
 	}
@@ -99,7 +99,7 @@ const maxStarts = 100
 
 // starts returns the offsets of the latest attempts. If the attempts share a file, each
 // attempt's row has its offset.
-func (l layout) starts() (list []coordinator.LogStart) {
+func (l logLayout) starts() (list []coordinator.LogStart) {
 	if l.file != "" {
 		at := int64(0)
 		for _, a := range l.attempts {
@@ -119,7 +119,7 @@ func (l layout) starts() (list []coordinator.LogStart) {
 // find returns the attempt that contains an offset of the whole log, and the offset
 // within that attempt's part. The offset at the end of a part belongs to that part,
 // because more output may follow.
-func (l layout) find(offset int64) (attempt string, at int64) {
+func (l logLayout) find(offset int64) (attempt string, at int64) {
 	for i, p := range l.parts {
 		if offset <= p.base+p.to || i == len(l.parts)-1 {
 			return p.attempt, offset - p.base
@@ -129,8 +129,8 @@ func (l layout) find(offset int64) (attempt string, at int64) {
 }
 
 // span computes the part of a log that a query selects.
-func (l layout) span(q coordinator.LogQuery) (coordinator.LogSpan, error) {
-	s := coordinator.LogSpan{Kept: l.kept(), To: l.end(), From: q.Offset, Starts: l.starts()}
+func (l logLayout) span(q coordinator.LogQuery) (coordinator.LogSpan, error) {
+	s := coordinator.LogSpan{Kept: l.firstKept(), To: l.end(), From: q.Offset, Starts: l.starts()}
 	if q.Tail > 0 {
 		s.From = max(s.From, s.To-q.Tail)
 	}
@@ -149,7 +149,7 @@ func (d *logReader) Log(ctx context.Context, run, task string, q coordinator.Log
 			return err
 		}
 		if _, err := r.Task(t.key); err != nil {
-			return protocol.Missing(err, "task", run+"/"+task)
+			return protocol.NotFound(err, "task", run+"/"+task)
 		}
 		l, err := d.layout(r, t.run, task)
 		if err != nil {
@@ -160,7 +160,7 @@ func (d *logReader) Log(ctx context.Context, run, task string, q coordinator.Log
 		}
 		t.attempt, t.at = l.find(s.From)
 		t.left = s.To - s.From
-		t.ends = l.current()
+		t.lastAttempt = l.current()
 		return nil
 	})
 	return t, s, err
@@ -168,7 +168,7 @@ func (d *logReader) Log(ctx context.Context, run, task string, q coordinator.Log
 
 // current returns the attempt at whose end a follower stops: the running one, or the
 // last one.
-func (l layout) current() string {
+func (l logLayout) current() string {
 	if len(l.attempts) == 0 {
 		return ""
 	}
@@ -184,15 +184,15 @@ func (l layout) current() string {
 // within its part, not the offset in the whole log: an abandoned attempt may still
 // write output, which moves the parts after it.
 type taskLog struct {
-	reader  *logReader
-	run     store.Run // only fields that never change are used
-	key     store.TaskKey
-	attempt string // empty before the first attempt
-	at      int64
-	left    int64 // remaining bytes if the log is not followed
-	follow  bool
-	ends    string    // the attempt at whose end the follower stops; empty if none has started
-	over    time.Time // since when that attempt has ended without new output
+	reader      *logReader
+	run         store.Run // only fields that never change are used
+	key         store.TaskKey
+	attempt     string // empty before the first attempt
+	at          int64
+	left        int64 // remaining bytes if the log is not followed
+	follow      bool
+	lastAttempt string    // the attempt at whose end the follower stops; empty if none has started
+	endedSince  time.Time // since when that attempt has ended without new output
 }
 
 const (
@@ -200,13 +200,13 @@ const (
 	// endDelay is how long to wait for the last output of an ended attempt if its
 	// worker has not reported that the log is complete.
 	endDelay = 3 * time.Second
-	// handoverDelay is how long to wait for the last output of an attempt if a newer
+	// nextAttemptDelay is how long to wait for the last output of an attempt if a newer
 	// attempt has started. It is longer, because a follower that goes on to the next
 	// attempt never returns to this one.
-	handoverDelay = 20 * time.Second
+	nextAttemptDelay = 20 * time.Second
 )
 
-var errForgotten = errors.New("the log was forgotten while it was read")
+var errLogDeleted = errors.New("the log was forgotten while it was read")
 
 // Next implements [server.Log].
 func (t *taskLog) Next(ctx context.Context) (data []byte, err error) {
@@ -221,13 +221,13 @@ func (t *taskLog) Next(ctx context.Context) (data []byte, err error) {
 	case err != nil:
 		return nil, err
 	case !t.follow && len(data) == 0:
-		return nil, errForgotten
+		return nil, errLogDeleted
 	case !t.follow:
 		data = data[:min(int64(len(data)), t.left)]
 		t.left -= int64(len(data))
 	}
 	if len(data) > 0 {
-		t.at, t.over = t.at+int64(len(data)), time.Time{}
+		t.at, t.endedSince = t.at+int64(len(data)), time.Time{}
 	}
 	return data, nil
 }
@@ -240,18 +240,18 @@ func (t *taskLog) read(r store.Reader) ([]byte, error) {
 	}
 	for i, p := range l.parts {
 		if t.attempt == "" { // no attempt had started before
-			t.attempt, t.ends = p.attempt, l.current()
+			t.attempt, t.lastAttempt = p.attempt, l.current()
 		}
 		if p.attempt != t.attempt {
 			continue
 		}
 		if t.at < p.from {
-			return nil, errForgotten
+			return nil, errLogDeleted
 		}
 		if t.at < p.to {
-			return t.reader.piece(r, l, p.attempt, t.at)
+			return t.reader.readPiece(r, l, p.attempt, t.at)
 		}
-		if t.attempt == t.ends || i == len(l.parts)-1 {
+		if t.attempt == t.lastAttempt || i == len(l.parts)-1 {
 			break
 		}
 		if complete, err := t.complete(r, l, i); err != nil || !complete {
@@ -265,16 +265,16 @@ func (t *taskLog) read(r store.Reader) ([]byte, error) {
 // complete reports whether an attempt that has a successor will write no more output. A
 // follower waits for output that is still being sent, but not for output of a lost
 // worker.
-func (t *taskLog) complete(r store.Reader, l layout, i int) (bool, error) {
+func (t *taskLog) complete(r store.Reader, l logLayout, i int) (bool, error) {
 	a := l.attempts[i]
-	if !t.follow || l.file != "" || a.Class == failure.Lost || t.reader.now().Sub(a.Ended) >= handoverDelay {
+	if !t.follow || l.file != "" || a.Class == failure.Lost || t.reader.now().Sub(a.Ended) >= nextAttemptDelay {
 		return true, nil
 	}
 	return t.reader.logs.Done(r, a.ID)
 }
 
-// piece returns a part of an attempt's log from an offset.
-func (d *logReader) piece(r store.Reader, l layout, attempt string, at int64) ([]byte, error) {
+// readPiece returns a part of an attempt's log from an offset.
+func (d *logReader) readPiece(r store.Reader, l logLayout, attempt string, at int64) ([]byte, error) {
 	if l.file != "" {
 		return readFile(l.file, at, maxRead)
 	}
@@ -282,8 +282,8 @@ func (d *logReader) piece(r store.Reader, l layout, attempt string, at int64) ([
 }
 
 // ended returns io.EOF if no more output will follow.
-func (t *taskLog) ended(r store.Reader, l layout) error {
-	if t.ends == "" {
+func (t *taskLog) ended(r store.Reader, l logLayout) error {
+	if t.lastAttempt == "" {
 		task, err := r.Task(t.key)
 		if err == nil && task.Status.Final() {
 			err = io.EOF // the task ended without an attempt
@@ -291,21 +291,21 @@ func (t *taskLog) ended(r store.Reader, l layout) error {
 		return err
 	}
 	for _, a := range l.attempts {
-		if a.ID == t.ends && !a.Status.Final() {
+		if a.ID == t.lastAttempt && !a.Status.Final() {
 			return nil
 		}
 	}
 	if l.file != "" {
 		return io.EOF // a log in a file is complete before the end of the attempt is stored
 	}
-	if done, err := t.reader.logs.Done(r, t.ends); err != nil || done {
+	if done, err := t.reader.logs.Done(r, t.lastAttempt); err != nil || done {
 		return cmp.Or(err, io.EOF)
 	}
 	now := t.reader.now()
-	if t.over.IsZero() {
-		t.over = now
+	if t.endedSince.IsZero() {
+		t.endedSince = now
 	}
-	if now.Sub(t.over) >= endDelay {
+	if now.Sub(t.endedSince) >= endDelay {
 		return io.EOF
 	}
 	return nil

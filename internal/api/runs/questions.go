@@ -49,7 +49,7 @@ func (d *questionService) Answer(ctx context.Context, by credential.Identity, qu
 	if text == "" && !deny {
 		return protocol.Invalid("text: is missing")
 	}
-	err := d.engine.Answer(ctx, engine.Answer{Question: question, Text: text, Deny: deny, Who: who(by)})
+	err := d.engine.Answer(ctx, engine.Answer{Question: question, Text: text, Deny: deny, Who: clientName(by)})
 	_, late := errors.AsType[*engine.ConflictError](err)
 	if err != nil && !late {
 		return err

@@ -58,7 +58,7 @@ type Service struct {
 	*runReader
 	*runChanger
 	*questionService
-	*talk
+	*reviewService
 	*logReader
 	*documentReader
 }
@@ -83,7 +83,7 @@ func New(opts Options) *Service {
 			addMergeTasks: opts.AddMergeTasks, ensureProcess: process,
 		},
 		questionService: &questionService{store: opts.Store, runs: runs, query: query, engine: opts.Engine, ensureProcess: process},
-		talk:            &talk{runs: runs, engine: opts.Engine, ensureProcess: process},
+		reviewService:   &reviewService{runs: runs, engine: opts.Engine, ensureProcess: process},
 		logReader:       &logReader{store: opts.Store, runs: runs, now: opts.Now, logs: opts.Logs, file: opts.File},
 		documentReader:  &documentReader{store: opts.Store, runs: runs, query: query, now: opts.Now},
 	}
@@ -101,7 +101,7 @@ func (v *visibleRuns) find(r store.Reader, id string) (store.Run, error) {
 	if err == nil && v.hide(run) {
 		err = store.ErrNotFound
 	}
-	return run, protocol.Missing(err, "run", id)
+	return run, protocol.NotFound(err, "run", id)
 }
 
 // get returns a run that exists and is not hidden.
@@ -223,7 +223,7 @@ func (d *runReader) Candidates(ctx context.Context, run, task string) (fleet.Com
 	}
 	c, ok := r.Compare(task)
 	if !ok {
-		return c, protocol.Nothing("no_candidates", fmt.Sprintf("task %s has no candidates", task))
+		return c, protocol.NothingFound("no_candidates", fmt.Sprintf("task %s has no candidates", task))
 	}
 	return c, nil
 }

@@ -35,7 +35,7 @@ func (d *runChanger) Submit(ctx context.Context, by credential.Identity, n coord
 		if err != nil {
 			return fleet.Run{}, err
 		}
-		s := engine.Submission{Plan: p, ID: id, Project: n.Project, OnlyWorker: n.On, Who: who(by)}
+		s := engine.Submission{Plan: p, ID: id, Project: n.Project, OnlyWorker: n.On, Who: clientName(by)}
 		if n.Key != "" {
 			s.Key = "run " + by.ID + " " + n.Key // so that tokens do not share keys
 		}
@@ -59,7 +59,7 @@ func (d *runChanger) Submit(ctx context.Context, by credential.Identity, n coord
 	}
 }
 
-func who(by credential.Identity) string { return cmp.Or(by.Name, by.ID) }
+func clientName(by credential.Identity) string { return cmp.Or(by.Name, by.ID) }
 
 // planOf decodes and checks the submitted plan.
 func planOf(n coordinator.NewRun) (plan.Plan, error) {
@@ -77,7 +77,7 @@ func planOf(n coordinator.NewRun) (plan.Plan, error) {
 	if err := p.Check(); err != nil {
 		return p, protocol.Invalid("plan: %s", err)
 	}
-	return p, checkReach(p, n.On)
+	return p, checkNamesWorker(p, n.On)
 }
 
 // checkLabel returns an error unless a name can be part of a label.
@@ -91,9 +91,9 @@ func checkLabel(field, name string, wanted bool) error {
 	return nil
 }
 
-// checkReach returns an error if a plan can run on one machine only but names no
+// checkNamesWorker returns an error if a plan can run on one machine only but names no
 // worker.
-func checkReach(p plan.Plan, on string) error {
+func checkNamesWorker(p plan.Plan, on string) error {
 	if len(p.Team) > 0 || len(p.Build) > 0 {
 		return protocol.Invalid("plan: a team or a build is conducted by the machine that it runs on, and cannot be submitted")
 	}

@@ -10,16 +10,16 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// talk answers the requests about reviews of changes and messages to agents.
-type talk struct {
+// reviewService answers the requests about reviews of changes and messages to agents.
+type reviewService struct {
 	runs          *visibleRuns
 	engine        *engine.Engine
 	ensureProcess ensureProcess
 }
 
-// mayTalk checks that the client may send messages to agents, and that the run exists
+// mayChange checks that the client may send messages to agents, and that the run exists
 // and is not hidden.
-func (d *talk) mayTalk(ctx context.Context, by credential.Identity, run string) error {
+func (d *reviewService) mayChange(ctx context.Context, by credential.Identity, run string) error {
 	if err := mayChange(by); err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (d *talk) mayTalk(ctx context.Context, by credential.Identity, run string) 
 }
 
 // Review implements [server.Runs].
-func (d *talk) Review(ctx context.Context, run, task string) (fleet.Review, error) {
+func (d *reviewService) Review(ctx context.Context, run, task string) (fleet.Review, error) {
 	if err := d.runs.check(ctx, run); err != nil {
 		return fleet.Review{}, err
 	}
@@ -35,11 +35,11 @@ func (d *talk) Review(ctx context.Context, run, task string) (fleet.Review, erro
 }
 
 // ChangeReview implements [server.Runs].
-func (d *talk) ChangeReview(ctx context.Context, by credential.Identity, run, task string, a fleet.ReviewAction) (fleet.Review, error) {
-	if err := d.mayTalk(ctx, by, run); err != nil {
+func (d *reviewService) ChangeReview(ctx context.Context, by credential.Identity, run, task string, a fleet.ReviewAction) (fleet.Review, error) {
+	if err := d.mayChange(ctx, by, run); err != nil {
 		return fleet.Review{}, err
 	}
-	v, err := d.engine.ActOnReview(ctx, store.TaskKey{Run: run, Task: task}, who(by), a)
+	v, err := d.engine.ActOnReview(ctx, store.TaskKey{Run: run, Task: task}, clientName(by), a)
 	if err == nil && a.Action == fleet.ActSendBack {
 		err = d.ensureProcess.after(ctx, run, "the review is sent back, but ")
 	}
@@ -47,7 +47,7 @@ func (d *talk) ChangeReview(ctx context.Context, by credential.Identity, run, ta
 }
 
 // Messages implements [server.Runs].
-func (d *talk) Messages(ctx context.Context, run, task string) ([]fleet.Message, error) {
+func (d *reviewService) Messages(ctx context.Context, run, task string) ([]fleet.Message, error) {
 	if err := d.runs.check(ctx, run); err != nil {
 		return nil, err
 	}
@@ -55,11 +55,11 @@ func (d *talk) Messages(ctx context.Context, run, task string) ([]fleet.Message,
 }
 
 // Send implements [server.Runs].
-func (d *talk) Send(ctx context.Context, by credential.Identity, m fleet.Message) (fleet.Message, error) {
-	if err := d.mayTalk(ctx, by, m.Run); err != nil {
+func (d *reviewService) Send(ctx context.Context, by credential.Identity, m fleet.Message) (fleet.Message, error) {
+	if err := d.mayChange(ctx, by, m.Run); err != nil {
 		return m, err
 	}
-	m.By = who(by)
+	m.By = clientName(by)
 	sent, err := d.engine.Send(ctx, m)
 	if err == nil {
 		err = d.ensureProcess.after(ctx, m.Run, "the message is sent, but ")
@@ -68,7 +68,7 @@ func (d *talk) Send(ctx context.Context, by credential.Identity, m fleet.Message
 }
 
 // WithdrawMessage implements [server.Runs].
-func (d *talk) WithdrawMessage(ctx context.Context, by credential.Identity, run, task, id string) error {
+func (d *reviewService) WithdrawMessage(ctx context.Context, by credential.Identity, run, task, id string) error {
 	all, err := d.Messages(ctx, run, task)
 	if err != nil {
 		return err
@@ -78,18 +78,18 @@ func (d *talk) WithdrawMessage(ctx context.Context, by credential.Identity, run,
 	}
 	for _, m := range all {
 		if m.ID == id {
-			return d.engine.WithdrawMessage(ctx, id, who(by))
+			return d.engine.WithdrawMessage(ctx, id, clientName(by))
 		}
 	}
-	return protocol.Missing(store.ErrNotFound, "message", id)
+	return protocol.NotFound(store.ErrNotFound, "message", id)
 }
 
 // Interrupt implements [server.Runs].
-func (d *talk) Interrupt(ctx context.Context, by credential.Identity, run, task string) error {
-	if err := d.mayTalk(ctx, by, run); err != nil {
+func (d *reviewService) Interrupt(ctx context.Context, by credential.Identity, run, task string) error {
+	if err := d.mayChange(ctx, by, run); err != nil {
 		return err
 	}
-	if err := d.engine.Interrupt(ctx, store.TaskKey{Run: run, Task: task}, who(by)); err != nil {
+	if err := d.engine.Interrupt(ctx, store.TaskKey{Run: run, Task: task}, clientName(by)); err != nil {
 		return err
 	}
 	return d.ensureProcess.after(ctx, run, "it is interrupted, but ")

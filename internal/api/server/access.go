@@ -70,7 +70,7 @@ func (a *accessControl) authenticate(c *request) error {
 	ctx, cancel := c.context()
 	defer cancel()
 	by, err := a.tokens.Check(ctx, text)
-	if says(err, (*credential.Error).Unknown) {
+	if anyError(err, (*credential.Error).Unknown) {
 		return a.unauthorized(err.Error())
 	}
 	if err != nil {
@@ -172,7 +172,7 @@ func hostSet(hosts []string) map[string]bool {
 // proxy too: on one machine, a page in a browser and a trusted proxy have the same
 // address.
 func (a *accessControl) checkHost(c *request) error {
-	for _, name := range c.names {
+	for _, name := range c.hosts {
 		if !a.hosts[hostname(name)] {
 			return refuse(http.StatusForbidden, "foreign_host", fmt.Sprintf("this coordinator is not called %.100q: --host names more", name))
 		}

@@ -27,7 +27,7 @@ import (
 // socket.
 func (w *whole) knock(r server.Route, h held, change func(*http.Request)) said {
 	w.t.Helper()
-	path, body, _ := plain(r, h)
+	path, body, _ := isPlain(r, h)
 	text := must[[]byte](w.t)(json.Marshal(body))
 	q := must[*http.Request](w.t)(http.NewRequestWithContext(w.t.Context(), r.Method, "http://"+w.addr+path, bytes.NewReader(text)))
 	if r.Path == "/ws" {
@@ -180,7 +180,7 @@ func TestSecurityATokenIsInNoLogNoErrorNoFigureAndNoEvent(t *testing.T) {
 		told = append(told, w.do(q))
 	}
 	for _, r := range server.Routes() {
-		path, body, spots := plain(r, h)
+		path, body, spots := isPlain(r, h)
 		full := string(must[[]byte](t)(json.Marshal(body)))
 		stream := r.Path == "/v1/stream" || r.Path == "/api/stream" || r.Path == "/ws"
 		if !stream {
@@ -291,7 +291,7 @@ func takers() []server.Route {
 // pour sends a gigabyte. It returns the status of the answer, or 0 if the connection was
 // reset before it was read, and how much was sent.
 func (w *whole) pour(r server.Route, h held) (status int, sent int64) {
-	path, _, _ := plain(r, h)
+	path, _, _ := isPlain(r, h)
 	if r.Path == "/v1/work/logs" {
 		path += fmt.Sprintf("?attempt=%s&token=%d", h.Attempt, h.Token)
 	}
@@ -357,7 +357,7 @@ func TestSecurityABodyMayBeAsLongAsItsRouteSaysAndNoLonger(t *testing.T) {
 	w := startWhole(t)
 	h := w.begin("n", "text")
 	for _, r := range takers() {
-		path, body, _ := plain(r, h)
+		path, body, _ := isPlain(r, h)
 		text := must[[]byte](t)(json.Marshal(body))
 		if r.Path == "/v1/work/logs" {
 			path, text = path+fmt.Sprintf("?attempt=%s&token=%d", h.Attempt, h.Token), nil

@@ -25,14 +25,14 @@ type activityFeed struct {
 	log     *slog.Logger
 	every   time.Duration
 
-	mu      sync.Mutex
-	readers int
-	round   int               // number of reads that found a difference; 0 before the first
-	seen    *activitySnapshot // nil while nothing is known
-	all     []byte            // everything, encoded for the stream
-	moved   []byte            // the differences from the previous read, encoded for the stream
-	changed chan struct{}     // closed and replaced with every round
-	wake    chan struct{}     // receives a value when a client joins
+	mu          sync.Mutex
+	readers     int
+	round       int               // number of reads that found a difference; 0 before the first
+	last        *activitySnapshot // nil while nothing is known
+	all         []byte            // everything, encoded for the stream
+	differences []byte            // the differences from the previous read, encoded for the stream
+	changed     chan struct{}     // closed and replaced with every round
+	wake        chan struct{}     // receives a value when a client joins
 }
 
 // activitySnapshot is the result of one read.
@@ -75,7 +75,7 @@ func newActivityFeed(service Protocol, runs Runs, now func() time.Time, log *slo
 // run reads until ctx ends.
 func (s *activityFeed) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		if s.unwanted() {
+		if s.sleepIfUnused() {
 			select {
 			case <-s.wake:
 			case <-ctx.Done():
@@ -89,18 +89,18 @@ func (s *activityFeed) run(ctx context.Context) {
 	}
 }
 
-// unwanted reports whether there are no clients. In that case it drops the last read.
-func (s *activityFeed) unwanted() bool {
+// sleepIfUnused reports whether there are no clients. In that case it drops the last read.
+func (s *activityFeed) sleepIfUnused() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.readers == 0 {
-		s.seen, s.all, s.moved = nil, nil, nil
+		s.last, s.all, s.differences = nil, nil, nil
 	}
 	return s.readers == 0
 }
 
 func (s *activityFeed) read(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, serviceTime)
+	ctx, cancel := context.WithTimeout(ctx, serviceTimeout)
 	defer cancel()
 	agents, err := s.service.Agents(ctx)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *activityFeed) read(ctx context.Context) error {
 		now.agents[a.ID] = a.LastSeen
 	}
 	if s.runs != nil {
-		if err := now.look(ctx, s.runs); err != nil {
+		if err := now.readRuns(ctx, s.runs); err != nil {
 			return err
 		}
 	}
@@ -119,9 +119,9 @@ func (s *activityFeed) read(ctx context.Context) error {
 	return nil
 }
 
-// look reads the progress of runs, and what their attempts do.
-func (s *activitySnapshot) look(ctx context.Context, at Runs) error {
-	doing, err := at.Doing(ctx)
+// readRuns reads the progress of runs, and what their attempts do.
+func (s *activitySnapshot) readRuns(ctx context.Context, at Runs) error {
+	doing, err := at.RunningAttempts(ctx)
 	if err != nil {
 		return err
 	}
@@ -150,14 +150,14 @@ func (s *activityFeed) publish(seen *activitySnapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	moved := seen
-	if s.seen != nil {
-		if moved = seen.since(s.seen); moved.empty() {
+	if s.last != nil {
+		if moved = seen.since(s.last); moved.empty() {
 			return
 		}
 	}
 	now := s.now().UTC()
 	s.round++
-	s.seen, s.all, s.moved = seen, seen.frame(now), moved.frame(now)
+	s.last, s.all, s.differences = seen, seen.frame(now), moved.frame(now)
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
@@ -200,10 +200,10 @@ func (s *activityFeed) after(round int) (data []byte, next int, more <-chan stru
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.seen == nil, round == s.round:
+	case s.last == nil, round == s.round:
 		return nil, round, s.changed
 	case round == s.round-1 && round > 0:
-		return s.moved, s.round, s.changed
+		return s.differences, s.round, s.changed
 	}
 	return s.all, s.round, s.changed
 }

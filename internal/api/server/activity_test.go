@@ -99,8 +99,8 @@ func TestWhenNobodyAsksNobodyIsLookedFor(t *testing.T) {
 	testenv.Wait(t, "no readers and no remembered times", func() error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.readers != 0 || s.seen != nil {
-			return fmt.Errorf("%d readers, times %v", s.readers, s.seen)
+		if s.readers != 0 || s.last != nil {
+			return fmt.Errorf("%d readers, times %v", s.readers, s.last)
 		}
 		return nil
 	})

@@ -14,35 +14,35 @@ func (h *protocolHandlers) heartbeat(c *request) error {
 		return err
 	}
 	trim(&ask.AgentID, &ask.Name, &ask.ClaudeStatus, &ask.Status, &ask.CurrentTaskID)
-	if err := ids("agent_id", ask.AgentID, "current_task_id", ask.CurrentTaskID); err != nil {
+	if err := checkIDs("agent_id", ask.AgentID, "current_task_id", ask.CurrentTaskID); err != nil {
 		return err
 	}
-	if err := names("name", ask.Name, "claude_status", ask.ClaudeStatus, "status", ask.Status); err != nil {
+	if err := checkNames("name", ask.Name, "claude_status", ask.ClaudeStatus, "status", ask.Status); err != nil {
 		return err
 	}
 	c.quiet = true // it is sent every 15 seconds; an actual change is an event
-	return give(c, func(ctx context.Context) (oneAgent, error) {
+	return respond(c, func(ctx context.Context) (oneAgent, error) {
 		a, err := h.service.Heartbeat(ctx, c.by, ask)
 		return oneAgent{a}, err
 	})
 }
 
 func (h *protocolHandlers) agents(c *request) error {
-	return give(c, func(ctx context.Context) (allAgents, error) {
+	return respond(c, func(ctx context.Context) (allAgents, error) {
 		all, err := h.service.Agents(ctx)
 		return allAgents{list(all)}, err
 	})
 }
 
 func (h *protocolHandlers) agent(c *request) error {
-	return giveByID(c, func(ctx context.Context, id string) (oneAgent, error) {
+	return respondByID(c, func(ctx context.Context, id string) (oneAgent, error) {
 		a, err := h.service.Agent(ctx, id)
 		return oneAgent{a}, err
 	})
 }
 
 func (h *protocolHandlers) currentTask(c *request) error {
-	return giveByID(c, func(ctx context.Context, id string) (oneTask, error) {
+	return respondByID(c, func(ctx context.Context, id string) (oneTask, error) {
 		t, err := h.service.CurrentTask(ctx, id)
 		return oneTask{t}, err
 	})
@@ -61,12 +61,12 @@ func (h *protocolHandlers) subscribe(c *request) error {
 	}
 	for i := range s.Subscriptions {
 		trim(&s.Subscriptions[i])
-		if err := names("subscription", s.Subscriptions[i]); err != nil {
+		if err := checkNames("subscription", s.Subscriptions[i]); err != nil {
 			return err
 		}
 	}
 	c.about = "agent " + id
-	return give(c, func(ctx context.Context) (oneAgent, error) {
+	return respond(c, func(ctx context.Context) (oneAgent, error) {
 		a, err := h.service.Subscribe(ctx, c.by, id, s.Subscriptions)
 		return oneAgent{a}, err
 	})
@@ -78,13 +78,13 @@ func (h *protocolHandlers) requestSession(c *request) error {
 		return err
 	}
 	trim(&ask.ChannelID, &ask.ChannelName)
-	if err := ids("channel_id", ask.ChannelID); err != nil {
+	if err := checkIDs("channel_id", ask.ChannelID); err != nil {
 		return err
 	}
-	if err := names("channel_name", ask.ChannelName); err != nil {
+	if err := checkNames("channel_name", ask.ChannelName); err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (oneTask, error) {
+	return respond(c, func(ctx context.Context) (oneTask, error) {
 		t, err := h.service.RequestSession(ctx, c.by, ask)
 		c.about = "task " + t.ID
 		return oneTask{t}, err
@@ -92,7 +92,7 @@ func (h *protocolHandlers) requestSession(c *request) error {
 }
 
 func (h *protocolHandlers) notifications(c *request) error {
-	return give(c, func(ctx context.Context) (allNotifications, error) {
+	return respond(c, func(ctx context.Context) (allNotifications, error) {
 		all, err := h.service.Notifications(ctx)
 		return allNotifications{list(all)}, err
 	})
@@ -104,11 +104,11 @@ func (h *protocolHandlers) dismiss(c *request) error {
 		return err
 	}
 	trim(&ask.AgentID, &ask.Type)
-	if err := ids("agent_id", ask.AgentID, "type", ask.Type); err != nil {
+	if err := checkIDs("agent_id", ask.AgentID, "type", ask.Type); err != nil {
 		return err
 	}
 	c.about = "notification " + ask.Type + " of agent " + ask.AgentID
-	return give(c, func(ctx context.Context) (done, error) {
+	return respond(c, func(ctx context.Context) (done, error) {
 		return done{true}, h.service.Dismiss(ctx, c.by, ask.AgentID, ask.Type)
 	})
 }

@@ -40,14 +40,14 @@ func tlsConfig(cert tls.Certificate) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
 }
 
-// SelfMade returns a self-signed certificate. The file stores it, readable only by its
+// SelfSigned returns a self-signed certificate. The file stores it, readable only by its
 // owner, so that its fingerprint stays the same. SelfMade creates a new one when it is
 // about to expire or the server has other names. A new IP address is a reason only if it
 // is in asked: machines change their addresses often, and known clients identify the
 // server by its fingerprint.
-func SelfMade(file string, hosts, asked []string, now time.Time) (*tls.Config, error) {
+func SelfSigned(file string, hosts, asked []string, now time.Time) (*tls.Config, error) {
 	cert, err := loadPair(file)
-	if err == nil && good(cert.Leaf, hosts, asked, now) {
+	if err == nil && isUsable(cert.Leaf, hosts, asked, now) {
 		return tlsConfig(cert), nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -57,7 +57,7 @@ func SelfMade(file string, hosts, asked []string, now time.Time) (*tls.Config, e
 	if err != nil {
 		return nil, fmt.Errorf("make a certificate: %w", err)
 	}
-	if err := keepPair(file, pair); err != nil {
+	if err := writePair(file, pair); err != nil {
 		return nil, fmt.Errorf("keep the self-made certificate: %w", err)
 	}
 	if cert, err = loadPair(file); err != nil {
@@ -84,7 +84,7 @@ func loadPair(file string) (tls.Certificate, error) {
 	return tls.X509KeyPair(data, data)
 }
 
-func good(cert *x509.Certificate, hosts, asked []string, now time.Time) bool {
+func isUsable(cert *x509.Certificate, hosts, asked []string, now time.Time) bool {
 	if now.Before(cert.NotBefore) || now.Add(certRenew).After(cert.NotAfter) {
 		return false
 	}
@@ -133,8 +133,8 @@ func makePair(hosts []string, now time.Time) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// keepPair writes certificate and key as one file, so that they always match.
-func keepPair(file string, pair []byte) error {
+// writePair writes certificate and key as one file, so that they always match.
+func writePair(file string, pair []byte) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}

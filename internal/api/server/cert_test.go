@@ -14,7 +14,7 @@ import (
 func TestACertificateOfItsOwnIsPrivateAndStays(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "state", "tls.pem")
 	now := time.Now()
-	config, err := SelfMade(file, []string{"localhost", "127.0.0.1"}, nil, now)
+	config, err := SelfSigned(file, []string{"localhost", "127.0.0.1"}, nil, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestACertificateOfItsOwnIsPrivateAndStays(t *testing.T) {
 		"at another address":   {[]string{"localhost", "127.0.0.1", "192.0.2.7"}, 0, true},
 		"at one asked for":     {[]string{"localhost", "192.0.2.8"}, 0, false},
 	} {
-		again, err := SelfMade(filepath.Join(copied(t, file), "tls.pem"), c.hosts, []string{"192.0.2.8"}, now.Add(c.after))
+		again, err := SelfSigned(filepath.Join(copied(t, file), "tls.pem"), c.hosts, []string{"192.0.2.8"}, now.Add(c.after))
 		if err != nil || (Fingerprint(again) == fingerprint) != c.same {
 			t.Errorf("%s: %v, the same: %v", what, err, !c.same)
 		}
@@ -42,7 +42,7 @@ func TestACertificateOfItsOwnIsPrivateAndStays(t *testing.T) {
 	if err := os.WriteFile(file, []byte("damaged"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := SelfMade(file, []string{"localhost"}, nil, now); err == nil {
+	if _, err := SelfSigned(file, []string{"localhost"}, nil, now); err == nil {
 		t.Error("a damaged one was replaced without a word")
 	}
 }
@@ -61,7 +61,7 @@ func copied(t *testing.T, file string) string {
 }
 
 func TestOverTLSRequestsTheStreamAndTheCookieWork(t *testing.T) {
-	config, err := SelfMade(filepath.Join(t.TempDir(), "tls.pem"), []string{"127.0.0.1"}, nil, time.Now())
+	config, err := SelfSigned(filepath.Join(t.TempDir(), "tls.pem"), []string{"127.0.0.1"}, nil, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

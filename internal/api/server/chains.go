@@ -8,7 +8,7 @@ import (
 )
 
 func (h *protocolHandlers) channels(c *request) error {
-	return give(c, func(ctx context.Context) (allChannels, error) {
+	return respond(c, func(ctx context.Context) (allChannels, error) {
 		all, err := h.service.Channels(ctx)
 		return allChannels{list(all)}, err
 	})
@@ -16,10 +16,10 @@ func (h *protocolHandlers) channels(c *request) error {
 
 func (h *protocolHandlers) channel(c *request) error {
 	name := strings.TrimSpace(c.r.PathValue("name"))
-	if err := names("name", name); err != nil {
+	if err := checkNames("name", name); err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (oneChannel, error) {
+	return respond(c, func(ctx context.Context) (oneChannel, error) {
 		ch, err := h.service.Channel(ctx, name)
 		return oneChannel{ch}, err
 	})
@@ -31,13 +31,13 @@ func (h *protocolHandlers) addChannel(c *request) error {
 		return err
 	}
 	trim(&ask.ID, &ask.Name, &ask.Description)
-	if err := names("name", ask.Name); err != nil {
+	if err := checkNames("name", ask.Name); err != nil {
 		return err
 	}
-	if err := ids("id", ask.ID); err != nil {
+	if err := checkIDs("id", ask.ID); err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (oneChannel, error) {
+	return respond(c, func(ctx context.Context) (oneChannel, error) {
 		ch, err := h.service.AddChannel(ctx, c.by, ask)
 		c.about = "channel " + ch.ID
 		return oneChannel{ch}, err
@@ -46,10 +46,10 @@ func (h *protocolHandlers) addChannel(c *request) error {
 
 func (h *protocolHandlers) chains(c *request) error {
 	channel := c.r.URL.Query().Get("channel_id")
-	if err := ids("channel_id", channel); err != nil {
+	if err := checkIDs("channel_id", channel); err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (allChains, error) {
+	return respond(c, func(ctx context.Context) (allChains, error) {
 		all, err := h.service.Chains(ctx)
 		kept := []coordinator.Chain{}
 		for _, chain := range all {
@@ -67,13 +67,13 @@ func (h *protocolHandlers) addChain(c *request) error {
 		return err
 	}
 	trim(&ask.ID, &ask.ChannelID, &ask.Name, &ask.Description)
-	if err := ids("id", ask.ID, "channel_id", ask.ChannelID); err != nil {
+	if err := checkIDs("id", ask.ID, "channel_id", ask.ChannelID); err != nil {
 		return err
 	}
-	if err := names("name", ask.Name); err != nil {
+	if err := checkNames("name", ask.Name); err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (oneChain, error) {
+	return respond(c, func(ctx context.Context) (oneChain, error) {
 		chain, err := h.service.AddChain(ctx, c.by, ask)
 		c.about = "chain " + chain.ID
 		return oneChain{chain}, err
@@ -81,7 +81,7 @@ func (h *protocolHandlers) addChain(c *request) error {
 }
 
 func (h *protocolHandlers) chain(c *request) error {
-	return giveByID(c, func(ctx context.Context, id string) (oneChain, error) {
+	return respondByID(c, func(ctx context.Context, id string) (oneChain, error) {
 		chain, err := h.service.Chain(ctx, id)
 		return oneChain{chain}, err
 	})
@@ -94,11 +94,11 @@ func (h *protocolHandlers) changeChain(c *request) error {
 		return err
 	}
 	trim(&ask.Name, &ask.Description)
-	if err := names("name", ask.Name); err != nil {
+	if err := checkNames("name", ask.Name); err != nil {
 		return err
 	}
 	c.about = "chain " + id
-	return give(c, func(ctx context.Context) (oneChain, error) {
+	return respond(c, func(ctx context.Context) (oneChain, error) {
 		chain, err := h.service.ChangeChain(ctx, c.by, id, ask)
 		return oneChain{chain}, err
 	})
@@ -127,7 +127,7 @@ func (h *protocolHandlers) agentOfChain(c *request) (id, agent string, err error
 	}
 	trim(&ask.AgentID)
 	c.about = "chain " + id + " and agent " + ask.AgentID
-	return id, ask.AgentID, ids("agent_id", ask.AgentID)
+	return id, ask.AgentID, checkIDs("agent_id", ask.AgentID)
 }
 
 func (h *protocolHandlers) assignChain(c *request) error {
@@ -135,7 +135,7 @@ func (h *protocolHandlers) assignChain(c *request) error {
 	if err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (oneChain, error) {
+	return respond(c, func(ctx context.Context) (oneChain, error) {
 		chain, err := h.service.AssignChain(ctx, c.by, id, agent)
 		return oneChain{chain}, err
 	})
@@ -146,7 +146,7 @@ func (h *protocolHandlers) detachChain(c *request) error {
 	if err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (done, error) {
+	return respond(c, func(ctx context.Context) (done, error) {
 		return done{true}, h.service.DetachChain(ctx, c.by, id, agent)
 	})
 }

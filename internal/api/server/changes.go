@@ -38,7 +38,7 @@ func (h *changeHandlers) routes() []route {
 }
 
 func (h *changeHandlers) reviews(c *request) error {
-	return giveByID(c, h.changes.Reviews)
+	return respondByID(c, h.changes.Reviews)
 }
 
 // maxAttempt is the highest number of an attempt that may be asked for.
@@ -53,10 +53,10 @@ func (h *changeHandlers) change(c *request) error {
 	if q.Attempt, err = c.number("attempt", maxAttempt, 0); err != nil {
 		return err
 	}
-	if err := ids("since", q.Since); err != nil {
+	if err := checkIDs("since", q.Since); err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (fleet.TaskChange, error) { return h.changes.Change(ctx, run, task, q) })
+	return respond(c, func(ctx context.Context) (fleet.TaskChange, error) { return h.changes.Change(ctx, run, task, q) })
 }
 
 const (
@@ -74,13 +74,13 @@ func (h *changeHandlers) file(c *request) error {
 	if q.Path == "" || len(q.Path) > maxPath || strings.IndexByte(q.Path, 0) >= 0 {
 		return refuse(http.StatusBadRequest, "invalid_request", "path: want the path of a file of the change")
 	}
-	if err := ids("tree", q.Tree, "from", q.From); err != nil {
+	if err := checkIDs("tree", q.Tree, "from", q.From); err != nil {
 		return err
 	}
 	if q.Context, err = c.number("context", maxContext, 0); err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (oneFileChange, error) {
+	return respond(c, func(ctx context.Context) (oneFileChange, error) {
 		f, err := h.changes.File(ctx, run, task, q)
 		return oneFileChange{f}, err
 	})
@@ -92,7 +92,7 @@ func (h *changeHandlers) blob(c *request) error {
 		return err
 	}
 	blob := c.r.URL.Query().Get("blob")
-	if err := ids("blob", blob); err != nil {
+	if err := checkIDs("blob", blob); err != nil {
 		return err
 	}
 	ctx, cancel := c.context()
@@ -101,6 +101,6 @@ func (h *changeHandlers) blob(c *request) error {
 	if err != nil {
 		return err
 	}
-	c.giveBytes("text/plain; charset=utf-8", data)
+	c.respondBytes("text/plain; charset=utf-8", data)
 	return nil
 }

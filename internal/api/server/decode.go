@@ -51,7 +51,7 @@ func badJSON(data []byte, err error) error {
 	}
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		where = position(data, e.Offset)
-		what = fmt.Sprintf("a JSON %s where %s is wanted", e.Value, wanted(e))
+		what = fmt.Sprintf("a JSON %s where %s is wanted", e.Value, wantedType(e))
 		if e.Field != "" {
 			what = fmt.Sprintf("field %q: %s", e.Field, what)
 		}
@@ -62,7 +62,7 @@ func badJSON(data []byte, err error) error {
 	return refuse(http.StatusBadRequest, "bad_json", where+what)
 }
 
-func wanted(e *json.UnmarshalTypeError) string {
+func wantedType(e *json.UnmarshalTypeError) string {
 	switch e.Type.Kind().String() {
 	case "struct":
 		return "an object"
@@ -83,12 +83,12 @@ func position(data []byte, offset int64) string {
 
 const maxID = 200
 
-// ids validates ids, given as pairs of name and value, before they are looked up. It
+// checkIDs validates ids, given as pairs of name and value, before they are looked up. It
 // rejects values that could be a path or contain control characters. The service checks
 // for empty values.
-func ids(pairs ...string) error {
+func checkIDs(pairs ...string) error {
 	for i := 0; i < len(pairs); i += 2 {
-		if id := pairs[i+1]; id == "." || id == ".." || strings.ContainsAny(id, `/\`) || !plain(id) {
+		if id := pairs[i+1]; id == "." || id == ".." || strings.ContainsAny(id, `/\`) || !isPlain(id) {
 			return refuse(http.StatusBadRequest, "invalid_request",
 				fmt.Sprintf("%s %.60q: want at most %d printable characters, no slashes", pairs[i], id, maxID))
 		}
@@ -96,10 +96,10 @@ func ids(pairs ...string) error {
 	return nil
 }
 
-// names validates names that users choose. They may contain slashes.
-func names(pairs ...string) error {
+// checkNames validates names that users choose. They may contain slashes.
+func checkNames(pairs ...string) error {
 	for i := 0; i < len(pairs); i += 2 {
-		if !plain(pairs[i+1]) {
+		if !isPlain(pairs[i+1]) {
 			return refuse(http.StatusBadRequest, "invalid_request",
 				fmt.Sprintf("%s %.60q: want at most %d printable characters", pairs[i], pairs[i+1], maxID))
 		}
@@ -107,8 +107,8 @@ func names(pairs ...string) error {
 	return nil
 }
 
-// texts rejects texts with a zero byte, because some programs would end the text there.
-func texts(pairs ...string) error {
+// checkTexts rejects texts with a zero byte, because some programs would end the text there.
+func checkTexts(pairs ...string) error {
 	for i := 0; i < len(pairs); i += 2 {
 		if strings.IndexByte(pairs[i+1], 0) >= 0 {
 			return refuse(http.StatusBadRequest, "invalid_request", pairs[i]+": has a zero byte")
@@ -117,7 +117,7 @@ func texts(pairs ...string) error {
 	return nil
 }
 
-func plain(text string) bool {
+func isPlain(text string) bool {
 	return len(text) <= maxID && utf8.ValidString(text) &&
 		!strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }

@@ -17,7 +17,7 @@ func (h *protocolHandlers) events(c *request) error {
 	if err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (allEvents, error) {
+	return respond(c, func(ctx context.Context) (allEvents, error) {
 		all, err := h.service.Events(ctx, limit)
 		return allEvents{list(all)}, err
 	})
@@ -29,10 +29,10 @@ func (h *protocolHandlers) addEvent(c *request) error {
 		return err
 	}
 	trim(&ask.AgentID, &ask.TaskID, &ask.Type, &ask.IdempotencyKey)
-	if err := ids("agent_id", ask.AgentID, "task_id", ask.TaskID); err != nil {
+	if err := checkIDs("agent_id", ask.AgentID, "task_id", ask.TaskID); err != nil {
 		return err
 	}
-	if err := names("type", ask.Type, "idempotency_key", ask.IdempotencyKey); err != nil {
+	if err := checkNames("type", ask.Type, "idempotency_key", ask.IdempotencyKey); err != nil {
 		return err
 	}
 	ctx, cancel := c.context()
@@ -43,16 +43,16 @@ func (h *protocolHandlers) addEvent(c *request) error {
 		return err
 	case deduped:
 		c.quiet = true
-		answer(c.w, http.StatusOK, toldEvent{Deduped: true})
+		writeJSON(c.w, http.StatusOK, toldEvent{Deduped: true})
 	default:
 		c.about = "event " + made.ID
-		answer(c.w, c.route.status, toldEvent{Event: &made})
+		writeJSON(c.w, c.route.status, toldEvent{Event: &made})
 	}
 	return nil
 }
 
 func (h *protocolHandlers) dashboard(c *request) error {
-	return give(c, func(ctx context.Context) (coordinator.Dashboard, error) {
+	return respond(c, func(ctx context.Context) (coordinator.Dashboard, error) {
 		d, err := h.service.Dashboard(ctx)
 		d.Agents, d.Channels, d.Chains = list(d.Agents), list(d.Channels), list(d.Chains)
 		d.Tasks, d.Events = list(d.Tasks), list(d.Events)

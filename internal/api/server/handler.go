@@ -24,17 +24,17 @@ func (s *Server) newHandler(table []route) http.Handler {
 		byPath[r.path] = append(byPath[r.path], r)
 	}
 	for path, list := range byPath {
-		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { s.run(w, r, byMethod(list, r.Method)) })
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { s.handleRequest(w, r, byMethod(list, r.Method)) })
 	}
 	unknown := route{do: noSuchPath, access: open}
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.run(w, r, unknown) })
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.handleRequest(w, r, unknown) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		restrictBrowsers(w.Header())
 		// The mux would redirect a path with empty parts, dots or a trailing slash with an
 		// HTML page.
 		escaped := r.URL.EscapedPath()
 		if escaped != "/" && (escaped != path.Clean(escaped) || !strings.HasPrefix(escaped, "/")) {
-			s.run(w, r, unknown)
+			s.handleRequest(w, r, unknown)
 			return
 		}
 		mux.ServeHTTP(w, r)
@@ -85,11 +85,11 @@ const noPath = "there is no such path: /openapi.json has them all"
 
 func noSuchPath(*request) error { return refuse(http.StatusNotFound, "not_found", noPath) }
 
-// run handles one request, from admission to the log line.
-func (s *Server) run(w http.ResponseWriter, r *http.Request, to route) {
+// handleRequest handles one request, from admission to the log line.
+func (s *Server) handleRequest(w http.ResponseWriter, r *http.Request, to route) {
 	started := time.Now()
-	s.metrics.underWay.Add(1)
-	defer s.metrics.underWay.Add(-1)
+	s.metrics.inProgress.Add(1)
+	defer s.metrics.inProgress.Add(-1)
 	var bits [8]byte
 	_, _ = io.ReadFull(s.opts.Random, bits[:]) // a duplicate id is only a nuisance
 	c := &request{arrival: s.arrivalOf(r), w: &statusRecorder{ResponseWriter: w}, r: r, route: to, id: hex.EncodeToString(bits[:])}
@@ -100,14 +100,14 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request, to route) {
 	}
 	s.metrics.count(to, c.w.status, time.Since(started))
 	s.logRequest(c, err)
-	if errors.Is(err, errCut) {
+	if errors.Is(err, errIncomplete) {
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// errCut means that an answer cannot be sent completely. The connection is cut, so that
+// errIncomplete means that an answer cannot be sent completely. The connection is cut, so that
 // the client does not take the part for the whole.
-var errCut = errors.New("the answer was cut off")
+var errIncomplete = errors.New("the answer was cut off")
 
 var errPanic = errors.New("panic")
 

@@ -12,7 +12,7 @@ func TestAHistogramCountsWhatTookAtMostSoLong(t *testing.T) {
 		h.Add(d)
 	}
 	var b strings.Builder
-	Figures{Writes: &h}.write(&b, time.Time{})
+	ServiceMetrics{Writes: &h}.write(&b, time.Time{})
 	for _, want := range []string{
 		`gaffer_store_write_seconds_bucket{le="0.001"} 1`, `gaffer_store_write_seconds_bucket{le="0.005"} 2`,
 		`gaffer_store_write_seconds_bucket{le="0.02"} 3`, `gaffer_store_write_seconds_bucket{le="10"} 3`,

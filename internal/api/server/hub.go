@@ -21,18 +21,18 @@ type hub struct {
 	log      *slog.Logger
 	maxBytes int // maximum size of the buffer in bytes
 
-	mu      sync.RWMutex
-	frames  []frame
-	size    int
-	floor   int64         // changes up to this number are no longer kept
-	last    int64         // changes up to this number were read
-	before  int64         // the value of last before the latest read
-	latest  []byte        // all changes of the latest read together, which nearly every client needs next
-	changed chan struct{} // closed and replaced when last has grown
-	readers int
-	awake   bool          // the changes are being read
-	already chan struct{} // always closed
-	wake    chan struct{} // receives a value when a client joins
+	mu           sync.RWMutex
+	frames       []frame
+	size         int
+	droppedUpTo  int64         // changes up to this number are no longer kept
+	last         int64         // changes up to this number were read
+	previousLast int64         // the value of last before the latest read
+	latest       []byte        // all changes of the latest read together, which nearly every client needs next
+	changed      chan struct{} // closed and replaced when last has grown
+	readers      int
+	awake        bool          // the changes are being read
+	closed       chan struct{} // always closed
+	wake         chan struct{} // receives a value when a client joins
 }
 
 // frame is a change in the format of the stream.
@@ -48,15 +48,15 @@ const (
 )
 
 func newHub(service Protocol, log *slog.Logger, maxBytes int) *hub {
-	h := &hub{service: service, log: log, maxBytes: maxBytes, changed: make(chan struct{}), already: make(chan struct{}), wake: make(chan struct{}, 1)}
-	close(h.already)
+	h := &hub{service: service, log: log, maxBytes: maxBytes, changed: make(chan struct{}), closed: make(chan struct{}), wake: make(chan struct{}, 1)}
+	close(h.closed)
 	return h
 }
 
 // run reads changes until ctx ends. It does not read while there are no clients.
 func (h *hub) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		if h.asleep() {
+		if h.sleepIfUnused() {
 			select {
 			case <-h.wake:
 			case <-ctx.Done():
@@ -78,8 +78,8 @@ func pace(followers int) time.Duration {
 	return min(5*time.Millisecond+time.Duration(followers)*10*time.Microsecond, 50*time.Millisecond)
 }
 
-// asleep reports whether there are no clients. In that case it empties the buffer.
-func (h *hub) asleep() bool {
+// sleepIfUnused reports whether there are no clients. In that case it empties the buffer.
+func (h *hub) sleepIfUnused() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.readers == 0 {
@@ -110,7 +110,7 @@ func (h *hub) publish(frames []frame, last int64) {
 	if last <= h.last {
 		return
 	}
-	h.before, h.last, h.latest = h.last, last, make([]byte, 0, sizeOf(frames))
+	h.previousLast, h.last, h.latest = h.last, last, make([]byte, 0, sizeOf(frames))
 	for _, f := range frames {
 		h.frames = append(h.frames, f)
 		h.size += len(f.data)
@@ -132,9 +132,9 @@ func sizeOf(frames []frame) (size int) {
 // dropped together.
 func (h *hub) forget() {
 	n := 0
-	for n < len(h.frames) && (h.size > h.maxBytes || n > 0 && h.frames[n].seq == h.floor) {
+	for n < len(h.frames) && (h.size > h.maxBytes || n > 0 && h.frames[n].seq == h.droppedUpTo) {
 		h.size -= len(h.frames[n].data)
-		h.floor = h.frames[n].seq
+		h.droppedUpTo = h.frames[n].seq
 		n++
 	}
 	h.frames = h.frames[n:]
@@ -151,7 +151,7 @@ func (h *hub) join(ctx context.Context) (last int64, err error) {
 	defer h.mu.Unlock()
 	h.readers++
 	if !h.awake {
-		h.awake, h.floor, h.last = true, last, last
+		h.awake, h.droppedUpTo, h.last = true, last, last
 		select {
 		case h.wake <- struct{}{}:
 		default:
@@ -186,18 +186,18 @@ const maxRead = 256 << 10 // bytes that a client reads at a time
 func (h *hub) after(seq int64, fits func(frame) bool) reading {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	if seq < h.floor {
+	if seq < h.droppedUpTo {
 		return reading{behind: true, next: seq}
 	}
 	out := reading{next: max(seq, h.last), more: h.changed}
-	if fits == nil && seq == h.before && len(h.latest) <= maxRead {
+	if fits == nil && seq == h.previousLast && len(h.latest) <= maxRead {
 		out.data = h.latest
 		return out
 	}
 	first := sort.Search(len(h.frames), func(i int) bool { return h.frames[i].seq > seq })
 	for i, f := range h.frames[first:] {
 		if len(out.data) > maxRead && h.frames[first+i-1].seq != f.seq {
-			out.next, out.more = h.frames[first+i-1].seq, h.already
+			out.next, out.more = h.frames[first+i-1].seq, h.closed
 			return out
 		}
 		if fits == nil || fits(f) {

@@ -44,12 +44,12 @@ type health struct {
 	State string    `json:"state"` // ready, stopping or no_database
 }
 
-// readyTime is how long the database may take to answer a health check.
-const readyTime = 5 * time.Second
+// readyTimeout is how long the database may take to answer a health check.
+const readyTimeout = 5 * time.Second
 
 func (h *infoHandlers) health(c *request) error {
 	state, status := health{OK: true, Time: h.now().UTC(), State: "ready"}, http.StatusOK
-	ctx, cancel := context.WithTimeout(c.r.Context(), readyTime)
+	ctx, cancel := context.WithTimeout(c.r.Context(), readyTimeout)
 	defer cancel()
 	if h.live.stopped() {
 		state.OK, state.State, status = false, "stopping", http.StatusServiceUnavailable
@@ -57,7 +57,7 @@ func (h *infoHandlers) health(c *request) error {
 		h.log.Warn("not ready", "error", err)
 		state.OK, state.State, status = false, "no_database", http.StatusServiceUnavailable
 	}
-	answer(c.w, status, state)
+	writeJSON(c.w, status, state)
 	return nil
 }
 
@@ -76,7 +76,7 @@ type oneSelf struct {
 // self returns the version of the server, and the name and the role of the client's
 // token.
 func (h *infoHandlers) self(c *request) error {
-	answer(c.w, http.StatusOK, oneSelf{coordinator.Self{
+	writeJSON(c.w, http.StatusOK, oneSelf{coordinator.Self{
 		Version: h.version, Time: h.now().UTC(), Name: c.by.Name, Role: string(c.by.Role),
 	}})
 	return nil

@@ -76,7 +76,7 @@ func (h *landingHandlers) merge(c *request, run, task string) error {
 	if err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (allMerges, error) {
+	return respond(c, func(ctx context.Context) (allMerges, error) {
 		results, err := h.landing.Merge(ctx, c.by, m)
 		return allMerges{list(results)}, err
 	})
@@ -91,7 +91,7 @@ func (h *landingHandlers) undo(c *request) error {
 	if err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (oneMerge, error) {
+	return respond(c, func(ctx context.Context) (oneMerge, error) {
 		result, err := h.landing.UndoMerge(ctx, c.by, m)
 		return oneMerge{result}, err
 	})
@@ -103,10 +103,10 @@ func readMerge(c *request, run, task string) (fleet.MergeRequest, error) {
 		return fleet.MergeRequest{}, err
 	}
 	trim(&ask.Into, &ask.Method)
-	if err := cmp.Or(names("into", ask.Into), ids("method", ask.Method)); err != nil {
+	if err := cmp.Or(checkNames("into", ask.Into), checkIDs("method", ask.Method)); err != nil {
 		return fleet.MergeRequest{}, err
 	}
-	c.about = about(run, task)
+	c.about = taskName(run, task)
 	return fleet.MergeRequest{
 		Run: run, Task: task, Into: ask.Into, Method: ask.Method, All: ask.All, Fix: ask.Fix, Yes: ask.Yes, Revert: ask.Revert,
 	}, nil
@@ -121,8 +121,8 @@ func (h *landingHandlers) discard(c *request) error {
 	if err := c.decode(&ask); err != nil {
 		return err
 	}
-	c.about = about(run, task)
-	return give(c, func(ctx context.Context) (oneReview, error) {
+	c.about = taskName(run, task)
+	return respond(c, func(ctx context.Context) (oneReview, error) {
 		r, err := h.landing.Discard(ctx, c.by, run, task, ask.Undo)
 		return oneReview{r}, err
 	})

@@ -10,19 +10,21 @@ import (
 	"time"
 )
 
-// limit returns a listener with at most n open connections. To accept one more, it closes
+// limitConnections returns a listener with at most n open connections. To accept one more, it closes
 // the oldest connection that never sent a valid token, so that unauthenticated clients
 // cannot lock others out. If there is none, it closes the new connection, because waiting
 // could last forever.
-func limit(l net.Listener, n int) net.Listener { return &limitedListener{Listener: l, most: n} }
+func limitConnections(l net.Listener, n int) net.Listener {
+	return &limitedListener{Listener: l, most: n}
+}
 
 type limitedListener struct {
 	net.Listener
 	most int
 
-	mu      sync.Mutex
-	open    int
-	unknown queue.List // of *limitedConn without a valid token, the oldest first
+	mu              sync.Mutex
+	open            int
+	unauthenticated queue.List // of *limitedConn without a valid token, the oldest first
 }
 
 func (l *limitedListener) Accept() (net.Conn, error) {
@@ -31,8 +33,8 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		p := &limitedConn{Conn: c, in: l}
-		old, ok := l.enter(p)
+		p := &limitedConn{Conn: c, listener: l}
+		old, ok := l.admit(p)
 		if old != nil {
 			_ = old.Conn.Close() // its handler notices the closed connection
 		}
@@ -43,46 +45,46 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// enter admits a connection, if necessary in place of an old one.
-func (l *limitedListener) enter(p *limitedConn) (old *limitedConn, ok bool) {
+// admit admits a connection, if necessary in place of an old one.
+func (l *limitedListener) admit(p *limitedConn) (old *limitedConn, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open >= l.most {
-		first := l.unknown.Front()
+		first := l.unauthenticated.Front()
 		if first == nil {
 			return nil, false
 		}
 		old, _ = first.Value.(*limitedConn)
-		old.leave()
+		old.release()
 	}
 	l.open++
-	p.element = l.unknown.PushBack(p)
+	p.element = l.unauthenticated.PushBack(p)
 	return old, true
 }
 
 // limitedConn is an admitted connection.
 type limitedConn struct {
 	net.Conn
-	in            *limitedListener
+	listener      *limitedListener
 	authenticated atomic.Bool
 	element       *queue.Element // its element in unknown; nil if it is not in the list
-	left          bool
+	released      bool
 }
 
 func (c *limitedConn) Close() error {
-	c.in.mu.Lock()
-	c.leave()
-	c.in.mu.Unlock()
+	c.listener.mu.Lock()
+	c.release()
+	c.listener.mu.Unlock()
 	return c.Conn.Close()
 }
 
-// leave gives the slot back. The caller holds the lock.
-func (c *limitedConn) leave() {
-	if c.left {
+// release gives the slot back. The caller holds the lock.
+func (c *limitedConn) release() {
+	if c.released {
 		return
 	}
-	c.left = true
-	c.in.open--
+	c.released = true
+	c.listener.open--
 	c.protect()
 }
 
@@ -90,7 +92,7 @@ func (c *limitedConn) leave() {
 // holds the lock.
 func (c *limitedConn) protect() {
 	if c.element != nil {
-		c.in.unknown.Remove(c.element)
+		c.listener.unauthenticated.Remove(c.element)
 		c.element = nil
 	}
 }
@@ -112,8 +114,8 @@ func markAuthenticated(ctx context.Context) {
 	if !ok || c.authenticated.Swap(true) {
 		return
 	}
-	c.in.mu.Lock()
-	defer c.in.mu.Unlock()
+	c.listener.mu.Lock()
+	defer c.listener.mu.Unlock()
 	c.protect()
 }
 

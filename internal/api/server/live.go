@@ -95,11 +95,11 @@ func (s *eventStream) countIfSlow(err error) {
 	}
 }
 
-// cutOff tells a client that it is too far behind. It gets this if it is still reading.
-func (s *eventStream) cutOff() {
+// sendTooSlow tells a client that it is too far behind. It gets this if it is still reading.
+func (s *eventStream) sendTooSlow() {
 	s.live.cut.Add(1)
 	_ = s.send([]byte("event: behind\ndata: {}\n\n"))
 }
 
-// sayStopping tells a client that the server stops, which it does in any case.
-func (s *eventStream) sayStopping() { _ = s.send([]byte("event: bye\ndata: {}\n\n")) }
+// sendStopping tells a client that the server stops, which it does in any case.
+func (s *eventStream) sendStopping() { _ = s.send([]byte("event: bye\ndata: {}\n\n")) }

@@ -115,7 +115,7 @@ func (h *loginHandlers) link(c *request) error {
 	if err != nil {
 		return err
 	}
-	answer(c.w, c.route.status, loginLink{Path: "/login?code=" + code, Expires: expires.UTC()})
+	writeJSON(c.w, c.route.status, loginLink{Path: "/login?code=" + code, Expires: expires.UTC()})
 	return nil
 }
 
@@ -127,7 +127,7 @@ func (h *loginHandlers) login(c *request) error {
 		return refuse(http.StatusMethodNotAllowed, "method_not_allowed", "a code is used with GET")
 	}
 	query := c.r.URL.Query()
-	place, ok := landing(query["to"])
+	place, ok := redirectTarget(query["to"])
 	if !ok {
 		return refuse(http.StatusBadRequest, "invalid_request", "to is a place on this server's page, such as #/runs/ID")
 	}
@@ -149,17 +149,17 @@ func (h *loginHandlers) login(c *request) error {
 	return nil
 }
 
-// maxPlace is the maximum length of the page that a link may lead to, in bytes.
-const maxPlace = 1000
+// maxRedirect is the maximum length of the page that a link may lead to, in bytes.
+const maxRedirect = 1000
 
-// landing returns the location to which a browser is redirected after login: the
+// redirectTarget returns the location to which a browser is redirected after login: the
 // dashboard, or a page of it. It accepts only a fragment, so that a manipulated link
 // cannot redirect the user to another site.
-func landing(to []string) (location string, ok bool) {
+func redirectTarget(to []string) (location string, ok bool) {
 	switch {
 	case len(to) == 0 || len(to) == 1 && to[0] == "":
 		return "/", true
-	case len(to) > 1 || len(to[0]) > maxPlace || !strings.HasPrefix(to[0], "#/") || strings.HasPrefix(to[0], "#//"):
+	case len(to) > 1 || len(to[0]) > maxRedirect || !strings.HasPrefix(to[0], "#/") || strings.HasPrefix(to[0], "#//"):
 		return "", false
 	}
 	odd := func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`"#<>\^`+"`{|}", r) }
@@ -180,7 +180,7 @@ func (h *loginHandlers) logout(c *request) error {
 		return err
 	}
 	http.SetCookie(c.w, c.newCookie("", -1))
-	answer(c.w, c.route.status, loggedOut{true})
+	writeJSON(c.w, c.route.status, loggedOut{true})
 	return nil
 }
 

@@ -16,22 +16,22 @@ import (
 
 // metrics are the server's own metrics.
 type metrics struct {
-	cut      atomic.Int64 // clients of the stream that were disconnected because they were too slow
-	underWay atomic.Int64 // requests being handled, including streams
+	cut        atomic.Int64 // clients of the stream that were disconnected because they were too slow
+	inProgress atomic.Int64 // requests being handled, including streams
 
 	mu       sync.Mutex
 	requests map[string]map[int]int64 // by route and status
 	took     map[string]*Histogram    // by route; the map never changes
 }
 
-// timed returns the routes whose duration is measured.
-func timed() []string {
+// timedRoutes returns the routes whose duration is measured.
+func timedRoutes() []string {
 	return []string{"POST /v1/tasks/claim", "POST /v1/agents/heartbeat", "POST /v1/work/claim", "POST /v1/work/turn", "POST /v1/work/beat"}
 }
 
 func newMetrics() *metrics {
 	m := &metrics{requests: map[string]map[int]int64{}, took: map[string]*Histogram{}}
-	for _, name := range timed() {
+	for _, name := range timedRoutes() {
 		m.took[name] = &Histogram{}
 	}
 	return m
@@ -64,7 +64,7 @@ func (m *metrics) write(b *strings.Builder) {
 	}
 	const took = "gaffer_http_request_seconds"
 	head(b, took, "histogram", "how long claims, turns and heartbeats took")
-	for _, name := range timed() {
+	for _, name := range timedRoutes() {
 		m.took[name].write(b, took, fmt.Sprintf("route=%q,", name))
 	}
 }
@@ -87,24 +87,24 @@ type metricsHandlers struct {
 	log     *slog.Logger
 
 	mu      sync.Mutex // held while the service counts
-	counted Figures
+	counted ServiceMetrics
 	at      time.Time // of counted
 }
 
-// figuresLife is how long the service's figures are cached, so that frequent scraping
+// metricsCacheTime is how long the service's figures are cached, so that frequent scraping
 // costs no more.
-const figuresLife = 5 * time.Second
+const metricsCacheTime = 5 * time.Second
 
-func (h *metricsHandlers) figures(c *request) (Figures, error) {
+func (h *metricsHandlers) serviceMetrics(c *request) (ServiceMetrics, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := h.now()
-	if since := now.Sub(h.at); !h.at.IsZero() && since >= 0 && since < figuresLife {
+	if since := now.Sub(h.at); !h.at.IsZero() && since >= 0 && since < metricsCacheTime {
 		return h.counted, nil
 	}
 	ctx, cancel := c.context()
 	defer cancel()
-	f, err := h.service.Figures(ctx)
+	f, err := h.service.Metrics(ctx)
 	if err != nil {
 		return f, fmt.Errorf("count: %w", err)
 	}
@@ -121,11 +121,11 @@ const serviceUpMetric = "gaffer_desk_up"
 func (h *metricsHandlers) scrape(c *request) error {
 	var b strings.Builder
 	h.metrics.write(&b)
-	gauge(&b, "gaffer_http_requests_under_way", "requests that are not yet answered", float64(h.metrics.underWay.Load()))
+	gauge(&b, "gaffer_http_requests_under_way", "requests that are not yet answered", float64(h.metrics.inProgress.Load()))
 	gauge(&b, "gaffer_stream_subscribers", "readers of the stream", float64(h.hub.followers()))
 	head(&b, "gaffer_stream_cut_total", "counter", "readers of the stream that were cut off because they were slow")
 	fmt.Fprintf(&b, "gaffer_stream_cut_total %d\n", h.metrics.cut.Load())
-	f, err := h.figures(c)
+	f, err := h.serviceMetrics(c)
 	up := 1.0
 	if err != nil {
 		up = 0
@@ -141,8 +141,8 @@ func (h *metricsHandlers) scrape(c *request) error {
 	return nil
 }
 
-// Figures are the metrics that a service provides.
-type Figures struct {
+// ServiceMetrics are the metrics that a service provides.
+type ServiceMetrics struct {
 	AgentsOnline int
 	Tasks        map[coordinator.TaskStatus]int
 	Waiting      time.Time  // since when the oldest question is unanswered; zero if there is none
@@ -151,7 +151,7 @@ type Figures struct {
 	Writes       *Histogram // durations of write transactions; nil if not measured
 }
 
-func (f Figures) write(b *strings.Builder, now time.Time) {
+func (f ServiceMetrics) write(b *strings.Builder, now time.Time) {
 	gauge(b, "gaffer_agents_online", "agents that were heard of lately", float64(f.AgentsOnline))
 	gauge(b, "gaffer_runs", "runs that have not ended", float64(f.Runs))
 	gauge(b, "gaffer_lanes_paused", "agent accounts that start nothing now", float64(f.LanesPaused))

@@ -17,7 +17,7 @@ type object = map[string]any
 func describe(table []route) ([]byte, error) {
 	paths, shapes := object{}, schemas{named: object{}}
 	for _, r := range table {
-		path := described(r.path)
+		path := openAPIPath(r.path)
 		if paths[path] == nil {
 			paths[path] = object{}
 		}
@@ -43,9 +43,9 @@ func describe(table []route) ([]byte, error) {
 	}, "", " ")
 }
 
-// described converts a path to OpenAPI's notation, which has no wildcard for the
+// openAPIPath converts a path to OpenAPI's notation, which has no wildcard for the
 // remaining path.
-func described(path string) string {
+func openAPIPath(path string) string {
 	return strings.TrimSuffix(strings.ReplaceAll(path, "...}", "}"), "{$}")
 }
 

@@ -31,8 +31,8 @@ func refuse(status int, code, message string) *problem {
 	return &problem{status: status, Problem: coordinator.Problem{Code: code, Message: message}}
 }
 
-// later returns an error that may be gone after a moment.
-func later(code, message string) *problem {
+// temporary returns an error that may be gone after a moment.
+func temporary(code, message string) *problem {
 	p := refuse(http.StatusServiceUnavailable, code, message)
 	p.header = map[string]string{"Retry-After": "1"}
 	return p
@@ -45,37 +45,37 @@ func problemOf(err error) *problem {
 		return p
 	}
 	switch {
-	case says(err, interface{ Damaged() bool }.Damaged):
+	case anyError(err, interface{ Damaged() bool }.Damaged):
 		return refuse(http.StatusInternalServerError, "damaged", "the coordinator's database is damaged: its log says where under this request's id; restore a backup")
-	case says(err, interface{ Denied() bool }.Denied):
+	case anyError(err, interface{ Denied() bool }.Denied):
 		return refuse(http.StatusForbidden, codeOf(err, "denied"), err.Error())
-	case says(err, interface{ NotFound() bool }.NotFound):
+	case anyError(err, interface{ NotFound() bool }.NotFound):
 		return refuse(http.StatusNotFound, codeOf(err, "not_found"), err.Error())
-	case says(err, interface{ Conflict() bool }.Conflict):
+	case anyError(err, interface{ Conflict() bool }.Conflict):
 		p := refuse(http.StatusConflict, codeOf(err, "conflict"), err.Error())
 		p.Offset = offsetOf(err)
 		return p
-	case says(err, interface{ Invalid() bool }.Invalid):
+	case anyError(err, interface{ Invalid() bool }.Invalid):
 		return refuse(http.StatusBadRequest, codeOf(err, "invalid_request"), err.Error())
-	case says(err, interface{ Busy() bool }.Busy):
-		return later("busy", "the coordinator cannot use its database now: its log says why under this request's id; try again")
+	case anyError(err, interface{ Busy() bool }.Busy):
+		return temporary("busy", "the coordinator cannot use its database now: its log says why under this request's id; try again")
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return later("busy", "the coordinator did not get to it in time: try again")
-	case says(err, func(net.Error) bool { return true }):
-		return later("database_away", "the coordinator does not reach its database: try again")
+		return temporary("busy", "the coordinator did not get to it in time: try again")
+	case anyError(err, func(net.Error) bool { return true }):
+		return temporary("database_away", "the coordinator does not reach its database: try again")
 	}
 	return refuse(http.StatusInternalServerError, "internal", "the coordinator failed: its log says why under this request's id")
 }
 
-// says reports whether yes is true for any error of type E in the tree.
-func says[E any](err error, yes func(E) bool) bool {
+// anyError reports whether yes is true for any error of type E in the tree.
+func anyError[E any](err error, yes func(E) bool) bool {
 	for err != nil {
 		if e, ok := err.(E); ok && yes(e) {
 			return true
 		}
 		if list, ok := err.(interface{ Unwrap() []error }); ok {
 			for _, inner := range list.Unwrap() {
-				if says(inner, yes) {
+				if anyError(inner, yes) {
 					return true
 				}
 			}
@@ -109,9 +109,9 @@ func offsetOf(err error) int64 {
 	return e.Offset()
 }
 
-// answer writes a value as JSON. HTML characters are escaped, so that a browser finds no
+// writeJSON writes a value as JSON. HTML characters are escaped, so that a browser finds no
 // HTML even if it misinterprets the answer.
-func answer(w http.ResponseWriter, status int, value any) {
+func writeJSON(w http.ResponseWriter, status int, value any) {
 	data, err := json.Marshal(value)
 	if err != nil {
 		status, data = http.StatusInternalServerError, []byte(`{"error":{"code":"internal","message":"the answer cannot be written as JSON"}}`)
@@ -128,5 +128,5 @@ func (p *problem) write(w http.ResponseWriter) {
 	}
 	told := p.Problem
 	told.Message = strings.ToValidUTF8(credential.Redact(told.Message), "\uFFFD")
-	answer(w, p.status, failure{told})
+	writeJSON(w, p.status, failure{told})
 }

@@ -52,7 +52,7 @@ type Protocol interface {
 	AddEvent(ctx context.Context, by credential.Identity, e coordinator.NewEvent) (made coordinator.Event, deduped bool, err error)
 	Dashboard(ctx context.Context) (coordinator.Dashboard, error)
 	// Figures returns the metrics of the service.
-	Figures(ctx context.Context) (Figures, error)
+	Metrics(ctx context.Context) (ServiceMetrics, error)
 
 	// Updates returns the stream's updates about the changes after a number, and the
 	// number of the last change that was read.

@@ -33,27 +33,27 @@ func ParseProxies(list []string) (proxies []netip.Prefix, err error) {
 // whether the client's connection is encrypted. Behind a trusted proxy, its headers
 // provide this for the client behind it.
 type arrival struct {
-	from     string     // for the log
-	client   netip.Addr // not valid if the address cannot be parsed
-	host     string     // requested by the client
-	names    []string   // every host that the request names; all must be allowed
-	tls      bool
-	proxied  bool // a trusted proxy named the host or the client
-	hearsay  bool // the request has forwarding headers that are not trusted
-	sitePort string
+	from             string     // for the log
+	client           netip.Addr // not valid if the address cannot be parsed
+	host             string     // requested by the client
+	hosts            []string   // every host that the request names; all must be allowed
+	tls              bool
+	proxied          bool // a trusted proxy named the host or the client
+	untrustedHeaders bool // the request has forwarding headers that are not trusted
+	sitePort         string
 }
 
 // forwardedBy are the headers in which proxies describe the client.
 var forwardedBy = []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"}
 
 func (s *Server) arrivalOf(r *http.Request) arrival {
-	a := arrival{from: r.RemoteAddr, client: addressOf(r.RemoteAddr), host: r.Host, names: []string{r.Host}, tls: s.opts.TLS != nil}
+	a := arrival{from: r.RemoteAddr, client: addressOf(r.RemoteAddr), host: r.Host, hosts: []string{r.Host}, tls: s.opts.TLS != nil}
 	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
 		_, a.sitePort, _ = net.SplitHostPort(local.String()) // always possible for a TCP address
 	}
 	told := slices.ContainsFunc(forwardedBy, func(name string) bool { return r.Header.Get(name) != "" })
 	if !s.trusted(a.client) {
-		a.hearsay = told
+		a.untrustedHeaders = told
 		return a
 	}
 	// Each proxy appends the address of its client. The first address from the right that
@@ -75,7 +75,7 @@ func (s *Server) arrivalOf(r *http.Request) arrival {
 	}
 	hosts := listed(r.Header, "X-Forwarded-Host")
 	if len(hosts) > 0 {
-		a.host, a.names = hosts[0], append(a.names, hosts...)
+		a.host, a.hosts = hosts[0], append(a.hosts, hosts...)
 	}
 	if a.proxied = told; a.proxied {
 		a.sitePort = portOf(a.host, a.tls)
@@ -123,4 +123,4 @@ func portOf(host string, tls bool) string {
 
 // onThisMachine reports whether the client is a program on this machine. A request that
 // was forwarded by an unknown proxy may come from anywhere.
-func (a arrival) onThisMachine() bool { return a.client.IsLoopback() && !a.hearsay }
+func (a arrival) onThisMachine() bool { return a.client.IsLoopback() && !a.untrustedHeaders }

@@ -42,10 +42,10 @@ func (h *questionHandlers) routes() []route {
 
 func (h *questionHandlers) list(c *request) error {
 	run := c.r.URL.Query().Get("run")
-	if err := ids("run", run); err != nil {
+	if err := checkIDs("run", run); err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (allQuestions, error) {
+	return respond(c, func(ctx context.Context) (allQuestions, error) {
 		all, err := h.runs.Questions(ctx, run)
 		return allQuestions{list(all)}, err
 	})
@@ -58,7 +58,7 @@ func (h *questionHandlers) answer(c *request) error {
 		return err
 	}
 	c.about = "question " + id
-	return give(c, func(ctx context.Context) (done, error) {
+	return respond(c, func(ctx context.Context) (done, error) {
 		return done{true}, h.runs.Answer(ctx, c.by, id, ask.Text, ask.Deny)
 	})
 }
@@ -68,10 +68,10 @@ func (h *questionHandlers) ask(c *request) error {
 	if err := c.decode(&q); err != nil {
 		return err
 	}
-	if err := names("from", q.From); err != nil {
+	if err := checkNames("from", q.From); err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (oneQuestion, error) {
+	return respond(c, func(ctx context.Context) (oneQuestion, error) {
 		made, err := h.runs.Ask(ctx, c.by, q)
 		c.about = "question " + made.ID
 		return oneQuestion{made}, err
@@ -79,7 +79,7 @@ func (h *questionHandlers) ask(c *request) error {
 }
 
 func (h *questionHandlers) get(c *request) error {
-	return giveByID(c, func(ctx context.Context, id string) (oneQuestion, error) {
+	return respondByID(c, func(ctx context.Context, id string) (oneQuestion, error) {
 		q, err := h.runs.Question(ctx, id)
 		return oneQuestion{q}, err
 	})
@@ -92,7 +92,7 @@ func (h *questionHandlers) withdraw(c *request) error {
 		return err
 	}
 	c.about = "question " + id
-	return give(c, func(ctx context.Context) (done, error) {
+	return respond(c, func(ctx context.Context) (done, error) {
 		return done{true}, h.runs.Withdraw(ctx, c.by, id, ask.Why)
 	})
 }

@@ -50,13 +50,13 @@ func (w *statusRecorder) Unwrap() http.ResponseWriter { return w.ResponseWriter 
 
 // context limits the time that the service may take.
 func (c *request) context() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(c.r.Context(), serviceTime)
+	return context.WithTimeout(c.r.Context(), serviceTimeout)
 }
 
 // pathID returns the id in the path.
 func (c *request) pathID() (string, error) {
 	id := strings.TrimSpace(c.r.PathValue("id"))
-	return id, ids("id", id)
+	return id, checkIDs("id", id)
 }
 
 // idAndBody returns the id in the path and decodes the body.
@@ -117,29 +117,29 @@ func projectName(text string) (string, error) {
 	return text, nil
 }
 
-// give answers with the value that the service returns.
-func give[T any](c *request, ask func(ctx context.Context) (T, error)) error {
+// respond answers with the value that the service returns.
+func respond[T any](c *request, ask func(ctx context.Context) (T, error)) error {
 	ctx, cancel := c.context()
 	defer cancel()
 	value, err := ask(ctx)
 	if err != nil {
 		return err
 	}
-	answer(c.w, c.route.status, value)
+	writeJSON(c.w, c.route.status, value)
 	return nil
 }
 
-// giveByID answers with what the service returns for the id in the path.
-func giveByID[T any](c *request, ask func(ctx context.Context, id string) (T, error)) error {
+// respondByID answers with what the service returns for the id in the path.
+func respondByID[T any](c *request, ask func(ctx context.Context, id string) (T, error)) error {
 	id, err := c.pathID()
 	if err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (T, error) { return ask(ctx, id) })
+	return respond(c, func(ctx context.Context) (T, error) { return ask(ctx, id) })
 }
 
-// giveBytes answers with data of this content type.
-func (c *request) giveBytes(contentType string, data []byte) {
+// respondBytes answers with data of this content type.
+func (c *request) respondBytes(contentType string, data []byte) {
 	c.w.Header().Set("Content-Type", contentType)
 	c.w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	c.w.WriteHeader(c.route.status)

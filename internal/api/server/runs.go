@@ -28,7 +28,7 @@ type Runs interface {
 	// set.
 	Plan(ctx context.Context, run string, env bool) (json.RawMessage, error)
 	// Doing returns the running attempts of all runs.
-	Doing(ctx context.Context) ([]coordinator.AttemptChange, error)
+	RunningAttempts(ctx context.Context) ([]coordinator.AttemptChange, error)
 
 	Submit(ctx context.Context, by credential.Identity, n coordinator.NewRun) (fleet.Run, error)
 	// Cancel ends a run, or one task of it if task is not empty.
@@ -37,7 +37,7 @@ type Runs interface {
 	// Resume starts a process for a run of the server's machine if none works on it.
 	Resume(ctx context.Context, by credential.Identity, run string) error
 
-	Talk
+	ReviewsAndMessages
 
 	Questions(ctx context.Context, run string) ([]fleet.Question, error)
 	Answer(ctx context.Context, by credential.Identity, question, text string, deny bool) error
@@ -161,7 +161,7 @@ func (c *request) runAndTask() (run, task string, err error) {
 		return "", "", err
 	}
 	task = c.r.PathValue("name")
-	return run, task, ids("task", task)
+	return run, task, checkIDs("task", task)
 }
 
 const (
@@ -173,7 +173,7 @@ const (
 func (c *request) runQuery() (coordinator.RunQuery, error) {
 	query := c.r.URL.Query()
 	q := coordinator.RunQuery{Project: query.Get("project"), Ended: c.flag("ended")}
-	if err := names("project", q.Project); err != nil {
+	if err := checkNames("project", q.Project); err != nil {
 		return q, err
 	}
 	var err error
@@ -186,14 +186,14 @@ func (h *runHandlers) listRuns(c *request) error {
 	if err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (allRuns, error) {
+	return respond(c, func(ctx context.Context) (allRuns, error) {
 		all, err := h.runs.Runs(ctx, q)
 		return allRuns{list(all)}, err
 	})
 }
 
 func (h *runHandlers) oneRun(c *request) error {
-	return giveByID(c, func(ctx context.Context, id string) (oneRun, error) {
+	return respondByID(c, func(ctx context.Context, id string) (oneRun, error) {
 		run, err := h.runs.Run(ctx, id)
 		return oneRun{run}, err
 	})
@@ -202,14 +202,14 @@ func (h *runHandlers) oneRun(c *request) error {
 func (h *runHandlers) findRun(c *request) error {
 	q := c.r.URL.Query()
 	project, name, task := q.Get("project"), strings.TrimSpace(q.Get("name")), strings.TrimSpace(q.Get("task"))
-	if err := names("project", project, "name", name); err != nil {
+	if err := checkNames("project", project, "name", name); err != nil {
 		return err
 	}
 	run, id, _ := strings.Cut(task, "/") // each part may be as long as a name
-	if err := names("task", run, "task", id); err != nil {
+	if err := checkNames("task", run, "task", id); err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (foundRun, error) {
+	return respond(c, func(ctx context.Context) (foundRun, error) {
 		if task != "" {
 			t, err := h.runs.FindTask(ctx, project, task)
 			return foundRun{Task: &t}, err
@@ -224,7 +224,7 @@ func (h *runHandlers) runTask(c *request) error {
 	if err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (oneRunTask, error) {
+	return respond(c, func(ctx context.Context) (oneRunTask, error) {
 		t, err := h.runs.Task(ctx, run, task)
 		return oneRunTask{t}, err
 	})
@@ -235,7 +235,7 @@ func (h *runHandlers) attempts(c *request) error {
 	if err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (allAttempts, error) {
+	return respond(c, func(ctx context.Context) (allAttempts, error) {
 		all, err := h.runs.Attempts(ctx, run, task)
 		return allAttempts{list(all)}, err
 	})
@@ -246,7 +246,7 @@ func (h *runHandlers) candidates(c *request) error {
 	if err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (oneComparison, error) {
+	return respond(c, func(ctx context.Context) (oneComparison, error) {
 		all, err := h.runs.Candidates(ctx, run, task)
 		return oneComparison{all}, err
 	})
@@ -261,7 +261,7 @@ func (h *runHandlers) runPlan(c *request) error {
 	if env && !operate.permits(c.by.Role) {
 		return refuse(http.StatusForbidden, "forbidden", fmt.Sprintf("the role %s may not see the values of a plan's variables", c.by.Role))
 	}
-	return give(c, func(ctx context.Context) (onePlan, error) {
+	return respond(c, func(ctx context.Context) (onePlan, error) {
 		plan, err := h.runs.Plan(ctx, id, env)
 		return onePlan{plan}, err
 	})
@@ -272,7 +272,7 @@ func (h *runHandlers) sessions(c *request) error {
 	if err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (allSessions, error) {
+	return respond(c, func(ctx context.Context) (allSessions, error) {
 		all, err := h.runs.Sessions(ctx, q)
 		return allSessions{list(all)}, err
 	})

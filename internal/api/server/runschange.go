@@ -19,17 +19,17 @@ func (h *runHandlers) submitRun(c *request) error {
 	case h.receiving <- struct{}{}:
 		defer func() { <-h.receiving }()
 	default:
-		return later("busy", fmt.Sprintf("%d plans are being taken in: try again", maxSubmits))
+		return temporary("busy", fmt.Sprintf("%d plans are being taken in: try again", maxSubmits))
 	}
 	var ask coordinator.NewRun
 	if err := c.decodeUpTo(maxPlan, &ask); err != nil {
 		return err
 	}
 	trim(&ask.Project, &ask.On, &ask.Key)
-	if err := names("project", ask.Project, "on", ask.On, "key", ask.Key); err != nil {
+	if err := checkNames("project", ask.Project, "on", ask.On, "key", ask.Key); err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (oneRun, error) {
+	return respond(c, func(ctx context.Context) (oneRun, error) {
 		run, err := h.runs.Submit(ctx, c.by, ask)
 		c.about = "run " + run.ID
 		return oneRun{run}, err
@@ -43,11 +43,11 @@ func (h *runHandlers) cancelRun(c *request) error {
 		return err
 	}
 	trim(&ask.Task, &ask.Why)
-	if err := ids("task", ask.Task); err != nil {
+	if err := checkIDs("task", ask.Task); err != nil {
 		return err
 	}
-	c.about = about(run, ask.Task)
-	return give(c, func(ctx context.Context) (done, error) {
+	c.about = taskName(run, ask.Task)
+	return respond(c, func(ctx context.Context) (done, error) {
 		return done{true}, h.runs.Cancel(ctx, c.by, run, ask.Task, ask.Why)
 	})
 }
@@ -59,11 +59,11 @@ func (h *runHandlers) retryTask(c *request) error {
 		return err
 	}
 	trim(&ask.Task)
-	if err := ids("task", ask.Task); err != nil {
+	if err := checkIDs("task", ask.Task); err != nil {
 		return err
 	}
-	c.about = about(run, ask.Task)
-	return give(c, func(ctx context.Context) (done, error) {
+	c.about = taskName(run, ask.Task)
+	return respond(c, func(ctx context.Context) (done, error) {
 		return done{true}, h.runs.Retry(ctx, c.by, run, ask.Task)
 	})
 }
@@ -73,13 +73,13 @@ func (h *runHandlers) resumeRun(c *request) error {
 	if err != nil {
 		return err
 	}
-	c.about = about(run, "")
-	return give(c, func(ctx context.Context) (done, error) {
+	c.about = taskName(run, "")
+	return respond(c, func(ctx context.Context) (done, error) {
 		return done{true}, h.runs.Resume(ctx, c.by, run)
 	})
 }
 
-func about(run, task string) string {
+func taskName(run, task string) string {
 	if task == "" {
 		return "run " + run
 	}

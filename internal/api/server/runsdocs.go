@@ -33,7 +33,7 @@ func (h *runHandlers) statusDocument(c *request) error {
 // records streams its answer, because a run may have very many records.
 func (h *runHandlers) records(c *request) error {
 	run := c.r.URL.Query().Get("run")
-	if err := ids("run", run); err != nil {
+	if err := checkIDs("run", run); err != nil {
 		return err
 	}
 	if run == "" {
@@ -47,7 +47,7 @@ func (h *runHandlers) records(c *request) error {
 		if c.w.status == 0 {
 			return err
 		}
-		return fmt.Errorf("%w: %w", errCut, err)
+		return fmt.Errorf("%w: %w", errIncomplete, err)
 	}
 	_ = out.Flush() // the client may have disconnected
 	return nil
@@ -64,7 +64,7 @@ func (h *runHandlers) runReport(c *request) error {
 		Project: query.Get("project"), Since: query.Get("since"),
 		Agent: query["agent"], Model: query["model"], Template: query["template"],
 	}
-	if err := names("project", q.Project, "since", q.Since); err != nil {
+	if err := checkNames("project", q.Project, "since", q.Since); err != nil {
 		return err
 	}
 	var err error
@@ -76,12 +76,12 @@ func (h *runHandlers) runReport(c *request) error {
 			return refuse(http.StatusBadRequest, "invalid_request", "too many names")
 		}
 		for _, name := range list {
-			if err := names("name", name); err != nil {
+			if err := checkNames("name", name); err != nil {
 				return err
 			}
 		}
 	}
-	return give(c, func(ctx context.Context) (oneReport, error) {
+	return respond(c, func(ctx context.Context) (oneReport, error) {
 		report, err := h.runs.Report(ctx, q)
 		return oneReport{report}, err
 	})

@@ -8,21 +8,21 @@ import (
 )
 
 func (h *runHandlers) lanes(c *request) error {
-	return give(c, func(ctx context.Context) (allLanes, error) {
+	return respond(c, func(ctx context.Context) (allLanes, error) {
 		all, err := h.runs.Lanes(ctx)
 		return allLanes{list(all)}, err
 	})
 }
 
 func (h *runHandlers) runAttempts(c *request) error {
-	return giveByID(c, func(ctx context.Context, id string) (runAttempts, error) {
+	return respondByID(c, func(ctx context.Context, id string) (runAttempts, error) {
 		all, err := h.runs.RunAttempts(ctx, id)
 		return runAttempts{list(all)}, err
 	})
 }
 
 func (h *runHandlers) runQuestions(c *request) error {
-	return giveByID(c, func(ctx context.Context, id string) (runQuestions, error) {
+	return respondByID(c, func(ctx context.Context, id string) (runQuestions, error) {
 		all, err := h.runs.RunQuestions(ctx, id)
 		return runQuestions{list(all)}, err
 	})
@@ -48,7 +48,7 @@ func (h *runHandlers) runChanges(c *request) error {
 	if err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (coordinator.PastChanges, error) {
+	return respond(c, func(ctx context.Context) (coordinator.PastChanges, error) {
 		all, next, err := h.runs.RunChanges(ctx, id, after, limit)
 		p := coordinator.PastChanges{Changes: make([]coordinator.PastChange, len(all))}
 		for i, u := range all {

@@ -68,18 +68,18 @@ func (c *request) logQuery() (q coordinator.LogQuery, err error) {
 	return q, nil
 }
 
-// part is the length of a requested Range in bytes; negative means up to the end.
-type part struct {
+// byteCount is the length of a requested Range in bytes; negative means up to the end.
+type byteCount struct {
 	asked bool
 	bytes int64
 }
 
 // byteRange parses a Range header with one part into a query. It ignores other Range
 // headers, as HTTP allows, and those of a followed log.
-func (c *request) byteRange(q *coordinator.LogQuery) part {
+func (c *request) byteRange(q *coordinator.LogQuery) byteCount {
 	text, ok := strings.CutPrefix(c.r.Header.Get("Range"), "bytes=")
 	if !ok || strings.Contains(text, ",") || q.Follow {
-		return part{bytes: -1}
+		return byteCount{bytes: -1}
 	}
 	first, last, ok := strings.Cut(strings.TrimSpace(text), "-")
 	from, err1 := strconv.ParseUint(first, 10, 62)
@@ -87,20 +87,20 @@ func (c *request) byteRange(q *coordinator.LogQuery) part {
 	switch {
 	case ok && first == "" && err2 == nil && to > 0:
 		q.Offset, q.Tail = 0, int64(to)
-		return part{true, -1}
+		return byteCount{true, -1}
 	case ok && last == "" && err1 == nil:
 		q.Offset, q.Tail = int64(from), 0
-		return part{true, -1}
+		return byteCount{true, -1}
 	case ok && err1 == nil && err2 == nil && from <= to:
 		q.Offset, q.Tail = int64(from), 0
-		return part{true, int64(to-from) + 1}
+		return byteCount{true, int64(to-from) + 1}
 	}
-	return part{bytes: -1}
+	return byteCount{bytes: -1}
 }
 
 // sendLog writes the answer. The content type is always plain text, whatever the agent
 // wrote.
-func (h *runHandlers) sendLog(c *request, log Log, span coordinator.LogSpan, follow bool, of part) error {
+func (h *runHandlers) sendLog(c *request, log Log, span coordinator.LogSpan, follow bool, of byteCount) error {
 	size := span.To - span.From
 	if of.bytes >= 0 {
 		size = min(size, of.bytes)
@@ -112,7 +112,7 @@ func (h *runHandlers) sendLog(c *request, log Log, span coordinator.LogSpan, fol
 	header.Set(coordinator.LogFrom, strconv.FormatInt(span.From, 10))
 	header.Set(coordinator.LogTo, strconv.FormatInt(span.To, 10))
 	header.Set(coordinator.LogKept, strconv.FormatInt(span.Kept, 10))
-	header.Set(coordinator.LogStarts, starts(span))
+	header.Set(coordinator.LogStarts, attemptStarts(span))
 	switch {
 	case follow:
 		header.Set("X-Accel-Buffering", "no") // otherwise a proxy may delay it
@@ -139,12 +139,12 @@ func (h *runHandlers) sendLog(c *request, log Log, span coordinator.LogSpan, fol
 		return nil
 	}
 	if err := out.copy(c.r.Context(), log, size); err != nil {
-		return fmt.Errorf("%w: %w", errCut, err)
+		return fmt.Errorf("%w: %w", errIncomplete, err)
 	}
 	return nil
 }
 
-func starts(span coordinator.LogSpan) string {
+func attemptStarts(span coordinator.LogSpan) string {
 	var b strings.Builder
 	for i, s := range span.Starts {
 		if i > 0 {
@@ -174,7 +174,7 @@ func (w *logWriter) copy(ctx context.Context, log Log, size int64) error {
 		return err
 	}
 	for size != 0 {
-		data, err := nextOf(ctx, log)
+		data, err := nextLogBytes(ctx, log)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -210,8 +210,8 @@ func (w *logWriter) copy(ctx context.Context, log Log, size int64) error {
 	return nil
 }
 
-func nextOf(ctx context.Context, log Log) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, serviceTime)
+func nextLogBytes(ctx context.Context, log Log) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, serviceTimeout)
 	defer cancel()
 	return log.Next(ctx)
 }

@@ -9,9 +9,9 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// Talk implements the requests by which users review the changes of tasks and talk to
+// ReviewsAndMessages implements the requests by which users review the changes of tasks and talk to
 // their agents. It is a part of [Runs].
-type Talk interface {
+type ReviewsAndMessages interface {
 	Review(ctx context.Context, run, task string) (fleet.Review, error)
 	// ChangeReview does what a user wants with a review, and returns the review.
 	ChangeReview(ctx context.Context, by credential.Identity, run, task string, a fleet.ReviewAction) (fleet.Review, error)
@@ -62,7 +62,7 @@ type (
 	}
 )
 
-func (h *runHandlers) talkRoutes() []route {
+func (h *runHandlers) reviewRoutes() []route {
 	const found, made, missing, conflict = http.StatusOK, http.StatusCreated, http.StatusNotFound, http.StatusConflict
 	get, post := http.MethodGet, http.MethodPost
 	return []route{
@@ -80,7 +80,7 @@ func (h *runHandlers) review(c *request) error {
 	if err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (oneReview, error) {
+	return respond(c, func(ctx context.Context) (oneReview, error) {
 		v, err := h.runs.Review(ctx, run, task)
 		return oneReview{v}, err
 	})
@@ -95,10 +95,10 @@ func (h *runHandlers) changeReview(c *request) error {
 	if err := c.decode(&ask); err != nil {
 		return err
 	}
-	if err := ids("id", ask.ID, "comment.id", ask.Comment.ID, "comment.key", ask.Comment.Key, "digest", ask.Digest, "tree", ask.Tree); err != nil {
+	if err := checkIDs("id", ask.ID, "comment.id", ask.Comment.ID, "comment.key", ask.Comment.Key, "digest", ask.Digest, "tree", ask.Tree); err != nil {
 		return err
 	}
-	if err := texts("path", ask.Path); err != nil {
+	if err := checkTexts("path", ask.Path); err != nil {
 		return err
 	}
 	action := fleet.ReviewAction{Action: ask.Action, ID: ask.ID, Resolved: ask.Resolved, Path: ask.Path, Digest: ask.Digest, Tree: ask.Tree}
@@ -106,9 +106,9 @@ func (h *runHandlers) changeReview(c *request) error {
 	action.Comment = fleet.Comment{
 		ID: of.ID, Key: of.Key, Path: of.Path, Side: of.Side, First: of.First, Last: of.Last, Tree: of.Tree, Lines: of.Lines, Text: of.Text, Resolved: of.Resolved,
 	}
-	c.about = about(run, task)
+	c.about = taskName(run, task)
 	c.quiet = action.Action == fleet.ActView // it changes nothing for others
-	return give(c, func(ctx context.Context) (oneReview, error) {
+	return respond(c, func(ctx context.Context) (oneReview, error) {
 		v, err := h.runs.ChangeReview(ctx, c.by, run, task, action)
 		return oneReview{v}, err
 	})
@@ -119,7 +119,7 @@ func (h *runHandlers) messages(c *request) error {
 	if err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (allMessages, error) {
+	return respond(c, func(ctx context.Context) (allMessages, error) {
 		all, err := h.runs.Messages(ctx, run, task)
 		return allMessages{list(all)}, err
 	})
@@ -134,11 +134,11 @@ func (h *runHandlers) sendMessage(c *request) error {
 	if err := c.decode(&ask); err != nil {
 		return err
 	}
-	if err := ids("id", ask.ID); err != nil {
+	if err := checkIDs("id", ask.ID); err != nil {
 		return err
 	}
-	c.about = about(run, task)
-	return give(c, func(ctx context.Context) (oneMessage, error) {
+	c.about = taskName(run, task)
+	return respond(c, func(ctx context.Context) (oneMessage, error) {
 		m, err := h.runs.Send(ctx, c.by, fleet.Message{ID: ask.ID, Run: run, Task: task, Text: ask.Text, Now: ask.Now})
 		return oneMessage{m}, err
 	})
@@ -150,11 +150,11 @@ func (h *runHandlers) withdrawMessage(c *request) error {
 		return err
 	}
 	id := strings.TrimSpace(c.r.PathValue("message"))
-	if err := ids("message", id); err != nil {
+	if err := checkIDs("message", id); err != nil {
 		return err
 	}
-	c.about = about(run, task)
-	return give(c, func(ctx context.Context) (done, error) {
+	c.about = taskName(run, task)
+	return respond(c, func(ctx context.Context) (done, error) {
 		return done{true}, h.runs.WithdrawMessage(ctx, c.by, run, task, id)
 	})
 }
@@ -167,8 +167,8 @@ func (h *runHandlers) interrupt(c *request) error {
 	if err := c.decode(&resumption{}); err != nil {
 		return err
 	}
-	c.about = about(run, task)
-	return give(c, func(ctx context.Context) (done, error) {
+	c.about = taskName(run, task)
+	return respond(c, func(ctx context.Context) (done, error) {
 		return done{true}, h.runs.Interrupt(ctx, c.by, run, task)
 	})
 }

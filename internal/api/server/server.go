@@ -57,12 +57,12 @@ const (
 	defaultGrace               = 10 * time.Second
 	defaultBuffer              = 16 << 20
 
-	maxBody     = 1 << 20
-	maxHeader   = 64 << 10
-	idle        = 2 * time.Minute
-	answering   = 60 * time.Second // how long an answer may take to be produced and received
-	serviceTime = 30 * time.Second // how long the service may take
-	tidying     = time.Minute
+	maxBody        = 1 << 20
+	maxHeader      = 64 << 10
+	idleTimeout    = 2 * time.Minute
+	answerTimeout  = 60 * time.Second // how long an answer may take to be produced and received
+	serviceTimeout = 30 * time.Second // how long the service may take
+	tidyInterval   = time.Minute
 )
 
 func (o Options) withDefaults() Options {
@@ -131,7 +131,7 @@ func New(opts Options) (*Server, error) {
 // Serve answers requests until ctx ends. Then it accepts no more, ends the streams, and
 // waits up to Options.Grace for unfinished requests. It closes l.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	l = limit(l, s.opts.Connections)
+	l = limitConnections(l, s.opts.Connections)
 	requests, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
 	web := s.web(requests)
@@ -172,8 +172,8 @@ func (s *Server) web(base context.Context) *http.Server {
 		ConnContext:       withConn,
 		ReadHeaderTimeout: s.opts.Header,
 		ReadTimeout:       s.opts.Header + s.opts.Body,
-		WriteTimeout:      answering,
-		IdleTimeout:       idle,
+		WriteTimeout:      answerTimeout,
+		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader - 4096, // net/http adds that much
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
@@ -195,7 +195,7 @@ func (s *Server) stop(web *http.Server) error {
 // tidy periodically stores the last uses of tokens, and drops expired tokens and unused
 // rate limits.
 func (s *Server) tidy(ctx context.Context) {
-	ticker := time.NewTicker(tidying)
+	ticker := time.NewTicker(tidyInterval)
 	defer ticker.Stop()
 	for {
 		select {

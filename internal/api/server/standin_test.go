@@ -497,8 +497,8 @@ func (d *standIn) Notifications(context.Context) ([]coordinator.Notification, er
 
 func (d *standIn) Dismiss(context.Context, credential.Identity, string, string) error { return nil }
 
-func (d *standIn) Figures(ctx context.Context) (Figures, error) {
-	f := Figures{Tasks: map[coordinator.TaskStatus]int{}}
+func (d *standIn) Metrics(ctx context.Context) (ServiceMetrics, error) {
+	f := ServiceMetrics{Tasks: map[coordinator.TaskStatus]int{}}
 	agents, err := d.Agents(ctx)
 	if err != nil {
 		return f, err

@@ -34,7 +34,7 @@ func (h *streamHandlers) stream(c *request) error {
 	}
 	q := c.r.URL.Query()
 	project, run := q.Get("project"), q.Get("run")
-	if err := names("project", project, "run", run); err != nil {
+	if err := checkNames("project", project, "run", run); err != nil {
 		return err
 	}
 	ctx, cancel := c.context()
@@ -58,7 +58,7 @@ func (h *streamHandlers) stream(c *request) error {
 	c.quiet = true
 	s := &streamClient{streamHandlers: h, events: events, c: c, at: after, wantsActivity: c.flag("seen")}
 	if project != "" || run != "" {
-		s.fits = func(f frame) bool { return (project == "" || project == f.project) && (run == "" || run == f.run) }
+		s.wants = func(f frame) bool { return (project == "" || project == f.project) && (run == "" || run == f.run) }
 	}
 	if s.wantsActivity {
 		h.activity.join()
@@ -92,7 +92,7 @@ type streamClient struct {
 	events *eventStream
 	c      *request
 	at     int64            // it has received everything up to this number
-	fits   func(frame) bool // selects the changes that it wants; nil for all
+	wants  func(frame) bool // selects the changes that it wants; nil for all
 
 	wantsActivity bool
 	round         int             // the last round of the activity feed that it has
@@ -108,9 +108,9 @@ func (s *streamClient) follow(ctx context.Context) {
 	ping := time.NewTicker(s.live.ping)
 	defer ping.Stop()
 	for {
-		next := s.hub.after(s.at, s.fits)
+		next := s.hub.after(s.at, s.wants)
 		if next.behind {
-			s.events.cutOff()
+			s.events.sendTooSlow()
 			return
 		}
 		if err := s.events.send(next.data); err != nil {
@@ -145,7 +145,7 @@ func (s *streamClient) wait(ctx context.Context, more <-chan struct{}, ping <-ch
 				return err
 			}
 		case <-s.live.stopping:
-			s.events.sayStopping()
+			s.events.sendStopping()
 			return context.Canceled
 		case <-ctx.Done():
 			return ctx.Err()
@@ -185,7 +185,7 @@ func (s *streamClient) sendFirstActivity(ctx context.Context) error {
 
 // catchUp sends changes from the database that the hub no longer keeps.
 func (s *streamClient) catchUp(ctx context.Context) error {
-	if !s.hub.after(s.at, s.fits).behind {
+	if !s.hub.after(s.at, s.wants).behind {
 		return nil
 	}
 	select {
@@ -196,7 +196,7 @@ func (s *streamClient) catchUp(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	for s.hub.after(s.at, s.fits).behind {
+	for s.hub.after(s.at, s.wants).behind {
 		if err := s.replay(ctx); err != nil || s.live.stopped() {
 			return cmp.Or(err, context.Canceled)
 		}
@@ -206,7 +206,7 @@ func (s *streamClient) catchUp(ctx context.Context) error {
 
 // replay sends one page of changes from the database.
 func (s *streamClient) replay(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, serviceTime)
+	ctx, cancel := context.WithTimeout(ctx, serviceTimeout)
 	defer cancel()
 	list, last, err := s.service.Updates(ctx, s.at, page)
 	if err != nil {
@@ -215,7 +215,7 @@ func (s *streamClient) replay(ctx context.Context) error {
 	}
 	var data []byte
 	for _, f := range encodeFrames(list) {
-		if s.fits == nil || s.fits(f) {
+		if s.wants == nil || s.wants(f) {
 			data = append(data, f.data...)
 		}
 	}

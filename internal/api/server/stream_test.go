@@ -344,8 +344,8 @@ func TestChangesOfOneNumberStayTogether(t *testing.T) {
 	}
 	h := newHub(nil, slog.New(slog.DiscardHandler), len(frames[2].data))
 	h.publish(frames, 2)
-	if got := h.after(0, func(frame) bool { return true }); !got.behind || len(h.frames) != 1 || h.floor != 1 {
-		t.Errorf("%+v, %d kept above %d", got, len(h.frames), h.floor)
+	if got := h.after(0, func(frame) bool { return true }); !got.behind || len(h.frames) != 1 || h.droppedUpTo != 1 {
+		t.Errorf("%+v, %d kept above %d", got, len(h.frames), h.droppedUpTo)
 	}
 }
 
@@ -369,7 +369,7 @@ func TestStoppingTellsTheStreamsAndFinishesWhatIsUnderWay(t *testing.T) {
 	defer r.close()
 	answered := make(chan reply, 1)
 	go func() { answered <- w.ask(credential.Worker, "POST", "/v1/agents/heartbeat", `{"agent_id":"a"}`) }()
-	testenv.WaitFor(t, "both are under way", w.server.metrics.underWay.Load, func(n int64) bool { return n == 2 })
+	testenv.WaitFor(t, "both are under way", w.server.metrics.inProgress.Load, func(n int64) bool { return n == 2 })
 	w.stop()
 	for {
 		e, err := r.next()
@@ -411,7 +411,7 @@ func TestStoppingWaitsOnlySoLong(t *testing.T) {
 		}
 		failed <- err
 	}()
-	testenv.WaitFor(t, "it is under way", w.server.metrics.underWay.Load, func(n int64) bool { return n == 1 })
+	testenv.WaitFor(t, "it is under way", w.server.metrics.inProgress.Load, func(n int64) bool { return n == 1 })
 	w.stop()
 	<-w.ended
 	if <-failed == nil {

@@ -22,21 +22,21 @@ func (h *protocolHandlers) tasks(c *request) error {
 	default:
 		return refuse(http.StatusBadRequest, "invalid_request", fmt.Sprintf("status %.40q: want queued, in_progress, done or failed", f.Status))
 	}
-	if err := ids("channel_id", f.Channel, "chain_id", f.Chain, "agent_id", f.Agent); err != nil {
+	if err := checkIDs("channel_id", f.Channel, "chain_id", f.Chain, "agent_id", f.Agent); err != nil {
 		return err
 	}
 	var err error
 	if f.Limit, err = c.number("limit", maxTasks, 0); err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (allTasks, error) {
+	return respond(c, func(ctx context.Context) (allTasks, error) {
 		all, err := h.service.Tasks(ctx, f)
 		return allTasks{list(all)}, err
 	})
 }
 
 func (h *protocolHandlers) task(c *request) error {
-	return giveByID(c, func(ctx context.Context, id string) (oneTask, error) {
+	return respondByID(c, func(ctx context.Context, id string) (oneTask, error) {
 		t, err := h.service.Task(ctx, id)
 		return oneTask{t}, err
 	})
@@ -48,13 +48,13 @@ func (h *protocolHandlers) addTask(c *request) error {
 		return err
 	}
 	trim(&ask.ChannelID, &ask.ChainID, &ask.Title, &ask.Type, &ask.ExecutionMode)
-	if err := ids("channel_id", ask.ChannelID, "chain_id", ask.ChainID); err != nil {
+	if err := checkIDs("channel_id", ask.ChannelID, "chain_id", ask.ChainID); err != nil {
 		return err
 	}
-	if err := names("type", ask.Type, "execution_mode", ask.ExecutionMode); err != nil {
+	if err := checkNames("type", ask.Type, "execution_mode", ask.ExecutionMode); err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (oneTask, error) {
+	return respond(c, func(ctx context.Context) (oneTask, error) {
 		t, err := h.service.AddTask(ctx, c.by, ask)
 		c.about = "task " + t.ID
 		return oneTask{t}, err
@@ -67,13 +67,13 @@ func (h *protocolHandlers) claim(c *request) error {
 		return err
 	}
 	trim(&ask.AgentID, &ask.Channel, &ask.ChannelID, &ask.IdempotencyKey)
-	if err := ids("agent_id", ask.AgentID, "channel_id", ask.ChannelID); err != nil {
+	if err := checkIDs("agent_id", ask.AgentID, "channel_id", ask.ChannelID); err != nil {
 		return err
 	}
-	if err := names("channel", ask.Channel, "idempotency_key", ask.IdempotencyKey); err != nil {
+	if err := checkNames("channel", ask.Channel, "idempotency_key", ask.IdempotencyKey); err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (oneTask, error) {
+	return respond(c, func(ctx context.Context) (oneTask, error) {
 		t, err := h.service.Claim(ctx, c.by, ask)
 		c.about = "task " + t.ID + " by agent " + ask.AgentID
 		return oneTask{t}, err
@@ -89,11 +89,11 @@ func (h *protocolHandlers) report(c *request, do func(context.Context, credentia
 		return err
 	}
 	trim(&ask.TaskID, &ask.AgentID, &ask.Reason)
-	if err := ids("task_id", ask.TaskID, "agent_id", ask.AgentID); err != nil {
+	if err := checkIDs("task_id", ask.TaskID, "agent_id", ask.AgentID); err != nil {
 		return err
 	}
 	c.about = "task " + ask.TaskID + " by agent " + ask.AgentID
-	return give(c, func(ctx context.Context) (oneTask, error) {
+	return respond(c, func(ctx context.Context) (oneTask, error) {
 		t, err := do(ctx, c.by, ask)
 		return oneTask{t}, err
 	})
@@ -105,13 +105,13 @@ func (h *protocolHandlers) addInput(c *request) error {
 		return err
 	}
 	trim(&ask.TaskID, &ask.AgentID, &ask.Kind, &ask.IdempotencyKey)
-	if err := ids("task_id", ask.TaskID, "agent_id", ask.AgentID); err != nil {
+	if err := checkIDs("task_id", ask.TaskID, "agent_id", ask.AgentID); err != nil {
 		return err
 	}
-	if err := names("kind", ask.Kind, "idempotency_key", ask.IdempotencyKey); err != nil {
+	if err := checkNames("kind", ask.Kind, "idempotency_key", ask.IdempotencyKey); err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (oneInput, error) {
+	return respond(c, func(ctx context.Context) (oneInput, error) {
 		in, err := h.service.AddInput(ctx, c.by, ask)
 		c.about = "input " + in.ID + " of task " + ask.TaskID
 		return oneInput{in}, err
@@ -124,10 +124,10 @@ func (h *protocolHandlers) claimInput(c *request) error {
 		return err
 	}
 	trim(&ask.TaskID, &ask.AgentID)
-	if err := ids("task_id", ask.TaskID, "agent_id", ask.AgentID); err != nil {
+	if err := checkIDs("task_id", ask.TaskID, "agent_id", ask.AgentID); err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (oneInput, error) {
+	return respond(c, func(ctx context.Context) (oneInput, error) {
 		in, err := h.service.ClaimInput(ctx, c.by, ask.TaskID, ask.AgentID)
 		c.about = "input " + in.ID + " by agent " + ask.AgentID
 		return oneInput{in}, err
@@ -140,14 +140,14 @@ func (h *protocolHandlers) assign(c *request) error {
 		return err
 	}
 	trim(&ask.TaskID, &ask.AgentID, &ask.IdempotencyKey)
-	if err := ids("task_id", ask.TaskID, "agent_id", ask.AgentID); err != nil {
+	if err := checkIDs("task_id", ask.TaskID, "agent_id", ask.AgentID); err != nil {
 		return err
 	}
-	if err := names("idempotency_key", ask.IdempotencyKey); err != nil {
+	if err := checkNames("idempotency_key", ask.IdempotencyKey); err != nil {
 		return err
 	}
 	c.about = "task " + ask.TaskID + " to agent " + ask.AgentID
-	return give(c, func(ctx context.Context) (oneTask, error) {
+	return respond(c, func(ctx context.Context) (oneTask, error) {
 		t, err := h.service.Assign(ctx, c.by, ask)
 		return oneTask{t}, err
 	})
@@ -160,7 +160,7 @@ func (h *protocolHandlers) setStatus(c *request) error {
 		return err
 	}
 	c.about = "task " + id
-	return give(c, func(ctx context.Context) (oneTask, error) {
+	return respond(c, func(ctx context.Context) (oneTask, error) {
 		t, err := h.service.SetStatus(ctx, c.by, id, ask.Status)
 		return oneTask{t}, err
 	})

@@ -44,7 +44,7 @@ func shownToken(r credential.Token) tokenShown {
 }
 
 func (h *tokenHandlers) listTokens(c *request) error {
-	return give(c, func(ctx context.Context) (allTokens, error) {
+	return respond(c, func(ctx context.Context) (allTokens, error) {
 		rows, err := h.tokens.List(ctx)
 		all := allTokens{[]tokenShown{}}
 		for _, r := range rows {
@@ -59,7 +59,7 @@ func (h *tokenHandlers) addToken(c *request) error {
 	if err := c.decode(&ask); err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (oneToken, error) {
+	return respond(c, func(ctx context.Context) (oneToken, error) {
 		text, row, err := h.tokens.Create(ctx, credential.NewToken{Role: ask.Role, Name: ask.Name, Limits: ask.Limits})
 		c.about = "token " + row.ID
 		shown := shownToken(row)
@@ -69,7 +69,7 @@ func (h *tokenHandlers) addToken(c *request) error {
 }
 
 func (h *tokenHandlers) revokeToken(c *request) error {
-	return giveByID(c, func(ctx context.Context, id string) (oneToken, error) {
+	return respondByID(c, func(ctx context.Context, id string) (oneToken, error) {
 		row, err := h.tokens.Revoke(ctx, id)
 		c.about = "token " + row.ID
 		return oneToken{shownToken(row)}, err

@@ -122,17 +122,17 @@ func (h *viewerHandlers) routes() []route {
 	}
 }
 
-// giveOf answers with what the viewer returns for the requested project.
-func giveOf[T any](c *request, ask func(ctx context.Context, project string) (T, error)) error {
+// respondForProject answers with what the viewer returns for the requested project.
+func respondForProject[T any](c *request, ask func(ctx context.Context, project string) (T, error)) error {
 	project, err := c.project()
 	if err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (T, error) { return ask(ctx, project) })
+	return respond(c, func(ctx context.Context) (T, error) { return ask(ctx, project) })
 }
 
 func (h *viewerHandlers) projects(c *request) error {
-	return give(c, func(ctx context.Context) ([]viewers.Project, error) {
+	return respond(c, func(ctx context.Context) ([]viewers.Project, error) {
 		all, err := h.viewer.Projects(ctx)
 		return list(all), err
 	})
@@ -143,7 +143,7 @@ func (h *viewerHandlers) addProject(c *request) error {
 	if err := c.decode(&ask); err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (viewers.Project, error) {
+	return respond(c, func(ctx context.Context) (viewers.Project, error) {
 		p, err := h.viewer.Register(ctx, ask.Path)
 		c.about = "project " + p.Path
 		return p, err
@@ -159,21 +159,23 @@ func (h *viewerHandlers) activate(c *request) error {
 	if err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (activated, error) {
+	return respond(c, func(ctx context.Context) (activated, error) {
 		p, err := h.viewer.Activate(ctx, project)
 		c.about = "project " + p.Path
 		return activated{true, p.Path}, err
 	})
 }
 
-func (h *viewerHandlers) buildStatus(c *request) error { return giveOf(c, h.viewer.BuildStatus) }
-func (h *viewerHandlers) readiness(c *request) error   { return giveOf(c, h.viewer.Readiness) }
-func (h *viewerHandlers) inbox(c *request) error       { return giveOf(c, h.viewer.Inbox) }
-func (h *viewerHandlers) sections(c *request) error    { return giveOf(c, h.viewer.Sections) }
-func (h *viewerHandlers) scenarios(c *request) error   { return giveOf(c, h.viewer.Scenarios) }
-func (h *viewerHandlers) storyMap(c *request) error    { return giveOf(c, h.viewer.StoryMap) }
-func (h *viewerHandlers) diagrams(c *request) error    { return giveOf(c, h.viewer.Diagrams) }
-func (h *viewerHandlers) priority(c *request) error    { return giveOf(c, h.viewer.Priority) }
+func (h *viewerHandlers) buildStatus(c *request) error {
+	return respondForProject(c, h.viewer.BuildStatus)
+}
+func (h *viewerHandlers) readiness(c *request) error { return respondForProject(c, h.viewer.Readiness) }
+func (h *viewerHandlers) inbox(c *request) error     { return respondForProject(c, h.viewer.Inbox) }
+func (h *viewerHandlers) sections(c *request) error  { return respondForProject(c, h.viewer.Sections) }
+func (h *viewerHandlers) scenarios(c *request) error { return respondForProject(c, h.viewer.Scenarios) }
+func (h *viewerHandlers) storyMap(c *request) error  { return respondForProject(c, h.viewer.StoryMap) }
+func (h *viewerHandlers) diagrams(c *request) error  { return respondForProject(c, h.viewer.Diagrams) }
+func (h *viewerHandlers) priority(c *request) error  { return respondForProject(c, h.viewer.Priority) }
 
 // defaultThreshold is the similarity from which sections count as similar, if the request
 // does not give one.
@@ -187,12 +189,12 @@ func (h *viewerHandlers) sectionSimilarity(c *request) error {
 			return refuse(http.StatusBadRequest, "invalid_request", fmt.Sprintf("threshold %.20q: want a number above 0, up to 1", text))
 		}
 	}
-	return giveOf(c, func(ctx context.Context, project string) (viewers.Similarity, error) {
+	return respondForProject(c, func(ctx context.Context, project string) (viewers.Similarity, error) {
 		return h.viewer.Similarity(ctx, project, least)
 	})
 }
 
-func (h *viewerHandlers) projectsDashboard(c *request) error { return give(c, h.viewer.Dashboard) }
+func (h *viewerHandlers) projectsDashboard(c *request) error { return respond(c, h.viewer.Dashboard) }
 
 const markdown = "text/markdown; charset=utf-8"
 
@@ -209,20 +211,20 @@ func (h *viewerHandlers) text(c *request) error {
 	if err != nil {
 		return err
 	}
-	c.giveBytes(markdown, text)
+	c.respondBytes(markdown, text)
 	return nil
 }
 
 // memory is always empty. The user keeps this document for all projects, including those
 // that are not shown here, so not every token may read it.
 func (h *viewerHandlers) memory(c *request) error {
-	c.giveBytes(markdown, nil)
+	c.respondBytes(markdown, nil)
 	return nil
 }
 
 // buildLog sends the feed as a download.
 func (h *viewerHandlers) buildLog(c *request) error {
-	return giveOf(c, func(ctx context.Context, project string) (viewers.BuildLog, error) {
+	return respondForProject(c, func(ctx context.Context, project string) (viewers.BuildLog, error) {
 		log, err := h.viewer.BuildLog(ctx, project)
 		if err == nil {
 			c.w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="%s-build-log.json"`, fileName(log.Project)))
@@ -246,7 +248,7 @@ func (h *viewerHandlers) addBuildEvent(c *request) error {
 	if err != nil {
 		return err
 	}
-	return giveOf(c, func(ctx context.Context, project string) (toldBuildEvent, error) {
+	return respondForProject(c, func(ctx context.Context, project string) (toldBuildEvent, error) {
 		kind, err := h.viewer.AddEvent(ctx, project, body)
 		c.about = "event " + kind
 		return toldBuildEvent{true, kind}, err
@@ -258,10 +260,10 @@ func (h *viewerHandlers) addIdea(c *request) error {
 	if err := c.decode(&ask); err != nil {
 		return err
 	}
-	if err := texts("type", ask.Type, "content", ask.Content); err != nil {
+	if err := checkTexts("type", ask.Type, "content", ask.Content); err != nil {
 		return err
 	}
-	return giveOf(c, func(ctx context.Context, project string) (json.RawMessage, error) {
+	return respondForProject(c, func(ctx context.Context, project string) (json.RawMessage, error) {
 		c.about = "inbox"
 		return h.viewer.AddItem(ctx, project, ask.Type, ask.Content)
 	})
@@ -273,10 +275,10 @@ func (h *viewerHandlers) changeIdea(c *request) error {
 	if err != nil {
 		return err
 	}
-	if err := texts("status", ask.Status, "consumedBy", ask.ConsumedBy, "error", ask.Error); err != nil {
+	if err := checkTexts("status", ask.Status, "consumedBy", ask.ConsumedBy, "error", ask.Error); err != nil {
 		return err
 	}
-	return giveOf(c, func(ctx context.Context, project string) (json.RawMessage, error) {
+	return respondForProject(c, func(ctx context.Context, project string) (json.RawMessage, error) {
 		c.about = "inbox item " + id
 		return h.viewer.ChangeItem(ctx, project, id, ask)
 	})
@@ -287,7 +289,7 @@ func (h *viewerHandlers) dropIdea(c *request) error {
 	if err != nil {
 		return err
 	}
-	return giveOf(c, func(ctx context.Context, project string) (done, error) {
+	return respondForProject(c, func(ctx context.Context, project string) (done, error) {
 		c.about = "inbox item " + id
 		return done{true}, h.viewer.DropItem(ctx, project, id)
 	})

@@ -17,10 +17,10 @@ type sessionList struct {
 // defaultTail is how many bytes of a log are sent if the request does not say.
 const defaultTail = 64 << 10
 
-func (h *viewerHandlers) projectTeam(c *request) error { return giveOf(c, h.viewer.Team) }
+func (h *viewerHandlers) projectTeam(c *request) error { return respondForProject(c, h.viewer.Team) }
 
 func (h *viewerHandlers) projectSessions(c *request) error {
-	return giveOf(c, func(ctx context.Context, project string) (sessionList, error) {
+	return respondForProject(c, func(ctx context.Context, project string) (sessionList, error) {
 		all, err := h.viewer.Sessions(ctx, project)
 		return sessionList{list(all)}, err
 	})
@@ -31,7 +31,7 @@ func (h *viewerHandlers) projectSession(c *request) error {
 	if err != nil {
 		return err
 	}
-	return giveOf(c, func(ctx context.Context, project string) (docview.SessionPicture, error) {
+	return respondForProject(c, func(ctx context.Context, project string) (docview.SessionPicture, error) {
 		return h.viewer.Session(ctx, project, id)
 	})
 }
@@ -44,7 +44,7 @@ func (h *viewerHandlers) sessionLog(c *request) error {
 		return err
 	}
 	agent := strings.TrimSpace(c.r.PathValue("name"))
-	if err := ids("agent", agent); err != nil {
+	if err := checkIDs("agent", agent); err != nil {
 		return err
 	}
 	tail, err := c.number("tail", docview.MaxTail, defaultTail)
@@ -63,6 +63,6 @@ func (h *viewerHandlers) sessionLog(c *request) error {
 	}
 	c.w.Header().Set(coordinator.LogFrom, strconv.FormatInt(log.From, 10))
 	c.w.Header().Set(coordinator.LogTo, strconv.FormatInt(log.To, 10))
-	c.giveBytes("text/plain; charset=utf-8", log.Text)
+	c.respondBytes("text/plain; charset=utf-8", log.Text)
 	return nil
 }

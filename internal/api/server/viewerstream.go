@@ -56,7 +56,7 @@ func (d *documentClient) follow(ctx context.Context) error {
 	for {
 		next := d.follower.After(d.at)
 		if next.Behind {
-			d.events.cutOff()
+			d.events.sendTooSlow()
 			return nil
 		}
 		if err := d.send(next.Messages...); err != nil {
@@ -75,7 +75,7 @@ func (d *documentClient) follow(ctx context.Context) error {
 			}
 			err = d.events.send([]byte(": ping\n\n"))
 		case <-d.live.stopping:
-			d.events.sayStopping()
+			d.events.sendStopping()
 			return nil
 		case <-ctx.Done():
 			return nil

@@ -15,8 +15,8 @@ import (
 	"gaffer/internal/api/viewers"
 )
 
-// maxAsked is the maximum length of a client's message in bytes.
-const maxAsked = 16 << 10
+// maxClientMessage is the maximum length of a client's message in bytes.
+const maxClientMessage = 16 << 10
 
 // sockets counts the open sockets. net/http does not track them, so the server has to
 // wait for them itself.
@@ -54,25 +54,25 @@ func (s *sockets) wait(ctx context.Context) {
 // socket is one connected viewer.
 type socket struct {
 	*viewerHandlers
-	c      *request
-	conn   *websocket.Conn
-	of     *viewers.Follower
-	at     int64         // it has received everything of the project up to this number
-	asked  chan asked    // messages of the client
-	ending chan farewell // why it must be closed, if another goroutine than talk found out
-	over   chan struct{} // closed when talk has ended
+	c        *request
+	conn     *websocket.Conn
+	follower *viewers.Follower
+	at       int64              // it has received everything of the project up to this number
+	messages chan clientMessage // messages of the client
+	closing  chan closeReason   // why it must be closed, if another goroutine than talk found out
+	ended    chan struct{}      // closed when talk has ended
 }
 
-// asked is a message of a client.
-type asked struct {
+// clientMessage is a message of a client.
+type clientMessage struct {
 	Type     string `json:"type"`
 	Project  string `json:"project"`
 	AfterSeq int64  `json:"afterSeq"`
 	bad      error
 }
 
-// farewell is the close message of a socket. Without a code the client is already gone.
-type farewell struct {
+// closeReason is the close message of a socket. Without a code the client is already gone.
+type closeReason struct {
 	code   websocket.StatusCode
 	reason string
 }
@@ -102,8 +102,8 @@ func (h *viewerHandlers) socket(c *request) error {
 	if err != nil {
 		return err
 	}
-	s := &socket{viewerHandlers: h, c: c, of: of, asked: make(chan asked), ending: make(chan farewell, 1), over: make(chan struct{})}
-	defer func() { s.of.Leave() }()
+	s := &socket{viewerHandlers: h, c: c, follower: of, messages: make(chan clientMessage), closing: make(chan closeReason, 1), ended: make(chan struct{})}
+	defer func() { s.follower.Leave() }()
 	if s.conn, err = websocket.Accept(c.w, c.r, nil); err != nil {
 		return nil // Accept has answered
 	}
@@ -115,12 +115,12 @@ func (h *viewerHandlers) socket(c *request) error {
 // run owns the goroutines of a socket.
 func (s *socket) run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
-	s.conn.SetReadLimit(maxAsked)
+	s.conn.SetReadLimit(maxClientMessage)
 	var helpers sync.WaitGroup
-	helpers.Go(func() { defer cancel(); s.listen(ctx) })
-	helpers.Go(func() { s.lookAfter(ctx) })
-	bye := s.talk(ctx)
-	close(s.over)
+	helpers.Go(func() { defer cancel(); s.readMessages(ctx) })
+	helpers.Go(func() { s.keepAlive(ctx) })
+	bye := s.sendMessages(ctx)
+	close(s.ended)
 	if bye.code == 0 {
 		_ = s.conn.CloseNow()
 	} else {
@@ -130,40 +130,40 @@ func (s *socket) run(ctx context.Context) {
 	helpers.Wait()
 }
 
-// listen reads the client's messages, one at a time.
-func (s *socket) listen(ctx context.Context) {
+// readMessages reads the client's messages, one at a time.
+func (s *socket) readMessages(ctx context.Context) {
 	for {
 		kind, data, err := s.conn.Read(ctx)
 		if err != nil {
 			return
 		}
-		var a asked
+		var a clientMessage
 		if a.bad = json.Unmarshal(data, &a); kind != websocket.MessageText {
 			a.bad = errors.New("want text")
 		}
 		select {
-		case s.asked <- a:
-		case <-s.over:
+		case s.messages <- a:
+		case <-s.ended:
 			return
 		}
 	}
 }
 
-// lookAfter sends pings to detect a lost client, and ends the socket when its token was
+// keepAlive sends pings to detect a lost client, and ends the socket when its token was
 // revoked.
-func (s *socket) lookAfter(ctx context.Context) {
+func (s *socket) keepAlive(ctx context.Context) {
 	ticker := time.NewTicker(s.live.ping)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-		case <-s.over:
+		case <-s.ended:
 			return
 		case <-ctx.Done():
 			return
 		}
 		if s.live.revoked(ctx, s.c.by) {
-			s.ending <- farewell{websocket.StatusPolicyViolation, "the token was revoked"}
+			s.closing <- closeReason{websocket.StatusPolicyViolation, "the token was revoked"}
 			return
 		}
 		// The pong comes after the messages that the client requested and that are sent
@@ -172,27 +172,27 @@ func (s *socket) lookAfter(ctx context.Context) {
 		err := s.conn.Ping(limit)
 		cancel()
 		if err != nil {
-			s.ending <- farewell{}
+			s.closing <- closeReason{}
 			return
 		}
 	}
 }
 
-// talk sends messages until there is a reason to close the socket.
-func (s *socket) talk(ctx context.Context) farewell {
+// sendMessages sends messages until there is a reason to close the socket.
+func (s *socket) sendMessages(ctx context.Context) closeReason {
 	listed := s.viewer.Listed()
-	if s.greet(ctx) != nil {
-		return farewell{}
+	if s.sendFirst(ctx) != nil {
+		return closeReason{}
 	}
 	for {
-		next := s.of.After(s.at)
+		next := s.follower.After(s.at)
 		if next.Behind {
 			s.live.cut.Add(1)
-			return farewell{websocket.StatusTryAgainLater, "too far behind: come back and ask for a backfill"}
+			return closeReason{websocket.StatusTryAgainLater, "too far behind: come back and ask for a backfill"}
 		}
 		for _, m := range next.Messages {
 			if s.send(ctx, m) != nil {
-				return farewell{}
+				return closeReason{}
 			}
 		}
 		s.at = next.Next
@@ -202,20 +202,20 @@ func (s *socket) talk(ctx context.Context) farewell {
 		case <-listed:
 			listed = s.viewer.Listed()
 			err = s.sendProjects(ctx)
-		case a := <-s.asked:
+		case a := <-s.messages:
 			if !s.limiter.allow(s.c.by.Root) {
-				return farewell{websocket.StatusPolicyViolation, "too many requests"}
+				return closeReason{websocket.StatusPolicyViolation, "too many requests"}
 			}
-			err = s.answer(ctx, a)
-		case bye := <-s.ending:
+			err = s.handleMessage(ctx, a)
+		case bye := <-s.closing:
 			return bye
 		case <-s.live.stopping:
-			return farewell{websocket.StatusGoingAway, "the server stops"}
+			return closeReason{websocket.StatusGoingAway, "the server stops"}
 		case <-ctx.Done():
-			return farewell{}
+			return closeReason{}
 		}
 		if err != nil {
-			return farewell{}
+			return closeReason{}
 		}
 	}
 }
@@ -235,8 +235,8 @@ func (s *socket) send(ctx context.Context, data []byte) error {
 	return err
 }
 
-// greet sends what every client gets first.
-func (s *socket) greet(ctx context.Context) error {
+// sendFirst sends what every client gets first.
+func (s *socket) sendFirst(ctx context.Context) error {
 	if err := s.sendProjects(ctx); err != nil {
 		return err
 	}
@@ -253,7 +253,7 @@ func (s *socket) sendProjects(ctx context.Context) error {
 
 // projectsMessage returns the message with the list of projects.
 func projectsMessage(ctx context.Context, v Viewer) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, serviceTime)
+	ctx, cancel := context.WithTimeout(ctx, serviceTimeout)
 	defer cancel()
 	all, err := v.Projects(ctx)
 	if err != nil {
@@ -267,7 +267,7 @@ func projectsMessage(ctx context.Context, v Viewer) ([]byte, error) {
 
 // sendHistory sends the messages after a number. Later ones are sent as they happen.
 func (s *socket) sendHistory(ctx context.Context, after int64) error {
-	data, latest, err := s.of.History(after)
+	data, latest, err := s.follower.History(after)
 	if err != nil {
 		return err
 	}
@@ -286,16 +286,16 @@ func (s *socket) sendProblem(ctx context.Context, err error) error {
 	return s.send(ctx, data)
 }
 
-// trouble is the message that reports an error.
-type trouble struct {
+// errorMessage is the message that reports an error.
+type errorMessage struct {
 	Type  string              `json:"type"`
 	Error coordinator.Problem `json:"error"`
 }
 
-func problemMessage(err error) trouble { return trouble{"error", problemOf(err).Problem} }
+func problemMessage(err error) errorMessage { return errorMessage{"error", problemOf(err).Problem} }
 
-// answer handles a message of the client.
-func (s *socket) answer(ctx context.Context, a asked) error {
+// handleMessage handles a message of the client.
+func (s *socket) handleMessage(ctx context.Context, a clientMessage) error {
 	switch {
 	case a.bad != nil:
 		return s.sendProblem(ctx, refuse(http.StatusBadRequest, "bad_json", "a message is a JSON object with a type"))
@@ -304,13 +304,13 @@ func (s *socket) answer(ctx context.Context, a asked) error {
 	case a.Type == "backfill":
 		return s.sendHistory(ctx, max(a.AfterSeq, 0))
 	case a.Type == "switch-project":
-		return s.turn(ctx, a.Project)
+		return s.switchProject(ctx, a.Project)
 	}
 	return s.sendProblem(ctx, refuse(http.StatusBadRequest, "invalid_request", "a message has the type request-state, switch-project or backfill"))
 }
 
 func (s *socket) sendState(ctx context.Context) error {
-	state, err := s.of.State()
+	state, err := s.follower.State()
 	if err != nil {
 		err = s.sendProblem(ctx, err)
 	} else {
@@ -322,19 +322,19 @@ func (s *socket) sendState(ctx context.Context) error {
 	return s.sendHistory(ctx, 0)
 }
 
-// turn switches to another project.
-func (s *socket) turn(ctx context.Context, project string) error {
+// switchProject switches to another project.
+func (s *socket) switchProject(ctx context.Context, project string) error {
 	project, err := projectName(project)
 	if err != nil {
 		return s.sendProblem(ctx, err)
 	}
-	limit, cancel := context.WithTimeout(ctx, serviceTime)
+	limit, cancel := context.WithTimeout(ctx, serviceTimeout)
 	of, err := s.viewer.Follow(limit, project)
 	cancel()
 	if err != nil {
 		return s.sendProblem(ctx, err)
 	}
-	s.of.Leave()
-	s.of, s.at = of, 0
+	s.follower.Leave()
+	s.follower, s.at = of, 0
 	return s.sendHistory(ctx, 0)
 }

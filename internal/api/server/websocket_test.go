@@ -321,7 +321,7 @@ func TestAMessageThatIsTooLongEndsTheSocket(t *testing.T) {
 func TestAClientThatIsGoneIsNoticedByPings(t *testing.T) {
 	g := exhibit(t, func(o *Options) { o.Ping, o.Send = 20*time.Millisecond, 50*time.Millisecond })
 	g.open("") // it reads nothing, so no ping is answered
-	testenv.WaitFor(t, "it is cut off", g.server.metrics.underWay.Load, func(n int64) bool { return n == 0 })
+	testenv.WaitFor(t, "it is cut off", g.server.metrics.inProgress.Load, func(n int64) bool { return n == 0 })
 }
 
 func TestASlowSocketIsCutOffAndTheOthersNeverWait(t *testing.T) {
@@ -331,7 +331,7 @@ func TestASlowSocketIsCutOffAndTheOthersNeverWait(t *testing.T) {
 	g.open("") // it reads nothing
 	quick := g.open("")
 	quick.state()
-	testenv.WaitFor(t, "both are there", g.server.metrics.underWay.Load, func(n int64) bool { return n == 2 })
+	testenv.WaitFor(t, "both are there", g.server.metrics.inProgress.Load, func(n int64) bool { return n == 2 })
 	// More than the kernel buffers for a client that reads nothing.
 	big := strings.Repeat("x", 1_000_000)
 	for i := 0; i < 60 && g.server.metrics.cut.Load() == 0; i++ {
@@ -340,7 +340,7 @@ func TestASlowSocketIsCutOffAndTheOthersNeverWait(t *testing.T) {
 		}
 	}
 	testenv.WaitFor(t, "it is cut off", g.server.metrics.cut.Load, func(n int64) bool { return n > 0 })
-	testenv.WaitFor(t, "only one is left", g.server.metrics.underWay.Load, func(n int64) bool { return n == 1 })
+	testenv.WaitFor(t, "only one is left", g.server.metrics.inProgress.Load, func(n int64) bool { return n == 1 })
 	g.write(home, "state.json", `{"n":-1}`)
 	for quick.until("viewer-state")["n"] != -1.0 {
 	}
@@ -360,5 +360,5 @@ func TestStoppingClosesTheSockets(t *testing.T) {
 		t.Errorf("closed with %v", codes)
 	}
 	<-g.ended
-	testenv.WaitFor(t, "none is left", g.server.metrics.underWay.Load, func(n int64) bool { return n == 0 })
+	testenv.WaitFor(t, "none is left", g.server.metrics.inProgress.Load, func(n int64) bool { return n == 0 })
 }

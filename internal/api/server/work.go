@@ -85,14 +85,14 @@ func (h *workHandlers) beatWork(c *request) error {
 		return err
 	}
 	trim(&b.Worker.ID, &b.Worker.Name)
-	if err := ids(append(idsOf(b.Held), "worker.id", b.Worker.ID, "worker.name", b.Worker.Name)...); err != nil {
+	if err := checkIDs(append(idsOf(b.Held), "worker.id", b.Worker.ID, "worker.name", b.Worker.Name)...); err != nil {
 		return err
 	}
-	if err := names("worker.version", b.Worker.Version, "worker.host", b.Worker.Host); err != nil {
+	if err := checkNames("worker.version", b.Worker.Version, "worker.host", b.Worker.Host); err != nil {
 		return err
 	}
 	c.quiet = true // it is sent every few seconds; an actual change is an event
-	return give(c, func(ctx context.Context) (coordinator.WorkOrders, error) {
+	return respond(c, func(ctx context.Context) (coordinator.WorkOrders, error) {
 		o, err := h.work.Beat(ctx, c.by, b)
 		o.Orders = list(o.Orders)
 		return o, err
@@ -107,7 +107,7 @@ func (h *workHandlers) claimWork(c *request) error {
 	if err := checkWorkClaim(ask); err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (coordinator.Claimed, error) {
+	return respond(c, func(ctx context.Context) (coordinator.Claimed, error) {
 		given, err := h.work.Claim(ctx, c.by, ask)
 		c.about = aboutWork(given.Work, ask.Worker)
 		return given, err
@@ -115,10 +115,10 @@ func (h *workHandlers) claimWork(c *request) error {
 }
 
 func checkWorkClaim(ask coordinator.WorkClaim) error {
-	if err := ids("worker", ask.Worker); err != nil {
+	if err := checkIDs("worker", ask.Worker); err != nil {
 		return err
 	}
-	return names("key", ask.Key)
+	return checkNames("key", ask.Key)
 }
 
 func aboutWork(w coordinator.Work, worker string) string {
@@ -130,7 +130,7 @@ func (h *workHandlers) turnWork(c *request) error {
 	if err := c.decode(&ask); err != nil {
 		return err
 	}
-	if err := ids("attempt", ask.Finish.Attempt); err != nil {
+	if err := checkIDs("attempt", ask.Finish.Attempt); err != nil {
 		return err
 	}
 	if ask.Claim != nil {
@@ -139,7 +139,7 @@ func (h *workHandlers) turnWork(c *request) error {
 		}
 	}
 	c.about = "end of attempt " + ask.Finish.Attempt
-	return give(c, func(ctx context.Context) (coordinator.Turned, error) {
+	return respond(c, func(ctx context.Context) (coordinator.Turned, error) {
 		done, err := h.work.Turn(ctx, c.by, ask)
 		if done.Work != nil && ask.Claim != nil {
 			c.about += ", then " + aboutWork(*done.Work, ask.Claim.Worker)
@@ -153,10 +153,10 @@ func (h *workHandlers) askWork(c *request) error {
 	if err := c.decode(&ask); err != nil {
 		return err
 	}
-	if err := ids("attempt", ask.Attempt); err != nil {
+	if err := checkIDs("attempt", ask.Attempt); err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (askedWork, error) {
+	return respond(c, func(ctx context.Context) (askedWork, error) {
 		id, err := h.work.Ask(ctx, c.by, ask)
 		c.about = "question " + id
 		return askedWork{id}, err
@@ -168,21 +168,21 @@ func (h *workHandlers) releaseWork(c *request) error {
 	if err := c.decode(&ask); err != nil {
 		return err
 	}
-	if err := ids(append(idsOf(ask.Attempts), "worker", ask.Worker)...); err != nil {
+	if err := checkIDs(append(idsOf(ask.Attempts), "worker", ask.Worker)...); err != nil {
 		return err
 	}
 	c.about = fmt.Sprintf("%d attempts of worker %s", len(ask.Attempts), ask.Worker)
-	return give(c, func(ctx context.Context) (released, error) {
+	return respond(c, func(ctx context.Context) (released, error) {
 		return released{}, h.work.Release(ctx, c.by, ask)
 	})
 }
 
 func (h *workHandlers) heldWork(c *request) error {
 	worker := c.r.URL.Query().Get("worker")
-	if err := ids("worker", worker); err != nil {
+	if err := checkIDs("worker", worker); err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (heldWork, error) {
+	return respond(c, func(ctx context.Context) (heldWork, error) {
 		all, err := h.work.Held(ctx, c.by, worker)
 		return heldWork{list(all)}, err
 	})
@@ -190,14 +190,14 @@ func (h *workHandlers) heldWork(c *request) error {
 
 func (h *workHandlers) awaitWork(c *request) error {
 	worker := c.r.URL.Query().Get("worker")
-	if err := ids("worker", worker); err != nil {
+	if err := checkIDs("worker", worker); err != nil {
 		return err
 	}
 	after, err := c.offset("after", -1)
 	if err != nil {
 		return err
 	}
-	return give(c, func(ctx context.Context) (coordinator.WorkNews, error) {
+	return respond(c, func(ctx context.Context) (coordinator.WorkNews, error) {
 		var watching sync.WaitGroup
 		defer watching.Wait()
 		ctx, cancel := context.WithTimeout(ctx, longPoll)
@@ -216,7 +216,7 @@ func (h *workHandlers) awaitWork(c *request) error {
 func (h *workHandlers) takeLog(c *request) error {
 	q := c.r.URL.Query()
 	p := coordinator.LogPiece{WorkKey: coordinator.WorkKey{Attempt: q.Get("attempt")}, Done: q.Get("done") == "1"}
-	if err := ids("attempt", p.Attempt); err != nil {
+	if err := checkIDs("attempt", p.Attempt); err != nil {
 		return err
 	}
 	var err error
@@ -230,7 +230,7 @@ func (h *workHandlers) takeLog(c *request) error {
 		return err
 	}
 	c.quiet = true // output of an agent, not a change by a client
-	return give(c, func(ctx context.Context) (logTaken, error) {
+	return respond(c, func(ctx context.Context) (logTaken, error) {
 		next, err := h.work.Log(ctx, c.by, p)
 		return logTaken{next}, err
 	})

@@ -19,7 +19,7 @@ const (
 // has a timestamp and is already in the feed, AddEvent does nothing: the event was sent
 // twice, or its sender has also written it to the file.
 func (v *workflowService) AddEvent(ctx context.Context, ref string, body []byte) (kind string, err error) {
-	l, err := v.projects.toChange(ctx, ref)
+	l, err := v.projects.findToChange(ctx, ref)
 	if err != nil {
 		return "", err
 	}
@@ -33,7 +33,7 @@ func (v *workflowService) AddEvent(ctx context.Context, ref string, body []byte)
 	}
 	said := digestOf(event.Raw())
 	err = l.store.Record(ctx, func(root *jsontree.Node) ([]jsontree.Value, error) {
-		if f, _ := feedOf(root.Value()); dated && slices.Contains(f.said, said) {
+		if f, _ := feedOf(root.Value()); dated && slices.Contains(f.digests, said) {
 			return nil, nil
 		}
 		return []jsontree.Value{event}, nil
@@ -69,7 +69,7 @@ func draftOf(body []byte) (d workflow.Draft, dated bool, err error) {
 
 // Inbox returns the items of a project's inbox unchanged.
 func (v *workflowService) Inbox(ctx context.Context, ref string) ([]json.RawMessage, error) {
-	l, err := v.projects.of(ctx, ref)
+	l, err := v.projects.find(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (v *workflowService) Inbox(ctx context.Context, ref string) ([]json.RawMess
 
 // AddItem adds an idea to a project's inbox.
 func (v *workflowService) AddItem(ctx context.Context, ref, kind, content string) (json.RawMessage, error) {
-	l, err := v.projects.toChange(ctx, ref)
+	l, err := v.projects.findToChange(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ type ItemChange struct {
 
 // ChangeItem changes the status of an item in a project's inbox.
 func (v *workflowService) ChangeItem(ctx context.Context, ref, id string, c ItemChange) (json.RawMessage, error) {
-	l, err := v.projects.toChange(ctx, ref)
+	l, err := v.projects.findToChange(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (v *workflowService) ChangeItem(ctx context.Context, ref, id string, c Item
 
 // DropItem removes an item from a project's inbox.
 func (v *workflowService) DropItem(ctx context.Context, ref, id string) error {
-	l, err := v.projects.toChange(ctx, ref)
+	l, err := v.projects.findToChange(ctx, ref)
 	if err != nil {
 		return err
 	}

@@ -26,17 +26,17 @@ type specReader struct {
 	host     host.Host
 }
 
-// texts maps the Markdown documents of a project to the default text for a missing
+// textDocuments maps the Markdown documents of a project to the default text for a missing
 // document. The spec has no default: it must exist.
-var texts = map[string]string{spec.File: "", "changelog.md": "_No changelog yet._\n", "lessons.md": ""}
+var textDocuments = map[string]string{spec.File: "", "changelog.md": "_No changelog yet._\n", "lessons.md": ""}
 
 // Text reads one of the Markdown documents of a project.
 func (v *specReader) Text(ctx context.Context, ref, name string) ([]byte, error) {
-	without, known := texts[name]
+	without, known := textDocuments[name]
 	if !known {
 		return nil, refuse(missing, "not_found", "no document %.100q", name)
 	}
-	l, err := v.projects.of(ctx, ref)
+	l, err := v.projects.find(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (v *specReader) Text(ctx context.Context, ref, name string) ([]byte, error)
 
 // document reads a file in the workflow folder of a project. found is false if the file
 // is missing. Links are not followed, because their target may be outside the project.
-func (v *specReader) document(l *live, name string) (data []byte, found bool, err error) {
+func (v *specReader) document(l *liveProject, name string) (data []byte, found bool, err error) {
 	path := filepath.Join(l.folder, name)
 	info, err := v.host.Lstat(opReadText, path)
 	switch {
@@ -75,7 +75,7 @@ func (v *specReader) document(l *live, name string) (data []byte, found bool, er
 }
 
 // spec reads the spec of a project. It returns an empty spec if there is none.
-func (v *specReader) spec(l *live) (spec.Spec, error) {
+func (v *specReader) spec(l *liveProject) (spec.Spec, error) {
 	data, found, err := v.document(l, spec.File)
 	if err != nil || !found {
 		return spec.Spec{}, err
@@ -99,8 +99,8 @@ type Section struct {
 	Body      string   `json:"body"`
 }
 
-// claim matches bold text in a section, which states a claim.
-var claim = lazyregexp.New(`\*\*([^*\n]{4,80})\*\*`)
+// claimPattern matches bold text in a section, which states a claim.
+var claimPattern = lazyregexp.New(`\*\*([^*\n]{4,80})\*\*`)
 
 // Sections returns the sections of a project's spec, with their readiness from the
 // workflow state.
@@ -112,7 +112,7 @@ func (v *specReader) Sections(ctx context.Context, ref string) (Sections, error)
 	}
 	for _, s := range text.Sections {
 		claims := []string{}
-		for _, m := range claim().FindAllStringSubmatch(s.Text, maxClaims) {
+		for _, m := range claimPattern().FindAllStringSubmatch(s.Text, maxClaims) {
 			if one := strings.TrimSuffix(strings.TrimSpace(m[1]), "."); !slices.Contains(claims, one) {
 				claims = append(claims, one)
 			}
@@ -128,7 +128,7 @@ const maxClaims = 200
 // specWithReadiness reads the spec of a project. The function of returns the readiness
 // of a section according to the workflow state.
 func (v *specReader) specWithReadiness(ctx context.Context, ref string) (text spec.Spec, of func(spec.Section) string, err error) {
-	l, err := v.projects.of(ctx, ref)
+	l, err := v.projects.find(ctx, ref)
 	if err != nil {
 		return text, nil, err
 	}
@@ -209,7 +209,7 @@ func (v *workflowService) Dashboard(ctx context.Context) (Dashboard, error) {
 			Path: p.Path, Name: p.Name, SpecStatus: "draft", UpgradeStatus: "current", LastActivity: p.LastActivity,
 			Readiness: CardReadiness{Summary: map[string]int{}},
 		}
-		if err := v.fill(ctx, p, &card); err != nil {
+		if err := v.fillCard(ctx, p, &card); err != nil {
 			card.Recommendation = Recommendation{Reason: "it cannot be read: " + err.Error()}
 		}
 		board.Projects = append(board.Projects, card)
@@ -217,7 +217,7 @@ func (v *workflowService) Dashboard(ctx context.Context) (Dashboard, error) {
 	return board, err
 }
 
-func (v *workflowService) fill(ctx context.Context, p Project, card *Card) error {
+func (v *workflowService) fillCard(ctx context.Context, p Project, card *Card) error {
 	l, err := v.projects.live(p.Path)
 	if err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 // documents holds what was last read of a project's documents that do not belong to the
 // workflow.
 type documents struct {
-	place ProjectFolders
-	shelf *docview.SessionReader
+	folders  ProjectFolders
+	sessions *docview.SessionReader
 
 	mu    sync.Mutex
 	team  *docview.Team
@@ -23,7 +23,7 @@ type documents struct {
 }
 
 func newDocuments(h host.Host, place ProjectFolders) *documents {
-	return &documents{place: place, shelf: docview.NewSessionReader(h, place.Sessions), team: docview.NewTeam(), build: &docview.Build{}}
+	return &documents{folders: place, sessions: docview.NewSessionReader(h, place.Sessions), team: docview.NewTeam(), build: &docview.Build{}}
 }
 
 // documentReader answers the requests about the documents of teams and sessions.
@@ -35,44 +35,44 @@ type documentReader struct {
 
 // Team returns the state of a project's team.
 func (v *documentReader) Team(ctx context.Context, ref string) (docview.TeamPicture, error) {
-	l, err := v.projects.of(ctx, ref)
+	l, err := v.projects.find(ctx, ref)
 	if err != nil {
 		return docview.TeamPicture{}, err
 	}
-	t := docview.ReadTeam(v.host, l.documents.place.Team)
+	t := docview.ReadTeam(v.host, l.documents.folders.Team)
 	return v.owners.withTeamRun(ctx, l, t.Picture(), t.SessionID()), nil
 }
 
 // Sessions lists the newest sessions of a project, the latest first.
 func (v *documentReader) Sessions(ctx context.Context, ref string) ([]docview.SessionEntry, error) {
-	l, err := v.projects.of(ctx, ref)
+	l, err := v.projects.find(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	return v.owners.creditAll(ctx, l, l.documents.shelf.List()), nil
+	return v.owners.withSessionRuns(ctx, l, l.documents.sessions.List()), nil
 }
 
 // Session returns one session of a project with its waves.
 func (v *documentReader) Session(ctx context.Context, ref, id string) (docview.SessionPicture, error) {
-	l, err := v.projects.of(ctx, ref)
+	l, err := v.projects.find(ctx, ref)
 	if err != nil {
 		return docview.SessionPicture{}, err
 	}
-	p, err := l.documents.shelf.Session(id)
+	p, err := l.documents.sessions.Session(id)
 	if err != nil {
 		return p, refuse(missing, "not_found", "no session %.200q: GET /api/sessions lists them", id)
 	}
-	p.Session = v.owners.creditAll(ctx, l, []docview.SessionEntry{p.Session})[0]
+	p.Session = v.owners.withSessionRuns(ctx, l, []docview.SessionEntry{p.Session})[0]
 	return p, nil
 }
 
 // SessionLog returns the end of an agent's log.
 func (v *documentReader) SessionLog(ctx context.Context, ref, id, agent string, tail int64) (docview.LogTail, error) {
-	l, err := v.projects.of(ctx, ref)
+	l, err := v.projects.find(ctx, ref)
 	if err != nil {
 		return docview.LogTail{}, err
 	}
-	log, err := l.documents.shelf.Log(id, agent, tail)
+	log, err := l.documents.sessions.Log(id, agent, tail)
 	if says, ok := errors.AsType[interface {
 		error
 		NotFound() bool

@@ -65,7 +65,7 @@ func claimed(t *testing.T) (*viewers.Viewer, *claims, *time.Time, func(name, tex
 	write(".fctry/state.json", `{"gaffer": "run-1", "buildRun": {"runId": "r", "status": "running", "chunks": [{"id": 1, "status": "completed"}, {"id": 2}]}}`)
 	c := &claims{sessions: map[string]string{"mine": "mine"}, teams: map[string]string{"v4_1": "run-7"}}
 	now := time.Date(2026, 2, 1, 15, 0, 0, 0, time.UTC)
-	v := viewers.New(viewers.Options{Home: home, Registry: &memory{}, Ours: c, Now: func() time.Time { return now }})
+	v := viewers.New(viewers.Options{Home: home, Registry: &memory{}, RunFinder: c, Now: func() time.Time { return now }})
 	t.Cleanup(v.Close)
 	return v, c, &now, write
 }
@@ -146,7 +146,7 @@ func TestThatNobodyKnowsWhoseDocumentsAreIsToldOnceInAWhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := viewers.New(viewers.Options{
-		Home: home, Registry: &memory{}, Ours: &claims{err: errors.New("the database is away")},
+		Home: home, Registry: &memory{}, RunFinder: &claims{err: errors.New("the database is away")},
 		Now: func() time.Time { return now }, Notice: func(string) { told++ },
 	})
 	t.Cleanup(v.Close)

@@ -5,9 +5,9 @@ func (v *Viewer) Watching() int {
 	v.projectList.mu.Lock()
 	defer v.projectList.mu.Unlock()
 	n := 0
-	for _, l := range v.lives {
+	for _, l := range v.liveProjects {
 		l.mu.Lock()
-		if l.wide.stop != nil {
+		if l.allDocuments.stop != nil {
 			n++
 		}
 		l.mu.Unlock()

@@ -13,55 +13,55 @@ const maxFeed = 1000
 
 // feed describes the events in the workflow state at one read.
 type feed struct {
-	said []digest // one digest per event, oldest first
-	left int64    // number of events moved to the archive
-	cut  bool     // there were more events than are compared
+	digests   []digest // one digest per event, oldest first
+	archived  int64    // number of events moved to the archive
+	truncated bool     // there were more events than are compared
 }
 
 // digest is a hash of an event's contents. Events may be long and similar, and each is
 // compared with all others.
 type digest [sha256.Size]byte
 
-func digestOf(event []byte) digest { return sha256.Sum256([]byte(essence(event))) }
+func digestOf(event []byte) digest { return sha256.Sum256([]byte(normalized(event))) }
 
 // feedOf returns the feed of a state, and its raw events.
 func feedOf(state jsontree.Value) (feed, [][]byte) {
-	events := raws(state.Get("buildEvents"), jsontree.Object)
+	events := itemsOfKind(state.Get("buildEvents"), jsontree.Object)
 	var f feed
-	f.left, _ = state.Get("buildEventsArchived").Int()
+	f.archived, _ = state.Get("buildEventsArchived").Int()
 	if len(events) > maxFeed {
-		events, f.cut = events[len(events)-maxFeed:], true
+		events, f.truncated = events[len(events)-maxFeed:], true
 	}
 	for _, e := range events {
-		f.said = append(f.said, digestOf(e))
+		f.digests = append(f.digests, digestOf(e))
 	}
 	return f, events
 }
 
-// news returns the indexes of the events that were not in an earlier feed. A full feed
+// newEvents returns the indexes of the events that were not in an earlier feed. A full feed
 // loses its oldest events, so the later feed starts with the end of the earlier one. If
 // the archive counter says how many events were lost, news uses it. Otherwise it
 // searches for the overlap, because other programs do not maintain the counter.
-func (f feed) news(before feed) []int {
-	if left := f.left - before.left; !f.cut && !before.cut && left >= 0 && left <= int64(len(before.said)) {
-		if kept := before.said[left:]; begins(f.said, kept) {
-			return f.from(len(kept))
+func (f feed) newEvents(before feed) []int {
+	if left := f.archived - before.archived; !f.truncated && !before.truncated && left >= 0 && left <= int64(len(before.digests)) {
+		if kept := before.digests[left:]; hasPrefix(f.digests, kept) {
+			return f.indexesFrom(len(kept))
 		}
 	}
-	for drop := range before.said {
-		if kept := before.said[drop:]; begins(f.said, kept) {
-			return f.from(len(kept))
+	for drop := range before.digests {
+		if kept := before.digests[drop:]; hasPrefix(f.digests, kept) {
+			return f.indexesFrom(len(kept))
 		}
 	}
 	return f.newContents(before)
 }
 
-func begins(list, with []digest) bool {
+func hasPrefix(list, with []digest) bool {
 	return len(with) <= len(list) && slices.Equal(list[:len(with)], with)
 }
 
-func (f feed) from(first int) (places []int) {
-	for i := first; i < len(f.said); i++ {
+func (f feed) indexesFrom(first int) (places []int) {
+	for i := first; i < len(f.digests); i++ {
 		places = append(places, i)
 	}
 	return places
@@ -71,10 +71,10 @@ func (f feed) from(first int) (places []int) {
 // feed in which a program that does not lock the file has removed or changed events.
 func (f feed) newContents(before feed) (places []int) {
 	heard := map[digest]int{}
-	for _, said := range before.said {
+	for _, said := range before.digests {
 		heard[said]++
 	}
-	for i, said := range f.said {
+	for i, said := range f.digests {
 		if heard[said] == 0 {
 			places = append(places, i)
 			continue

@@ -52,7 +52,7 @@ func TestOnlyWhatIsNewInAFeedIsNews(t *testing.T) {
 		{"one was lost, and one alike came twice", "abb", 0, "acbbb", 0, "cb"},
 	} {
 		f, news := feedFrom(t, c.after, c.left), ""
-		for _, i := range f.news(feedFrom(t, c.before, c.leftBefore)) {
+		for _, i := range f.newEvents(feedFrom(t, c.before, c.leftBefore)) {
 			news += c.after[i : i+1]
 		}
 		if news != c.news {
@@ -60,13 +60,13 @@ func TestOnlyWhatIsNewInAFeedIsNews(t *testing.T) {
 		}
 	}
 	long := strings.Repeat("ab", maxFeed)
-	if got := feedFrom(t, long+"cd", 0).news(feedFrom(t, long, 0)); !slices.Equal(got, []int{maxFeed - 2, maxFeed - 1}) {
+	if got := feedFrom(t, long+"cd", 0).newEvents(feedFrom(t, long, 0)); !slices.Equal(got, []int{maxFeed - 2, maxFeed - 1}) {
 		t.Errorf("of a long feed %v are news", got)
 	}
 }
 
 func TestAnEventIsTheSameHoweverItIsSpelt(t *testing.T) {
-	if a, b := essence([]byte(`{"a":1.0,"b":"\u0041"}`)), essence([]byte(` { "b" : "A" , "a" : 1 } `)); a != b {
+	if a, b := normalized([]byte(`{"a":1.0,"b":"\u0041"}`)), normalized([]byte(` { "b" : "A" , "a" : 1 } `)); a != b {
 		t.Errorf("%s, %s", a, b)
 	}
 }
@@ -75,7 +75,7 @@ func TestEventsThatDifferInALongNumberAreTwo(t *testing.T) {
 	for a, b := range map[string]string{
 		`9007199254740992`: `9007199254740993`, `1738412345.123456788`: `1738412345.123456789`, `1e400`: `1e401`, `[{"n":18446744073709551615}]`: `[{"n":18446744073709551616}]`,
 	} {
-		if essence([]byte(`{"a":`+a+`}`)) == essence([]byte(`{"a":`+b+`}`)) {
+		if normalized([]byte(`{"a":`+a+`}`)) == normalized([]byte(`{"a":`+b+`}`)) {
 			t.Errorf("%s is %s", a, b)
 		}
 	}

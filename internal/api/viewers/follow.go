@@ -15,8 +15,8 @@ var ErrClosed = errors.New("the viewer is closed")
 
 // Follower is a client that follows one project. It must call Leave.
 type Follower struct {
-	live *live
-	wide bool // it follows all documents
+	live         *liveProject
+	allDocuments bool // it follows all documents
 }
 
 // watches follows the documents of projects while there are followers.
@@ -38,10 +38,10 @@ func (v *watches) Close() {
 	v.closed = true
 	v.mu.Unlock()
 	v.projects.mu.Lock()
-	for _, l := range v.projects.lives {
+	for _, l := range v.projects.liveProjects {
 		l.mu.Lock()
 		l.stopWatch()
-		l.stopWideWatch()
+		l.stopAllWatch()
 		l.mu.Unlock()
 	}
 	v.projects.mu.Unlock()
@@ -61,7 +61,7 @@ func (v *watches) FollowAll(ctx context.Context, ref string) (*Follower, error) 
 }
 
 func (v *watches) follow(ctx context.Context, ref string, wide bool) (*Follower, error) {
-	l, err := v.projects.of(ctx, ref)
+	l, err := v.projects.find(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (v *watches) follow(ctx context.Context, ref string, wide bool) (*Follower,
 
 // join registers a follower. ready is closed when the watch has read the spec for the
 // first time.
-func (v *watches) join(l *live, wide bool) (ready <-chan struct{}, err error) {
+func (v *watches) join(l *liveProject, wide bool) (ready <-chan struct{}, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.closed {
@@ -89,8 +89,8 @@ func (v *watches) join(l *live, wide bool) (ready <-chan struct{}, err error) {
 	l.followers++
 	v.begin(l)
 	if wide {
-		l.wide.followers++
-		v.beginWide(l)
+		l.allDocuments.followers++
+		v.beginAll(l)
 	}
 	return l.ready, nil
 }
@@ -103,9 +103,9 @@ func (f *Follower) Leave() {
 	if l.followers--; l.followers == 0 {
 		l.stopWatch()
 	}
-	if f.wide {
-		if l.wide.followers--; l.wide.followers == 0 {
-			l.stopWideWatch()
+	if f.allDocuments {
+		if l.allDocuments.followers--; l.allDocuments.followers == 0 {
+			l.stopAllWatch()
 		}
 	}
 }
@@ -123,7 +123,7 @@ func (f *Follower) After(seq int64) Reading {
 	l := f.live
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Reading{Messages: l.after(seq, f.wide), Next: l.seq, Behind: seq < l.floor, More: l.changed}
+	return Reading{Messages: l.after(seq, f.allDocuments), Next: l.seq, Behind: seq < l.droppedUpTo, More: l.changed}
 }
 
 // History returns one message with all kept messages after a number, and the number of
@@ -133,7 +133,7 @@ func (f *Follower) History(after int64) (data []byte, latest int64, err error) {
 	l := f.live
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	gone := after > 0 && after < l.floor || after > l.seq
+	gone := after > 0 && after < l.droppedUpTo || after > l.seq
 	if gone {
 		after = 0
 	}
@@ -141,7 +141,7 @@ func (f *Follower) History(after int64) (data []byte, latest int64, err error) {
 	if gone {
 		list = append(list, member{"truncated", []byte("true")})
 	}
-	data, err = wire(EventHistory, l.path, l.seq, list...)
+	data, err = encodeMessage(EventHistory, l.path, l.seq, list...)
 	return data, l.seq, err
 }
 
@@ -154,7 +154,7 @@ func (f *Follower) State() ([]byte, error) {
 	f.live.mu.Lock()
 	seq := f.live.seq
 	f.live.mu.Unlock()
-	return wire(ViewerState, f.live.path, seq, members(state)...)
+	return encodeMessage(ViewerState, f.live.path, seq, members(state)...)
 }
 
 // Latest returns the last message about each document, in the order in which they were
@@ -166,7 +166,7 @@ func (f *Follower) Latest() (list [][]byte, at int64) {
 	defer l.mu.Unlock()
 	var told []message
 	for kind, m := range l.latest {
-		if kind != SpecUpdate && (f.wide || !isWide(kind)) {
+		if kind != SpecUpdate && (f.allDocuments || !forAllDocumentsOnly(kind)) {
 			told = append(told, m)
 		}
 	}

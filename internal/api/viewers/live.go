@@ -18,30 +18,30 @@ const (
 	maxBytes  = 2 * maxMessage // size limit of these events; one message of maximum length always fits
 )
 
-// live is a project with its recent messages: the last message about each document,
+// liveProject is a project with its recent messages: the last message about each document,
 // which contains the whole document, and the last few hundred events. Followers read
 // them at their own pace. Followers have no buffers, so none delays another.
-type live struct {
+type liveProject struct {
 	path, name, folder string
 	store              *workflow.Store
 	notice             func(string)
 
-	mu      sync.Mutex
-	seq     int64 // number of the last message
-	floor   int64 // events up to this number may have been dropped
-	latest  map[string]message
-	events  []message
-	size    int           // bytes of events
-	changed chan struct{} // closed and replaced when seq has grown
+	mu          sync.Mutex
+	seq         int64 // number of the last message
+	droppedUpTo int64 // events up to this number may have been dropped
+	latest      map[string]message
+	events      []message
+	size        int           // bytes of events
+	changed     chan struct{} // closed and replaced when seq has grown
 
 	followers int
 	watch     int                // number of the current watch; results of earlier ones are ignored
 	stop      context.CancelFunc // ends the watch; nil if there is none
 	ready     chan struct{}      // closed when the watch has read the spec
-	seen      seen
+	seen      lastContents
 
-	documents *documents
-	wide      wideWatch
+	documents    *documents
+	allDocuments allDocumentsWatch
 }
 
 // message is a message that was sent.
@@ -50,27 +50,27 @@ type message struct {
 	data []byte
 }
 
-// seen holds the contents of the documents at the last read.
-type seen struct {
+// lastContents holds the contents of the documents at the last read.
+type lastContents struct {
 	state, inbox, spec [sha256.Size]byte
 	feed               feed
-	looked             bool // the state was read
-	read               bool // the spec was read
+	stateRead          bool // the state was read
+	specRead           bool // the spec was read
 }
 
-// newLive numbers messages from the current time in milliseconds on, so that the
+// newLiveProject numbers messages from the current time in milliseconds on, so that the
 // numbers keep growing after a restart of the server.
-func newLive(path string, place ProjectFolders, now time.Time) *live {
+func newLiveProject(path string, place ProjectFolders, now time.Time) *liveProject {
 	base := now.UnixMilli()
-	return &live{
+	return &liveProject{
 		path: path, name: place.Name, folder: place.Folder,
-		seq: base, floor: base, latest: map[string]message{}, changed: make(chan struct{}),
+		seq: base, droppedUpTo: base, latest: map[string]message{}, changed: make(chan struct{}),
 	}
 }
 
 // addMessage adds a message for the followers. The caller holds l.mu.
-func (l *live) addMessage(kind string, list ...member) {
-	data, err := wire(kind, l.path, l.seq+1, list...)
+func (l *liveProject) addMessage(kind string, list ...member) {
+	data, err := encodeMessage(kind, l.path, l.seq+1, list...)
 	if err != nil || len(data) > maxMessage {
 		l.notice(kind + " of " + l.path + " cannot be told: it is too long, or no JSON")
 		delete(l.latest, kind) // new followers must not get an outdated message
@@ -79,7 +79,7 @@ func (l *live) addMessage(kind string, list ...member) {
 	l.seq++
 	m := message{l.seq, data}
 	if kind == BuildEvent {
-		l.keep(m)
+		l.addEvent(m)
 	} else {
 		l.latest[kind] = m
 	}
@@ -87,24 +87,24 @@ func (l *live) addMessage(kind string, list ...member) {
 	l.changed = make(chan struct{})
 }
 
-func (l *live) keep(m message) {
+func (l *liveProject) addEvent(m message) {
 	l.events = append(l.events, m)
 	l.size += len(m.data)
 	n := 0
 	for ; len(l.events)-n > maxEvents || l.size > maxBytes; n++ {
 		l.size -= len(l.events[n].data)
-		l.floor = l.events[n].seq
+		l.droppedUpTo = l.events[n].seq
 	}
 	l.events = slices.Delete(l.events, 0, n)
 }
 
 // after returns the messages after a number, in order. With wide it includes all
 // documents. The caller holds l.mu.
-func (l *live) after(seq int64, wide bool) [][]byte {
+func (l *liveProject) after(seq int64, wide bool) [][]byte {
 	first := sort.Search(len(l.events), func(i int) bool { return l.events[i].seq > seq })
 	list := slices.Clone(l.events[first:])
 	for kind, m := range l.latest {
-		if m.seq > seq && (wide || !isWide(kind)) {
+		if m.seq > seq && (wide || !forAllDocumentsOnly(kind)) {
 			list = append(list, m)
 		}
 	}
@@ -116,30 +116,30 @@ func (l *live) after(seq int64, wide bool) [][]byte {
 	return data
 }
 
-// sawState reports the state if it has changed, and the new events in it. Events that
+// updateState reports the state if it has changed, and the new events in it. Events that
 // exist at the first read are not new.
-func (l *live) sawState(watch int, state jsontree.Value) {
+func (l *liveProject) updateState(watch int, state jsontree.Value) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	sum := sha256.Sum256(state.Raw())
-	if watch != l.watch || l.seen.looked && sum == l.seen.state {
+	if watch != l.watch || l.seen.stateRead && sum == l.seen.state {
 		return
 	}
 	f, events := feedOf(state)
 	var news []int
-	if l.seen.looked {
-		news = f.news(l.seen.feed)
+	if l.seen.stateRead {
+		news = f.newEvents(l.seen.feed)
 	}
-	l.seen.looked, l.seen.state, l.seen.feed = true, sum, f
+	l.seen.stateRead, l.seen.state, l.seen.feed = true, sum, f
 	l.addMessage(ViewerState, members(state)...)
 	for _, i := range news {
 		l.addMessage(BuildEvent, member{"event", events[i]})
 	}
 }
 
-// sawInbox reports the inbox if it has changed.
-func (l *live) sawInbox(watch int, items jsontree.Value) {
-	text := array(raws(items, jsontree.Object))
+// updateInbox reports the inbox if it has changed.
+func (l *liveProject) updateInbox(watch int, items jsontree.Value) {
+	text := array(itemsOfKind(items, jsontree.Object))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if sum := sha256.Sum256(text); watch == l.watch && sum != l.seen.inbox {
@@ -148,16 +148,16 @@ func (l *live) sawInbox(watch int, items jsontree.Value) {
 	}
 }
 
-// sawSpec reports that the spec has changed. The first read is not a change.
-func (l *live) sawSpec(watch int, text []byte, at time.Time) {
+// updateSpec reports that the spec has changed. The first read is not a change.
+func (l *liveProject) updateSpec(watch int, text []byte, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	sum := sha256.Sum256(text)
-	if watch != l.watch || l.seen.read && sum == l.seen.spec {
+	if watch != l.watch || l.seen.specRead && sum == l.seen.spec {
 		return
 	}
-	first := !l.seen.read
-	l.seen.read, l.seen.spec = true, sum
+	first := !l.seen.specRead
+	l.seen.specRead, l.seen.spec = true, sum
 	if first {
 		return
 	}
@@ -168,12 +168,12 @@ func (l *live) sawSpec(watch int, text []byte, at time.Time) {
 	l.addMessage(SpecUpdate, list...)
 }
 
-// sawNoSpec records that the spec was missing at the first read, so that its creation
+// specMissing records that the spec was missing at the first read, so that its creation
 // counts as a change.
-func (l *live) sawNoSpec(watch int) {
+func (l *liveProject) specMissing(watch int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if watch == l.watch && !l.seen.read {
-		l.seen.read, l.seen.spec = true, sha256.Sum256(nil)
+	if watch == l.watch && !l.seen.specRead {
+		l.seen.specRead, l.seen.spec = true, sha256.Sum256(nil)
 	}
 }

@@ -25,7 +25,7 @@ const (
 	BuildUpdate    = "build-update"
 )
 
-func isWide(kind string) bool {
+func forAllDocumentsOnly(kind string) bool {
 	return kind == TeamUpdate || kind == SessionsUpdate || kind == BuildUpdate
 }
 
@@ -39,9 +39,9 @@ type member struct {
 	value []byte
 }
 
-// wire encodes a message about a project. It drops members of the document that have
+// encodeMessage encodes a message about a project. It drops members of the document that have
 // the names of the message's own members: type, project and number.
-func wire(kind, project string, seq int64, members ...member) ([]byte, error) {
+func encodeMessage(kind, project string, seq int64, members ...member) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `{"type":%s`, quoted(kind))
 	for _, m := range members {
@@ -50,12 +50,12 @@ func wire(kind, project string, seq int64, members ...member) ([]byte, error) {
 		}
 	}
 	fmt.Fprintf(&b, `,"_project":%s,"_seq":%d}`, quoted(project), seq)
-	return safe(b.Bytes())
+	return safeJSON(b.Bytes())
 }
 
-// safe returns JSON that can be embedded anywhere: compact, with HTML characters
+// safeJSON returns JSON that can be embedded anywhere: compact, with HTML characters
 // escaped, and valid UTF-8. Browsers close a socket that sends invalid UTF-8.
-func safe(data []byte) (json.RawMessage, error) {
+func safeJSON(data []byte) (json.RawMessage, error) {
 	text, err := json.Marshal(json.RawMessage(bytes.ToValidUTF8(data, []byte("\uFFFD"))))
 	if err != nil {
 		return nil, fmt.Errorf("message: %w", err)
@@ -100,8 +100,8 @@ func array[T ~[]byte](items []T) []byte {
 	return b.Bytes()
 }
 
-// raws returns the items of an array that have the given kind, unchanged.
-func raws(v jsontree.Value, kind jsontree.Kind) [][]byte {
+// itemsOfKind returns the items of an array that have the given kind, unchanged.
+func itemsOfKind(v jsontree.Value, kind jsontree.Kind) [][]byte {
 	var list [][]byte
 	for _, item := range v.Items() {
 		if item.Kind() == kind {
@@ -111,8 +111,8 @@ func raws(v jsontree.Value, kind jsontree.Kind) [][]byte {
 	return list
 }
 
-// essence returns the contents of an event in normalized JSON, for comparison.
-func essence(raw []byte) string {
+// normalized returns the contents of an event in normalized JSON, for comparison.
+func normalized(raw []byte) string {
 	var value any
 	read := json.NewDecoder(bytes.NewReader(raw))
 	read.UseNumber()

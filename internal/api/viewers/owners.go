@@ -11,9 +11,9 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Ours reports which documents belong to runs of gaffer. All other documents belong to
+// RunFinder reports which documents belong to runs of gaffer. All other documents belong to
 // other programs.
-type Ours interface {
+type RunFinder interface {
 	// Sessions returns the runs of those sessions that belong to gaffer, by session id.
 	Sessions(ctx context.Context, root string, ids []string) (runs map[string]string, err error)
 	// Team returns the run of a team's session, or "".
@@ -23,12 +23,12 @@ type Ours interface {
 	Build(ctx context.Context, root string, state jsontree.Value) (run string, working bool, err error)
 }
 
-// askWithin limits how long a query to Ours may take.
-const askWithin = 5 * time.Second
+// findTimeout limits how long a query to Ours may take.
+const findTimeout = 5 * time.Second
 
 // runOwners adds to the views of documents the run of gaffer that they belong to.
 type runOwners struct {
-	ours   Ours // nil if no document belongs to gaffer
+	finder RunFinder // nil if no document belongs to gaffer
 	now    func() time.Time
 	notice func(text string)
 
@@ -37,13 +37,13 @@ type runOwners struct {
 }
 
 // withTeamRun adds to a team's view its project and its run.
-func (v *runOwners) withTeamRun(ctx context.Context, l *live, p docview.TeamPicture, session string) docview.TeamPicture {
+func (v *runOwners) withTeamRun(ctx context.Context, l *liveProject, p docview.TeamPicture, session string) docview.TeamPicture {
 	p.Project, p.Path = l.name, l.path
-	if v.ours != nil && session != "" {
+	if v.finder != nil && session != "" {
 		p.Run = l.documents.owners.team(session, v.now(), func() (string, error) {
-			ctx, cancel := context.WithTimeout(ctx, askWithin)
+			ctx, cancel := context.WithTimeout(ctx, findTimeout)
 			defer cancel()
-			run, err := v.ours.Team(ctx, l.path, session)
+			run, err := v.finder.Team(ctx, l.path, session)
 			v.logError(err)
 			return run, err
 		})
@@ -63,7 +63,7 @@ func (v *runOwners) logError(err error) {
 	v.mu.Lock()
 	tell := !now.Before(v.quietUntil)
 	if tell {
-		v.quietUntil = now.Add(remember)
+		v.quietUntil = now.Add(cacheTime)
 	}
 	v.mu.Unlock()
 	if tell {
@@ -71,8 +71,8 @@ func (v *runOwners) logError(err error) {
 	}
 }
 
-func (v *runOwners) creditAll(ctx context.Context, l *live, list []docview.SessionEntry) []docview.SessionEntry {
-	if v.ours == nil || len(list) == 0 {
+func (v *runOwners) withSessionRuns(ctx context.Context, l *liveProject, list []docview.SessionEntry) []docview.SessionEntry {
+	if v.finder == nil || len(list) == 0 {
 		return list
 	}
 	ids := make([]string, len(list))
@@ -80,9 +80,9 @@ func (v *runOwners) creditAll(ctx context.Context, l *live, list []docview.Sessi
 		ids[i] = list[i].ID
 	}
 	runs := l.documents.owners.sessions(ids, v.now(), func(ids []string) (map[string]string, error) {
-		ctx, cancel := context.WithTimeout(ctx, askWithin)
+		ctx, cancel := context.WithTimeout(ctx, findTimeout)
 		defer cancel()
-		runs, err := v.ours.Sessions(ctx, l.path, ids)
+		runs, err := v.finder.Sessions(ctx, l.path, ids)
 		v.logError(err)
 		return runs, err
 	})
@@ -95,18 +95,18 @@ func (v *runOwners) creditAll(ctx context.Context, l *live, list []docview.Sessi
 
 // withBuildRun returns the view of a build with its run. While a process works on the
 // run, the view does not offer to resume it.
-func (v *runOwners) withBuildRun(ctx context.Context, l *live, b *docview.Build) docview.BuildPicture {
+func (v *runOwners) withBuildRun(ctx context.Context, l *liveProject, b *docview.Build) docview.BuildPicture {
 	text, err := spec.Read(l.folder)
 	p := b.Picture(text, v.now())
 	if err != nil {
 		p.Problems = append(p.Problems, "spec: "+err.Error())
 	}
-	if v.ours == nil || !p.Found {
+	if v.finder == nil || !p.Found {
 		return p
 	}
-	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	ctx, cancel := context.WithTimeout(ctx, findTimeout)
 	defer cancel()
-	p.Run, p.Working, err = v.ours.Build(ctx, l.path, b.State())
+	p.Run, p.Working, err = v.finder.Build(ctx, l.path, b.State())
 	v.logError(err)
 	if p.Ours = p.Run != ""; p.Working {
 		p.Resume = nil
@@ -127,11 +127,11 @@ type owners struct {
 }
 
 const (
-	remember = time.Minute
-	// forgetUnknown is the cache time of the answer that a document belongs to no run.
+	cacheTime = time.Minute
+	// cacheTimeUnknown is the cache time of the answer that a document belongs to no run.
 	// It is short, because a team's documents are written shortly before its run is
 	// stored.
-	forgetUnknown = 2 * time.Second
+	cacheTimeUnknown = 2 * time.Second
 )
 
 // sessions returns the runs of sessions. It calls ask for those that are not cached.
@@ -139,7 +139,7 @@ func (o *owners) sessions(ids []string, now time.Time, ask func(ids []string) (m
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if now.After(o.until) {
-		o.runs, o.until = map[string]string{}, now.Add(remember)
+		o.runs, o.until = map[string]string{}, now.Add(cacheTime)
 	}
 	var news []string
 	for _, id := range ids {
@@ -173,10 +173,10 @@ func (o *owners) team(session string, now time.Time, ask func() (string, error))
 	}
 	run, err := ask()
 	if err == nil {
-		o.session, o.run, o.teamUntil = session, run, now.Add(forgetUnknown)
+		o.session, o.run, o.teamUntil = session, run, now.Add(cacheTimeUnknown)
 	}
 	if run != "" {
-		o.teamUntil = now.Add(remember)
+		o.teamUntil = now.Add(cacheTime)
 	}
 	return run
 }

@@ -28,9 +28,9 @@ func PortFile(home string) string { return filepath.Join(home, folder, "viewer.p
 // pidFile is the file beside the port file that contains only the process id.
 const pidFile = "viewer.pid"
 
-// Announce writes the port file and viewer.pid, and replaces existing files. It returns
+// WritePortFile writes the port file and viewer.pid, and replaces existing files. It returns
 // a function that removes each file unless another process has changed it.
-func Announce(file string, p Port) (remove func() error, err error) {
+func WritePortFile(file string, p Port) (remove func() error, err error) {
 	data, err := json.Marshal(p)
 	if err != nil {
 		return nil, err

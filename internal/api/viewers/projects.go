@@ -62,34 +62,34 @@ type projectList struct {
 	notice   func(text string)
 	host     host.Host
 
-	mu     sync.Mutex
-	lives  map[string]*live // by root
-	listed chan struct{}    // closed and replaced when the list of projects has changed
+	mu           sync.Mutex
+	liveProjects map[string]*liveProject // by root
+	listed       chan struct{}           // closed and replaced when the list of projects has changed
 }
 
 // live returns the state of the project at a root. There is one per project, so that
 // concurrent changes of a document are written in one batch.
-func (v *projectList) live(root string) (*live, error) {
+func (v *projectList) live(root string) (*liveProject, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if l := v.lives[root]; l != nil {
+	if l := v.liveProjects[root]; l != nil {
 		return l, nil
 	}
 	place, err := v.locate(root)
 	if err != nil {
 		return nil, fmt.Errorf("project %s: %w", root, err)
 	}
-	l := newLive(root, place, v.now())
+	l := newLiveProject(root, place, v.now())
 	l.store = workflow.Open(place.Folder, workflow.Options{Now: v.now, Rand: v.rand, Notice: func(n statefile.Notice) { v.notice(n.Text) }})
 	l.notice = v.notice
 	l.documents = newDocuments(v.host, place)
-	v.lives[root] = l
+	v.liveProjects[root] = l
 	return l, nil
 }
 
-// of returns the project that a request is about.
-func (v *projectList) of(ctx context.Context, ref string) (*live, error) {
-	p, err := v.find(ctx, ref)
+// find returns the project that a request is about.
+func (v *projectList) find(ctx context.Context, ref string) (*liveProject, error) {
+	p, err := v.findProject(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (v *projectList) Projects(ctx context.Context) ([]Project, error) {
 	var list []Project
 	active := 0
 	for _, e := range entries {
-		if !there(e.Path) {
+		if !exists(e.Path) {
 			continue // the folder was removed, or its disk is not mounted
 		}
 		l, err := v.live(e.Path)
@@ -128,9 +128,9 @@ func (v *projectList) Projects(ctx context.Context) ([]Project, error) {
 	return list, nil
 }
 
-// find returns the project with a path or a name. It only compares ref and does not
+// findProject returns the project with a path or a name. It only compares ref and does not
 // access the disk. An empty ref means the active project.
-func (v *projectList) find(ctx context.Context, ref string) (Project, error) {
+func (v *projectList) findProject(ctx context.Context, ref string) (Project, error) {
 	list, err := v.Projects(ctx)
 	if err != nil {
 		return Project{}, err
@@ -147,10 +147,10 @@ func (v *projectList) find(ctx context.Context, ref string) (Project, error) {
 	default:
 		fits = func(p Project) bool { return p.Name == ref }
 	}
-	return only(slices.DeleteFunc(list, func(p Project) bool { return !fits(p) }), ref)
+	return uniqueProject(slices.DeleteFunc(list, func(p Project) bool { return !fits(p) }), ref)
 }
 
-func only(found []Project, ref string) (Project, error) {
+func uniqueProject(found []Project, ref string) (Project, error) {
 	switch {
 	case len(found) == 0:
 		return Project{}, refuse(missing, "project_not_found", "no project %.200q: GET /api/projects lists them", ref)
@@ -160,10 +160,10 @@ func only(found []Project, ref string) (Project, error) {
 	return found[0], nil
 }
 
-// toChange returns the project that a change request is about. The active project
+// findToChange returns the project that a change request is about. The active project
 // depends on what users look at. So if there are several projects, a change request
 // must name one.
-func (v *projectList) toChange(ctx context.Context, ref string) (*live, error) {
+func (v *projectList) findToChange(ctx context.Context, ref string) (*liveProject, error) {
 	if ref == "" {
 		if list, err := v.Projects(ctx); err != nil {
 			return nil, err
@@ -171,13 +171,13 @@ func (v *projectList) toChange(ctx context.Context, ref string) (*live, error) {
 			return nil, refuse(invalid, "project_needed", "there are %d projects: say which with ?project=", len(list))
 		}
 	}
-	return v.of(ctx, ref)
+	return v.find(ctx, ref)
 }
 
 // Register adds the project at a path and activates it. The path must be a folder that
 // is marked as a project.
 func (v *projectList) Register(ctx context.Context, path string) (Project, error) {
-	root, err := marked(path)
+	root, err := projectRoot(path)
 	if err != nil {
 		return Project{}, err
 	}
@@ -192,7 +192,7 @@ func (v *projectList) Activate(ctx context.Context, ref string) (Project, error)
 	if ref == "" {
 		return Project{}, refuse(invalid, "invalid_request", "which project? name its path")
 	}
-	p, err := v.find(ctx, ref)
+	p, err := v.findProject(ctx, ref)
 	if err != nil {
 		return Project{}, err
 	}
@@ -203,36 +203,36 @@ func (v *projectList) activate(ctx context.Context, root, as string) (Project, e
 	if as == root {
 		as = ""
 	}
-	gone, err := v.gone(ctx)
+	gone, err := v.missingFolders(ctx)
 	if err != nil {
 		return Project{}, err
 	}
 	entry := Entry{Path: root, As: as, Used: v.now().UTC(), Active: true}
-	if err := v.registry.Put(ctx, func(all []Entry) ([]Entry, error) { return with(all, entry, gone) }); err != nil {
+	if err := v.registry.Put(ctx, func(all []Entry) ([]Entry, error) { return withActive(all, entry, gone) }); err != nil {
 		return Project{}, err
 	}
 	v.mu.Lock()
 	close(v.listed)
 	v.listed = make(chan struct{})
 	v.mu.Unlock()
-	return v.find(ctx, root)
+	return v.findProject(ctx, root)
 }
 
-func there(path string) bool {
+func exists(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
 }
 
-// gone returns the projects whose folder is missing. It is called before the registry
+// missingFolders returns the projects whose folder is missing. It is called before the registry
 // is changed, because a disk may be slow and other writers wait for the registry.
-func (v *projectList) gone(ctx context.Context) (map[string]bool, error) {
+func (v *projectList) missingFolders(ctx context.Context) (map[string]bool, error) {
 	entries, err := v.registry.Get(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("projects: %w", err)
 	}
 	paths := map[string]bool{}
 	for _, e := range entries {
-		paths[e.Path] = !there(e.Path)
+		paths[e.Path] = !exists(e.Path)
 	}
 	return paths, nil
 }
@@ -244,10 +244,10 @@ func (v *projectList) Listed() <-chan struct{} {
 	return v.listed
 }
 
-// with adds or replaces an entry and makes it the active one. If another entry has this
+// withActive adds or replaces an entry and makes it the active one. If another entry has this
 // path as its alias, the alias is outdated and removed. If the list is full, with
 // deletes the least recently used entries whose folders are missing.
-func with(all []Entry, e Entry, gone map[string]bool) ([]Entry, error) {
+func withActive(all []Entry, e Entry, gone map[string]bool) ([]Entry, error) {
 	list := slices.Clone(all)
 	for i := range list {
 		list[i].Active = false
@@ -281,9 +281,9 @@ func oldest(list []Entry, which map[string]bool) int {
 	return found
 }
 
-// marked returns the project root of a path. The error is the same for every cause, so
+// projectRoot returns the project root of a path. The error is the same for every cause, so
 // that clients cannot find out what exists on the disk.
-func marked(path string) (string, error) {
+func projectRoot(path string) (string, error) {
 	no := refuse(invalid, "no_project", "%.200q is no project: want the absolute path of a folder that holds %s or %s", path, folder, project.ConfigFile)
 	if len(path) > maxPath || !filepath.IsAbs(path) || !printable(path) || slices.Contains(strings.Split(path, "/"), "..") {
 		return "", no

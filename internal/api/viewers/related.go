@@ -18,7 +18,7 @@ type Scenarios struct {
 // Scenarios returns the scenarios of a project.
 func (v *specReader) Scenarios(ctx context.Context, ref string) (Scenarios, error) {
 	list := Scenarios{[]spec.Scenario{}}
-	l, err := v.projects.of(ctx, ref)
+	l, err := v.projects.find(ctx, ref)
 	if err != nil {
 		return list, err
 	}
@@ -103,7 +103,7 @@ type Similarity struct {
 // Similarity compares the sections of a project's spec.
 func (v *specReader) Similarity(ctx context.Context, ref string, least float64) (Similarity, error) {
 	list := Similarity{[]spec.Pair{}}
-	l, err := v.projects.of(ctx, ref)
+	l, err := v.projects.find(ctx, ref)
 	if err != nil {
 		return list, err
 	}
@@ -126,7 +126,7 @@ type Diagram struct {
 // that it mentions and that mention it.
 func (v *specReader) Diagrams(ctx context.Context, ref string) (Diagrams, error) {
 	all := Diagrams{map[string]map[string]Diagram{}}
-	l, err := v.projects.of(ctx, ref)
+	l, err := v.projects.find(ctx, ref)
 	if err != nil {
 		return all, err
 	}
@@ -170,7 +170,7 @@ func (v *specReader) Priority(ctx context.Context, ref string) (Priority, error)
 	if ref == "" {
 		return none, nil
 	}
-	l, err := v.projects.of(ctx, ref)
+	l, err := v.projects.find(ctx, ref)
 	if err != nil {
 		return none, err
 	}

@@ -45,7 +45,7 @@ type workflowService struct {
 
 // BuildStatus returns the status of a project's build.
 func (v *workflowService) BuildStatus(ctx context.Context, ref string) (BuildStatus, error) {
-	l, err := v.projects.of(ctx, ref)
+	l, err := v.projects.find(ctx, ref)
 	if err != nil {
 		return BuildStatus{}, err
 	}
@@ -65,12 +65,12 @@ func (v *workflowService) BuildStatus(ctx context.Context, ref string) (BuildSta
 		ChunkProgress: one("chunkProgress"), ActiveSection: one("activeSection"), ActiveSectionNumber: one("activeSectionNumber"),
 		ScenarioScore: one("scenarioScore"), NextStep: one("nextStep"), LastUpdated: one("lastUpdated"),
 		BuildEvents: many("buildEvents"), BuildRun: one("buildRun"), ContextState: one("contextState"),
-		Mission: v.mission(ctx, l, state),
+		Mission: v.buildPicture(ctx, l, state),
 	}, nil
 }
 
 func raw(v jsontree.Value) json.RawMessage {
-	text, err := safe(v.Raw())
+	text, err := safeJSON(v.Raw())
 	if v.Absent() || err != nil {
 		return json.RawMessage("null")
 	}
@@ -97,7 +97,7 @@ type LoggedEvent struct {
 
 // BuildLog returns the feed of a project.
 func (v *workflowService) BuildLog(ctx context.Context, ref string) (BuildLog, error) {
-	l, err := v.projects.of(ctx, ref)
+	l, err := v.projects.find(ctx, ref)
 	if err != nil {
 		return BuildLog{}, err
 	}
@@ -132,7 +132,7 @@ type SectionReadiness struct {
 // Readiness returns the readiness of each section: from the workflow state, or from the
 // spec if the state has none.
 func (v *specReader) Readiness(ctx context.Context, ref string) (Readiness, error) {
-	l, err := v.projects.of(ctx, ref)
+	l, err := v.projects.find(ctx, ref)
 	if err != nil {
 		return Readiness{}, err
 	}
@@ -171,10 +171,10 @@ func readiness(state workflow.State, text spec.Spec) Readiness {
 	return r
 }
 
-// mission returns the view of a build for a state that was just read.
-func (v *workflowService) mission(ctx context.Context, l *live, state jsontree.Value) docview.BuildPicture {
+// buildPicture returns the view of a build for a state that was just read.
+func (v *workflowService) buildPicture(ctx context.Context, l *liveProject, state jsontree.Value) docview.BuildPicture {
 	var b docview.Build
-	b.SawState(state.Raw(), nil)
-	b.SawInbox(docview.Look(v.host, l.store.Inbox().Path()))
+	b.SetState(state.Raw(), nil)
+	b.SetInbox(docview.ReadDocument(v.host, l.store.Inbox().Path()))
 	return v.owners.withBuildRun(ctx, l, &b)
 }

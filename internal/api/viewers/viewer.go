@@ -21,11 +21,11 @@ type Options struct {
 	Registry Registry // stores the other projects
 	// Locate returns the name of a project and the folders of its documents. If it is
 	// nil, the default folders of the protocols are used.
-	Locate func(root string) (ProjectFolders, error)
-	Ours   Ours             // reports which documents belong to gaffer's runs; nil if none do
-	Now    func() time.Time // nil means the machine's clock
-	Rand   io.Reader        // for ids; nil means the machine's random source
-	Notice func(text string)
+	Locate    func(root string) (ProjectFolders, error)
+	RunFinder RunFinder        // reports which documents belong to gaffer's runs; nil if none do
+	Now       func() time.Time // nil means the machine's clock
+	Rand      io.Reader        // for ids; nil means the machine's random source
+	Notice    func(text string)
 }
 
 // ProjectFolders contains the name of a project and the folders of its documents.
@@ -60,9 +60,9 @@ func New(opts Options) *Viewer {
 	}
 	projects := &projectList{
 		home: opts.Home, registry: opts.Registry, locate: opts.Locate, now: opts.Now, rand: opts.Rand, notice: opts.Notice, host: h,
-		lives: map[string]*live{}, listed: make(chan struct{}),
+		liveProjects: map[string]*liveProject{}, listed: make(chan struct{}),
 	}
-	owners := &runOwners{ours: opts.Ours, now: opts.Now, notice: opts.Notice}
+	owners := &runOwners{finder: opts.RunFinder, now: opts.Now, notice: opts.Notice}
 	specs := &specReader{projects, h}
 	return &Viewer{
 		projectList:     projects,

@@ -686,7 +686,7 @@ func TestThePortFileIsReplacedAndRemovedOnlyIfItIsStillOurs(t *testing.T) {
 	if !strings.HasSuffix(file, "/.fctry/viewer.port.json") {
 		t.Error(file)
 	}
-	first, err := viewers.Announce(file, viewers.Port{Port: 3850, PID: 7, URL: "http://localhost:3850"})
+	first, err := viewers.WritePortFile(file, viewers.Port{Port: 3850, PID: 7, URL: "http://localhost:3850"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -697,7 +697,7 @@ func TestThePortFileIsReplacedAndRemovedOnlyIfItIsStillOurs(t *testing.T) {
 	if got, _ := os.ReadFile(pid); string(got) != "7" {
 		t.Errorf("viewer.pid has %q", got)
 	}
-	second, err := viewers.Announce(file, viewers.Port{Port: 3851, PID: 8, URL: "u"})
+	second, err := viewers.WritePortFile(file, viewers.Port{Port: 3851, PID: 8, URL: "u"})
 	if err != nil {
 		t.Fatal(err)
 	}

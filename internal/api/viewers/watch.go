@@ -24,7 +24,7 @@ const (
 
 // begin starts to watch the documents of a project, unless a watch is running. The
 // caller holds l.mu and v.mu, so that the viewer cannot be closed meanwhile.
-func (v *watches) begin(l *live) {
+func (v *watches) begin(l *liveProject) {
 	if l.stop != nil {
 		return
 	}
@@ -35,23 +35,23 @@ func (v *watches) begin(l *live) {
 	ready := make(chan struct{})
 	l.ready = ready
 	v.running.Go(func() {
-		_ = l.store.Watch(ctx, func(state jsontree.Value, err error) { l.looked(err, func() { l.sawState(watch, state) }) }) // ends with ctx
+		_ = l.store.Watch(ctx, func(state jsontree.Value, err error) { l.onRead(err, func() { l.updateState(watch, state) }) }) // ends with ctx
 	})
 	v.running.Go(func() { v.watchInbox(ctx, l, watch) })
 	v.running.Go(func() { v.watchSpec(ctx, l, watch, sync.OnceFunc(func() { close(ready) })) })
 }
 
 // stopWatch ends the watch, if there is one. The caller holds l.mu.
-func (l *live) stopWatch() {
+func (l *liveProject) stopWatch() {
 	if l.stop != nil {
 		l.stop()
 		l.stop = nil
 	}
 }
 
-// looked calls saw if a document could be read. Otherwise it only logs the error, and
+// onRead calls saw if a document could be read. Otherwise it only logs the error, and
 // the last message stays valid until the document can be read again.
-func (l *live) looked(err error, saw func()) {
+func (l *liveProject) onRead(err error, saw func()) {
 	if err != nil {
 		l.notice("viewer: " + err.Error())
 		return
@@ -59,7 +59,7 @@ func (l *live) looked(err error, saw func()) {
 	saw()
 }
 
-func (v *watches) watchInbox(ctx context.Context, l *live, watch int) {
+func (v *watches) watchInbox(ctx context.Context, l *liveProject, watch int) {
 	f := statefile.New(l.store.Inbox().Path(), statefile.Options{Host: v.host})
 	_ = f.Watch(ctx, func(data []byte, err error) { // ends with ctx
 		var doc *jsontree.Doc
@@ -70,14 +70,14 @@ func (v *watches) watchInbox(ctx context.Context, l *live, watch int) {
 			doc, err = jsontree.Parse(bytes.Clone(data))
 		}
 		if err == nil {
-			err = list(doc.Value())
+			err = checkIsList(doc.Value())
 		}
-		l.looked(err, func() { l.sawInbox(watch, doc.Value()) })
+		l.onRead(err, func() { l.updateInbox(watch, doc.Value()) })
 	})
 }
 
-// list returns an error unless the document is an array or empty, as an inbox must be.
-func list(v jsontree.Value) error {
+// checkIsList returns an error unless the document is an array or empty, as an inbox must be.
+func checkIsList(v jsontree.Value) error {
 	switch kind := v.Kind(); {
 	case kind == jsontree.Array, kind == jsontree.Null, kind == jsontree.Object && v.Len() == 0:
 		return nil
@@ -89,21 +89,21 @@ func list(v jsontree.Value) error {
 // watchSpec checks the spec at intervals; it is not JSON, so statefile cannot watch it.
 // Links are not followed, because their target may be outside the project. It calls
 // looked after the first check.
-func (v *watches) watchSpec(ctx context.Context, l *live, watch int, looked func()) {
+func (v *watches) watchSpec(ctx context.Context, l *liveProject, watch int, looked func()) {
 	defer looked() // in case the watch ends before the first check
-	var looks specLooks
+	var looks specChecks
 	for ; ctx.Err() == nil; _ = v.host.Sleep(ctx, checkEvery) { // the loop checks ctx
-		v.lookAtSpec(l, watch, &looks)
+		v.checkSpec(l, watch, &looks)
 		looked()
 	}
 }
 
-func (v *watches) lookAtSpec(l *live, watch int, looks *specLooks) {
+func (v *watches) checkSpec(l *liveProject, watch int, looks *specChecks) {
 	path := filepath.Join(l.folder, spec.File)
 	info, err := v.host.Lstat(opWatchSpec, path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > spec.MaxSize {
-		*looks = specLooks{looked: true}
-		l.sawNoSpec(watch)
+		*looks = specChecks{checked: true}
+		l.specMissing(watch)
 		return
 	}
 	now := v.host.Now()
@@ -111,22 +111,22 @@ func (v *watches) lookAtSpec(l *live, watch int, looks *specLooks) {
 		return
 	}
 	if text, err := statefile.ReadBytes(v.host, path); err == nil {
-		l.sawSpec(watch, text, now)
+		l.updateSpec(watch, text, now)
 	}
 }
 
-// specLooks are the results of earlier checks of a spec.
-type specLooks struct {
-	looked     bool
+// specChecks are the results of earlier checks of a spec.
+type specChecks struct {
+	checked    bool
 	last, read fs.FileInfo // at the last check, and when the file was last read
 }
 
 // due reports whether the spec must be read: at the first check, and when it has
 // changed or may have changed. While it is being written, it is not read.
-func (s *specLooks) due(info fs.FileInfo, now time.Time) bool {
-	still := !s.looked || s.last != nil && !differs(s.last, info)
+func (s *specChecks) due(info fs.FileInfo, now time.Time) bool {
+	still := !s.checked || s.last != nil && !differs(s.last, info)
 	changed := s.read == nil || differs(s.read, info) || now.Sub(info.ModTime()) < timestampGrain
-	s.looked, s.last = true, info
+	s.checked, s.last = true, info
 	if still && changed {
 		s.read = info
 	}

@@ -17,44 +17,44 @@ import (
 // has changed.
 const recomputeEvery = 5 * time.Second
 
-// wideWatch is the watch of all documents of a project.
-type wideWatch struct {
+// allDocumentsWatch is the watch of all documents of a project.
+type allDocumentsWatch struct {
 	followers int
 	count     int                // number of the current watch; results of earlier watches are ignored
 	stop      context.CancelFunc // ends the watch; nil if there is none
-	told      map[string][sha256.Size]byte
+	lastSent  map[string][sha256.Size]byte
 }
 
-// beginWide starts to watch all documents of a project, unless a watch is running. The
+// beginAll starts to watch all documents of a project, unless a watch is running. The
 // caller holds l.mu and v.mu.
-func (v *watches) beginWide(l *live) {
-	if l.wide.stop != nil {
+func (v *watches) beginAll(l *liveProject) {
+	if l.allDocuments.stop != nil {
 		return
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	l.wide.stop = stop
-	l.wide.count++
-	if l.wide.told == nil {
-		l.wide.told = map[string][sha256.Size]byte{}
+	l.allDocuments.stop = stop
+	l.allDocuments.count++
+	if l.allDocuments.lastSent == nil {
+		l.allDocuments.lastSent = map[string][sha256.Size]byte{}
 	}
-	w := &watcher{v, l, l.wide.count}
+	w := &watcher{v, l, l.allDocuments.count}
 	v.running.Go(func() { w.watchTeam(ctx) })
 	v.running.Go(func() { w.watchSessions(ctx) })
 	v.running.Go(func() { w.watchBuild(ctx) })
 }
 
-// stopWideWatch ends the watch of all documents, if there is one. The caller holds l.mu.
-func (l *live) stopWideWatch() {
-	if l.wide.stop != nil {
-		l.wide.stop()
-		l.wide.stop = nil
+// stopAllWatch ends the watch of all documents, if there is one. The caller holds l.mu.
+func (l *liveProject) stopAllWatch() {
+	if l.allDocuments.stop != nil {
+		l.allDocuments.stop()
+		l.allDocuments.stop = nil
 	}
 }
 
 // watcher is one watch of all documents of a project.
 type watcher struct {
 	*watches
-	live  *live
+	live  *liveProject
 	watch int
 }
 
@@ -69,23 +69,23 @@ func (w *watcher) send(kind, name string, picture any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	sum := sha256.Sum256(data)
-	if w.watch != l.wide.count || l.wide.stop == nil || sum == l.wide.told[kind] {
+	if w.watch != l.allDocuments.count || l.allDocuments.stop == nil || sum == l.allDocuments.lastSent[kind] {
 		return
 	}
-	l.wide.told[kind] = sum
+	l.allDocuments.lastSent[kind] = sum
 	l.addMessage(kind, member{name, data})
 }
 
 // watchTeam sends the state of the team, at once and after each change.
 func (w *watcher) watchTeam(ctx context.Context) {
-	var each []watched
+	var each []watchedFile
 	for _, doc := range team.Documents() {
-		each = append(each, watched{filepath.Join(w.live.documents.place.Team, doc.Path()), w.live.documents.team.Saw(doc)})
+		each = append(each, watchedFile{filepath.Join(w.live.documents.folders.Team, doc.Path()), w.live.documents.team.Setter(doc)})
 	}
-	w.watchFiles(ctx, each, w.tellTeam)
+	w.watchFiles(ctx, each, w.sendTeam)
 }
 
-func (w *watcher) tellTeam(ctx context.Context) {
+func (w *watcher) sendTeam(ctx context.Context) {
 	d := w.live.documents
 	d.mu.Lock()
 	picture, session := d.team.Picture(), d.team.SessionID()
@@ -96,13 +96,13 @@ func (w *watcher) tellTeam(ctx context.Context) {
 // watchBuild sends the status of the build, at once and after each change.
 func (w *watcher) watchBuild(ctx context.Context) {
 	build := w.live.documents.build
-	w.watchFiles(ctx, []watched{
-		{filepath.Join(w.live.folder, workflow.StateFile), build.SawState},
-		{filepath.Join(w.live.folder, workflow.InboxFile), build.SawInbox},
-	}, w.tellBuild)
+	w.watchFiles(ctx, []watchedFile{
+		{filepath.Join(w.live.folder, workflow.StateFile), build.SetState},
+		{filepath.Join(w.live.folder, workflow.InboxFile), build.SetInbox},
+	}, w.sendBuild)
 }
 
-func (w *watcher) tellBuild(ctx context.Context) {
+func (w *watcher) sendBuild(ctx context.Context) {
 	d := w.live.documents
 	d.mu.Lock()
 	build := *d.build
@@ -110,25 +110,25 @@ func (w *watcher) tellBuild(ctx context.Context) {
 	w.send(BuildUpdate, "build", w.owners.withBuildRun(ctx, w.live, &build))
 }
 
-// watched is a watched file and the function that receives its contents.
-type watched struct {
+// watchedFile is a watched file and the function that receives its contents.
+type watchedFile struct {
 	path string
-	saw  func(data []byte, err error)
+	set  func(data []byte, err error)
 }
 
 // watchFiles calls tell when all files have been read, after each change, and at the
 // interval recomputeEvery, until ctx ends. The interval is needed because a document's
 // run, and whether a process works on it, may change without the files.
-func (w *watcher) watchFiles(ctx context.Context, files []watched, tell func(context.Context)) {
+func (w *watcher) watchFiles(ctx context.Context, files []watchedFile, tell func(context.Context)) {
 	changed := make(chan struct{}, 1)
 	for _, f := range files {
-		w.saw(ctx, f)(docview.Look(w.host, f.path))
+		w.setUnlessEnded(ctx, f)(docview.ReadDocument(w.host, f.path))
 	}
 	tell(ctx)
 	for _, f := range files {
 		w.running.Go(func() {
 			_ = statefile.New(f.path, statefile.Options{Host: w.host}).Watch(ctx, func(data []byte, err error) { // ends with ctx
-				w.saw(ctx, f)(data, err)
+				w.setUnlessEnded(ctx, f)(data, err)
 				select {
 				case changed <- struct{}{}:
 				default:
@@ -149,15 +149,15 @@ func (w *watcher) watchFiles(ctx context.Context, files []watched, tell func(con
 	}
 }
 
-// saw passes on the contents of a file, unless the watch has ended: a newer watch may
+// setUnlessEnded passes on the contents of a file, unless the watch has ended: a newer watch may
 // already have newer contents.
-func (w *watcher) saw(ctx context.Context, f watched) func(data []byte, err error) {
+func (w *watcher) setUnlessEnded(ctx context.Context, f watchedFile) func(data []byte, err error) {
 	return func(data []byte, err error) {
 		d := w.live.documents
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if ctx.Err() == nil {
-			f.saw(data, err)
+			f.set(data, err)
 		}
 	}
 }
@@ -165,6 +165,6 @@ func (w *watcher) saw(ctx context.Context, f watched) func(data []byte, err erro
 // watchSessions sends the list of sessions, at once and after each change.
 func (w *watcher) watchSessions(ctx context.Context) {
 	for ; ctx.Err() == nil; _ = w.host.Sleep(ctx, checkEvery) { // the loop checks ctx
-		w.send(SessionsUpdate, "sessions", w.owners.creditAll(ctx, w.live, w.live.documents.shelf.List()))
+		w.send(SessionsUpdate, "sessions", w.owners.withSessionRuns(ctx, w.live, w.live.documents.sessions.List()))
 	}
 }

@@ -20,15 +20,15 @@ import (
 type changeFeed struct {
 	store store.Store
 
-	mu      sync.Mutex
-	changes []change
-	floor   int64         // changes up to this number have been dropped
-	last    int64         // changes up to this number were read
-	changed chan struct{} // closed and replaced when last has grown
-	waiting int
-	left    time.Time // when the last worker stopped waiting
-	awake   bool
-	wake    chan struct{} // receives a value when a worker starts to wait
+	mu          sync.Mutex
+	changes     []change
+	droppedUpTo int64         // changes up to this number have been dropped
+	last        int64         // changes up to this number were read
+	changed     chan struct{} // closed and replaced when last has grown
+	waiting     int
+	unusedSince time.Time // when the last worker stopped waiting
+	awake       bool
+	wake        chan struct{} // receives a value when a worker starts to wait
 }
 
 // change is a change that concerns workers.
@@ -45,7 +45,7 @@ type listener struct {
 	labels []string
 }
 
-func (l listener) hears(s change) (wake, attend bool) {
+func (l listener) concernedBy(s change) (wake, attend bool) {
 	if s.worker != "" {
 		return false, s.worker == l.worker
 	}
@@ -68,7 +68,7 @@ func newChangeFeed(s store.Store) *changeFeed {
 // idleLimit.
 func (b *changeFeed) run(ctx context.Context, notice func(string)) {
 	for ctx.Err() == nil {
-		if b.asleep() {
+		if b.sleepIfUnused() {
 			select {
 			case <-b.wake:
 			case <-ctx.Done():
@@ -86,10 +86,10 @@ func (b *changeFeed) run(ctx context.Context, notice func(string)) {
 	}
 }
 
-func (b *changeFeed) asleep() bool {
+func (b *changeFeed) sleepIfUnused() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.waiting == 0 && time.Since(b.left) > idleLimit {
+	if b.waiting == 0 && time.Since(b.unusedSince) > idleLimit {
 		b.awake, b.changes = false, nil
 	}
 	return !b.awake
@@ -169,7 +169,7 @@ func (b *changeFeed) publish(found []change, last int64) {
 	}
 	b.changes = append(b.changes, found...)
 	if n := len(b.changes) - maxChanges; n > 0 {
-		b.floor = b.changes[n-1].seq
+		b.droppedUpTo = b.changes[n-1].seq
 		b.changes = slices.Delete(b.changes, 0, n)
 	}
 	b.last = last
@@ -199,7 +199,7 @@ func (b *changeFeed) join(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.awake {
-		b.awake, b.floor, b.last = true, last, last
+		b.awake, b.droppedUpTo, b.last = true, last, last
 		select {
 		case b.wake <- struct{}{}:
 		default:
@@ -212,7 +212,7 @@ func (b *changeFeed) leave() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.waiting--
-	b.left = time.Now()
+	b.unusedSince = time.Now()
 }
 
 // wait returns when there is news for a worker after a change, or without news when ctx
@@ -241,13 +241,13 @@ func (b *changeFeed) after(l listener, seq int64) (news coordinator.WorkNews, mo
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	news.Seq = b.last
-	if seq < b.floor || seq > b.last {
+	if seq < b.droppedUpTo || seq > b.last {
 		news.Wake, news.Attend = true, true
 		return news, b.changed
 	}
 	first, _ := slices.BinarySearchFunc(b.changes, seq+1, func(s change, n int64) int { return int(s.seq - n) })
 	for _, s := range b.changes[first:] {
-		wake, attend := l.hears(s)
+		wake, attend := l.concernedBy(s)
 		news.Wake, news.Attend = news.Wake || wake, news.Attend || attend
 	}
 	return news, b.changed

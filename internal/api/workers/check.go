@@ -30,8 +30,8 @@ const (
 	maxOptions   = 50
 )
 
-// first returns the first error that is not nil.
-func first(errs ...error) error {
+// firstError returns the first error that is not nil.
+func firstError(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {
 			return err
@@ -42,39 +42,39 @@ func first(errs ...error) error {
 
 func checkBeat(b coordinator.WorkBeat) error {
 	w := b.Worker
-	err := first(
+	err := firstError(
 		protocol.CheckID("worker.id", w.ID),
 		protocol.CheckID("worker.name", w.Name),
 		checkLabels(w.Labels),
 		checkAgents(w.Agents),
-		ownPlaces(w.Labels, w.Name),
+		checkWorkerLabels(w.Labels, w.Name),
 		protocol.CheckNumber("worker.slots", w.Slots, 0, maxSlots),
 		protocol.CheckLine("worker.version", w.Version, maxShort),
 		protocol.CheckLine("worker.host", w.Host, maxShort),
 		protocol.CheckNumber("held", len(b.Held), 0, maxHeld),
 	)
 	for _, h := range b.Held {
-		err = first(err, checkHeld(h))
+		err = firstError(err, checkHeld(h))
 	}
 	return err
 }
 
 func checkHeld(h coordinator.HeldWork) error {
-	err := first(protocol.CheckID("attempt", h.Attempt), protocol.CheckNumber("asking", len(h.Asking), 0, maxAsking), checkProgress("now", h.Now.Progress))
+	err := firstError(protocol.CheckID("attempt", h.Attempt), protocol.CheckNumber("asking", len(h.Asking), 0, maxAsking), checkProgress("now", h.Now.Progress))
 	for _, id := range h.Asking {
-		err = first(err, protocol.CheckID("asking", id))
+		err = firstError(err, protocol.CheckID("asking", id))
 	}
-	err = first(err, protocol.CheckNumber("dropped", len(h.Dropped), 0, maxAsking))
+	err = firstError(err, protocol.CheckNumber("dropped", len(h.Dropped), 0, maxAsking))
 	for _, ref := range h.Dropped {
-		err = first(err, protocol.CheckText("dropped", ref, maxPath))
+		err = firstError(err, protocol.CheckText("dropped", ref, maxPath))
 	}
-	return first(err, checkDelivered(h.Delivered))
+	return firstError(err, checkDelivered(h.Delivered))
 }
 
 func checkDelivered(messages []string) error {
 	err := protocol.CheckNumber("delivered", len(messages), 0, maxDelivered)
 	for _, id := range messages {
-		err = first(err, protocol.CheckID("delivered", id))
+		err = firstError(err, protocol.CheckID("delivered", id))
 		if err == nil && !printable(id) {
 			err = protocol.Invalid("delivered: %.40q has what cannot be printed", id)
 		}
@@ -83,7 +83,7 @@ func checkDelivered(messages []string) error {
 }
 
 func checkProgress(of string, p fleet.Progress) error {
-	return first(
+	return firstError(
 		protocol.CheckLine(of+".state", p.State, maxShort), protocol.CheckText(of+".doing", p.Doing, maxDoing),
 		protocol.CheckLine(of+".source", p.Source, maxShort), protocol.CheckLine(of+".thread", p.Thread, maxShort),
 		protocol.CheckText(of+".log", p.Log, maxPath), protocol.CheckText(of+".compacted", p.Compacted, maxDoing),
@@ -95,7 +95,7 @@ func checkProgress(of string, p fleet.Progress) error {
 func checkLabels(labels []string) error {
 	err := protocol.CheckNumber("labels", len(labels), 0, maxLabels)
 	for _, label := range labels {
-		err = first(err, protocol.CheckLine("labels", label, maxLabel))
+		err = firstError(err, protocol.CheckLine("labels", label, maxLabel))
 		if err == nil && (strings.TrimSpace(label) == "" || strings.Contains(label, ",") || !printable(label)) {
 			err = protocol.Invalid("labels: %.40q is empty, or has a comma or what cannot be printed", label)
 		}
@@ -109,7 +109,7 @@ const maxAgents = 100
 func checkAgents(agents []string) error {
 	err := protocol.CheckNumber("agents", len(agents), 0, maxAgents)
 	for _, name := range agents {
-		err = first(err, protocol.CheckID("agents", name))
+		err = firstError(err, protocol.CheckID("agents", name))
 		if err == nil && !printable(name) {
 			err = protocol.Invalid("agents: %.40q has what cannot be printed", name)
 		}
@@ -121,8 +121,8 @@ func printable(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// ownPlaces returns an error if a label selects the machine of another worker.
-func ownPlaces(labels []string, name string) error {
+// checkWorkerLabels returns an error if a label selects the machine of another worker.
+func checkWorkerLabels(labels []string, name string) error {
 	for _, label := range labels {
 		place, ok := strings.CutPrefix(label, engine.WorkerLabel(""))
 		if ok && place != name {
@@ -140,7 +140,7 @@ func splitLabels(row string) []string {
 }
 
 func checkClaim(c coordinator.WorkClaim, keyed bool) error {
-	err := first(protocol.CheckID("worker", c.Worker), checkLabels(c.Labels), checkAgents(c.Agents), protocol.CheckLine("key", c.Key, maxShort))
+	err := firstError(protocol.CheckID("worker", c.Worker), checkLabels(c.Labels), checkAgents(c.Agents), protocol.CheckLine("key", c.Key, maxShort))
 	if err == nil && keyed && c.Key == "" {
 		err = protocol.Invalid("key: is missing")
 	}
@@ -149,19 +149,19 @@ func checkClaim(c coordinator.WorkClaim, keyed bool) error {
 
 func checkTurn(t coordinator.WorkTurn) error {
 	f := t.Finish
-	err := first(
+	err := firstError(
 		protocol.CheckID("finish.attempt", f.Attempt), protocol.CheckLine("finish.class", string(f.Class), maxShort),
 		protocol.CheckText("finish.summary", f.Summary, coordinator.MaxWorkText), protocol.CheckText("finish.answer", f.Answer, coordinator.MaxWorkAnswer),
 		protocol.CheckNumber("finish.checks", len(f.Checks), 0, coordinator.MaxWorkChecks),
 		protocol.CheckNumber("finish.diff", len(f.Diff), 0, coordinator.MaxWorkDiff), checkProgress("finish", f.Progress),
 	)
-	err = first(err, protocol.CheckNumber("finish.denied", len(f.Denied), 0, coordinator.MaxWorkDenied))
+	err = firstError(err, protocol.CheckNumber("finish.denied", len(f.Denied), 0, coordinator.MaxWorkDenied))
 	for _, what := range f.Denied {
-		err = first(err, protocol.CheckText("finish.denied", what, maxDoing))
+		err = firstError(err, protocol.CheckText("finish.denied", what, maxDoing))
 	}
-	err = first(err, checkDelivered(f.Delivered))
+	err = firstError(err, checkDelivered(f.Delivered))
 	if t.Claim != nil {
-		err = first(err, checkClaim(*t.Claim, false))
+		err = firstError(err, checkClaim(*t.Claim, false))
 	}
 	return err
 }
@@ -169,13 +169,13 @@ func checkTurn(t coordinator.WorkTurn) error {
 // checkQuestion requires a ref, because the question's id is derived from the attempt
 // and the ref.
 func checkQuestion(q coordinator.WorkQuestion) error {
-	err := first(
+	err := firstError(
 		protocol.CheckID("attempt", q.Attempt), protocol.CheckText("ref", q.Ref, maxPath),
 		protocol.CheckText("text", q.Text, coordinator.MaxWorkText), protocol.CheckText("default", q.Default, maxOption),
 		protocol.CheckNumber("options", len(q.Options), 0, maxOptions),
 	)
 	for _, o := range q.Options {
-		err = first(err, protocol.CheckText("options", o, maxOption))
+		err = firstError(err, protocol.CheckText("options", o, maxOption))
 	}
 	if err == nil && q.Ref == "" {
 		err = protocol.Invalid("ref: is missing")
@@ -184,9 +184,9 @@ func checkQuestion(q coordinator.WorkQuestion) error {
 }
 
 func checkRelease(r coordinator.WorkRelease) error {
-	err := first(protocol.CheckID("worker", r.Worker), protocol.CheckNumber("attempts", len(r.Attempts), 0, maxHeld))
+	err := firstError(protocol.CheckID("worker", r.Worker), protocol.CheckNumber("attempts", len(r.Attempts), 0, maxHeld))
 	for _, h := range r.Attempts {
-		err = first(err, checkHeld(h))
+		err = firstError(err, checkHeld(h))
 	}
 	return err
 }
@@ -225,7 +225,7 @@ func setName(s *engine.Tx, w store.Worker, name string) error {
 // worker.
 func checkNameFree(s *engine.Tx, has, name string) error {
 	if _, err := s.Run(name); !errors.Is(err, store.ErrNotFound) {
-		return first(err, protocol.Invalid("worker.name: %s is a run", name))
+		return firstError(err, protocol.Invalid("worker.name: %s is a run", name))
 	}
 	if has == "" {
 		return nil

@@ -89,7 +89,7 @@ func attemptOf(r rows, by credential.Identity, key coordinator.WorkKey) (store.A
 	}
 	a, err := r.Attempt(key.Attempt)
 	if err != nil {
-		return a, protocol.Missing(err, "attempt", key.Attempt)
+		return a, protocol.NotFound(err, "attempt", key.Attempt)
 	}
 	if _, _, err := workerOf(r, by, a.Worker); err != nil {
 		return a, err
@@ -122,7 +122,7 @@ func beat(s *engine.Tx, by credential.Identity, b coordinator.WorkBeat) ([]coord
 		return nil, err
 	}
 	if why := by.MayHave(b.Worker.Labels); why != "" {
-		return nil, protocol.Limited(why)
+		return nil, protocol.ExceedsLimits(why)
 	}
 	if err := setName(s, w, b.Worker.Name); err != nil {
 		return nil, err
@@ -207,7 +207,7 @@ func (d *Service) Claim(ctx context.Context, by credential.Identity, c coordinat
 	case err != nil:
 		return given, err
 	case work == nil:
-		return given, protocol.Nothing(coordinator.NoTasks, "no task can start now")
+		return given, protocol.NothingFound(coordinator.NoTasks, "no task can start now")
 	}
 	return coordinator.Claimed{Work: *work, LeaseMS: d.lease()}, nil
 }
@@ -227,9 +227,9 @@ func registerOnClaim(s *engine.Tx, w store.Worker) error {
 // permitted.
 func claimOf(by credential.Identity, w store.Worker, c coordinator.WorkClaim) (engine.Claim, error) {
 	if why := by.MayHave(c.Labels); why != "" {
-		return engine.Claim{}, protocol.Limited(why)
+		return engine.Claim{}, protocol.ExceedsLimits(why)
 	}
-	return engine.Claim{Worker: w.ID, Labels: c.Labels, OneOf: by.Wants(), Agents: c.Agents}, ownPlaces(c.Labels, cmp.Or(w.Name, w.ID))
+	return engine.Claim{Worker: w.ID, Labels: c.Labels, OneOf: by.RequiredLabels(), Agents: c.Agents}, checkWorkerLabels(c.Labels, cmp.Or(w.Name, w.ID))
 }
 
 // checkLimits returns an error if an attempt is outside the limits of the token.
@@ -239,10 +239,10 @@ func checkLimits(r rows, by credential.Identity, a store.Attempt) error {
 	}
 	t, err := r.Task(a.Key())
 	if err != nil {
-		return protocol.Missing(err, "task", a.Task)
+		return protocol.NotFound(err, "task", a.Task)
 	}
 	if why := by.MayTake(splitLabels(t.Labels)); why != "" {
-		return protocol.Limited(why)
+		return protocol.ExceedsLimits(why)
 	}
 	return nil
 }
@@ -349,7 +349,7 @@ func (d *Service) Wait(ctx context.Context, by credential.Identity, worker strin
 	err = d.opts.Store.Read(ctx, func(r store.Reader) error {
 		var known bool
 		if w, known, err = workerOf(r, by, worker); err == nil && !known {
-			err = protocol.Missing(store.ErrNotFound, "worker", worker)
+			err = protocol.NotFound(store.ErrNotFound, "worker", worker)
 		}
 		return err
 	})

@@ -46,7 +46,7 @@ func nextOf(s *engine.Tx, by credential.Identity, ended store.Attempt, c *coordi
 	}
 	w, err := s.Worker(ended.Worker)
 	if err != nil {
-		return engine.Claim{}, protocol.Missing(err, "worker", ended.Worker)
+		return engine.Claim{}, protocol.NotFound(err, "worker", ended.Worker)
 	}
 	return claimOf(by, w, *c)
 }

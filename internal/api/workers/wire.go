@@ -82,15 +82,15 @@ func amount(a coordinator.Amount) store.Amount {
 	return store.Amount{MicroUSD: min(max(a.MicroUSD, 0), maxSpent), Tokens: min(max(a.Tokens, 0), maxSpent)}
 }
 
-// longest is the longest duration that a message may contain.
-const longest = 10 * 365 * 24 * time.Hour
+// maxDuration is the longest duration that a message may contain.
+const maxDuration = 10 * 365 * 24 * time.Hour
 
 func duration(ms int64) time.Duration {
-	return time.Duration(min(max(ms, 0), longest.Milliseconds())) * time.Millisecond
+	return time.Duration(min(max(ms, 0), maxDuration.Milliseconds())) * time.Millisecond
 }
 
-// until returns the milliseconds until t: 0 if t is not set, otherwise at least 1.
-func until(t, now time.Time) int64 {
+// millisUntil returns the milliseconds until t: 0 if t is not set, otherwise at least 1.
+func millisUntil(t, now time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
@@ -106,7 +106,7 @@ func wireOrder(o engine.Order) coordinator.WorkOrder {
 }
 
 func wireOutcome(o engine.FinishResult, now time.Time) coordinator.WorkOutcome {
-	return coordinator.WorkOutcome{Status: string(o.Status), RetryInMS: until(o.Retry, now), Fresh: o.Fresh}
+	return coordinator.WorkOutcome{Status: string(o.Status), RetryInMS: millisUntil(o.Retry, now), Fresh: o.Fresh}
 }
 
 func finishOf(f coordinator.WorkFinish, now time.Time) engine.Finish {
@@ -127,15 +127,15 @@ func askOf(q coordinator.WorkQuestion) engine.Ask {
 func workOf(r *engine.Tx, a store.Attempt, now time.Time) (*coordinator.Work, error) {
 	t, err := r.Task(a.Key())
 	if err != nil {
-		return nil, protocol.Missing(err, "task", a.Task)
+		return nil, protocol.NotFound(err, "task", a.Task)
 	}
 	run, err := r.Run(a.Run)
 	if err != nil {
-		return nil, protocol.Missing(err, "run", a.Run)
+		return nil, protocol.NotFound(err, "run", a.Run)
 	}
 	w := &coordinator.Work{
 		Attempt: coordinator.WorkAttempt{
-			ID: a.ID, Number: a.Number, Token: a.Token, DeadlineInMS: until(a.Deadline, now), Carried: a.SpentEarlier, Stop: a.StopReason,
+			ID: a.ID, Number: a.Number, Token: a.Token, DeadlineInMS: millisUntil(a.Deadline, now), Carried: a.SpentEarlier, Stop: a.StopReason,
 		},
 		Task:    coordinator.WorkTask{Task: t.Task, Name: t.Name, Spec: t.Spec, Fresh: t.NewConversation, Tries: t.Tries, SentBack: t.SentBack},
 		LeaseMS: engine.Remaining(a, now).Milliseconds(),
@@ -148,7 +148,7 @@ func workOf(r *engine.Tx, a store.Attempt, now time.Time) (*coordinator.Work, er
 	}
 	before, err := r.Attempt(t.LastAttempt)
 	if err != nil {
-		return nil, protocol.Missing(err, "attempt", t.LastAttempt)
+		return nil, protocol.NotFound(err, "attempt", t.LastAttempt)
 	}
 	w.Before = &coordinator.WorkBefore{
 		ID: before.ID, Number: before.Number, Worker: before.Worker, Class: before.Class, Summary: before.Summary, Thread: before.Thread,

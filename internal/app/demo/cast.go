@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Cast holds the processes of a demo.
-type Cast struct {
+// Processes holds the processes of a demo.
+type Processes struct {
 	folder  Folder
 	program string // the gaffer executable
 	environ []string
@@ -23,17 +23,17 @@ type Cast struct {
 	ended   sync.WaitGroup
 }
 
-// NewCast returns a cast without processes. It reports problems through notice.
-func NewCast(f Folder, getenv func(string) string, notice func(text string)) (*Cast, error) {
+// NewProcesses returns a cast without processes. It reports problems through notice.
+func NewProcesses(f Folder, getenv func(string) string, notice func(text string)) (*Processes, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	return &Cast{folder: f, program: program, environ: f.environ(getenv), notice: notice}, nil
+	return &Processes{folder: f, program: program, environ: f.environ(getenv), notice: notice}, nil
 }
 
 // Prepare makes the project a git repository, and adds ideas to its inbox.
-func (c *Cast) Prepare(ctx context.Context) error {
+func (c *Processes) Prepare(ctx context.Context) error {
 	if _, err := exec.LookPath("git"); err != nil {
 		return fmt.Errorf("the demo needs git: %w", err)
 	}
@@ -47,7 +47,7 @@ func (c *Cast) Prepare(ctx context.Context) error {
 		{c.program, "inbox", "add", "--type", "evolve", "The search should forgive typing errors"},
 		{c.program, "inbox", "add", "--type", "reference", "https://example.com/how-others-do-checkout"},
 	} {
-		if err := c.do(ctx, args); err != nil {
+		if err := c.runCommand(ctx, args); err != nil {
 			return err
 		}
 	}
@@ -56,12 +56,12 @@ func (c *Cast) Prepare(ctx context.Context) error {
 
 const (
 	// The laptop worker is killed while everything is running.
-	laptop  = "laptop"
-	dyingAt = 40 * time.Second
+	laptop    = "laptop"
+	killAfter = 40 * time.Second
 )
 
-// workers returns the arguments of the server's workers.
-func workers() [][]string {
+// workerCommands returns the arguments of the server's workers.
+func workerCommands() [][]string {
 	return [][]string{
 		{"build-1", "--slots", "2", "--labels", "linux"},
 		{"build-2", "--slots", "2", "--labels", "linux,docker"},
@@ -70,12 +70,12 @@ func workers() [][]string {
 	}
 }
 
-// Play starts the workers and commands of the demo. When ctx ends it starts nothing
+// Start starts the workers and commands of the demo. When ctx ends it starts nothing
 // more. Started processes run until End.
-func (c *Cast) Play(ctx context.Context, server string) error {
+func (c *Processes) Start(ctx context.Context, server string) error {
 	var dying *exec.Cmd
-	for _, w := range workers() {
-		cmd, err := c.start(w[0], append([]string{"worker", "--server", server, "--name"}, w...)...)
+	for _, w := range workerCommands() {
+		cmd, err := c.startCommand(w[0], append([]string{"worker", "--server", server, "--name"}, w...)...)
 		if err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ func (c *Cast) Play(ctx context.Context, server string) error {
 		}
 	}
 	for _, plan := range []string{"checkout.yaml", "nightly.yaml"} {
-		if err := c.do(ctx, []string{c.program, "run", plan, "--server", server, "--detach"}); err != nil {
+		if err := c.runCommand(ctx, []string{c.program, "run", plan, "--server", server, "--detach"}); err != nil {
 			return err
 		}
 	}
@@ -93,17 +93,17 @@ func (c *Cast) Play(ctx context.Context, server string) error {
 		"build": {"build", "chunks.yaml", "--yes"},
 		"team":  {"team", "-f", "requirements.md"},
 	} {
-		if _, err := c.start(name, args...); err != nil {
+		if _, err := c.startCommand(name, args...); err != nil {
 			return err
 		}
 	}
-	c.die(ctx, dying)
+	c.killLater(ctx, dying)
 	return nil
 }
 
-// die kills a worker after dyingAt, as if its machine had been switched off.
-func (c *Cast) die(ctx context.Context, cmd *exec.Cmd) {
-	t := time.NewTimer(dyingAt)
+// killLater kills a worker after dyingAt, as if its machine had been switched off.
+func (c *Processes) killLater(ctx context.Context, cmd *exec.Cmd) {
+	t := time.NewTimer(killAfter)
 	defer t.Stop()
 	select {
 	case <-t.C:
@@ -112,11 +112,11 @@ func (c *Cast) die(ctx context.Context, cmd *exec.Cmd) {
 	}
 }
 
-// do runs a command and waits for it.
-func (c *Cast) do(ctx context.Context, argv []string) error {
+// runCommand runs a command and waits for it.
+func (c *Processes) runCommand(ctx context.Context, argv []string) error {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = c.folder.Project(), c.environ
-	cmd.SysProcAttr = apart()
+	cmd.SysProcAttr = ownProcessGroup()
 	out, err := cmd.CombinedOutput()
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("%s: %w: %s", strings.Join(append([]string{filepath.Base(argv[0])}, argv[1:]...), " "), err, strings.TrimSpace(string(out)))
@@ -124,8 +124,8 @@ func (c *Cast) do(ctx context.Context, argv []string) error {
 	return ctx.Err()
 }
 
-// start starts a command in the background, with a log file.
-func (c *Cast) start(name string, args ...string) (*exec.Cmd, error) {
+// startCommand starts a command in the background, with a log file.
+func (c *Processes) startCommand(name string, args ...string) (*exec.Cmd, error) {
 	log, err := os.OpenFile(filepath.Join(c.folder.logs(), name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (c *Cast) start(name string, args ...string) (*exec.Cmd, error) {
 	defer log.Close()
 	cmd := exec.Command(c.program, args...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = c.folder.Project(), c.environ, log, log
-	cmd.SysProcAttr = apart()
+	cmd.SysProcAttr = ownProcessGroup()
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
@@ -144,7 +144,7 @@ func (c *Cast) start(name string, args ...string) (*exec.Cmd, error) {
 
 // await waits until a command has ended. If it exited with an error code, and not by a signal, await
 // reports that with the path of its log.
-func (c *Cast) await(name string, cmd *exec.Cmd, log string) {
+func (c *Processes) await(name string, cmd *exec.Cmd, log string) {
 	failed := (*exec.ExitError)(nil)
 	if err := cmd.Wait(); errors.As(err, &failed) && failed.ExitCode() > 0 {
 		c.notice(fmt.Sprintf("%s has ended: %v; see %s", name, err, log))
@@ -153,13 +153,13 @@ func (c *Cast) await(name string, cmd *exec.Cmd, log string) {
 
 // End kills the processes of the cast and waits for them. The keeper ends the processes
 // that they have started.
-func (c *Cast) End() {
+func (c *Processes) End() {
 	for _, cmd := range c.started {
 		_ = cmd.Process.Kill() // the process may have ended
 	}
 	c.ended.Wait()
 }
 
-// apart gives a process its own process group, so that Ctrl-C in the demo's terminal
+// ownProcessGroup gives a process its own process group, so that Ctrl-C in the demo's terminal
 // does not reach it.
-func apart() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+func ownProcessGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -19,11 +19,11 @@ var shop embed.FS
 // Folder is the root folder of a demo.
 type Folder string
 
-// sign is a file in every demo folder. It protects other folders from being deleted.
-const sign = ".gaffer-demo"
+// markerFile is a file in every demo folder. It protects other folders from being deleted.
+const markerFile = ".gaffer-demo"
 
-// Make creates the folder of a demo with the files of its project.
-func Make() (Folder, error) {
+// Create creates the folder of a demo with the files of its project.
+func Create() (Folder, error) {
 	dir, err := os.MkdirTemp("", "gaffer-demo-")
 	if err != nil {
 		return "", err
@@ -44,14 +44,14 @@ func (f Folder) fill() error {
 			return err
 		}
 	}
-	if err := os.WriteFile(filepath.Join(string(f), sign), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(string(f), markerFile), nil, 0o600); err != nil {
 		return err
 	}
-	return f.lay()
+	return f.writeFiles()
 }
 
-// lay writes the files of the project.
-func (f Folder) lay() error {
+// writeFiles writes the files of the project.
+func (f Folder) writeFiles() error {
 	ignored := strings.Join([]string{"coordination/", "state/", ".founder-mode/", ".fctry/", "out/", ""}, "\n")
 	if err := os.WriteFile(filepath.Join(f.Project(), ".gitignore"), []byte(ignored), 0o600); err != nil {
 		return err
@@ -70,15 +70,15 @@ func (f Folder) lay() error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(f.placeOf(file.Name()), text, 0o600); err != nil {
+		if err := os.WriteFile(f.projectFile(file.Name()), text, 0o600); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// placeOf returns the path of a file in the project.
-func (f Folder) placeOf(name string) string {
+// projectFile returns the path of a file in the project.
+func (f Folder) projectFile(name string) string {
 	if name == "spec.md" {
 		return filepath.Join(f.Project(), ".fctry", name)
 	}
@@ -91,32 +91,32 @@ func (f Folder) Project() string { return filepath.Join(string(f), "shop") }
 // State returns the value of XDG_STATE_HOME in the demo.
 func (f Folder) State() string { return filepath.Join(string(f), "state") }
 
-// Variables returns the path of a shell file that sets variables for using the demo's
+// VariablesFile returns the path of a shell file that sets variables for using the demo's
 // server.
-func (f Folder) Variables() string { return filepath.Join(string(f), "env") }
+func (f Folder) VariablesFile() string { return filepath.Join(string(f), "env") }
 
 func (f Folder) home() string { return filepath.Join(string(f), "home") }
 func (f Folder) logs() string { return filepath.Join(string(f), "logs") }
 func (f Folder) temp() string { return filepath.Join(string(f), "tmp") }
 
-// Mark is the variable that all processes of a demo have. Its value is the demo's
+// FolderVar is the variable that all processes of a demo have. Its value is the demo's
 // folder.
-const Mark = "GAFFER_DEMO"
+const FolderVar = "GAFFER_DEMO"
 
 // trustVar lets gaffer run the agents that the demo's own gaffer.yaml names.
 const trustVar = "GAFFER_TRUST"
 
-// passed returns the variables that a demo inherits.
-func passed() []string { return []string{"PATH", "LANG", "LC_ALL", "TZ"} }
+// inheritedVars returns the variables that a demo inherits.
+func inheritedVars() []string { return []string{"PATH", "LANG", "LC_ALL", "TZ"} }
 
 // Getenv returns the environment of a demo. It has its own home, and none of the user's
 // settings, servers and databases.
 func (f Folder) Getenv(outside func(string) string) func(string) string {
 	own := map[string]string{
 		"HOME": f.home(), "XDG_STATE_HOME": f.State(), "TMPDIR": f.temp(), "GAFFER_PROJECT": f.Project(), trustVar: "all",
-		"GIT_CONFIG_NOSYSTEM": "1", Mark: string(f),
+		"GIT_CONFIG_NOSYSTEM": "1", FolderVar: string(f),
 	}
-	for _, name := range passed() {
+	for _, name := range inheritedVars() {
 		own[name] = outside(name)
 	}
 	return func(name string) string { return own[name] }
@@ -125,7 +125,7 @@ func (f Folder) Getenv(outside func(string) string) func(string) string {
 // environ returns the same environment as a list for a process.
 func (f Folder) environ(outside func(string) string) (list []string) {
 	getenv := f.Getenv(outside)
-	for _, name := range append(passed(), "HOME", "XDG_STATE_HOME", "TMPDIR", "GAFFER_PROJECT", trustVar, "GIT_CONFIG_NOSYSTEM", Mark) {
+	for _, name := range append(inheritedVars(), "HOME", "XDG_STATE_HOME", "TMPDIR", "GAFFER_PROJECT", trustVar, "GIT_CONFIG_NOSYSTEM", FolderVar) {
 		if value := getenv(name); value != "" {
 			list = append(list, name+"="+value)
 		}
@@ -133,8 +133,8 @@ func (f Folder) environ(outside func(string) string) (list []string) {
 	return list
 }
 
-// Explain writes the shell file with the variables.
-func (f Folder) Explain(server string) error {
+// WriteVariables writes the shell file with the variables.
+func (f Folder) WriteVariables(server string) error {
 	text := fmt.Sprintf("export XDG_STATE_HOME='%s' GAFFER_PROJECT='%s' GAFFER_SERVER='%s'\n", f.State(), f.Project(), server)
-	return os.WriteFile(f.Variables(), []byte(text), 0o600)
+	return os.WriteFile(f.VariablesFile(), []byte(text), 0o600)
 }

@@ -13,33 +13,33 @@ import (
 	"gaffer/internal/attempt/supervisor"
 )
 
-// KeeperCommand is the hidden gaffer command that cleans up after a demo.
+// CleanerCommand is the hidden gaffer command that cleans up after a demo.
 //
 // It is a separate process so that it also cleans up if the demo is killed: the kernel
 // then closes the pipe between the two.
-const KeeperCommand = "demo-keeper"
+const CleanerCommand = "demo-keeper"
 
 // keepFolder is the argument that keeps the folder.
 const keepFolder = "--keep"
 
-// Keeper is the process that cleans up when the demo has ended.
-type Keeper struct {
+// Cleaner is the process that cleans up when the demo has ended.
+type Cleaner struct {
 	cmd  *exec.Cmd
 	pipe io.WriteCloser
 }
 
-// StartKeeper starts the keeper of a folder. Call it before you start processes that it
+// StartCleaner starts the keeper of a folder. Call it before you start processes that it
 // may have to end.
-func StartKeeper(f Folder, keep bool) (*Keeper, error) {
+func StartCleaner(f Folder, keep bool) (*Cleaner, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	args := []string{KeeperCommand, string(f)}
+	args := []string{CleanerCommand, string(f)}
 	if keep {
 		args = append(args, keepFolder)
 	}
-	k := &Keeper{cmd: exec.Command(self, args...)}
+	k := &Cleaner{cmd: exec.Command(self, args...)}
 	k.cmd.Dir = "/"
 	k.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if k.pipe, err = k.cmd.StdinPipe(); err != nil {
@@ -52,28 +52,28 @@ func StartKeeper(f Folder, keep bool) (*Keeper, error) {
 }
 
 // End ends all processes of the demo and deletes its folder.
-func (k *Keeper) End() error { return errors.Join(k.pipe.Close(), k.cmd.Wait()) }
+func (k *Cleaner) End() error { return errors.Join(k.pipe.Close(), k.cmd.Wait()) }
 
-// KeeperMain waits until in ends, and cleans up.
-func KeeperMain(args []string, in io.Reader, errw io.Writer) int {
+// CleanerMain waits until in ends, and cleans up.
+func CleanerMain(args []string, in io.Reader, errw io.Writer) int {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // it ends when the cleanup is done
-	if err := keep(args, in); err != nil {
+	if err := cleanUp(args, in); err != nil {
 		fmt.Fprintf(errw, "gaffer: the demo's keeper: %v\n", err)
 		return 1
 	}
 	return 0
 }
 
-func keep(args []string, in io.Reader) error {
+func cleanUp(args []string, in io.Reader) error {
 	if len(args) == 0 {
 		return errors.New("want the folder of a demo")
 	}
 	dir := args[0]
-	if info, err := os.Lstat(filepath.Join(dir, sign)); err != nil || !filepath.IsAbs(dir) || !info.Mode().IsRegular() {
+	if info, err := os.Lstat(filepath.Join(dir, markerFile)); err != nil || !filepath.IsAbs(dir) || !info.Mode().IsRegular() {
 		return fmt.Errorf("%q is not the folder of a demo", dir)
 	}
 	_, _ = io.Copy(io.Discard, in) // nothing is written to the pipe; its end means that the demo has ended
-	left, err := supervisor.SweepMarked(Mark, dir)
+	left, err := supervisor.SweepMarked(FolderVar, dir)
 	if err == nil && len(left) > 0 {
 		err = fmt.Errorf("processes %v cannot be ended", left)
 	}

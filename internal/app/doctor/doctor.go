@@ -25,11 +25,11 @@ type Health struct {
 	Method   string              `json:"method"` // how the processes of attempts are identified
 	Limits   []string            `json:"limits"` // what is weaker on this system, in full sentences
 	Agents   []Agent             `json:"agents"`
-	Holding  []Holder            `json:"holding"`  // attempts that use capacity now
+	Holding  []RunningAttempt    `json:"holding"`  // attempts that use capacity now
 	Orphans  []Orphan            `json:"orphans"`  // processes that attempts have left behind
 	Unproven []Unproven          `json:"unproven"` // attempts that may still have live processes
 	Owed     []pending.Documents `json:"owed"`     // runs of this project with unwritten documents
-	Gone     []Gone              `json:"gone"`     // agents that run according to their session's document but have no process
+	Gone     []DeadAgent         `json:"gone"`     // agents that run according to their session's document but have no process
 	Problems []string            `json:"problems"` // why a run could not work here and what to do, in full sentences
 	Advice   []string            `json:"advice"`   // what to do, in full sentences
 }
@@ -43,8 +43,8 @@ type Agent struct {
 	Problem string `json:"problem,omitempty"` // why it cannot be used and what to do
 }
 
-// Holder is a running attempt, which holds a slot.
-type Holder struct {
+// RunningAttempt is a running attempt, which holds a slot.
+type RunningAttempt struct {
 	Run     string        `json:"run"`
 	Task    string        `json:"task"`
 	PID     int           `json:"pid"`
@@ -63,9 +63,9 @@ type Orphan struct {
 	Task    string `json:"task,omitempty"`
 }
 
-// Gone is an agent that is running according to its session's document, although its
+// DeadAgent is an agent that is running according to its session's document, although its
 // process has ended.
-type Gone struct {
+type DeadAgent struct {
 	Session string `json:"session"`
 	Agent   string `json:"agent"`
 	PID     int    `json:"pid"`
@@ -107,7 +107,7 @@ type Database struct {
 func Examine(ctx context.Context, opts Options, repair bool) (Health, error) {
 	h := Health{
 		Database: opts.Database, Method: supervisor.GroupMethod(), Unproven: []Unproven{}, Problems: []string{}, Limits: []string{},
-		Agents: findAgents(ctx, opts), Holding: []Holder{}, Orphans: []Orphan{}, Owed: []pending.Documents{}, Gone: []Gone{}, Advice: []string{},
+		Agents: findAgents(ctx, opts), Holding: []RunningAttempt{}, Orphans: []Orphan{}, Owed: []pending.Documents{}, Gone: []DeadAgent{}, Advice: []string{},
 	}
 	if limits := supervisor.PlatformLimits(); limits != "" {
 		h.Limits = append(h.Limits, limits)
@@ -115,19 +115,19 @@ func Examine(ctx context.Context, opts Options, repair bool) (Health, error) {
 	if opts.Open != nil {
 		db, err := opts.Open(ctx)
 		if err != nil {
-			h.cannot("the database cannot be opened", err)
+			h.addProblem("the database cannot be opened", err)
 			h.findLeftBehind(ctx, nil, opts.State, repair)
 		} else {
 			h.examineStore(ctx, db, opts.Now(), repair)
 			h.findLeftBehind(ctx, db.Store, opts.State, repair)
 			if err := db.Close(); err != nil {
-				h.cannot("the database cannot be closed", err)
+				h.addProblem("the database cannot be closed", err)
 			}
 		}
 	}
 	var err error
-	if h.Gone, err = findGone(opts.Session); err != nil {
-		h.cannot("the sessions cannot be read", err)
+	if h.Gone, err = findDeadAgents(opts.Session); err != nil {
+		h.addProblem("the sessions cannot be read", err)
 	}
 	h.advise()
 	h.Advice = append(h.Advice, opts.ChannelAdvice()...)
@@ -139,16 +139,16 @@ func Examine(ctx context.Context, opts Options, repair bool) (Health, error) {
 func (h *Health) examineStore(ctx context.Context, db Database, now time.Time, repair bool) {
 	runs, err := db.Runs(ctx)
 	if err != nil {
-		h.cannot("the runs cannot be read", err)
+		h.addProblem("the runs cannot be read", err)
 	}
 	for _, run := range runs {
 		h.addRun(run, now)
 	}
 	if h.Orphans, err = findOrphans(ctx, db.Store); err != nil {
-		h.cannot("orphaned processes cannot be looked for", err)
+		h.addProblem("orphaned processes cannot be looked for", err)
 	} else if repair {
 		if err := h.endOrphans(); err != nil {
-			h.cannot("not everything that is orphaned was ended", err)
+			h.addProblem("not everything that is orphaned was ended", err)
 		}
 	}
 	list, err := db.Pending(ctx, repair)
@@ -160,13 +160,13 @@ func (h *Health) examineStore(ctx context.Context, db Database, now time.Time, r
 		h.Advice = append(h.Advice, "'gaffer doctor --repair' writes the pending documents")
 	}
 	if err != nil {
-		h.cannot("cannot tell whether documents are pending", err)
+		h.addProblem("cannot tell whether documents are pending", err)
 	}
 	h.Advice = append(h.Advice, db.NotifyAdvice(ctx)...)
 }
 
-// cannot adds a problem, with the error's hint if it has one.
-func (h *Health) cannot(what string, err error) {
+// addProblem adds a problem, with the error's hint if it has one.
+func (h *Health) addProblem(what string, err error) {
 	text := fmt.Sprintf("%s: %v", what, err)
 	if hint := (interface{ Hint() string })(nil); errors.As(err, &hint) && hint.Hint() != "" {
 		text += "; " + hint.Hint()
@@ -180,7 +180,7 @@ func (h *Health) addRun(run fleet.Run, now time.Time) {
 		if t.Status != fleet.Running || t.Attempt == nil {
 			continue
 		}
-		h.Holding = append(h.Holding, Holder{
+		h.Holding = append(h.Holding, RunningAttempt{
 			Run: run.ID, Task: t.ID, PID: t.Attempt.PID, Age: now.Sub(t.Attempt.Started), State: t.Attempt.State, Watched: run.Owner.Alive,
 		})
 	}
@@ -189,10 +189,10 @@ func (h *Health) addRun(run fleet.Run, now time.Time) {
 	}
 }
 
-// findGone returns agents of the project's sessions whose process has ended. It skips
+// findDeadAgents returns agents of the project's sessions whose process has ended. It skips
 // unreadable documents, which 'gaffer validate' reports.
-func findGone(sessions *session.Store) ([]Gone, error) {
-	list := []Gone{}
+func findDeadAgents(sessions *session.Store) ([]DeadAgent, error) {
+	list := []DeadAgent{}
 	ids, err := sessions.IDs()
 	if err != nil {
 		return list, err
@@ -205,7 +205,7 @@ func findGone(sessions *session.Store) ([]Gone, error) {
 		status, _ := session.Decode(doc.Value())
 		for _, agent := range status.Agents {
 			if agent.Gone(host.Exists) {
-				list = append(list, Gone{id, agent.ID, *agent.PID})
+				list = append(list, DeadAgent{id, agent.ID, *agent.PID})
 			}
 		}
 	}

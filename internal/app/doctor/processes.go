@@ -25,9 +25,9 @@ type Unproven struct {
 	Processes []supervisor.Left `json:"processes"`
 }
 
-// attemptHomes lists the parent folders of this machine's attempts: that of local runs,
+// attemptFolders lists the parent folders of this machine's attempts: that of local runs,
 // and those of workers for a server.
-func attemptHomes(state string) []string {
+func attemptFolders(state string) []string {
 	homes, _ := filepath.Glob(filepath.Join(state, "workers", "*", "attempts")) // the pattern is valid
 	return append(homes, filepath.Join(state, "attempts"))
 }
@@ -74,7 +74,7 @@ func (h *Health) endOrphans() error {
 func (h *Health) findLeftBehind(ctx context.Context, db store.Store, state string, repair bool) {
 	if repair {
 		if err := endLeftBehind(state); err != nil {
-			h.cannot("not everything that attempts have left behind was ended", err)
+			h.addProblem("not everything that attempts have left behind was ended", err)
 		}
 	}
 	add := func(p supervisor.Marked) {
@@ -84,7 +84,7 @@ func (h *Health) findLeftBehind(ctx context.Context, db store.Store, state strin
 		run, task := taskOf(ctx, db, p.Attempt)
 		h.Orphans = append(h.Orphans, Orphan{PID: p.PID, Attempt: p.Attempt, Command: p.Command, Run: run, Task: task})
 	}
-	for _, home := range attemptHomes(state) {
+	for _, home := range attemptFolders(state) {
 		for _, p := range supervisor.ListAbandoned(home) {
 			add(p)
 		}
@@ -108,7 +108,7 @@ func (h *Health) findLeftBehind(ctx context.Context, db store.Store, state strin
 // endLeftBehind ends leftover processes that certainly belong to attempts.
 func endLeftBehind(state string) error {
 	var errs []error
-	for _, home := range attemptHomes(state) {
+	for _, home := range attemptFolders(state) {
 		left := supervisor.SweepGroups(home)
 		for _, o := range supervisor.FindOrphaned(home) {
 			if o.Remains.Proof != supervisor.Remaining {
@@ -168,7 +168,7 @@ func (e *NotUnprovenError) Hint() string {
 func DeclareGone(state, attempt string, now time.Time) error {
 	not := &NotUnprovenError{Attempt: attempt}
 	declared := false
-	for _, home := range attemptHomes(state) {
+	for _, home := range attemptFolders(state) {
 		for _, o := range supervisor.FindOrphaned(home) {
 			switch {
 			case o.Attempt != attempt || o.Remains.Proof == supervisor.Gone:

@@ -36,7 +36,7 @@ func (s *activeRun) flush(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (s *activeRun) untilEnd(ctx context.Context) error {
+func (s *activeRun) workUntilEnd(ctx context.Context) error {
 	working, stop := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -72,7 +72,7 @@ const watchPatience = time.Minute
 func (s *activeRun) watch(ctx context.Context) error {
 	var failing time.Time // start of the failure
 	for last := s.from; ; {
-		events, err := s.next(ctx, last)
+		events, err := s.nextEvents(ctx, last)
 		switch now := s.opts.Now(); {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -90,7 +90,7 @@ func (s *activeRun) watch(ctx context.Context) error {
 		}
 		for _, e := range events {
 			last = e.Seq
-			if s.take(e) {
+			if s.handleEvent(e) {
 				return nil
 			}
 		}
@@ -98,8 +98,8 @@ func (s *activeRun) watch(ctx context.Context) error {
 	}
 }
 
-// next waits for events after number last and returns them.
-func (s *activeRun) next(ctx context.Context, last int64) (events []store.Event, err error) {
+// nextEvents waits for events after number last and returns them.
+func (s *activeRun) nextEvents(ctx context.Context, last int64) (events []store.Event, err error) {
 	if err := s.opts.Store.Wait(ctx, last); err != nil {
 		return nil, err
 	}
@@ -110,8 +110,8 @@ func (s *activeRun) next(ctx context.Context, last int64) (events []store.Event,
 	return events, err
 }
 
-// take notifies the worker of an event, and reports whether it is the end of the run.
-func (s *activeRun) take(e store.Event) (ended bool) {
+// handleEvent notifies the worker of an event, and reports whether it is the end of the run.
+func (s *activeRun) handleEvent(e store.Event) (ended bool) {
 	switch {
 	case e.Run == s.run.ID && strings.HasPrefix(e.Kind, "run.") && store.Status(e.To).Final():
 		return true

@@ -20,8 +20,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Detached describes a gaffer process that works on a run in the background.
-type Detached struct {
+// BackgroundProcess describes a gaffer process that works on a run in the background.
+type BackgroundProcess struct {
 	Run  string `json:"run"`
 	Team string `json:"team,omitempty"` // the team session of the run, if it is a team's
 	PID  int    `json:"pid"`
@@ -57,15 +57,15 @@ const startWithin = 20 * time.Second
 // Start starts 'gaffer resume' in a new process session (setsid), in the run's
 // project and with the settings from this command's flags. It returns when that process
 // owns the run. The process outlives this one.
-func (b *Background) Start(ctx context.Context, run string) (Detached, error) {
+func (b *Background) Start(ctx context.Context, run string) (BackgroundProcess, error) {
 	if err := CheckDetach(b.opts.Getenv); err != nil {
-		return Detached{}, err
+		return BackgroundProcess{}, err
 	}
 	r, err := b.opts.Query.Run(ctx, run)
 	if err != nil {
-		return Detached{}, err
+		return BackgroundProcess{}, err
 	}
-	d := Detached{Run: run, Team: r.Team, Log: filepath.Join(b.opts.State, "runs", run+".log")}
+	d := BackgroundProcess{Run: run, Team: r.Team, Log: filepath.Join(b.opts.State, "runs", run+".log")}
 	self, err := os.Executable()
 	if err != nil {
 		return d, err
@@ -119,7 +119,7 @@ func (b *Background) Start(ctx context.Context, run string) (Detached, error) {
 		case ended && r.Owner.Alive:
 			return d, &runlock.OwnedError{Run: run, PID: r.Owner.PID}
 		case ended:
-			return d, fmt.Errorf("run %s: the gaffer in the background ended at once: %s; see %s", run, complaint(log, before.Size()), d.Log)
+			return d, fmt.Errorf("run %s: the gaffer in the background ended at once: %s; see %s", run, lastError(log, before.Size()), d.Log)
 		}
 		select {
 		case <-tick.C:
@@ -133,9 +133,9 @@ func (b *Background) Start(ctx context.Context, run string) (Detached, error) {
 	}
 }
 
-// complaint returns the error that a gaffer wrote to log after offset from, or else its
+// lastError returns the error that a gaffer wrote to log after offset from, or else its
 // last line.
-func complaint(log *os.File, from int64) string {
+func lastError(log *os.File, from int64) string {
 	const most = 4096
 	if at, err := log.Stat(); err == nil {
 		from = max(from, at.Size()-most)
@@ -153,19 +153,19 @@ func complaint(log *os.File, from int64) string {
 	return last
 }
 
-// UnattendedError reports that no process works on a run and that none could be
+// NoProcessError reports that no process works on a run and that none could be
 // started.
-type UnattendedError struct {
+type NoProcessError struct {
 	Run     string
 	Project string
 	Why     error
 }
 
-func (e *UnattendedError) Error() string {
+func (e *NoProcessError) Error() string {
 	return fmt.Sprintf("no gaffer works on run %s, and none was started: %v; 'gaffer resume %s' in %s goes on with it", e.Run, e.Why, e.Run, e.Project)
 }
 
-func (e *UnattendedError) Unwrap() error { return e.Why }
+func (e *NoProcessError) Unwrap() error { return e.Why }
 
 // EnsureProcess starts a background gaffer for a run of this machine, unless a process
 // already works on the run. It skips runs that only a server's workers can do, and runs
@@ -189,13 +189,13 @@ func (b *Background) EnsureProcess(ctx context.Context, id string) error {
 	case run.OnlyWorker != run.ID, b.opts.Locks.Owner(id).Alive, !here && b.opts.Shared:
 		return nil
 	case !here: // a plan from elsewhere must not start here just because its row is in this database
-		return &UnattendedError{id, run.Project, errors.New("no gaffer of this machine has begun it")}
+		return &NoProcessError{id, run.Project, errors.New("no gaffer of this machine has begun it")}
 	}
 	_, err = b.Start(ctx, id)
 	if _, owned := errors.AsType[*runlock.OwnedError](err); owned || err == nil {
 		return nil
 	}
-	return &UnattendedError{id, run.Project, err}
+	return &NoProcessError{id, run.Project, err}
 }
 
 // InTaskError reports that a task of gaffer tried to start a background gaffer.

@@ -13,14 +13,14 @@ import (
 	"gaffer/statefile/host"
 )
 
-// checkBoxes checks the boxes of completed tasks in the files that the run's plan was read
+// tickCheckboxes checks the boxes of completed tasks in the files that the run's plan was read
 // from. Then '--pending-only' skips these tasks next time. A file that is missing is
 // ignored. One that cannot be written is only reported.
-func (r *Runs) checkBoxes(ctx context.Context, run store.Run) {
+func (r *Runs) tickCheckboxes(ctx context.Context, run store.Run) {
 	if !bytes.Contains(run.Plan, []byte(`"Box":`)) { // the JSON name of plan.Task.Box
 		return // true of most plans, and saves reading many tasks
 	}
-	boxes, err := r.boxes(ctx, run.ID)
+	boxes, err := r.completedTasksByFile(ctx, run.ID)
 	for file, tasks := range boxes {
 		if e := tickFile(file, tasks); e != nil && !errors.Is(e, fs.ErrNotExist) {
 			err = errors.Join(err, fmt.Errorf("tick the boxes in %s: %w", file, e))
@@ -31,8 +31,8 @@ func (r *Runs) checkBoxes(ctx context.Context, run store.Run) {
 	}
 }
 
-// boxes returns the tasks to tick, by file.
-func (r *Runs) boxes(ctx context.Context, run string) (boxes map[string][]string, err error) {
+// completedTasksByFile returns the tasks to tick, by file.
+func (r *Runs) completedTasksByFile(ctx context.Context, run string) (boxes map[string][]string, err error) {
 	err = r.opts.Store.Read(ctx, func(rows store.Reader) error {
 		boxes = map[string][]string{}
 		tasks, err := rows.Tasks(run)

@@ -15,10 +15,10 @@ import (
 // endWithin is the time limit for ending an agent with all its processes.
 const endWithin = 2 * time.Minute
 
-// End cancels a task of a run, or the whole run if task is empty. It returns when none
+// CancelAndWait cancels a task of a run, or the whole run if task is empty. It returns when none
 // of its processes runs any more. If no gaffer works on the run, it ends the attempts
 // itself.
-func (r *Runs) End(ctx context.Context, run, task, why string) error {
+func (r *Runs) CancelAndWait(ctx context.Context, run, task, why string) error {
 	ctx, cancel := context.WithTimeout(ctx, endWithin)
 	defer cancel()
 	err := r.opts.Cancel(ctx, run, task, why)
@@ -54,8 +54,10 @@ func (r *Runs) hasEnded(ctx context.Context, run, task string) (ended bool, err 
 	return ended, err
 }
 
-// EndRun cancels a run and waits until it has ended.
-func (r *Runs) EndRun(ctx context.Context, run, why string) error { return r.End(ctx, run, "", why) }
+// CancelRunAndWait cancels a run and waits until it has ended.
+func (r *Runs) CancelRunAndWait(ctx context.Context, run, why string) error {
+	return r.CancelAndWait(ctx, run, "", why)
+}
 
 // Collect waits for the running attempts of a run that want selects, and records how
 // they ended. It starts nothing. It returns an [*runlock.OwnedError] if another gaffer works on

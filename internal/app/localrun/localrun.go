@@ -83,12 +83,12 @@ func New(opts Options) *Runs {
 	return &Runs{opts, pending.List{Store: opts.Store, Now: opts.Now}}
 }
 
-// Attempts returns the folder for the attempts of a run, or for those of all runs if run
+// AttemptsFolder returns the folder for the attempts of a run, or for those of all runs if run
 // is empty.
-func Attempts(state, run string) string { return filepath.Join(state, "attempts", run) }
+func AttemptsFolder(state, run string) string { return filepath.Join(state, "attempts", run) }
 
-// Worktrees returns the folder for the worktrees of this machine.
-func Worktrees(state string) string { return filepath.Join(state, "worktrees") }
+// WorktreesFolder returns the folder for the worktrees of this machine.
+func WorktreesFolder(state string) string { return filepath.Join(state, "worktrees") }
 
 // Work runs a run until it ends, and returns its final state. It adopts the agents that
 // an earlier gaffer left running. When ctx ends it claims no more tasks and returns
@@ -131,7 +131,7 @@ func (r *Runs) workAsOwner(ctx context.Context, id string) (fleet.Run, error) {
 			return fleet.Run{}, err
 		}
 		if !s.run.Status.Final() {
-			if err := s.untilEnd(ctx); err != nil {
+			if err := s.workUntilEnd(ctx); err != nil {
 				return fleet.Run{}, err
 			}
 		}
@@ -144,10 +144,10 @@ func (r *Runs) workAsOwner(ctx context.Context, id string) (fleet.Run, error) {
 		}
 	}
 	r.finishDocuments(ctx, id, flushed)
-	if err := os.RemoveAll(Attempts(r.opts.State, id)); err != nil { // all attempts have ended and are in the store
+	if err := os.RemoveAll(AttemptsFolder(r.opts.State, id)); err != nil { // all attempts have ended and are in the store
 		return fleet.Run{}, err
 	}
-	r.checkBoxes(ctx, s.run)
+	r.tickCheckboxes(ctx, s.run)
 	if err := r.land(ctx, id); err != nil {
 		return fleet.Run{}, err
 	}
@@ -221,8 +221,8 @@ func (r *Runs) open(ctx context.Context, id string) (*activeRun, []engine.Assign
 	s.worker = worker.New(worker.Options{
 		ID: s.run.OnlyWorker, Name: host + ":" + filepath.Base(cmp.Or(s.run.Project, o.Project)), Labels: []string{engine.WorkerLabel(s.run.OnlyWorker)},
 		About: fleet.WorkerMeta{Program: "gaffer", Host: host, Version: o.Version, Run: id}, Slots: cmp.Or(s.run.Parallel, DefaultParallel),
-		Engine: o.Engine, Attempts: Attempts(o.State, id), Root: o.Project, Home: Attempts(o.State, ""),
-		Workspace: workspace.Workspace{Root: o.Project, Trees: Worktrees(o.State), LogFile: r.logFile, Base: s.run.Base, Workflow: p.Workflow},
+		Engine: o.Engine, Attempts: AttemptsFolder(o.State, id), Root: o.Project, Home: AttemptsFolder(o.State, ""),
+		Workspace: workspace.Workspace{Root: o.Project, Trees: WorktreesFolder(o.State), LogFile: r.logFile, Base: s.run.Base, Workflow: p.Workflow},
 		Agents:    o.Agents, Now: o.Now, Notice: o.Notice, Supervisor: o.Supervisor, Terminal: o.Terminals.For, NewKey: o.NewID,
 	})
 	return s, running, nil

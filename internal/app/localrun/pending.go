@@ -143,9 +143,9 @@ func (p *Pending) WriteOnOpen(ctx context.Context) {
 // retryEvery is the interval at which a server looks for pending documents.
 const retryEvery = 30 * time.Second
 
-// Retry writes pending documents of this machine until ctx ends. It reports each reason
+// WriteRepeatedly writes pending documents of this machine until ctx ends. It reports each reason
 // for a failure once.
-func (p *Pending) Retry(ctx context.Context) {
+func (p *Pending) WriteRepeatedly(ctx context.Context) {
 	for reported := map[string]string{}; ctx.Err() == nil; pause.For(ctx, retryEvery) {
 		left, err := p.Write(ctx, true)
 		if ctx.Err() != nil {

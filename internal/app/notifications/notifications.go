@@ -15,9 +15,9 @@ import (
 	"gaffer/internal/record/notify"
 )
 
-// lastCall is how long a run that has ended waits for its last notifications. The next
+// finishWithin is how long a run that has ended waits for its last notifications. The next
 // gaffer sends those that are still unsent.
-const lastCall = 3 * time.Second
+const finishWithin = 3 * time.Second
 
 // Settings is what the notification channels depend on.
 type Settings struct {
@@ -94,5 +94,5 @@ func (n *Notifications) StartRun(ctx context.Context, run string, from int64) (e
 	if notifier == nil {
 		return func() {}
 	}
-	return func() { notifier.Finish(ctx, lastCall) }
+	return func() { notifier.Finish(ctx, finishWithin) }
 }

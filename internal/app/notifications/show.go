@@ -35,20 +35,20 @@ func (n *Notifications) Overview(ctx context.Context, since time.Time) (v Overvi
 	return v, err
 }
 
-// Tested is the result of a test notification on one channel.
-type Tested struct {
+// TestResult is the result of a test notification on one channel.
+type TestResult struct {
 	Channel
 	Error string `json:"error,omitempty"`
 }
 
 // Test sends a test notification over all channels, or over the named one. It
 // needs no store. id is unique to the test. It ignores quiet hours and earlier notifications.
-func Test(ctx context.Context, s Settings, id, name string) (list []Tested, err error) {
+func Test(ctx context.Context, s Settings, id, name string) (list []TestResult, err error) {
 	for _, c := range channelsOf(s) {
 		if name != "" && c.Name != name || name == "" && !c.On && c.Problem == "" {
 			continue
 		}
-		list = append(list, test(ctx, c, id, s.Now()))
+		list = append(list, sendTest(ctx, c, id, s.Now()))
 	}
 	if len(list) == 0 {
 		return nil, &NoChannelError{name}
@@ -59,8 +59,8 @@ func Test(ctx context.Context, s Settings, id, name string) (list []Tested, err 
 // testWithin is the time limit of a test.
 const testWithin = 15 * time.Second
 
-func test(ctx context.Context, c Channel, id string, now time.Time) Tested {
-	t := Tested{Channel: c}
+func sendTest(ctx context.Context, c Channel, id string, now time.Time) TestResult {
+	t := TestResult{Channel: c}
 	if c.channel == nil {
 		t.Error = c.Problem + c.Off
 		return t
@@ -132,13 +132,13 @@ func webhookAdvice(s Settings) (advice []string) {
 	if info, err := os.Stat(s.Config.File("notify.webhook_secret_file")); err == nil && info.Mode().Perm()&0o077 != 0 {
 		advice = append(advice, fmt.Sprintf("others can read the webhook's secret: chmod 600 %s", info.Name()))
 	}
-	if u, err := url.Parse(address); err == nil && u.Scheme == "http" && !loopback(u.Hostname()) {
+	if u, err := url.Parse(address); err == nil && u.Scheme == "http" && !isLoopback(u.Hostname()) {
 		advice = append(advice, "requests to notify.webhook go over the network in plain text: use https")
 	}
 	return advice
 }
 
-func loopback(name string) bool {
+func isLoopback(name string) bool {
 	ip := net.ParseIP(name)
 	return name == "localhost" || ip != nil && ip.IsLoopback()
 }

@@ -16,14 +16,14 @@ import (
 
 // keeper decides which old runs are kept.
 type keeper struct {
-	locks  runlock.Locks
-	alive  map[string]int    // pid of a live process, by run; nil before findProcesses
-	latest map[string]string // id of the latest run that can be resumed, by kind and project
+	locks    runlock.Locks
+	livePIDs map[string]int    // pid of a live process, by run; nil before findProcesses
+	latest   map[string]string // id of the latest run that can be resumed, by kind and project
 }
 
-// why returns the reason to keep a run, or "". Earlier runs of a bead need not be kept:
+// reasonToKeep returns the reason to keep a run, or "". Earlier runs of a bead need not be kept:
 // its attempts are numbered from its records.
-func (k *keeper) why(r store.Reader, run store.Run) (string, error) {
+func (k *keeper) reasonToKeep(r store.Reader, run store.Run) (string, error) {
 	if o := k.locks.Owner(run.ID); o.Alive {
 		return fmt.Sprintf("gaffer with pid %d works on it", o.PID), nil
 	}
@@ -36,7 +36,7 @@ func (k *keeper) why(r store.Reader, run store.Run) (string, error) {
 	if err := k.findProcesses(r); err != nil {
 		return "", err
 	}
-	if pid := k.alive[run.ID]; pid > 0 {
+	if pid := k.livePIDs[run.ID]; pid > 0 {
 		return fmt.Sprintf("process %d of it is alive: 'gaffer doctor --repair'", pid), nil
 	}
 	if run.Status == store.Complete {
@@ -55,10 +55,10 @@ func (k *keeper) why(r store.Reader, run store.Run) (string, error) {
 
 // findProcesses finds live processes of attempts that this store knows.
 func (k *keeper) findProcesses(r store.Reader) error {
-	if k.alive != nil {
+	if k.livePIDs != nil {
 		return nil
 	}
-	k.alive = map[string]int{}
+	k.livePIDs = map[string]int{}
 	for _, p := range supervisor.ListMarked() {
 		attempt, err := r.Attempt(p.Attempt)
 		if errors.Is(err, store.ErrNotFound) {
@@ -67,7 +67,7 @@ func (k *keeper) findProcesses(r store.Reader) error {
 		if err != nil {
 			return err
 		}
-		k.alive[attempt.Run] = p.PID
+		k.livePIDs[attempt.Run] = p.PID
 	}
 	return nil
 }

@@ -26,14 +26,14 @@ type Options struct {
 	Locks    runlock.Locks
 	State    string // the folder for state of this machine
 	Database string // the database file, if the store is one
-	Who      string // the author of the events
+	Author   string // the author of the events
 	// Protocol finds the old rows of protocol clients.
 	Protocol prune.ProtocolRows
 	// Forget deletes what the repository of a project has kept for the changes of these
 	// runs, which are deleted already.
-	Forget func(ctx context.Context, project string, runs []string) error
-	Now    func() time.Time
-	Notice func(text string) // prints a message for the user
+	ForgetChanges func(ctx context.Context, project string, runs []string) error
+	Now           func() time.Time
+	Notice        func(text string) // prints a message for the user
 }
 
 // Pruner deletes old data.
@@ -44,8 +44,8 @@ func New(opts Options) *Pruner { return &Pruner{opts} }
 
 // Policy says how long ended runs are kept.
 type Policy struct {
-	Older time.Duration // delete what ended longer ago than this
-	Keep  int           // but keep this many of the latest runs of each project
+	OlderThan  time.Duration // delete what ended longer ago than this
+	KeepLatest int           // but keep this many of the latest runs of each project
 }
 
 // Pruned counts what can be deleted, or was deleted.
@@ -98,12 +98,12 @@ func (p *Pruner) Find(ctx context.Context, policy Policy) (*Pruning, error) {
 	now := p.opts.Now()
 	k := &keeper{locks: p.opts.Locks, latest: map[string]string{}}
 	found, err := prune.Find(ctx, p.opts.Store, prune.Retention{
-		Before: now.Add(-policy.Older), Now: now, KeepLatest: policy.Keep, ReasonToKeep: k.why, Protocol: p.opts.Protocol,
+		Before: now.Add(-policy.OlderThan), Now: now, KeepLatest: policy.KeepLatest, ReasonToKeep: k.reasonToKeep, Protocol: p.opts.Protocol,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("look for what is old: %w", err)
 	}
-	old := &Pruning{pruner: p, found: found, Pruned: counted(found.Counts)}
+	old := &Pruning{pruner: p, found: found, Pruned: toPruned(found.Counts)}
 	old.Before, old.Kept, old.IDs, old.Spared = found.Before, found.Kept, []string{}, []Spared{}
 	for _, run := range found.Ended {
 		old.IDs = append(old.IDs, run.ID)
@@ -121,7 +121,7 @@ func (p *Pruner) Find(ctx context.Context, policy Policy) (*Pruning, error) {
 	return old, nil
 }
 
-func counted(c prune.Counts) Pruned {
+func toPruned(c prune.Counts) Pruned {
 	return Pruned{
 		Runs: c.Runs, Tasks: c.Tasks, Attempts: c.Attempts, Questions: c.Questions, Inputs: c.Inputs, Notes: c.Notes,
 		Promises: c.Promises, Workers: c.Workers, Events: c.Events,
@@ -133,7 +133,7 @@ func (p *Pruning) Delete(ctx context.Context) (Pruned, error) {
 	by, gone := p.pruner, []string{}
 	folders := 0
 	counts, err := prune.Delete(ctx, by.opts.Store, p.found, prune.DeleteOptions{
-		Now: by.opts.Now, Author: by.opts.Who, Notice: by.opts.Notice,
+		Now: by.opts.Now, Author: by.opts.Author, Notice: by.opts.Notice,
 		LockRun: func(run string) (func(), error) {
 			if err := statefile.CheckName("run", run); err != nil {
 				return nil, err // another program stored this id; it must not become part of a path
@@ -142,7 +142,7 @@ func (p *Pruning) Delete(ctx context.Context) (Pruned, error) {
 		},
 		OnDeleted: func(run string) {
 			gone = append(gone, run)
-			folders += by.clear(run)
+			folders += by.deleteLeftovers(run)
 		},
 	})
 	byProject := map[string][]string{}
@@ -152,11 +152,11 @@ func (p *Pruning) Delete(ctx context.Context) (Pruned, error) {
 		}
 	}
 	for project, runs := range byProject {
-		if err := by.opts.Forget(ctx, project, runs); err != nil {
+		if err := by.opts.ForgetChanges(ctx, project, runs); err != nil {
 			by.opts.Notice(fmt.Sprintf("what the repository %s has kept of deleted runs: %v", project, err))
 		}
 	}
-	done := counted(counts)
+	done := toPruned(counts)
 	done.Before, done.Oldest, done.Newest, done.Kept, done.Spared = p.Before, p.Oldest, p.Newest, p.Kept, p.Spared
 	done.Folders, done.IDs, done.Taken = folders, gone, true
 	if file, ok := by.opts.Store.(interface {
@@ -173,7 +173,7 @@ func (p *Pruner) leftovers(run string) (there []string) {
 	if statefile.CheckName("run", run) != nil {
 		return nil
 	}
-	for _, path := range []string{localrun.Attempts(p.opts.State, run), filepath.Join(p.opts.State, "merges", run)} {
+	for _, path := range []string{localrun.AttemptsFolder(p.opts.State, run), filepath.Join(p.opts.State, "merges", run)} {
 		if _, err := os.Lstat(path); err == nil {
 			there = append(there, path)
 		}
@@ -181,9 +181,9 @@ func (p *Pruner) leftovers(run string) (there []string) {
 	return there
 }
 
-// clear deletes the leftovers of a run on this machine. The caller holds the run's
+// deleteLeftovers deletes the leftovers of a run on this machine. The caller holds the run's
 // lock.
-func (p *Pruner) clear(run string) (folders int) {
+func (p *Pruner) deleteLeftovers(run string) (folders int) {
 	for _, path := range p.leftovers(run) {
 		if err := os.RemoveAll(path); err != nil {
 			p.opts.Notice(fmt.Sprintf("what is left of run %s: %v", run, err))

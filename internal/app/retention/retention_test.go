@@ -75,7 +75,7 @@ func (o *oldRuns) left() (ids []string) {
 
 func (o *oldRuns) prune() (*Pruning, Pruned) {
 	o.t.Helper()
-	p, err := o.Find(o.t.Context(), Policy{Older: 30 * 24 * time.Hour})
+	p, err := o.Find(o.t.Context(), Policy{OlderThan: 30 * 24 * time.Hour})
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestFaultARunWhoseDocumentsAreOwedIsNotPruned(t *testing.T) {
 func TestWhatIsLeftOfARunOnThisMachineGoesWithIt(t *testing.T) {
 	o := newOldRuns(t)
 	o.add("r", store.Complete, `{}`)
-	mine, other := filepath.Join(localrun.Attempts(o.state, "r"), "a1"), filepath.Join(localrun.Attempts(o.state, "elsewhere"), "a1")
+	mine, other := filepath.Join(localrun.AttemptsFolder(o.state, "r"), "a1"), filepath.Join(localrun.AttemptsFolder(o.state, "elsewhere"), "a1")
 	for _, dir := range []string{mine, other, filepath.Join(o.state, "merges", "r")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
@@ -200,7 +200,7 @@ func TestRetentionGoesOnUntilItIsStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOldRuns(t)
 		o.add("first", store.Complete, `{}`)
-		stop := o.Run(Policy{Older: 30 * 24 * time.Hour})
+		stop := o.Run(Policy{OlderThan: 30 * 24 * time.Hour})
 		time.Sleep(firstAfter - time.Second)
 		synctest.Wait()
 		if !slices.Equal(o.left(), []string{"first"}) {

@@ -180,7 +180,7 @@ func (w *Writer) entries(out *bytes.Buffer, entries []agent.Entry) {
 			if w.opts.Width > 0 {
 				width = max(w.opts.Width-len(margin), 1)
 			}
-			for _, row := range paint.Hang(sign+line, width, len([]rune(look.sign))) {
+			for _, row := range paint.HangingIndent(sign+line, width, len([]rune(look.sign))) {
 				out.WriteString(margin + w.opts.Paint(look.style, row) + "\n")
 				margin = strings.Repeat(" ", len(margin))
 			}

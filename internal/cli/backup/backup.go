@@ -58,7 +58,7 @@ func Progress(e *env.Env) func(done, total int64) {
 // WithBackupToolHint adds a hint to an error about a server's database: the command line of that
 // database's backup tool.
 func WithBackupToolHint(err error) error {
-	if server := (*app.ServerError)(nil); errors.As(err, &server) {
+	if server := (*app.DatabaseServerError)(nil); errors.As(err, &server) {
 		return exit.WithHint(err, display.ShellLine(server.Argv))
 	}
 	return err

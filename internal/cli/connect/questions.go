@@ -46,7 +46,7 @@ func (a Asked) Line() string {
 	if a.Terminal {
 		return phrase.Line(a.Name) + " asks: " + phrase.Line(a.Text) + "; answer it in its own terminal"
 	}
-	return phrase.Asks(a.Question)
+	return phrase.QuestionLine(a.Question)
 }
 
 // ByHand returns the online agents that users have started by hand, on this machine and
@@ -176,7 +176,7 @@ func fleetsOf(ctx context.Context, e *env.Env) (fleets []Fleet, err error) {
 	if err != nil {
 		return fleets, err
 	}
-	if there, err := app.Exists(opts); err != nil || !there {
+	if there, err := app.DatabaseExists(opts); err != nil || !there {
 		return fleets, err
 	}
 	a, err := OpenApp(ctx, e, nil)

@@ -63,11 +63,11 @@ func (o options) run(ctx context.Context, e *env.Env) (err error) {
 	if err != nil {
 		return err
 	}
-	f, err := demo.Make()
+	f, err := demo.Create()
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	keeper, err := demo.StartKeeper(f, o.keep)
+	keeper, err := demo.StartCleaner(f, o.keep)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
@@ -99,7 +99,7 @@ func (o options) hear(ctx context.Context) (net.Listener, error) {
 func (o options) show(ctx context.Context, end func(), e *env.Env, f demo.Folder, l net.Listener) (err error) {
 	own := &env.Env{In: e.In, Out: e.Out, Err: e.Err, Getenv: f.Getenv(e.Getenv), Dir: f.Project(), Now: e.Now, Version: e.Version}
 	notice := func(text string) { e.Talk("gaffer: %s", display.Printable(text)) }
-	cast, err := demo.NewCast(f, e.Getenv, notice)
+	cast, err := demo.NewProcesses(f, e.Getenv, notice)
 	if err == nil {
 		err = cast.Prepare(ctx)
 	}
@@ -112,7 +112,7 @@ func (o options) show(ctx context.Context, end func(), e *env.Env, f demo.Folder
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	if err := errors.Join(f.Explain(p.URL), o.printIntroduction(e, f)); err != nil {
+	if err := errors.Join(f.WriteVariables(p.URL), o.printIntroduction(e, f)); err != nil {
 		return err
 	}
 	if o.lasts > 0 {
@@ -120,7 +120,7 @@ func (o options) show(ctx context.Context, end func(), e *env.Env, f demo.Folder
 	}
 	o.offerDashboard(ctx, e, f, p)
 	defer cast.End()
-	if err := cast.Play(ctx, p.URL); err != nil {
+	if err := cast.Start(ctx, p.URL); err != nil {
 		return err
 	}
 	<-ctx.Done()
@@ -133,7 +133,7 @@ func (o options) offerDashboard(ctx context.Context, e *env.Env, f demo.Folder, 
 	if err != nil {
 		return // the limit of unused links is reached
 	}
-	again := fmt.Sprintf(". %s && gaffer open --print", display.ShellLine([]string{f.Variables()}))
+	again := fmt.Sprintf(". %s && gaffer open --print", display.ShellLine([]string{f.VariablesFile()}))
 	page.OpenOrPrint(ctx, e, p.URL, link, !o.noBrowser && page.MayOpenBrowser(e), again)
 }
 
@@ -150,12 +150,12 @@ func (o options) printIntroduction(e *env.Env, f demo.Folder) error {
 It goes on for about three minutes, and then stays as it is. Ctrl-C ends all of it.
 In another terminal: . %s && gaffer ps
 
-`, f, display.ShellLine([]string{f.Variables()}))
+`, f, display.ShellLine([]string{f.VariablesFile()}))
 }
 
 // cleanUp stops all processes of the demo. If the demo's folder is kept, it prints its
 // path.
-func (o options) cleanUp(e *env.Env, f demo.Folder, k *demo.Keeper) error {
+func (o options) cleanUp(e *env.Env, f demo.Folder, k *demo.Cleaner) error {
 	if err := k.End(); err != nil {
 		return fmt.Errorf("tidy up after the demo: %w", err)
 	}

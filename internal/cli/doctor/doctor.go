@@ -128,7 +128,7 @@ func agents(list []doctor.Agent) [][]table.Cell {
 	return rows
 }
 
-func holding(list []doctor.Holder) [][]table.Cell {
+func holding(list []doctor.RunningAttempt) [][]table.Cell {
 	rows := [][]table.Cell{table.Row("Holds a slot", "Task", "PID", "Age", "State", "Looked after")}
 	for _, h := range list {
 		after := table.Cell{Text: "yes"}

@@ -17,7 +17,7 @@ func TestWhatDoctorShows(t *testing.T) {
 	err := show(e, doctor.Health{
 		Database: "/s/gaffer.db",
 		Agents:   []doctor.Agent{{Name: "claude", Program: "claude", Path: "/bin/claude", Version: "2.1\x1b[31m"}, {Name: "codex", Program: "codex"}},
-		Holding:  []doctor.Holder{{Run: "r", Task: "api", PID: 7, Age: 4 * time.Minute, State: "running"}},
+		Holding:  []doctor.RunningAttempt{{Run: "r", Task: "api", PID: 7, Age: 4 * time.Minute, State: "running"}},
 		Orphans:  []doctor.Orphan{{PID: 9, Attempt: "x", Command: "sleep\n60"}},
 		Limits:   []string{"Tools that leave their group are not found."},
 		Advice:   []string{"End what is orphaned with 'gaffer doctor --repair'."},

@@ -61,7 +61,7 @@ work.`,
 	return cmd
 }
 
-func showTests(e *env.Env, results []notifications.Tested, asJSON bool) error {
+func showTests(e *env.Env, results []notifications.TestResult, asJSON bool) error {
 	var wrong []string
 	rows := [][]table.Cell{table.Row("Channel", "Sent", "Where", "What happened")}
 	for _, r := range results {

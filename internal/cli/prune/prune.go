@@ -78,7 +78,7 @@ func run(ctx context.Context, e *env.Env, o options) error {
 		}
 	}
 	return connect.WithApp(ctx, e, func(a *app.App) error {
-		p, err := a.Pruner.Find(ctx, retention.Policy{Older: time.Duration(o.older), Keep: o.keep})
+		p, err := a.Pruner.Find(ctx, retention.Policy{OlderThan: time.Duration(o.older), KeepLatest: o.keep})
 		if err != nil {
 			return err
 		}

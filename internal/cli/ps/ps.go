@@ -178,11 +178,11 @@ func row(r fleet.Run, t fleet.Task, now time.Time, remote bool) []table.Cell {
 			where = fmt.Sprint(a.PID)
 		}
 		number, cost = fmt.Sprint(a.Number), phrase.Money(a.Spent.USD)
-		if d, ok := phrase.Took(a, now); ok {
+		if d, ok := phrase.WorkTime(a, now); ok {
 			took = phrase.Elapsed(d)
 		}
 	}
-	if try := phrase.Try(t); try != "" {
+	if try := phrase.AttemptNumber(t); try != "" {
 		number = try
 	}
 	cells := table.Row(r.ID, t.ID, where, number, took, cost, phrase.State(t, now))

@@ -79,7 +79,7 @@ func run(ctx context.Context, e *env.Env, o options) error {
 	}
 	opts, err := connect.Options(e, nil)
 	if err == nil {
-		query.Cost, err = app.Costs(ctx, opts)
+		query.Cost, err = app.AttemptCosts(ctx, opts)
 	}
 	if err != nil { // print the report without costs
 		query.Cost = nil

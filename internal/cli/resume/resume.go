@@ -43,7 +43,7 @@ A server continues its runs without this command; they are only shown.`,
 			name := append(args, "")[0]
 			id, err := connect.FindRun(ctx, t.Fleet, name, true)
 			if exit.Of(err) == exit.CodeNotFound && t.App != nil {
-				if forgotten := t.App.Forgotten(ctx, name); forgotten != nil {
+				if forgotten := t.App.FindRunNotInDatabase(ctx, name); forgotten != nil {
 					return forgotten
 				}
 			}

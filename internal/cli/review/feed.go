@@ -53,7 +53,7 @@ func (f *feed) perform(ctx context.Context, action any) program.Task {
 		return program.Task{Name: "read " + action.Path, Do: func() (any, error) {
 			diff, err := f.fleet.ChangedFile(ctx, action.Run, action.Task, fleet.FileQuery{Path: action.Path, Tree: action.Tree, From: action.From})
 			if err != nil { // the screen says so, and reading changes nothing
-				return screen.Trouble{Run: action.Run, Task: action.Task, Path: action.Path, Why: errorText(err)}, nil
+				return screen.ReadFailure{Run: action.Run, Task: action.Task, Path: action.Path, Why: errorText(err)}, nil
 			}
 			return screen.File{Of: action, Diff: diff}, nil
 		}}
@@ -113,9 +113,9 @@ func (f *feed) readAll(ctx context.Context) {
 		return
 	}
 	if err != nil {
-		f.send(screen.Trouble{Run: shown.Run, Why: errorText(err)})
+		f.send(screen.ReadFailure{Run: shown.Run, Why: errorText(err)})
 		if shown.Task != "" && before == "" {
-			f.send(screen.Trouble{Run: shown.Run, Task: shown.Task, Why: errorText(err)})
+			f.send(screen.ReadFailure{Run: shown.Run, Task: shown.Task, Why: errorText(err)})
 		}
 		return
 	}
@@ -125,7 +125,7 @@ func (f *feed) readAll(ctx context.Context) {
 	}
 	failed := func(err error) bool {
 		if err != nil && ctx.Err() == nil {
-			f.send(screen.Trouble{Run: shown.Run, Task: shown.Task, Why: errorText(err)})
+			f.send(screen.ReadFailure{Run: shown.Run, Task: shown.Task, Why: errorText(err)})
 		}
 		return err != nil
 	}

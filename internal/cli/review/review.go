@@ -131,7 +131,7 @@ func show(ctx context.Context, e *env.Env, f connect.Fleet, run, task string, no
 	feed := newFeed(f, notices)
 	p := program.New(ctx, m, program.Terminal{In: e.In, Out: e.Out, Color: m.Color, Now: e.Now}, func(action any) program.Task { return feed.perform(ctx, action) })
 	feed.send = p.Send
-	for _, first := range m.First() {
+	for _, first := range m.InitialActions() {
 		feed.perform(ctx, first)
 	}
 	ended := make(chan struct{})

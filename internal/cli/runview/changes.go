@@ -88,7 +88,7 @@ func taskChanges(before, after fleet.Task, now time.Time) (lines []string) {
 	newAttempt := after.Attempt != nil && (before.Attempt == nil || before.Attempt.ID != after.Attempt.ID)
 	if newAttempt {
 		try := ""
-		if n, of, more := strings.Cut(phrase.Try(after), "/"); more {
+		if n, of, more := strings.Cut(phrase.AttemptNumber(after), "/"); more {
 			try = "attempt " + n + " of " + of
 		}
 		line := phrase.Join(", ", "started", try, phrase.Join(" ", phrase.Line(after.Agent), phrase.Line(after.Model)))
@@ -104,7 +104,7 @@ func taskChanges(before, after fleet.Task, now time.Time) (lines []string) {
 		if wait := after.RetryAt.Sub(now); wait > 0 {
 			again += " in " + phrase.Elapsed(wait.Round(time.Second))
 		}
-		lines = append(lines, phrase.Join(": ", "attempt "+cmp.Or(phrase.Try(after), "1")+" failed", phrase.Why(after))+again)
+		lines = append(lines, phrase.Join(": ", "attempt "+cmp.Or(phrase.AttemptNumber(after), "1")+" failed", phrase.Why(after))+again)
 	}
 	if q := after.Question; phrase.Waiting(after) && (before.Question == nil || before.Question.ID != q.ID) {
 		lines = append(lines, asks(*q))
@@ -131,7 +131,7 @@ func asks(q fleet.Question) string {
 // is in the run's summary.
 func endText(t fleet.Task, now time.Time) string {
 	took, waited, spent := "", "", ""
-	if d, ok := phrase.Took(t.Attempt, now); ok {
+	if d, ok := phrase.WorkTime(t.Attempt, now); ok {
 		took, waited, spent = phrase.Elapsed(d), phrase.Waited(t.Attempt), phrase.Spent(t.Attempt.Spent)
 	}
 	text := phrase.Join(", ", string(t.Status), took, waited, phrase.Checks(t.Attempt), spent)

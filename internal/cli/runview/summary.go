@@ -55,7 +55,7 @@ type summaryPlace struct {
 func summaryLines(r fleet.Run, now time.Time, at summaryPlace) []string {
 	mark, _, _ := strings.Cut(phrase.Label(r.Status), " ")
 	lines := []string{
-		fmt.Sprintf("%s %s %s after %s, run %s", mark, display.Line(r.Name, 60), r.Status, phrase.RunTook(r, now), display.Printable(r.ID)),
+		fmt.Sprintf("%s %s %s after %s, run %s", mark, display.Line(r.Name, 60), r.Status, phrase.RunDuration(r, now), display.Printable(r.ID)),
 		"  tasks     " + phrase.Counts(r.Counts),
 	}
 	if text := verifiedText(r); text != "" && r.Team == "" {
@@ -216,7 +216,7 @@ func resumeCommand(r fleet.Run) string {
 func lastMessages(r fleet.Run) (lines []string) {
 	more := 0
 	for _, t := range r.Tasks {
-		said := phrase.Words(t)
+		said := phrase.Summary(t)
 		switch {
 		case said == "":
 		case len(lines) == maxListed:

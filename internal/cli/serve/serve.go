@@ -228,7 +228,7 @@ func newServer(ctx context.Context, e *env.Env, o options, b page.Backend, l net
 		opts.TLS, err = server.Certificate(e.Path(o.cert), e.Path(o.key))
 	case o.tls:
 		host, _, _ := net.SplitHostPort(l.Addr().String()) // the address of a listener is always valid
-		opts.TLS, err = server.SelfMade(filepath.Join(b.State, "tls.pem"), opts.Hosts, append(slices.Clone(o.hosts), host), e.Now())
+		opts.TLS, err = server.SelfSigned(filepath.Join(b.State, "tls.pem"), opts.Hosts, append(slices.Clone(o.hosts), host), e.Now())
 	}
 	if err != nil {
 		return nil, opts, err
@@ -301,5 +301,5 @@ func writeViewerFile(e *env.Env, opts server.Options, l net.Listener) (gone func
 	if home == "" {
 		return nil, errors.New("--announce: HOME does not say where to write it")
 	}
-	return viewers.Announce(viewers.PortFile(home), viewers.Port{Port: l.Addr().(*net.TCPAddr).Port, PID: os.Getpid(), URL: page.URL(l.Addr(), opts.TLS != nil)})
+	return viewers.WritePortFile(viewers.PortFile(home), viewers.Port{Port: l.Addr().(*net.TCPAddr).Port, PID: os.Getpid(), URL: page.URL(l.Addr(), opts.TLS != nil)})
 }

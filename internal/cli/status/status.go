@@ -100,11 +100,11 @@ func show(e *env.Env, r fleet.Run, changes fleet.Changes, remote bool) error {
 // it does now or its agent's last message.
 func row(t fleet.Task, now time.Time, named, remote bool) []table.Cell {
 	took := ""
-	if d, ok := phrase.Took(t.Attempt, now); ok {
+	if d, ok := phrase.WorkTime(t.Attempt, now); ok {
 		took = phrase.Elapsed(d)
 	}
-	state := strings.Trim(phrase.Detail(t, now)+", "+phrase.Words(t), ", ")
-	if try := phrase.Try(t); try != "" {
+	state := strings.Trim(phrase.Detail(t, now)+", "+phrase.Summary(t), ", ")
+	if try := phrase.AttemptNumber(t); try != "" {
 		state = strings.TrimSuffix("attempt "+try+", "+state, ", ")
 	}
 	cells := []table.Cell{{Text: t.ID}}
@@ -144,7 +144,7 @@ func summary(r fleet.Run, now time.Time, remote bool) []string {
 	}
 	for _, t := range r.Tasks {
 		if phrase.Waiting(t) {
-			lines = append(lines, phrase.Asks(*t.Question))
+			lines = append(lines, phrase.QuestionLine(*t.Question))
 		}
 	}
 	if !r.Status.Final() && !r.Owner.Alive && !remote {

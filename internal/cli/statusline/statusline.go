@@ -86,7 +86,7 @@ func show(ctx context.Context, e *env.Env, o options) {
 		if opts, err := connect.Options(e, func(string) {}); err == nil {
 			ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
 			defer cancel()
-			if g, err := app.Glance(ctx, opts, o.all); err == nil {
+			if g, err := app.Summary(ctx, opts, o.all); err == nil {
 				line.Fleet = &g
 			}
 		}

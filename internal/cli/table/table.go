@@ -74,7 +74,7 @@ func Print(e *env.Env, rows [][]Cell) error {
 
 // Talk is like [env.Env.Talk], but wraps a line that is wider than the terminal.
 func Talk(e *env.Env, format string, args ...any) {
-	for _, row := range paint.Hang(fmt.Sprintf(format, args...), terminal.Columns(e.Err), 4) {
+	for _, row := range paint.HangingIndent(fmt.Sprintf(format, args...), terminal.Columns(e.Err), 4) {
 		e.Talk("%s", row)
 	}
 }
@@ -83,7 +83,7 @@ func Talk(e *env.Env, format string, args ...any) {
 func Lines(e *env.Env, style func(line string) display.Style, lines ...string) error {
 	columns := terminal.Columns(e.Out)
 	for _, line := range lines {
-		for _, row := range paint.Hang(line, columns, 4) {
+		for _, row := range paint.HangingIndent(line, columns, 4) {
 			if style != nil {
 				row = e.Paint(e.Out, style(line), row)
 			}

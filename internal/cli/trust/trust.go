@@ -84,7 +84,7 @@ func Ask(ctx context.Context, e *env.Env, opts app.Options) error { return add(c
 
 func add(ctx context.Context, e *env.Env, opts app.Options, yes bool) error {
 	root := opts.Project.Root
-	programs, err := app.Programs(ctx, opts)
+	programs, err := app.ProjectPrograms(ctx, opts)
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func (f *feed) followFleet(ctx context.Context) {
 		f.failing = true
 		since := f.last
 		f.mu.Unlock()
-		f.send(screen.Away{Since: since, Why: strings.TrimPrefix(err.Error(), "server "+f.fleet.Where()+": ")})
+		f.send(screen.Outage{Since: since, Why: strings.TrimPrefix(err.Error(), "server "+f.fleet.Where()+": ")})
 	}
 	for ctx.Err() == nil {
 		failed(f.fleet.Changes(ctx, fleetPace, func() error {
@@ -99,7 +99,7 @@ func (f *feed) followFleet(ctx context.Context) {
 			f.nextRead = make(chan struct{})
 			f.mu.Unlock()
 			if wasAway {
-				f.send(screen.Away{})
+				f.send(screen.Outage{})
 			}
 			f.send(v)
 			return nil

@@ -50,7 +50,7 @@ func runWithSignals(ctx context.Context, s *app.ServerWorker, shown *lines) erro
 
 // handleSignal handles the n-th signal.
 func handleSignal(n int, s *app.ServerWorker, shown *lines, leave func()) {
-	held := s.Holding()
+	held := s.HeldTasks()
 	switch n {
 	case 1:
 		s.Drain()
@@ -70,7 +70,7 @@ func endError(err error, s *app.ServerWorker) error {
 	if err == nil || !errors.Is(err, context.Canceled) {
 		return err
 	}
-	held := s.Holding()
+	held := s.HeldTasks()
 	if len(held) == 0 {
 		return exit.Interrupted(errors.New("nothing is left running"))
 	}

@@ -67,7 +67,7 @@ func newSite(files fs.FS) (*Site, error) {
 func newAsset(name string, body []byte) asset {
 	sum := sha256.Sum256(body)
 	a := asset{kind: kindOf(name), plain: body, tag: `"` + hex.EncodeToString(sum[:8]) + `"`}
-	if zipped := zip(body); len(zipped) < len(body) {
+	if zipped := gzipped(body); len(zipped) < len(body) {
 		a.zipped = zipped
 	}
 	return a
@@ -91,7 +91,7 @@ func kindOf(name string) string {
 	return "application/octet-stream"
 }
 
-func zip(body []byte) []byte {
+func gzipped(body []byte) []byte {
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *Site) compose() (body []byte, hash string, err error) {
 // preload returns links to the modules that the first view of the page needs.
 func (s *Site) preload() []byte {
 	var b bytes.Buffer
-	for _, name := range first(s.assets) {
+	for _, name := range modulesOf(s.assets) {
 		fmt.Fprintf(&b, "<link rel=\"modulepreload\" href=\"/assets/%s\">\n", name)
 	}
 	return b.Bytes()

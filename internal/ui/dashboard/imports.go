@@ -6,20 +6,20 @@ import (
 	"slices"
 )
 
-// entry is the module that the page loads first.
-const entry = "app.js"
+// entryModule is the module that the page loads first.
+const entryModule = "app.js"
 
-// static matches a module's static imports. Dynamic imports, import(), are not
+// staticImport matches a module's static imports. Dynamic imports, import(), are not
 // preloaded.
-var static = regexp.MustCompile(`(?m)^(?:import|export)\b[^'"();]*?from\s*['"](\.[^'"]+)['"]|^import\s*['"](\.[^'"]+)['"]`)
+var staticImport = regexp.MustCompile(`(?m)^(?:import|export)\b[^'"();]*?from\s*['"](\.[^'"]+)['"]|^import\s*['"](\.[^'"]+)['"]`)
 
-// first returns the names of the modules that the entry module imports, directly or
+// modulesOf returns the names of the modules that the entry module imports, directly or
 // indirectly.
-func first(assets map[string]asset) (names []string) {
-	seen := map[string]bool{entry: true}
-	for queue := []string{entry}; len(queue) > 0; queue = queue[1:] {
+func modulesOf(assets map[string]asset) (names []string) {
+	seen := map[string]bool{entryModule: true}
+	for queue := []string{entryModule}; len(queue) > 0; queue = queue[1:] {
 		names = append(names, queue[0])
-		for _, m := range static.FindAllStringSubmatch(string(assets[queue[0]].plain), -1) {
+		for _, m := range staticImport.FindAllStringSubmatch(string(assets[queue[0]].plain), -1) {
 			name := path.Join(path.Dir(queue[0]), m[1]+m[2])
 			if _, there := assets[name]; there && !seen[name] {
 				seen[name] = true

@@ -14,11 +14,11 @@ import (
 	"gaffer/session"
 )
 
-// most is the maximum length of an agent's text on one line.
-const most = 200
+// maxText is the maximum length of an agent's text on one line.
+const maxText = 200
 
 // Line returns the text of another program on one line, made printable and shortened.
-func Line(text string) string { return display.Line(text, most) }
+func Line(text string) string { return display.Line(text, maxText) }
 
 // Label returns a status as the table of agents shows it, such as "✓ Done".
 func Label(s fleet.Status) string { return display.Printable(session.State(s).Label()) }
@@ -50,9 +50,9 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%dm", d/time.Minute)
 }
 
-// RunTook formats a run's duration, until now if it has not ended. It returns "" if the
+// RunDuration formats a run's duration, until now if it has not ended. It returns "" if the
 // run has no start.
-func RunTook(r fleet.Run, now time.Time) string {
+func RunDuration(r fleet.Run, now time.Time) string {
 	if r.Created.IsZero() {
 		return ""
 	}
@@ -65,10 +65,10 @@ func RunTook(r fleet.Run, now time.Time) string {
 // Stopping says why no task of a run starts any more. Call it if r.Stopping is set.
 func Stopping(r fleet.Run) string { return "no task starts any more: " + Line(r.Stopping) }
 
-// Took returns how long the agent of an attempt has worked, until now if it is still
+// WorkTime returns how long the agent of an attempt has worked, until now if it is still
 // running. It returns false if no agent was started. Time spent waiting for the user
 // is not included.
-func Took(a *fleet.Attempt, now time.Time) (time.Duration, bool) {
+func WorkTime(a *fleet.Attempt, now time.Time) (time.Duration, bool) {
 	if a == nil || a.Started.IsZero() {
 		return 0, false
 	}

@@ -46,7 +46,7 @@ func TestAPauseOfAnotherDayHasItsDate(t *testing.T) {
 }
 
 func TestAnAttemptTakesUntilItEndedOrNow(t *testing.T) {
-	if _, ok := Took(nil, now); ok {
+	if _, ok := WorkTime(nil, now); ok {
 		t.Error("an attempt that is not there took time")
 	}
 	for want, a := range map[time.Duration]fleet.Attempt{
@@ -54,7 +54,7 @@ func TestAnAttemptTakesUntilItEndedOrNow(t *testing.T) {
 		time.Second: {Started: ago(time.Minute), Ended: ago(59 * time.Second)},
 		0:           {Started: now.Add(time.Hour)},
 	} {
-		if got, _ := Took(&a, now); got != want {
+		if got, _ := WorkTime(&a, now); got != want {
 			t.Errorf("%v, want %v", got, want)
 		}
 	}
@@ -63,10 +63,10 @@ func TestAnAttemptTakesUntilItEndedOrNow(t *testing.T) {
 func TestTheTimeOfAnAttemptExcludesWaitingForTheUser(t *testing.T) {
 	now := time.Date(2026, 2, 1, 14, 30, 0, 0, time.UTC)
 	a := fleet.Attempt{Status: fleet.Running, Started: now.Add(-time.Hour), WaitedMS: (20 * time.Minute).Milliseconds(), WaitingSince: now.Add(-10 * time.Minute)}
-	if got, _ := Took(&a, now); got != 30*time.Minute {
+	if got, _ := WorkTime(&a, now); got != 30*time.Minute {
 		t.Errorf("it worked %s", got)
 	}
-	if got, _ := Took(&a, now.Add(time.Hour)); got != 30*time.Minute {
+	if got, _ := WorkTime(&a, now.Add(time.Hour)); got != 30*time.Minute {
 		t.Errorf("it worked %s after another hour of waiting", got)
 	}
 	if got := Waited(&a); got != "waited 20m 00s" {

@@ -15,9 +15,9 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Try returns the number of the attempt and the maximum number of attempts, such as
+// AttemptNumber returns the number of the attempt and the maximum number of attempts, such as
 // "2/3". It returns "" if the task has only one attempt.
-func Try(t fleet.Task) string {
+func AttemptNumber(t fleet.Task) string {
 	n := t.Tries
 	if t.Attempt != nil {
 		n = t.Attempt.Number
@@ -117,7 +117,7 @@ func Doing(t fleet.Task, now time.Time) string {
 	case t.Status == fleet.Running && t.Attempt != nil:
 		return Line(t.Attempt.Doing)
 	case t.Status == fleet.Queued && !t.RetryAt.IsZero():
-		return again(t, now)
+		return nextAttempt(t, now)
 	case t.Status == fleet.Queued:
 		return Line(t.NoWorker)
 	case t.Status == fleet.Complete:
@@ -126,8 +126,8 @@ func Doing(t fleet.Task, now time.Time) string {
 	return Why(t)
 }
 
-// again describes the next attempt, such as "again in 12s: api_error".
-func again(t fleet.Task, now time.Time) string {
+// nextAttempt describes the next attempt, such as "again in 12s: api_error".
+func nextAttempt(t fleet.Task, now time.Time) string {
 	when := "again now"
 	if wait := t.RetryAt.Sub(now); wait > time.Hour {
 		when = "again at " + Clock(t.RetryAt, now)
@@ -178,8 +178,8 @@ func Failure(t fleet.Task) (head string, lines []string) {
 	lines = lastLines(rest)
 	if len(lines) == 1 {
 		between := ": "
-		if strings.Contains(reason, lastWords) {
-			head, between = strings.TrimSuffix(head, "."), strings.ReplaceAll(lastWords, "\n", " ")
+		if strings.Contains(reason, outputSeparator) {
+			head, between = strings.TrimSuffix(head, "."), strings.ReplaceAll(outputSeparator, "\n", " ")
 		}
 		head, lines = Join(between, head, strings.TrimSpace(lines[0])), nil
 	}
@@ -207,12 +207,12 @@ var ending = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(exit code -?\d+|died of SIG[A-Z0-9]+( without a last word)?|died without a last word, exit code -?\d+)`)
 })
 
-// lastWords separates the reason of a failure from the agent's last output.
-const lastWords = "; its last words:\n"
+// outputSeparator separates the reason of a failure from the agent's last output.
+const outputSeparator = "; its last words:\n"
 
 // cutReason separates the reason of a failure from the output that follows it.
 func cutReason(reason string) (head, rest string) {
-	if what, said, ok := strings.Cut(reason, lastWords); ok {
+	if what, said, ok := strings.Cut(reason, outputSeparator); ok {
 		head, rest = cutReason(what)
 		return head, strings.TrimPrefix(rest+"\n"+said, "\n")
 	}
@@ -234,8 +234,8 @@ func failedCheck(a *fleet.Attempt) (fleet.Check, bool) {
 	return a.Checks[at], true
 }
 
-// mostLines is the maximum number of output lines that are shown for a failure.
-const mostLines = 5
+// maxLines is the maximum number of output lines that are shown for a failure.
+const maxLines = 5
 
 // lastLines returns the last lines of a text that are not blank, with their
 // indentation.
@@ -243,10 +243,10 @@ func lastLines(text string) (lines []string) {
 	for line := range strings.Lines(display.PrintableLines(text)) {
 		line = strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), " \n")
 		if line != "" {
-			lines = append(lines, cells.Truncate(line, most))
+			lines = append(lines, cells.Truncate(line, maxText))
 		}
 	}
-	return lines[max(0, len(lines)-mostLines):]
+	return lines[max(0, len(lines)-maxLines):]
 }
 
 // lastOf joins as many of the last lines as fit a short text of one line.
@@ -263,8 +263,8 @@ func lastOf(lines []string) string {
 	return text
 }
 
-// Words returns the end of the agent's summary of a complete task, or "".
-func Words(t fleet.Task) string {
+// Summary returns the end of the agent's summary of a complete task, or "".
+func Summary(t fleet.Task) string {
 	if t.Attempt == nil || t.Status != fleet.Complete {
 		return ""
 	}
@@ -342,9 +342,9 @@ func ByHand(w fleet.Worker, now time.Time) string {
 	return Join(", ", Line(w.ClaudeStatus), Line(w.For), age, source)
 }
 
-// Asks returns a question on one line with the command that answers it, such as
+// QuestionLine returns a question on one line with the command that answers it, such as
 // "4cebc8bf/port asks: Which port?; 'gaffer answer 4cebc8bf/port'".
-func Asks(q fleet.Question) string {
+func QuestionLine(q fleet.Question) string {
 	name := Line(q.Name)
 	return name + " asks: " + Line(q.Text) + "; 'gaffer answer " + name + "'"
 }

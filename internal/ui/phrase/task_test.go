@@ -66,7 +66,7 @@ func TestTryHasTheAttemptAndTheMaximum(t *testing.T) {
 		"2/3": {Retries: 2, Tries: 2},
 		"4/4": {Retries: 2, Attempt: &fleet.Attempt{Number: 4}},
 	} {
-		if got := Try(task); got != want {
+		if got := AttemptNumber(task); got != want {
 			t.Errorf("%+v: %q, want %q", task, got, want)
 		}
 	}
@@ -130,7 +130,7 @@ func TestTheLastWordsOfACompleteTaskAreItsLastLines(t *testing.T) {
 		strings.Repeat("much output ", 20) + "\nthe end": "the end",
 	} {
 		task := fleet.Task{Status: fleet.Complete, Attempt: &fleet.Attempt{Summary: summary}}
-		if got := Words(task); got != want {
+		if got := Summary(task); got != want {
 			t.Errorf("%q becomes %q, want %q", summary, got, want)
 		}
 	}

@@ -38,7 +38,7 @@ func (p *printer) columns(title string, list []group) *columns {
 		c.add("Timeout", list, func(g group) string { return number(g.Timeout) })
 	}
 	c.add("Success", list, success)
-	c.add("Average", list, func(g group) string { return took(g.AvgDuration) })
+	c.add("Average", list, func(g group) string { return formatSeconds(g.AvgDuration) })
 	if p.s.Cost.USD != nil {
 		c.add("Cost", list, func(g group) string { return money(g.CostUSD) })
 	}

@@ -101,7 +101,7 @@ func figures(s ledger.Statistics) []figure {
 		retries.Note = "of tasks"
 	}
 	list := []figure{
-		{"Median duration", about + took(d.P50), fmt.Sprintf("90%% within %s, 99%% within %s, average %s", took(d.P90), took(d.P99), took(s.AvgDurationSeconds))},
+		{"Median duration", about + formatSeconds(d.P50), fmt.Sprintf("90%% within %s, 99%% within %s, average %s", formatSeconds(d.P90), formatSeconds(d.P99), formatSeconds(s.AvgDurationSeconds))},
 		retries,
 		costFigure(s),
 	}

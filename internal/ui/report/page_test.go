@@ -86,11 +86,11 @@ func TestOneWeekIsNoTrend(t *testing.T) {
 
 func TestARoundedAxisIsNotBelowItsLargestValue(t *testing.T) {
 	for n, want := range map[float64]float64{0: 1, 0.3: 0.4, 1: 1, 1.1: 2, 17: 20, 41: 50, 81: 100, 99999: 100000} {
-		if got := nice(n); got < n || got/want > 1.0001 || want/got > 1.0001 {
+		if got := roundUp(n); got < n || got/want > 1.0001 || want/got > 1.0001 {
 			t.Errorf("nice(%v) = %v, want %v", n, got, want)
 		}
 	}
-	if got := niceSeconds(2825); got != 3000 {
+	if got := roundUpSeconds(2825); got != 3000 {
 		t.Errorf("niceSeconds(2825) = %v", got)
 	}
 }

@@ -16,11 +16,11 @@ import (
 	"gaffer/ledger"
 )
 
-// longest is the maximum length of a name.
-const longest = 120
+// maxName is the maximum length of a name.
+const maxName = 120
 
 // plain returns text of a record on one line, made printable and shortened.
-func plain(text string) string { return display.Line(text, longest) }
+func plain(text string) string { return display.Line(text, maxName) }
 
 // number formats a number with separators, such as 100,000.
 func number(n int) string {
@@ -45,8 +45,8 @@ func tasks(n int) string { return count(n, "task", "tasks") }
 
 func percentage(p float64) string { return fmt.Sprintf("%.1f%%", p) }
 
-// took formats a duration in seconds, or returns a dash for zero.
-func took(seconds float64) string {
+// formatSeconds formats a duration in seconds, or returns a dash for zero.
+func formatSeconds(seconds float64) string {
 	if seconds <= 0 {
 		return "-"
 	}
@@ -104,15 +104,15 @@ func filters(f ledger.Filter) []string {
 func bucket(b ledger.Bucket, dash string) string {
 	switch {
 	case b.To == nil:
-		return "over " + short(b.From)
+		return "over " + formatBound(b.From)
 	case b.From == 0:
-		return "under " + short(*b.To)
+		return "under " + formatBound(*b.To)
 	}
-	return short(b.From) + " " + dash + " " + short(*b.To)
+	return formatBound(b.From) + " " + dash + " " + formatBound(*b.To)
 }
 
-// short formats a bound of a bucket: 30s, 5m, 2h.
-func short(seconds float64) string {
+// formatBound formats a bound of a bucket: 30s, 5m, 2h.
+func formatBound(seconds float64) string {
 	d := time.Duration(seconds) * time.Second
 	switch {
 	case d%time.Hour == 0:
@@ -126,15 +126,15 @@ func short(seconds float64) string {
 // quantiles describes the 50th, 90th and 99th percentile of the durations, and says
 // if they are estimates.
 func quantiles(d ledger.Durations) string {
-	text := fmt.Sprintf("half within %s, 90%% within %s, 99%% within %s", took(d.P50), took(d.P90), took(d.P99))
+	text := fmt.Sprintf("half within %s, 90%% within %s, 99%% within %s", formatSeconds(d.P50), formatSeconds(d.P90), formatSeconds(d.P99))
 	if d.Estimated {
 		text += " (estimated, to 1%)"
 	}
 	return text
 }
 
-// used returns the buckets without the empty ones at both ends.
-func used(all []ledger.Bucket) []ledger.Bucket {
+// withoutEmptyEnds returns the buckets without the empty ones at both ends.
+func withoutEmptyEnds(all []ledger.Bucket) []ledger.Bucket {
 	filled := func(b ledger.Bucket) bool { return b.Count > 0 }
 	first := slices.IndexFunc(all, filled)
 	if first < 0 {

@@ -73,13 +73,13 @@ func outcomeChart(s ledger.Statistics) rowsChart {
 	for i, o := range outcomes {
 		if parts[i] > 0 {
 			c.Legend = append(c.Legend, key{o.name, number(parts[i]) + " " + o.name})
-			c.Table.Rows = append(c.Table.Rows, []string{o.name, number(parts[i]), share1(parts[i], s.TotalRuns)})
+			c.Table.Rows = append(c.Table.Rows, []string{o.name, number(parts[i]), percentOf(parts[i], s.TotalRuns)})
 		}
 	}
 	return c
 }
 
-func share1(n, whole int) string { return percentage(100 * float64(n) / float64(max(whole, 1))) }
+func percentOf(n, whole int) string { return percentage(100 * float64(n) / float64(max(whole, 1))) }
 
 // rowCharts returns the charts below the trend, without those that have no rows.
 func rowCharts(s ledger.Statistics) []rowsChart {
@@ -144,7 +144,7 @@ func groupTable(head string, list []group, priced bool) table {
 
 func groupRow(g group, priced bool) []string {
 	row := []string{
-		g.name, number(g.Count), number(g.Success), number(g.Failed), number(g.Timeout), number(g.Running), success(g), took(g.AvgDuration),
+		g.name, number(g.Count), number(g.Success), number(g.Failed), number(g.Timeout), number(g.Running), success(g), formatSeconds(g.AvgDuration),
 	}
 	if priced {
 		row = append(row, money(g.CostUSD))
@@ -168,9 +168,9 @@ func durationChart(d ledger.Durations) rowsChart {
 	for _, b := range d.Buckets {
 		most = max(most, b.Count)
 	}
-	for _, b := range used(d.Buckets) {
+	for _, b := range withoutEmptyEnds(d.Buckets) {
 		c.Rows = append(c.Rows, single("plain", bucket(b, "–"), number(b.Count), float64(b.Count), float64(most)))
-		c.Table.Rows = append(c.Table.Rows, []string{bucket(b, "–"), number(b.Count), share1(b.Count, d.Runs)})
+		c.Table.Rows = append(c.Table.Rows, []string{bucket(b, "–"), number(b.Count), percentOf(b.Count, d.Runs)})
 	}
 	return c
 }
@@ -187,7 +187,7 @@ func reasonChart(s ledger.Statistics) rowsChart {
 			c.Table.More = fmt.Sprintf("and %s more", number(len(s.FailureReasons)-i))
 			break
 		}
-		c.Table.Rows = append(c.Table.Rows, []string{plain(r.Reason), number(r.Count), share1(r.Count, failures)})
+		c.Table.Rows = append(c.Table.Rows, []string{plain(r.Reason), number(r.Count), percentOf(r.Count, failures)})
 	}
 	if len(s.FailureReasons) > maxRows {
 		c.Note += fmt.Sprintf("; the %d most common of %s", maxRows, number(len(s.FailureReasons)))
@@ -208,7 +208,7 @@ func retryChart(s ledger.Statistics) rowsChart {
 			Name: attempts(a), Value: number(a.Tasks), Tip: attempts(a) + ": " + tasks(a.Tasks) + ", " + number(a.Done) + " done",
 			Parts: stack(parts, most),
 		})
-		c.Table.Rows = append(c.Table.Rows, []string{attempts(a), number(a.Tasks), number(a.Done), share1(a.Done, a.Tasks)})
+		c.Table.Rows = append(c.Table.Rows, []string{attempts(a), number(a.Tasks), number(a.Done), percentOf(a.Done, a.Tasks)})
 	}
 	return c
 }

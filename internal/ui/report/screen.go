@@ -17,16 +17,16 @@ type Screen struct {
 
 // The default width and the limits of the width, in columns.
 const (
-	usualWidth = 80
-	leastWidth = 48
-	mostWidth  = 140
+	defaultWidth = 80
+	minWidth     = 48
+	maxWidth     = 140
 )
 
 func (s Screen) width() int {
 	if s.Width <= 0 {
-		return usualWidth
+		return defaultWidth
 	}
-	return min(max(s.Width, leastWidth), mostWidth)
+	return min(max(s.Width, minWidth), maxWidth)
 }
 
 func (s Screen) paint(style display.Style, text string) string {
@@ -86,7 +86,7 @@ func shares(parts []int, columns int) []int {
 		left -= out[i]
 	}
 	for ; left != 0; left -= sign(left) {
-		at := neediest(parts, out, columns, total, left > 0)
+		at := furthestFromShare(parts, out, columns, total, left > 0)
 		out[at] += sign(left)
 	}
 	return out
@@ -99,8 +99,8 @@ func sign(n int) int {
 	return 1
 }
 
-// neediest returns the part that is furthest below its share, or furthest above it.
-func neediest(parts, out []int, columns, total int, below bool) int {
+// furthestFromShare returns the part that is furthest below its share, or furthest above it.
+func furthestFromShare(parts, out []int, columns, total int, below bool) int {
 	at, most := 0, math.Inf(-1)
 	for i, n := range parts {
 		off := float64(n*columns)/float64(total) - float64(out[i])

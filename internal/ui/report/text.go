@@ -111,7 +111,7 @@ func (p *printer) figures() {
 	}
 	p.figure("retries", percentage(p.s.RetryRate), fmt.Sprintf("of %s%s", tasks(p.s.Tasks), retried))
 	if p.s.Durations.Runs > 0 {
-		p.figure("duration", took(p.s.AvgDurationSeconds), "on average")
+		p.figure("duration", formatSeconds(p.s.AvgDurationSeconds), "on average")
 	}
 	p.cost()
 	if p.s.Lost > 0 {
@@ -151,7 +151,7 @@ func (p *printer) figure(name, value, text string) {
 
 func (p *printer) durations() {
 	d := p.s.Durations
-	buckets := used(d.Buckets)
+	buckets := withoutEmptyEnds(d.Buckets)
 	if len(buckets) < 2 {
 		return
 	}

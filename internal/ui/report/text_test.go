@@ -38,7 +38,7 @@ func TestTheTextMatchesItsGoldenFiles(t *testing.T) {
 func TestNoLineIsWiderThanTheScreenExceptFileNames(t *testing.T) {
 	records(t)
 	r := reportOf(t, ledger.Query{Cost: cost})
-	for width := leastWidth; width <= 160; width++ {
+	for width := minWidth; width <= 160; width++ {
 		for _, line := range strings.Split(Text(r, Screen{Width: width}), "\n") {
 			if n := cells.Width(line); n > width && !strings.HasPrefix(line, "    state/") {
 				t.Errorf("%d columns on a screen of %d: %s", n, width, line)
@@ -102,7 +102,7 @@ func TestNumbersHaveSeparatorsAndUnits(t *testing.T) {
 	for got, want := range map[string]string{
 		number(0): "0", number(999): "999", number(1000): "1,000", number(1234567): "1,234,567",
 		runs(1): "1 run", tasks(2000): "2,000 tasks",
-		took(0): "-", took(0.4): "under 1s", took(59.6): "1m 00s", took(154): "2m 34s", took(3900): "1h 05m",
+		formatSeconds(0): "-", formatSeconds(0.4): "under 1s", formatSeconds(59.6): "1m 00s", formatSeconds(154): "2m 34s", formatSeconds(3900): "1h 05m",
 		money(nil): "-", money(usd(0)): "$0.00", money(usd(0.001)): "<$0.01", money(usd(12.345)): "$12.35", money(usd(123456)): "$123,456",
 	} {
 		if got != want {

@@ -24,7 +24,7 @@ func (p *printer) trend() {
 		success(group{"", last.Group})+" last, least "+success(group{"", least.Group}), least)
 	if longest.AvgDuration > 0 {
 		p.graph("average", func(w ledger.Week) (float64, bool) { return ratio(w.AvgDuration, longest.AvgDuration) },
-			took(last.AvgDuration)+" last, longest "+took(longest.AvgDuration), longest)
+			formatSeconds(last.AvgDuration)+" last, longest "+formatSeconds(longest.AvgDuration), longest)
 	}
 	if dearest.CostUSD != nil {
 		p.graph("cost", func(w ledger.Week) (float64, bool) { return ratio(amount(w.CostUSD), amount(dearest.CostUSD)) },

@@ -40,11 +40,11 @@ func weekCharts(s ledger.Statistics) []columnsChart {
 	most, _, longest, dearest := extremes(s.ByWeek)
 	charts := []columnsChart{countChart(s, most.Count), rateChart(s)}
 	if longest.AvgDuration > 0 {
-		charts = append(charts, valueChart(s, "weeks-duration", "Average duration", "plain", niceSeconds(longest.AvgDuration), short,
+		charts = append(charts, valueChart(s, "weeks-duration", "Average duration", "plain", roundUpSeconds(longest.AvgDuration), formatBound,
 			func(w ledger.Week) float64 { return w.AvgDuration }))
 	}
 	if dearest.CostUSD != nil {
-		charts = append(charts, valueChart(s, "weeks-cost", "Cost", "money", nice(amount(dearest.CostUSD)),
+		charts = append(charts, valueChart(s, "weeks-cost", "Cost", "money", roundUp(amount(dearest.CostUSD)),
 			func(usd float64) string { return money(&usd) }, func(w ledger.Week) float64 { return amount(w.CostUSD) }))
 	}
 	return charts
@@ -65,7 +65,7 @@ func frame(s ledger.Statistics, id, title string) (columnsChart, []weekOrGap) {
 			c.Columns[i].Tip = "no runs"
 			continue
 		}
-		c.Columns[i].Tip = fmt.Sprintf("%s (from %s): %s, success %s, average %s", w.Week, w.Start, runs(w.Count), success(group{"", w.Group}), took(w.AvgDuration))
+		c.Columns[i].Tip = fmt.Sprintf("%s (from %s): %s, success %s, average %s", w.Week, w.Start, runs(w.Count), success(group{"", w.Group}), formatSeconds(w.AvgDuration))
 		if w.CostUSD != nil {
 			c.Columns[i].Tip += ", cost " + money(w.CostUSD)
 		}
@@ -81,7 +81,7 @@ func places(f float64) string { return fmt.Sprintf("%.3f", f) }
 func countChart(s ledger.Statistics, most int) columnsChart {
 	c, weeks := frame(s, "weeks-runs", "Runs")
 	c.Legend = legend(partsOf(s))
-	top := nice(float64(most))
+	top := roundUp(float64(most))
 	c.Top, c.Middle = number(int(top)), label(top/2)
 	for i, w := range weeks {
 		if w == nil {
@@ -146,8 +146,8 @@ func valueChart(s ledger.Statistics, id, title, class string, top float64, show 
 	return c
 }
 
-// nice returns the smallest round number that is not below n.
-func nice(n float64) float64 {
+// roundUp returns the smallest round number that is not below n.
+func roundUp(n float64) float64 {
 	if n <= 0 {
 		return 1
 	}
@@ -160,14 +160,14 @@ func nice(n float64) float64 {
 	return 10 * unit
 }
 
-// niceSeconds is like [nice] in whole hours or minutes for longer durations.
-func niceSeconds(n float64) float64 {
+// roundUpSeconds is like [nice] in whole hours or minutes for longer durations.
+func roundUpSeconds(n float64) float64 {
 	for _, unit := range []float64{3600, 60} {
 		if n > unit {
-			return nice(n/unit) * unit
+			return roundUp(n/unit) * unit
 		}
 	}
-	return nice(n)
+	return roundUp(n)
 }
 
 func weekNotes(s ledger.Statistics) []string {

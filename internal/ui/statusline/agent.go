@@ -8,9 +8,9 @@ import (
 
 // Agent is the status that an agent program writes to stdin.
 type Agent struct {
-	Dirs []string // working folders, the best first; absolute paths that need not exist
-	Used float64  // percent of its context window
-	Told bool     // whether Used is known
+	Dirs      []string // working folders, the best first; absolute paths that need not exist
+	Used      float64  // percent of its context window
+	UsedKnown bool     // whether Used is known
 }
 
 // ReadAgent reads the agent's JSON. It skips values that it cannot read.
@@ -22,6 +22,6 @@ func ReadAgent(data []byte) Agent {
 			a.Dirs = append(a.Dirs, filepath.Clean(dir.Text()))
 		}
 	}
-	a.Used, a.Told = number(v.Get("context_window").Get("used_percentage"))
+	a.Used, a.UsedKnown = number(v.Get("context_window").Get("used_percentage"))
 	return a
 }

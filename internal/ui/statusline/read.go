@@ -38,7 +38,7 @@ func Read(d Documents) Line {
 		Section:     text(state.Get("activeSection")), SectionNumber: text(state.Get("activeSectionNumber")),
 		Next: text(state.Get("nextStep")),
 	}
-	if a := ReadAgent(d.Agent); a.Told {
+	if a := ReadAgent(d.Agent); a.UsedKnown {
 		percent := int(max(0, min(100, math.Round(a.Used/compactAt*100))))
 		line.Context = &Context{Percent: percent, Level: workflow.LevelOf(float64(percent))}
 	}

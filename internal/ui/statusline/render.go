@@ -37,14 +37,14 @@ type part struct {
 	style display.Style // plain if empty
 }
 
-// longest is the maximum length of one text of a document.
-const longest = 300
+// maxText is the maximum length of one text of a document.
+const maxText = 300
 
 // add appends a text of a document with its sign in front.
 func add(row []part, sign, text string) []part {
 	// Replace line breaks by spaces first; display.Line would mark them as
 	// unprintable.
-	if text = display.Line(strings.Join(strings.Fields(text), " "), longest); text == "" {
+	if text = display.Line(strings.Join(strings.Fields(text), " "), maxText); text == "" {
 		return row
 	}
 	return append(row, part{text: sign + text})
@@ -123,7 +123,7 @@ func running(g *fleet.Summary, now time.Time) (row []part) {
 	}
 	if g.Waiting > 0 {
 		text := fmt.Sprintf("? %d waiting %s", g.Waiting, phrase.Age(max(now.Sub(g.Asked), 0)))
-		if name := display.Line(g.Oldest, longest); name != "" {
+		if name := display.Line(g.Oldest, maxText); name != "" {
 			text += ", " + name
 			if g.Waiting > 1 {
 				text += " first"
@@ -138,7 +138,7 @@ func running(g *fleet.Summary, now time.Time) (row []part) {
 		row = append(row, part{text: money + " today"})
 	}
 	for _, lane := range g.Lanes {
-		row = append(row, part{"‖ " + display.Line(phrase.Paused(lane, now), longest), display.Yellow})
+		row = append(row, part{"‖ " + display.Line(phrase.Paused(lane, now), maxText), display.Yellow})
 	}
 	return row
 }
@@ -155,7 +155,7 @@ func (f Format) join(row []part) string {
 			b.WriteString(f.paint(p.style, p.text))
 			continue
 		}
-		if i < len(row)-1 && cells.Width(p.text)+roomBehind > room {
+		if i < len(row)-1 && cells.Width(p.text)+minRoom > room {
 			// The other parts do not fit after this one.
 			b.WriteString(f.paint(p.style, cells.Truncate(p.text+" …", room)))
 			break
@@ -167,8 +167,8 @@ func (f Format) join(row []part) string {
 }
 
 const (
-	separator  = 3             // columns of " │ "
-	roomBehind = separator + 2 // the room that the next part needs at least
+	separator = 3             // columns of " │ "
+	minRoom   = separator + 2 // the room that the next part needs at least
 )
 
 func (f Format) paint(style display.Style, text string) string {

@@ -8,8 +8,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// most is the largest plausible count. Larger numbers are ignored.
-const most = 1_000_000_000
+// maxCount is the largest plausible count. Larger numbers are ignored.
+const maxCount = 1_000_000_000
 
 // parse returns the document, or an empty value if it is not JSON.
 func parse(data []byte) jsontree.Value {
@@ -38,7 +38,7 @@ func number(v jsontree.Value) (float64, bool) {
 // count returns a whole number from 0 to most.
 func count(v jsontree.Value) (int, bool) {
 	n, ok := number(v)
-	if !ok || n < 0 || n > most || n != math.Trunc(n) {
+	if !ok || n < 0 || n > maxCount || n != math.Trunc(n) {
 		return 0, false
 	}
 	return int(n), true
@@ -50,7 +50,7 @@ func pair(v jsontree.Value, of, total string) (n, all int, ok bool) {
 	if some, rest, found := strings.Cut(v.Text(), "/"); found {
 		n, err1 := strconv.Atoi(strings.TrimSpace(some))
 		all, err2 := strconv.Atoi(strings.TrimSpace(rest))
-		return n, all, err1 == nil && err2 == nil && 0 <= n && n <= most && 0 < all && all <= most
+		return n, all, err1 == nil && err2 == nil && 0 <= n && n <= maxCount && 0 < all && all <= maxCount
 	}
 	n, ok1 := count(v.Get(of))
 	all, ok2 := count(v.Get(total))

@@ -64,7 +64,7 @@ func (v View) question(k Keyboard, open []fleet.Question, width, room int) []pai
 	if len(open) > 1 {
 		facts = append(facts, fmt.Sprintf("%d of %d, Tab for the next", at+1, len(open)))
 	}
-	rows := []paint.Line{parts.Asks(q, "", v.Now, facts...)}
+	rows := []paint.Line{parts.QuestionHeading(q, "", v.Now, facts...)}
 	rows = append(rows, parts.QuestionText(q, width, 6)...)
 	rows = append(rows, parts.Options(q, "")...)
 	if left := len(rows) - (room - 1); left > 0 && room > 2 {

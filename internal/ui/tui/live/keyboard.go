@@ -107,7 +107,7 @@ func (k Keyboard) cancel() (Keyboard, Action) {
 // question as long as it is open. Text that was typed for one question is never sent to
 // another.
 func (k Keyboard) WithQuestions(open []fleet.Question) Keyboard {
-	k.sent = without(k.sent, func(id string) bool {
+	k.sent = filtered(k.sent, func(id string) bool {
 		return !slices.ContainsFunc(open, func(q fleet.Question) bool { return q.ID == id })
 	})
 	open = k.unanswered(open)
@@ -125,17 +125,17 @@ func (k Keyboard) WithQuestions(open []fleet.Question) Keyboard {
 // Reopen makes a question answerable again, if it is still open, because its answer
 // was not accepted.
 func (k Keyboard) Reopen(question string) Keyboard {
-	k.sent = without(k.sent, func(id string) bool { return id == question })
+	k.sent = filtered(k.sent, func(id string) bool { return id == question })
 	return k
 }
 
 // unanswered returns the open questions for which no answer is being sent.
 func (k Keyboard) unanswered(open []fleet.Question) []fleet.Question {
-	return without(open, func(q fleet.Question) bool { return slices.Contains(k.sent, q.ID) })
+	return filtered(open, func(q fleet.Question) bool { return slices.Contains(k.sent, q.ID) })
 }
 
-// without returns a copy of the list without the items for which some is true.
-func without[T any](list []T, some func(T) bool) []T {
+// filtered returns a copy of the list without the items for which some is true.
+func filtered[T any](list []T, some func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(list), some)
 }
 
@@ -188,7 +188,7 @@ func (k Keyboard) editAnswer(key terminal.Key, open []fleet.Question) (Keyboard,
 			break
 		}
 		q := open[k.indexIn(open)]
-		text, deny, err := parts.Answer(q, k.input)
+		text, deny, err := parts.ParseAnswer(q, k.input)
 		if err != nil {
 			return k, Action{Kind: ShowNote, Text: err.Error()}
 		}

@@ -74,7 +74,7 @@ func TestWhatKeysDo(t *testing.T) {
 func press(k Keyboard, keys string, open []fleet.Question) (Keyboard, []Action) {
 	var did []Action
 	for _, b := range bytes.SplitAfter([]byte(keys), nil) {
-		decoded, _ := terminal.Decode(b)
+		decoded, _ := terminal.DecodeKeys(b)
 		for _, key := range decoded {
 			var act Action
 			if k, act = k.Press(key, open); act.Kind != NoAction {

@@ -152,7 +152,7 @@ func (s *shown) wait(t *testing.T) error {
 	t.Helper()
 	select {
 	case err := <-s.ended:
-		s.waitFor(t, terminal.End)
+		s.waitFor(t, terminal.LeaveScreen)
 		if after := s.mode(t); after != s.before {
 			t.Errorf("the terminal was %+v and is %+v", s.before, after)
 		}

@@ -86,7 +86,7 @@ func (v View) title(width int) paint.Line {
 	if spent != "" {
 		facts = append(facts, spent)
 	}
-	if took := phrase.RunTook(r, v.Now); took != "" {
+	if took := phrase.RunDuration(r, v.Now); took != "" {
 		facts = append(facts, took)
 	}
 	right := paint.Plain(strings.Join(facts, "  "))
@@ -96,7 +96,7 @@ func (v View) title(width int) paint.Line {
 	if left.Width()+right.Width()+2 > width && len(facts) > 1 {
 		right = paint.Plain(facts[1])
 	}
-	return paint.Apart(left, right, width)
+	return paint.Ends(left, right, width)
 }
 
 func (v View) bar(width int) paint.Line {

@@ -8,8 +8,8 @@ import (
 
 // Column describes one column of a table.
 type Column struct {
-	Most  int  // maximum width
-	Least int  // minimum width of a column with text, so that changing values do not move the other columns
+	Max   int  // maximum width
+	Min   int  // minimum width of a column with text, so that changing values do not move the other columns
 	Right bool // right-aligned
 	Drop  int  // if space is short, the column with the lowest value is removed first; 0 means never
 	Flex  bool // it takes the space that the others leave; columns are removed until it has at least Least
@@ -60,21 +60,21 @@ func fit(cols []Column, rows [][]Span, width int) {
 			if row[c].Text == "" {
 				continue
 			}
-			least := cols[c].Least
+			least := cols[c].Min
 			if cols[c].Flex {
 				least = 0
 			}
-			cols[c].Width = max(cols[c].Width, least, min(cells.Width(row[c].Text), cols[c].Most))
+			cols[c].Width = max(cols[c].Width, least, min(cells.Width(row[c].Text), cols[c].Max))
 		}
 	}
 	flex := slices.IndexFunc(cols, func(c Column) bool { return c.Flex })
 	wanted, least := 0, 0
 	if flex >= 0 {
-		wanted, least, cols[flex].Width = cols[flex].Width, cols[flex].Least, 0
+		wanted, least, cols[flex].Width = cols[flex].Width, cols[flex].Min, 0
 	}
 	for {
-		rest := width - taken(cols)
-		if wanted > 0 && taken(cols) > 0 {
+		rest := width - totalWidth(cols)
+		if wanted > 0 && totalWidth(cols) > 0 {
 			rest -= len(gap)
 		}
 		if rest >= min(wanted, least) {
@@ -83,7 +83,7 @@ func fit(cols []Column, rows [][]Span, width int) {
 			}
 			return
 		}
-		next := dropped(cols, flex, wanted)
+		next := nextToDrop(cols, flex, wanted)
 		if next < 0 {
 			if flex >= 0 {
 				cols[flex].Width = max(min(wanted, rest), 0)
@@ -97,8 +97,8 @@ func fit(cols []Column, rows [][]Span, width int) {
 	squeeze(cols, width)
 }
 
-// taken returns the width of all columns, including the gaps between them.
-func taken(cols []Column) int {
+// totalWidth returns the width of all columns, including the gaps between them.
+func totalWidth(cols []Column) int {
 	n := 0
 	for _, c := range cols {
 		if c.Width > 0 {
@@ -108,8 +108,8 @@ func taken(cols []Column) int {
 	return max(n-len(gap), 0)
 }
 
-// dropped returns the index of the column to remove next, or -1.
-func dropped(cols []Column, flex, wanted int) int {
+// nextToDrop returns the index of the column to remove next, or -1.
+func nextToDrop(cols []Column, flex, wanted int) int {
 	found := -1
 	for i, c := range cols {
 		there := c.Width > 0 || i == flex && wanted > 0
@@ -124,7 +124,7 @@ func dropped(cols []Column, flex, wanted int) int {
 // wider than the screen.
 func squeeze(cols []Column, width int) {
 	for i := len(cols) - 1; i >= 0; i-- {
-		if over := taken(cols) - width; over > 0 {
+		if over := totalWidth(cols) - width; over > 0 {
 			cols[i].Width = max(cols[i].Width-over, 0)
 		}
 	}

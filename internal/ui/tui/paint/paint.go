@@ -48,9 +48,9 @@ func (l Line) Render(width int, color bool) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// Apart puts left and right at the two ends of a row. It leaves out right if both do
+// Ends puts left and right at the two ends of a row. It leaves out right if both do
 // not fit.
-func Apart(left, right Line, width int) Line {
+func Ends(left, right Line, width int) Line {
 	gap := width - left.Width() - right.Width()
 	if gap < 2 {
 		return left
@@ -84,10 +84,10 @@ func Wrap(text string, width, most int) []string {
 	return rows
 }
 
-// Hang breaks a line into rows of a width. Every row after the first is indented by
+// HangingIndent breaks a line into rows of a width. Every row after the first is indented by
 // columns more than the first. If too little width would remain, the line stays
 // whole.
-func Hang(line string, width, columns int) []string {
+func HangingIndent(line string, width, columns int) []string {
 	further := strings.Repeat(" ", columns)
 	text := strings.TrimLeft(line, " ")
 	indent := line[:len(line)-len(text)]

@@ -17,7 +17,7 @@ func TestALongLineContinuesIndented(t *testing.T) {
 		40: "  worker-with-a-long-name asks: Which of|      the ports?",
 		30: "  worker-with-a-long-name|      asks: Which of the|      ports?",
 	} {
-		if got := strings.Join(Hang(line, width, 4), "|"); got != want {
+		if got := strings.Join(HangingIndent(line, width, 4), "|"); got != want {
 			t.Errorf("%d columns: %q, want %q", width, got, want)
 		}
 	}
@@ -36,7 +36,7 @@ func TestALongWordContinuesInTheNextRow(t *testing.T) {
 func TestColumnsFitEveryWidth(t *testing.T) {
 	rows := [][]string{{"● running", "api", "Bash: go test ./... and more of it", "1m 02s"}, {"○ queued", "a-long-name", "", ""}}
 	for width := range 100 {
-		table := Table{Columns: []Column{{Most: 12}, {Most: 20}, {Most: 200, Least: 16, Flex: true, Drop: 2}, {Most: 8, Right: true, Drop: 1}}}
+		table := Table{Columns: []Column{{Max: 12}, {Max: 20}, {Max: 200, Min: 16, Flex: true, Drop: 2}, {Max: 8, Right: true, Drop: 1}}}
 		for _, row := range rows {
 			table.Add(spans(row)...)
 		}
@@ -58,7 +58,7 @@ func spans(texts []string) (row []Span) {
 func TestTheColumnWithTheLowestDropIsRemovedFirst(t *testing.T) {
 	const doing = "what-it-does-at-the-moment"
 	for width, want := range map[int]string{40: "id what time", 26: "id what time", 25: "id what", 20: "id what", 10: "id", 1: "…"} {
-		table := Table{Columns: []Column{{Most: 12}, {Most: 200, Least: 16, Flex: true, Drop: 2}, {Most: 8, Drop: 1}}}
+		table := Table{Columns: []Column{{Max: 12}, {Max: 200, Min: 16, Flex: true, Drop: 2}, {Max: 8, Drop: 1}}}
 		table.Add(spans([]string{"id", doing, "time"})...)
 		got := strings.Fields(table.Rows(width)[0].Render(width, false))
 		for i := range got {

@@ -29,7 +29,7 @@ func TestALineIsEditedByCharactersAndWords(t *testing.T) {
 func TestWhatIsTypedIsAnOptionATextOrADenial(t *testing.T) {
 	q := fleet.Question{Options: []string{"Yes", "No"}}
 	for typed, want := range map[Input]string{" 2 ": "No", "yes, do": "yes, do", "d": "denied", "3": "error"} {
-		text, deny, err := Answer(q, typed)
+		text, deny, err := ParseAnswer(q, typed)
 		switch {
 		case err != nil:
 			text = "error"

@@ -15,9 +15,9 @@ import (
 // Chosen is the style of the chosen row of a list: reverse video.
 const Chosen display.Style = "7"
 
-// Asks returns the heading of a question: who asks, the given facts, and which answer
+// QuestionHeading returns the heading of a question: who asks, the given facts, and which answer
 // the question gets if it is not answered. run is the name of its run, or empty.
-func Asks(q fleet.Question, run string, now time.Time, facts ...string) paint.Line {
+func QuestionHeading(q fleet.Question, run string, now time.Time, facts ...string) paint.Line {
 	who := display.Line(q.Name, 50)
 	if run != "" {
 		who += " of " + run
@@ -61,9 +61,9 @@ func AnswerRow(q fleet.Question, typed Input, width int) paint.Line {
 	return append(row, paint.Span{Text: "text and Enter; d denies", Style: display.Faint})
 }
 
-// Answer interprets what was typed: a number is an option, a lone d denies, anything
+// ParseAnswer interprets what was typed: a number is an option, a lone d denies, anything
 // else is text.
-func Answer(q fleet.Question, typed Input) (text string, deny bool, err error) {
+func ParseAnswer(q fleet.Question, typed Input) (text string, deny bool, err error) {
 	if typed.Trimmed() == "d" {
 		return "", true, nil
 	}

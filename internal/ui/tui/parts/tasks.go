@@ -35,24 +35,24 @@ const (
 // Rows returns one row for each task. A column that is empty in all rows is left out.
 func (t TaskTable) Rows(tasks []fleet.Task, width int) []paint.Line {
 	cols := []paint.Column{
-		colStatus: {Most: 11},
-		colID:     {Most: 20},
-		colName:   {Most: 28, Drop: 1},
-		colTime:   {Most: 8, Right: true, Drop: 8},
-		colTry:    {Most: 7, Drop: 4},
-		colDoing:  {Most: 200, Least: 16, Flex: true, Drop: 7},
-		colSource: {Most: 18, Least: 10, Right: true, Drop: 2},
-		colTokens: {Most: 6, Right: true, Drop: 3},
-		colCost:   {Most: 8, Right: true, Drop: 5},
+		colStatus: {Max: 11},
+		colID:     {Max: 20},
+		colName:   {Max: 28, Drop: 1},
+		colTime:   {Max: 8, Right: true, Drop: 8},
+		colTry:    {Max: 7, Drop: 4},
+		colDoing:  {Max: 200, Min: 16, Flex: true, Drop: 7},
+		colSource: {Max: 18, Min: 10, Right: true, Drop: 2},
+		colTokens: {Max: 6, Right: true, Drop: 3},
+		colCost:   {Max: 8, Right: true, Drop: 5},
 	}
 	switch {
 	case t.Detailed:
-		cols[colTime].Least, cols[colDoing].Least = 7, 22
+		cols[colTime].Min, cols[colDoing].Min = 7, 22
 		if width < 90 {
-			cols[colID].Most = 14
+			cols[colID].Max = 14
 		}
 	case width < 58:
-		cols[colID].Most = 12
+		cols[colID].Max = 12
 	}
 	table := paint.Table{Columns: cols}
 	for _, task := range tasks {
@@ -68,14 +68,14 @@ func (t TaskTable) cells(task fleet.Task) []paint.Span {
 	}
 	cells := []paint.Span{
 		colID:    {Text: display.Line(task.ID, 40), Style: quiet},
-		colTry:   {Text: phrase.Try(task), Style: quiet},
+		colTry:   {Text: phrase.AttemptNumber(task), Style: quiet},
 		colDoing: Doing(task, t.Now),
 		colCost:  {},
 	}
 	if task.Name != task.ID {
 		cells[colName] = paint.Span{Text: display.Line(task.Name, 60), Style: quiet}
 	}
-	if d, ok := phrase.Took(task.Attempt, t.Now); ok {
+	if d, ok := phrase.WorkTime(task.Attempt, t.Now); ok {
 		cells[colTime] = paint.Span{Text: phrase.Elapsed(d), Style: display.Faint}
 		cells[colTokens] = paint.Span{Text: phrase.Tokens(task.Attempt.Spent.Tokens), Style: display.Faint}
 		cells[colCost] = paint.Span{Text: phrase.Money(task.Attempt.Spent.USD), Style: display.Faint}

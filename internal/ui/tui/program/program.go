@@ -40,8 +40,8 @@ type (
 // Quit is the action that ends the program.
 type Quit struct{}
 
-// Edited returns a line after a key was pressed.
-func Edited(line parts.Input, k Key) parts.Input {
+// Edit returns a line after a key was pressed.
+func Edit(line parts.Input, k Key) parts.Input {
 	switch k.Name {
 	case "backspace", "ctrl+h":
 		return line.Backspace()
@@ -70,8 +70,8 @@ type Task struct {
 	Do func() (event any, err error)
 }
 
-// Perform performs an action. What takes time is left to the returned task.
-type Perform func(action any) Task
+// Performer performs an action. What takes time is left to the returned task.
+type Performer func(action any) Task
 
 // Program shows a model on a terminal.
 type Program struct {
@@ -80,7 +80,7 @@ type Program struct {
 }
 
 // New returns a program for a model.
-func New[M Model[M]](ctx context.Context, m M, t Terminal, perform Perform) *Program {
+func New[M Model[M]](ctx context.Context, m M, t Terminal, perform Performer) *Program {
 	profile := colorprofile.Ascii
 	if t.Color {
 		profile = colorprofile.ANSI
@@ -173,7 +173,7 @@ func nextTick() tea.Cmd { return tea.Tick(time.Second, func(time.Time) tea.Msg {
 // adapter adapts a model to Bubble Tea.
 type adapter[M Model[M]] struct {
 	model   M
-	perform Perform
+	perform Performer
 	now     func() time.Time
 	pending *pending
 }

@@ -19,7 +19,7 @@ type change struct {
 	since     bool // only what is new since the user's last review
 	page      Page
 	read      bool
-	trouble   string          // why it could not be read the last time
+	readError string          // why it could not be read the last time
 	diffs     map[string]diff // by path; never changed in place
 	file      int             // 0 is the overview, n the n-th file
 	cursor    key             // the chosen row; the zero key is the first one
@@ -32,10 +32,10 @@ type change struct {
 
 // diff is the diff of a file, which is read when the user opens the file.
 type diff struct {
-	digest  string
-	read    bool
-	trouble string
-	file    fleet.FileChange
+	digest    string
+	read      bool
+	readError string
+	file      fleet.FileChange
 }
 
 func (c change) show() Show { return Show{Run: c.run, Task: c.task, Since: c.since} }
@@ -50,14 +50,14 @@ func (c change) withPage(p Page) change {
 	if c.file > 0 {
 		path = c.page.Change.Files[c.file-1].Path
 	}
-	c.page, c.read, c.trouble = p, true, ""
+	c.page, c.read, c.readError = p, true, ""
 	at := slices.IndexFunc(p.Change.Files, func(f fleet.ChangeFile) bool { return f.Path == path })
 	if c.file = at + 1; path != "" && at < 0 {
 		c = c.goTo(0)
 	}
 	kept := map[string]diff{}
 	for _, f := range p.Change.Files {
-		if d, ok := c.diffs[f.Path]; ok && d.digest == f.Digest && d.trouble == "" {
+		if d, ok := c.diffs[f.Path]; ok && d.digest == f.Digest && d.readError == "" {
 			kept[f.Path] = d
 		}
 	}
@@ -75,16 +75,16 @@ func (c change) withFile(f File) change {
 	return c
 }
 
-func (c change) withTrouble(t Trouble) change {
+func (c change) withReadFailure(t ReadFailure) change {
 	if t.Task != c.task {
 		return c
 	}
 	if t.Path == "" {
-		c.trouble = t.Why
+		c.readError = t.Why
 		return c
 	}
 	if d, wanted := c.diffs[t.Path]; wanted && !d.read {
-		d.trouble = t.Why
+		d.readError = t.Why
 		c.diffs = maps.Clone(c.diffs)
 		c.diffs[t.Path] = d
 	}
@@ -97,7 +97,7 @@ func (c change) goTo(file int) change {
 	c.cursor, c.at, c.top, c.sideways, c.mark = key{}, 0, 0, 0, false
 	if c.file > 0 {
 		path := c.page.Change.Files[c.file-1].Path
-		if d, ok := c.diffs[path]; ok && d.trouble != "" { // try it again
+		if d, ok := c.diffs[path]; ok && d.readError != "" { // try it again
 			c.diffs = maps.Clone(c.diffs)
 			delete(c.diffs, path)
 		}
@@ -133,7 +133,7 @@ func (c change) settle(f frame) (change, any) {
 		c.cursor = rows[c.at].key
 	}
 	first, last := c.at, c.at
-	for first > 0 && !rows[first-1].pick { // the heading above is visible, too
+	for first > 0 && !rows[first-1].selectable { // the heading above is visible, too
 		first--
 	}
 	for last+1 < len(rows) && rows[last+1].key == rows[c.at].key { // and all rows of a comment
@@ -151,7 +151,7 @@ func (c change) index(rows []row) int {
 	found := -1
 	for i, r := range rows {
 		switch {
-		case !r.pick:
+		case !r.selectable:
 		case r.key == c.cursor:
 			return i
 		case found < 0 || i <= c.at && c.cursor != key{}:
@@ -247,7 +247,7 @@ func (c change) move(name string, f frame) (change, string) {
 		return c, ""
 	case extend && (to < 0 || to >= len(rows) || rows[at].key.kind != codeRow || rows[to].key.kind != codeRow):
 		return c, "only lines of one hunk can be chosen together"
-	case to < 0 || to >= len(rows) || !rows[to].pick:
+	case to < 0 || to >= len(rows) || !rows[to].selectable:
 		return c, ""
 	case !extend:
 	case !c.mark:
@@ -260,7 +260,7 @@ func (c change) move(name string, f frame) (change, string) {
 // next returns the next row that can be chosen in a direction, or from if there is none.
 func next(rows []row, from, by int) int {
 	for i := from + by; i >= 0 && i < len(rows); i += by {
-		if rows[i].pick && (from < 0 || from >= len(rows) || rows[i].key != rows[from].key) {
+		if rows[i].selectable && (from < 0 || from >= len(rows) || rows[i].key != rows[from].key) {
 			return i
 		}
 	}
@@ -272,16 +272,16 @@ func (c change) chosen(rows []row) (first, last int) {
 	last = c.index(rows)
 	first = last
 	if c.mark {
-		if i := slices.IndexFunc(rows, func(r row) bool { return r.pick && r.key == c.from }); i >= 0 {
+		if i := slices.IndexFunc(rows, func(r row) bool { return r.selectable && r.key == c.from }); i >= 0 {
 			first, last = min(i, last), max(i, last)
 		}
 	}
 	return first, last
 }
 
-// place returns a comment without text on what is chosen. It returns false if that is not
+// newComment returns a comment without text on what is chosen. It returns false if that is not
 // read yet.
-func (c change) place(f frame) (fleet.Comment, bool) {
+func (c change) newComment(f frame) (fleet.Comment, bool) {
 	rows := c.rows(f.width)
 	first, last := c.chosen(rows)
 	if first < 0 {
@@ -364,8 +364,8 @@ func (c change) chosenFile(f frame) (fleet.ChangeFile, bool) {
 
 // head returns the rows below the title.
 func (c change) head() (rows []paint.Line) {
-	if c.trouble != "" {
-		text := "✗ cannot be read: " + phrase.Line(c.trouble)
+	if c.readError != "" {
+		text := "✗ cannot be read: " + phrase.Line(c.readError)
 		if c.read {
 			text += "; what is shown was read before"
 		}
@@ -395,7 +395,7 @@ func (c change) head() (rows []paint.Line) {
 // view draws the visible rows.
 func (c change) view(f frame) (lines []paint.Line) {
 	if !c.read {
-		if c.trouble != "" {
+		if c.readError != "" {
 			return nil // the head says it
 		}
 		return []paint.Line{paint.Styled(display.Faint, "reading the change of "+display.Line(c.task, 40)+" …")}

@@ -78,7 +78,7 @@ func (p placed) rows(width int) []row {
 		facts = append(facts, fmt.Sprintf("lines %d to %d", p.anchor.First, p.anchor.Last))
 	}
 	const bar = "    │ "
-	head := row{key: key{kind: commentRow, comment: p.ID}, pick: true}
+	head := row{key: key{kind: commentRow, comment: p.ID}, selectable: true}
 	if p.Resolved {
 		head.text = paint.Styled(display.Faint, bar+"✓ "+strings.Join(facts, " · ")+" · resolved: "+phrase.Line(p.Text))
 		return []row{head}

@@ -14,12 +14,12 @@ import (
 
 // list is the list of a run's changes.
 type list struct {
-	run     string
-	changes Changes
-	read    bool
-	trouble string // why it could not be read the last time
-	cursor  string // the chosen task; empty is the first one
-	top     int
+	run       string
+	changes   Changes
+	read      bool
+	readError string // why it could not be read the last time
+	cursor    string // the chosen task; empty is the first one
+	top       int
 }
 
 // index returns the index of the chosen entry, or 0.
@@ -36,14 +36,14 @@ func (l list) settle(f frame) list {
 
 // above returns the rows above the entries.
 func (l list) above(width int) (rows []paint.Line) {
-	if l.trouble != "" {
-		rows = append(rows, paint.Styled(display.Red, "✗ cannot be read: "+phrase.Line(l.trouble)))
+	if l.readError != "" {
+		rows = append(rows, paint.Styled(display.Red, "✗ cannot be read: "+phrase.Line(l.readError)))
 		if l.read {
 			rows = append(rows, paint.Styled(display.Faint, "what is shown was read before"))
 		}
 	}
 	switch {
-	case !l.read && l.trouble == "":
+	case !l.read && l.readError == "":
 		rows = append(rows, paint.Styled(display.Faint, "reading the changes …"))
 	case l.read && len(l.changes.Entries) == 0:
 		rows = append(rows, paint.Plain("No task of this run has a worktree, so there is no change to review."))
@@ -58,7 +58,7 @@ func (l list) above(width int) (rows []paint.Line) {
 
 func (l list) view(f frame) []paint.Line {
 	t := paint.Table{Columns: []paint.Column{
-		{Most: 16}, {Most: 24}, {Most: 11, Drop: 6}, {Most: 8, Right: true, Drop: 5}, {Most: 14, Drop: 8}, {Most: 24, Drop: 4}, {Most: 8, Right: true, Drop: 3}, {Most: 200, Least: 12, Flex: true, Drop: 2},
+		{Max: 16}, {Max: 24}, {Max: 11, Drop: 6}, {Max: 8, Right: true, Drop: 5}, {Max: 14, Drop: 8}, {Max: 24, Drop: 4}, {Max: 8, Right: true, Drop: 3}, {Max: 200, Min: 12, Flex: true, Drop: 2},
 	}}
 	for _, e := range l.changes.Entries {
 		t.Add(e.cells()...)

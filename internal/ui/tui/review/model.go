@@ -57,8 +57,8 @@ func New(where, run, task string, now time.Time) Model {
 	return m
 }
 
-// First returns the actions with which the screen starts.
-func (m Model) First() []any {
+// InitialActions returns the actions with which the screen starts.
+func (m Model) InitialActions() []any {
 	first := []any{Show{Run: m.list.run}}
 	if m.change.task != "" {
 		first = append(first, m.change.show())
@@ -82,19 +82,19 @@ func (m Model) Update(event any) (Model, []any) {
 		m, actions = m.press(event)
 	case Changes:
 		if event.Run.ID == m.list.run {
-			m.list.changes, m.list.read, m.list.trouble = event, true, ""
+			m.list.changes, m.list.read, m.list.readError = event, true, ""
 		}
 	case Page:
 		m.change = m.change.withPage(event)
 	case File:
 		m.change = m.change.withFile(event)
-	case Trouble:
+	case ReadFailure:
 		switch {
 		case event.Run != m.list.run:
 		case event.Task == "":
-			m.list.trouble = event.Why
+			m.list.readError = event.Why
 		default:
-			m.change = m.change.withTrouble(event)
+			m.change = m.change.withReadFailure(event)
 		}
 	case Done:
 		m = m.done(event)
@@ -120,12 +120,12 @@ func (m Model) done(d Done) Model {
 		}
 	}
 	if d.Err != nil {
-		return m.say(d.Err.Error(), true)
+		return m.showNote(d.Err.Error(), true)
 	}
-	return m.say(d.Act.done(), false)
+	return m.showNote(d.Act.done(), false)
 }
 
-func (m Model) say(text string, failed bool) Model {
+func (m Model) showNote(text string, failed bool) Model {
 	m.note, m.failed, m.noted = text, failed, m.now
 	return m
 }
@@ -144,7 +144,7 @@ func (m Model) press(k program.Key) (Model, []any) {
 	case m.confirm.text != "":
 		act := m.confirm.act
 		if m.confirm = (confirmation{}); k.Name != "y" {
-			return m.say("nothing was done", false), nil
+			return m.showNote("nothing was done", false), nil
 		}
 		return m, []any{act}
 	case m.editor.open:
@@ -166,7 +166,7 @@ func (m Model) edit(k program.Key) (Model, []any) {
 	case m.editor.saving: // keys must not change what is being saved
 	case k.Name == "esc":
 		if m.editor.input.Trimmed() != "" {
-			m = m.say("the comment was dropped", false)
+			m = m.showNote("the comment was dropped", false)
 		}
 		m.editor = editor{}
 	case k.Name == "enter" && m.editor.input.Trimmed() != "":
@@ -174,7 +174,7 @@ func (m Model) edit(k program.Key) (Model, []any) {
 		act.Comment.Text, m.editor.saving = m.editor.input.Trimmed(), true
 		return m, []any{act}
 	case k.Name != "enter":
-		m.editor.input = program.Edited(m.editor.input, k)
+		m.editor.input = program.Edit(m.editor.input, k)
 	}
 	return m, nil
 }
@@ -235,25 +235,25 @@ func (m Model) pressChange(k program.Key) (Model, []any) {
 		}
 		return m, nil
 	case "N", "P":
-		return m.neighbour(map[string]int{"N": +1, "P": -1}[k.Name])
+		return m.openNeighbour(map[string]int{"N": +1, "P": -1}[k.Name])
 	case "tab":
 		if !c.since && c.page.Review.Seen == "" {
-			return m.say("you have not sent back or approved this change yet, so all of it is new", false), nil
+			return m.showNote("you have not sent back or approved this change yet, so all of it is new", false), nil
 		}
 		m.change = change{run: c.run, task: c.task, since: !c.since}
 		return m, []any{m.change.show()}
 	}
 	if k.Name == "R" {
-		return m.say("reading again …", false), []any{c.show()}
+		return m.showNote("reading again …", false), []any{c.show()}
 	}
 	if !c.read { // the other keys need the change
 		return m, nil
 	}
 	switch review := c.page.Review; k.Name {
 	case "c":
-		comment, ok := c.place(m.body())
+		comment, ok := c.newComment(m.body())
 		if !ok {
-			return m.say("this file is not read yet", false), nil
+			return m.showNote("this file is not read yet", false), nil
 		}
 		act.Kind, act.Comment = Comment, comment
 		m.editor = editor{open: true, act: act}
@@ -262,12 +262,12 @@ func (m Model) pressChange(k program.Key) (Model, []any) {
 		act.Comment = comment
 		switch {
 		case !ok:
-			return m.say("choose a comment first", false), nil
+			return m.showNote("choose a comment first", false), nil
 		case k.Name == "r":
 			act.Comment.Resolved = !comment.Resolved
 			return perform(Resolve)
 		case comment.Round > 0:
-			return m.say("this comment was sent in round "+fmt.Sprint(comment.Round)+": the agent has read it", false), nil
+			return m.showNote("this comment was sent in round "+fmt.Sprint(comment.Round)+": the agent has read it", false), nil
 		case k.Name == "d":
 			return perform(Delete)
 		}
@@ -276,7 +276,7 @@ func (m Model) pressChange(k program.Key) (Model, []any) {
 	case "v":
 		file, ok := c.chosenFile(m.body())
 		if !ok {
-			return m.say("choose a file first", false), nil
+			return m.showNote("choose a file first", false), nil
 		}
 		act.Path = file.Path
 		if review.Viewed[file.Path] != file.Digest {
@@ -294,7 +294,7 @@ func (m Model) pressChange(k program.Key) (Model, []any) {
 		return perform(Approve)
 	case "s":
 		if len(drafts(review)) == 0 && review.State != fleet.ReviewSentBack { // what was sent may wait for a gaffer that died
-			return m.say("there is no comment to send: c writes one", false), nil
+			return m.showNote("there is no comment to send: c writes one", false), nil
 		}
 		return perform(SendBack)
 	case "m":
@@ -312,12 +312,12 @@ func (m Model) pressChange(k program.Key) (Model, []any) {
 		case fleet.ReviewDiscarded:
 			return perform(Restore)
 		default:
-			return m.say("only a merge or a discarded change can be undone", false), nil
+			return m.showNote("only a merge or a discarded change can be undone", false), nil
 		}
 	default:
 		var note string
 		if m.change, note = c.move(k.Name, m.body()); note != "" {
-			return m.say(note, false), nil
+			return m.showNote(note, false), nil
 		}
 	}
 	return m, nil
@@ -335,17 +335,17 @@ func drafts(r fleet.Review) (list []fleet.Comment) {
 	return list
 }
 
-// neighbour opens the next or the previous change.
-func (m Model) neighbour(by int) (Model, []any) {
+// openNeighbour opens the next or the previous change.
+func (m Model) openNeighbour(by int) (Model, []any) {
 	entries := m.list.changes.Entries
 	at := slices.IndexFunc(entries, func(e Entry) bool { return e.Task.ID == m.change.task })
 	switch {
 	case !m.list.read:
-		return m.say("the list of changes is not read yet", false), nil
+		return m.showNote("the list of changes is not read yet", false), nil
 	case at+by < 0:
-		return m.say("this is the first change", false), nil
+		return m.showNote("this is the first change", false), nil
 	case at+by >= len(entries):
-		return m.say("this is the last change", false), nil
+		return m.showNote("this is the last change", false), nil
 	}
 	return m.open(entries[at+by].Task)
 }
@@ -407,7 +407,7 @@ func (m Model) head() []paint.Line {
 	if m.help {
 		add("keys")
 	}
-	rows = append([]paint.Line{paint.Apart(left, right, m.width)}, rows...)
+	rows = append([]paint.Line{paint.Ends(left, right, m.width)}, rows...)
 	return rows[:min(len(rows), max(m.height/3, 1))]
 }
 

@@ -43,9 +43,9 @@ type (
 		Diff fleet.FileChange
 	}
 
-	// Trouble says why data could not be read. Task is empty if it is the list, Path is
+	// ReadFailure says why data could not be read. Task is empty if it is the list, Path is
 	// empty if it is the change.
-	Trouble struct {
+	ReadFailure struct {
 		Run, Task, Path string
 		Why             string
 	}

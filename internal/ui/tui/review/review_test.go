@@ -43,8 +43,8 @@ func TestLoadingAndFailureAreNeverShownAsNoChanges(t *testing.T) {
 	t.Parallel()
 	nothing := page()
 	nothing.Change.Files, nothing.Review.Comments = nil, nil
-	trouble := func(task, path string) Trouble {
-		return Trouble{Run: runID, Task: task, Path: path, Why: "the change is on worker build-1"}
+	trouble := func(task, path string) ReadFailure {
+		return ReadFailure{Run: runID, Task: task, Path: path, Why: "the change is on worker build-1"}
 	}
 	for name, c := range map[string]struct {
 		m    Model
@@ -264,7 +264,7 @@ func TestHostileTextDoesNotReachTheTerminal(t *testing.T) {
 	for width := 0; width < 130; width += 7 {
 		for _, m := range []Model{
 			screenOf(width, 40, "", list), screenOf(width, 90, "api", p), screenOf(width, 60, "api", p, "]", f, "n c"),
-			screenOf(width, 30, "api", Trouble{Run: runID, Task: "api", Why: hostile}), screenOf(width, 5, "api", p, "x"),
+			screenOf(width, 30, "api", ReadFailure{Run: runID, Task: "api", Why: hostile}), screenOf(width, 5, "api", p, "x"),
 		} {
 			rows := m.Rows()
 			if len(rows) > m.height {

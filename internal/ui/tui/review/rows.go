@@ -19,12 +19,12 @@ import (
 
 // row is one row of a change's page.
 type row struct {
-	key  key
-	pick bool       // it can be chosen
-	hunk bool       // the heading of a hunk
-	text paint.Line // of all rows except lines of code
-	line fleet.DiffLine
-	pair *string // the line that a changed line replaces, or that replaces it
+	key        key
+	selectable bool       // it can be chosen
+	hunk       bool       // the heading of a hunk
+	text       paint.Line // of all rows except lines of code
+	line       fleet.DiffLine
+	pair       *string // the line that a changed line replaces, or that replaces it
 }
 
 // key identifies a row when the page is read again.
@@ -85,14 +85,14 @@ func (c change) overview(width int) []row {
 			title = "Nothing has changed since your last review."
 		}
 	}
-	rows := []row{{key: key{kind: wholeRow}, pick: true, text: paint.Styled(display.Bold, title)}}
+	rows := []row{{key: key{kind: wholeRow}, selectable: true, text: paint.Styled(display.Bold, title)}}
 	rows = append(rows, c.blocks("", width)...)
-	t := paint.Table{Columns: []paint.Column{{Most: 9}, {Most: 200, Least: 12, Flex: true}, {Most: 14, Right: true}, {Most: 22, Drop: 1}, {Most: 12, Drop: 2}}}
+	t := paint.Table{Columns: []paint.Column{{Max: 9}, {Max: 200, Min: 12, Flex: true}, {Max: 14, Right: true}, {Max: 22, Drop: 1}, {Max: 12, Drop: 2}}}
 	for _, file := range files {
 		t.Add(c.fileCells(file)...)
 	}
 	for i, line := range t.Rows(max(width, 0)) {
-		rows = append(rows, row{key: key{kind: fileRow, path: files[i].Path}, pick: true, text: line})
+		rows = append(rows, row{key: key{kind: fileRow, path: files[i].Path}, selectable: true, text: line})
 	}
 	why := " is not in this change any more"
 	if c.since {
@@ -175,8 +175,8 @@ func (c change) fileCells(file fleet.ChangeFile) []paint.Span {
 func (c change) fileRows(file fleet.ChangeFile, width int) []row {
 	cellsOf := c.fileCells(file)
 	heading := paint.Line{{Text: cellsOf[0].Text + " ", Style: cellsOf[0].Style}, {Text: cellsOf[1].Text, Style: display.Bold}, {Text: "  " + cellsOf[2].Text + "  "}, cellsOf[3]}
-	heading = paint.Apart(heading, paint.Styled(display.Faint, fmt.Sprintf("file %d of %d", c.file, len(c.page.Change.Files))), width)
-	rows := []row{{key: key{kind: fileRow, path: file.Path}, pick: true, text: heading}}
+	heading = paint.Ends(heading, paint.Styled(display.Faint, fmt.Sprintf("file %d of %d", c.file, len(c.page.Change.Files))), width)
+	rows := []row{{key: key{kind: fileRow, path: file.Path}, selectable: true, text: heading}}
 	if file.OldMode != "" && file.NewMode != "" && file.OldMode != file.NewMode {
 		rows = append(rows, plain(paint.Styled(display.Faint, "mode "+display.Line(file.OldMode, 10)+" → "+display.Line(file.NewMode, 10)))...)
 	}
@@ -204,8 +204,8 @@ func (c change) fileRows(file fleet.ChangeFile, width int) []row {
 	}
 	rows = append(rows, above...)
 	switch {
-	case d.trouble != "":
-		rows = append(rows, plain(paint.Styled(display.Red, "✗ cannot be read: "+phrase.Line(d.trouble)))...)
+	case d.readError != "":
+		rows = append(rows, plain(paint.Styled(display.Red, "✗ cannot be read: "+phrase.Line(d.readError)))...)
 	case !d.read:
 		rows = append(rows, plain(paint.Styled(display.Faint, "reading the file …"))...)
 	case d.file.TooLarge != "":
@@ -228,7 +228,7 @@ func (d diff) code(path string) (rows []row) {
 		rows = append(rows, row{hunk: true, key: key{path: path, old: h.OldFirst, new: h.NewFirst}, text: paint.Styled("36", title+display.Line(h.Section, 80))})
 		old, now := h.OldFirst, h.NewFirst
 		for i, line := range h.Lines {
-			r := row{key: key{kind: codeRow, path: path}, pick: true, line: line, pair: pairOf(h.Lines, i)}
+			r := row{key: key{kind: codeRow, path: path}, selectable: true, line: line, pair: pairOf(h.Lines, i)}
 			if line.Op != "+" {
 				r.key.old = old
 				old++

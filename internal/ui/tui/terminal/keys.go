@@ -24,9 +24,9 @@ type Key struct {
 	Rune rune
 }
 
-// Decode reads keys from a terminal's input. rest is an incomplete UTF-8 character at
+// DecodeKeys reads keys from a terminal's input. rest is an incomplete UTF-8 character at
 // the end of data.
-func Decode(data []byte) (keys []Key, rest []byte) {
+func DecodeKeys(data []byte) (keys []Key, rest []byte) {
 	for len(data) > 0 {
 		switch b := data[0]; {
 		case b == 0x1b:

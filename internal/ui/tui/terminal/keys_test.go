@@ -21,14 +21,14 @@ func TestDecodeReadsTheKeysThatATerminalSends(t *testing.T) {
 		"\r\n\t\x15\x08":   {{Kind: Enter}, {Kind: Enter}, {Kind: Next}, {Kind: Clear}, {Kind: Backspace}},
 		"\u202e":           nil,
 	} {
-		got, rest := Decode([]byte(sent))
+		got, rest := DecodeKeys([]byte(sent))
 		if diff := cmp.Diff(want, got); diff != "" || len(rest) > 0 {
 			t.Errorf("%q: rest %q (-want +got)\n%s", sent, rest, diff)
 		}
 	}
 	// A character that arrives in two pieces.
-	keys, rest := Decode([]byte("a\xc3"))
-	again, _ := Decode(append(rest, 0xa9))
+	keys, rest := DecodeKeys([]byte("a\xc3"))
+	again, _ := DecodeKeys(append(rest, 0xa9))
 	if diff := cmp.Diff([]Key{r('a'), r('é')}, append(keys, again...)); diff != "" {
 		t.Error(diff)
 	}

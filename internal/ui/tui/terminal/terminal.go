@@ -75,8 +75,8 @@ func (t *Terminal) Size() (width, height int) {
 // The sequences that switch to the alternate screen, without a cursor and without wrapping
 // of long lines, and back.
 const (
-	begin = "\x1b[?1049h\x1b[?25l\x1b[?7l" + EraseScreen
-	End   = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
+	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l" + EraseScreen
+	LeaveScreen = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
 )
 
 // Acquire switches the terminal to raw mode and to the alternate screen.
@@ -92,7 +92,7 @@ func (t *Terminal) Acquire() error {
 		return os.NewSyscallError("set the terminal's mode", err)
 	}
 	t.raw = true
-	_, err := io.WriteString(t.out, begin)
+	_, err := io.WriteString(t.out, enterScreen)
 	return err
 }
 
@@ -105,7 +105,7 @@ func (t *Terminal) Restore() {
 	}
 	t.raw = false
 	// Errors are ignored: a terminal that is gone needs no restoring.
-	_, _ = io.WriteString(t.out, End)
+	_, _ = io.WriteString(t.out, LeaveScreen)
 	_ = unix.IoctlSetTermios(int(t.in.Fd()), setTermios, &t.saved)
 }
 
@@ -140,7 +140,7 @@ func (t *Terminal) Keys(done <-chan struct{}, each func(Key)) {
 		case err != nil:
 			return
 		}
-		found, rest := Decode(buf[:kept+n])
+		found, rest := DecodeKeys(buf[:kept+n])
 		for _, key := range found {
 			each(key)
 		}

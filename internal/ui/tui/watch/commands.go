@@ -11,12 +11,12 @@ import (
 
 // command returns what a key does with the chosen item of a list, or with the task of
 // the task's screen.
-func command(key string, s snapshot, it item) outcome {
+func command(key string, s snapshot, it item) keyResult {
 	switch key {
 	case "q":
-		return outcome{action: Quit{}}
+		return keyResult{action: Quit{}}
 	case "?":
-		return outcome{help: true}
+		return keyResult{help: true}
 	case "enter":
 		return open(s, it)
 	case "a":
@@ -33,33 +33,33 @@ func command(key string, s snapshot, it item) outcome {
 	case "r":
 		return retry(s, it)
 	}
-	return outcome{}
+	return keyResult{}
 }
 
 // open opens an item.
-func open(s snapshot, it item) outcome {
+func open(s snapshot, it item) keyResult {
 	switch it.kind {
 	case questionItem:
-		return outcome{open: questionScreen{id: it.id}}
+		return keyResult{open: questionScreen{id: it.id}}
 	case runItem:
-		return outcome{open: listScreen{content: runList{it.id}}}
+		return keyResult{open: listScreen{content: runList{it.id}}}
 	case taskItem:
-		return outcome{open: taskScreen{run: s.focus.Run, task: it.id}}
+		return keyResult{open: taskScreen{run: s.focus.Run, task: it.id}}
 	case workerItem:
 		if run, task, ok := s.workerTask(it.id); ok {
-			return outcome{open: taskScreen{run: run, task: task}}
+			return keyResult{open: taskScreen{run: run, task: task}}
 		}
-		return outcome{note: "this worker has no task that could be shown"}
+		return keyResult{note: "this worker has no task that could be shown"}
 	}
-	return outcome{}
+	return keyResult{}
 }
 
 // openQuestion opens the question of an item, else one of its run, else the oldest.
-func openQuestion(s snapshot, it item) outcome {
+func openQuestion(s snapshot, it item) keyResult {
 	run, task := s.focus.Run, s.focus.Task
 	switch it.kind {
 	case questionItem:
-		return outcome{open: questionScreen{id: it.id}}
+		return keyResult{open: questionScreen{id: it.id}}
 	case runItem:
 		run = it.id
 	case taskItem:
@@ -74,14 +74,14 @@ func openQuestion(s snapshot, it item) outcome {
 		func(fleet.Question) bool { return true },
 	} {
 		if at := slices.IndexFunc(list, wanted); at >= 0 {
-			return outcome{open: questionScreen{id: list[at].ID}}
+			return keyResult{open: questionScreen{id: list[at].ID}}
 		}
 	}
-	return outcome{note: "no agent asks anything"}
+	return keyResult{note: "no agent asks anything"}
 }
 
 // openLog shows the log of an item's task on the whole screen.
-func openLog(s snapshot, it item) outcome {
+func openLog(s snapshot, it item) keyResult {
 	run, task := "", ""
 	switch it.kind {
 	case taskItem:
@@ -90,13 +90,13 @@ func openLog(s snapshot, it item) outcome {
 		run, task, _ = s.workerTask(it.id)
 	case questionItem:
 		if run, task = taskOfQuestion(s, it.id); run == "" {
-			return outcome{note: "this was not asked by a task: there is no log"}
+			return keyResult{note: "this was not asked by a task: there is no log"}
 		}
 	}
 	if task == "" {
-		return outcome{note: "a log is a task's: choose one"}
+		return keyResult{note: "a log is a task's: choose one"}
 	}
-	return outcome{open: taskScreen{run: run, task: task, fullLog: true}}
+	return keyResult{open: taskScreen{run: run, task: task, fullLog: true}}
 }
 
 // taskOfQuestion returns the task that asks a question. run is empty if no task asks it.
@@ -109,7 +109,7 @@ func taskOfQuestion(s snapshot, id string) (run, task string) {
 }
 
 // cancel asks for confirmation before it cancels an item.
-func cancel(s snapshot, it item) outcome {
+func cancel(s snapshot, it item) keyResult {
 	switch it.kind {
 	case runItem:
 		return cancelRun(s.findRun(it.id))
@@ -118,19 +118,19 @@ func cancel(s snapshot, it item) outcome {
 	case questionItem:
 		run, task := taskOfQuestion(s, it.id)
 		if run == "" {
-			return outcome{note: "this was not asked by a task: there is nothing to cancel"}
+			return keyResult{note: "this was not asked by a task: there is nothing to cancel"}
 		}
 		return cancelTask(s, fleet.Task{Run: run, ID: task, Status: fleet.Running})
 	}
-	return outcome{note: "choose a run or a task to cancel"}
+	return keyResult{note: "choose a run or a task to cancel"}
 }
 
-func cancelRun(r fleet.Run) outcome {
+func cancelRun(r fleet.Run) keyResult {
 	switch {
 	case r.ID == "":
-		return outcome{}
+		return keyResult{}
 	case r.Status.Final():
-		return outcome{note: "run " + nameOf(r) + " has ended already, it is " + string(r.Status)}
+		return keyResult{note: "run " + nameOf(r) + " has ended already, it is " + string(r.Status)}
 	}
 	are := "are"
 	if r.Counts.Running == 1 {
@@ -138,22 +138,22 @@ func cancelRun(r fleet.Run) outcome {
 	}
 	text := fmt.Sprintf("Cancel run %s (%s)? %s %s ended, %s will not start.", nameOf(r), display.Printable(r.ID),
 		phrase.Count(r.Counts.Running, "agent"), are, phrase.Count(r.Counts.Queued, "task"))
-	return outcome{confirm: confirmation{text, "y cancels the run", Cancel{Run: r.ID, Name: "run " + nameOf(r)}}}
+	return keyResult{confirm: confirmation{text, "y cancels the run", Cancel{Run: r.ID, Name: "run " + nameOf(r)}}}
 }
 
-func cancelTask(s snapshot, t fleet.Task) outcome {
+func cancelTask(s snapshot, t fleet.Task) keyResult {
 	if t.ID == "" {
-		return outcome{}
+		return keyResult{}
 	}
 	name := display.Line(t.ID, 40) + ofRun(s, t.Run)
 	if t.Status.Final() {
-		return outcome{note: "task " + name + " has ended already, it is " + string(t.Status)}
+		return keyResult{note: "task " + name + " has ended already, it is " + string(t.Status)}
 	}
 	text := "Cancel task " + name + "? What waits for it is cancelled too."
 	if t.Status == fleet.Running {
 		text = "Cancel task " + name + "? Its agent is ended, and what waits for it is cancelled too."
 	}
-	return outcome{confirm: confirmation{text, "y cancels the task", Cancel{Run: t.Run, Task: t.ID, Name: "task " + name}}}
+	return keyResult{confirm: confirmation{text, "y cancels the task", Cancel{Run: t.Run, Task: t.ID, Name: "task " + name}}}
 }
 
 // ofRun returns " of " and the name of a run, or "" if the run is unknown.
@@ -164,16 +164,16 @@ func ofRun(s snapshot, run string) string {
 	return ""
 }
 
-func retry(s snapshot, it item) outcome {
+func retry(s snapshot, it item) keyResult {
 	var t fleet.Task
 	if it.kind == taskItem {
 		t = s.findTask(it.id)
 	}
 	switch {
 	case t.ID == "":
-		return outcome{note: "choose a task to try again"}
+		return keyResult{note: "choose a task to try again"}
 	case !t.Status.Final() || t.Status == fleet.Complete:
-		return outcome{note: "task " + phrase.Line(t.ID) + " is " + string(t.Status) + ": only what failed or was cancelled is tried again"}
+		return keyResult{note: "task " + phrase.Line(t.ID) + " is " + string(t.Status) + ": only what failed or was cancelled is tried again"}
 	}
-	return outcome{action: Retry{Run: t.Run, Task: t.ID}}
+	return keyResult{action: Retry{Run: t.Run, Task: t.ID}}
 }

@@ -29,7 +29,7 @@ func (f filter) update(k Key) filter {
 	case "esc":
 		return filter{}
 	default:
-		f.input = program.Edited(f.input, k)
+		f.input = program.Edit(f.input, k)
 		f.text = f.input.Trimmed()
 	}
 	return f

@@ -85,7 +85,7 @@ func (fleetList) list(s snapshot, f filter, width int) list {
 func cell(text string, style display.Style) paint.Span { return paint.Span{Text: text, Style: style} }
 
 func questionRows(s snapshot, f filter, width int) (items []item, rows []paint.Line) {
-	t := paint.Table{Columns: []paint.Column{{Most: 9}, {Most: 29}, {Most: 400, Least: 30, Flex: true}, {Most: 20, Drop: 1}, {Most: 7, Least: 7, Right: true, Drop: 2}}}
+	t := paint.Table{Columns: []paint.Column{{Max: 9}, {Max: 29}, {Max: 400, Min: 30, Flex: true}, {Max: 20, Drop: 1}, {Max: 7, Min: 7, Right: true, Drop: 2}}}
 	for _, q := range s.fleet.Questions {
 		run := s.runName(q.Run)
 		if !f.matches(q.Name, q.Text, run) {
@@ -115,23 +115,23 @@ func pausedLane(l fleet.Lane, now time.Time) paint.Line {
 // runRows returns the running runs, then the ended ones.
 func runRows(s snapshot, f filter, width int) (items []item, rows []paint.Line) {
 	t := paint.Table{Columns: []paint.Column{
-		{Most: 11},
-		{Most: 28},
-		{Most: 16, Drop: 1}, // project
-		{Most: 10, Drop: 5}, // progress bar
-		{Most: 11, Right: true, Drop: 6},
-		{Most: 80, Least: 20, Flex: true, Drop: 2},
-		{Most: 8, Right: true, Drop: 3},
-		{Most: 8, Least: 7, Right: true, Drop: 4},
-		{Most: 24, Drop: 1}, // run id
+		{Max: 11},
+		{Max: 28},
+		{Max: 16, Drop: 1}, // project
+		{Max: 10, Drop: 5}, // progress bar
+		{Max: 11, Right: true, Drop: 6},
+		{Max: 80, Min: 20, Flex: true, Drop: 2},
+		{Max: 8, Right: true, Drop: 3},
+		{Max: 8, Min: 7, Right: true, Drop: 4},
+		{Max: 24, Drop: 1}, // run id
 	}}
 	if width < 130 {
-		t.Columns[8].Most = 0 // the other columns are more useful
+		t.Columns[8].Max = 0 // the other columns are more useful
 	}
 	runs := s.fleet.Runs
 	severalProjects := slices.ContainsFunc(runs, func(r fleet.Run) bool { return path.Base(r.Project) != path.Base(runs[0].Project) })
 	sorted := slices.Clone(runs)
-	slices.SortStableFunc(sorted, func(a, b fleet.Run) int { return falseFirst(a.Status.Final(), b.Status.Final()) })
+	slices.SortStableFunc(sorted, func(a, b fleet.Run) int { return compareBool(a.Status.Final(), b.Status.Final()) })
 	for _, r := range sorted {
 		if !f.matches(r.Name, r.ID, r.Project, string(r.Status)) {
 			continue
@@ -146,14 +146,14 @@ func runRows(s snapshot, f filter, width int) (items []item, rows []paint.Line) 
 			badge, cell(nameOf(r), ""), cell(project, display.Faint),
 			cell(paint.Bar(r.Counts, 10).Render(10, false), badge.Style), // in one style: the parts of the bar differ by shape
 			cell(fmt.Sprintf("%d/%d", r.Counts.Complete, r.Counts.Total), ""), cell(runState(s, r), ""),
-			cell(phrase.Money(r.Spent.USD), display.Faint), cell(phrase.RunTook(r, s.now), display.Faint), cell(display.Printable(r.ID), display.Faint),
+			cell(phrase.Money(r.Spent.USD), display.Faint), cell(phrase.RunDuration(r, s.now), display.Faint), cell(display.Printable(r.ID), display.Faint),
 		)
 	}
 	return items, t.Rows(width)
 }
 
-// falseFirst compares two values for sorting.
-func falseFirst(a, b bool) int {
+// compareBool compares two values for sorting.
+func compareBool(a, b bool) int {
 	switch {
 	case a == b:
 		return 0
@@ -190,19 +190,19 @@ func runState(s snapshot, r fleet.Run) string {
 // do not move while the user reads them.
 func workerRows(s snapshot, f filter, width int) (items []item, rows []paint.Line) {
 	t := paint.Table{Columns: []paint.Column{
-		{Most: 9},
-		{Most: 24},
-		{Most: 12, Drop: 9},
-		{Most: 20, Least: 11, Right: true, Drop: 3}, // source of the state, and its age
-		{Most: 40, Least: 16, Flex: true, Drop: 8},
-		{Most: 11, Right: true, Drop: 6},
-		{Most: 15, Least: 12, Right: true, Drop: 7},
-		{Most: 30, Drop: 2},
-		{Most: 16, Drop: 1},
+		{Max: 9},
+		{Max: 24},
+		{Max: 12, Drop: 9},
+		{Max: 20, Min: 11, Right: true, Drop: 3}, // source of the state, and its age
+		{Max: 40, Min: 16, Flex: true, Drop: 8},
+		{Max: 11, Right: true, Drop: 6},
+		{Max: 15, Min: 12, Right: true, Drop: 7},
+		{Max: 30, Drop: 2},
+		{Max: 16, Drop: 1},
 	}}
 	sorted := slices.Clone(s.fleet.Workers)
 	slices.SortStableFunc(sorted, func(a, b fleet.Worker) int {
-		return cmp.Or(falseFirst(!a.Online(), !b.Online()), strings.Compare(a.Name, b.Name))
+		return cmp.Or(compareBool(!a.Online(), !b.Online()), strings.Compare(a.Name, b.Name))
 	})
 	for _, w := range sorted {
 		labels := display.Line(strings.Join(w.Own(), ", "), 60)

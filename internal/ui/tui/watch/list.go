@@ -126,12 +126,12 @@ func (v listScreen) chosen(l list) item {
 	return item{}
 }
 
-func (v listScreen) update(k Key, s snapshot, f frame) (screen, outcome) {
+func (v listScreen) update(k Key, s snapshot, f frame) (screen, keyResult) {
 	if v.filter.typing {
 		if v.filter = v.filter.update(k); v.filter.typing {
 			v.cursor, v.top = item{}, 0
 		}
-		return v, outcome{}
+		return v, keyResult{}
 	}
 	l := v.list(s, v.filter, f.width)
 	at, page := v.index(l), max(f.height-2, 1)
@@ -139,13 +139,13 @@ func (v listScreen) update(k Key, s snapshot, f frame) (screen, outcome) {
 	switch k.Name {
 	case "/":
 		v.filter = v.filter.edit()
-		return v, outcome{}
+		return v, keyResult{}
 	case "esc", "backspace":
 		if v.filter.text == "" {
-			return v, outcome{back: true}
+			return v, keyResult{back: true}
 		}
 		v.filter = filter{}
-		return v, outcome{}
+		return v, keyResult{}
 	case "up", "k":
 		to = l.next(at, -1)
 	case "down", "j":
@@ -168,7 +168,7 @@ func (v listScreen) update(k Key, s snapshot, f frame) (screen, outcome) {
 	if at >= 0 {
 		v.cursor, v.at = l.items[to], to
 	}
-	return v, outcome{}
+	return v, keyResult{}
 }
 
 func (v listScreen) settle(s snapshot, f frame) screen {

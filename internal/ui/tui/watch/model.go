@@ -39,7 +39,7 @@ type screen interface {
 	// hints returns the most useful keys, and the scroll position, if any.
 	hints(s snapshot, f frame) (keys []string, position string)
 	filtered() filter
-	update(k Key, s snapshot, f frame) (screen, outcome)
+	update(k Key, s snapshot, f frame) (screen, keyResult)
 	// settle keeps the cursor and the scroll position valid after a change.
 	settle(s snapshot, f frame) screen
 	view(s snapshot, f frame) []string
@@ -60,9 +60,9 @@ func (f frame) render(lines []paint.Line) []string {
 	return rows
 }
 
-// outcome is the consequence of a key outside of the screen that handled it. At most one
+// keyResult is the consequence of a key outside of the screen that handled it. At most one
 // field is set.
-type outcome struct {
+type keyResult struct {
 	open    screen // a screen to open on top
 	back    bool   // close the screen
 	help    bool   // show the keys
@@ -145,7 +145,7 @@ func (m Model) press(k Key) (Model, []any) {
 	case m.confirm.action != nil:
 		action := m.confirm.action
 		if m.confirm = (confirmation{}); k.Name != "y" {
-			return m.tell("nothing was done"), nil
+			return m.showNote("nothing was done"), nil
 		}
 		return m.perform(action)
 	}
@@ -159,7 +159,7 @@ func (m Model) press(k Key) (Model, []any) {
 	case out.help:
 		m.help = true
 	case out.note != "":
-		m = m.tell(out.note)
+		m = m.showNote(out.note)
 	case out.confirm.action != nil:
 		m.confirm = out.confirm
 	case out.action != nil:
@@ -175,7 +175,7 @@ func (m Model) perform(action any) (Model, []any) {
 	return m, []any{action}
 }
 
-func (m Model) tell(text string) Model {
+func (m Model) showNote(text string) Model {
 	m.result, m.resultAt = Result{Text: text}, m.known.now
 	return m
 }
@@ -258,7 +258,7 @@ func (m Model) title() paint.Line {
 	if left.Width()+right.Width()+2 > m.width {
 		right = right[1:]
 	}
-	return paint.Apart(left, right, m.width)
+	return paint.Ends(left, right, m.width)
 }
 
 // foot returns the confirmation, the filter that is typed or a result, else the most
@@ -293,5 +293,5 @@ func (m Model) foot() []paint.Line {
 	if position != "" {
 		right = paint.Styled(display.Faint, position)
 	}
-	return []paint.Line{paint.Apart(left, right, m.width)}
+	return []paint.Line{paint.Ends(left, right, m.width)}
 }

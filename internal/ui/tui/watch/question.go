@@ -40,19 +40,19 @@ func (v questionScreen) indexIn(list []fleet.Question) int {
 
 // update edits the answer. Text that was typed for one question is never sent to
 // another.
-func (v questionScreen) update(k Key, s snapshot, _ frame) (screen, outcome) {
+func (v questionScreen) update(k Key, s snapshot, _ frame) (screen, keyResult) {
 	open := s.questions()
 	at := v.indexIn(open)
 	switch {
 	case k.Name == "esc":
-		return v, outcome{back: true}
+		return v, keyResult{back: true}
 	case k.Name == "tab" && len(open) > 0:
 		if next := open[(at+1)%len(open)].ID; next != v.id {
 			v = questionScreen{id: next}
 		}
-		return v, outcome{}
+		return v, keyResult{}
 	case at < 0 || s.sending != "":
-		return v, outcome{}
+		return v, keyResult{}
 	}
 	q := open[at]
 	switch k.Name {
@@ -60,14 +60,14 @@ func (v questionScreen) update(k Key, s snapshot, _ frame) (screen, outcome) {
 		if v.input.Trimmed() == "" {
 			break
 		}
-		text, denied, err := parts.Answer(q, v.input)
+		text, denied, err := parts.ParseAnswer(q, v.input)
 		switch {
 		case err != nil:
-			return v, outcome{note: err.Error()}
+			return v, keyResult{note: err.Error()}
 		case denied:
 			return v, deny(s, q, "")
 		}
-		return v, outcome{action: Answer{Question: q.ID, Name: q.Name, Text: text}}
+		return v, keyResult{action: Answer{Question: q.ID, Name: q.Name, Text: text}}
 	case "ctrl+d":
 		return v, deny(s, q, v.input.Trimmed())
 	case "down":
@@ -75,19 +75,19 @@ func (v questionScreen) update(k Key, s snapshot, _ frame) (screen, outcome) {
 	case "up":
 		v.input = nextOption(q, v.input, -1)
 	default:
-		v.input = program.Edited(v.input, k)
+		v.input = program.Edit(v.input, k)
 	}
-	return v, outcome{}
+	return v, keyResult{}
 }
 
 // deny asks for confirmation before it denies what a question asks for.
-func deny(s snapshot, q fleet.Question, reason string) outcome {
+func deny(s snapshot, q fleet.Question, reason string) keyResult {
 	because := ""
 	if reason != "" {
 		because = fmt.Sprintf(", because %q", phrase.Line(reason))
 	}
 	text := "Deny what " + display.Line(q.Name, 50) + ofRun(s, q.Run) + " asks for" + because + "?"
-	return outcome{confirm: confirmation{text, "y denies", Answer{Question: q.ID, Name: q.Name, Text: reason, Deny: true}}}
+	return keyResult{confirm: confirmation{text, "y denies", Answer{Question: q.ID, Name: q.Name, Text: reason, Deny: true}}}
 }
 
 // nextOption returns the number of the next option in a direction, wrapping around at
@@ -122,7 +122,7 @@ func (v questionScreen) view(s snapshot, f frame) []string {
 	if n := len(s.fleet.Questions); n > 1 {
 		facts = append(facts, fmt.Sprintf("%d of %d", v.indexIn(s.fleet.Questions)+1, n))
 	}
-	above := append([]paint.Line{parts.Asks(q, s.runName(q.Run), s.now, facts...)}, parts.QuestionText(q, f.width, 200)...)
+	above := append([]paint.Line{parts.QuestionHeading(q, s.runName(q.Run), s.now, facts...)}, parts.QuestionText(q, f.width, 200)...)
 	options := parts.Options(q, v.input.Trimmed())
 	room := max(f.height-1, 0)
 	var rows []paint.Line

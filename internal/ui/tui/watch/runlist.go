@@ -40,10 +40,10 @@ func (v runList) summary(s snapshot, width int) []paint.Line {
 	if r.Budget.USD > 0 {
 		spent = fmt.Sprintf("$%.2f of $%.2f", r.Spent.USD, r.Budget.USD)
 	}
-	right := paint.Plain(spent + "  " + cells.FillLeft(phrase.RunTook(r, s.now), 7)) // fixed width, so that nothing moves
+	right := paint.Plain(spent + "  " + cells.FillLeft(phrase.RunDuration(r, s.now), 7)) // fixed width, so that nothing moves
 	words := fmt.Sprintf(" %d/%d  %s", r.Counts.Complete, r.Counts.Total, phrase.Counts(r.Counts))
 	bar := paint.Bar(r.Counts, min(max(width-len(words), 0), 30))
-	rows := []paint.Line{paint.Apart(left, right, width), append(bar, paint.Span{Text: words})}
+	rows := []paint.Line{paint.Ends(left, right, width), append(bar, paint.Span{Text: words})}
 	for _, t := range r.Tasks {
 		if phrase.Waiting(t) {
 			rows = append(rows, paint.Styled(display.Yellow, "? "+display.Line(t.Question.Name, 50)+" asks "+phrase.Age(s.now.Sub(t.Question.Asked))+": "+phrase.Line(t.Question.Text)))
@@ -70,9 +70,9 @@ func (v runList) summary(s snapshot, width int) []paint.Line {
 	return rows
 }
 
-// many is the number of rows above which only visible rows determine the widths of
+// manyRows is the number of rows above which only visible rows determine the widths of
 // columns.
-const many = 400
+const manyRows = 400
 
 func (runList) list(s snapshot, f filter, width int) list {
 	// A row is a task, or the heading of a stage.
@@ -95,7 +95,7 @@ func (runList) list(s snapshot, f filter, width int) list {
 	}
 	return list{items, func(from, to int) []paint.Line {
 		first, end := 0, len(rows)
-		if len(rows) > many {
+		if len(rows) > manyRows {
 			first, end = from, to
 		}
 		var tasks []fleet.Task

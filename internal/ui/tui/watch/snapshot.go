@@ -13,11 +13,11 @@ import (
 
 // snapshot is everything that was last read. It is a value, and the same for all screens.
 type snapshot struct {
-	where string // the server's address, or empty for this machine
-	now   time.Time
-	fleet Fleet
-	read  time.Time // when the fleet was last read
-	away  Away
+	where  string // the server's address, or empty for this machine
+	now    time.Time
+	fleet  Fleet
+	read   time.Time // when the fleet was last read
+	outage Outage
 
 	focus   Focus
 	run     fleet.Run // the run of the focus
@@ -44,8 +44,8 @@ func (s snapshot) with(data any) snapshot {
 		if data.Run == s.focus.Run && data.ID == s.focus.Task {
 			s.task = data
 		}
-	case Away:
-		s.away = data
+	case Outage:
+		s.outage = data
 	}
 	return s
 }
@@ -59,16 +59,16 @@ func (s snapshot) refocused(to Focus) snapshot {
 	return s
 }
 
-// silence is the time without new data after which the fleet counts as unreachable,
+// maxSilence is the time without new data after which the fleet counts as unreachable,
 // even without an [Away] message.
-const silence = 15 * time.Second
+const maxSilence = 15 * time.Second
 
 // unreachable returns since when the fleet is unreachable, and why.
-func (s snapshot) unreachable() Away {
-	if s.away.Since.IsZero() && !s.read.IsZero() && s.now.Sub(s.read) > silence {
-		return Away{s.read, "no answer"}
+func (s snapshot) unreachable() Outage {
+	if s.outage.Since.IsZero() && !s.read.IsZero() && s.now.Sub(s.read) > maxSilence {
+		return Outage{s.read, "no answer"}
 	}
-	return s.away
+	return s.outage
 }
 
 // findRun returns a run, or the zero run if it is unknown.

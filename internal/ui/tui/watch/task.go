@@ -38,7 +38,7 @@ func (taskScreen) hints(snapshot, frame) (keys []string, position string) {
 
 func (t taskScreen) filtered() filter { return t.log.filter }
 
-func (t taskScreen) update(k Key, s snapshot, f frame) (screen, outcome) {
+func (t taskScreen) update(k Key, s snapshot, f frame) (screen, keyResult) {
 	switch {
 	case t.log.filter.typing:
 		t.log.filter = t.log.filter.update(k)
@@ -53,13 +53,13 @@ func (t taskScreen) update(k Key, s snapshot, f frame) (screen, outcome) {
 		case t.fullLog:
 			t.fullLog = false
 		default:
-			return t, outcome{back: true}
+			return t, keyResult{back: true}
 		}
 	case k.Name != "enter":
 		t.log = t.log.scroll(k.Name, f.width, max(f.height-2, 1))
 		return t, command(k.Name, s, item{taskItem, t.task})
 	}
-	return t, outcome{}
+	return t, keyResult{}
 }
 
 func (t taskScreen) settle(s snapshot, f frame) screen {
@@ -76,8 +76,8 @@ func (t taskScreen) view(s snapshot, f frame) []string {
 	return append(rows, t.log.view(f)...)
 }
 
-// logLeast is the minimum number of rows of the log, with its heading.
-const logLeast = 6
+// minLogRows is the minimum number of rows of the log, with its heading.
+const minLogRows = 6
 
 // facts returns the rows above the log. After the state of the task, each section gets
 // at most half of the rows that are still free.
@@ -85,7 +85,7 @@ func (t taskScreen) facts(s snapshot, f frame) []paint.Line {
 	task := s.findTask(t.task)
 	rows := taskState(s, task)
 	if !t.fullLog {
-		spare := max(f.height-len(rows)-logLeast, 0)
+		spare := max(f.height-len(rows)-minLogRows, 0)
 		for _, section := range [][]paint.Line{checkRows(task), attemptRows(s, task, f.width), promptRows(s.task.Prompt, f.width)} {
 			most := min(len(section), (spare+1)/2)
 			if most < 2 {
@@ -106,11 +106,11 @@ func taskState(s snapshot, t fleet.Task) []paint.Line {
 			facts = append(facts, fact)
 		}
 	}
-	if d, ok := phrase.Took(t.Attempt, s.now); ok {
+	if d, ok := phrase.WorkTime(t.Attempt, s.now); ok {
 		add(phrase.Elapsed(d))
 	}
 	add(phrase.Waited(t.Attempt))
-	if try := phrase.Try(t); try != "" {
+	if try := phrase.AttemptNumber(t); try != "" {
 		add("attempt " + try)
 	}
 	if t.Attempt != nil {
@@ -165,13 +165,13 @@ func attemptRows(s snapshot, current fleet.Task, width int) []paint.Line {
 	if len(s.task.Attempts) == 0 {
 		return nil
 	}
-	t := paint.Table{Columns: []paint.Column{{Most: 4}, {Most: 11}, {Most: 8, Least: 7, Right: true}, {Most: 200, Least: 30, Flex: true, Drop: 9}, {Most: 24, Drop: 1}, {Most: 8, Right: true, Drop: 2}, {Most: 6, Drop: 3}}}
+	t := paint.Table{Columns: []paint.Column{{Max: 4}, {Max: 11}, {Max: 8, Min: 7, Right: true}, {Max: 200, Min: 30, Flex: true, Drop: 9}, {Max: 24, Drop: 1}, {Max: 8, Right: true, Drop: 2}, {Max: 6, Drop: 3}}}
 	for _, a := range slices.Backward(s.task.Attempts) {
 		if current.Attempt != nil && current.Attempt.ID == a.ID {
 			a = *current.Attempt // the run is read more often than the task
 		}
 		took, worker := "", ""
-		if d, ok := phrase.Took(&a, s.now); ok {
+		if d, ok := phrase.WorkTime(&a, s.now); ok {
 			took = phrase.Elapsed(d)
 		}
 		if s.where != "" {

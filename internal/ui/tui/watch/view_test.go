@@ -26,7 +26,7 @@ func TestEveryScreenAtSeveralSizes(t *testing.T) {
 			"help":     at("?"),
 			"cancel":   at(onRun, release(), "C"),
 			"filter":   at("/ b u i l d"),
-			"away":     at(Away{before(time.Minute), "cannot be reached: connection refused"}),
+			"away":     at(Outage{before(time.Minute), "cannot be reached: connection refused"}),
 		} {
 			golden(t, fmt.Sprintf("%s-%dx%d.golden", name, size.Width, size.Height), picture(m))
 		}
@@ -82,7 +82,7 @@ func TestNoRowExceedsTheScreenAndNoControlSequenceIsShown(t *testing.T) {
 		for name := range strings.FieldsSeq(keys) {
 			m = take(m, name, r, task, log)
 		}
-		m = take(m, Away{before(time.Hour), hostile})
+		m = take(m, Outage{before(time.Hour), hostile})
 		for width := 0; width < 130; width += 1 + width/10 {
 			for _, height := range []int{0, 1, 2, 3, 4, 5, 8, 24, 60} {
 				sized := take(m, Size{Width: width, Height: height})

@@ -43,9 +43,9 @@ type (
 		Problem   string // why the log is missing or incomplete
 	}
 
-	// Away says since when the fleet is unreachable, and why. A zero time means that
+	// Outage says since when the fleet is unreachable, and why. A zero time means that
 	// it is reachable.
-	Away struct {
+	Outage struct {
 		Since time.Time
 		Why   string
 	}
