@@ -4,73 +4,16 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 
 	"gaffer/coordinator"
 	"gaffer/fleet"
 	"gaffer/internal/app/localrun"
-	"gaffer/internal/attempt/runlock"
 	"gaffer/internal/attempt/workspace"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
-	"gaffer/statefile/host"
 )
-
-// NameTakenError reports that another process is the worker of that name.
-type NameTakenError struct {
-	Name string
-	PID  int
-}
-
-func (e *NameTakenError) Error() string {
-	return fmt.Sprintf("worker %s: gaffer with pid %d is it", e.Name, e.PID)
-}
-
-// Conflict marks the error as a conflict with another process.
-func (e *NameTakenError) Conflict() bool { return true }
-
-// Hint returns advice for the user.
-func (e *NameTakenError) Hint() string {
-	return "one more worker on this machine needs a name of its own: --name NAME"
-}
-
-const opLockName host.Op = "take the worker's name"
-
-// lockName locks the worker's name. The kernel releases the lock if the process dies.
-func (s *ServerWorker) lockName(ctx context.Context) (release func(), err error) {
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return nil, err
-	}
-	within, cancel := context.WithTimeout(ctx, runlock.Within)
-	defer cancel()
-	lock, err := host.OS().Lock(within, opLockName, s.folder("lock"))
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return nil, &NameTakenError{s.opts.Name, ownerOf(s.folder("pid"))}
-	}
-	if err != nil {
-		return nil, err
-	}
-	text, err := json.Marshal(host.OS().Self())
-	if err == nil {
-		err = os.WriteFile(s.folder("pid"), text, 0o600)
-	}
-	if err != nil {
-		return nil, errors.Join(err, lock.Unlock())
-	}
-	return func() { _ = lock.Unlock() }, nil // the lock ends with the process at the latest
-}
-
-// ownerOf returns the pid that a file records, or 0.
-func ownerOf(file string) int {
-	var p host.Process
-	data, err := os.ReadFile(file)
-	if err != nil || json.Unmarshal(data, &p) != nil {
-		return 0
-	}
-	return p.PID
-}
 
 // ElsewhereError reports a task that only the machine of its run can do.
 type ElsewhereError struct{ Task, Needs string }

@@ -1,152 +1,16 @@
 package viewers
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"gaffer/internal/flow/spec"
 	"gaffer/statefile"
-	"gaffer/statefile/host"
 	"gaffer/statefile/jsontree"
-	"gaffer/statefile/lazyregexp"
 )
-
-const opReadText host.Op = "read text"
-
-// specReader answers the requests about the specs of projects.
-type specReader struct {
-	projects *projectList
-	host     host.Host
-}
-
-// textDocuments maps the Markdown documents of a project to the default text for a missing
-// document. The spec has no default: it must exist.
-var textDocuments = map[string]string{spec.File: "", "changelog.md": "_No changelog yet._\n", "lessons.md": ""}
-
-// Text reads one of the Markdown documents of a project.
-func (v *specReader) Text(ctx context.Context, ref, name string) ([]byte, error) {
-	without, known := textDocuments[name]
-	if !known {
-		return nil, refuse(missing, "not_found", "no document %.100q", name)
-	}
-	l, err := v.projects.find(ctx, ref)
-	if err != nil {
-		return nil, err
-	}
-	text, found, err := v.document(l, name)
-	switch {
-	case err != nil:
-		return nil, err
-	case !found && name == spec.File:
-		return nil, refuse(missing, "not_found", "project %s has no %s", l.name, name)
-	case !found:
-		return []byte(without), nil
-	}
-	return text, nil
-}
-
-// document reads a file in the workflow folder of a project. found is false if the file
-// is missing. Links are not followed, because their target may be outside the project.
-func (v *specReader) document(l *liveProject, name string) (data []byte, found bool, err error) {
-	path := filepath.Join(l.folder, name)
-	info, err := v.host.Lstat(opReadText, path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, false, nil
-	case err != nil:
-		return nil, false, err
-	case !info.Mode().IsRegular():
-		return nil, false, refuse(conflict, "invalid_document", "%s of project %s is no regular file", name, l.name)
-	case info.Size() > spec.MaxSize:
-		return nil, false, refuse(conflict, "invalid_document", "%s of project %s is longer than %d MiB", name, l.name, spec.MaxSize>>20)
-	}
-	data, err = statefile.ReadBytes(v.host, path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false, nil
-	}
-	return data, err == nil, clientError(err)
-}
-
-// spec reads the spec of a project. It returns an empty spec if there is none.
-func (v *specReader) spec(l *liveProject) (spec.Spec, error) {
-	data, found, err := v.document(l, spec.File)
-	if err != nil || !found {
-		return spec.Spec{}, err
-	}
-	return spec.Parse(data), nil
-}
-
-// Sections are the sections of a spec, in its order.
-type Sections struct {
-	Sections []Section `json:"sections"`
-}
-
-// Section is one section of a spec as the viewer shows it.
-type Section struct {
-	Number    string   `json:"number"`
-	Heading   string   `json:"heading"`
-	Alias     string   `json:"alias"` // without #
-	Readiness string   `json:"readiness"`
-	Level     int      `json:"level"`
-	Claims    []string `json:"claims"`
-	Body      string   `json:"body"`
-}
-
-// claimPattern matches bold text in a section, which states a claim.
-var claimPattern = lazyregexp.New(`\*\*([^*\n]{4,80})\*\*`)
-
-// Sections returns the sections of a project's spec, with their readiness from the
-// workflow state.
-func (v *specReader) Sections(ctx context.Context, ref string) (Sections, error) {
-	list := Sections{[]Section{}}
-	text, words, err := v.specWithReadiness(ctx, ref)
-	if err != nil {
-		return list, err
-	}
-	for _, s := range text.Sections {
-		claims := []string{}
-		for _, m := range claimPattern().FindAllStringSubmatch(s.Text, maxClaims) {
-			if one := strings.TrimSuffix(strings.TrimSpace(m[1]), "."); !slices.Contains(claims, one) {
-				claims = append(claims, one)
-			}
-		}
-		list.Sections = append(list.Sections, Section{s.Number, s.Title, s.Alias[1:], words(s), s.Level, claims, s.Text})
-	}
-	return list, nil
-}
-
-// maxClaims is the maximum number of claims that are read from a section.
-const maxClaims = 200
-
-// specWithReadiness reads the spec of a project. The function of returns the readiness
-// of a section according to the workflow state.
-func (v *specReader) specWithReadiness(ctx context.Context, ref string) (text spec.Spec, of func(spec.Section) string, err error) {
-	l, err := v.projects.find(ctx, ref)
-	if err != nil {
-		return text, nil, err
-	}
-	ready, err := v.Readiness(ctx, l.path)
-	if err != nil {
-		return text, nil, err
-	}
-	if text, err = v.spec(l); err != nil {
-		return text, nil, err
-	}
-	words := map[string]string{}
-	for _, r := range ready.Sections {
-		if in, ok := text.Section(r.Alias); ok {
-			words[in.Alias] = r.Readiness
-		}
-	}
-	return text, func(s spec.Section) string { return cmp.Or(words[s.Alias], "unknown") }, nil
-}
 
 // Dashboard is an overview of all projects.
 type Dashboard struct {

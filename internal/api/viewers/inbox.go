@@ -3,69 +3,12 @@ package viewers
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 
-	"gaffer/statefile/jsontree"
 	"gaffer/workflow"
 )
 
-const (
-	maxEvent   = 64 << 10 // bytes of an event
-	maxContent = 64 << 10 // bytes of an idea
-)
-
-// AddEvent adds an event to the feed of a project and returns its kind. If the event
-// has a timestamp and is already in the feed, AddEvent does nothing: the event was sent
-// twice, or its sender has also written it to the file.
-func (v *workflowService) AddEvent(ctx context.Context, ref string, body []byte) (kind string, err error) {
-	l, err := v.projects.findToChange(ctx, ref)
-	if err != nil {
-		return "", err
-	}
-	draft, dated, err := draftOf(body)
-	if err != nil {
-		return "", err
-	}
-	event, err := draft.Event(v.now())
-	if err != nil {
-		return "", clientError(err)
-	}
-	said := digestOf(event.Raw())
-	err = l.store.Record(ctx, func(root *jsontree.Node) ([]jsontree.Value, error) {
-		if f, _ := feedOf(root.Value()); dated && slices.Contains(f.digests, said) {
-			return nil, nil
-		}
-		return []jsontree.Value{event}, nil
-	})
-	return draft.Kind, clientError(err)
-}
-
-// draftOf parses an event. dated reports whether it has a timestamp.
-func draftOf(body []byte) (d workflow.Draft, dated bool, err error) {
-	if len(body) > maxEvent {
-		return d, false, refuse(invalid, "invalid_request", "the event has %d bytes: want at most %d", len(body), maxEvent)
-	}
-	doc, err := jsontree.Parse(body)
-	if err != nil {
-		return d, false, refuse(invalid, "bad_json", "%s", err.Error())
-	}
-	v := doc.Value()
-	if v.Kind() != jsontree.Object {
-		return d, false, refuse(invalid, "bad_json", "the event is %s where an object should be", v.Kind())
-	}
-	d.Kind = v.Get("kind").Text()
-	for name, value := range v.Members() {
-		switch {
-		case name == "kind":
-		case name == "timestamp" && value.Absent():
-		default:
-			dated = dated || name == "timestamp"
-			d.Fields = append(d.Fields, workflow.Field{Name: name, Value: value})
-		}
-	}
-	return d, dated, nil
-}
+const maxContent = 64 << 10 // bytes of an idea
 
 // Inbox returns the items of a project's inbox unchanged.
 func (v *workflowService) Inbox(ctx context.Context, ref string) ([]json.RawMessage, error) {

@@ -3,16 +3,12 @@ package viewers
 import (
 	"context"
 	"encoding/json"
-	"maps"
-	"slices"
 	"strconv"
 	"time"
 
 	"gaffer/internal/api/docview"
-	"gaffer/internal/flow/spec"
 	"gaffer/statefile/host"
 	"gaffer/statefile/jsontree"
-	"gaffer/workflow"
 )
 
 // BuildStatus contains the members of the workflow state that describe a build,
@@ -112,63 +108,6 @@ func (v *workflowService) BuildLog(ctx context.Context, ref string) (BuildLog, e
 	}
 	log.EventCount = len(log.Events)
 	return log, nil
-}
-
-// Readiness describes how ready the sections of a project's spec are.
-type Readiness struct {
-	Summary  map[string]int     `json:"summary"`
-	Sections []SectionReadiness `json:"sections"`
-}
-
-// SectionReadiness describes how ready one section is.
-type SectionReadiness struct {
-	Alias     string `json:"alias"`
-	Number    string `json:"number,omitempty"`
-	Title     string `json:"title,omitempty"`
-	Readiness string `json:"readiness"`
-	Notes     string `json:"notes,omitempty"`
-}
-
-// Readiness returns the readiness of each section: from the workflow state, or from the
-// spec if the state has none.
-func (v *specReader) Readiness(ctx context.Context, ref string) (Readiness, error) {
-	l, err := v.projects.find(ctx, ref)
-	if err != nil {
-		return Readiness{}, err
-	}
-	state, err := l.store.State()
-	if err != nil {
-		return Readiness{}, clientError(err)
-	}
-	text, err := spec.Read(l.folder)
-	if err != nil {
-		return Readiness{}, clientError(err)
-	}
-	return readiness(state, text), nil
-}
-
-func readiness(state workflow.State, text spec.Spec) Readiness {
-	r := Readiness{Summary: map[string]int{}, Sections: []SectionReadiness{}}
-	for _, alias := range slices.Sorted(maps.Keys(state.SectionReadiness)) {
-		if said := state.SectionReadiness[alias]; said.Readiness != "" {
-			in, _ := text.Section(alias)
-			r.Sections = append(r.Sections, SectionReadiness{alias, in.Number, in.Title, said.Readiness, said.Notes})
-		}
-	}
-	if len(r.Sections) == 0 {
-		for _, s := range text.Sections {
-			if s.Readiness != "" {
-				r.Sections = append(r.Sections, SectionReadiness{Alias: s.Alias, Number: s.Number, Title: s.Title, Readiness: s.Readiness})
-			}
-		}
-	}
-	maps.Copy(r.Summary, state.SectionCounts())
-	if len(r.Summary) == 0 {
-		for _, s := range r.Sections {
-			r.Summary[s.Readiness]++
-		}
-	}
-	return r
 }
 
 // buildPicture returns the view of a build for a state that was just read.

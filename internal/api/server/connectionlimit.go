@@ -7,7 +7,6 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // limitConnections returns a listener with at most n open connections. To accept one more, it closes
@@ -117,64 +116,4 @@ func markAuthenticated(ctx context.Context) {
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()
 	c.protect()
-}
-
-// rateLimiter limits the requests per second of each token, together with the tokens created
-// from it. A burst may have the requests of two seconds. All clients without a valid
-// token share one small limit.
-type rateLimiter struct {
-	perToken, perUnauthenticated float64
-	now                          func() time.Time
-
-	mu      sync.Mutex
-	buckets map[string]*bucket
-}
-
-type bucket struct {
-	left float64
-	at   time.Time
-}
-
-const unauthenticated = "" // the bucket of clients without a valid token
-
-func newRateLimiter(perToken, perUnauthenticated float64, now func() time.Time) *rateLimiter {
-	return &rateLimiter{perToken: perToken, perUnauthenticated: perUnauthenticated, now: now, buckets: map[string]*bucket{}}
-}
-
-// forget drops the buckets that are full again.
-func (r *rateLimiter) forget() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := r.now()
-	for id, b := range r.buckets {
-		if now.Sub(b.at) > 2*time.Second {
-			delete(r.buckets, id)
-		}
-	}
-}
-
-// allow takes one request from the bucket of id. It returns false if the bucket is empty.
-func (r *rateLimiter) allow(id string) bool {
-	each := r.perToken
-	if id == unauthenticated {
-		each = r.perUnauthenticated
-	}
-	if each < 0 {
-		return true
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := r.now()
-	b := r.buckets[id]
-	if b == nil {
-		b = &bucket{left: 2 * each, at: now}
-		r.buckets[id] = b
-	}
-	b.left = min(2*each, b.left+max(now.Sub(b.at).Seconds(), 0)*each)
-	b.at = now
-	if b.left < 1 {
-		return false
-	}
-	b.left--
-	return true
 }
