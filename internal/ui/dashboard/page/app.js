@@ -1,4 +1,4 @@
-// The page: which part of it is shown follows from the address.
+// The entry module: shows the page that the address selects.
 import { html, render, signal, useEffect } from './core/view.js';
 import { begin, loaded } from './core/fleet.js';
 import { route } from './core/route.js';
@@ -7,7 +7,7 @@ import { Shell } from './parts/shell.js';
 import { Empty, Wrong } from './parts/status.js';
 import { Fleet } from './pages/fleet.js';
 
-// Pages that are fetched when they are first shown.
+// Modules of pages, loaded when the page is first shown.
 const later = {
   runs: () => import('./pages/runs.js'),
   run: () => import('./pages/run.js'),
@@ -21,7 +21,7 @@ const later = {
   records: () => import('./pages/records.js'),
 };
 
-/** The name of the page that an address means, with what it is about. @param {string[]} path */
+/** Returns the name of the page for an address, and the page's props. @param {string[]} path */
 function pageOf([first, ...rest]) {
   if (!first) return ['fleet', {}];
   if (first === 'records') return ['records', {}];

@@ -1,10 +1,10 @@
-// Requests to the server that the page came from, with the cookie of whoever looks.
+// Requests to the server that served this page, with the cookie of the logged-in user.
 import { signal } from './view.js';
 
-/** Why the server does not let us in, or empty. */
+/** The reason why the server refuses this browser, or empty. */
 export const refused = signal('');
 
-/** What the server said was wrong. */
+/** An error that the server has answered with. */
 export class Problem extends Error {
   /** @param {number} status @param {string} code @param {string} message */
   constructor(status, code, message) { super(message); this.status = status; this.code = code; }
@@ -13,7 +13,7 @@ export class Problem extends Error {
 /**
  * @param {string} path
  * @param {RequestInit} [init]
- * @returns {Promise<Response>} one that is good
+ * @returns {Promise<Response>} a response with a success status; otherwise it throws a Problem
  */
 export async function ask(path, init) {
   let res;
@@ -43,5 +43,5 @@ export const send = async (path, body, method = 'POST') =>
 /** A random id for what is sent: the same id is sent again after a lost answer. */
 export const newId = () => Array.from(crypto.getRandomValues(new Uint8Array(12)), (b) => b.toString(16).padStart(2, '0')).join('');
 
-/** A path with its parts escaped: path`/v1/runs/${id}`. */
+/** Tag of templates for URL paths; it escapes the values: path`/v1/runs/${id}`. */
 export const path = (parts, ...values) => String.raw({ raw: parts }, ...values.map((v) => encodeURIComponent(v)));

@@ -1,5 +1,5 @@
-// The picture of the fleet: fetched once, then kept right by the changes that the
-// stream tells. Nothing is asked for again unless changes were missed.
+// The state of the fleet: loaded once, then updated by the changes from the stream. It
+// is loaded again only if changes were missed.
 import { get, path } from './api.js';
 import { follow } from './stream.js';
 import { Table } from './table.js';
@@ -11,31 +11,31 @@ import { signal } from './view.js';
 export const agents = new Table();
 /** Runs without their tasks. @type {Table<any>} */
 export const runs = new Table();
-/** What agents wait for people to decide. @type {Table<any>} */
+/** Open questions of agents. @type {Table<any>} */
 export const questions = new Table();
 /** Agent accounts that are paused. @type {Table<any>} */
 export const lanes = new Table();
-/** Tasks of channels and chains, those that were changed last. @type {Table<any>} */
+/** The most recently changed tasks of channels and chains. @type {Table<any>} */
 export const tasks = new Table();
-/** The last question of each task of a channel, by the task. @type {Table<any>} */
+/** The last question of each task of a channel, by task id. @type {Table<any>} */
 export const prompts = new Table();
 
-/** Whether there is a picture. */
+/** Whether the state of the fleet was loaded. */
 export const loaded = signal(false);
-/** Which program answers, and who looks. */
+/** The server's version, and the name and role of this browser's token. */
 export const self = signal({ version: '', name: '', role: '' });
 
 const offlineAfter = 30_000;
 const keptTasks = 500;
 const keptRuns = 200;
 
-/** Computed, as the protocol has it: from when a worker was last heard of. */
+/** Whether a worker has sent a heartbeat recently, by the protocol's rule. */
 export const online = (agent) => now() - at(agent.last_seen) < offlineAfter;
 
-/** Runs whose tasks somebody looks at. @type {Map<string, Detail>} */
+/** Runs whose tasks are shown. @type {Map<string, Detail>} */
 const details = new Map();
 
-/** One run with its tasks, while it is shown. */
+/** One run with its tasks, kept up to date while a page shows it. */
 class Detail {
   /** @param {string} id */
   constructor(id) {
@@ -45,17 +45,17 @@ class Detail {
     this.error = signal('');
     /** Tasks in the order of the plan. @type {Table<any>} */
     this.tasks = new Table();
-    /** All tries, by their id, once history was asked for. @type {Table<any>} */
+    /** All attempts by id, after loadHistory. @type {Table<any>} */
     this.attempts = new Table();
-    /** All questions, answered or not, once history was asked for. @type {Table<any>} */
+    /** All questions by id, answered or not, after loadHistory. @type {Table<any>} */
     this.questions = new Table();
     this.history = signal(false);
-    /** Changes that came while something was fetched, of each fetch. @type {Set<[string, any][]>} */
+    /** For each request in progress, the changes that arrived since it was sent. @type {Set<[string, any][]>} */
     this.late = new Set();
   }
 
-  // What was fetched may be older than the changes that came meanwhile: they are
-  // applied again.
+  // An answer may be older than the changes that arrived during the request. So these
+  // changes are applied again after the answer.
   async fetching(fetch) {
     const late = [];
     this.late.add(late);
@@ -109,7 +109,7 @@ class Detail {
     if (this.history.value) this.attempts.put(change.id, change);
   }
 
-  // What an attempt does is read now and then: it may have ended meanwhile.
+  // Applies the polled progress of an attempt, unless the attempt has ended since.
   doing(change) {
     const task = this.tasks.rows.get(change.task);
     if (task?.status !== 'running' || task.attempt?.id !== change.id || task.attempt.ended) return;
@@ -126,7 +126,7 @@ class Detail {
 }
 
 /**
- * The tasks of a run, kept right until release is called.
+ * Returns a run with its tasks, kept up to date until releaseRun is called.
  * @param {string} id
  * @returns {Detail}
  */
@@ -140,7 +140,7 @@ export function watchRun(id) {
   return d;
 }
 
-/** The page that follows may show the same run: it is kept until that is drawn. @param {Detail} d */
+/** Drops a run after the next page is drawn, unless that page shows the same run. @param {Detail} d */
 export function releaseRun(d) {
   setTimeout(() => { if (--d.users === 0) details.delete(d.id); });
 }
@@ -152,7 +152,7 @@ const everything = () => Promise.all([
   get(`/v1/tasks?limit=${keptTasks}`), get('/v1/events?limit=100'),
 ]);
 
-// fill makes the picture of what was answered.
+// fill replaces the state by the answers of everything().
 async function fill([who, a, r, q, l, t, e]) {
   self.value = who.self;
   setClock(who.self.time);
@@ -171,7 +171,7 @@ function prompted(event) {
   if (event.type === 'task.prompt' && event.task_id) prompts.put(event.task_id, event);
 }
 
-// The oldest go, of those that are over first.
+// Removes the oldest rows for which over returns true until at most most rows are left.
 function trim(table, most, over) {
   for (const [id, row] of table.rows) {
     if (table.rows.size <= most) return;
@@ -179,11 +179,12 @@ function trim(table, most, over) {
   }
 }
 
-// A change does not say which process works on a run. Whoever did so before may have
-// gone when the run has ended or begun again: the next sighting says.
+// A change does not contain the process that works on a run. If the run's status has
+// changed, that process may have ended, so the owner is unknown until the next 'seen'
+// message.
 const ownerOf = (before, c) => (before.status === c.status ? before.owner : undefined);
 
-/** What a change does to the picture, by its type. */
+/** Applies a change to the state, by the change's type. */
 const apply = {
   agents(c) {
     if (c.gone) agents.drop(c.id);
@@ -216,7 +217,7 @@ const apply = {
 
 const listeners = new Set();
 
-/** Calls told with each change, until the function that is returned is called. */
+/** Calls told with each change, until the returned function is called. */
 export function onChange(told) {
   listeners.add(told);
   return () => listeners.delete(told);
@@ -241,12 +242,12 @@ function seen(text) {
   for (const attempt of news.attempts ?? []) details.get(attempt.run)?.doing(attempt);
 }
 
-let waiting = null; // changes that came while the picture was fetched
+let waiting = null; // changes that arrived while the state is being loaded; else null
 let pause = 1000;
 let retry;
 
-// sync fetches everything. Changes that come meanwhile wait for it. One that began
-// later has newer answers, and leaves nothing to do.
+// sync loads the whole state and then applies the changes that arrived meanwhile. If
+// another sync has started since, this one stops, because the other has newer answers.
 async function sync() {
   clearTimeout(retry);
   const mine = waiting = [];
@@ -264,7 +265,7 @@ async function sync() {
   waiting = null;
 }
 
-/** Begins to keep the picture. Called once. */
+/** Loads the state and keeps it up to date. Call it once. */
 export function begin() {
   follow((told) => {
     if (told.kind === 'hello') {

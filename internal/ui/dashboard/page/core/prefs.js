@@ -1,10 +1,10 @@
-// What a person has chosen in this browser.
+// The user's preferences, stored in this browser.
 import { signal, effect } from './view.js';
 
-/** A choice that this browser keeps. @param {string} name @param {string} otherwise */
+/** A signal whose value is stored in this browser. @param {string} name @param {string} otherwise the default */
 export function kept(name, otherwise) {
   const value = signal(load(name) ?? otherwise);
-  effect(() => { try { localStorage.setItem(`gaffer.${name}`, value.value); } catch { /* it is not kept then */ } });
+  effect(() => { try { localStorage.setItem(`gaffer.${name}`, value.value); } catch { /* storage is disabled: the value is lost with the page */ } });
   return value;
 }
 

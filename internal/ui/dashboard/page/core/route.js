@@ -1,5 +1,5 @@
-// The address says what is shown: #/runs/ID?view=graph. So it can be sent to
-// somebody, and going back works.
+// The address selects what is shown, for example #/runs/ID?view=graph. So an address
+// can be shared, and the browser's back button works.
 import { signal } from './view.js';
 
 const read = () => {
@@ -17,13 +17,13 @@ addEventListener('hashchange', () => { route.value = read(); });
 /** An address: link('runs', id). @param {...string} parts */
 export const link = (...parts) => `#/${parts.map(encodeURIComponent).join('/')}`;
 
-/** Shows something else. @param {string} to */
+/** Navigates to another address. @param {string} to */
 export const go = (to) => { location.hash = to; };
 
-/** What the query says. @param {string} name */
+/** A value of the address's query. @param {string} name */
 export const query = (name, otherwise = '') => route.value.query.get(name) ?? otherwise;
 
-/** Changes the query, without a step to go back to. @param {Record<string, string>} values empty ones are left out */
+/** Changes the query without a new entry in the browser's history. @param {Record<string, string>} values empty values are removed */
 export function setQuery(values) {
   const q = new URLSearchParams(route.value.query);
   for (const [name, value] of Object.entries(values)) value ? q.set(name, value) : q.delete(name);

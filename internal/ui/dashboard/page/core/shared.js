@@ -1,10 +1,10 @@
-// A worker that all pages of a browser share: browsers open few connections to one
-// server, and each page with a stream of its own would soon have them all.
+// A worker that all pages of a browser share. Browsers limit the number of connections
+// to one server, so not every page can have its own stream.
 import { Source, everything } from './source.js';
 
-/** A page, and how many messages it has not taken yet. @type {Map<MessagePort, number>} */
+/** The number of messages that each page has not confirmed yet. @type {Map<MessagePort, number>} */
 const pages = new Map();
-const most = 5_000; // a page that sleeps must not be sent more: it asks for everything when it wakes
+const most = 5_000; // a suspended page gets no more unconfirmed messages; it reloads everything when it continues
 
 const source = new Source(everything.url, everything.names, (told) => {
   for (const [port, waiting] of pages) {

@@ -1,7 +1,7 @@
-// A stream of the server that comes back by itself. It runs in the page or in a
-// worker that all pages of a browser share, so it uses nothing of a page.
+// An event stream of the server that reconnects by itself. It runs in a page or in the
+// shared worker, so it must not use the page's DOM.
 
-const silence = 40_000; // the server says something every 15 seconds
+const silence = 40_000; // milliseconds without a message before it reconnects; the server sends one every 15 seconds
 const shortest = 1_000;
 const longest = 10_000;
 
@@ -14,7 +14,7 @@ const longest = 10_000;
 export class Source {
   /**
    * @param {string} url
-   * @param {string[]} names of the messages that are wanted, beside hello
+   * @param {string[]} names of the messages to pass on, besides hello
    * @param {(told: Told) => void} tell
    */
   constructor(url, names, tell) {
@@ -33,8 +33,8 @@ export class Source {
     this.heard();
   }
 
-  // hello says after which change the stream goes on: after another one than we
-  // know, something is missing.
+  // The id of hello is the change after which the stream continues. If it is not the
+  // last change that we have, changes were missed.
   hello(e) {
     this.heard();
     const gap = this.last !== '' && e.lastEventId !== this.last;
@@ -61,8 +61,8 @@ export class Source {
     this.wait = Math.min(longest, this.wait * 2);
   }
 
-  // again does not leave it to the browser, which gives up for good when a server
-  // that starts answers with an error.
+  // again reconnects. The browser's own reconnection is not enough: it stops for good
+  // after an error status, which a starting server may answer.
   again(after) {
     this.stream.close();
     clearTimeout(this.watch);
@@ -70,7 +70,8 @@ export class Source {
     this.timer = setTimeout(() => this.admitted(), after);
   }
 
-  // admitted asks whether we may still look, which a torn stream does not tell.
+  // admitted checks the login before it reconnects: a broken stream does not report its
+  // status.
   async admitted() {
     try {
       const res = await fetch('/v1/self', { credentials: 'same-origin', cache: 'no-store' });

@@ -1,12 +1,12 @@
-// The one stream of a browser, as a page hears it.
+// A page's access to the browser's shared event stream.
 import { Source, everything } from './source.js';
 import { signal } from './view.js';
 
-/** Whether what is shown is live, and since when. */
+/** The state of the connection to the server, and since when. */
 export const connection = signal({ state: 'lost', since: Date.now(), began: true });
 
 /**
- * Tells what the stream says until the page is left.
+ * Calls tell with every message of the stream while the page is open.
  * @param {(told: import('./source.js').Told) => void} tell
  */
 export function follow(tell) {
@@ -30,5 +30,5 @@ export function follow(tell) {
   again = () => port.postMessage('again');
 }
 
-/** Tries again after we were refused. */
+/** Reconnects after the server has refused the connection. */
 export let again = () => {};

@@ -12,8 +12,8 @@ function flush() {
   });
 }
 
-// However many changes come, what shows them is drawn once a frame, and once a
-// second while nobody looks.
+// Readers of a table are drawn at most once per frame, or once per second while the
+// page is hidden.
 function touch(table) {
   touched.add(table);
   if (planned) return;
@@ -22,11 +22,12 @@ function touch(table) {
   else requestAnimationFrame(flush);
 }
 
-// There are no frames while nobody looks, nor does one come that was planned before.
+// A hidden page gets no frames, not even one that was requested before.
 document.addEventListener('visibilitychange', () => { if (document.hidden && planned) setTimeout(flush, 1000); });
 
 /**
- * Rows by id. A row is replaced, never changed. Who reads is drawn again after a change.
+ * Rows by id. A row is replaced, never modified. Components that read the table are
+ * drawn again after a change.
  * @template R
  */
 export class Table {
@@ -37,7 +38,7 @@ export class Table {
   }
   /** @param {string} id */
   get(id) { this.version.value; return this.rows.get(id); }
-  /** All rows, in the order in which they came. */
+  /** All rows, in the order in which they were added. */
   all() { this.version.value; return [...this.rows.values()]; }
   get size() { this.version.value; return this.rows.size; }
   /** @param {string} id @param {R} row */

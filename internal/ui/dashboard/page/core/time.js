@@ -1,10 +1,10 @@
-// Times as people read them. All ages are counted on the server's clock, since that
-// of the browser's machine may be wrong.
+// Times in readable formats. Ages are computed with the server's clock, because the
+// clock of the browser's machine may be wrong.
 import { signal } from './view.js';
 
 let ahead = 0; // milliseconds that the server's clock is ahead of ours
 
-/** Takes the server's time, as it was when it was sent. @param {string} time */
+/** Sets the clock from a time that the server has just sent. @param {string} time */
 export function setClock(time) {
   const at = Date.parse(time);
   if (!Number.isNaN(at)) ahead = at - Date.now();
@@ -13,7 +13,7 @@ export function setClock(time) {
 /** The server's time in milliseconds. */
 export const now = () => Date.now() + ahead;
 
-/** Changes every second while somebody looks. What reads it is drawn again then. */
+/** Changes every second while the page is visible, so components that read it are drawn again. */
 export const tick = signal(0);
 setInterval(() => { if (!document.hidden) tick.value++; }, 1000);
 document.addEventListener('visibilitychange', () => { if (!document.hidden) tick.value++; });
@@ -31,13 +31,13 @@ export function span(ms) {
   return `${Math.floor(s / 86400)}d ${two(Math.floor(s / 3600) % 24)}h`;
 }
 
-/** Only its biggest part: 42s, 2m, 1h, 3d. @param {number} ms */
+/** Like span, but only the largest unit: 42s, 2m, 1h, 3d. @param {number} ms */
 export function brief(ms) { return span(ms).split(' ')[0]; }
 
-/** A clock time: 14:03:07. @param {string|number} time */
+/** The time of day: 14:03:07. @param {string|number} time */
 export const clock = (time) => new Date(time).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false });
 
-/** A whole time, to be shown when somebody points at a short one. @param {string|number} time */
+/** Date and time, for tooltips. @param {string|number} time */
 export const exact = (time) => new Date(time).toLocaleString([], { dateStyle: 'medium', timeStyle: 'medium' });
 
 const two = (n) => String(n).padStart(2, '0');

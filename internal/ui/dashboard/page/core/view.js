@@ -1,10 +1,10 @@
-// What every part of the page is written with.
+// The rendering library that all modules use.
 import { h, Component } from 'preact';
 import htm from 'htm';
 
-// A part of a template in which nothing changes would be kept and used again, and
-// would hold on to the tree that it was first a part of: with rows that are not
-// drawn again, to every tree since. htm is told that all may change.
+// htm caches the static parts of a template. A cached part references the tree in which
+// it was first used. If rows are never drawn again, all earlier trees stay in memory.
+// So the cache is switched off: htm treats every part as changing.
 export const html = htm.bind(function (type, props, ...children) {
   this[0] = 3;
   return h(type, props, ...children);
@@ -14,8 +14,8 @@ export { signal, computed, effect, batch, untracked, useSignal, useComputed, use
 export { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 /**
- * A component that is drawn again only when one of its props is another one. Rows
- * of a table are replaced and never changed, so a row costs nothing while it is the same.
+ * A component that is drawn again only when one of its props is a different value. Rows
+ * of a table are replaced and never modified, so unchanged rows are not drawn again.
  * @template P
  * @param {(props: P) => any} draw
  */

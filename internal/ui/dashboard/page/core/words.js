@@ -1,5 +1,5 @@
-// The words and signs of statuses, the same on every page. A status is always a
-// sign, a word and a colour.
+// The words and signs of statuses, the same on every page. A status is always shown by
+// a sign, a word and a colour.
 
 const signs = {
   queued: '○', running: '●', complete: '✓', failed: '✗', cancelled: '⊘', waiting: '?', paused: '‖', retrying: '↻',
@@ -7,29 +7,29 @@ const signs = {
   in_progress: '●', done: '✓', planned: '○', active: '●', completed: '✓', pending: '○', blocked: '!', timeout: '◷',
 };
 
-// Words that mean the same as one that has a colour.
+// Synonyms of the words that have a colour.
 const kinds = {
   in_progress: 'running', active: 'running', done: 'complete', completed: 'complete', planned: 'queued', pending: 'queued',
   timeout: 'failed', blocked: 'waiting', retrying: 'waiting', 'awaiting-user': 'waiting',
 };
 
 /**
- * What a table has by a name that somebody else wrote. Every object has more than
- * was put into it: one that is called constructor, say.
+ * The value of an object for a name from outside. It ignores inherited members, such as
+ * constructor.
  * @template V
  * @param {Record<string, V>} table @param {string} name @returns {V|undefined}
  */
 export const own = (table, name) => (Object.hasOwn(table, name) ? table[name] : undefined);
 
-/** A field as text, whatever it is. @param {unknown} value */
+/** A value of any type as text. @param {unknown} value */
 export const text = (value) => (typeof value === 'string' ? value : value === undefined || value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value));
 
 /** @param {string} word */
 export const sign = (word) => own(signs, word) ?? '·';
-/** The class of a status's colour. Words of other tools have none. @param {string} word */
+/** The CSS class for a status's colour; 'other' for unknown words. @param {string} word */
 export const kind = (word) => own(kinds, word) ?? (own(signs, word) ? word : 'other');
 
-/** Whether nothing follows by itself. @param {string} status */
+/** Whether a status is final. @param {string} status */
 export const final = (status) => status === 'complete' || status === 'failed' || status === 'cancelled';
 
 /** 1,234 or 12.3k or 4.5M. @param {number} n */
@@ -40,7 +40,7 @@ export function count(n) {
   return n < 1_000_000 ? `${(n / 1000).toFixed(n < 100_000 ? 1 : 0)}k` : `${(n / 1_000_000).toFixed(1)}M`;
 }
 
-/** $1.23, or nothing for nothing. @param {number|undefined} usd */
+/** $1.23, or '' for zero. @param {number|undefined} usd */
 export const money = (usd) => (usd ? (usd < 0.01 ? '< $0.01' : `$${usd.toFixed(2)}`) : '');
 
 /** "1 task", "2 tasks". @param {number} n @param {string} one */

@@ -1,4 +1,4 @@
-// Mission control: a build in chunks, as the workflow's documents tell it.
+// The page of a project's build and its chunks, from the workflow's documents.
 import { html, memo, useState } from '../core/view.js';
 import { path, send } from '../core/api.js';
 import { query, setQuery } from '../core/route.js';
@@ -40,7 +40,7 @@ const high = 58;
 const gapX = 56;
 const gapY = 16;
 
-// The graph stands in columns: a chunk is in the one after all that it needs.
+// Lays out the graph in columns: a chunk is to the right of all chunks that it depends on.
 function placed(chunks) {
   const rows = [];
   const places = new Map();
@@ -119,7 +119,7 @@ function Feed({ feed, project }) {
 function Inbox({ items, project }) {
   const [text, setText] = useState('');
   const [type, setType] = useState('');
-  // A link is a reference unless somebody says otherwise.
+  // An idea that starts with a link is a reference unless the user chooses another type.
   const meant = type || (/^https?:/.test(text.trim()) ? 'reference' : 'evolve');
   const add = async (e) => {
     e.preventDefault();

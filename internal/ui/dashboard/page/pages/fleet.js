@@ -1,4 +1,4 @@
-// The fleet at a glance: who needs a person, which workers there are, what runs.
+// The start page: open questions, workers, runs and queued tasks.
 import { agents, lanes, online, runs, tasks } from '../core/fleet.js';
 import { link, query, setQuery } from '../core/route.js';
 import { at, now, tick } from '../core/time.js';
@@ -24,8 +24,8 @@ function Lanes() {
     <${Status} of="paused" word=${`${l.name} paused`} /> goes on <${Until} time=${l.until} /> <span class="faint">${l.reason}</span></p>`)}</section>`;
 }
 
-// Those that wait come first, then those that work, then by name: so the order
-// changes only when that does.
+// Sort order of workers: waiting, running, idle, offline; then by name. So rows move
+// only when a status changes.
 const rank = (a) => (!online(a) ? 3 : a.claude_status === 'waiting' ? 0 : a.claude_status === 'running' ? 1 : 2);
 
 function Workers() {
@@ -64,14 +64,15 @@ const Worker = memo(({ a, on }) => {
   </tr>`;
 });
 
-// What an agent that a person started waits for, or where it works.
+// For an agent that a user started by hand: what it waits for, or its folder.
 function ByHand({ meta }) {
   const dir = text(meta.dir);
   const says = text(meta.for || meta.error || meta.loop);
   return html`<span class="faint" title=${dir}>by hand${dir && ` in ${dir.split('/').pop()}`}</span>${says && html` ${says}`}`;
 }
 
-// A task of a run is RUN.TASK or RUN/TASK; one of a channel has an id of its own.
+// The task of a worker. Tasks of runs are named RUN.TASK or RUN/TASK, tasks of channels
+// by their id.
 function TaskOf({ id }) {
   if (!id) return html`<span class="faint">none</span>`;
   const task = tasks.get(id);
@@ -100,7 +101,7 @@ export const RunCard = memo(({ r }) => html`<a class="card" href=${link('runs', 
   <span class="line faint"><code>${r.id}</code><span>${r.stopping || r.project?.split('/').pop()}</span></span>
 </a>`);
 
-// Tasks that others have put into channels.
+// Tasks in the channels of the coordinator protocol.
 function Queue() {
   const all = tasks.all();
   if (!all.length) return null;

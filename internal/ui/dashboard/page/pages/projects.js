@@ -1,4 +1,4 @@
-// The projects of the server's machine whose documents can be seen.
+// The list of projects on the server's machine whose documents can be shown.
 import { html, useEffect, useState } from '../core/view.js';
 import { get, send } from '../core/api.js';
 import { link } from '../core/route.js';

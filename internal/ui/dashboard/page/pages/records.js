@@ -1,4 +1,4 @@
-// The records of what ran: a report over them, and each of them.
+// The report on the records of attempts, and the list of the records.
 import { runs } from '../core/fleet.js';
 import { query, setQuery } from '../core/route.js';
 import { exact, span } from '../core/time.js';

@@ -1,4 +1,4 @@
-// A run as it went, from its first change to its last.
+// The replay of a run, from its first change to its last.
 import { get, path } from '../core/api.js';
 import { onChange } from '../core/fleet.js';
 import { link, query, setQuery } from '../core/route.js';
@@ -15,7 +15,7 @@ import { story } from '../run/story.js';
 import { structureOf } from '../run/structure.js';
 import { countsOf, states, unfinishedOf } from '../run/task.js';
 
-const page = 2000; // changes that are fetched at once
+const page = 2000; // changes per request
 
 /** @param {{run: string}} props */
 export function Page({ run }) {
@@ -28,7 +28,7 @@ export function Page({ run }) {
   return html`<${Replay} run=${run} past=${past} moments=${past.moments} newer=${newer.count} more=${() => { newer.seen(); more(); }} />`;
 }
 
-/** Fetches all changes, page by page. */
+/** Loads all changes, page by page. */
 function usePast(run, past) {
   const [state, set] = useState({ done: false, n: 0, error: '' });
   const abort = useMemo(() => new AbortController(), []);
@@ -50,7 +50,7 @@ function usePast(run, past) {
   return { state, more };
 }
 
-/** Counts what happens to a run while its past is shown. */
+/** Counts the changes of the run since the replay was loaded. */
 function useNewer(run, on) {
   const [n, set] = useState(0);
   useEffect(() => (on ? onChange(({ change }) => { if (change.run === run || change.id === run) set((m) => m + 1); }) : undefined), [on]);
@@ -83,8 +83,8 @@ function Replay({ run, past, moments, newer, more }) {
 
 const hrefOf = (run, view, moment) => `${link('runs', run, 'replay')}?at=${moment}${view === 'graph' ? '&view=graph' : ''}`;
 
-// The address follows, but not each step of it: browsers refuse too many. It is another
-// page's as soon as this one is left.
+// Puts the shown moment into the address, but not at every step, because browsers limit
+// how often the address may change. It stops when the user leaves this page.
 function useAddress(player) {
   useLayoutEffect(() => {
     if (player.playing) return undefined;
@@ -118,7 +118,7 @@ function Happened({ change, first, tasks }) {
   return html`<div class="happened"><p><${Status} of=${s.state} /> ${s.task && html`<b><bdi>${s.task}</bdi></b> `}<bdi>${s.what}</bdi></p>${s.who && html`<p class="faint">by ${s.who}</p>`}</div>`;
 }
 
-/** What happened shortly before and after. */
+/** The changes shortly before and after the shown moment. */
 function Feed({ past, player }) {
   const around = narrow.value ? 2 : 7;
   const from = Math.max(1, Math.min(player.at - around, past.moments - 2 * around));

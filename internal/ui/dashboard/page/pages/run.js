@@ -1,4 +1,4 @@
-// One run: how it stands, and its tasks as a list, a graph or a timeline.
+// The page of one run: its state, and its tasks as a list, a graph or a timeline.
 import { lanes, releaseRun, watchRun } from '../core/fleet.js';
 import { link, query, route, setQuery } from '../core/route.js';
 import { html, useEffect, useLayoutEffect, useMemo, useRef } from '../core/view.js';
@@ -16,9 +16,9 @@ const views = { list: 'List', graph: 'Graph', timeline: 'Timeline' };
 /** @param {{run: string}} props */
 export function Page({ run: id }) {
   const detail = useMemo(() => watchRun(id), []);
-  useLayoutEffect(() => () => releaseRun(detail), []); // even if it is left before the first picture
+  useLayoutEffect(() => () => releaseRun(detail), []); // a layout effect, because it is also needed if the page is left before it is painted
   const run = detail.run.value;
-  useEffect(() => { if (run && !detail.history.value) detail.loadHistory().catch(() => { /* the next view that needs it says so */ }); }, [!run]);
+  useEffect(() => { if (run && !detail.history.value) detail.loadHistory().catch(() => { /* the view that needs the history reports the error */ }); }, [!run]);
   const before = useRef(null);
   const tasks = detail.tasks.all();
   const structure = before.current = structureOf(tasks, before.current);

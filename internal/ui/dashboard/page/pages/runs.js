@@ -1,4 +1,4 @@
-// All runs that the server still knows, the latest first.
+// The list of all runs on the server, the latest first.
 import { runs } from '../core/fleet.js';
 import { query, setQuery } from '../core/route.js';
 import { at } from '../core/time.js';

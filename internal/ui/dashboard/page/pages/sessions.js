@@ -1,5 +1,5 @@
-// Sessions as their documents tell them: gaffer's own, and those that other programs
-// write.
+// The sessions of a project, from their documents: those of gaffer and of other
+// programs.
 import { html, useEffect, useState } from '../core/view.js';
 import { ask, get, path } from '../core/api.js';
 import { link, query, setQuery } from '../core/route.js';

@@ -1,4 +1,4 @@
-// One task: what it is, what it does now, its candidates, its log, its attempts.
+// The page of one task: its state, its candidates, its log and its attempts.
 import { html } from '../core/view.js';
 import { link, query } from '../core/route.js';
 import { Empty, Wrong } from '../parts/status.js';

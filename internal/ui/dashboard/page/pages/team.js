@@ -1,4 +1,4 @@
-// A team of roles: where each group is, who said what to whom, what was decided.
+// The page of a team: the state of each group, the messages between roles, the decisions.
 import { html } from '../core/view.js';
 import { query, setQuery } from '../core/route.js';
 import { count, own } from '../core/words.js';
@@ -22,7 +22,7 @@ const Facts = ({ s }) => html`<section class="team-facts" aria-label="Session"><
   <div><dt>Spawns</dt><dd>${count(s.spawns ?? 0)}</dd></div><div><dt>Complete</dt><dd>${s.percent ?? 0} %</dd></div><div><dt>Takes</dt><dd><${Lasting} from=${s.started} to=${s.ended} /></dd></div></dl>
   ${s.requirements && html`<p class="wish">${s.requirements}</p>`}</section>`;
 
-// A role that was started nearly as often as it may be is worth a look.
+// Shows the roles that were started nearly as often as their limit allows.
 function Counters({ all }) {
   const near = all.filter((c) => c.limit > 0 && c.count >= c.limit - 1);
   if (!near.length) return null;

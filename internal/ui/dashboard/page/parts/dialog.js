@@ -1,12 +1,12 @@
-// Questions to whoever looks, and short news.
+// Confirmation dialogs, and short messages that disappear.
 import { html, signal, useEffect, useRef } from '../core/view.js';
 
 const asked = signal(null);
 
 /**
- * Asks whether something should be done. What it is done to is named in the text.
+ * Asks the user to confirm an action. The text must name the object of the action.
  * @param {{title: string, text?: any, action: string, danger?: boolean, input?: string}} what
- * @returns {Promise<string|null>} what was typed, or '' if nothing was asked for, or null for no
+ * @returns {Promise<string|null>} null if the user cancels, else the typed text, or '' if there is no input
  */
 export function confirm(what) {
   return new Promise((done) => { asked.value = { ...what, done }; });
@@ -33,14 +33,14 @@ function Dialog({ title, text, action, danger, input, done }) {
 const news = signal([]);
 let number = 0;
 
-/** Says something for a while. @param {string} text @param {'good'|'bad'} [mood] */
+/** Shows a message for a few seconds. @param {string} text @param {'good'|'bad'} [mood] */
 export function say(text, mood = 'good') {
   const id = ++number;
   news.value = [...news.value, { id, text, mood }].slice(-4);
   setTimeout(() => { news.value = news.value.filter((n) => n.id !== id); }, mood === 'bad' ? 10_000 : 4_000);
 }
 
-/** Does something and says what came of it. @param {string} done @param {() => Promise<any>} action */
+/** Performs an action, and shows the text done or the error. @param {string} done @param {() => Promise<any>} action */
 export async function attempt(done, action) {
   try {
     await action();
@@ -52,10 +52,10 @@ export async function attempt(done, action) {
   }
 }
 
-/** Does something that shows its own result: only a problem is said. Returns whether it was done. @param {() => Promise<any>} action */
+/** Performs an action whose result is visible anyway, and shows only an error. Resolves to whether it succeeded. @param {() => Promise<any>} action */
 export const quietly = (action) => action().then(() => true, (e) => { say(e.message, 'bad'); return false; });
 
-/** Where dialogs and news are shown: once in the page. */
+/** The container of dialogs and messages. The page has one. */
 export function Dialogs() {
   return html`${asked.value && html`<${Dialog} ...${asked.value} />`}
     <div class="news" role="status" aria-live="polite">${news.value.map((n) => html`<p key=${n.id} class=${n.mood}>${n.text}</p>`)}</div>`;

@@ -1,13 +1,13 @@
-// What the pages about a project's documents share. The documents are files, which
-// other programs write too; the server tells what they say whenever that changes.
+// Shared parts of the pages about a project's documents. The documents are files that
+// other programs write too. The server sends their contents after every change.
 import { html, signal, useEffect, useMemo } from '../core/view.js';
 import { get, path } from '../core/api.js';
 import { link } from '../core/route.js';
 import { Status, Wrong } from './status.js';
 
-const again = 2_000; // milliseconds, when the browser has given up
+const again = 2_000; // milliseconds before a new connection, after the browser has stopped trying
 
-/** What is known of a project's documents while a page shows them. */
+/** The contents of a project's documents, updated while a page shows them. */
 class Documents {
   /** @param {string} project */
   constructor(project) {
@@ -35,7 +35,8 @@ class Documents {
     if (m.type === 'sessions-update') this.sessions.value = m.sessions ?? [];
   }
 
-  // torn says why nothing comes: a stream itself does not tell.
+  // torn handles a broken stream. It sends another request to get the error message,
+  // because a stream does not report one.
   torn(stream) {
     this.lost.value = true;
     if (stream.readyState !== EventSource.CLOSED) return;
@@ -59,7 +60,7 @@ export function useDocuments(project) {
 /** The last part of a path. @param {string} text */
 export const base = (text) => String(text).split('/').filter(Boolean).pop() ?? text;
 
-/** Whose a document is: gaffer's own, or another program's. */
+/** Says whether gaffer or another program writes a document. */
 export const Whose = ({ ours, run }) => (ours
   ? html`<a class="whose ours" href=${link('runs', run)} title="gaffer runs this">gaffer’s run</a>`
   : html`<span class="whose" title="Another program writes these documents; gaffer only shows them">theirs</span>`);
@@ -74,14 +75,14 @@ export function ProjectHead({ documents, here, children }) {
     ${documents.problem.value && html`<${Wrong} message=${documents.problem.value} />`}`;
 }
 
-/** What a reader of the documents found odd. @param {{list: string[]|undefined}} props */
+/** The problems that were found in the documents. @param {{list: string[]|undefined}} props */
 export function Odd({ list }) {
   if (!Array.isArray(list) || !list.length) return null;
   return html`<details class="odd"><summary>${list.length === 1 ? 'One thing in these documents is odd' : `${list.length} things in these documents are odd`}</summary>
     <ul>${list.map((p, i) => html`<li key=${i}>${String(p)}</li>`)}</ul></details>`;
 }
 
-/** A command to take along. @param {{text: string}} props */
+/** A command with a button to copy it. @param {{text: string}} props */
 export function Command({ text }) {
   const copy = async (e) => {
     const button = e.currentTarget;
@@ -96,5 +97,5 @@ export function Command({ text }) {
   return html`<span class="command"><code>${text}</code><button class="quiet" onClick=${copy} aria-label=${`Copy ${text}`}>Copy</button></span>`;
 }
 
-/** Whatever it is, as a list. */
+/** The value if it is an array, else an empty array. */
 export const list = (x) => (Array.isArray(x) ? x : []);

@@ -1,4 +1,4 @@
-// Something that an agent waits for a person to decide, answered in place.
+// The open questions of agents, with the controls to answer them.
 import { send, path } from '../core/api.js';
 import { agents, prompts, questions, runs, tasks } from '../core/fleet.js';
 import { html, memo, useState } from '../core/view.js';
@@ -8,11 +8,11 @@ import { link } from '../core/route.js';
 import { attempt, confirm } from './dialog.js';
 import { Ago, Until } from './status.js';
 
-/** All open questions, the oldest first: those of runs, of agents that have no task, and of the protocol's agents. */
+/** All open questions, the oldest first: of runs, of agents without a task, and of the protocol's agents. */
 export function openQuestions() {
   const list = questions.all().map((q) => (q.run
     ? { ...q, where: q.name, of: runs.get(q.run)?.name, href: link('runs', q.run, 'tasks', q.task) }
-    : { ...q, where: q.name })); // of an agent that has no task
+    : { ...q, where: q.name })); // the agent has no task
   for (const event of prompts.all()) {
     const agent = agents.get(event.agent_id);
     if (agent?.claude_status === 'waiting' && agent.current_task_id === event.task_id) list.push(fromPrompt(event, agent));
@@ -30,7 +30,7 @@ function fromPrompt(event, agent) {
   };
 }
 
-/** Answers a question of either sort. @param {any} q @param {{text?: string, option?: number, deny?: boolean}} a */
+/** Answers a question of a run or of a protocol agent. @param {any} q @param {{text?: string, option?: number, deny?: boolean}} a */
 async function answer(q, { text = '', option, deny = false }) {
   if (!q.prompt) return send(path`/v1/questions/${q.id}/answer`, { text: option === undefined ? text : q.options[option], deny });
   return send('/v1/tasks/inputs', {
@@ -38,7 +38,7 @@ async function answer(q, { text = '', option, deny = false }) {
   });
 }
 
-// typed is what goes into the agent's terminal.
+// typed returns the keystrokes to send to a protocol agent's terminal.
 function typed(q, text, option) {
   if (q.kind === 'press_enter') return { kind: 'keys', text: 'Enter' };
   if (option === undefined) return { kind: 'text', text, send_enter: true };
@@ -82,7 +82,7 @@ export const Question = memo(({ q, near }) => {
   </article>`;
 });
 
-/** All open questions, those that wait longest first. */
+/** Shows the open questions, the oldest first. */
 export function Questions({ of = () => true }) {
   const list = openQuestions().filter(of);
   if (!list.length) return null;

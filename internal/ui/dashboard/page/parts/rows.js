@@ -1,8 +1,8 @@
-// A list of which only what is in sight is in the page, so that thousands of rows
-// cost what a screen of them costs.
+// A virtual list: only the visible rows are in the DOM, so that thousands of rows cost
+// no more than one screen of them.
 import { html, useEffect, useLayoutEffect, useRef, useState } from '../core/view.js';
 
-const spare = 8; // rows beyond what is in sight
+const spare = 8; // extra rows above and below the visible ones
 
 /**
  * @param {{rows: any[], height: number, draw: (row: any, index: number) => any, id: (row: any) => string, open?: (row: any) => void, label: string}} props
@@ -13,7 +13,7 @@ export function Rows({ rows, height, draw, id, open, label }) {
   const [sight, setSight] = useState({ from: 0, to: 40 });
   const [at, setAt] = useState(0);
   const moved = useRef(false);
-  const where = useRef(0); // at, also between a key and the next drawing
+  const where = useRef(0); // the latest value of at, even before the list is drawn again
 
   useLayoutEffect(() => {
     const look = () => {
@@ -30,7 +30,7 @@ export function Rows({ rows, height, draw, id, open, label }) {
 
   useEffect(() => {
     const row = moved.current && ref.current.querySelector(`[data-index="${where.current}"]`);
-    if (!row) return; // it comes into sight later
+    if (!row) return; // it is focused when it becomes visible
     moved.current = false;
     row.focus();
   }, [at, sight]);

@@ -1,5 +1,5 @@
-// What is around every page: where one can go, whether the picture is live, what
-// waits for a person.
+// The frame around every page: navigation, state of the connection, number of open
+// questions.
 import { html, useEffect } from '../core/view.js';
 import { refused, send } from '../core/api.js';
 import { agents, loaded, self } from '../core/fleet.js';
@@ -63,7 +63,7 @@ function focus(e, selector) {
   found.focus();
 }
 
-// The title says how many wait, so that it is seen from another tab.
+// Puts the number of open questions into the title, so that it is visible in other tabs.
 function useBadge(n) {
   useEffect(() => {
     document.title = n ? `(${n}) gaffer` : 'gaffer';

@@ -1,4 +1,4 @@
-// Statuses, times and other small things, the same everywhere.
+// Small components for statuses, times and messages, used by all pages.
 import { html } from '../core/view.js';
 import { at, brief, exact, now, span, tick } from '../core/time.js';
 import { kind, sign } from '../core/words.js';
@@ -7,7 +7,7 @@ import { kind, sign } from '../core/words.js';
 export const Status = ({ of, word, title }) =>
   html`<span class=${`status k-${kind(of)}`} title=${title}><span class="sign" aria-hidden="true">${sign(of)}</span>${word ?? of}</span>`;
 
-/** How long ago something was, which goes on. @param {{time: string|undefined, suffix?: string}} props */
+/** The age of a time, updated every second. @param {{time: string|undefined, suffix?: string}} props */
 export function Ago({ time, suffix = ' ago' }) {
   const then = at(time);
   if (Number.isNaN(then)) return html`<span class="faint">never</span>`;
@@ -16,7 +16,7 @@ export function Ago({ time, suffix = ' ago' }) {
   return html`<time datetime=${time} title=${exact(then)}>${age < 1000 ? 'now' : brief(age) + suffix}</time>`;
 }
 
-/** How long something takes or took. @param {{from: string|undefined, to?: string}} props */
+/** The duration between two times, or until now. @param {{from: string|undefined, to?: string}} props */
 export function Lasting({ from, to }) {
   const begin = at(from);
   if (Number.isNaN(begin)) return null;
@@ -25,14 +25,14 @@ export function Lasting({ from, to }) {
   return html`<time title=${`since ${exact(begin)}`}>${span((Number.isNaN(end) ? now() : end) - begin)}</time>`;
 }
 
-/** How long until something. @param {{time: string}} props */
+/** The time that is left until a time. @param {{time: string}} props */
 export function Until({ time }) {
   tick.value;
   const left = at(time) - now();
   return html`<time datetime=${time} title=${exact(time)}>${left > 0 ? `in ${span(left)}` : 'now'}</time>`;
 }
 
-/** How far a run is: a bar with a word for those who do not see it. */
+/** The progress of a run as a bar, with a text for screen readers. */
 export function Progress({ counts }) {
   const { total = 0, complete = 0, failed = 0, running = 0, cancelled = 0 } = counts ?? {};
   const part = (n, k) => n > 0 && html`<span class=${`part k-${k}`} style=${{ flexGrow: n }}></span>`;
@@ -42,8 +42,8 @@ export function Progress({ counts }) {
   </span>`;
 }
 
-/** Something that is not there. */
+/** The message of an empty list or a missing page. */
 export const Empty = ({ title, children }) => html`<div class="empty"><p class="title">${title}</p>${children}</div>`;
 
-/** Something that went wrong: what, why, what next. */
+/** An error message, with what the user can do next. */
 export const Wrong = ({ message, children }) => html`<div class="wrong" role="alert"><span class="sign" aria-hidden="true">✗</span><div>${message}${children}</div></div>`;

@@ -1,9 +1,9 @@
-// Charts, drawn here: bars and columns with what they show as a table behind them.
+// Bar and column charts as SVG, each with a table of its numbers.
 import { html } from '../core/view.js';
 import { count, many } from '../core/words.js';
 import { ended, nice, num, parts, rate, withGaps } from './numbers.js';
 
-/** A picture, what it says in words, and its numbers as a table. @param {{title: string, note?: string, said: string, head: string[], rows: any[][], children: any}} props */
+/** A chart with its description for screen readers and its numbers as a table. @param {{title: string, note?: string, said: string, head: string[], rows: any[][], children: any}} props */
 export function Chart({ title, note, said, head, rows, children }) {
   return html`<figure class="panel chart"><figcaption><h3>${title}</h3>${note && html`<span class="faint">${note}</span>`}</figcaption>
     <div role="img" aria-label=${said}>${children}</div>
@@ -11,13 +11,13 @@ export function Chart({ title, note, said, head, rows, children }) {
       <tbody>${rows.map((r, i) => html`<tr key=${i}>${r.map((c, j) => (j ? html`<td key=${j}>${c}</td>` : html`<th key=${j} scope="row">${c}</th>`))}</tr>`)}</tbody></table></div></details></figure>`;
 }
 
-/** What failed is hatched, so that it is seen without its colour. Once in the page. */
+/** The hatching for failures, which distinguishes them without colour. The page has it once. */
 export const Patterns = () => html`<svg class="hidden" aria-hidden="true" width="0" height="0"><defs>
   <pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="f-failed" width="6" height="6" /><rect class="f-line" width="2" height="6" /></pattern>
   <pattern id="dots" width="5" height="5" patternUnits="userSpaceOnUse"><rect class="f-timeout" width="5" height="5" /><circle class="f-dot" cx="2.5" cy="2.5" r="1.2" /></pattern></defs></svg>`;
 
 /**
- * A bar for each row, of one part or several.
+ * Horizontal bars, each with one or several parts.
  * @param {{rows: {name: string, value: string, href?: string, parts: {kind: string, word: string, n: number}[]}[], most: number}} props
  */
 export function Bars({ rows, most }) {
@@ -33,13 +33,13 @@ function Bar({ parts: list, most }) {
   })}</svg>`;
 }
 
-/** What the colours stand for. @param {{of: {kind: string, word: string, n: number}[]}} props */
+/** The meaning of the colours. @param {{of: {kind: string, word: string, n: number}[]}} props */
 export const Legend = ({ of }) => html`<p class="legend">${of.map((p) => html`<span key=${p.kind}><svg width="12" height="12" aria-hidden="true"><rect class=${`o-${p.kind}`} width="12" height="12" rx="2" /></svg> ${count(p.n)} ${p.word}</span>`)}</p>`;
 
 const tall = 130;
-const fewest = 6; // weeks that there is room for: one alone is no wall
+const fewest = 6; // minimum number of weeks in the width, so that a single column is not too wide
 
-/** Runs of each week by outcome, and how many of those that ended are done. @param {{weeks: any[]}} props */
+/** The runs of each week by outcome. @param {{weeks: any[]}} props */
 export function Weeks({ weeks }) {
   const list = withGaps(weeks);
   const most = nice(Math.max(...weeks.map((w) => num(w.count))));
@@ -61,7 +61,7 @@ function Column({ w, x, width, most }) {
   })}`;
 }
 
-const low = 70; // percent, below which success is called low
+const low = 70; // a success rate below this percentage is low
 
 export function Rates({ weeks }) {
   const list = withGaps(weeks);

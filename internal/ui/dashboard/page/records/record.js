@@ -1,4 +1,4 @@
-// One record with all that it says.
+// The view of one record with all its fields.
 import { get, path } from '../core/api.js';
 import { link, setQuery } from '../core/route.js';
 import { exact } from '../core/time.js';
@@ -40,7 +40,7 @@ const kinds = { done: 'complete', failed: 'failed', timeout: 'timeout', running:
 /** How an attempt ended, in the ledger's words. */
 export const Outcome = ({ status }) => html`<${Status} of=${own(kinds, status) ?? String(status)} word=${String(status)} />`;
 
-// fields are those of both records that nothing else shows.
+// fields returns the fields of the run record and the result record that are not shown elsewhere.
 function fields(row, run, result) {
   const all = { ...row, ...run, ...result };
   for (const name of ['prompt_full', 'verification', 'output_summary', 'run', 'task', 'has_run', 'has_result', 'bead']) delete all[name];

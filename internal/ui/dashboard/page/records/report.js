@@ -1,4 +1,4 @@
-// What the records come to: in numbers, in words, in charts.
+// The report: key figures, advice and charts.
 import { link } from '../core/route.js';
 import { span } from '../core/time.js';
 import { count, many, money } from '../core/words.js';
@@ -7,7 +7,7 @@ import { Bars, Chart, Legend, Patterns, Rates, Weeks } from './charts.js';
 import { bucket, ended, num, parts, rate, used } from './numbers.js';
 
 const most = 12; // rows of a chart
-const tabled = 200; // rows of the table behind it
+const tabled = 200; // rows of the table behind a chart
 
 const took = (s) => (num(s) > 0 ? (s < 1 ? 'under 1s' : span(Math.round(s) * 1000)) : '–');
 

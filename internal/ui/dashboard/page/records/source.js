@@ -1,5 +1,5 @@
-// The report over what the server knows, fetched when the filters change, and again
-// soon after something has ended.
+// Loads the report from the server when the filters change, and again a few seconds
+// after an attempt has ended.
 import { get } from '../core/api.js';
 import { onChange } from '../core/fleet.js';
 import { final } from '../core/words.js';

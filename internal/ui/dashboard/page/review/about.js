@@ -1,5 +1,4 @@
-// What stands beside the diff: what the agent was told, what it says, what it cost, and
-// what was checked.
+// The panel beside the diff: the prompt, the agent's summary, the cost and the checks.
 import { self } from '../core/fleet.js';
 import { link } from '../core/route.js';
 import { span } from '../core/time.js';
@@ -8,7 +7,7 @@ import { html } from '../core/view.js';
 import { Ago, Status } from '../parts/status.js';
 import { lineWords } from './comment.js';
 
-/** Whether the user may do more than look. */
+/** Whether the user may change anything. */
 export const may = () => self.value.role !== 'viewer' && self.value.role !== 'worker';
 
 /** @param {{source: import('./source.js').Source, desk: import('./desk.js').Desk, about: import('../task/source.js').Source, task: any}} props */

@@ -1,4 +1,4 @@
-// The state of the review, and what the user decides: send back, approve, merge, discard,
+// The state of the review, and the user's decisions: send back, approve, merge, discard,
 // undo.
 import { send } from '../core/api.js';
 import { html } from '../core/view.js';
@@ -18,7 +18,7 @@ export function ReviewState({ state }) {
   return html`<span class=${`status k-${kind}`}><span class="sign" aria-hidden="true">${sign}</span>${word}</span>`;
 }
 
-/** What the user may do with a review now. @param {any} review @param {any} task */
+/** Returns the decisions that are possible in a review's state. @param {any} review @param {any} task */
 export function choices(review, task) {
   const drafts = (review?.comments ?? []).filter((c) => !c.round).length;
   const over = review?.state === 'merged' || review?.state === 'discarded';
@@ -39,8 +39,8 @@ export function choices(review, task) {
  */
 export function decisions(source, task, result) {
   const name = `${source.run}/${source.task}`;
-  // run does something and keeps what came of it in result: {doing}, {good} or {bad}, with
-  // more lines about it and what the user can do next.
+  // run performs an action and stores its outcome in result as {doing}, {good} or {bad},
+  // with further lines and what the user can do next.
   const run = async (doing, action) => {
     if (result.value?.doing) return;
     result.value = { doing };
@@ -154,10 +154,10 @@ export function Actions({ source, task, may, act, result }) {
     ${button('Discard…', 'discard', 'danger')}${review?.landing && button('Undo merge…', 'undo', '')}</span>`;
 }
 
-/** What came of the last decision, and where a merged or discarded change is. */
+/** Shows the outcome of the last decision, and where a merged or discarded change is. */
 export function Result({ source, result }) {
   const review = source.review.value;
-  const r = result.value?.during && result.value.during !== review?.state ? null : result.value; // what is over is not said any more
+  const r = result.value?.during && result.value.during !== review?.state ? null : result.value; // hide the outcome after the review's state has changed
   const { landing } = review ?? {};
   return html`
     ${r?.doing && html`<p class="outcome" role="status"><span class="spin" aria-hidden="true">◌</span> ${r.doing}</p>`}

@@ -1,4 +1,4 @@
-// Comments of the user on the change, and the agent's answers to them.
+// The user's comments on the change, and the agent's answers.
 import { newId } from '../core/api.js';
 import { link } from '../core/route.js';
 import { html, useEffect, useLayoutEffect, useRef, useState } from '../core/view.js';
@@ -12,7 +12,7 @@ export function lineWords({ side, first, last }) {
   return `${side === 'old' ? 'old ' : ''}${first === last || !last ? `line ${first}` : `lines ${first} to ${last}`}`;
 }
 
-/** A place whose height is not known before it is drawn. @param {{tell: (height: number) => void, children: any}} props */
+/** A container that reports its height after it is drawn. @param {{tell: (height: number) => void, children: any}} props */
 export function Tall({ tell, name, children }) {
   const ref = useRef(null);
   useLayoutEffect(() => {
@@ -25,7 +25,7 @@ export function Tall({ tell, name, children }) {
   return html`<div ref=${ref} class="tall" data-key=${name}>${children}</div>`;
 }
 
-/** Where a comment is written. @param {{desk: import('./desk.js').Desk, source: import('./source.js').Source, place: import('./desk.js').Place}} props */
+/** The form for a new comment. @param {{desk: import('./desk.js').Desk, source: import('./source.js').Source, place: import('./desk.js').Place}} props */
 export function Form({ desk, source, place }) {
   const key = useRef(''); // the same comment is sent again after a lost answer
   const save = async (text) => {

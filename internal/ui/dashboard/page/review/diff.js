@@ -1,4 +1,5 @@
-// The lines of a file's diff: with gaps that can be opened, in one column or two. Pure.
+// The lines of a file's diff in one or two columns, with gaps that can be opened. Pure
+// functions.
 
 /**
  * @typedef {{kind: 'line', key: string, op: string, old: number, new: number, text: string, noEOL: boolean, hunk?: number, pair?: Line}} Line
@@ -27,8 +28,8 @@ export function linesOf(text) {
  */
 export function entries(diff, text, opened = {}) {
   const out = [];
-  const whole = diff.status === 'added' || diff.status === 'deleted'; // then the hunks have every line
-  let [old, fresh] = [1, 1]; // the first lines that are not in out
+  const whole = diff.status === 'added' || diff.status === 'deleted'; // the hunks contain every line
+  let [old, fresh] = [1, 1]; // next line numbers to add to out
   const hidden = (index, count, section, edge) => {
     const { top = 0, bottom = 0 } = text ? opened[index] ?? {} : {};
     const show = (n) => {
@@ -136,7 +137,7 @@ export function differences(before, after) {
   const b = after.match(tokens) ?? [];
   if (a.length > widestCompared || b.length > widestCompared || !a.length || !b.length) return null;
   const width = b.length + 1;
-  const best = new Uint16Array((a.length + 1) * width); // the length of the longest common subsequence of the rest
+  const best = new Uint16Array((a.length + 1) * width); // length of the longest common subsequence of the remaining tokens
   for (let i = a.length - 1; i >= 0; i--) {
     for (let j = b.length - 1; j >= 0; j--) best[i * width + j] = a[i] === b[j] ? best[(i + 1) * width + j + 1] + 1 : Math.max(best[(i + 1) * width + j], best[i * width + j + 1]);
   }
@@ -162,9 +163,9 @@ export function differences(before, after) {
 }
 
 /**
- * Cuts a line into pieces that each have one look.
+ * Splits a line into pieces with one style each.
  * @param {string} text
- * @param {number[]|undefined} runs lengths and classes of its syntax, in turns
+ * @param {number[]|undefined} runs its syntax: alternating lengths and class indexes
  * @param {[number, number][]|undefined} marks
  * @param {string[]} names of the classes
  * @returns {{text: string, class: string, mark: boolean}[]}

@@ -1,4 +1,4 @@
-// One file of the diff: its head and those of its rows that are in sight.
+// One file of the diff: its head and its visible rows.
 import { html } from '../core/view.js';
 import { count, many } from '../core/words.js';
 import { quietly } from '../parts/dialog.js';

@@ -1,15 +1,15 @@
-// Finds the syntax of a file's text. It runs in a worker because hostile text can keep it
-// busy for a long time: the page ends the worker then.
+// Finds the syntax of a file's text. It runs in a worker, because hostile text can take
+// very long. The page then terminates the worker.
 import hljs from '../lib/highlight.js';
 
-const names = self.name.split(' '); // of the classes; a run has the index of its class
+const names = self.name.split(' '); // the class names; a run contains the index of its class
 
 onmessage = ({ data: { id, language, texts } }) => {
   const known = hljs.getLanguage(language);
   postMessage({ id, lines: known ? texts.map((text) => runsOf(text, language)) : null });
 };
 
-/** The runs of each line: lengths and classes, in turns. Plain lines have none. */
+/** The syntax of each line: alternating lengths and class indexes; nothing for plain lines. */
 function runsOf(text, language) {
   const tree = hljs.highlight(text, { language, ignoreIllegals: true })._emitter.rootNode;
   const lines = [];

@@ -1,7 +1,7 @@
-// Syntax highlighting of files, one after the other, in a worker that is ended if it takes
-// too long. A file without highlighting is shown as plain text.
+// Syntax highlighting of files, one at a time, in a worker that is terminated if it takes
+// too long. Such a file stays plain text.
 
-/** The classes of the page's style, by what highlight.js calls a scope. The first one is plain. */
+/** The CSS classes, named after the scopes of highlight.js. The first one is plain text. */
 export const names = ['', 'keyword', 'string', 'comment', 'number', 'title', 'type', 'built_in', 'literal', 'attr', 'attribute', 'variable', 'meta', 'tag', 'name', 'symbol', 'regexp', 'section', 'bullet', 'code', 'link', 'quote', 'selector-tag', 'selector-class', 'selector-id', 'property', 'params', 'addition', 'deletion', 'doctag', 'template-variable'];
 
 const limit = 2_000; // milliseconds for one file
@@ -20,7 +20,7 @@ export function languageOf(path) {
 
 export class Highlighter {
   constructor() {
-    /** Jobs, the newest last: it is what the user looks at. */
+    /** Waiting jobs. The newest is last and runs first: the user looks at that file. */
     this.queue = [];
     this.busy = null;
     this.next = 0;
@@ -80,6 +80,6 @@ export class Highlighter {
     clearTimeout(this.timer);
     this.worker?.terminate();
     this.worker = null;
-    this.busy = { wanted: () => true }; // nothing begins any more
+    this.busy = { wanted: () => true }; // looks busy, so that no job starts any more
   }
 }

@@ -30,11 +30,11 @@ export function useKeys(desk, act, may, leave) {
     };
     const press = (e) => {
       if (e.target.closest('textarea,select,dialog,input:not([type=checkbox])') || e.ctrlKey || e.metaKey || e.altKey || document.querySelector('dialog[open]')) return;
-      const places = before === 'g'; // "g f" and the like go to other pages
+      const places = before === 'g'; // keys such as "g f" navigate to other pages
       before = e.key;
       if (places || !Object.hasOwn(keys, e.key)) return;
       e.preventDefault();
-      e.stopImmediatePropagation(); // the whole dashboard has keys too
+      e.stopImmediatePropagation(); // otherwise the dashboard's own keys would react too
       keys[e.key]();
     };
     addEventListener('keydown', press, true);

@@ -6,7 +6,7 @@ import { names } from './highlight.js';
 import { visible } from './visible.js';
 import { widest } from './sheet.js';
 
-/** Differences of paired lines, by the old line. */
+/** Cache of the differences of paired lines, by the old line. */
 const compared = new WeakMap();
 
 function marksOf(line) {
@@ -20,7 +20,7 @@ function Text({ line, runs }) {
   const syntax = (line.op === '-' ? runs?.old?.[line.old - 1] : runs?.new?.[line.new - 1]) || undefined;
   const text = line.text.length > widest ? line.text.slice(0, widest) : line.text;
   const total = syntax ? syntax.reduce((n, value, i) => (i % 2 ? n : n + value), 0) : 0;
-  const fits = syntax && total === line.text.length; // the file that was highlighted has the same line
+  const fits = syntax && total === line.text.length; // otherwise another version of the file was highlighted
   return html`<code class=${line.short ? 't short' : 't'}>${pieces(text, fits ? syntax : undefined, marksOf(line), names).map((p) => (p.mark ? html`<mark class=${p.class && `h-${p.class}`}>${visible(p.text)}</mark>` : p.class ? html`<span class=${`h-${p.class}`}>${visible(p.text)}</span>` : visible(p.text)))}${text.length < line.text.length && html`<em class="cut">… ${count(line.text.length - text.length)} more characters</em>`}${line.noEOL && html`<em class="cut" title="The file ends without a line end">⊘</em>`}</code>`;
 }
 

@@ -12,7 +12,7 @@ export function treeOrder(a, b) {
 }
 
 /**
- * Rows of a tree: folders with one child are one row with it.
+ * The rows of the tree. A folder with one child shares a row with it.
  * @param {any[]} files in the order of the tree @param {Set<string>} closed folders
  * @returns {{key: string, name: string, depth: number, file?: any, closed?: boolean}[]}
  */

@@ -1,12 +1,12 @@
-// Where each file and each row of the diff is, so that only what is in sight is drawn.
+// The positions of all files and rows of the diff, so that only the visible ones are drawn.
 import { columns, entries } from './diff.js';
 
 export const row = 20; // pixels of a line that is not wrapped
 const head = 42;
 const gapHeight = 30;
-const guessed = 110; // of a comment that was not drawn yet
-const foot = 14; // between two files
-export const widest = 2_000; // characters of a line that are shown
+const guessed = 110; // pixels of a comment that was not drawn yet
+const foot = 14; // pixels between two files
+export const widest = 2_000; // maximum number of shown characters of a line
 
 /** How many columns a text takes. @param {string} text */
 export function width(text) {
@@ -16,19 +16,19 @@ export function width(text) {
   return n;
 }
 
-/** The rows of one file and their places. */
+/** The rows of one file and their positions. */
 class Block {
   /** @param {import('./source.js').File} file */
   constructor(file) {
     this.file = file;
-    /** Heights that were measured, by the row's key. @type {Map<string, number>} */
+    /** Measured heights by the row's key. @type {Map<string, number>} */
     this.measured = new Map();
-    /** Keys of lines whose height was compared with the drawn one. @type {Set<string>} */
+    /** Keys of the lines whose computed height was compared with the drawn one. @type {Set<string>} */
     this.checked = new Set();
     this.top = 0;
     this.height = 0;
     this.rows = [];
-    this.tops = [0]; // of each row below the head, and at last where they end
+    this.tops = [0]; // the top of each row, relative to the head's bottom; the last value is the end of all rows
   }
 }
 
@@ -47,7 +47,7 @@ export class Sheet {
     this.blocks = files.map((f) => before.get(f) ?? new Block(f));
   }
 
-  /** @param {boolean} split @param {number} columns @returns whether it is another one */
+  /** @param {boolean} split @param {number} columns @returns whether the layout has changed */
   shape(split, columns) {
     if (split === this.split && columns === this.columns) return false;
     Object.assign(this, { split, columns });
@@ -87,7 +87,7 @@ export class Sheet {
       else if (file.state === 'failed') put('note', 'note', { what: 'failed' });
       else if (!source.automatic(file)) put('note', 'note', { what: 'many' });
       else put('wait', 'wait', { lines: Math.min(400, file.file.added + file.file.removed + 6) });
-      at(() => true); // their line is not shown
+      at(() => true); // the comments' line is not shown
     }
     block.rows = rows;
     this.place(block);
@@ -121,14 +121,14 @@ export class Sheet {
     return r.kind === 'note' ? 64 : guessed;
   }
 
-  /** The number of rows that a line takes. Browsers lay out a line faster if they need not look for a place to break it. */
+  /** The number of rows that a line takes. Sets line.short for lines that need no wrapping, which browsers lay out faster. */
   wrapped(line) {
     const wide = Math.min(width(line.text), widest);
     line.short = wide <= this.columns && !/[^\t -~]/.test(line.text);
     return Math.max(1, Math.ceil(wide / this.columns));
   }
 
-  /** Puts the files below each other. */
+  /** Sets the position of each file below the one before. */
   stack() {
     let at = 0;
     for (const b of this.blocks) {
@@ -138,7 +138,7 @@ export class Sheet {
     this.height = at;
   }
 
-  /** The first file that ends below a place. @param {number} y */
+  /** The index of the first file that ends below a position. @param {number} y */
   at(y) {
     let [low, high] = [0, this.blocks.length];
     while (low < high) {
@@ -150,7 +150,7 @@ export class Sheet {
   }
 
   /**
-   * What is between two places: files, each with the range of its rows.
+   * The files between two positions, each with the range of its rows.
    * @param {number} from @param {number} to
    */
   sight(from, to) {
@@ -163,7 +163,7 @@ export class Sheet {
     return out;
   }
 
-  /** What is at a place: it stays there when something above it changes. @param {number} y */
+  /** The row at a position, to keep it there when the rows above it change. @param {number} y */
   hold(y) {
     const block = this.blocks[this.at(y)];
     if (!block) return null;
@@ -179,7 +179,7 @@ export class Sheet {
   }
 }
 
-/** The row of a block at a place below its head. */
+/** The index of a block's row at a position below its head. */
 function rowAt(block, y) {
   let [low, high] = [0, block.rows.length];
   while (low < high) {

@@ -1,5 +1,5 @@
 // The change of a task and its review, as the page shows them. The diff of a file is
-// requested when the file comes into sight.
+// loaded when the file becomes visible.
 import { ask, get, path, send } from '../core/api.js';
 import { onChange } from '../core/fleet.js';
 import { batch, signal, useLayoutEffect, useMemo } from '../core/view.js';
@@ -7,10 +7,10 @@ import { linesOf, oldText } from './diff.js';
 import { Highlighter } from './highlight.js';
 import { treeOrder } from './order.js';
 
-const atOnce = 4; // requests for files
+const atOnce = 4; // parallel requests for files
 const slowAfter = 3_000; // milliseconds
 const restAfter = 150; // milliseconds without scrolling before files are highlighted
-export const largest = 4_000; // changed lines of a file that is shown without a click
+export const largest = 4_000; // a file with more changed lines is shown only after a click
 
 /** One file of the change. */
 export class File {
@@ -25,14 +25,14 @@ export class File {
     this.diff = null;
     /** The lines of the new file. @type {string[]|null} */
     this.text = null;
-    /** How many lines of each gap are shown. */
+    /** The number of shown lines of each gap. */
     this.opened = {};
     /** Syntax of the lines: {old, new}. */
     this.runs = null;
     /** The user's choice to show or hide the lines. @type {boolean|null} */
     this.shown = null;
     this.coloured = false; // its syntax was requested
-    this.accepted = false; // the user wants to see it although it is large
+    this.accepted = false; // the user has chosen to show it although it is large
     this.version = signal(0);
   }
   touch() { this.version.value++; }
@@ -50,12 +50,12 @@ export class Source {
     this.anchors = signal([]);
     this.messages = signal([]);
     this.checks = signal([]);
-    /** The change is newer than what is shown. */
+    /** The server's answer with a newer change than the shown one, or null. */
     this.newer = signal(null);
     /** @type {import('../core/view.js').Signal<File[]>} */
     this.files = signal([]);
     this.from = ''; // the tree that the change is compared with, if that is not its base
-    this.wanted = []; // files in sight, the most important first
+    this.wanted = []; // visible files, the most important first
     this.loading = 0;
     this.highlighter = new Highlighter();
     this.over = new AbortController();
@@ -74,14 +74,14 @@ export class Source {
   async request() {
     let query = '';
     if (this.scope === 'since') {
-      // An approval makes the current tree the one that was seen last. The page still compares with the one before.
+      // An approval sets 'seen' to the current tree. The page keeps comparing with the earlier tree.
       this.from ||= (await get(`${this.url}/change`, this.over.signal)).review?.seen ?? '';
       if (this.from) query = `?since=${encodeURIComponent(this.from)}`;
     } else if (this.scope) query = `?attempt=${encodeURIComponent(this.scope.replace('attempt-', ''))}`;
     return get(`${this.url}/change${query}`, this.over.signal);
   }
 
-  /** Loads the change anew and shows it. */
+  /** Loads the change and shows it. */
   async load() {
     if (this.state.value !== 'ready') this.state.value = 'loading';
     const slow = setTimeout(() => { if (this.state.value === 'loading') this.state.value = 'slow'; }, slowAfter);
@@ -95,7 +95,7 @@ export class Source {
     }
   }
 
-  /** Shows an answer of the server. Files whose diff is the same keep what was loaded. */
+  /** Shows an answer of the server. Files with an unchanged diff keep their loaded data. */
   show(answer) {
     const before = new Map(this.files.value.map((f) => [f.path, f]));
     batch(() => {
@@ -123,7 +123,7 @@ export class Source {
     this.checks.value = answer.checks ?? [];
   }
 
-  /** Asks what is new. A newer change is only announced: the diff does not move while it is read. */
+  /** Checks for a newer change. It is only announced, so that the diff does not move while the user reads. */
   async look() {
     if (this.state.value === 'failed' || this.state.value === 'none') return this.load();
     if (this.state.value !== 'ready') return undefined;
@@ -136,7 +136,7 @@ export class Source {
       const answer = await this.request();
       if (answer.change.tree === this.change.value.tree) this.show(answer);
       else batch(() => { this.about(answer); this.newer.value = answer; });
-    } catch { /* what is shown stays; the top bar says whether the server answers */ } finally {
+    } catch { /* keep the shown change; the top bar shows whether the server answers */ } finally {
       this.asking = false;
     }
     if (!this.again) return undefined;
@@ -144,7 +144,7 @@ export class Source {
     return this.look();
   }
 
-  /** Says which files are in sight. @param {File[]} files */
+  /** Sets which files are visible. @param {File[]} files */
   want(files) {
     this.wanted = files;
     this.fetch();
@@ -159,7 +159,7 @@ export class Source {
     }
   }
 
-  /** Reports whether a file is loaded as soon as it is in sight. @param {File} file */
+  /** Whether a file is loaded as soon as it is visible. @param {File} file */
   automatic(file) {
     return !file.file.binary && this.isShown(file) && (file.accepted || file.file.added + file.file.removed <= largest);
   }
@@ -205,7 +205,7 @@ export class Source {
       .catch((e) => { file.reading = null; throw e; });
   }
 
-  /** Finds the syntax of a file that was loaded. @param {File} file */
+  /** Requests the syntax of a loaded file. @param {File} file */
   async colour(file) {
     const { diff } = file;
     if (!diff?.hunks?.length || file.runs || file.coloured) return;
@@ -213,11 +213,11 @@ export class Source {
     let text;
     try { text = await this.textOf(file); } catch { return; } // the file stays plain
     if (diff.status !== 'added' && diff.status !== 'deleted' && !file.text) {
-      file.text = text; // now it is known how many lines follow the last hunk
+      file.text = text; // so the number of lines after the last hunk is known
       file.touch();
     }
     const sides = [diff.status === 'added' ? [] : oldText(diff, text), text];
-    const wanted = () => (file.coloured = this.wanted.includes(file)); // or else it is tried again
+    const wanted = () => (file.coloured = this.wanted.includes(file)); // if it is no longer visible, try again later
     this.highlighter.add(file.path, sides.map((lines) => lines.join('\n')), wanted, ([old, fresh]) => {
       if (file.diff !== diff) return;
       file.runs = { old, new: fresh };
@@ -249,7 +249,7 @@ export class Source {
     const viewed = { ...before?.viewed };
     if (on) viewed[file.path] = file.file.digest;
     else delete viewed[file.path];
-    batch(() => { review.value = { ...before, viewed }; file.shown = null; }); // at once
+    batch(() => { review.value = { ...before, viewed }; file.shown = null; }); // before the server answers
     file.touch();
     try {
       const answer = await send(`${this.url}/review`, { action: 'view', path: file.path, digest: on ? file.file.digest : '' });
@@ -265,6 +265,6 @@ export class Source {
 export function useReview(run, task, scope) {
   const source = useMemo(() => new Source(run, task, scope), [run, task, scope]);
   const undo = useMemo(() => source.open(), [source]);
-  useLayoutEffect(() => undo, [undo]); // also if the page is left before its first picture
+  useLayoutEffect(() => undo, [undo]); // a layout effect, because it is also needed if the page is left before it is painted
   return source;
 }

@@ -1,4 +1,4 @@
-// The files of the change as a tree. Only the rows in sight are in the page.
+// The files of the change as a tree. Only the visible rows are in the DOM.
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../core/view.js';
 import { Counts } from './file.js';
 import { treeRows } from './order.js';

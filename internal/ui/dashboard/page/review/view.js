@@ -1,11 +1,11 @@
-// The diff on the screen: only the files and lines in sight are in the page.
+// The view of the diff. Only the visible files and lines are in the DOM.
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../core/view.js';
 import { layout } from './desk.js';
 import { FileView } from './file.js';
 import { Sheet, head } from './sheet.js';
 
-const spare = 450; // pixels that are drawn above and below the window
-const narrow = 800; // pixels below which two columns do not fit
+const spare = 450; // extra pixels drawn above and below the window
+const narrow = 800; // width in pixels below which two columns do not fit
 
 /** @param {{source: import('./source.js').Source, desk: import('./desk.js').Desk, may: boolean}} props */
 export function DiffView({ source, desk, may }) {
@@ -17,9 +17,9 @@ export function DiffView({ source, desk, may }) {
   const kept = useRef({ y: 0, height: innerHeight, sticky: 100, from: 0, to: 0, size: { width: 1000, ch: 7.5 }, then: null }).current;
 
   const split = layout.value === 'split' && kept.size.width >= narrow;
-  const gutter = split ? 8 : innerWidth <= 900 ? 10.4 : 13.5; // characters, as in the style
+  const gutter = split ? 8 : innerWidth <= 900 ? 10.4 : 13.5; // width in characters, as in the style sheet
   const text = (split ? (kept.size.width - 3) / 2 : kept.size.width - 2) - gutter * kept.size.ch - 12;
-  const edge = kept.y + kept.sticky + 2; // what is there stays there; browsers round where they scroll to
+  const edge = kept.y + kept.sticky + 2; // the row at this position is kept in place; 2 pixels because browsers round scroll positions
   const held = sheet.blocks.length && edge > 0 ? sheet.hold(edge) : null;
   sheet.fill(source.files.value);
   sheet.shape(split, Math.max(16, Math.floor(text / kept.size.ch)));
@@ -41,7 +41,7 @@ export function DiffView({ source, desk, may }) {
   kept.to = kept.y + kept.height + spare;
   const sight = sheet.sight(kept.from, kept.to);
 
-  // look reads where the window is. It draws when something comes into sight that is not drawn.
+  // look reads the scroll position, and draws if rows have become visible that are not drawn.
   const look = (always) => {
     if (!ref.current) return;
     kept.y = -ref.current.getBoundingClientRect().top;
@@ -52,7 +52,7 @@ export function DiffView({ source, desk, may }) {
     if (always === true || kept.y < kept.from + spare / 3 || kept.y + kept.height > kept.to - spare / 3) draw();
   };
 
-  // Sizes change with the window, and with the bars above the diff.
+  // The sizes change with the window and with the bars above the diff.
   useLayoutEffect(() => {
     const measure = () => {
       const size = { width: ref.current.clientWidth, ch: probe.current.getBoundingClientRect().width / 20 || 7.5 };
@@ -74,7 +74,7 @@ export function DiffView({ source, desk, may }) {
     return () => { seen.disconnect(); removeEventListener('scroll', look); removeEventListener('resize', measure); };
   }, [sheet]);
 
-  // What is read stays where it is when a file above it gets longer.
+  // Keeps the visible rows in place when a file above them gets longer.
   useLayoutEffect(() => {
     const { shift } = kept;
     kept.shift = 0;
@@ -120,7 +120,7 @@ export function commentsByPath(source) {
   return out;
 }
 
-// wanted lists the files in sight, and the next two.
+// wanted returns the visible files and the next two.
 function wanted(sheet, sight) {
   const files = sight.map((s) => s.block.file);
   const last = sheet.blocks.indexOf(sight.at(-1)?.block);
@@ -128,8 +128,8 @@ function wanted(sheet, sight) {
   return files;
 }
 
-// settle notes rows that are not as high as it was computed: comments, and lines with wide
-// characters.
+// settle records the measured height of rows that differ from the computed one: comments,
+// and lines with wide characters.
 function settle(sheet, el) {
   const block = sheet.blocks[Number(el.dataset.block)];
   let i = Number(el.dataset.first);
@@ -145,12 +145,12 @@ function settle(sheet, el) {
     block.measured.set(key, height);
     wrong = true;
   }
-  if (wrong) block.made = ''; // it is computed anew when it is drawn next
+  if (wrong) block.made = ''; // recompute the rows when the block is drawn next
   return wrong;
 }
 
-// useMarking lets the user mark lines: a click on a number comments on the line; with
-// Shift, or with the button held down, on all lines from the one before.
+// useMarking lets the user mark lines: a click on a line number opens a comment on that
+// line; Shift+click, or dragging, on a range of lines.
 function useMarking(desk, source, may) {
   const began = useRef(null);
   const placeOf = (e) => {
@@ -188,7 +188,7 @@ function useMarking(desk, source, may) {
   };
 }
 
-// control is what keys and the tree do with the diff.
+// control returns the actions on the diff for the keys and the tree.
 function control({ sheet, desk, source, kept, ref, draw, may, split }) {
   const line = (r) => r.kind === 'line' || r.kind === 'pair';
   const position = () => {
@@ -249,7 +249,7 @@ function control({ sheet, desk, source, kept, ref, draw, may, split }) {
         if (i >= 0 && i < rows.length) {
           if (rows[i].hunk !== undefined) return put(b, i);
         } else if (by > 0 ? i >= rows.length : i < 0) {
-          if (file.state === 'loading') return; // its hunks are not known yet
+          if (file.state === 'loading') return; // the hunks of the file are not known yet
           b += by;
           if (b < 0 || b >= sheet.blocks.length) return;
           const next = sheet.blocks[b];

@@ -1,5 +1,5 @@
-// Characters that hide or reorder others are shown by their number. Otherwise a change
-// could look different from what it is.
+// Replaces characters that hide or reorder text by their code. Otherwise a change could
+// look different from what it contains.
 import { html } from '../core/view.js';
 
 const hidden = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb]|[\u{e0000}-\u{e0fff}]/gu;

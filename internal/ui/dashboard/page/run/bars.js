@@ -11,7 +11,7 @@ import { Tip } from './tip.js';
 
 const place = (scale, start, end) => ({ left: `${scale.x(start)}%`, width: `${scale.x(end) - scale.x(start)}%` });
 
-/** A bar in the colour of its status, with its sign where there is room. */
+/** A bar in the colour of its status, with the status's sign if it fits. */
 const Bar = ({ scale, start, end, state, name, label }) => html`<span class=${`g-bar k-${kind(state)}`} data-bar=${name} style=${place(scale, start, end)}>
   ${scale.px(end - start) > 17 && html`<span class="sign" aria-hidden="true">${sign(state)}</span>`}<span class="hidden">${label}</span></span>`;
 
@@ -40,7 +40,7 @@ export function TaskBars({ t, history = { tries: [], asked: [] }, scale, time, c
 
 const words = (s, end) => `attempt ${s.row.number} ${text(s.row.status)}, ${span(end - s.start)}${s.row.class ? `, ${text(s.row.class)}` : ''}`;
 
-/** The whole run, with how many tasks ran at once. */
+/** The bar of the whole run, with the number of tasks that ran at once. */
 export function RunBars({ run, spans, scale, time }) {
   const ended = at(run.ended);
   const end = Number.isNaN(ended) ? time : ended;
@@ -49,7 +49,7 @@ export function RunBars({ run, spans, scale, time }) {
     <span class="g-track"><span class=${`g-bar k-${kind(run.status)}`} data-bar="run" style=${place(scale, at(run.created), end)}><${Busy} spans=${spans} from=${at(run.created)} to=${end} /><span class="hidden">${text(run.status)}, ${span(end - at(run.created))}</span></span></span></div>`;
 }
 
-// How many tasks ran at each time, as a surface.
+// An area chart of the number of running tasks over time.
 function Busy({ spans, from, to }) {
   if (!(to > from) || !spans.size) return null;
   const turns = [...spans.values()].flatMap(({ start, end }) => [[start, 1], [end, -1]]).sort((a, b) => a[0] - b[0] || a[1] - b[1]);
@@ -67,7 +67,7 @@ function Busy({ spans, from, to }) {
   return html`<svg class="busy" viewBox="0 0 1000 100" preserveAspectRatio="none" aria-hidden="true"><path d=${`${d}L1000 ${100 - (n / most) * 100}V100Z`} /></svg>`;
 }
 
-/** What is known of what a person points at. */
+/** The tooltip of the bar under the pointer. */
 export function BarTip({ by, task, bar, histories, row, whole, time }) {
   const history = histories.get(task);
   const n = Number(bar.slice(1));

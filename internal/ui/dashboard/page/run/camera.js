@@ -1,4 +1,5 @@
-// Which part of a picture is in sight: moved and zoomed without drawing anything again.
+// The visible part of the graph. Moving and zooming only changes a transform; nothing is
+// drawn again.
 
 const closest = 2;
 const farthest = 0.02;
@@ -14,10 +15,10 @@ export class Camera {
     this.svg.classList.toggle('far', this.k < 0.45);
   }
 
-  /** What is in sight, in its pixels. */
+  /** The size of the viewport in pixels. */
   sight() { const { width, height } = this.svg.getBoundingClientRect(); return { width, height }; }
 
-  /** The zoom at which all of the picture is in sight. */
+  /** The zoom factor at which the whole graph is visible. */
   whole() {
     const { width, height } = this.sight();
     return Math.max(farthest, Math.min(1, (width - 24) / this.size.width, (height - 24) / this.size.height));
@@ -31,7 +32,7 @@ export class Camera {
     this.apply();
   }
 
-  /** All of it, or as much from its left as can be read, around a height. @param {number} y */
+  /** Shows the whole graph. If that would be too small to read, shows its left part, centred on y. @param {number} y */
   begin(y) {
     this.fit();
     if (this.k >= 0.55) return;
@@ -42,7 +43,7 @@ export class Camera {
     this.apply();
   }
 
-  /** @param {number} factor @param {{x: number, y: number}} [around] in pixels of what is in sight */
+  /** @param {number} factor @param {{x: number, y: number}} [around] in pixels of the viewport */
   zoom(factor, around) {
     const { width, height } = this.sight();
     const { x, y } = around ?? { x: width / 2, y: height / 2 };
@@ -60,7 +61,7 @@ export class Camera {
     this.apply();
   }
 
-  /** Moves as little as is needed for a box to be in sight. */
+  /** Moves as little as possible to make a box visible. */
   show({ x, y }, { width, height }) {
     const sight = this.sight();
     const by = (from, size, room) => (from < 16 ? 16 - from : from + size > room - 16 ? room - 16 - from - size : 0);
@@ -68,7 +69,7 @@ export class Camera {
   }
 }
 
-/** Lets a pointer move and zoom. Returns what gives that back. @param {Camera} camera */
+/** Lets the pointer move and zoom. Returns a function that undoes this. @param {Camera} camera */
 export function steer(camera) {
   const { svg } = camera;
   let held = null;
@@ -90,7 +91,7 @@ export function steer(camera) {
   };
   const up = () => { held = null; };
   const click = (e) => { if (moved) { e.preventDefault(); e.stopPropagation(); moved = false; } };
-  const drag = (e) => e.preventDefault(); // boxes are links, which browsers drag
+  const drag = (e) => e.preventDefault(); // boxes are links, which browsers would drag
   const all = { wheel, pointerdown: down, pointermove: move, pointerup: up, pointercancel: up, dragstart: drag };
   for (const [name, f] of Object.entries(all)) svg.addEventListener(name, f, { passive: false });
   svg.addEventListener('click', click, true);

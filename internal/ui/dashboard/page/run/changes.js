@@ -1,14 +1,14 @@
-// How far the reviews of a run's changes are, with a link to the first that waits.
+// The state of the reviews of a run's changes, with a link to the next one to review.
 import { get, path } from '../core/api.js';
 import { onChange } from '../core/fleet.js';
 import { link } from '../core/route.js';
 import { html, useEffect, useState } from '../core/view.js';
 import { many } from '../core/words.js';
 
-const order = ['open', 'commented', 'approved', 'sent_back']; // what the user should look at first
+const order = ['open', 'commented', 'approved', 'sent_back']; // the order in which the user should look at them
 
 /**
- * Says in one line how the changes stand. Pure.
+ * Summarizes the changes in one line. Pure.
  * @param {any} a a fleet.RunReviews
  */
 export function summaryOf(a) {
@@ -24,7 +24,7 @@ export function Changes({ run }) {
   useEffect(() => {
     let over = false;
     let timer = 0;
-    const load = () => get(path`/v1/runs/${run.id}/reviews`).then((a) => { if (!over) setAnswer(a); }, () => { /* the line is left out */ });
+    const load = () => get(path`/v1/runs/${run.id}/reviews`).then((a) => { if (!over) setAnswer(a); }, () => { /* without an answer there is no summary */ });
     load();
     const forget = onChange(({ type, change: c }) => {
       if (c.run !== run.id || (type !== 'reviews' && type !== 'tasks')) return;

@@ -1,20 +1,20 @@
-// The critical path: the chain of tasks that a run has taken its time for.
+// The critical path of a run: the chain of tasks that determined its duration.
 import { nextOf, wavesBelow } from './structure.js';
 
-// A task that begins within this time of what it names, in milliseconds, has waited
-// for that. Another one that begins within the longer time of any task's end has
-// waited for the place in which that one ran.
+// In milliseconds. A task that starts within `named` after its last dependency has ended
+// waited for that dependency. A task that starts later, but within `freed` after any
+// other task has ended, waited for that task's slot.
 const named = 500;
 const freed = 1000;
 
 /**
- * Walks back from the task that ends last: to the task that it waited for, and so
- * on. That is the last to end of those it names or, if it began long after those,
- * the one that ended just before. Of several tasks that still go on it begins with
- * the one that the most layers follow.
+ * Goes back from the task that ends last to the task that it waited for, and so on. A
+ * task waited for the dependency that ended last or, if it started long after that, for
+ * the task that ended just before its start. If several tasks are still running, the
+ * path ends with the one that is followed by the most layers.
  * @param {import('./structure.js').Structure} s
- * @param {Map<string, {start: number, end: number}>} spans when each task first began and last ended, or now
- * @returns {{ids: string[], work: number, wait: number}} in order, with the time that they took and that lay between them
+ * @param {Map<string, {start: number, end: number}>} spans the first start and the last end of each task; now if it is running
+ * @returns {{ids: string[], work: number, wait: number}} the path in order, the duration of its tasks, and the time between them
  */
 export function criticalPath(s, spans) {
   const below = wavesBelow(s);
@@ -61,7 +61,7 @@ function theLast(s, spans) {
   return best;
 }
 
-// followers is how many layers still follow on each task.
+// followers returns, for each task, the number of layers that follow it.
 function followers(s) {
   const next = nextOf(s);
   const rest = new Array(s.ids.length).fill(0);
@@ -72,8 +72,8 @@ function followers(s) {
   return rest;
 }
 
-// lastBefore is the task that ended last before a time, of those in the order of
-// their end that are not on the path yet; -1 if there is none.
+// lastBefore returns the task that ended last before a time and is not on the path yet,
+// or -1. ended is sorted by end.
 function lastBefore(s, spans, ended, time, path) {
   let low = 0;
   for (let high = ended.length; low < high;) {
@@ -91,7 +91,7 @@ function cause(s, spans, i, ofWave) {
   return best >= 0 && end(s, spans, best) > -Infinity ? best : -1;
 }
 
-// lastOfWaves is, for each wave, the task that ended last of it and all below it.
+// lastOfWaves returns, for each wave, the task that ended last in this or a lower wave.
 function lastOfWaves(s, spans) {
   const last = new Map();
   let best = -1;

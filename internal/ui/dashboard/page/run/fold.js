@@ -1,10 +1,10 @@
-// A run as it was after each of its changes.
+// Computes the state of a run after each of its changes.
 
-const every = 500; // changes between pictures that are kept
+const every = 500; // changes between two stored states
 
 /** @typedef {{id: string, type: string, time: string, change: any}} Change */
 
-// What a change makes of the tasks.
+// Apply a change to the state, by the change's type.
 const folds = {
   runs(state, c) { state.run = { ...state.run, ...c, tasks: undefined }; },
   tasks(state, c) {
@@ -24,7 +24,7 @@ const folds = {
 const fold = (state, { type, change }) => { if (change && Object.hasOwn(folds, type)) folds[type](state, change); };
 const copy = ({ n, run, tasks }) => ({ n, run, tasks: new Map(tasks) });
 
-/** All changes of a run, and the run as it was after any number of them. */
+/** All changes of a run, and the run's state after any number of them. */
 export class Past {
   constructor() {
     /** @type {Change[]} */
@@ -35,7 +35,7 @@ export class Past {
     this.begun = 0;
   }
 
-  /** @param {Change[]} more in their order */
+  /** @param {Change[]} more the next changes, in order */
   add(more) {
     for (const change of more) {
       this.changes.push(change);
@@ -45,7 +45,7 @@ export class Past {
     this.begun = submitted(this.changes);
   }
 
-  /** How many moments there are. The first is that in which all tasks were submitted. */
+  /** The number of moments. The first moment is the submission of all tasks. */
   get moments() { return this.changes.length - this.begun + (this.begun ? 1 : 0); }
 
   /** The last change of a moment. @param {number} moment from 1 @returns {Change|undefined} */
@@ -54,7 +54,7 @@ export class Past {
   folded(moment) { return Math.max(0, Math.min(this.changes.length, this.begun + moment - 1)); }
 
   /**
-   * The run as it was at a moment. It holds until the next call.
+   * Returns the run's state at a moment. The object is valid until the next call.
    * @param {number} moment
    * @returns {{n: number, run: any, tasks: Map<string, any>}}
    */
@@ -67,7 +67,7 @@ export class Past {
   }
 }
 
-// submitted is how many changes a run began with: it and its tasks, all at once.
+// submitted returns the number of changes of the submission: the run and its tasks.
 function submitted(changes) {
   const time = changes[0]?.time;
   const first = changes.findIndex((c) => c.time !== time || (c.type === 'tasks' && c.change?.status !== 'queued') || (c.type !== 'runs' && c.type !== 'tasks'));

@@ -1,4 +1,4 @@
-// The tasks of a run as a graph: what waits for what, left to right.
+// The dependency graph of a run's tasks, from left to right.
 import { route, link } from '../core/route.js';
 import { count, many } from '../core/words.js';
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../core/view.js';
@@ -9,7 +9,7 @@ import { Bands, Edges, Node } from './node.js';
 import { pathOf } from './structure.js';
 import { Zoom } from './zoom.js';
 
-const most = 1000; // boxes that can be looked at
+const most = 1000; // a graph with more tasks is not drawn
 const patience = 30_000;
 
 /** @param {{structure: import('./structure.js').Structure, shown: number[], row: (id: string) => any}} props */
@@ -23,15 +23,15 @@ export function Graph({ structure, shown, row }) {
 
 const Instead = ({ title }) => html`<${Empty} title=${title}><p><a href=${listHref()}>Show them as a list</a></p><//>`;
 
-// The same address, without the graph.
+// The same address with the list instead of the graph.
 function listHref() {
   const q = new URLSearchParams(route.value.query);
   q.delete('view');
   return link(...route.value.path) + (q.size ? `?${q}` : '');
 }
 
-// The layout is made anew only when tasks or what they wait for have changed. The
-// one before stays until then.
+// Computes the layout again only when tasks or dependencies have changed. The previous
+// layout is shown until the new one is ready.
 function usePicture(structure) {
   const [state, set] = useState({ picture: null, of: null, error: '' });
   useEffect(() => {
@@ -58,7 +58,7 @@ function Drawing({ picture, structure, row, shown }) {
   const camera = useCamera(svg, scene, picture, structure);
   const [chosen, setAt] = useState(-1);
   const [over, setOver] = useState(-1);
-  const has = (i) => i >= 0 && i < structure.ids.length; // there may have been more tasks before
+  const has = (i) => i >= 0 && i < structure.ids.length; // the index may come from an earlier graph with more tasks
   const at = has(chosen) ? chosen : structure.order[0];
   const path = useMemo(() => (has(over) && picture.edges.length ? pathOf(structure, over) : null), [over, structure]);
   const fits = useMemo(() => shown && new Set(shown), [shown?.join()]);
@@ -100,7 +100,7 @@ const Shapes = () => html`<defs>
   <marker id="arrow" viewBox="0 0 8 8" refX="3" refY="4" markerWidth="7" markerHeight="7" orient="auto" markerUnits="userSpaceOnUse"><path d="M0 0.5L7 4L0 7.5Z" /></marker>
   <clipPath id="inside"><rect width=${box.width - 6} height=${box.height} /></clipPath></defs>`;
 
-// The camera stays where a person has put it when the picture grows.
+// Keeps the user's position and zoom when the graph grows.
 function useCamera(svg, scene, picture, structure) {
   const camera = useRef(null);
   useLayoutEffect(() => {
@@ -122,7 +122,7 @@ const keys = {
   '+': ({ camera }) => camera.zoom(1.3), '=': ({ camera }) => camera.zoom(1.3), '-': ({ camera }) => camera.zoom(1 / 1.3), 0: ({ camera }) => camera.fit(),
 };
 
-/** The box next to one in a direction, or itself. */
+/** The nearest box in a direction, or the box itself if there is none. */
 function nearest({ nodes }, at, dx, dy) {
   const { x, y } = nodes[at];
   let best = at;

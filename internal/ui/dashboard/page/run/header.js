@@ -1,4 +1,4 @@
-// What is above every view of a run: how it stands, and what can be done with it.
+// The head of a run's page: its state, facts and actions.
 import { path, send } from '../core/api.js';
 import { lanes, self } from '../core/fleet.js';
 import { link, query, setQuery } from '../core/route.js';
@@ -26,7 +26,7 @@ export function Header({ detail, run, tasks, counts }) {
   </header>`;
 }
 
-// Only a run of the server's machine has a process of its own.
+// The warning that no process works on a run. Only runs of the server's machine need one.
 function Unattended({ run }) {
   if (final(run.status) || !run.owner?.gone) return null;
   const may = self.value.role !== 'viewer';
@@ -53,8 +53,8 @@ function Facts({ detail, run, tasks, counts }) {
 const within = (value, most) => (most ? `${value} of ${most}` : value);
 const near = (value, most) => most > 0 && value >= 0.9 * most;
 
-// A run's own sum is told when it begins and ends; what its attempts have cost is
-// told as it grows.
+// The cost of a run so far. The run's own total changes only when attempts end; the cost
+// of a running attempt is reported while it grows.
 function allSpent(detail, run) {
   const sum = spentOf(detail.history.value ? detail.attempts.all() : []);
   const whole = run.spent ?? {};
@@ -68,7 +68,7 @@ function Lanes({ tasks }) {
   return paused.map((l) => html`<p key=${l.name} class="stopping"><${Status} of="paused" word=${`${text(l.name)} paused`} /> goes on <${Until} time=${l.until} /> <span class="faint">${text(l.reason)}</span></p>`);
 }
 
-/** Counts that are filters. */
+/** The number of tasks by status; a click filters the tasks. */
 export function Counters({ counts }) {
   const wanted = query('status');
   const shown = states.filter((s) => counts[s] > 0 || s === wanted);

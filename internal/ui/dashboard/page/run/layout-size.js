@@ -1,2 +1,2 @@
-/** How big the box of a task is: for the layout's worker and for the page, which needs nothing else of the layout. */
+/** The size of a task's box. A separate module, so that the page need not load the layout library. */
 export const box = { width: 216, height: 50 };

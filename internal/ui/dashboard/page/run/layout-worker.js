@@ -1,4 +1,4 @@
-// Lays graphs out beside the page, which stays quick meanwhile.
+// Computes layouts in a worker, so that the page stays responsive.
 import { picture } from './layout.js';
 
 onmessage = ({ data }) => {

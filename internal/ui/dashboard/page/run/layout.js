@@ -1,5 +1,5 @@
-// Where the tasks of a graph stand. It is computed in a worker, so it uses nothing
-// of a page.
+// Computes the positions of a graph's tasks. It runs in a worker, so it must not use the
+// page's DOM.
 import { Graph, layout } from '../lib/dagre.js';
 import { box } from './layout-size.js';
 
@@ -10,11 +10,11 @@ const gap = { x: 72, y: 16, inner: 14, head: 34, pad: 14 };
  * @typedef {{nodes: {x: number, y: number}[], edges: {from: number, to: number, d: string}[], bands: {layer: number, x: number, width: number, count: number}[], width: number, height: number}} Picture
  */
 
-/** Left to right, a column for each layer. @param {Shape} shape @returns {Picture} */
+/** Lays out a graph from left to right, with one column per layer. @param {Shape} shape @returns {Picture} */
 export const picture = (shape) => (shape.edges.length ? drawn(shape) : columns(shape));
 
-// Layers whose tasks name nobody are blocks: a layer of hundreds would be a column
-// that nobody can look at.
+// Lays out a graph without edges. Each layer is a block of several columns, because one
+// column of hundreds of tasks would be too high.
 function columns({ layers }) {
   const members = byLayer(layers);
   const most = Math.max(...members.map((m) => m.length));
@@ -49,8 +49,8 @@ function drawn({ layers, edges }) {
   return placed(g, layers, edges);
 }
 
-// The layers are ours: the library is to put each task where its wave is, and not
-// where edges are shortest. Between any two layers it has one for labels of edges.
+// Sets the rank of each task from its layer. Otherwise the library would choose ranks
+// with the shortest edges. The library uses every second rank for edge labels.
 const ranked = (layers) => (g) => {
   for (const v of g.nodes()) {
     const layer = layers[v];
@@ -72,7 +72,8 @@ function placed(g, layers, edges) {
   return { nodes: at, edges: lines, bands, width, height: Math.max(...at.map((p) => p.y)) + box.height + gap.pad };
 }
 
-// A line from the right side of one to the left side of another, level at both.
+// An SVG path from the right side of one box to the left side of another, horizontal at
+// both ends.
 function curve(from, between, to) {
   const points = [{ x: from.x + box.width, y: from.y + box.height / 2 }, ...between, { x: to.x - 5, y: to.y + box.height / 2 }];
   let d = `M${round(points[0].x)} ${round(points[0].y)}`;

@@ -1,4 +1,4 @@
-// The tasks of a run, a row each.
+// The tasks of a run as a list.
 import { go, link } from '../core/route.js';
 import { html, signal, useEffect, useRef } from '../core/view.js';
 import { Rows } from '../parts/rows.js';
@@ -6,16 +6,16 @@ import { Columns, TaskRow } from './row.js';
 import { waitsFor } from './task.js';
 
 const small = matchMedia('(max-width: 700px)');
-/** Whether there is room for a phone's columns only. */
+/** Whether the window is as narrow as a phone. */
 export const narrow = signal(small.matches);
 small.addEventListener('change', () => { narrow.value = small.matches; });
 
-/** The task that was opened last from a list of a run, to go on there. */
+/** The task that was last opened from a list, to return to its row. */
 let opened = { run: '', task: '' };
 
 /**
  * @param {{run: string, shown: number[], structure: import('./structure.js').Structure, row: (id: string) => any, among: any, then?: number}} props
- * shown are places in the structure, in order; then is a time in the past that is shown
+ * shown are indexes in the structure, in order; then is the shown time of a replay
  */
 export function List({ run, shown, structure, row, among, then }) {
   const ref = useRef(null);
@@ -37,7 +37,7 @@ function noteLink(e, run) {
   if (index !== undefined) opened = { run, task: e.target.closest('.row').querySelector('.c-task a')?.textContent ?? '' };
 }
 
-// Whoever comes back from a task goes on at its row.
+// After the user returns from a task's page, scrolls to the task's row and focuses it.
 function returnTo(place, run, index, height) {
   if (opened.run !== run || index < 0) return undefined;
   const timer = setTimeout(() => {

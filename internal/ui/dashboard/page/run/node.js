@@ -1,11 +1,12 @@
-// A task as a box of a graph, and the lines between boxes.
+// The boxes of the graph's tasks, and the lines between them.
 import { link } from '../core/route.js';
 import { kind, sign, text } from '../core/words.js';
 import { html, memo } from '../core/view.js';
 import { box } from './layout-size.js';
 import { line, named, stateOf, tryOf } from './task.js';
 
-// Text in a picture is not cut by itself. Signs of some scripts are twice as wide.
+// Shortens text to a number of columns, because SVG text is not cut by itself. East Asian
+// characters take two columns.
 function cut(value, room) {
   let out = '';
   for (const c of line(value)) {
@@ -16,7 +17,7 @@ function cut(value, room) {
   return out;
 }
 
-/** What a screen reader says of a task. */
+/** The description of a task for screen readers. */
 const label = (t, state, layer) => [text(t.id), named(t) && text(t.name), state, `stage ${layer}`, t.tries > 1 && `attempt ${t.tries}`, Array.isArray(t.after) && t.after.length > 0 && `after ${t.after.map(text).join(', ')}`].filter(Boolean).join(', ');
 
 /** @param {{t: any, x: number, y: number, layer: number, index: number, dim: boolean, lit: boolean, tab: boolean}} props */
@@ -37,7 +38,7 @@ export const Node = memo(({ t, x, y, layer, index, dim, lit, tab }) => {
 /** @param {{edges: any[], path: Set<number>|null}} props */
 export const Edges = memo(({ edges, path }) => html`<g class=${`edges ${path ? 'some' : ''}`} aria-hidden="true">${edges.map((e) => html`<path key=${`${e.from}-${e.to}`} d=${e.d} class=${path?.has(e.from) && path.has(e.to) ? 'lit' : ''} marker-end="url(#arrow)" />`)}</g>`);
 
-/** The columns behind the boxes, each with its stage. */
+/** The background columns of the graph, one per stage. */
 export const Bands = memo(({ picture }) => html`<g class="bands" aria-hidden="true">${picture.bands.map((b, k) => html`<g key=${b.layer} transform=${`translate(${b.x} 0)`}>
   <rect width=${b.width} height=${picture.height} rx="10" /><text x="14" y="22">Stage ${b.layer}<tspan class="count" dx="7">${b.count}</tspan></text>
   ${!picture.edges.length && k > 0 && html`<path class="then" d=${`M-33 ${picture.height / 2}h22m-7 -6l7 6l-7 6`} />`}</g>`)}</g>`);

@@ -1,9 +1,9 @@
-// Moves through moments, by itself or by hand.
+// Steps through the moments of a replay, automatically or by the user.
 import { useEffect, useRef, useState } from '../core/view.js';
 
-const speeds = [2, 5, 20, 100, 500]; // moments in a second
+const speeds = [2, 5, 20, 100, 500]; // moments per second
 
-/** @param {number} last how many moments there are @param {number} start */
+/** @param {number} last the number of moments @param {number} start */
 export function usePlayer(last, start) {
   const within = (n) => Math.max(1, Math.min(last, Math.round(n) || 1));
   const [at, setAt] = useState(within(start));
@@ -21,7 +21,7 @@ export function usePlayer(last, start) {
   return player;
 }
 
-// The time of frames is added up, so that the speed is the same on every screen.
+// Advances by elapsed time, not by frames, so that the speed is the same on every screen.
 function usePlaying(on, speed, advance) {
   const act = useRef(null);
   act.current = advance;

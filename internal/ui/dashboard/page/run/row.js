@@ -1,4 +1,4 @@
-// A task as a row of a list.
+// One row of the task list.
 import { agents } from '../core/fleet.js';
 import { link } from '../core/route.js';
 import { at, now, span } from '../core/time.js';
@@ -7,12 +7,12 @@ import { html, memo } from '../core/view.js';
 import { Ago, Lasting, Status, Until } from '../parts/status.js';
 import { line, named, stateOf, tryOf, whyCancelled } from './task.js';
 
-/** What people call a worker. @param {unknown} id */
+/** The name of a worker, or its id. @param {unknown} id */
 export const workerName = (id) => text(agents.get(id)?.name ?? id);
 
 /**
  * @param {{t: any, layer: number, first: boolean, waits: string, then?: number}} props
- * first is whether it begins a stage; then is a time in the past that is shown
+ * first: the task is the first of its stage; then: the shown time of a replay
  */
 export const TaskRow = memo(({ t, layer, first, waits, then }) => {
   const a = t.attempt ?? {};
@@ -32,7 +32,7 @@ export const TaskRow = memo(({ t, layer, first, waits, then }) => {
 
 const Taken = ({ from, to, then }) => (then && !to ? html`<time>${span(then - at(from))}</time>` : html`<${Lasting} from=${from} to=${to} />`);
 
-// What a task does now, or how it ended, in its own words.
+// What a task does now, or how it ended.
 function Now({ t, state, waits, then }) {
   const a = t.attempt ?? {};
   if (state === 'waiting') return html`<span class="said asks">asks: ${line(t.question?.text) || 'something'}</span><${Since} time=${t.question?.asked ?? a.said} then=${then} />`;
@@ -46,7 +46,7 @@ const Since = ({ time, source, then }) => html`<span class="faint by">${source &
 
 const Again = ({ t, then }) => html`<span class="faint by">↻ again ${!then && at(t.retry_at) > now() ? html`<${Until} time=${t.retry_at} /> ` : ''}after ${text(t.outcome) || 'a failure'}</span>`;
 
-/** What the columns are. */
+/** The headings of the columns. */
 export const Columns = () => html`<div class="t-row heads" aria-hidden="true">
   <span class="c-status">Status</span><span class="c-task">Task</span><span class="c-wave">Stage</span><span class="c-try">Attempt</span><span class="c-now">Now</span>
   <span class="c-worker">Worker</span><span class="c-time">Time</span><span class="c-tokens">Tokens</span><span class="c-cost">Cost</span></div>`;

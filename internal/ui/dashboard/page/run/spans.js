@@ -1,7 +1,7 @@
-// When what of a run's tasks began and ended.
+// The start and end times of attempts and questions, for the timeline.
 import { at } from '../core/time.js';
 
-/** Rows never change, so the times of one are read once. @type {WeakMap<object, {start: number, end: number}>} */
+/** Cache of parsed times by row. Rows are never modified. @type {WeakMap<object, {start: number, end: number}>} */
 const read = new WeakMap();
 
 function timesOf(row, start, end) {
@@ -11,12 +11,12 @@ function timesOf(row, start, end) {
 }
 
 /**
- * @typedef {{start: number, end: number, row: any}} Span end is NaN of what goes on
+ * @typedef {{start: number, end: number, row: any}} Span end is NaN if it has not ended
  * @typedef {{tries: Span[], asked: Span[]}} History
  */
 
 /**
- * The attempts and questions of each task, in the order of time.
+ * The attempts and questions of each task, sorted by time.
  * @param {Iterable<any>} attempts @param {Iterable<any>} questions
  * @returns {Map<string, History>}
  */
@@ -38,14 +38,14 @@ export function historiesOf(attempts, questions) {
   return all;
 }
 
-// A question that nobody has answered is over when its attempt is.
+// An unanswered question ends with its attempt.
 function endOfQuestion(q, tries) {
   if (!Number.isNaN(q.end)) return q.end;
   const during = tries.findLast((t) => t.start <= q.start);
   return during?.end ?? NaN;
 }
 
-/** When each task first began and last ended; what goes on ends now. @param {Map<string, History>} histories @param {number} now */
+/** The first start and the last end of each task; a running task ends now. @param {Map<string, History>} histories @param {number} now */
 export function wholeSpans(histories, now) {
   const spans = new Map();
   for (const [id, { tries }] of histories) {
@@ -57,7 +57,7 @@ export function wholeSpans(histories, now) {
 }
 
 /**
- * The times in which a task waited to be tried again.
+ * The periods in which a task waited for its next attempt.
  * @param {History} history @param {any} task @param {number} now
  * @returns {{start: number, end: number, limited: boolean, why: string}[]}
  */
@@ -75,8 +75,8 @@ export function waitsOf({ tries }, task, now) {
 const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800].map((s) => s * 1000);
 
 /**
- * Round times for an axis, counted from a beginning.
- * @param {number} begin @param {number} from @param {number} to @param {number} most how many there may be
+ * The times of an axis's ticks, at round distances from begin.
+ * @param {number} begin @param {number} from @param {number} to @param {number} most the maximum number of ticks
  * @returns {number[]}
  */
 export function marks(begin, from, to, most) {

@@ -1,4 +1,4 @@
-// A change of a run in words.
+// Describes a change of a run in words.
 import { own, text } from '../core/words.js';
 import { line, whyCancelled } from './task.js';
 
@@ -6,9 +6,9 @@ const ends = { complete: 'is complete', failed: 'failed', cancelled: 'was cancel
 const because = (why) => (line(why) ? `: ${line(why)}` : '');
 
 /**
- * What happened, to whom it happened, and who did it.
+ * Returns what happened, to which task, and who did it.
  * @param {import('./fold.js').Change|undefined} change
- * @param {(id: unknown) => string} worker the name of one
+ * @param {(id: unknown) => string} worker returns the name of a worker
  * @returns {{state: string, task: string, what: string, who: string}}
  */
 export function story(change, worker) {

@@ -1,23 +1,23 @@
-// What waits for what in a run. A task waits for those it names, and one with a
-// wave for all of lower waves too.
+// The dependencies between a run's tasks. A task waits for the tasks in its 'after'. A
+// task with a wave also waits for all tasks of lower waves.
 
 /**
  * @typedef {object} Structure
  * @property {string[]} ids in the order of the plan
- * @property {Map<string, number>} at where an id is in ids
- * @property {number[]} waves of the plan; 0 for tasks without one
- * @property {number[][]} after the tasks that each names, by their place in ids
- * @property {number[]} layers of each task, from 1: one more than the last of those it waits for
- * @property {number} depth how many layers there are
- * @property {number[]} order by layer, then as in the plan
+ * @property {Map<string, number>} at the index of each id in ids
+ * @property {number[]} waves the wave of each task; 0 for tasks without one
+ * @property {number[][]} after the dependencies of each task, as indexes in ids
+ * @property {number[]} layers the layer of each task, from 1: one more than its dependencies' highest layer
+ * @property {number} depth the number of layers
+ * @property {number[]} order the indexes sorted by layer, then as in the plan
  */
 
 const wave = (t) => (Number.isInteger(t.wave) && t.wave > 0 ? t.wave : 0);
 const names = (t) => (Array.isArray(t.after) ? t.after : []);
 
 /**
- * The structure of tasks. It is the same object as before while nothing of it has
- * changed, so that whoever draws it need not look again.
+ * The structure of a run's tasks. If nothing has changed it returns the object before, so
+ * that components are not drawn again.
  * @param {any[]} tasks in the order of the plan
  * @param {Structure|null} [before]
  * @returns {Structure}
@@ -39,11 +39,11 @@ function same(s, tasks) {
     && tasks.every((t, i) => t.id === s.ids[i] && wave(t) === s.waves[i] && names(t).join('\n') === s.raw[i]);
 }
 
-/** The waves that a plan has, in order. @param {number[]} waves */
+/** The different waves of a plan, sorted. @param {number[]} waves */
 const distinct = (waves) => [...new Set(waves)].filter((w) => w > 0).sort((a, b) => a - b);
 
-// Between waves stands a gate that waits for all of the wave before, so that n
-// tasks that wait for m others are n + m steps and not n times m.
+// Inserts a gate node between waves that waits for all tasks of the lower wave. So n tasks
+// that wait for m tasks need n + m edges, not n times m.
 function layersOf(waves, after) {
   const n = waves.length;
   const gate = new Map(distinct(waves).map((w, k) => [w, n + k]));
@@ -53,8 +53,8 @@ function layersOf(waves, after) {
   return longest(needs, n).slice(0, n);
 }
 
-// longest is how many tasks are on the longest way to each; gates, from first on,
-// are none. Tasks that wait for each other in a circle are put after what is known.
+// longest returns the number of tasks on the longest path to each node. Gates, which have
+// the indexes from first on, do not count. Tasks of a cycle come after all known layers.
 function longest(needs, first) {
   const layer = new Array(needs.length).fill(0);
   const open = needs.map((list) => list.length);
@@ -70,7 +70,7 @@ function longest(needs, first) {
   return layer;
 }
 
-/** All that a task waits for, and all that waits for it, by name. @param {Structure} s @param {number} i */
+/** The indexes of all tasks before and after a task, directly or indirectly, and its own. Waves do not count. @param {Structure} s @param {number} i */
 export function pathOf(s, i) {
   const next = nextOf(s);
   const found = new Set([i]);
@@ -84,7 +84,7 @@ export function pathOf(s, i) {
 
 const nexts = new WeakMap();
 
-/** The tasks that name each task. @param {Structure} s @returns {number[][]} */
+/** The direct dependents of each task, as indexes. @param {Structure} s @returns {number[][]} */
 export function nextOf(s) {
   let next = nexts.get(s);
   if (!next) {

@@ -1,4 +1,4 @@
-// The tasks of a run over time: when each was tried, waited, and for what.
+// The timeline of a run: the attempts and waiting times of each task.
 import { go, link } from '../core/route.js';
 import { at, clock, exact, now, span, tick } from '../core/time.js';
 import { final } from '../core/words.js';
@@ -10,7 +10,7 @@ import { criticalPath } from './critical.js';
 import { historiesOf, marks, wholeSpans } from './spans.js';
 import { Zoom } from './zoom.js';
 
-const shortest = 1000; // milliseconds that can be looked at
+const shortest = 1000; // milliseconds that are shown at least
 const height = 34;
 
 /** @param {{run: string, whole: any, detail: any, structure: import('./structure.js').Structure, shown: number[], row: (id: string) => any}} props */
@@ -58,7 +58,7 @@ function Chart({ run, whole, detail, structure, shown, row }) {
 
 const Pointed = ({ tip, ...rest }) => tip && html`<${BarTip} ...${tip} ...${rest} />`;
 
-// tipOf is what is pointed at: a bar, or the row that has the focus.
+// tipOf returns the bar under the pointer, or the focused row.
 function tipOf(target, whole) {
   const place = target.closest?.('[data-bar]') ?? (whole ? target.querySelector?.('[data-bar]:last-of-type, .g-label') : null);
   const of = target.closest?.('.row')?.querySelector('[data-task]')?.dataset.task;
@@ -67,7 +67,7 @@ function tipOf(target, whole) {
 
 const Legend = () => html`<span class="g-legend faint" aria-hidden="true"><i class="g-bar asked"></i> waits for a person <i class="g-gap"></i> waits for a retry</span>`;
 
-/** How long a critical path took. A path is never without time. @param {{work: number, wait: number}} path */
+/** The duration of a critical path as text; never zero. @param {{work: number, wait: number}} path */
 export const pathTime = ({ work, wait }) => (work + wait < 1000 ? 'less than 1s' : span(work + wait));
 
 function PathWords({ path }) {
@@ -81,7 +81,7 @@ function Axis({ scale, begin }) {
     <span class="g-track">${scale.ticks.map((t) => html`<span key=${t} class=${scale.x(t) > 94 ? 'last' : ''} style=${{ left: `${scale.x(t)}%` }} title=${exact(t)}>${span(t - begin)}</span>`)}</span></div>`;
 }
 
-// What stands beside something else goes when that moves.
+// Calls away when the page scrolls or its size changes, to hide a tooltip.
 function useWhenMoved(away) {
   useEffect(() => {
     for (const name of ['scroll', 'resize']) addEventListener(name, away, { passive: true });
@@ -89,7 +89,7 @@ function useWhenMoved(away) {
   }, []);
 }
 
-/** How wide the part is in which bars are. */
+/** The width of the area with the bars, in pixels. */
 function useTrack(ref) {
   const [width, set] = useState(600);
   useLayoutEffect(() => {
@@ -103,7 +103,7 @@ function useTrack(ref) {
 }
 
 /**
- * Which time is shown, and how to change it. All of it, unless a person has chosen.
+ * The shown period, and the functions that change it. By default it is the whole run.
  * @param {number} begin @param {number} end
  */
 function useScale(ref, begin, end, width) {
@@ -126,7 +126,7 @@ function useScale(ref, begin, end, width) {
   return { from, to, x: (t) => ((t - from) / (to - from)) * 100, px: (ms) => (ms / (to - from)) * width, ticks: marks(begin, from, to, Math.max(2, width / 90)), zoom, pan, fit, key };
 }
 
-// A wheel scrolls the page, as everywhere; with Ctrl it zooms, sideways it moves.
+// The mouse wheel scrolls the page. With Ctrl it zooms; sideways or with Shift it moves.
 function useWheel(ref, zoom, pan) {
   const act = useRef(null);
   act.current = { zoom, pan };

@@ -1,4 +1,4 @@
-// Details beside what a person points at.
+// The tooltip beside the element under the pointer.
 import { html, useLayoutEffect, useRef } from '../core/view.js';
 
 /** @param {{by: DOMRect|null, children: any}} props */

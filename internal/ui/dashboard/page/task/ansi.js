@@ -1,25 +1,25 @@
-// Colours that a program wrote for a terminal, as runs of text with classes. What
-// else an escape sequence may ask for is left out. Pure.
+// Converts the terminal colours in a text to runs of text with CSS classes. All other
+// escape sequences are removed. Pure functions.
 
 /**
  * @typedef {{text: string, class?: string, fg?: string, bg?: string}} Run text with
- * a look: names of classes, and colours that have no name as #rrggbb
+ * one style: class names, and colours without a class as #rrggbb
  */
 
-// A sequence that sets colours; any other control sequence; a string for the
-// terminal, such as its title; a short escape; a control character.
+// Matches a sequence that sets colours, any other control sequence, a string for the
+// terminal such as its title, a short escape sequence, or a control character.
 const escape = /\x1b\[([0-9;:]*)m|\x1b\[[0-?]*[ -/]*[@-~]?|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?|\x1b[ -/]*[0-~]?|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f]/g;
 
-/** Whether a line has anything but text. @param {string} line */
+/** Whether a line contains control characters. @param {string} line */
 const decorated = (line) => /[\x00-\x08\x0b-\x1f\x7f-\x9f]/.test(line);
 
-/** Only the text. @param {string} line */
+/** A line without escape sequences and control characters. @param {string} line */
 export const plain = (line) => (decorated(line) ? line.replace(escape, '') : line);
 
 const none = { bold: false, dim: false, italic: false, underline: false, strike: false, inverse: false, fg: '', bg: '' };
 
 /**
- * The text of a line in runs of one look. A look does not outlive its line.
+ * Splits a line into runs of one style. Every line starts without a style.
  * @param {string} line
  * @returns {Run[]}
  */
@@ -58,7 +58,7 @@ function dressed(text, look) {
   return run;
 }
 
-/** The look after a sequence. @param {typeof none} look @param {string} codes */
+/** The style after an escape sequence. @param {typeof none} look @param {string} codes */
 function turned(look, codes) {
   const next = { ...look };
   const list = codes.split(/[;:]/).map((c) => (c === '' ? 0 : Number(c)));
@@ -88,11 +88,11 @@ function simple(look, code) {
   else if (code >= 100 && code <= 107) look.bg = String(code - 92);
 }
 
-/** A colour of 256, or of red, green and blue, and how many codes it took. */
+/** A colour by its index of 256 or as RGB, and the number of codes that it used. */
 function extended(list, at, colons) {
   if (list[at] === 5) return [indexed(list[at + 1]), 2];
   if (list[at] !== 2) return ['', 1];
-  const from = colons && list.length - at > 4 ? at + 2 : at + 1; // with colons there may be a colour space
+  const from = colons && list.length - at > 4 ? at + 2 : at + 1; // the form with colons may contain a colour space
   return [hex(list.slice(from, from + 3)), from - at + 3];
 }
 

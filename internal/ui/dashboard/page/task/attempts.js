@@ -1,4 +1,4 @@
-// The tries at a task, what was checked, and what it was told.
+// The tabs of a task's attempts, checks and prompt.
 import { agents } from '../core/fleet.js';
 import { link } from '../core/route.js';
 import { span } from '../core/time.js';
@@ -27,7 +27,7 @@ const Attempt = memo(({ a, task }) => html`<li class="panel try">
   ${a.log && html`<p class="faint file"><code>${a.log}</code></p>`}
 </li>`);
 
-// Diff is what an attempt has changed in its worktree.
+// Diff shows what an attempt has changed in its worktree.
 function Diff({ diff }) {
   const files = Array.isArray(diff.files) ? diff.files : [];
   const changed = Number(diff.changed) || files.length;
@@ -40,7 +40,7 @@ function Diff({ diff }) {
     ${changed > files.length && html`<p class="faint">and ${count(changed - files.length)} more</p>`}</details>`;
 }
 
-/** What was checked after each attempt. @param {{list: any[]}} props */
+/** The results of the checks after each attempt. @param {{list: any[]}} props */
 export function Checks({ list }) {
   const all = list.filter((a) => a.checks?.length).reverse();
   if (!all.length) return html`<${Empty} title="Nothing was checked yet."><p>A task's <code>verify</code> commands run when its agent says that it is done.</p><//>`;
@@ -50,7 +50,7 @@ export function Checks({ list }) {
       ${c.output ? html`<pre class="output">${String(c.output)}</pre>` : html`<p class="faint">It printed nothing.</p>`}</article>`)}</section>`)}`;
 }
 
-/** What the agent is told. @param {{text: string}} props */
+/** The prompt of the task. @param {{text: string}} props */
 export function Prompt({ text }) {
   if (!text) return html`<${Empty} title="This task has no prompt."><p>It may be a command, or the run was pruned.</p><//>`;
   return html`<section class="panel prompt" aria-label="Prompt"><header><h2>Prompt</h2><span class="faint">${count(text.length)} characters</span><span class="space"></span><${Copy} text=${text} what="the prompt" label="Copy" /></header>

@@ -8,7 +8,7 @@ import { html, useEffect, useState } from '../core/view.js';
 import { attempt } from '../parts/dialog.js';
 import { Lasting, Status, Wrong } from '../parts/status.js';
 
-/** @param {{source: import('./source.js').Source, task: any}} props the task that picks */
+/** @param {{source: import('./source.js').Source, task: any}} props task is the task that picks one of the candidates */
 export function Candidates({ source, task }) {
   const [all, setAll] = useState(null);
   const [problem, setProblem] = useState('');
@@ -19,7 +19,7 @@ export function Candidates({ source, task }) {
     const load = () => get(`${source.url}/candidates`).then(
       ({ comparison }) => { if (!over) { setAll(comparison); setProblem(''); } },
       (e) => { if (!over) setProblem(e.message); });
-    const timer = setTimeout(load, all ? 100 : 0); // the end of a task is several changes
+    const timer = setTimeout(load, all ? 100 : 0); // the end of a task causes several changes
     return () => { over = true; clearTimeout(timer); };
   }, [source, state]);
   const won = rows.find((t) => t?.id === all?.picked);
@@ -35,7 +35,7 @@ export function Candidates({ source, task }) {
 
 const may = () => self.value.role !== 'viewer' && self.value.role !== 'worker';
 
-// decision says what happens next, or nothing if one is picked.
+// decision says what happens next; empty if a candidate is picked.
 function decision(all) {
   if (all.picked) return '';
   if (all.question) return 'Pick one. Tasks that come after start from its result; the others stay on their branches.';
@@ -69,9 +69,9 @@ function Candidate({ c, all, row }) {
   </article>`;
 }
 
-const most = 400; // characters of a summary
+const most = 400; // shown characters of a summary
 
-// endOf returns the end of a summary, where agents say what came of it.
+// endOf returns the end of a summary, where agents describe the result.
 function endOf(summary) {
   const text = String(summary).trim();
   return text.length <= most ? text : `…${text.slice(-most).replace(/^\S*\s/, '')}`;

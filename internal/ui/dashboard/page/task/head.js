@@ -1,4 +1,4 @@
-// What a task is and what can be done with it.
+// The head of a task's page: its facts and actions.
 import { path, send } from '../core/api.js';
 import { agents, self } from '../core/fleet.js';
 import { link } from '../core/route.js';
@@ -25,7 +25,7 @@ export function Head({ source, task }) {
     <${Commands} task=${task} />`;
 }
 
-// Outcome says why a task is where it is, if its status does not.
+// Outcome explains the state of a task if its status is not enough.
 function Outcome({ task }) {
   if (task.status === 'queued' && at(task.retry_at) > now()) {
     tick.value;
@@ -69,7 +69,7 @@ function Facts({ source, task }) {
   </dl>`;
 }
 
-// waited is for how long an agent has waited for a person, in milliseconds.
+// waited returns how long an agent has waited for the user, in milliseconds.
 function waited(a) {
   if (!a.waiting_since) return a.waited_ms ?? 0;
   tick.value;
@@ -83,7 +83,7 @@ function Worked({ a }) {
   return html`<time title=${`since ${exact(a.started)}`}>${span((a.ended ? at(a.ended) : now()) - at(a.started) - waited(a))}</time>`;
 }
 
-// spent is that of all attempts, the one that runs as it was last said.
+// spent returns the total cost of all attempts, with the latest report of the running one.
 function spent(list, doing) {
   let usd = 0;
   let tokens = 0;
@@ -139,7 +139,7 @@ function Commands({ task }) {
   return html`<div class="commands" role="group" aria-label="Commands">${list.map((c) => html`<${Copy} key=${c} text=${c} what=${c} />`)}</div>`;
 }
 
-/** A text that can be taken along. @param {{text: string, what: string, label?: string}} props */
+/** A button that copies a text. @param {{text: string, what: string, label?: string}} props */
 export function Copy({ text, what, label }) {
   const copy = () => attempt(label ? `${label}: copied` : `Copied: ${what}`, () => navigator.clipboard.writeText(text));
   return html`<button class="quiet copy" onClick=${copy} aria-label=${`Copy ${what}`} title="Copy">${label ?? html`<code>${what}</code> <span class="faint">copy</span>`}</button>`;

@@ -1,21 +1,21 @@
-// A log in pieces of bytes: where its lines begin, and what they say. Pure.
+// Splits a log, which is loaded in pieces of bytes, into lines. Pure functions.
 
-/** Bytes of a piece. All but the last are full. */
+/** Bytes of a piece. All pieces except the last are full. */
 export const size = 128 << 10;
 
-/** Bytes of a line that are shown. */
+/** Maximum number of shown bytes of a line. */
 export const widest = 16 << 10;
 
-/** Bytes that are read of a line that is an object: what it says may be short. */
+/** Maximum number of decoded bytes of a line that is a JSON object: its text may be short. */
 export const longest = 256 << 10;
 
 const limit = (first) => (first === 123 ? longest : widest);
 
 /**
- * Where lines begin in a piece, as offsets in it.
+ * The offsets in a piece at which lines start.
  * @param {Uint8Array} bytes
- * @param {boolean} fresh whether a line begins with the first byte
- * @param {number[]} [cuts] where lines begin as well, since somebody else wrote them
+ * @param {boolean} fresh whether a line starts with the first byte
+ * @param {number[]} [cuts] further offsets of line starts: those of new attempts
  * @returns {Uint32Array}
  */
 export function starts(bytes, fresh, cuts = []) {
@@ -27,24 +27,24 @@ export function starts(bytes, fresh, cuts = []) {
   };
   if (fresh && bytes.length) put(0);
   for (let at = bytes.indexOf(10); at >= 0 && at + 1 < bytes.length; at = bytes.indexOf(10, at + 1)) put(at + 1);
-  // A piece in the middle of a very long line has a row that says so. Whoever looks for
-  // the beginning of that line need not have all of it.
+  // A piece inside a very long line gets a row that says so. So the whole line need not be
+  // loaded to find its start.
   if (!n && bytes.length) put(0);
   const found = list.slice(0, n);
   const more = cuts.filter((at) => at >= 0 && at < bytes.length && !found.includes(at));
   return more.length ? Uint32Array.from([...found, ...more]).sort() : found;
 }
 
-const decoder = new TextDecoder(); // what is no UTF-8 becomes a sign for that
+const decoder = new TextDecoder(); // replaces invalid UTF-8 by a replacement character
 
 /**
- * The lines that begin in a piece. One that goes on after it is finished from what
- * follows, and one that is too long is cut.
- * @param {boolean} fresh whether a line begins with the first byte
+ * The lines that start in a piece. A line that continues in the next piece is completed
+ * from it. A line that is too long is cut.
+ * @param {boolean} fresh whether a line starts with the first byte
  * @param {Uint8Array} bytes
  * @param {Uint32Array} begins
  * @param {Uint8Array} after bytes that follow the piece
- * @returns {{text: string, cut: number}[]} cut is how many bytes are not shown, at least
+ * @returns {{text: string, cut: number}[]} cut is the minimum number of bytes that are not shown
  */
 export function texts(fresh, bytes, begins, after) {
   if (within(fresh, begins)) return [{ text: '', cut: bytes.length }];
@@ -56,7 +56,7 @@ export function texts(fresh, bytes, begins, after) {
   return list;
 }
 
-/** Whether a piece is in the middle of a line. */
+/** Whether a piece is inside a line, without a line start or end. */
 export const within = (fresh, begins) => !fresh && begins.length === 1 && begins[0] === 0;
 
 function last(begin, after) {
@@ -80,28 +80,29 @@ function line(bytes, missing) {
   return { text: afterReturns(decoder.decode(bytes.subarray(0, shown))), cut: end - shown + missing };
 }
 
-// A line that was written over itself, as progress is, shows what was written last.
+// Returns the last version of a line that was overwritten with carriage returns, such as a
+// progress bar.
 function afterReturns(text) {
   const at = text.lastIndexOf('\r');
   return at < 0 ? text : text.slice(at + 1);
 }
 
 /**
- * Pieces and how many lines begin in each, as far as that is known. What is not
- * known is guessed from what is.
+ * The number of lines in each piece. For unknown pieces it is estimated from the known
+ * ones.
  */
 export class Count {
   constructor() {
-    /** @type {(number|undefined)[]} by piece, from the first that there is */
+    /** The number of lines by piece, if known. @type {(number|undefined)[]} */
     this.known = [];
     this.pieces = 0;
     this.first = 0;
     this.sums = null;
-    /** Pieces in the middle of a line, whose rows have no number. */
+    /** Pieces inside a line, whose rows have no line number. */
     this.middles = new Set();
   }
 
-  /** @param {number} first the first piece that there is @param {number} pieces the number after the last */
+  /** @param {number} first the first piece that exists @param {number} pieces the last piece plus one */
   span(first, pieces) {
     if (first === this.first && pieces === this.pieces) return;
     Object.assign(this, { first, pieces, sums: null });
@@ -115,10 +116,10 @@ export class Count {
     this.sums = null;
   }
 
-  /** What is known of a piece, to be told. @param {number} piece @returns {[piece: number, lines: number, middle: boolean]} */
+  /** The arguments of set for a piece, to send them to the page. @param {number} piece @returns {[piece: number, lines: number, middle: boolean]} */
   tell(piece) { return [piece, this.known[piece], this.middles.has(piece)]; }
 
-  /** How many rows and lines are before each piece, with where that begins to be a guess. */
+  /** The number of rows and lines before each piece; sure is the first piece whose successors are estimated. */
   sum() {
     if (this.sums) return this.sums;
     let lines = 0;
@@ -140,21 +141,21 @@ export class Count {
     return this.sums = { before, numbers, total: Math.round(at), lines: Math.round(numbered), sure };
   }
 
-  /** All rows. */
+  /** The number of rows. */
   get total() { return this.sum().total; }
-  /** All lines. */
+  /** The number of lines. */
   get lines() { return this.sum().lines; }
-  /** Whether all are known. */
+  /** Whether the numbers of all pieces are known. */
   get exact() { return this.sum().sure >= this.pieces; }
-  /** The number of a line, from 1, or 0 if it is not known. @param {number} piece @param {number} line */
+  /** The line number, from 1, or 0 if it is unknown. @param {number} piece @param {number} line */
   number(piece, line) {
     const { numbers, sure } = this.sum();
     return piece <= sure && !this.middles.has(piece) ? numbers[piece] + line + 1 : 0;
   }
-  /** How many lines are before one, about. */
+  /** The approximate number of rows before a line. */
   before(piece, line) { return (this.sum().before[piece] ?? 0) + line; }
 
-  /** The piece and line that so many lines are before, about. @param {number} lines */
+  /** The piece and line at an approximate row number. @param {number} lines */
   at(lines) {
     const { before } = this.sum();
     let low = this.first;

@@ -1,27 +1,27 @@
-// The log of a task as the page has it: which pieces there are, those lines that
-// are looked at, and what a search has found. The bytes are in a worker.
+// The page's part of a task's log: the range of pieces, the lines near the visible ones,
+// and the result of a search. The bytes are in a worker (store.js).
 import { signal } from '../core/view.js';
 import { Count } from './lines.js';
 
-const held = 24e6; // characters of lines that are kept, about
-const patience = 2_000; // before what could not be fetched is asked for again
-const most = 32 << 20; // bytes of a log whose lines are numbered without being asked for
+const held = 24e6; // approximate number of characters that are kept
+const patience = 2_000; // milliseconds before a failed request is repeated
+const most = 32 << 20; // the lines of a log with at most this many bytes are numbered at once
 
 export class Log {
   /** @param {string} url */
   constructor(url) {
     this.url = url;
-    /** What is known of the whole. */
+    /** The state and the range of the whole log. */
     this.span = signal({ state: 'loading', error: '', from: 0, to: 0, first: 0, last: 0, starts: [] });
-    /** What was searched, how many lines have it, and which of them is shown. */
+    /** The searched text, the number of matching lines, and the shown match. */
     this.found = signal({ text: '', lines: 0, complete: false, reached: 0, index: 0, place: null });
-    /** Changes when lines do. */
+    /** Changes when lines have changed. */
     this.version = signal(0);
     this.count = new Count();
     /** @type {Map<number, {lines: {text: string, cut: number}[], marks: [number, number][], stale: boolean}>} */
     this.pieces = new Map();
     this.asked = new Set();
-    /** Lines that were written since it was opened. */
+    /** The number of lines that were added since the log was opened. */
     this.added = 0;
     this.begin();
   }
@@ -34,7 +34,7 @@ export class Log {
 
   ask(what) { this.worker.postMessage(what); }
 
-  /** Lines of a piece, or null until they are there. @param {number} p */
+  /** The lines of a piece, or null until they are loaded. @param {number} p */
   lines(p) {
     const piece = this.pieces.get(p);
     if ((!piece || piece.stale) && !this.asked.has(p)) {
@@ -48,22 +48,22 @@ export class Log {
     return piece && (piece.lines.length || !piece.stale) ? piece : null;
   }
 
-  /** Looks for a text in all of it. */
+  /** Searches the whole log for a text. */
   search(text, raw) {
     this.found.value = { text, raw, lines: 0, complete: false, reached: 0, index: 0, place: null };
     this.ask({ do: 'search', text, raw });
   }
 
-  /** @param {{piece: number, line: number}} at @param {1|-1} step @param {boolean} [too] whether that line will do */
+  /** @param {{piece: number, line: number}} at @param {1|-1} step @param {boolean} [too] whether the line at itself may be the result */
   find(at, step, too = false) { this.ask({ do: 'find', at, step, too }); }
 
-  /** Goes on reading what comes, as when another attempt has begun. */
+  /** Continues to read new output, for example when another attempt has started. */
   follow() { this.ask({ do: 'follow' }); }
   pause() { this.ask({ do: 'pause' }); }
   number() { this.search(this.found.value.text, this.found.value.raw); }
   end() { this.worker.terminate(); }
 
-  /** What the worker tells, by its kind. */
+  /** The handlers of the worker's messages, by kind. */
   get told() {
     return { span: (n) => this.spanned(n), piece: (n) => this.took(n), counted: (n) => this.counted(n), found: (n) => this.hit(n), wrong: (n) => this.failed(n), again: () => this.again() };
   }
@@ -89,7 +89,7 @@ export class Log {
   took({ piece: p, from, lines, marks, held: bytes }) {
     this.asked.delete(p);
     const old = this.pieces.get(p)?.lines ?? [];
-    if (from > old.length) return this.lines(p); // it was given up meanwhile
+    if (from > old.length) return this.lines(p); // the earlier lines were dropped meanwhile: load all
     this.pieces.delete(p);
     this.pieces.set(p, { lines: from ? [...old.slice(0, from), ...lines] : lines, marks, stale: false });
     this.giveUp(p);
@@ -97,7 +97,7 @@ export class Log {
     this.version.value++;
   }
 
-  // giveUp forgets those that were not looked at for longest.
+  // giveUp drops the least recently used pieces, except one.
   giveUp(but) {
     const weight = ({ lines }) => lines.reduce((sum, l) => sum + l.text.length + 60, 0);
     let all = 0;
@@ -126,7 +126,7 @@ export class Log {
     this.span.value = { ...this.span.value, error: message };
   }
 
-  // again: it is another log than it was.
+  // again starts over, because the log was replaced.
   again() {
     this.pieces.clear();
     this.asked.clear();

@@ -1,4 +1,4 @@
-// The log of a task with what one can do with it.
+// The log tab of a task: the log with its search and buttons.
 import { query, setQuery } from '../core/route.js';
 import { bytes, count } from '../core/words.js';
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../core/view.js';
@@ -7,7 +7,7 @@ import { Log } from './log.js';
 import { size } from './lines.js';
 import { LogView } from './view.js';
 
-const pause = 200; // milliseconds after the last key before something is searched
+const pause = 200; // milliseconds from the last key to the search
 
 /** @param {{source: import('./source.js').Source, task: any}} props */
 export function LogTab({ source, task }) {
@@ -37,8 +37,9 @@ export function LogTab({ source, task }) {
   </section>`;
 }
 
-// useLog has the log while it is shown, and follows it while somebody looks. Whoever
-// leaves before the first picture is gone before other effects would have begun.
+// useLog opens the log while it is shown, and follows it while the page is visible. It
+// uses a layout effect, because the log must be closed even if the page is left before it
+// is painted.
 function useLog(url, task) {
   const log = useMemo(() => new Log(url), [url]);
   useLayoutEffect(() => {
@@ -57,7 +58,7 @@ function useLog(url, task) {
 
 function useSearch(log, find, raw, control) {
   const first = useRef(true);
-  const loading = log.span.value.state === 'loading'; // in what is not there yet nothing is found
+  const loading = log.span.value.state === 'loading'; // a search before the log is loaded would find nothing
   useEffect(() => {
     if (loading || (!find && first.current)) return undefined;
     const timer = setTimeout(() => {
@@ -69,12 +70,12 @@ function useSearch(log, find, raw, control) {
   }, [log, find, raw, loading]);
 }
 
-// useAttempt goes to where an attempt begins.
+// useAttempt scrolls to the start of an attempt.
 function useAttempt(log, wanted, control) {
   const begin = log.span.value.starts.find(([n]) => String(n) === wanted)?.[1];
   const due = useRef(undefined);
   useEffect(() => { due.current = begin; }, [begin, wanted]);
-  useEffect(() => { // its lines may be under way
+  useEffect(() => { // after every drawing, because the lines may not be loaded yet
     const there = due.current !== undefined && log.lines(pieceOf(log, due.current));
     if (!there || !control.current) return;
     control.current.show({ piece: pieceOf(log, due.current), line: there.marks.find(([, n]) => String(n) === wanted)?.[0] ?? 0 });
@@ -89,8 +90,8 @@ function Search({ log, control }) {
   const [text, setText] = useState(query('find'));
   const timer = useRef(0);
   const typing = useRef(false);
-  useEffect(() => { if (!typing.current) setText(query('find')); }, [query('find')]); // somebody went to another address
-  useLayoutEffect(() => () => clearTimeout(timer.current), []); // the address is another page's from then on
+  useEffect(() => { if (!typing.current) setText(query('find')); }, [query('find')]); // the user has navigated to another address
+  useLayoutEffect(() => () => clearTimeout(timer.current), []); // must not change the address of the next page
   const write = (value) => {
     setText(value);
     clearTimeout(timer.current);

@@ -1,13 +1,13 @@
-// Looking for a text in all of a log: how many lines have it is counted once from
-// the first to the last, and the next one is found from wherever somebody is.
+// Searches a whole log for a text. The matching lines are counted once, from the first to
+// the last. The next match is searched from the user's position.
 import { plain } from './ansi.js';
 import { size, texts, within } from './lines.js';
 import { read } from './speech.js';
 
-/** What people see of a line, in small letters. @param {string} text @param {boolean} raw */
+/** The displayed text of a line, in lower case. @param {string} text @param {boolean} raw */
 export const shown = (text, raw) => plain((!raw && read(text)?.text) || text).toLowerCase();
 
-/** The lines that have a text. @param {{text: string}[]} lines @returns {number[]} */
+/** The indexes of the lines that contain a text. @param {{text: string}[]} lines @returns {number[]} */
 export function matching(lines, text, raw) {
   const found = [];
   for (let i = 0; i < lines.length; i++) if (shown(lines[i].text, raw).includes(text)) found.push(i);
@@ -17,33 +17,34 @@ export function matching(lines, text, raw) {
 const small = new TextDecoder();
 
 /**
- * Whether a piece may have a text, found without looking at its lines. One with
- * lines of agents, or with colours, may show what is not to be found in its bytes.
+ * Whether a piece may contain a text; a fast check without splitting it into lines. The
+ * displayed text of agents' JSON and of coloured lines differs from the bytes, so such
+ * pieces may always contain it.
  */
 function may(bytes, next, text, raw) {
   if (bytes.includes(27) || (!raw && (bytes[0] === 123 || objects(bytes)))) return true;
   return (small.decode(bytes) + small.decode(next.subarray(0, 1 << 15))).toLowerCase().includes(text);
 }
 
-/** Whether a line begins as an object does. */
+/** Whether a line starts like a JSON object. */
 function objects(bytes) {
   for (let at = bytes.indexOf(123); at >= 0; at = bytes.indexOf(123, at + 1)) if (bytes[at - 1] === 10) return true;
   return false;
 }
 
-const near = 8; // pieces that are looked at without waiting for what is counted
+const near = 8; // pieces that are searched before waiting for the count
 
 /** @param {import('./store.js').Store} store @param {string} text @param {boolean} raw */
 export function search(store, text, raw) {
   const wanted = text.toLowerCase();
   const stopper = new AbortController();
-  /** Lines that have it, by piece. @type {number[]} */
+  /** The number of matching lines by piece. @type {number[]} */
   const counts = [];
   let complete = false;
   let swept = Promise.resolve();
   let reached = store.from;
   let heard = 0;
-  let hit = null; // the line that was found last, and which of its piece's it is
+  let hit = null; // the last found line, and its rank among the matches of its piece
 
   const report = (now = false) => {
     if (!now && Date.now() - heard < 150) return;
@@ -66,7 +67,7 @@ export function search(store, text, raw) {
     return found;
   };
 
-  // index is which of all lines that have it was found last, or 0 until all before it are counted.
+  // index returns the rank of the last found line among all matches, or 0 until all pieces before it are counted.
   const index = () => {
     let n = hit ? hit.rank + 1 : 0;
     for (let i = store.first; hit && i < hit.piece; i++) {
@@ -76,7 +77,7 @@ export function search(store, text, raw) {
     return n;
   };
 
-  // from looks in one direction, without the line where it begins unless it is wanted.
+  // from searches in one direction. It includes the line at itself only if too is set.
   const from = async (at, step, too) => {
     let looked = 0;
     for (let p = at.piece; p >= store.first && p <= store.last && !stopper.signal.aborted; p += step) {
@@ -92,19 +93,19 @@ export function search(store, text, raw) {
   return {
     text, raw,
     async begin() {
-      swept = store.sweep(stopper.signal, visit).then(() => { complete = true; }, () => {}); // what is there is what can be counted
+      swept = store.sweep(stopper.signal, visit).then(() => { complete = true; }, () => {}); // on an error, the counted pieces are all that is known
       await swept;
       if (!stopper.signal.aborted) report(true);
     },
     end() { stopper.abort(); },
-    /** The piece that is written to has more. */
+    /** Searches new output in the last piece. */
     async grew(p) {
       if (!wanted || !complete) return;
       await scan(p).catch(() => []);
       if (p > store.first && counts[p - 1] === undefined) await scan(p - 1).catch(() => []);
       if (!stopper.signal.aborted) report(true);
     },
-    /** The next line, or the one before, that has it; after the last comes the first. */
+    /** Finds the next or previous match, and wraps around at the ends. */
     async find(at, step, too) {
       const around = step > 0 ? { piece: store.first, line: -1 } : { piece: store.last, line: Infinity };
       const got = await from(at, step, too) ?? await from(around, step, false);

@@ -1,11 +1,12 @@
-// A line as it is shown: runs of text with a look, with what was searched marked. Pure.
+// Prepares a log line for display: runs of styled text, with search matches marked. Pure
+// functions.
 import { runs } from './ansi.js';
 import { widest } from './lines.js';
 import { read } from './speech.js';
 
 /**
  * @typedef {{kind: string, runs: import('./ansi.js').Run[], cut: number}} Shown
- * kind is how the line is marked, or empty for one that is shown as it was written
+ * kind is the line's marker, or empty for a line that is shown unchanged
  * @param {{text: string, cut: number}} line
  * @param {{raw: boolean, wrap: boolean}} how
  * @returns {Shown}
@@ -18,9 +19,9 @@ export function show(line, { raw, wrap }) {
 }
 
 /**
- * Runs cut where a text is found in them, those that are part of it marked.
+ * Splits runs at the occurrences of a text, and marks the matching parts.
  * @param {import('./ansi.js').Run[]} list
- * @param {string} text in small letters
+ * @param {string} text in lower case
  */
 export function mark(list, text) {
   if (!text) return list;

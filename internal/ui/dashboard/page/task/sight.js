@@ -1,36 +1,36 @@
-// Which lines of a log are in sight. The line at the top is known by its piece, not
-// by its number: how many lines are before it may be a guess that gets better. Near
-// both ends the scroll bar is exact; between them it says about where one is.
+// The visible lines of a log. The top line is identified by its piece and its index in
+// it, not by its line number, because the number of earlier lines may be an estimate.
+// So the scroll bar is exact only near both ends.
 
 /** @typedef {{piece: number, line: number, data?: {text: string, cut: number}, attempt?: number, loading?: boolean}} Row */
 
 const tallest = 8_000_000; // pixels that every browser can scroll through
-const spare = 12; // rows beyond what is in sight
+const spare = 12; // extra rows beyond the visible ones
 
 export class Sight {
   /** @param {import('./log.js').Log} log */
   constructor(log) {
     this.log = log;
-    /** The line at the top, how much of it is above the top, and whether the end is kept in sight instead. */
+    /** The top line (piece, line), its pixels above the top (over), and whether the end is followed instead (end). */
     Object.assign(this, { piece: 0, line: 0, over: 0, end: true, row: 20, jumped: false });
   }
 
-  /** Shows a line. @param {{piece: number, line: number}} place @param {number} over pixels of it above the top */
+  /** Shows a line at the top. @param {{piece: number, line: number}} place @param {number} over pixels of the line above the top */
   show(place, over = 0) { Object.assign(this, place, { over, end: false, jumped: true }); }
 
-  /** Shows what is about so far from the beginning. @param {number} part of 1 @param {number} view */
+  /** Shows an approximate position. @param {number} part the position between 0 and 1 @param {number} view */
   jump(part, view) {
     const { count } = this.log;
     Object.assign(this, count.at(part * Math.max(0, count.total - view / this.row)), { over: 0, end: part >= 1 });
   }
 
-  /** How far the line at the top is from the beginning, of 1. */
+  /** The position of the top line, between 0 and 1. */
   part(view) {
     const { count } = this.log;
     return Math.min(1, count.before(this.piece, this.line) / Math.max(1, count.total - view / this.row));
   }
 
-  /** How tall the log is, about. @param {number} view */
+  /** The approximate height of the log in pixels. @param {number} view */
   height(view) { return Math.max(view, Math.min(tallest, this.log.count.total * this.row)); }
 
   /** The rows to draw. @param {number} view @returns {Row[]} */
@@ -45,7 +45,7 @@ export class Sight {
     return [...this.before(this.piece, this.line - 1, Math.max(Math.ceil(n / 2), n - below.length)), ...below];
   }
 
-  // settle finds a line that there is, if its piece has fewer than was thought.
+  // settle moves to an existing line if the piece has fewer lines than estimated.
   settle(first, last) {
     this.piece = Math.min(last, Math.max(first, this.piece));
     for (let there = this.log.lines(this.piece); there && this.line >= there.lines.length;) {
@@ -72,7 +72,7 @@ export class Sight {
     const list = [];
     for (let p = piece, l = line; p >= first && list.length < n; p--, l = Infinity) {
       const there = this.log.lines(p);
-      if (!there && p === last && p > first && this.log.pieces.has(p - 1)) continue; // it has only begun
+      if (!there && p === last && p > first && this.log.pieces.has(p - 1)) continue; // the last piece is new and not loaded yet
       if (!there) { list.push({ piece: p, line: -2, loading: true }); break; }
       for (l = Math.min(l, there.lines.length - 1); l >= 0 && list.length < n; l--) list.push(row(p, l, there));
     }

@@ -1,5 +1,4 @@
-// One task of a run: its row as the run's page has it, with what only this page
-// shows: the prompt and all attempts.
+// The data of a task's page: the task from its run, plus its prompt and all attempts.
 import { get, path } from '../core/api.js';
 import { onChange, releaseRun, watchRun } from '../core/fleet.js';
 import { Table } from '../core/table.js';
@@ -11,7 +10,7 @@ export class Source {
     Object.assign(this, { run, task, url: path`/v1/runs/${run}/tasks/${task}` });
     this.prompt = signal('');
     this.error = signal('');
-    /** Attempts by their id. @type {Table<any>} */
+    /** Attempts by id. @type {Table<any>} */
     this.attempts = new Table();
   }
 
@@ -43,11 +42,11 @@ export class Source {
 export function useTask(run, task) {
   const source = useMemo(() => new Source(run, task), [run, task]);
   const undo = useMemo(() => source.open(), [source]);
-  useLayoutEffect(() => undo, [undo]); // even if it is left before the first picture
+  useLayoutEffect(() => undo, [undo]); // a layout effect, because it is also needed if the page is left before it is painted
   return source;
 }
 
-/** The tasks that wait for one, directly or not, in the order of the plan. @param {any[]} tasks @param {string} id */
+/** The direct and indirect dependents of a task, in the order of the plan. @param {any[]} tasks @param {string} id */
 export function waiting(tasks, id) {
   const found = new Set([id]);
   for (let grown = true; grown;) {

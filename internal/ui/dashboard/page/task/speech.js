@@ -1,14 +1,13 @@
-// What agents write as JSON, a line for each thing that happens, as people read it.
-// Lines that are something else stay as they are. Pure, and used by the worker that
-// searches as well as by the page.
+// Converts the JSON lines that agents write, one per event, to readable text. Other lines
+// stay unchanged. Pure functions, used by the page and by the worker that searches.
 import { own } from '../core/words.js';
 
-/** @typedef {{kind: string, text: string}} Said kind is how it is marked: say, tool, done, bad, note, think */
+/** @typedef {{kind: string, text: string}} Said kind is the line's marker: say, tool, done, bad, note, think */
 
-const longest = 8_000; // characters of one thing that was said
+const longest = 8_000; // maximum number of shown characters of one event
 
 /**
- * What a line says, or null if it is not one of an agent's.
+ * The readable text of a line, or null if it is not an agent's JSON.
  * @param {string} line
  * @returns {Said|null}
  */
@@ -16,7 +15,7 @@ export function read(line) {
   if (line[0] !== '{' || line.length > 4_000_000) return null;
   try {
     return told(JSON.parse(line));
-  } catch { // it is no JSON, or such that nothing can be made of it
+  } catch { // not JSON, or JSON of an unexpected form
     return null;
   }
 }
@@ -28,7 +27,7 @@ function told(v) {
 }
 
 const known = {
-  // Claude Code and what speaks like it.
+  // Claude Code and programs with the same format.
   system: (v) => system(v),
   assistant: (v) => parts(v.message),
   user: (v) => parts(v.message),
@@ -63,7 +62,7 @@ function system(v) {
   return ['note', `${word(v.subtype).replaceAll('_', ' ')} ${text(v.description ?? v.message ?? '')}`];
 }
 
-// parts is a message, which may say several things.
+// parts returns the readable parts of a message.
 function parts(message) {
   const list = Array.isArray(message?.content) ? message.content : [{ type: 'text', text: message?.content }];
   const said = list.map(part).filter(Boolean);
@@ -87,7 +86,7 @@ function result(v) {
   return ['done', `${text(v.result ?? v.status ?? 'done')}${tokens(v.usage)}${cost}`];
 }
 
-// item is a thing of Codex.
+// item converts an item of Codex.
 function item(v) {
   const i = v.item;
   if (!v.type.startsWith('item.') || !i || typeof i !== 'object') return null;
@@ -109,12 +108,12 @@ function command(event, i) {
   return [failed ? 'bad' : 'note', `${failed ? `exit ${i.exit_code} ` : ''}${text(i.aggregated_output) || '(nothing printed)'}`];
 }
 
-/** A command without the shell that runs it. @param {string} line */
+/** A command line without the shell that runs it. @param {string} line */
 const bare = (line) => line.match(/^(?:\/usr)?\/bin\/(?:ba|z)?sh -l?c '([\s\S]*)'$/)?.[1] ?? line;
 
 const name = (v) => word(v);
 
-/** What a tool is given: the one thing that says most, or all of it. */
+/** The input of a tool: its most informative field, or all of it. */
 function input(v) {
   if (!v || typeof v !== 'object') return word(v);
   const one = v.command ?? v.file_path ?? v.path ?? v.pattern ?? v.query ?? v.url ?? v.questions?.[0]?.question ?? v.description;
@@ -131,10 +130,10 @@ function until(seconds) {
   return Number.isNaN(time.getTime()) ? '' : ` until ${time.toISOString()}`;
 }
 
-/** Something short, whatever it is. */
+/** A value of any type as short text. */
 const word = (v) => (v === undefined || v === null ? '' : typeof v === 'object' ? JSON.stringify(v) : String(v));
 
-/** Something that may be long, or in parts. */
+/** A value that may be long, or consist of parts, as text. */
 function text(v) {
   const whole = Array.isArray(v) ? v.map((p) => (p && typeof p === 'object' ? p.text ?? `[${word(p.type)}]` : word(p))).join('\n') : word(v);
   return whole.replace(/\s+$/, '');

@@ -1,22 +1,22 @@
-// The bytes of a log, in a worker: what is wanted is fetched, what is kept is
-// bounded, and what is written meanwhile is added at the end.
+// The bytes of a log, in a worker. It loads pieces on demand, keeps a limited number of
+// them, and appends new output at the end.
 import { Count, longest, size, starts, texts, within } from './lines.js';
 import { search } from './search.js';
 
-const held = 96; // pieces that are kept
-const tell = 100; // milliseconds between what is told of a log that grows
+const held = 96; // maximum number of pieces that are kept
+const tell = 100; // milliseconds between two messages about a growing log
 const shortest = 1_000;
 const patience = 10_000;
 
 const number = (res, name) => Number(res.headers.get(`Gaffer-Log-${name}`)) || 0;
 
-/** @typedef {{bytes: Uint8Array, begins: Uint32Array, fresh: boolean}} Piece fresh says that a line begins with its first byte */
+/** @typedef {{bytes: Uint8Array, begins: Uint32Array, fresh: boolean}} Piece fresh: a line starts with its first byte; begins: the offsets of its lines */
 
 export class Store {
   /** @param {string} url @param {(news: any) => void} told */
   constructor(url, told) {
     Object.assign(this, { url, told, from: 0, to: 0, starts: [], count: new Count(), query: null });
-    /** The one that was used last comes last. @type {Map<number, Piece>} */
+    /** The loaded pieces, the least recently used first. @type {Map<number, Piece>} */
     this.pieces = new Map();
     this.loading = new Map();
     this.wait = shortest;
@@ -27,7 +27,7 @@ export class Store {
   get first() { return Math.floor(this.from / size); }
   get last() { return Math.max(this.first, Math.ceil(this.to / size) - 1); }
 
-  /** Fetches the end, then what comes. */
+  /** Loads the end of the log, then follows it. */
   async open() {
     try {
       const res = await this.ask(`?tail=${2 * size + 1}`);
@@ -51,9 +51,9 @@ export class Store {
     throw Object.assign(new Error(body.error?.message ?? `The server answered ${res.status}.`), { status: res.status });
   }
 
-  // note takes what an answer says of the whole log. The last words of an attempt may
-  // come when the next one has begun, which moves all that follows: then it is read
-  // from the beginning.
+  // note reads the log's range and the starts of attempts from a response's headers. If
+  // an attempt still writes output after the next one has started, the next one's offsets
+  // move. Then note throws an error and the log is loaded again.
   note(res) {
     const starts = (res.headers.get('Gaffer-Log-Starts') ?? '').split(',').filter(Boolean).map((s) => s.split('=').map(Number));
     const moved = this.starts.some(([n, at]) => starts.some((s) => s[0] === n && s[1] !== at));
@@ -62,7 +62,7 @@ export class Store {
     if (moved) throw Object.assign(new Error('The log was moved.'), { moved });
   }
 
-  // takeEnd keeps those pieces of the end that are whole.
+  // takeEnd stores the complete pieces of the log's end.
   takeEnd(from, bytes) {
     this.to = from + bytes.length;
     for (let p = this.last; p >= this.first; p--) {
@@ -74,10 +74,10 @@ export class Store {
     }
   }
 
-  /** Where attempts begin, counted from the beginning of a piece. */
+  /** The starts of attempts, relative to the start of a piece. */
   cuts(p) { return this.starts.map(([, at]) => at - Math.max(p * size, this.from)); }
 
-  /** Which lines of a piece are the first of an attempt. @returns {[line: number, attempt: number][]} */
+  /** The lines of a piece with which an attempt starts. @returns {[line: number, attempt: number][]} */
   marks(p, piece) {
     const cuts = this.cuts(p);
     return this.starts.map(([attempt], i) => [piece.begins.indexOf(cuts[i]), attempt]).filter(([line]) => line >= 0);
@@ -117,24 +117,24 @@ export class Store {
     const bytes = new Uint8Array(await res.arrayBuffer());
     try { this.note(res); } catch (e) { this.again(); throw e; }
     if (from < begin) return this.keep(p, bytes.subarray(1), bytes[0] === 10);
-    if (from >= end) return { bytes: new Uint8Array(0), begins: new Uint32Array(0), fresh: false }; // it was forgotten
+    if (from >= end) return { bytes: new Uint8Array(0), begins: new Uint32Array(0), fresh: false }; // the server no longer has these bytes
     return this.keep(p, bytes, true);
   }
 
-  /** The lines that begin in a piece, from one of them on. */
+  /** The lines that start in a piece, from the given index on. */
   async lines(p, from = 0) {
     const piece = await this.piece(p);
     const begins = from ? piece.begins.subarray(from) : piece.begins;
     return texts(piece.fresh || from > 0, piece.bytes, begins, await this.after(p, piece));
   }
 
-  /** The same, for whoever shows them. */
+  /** The lines of a piece as the message for the page. */
   async shown(p, from) {
     const piece = await this.piece(p);
     return { piece: p, from, lines: await this.lines(p, from), marks: this.marks(p, piece), held: this.pieces.size };
   }
 
-  /** What follows a piece, as far as its last line needs it. */
+  /** The bytes after a piece that complete its last line. */
   async after(p, piece) {
     if (!piece.begins.length || piece.bytes.at(-1) === 10) return new Uint8Array(0);
     const parts = [];
@@ -150,8 +150,8 @@ export class Store {
     return whole;
   }
 
-  // follow adds what comes until the server says that nothing will. Another attempt
-  // has its turn when all of the last one is there.
+  // follow appends new output until the server ends the response. If it is already
+  // following, it continues with the next attempt when the current output is complete.
   async follow() {
     if (this.following) { this.more = true; return; }
     this.stop();
@@ -177,7 +177,7 @@ export class Store {
     }
   }
 
-  // ended goes on if there is more, such as another attempt.
+  // ended continues if there is more output, such as another attempt's.
   async ended() {
     const res = await this.ask('?tail=1', { method: 'HEAD' });
     this.note(res);
@@ -187,7 +187,8 @@ export class Store {
     return this.tellSpan('ended');
   }
 
-  // torn goes on where it was. A log that has become shorter is another one.
+  // torn handles a broken connection: it continues at the last position. If the log has
+  // become shorter, it was replaced and is loaded again.
   torn(e) {
     if (e.status === 416 || e.moved) return this.again();
     if (e.status >= 400 && e.status < 500) return this.tellSpan('wrong', e.message);
@@ -206,8 +207,8 @@ export class Store {
     return this.open();
   }
 
-  // stop tells what is not told yet: later it would be of a log that has ended or is
-  // another one.
+  // stop first sends the pending message, because the log may be closed or replaced
+  // afterwards.
   stop() {
     if (this.flushing) this.flush();
     clearTimeout(this.timer);
@@ -249,7 +250,7 @@ export class Store {
     this.told({ kind: 'span', state, error, from: this.from, to: this.to, starts: this.starts, first: this.first, last: this.last, known: this.known() });
   }
 
-  /** How many lines begin in each piece that was not told of before. */
+  /** The number of lines of each loaded piece, for the page. */
   known() {
     const list = [];
     for (const p of this.pieces.keys()) list.push(this.count.tell(p));
@@ -257,8 +258,7 @@ export class Store {
   }
 
   /**
-   * Reads the whole log once, without keeping it: how many lines begin in each
-   * piece, and what else is asked for.
+   * Reads the whole log once without storing it, and calls visit for each piece.
    * @param {AbortSignal} signal
    * @param {(p: number, piece: Piece, next: Uint8Array) => void} visit
    */
@@ -267,7 +267,7 @@ export class Store {
     let at = number(res, 'From');
     let bytes = new Uint8Array(0);
     let fresh = true;
-    let before = null; // a piece that waits for what follows it
+    let before = null; // the previous piece, which visit gets together with the next bytes
     const done = (whole) => {
       const p = Math.floor(at / size);
       const piece = { bytes: whole, fresh, begins: starts(whole, fresh, this.cuts(p)) };
@@ -290,7 +290,7 @@ export class Store {
     if (before) visit(before.p, before.piece, new Uint8Array(0));
   }
 
-  /** Looks for a text, or only counts lines if it is empty. */
+  /** Searches for a text. If it is empty, only counts lines. */
   search(text, raw) {
     this.query?.end();
     this.query = search(this, text, raw);

@@ -7,7 +7,7 @@ import { html, useEffect, useRef, useState } from '../core/view.js';
 import { attempt, confirm, quietly } from '../parts/dialog.js';
 import { Ago } from '../parts/status.js';
 
-const shown = 3; // messages, unless the user wants all
+const shown = 3; // number of messages that are shown unless the user wants all
 
 /** @param {{task: any}} props */
 export function Talk({ task }) {
@@ -51,7 +51,7 @@ function Writer({ url, task, may, add }) {
   const [text, setText] = useState('');
   const [now, setNow] = useState(false);
   const [busy, setBusy] = useState(false);
-  const id = useRef(''); // the same message is sent again after a lost answer
+  const id = useRef(''); // a retry after a lost answer uses the same id, so that the message is sent once
   const write = (value) => { setText(value); id.current = ''; };
   const submit = async (e) => {
     e?.preventDefault();

@@ -1,4 +1,4 @@
-// A log on the screen: only the lines in sight are in the page.
+// The view of a log. Only the visible lines are in the DOM.
 import { html, memo, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../core/view.js';
 import { bytes, count } from '../core/words.js';
 import { mark, show } from './show.js';
@@ -14,7 +14,7 @@ export function LogView({ log, raw, wrap, find, control }) {
   const { state, starts } = log.span.value;
   const place = log.found.value.place;
   const view = ref.current?.clientHeight || 600;
-  if (ref.current && !sight.jumped) scroll(ref.current, sight, kept, log); // its event may be yet to come
+  if (ref.current && !sight.jumped) scroll(ref.current, sight, kept, log); // the scroll event may not have arrived yet
   const rows = kept.rows = sight.rows(view);
   const again = () => draw((n) => n + 1);
 
@@ -26,7 +26,7 @@ export function LogView({ log, raw, wrap, find, control }) {
       ref.current?.scrollIntoView({ block: 'nearest' });
       again();
     },
-    /** The line at the bottom, or at the top. */
+    /** The visible line from which a search starts: the first, or the last for a search upwards. */
     edge(step) { const seen = inSight(ref.current, kept); return step > 0 ? seen.at(0) : seen.at(-1); },
   };
 
@@ -37,11 +37,12 @@ export function LogView({ log, raw, wrap, find, control }) {
     seen.observe(ref.current);
     return () => seen.disconnect();
   }, []);
-  useLayoutEffect(() => () => { control.current = null; }, []); // at once: another view may be next
+  useLayoutEffect(() => () => { control.current = null; }, []); // a layout effect, because the next view sets control before other effects run
 
-  // A browser tells of scrolling with its next picture, in which the log may be gone.
+  // Browsers send scroll events with the next frame, when the log may be removed already.
   const scrolled = () => { if (ref.current && scroll(ref.current, sight, kept, log)) again(); };
-  // What was scrolled through line by line may be elsewhere than the scroll bar says.
+  // After scrolling ends, corrects the scroll bar: after scrolling line by line, it may
+  // differ from the real position.
   const settled = () => {
     if (!ref.current) return undefined;
     if (scroll(ref.current, sight, kept, log)) return again();
@@ -81,7 +82,7 @@ function run(r) {
   return look ? html`<span class=${look} style=${style}>${r.text}</span>` : r.text;
 }
 
-/** The places of rows that can be seen. */
+/** The places of the visible rows. */
 function inSight(el, kept) {
   const block = el.lastElementChild;
   const from = el.scrollTop - kept.top;
@@ -97,7 +98,7 @@ function placeOf(node) {
   return { piece, line: Math.max(0, line) };
 }
 
-// settle puts the rows where they belong, before they are painted.
+// settle positions the rows before they are painted.
 function settle(el, sight, kept) {
   const [space, block] = el.children;
   const view = el.clientHeight;
@@ -137,7 +138,8 @@ function settle(el, sight, kept) {
   put(top);
 }
 
-// scroll moves to where somebody has scrolled, and notes from where on lines are new.
+// scroll follows the user's scrolling. When the user leaves the end, it records from where
+// on lines count as new.
 function scroll(el, sight, kept, log) {
   const was = sight.end;
   const moved = move(el, sight, kept);
@@ -145,7 +147,8 @@ function scroll(el, sight, kept, log) {
   return moved;
 }
 
-// move finds what is at the top after somebody has scrolled. It says whether they have.
+// move finds the top line after the user has scrolled. It returns whether the user has
+// scrolled.
 function move(el, sight, kept) {
   const by = el.scrollTop - kept.last;
   if (Math.abs(by) < 1) return false;

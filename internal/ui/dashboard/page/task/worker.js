@@ -1,5 +1,5 @@
-// The log of a task, beside the page: fetching, decoding and searching a hundred
-// megabytes must not hold up what a person does.
+// The worker for the log of a task. Loading, decoding and searching a hundred megabytes
+// must not block the page.
 import { Store } from './store.js';
 
 let store;
