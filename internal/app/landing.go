@@ -44,12 +44,21 @@ type LandingService struct {
 	stop context.CancelFunc
 	all  sync.WaitGroup
 
-	mu      sync.Mutex
-	running map[string]chan struct{} // by run: closed when its merge has ended
+	mu   sync.Mutex
+	last map[string]*runMerge // by run: the merge that goes on, or whose result waits for its request
+}
+
+// runMerge is a merge that may take longer than its request.
+type runMerge struct {
+	request fleet.MergeRequest
+	ended   chan struct{} // closed when the fields below are set
+	results []fleet.MergeResult
+	failed  error
+	at      time.Time
 }
 
 func newLandingService(a *App) *LandingService {
-	s := &LandingService{app: a, running: map[string]chan struct{}{}}
+	s := &LandingService{app: a, last: map[string]*runMerge{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	return s
 }
@@ -60,49 +69,70 @@ func (s *LandingService) close() {
 	s.all.Wait()
 }
 
-// mergeWait is how long a request waits for its merge.
-const mergeWait = 20 * time.Second
+const (
+	mergeWait  = 20 * time.Second // how long a request waits for its merge
+	resultTime = time.Minute      // how long the result of a merge waits for its request to be repeated
+)
 
-// Merge implements [server.Landing].
+// Merge implements [server.Landing]. A request that is repeated while its merge goes on, or
+// shortly after that, gets the result of that merge.
 func (s *LandingService) Merge(ctx context.Context, by credential.Identity, m fleet.MergeRequest) ([]fleet.MergeResult, error) {
-	goesOn := []fleet.MergeResult{{Run: m.Run, Task: m.Task, Into: m.Into, State: fleet.MergeRunning, Why: "the checks take long"}}
-	s.mu.Lock()
-	if _, busy := s.running[m.Run]; busy {
-		s.mu.Unlock()
-		goesOn[0].Why = "another merge of this run is not finished"
-		return goesOn, nil
-	}
-	ended := make(chan struct{})
-	s.running[m.Run] = ended
-	s.mu.Unlock()
-	var results []fleet.MergeResult
-	var failed error
-	s.all.Go(func() {
-		defer func() {
-			s.mu.Lock()
-			delete(s.running, m.Run)
-			s.mu.Unlock()
-			close(ended)
-		}()
-		results, failed = s.app.Landing.As(cmp.Or(by.Name, by.ID)).Merge(s.ctx, m)
-		for _, r := range results {
-			if r.State == fleet.MergeSent && failed == nil {
-				failed = s.app.Background.EnsureProcess(s.ctx, m.Run)
-			}
-		}
-		if failed != nil && ctx.Err() != nil {
-			s.app.opts.Notice(fmt.Sprintf("merge changes of run %s: %v", m.Run, failed))
-		}
-	})
 	wait := time.NewTimer(mergeWait)
 	defer wait.Stop()
-	select {
-	case <-ended:
-		return results, failed
-	case <-wait.C:
-	case <-ctx.Done():
+	for {
+		s.mu.Lock()
+		merge := s.last[m.Run]
+		if merge == nil || merge.hasEnded() && (merge.request != m || time.Since(merge.at) > resultTime) {
+			merge = &runMerge{request: m, ended: make(chan struct{})}
+			s.last[m.Run] = merge
+			s.all.Go(func() { s.merge(ctx, by, merge) })
+		}
+		s.mu.Unlock()
+		why := "the checks take long"
+		if merge.request != m {
+			why = "another merge of this run is not finished"
+		}
+		select {
+		case <-merge.ended:
+			if merge.request != m {
+				continue
+			}
+			s.mu.Lock()
+			if s.last[m.Run] == merge {
+				delete(s.last, m.Run)
+			}
+			s.mu.Unlock()
+			return merge.results, merge.failed
+		case <-wait.C:
+		case <-ctx.Done():
+		}
+		return []fleet.MergeResult{{Run: m.Run, Task: m.Task, Into: m.Into, State: fleet.MergeRunning, Why: why}}, nil
 	}
-	return goesOn, nil
+}
+
+func (m *runMerge) hasEnded() bool {
+	select {
+	case <-m.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// merge merges, and starts a process for agents that work on a conflict. request is the
+// context of the request that has started it.
+func (s *LandingService) merge(request context.Context, by credential.Identity, m *runMerge) {
+	defer close(m.ended)
+	m.results, m.failed = s.app.Landing.As(cmp.Or(by.Name, by.ID)).Merge(s.ctx, m.request)
+	for _, r := range m.results {
+		if r.State == fleet.MergeSent && m.failed == nil {
+			m.failed = s.app.Background.EnsureProcess(s.ctx, m.request.Run)
+		}
+	}
+	m.at = time.Now()
+	if m.failed != nil && request.Err() != nil {
+		s.app.opts.Notice(fmt.Sprintf("merge changes of run %s: %v", m.request.Run, m.failed))
+	}
 }
 
 // UndoMerge implements [server.Landing].

@@ -1,6 +1,8 @@
 package app_test
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"gaffer/internal/api/credential"
 	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/plan"
+	"gaffer/internal/testkit/testenv"
 )
 
 func TestAServerMergesAndDiscardsTheChangesOfItsOwnMachine(t *testing.T) {
@@ -57,6 +60,51 @@ func TestAServerMergesAndDiscardsTheChangesOfItsOwnMachine(t *testing.T) {
 	}
 	if _, err := c.Landing.Merge(t.Context(), by, request); err == nil || !strings.Contains(err.Error(), "not on this machine") {
 		t.Errorf("on another machine: %v", err)
+	}
+}
+
+// Checks may take longer than a request. A client then repeats the request.
+func TestARepeatedMergeRequestGetsTheResultOfTheMergeThatGoesOn(t *testing.T) {
+	p := newRepository(t)
+	c, a := p.coordinate(), p.open()
+	defer a.Close()
+	defer c.Close()
+	checks, gate := filepath.Join(p.root, ".git", "checks"), filepath.Join(p.root, ".git", "gate")
+	task := func(id string) plan.Task {
+		one := shell(id, "echo 1 > "+id+".txt")
+		one.Worktree = true
+		one.Verify = []string{"echo >>" + checks + "; [ $(wc -l <" + checks + ") -lt 3 ] || until test -e " + gate + "; do sleep 0.05; done"}
+		return one
+	}
+	run := p.work(a, plan.Plan{Name: "n", Source: plan.SourceOrchestrate, Tasks: []plan.Task{task("one"), task("two")}})
+	by := credential.Identity{Name: "ann", Role: credential.Operator}
+	request := fleet.MergeRequest{Run: run.ID, Task: "one", Yes: true}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if list, err := c.Landing.Merge(gone, by, request); err != nil || list[0].State != fleet.MergeRunning {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	other := fleet.MergeRequest{Run: run.ID, Task: "two", Yes: true}
+	if list, err := c.Landing.Merge(gone, by, other); err != nil || !strings.Contains(list[0].Why, "another merge") {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Wait(t, "the merge", func() error {
+		v, err := c.Changes.Change(t.Context(), run.ID, "one", fleet.ChangeQuery{})
+		if err == nil && v.Review.State != fleet.ReviewMerged {
+			err = fmt.Errorf("the review is %s", v.Review.State)
+		}
+		return err
+	})
+	for _, m := range []fleet.MergeRequest{request, other} {
+		if list, err := c.Landing.Merge(t.Context(), by, m); err != nil || len(list) != 1 || list[0].State != fleet.MergeDone {
+			t.Errorf("%s: %+v, %v", m.Task, list, err)
+		}
+	}
+	if list, err := c.Landing.Merge(t.Context(), by, request); err != nil || list[0].State != fleet.MergeAlready {
+		t.Errorf("a later request: %+v, %v", list, err)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/runview"
 	"gaffer/internal/exit"
+	"gaffer/internal/pause"
 	"gaffer/internal/text/display"
 )
 
@@ -105,9 +106,20 @@ type command struct {
 // conflicts.
 func (c command) merge(ctx context.Context) error {
 	var all []fleet.MergeResult
-	next := func(ctx context.Context, yes bool) ([]fleet.MergeResult, error) {
-		c.request.Yes = yes
-		return c.view.Fleet.Merge(ctx, c.request)
+	resolved := "" // the task whose agent has resolved a conflict
+	next := func(ctx context.Context, yes bool) (results []fleet.MergeResult, err error) {
+		request := c.request
+		request.Yes = yes
+		if resolved != "" && request.Task == "" { // its approval is void, so it is merged by its name
+			request.Task = resolved
+			results, err = c.overServer(ctx, request)
+			if last := len(results) - 1; err != nil || last >= 0 && (results[last].State == fleet.MergeSent || results[last].State == fleet.MergeBlocked) {
+				return results, err
+			}
+			resolved, request.Task = "", ""
+		}
+		more, err := c.overServer(ctx, request)
+		return append(results, more...), err
 	}
 	if c.view.App != nil { // one queue remembers what was approved, while agents work on conflicts
 		next = c.view.App.Landing.WithProgress(c.progress).Queue(c.request).Merge
@@ -136,8 +148,8 @@ func (c command) merge(ctx context.Context) error {
 			if !yes {
 				return exit.Conflict(fmt.Errorf("task %s was not merged", last.Task))
 			}
-		case last.State == fleet.MergeSent && c.view.App != nil:
-			if err := c.awaitAgent(ctx, last.Task); err != nil {
+		case last.State == fleet.MergeSent:
+			if resolved, err = c.awaitAgent(ctx, last.Task); err != nil {
 				return err
 			}
 		default:
@@ -154,26 +166,48 @@ func (c command) mayAsk() bool { return c.env.Interactive() && !c.json }
 
 func (c command) progress(text string) { c.env.Talk("%s", display.Printable(text)) }
 
-// awaitAgent waits until the agent of a task has ended that works on a conflict.
-func (c command) awaitAgent(ctx context.Context, task string) error {
+// overServer merges on a server. If the checks there take longer than a request, it
+// repeats the request until the merge has ended.
+func (c command) overServer(ctx context.Context, request fleet.MergeRequest) ([]fleet.MergeResult, error) {
+	const interval = time.Second
+	for waits := false; ; waits = true {
+		results, err := c.view.Fleet.Merge(ctx, request)
+		if err != nil || len(results) == 0 || results[len(results)-1].State != fleet.MergeRunning {
+			return results, err
+		}
+		if !waits {
+			c.progress(fmt.Sprintf("waiting for the server: %s; Ctrl-C leaves, and the merge goes on", results[len(results)-1].Why))
+		}
+		if pause.For(ctx, interval); ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// awaitAgent waits until the agent of a task has ended that works on a conflict. It returns
+// the task if that is complete.
+func (c command) awaitAgent(ctx context.Context, task string) (complete string, err error) {
 	if err := c.view.Fleet.EnsureProcess(ctx, c.request.Run); err != nil {
-		return err
+		return "", err
 	}
 	c.progress(fmt.Sprintf("waiting for the agent of %s; Ctrl-C leaves, and the agent goes on", task))
 	ended := errors.New("ended")
 	const interval = 200 * time.Millisecond
-	err := c.view.Fleet.Follow(ctx, c.request.Run, interval, func(r fleet.Run) error {
+	err = c.view.Fleet.Follow(ctx, c.request.Run, interval, func(r fleet.Run) error {
 		for _, t := range r.Tasks {
 			if t.ID == task && t.Status.Final() {
+				if t.Status == fleet.Complete {
+					complete = task
+				}
 				return ended
 			}
 		}
 		return nil
 	})
 	if errors.Is(err, ended) {
-		return nil
+		err = nil
 	}
-	return err
+	return complete, err
 }
 
 // print prints what became of a change: results on stdout, and the reasons of everything
