@@ -230,6 +230,9 @@ func (c *claims) startAttempt(t store.Task, r Claim) (Assignment, error) {
 		return Assignment{}, err
 	}
 	a.HasMessages, t.EndedAs = len(given.Messages) > 0, ""
+	for _, m := range given.Messages {
+		a.PromptMessages = append(a.PromptMessages, m.ID)
+	}
 	err = c.schedule.setStatusWithAttempt(&t, &a, store.Running, "")
 	given.Attempt, given.Task = a, t
 	return given, err

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"gaffer/internal/engine/failure"
 	"gaffer/internal/engine/store"
@@ -33,4 +34,12 @@ func Prompt(spec plan.Task, before *store.Attempt) string {
 		return spec.Prompt
 	}
 	return fmt.Sprintf("%s\n\n---\nThis was tried before. Attempt %d failed (%s):\n%s\n", spec.Prompt, before.Number, before.Class, before.Summary)
+}
+
+// WithMessages returns a prompt that is followed by messages of the user.
+func WithMessages(prompt string, texts []string) string {
+	if len(texts) == 0 {
+		return prompt
+	}
+	return strings.TrimRight(prompt, "\n") + "\n\n---\nThe user has said since:\n" + strings.Join(texts, "\n\n") + "\n"
 }

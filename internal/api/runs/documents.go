@@ -224,7 +224,7 @@ func (d *documentReader) countRun(ctx context.Context, c *ledger.Count, run stor
 			byTask[a.Task] = append(byTask[a.Task], a)
 		}
 		for _, t := range tasks {
-			pairs, err := recorder.RecordsOf(t, byTask[t.Task], run.Project, d.ledger())
+			pairs, err := recorder.RecordsOf(r, t, byTask[t.Task], run.Project, d.ledger())
 			if err != nil || len(pairs) == 0 {
 				if err != nil {
 					return err

@@ -71,7 +71,7 @@ func withMessages(r agent.Request, a engine.Assignment) string {
 			r.Prompt += fmt.Sprintf("\n\n---\nThis was worked on before. The result of attempt %d was:\n%s\n", before.Number, before.Summary)
 		}
 	}
-	return strings.TrimRight(r.Prompt, "\n") + "\n\n---\nThe user has said since:\n" + strings.Join(parts, "\n\n") + "\n"
+	return engine.WithMessages(r.Prompt, parts)
 }
 
 // newThread returns the id of an attempt's new conversation, for agents that accept

@@ -111,21 +111,22 @@ type Task struct {
 
 // Attempt is one try at a task by one worker.
 type Attempt struct {
-	ID           string    `json:"id"`
-	Run          string    `json:"run"`
-	Task         string    `json:"task"`
-	Number       int       `json:"number"` // from 1
-	Token        int64     `json:"token"`  // fencing token: requests with another one come too late
-	Worker       string    `json:"worker"`
-	After        string    `json:"after,omitempty"` // the attempt that its worker finished in the same request, if any
-	Status       Status    `json:"status"`
-	Lease        time.Time `json:"lease"`             // the attempt is lost if no heartbeat renews this in time
-	Deadline     time.Time `json:"deadline,omitzero"` // the attempt is ended after this, unless it is waiting for a user
-	Started      time.Time `json:"started"`
-	Ended        time.Time `json:"ended,omitzero"`
-	StopReason   string    `json:"stop,omitempty"`   // why the worker must end it
-	SpentEarlier Amount    `json:"carried,omitzero"` // spent earlier in the same conversation
-	HasMessages  bool      `json:"mail,omitempty"`   // messages of users may wait for it
+	ID             string    `json:"id"`
+	Run            string    `json:"run"`
+	Task           string    `json:"task"`
+	Number         int       `json:"number"` // from 1
+	Token          int64     `json:"token"`  // fencing token: requests with another one come too late
+	Worker         string    `json:"worker"`
+	After          string    `json:"after,omitempty"` // the attempt that its worker finished in the same request, if any
+	Status         Status    `json:"status"`
+	Lease          time.Time `json:"lease"`             // the attempt is lost if no heartbeat renews this in time
+	Deadline       time.Time `json:"deadline,omitzero"` // the attempt is ended after this, unless it is waiting for a user
+	Started        time.Time `json:"started"`
+	Ended          time.Time `json:"ended,omitzero"`
+	StopReason     string    `json:"stop,omitempty"`            // why the worker must end it
+	SpentEarlier   Amount    `json:"carried,omitzero"`          // spent earlier in the same conversation
+	HasMessages    bool      `json:"mail,omitempty"`            // messages of users may wait for it
+	PromptMessages []string  `json:"prompt_messages,omitempty"` // ids of the messages that its prompt contains
 
 	fleet.Progress // as its worker reported it last
 	fleet.Ending

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -84,18 +85,38 @@ func verificationOf(checks json.RawMessage) *ledger.Verification {
 	return &ledger.Verification{Overall: "pass"}
 }
 
-// runOf returns the run record of an attempt that starts. The schema does not allow 0
-// retries, so 0 becomes 1.
-func (e entry) runOf(as bead, project string, spec plan.Task, before *store.Attempt) ledger.Run {
+// runOf returns the run record of an attempt that starts with these messages of users.
+// The schema does not allow 0 retries, so 0 becomes 1.
+func (e entry) runOf(as bead, project string, spec plan.Task, before *store.Attempt, said []string) ledger.Run {
 	d := ledger.Dispatch{
 		Bead: as.name, Agent: engine.AgentOf(spec), Model: cmp.Or(spec.Model, "default"), Repo: project,
-		Prompt:  cmp.Or(engine.Prompt(spec, before), strings.Join(spec.Argv, " ")),
+		Prompt:  engine.WithMessages(cmp.Or(engine.Prompt(spec, before), strings.Join(spec.Argv, " ")), said),
 		Attempt: as.earlier + e.number, MaxRetries: max(e.retries, 1),
 	}
 	if bead := spec.Dispatch; bead != nil {
 		d.Repo, d.Template, d.Session = bead.Repo, bead.Template, bead.Session
 	}
 	return ledger.NewRun(d, e.started)
+}
+
+// messagesOf returns the texts of the messages with which an attempt has started. A run
+// record never changes, so messages that the agent received later are not part of it.
+func messagesOf(from store.Reader, a store.Attempt) (texts []string, err error) {
+	for _, id := range a.PromptMessages {
+		item, err := from.Item(store.ItemKey{Kind: engine.MessageKind, ID: id})
+		if errors.Is(err, store.ErrNotFound) { // a prune deletes it
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("message %s: %w", id, err)
+		}
+		var m fleet.Message
+		if err := json.Unmarshal(item.Data, &m); err != nil {
+			return nil, fmt.Errorf("message %s: %w", id, err)
+		}
+		texts = append(texts, m.Text)
+	}
+	return texts, nil
 }
 
 // bead identifies a task in the ledger.

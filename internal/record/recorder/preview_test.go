@@ -159,7 +159,7 @@ func TestAReportOfRowsIsThatOfTheRecords(t *testing.T) {
 			for _, row := range tasks {
 				attempts, err := r.Attempts(row.TaskKey)
 				must(t, err)
-				pairs, err := recorder.RecordsOf(row, attempts, "/home/sam/shop", p.ledger)
+				pairs, err := recorder.RecordsOf(r, row, attempts, "/home/sam/shop", p.ledger)
 				must(t, err)
 				_, err = count.Add(pairs)
 				must(t, err)

@@ -62,27 +62,27 @@ func (r *Recorder) runRecords(ctx context.Context, begun []entry) ([]ledger.Run,
 			if err != nil {
 				return err
 			}
-			before, err := attemptBefore(from, key, e.number)
-			if err != nil {
-				return err
+			var before *store.Attempt
+			var said []string
+			if e.number > 1 || t.HasMessages { // else there is nothing to read
+				tries, err := from.Attempts(key)
+				if err != nil {
+					return err
+				}
+				for i := range tries {
+					switch tries[i].Number {
+					case e.number - 1:
+						before = &tries[i]
+					case e.number:
+						if said, err = messagesOf(from, tries[i]); err != nil {
+							return err
+						}
+					}
+				}
 			}
-			runs[i] = e.runOf(r.state.bead(r.opts.Run, e.task), r.opts.Project, spec, before)
+			runs[i] = e.runOf(r.state.bead(r.opts.Run, e.task), r.opts.Project, spec, before, said)
 		}
 		return nil
 	})
 	return runs, err
-}
-
-// attemptBefore returns the attempt before the given number, or nil for the first.
-func attemptBefore(from store.Reader, key store.TaskKey, number int) (*store.Attempt, error) {
-	if number <= 1 {
-		return nil, nil
-	}
-	tries, err := from.Attempts(key)
-	for i := range tries {
-		if tries[i].Number == number-1 {
-			return &tries[i], err
-		}
-	}
-	return nil, err
 }

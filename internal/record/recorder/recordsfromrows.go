@@ -12,7 +12,7 @@ import (
 // rows instead of its events. It is faster than [Records], but two values may differ:
 // whether a retry was planned after the last attempt, and how many retries were allowed
 // when an attempt started.
-func RecordsOf(t store.Task, attempts []store.Attempt, project string, l *ledger.Store) ([]ledger.Pair, error) {
+func RecordsOf(from store.Reader, t store.Task, attempts []store.Attempt, project string, l *ledger.Store) ([]ledger.Pair, error) {
 	spec, err := plan.DecodeTask(t.Spec)
 	if err != nil {
 		return nil, fmt.Errorf("task %s: %w", t.Task, err)
@@ -23,7 +23,11 @@ func RecordsOf(t store.Task, attempts []store.Attempt, project string, l *ledger
 	for i := range attempts {
 		a := &attempts[i]
 		e := entry{task: t.Task, number: a.Number, retries: t.Retries, started: a.Started}
-		pairs[i].Run = e.runOf(as, project, spec, before)
+		said, err := messagesOf(from, *a)
+		if err != nil {
+			return nil, err
+		}
+		pairs[i].Run = e.runOf(as, project, spec, before, said)
 		if a.Status.Final() {
 			r := resultOf(*a)
 			r.Bead, r.Attempt = as.name, as.earlier+a.Number
