@@ -61,7 +61,7 @@ func measure(dir string, agents int, counts []int, each time.Duration) {
 			folder := filepath.Join(root, "sessions", sessionID)
 			must(os.MkdirAll(folder, 0o777))
 			must(os.WriteFile(filepath.Join(folder, "status.json"), data, 0o666))
-			row(kind.name, agents, writers, kind.run(root, spread(agents, writers), each), bare)
+			row(kind.name, agents, writers, kind.run(root, agentPerWriter(agents, writers), each), bare)
 		}
 	}
 }
@@ -73,9 +73,9 @@ func numbers(list string) (all []int) {
 	return all
 }
 
-// spread returns an agent for each writer. Writers share agents only if there are fewer
+// agentPerWriter returns an agent for each writer. Writers share agents only if there are fewer
 // agents than writers.
-func spread(agents, writers int) (ids []string) {
+func agentPerWriter(agents, writers int) (ids []string) {
 	for i := range writers {
 		ids = append(ids, agentID(i*max(1, agents/writers)%agents))
 	}

@@ -66,17 +66,17 @@ func writeFor(s *session.Store, agent string, each time.Duration) result {
 
 func goroutines(root string, agents []string, each time.Duration) result {
 	s := session.New(root, session.Options{})
-	return together(agents, func(agent string) result { return writeFor(s, agent, each) })
+	return runTogether(agents, func(agent string) result { return writeFor(s, agent, each) })
 }
 
 func processes(root string, agents []string, each time.Duration) result {
-	return together(agents, func(agent string) result {
+	return runTogether(agents, func(agent string) result {
 		return child(os.Args[0], "-worker", root, "-agent", agent, "-each", each.String())
 	})
 }
 
 func pythons(root string, agents []string, each time.Duration) result {
-	return together(agents, func(agent string) result {
+	return runTogether(agents, func(agent string) result {
 		return child("python3", pythonWriter, filepath.Join(root, "sessions", sessionID), agent, fmt.Sprintf("%gs", each.Seconds()))
 	})
 }
@@ -91,8 +91,8 @@ func child(name string, args ...string) result {
 	return r
 }
 
-// together runs writers at the same time and combines their results.
-func together(agents []string, write func(agent string) result) result {
+// runTogether runs writers at the same time and combines their results.
+func runTogether(agents []string, write func(agent string) result) result {
 	results := make([]result, len(agents))
 	var wg sync.WaitGroup
 	for i, agent := range agents {

@@ -13,7 +13,7 @@ type contender struct {
 	anchor   string // name of the contender whose rate is 1 in the ratio column; may be this one
 	postgres bool
 	few      bool // measure with one client too; false for River, which fetches for many clients at once
-	open     func(ctx context.Context, p *place, clients int) (queue, error)
+	open     func(ctx context.Context, p *databases, clients int) (queue, error)
 }
 
 // contenders returns all contenders in the order of the printed rows. An anchor comes before

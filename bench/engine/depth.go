@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	bite     = 20 // claims in a row; then as many tasks are added
-	maxBites = 50 // maximum number of bites for each depth
+	batchSize  = 20 // claims in a row; then as many tasks are added
+	maxBatches = 50 // maximum number of bites for each depth
 )
 
 // depths prints how long a claim takes for each number of queued tasks in the settings.
-func depths(ctx context.Context, p *place, s settings, chosen []contender) error {
+func depths(ctx context.Context, p *databases, s settings, chosen []contender) error {
 	if len(s.queued) == 0 {
 		return nil
 	}
@@ -42,7 +42,7 @@ func depths(ctx context.Context, p *place, s settings, chosen []contender) error
 
 // claimTimes measures claims at each depth. Each depth has its own database. Bites at all
 // depths alternate, so that other work of the machine affects all depths alike.
-func claimTimes(ctx context.Context, p *place, c contender, s settings) (all []result, err error) {
+func claimTimes(ctx context.Context, p *databases, c contender, s settings) (all []result, err error) {
 	var fleets []*fleet
 	defer func() {
 		for _, f := range fleets {
@@ -56,13 +56,13 @@ func claimTimes(ctx context.Context, p *place, c contender, s settings) (all []r
 		}
 		f := q.(*fleet)
 		fleets = append(fleets, f)
-		if err := lay(ctx, f, n); err != nil {
+		if err := enqueue(ctx, f, n); err != nil {
 			return nil, err
 		}
 	}
 	all = make([]result, len(fleets))
 	end := time.Now().Add(s.each)
-	for range maxBites {
+	for range maxBatches {
 		for i, f := range fleets {
 			if err := f.timeClaims(ctx, &all[i]); err != nil {
 				return nil, err
@@ -75,8 +75,8 @@ func claimTimes(ctx context.Context, p *place, c contender, s settings) (all []r
 	return all, nil
 }
 
-// lay submits n tasks in several plans.
-func lay(ctx context.Context, f *fleet, n int) error {
+// enqueue submits n tasks in several plans.
+func enqueue(ctx context.Context, f *fleet, n int) error {
 	for n > 0 {
 		size := min(n, 10*planSize)
 		if err := f.Submit(ctx, size); err != nil {
@@ -90,7 +90,7 @@ func lay(ctx context.Context, f *fleet, n int) error {
 // timeClaims claims and finishes one bite of tasks, adds the claim times to r, and submits
 // as many new tasks.
 func (f *fleet) timeClaims(ctx context.Context, r *result) error {
-	for range bite {
+	for range batchSize {
 		began := time.Now()
 		a, err := f.claim(ctx)
 		if err != nil {
@@ -101,5 +101,5 @@ func (f *fleet) timeClaims(ctx context.Context, r *result) error {
 			return err
 		}
 	}
-	return f.Submit(ctx, bite)
+	return f.Submit(ctx, batchSize)
 }

@@ -26,7 +26,7 @@ type fleet struct {
 	ids      atomic.Int64
 }
 
-func openSQLite(ctx context.Context, p *place, _ int) (queue, error) {
+func openSQLite(ctx context.Context, p *databases, _ int) (queue, error) {
 	folder, err := p.folder()
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func openSQLite(ctx context.Context, p *place, _ int) (queue, error) {
 	return p.fleet(s), nil
 }
 
-func openPostgres(ctx context.Context, p *place, _ int) (queue, error) {
+func openPostgres(ctx context.Context, p *databases, _ int) (queue, error) {
 	address, err := p.database(ctx)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func openPostgres(ctx context.Context, p *place, _ int) (queue, error) {
 	return p.fleet(s), nil
 }
 
-func (p *place) fleet(s store.Store) *fleet {
+func (p *databases) fleet(s store.Store) *fleet {
 	f := &fleet{store: s, keys: p.gaffer.keys, apart: p.gaffer.apart, parallel: p.gaffer.parallel}
 	f.engine = engine.New(s, engine.Options{Now: time.Now, NewID: f.newID, Rand: rand.Float64, Who: "bench"})
 	return f

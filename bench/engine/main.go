@@ -32,7 +32,7 @@ type settings struct {
 func main() {
 	log.SetFlags(0)
 	var s settings
-	var p place
+	var p databases
 	flag.DurationVar(&s.each, "each", 2*time.Second, "how long each figure is measured at the most, in two turns")
 	flag.Func("clients", "how many clients at once (default 1,16,64)", numbers(&s.clients))
 	flag.Func("queued", "how many tasks wait while claims are timed (default 100,10000,100000; 0 leaves it out)", numbers(&s.queued))
@@ -79,7 +79,7 @@ func orElse(list []int, otherwise ...int) []int {
 	return list
 }
 
-func run(ctx context.Context, p *place, s settings) (err error) {
+func run(ctx context.Context, p *databases, s settings) (err error) {
 	for _, name := range s.only {
 		if !slices.Contains(names(), name) {
 			return fmt.Errorf("there is no %q to measure, only %s", name, strings.Join(names(), ", "))

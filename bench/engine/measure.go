@@ -68,18 +68,18 @@ func one(ctx context.Context, end time.Time, do func(ctx context.Context) error)
 const (
 	// planSize is the number of tasks in one submission.
 	planSize = 100
-	// laidUp is the number of tasks that are queued per second of measurement;
+	// queuedPerSecond is the number of tasks that are queued per second of measurement;
 	// laidUpForOne is the same for one client. A contender that claims faster empties its
 	// queue before the time is up. Its rate is then measured until that moment.
-	laidUp, laidUpForOne = 12_000, 4_000
+	queuedPerSecond, queuedPerSecondForOne = 12_000, 4_000
 )
 
 // fill submits tasks with a number of clients at once. It measures until the time is up or
 // enough tasks are queued. Then it submits the missing tasks without measuring.
 func fill(ctx context.Context, q queue, clients int, each time.Duration) (result, error) {
-	want := int64(each.Seconds() * laidUp)
+	want := int64(each.Seconds() * queuedPerSecond)
 	if clients == 1 {
-		want = int64(each.Seconds() * laidUpForOne)
+		want = int64(each.Seconds() * queuedPerSecondForOne)
 	}
 	var taken atomic.Int64
 	submit := func(ctx context.Context) error {

@@ -20,7 +20,7 @@ type riverQueue struct {
 	insert *river.Client[pgx.Tx]
 }
 
-func openRiver(ctx context.Context, p *place, clients int) (queue, error) {
+func openRiver(ctx context.Context, p *databases, clients int) (queue, error) {
 	pool, err := p.pool(ctx, clients)
 	if err != nil {
 		return nil, err
@@ -53,14 +53,14 @@ type job struct {
 
 func (job) Kind() string { return "bench" }
 
-// nothing is a worker whose jobs do nothing.
-type nothing struct {
+// noopWorker is a worker whose jobs do nothing.
+type noopWorker struct {
 	river.WorkerDefaults[job]
 	left atomic.Int64  // jobs that have not run yet
 	done chan struct{} // closed after the last job
 }
 
-func (w *nothing) Work(context.Context, *river.Job[job]) error {
+func (w *noopWorker) Work(context.Context, *river.Job[job]) error {
 	if w.left.Add(-1) == 0 {
 		close(w.done)
 	}
@@ -83,7 +83,7 @@ func (q *riverQueue) Drain(ctx context.Context, clients int, each time.Duration)
 	if err != nil {
 		return r, err
 	}
-	work := &nothing{done: make(chan struct{})}
+	work := &noopWorker{done: make(chan struct{})}
 	work.left.Store(int64(queued))
 	client, err := q.worker(work, clients)
 	if err != nil {
@@ -109,7 +109,7 @@ func (q *riverQueue) Drain(ctx context.Context, clients int, each time.Duration)
 // worker returns a client with the settings that were fastest in this measurement: it
 // fetches as often as River allows. With River's default of ten fetches per second, the
 // client would wait most of the time.
-func (q *riverQueue) worker(work *nothing, clients int) (*river.Client[pgx.Tx], error) {
+func (q *riverQueue) worker(work *noopWorker, clients int) (*river.Client[pgx.Tx], error) {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, work)
 	return river.NewClient(riverpgxv5.New(q.pool), &river.Config{

@@ -25,7 +25,7 @@ const (
 	skipFinish = `UPDATE job SET state = 'done' WHERE id = $1 AND state = 'running'`
 )
 
-func openSkipLocked(ctx context.Context, p *place, clients int) (queue, error) {
+func openSkipLocked(ctx context.Context, p *databases, clients int) (queue, error) {
 	pool, err := p.pool(ctx, clients)
 	if err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ func describe(dir string) error {
 	if err != nil {
 		return err
 	}
-	synced, err := syncs(dir)
+	synced, err := measureSyncs(dir)
 	if err != nil {
 		return err
 	}
@@ -27,8 +27,8 @@ func describe(dir string) error {
 	return nil
 }
 
-// syncs measures how long it takes to append to a file and sync it.
-func syncs(dir string) (result, error) {
+// measureSyncs measures how long it takes to append to a file and sync it.
+func measureSyncs(dir string) (result, error) {
 	f, err := os.Create(filepath.Join(dir, "sync"))
 	if err != nil {
 		return result{}, err
@@ -58,10 +58,10 @@ func versions() string {
 }
 
 // compare prints a row for each number of clients and each contender.
-func compare(ctx context.Context, p *place, s settings, chosen []contender) error {
+func compare(ctx context.Context, p *databases, s settings, chosen []contender) error {
 	fmt.Printf("%-22s %7s %15s %15s %9s %15s\n", "", "clients", "submit tasks/s", "claim+finish/s", "p99", "ratio")
 	for _, clients := range s.clients {
-		best, err := turns(ctx, p, s, chosen, clients)
+		best, err := bestFigures(ctx, p, s, chosen, clients)
 		if err != nil {
 			return err
 		}
@@ -71,22 +71,22 @@ func compare(ctx context.Context, p *place, s settings, chosen []contender) erro
 				continue
 			}
 			fmt.Printf("%-22s %7d %15.0f %15.0f %9s %15s\n", c.title, clients,
-				b.in.perSecond(), b.out.perSecond(), p99(b.out), against(best, c))
+				b.in.perSecond(), b.out.perSecond(), p99(b.out), ratioText(best, c))
 		}
 		fmt.Println()
 	}
 	return nil
 }
 
-// figures are the results of one contender: of submitting tasks (in), and of claiming and
+// contenderFigures are the results of one contender: of submitting tasks (in), and of claiming and
 // finishing them (out).
-type figures struct{ in, out result }
+type contenderFigures struct{ in, out result }
 
-// turns measures all contenders one after the other, several times. It returns the best
+// bestFigures measures all contenders one after the other, several times. It returns the best
 // figures of each, because other work of the machine can only make figures worse.
-func turns(ctx context.Context, p *place, s settings, chosen []contender, clients int) (map[string]figures, error) {
+func bestFigures(ctx context.Context, p *databases, s settings, chosen []contender, clients int) (map[string]contenderFigures, error) {
 	const rounds = 2
-	best := map[string]figures{}
+	best := map[string]contenderFigures{}
 	for range rounds {
 		for _, c := range chosen {
 			if clients == 1 && !c.few {
@@ -109,7 +109,7 @@ func turns(ctx context.Context, p *place, s settings, chosen []contender, client
 	return best, nil
 }
 
-func measure(ctx context.Context, p *place, c contender, clients int, each time.Duration) (f figures, err error) {
+func measure(ctx context.Context, p *databases, c contender, clients int, each time.Duration) (f contenderFigures, err error) {
 	q, err := c.open(ctx, p, clients)
 	if err != nil {
 		return f, err
@@ -120,8 +120,8 @@ func measure(ctx context.Context, p *place, c contender, clients int, each time.
 	return f, errors.Join(err, q.Close())
 }
 
-// against returns the ratio of a contender's rate to the rate of its anchor, as text.
-func against(best map[string]figures, c contender) string {
+// ratioText returns the ratio of a contender's rate to the rate of its anchor, as text.
+func ratioText(best map[string]contenderFigures, c contender) string {
 	anchor, ok := best[c.anchor]
 	if !ok {
 		return "-"

@@ -104,7 +104,7 @@ func (w *writer) record(a attempt, form int) error {
 	var run, result any = a.run, a.result
 	switch {
 	case form >= 95:
-		run = wild(a.run, form)
+		run = irregularRun(a.run, form)
 	case form >= 70:
 		run, result = minimalRun(a.run), minimalResult(a.result)
 	}
@@ -145,9 +145,9 @@ func minimalResult(r *ledger.Result) any {
 	}{r.Bead, r.Status, r.FinishedAt, r.Attempt}
 }
 
-// wild returns a run record with one of the irregularities of real records. gaffer reads all
+// irregularRun returns a run record with one of the irregularities of real records. gaffer reads all
 // but the first as they were meant.
-func wild(r ledger.Run, form int) ledger.Run {
+func irregularRun(r ledger.Run, form int) ledger.Run {
 	switch form {
 	case 95:
 		r.StartedAt = "'$START'"

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// delayed starts a proxy in front of a PostgreSQL server that listens on a Unix socket,
+// startDelayProxy starts a proxy in front of a PostgreSQL server that listens on a Unix socket,
 // and returns the URL of the proxy. Every round trip through the proxy takes longer by
 // latency.
-func delayed(ctx context.Context, server string, latency time.Duration) (string, error) {
+func startDelayProxy(ctx context.Context, server string, latency time.Duration) (string, error) {
 	address, err := url.Parse(server)
 	if err != nil {
 		return "", err
@@ -72,6 +72,6 @@ func forward(to, from net.Conn, delay time.Duration) {
 		}
 	}
 	_ = to.Close()
-	for range pieces { // lets the goroutine above go on until its connection is closed
+	for range pieces { // drain the channel, so that the goroutine above can read until its connection is closed
 	}
 }

@@ -38,20 +38,20 @@ type client struct {
 	of    *result
 }
 
-// crew holds the connections of all clients. They stay open between measurements.
-type crew struct {
+// connections holds the connections of all clients. They stay open between measurements.
+type connections struct {
 	*loop
 	clients []*client
 	busy    int       // clients that have more requests to send
 	used    time.Time // when the last measurement ended
 }
 
-func (b *bench) newCrew() (*crew, error) {
+func (b *bench) newCrew() (*connections, error) {
 	l, err := newLoop()
 	if err != nil {
 		return nil, err
 	}
-	w := &crew{loop: l, used: time.Now()}
+	w := &connections{loop: l, used: time.Now()}
 	for range b.clients {
 		c := &client{}
 		if c.conn, err = l.dial(b.server.address, func(*conn) (int, error) { return c.answered(&w.busy) }); err != nil {
@@ -83,7 +83,7 @@ func (b *bench) load(clients int, all *result, newClient func(i int) func(answer
 	for i, c := range list {
 		c.next = newClient(i)
 	}
-	began, server, database, mine := time.Now(), b.server.cpu(), b.server.databaseCPU(), own()
+	began, server, database, mine := time.Now(), b.server.cpu(), b.server.databaseCPU(), ownCPU()
 	for _, c := range list {
 		b.crew.busy++
 		if err := c.ask(answer{status: http.StatusOK}, &b.crew.busy); err != nil {
@@ -98,7 +98,7 @@ func (b *bench) load(clients int, all *result, newClient func(i int) func(answer
 	all.took += time.Since(began)
 	all.server += b.server.cpu() - server
 	all.database += b.server.databaseCPU() - database
-	all.own += own() - mine
+	all.own += ownCPU() - mine
 	return nil
 }
 
@@ -131,8 +131,8 @@ func (c *client) answered(busy *int) (int, error) {
 	return a.size, c.ask(a, busy)
 }
 
-// one sends one request and returns the body of the answer.
-func (b *bench) one(method, path, body string) (text string, err error) {
+// sendOne sends one request and returns the body of the answer.
+func (b *bench) sendOne(method, path, body string) (text string, err error) {
 	var r result
 	err = b.load(1, &r, func(int) func(answer) ([]byte, *result) {
 		asked := false

@@ -84,7 +84,7 @@ func run(ctx context.Context, s settings) (err error) {
 		}
 		defer func() { _ = pg.Stop() }() // PostgreSQL ends with this process in any case
 		s.postgresPID = pg.PID()
-		if s.postgres, err = delayed(ctx, pg.URL, s.latency); err != nil {
+		if s.postgres, err = startDelayProxy(ctx, pg.URL, s.latency); err != nil {
 			return err
 		}
 	default:
@@ -107,13 +107,13 @@ type bench struct {
 	ctx    context.Context
 	dir    string
 	server *process
-	crew   *crew
+	crew   *connections
 	keys   int // number of idempotency keys used so far
 }
 
 func newBench(ctx context.Context, s settings, dir string) (b *bench, err error) {
 	b = &bench{settings: s, ctx: ctx, dir: dir}
-	if b.server, err = start(ctx, s, dir); err != nil {
+	if b.server, err = startServer(ctx, s, dir); err != nil {
 		return nil, err
 	}
 	if b.crew, err = b.newCrew(); err != nil {
@@ -122,8 +122,8 @@ func newBench(ctx context.Context, s settings, dir string) (b *bench, err error)
 	return b, nil
 }
 
-// another starts a second server with its own database.
-func (b *bench) another() (*bench, error) {
+// startSecond starts a second server with its own database.
+func (b *bench) startSecond() (*bench, error) {
 	dir, err := os.MkdirTemp(b.dir, "another-")
 	if err != nil {
 		return nil, err

@@ -30,9 +30,9 @@ type process struct {
 	dbPID   int           // pid of PostgreSQL; 0 if the database is SQLite
 }
 
-// start runs the server as a user would: with a database on disk and a log file. Only the
+// startServer runs the server as a user would: with a database on disk and a log file. Only the
 // request limit per token is off, because all requests use one token.
-func start(ctx context.Context, s settings, dir string) (*process, error) {
+func startServer(ctx context.Context, s settings, dir string) (*process, error) {
 	db := filepath.Join(dir, "gaffer.db")
 	program, err := filepath.Abs(s.program)
 	if err == nil && s.postgres != "" {
@@ -57,7 +57,7 @@ func start(ctx context.Context, s settings, dir string) (*process, error) {
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
-	if err := p.greeting(out); err != nil {
+	if err := p.readAddress(out); err != nil {
 		return nil, errors.Join(err, p.stop(), p.lastWords())
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "gaffer", "token"))
@@ -88,9 +88,9 @@ func database(ctx context.Context, server string) (string, error) {
 	return address.String(), nil
 }
 
-// greeting reads the server's address from its output. A goroutine discards the output
+// readAddress reads the server's address from its output. A goroutine discards the output
 // that follows.
-func (p *process) greeting(out io.Reader) error {
+func (p *process) readAddress(out io.Reader) error {
 	lines := bufio.NewScanner(out)
 	defer func() {
 		go func() {
@@ -187,8 +187,8 @@ func (p *process) memory(when string) error {
 	return nil
 }
 
-// own returns the processor time that the load generator, this process, has used.
-func own() time.Duration {
+// ownCPU returns the processor time that the load generator, this process, has used.
+func ownCPU() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0

@@ -12,7 +12,7 @@ import (
 // steady rate. The result has the delay of each event at each reader. Every reader must get
 // every event once and in order.
 func (b *bench) stream() (err error) {
-	if _, err := b.one("POST", "/v1/agents/heartbeat", fmt.Sprintf(`{"agent_id":%q,"claude_status":"idle"}`, agentID(0))); err != nil {
+	if _, err := b.sendOne("POST", "/v1/agents/heartbeat", fmt.Sprintf(`{"agent_id":%q,"claude_status":"idle"}`, agentID(0))); err != nil {
 		return err
 	}
 	l, err := newLoop()
@@ -20,14 +20,14 @@ func (b *bench) stream() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.close()) }()
-	t := &telling{bench: b, loop: l}
-	if err := t.gather(); err != nil {
+	t := &streamRun{bench: b, loop: l}
+	if err := t.connectReaders(); err != nil {
 		return err
 	}
 	if err := b.server.memory(fmt.Sprintf("with %d readers", b.readers)); err != nil {
 		return err
 	}
-	r, err := t.tell(b.events)
+	r, err := t.sendEvents(b.events)
 	if err != nil {
 		return err
 	}
@@ -36,8 +36,8 @@ func (b *bench) stream() (err error) {
 	return nil
 }
 
-// telling is a measurement of the stream.
-type telling struct {
+// streamRun is a measurement of the stream.
+type streamRun struct {
 	*bench
 	loop     *loop
 	sent     []time.Time // when each event was sent, indexed by its number
@@ -47,12 +47,12 @@ type telling struct {
 	greeted  int
 }
 
-// gather connects the readers. At most about 50 of them wait for their first message at a
+// connectReaders connects the readers. At most about 50 of them wait for their first message at a
 // time.
-func (t *telling) gather() error {
+func (t *streamRun) connectReaders() error {
 	request := t.server.request("GET", "/v1/stream", "")
 	for i := range t.readers {
-		r := &reader{telling: t}
+		r := &reader{streamRun: t}
 		c, err := t.loop.dial(t.server.address, r.read)
 		if err != nil {
 			return err
@@ -69,15 +69,15 @@ func (t *telling) gather() error {
 	return nil
 }
 
-// tell sends events at a steady rate and waits until every reader has received all of them.
-func (t *telling) tell(perSecond int) (r result, err error) {
+// sendEvents sends events at a steady rate and waits until every reader has received all of them.
+func (t *streamRun) sendEvents(perSecond int) (r result, err error) {
 	c, err := t.loop.dial(t.server.address, confirmed)
 	if err != nil {
 		return r, err
 	}
 	count := int(t.each.Seconds() * 2 * float64(perSecond))
 	t.waits = make([]time.Duration, 0, count*t.readers)
-	began, server, mine := time.Now(), t.server.cpu(), own()
+	began, server, mine := time.Now(), t.server.cpu(), ownCPU()
 	for t.got < count*t.readers {
 		due := began.Add(time.Duration(len(t.sent)) * time.Second / time.Duration(perSecond))
 		if wait := time.Until(due); wait > 0 || len(t.sent) == count {
@@ -95,7 +95,7 @@ func (t *telling) tell(perSecond int) (r result, err error) {
 			return r, err
 		}
 	}
-	r = result{took: time.Since(began), waits: t.waits, server: t.server.cpu() - server, own: own() - mine}
+	r = result{took: time.Since(began), waits: t.waits, server: t.server.cpu() - server, own: ownCPU() - mine}
 	return r, nil
 }
 
@@ -113,7 +113,7 @@ func confirmed(c *conn) (int, error) {
 
 // reader is one client of the stream.
 type reader struct {
-	*telling
+	*streamRun
 	next    int // number of the next expected event
 	greeted bool
 }
@@ -125,7 +125,7 @@ func (r *reader) read(c *conn) (used int, err error) {
 			return 0, nil
 		}
 		r.greeted = true
-		r.telling.greeted++
+		r.streamRun.greeted++
 	}
 	now, before := time.Now(), r.got
 	for {

@@ -15,7 +15,7 @@ func describe(s settings, dir string) error {
 	if err != nil {
 		return err
 	}
-	synced, err := syncs(dir)
+	synced, err := measureSyncs(dir)
 	if err != nil {
 		return err
 	}
@@ -24,8 +24,8 @@ func describe(s settings, dir string) error {
 	return nil
 }
 
-// syncs measures how long it takes to append to a file and sync it.
-func syncs(dir string) (r result, err error) {
+// measureSyncs measures how long it takes to append to a file and sync it.
+func measureSyncs(dir string) (r result, err error) {
 	f, err := os.Create(filepath.Join(dir, "sync"))
 	if err != nil {
 		return r, err
@@ -49,7 +49,7 @@ func heading() {
 }
 
 // row prints a result. The processor times are per request.
-func row(name string, r result, aims ...aim) {
+func row(name string, r result, aims ...target) {
 	var texts []string
 	for _, a := range aims {
 		texts = append(texts, a.String())
@@ -74,25 +74,25 @@ func (r *result) each(all time.Duration) string {
 	return (all / time.Duration(len(r.waits))).Round(100 * time.Nanosecond).String()
 }
 
-// aim is a target for a figure, and whether the figure meets it.
-type aim struct {
+// target is a target for a figure, and whether the figure meets it.
+type target struct {
 	text string
 	met  bool
 }
 
-func (a aim) String() string {
+func (a target) String() string {
 	if a.met {
 		return a.text + ": met"
 	}
 	return a.text + ": MISSED"
 }
 
-func atLeast(perSecond, want float64) aim {
-	return aim{fmt.Sprintf("%.0f in 1 s", want), perSecond >= want}
+func atLeast(perSecond, want float64) target {
+	return target{fmt.Sprintf("%.0f in 1 s", want), perSecond >= want}
 }
 
-func below(d, want time.Duration) aim {
-	return aim{fmt.Sprintf("p99 below %s", want), d < want}
+func below(d, want time.Duration) target {
+	return target{fmt.Sprintf("p99 below %s", want), d < want}
 }
 
 // round drops digits that are smaller than the error of measurement.

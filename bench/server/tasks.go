@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	agents  = 1_000 // agents that send heartbeats
-	bite    = 500   // tasks that are claimed before as many are added to the queue
-	channel = "bench"
+	agents    = 1_000 // agents that send heartbeats
+	batchSize = 500   // tasks that are claimed before as many are added to the queue
+	channel   = "bench"
 )
 
 func agentID(i int) string { return fmt.Sprintf("agent-%04d", i) }
@@ -73,7 +73,7 @@ func (b *bench) manyWorkers() error {
 	gap := every / time.Duration(b.workers)
 	err := send(&r, int(2*b.each/gap), func(i int) time.Time { return began.Add(time.Duration(i) * gap) })
 	cores := r.server.Seconds() / r.took.Seconds()
-	row(fmt.Sprintf("heartbeats of %d workers, every 15 s", b.workers), r, aim{fmt.Sprintf("%.2f of one core", cores), cores < 1})
+	row(fmt.Sprintf("heartbeats of %d workers, every 15 s", b.workers), r, target{fmt.Sprintf("%.2f of one core", cores), cores < 1})
 	return err
 }
 
@@ -93,7 +93,7 @@ type depth struct {
 func (b *bench) tasks() (err error) {
 	depths := []*depth{{bench: b, queued: b.short}}
 	if b.long > 0 {
-		other, err := b.another()
+		other, err := b.startSecond()
 		if err != nil {
 			return err
 		}
@@ -124,19 +124,19 @@ func (b *bench) tasks() (err error) {
 // prepare registers the clients, fills the queue and measures the dashboard.
 func (d *depth) prepare() error {
 	for i := range d.clients {
-		if _, err := d.one("POST", "/v1/agents/heartbeat", fmt.Sprintf(`{"agent_id":%q,"claude_status":"idle"}`, agentID(i))); err != nil {
+		if _, err := d.sendOne("POST", "/v1/agents/heartbeat", fmt.Sprintf(`{"agent_id":%q,"claude_status":"idle"}`, agentID(i))); err != nil {
 			return err
 		}
-		if _, err := d.one("POST", "/v1/work/beat", fmt.Sprintf(`{"worker":{"id":%q,"name":%[1]q,"slots":1}}`, workerID(i))); err != nil {
+		if _, err := d.sendOne("POST", "/v1/work/beat", fmt.Sprintf(`{"worker":{"id":%q,"name":%[1]q,"slots":1}}`, workerID(i))); err != nil {
 			return err
 		}
 	}
-	made, err := d.one("POST", "/v1/channels", fmt.Sprintf(`{"name":%q}`, channel))
+	made, err := d.sendOne("POST", "/v1/channels", fmt.Sprintf(`{"name":%q}`, channel))
 	if err != nil {
 		return err
 	}
 	d.channel = member([]byte(made), "id")
-	laid, err := d.lay(d.channel, d.queued)
+	laid, err := d.enqueue(d.channel, d.queued)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (d *depth) prepare() error {
 
 func (d *depth) turn(each time.Duration) error {
 	claimer := func(of *claiming) func(int, *int) func(answer) ([]byte, *result) {
-		return func(i int, left *int) func(answer) ([]byte, *result) { return d.claimer(agentID(i), left, of) }
+		return func(i int, left *int) func(answer) ([]byte, *result) { return d.agentRequests(agentID(i), left, of) }
 	}
 	if err := d.claims(&d.alone, 1, each, claimer(&d.alone)); err != nil {
 		return err
@@ -155,15 +155,15 @@ func (d *depth) turn(each time.Duration) error {
 		return err
 	}
 	return d.claims(&d.turns, d.clients, each, func(i int, left *int) func(answer) ([]byte, *result) {
-		return d.turner(workerID(i), d.channel, left, &d.turns)
+		return d.workerRequests(workerID(i), d.channel, left, &d.turns)
 	})
 }
 
 // print prints the measurements, and the ratio of claim times to those of another depth.
 func (d *depth) print(other *depth) error {
-	flat := func(mine, theirs result) aim {
+	flat := func(mine, theirs result) target {
 		ratio := float64(mine.quantile(.5)) / float64(theirs.quantile(.5))
-		return aim{fmt.Sprintf("flat (p50 × %.2f)", ratio), ratio < 1.5}
+		return target{fmt.Sprintf("flat (p50 × %.2f)", ratio), ratio < 1.5}
 	}
 	queued := fmt.Sprintf("%d queued, ", d.queued)
 	row(queued+"claim, 1 client", d.alone.claim, flat(d.alone.claim, other.alone.claim))
@@ -182,8 +182,8 @@ func (d *depth) print(other *depth) error {
 	return d.server.memory(fmt.Sprintf("%d queued", d.queued))
 }
 
-// lay adds n tasks to a channel.
-func (b *bench) lay(channel string, n int) (r result, err error) {
+// enqueue adds n tasks to a channel.
+func (b *bench) enqueue(channel string, n int) (r result, err error) {
 	request := b.server.request("POST", "/v1/tasks",
 		fmt.Sprintf(`{"channel_id":%q,"title":"a task","description":"Read the file and say what it is about."}`, channel))
 	err = b.load(b.clients, &r, func(int) func(answer) ([]byte, *result) {
@@ -211,12 +211,12 @@ func (c *claiming) pairs() result {
 // claims measures claims and finishes of a number of clients. It keeps the length of the
 // queue: before every bite of claims it adds as many tasks.
 func (d *depth) claims(all *claiming, clients int, each time.Duration, newClient func(i int, left *int) func(answer) ([]byte, *result)) error {
-	n := bite
+	n := batchSize
 	if clients == 1 {
-		n = bite / 10
+		n = batchSize / 10
 	}
 	for until := time.Now().Add(each); ; {
-		if _, err := d.lay(d.channel, n); err != nil {
+		if _, err := d.enqueue(d.channel, n); err != nil {
 			return err
 		}
 		left := n
@@ -232,8 +232,8 @@ func (d *depth) claims(all *claiming, clients int, each time.Duration, newClient
 	return nil
 }
 
-// claimer returns the requests of an agent that claims and finishes tasks alternately.
-func (b *bench) claimer(agent string, left *int, all *claiming) func(answer) ([]byte, *result) {
+// agentRequests returns the requests of an agent that claims and finishes tasks alternately.
+func (b *bench) agentRequests(agent string, left *int, all *claiming) func(answer) ([]byte, *result) {
 	claim := b.server.request("POST", "/v1/tasks/claim", fmt.Sprintf(`{"agent_id":%q,"channel":%q}`, agent, channel))
 	held := false
 	return func(last answer) ([]byte, *result) {

@@ -129,7 +129,7 @@ func listCommands(b *strings.Builder, title string, parent *cobra.Command, group
 	}
 }
 
-// isTopic reports whether cmd is a help topic: it cannot run and has no subcommands.
+// isTopic reports whether cmd is a help topic, which neither runs nor has subcommands.
 func isTopic(cmd *cobra.Command) bool { return !cmd.Runnable() && !cmd.HasSubCommands() }
 
 // Names of the help topics that are generated from the command tree.
@@ -193,7 +193,7 @@ func exitCodesTopic() *cobra.Command {
 		Use:   "exit-codes",
 		Short: "What the exit codes mean",
 		Long: "gaffer ends with one of these codes:\n\n" + exit.Table() + `
-An error is told on stderr. With --json it is one line:
+Errors are printed to stderr. With --json it is one line:
   {"error":{"code":"not_found","message":"…","hint":"…"}}`,
 	}
 }

@@ -94,7 +94,7 @@ var otherPrograms = map[string]string{
 	"rm":     removes,
 	"remove": removes,
 	"delete": removes,
-	"start":  "'gaffer run PLAN' begins a run, 'gaffer resume RUN' takes one up again",
+	"start":  "'gaffer run PLAN' begins a run, 'gaffer resume RUN' continues one",
 	"tail":   "'gaffer logs TASK -f' follows what an agent says and does",
 }
 

@@ -1,4 +1,4 @@
-// Command samplecomments prints comments of the Go code, drawn at random, for a reader
+// Command samplecomments prints comments of the Go code, chosen at random, for a reader
 // who rates them. See script/sample-comments.
 package main
 
@@ -58,7 +58,7 @@ func comments(root string) (all []comment, err error) {
 			}
 			from, to := files.Position(group.Pos()), files.Position(group.End())
 			code := lines[to.Line-1]
-			if from.Column == 1 && to.Line < len(lines) { // it stands above the code
+			if from.Column == 1 && to.Line < len(lines) { // the comment is above the code
 				code = lines[to.Line]
 			}
 			all = append(all, comment{

@@ -20,8 +20,8 @@ import (
 // attacker has started.
 type agent struct{ name, top, task, attempt string }
 
-// tried is one line of the report.
-type tried struct {
+// reportLine is one line of the report.
+type reportLine struct {
 	What string `json:"what"`
 	Code int    `json:"code"` // an exit code, an HTTP status, or 1 for an error
 	Said string `json:"said"`
@@ -29,7 +29,7 @@ type tried struct {
 
 // note adds a line to the report, and prints it to the attempt's log.
 func (a *agent) note(what string, code int, said string) {
-	line, err := json.Marshal(tried{what, code, said[:min(len(said), 4000)]})
+	line, err := json.Marshal(reportLine{what, code, said[:min(len(said), 4000)]})
 	if err != nil {
 		return
 	}
@@ -71,9 +71,9 @@ func (a *agent) gaffer(args ...string) (string, int) {
 	return a.command(nil, append([]string{a.path("bin", "gaffer")}, args...)...)
 }
 
-// bare returns an environment in which a process finds the user's gaffer, without the
+// userEnvironment returns an environment in which a process finds the user's gaffer, without the
 // variables of the attempt.
-func (a *agent) bare() []string {
+func (a *agent) userEnvironment() []string {
 	return []string{"HOME=" + a.path("home"), "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + a.path("state"), "GAFFER_PROJECT=" + a.project()}
 }
 
@@ -90,7 +90,7 @@ func (a *agent) detach(argv ...string) {
 	_ = os.Remove(pidFile) // the file of an earlier call, if there was one
 	script := `( setsid sh -c 'echo $$ >"$0"; exec "$@"' "$@" </dev/null >/dev/null 2>&1 & ) `
 	cmd := exec.Command("sh", append([]string{"-c", script, "sh", pidFile}, argv...)...)
-	cmd.Env = a.bare()
+	cmd.Env = a.userEnvironment()
 	a.noteError("detach", cmd.Run())
 	a.until("the detached process", func() bool {
 		pid, _ := strconv.Atoi(strings.TrimSpace(a.read(pidFile)))
@@ -129,9 +129,9 @@ func parentOf(pid int) int {
 	return parent
 }
 
-// above returns the pid of this attempt's supervisor, and of the gaffer that started the
+// parents returns the pid of this attempt's supervisor, and of the gaffer that started the
 // supervisor.
-func (a *agent) above() (supervisor, gaffer int) {
+func (a *agent) parents() (supervisor, gaffer int) {
 	for pid := os.Getppid(); pid > 1; pid = parentOf(pid) {
 		if strings.Contains(argumentsOf(pid), " supervise ") {
 			return pid, parentOf(pid)

@@ -88,7 +88,7 @@ var checks = map[string]func(*world) outcome{
 	"token-of-supervisor":  func(w *world) outcome { return either(w.succeeded("look for the token"), limit, prevented) },
 	"token-of-gaffer":      func(w *world) outcome { return either(w.succeeded("look for the token"), limit, prevented) },
 	"token-file": func(w *world) outcome {
-		return either(slices.ContainsFunc(w.report(), func(t tried) bool { return t.Code == 201 }), limit, prevented)
+		return either(slices.ContainsFunc(w.report(), func(t reportLine) bool { return t.Code == 201 }), limit, prevented)
 	},
 
 	"forge-finish":    fenced,

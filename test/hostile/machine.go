@@ -123,13 +123,13 @@ func holdLocks(a *agent) {
 			held++
 		}
 		_ = syscall.FcntlFlock(file.Fd(), syscall.F_SETLK, &syscall.Flock_t{Type: syscall.F_WRLCK}) // a POSIX lock in addition
-		keep = append(keep, file)
+		heldFiles = append(heldFiles, file)
 	}
 	a.note("hold locks", 0, strconv.Itoa(held))
 }
 
-// keep holds files open until the process ends.
-var keep []*os.File
+// heldFiles holds files open until the process ends.
+var heldFiles []*os.File
 
 func deleteLocks(a *agent) {
 	for _, path := range a.locks() {
@@ -140,7 +140,7 @@ func deleteLocks(a *agent) {
 }
 
 func deleteAttempts(a *agent) {
-	_, gaffer := a.above()
+	_, gaffer := a.parents()
 	a.write(a.path(attackedFile), "")
 	a.kill("gaffer", gaffer)
 	a.noteError("delete the attempts", os.RemoveAll(a.state("attempts")))
@@ -153,8 +153,8 @@ func deleteDatabase(a *agent) {
 	}
 }
 
-// plant creates a program that leaves a trace when it runs.
-func (a *agent) plant() string {
+// plantProgram creates a program that leaves a trace when it runs.
+func (a *agent) plantProgram() string {
 	program := a.path("planted")
 	a.write(program, "#!/bin/sh\necho \"$0 $@\" >>"+a.path(traceFile)+"\ncat 2>/dev/null\n")
 	_ = os.Chmod(program, 0o700) // a program that cannot run fails the attack
@@ -162,7 +162,7 @@ func (a *agent) plant() string {
 }
 
 func gitConfig(a *agent) {
-	program := a.plant()
+	program := a.plantProgram()
 	for key, value := range map[string]string{
 		"core.fsmonitor": program, "core.hooksPath": a.path("hooks"), "core.editor": program, "core.pager": program,
 		"filter.evil.clean": program, "filter.evil.smudge": program, "diff.external": program, "merge.evil.driver": program,
@@ -185,7 +185,7 @@ func gitConfig(a *agent) {
 }
 
 func gitHooks(a *agent) {
-	program := a.plant()
+	program := a.plantProgram()
 	for _, hook := range []string{"pre-commit", "post-commit", "post-checkout", "post-merge", "reference-transaction", "post-index-change", "pre-auto-gc"} {
 		a.noteError("hook "+hook, os.Symlink(program, a.project(".git", "hooks", hook)))
 	}
@@ -242,7 +242,7 @@ func forkMany(a *agent) {
 	started := 0
 	for range 150 {
 		cmd := exec.Command(a.self("stubborn")[0], a.self("stubborn")[1:]...)
-		cmd.Env, cmd.SysProcAttr = a.bare(), &syscall.SysProcAttr{Setsid: true}
+		cmd.Env, cmd.SysProcAttr = a.userEnvironment(), &syscall.SysProcAttr{Setsid: true}
 		if cmd.Start() == nil {
 			started++
 		}
@@ -258,14 +258,14 @@ func ignoreSignals(a *agent) {
 func outlive(a *agent) { a.detach(a.self("stubborn")...) }
 
 func outliveSupervisor(a *agent) {
-	supervisor, _ := a.above()
+	supervisor, _ := a.parents()
 	a.detach(a.self("stubborn")...)
 	a.write(a.path(attackedFile), "")
 	a.kill("the supervisor", supervisor)
 }
 
 func outliveBoth(a *agent) {
-	supervisor, gaffer := a.above()
+	supervisor, gaffer := a.parents()
 	a.detach(a.self("stubborn")...)
 	a.write(a.path(attackedFile), "")
 	a.kill("gaffer", gaffer)
@@ -273,7 +273,7 @@ func outliveBoth(a *agent) {
 }
 
 func leaveGroup(a *agent) {
-	supervisor, _ := a.above()
+	supervisor, _ := a.parents()
 	a.detach(a.self("stubborn")...)
 	a.moveOut()
 	a.write(a.path(attackedFile), "")
@@ -281,7 +281,7 @@ func leaveGroup(a *agent) {
 }
 
 func lowerLimits(a *agent) {
-	supervisor, _ := a.above()
+	supervisor, _ := a.parents()
 	a.detach(append([]string{"sh", "-c", `ulimit -m 0; exec "$@"`, "sh"}, a.self("stubborn")...)...)
 	a.moveOut()
 	a.write(a.path(attackedFile), "")
@@ -299,18 +299,18 @@ func (a *agent) moveOut() {
 }
 
 func killGaffer(a *agent) {
-	_, gaffer := a.above()
+	_, gaffer := a.parents()
 	a.kill("gaffer", gaffer)
 }
 
 func killSupervisor(a *agent) {
-	supervisor, _ := a.above()
+	supervisor, _ := a.parents()
 	a.write(a.path(attackedFile), "")
 	a.kill("the supervisor", supervisor)
 }
 
 func stopSupervisor(a *agent) {
-	supervisor, _ := a.above()
+	supervisor, _ := a.parents()
 	a.write(a.path("stopped.pid"), strconv.Itoa(supervisor))
 	defer time.Sleep(5 * time.Second) // much longer than the timeout of the task
 	a.noteError("stop the supervisor", syscall.Kill(supervisor, syscall.SIGSTOP))
@@ -380,7 +380,7 @@ func printWithoutEnd(a *agent) {
 		fmt.Printf("line %d %s\n", i, strings.Repeat("z", 1000))
 		time.Sleep(time.Millisecond)
 	}
-	a.await(a.path(releaseFile), longest)
+	a.await(a.path(releaseFile), maxLifetime)
 }
 
 func printForgedLines(a *agent) {

@@ -35,15 +35,15 @@ const (
 	traceFile    = "trace"        // created by a planted program
 )
 
-// longest is the maximum lifetime of an attack's process.
-const longest = 60 * time.Second
+// maxLifetime is the maximum lifetime of an attack's process.
+const maxLifetime = 60 * time.Second
 
 func act(args []string) int {
 	switch {
 	case len(args) == 3 && args[0] == "attack", len(args) == 2 && args[0] == "sibling":
 		return showAttempt(args)
 	case len(args) == 5 && args[0] == "attack":
-		return strike(&agent{name: args[1], top: args[2], task: args[3], attempt: args[4]})
+		return tryAttack(&agent{name: args[1], top: args[2], task: args[3], attempt: args[4]})
 	case len(args) == 4:
 		a := &agent{top: args[1], task: args[2], attempt: args[3]}
 		switch args[0] {
@@ -53,7 +53,7 @@ func act(args []string) int {
 			signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 			fallthrough
 		case "linger":
-			a.await(a.path(releaseFile), longest)
+			a.await(a.path(releaseFile), maxLifetime)
 			return 0
 		}
 	}
@@ -73,9 +73,9 @@ func showAttempt(args []string) int {
 	return 1
 }
 
-// strike tries an attack in the first attempt of a task. A later attempt stays for a
+// tryAttack tries an attack in the first attempt of a task. A later attempt stays for a
 // moment, so that the test notices if the first one is still alive.
-func strike(a *agent) int {
+func tryAttack(a *agent) int {
 	i := slices.IndexFunc(attacks, func(t attack) bool { return t.name == a.name })
 	if i < 0 {
 		fmt.Fprintln(os.Stderr, "hostile: no attack", a.name)
@@ -92,14 +92,14 @@ func strike(a *agent) int {
 	attacks[i].try(a)
 	a.write(a.path(attackedFile), "")
 	if attacks[i].stays {
-		a.await(a.path(releaseFile), longest)
+		a.await(a.path(releaseFile), maxLifetime)
 	}
 	return attacks[i].exit
 }
 
 // work is the honest agent. It waits for the release file, and then does its work once.
 func (a *agent) work() int {
-	if !a.await(a.path(releaseFile), longest) {
+	if !a.await(a.path(releaseFile), maxLifetime) {
 		return 1
 	}
 	file, err := os.OpenFile(a.path(doneFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -124,7 +124,7 @@ func (a *agent) await(path string, limit time.Duration) bool {
 // until waits until a condition holds. After a timeout it adds a line to
 // the report and returns false.
 func (a *agent) until(what string, holds func() bool) bool {
-	for begin := time.Now(); time.Since(begin) < longest/2; time.Sleep(20 * time.Millisecond) {
+	for begin := time.Now(); time.Since(begin) < maxLifetime/2; time.Sleep(20 * time.Millisecond) {
 		if holds() {
 			return true
 		}

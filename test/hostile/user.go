@@ -21,8 +21,8 @@ func command(args ...string) func(*agent) {
 	return func(a *agent) {
 		a.gaffer(args...)
 		program := append([]string{a.path("bin", "gaffer")}, args...)
-		a.command(a.bare(), program...)
-		a.command(a.bare(), append([]string{"setsid", "-w"}, program...)...)
+		a.command(a.userEnvironment(), program...)
+		a.command(a.userEnvironment(), append([]string{"setsid", "-w"}, program...)...)
 	}
 }
 
@@ -40,7 +40,7 @@ func approve(a *agent) {
 
 func approveBare(a *agent) {
 	a.question("attacker")
-	a.command(nil, slices.Concat([]string{"env", "-i"}, a.bare(), []string{"setsid", "-w", a.path("bin", "gaffer"), "answer", "attacker", "1"})...)
+	a.command(nil, slices.Concat([]string{"env", "-i"}, a.userEnvironment(), []string{"setsid", "-w", a.path("bin", "gaffer"), "answer", "attacker", "1"})...)
 }
 
 // answerLater returns a script that answers a question and writes the exit code and
@@ -49,8 +49,8 @@ func (a *agent) answerLater(task, before string) []string {
 	return []string{"sh", "-c", before + `; "$1" answer "$2" 1 >"$3.out" 2>&1; echo $? >"$3.code"`, "sh", a.path("bin", "gaffer"), task, a.path("later")}
 }
 
-// later waits for the script of answerLater and adds its result to the report.
-func (a *agent) later() {
+// awaitAnswer waits for the script of answerLater and adds its result to the report.
+func (a *agent) awaitAnswer() {
 	a.until("the script", func() bool { return strings.TrimSpace(a.read(a.path("later.code"))) != "" })
 	code := 0
 	_, _ = fmt.Sscan(a.read(a.path("later.code")), &code)
@@ -60,16 +60,16 @@ func (a *agent) later() {
 func approveDetached(a *agent) {
 	a.question("attacker")
 	a.detach(a.answerLater("attacker", "true")...)
-	a.later()
+	a.awaitAnswer()
 }
 
 func approveScript(a *agent) {
 	a.question("attacker")
 	script := a.answerLater("attacker", `while kill -0 "$PARENT" 2>/dev/null; do sleep 0.05; done`)
 	parent := exec.Command("sh", append([]string{"-c", `PARENT=$$ "$@" </dev/null >/dev/null 2>&1 & sleep 0.2`, "sh"}, script...)...)
-	parent.Env = a.bare()
+	parent.Env = a.userEnvironment()
 	a.noteError("start the script", parent.Run())
-	a.later()
+	a.awaitAnswer()
 }
 
 func approveMCP(a *agent) {
@@ -136,13 +136,13 @@ func answerSibling(a *agent) {
 
 func answerOtherFolder(a *agent) {
 	a.question("sibling")
-	env := append(a.bare(), "XDG_STATE_HOME="+a.path("elsewhere"))
+	env := append(a.userEnvironment(), "XDG_STATE_HOME="+a.path("elsewhere"))
 	a.command(env, a.path("bin", "gaffer"), "answer", "sibling", "1", "--db", a.state("gaffer.db"))
 }
 
 func answerUnsupervised(a *agent) {
 	a.question("sibling")
-	supervisor, gaffer := a.above()
+	supervisor, gaffer := a.parents()
 	a.write(a.path("sibling.asked"), "")
 	a.detach(a.answerLater("sibling", "sleep 1")...)
 	a.write(a.path(attackedFile), "")
@@ -191,12 +191,12 @@ func (a *agent) lookFor(where, text string) {
 func ownToken(a *agent) { a.lookFor("the environment", strings.Join(os.Environ(), "\n")) }
 
 func supervisorToken(a *agent) {
-	supervisor, _ := a.above()
+	supervisor, _ := a.parents()
 	a.lookFor("the supervisor", a.read(fmt.Sprintf("/proc/%d/environ", supervisor)))
 }
 
 func gafferToken(a *agent) {
-	_, gaffer := a.above()
+	_, gaffer := a.parents()
 	a.lookFor("gaffer", a.read(fmt.Sprintf("/proc/%d/environ", gaffer)))
 }
 

@@ -354,9 +354,9 @@ func (w *world) waitGone() {
 }
 
 // report returns the attack's own report.
-func (w *world) report() (list []tried) {
+func (w *world) report() (list []reportLine) {
 	for line := range strings.Lines(w.read(w.path(reportFile))) {
-		var t tried
+		var t reportLine
 		if json.Unmarshal([]byte(line), &t) == nil {
 			list = append(list, t)
 		}
@@ -381,7 +381,7 @@ func (w *world) wasRefused() bool {
 
 // succeeded reports whether a step of the attack succeeded.
 func (w *world) succeeded(what string) bool {
-	return slices.ContainsFunc(w.report(), func(t tried) bool { return strings.Contains(t.What, what) && t.Code == 0 })
+	return slices.ContainsFunc(w.report(), func(t reportLine) bool { return strings.Contains(t.What, what) && t.Code == 0 })
 }
 
 // processes returns the processes of this world. They have its folder in their arguments or

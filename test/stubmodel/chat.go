@@ -19,10 +19,10 @@ type chatRequest struct {
 	} `json:"messages"`
 }
 
-func (chat) read(body []byte) heard {
+func (chat) read(body []byte) modelRequest {
 	var r chatRequest
 	_ = json.Unmarshal(body, &r) // other values are ignored
-	h := heard{model: r.Model, stream: r.Stream}
+	h := modelRequest{model: r.Model, stream: r.Stream}
 	for _, t := range r.Tools {
 		h.tools = append(h.tools, tool{name: t.Function.Name, params: properties(t.Function.Params)})
 	}
@@ -33,16 +33,16 @@ func (chat) read(body []byte) heard {
 	return h
 }
 
-func (chat) failed(status int, f failing) any { return responses{}.failed(status, f) }
+func (chat) failed(status int, f vendorError) any { return responses{}.failed(status, f) }
 
-func (c chat) say(out *voiceOver, _ string, h heard, r reply) {
+func (c chat) say(out *response, _ string, h modelRequest, r reply) {
 	usage := object{"prompt_tokens": InputTokens, "completion_tokens": OutputTokens, "total_tokens": InputTokens + OutputTokens}
 	answer := object{"id": id("chatcmpl-"), "created": 1735689600, "model": h.model}
 	if !h.stream {
 		message := c.message(r)
 		answer["object"], answer["usage"] = "chat.completion", usage
 		answer["choices"] = []object{{"index": 0, "finish_reason": c.reason(r), "message": message}}
-		out.whole(answer)
+		out.answerWhole(answer)
 		return
 	}
 	answer["object"] = "chat.completion.chunk"

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// heard is a request in a form that is independent of the protocol.
-type heard struct {
+// modelRequest is a request in a form that is independent of the protocol.
+type modelRequest struct {
 	model  string
 	stream bool
 	tools  []tool
@@ -22,7 +22,7 @@ type tool struct {
 	params map[string]any
 }
 
-func (h heard) names() []string {
+func (h modelRequest) names() []string {
 	var names []string
 	for _, t := range h.tools {
 		names = append(names, t.name)
@@ -32,7 +32,7 @@ func (h heard) names() []string {
 
 // find returns the first of the named tools that exists. A tool also matches if its
 // name ends with two underscores and the given name, like tools of MCP servers.
-func (h heard) find(names ...string) (tool, bool) {
+func (h modelRequest) find(names ...string) (tool, bool) {
 	for _, name := range names {
 		for _, t := range h.tools {
 			if t.name == name || strings.HasSuffix(t.name, "__"+name) {
@@ -56,7 +56,7 @@ type call struct {
 }
 
 // decide returns the model's answer to a request.
-func decide(m Mode, h heard) reply {
+func decide(m Mode, h modelRequest) reply {
 	if h.side || h.done && m.Kind != "loop" {
 		return said(h.done)
 	}
@@ -76,7 +76,7 @@ func said(done bool) reply {
 	return reply{text: Text}
 }
 
-func calls(m Mode, h heard) *call {
+func calls(m Mode, h modelRequest) *call {
 	switch m.Kind {
 	case "tool", "toolx", "loop":
 		return shell(m, h)
@@ -97,7 +97,7 @@ func calls(m Mode, h heard) *call {
 	return nil
 }
 
-func named(h heard, args object, names ...string) *call {
+func named(h modelRequest, args object, names ...string) *call {
 	t, ok := h.find(names...)
 	if !ok {
 		return nil
@@ -107,7 +107,7 @@ func named(h heard, args object, names ...string) *call {
 
 // shell calls the tool that runs commands, with the names that the program uses for
 // it.
-func shell(m Mode, h heard) *call {
+func shell(m Mode, h modelRequest) *call {
 	c := named(h, object{}, "Bash", "bash", "exec_command", "shell_command", "shell", "run_shell_command", "execute_command")
 	if c == nil {
 		return nil
@@ -134,7 +134,7 @@ func shell(m Mode, h heard) *call {
 	return c
 }
 
-func write(file string, h heard) *call {
+func write(file string, h modelRequest) *call {
 	if c := named(h, object{"file_path": file, "content": "hi\n"}, "Write", "write_file"); c != nil {
 		return c
 	}
@@ -154,7 +154,7 @@ const Question = "Which colour?"
 // Colours returns the options of [Question].
 func Colours() []string { return []string{"Red", "Blue"} }
 
-func ask(h heard) *call {
+func ask(h modelRequest) *call {
 	var options []object
 	for _, c := range Colours() {
 		options = append(options, object{"label": c, "description": "the colour " + strings.ToLower(c)})

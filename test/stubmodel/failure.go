@@ -7,27 +7,27 @@ import (
 	"time"
 )
 
-// failing is an error in a vendor's terms.
-type failing struct {
+// vendorError is an error in a vendor's terms.
+type vendorError struct {
 	kind    string // Anthropic's name for it
 	message string
 	reset   time.Time // end of a limit
 }
 
-// limitLasts is the duration of the limit that mode limit reports.
-const limitLasts = time.Hour
+// limitDuration is the duration of the limit that mode limit reports.
+const limitDuration = time.Hour
 
 // failure returns the error that the mode stands for.
-func (m Mode) failure() (status int, f failing, ok bool) {
+func (m Mode) failure() (status int, f vendorError, ok bool) {
 	switch {
 	case m.Kind == "ctx":
-		return http.StatusBadRequest, failing{kind: "invalid_request_error", message: "prompt is too long: 250000 tokens > 200000 maximum"}, true
+		return http.StatusBadRequest, vendorError{kind: "invalid_request_error", message: "prompt is too long: 250000 tokens > 200000 maximum"}, true
 	case m.Kind == "limit":
-		return http.StatusTooManyRequests, failing{kind: "rate_limit_error", message: "The usage limit has been reached", reset: time.Now().Add(limitLasts)}, true
+		return http.StatusTooManyRequests, vendorError{kind: "rate_limit_error", message: "The usage limit has been reached", reset: time.Now().Add(limitDuration)}, true
 	case m.status() > 0:
-		return m.status(), failing{kind: kind(m.status()), message: message(m.status())}, true
+		return m.status(), vendorError{kind: kind(m.status()), message: message(m.status())}, true
 	}
-	return 0, failing{}, false
+	return 0, vendorError{}, false
 }
 
 func kind(status int) string {
@@ -61,11 +61,11 @@ func message(status int) string {
 }
 
 // header sets the HTTP headers of a limit.
-func (f failing) header(status int, h http.Header) {
+func (f vendorError) header(status int, h http.Header) {
 	switch {
 	case !f.reset.IsZero():
 		reset := strconv.FormatInt(f.reset.Unix(), 10)
-		h.Set("retry-after", strconv.Itoa(int(limitLasts.Seconds())))
+		h.Set("retry-after", strconv.Itoa(int(limitDuration.Seconds())))
 		h.Set("x-should-retry", "false")
 		h.Set("anthropic-ratelimit-unified-status", "rejected")
 		h.Set("anthropic-ratelimit-unified-reset", reset)

@@ -23,10 +23,10 @@ type geminiRequest struct {
 	} `json:"contents"`
 }
 
-func (gemini) read(body []byte) heard {
+func (gemini) read(body []byte) modelRequest {
 	var r geminiRequest
 	_ = json.Unmarshal(body, &r) // other values are ignored
-	var h heard
+	var h modelRequest
 	for _, t := range r.Tools {
 		for _, f := range t.Functions {
 			schema := f.Schema
@@ -43,7 +43,7 @@ func (gemini) read(body []byte) heard {
 	return h
 }
 
-func (gemini) failed(status int, f failing) any {
+func (gemini) failed(status int, f vendorError) any {
 	names := map[int]string{400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 429: "RESOURCE_EXHAUSTED", 503: "UNAVAILABLE"}
 	name, ok := names[status]
 	if !ok {
@@ -52,7 +52,7 @@ func (gemini) failed(status int, f failing) any {
 	return object{"error": object{"code": status, "message": f.message, "status": name}}
 }
 
-func (gemini) say(out *voiceOver, at string, _ heard, r reply) {
+func (gemini) say(out *response, at string, _ modelRequest, r reply) {
 	model, _, _ := strings.Cut(path.Base(at), ":")
 	chunk := func(part object, reason string) object {
 		candidate := object{"index": 0, "content": object{"role": "model", "parts": []object{part}}}
@@ -69,7 +69,7 @@ func (gemini) say(out *voiceOver, at string, _ heard, r reply) {
 		part = object{"functionCall": object{"name": r.call.name, "args": r.call.args}}
 	}
 	if !strings.Contains(at, ":stream") {
-		out.whole(chunk(part, "STOP"))
+		out.answerWhole(chunk(part, "STOP"))
 		return
 	}
 	out.begin()

@@ -24,10 +24,10 @@ type messagesTurn struct {
 	Content json.RawMessage `json:"content"`
 }
 
-func (messages) read(body []byte) heard {
+func (messages) read(body []byte) modelRequest {
 	var r messagesRequest
 	_ = json.Unmarshal(body, &r) // other values are ignored
-	h := heard{model: r.Model, stream: r.Stream}
+	h := modelRequest{model: r.Model, stream: r.Stream}
 	for _, t := range r.Tools {
 		h.tools = append(h.tools, tool{name: t.Name, params: properties(t.Schema)})
 	}
@@ -42,11 +42,11 @@ func (messages) read(body []byte) heard {
 	return h
 }
 
-func (messages) failed(_ int, f failing) any {
+func (messages) failed(_ int, f vendorError) any {
 	return object{"type": "error", "error": object{"type": f.kind, "message": f.message}, "request_id": id("req_")}
 }
 
-func (m messages) say(out *voiceOver, _ string, h heard, r reply) {
+func (m messages) say(out *response, _ string, h modelRequest, r reply) {
 	message := object{
 		"id": id("msg_"), "type": "message", "role": "assistant", "model": h.model, "content": []object{},
 		"stop_reason": nil, "stop_sequence": nil, "usage": m.usage(1),
@@ -54,7 +54,7 @@ func (m messages) say(out *voiceOver, _ string, h heard, r reply) {
 	block, reason := m.block(r)
 	if !h.stream {
 		message["content"], message["stop_reason"], message["usage"] = []object{block}, reason, m.usage(OutputTokens)
-		out.whole(message)
+		out.answerWhole(message)
 		return
 	}
 	out.begin()
@@ -80,7 +80,7 @@ func (messages) block(r reply) (block object, reason string) {
 }
 
 // stream sends the only block of a message: first empty, then its contents.
-func (messages) stream(out *voiceOver, block object, r reply) {
+func (messages) stream(out *response, block object, r reply) {
 	delta := func(d object) {
 		out.event("content_block_delta", object{"type": "content_block_delta", "index": 0, "delta": d})
 	}

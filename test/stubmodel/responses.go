@@ -21,10 +21,10 @@ type responsesRequest struct {
 	Input []json.RawMessage `json:"input"`
 }
 
-func (responses) read(body []byte) heard {
+func (responses) read(body []byte) modelRequest {
 	var r responsesRequest
 	_ = json.Unmarshal(body, &r) // other values are ignored
-	h := heard{model: r.Model, stream: true}
+	h := modelRequest{model: r.Model, stream: true}
 	for _, t := range r.Tools {
 		h.tools = append(h.tools, t.flat("")...)
 	}
@@ -57,19 +57,19 @@ func (t responsesTool) flat(space string) []tool {
 	return all
 }
 
-func (responses) failed(status int, f failing) any {
+func (responses) failed(status int, f vendorError) any {
 	e := object{"message": f.message, "type": f.kind, "code": f.kind, "param": nil}
 	if status == 429 {
 		e["code"] = "rate_limit_exceeded"
 	}
 	if !f.reset.IsZero() {
 		e["type"], e["plan_type"] = "usage_limit_reached", "pro"
-		e["resets_at"], e["resets_in_seconds"] = f.reset.Unix(), int(limitLasts.Seconds())
+		e["resets_at"], e["resets_in_seconds"] = f.reset.Unix(), int(limitDuration.Seconds())
 	}
 	return object{"error": e}
 }
 
-func (p responses) say(out *voiceOver, _ string, h heard, r reply) {
+func (p responses) say(out *response, _ string, h modelRequest, r reply) {
 	number := 0
 	event := func(kind string, fields object) {
 		number++
@@ -86,7 +86,7 @@ func (p responses) say(out *voiceOver, _ string, h heard, r reply) {
 }
 
 // item returns the only item of a response. It streams a text.
-func (responses) item(out *voiceOver, r reply, event func(string, object)) object {
+func (responses) item(out *response, r reply, event func(string, object)) object {
 	if r.call != nil {
 		return r.call.responsesItem()
 	}

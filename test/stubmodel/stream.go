@@ -12,15 +12,15 @@ import (
 
 type object = map[string]any
 
-// wire is a vendor's protocol.
-type wire interface {
-	read(body []byte) heard
-	say(out *voiceOver, path string, h heard, r reply)
-	failed(status int, f failing) any
+// protocol is a vendor's protocol.
+type protocol interface {
+	read(body []byte) modelRequest
+	say(out *response, path string, h modelRequest, r reply)
+	failed(status int, f vendorError) any
 }
 
-// wireFor returns the protocol of a path, or nil.
-func wireFor(path string) wire {
+// protocolFor returns the protocol of a path, or nil.
+func protocolFor(path string) protocol {
 	switch {
 	case strings.HasSuffix(path, "/messages"):
 		return messages{}
@@ -34,20 +34,20 @@ func wireFor(path string) wire {
 	return nil
 }
 
-// voiceOver is the answer to one request.
-type voiceOver struct {
+// response is the answer to one request.
+type response struct {
 	http.ResponseWriter
 	request *http.Request
 	mode    Mode
 }
 
 // hang sends nothing until the client disconnects.
-func (v *voiceOver) hang() {
+func (v *response) hang() {
 	<-v.request.Context().Done()
 	panic(http.ErrAbortHandler)
 }
 
-func (v *voiceOver) fail(status int, f failing, speaks wire) {
+func (v *response) fail(status int, f vendorError, speaks protocol) {
 	f.header(status, v.Header())
 	sendJSON(v, status, speaks.failed(status, f))
 }
@@ -64,8 +64,8 @@ func sendJSON(w http.ResponseWriter, status int, value any) {
 	_, _ = w.Write(body) // the client may have disconnected
 }
 
-// whole answers without a stream. Modes that break a stream break this, too.
-func (v *voiceOver) whole(value any) {
+// answerWhole answers without a stream. Modes that break a stream break this, too.
+func (v *response) answerWhole(value any) {
 	switch v.mode.Kind {
 	case "hangmid":
 		v.hang()
@@ -79,14 +79,14 @@ func (v *voiceOver) whole(value any) {
 }
 
 // begin starts a stream of events.
-func (v *voiceOver) begin() {
+func (v *response) begin() {
 	v.Header().Set("content-type", "text/event-stream")
 	v.Header().Set("request-id", id("req_"))
 	v.WriteHeader(http.StatusOK)
 }
 
 // event sends one event. Without a name, it sends only the data.
-func (v *voiceOver) event(name string, data any) {
+func (v *response) event(name string, data any) {
 	text, ok := data.(string)
 	if !ok {
 		body, err := json.Marshal(data)
@@ -107,7 +107,7 @@ func (v *voiceOver) event(name string, data any) {
 }
 
 // words sends a text word by word, as the mode requires.
-func (v *voiceOver) words(text string, each func(word string)) {
+func (v *response) words(text string, each func(word string)) {
 	if v.mode.Kind == "slow" {
 		text = slowly(v.mode)
 	}
@@ -136,7 +136,7 @@ func slowly(m Mode) string {
 	return strings.Join(words, " ")
 }
 
-func (v *voiceOver) pause(d time.Duration) {
+func (v *response) pause(d time.Duration) {
 	select {
 	case <-time.After(d):
 	case <-v.request.Context().Done():

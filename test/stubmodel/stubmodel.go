@@ -40,19 +40,19 @@ const (
 // Stub is the model. It is an [http.Handler].
 type Stub struct {
 	mu    sync.Mutex
-	names map[string]*voice
+	names map[string]*script
 	once  map[string]bool // modes that have returned their one error, by name
 	all   []Request
 }
 
-// voice is the state of one name.
-type voice struct {
+// script is the state of one name.
+type script struct {
 	modes []string
 	used  int
 }
 
-// New returns a stub without requests.
-func New() *Stub { return &Stub{names: map[string]*voice{}, once: map[string]bool{}} }
+// New returns a stub that has received no requests.
+func New() *Stub { return &Stub{names: map[string]*script{}, once: map[string]bool{}} }
 
 // Request is a request of a program.
 type Request struct {
@@ -97,7 +97,7 @@ func (s *Stub) Turns(name string) []Request {
 func (s *Stub) Play(name string, modes ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.names[name] = &voice{modes: modes}
+	s.names[name] = &script{modes: modes}
 }
 
 // next returns the mode of a request, and reports whether it is used for the first
@@ -175,11 +175,11 @@ var (
 	modePart = regexp.MustCompile(`^/m/([^/]+)(/.*|$)`)
 )
 
-// mostBytes is the maximum length of a request.
-const mostBytes = 64 << 20
+// maxRequest is the maximum length of a request.
+const maxRequest = 64 << 20
 
 func (s *Stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBytes))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -217,10 +217,10 @@ func asJSON(body []byte) json.RawMessage {
 }
 
 func (s *Stub) answer(w http.ResponseWriter, r *http.Request, kept Request, mode string) {
-	speaks := wireFor(kept.Path)
+	speaks := protocolFor(kept.Path)
 	if speaks == nil || r.Method != http.MethodPost {
 		s.keep(kept)
-		s.aside(w, r, kept)
+		s.answerOther(w, r, kept)
 		return
 	}
 	heard := speaks.read(kept.Body)
@@ -237,7 +237,7 @@ func (s *Stub) answer(w http.ResponseWriter, r *http.Request, kept Request, mode
 	if m.Once && !s.first(kept.Name+" "+mode) {
 		m = Mode{Kind: "text"}
 	}
-	out := &voiceOver{ResponseWriter: w, request: r, mode: m}
+	out := &response{ResponseWriter: w, request: r, mode: m}
 	if m.Kind == "hang" {
 		out.hang()
 		return
@@ -249,8 +249,8 @@ func (s *Stub) answer(w http.ResponseWriter, r *http.Request, kept Request, mode
 	speaks.say(out, kept.Path, heard, decide(m, heard))
 }
 
-// aside answers requests other than those to the model.
-func (s *Stub) aside(w http.ResponseWriter, r *http.Request, kept Request) {
+// answerOther answers requests other than those to the model.
+func (s *Stub) answerOther(w http.ResponseWriter, r *http.Request, kept Request) {
 	switch {
 	case r.Method == http.MethodPost && strings.HasSuffix(kept.Path, "/mode"):
 		var modes []string

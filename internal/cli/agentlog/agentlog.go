@@ -42,7 +42,7 @@ type Writer struct {
 	shown time.Time // the last time that was printed
 }
 
-// New returns a Writer that writes to a stream.
+// New returns a Writer that prints to a stream.
 func New(to io.Writer, opts Options) *Writer {
 	if opts.Paint == nil {
 		opts.Paint = func(_ display.Style, text string) string { return text }
@@ -65,7 +65,7 @@ func (w *Writer) Begin(attempt int) error {
 	return err
 }
 
-// maxParsedLine is the number of bytes of a line that are parsed.
+// maxParsedLine is the maximum length of a line that is parsed, in bytes.
 const maxParsedLine = agent.MaxLine
 
 // Write implements [io.Writer].

@@ -29,20 +29,21 @@ import (
 	"gaffer/workflow"
 )
 
-const long = `Build the chunks of PLAN, a YAML or JSON file: each by an agent of its own, after
-those it depends on, checked when the agent says that it is done. The build is
-kept in .fctry/state.json after every change, with a feed of what happens, so
-that 'gaffer build resume' goes on wherever it was interrupted.
+const long = `Build the chunks of PLAN, a YAML or JSON file. Each chunk has its own agent. It
+starts after the chunks that it depends on, and is checked when its agent
+reports that it is done. The build and a feed of events are stored in
+.fctry/state.json after every change, so that 'gaffer build resume' can continue
+it.
 
-A chunk that fails is tried again; if it is abandoned, those that depend on it
-wait, the others go on, and the build ends as partial. Checks are shell commands,
-files that must exist, pages that must answer or show a text, and screenshots,
-each with one retry. Without a browser they are reduced to what can be seen
-without one, and the feed says so.
+A chunk that fails is retried. If it fails for good, the chunks that depend on
+it are not built, all others are, and the build ends as partial. Checks are
+shell commands, files that must exist, pages that must answer or show a text,
+and screenshots. Each check has one retry. Without a browser, checks of pages
+cover only what HTTP shows, and the feed says so.
 
-A build that is not completed is never replaced in silence, also not with --yes:
-the choices are shown, and --fresh makes one of them. The build run that is
-replaced is kept in .fctry/builds.`
+An incomplete build is never replaced without your decision, not even with
+--yes: the choices are printed, and --fresh is one of them. A replaced build run
+is kept in .fctry/builds.`
 
 const example = `  gaffer build chunks.yaml
   gaffer build chunks.yaml --agent claude --parallel 2 --detach
@@ -71,11 +72,11 @@ func New(e *env.Env) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&o.agent, "agent", "", "who builds chunks that name no agent: `NAME`, such as claude")
-	flags.StringVar(&o.model, "model", "", "`NAME` of the model of chunks that name none")
+	flags.StringVar(&o.agent, "agent", "", "agent for chunks that name none: `NAME`, such as claude")
+	flags.StringVar(&o.model, "model", "", "model for chunks that name none: `NAME`")
 	flags.IntVar(&o.parallel, "parallel", 0, "build `N` chunks at once; without it, as many as the plan says, or 1")
-	flags.BoolVar(&o.fresh, "fresh", false, "replace a build that is not completed; it is kept in .fctry/builds")
-	flags.BoolVar(&o.skip, "skip", false, "go on although the workflow's steps before it were not done")
+	flags.BoolVar(&o.fresh, "fresh", false, "replace an incomplete build, and keep it in .fctry/builds")
+	flags.BoolVar(&o.skip, "skip", false, "build although earlier steps of the workflow are not complete")
 	flags.BoolVar(&o.yes, "yes", false, "approve the plan without being asked")
 	flags.BoolVar(&o.detach, "detach", false, "print the run's id and let it run in the background")
 	o.open = runview.ShowFlag(cmd)

@@ -30,24 +30,25 @@ func newResume(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                   "resume [PLAN]",
 		DisableFlagsInUseLine: true,
-		Short:                 "Go on with an interrupted build",
-		Long: `Go on with the build in .fctry/state.json: agents that still run are taken over,
-completed chunks stay, and the rest is built. In a terminal it shows what is done
-and what remains, and asks; elsewhere it resumes, unless a flag says otherwise.
+		Short:                 "Continue an interrupted build",
+		Long: `Continue the build in .fctry/state.json. Agents that are still running are kept,
+completed chunks stay, and all others are built. In a terminal the command shows
+what is done and what remains, and asks. Otherwise it resumes, unless a flag
+says otherwise.
 
-A completed chunk whose spec has changed since is named with its section:
---rebuild builds it again, --keep leaves it; 'all' stands for every such chunk.
-Without a decision, and without a terminal to ask in, nothing runs and the exit
+If the spec of a completed chunk has changed, the chunk and the section are
+shown. --rebuild builds the chunk again, --keep leaves it; 'all' means every
+such chunk. Without a terminal and without a decision, nothing runs and the exit
 code is 4.
 
-A chunk with a status of another program, such as awaiting-user, is not built, and
-neither is what depends on it: what it asks for is shown, and 'gaffer build done'
-marks it done.
+A chunk with a status of another program, such as awaiting-user, is not built,
+nor are the chunks that depend on it. The command shows what such a chunk needs,
+and 'gaffer build done' marks it as done.
 
---fresh starts a new build, with PLAN or the same plan, and keeps the build run
-that was there in .fctry/builds; --cancel leaves everything as it is. A build that another program began can be resumed as well;
-PLAN, if it is given, has the prompts and checks of its chunks. With --json the
-question itself is printed and nothing runs, unless --yes is given.`,
+--fresh starts a new build, with PLAN or the same plan, and keeps the old build
+run in .fctry/builds. --cancel changes nothing. A build of another program can
+be resumed, too; PLAN then provides the prompts and checks of its chunks. With
+--json the command prints the choices and runs nothing, unless --yes is given.`,
 		Example: "  gaffer build resume\n  gaffer build resume --rebuild 2 --keep 3\n  gaffer build resume --json | jq .stale",
 		Args:    cobra.MaximumNArgs(1),
 	}

@@ -19,7 +19,7 @@ import (
 func newStatus(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "status",
-		Short:   "Show how the build stands",
+		Short:   "Show the progress of the build",
 		Long:    "Show the chunks of the build in .fctry/state.json, how its context is doing, and what\nto do next.",
 		Example: "  gaffer build status\n  gaffer build status --json | jq .health",
 		Args:    cobra.NoArgs,

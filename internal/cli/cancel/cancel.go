@@ -31,7 +31,7 @@ The exit code is 1 if the run has ended and its documents could not be written.`
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: connect.RunsAndTasks(e),
 	}
-	cmd.Flags().StringVar(&why, "why", "a person asked for it", "`TEXT` for the records")
+	cmd.Flags().StringVar(&why, "why", "the user asked for it", "`TEXT` for the records")
 	connect.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -52,7 +52,7 @@ The exit code is 1 if the run has ended and its documents could not be written.`
 			if err != nil {
 				return err
 			}
-			if a.App != nil && r.Status.Final() && !r.Owner.Alive { // no process writes the documents of a run that has ended
+			if a.App != nil && r.Status.Final() && !r.Owner.Alive { // no other process would write the documents of the ended run
 				if r, err = a.App.Runs.Work(ctx, run); err != nil {
 					return err
 				}

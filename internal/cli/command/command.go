@@ -55,8 +55,8 @@ other, no longer count.`,
 func endCommand(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "end",
-		Short: "End the command under way",
-		Long: `End the command under way.
+		Short: "End the current command",
+		Long: `End the current command.
 
 Evolve and review clear the untracked changes of the sections they were about:
 those named with --section, else the active one.`,

@@ -49,8 +49,8 @@ change, cost and time. TASK is the task or one of its candidates.
 	return cmd
 }
 
-// Find compares the candidates of the task that a user means by a name. The name may also
-// be that of a candidate.
+// Find compares the candidates of the task that the user named. The user may also name one
+// of the candidates.
 func Find(ctx context.Context, f connect.Fleet, name string) (fleet.Comparison, error) {
 	found, err := f.FindTask(ctx, name)
 	if err != nil {

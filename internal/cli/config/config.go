@@ -68,7 +68,7 @@ func complete(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirect
 	return config.Names(), cobra.ShellCompDirectiveNoFileComp
 }
 
-// long returns the command's help. It describes every key in the table of settings.
+// long returns the command's help, with a description of every setting.
 func long() string {
 	var b strings.Builder
 	b.WriteString(`Show every setting and where it came from.

@@ -80,7 +80,7 @@ type Fleet interface {
 
 	Cancel(ctx context.Context, run, task, why string) error
 	Retry(ctx context.Context, run, task string) error
-	// Attend starts a process for a run of this machine if none works on it. Call it
+	// EnsureProcess starts a process for a run of this machine if none works on it. Call it
 	// after a user has changed the run, including messages and reviews that were sent
 	// back. A server does this without being asked.
 	EnsureProcess(ctx context.Context, run string) error

@@ -151,7 +151,7 @@ func show(ctx context.Context, e *env.Env, f connect.Fleet, name string, o optio
 	})
 }
 
-// selectFiles leaves only the files of a change that are at one of the paths or below it.
+// selectFiles removes the files from a change that are not at or below one of the paths.
 func selectFiles(c *fleet.Change, paths []string) error {
 	found, used := []fleet.ChangeFile{}, map[string]bool{}
 	c.Added, c.Removed = 0, 0
@@ -176,13 +176,13 @@ func selectFiles(c *fleet.Change, paths []string) error {
 	return nil
 }
 
-// isAt reports whether a file is at a path or below it, or its name fits a pattern.
+// isAt reports whether a file is at or below a path, or matches a pattern.
 func isAt(file, want string) bool {
 	want = path.Clean(want)
 	if want == "." || file == want || strings.HasPrefix(file, want+"/") {
 		return true
 	}
-	whole, _ := path.Match(want, file) // the pattern was checked
+	whole, _ := path.Match(want, file) // cannot fail: the pattern was checked before
 	base, _ := path.Match(want, path.Base(file))
 	return whole || base && !strings.Contains(want, "/")
 }

@@ -23,10 +23,10 @@ func withPager(e *env.Env, off bool, show func(out io.Writer) error) error {
 	if _, err := exec.LookPath("less"); err != nil && program == "less" {
 		return show(e.Out)
 	}
-	cmd := exec.Command("sh", "-c", program) // PAGER may have arguments, and is the user's own
+	cmd := exec.Command("sh", "-c", program) // PAGER may contain arguments; it is trusted, because the user set it
 	cmd.Stdout, cmd.Stderr, cmd.Env = terminal, os.Stderr, os.Environ()
 	if e.Getenv("LESS") == "" {
-		cmd.Env = append(cmd.Env, "LESS=FRX") // colours; end at once if all fits the screen
+		cmd.Env = append(cmd.Env, "LESS=FRX") // show colours; exit at once if the text fits the screen
 	}
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -36,10 +36,11 @@ func withPager(e *env.Env, off bool, show func(out io.Writer) error) error {
 		return show(e.Out)
 	}
 	err = show(in)
-	if errors.Is(err, syscall.EPIPE) { // the user has seen enough
+	if errors.Is(err, syscall.EPIPE) { // the user has left the pager
 		err = nil
 	}
-	// The user reads on after an interrupt: less only stops what it does.
+	// After an interrupt the user may continue to read: less only stops its current
+	// action.
 	_ = in.Close()
 	if ended := cmd.Wait(); err == nil && exitCode(ended) == notFound {
 		err = errors.New("the program of PAGER was not found: " + display.Printable(program))

@@ -15,8 +15,8 @@ import (
 
 // The styles of a diff.
 const (
-	hunkStyle   display.Style = "36"   // of a hunk
-	addedWord   display.Style = "7;32" // reversed
+	hunkStyle   display.Style = "36"   // position of a hunk
+	addedWord   display.Style = "7;32" // reversed colours
 	removedWord display.Style = "7;31"
 )
 
@@ -24,7 +24,7 @@ const (
 type printer struct {
 	out      io.Writer
 	color    bool
-	terminal bool // leave out what could steer the terminal
+	terminal bool // remove control characters
 }
 
 func (p printer) paint(s display.Style, text string) string {
@@ -34,7 +34,7 @@ func (p printer) paint(s display.Style, text string) string {
 	return s.Paint(text)
 }
 
-// text makes text of a file harmless for a terminal. A carriage return at the end of a
+// text removes control characters from a file's text. A carriage return at the end of a
 // line is visible, because it may be the only difference.
 func (p printer) text(text string) string {
 	if !p.terminal {
@@ -43,7 +43,7 @@ func (p printer) text(text string) string {
 	return display.PrintableLines(strings.ReplaceAll(text, "\r", "␍"))
 }
 
-// stat prints the files of a change and their numbers of lines.
+// stat prints the changed files, each with its added and removed lines.
 func (p printer) stat(c fleet.Change) error {
 	out := bufio.NewWriter(p.out)
 	width := 0
@@ -78,7 +78,7 @@ func (p printer) paintCounts(counts string) string {
 	return p.paint(display.Green, added) + " " + p.paint(display.Red, removed)
 }
 
-// summary returns the numbers of a change on one line.
+// summary returns one line with the numbers of changed files and lines.
 func summary(c fleet.Change) string {
 	number := func(n int, what string) string {
 		if n != 1 {
@@ -177,7 +177,7 @@ func (p printer) file(f fleet.FileChange) error {
 	return out.Flush()
 }
 
-// hunk prints a hunk. Of lines that replace others, the changed words are marked.
+// hunk prints a hunk. In lines that replace others, it marks the changed words.
 func (p printer) hunk(out *bufio.Writer, h fleet.Hunk) {
 	span := func(first, lines int) string {
 		if lines == 1 {
@@ -215,7 +215,7 @@ func (p printer) hunk(out *bufio.Writer, h fleet.Hunk) {
 	}
 }
 
-// leadingLines returns how many lines at the beginning have this sign.
+// leadingLines returns how many lines at the start have this operation.
 func leadingLines(lines []fleet.DiffLine, op string) (n int) {
 	for n < len(lines) && lines[n].Op == op {
 		n++

@@ -79,7 +79,7 @@ func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                   "dispatch BEAD [PROMPT|-] | dispatch --from FILE.jsonl",
 		DisableFlagsInUseLine: true,
-		Short:                 "Hand a bead to an agent, in tmux or headless",
+		Short:                 "Run an agent on a bead, in tmux or headless",
 		Long:                  long,
 		Example: `  gaffer dispatch bd-42 "Fix the login crash" --agent claude:opus --verify 'go test ./...'
   gaffer dispatch bd-42 --template bug-fix --var FILE=login.go --repo ../api --branch fix/42

@@ -24,7 +24,7 @@ func New(e *env.Env) *cobra.Command {
 	var gone string
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Tell what is installed, what is orphaned, what to do",
+		Short: "Show what is installed, what is orphaned, what to do",
 		Long: `Check this machine: which agents are installed and logged in, what uses capacity
 now, which processes attempts have left behind, which agents of the project's
 sessions should be running but have no process, which ended runs have documents
@@ -133,7 +133,7 @@ func holding(list []doctor.RunningAttempt) [][]table.Cell {
 	for _, h := range list {
 		after := table.Cell{Text: "yes"}
 		if !h.Watched {
-			after = table.Cell{Text: "by nobody", Style: display.Yellow}
+			after = table.Cell{Text: "by no process", Style: display.Yellow}
 		}
 		rows = append(rows, []table.Cell{
 			{Text: h.Run}, {Text: h.Task}, {Text: fmt.Sprint(h.PID)}, {Text: phrase.Elapsed(h.Age)}, {Text: phrase.Line(h.State)}, after,

@@ -27,7 +27,7 @@ Agent   Here             Version   Program
 claude  ✓                2.1�[31m  /bin/claude
 codex   ✗ not installed  -         codex
 Holds a slot  Task  PID  Age     State    Looked after
-r             api   7    4m 00s  running  by nobody
+r             api   7    4m 00s  running  by no process
 orphaned: pid 9 of attempt x: sleep 60
 limit: Tools that leave their group are not found.
 advice: End what is orphaned with 'gaffer doctor --repair'.

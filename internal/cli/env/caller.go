@@ -46,7 +46,7 @@ func (e *Env) AgentName() string {
 func (e *Env) isFleetOf(agent func(string) string) bool {
 	theirs, err := statedir.Path(agent)
 	if err != nil {
-		return true // the agent's environment cannot be read, so assume it
+		return true // if the agent's environment cannot be read, assume the same fleet
 	}
 	ours, err := e.StateDir()
 	if err != nil {

@@ -204,5 +204,5 @@ func denialMessage(a fleet.Answered) string {
 	if text := strings.TrimSpace(a.Answer); text != "" && !strings.EqualFold(text, deny) {
 		return text
 	}
-	return cmp.Or(a.By, "a person") + " has denied it"
+	return cmp.Or(a.By, "the user") + " has denied it"
 }

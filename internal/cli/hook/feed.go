@@ -28,7 +28,7 @@ func (c *call) addContextEvent(ctx context.Context, trigger string) error {
 	return c.addEvent(ctx, func(chunk string) workflow.Draft {
 		how := "because it is full"
 		if trigger == "manual" {
-			how = "because a person asked for it"
+			how = "because the user asked for it"
 		}
 		d := workflow.Compacted(chunk, fmt.Sprintf("%s summarizes its context %s; the build's state is kept", c.Session.Worker(), how))
 		if chunk == "" {

@@ -19,7 +19,7 @@ import (
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hook",
-		Short: "What an agent program calls when something happens in it",
+		Short: "Commands that agent programs call at events",
 		Long: `Commands that agent programs call when an event happens.
 
 The event is JSON on stdin. A hook always succeeds, and prints only decisions.

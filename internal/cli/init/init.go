@@ -49,7 +49,7 @@ func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                   "init [claude|codex|all] [--project|--user] [--dry-run] [--undo]",
 		DisableFlagsInUseLine: true,
-		Short:                 "Put gaffer into the settings of Claude Code and Codex, or out again",
+		Short:                 "Add gaffer to the settings of Claude Code and Codex, or remove it",
 		Long: `Add gaffer to the settings of the agent programs that you use: hooks, which tell
 gaffer what an agent does that you started yourself; an MCP server, with which an
 agent uses gaffer; Claude Code's status line; and, for a project, lines in

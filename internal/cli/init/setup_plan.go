@@ -209,7 +209,7 @@ func (s *setupPlan) yieldStatusLine(claude, codex string) error {
 	own := s.wish.UserFiles(s.home, claude, codex, []agentsettings.Program{agentsettings.Claude})[0]
 	data, err := statefile.ReadBytes(host.OS(), own.Path)
 	if err != nil {
-		return nil //nolint:nilerr // without settings of their own a person has no status line
+		return nil //nolint:nilerr // a user without settings has no status line
 	}
 	c, err := agentsettings.Plan(own.Format, data, nil, own.Entries)
 	if err == nil && slices.Contains(c.Kept, "status line") {

@@ -26,18 +26,19 @@ import (
 	"gaffer/statefile/host"
 )
 
-const long = `Serve the tools of gaffer to an agent, over stdin and stdout: read the workflow's
+const long = `Serve gaffer's tools to an agent over stdin and stdout: read the workflow's
 state, sessions and runs, begin and finish steps, emit events, use the inbox,
-send messages in a team, ask a person and wait, submit plans. An agent's program
-starts it; 'gaffer init' tells it to.
+send messages in a team, ask the user and wait, submit plans. The agent's
+program starts this command; 'gaffer init' adds it to the program's settings.
 
-What may be done follows from the role. An agent that gaffer runs has the one it
-was started with, and --role can only make it a reader. Outside of a run it is
-person unless --role says otherwise: worker, pm, developer, qa_expert, tech_lead
-or reader. What a role may not do is not listed, and refused.
+The role decides which tools are available. An agent that gaffer runs keeps the
+role it was started with; --role can only make it a reader. Otherwise the role
+is person, which is the user's own agent, unless --role names another: worker,
+pm, developer, qa_expert, tech_lead or reader. Tools that a role may not use are
+neither listed nor accepted.
 
-It ends with its stdin, or on SIGTERM. Questions that it asked are then taken
-back; what it took from the inbox is free again.`
+The command ends when stdin is closed, or on SIGTERM. It then withdraws its open
+questions and returns its items to the inbox.`
 
 // New creates the command.
 func New(e *env.Env) *cobra.Command {

@@ -1,5 +1,5 @@
 // Package merge implements the command 'gaffer merge': it merges the changes of tasks
-// into a branch, and takes that back.
+// into a branch, and undoes merges.
 package merge
 
 import (
@@ -29,7 +29,7 @@ func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                   "merge RUN|TASK [flags]",
 		DisableFlagsInUseLine: true,
-		Short:                 "Merge the changes of tasks into a branch, or take that back",
+		Short:                 "Merge the changes of tasks into a branch, or undo a merge",
 		Long: `Merge the change of a task, or all approved changes of a run one after the other
 in the order of the plan. The branch is the one that the plan names or that was
 checked out when the run started.
@@ -102,8 +102,8 @@ type command struct {
 	undoing bool
 }
 
-// merge merges, asks for consent where that is needed, and waits for agents that resolve
-// conflicts.
+// merge merges the changes. It asks the user for consent where needed, and waits for
+// agents that resolve conflicts.
 func (c command) merge(ctx context.Context) error {
 	var all []fleet.MergeResult
 	resolved := "" // the task whose agent has resolved a conflict
@@ -121,7 +121,7 @@ func (c command) merge(ctx context.Context) error {
 		more, err := c.overServer(ctx, request)
 		return append(results, more...), err
 	}
-	if c.view.App != nil { // one queue remembers what was approved, while agents work on conflicts
+	if c.view.App != nil { // all passes use one merge queue, so that changes stay approved while agents resolve conflicts
 		next = c.view.App.Landing.WithProgress(c.progress).Queue(c.request).Merge
 	}
 	for yes := c.request.Yes; ; {
@@ -133,7 +133,7 @@ func (c command) merge(ctx context.Context) error {
 		for _, m := range results {
 			last = m
 			if m.State == fleet.MergeAlready && listed(all, m.Task) || m.Consent && c.mayAsk() {
-				continue // an earlier pass has merged it, or we ask below
+				continue // merged by an earlier pass, or the user is asked below
 			}
 			all = append(all, m)
 			if err := c.print(m); err != nil {
@@ -184,7 +184,7 @@ func (c command) overServer(ctx context.Context, request fleet.MergeRequest) ([]
 	}
 }
 
-// awaitAgent waits until the agent of a task has ended that works on a conflict. It returns
+// awaitAgent waits until the agent that resolves a task's conflict has ended. It returns
 // the task if that is complete.
 func (c command) awaitAgent(ctx context.Context, task string) (complete string, err error) {
 	if err := c.view.Fleet.EnsureProcess(ctx, c.request.Run); err != nil {
@@ -210,8 +210,7 @@ func (c command) awaitAgent(ctx context.Context, task string) (complete string, 
 	return complete, err
 }
 
-// print prints what became of a change: results on stdout, and the reasons of everything
-// else on stderr.
+// print prints the result of one merge to stdout, or the reason of a failure to stderr.
 func (c command) print(m fleet.MergeResult) error {
 	if c.json {
 		return nil
@@ -251,8 +250,8 @@ func (c command) print(m fleet.MergeResult) error {
 	return nil
 }
 
-// conclude prints the results as JSON, and returns an error if the user has to do
-// something.
+// conclude prints the results if JSON was requested. It returns an error if the user has
+// to act.
 func (c command) conclude(all []fleet.MergeResult) error {
 	if c.json {
 		if err := c.env.PrintJSON(append([]fleet.MergeResult{}, all...)); err != nil {
@@ -271,7 +270,7 @@ func (c command) conclude(all []fleet.MergeResult) error {
 	return nil
 }
 
-// undo takes a merge back.
+// undo undoes a merge.
 func (c command) undo(ctx context.Context) error {
 	if c.request.Task == "" {
 		return exit.Usage(errors.New("--undo takes one task: name it as RUN/TASK"))

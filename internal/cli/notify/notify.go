@@ -79,7 +79,7 @@ func showTests(e *env.Env, results []notifications.TestResult, asJSON bool) erro
 		err = table.Print(e, rows)
 	}
 	if err == nil && len(wrong) > 0 {
-		err = errors.New("not told by " + strings.Join(wrong, ", "))
+		err = errors.New("not sent by " + strings.Join(wrong, ", "))
 	}
 	return err
 }
@@ -92,10 +92,10 @@ func list(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                   "list",
 		DisableFlagsInUseLine: true,
-		Short:                 "Show what is set, and what you were told lately",
+		Short:                 "Show the channels and the latest notifications",
 		Long: `Show the channels, their problems, and the notifications of the last days, the
-latest first: told (sent), waiting, given up, or overtaken, such as a question that
-was answered before the notification was sent.`,
+latest first. Their states are told (sent), waiting, given up, and overtaken:
+for example, a question was answered before its notification was sent.`,
 		Example: "  gaffer notify list\n  gaffer notify list --json | jq '.lately[] | select(.state == \"given up\")'",
 		Args:    cobra.NoArgs,
 	}

@@ -18,7 +18,7 @@ func MayOpenBrowser(e *env.Env) bool { return display.IsTerminal(e.Out) && e.Get
 // the browser was opened; a failure to open it is not an error.
 //
 // The link is printed only to a terminal, because other output may be stored and
-// whoever first uses the link is logged in. again is the command that creates another
+// the first browser that uses the link is logged in. again is the command that creates another
 // link.
 func OpenOrPrint(ctx context.Context, e *env.Env, address, link string, open bool, again string) (opened bool) {
 	if open {

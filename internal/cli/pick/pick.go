@@ -1,5 +1,5 @@
-// Package pick implements the command 'gaffer pick': it takes the result of one of
-// several agents that did the same task.
+// Package pick implements the command 'gaffer pick': it chooses one of several
+// results for the same task.
 package pick
 
 import (
@@ -71,7 +71,7 @@ Only a complete candidate can be taken. 'gaffer compare TASK' shows them.`,
 	return cmd
 }
 
-// notAsked says why the user cannot pick now.
+// notAsked returns why the user cannot pick now.
 func notAsked(c fleet.Comparison) error {
 	name := display.Printable(c.Task)
 	if c.Picked != "" {

@@ -28,7 +28,7 @@ func checkCommand(e *env.Env) *cobra.Command {
 	var format, agent, model string
 	cmd := &cobra.Command{
 		Use:   "check PLAN",
-		Short: "Draw the order of a plan's tasks, or tell all that is wrong with it",
+		Short: "Draw the order of a plan's tasks, or list the plan's problems",
 		Long: `Read a plan and draw its tasks in the order in which they may start, or report all
 of its problems, with file, line and column. PLAN is a file, a folder, ids or
 files with commas between them, or the text of a prompt. An invalid plan ends with

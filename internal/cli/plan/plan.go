@@ -12,7 +12,7 @@ import (
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan",
-		Short: "Plans: what must happen before what",
+		Short: "Check a plan, and show the order of its tasks",
 		Long: `Look at plans: gaffer's own YAML, an orchestrator's markdown, workflow YAML,
 phase plans, a folder or a list of prompts, one prompt.`,
 		Example: "  gaffer plan check plan.yaml",

@@ -1,5 +1,5 @@
 // Package pr implements the command 'gaffer pr': it opens a pull request for the change
-// of a task, and brings what others say about it into the task's review.
+// of a task, and fetches its comments into the task's review.
 package pr
 
 import (
@@ -30,7 +30,7 @@ func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                   "pr TASK [flags]",
 		DisableFlagsInUseLine: true,
-		Short:                 "Open a pull request for the change of a task, or fetch what others say about it",
+		Short:                 "Open a pull request for a task's change, or fetch its comments",
 		Long: `Push the branch of a task to the remote origin and open a pull request, with the
 program gh for GitHub or glab for GitLab. If one is open, only the branch is pushed.
 
@@ -78,7 +78,7 @@ task's agent, in the same conversation.`,
 	return cmd
 }
 
-// fetchComments adds what others say to the review.
+// fetchComments adds the comments on the pull request to the review.
 func (o options) fetchComments(ctx context.Context, e *env.Env, a *app.App, t fleet.Task) error {
 	done, err := a.Landing.Feedback(ctx, t.Run, t.ID, o.into, o.program)
 	if err != nil {

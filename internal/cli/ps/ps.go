@@ -63,8 +63,8 @@ type listing struct {
 	runs      []fleet.Run
 	byHand    []fleet.Worker // agents started by hand
 	questions []connect.Asked
-	all       bool // of all projects
-	remote    bool // of a server
+	all       bool // list all projects
+	remote    bool // the runs are a server's
 }
 
 // document returns the list that --json prints.

@@ -1,5 +1,5 @@
-// Package rebase implements the command 'gaffer rebase': it brings the branch of a task
-// up to date.
+// Package rebase implements the command 'gaffer rebase': it rebases the branch of a task
+// onto its target branch.
 package rebase
 
 import (
@@ -18,7 +18,7 @@ func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                   "rebase TASK [flags]",
 		DisableFlagsInUseLine: true,
-		Short:                 "Copy the commits of a task onto the branch that they are for",
+		Short:                 "Move the commits of a task onto the target branch",
 		Long: `Copy the commits of a task onto the latest commit of the branch that its change
 is for, in the task's own worktree. A rescue ref keeps the old commits. A conflict
 changes nothing: the commands that resolve it are printed.`,

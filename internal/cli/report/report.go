@@ -33,16 +33,16 @@ type options struct {
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report [--since WHEN] [--agent NAME] [--html FILE]",
-		Short: "Count what the run and result records say",
-		Long: `Count what the run and result records say: outcomes, retries, durations, reasons
-of failure, by agent, model, template, sort of task and week, and what follows
-from it.
+		Short: "Summarize the run and result records",
+		Long: `Summarize the run and result records: outcomes, retries, durations and reasons
+of failure, by agent, model, template, type of task and week, with
+recommendations.
 
-Every attempt is one run. success_rate is of the runs that have ended, and
-retry_rate of the tasks. A file that cannot be read is left out and named.
---since counts what started or ended since then. With --json, raw_data has a row
-for each attempt. With --html, the report is one page with charts that needs
-nothing beside it. A server counts the project's runs that it has, and gives no
+Every attempt counts as one run. success_rate refers to ended runs, retry_rate
+to tasks. Files that cannot be read are not counted, but listed. --since counts
+attempts that started or ended since then. With --json, raw_data has a row for
+each attempt. With --html, the report is one page with charts that needs no
+other files. A server counts its own runs of the project, and returns no
 raw_data.`,
 		Example: `  gaffer report
   gaffer report --since 7d --agent claude,codex

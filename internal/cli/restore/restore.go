@@ -17,7 +17,7 @@ func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                   "restore FILE",
 		DisableFlagsInUseLine: true,
-		Short:                 "Put a backup in the place of the database",
+		Short:                 "Replace the database by a backup",
 		Long: `Replace the database by a copy of FILE, which 'gaffer backup' has written. The
 command is refused while any program has the database open: stop 'gaffer serve'
 and all runs first. FILE is fully checked before anything is changed. A file of a

@@ -16,7 +16,7 @@ func New(e *env.Env) *cobra.Command {
 	var detach bool
 	cmd := &cobra.Command{
 		Use:   "resume [RUN]",
-		Short: "Take up a run that was left, detached or interrupted",
+		Short: "Continue a run that was left, detached or interrupted",
 		Long: `Work on a run until it ends: the latest of this project that has not ended,
 unless another is named. Agents that still run are taken over; the results of
 those that ended meanwhile are collected; nothing is started twice.

@@ -61,11 +61,11 @@ here.`,
 func printNext(e *env.Env, t fleet.Task, r fleet.Run, far bool) {
 	id := display.Printable(t.ID)
 	if far {
-		e.Talk("%s is queued again; a worker takes it up", id)
+		e.Talk("%s is queued again; a worker will run it", id)
 		return
 	}
 	if r.Owner.Alive {
-		e.Talk("%s is queued again; gaffer with pid %d takes it up", id, r.Owner.PID)
+		e.Talk("%s is queued again; gaffer with pid %d will run it", id, r.Owner.PID)
 		return
 	}
 	e.Talk("%s is queued again; 'gaffer resume %s' goes on", id, r.ID)

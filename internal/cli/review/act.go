@@ -106,7 +106,7 @@ func commentAt(ctx context.Context, f connect.Fleet, c fleet.Change, o options) 
 	if at.Side = fleet.NewSide; o.old {
 		at.Side, at.Tree = fleet.OldSide, c.Base
 	}
-	const whole = 1_000_000 // lines around a hunk: a comment may be on a line that did not change
+	const whole = 1_000_000 // show the whole file: a comment may be on an unchanged line
 	diff, err := f.ChangedFile(ctx, c.Run, c.Task, fleet.FileQuery{Path: at.Path, Tree: c.Tree, Context: whole})
 	if err != nil {
 		return at, err
@@ -190,7 +190,7 @@ func printReviews(ctx context.Context, e *env.Env, f connect.Fleet, run, task st
 	return nil
 }
 
-// printChange prints the files of a change and the comments on it.
+// printChange prints a change's files and comments.
 func printChange(e *env.Env, c fleet.TaskChange) error {
 	state := strings.ReplaceAll(string(c.Review.State), "_", " ")
 	if err := e.Printf("%s  %s, +%d −%d in %s, %s\n", display.Printable(c.Change.Task), state, c.Change.Added, c.Change.Removed,

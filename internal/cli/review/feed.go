@@ -24,10 +24,10 @@ type feed struct {
 	notices <-chan string
 	send    func(any)
 
-	again chan struct{} // something may have changed
+	again chan struct{} // signals that something may have changed
 	mu    sync.Mutex
-	shown screen.Show // the change that the screen shows; its task is empty for the list
-	read  string      // the state of that change when it was last read
+	shown screen.Show // what the screen shows: a change, or the list if the task is empty
+	read  string      // stateOf the shown change when it was last read
 
 	unsaved screen.Act // the last comment that could not be saved, with its key
 }
@@ -83,7 +83,7 @@ func (f *feed) run(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() {
 		for ctx.Err() == nil {
-			_ = f.fleet.Changes(ctx, pace, func() error { f.requestRead(); return nil }) // reading reports what is wrong
+			_ = f.fleet.Changes(ctx, pace, func() error { f.requestRead(); return nil }) // readAll reports errors
 			pause.For(ctx, retryTime)
 		}
 	})
@@ -93,7 +93,7 @@ func (f *feed) run(ctx context.Context) {
 			all.Wait()
 			return
 		case notice := <-f.notices:
-			if f.fleet.Where() == "" { // the screen shows anyway that a server does not answer
+			if f.fleet.Where() == "" { // for a server, the screen itself shows that there is no answer
 				f.send(screen.Done{Err: errors.New(notice)})
 			}
 		case <-f.again:
@@ -133,7 +133,7 @@ func (f *feed) readAll(ctx context.Context) {
 	var entry screen.Entry
 	if at >= 0 {
 		entry = list.Entries[at]
-	} else { // the list leaves out candidates, and tasks that have changed nothing
+	} else { // the list omits candidates, and tasks without a change
 		if entry.Task, err = f.fleet.Task(ctx, shown.Run, shown.Task); failed(err) {
 			return
 		}
@@ -157,7 +157,7 @@ func (f *feed) readAll(ctx context.Context) {
 	f.mu.Unlock()
 }
 
-// stateOf returns what decides whether a change must be read again.
+// stateOf returns a text that differs if the change must be read again.
 func stateOf(e screen.Entry) string {
 	attempt := ""
 	if a := e.Task.Attempt; a != nil {
@@ -166,7 +166,7 @@ func stateOf(e screen.Entry) string {
 	return fmt.Sprint(e.Task.Status, " ", attempt, " ", e.Review.State, " ", e.Review.Updated, " ", len(e.Review.Comments))
 }
 
-// readPage reads a change and what is shown beside it.
+// readPage reads a change, its review and the messages.
 func (f *feed) readPage(ctx context.Context, shown screen.Show) (p screen.Page, err error) {
 	if p.Task, err = f.fleet.Task(ctx, shown.Run, shown.Task); err != nil {
 		return p, err

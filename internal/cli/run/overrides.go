@@ -158,8 +158,8 @@ func (o overrides) unusedFlagWarnings(tasks []plan.Task) (warnings plan.Problems
 	return warnings
 }
 
-// addCandidates lets several agents work on a task that has no candidates yet. If the list of
-// agents is too short, it is repeated.
+// addCandidates lets several agents work on a task, unless the plan defines candidates. If
+// the list of agents is too short, it is repeated.
 func (o overrides) addCandidates(t *plan.Task) {
 	if len(t.Argv) > 0 || t.Candidate != "" || t.Pick != nil {
 		return

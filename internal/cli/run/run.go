@@ -23,32 +23,37 @@ import (
 	"gaffer/statefile/host"
 )
 
-const long = `Run the agents of a plan, and show them until they end. PLAN is a file, a
-folder, ids or files with commas between them, or the text of a prompt, as for
-'gaffer plan check'. Several plans are one run; what may start first in each starts together.
+const long = `Run the agents of a plan, and show them until the run ends. PLAN is a file, a
+folder, a comma-separated list of ids or files, or the text of a prompt, as for
+'gaffer plan check'. Several plans become one run, and their first tasks start
+together.
 
-In a terminal the view is live. A question is answered in place: type a number
-or text and Enter; d denies. Ctrl-C takes no more work and offers to detach, to
-cancel or to go on; again, it cancels the run and waits for the agents to end;
-once more, it leaves at once.
+In a terminal the view is live. To answer a question, type a number or a text
+and Enter; d denies. The first Ctrl-C starts no more tasks and asks whether to
+detach, to cancel or to continue. The second cancels the run and waits for its
+agents to end. The third exits at once.
 
 Without a terminal each change is a line on stderr. SIGINT and SIGTERM cancel
-the run and wait for its agents to end, and the exit code is 130; the second
-one leaves at once. SIGHUP leaves the run to a gaffer in the background.
+the run and wait for its agents to end, and the exit code is 130. A second
+signal exits at once. After SIGHUP, a gaffer process in the background continues
+the run.
 
 The exit code is 0 if every task is complete, 1 if one failed or was cancelled,
-3 if a program, a login, git or a branch is missing on this machine, 5 if the
-plan is not valid: then all problems are told, nothing is created, nothing runs. Whatever happens to
-gaffer, agents go on, and 'gaffer resume' takes them up again.
+3 if a program, a login, git or a branch is missing on this machine, and 5 if
+the plan is not valid. With 3 and 5 all problems are printed and nothing starts.
+If gaffer is killed, its agents keep running, and 'gaffer resume' continues the
+run.
 
-With --open the run is shown in the browser, too: by this process, to browsers of
-this machine that have the link, until 10 seconds after its end.
+With --open the run is also shown in the browser. This process serves the page,
+to browsers of this machine that have the link, until 10 seconds after the run's
+end.
 
-With --server the plan is read here and run by the server's workers. Ctrl-C then
-offers to leave it to them, which SIGINT and SIGTERM do at once, or to cancel it.
+With --server the plan is read here and the server's workers run it. Ctrl-C then
+asks whether to leave the run to them or to cancel it. SIGINT and SIGTERM leave
+it to them.
 
---agent and --model are for tasks that name none. --verify is done after the
-checks that the plan has. The other flags stand over what the plan says.`
+--agent and --model are for tasks that name none. --verify adds to the checks of
+the plan. All other flags override the plan.`
 
 // options holds the values of the command's flags.
 type options struct {

@@ -45,7 +45,7 @@ type summaryPlace struct {
 	dir      string
 	exists   func(path string) bool
 	remote   bool
-	changes  fleet.Changes   // of the tasks; none if they are not on this machine
+	changes  fleet.Changes   // the tasks' changes; none if they are on another machine
 	branches map[string]bool // the repository's branches; true if a branch has commits that are not checked out
 }
 

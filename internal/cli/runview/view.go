@@ -147,8 +147,7 @@ func (v *View) printResult(end viewEnd, asJSON bool) error {
 
 // verdict returns the error for the exit code. It is nil if the run is complete and no
 // task was cancelled. A complete run of a team may have cancelled tasks. If a team's
-// run is not complete, the error tells the user to continue the session, not to retry a
-// task.
+// run is not complete, the error's hint is to continue the session, not to retry a task.
 func verdict(end viewEnd) error {
 	r := end.run
 	switch {

@@ -20,7 +20,7 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// mostText is more than the length of any message, in bytes.
+// mostText limits how many bytes of stdin are read. Every valid message is shorter.
 const mostText = 1 << 20
 
 // New creates the command.
@@ -100,7 +100,7 @@ type result struct {
 	Task    *fleet.Task   `json:"task,omitempty"` // with --wait: how it ended
 }
 
-// printNext says what happens next. t is the task before the message was sent.
+// printNext prints what happens next. t is the task before the message was sent.
 func printNext(e *env.Env, t fleet.Task) {
 	id := display.Printable(t.ID)
 	switch {

@@ -41,7 +41,7 @@ type options struct {
 	openReads   bool
 	rate        float64
 	connections int
-	keep        env.Age // 0: for ever
+	keep        env.Age // 0 means that nothing is deleted
 	lease       time.Duration
 	logLimit    int
 	announce    bool
@@ -59,27 +59,29 @@ func newWith(e *env.Env, open Opener, terminal bool) *cobra.Command {
 		Use:                   "serve [--listen ADDRESS] [FLAG]…",
 		DisableFlagsInUseLine: true,
 		Short:                 "Let workers and users of many machines share a fleet",
-		Long: `Serve the coordinator's protocol over HTTP: agents say what they do, take tasks
-and report them; people add tasks, answer, and watch what changes.
+		Long: `Serve the coordinator protocol over HTTP. Agents report what they do, take tasks
+and report the results. Users add tasks, answer questions and watch changes.
 
-Every request needs a token; 'gaffer token' makes them. The first start makes one
-for an admin and keeps it in a file that only you can read. On a terminal it also
-prints it, once, and at each start a link that logs a browser in; that works once,
-for a minute. Elsewhere it prints neither: what it prints may be kept in a journal.
-'gaffer open' makes another link, and opens it.
+Every request needs a token; 'gaffer token' creates them. The first start
+creates an admin token and stores it in a file that only you can read. In a
+terminal it also prints that token, once, and at every start a link that logs a
+browser in. The link works once, within a minute. Without a terminal it prints
+neither, because its output may be stored in a log. 'gaffer open' creates and
+opens another link.
 
-It shows the runs of this machine, too. If a person retries, cancels or answers in
+It also shows the runs of this machine. If a user retries, cancels or answers in
 a run that no process works on, it starts 'gaffer resume' in the background.
 
-Beyond this machine it listens only with TLS: with --tls-cert and --tls-key, or
-with --tls and a certificate of its own, whose fingerprint it prints.
+It accepts connections from other machines only with TLS: with --tls-cert and
+--tls-key, or with --tls and a certificate that it creates. It prints the
+fingerprint of that certificate.
 
-Behind a reverse proxy, --host allows the name that clients ask for, and
---trusted-proxy names the proxy: only from there X-Forwarded-For, -Host and -Proto
-are believed. /health answers load balancers without a token, under any name.
+Behind a reverse proxy, --host allows the name that clients use, and
+--trusted-proxy names the proxy: X-Forwarded-For, -Host and -Proto are accepted
+only from there. /health answers load balancers without a token, under any name.
 
-It logs to stderr, a JSON object on each line: every change with who made it. On
-SIGTERM or Ctrl-C it finishes what is under way, for at most 10 seconds.`,
+It logs to stderr, one JSON object per line: every change, and who made it.
+After SIGTERM or Ctrl-C it finishes current requests, for at most 10 seconds.`,
 		Example: "  gaffer serve\n  gaffer serve --listen 0.0.0.0:4870 --tls --host build.example\n  gaffer serve --db postgres://localhost/gaffer",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e, o, open) },
@@ -87,19 +89,19 @@ SIGTERM or Ctrl-C it finishes what is under way, for at most 10 seconds.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:4870", "`ADDRESS` and port to listen on")
-	flags.StringArrayVar(&o.hosts, "host", nil, "another `NAME` by which the server may be called")
-	flags.StringArrayVar(&o.proxies, "trusted-proxy", nil, "believe the X-Forwarded headers of a proxy at `ADDRESS`, or in a range such as 10.0.0.0/24")
-	flags.BoolVar(&o.tls, "tls", false, "use TLS with a certificate that is made here")
+	flags.StringArrayVar(&o.hosts, "host", nil, "another `NAME` that clients may use for the server")
+	flags.StringArrayVar(&o.proxies, "trusted-proxy", nil, "accept X-Forwarded headers from the proxy at `ADDRESS`, or from a range such as 10.0.0.0/24")
+	flags.BoolVar(&o.tls, "tls", false, "use TLS with a certificate that gaffer creates")
 	flags.StringVar(&o.cert, "tls-cert", "", "use TLS with the certificate in `FILE`")
 	flags.StringVar(&o.key, "tls-key", "", "the certificate's key, in `FILE`")
-	flags.BoolVar(&o.insecure, "insecure", false, "listen beyond this machine without TLS")
-	flags.BoolVar(&o.openReads, "open-reads", false, "let everybody on this machine look without a token")
-	flags.Float64Var(&o.rate, "rate", 1000, "requests that one token may make in a second, `N`; 0 for no limit")
-	flags.IntVar(&o.connections, "connections", 4096, "connections that may be open at once, `N`")
-	flags.DurationVar(&o.lease, "lease", engine.DefaultLease, "give up a task whose worker was not heard of for `TIME`")
-	flags.IntVar(&o.logLimit, "log-limit", logstore.DefaultKeep>>20, "how many of the last `MIB` of each attempt's log are kept")
-	flags.Var(&o.keep, "keep", "take away every hour what ended longer ago, as 'gaffer prune' does, such as 30d")
-	flags.BoolVar(&o.announce, "announce", false, "write where the server is to ~/.fctry/viewer.port.json and viewer.pid, for programs that look for a viewer")
+	flags.BoolVar(&o.insecure, "insecure", false, "accept connections from other machines without TLS")
+	flags.BoolVar(&o.openReads, "open-reads", false, "let every program on this machine read without a token")
+	flags.Float64Var(&o.rate, "rate", 1000, "requests per second and token, `N`; 0 for no limit")
+	flags.IntVar(&o.connections, "connections", 4096, "maximum number of open connections, `N`")
+	flags.DurationVar(&o.lease, "lease", engine.DefaultLease, "give a task to another worker if its worker sends no heartbeat for `TIME`")
+	flags.IntVar(&o.logLimit, "log-limit", logstore.DefaultKeep>>20, "keep the last `MIB` of each attempt's log")
+	flags.Var(&o.keep, "keep", "every hour, delete what ended longer ago, like 'gaffer prune'; for example 30d")
+	flags.BoolVar(&o.announce, "announce", false, "write the address to ~/.fctry/viewer.port.json and viewer.pid, where programs look for a viewer")
 	flags.BoolVar(&o.verbose, "verbose", false, "log every request")
 	return cmd
 }

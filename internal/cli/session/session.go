@@ -18,7 +18,7 @@ import (
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "session",
-		Short: "Sessions: who runs, what became of it",
+		Short: "Sessions: their agents, status and results",
 		Long: `Keep the status of sessions: their waves, agents and logs.
 
 The documents live in .founder-mode/status and are shared with programs in

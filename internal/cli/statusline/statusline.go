@@ -31,7 +31,7 @@ type options struct {
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "statusline [--fleet]",
-		Short: "Print how the project stands, for an agent's status line",
+		Short: "Print the project's state, for an agent's status line",
 		Long: `Print the state of the project in two rows: the project, its branch, its spec and
 the agent's context; then the command, chunk, section, scores and next step.
 

@@ -16,7 +16,7 @@ import (
 func beginCommand(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "begin STEP",
-		Short: "Begin a step, if what it needs is complete",
+		Short: "Begin a step, if its prerequisites are complete",
 		Long: `Begin a step, if the steps that it requires are complete.
 
 If one is missing, the user at a terminal chooses: run the missing step first,

@@ -13,7 +13,7 @@ import (
 func statusCommand(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "status",
-		Short:   "Show the command under way and where its steps stand",
+		Short:   "Show the current command and the state of its steps",
 		Example: "  gaffer step status\n  gaffer step status --json | jq -r .workflowStep",
 		Args:    cobra.NoArgs,
 	}

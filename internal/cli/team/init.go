@@ -31,7 +31,7 @@ func initCommand(e *env.Env) *cobra.Command {
 		Args: cobra.MaximumNArgs(1),
 	}
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "read the requirements from `FILE`, or - for stdin")
-	cmd.Flags().BoolVar(&o.fresh, "new", false, "archive the session that is there")
+	cmd.Flags().BoolVar(&o.fresh, "new", false, "archive the existing session")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		requirements, err := readRequirements(cmd.Context(), e, o.file, args)
 		if err != nil {

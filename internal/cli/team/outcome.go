@@ -86,5 +86,5 @@ func (v view) next(e *env.Env) error {
 	case v.problem() != "":
 		return nil // the printed problem already says what to do
 	}
-	return e.Printf("\nNobody works on it: 'gaffer team resume' goes on\n")
+	return e.Printf("\nNo process works on it: 'gaffer team resume' continues it\n")
 }

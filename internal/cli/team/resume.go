@@ -17,18 +17,18 @@ func resumeCommand(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   "resume",
-		Short: "Go on with the session where it was interrupted",
-		Long: `Go on with the session in coordination: agents that still run are taken over,
-and what follows from their answers goes on exactly where it was. A session that
-stopped with an error is tried again from there, with as many starts as at
-first, and with another budget if --budget says one.
+		Short: "Continue an interrupted session",
+		Long: `Continue the session in coordination. Agents that are still running are kept,
+and their answers are handled as usual. A session that stopped with an error
+continues at that point, with the full number of agent starts again. --budget
+sets a new budget.
 
-A session that another program began continues where its documents say that it
-stands. One that is completed, contradicts itself or has a status that gaffer does
-not know is refused with the reason, and its documents stay as they are.
+A session that another program began continues from the state in its documents.
+If that state is completed, contradictory or unknown to gaffer, the command
+fails and the documents stay unchanged.
 
-The other flags are for a session that gaffer has not run yet: one that has run
-keeps what it was begun with.`,
+The other flags are for a session that gaffer has not run yet. A session that
+has run keeps its options.`,
 		Example: "  gaffer team resume\n  gaffer team resume --budget 20 --detach",
 		Args:    cobra.NoArgs,
 	}

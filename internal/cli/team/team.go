@@ -17,21 +17,20 @@ import (
 	"gaffer/team"
 )
 
-const long = `From requirements to merged, tested and reviewed branches: a project manager
-plans groups of tasks, developers work on them, each group in a worktree and on
-a branch of its own, a QA expert tests, a tech lead reviews, and what is
-approved is merged and tested again. Agents forget everything between two
-starts; the documents in coordination are their memory, and gaffer keeps them.
+const long = `Run a team of agents, from requirements to merged, tested and reviewed branches.
+A project manager plans groups of tasks. Developers work on the groups, each in
+its own worktree and branch. A QA expert tests and a tech lead reviews. Approved
+work is merged and tested again. Agents remember nothing between two starts;
+gaffer keeps the team's memory in the documents in coordination.
 
-Who is next follows from the status word of an agent's answer, by fixed rules. A
-group that turns in circles is split by the project manager or helped by the
-tech lead; one that still does not come to an end stops the session, which says
-what a person should do. The session is complete when the project manager says
-so and every group is merged. Your own branch is not touched without
---merge-into.
+The status word in an agent's answer determines by fixed rules which role is
+next. If a group makes no progress, the project manager splits it or the tech
+lead helps. If that does not help either, the session stops and says what you
+should do. The session is complete when the project manager says so and every
+group is merged. Your own branch is changed only with --merge-into.
 
-Whatever interrupts it, 'gaffer team resume' goes on where it was. What no flag
-says, 'team' in gaffer.yaml does: mode, developers, tests, iterations, roles.`
+'gaffer team resume' continues after any interruption. Values that no flag sets
+come from 'team' in gaffer.yaml: mode, developers, tests, iterations, roles.`
 
 // New creates the command group.
 func New(e *env.Env) *cobra.Command {
@@ -48,7 +47,7 @@ func New(e *env.Env) *cobra.Command {
 		Args: cobra.ArbitraryArgs, // checkWords reports invalid arguments
 	}
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "read the requirements from `FILE`, or - for stdin")
-	cmd.Flags().BoolVar(&o.fresh, "new", false, "archive the session that is there")
+	cmd.Flags().BoolVar(&o.fresh, "new", false, "archive the existing session")
 	o.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 && cmd.Flags().NFlag() == 0 {

@@ -32,7 +32,7 @@ type row struct {
 	template
 	Runs        int      `json:"runs"`
 	Success     int      `json:"success"`
-	SuccessRate *float64 `json:"success_rate"` // in per cent; null if no run has ended
+	SuccessRate *float64 `json:"success_rate"` // percentage; null if no run has ended
 	LastUsed    *string  `json:"last_used"`    // null if no run has a start time
 }
 

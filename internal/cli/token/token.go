@@ -28,10 +28,10 @@ func New(e *env.Env) *cobra.Command { return newWith(e, serve.Open(e)) }
 func newWith(e *env.Env, open serve.Opener) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
-		Short: "Tokens of a coordinator: who may do what",
-		Long: `Make, list and revoke the tokens with which programs and people ask a coordinator.
-They are kept in its database as hashes, so a token is shown when it is made and
-never again. A server that runs takes note within seconds.
+		Short: "Create, list and revoke access tokens of a coordinator",
+		Long: `Create, list and revoke the tokens with which programs and users access a
+coordinator. The database stores only their hashes, so a token is shown only
+when it is created. A running server notices changes within seconds.
 
 An admin may do everything; an operator all but this: add tasks, answer, cancel;
 a worker may take tasks and speak for its own agents; a viewer may look.`,
@@ -59,7 +59,7 @@ func create(e *env.Env, open serve.Opener) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                   "create --role ROLE --name NAME [--projects A,B] [--pools A,B]",
 		DisableFlagsInUseLine: true,
-		Short:                 "Make a token and print it as the last line",
+		Short:                 "Create a token and print it as the last line",
 		Example:               "  gaffer token create --role worker --name build-1\n  gaffer token create --role worker --name gpu-1 --projects web --pools gpu\n  TOKEN=$(gaffer token create --role viewer --name wall | tail -n 1)",
 		Args:                  cobra.NoArgs,
 	}
@@ -114,7 +114,7 @@ type tokenJSON struct {
 func list(e *env.Env, open serve.Opener) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", DisableFlagsInUseLine: true,
-		Short:   "List the tokens, without what is secret",
+		Short:   "List the tokens, without their secrets",
 		Example: "  gaffer token list\n  gaffer token list --json | jq -r '.[] | select(.role == \"worker\").id'",
 		Args:    cobra.NoArgs,
 	}
@@ -162,7 +162,7 @@ func revoke(e *env.Env, open serve.Opener) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                   "revoke ID|NAME",
 		DisableFlagsInUseLine: true,
-		Short:                 "End a token, and the browsers that were logged in with it",
+		Short:                 "Revoke a token, and log out its browsers",
 		Example:               "  gaffer token revoke t1f0c2ab9\n  gaffer token revoke build-1",
 		Args:                  cobra.ExactArgs(1),
 	}

@@ -72,8 +72,8 @@ func (f *feed) run(ctx context.Context) {
 	all.Wait()
 }
 
-// followFleet reads the whole fleet after every change. If that fails, it tells the
-// screen why, and since when.
+// followFleet reads the whole fleet after every change. If that fails, it sends the
+// screen the reason and the time of the last success.
 func (f *feed) followFleet(ctx context.Context) {
 	failed := func(err error) {
 		if err == nil || ctx.Err() != nil {

@@ -89,7 +89,7 @@ func (l *lines) notice(format string, args ...any) {
 	l.printEvent(workerclient.Event{Time: l.env.Now(), Kind: "notice", Text: fmt.Sprintf(format, args...)})
 }
 
-// printEvent prints an event. It ignores errors, so that the worker goes on if its terminal
+// printEvent prints an event. It ignores errors, so that the worker continues if its terminal
 // is closed.
 func (l *lines) printEvent(e workerclient.Event) {
 	l.mu.Lock()

@@ -145,7 +145,7 @@ func (w *world) checkEnd() {
 		select {
 		case <-s.process.ended:
 			if s.process.err != nil {
-				w.report.found(noneLeft, fmt.Sprintf("%s ended with %v: %s", s.Name, s.process.err, lastLine(s.Said(300))))
+				w.report.found(noneLeft, fmt.Sprintf("%s ended with %v: %s", s.Name, s.process.err, lastLine(s.Output(300))))
 			}
 		case <-time.After(2 * time.Minute):
 			w.report.found(noneLeft, fmt.Sprintf("%s runs two minutes after SIGTERM", s.Name))

@@ -172,7 +172,7 @@ func (w *world) hang(s *service, lasts time.Duration) fault {
 func (w *world) cutOff(s *service, how Cut, lasts time.Duration) fault {
 	return fault{
 		kind: "network of a " + kindOf(s) + " " + string(how), target: "network of " + s.Name, lasts: lasts,
-		begin: func() (string, error) { s.Cut(how); return "", nil }, end: s.Mend,
+		begin: func() (string, error) { s.Cut(how); return "", nil }, end: s.Reconnect,
 	}
 }
 

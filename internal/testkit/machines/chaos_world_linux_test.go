@@ -92,7 +92,7 @@ func newWorld(t *testing.T, n uint64) *world {
 	if err := os.WriteFile(w.local.see(filepath.Join(w.project(), "gaffer.yaml")), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	w.watch = LookFor(w.mark)
+	w.watch = WatchVariable(w.mark)
 	t.Cleanup(func() {
 		w.watch.Stop()
 		if t.Failed() {
@@ -236,7 +236,7 @@ func (w *world) tend() {
 		if _, broken := w.under[s.Name]; broken || !s.process.Ended() || time.Since(w.restarted[s]) < time.Second {
 			continue
 		}
-		w.report.note("%s has ended by itself (%v): %s", s.Name, s.process.err, lastLine(s.Said(300)))
+		w.report.note("%s has ended by itself (%v): %s", s.Name, s.process.err, lastLine(s.Output(300)))
 		w.report.ended[s.Name]++
 		w.restarted[s] = time.Now()
 		s.start()

@@ -126,7 +126,7 @@ func (f *fleet) ready(s *service) {
 	defer via.CloseIdleConnections()
 	Eventually(f.t, 30*time.Second, s.Name+" is ready", func() bool {
 		if s.process.Ended() {
-			f.t.Fatalf("%s has ended: %v\n%s", s.Name, s.process.err, s.Said(4000))
+			f.t.Fatalf("%s has ended: %v\n%s", s.Name, s.process.err, s.Output(4000))
 		}
 		res, err := via.Get("http://" + s.Address + ":4870/health") //nolint:noctx // it answers or is refused
 		if err != nil {

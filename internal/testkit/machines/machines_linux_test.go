@@ -72,7 +72,7 @@ func TestAMachineIsCutOffAndReachedAgain(t *testing.T) {
 				_ = other.Close()
 			}
 			cancel()
-			who.Mend()
+			who.Reconnect()
 			Eventually(t, 20*time.Second, "the connection that was there goes on", func() bool {
 				_ = conn.SetDeadline(time.Now().Add(time.Second))
 				_, err := conn.Read(make([]byte, 100)) // the delayed line
@@ -92,7 +92,7 @@ func TestAMachineHasItsOwnNameAndProcesses(t *testing.T) {
 	if err := p.Wait(20 * time.Second); err != nil {
 		t.Error(err)
 	}
-	said := strings.Fields(m.Said(1000))
+	said := strings.Fields(m.Output(1000))
 	if len(said) < 6 || said[0] != "somewhere" || said[1] != m.Home || len(said[2]) > 1 || said[5] != m.Address+"/24" {
 		t.Errorf("the machine says %q", said)
 	}
@@ -171,7 +171,7 @@ func TestTheWatchSeesTwoThatLiveAndNotOneThatIsStopped(t *testing.T) {
 	first := begin("a", "r-watch-stopped", "a1")
 	Eventually(t, 20*time.Second, "it has begun", func() bool { return len(agents("r-watch-stopped")) == 1 })
 	first.Signal(syscall.SIGSTOP)
-	w := Look("r-watch-stopped")
+	w := WatchRun("r-watch-stopped")
 	Eventually(t, 20*time.Second, "it is stopped", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return w.frozen["a1"] })
 	begin("b", "r-watch-stopped", "a2")
 	Eventually(t, 20*time.Second, "the other one lives", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return w.seen["a2"] })
@@ -179,7 +179,7 @@ func TestTheWatchSeesTwoThatLiveAndNotOneThatIsStopped(t *testing.T) {
 	if doubles := w.Stop(); len(doubles) > 0 {
 		t.Errorf("one is stopped, and the watch says %v", doubles)
 	}
-	w = Look("r-watch-stopped")
+	w = WatchRun("r-watch-stopped")
 	first.Signal(syscall.SIGCONT)
 	Eventually(t, 20*time.Second, "both live", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return len(w.doubles) > 0 })
 	if doubles := w.Stop(); len(doubles) != 1 || !strings.Contains(doubles[0], "task t1") {

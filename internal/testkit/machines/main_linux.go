@@ -44,9 +44,9 @@ func rerunAsRoot() (code int, err error) {
 	return 0, err
 }
 
-// refused skips a test because machines cannot be created. In CI it fails the test
+// skipOrFail skips a test because machines cannot be created. In CI it fails the test
 // instead, because otherwise the test would never run.
-func refused(t testing.TB, err error) {
+func skipOrFail(t testing.TB, err error) {
 	t.Helper()
 	if os.Getenv("CI") != "" {
 		t.Fatalf("the kernel refuses to make a machine, and CI must be where it does not: %v", err)

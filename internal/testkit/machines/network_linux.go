@@ -26,7 +26,7 @@ func New(t testing.TB) *Network {
 	t.Helper()
 	hub, err := newSpace("switch")
 	if err != nil {
-		refused(t, err)
+		skipOrFail(t, err)
 	}
 	t.Cleanup(hub.end)
 	n := &Network{t: t, hub: hub}
@@ -61,7 +61,7 @@ func (n *Network) Machine(name string) *Machine {
 	}
 	n.last++
 	m := &Machine{Name: name, Address: fmt.Sprintf("10.77.0.%d", n.last), Home: home, space: s, network: n, port: "port" + strconv.Itoa(n.last)}
-	n.t.Cleanup(m.show)
+	n.t.Cleanup(m.logOutput)
 	n.t.Cleanup(s.end)
 	n.ip(n.hub, "link add name %s type veth peer name eth0 netns %d", m.port, s.pid())
 	n.ip(n.hub, "link set %s master bridge up", m.port)
@@ -91,16 +91,16 @@ func (m *Machine) Cut(how Cut) {
 	m.network.ip(m.network.hub, "link set %s nomaster", m.port)
 }
 
-// Mend connects the machine again.
-func (m *Machine) Mend() {
+// Reconnect connects the machine again.
+func (m *Machine) Reconnect() {
 	m.network.t.Helper()
 	m.network.ip(m.network.hub, "link set %s master bridge", m.port)
 	m.network.ip(m.space, "link set eth0 up")
 }
 
-// show logs the end of the machine's output if the test has failed.
-func (m *Machine) show() {
+// logOutput logs the end of the machine's output if the test has failed.
+func (m *Machine) logOutput() {
 	if m.network.t.Failed() {
-		m.network.t.Logf("%s said:\n%s", m.Name, m.Said(6000))
+		m.network.t.Logf("%s said:\n%s", m.Name, m.Output(6000))
 	}
 }

@@ -89,7 +89,7 @@ func (p *Postgres) Start() {
 	p.process = p.machine.Start([]string{"LC_ALL=C", "PATH=" + os.Getenv("PATH")}, p.dir, argv...)
 	Eventually(p.t, 60*time.Second, "PostgreSQL answers", func() bool {
 		if p.process.Ended() {
-			p.t.Fatalf("PostgreSQL has ended: %v\n%s", p.process.err, p.machine.Said(4000))
+			p.t.Fatalf("PostgreSQL has ended: %v\n%s", p.process.err, p.machine.Output(4000))
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()

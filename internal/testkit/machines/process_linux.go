@@ -105,7 +105,7 @@ func (p *Process) Wait(within time.Duration) error {
 	case <-p.ended:
 		return p.err
 	case <-time.After(within):
-		p.t.Fatalf("%s still runs after %s; it said\n%s", p.on.Name, within, p.on.Said(4000))
+		p.t.Fatalf("%s still runs after %s; it said\n%s", p.on.Name, within, p.on.Output(4000))
 		return nil
 	}
 }
@@ -120,8 +120,8 @@ func (p *Process) Kill() {
 // log returns the file with the output of the machine's programs.
 func (m *Machine) log() string { return filepath.Join(m.Home, "log") }
 
-// Said returns the end of the output of the machine's programs.
-func (m *Machine) Said(most int) string {
+// Output returns the end of the output of the machine's programs.
+func (m *Machine) Output(most int) string {
 	data, err := os.ReadFile(m.log())
 	if err != nil {
 		return err.Error()

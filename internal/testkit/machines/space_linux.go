@@ -25,14 +25,14 @@ type space struct {
 	all     []*Process // processes started in it
 }
 
-// first is the script of a machine's first process. That process adopts all orphans
+// firstProcessScript is the script of a machine's first process. That process adopts all orphans
 // of the machine. It ignores SIGCHLD, so that the kernel reaps them and no zombies
 // remain.
-const first = `mount --make-rprivate / && mount -t proc proc /proc && hostname "$1" && ip link set lo up &&
+const firstProcessScript = `mount --make-rprivate / && mount -t proc proc /proc && hostname "$1" && ip link set lo up &&
 echo ready && exec env --ignore-signal=CHLD cat`
 
 func newSpace(name string) (*space, error) {
-	s := &space{first: exec.Command("/bin/sh", "-c", first, "sh", name), trouble: &strings.Builder{}}
+	s := &space{first: exec.Command("/bin/sh", "-c", firstProcessScript, "sh", name), trouble: &strings.Builder{}}
 	s.first.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWIPC,
 	}
@@ -105,13 +105,13 @@ func (s *space) HTTP() *http.Client {
 // stay in that namespace.
 func (s *space) within(do func() error) error {
 	done := make(chan error)
-	go func() { done <- s.borrow(do) }()
+	go func() { done <- s.inNamespace(do) }()
 	return <-done
 }
 
-// borrow moves the thread to the namespace and calls do. If it cannot move the thread
+// inNamespace moves the thread to the namespace and calls do. If it cannot move the thread
 // back, it leaves it locked, so that the thread ends with the goroutine.
-func (s *space) borrow(do func() error) error {
+func (s *space) inNamespace(do func() error) error {
 	runtime.LockOSThread()
 	home, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

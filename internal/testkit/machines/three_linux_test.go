@@ -60,7 +60,7 @@ func TestThreeMachinesDoEachTaskOnceWhateverFails(t *testing.T) {
 		defer each.stop()
 	}
 	run, tasks := f.submit(rng, testenv.Count(30, 30, 60))
-	watch := Look(run)
+	watch := WatchRun(run)
 	defer watch.Stop()
 
 	troubles, gaveWay := f.troubles(rng), 0

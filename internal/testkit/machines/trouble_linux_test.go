@@ -109,7 +109,7 @@ func hang(with *service, away time.Duration) trouble {
 
 // cut disconnects a machine.
 func cut(with *service, how Cut, away time.Duration) trouble {
-	return trouble{fmt.Sprintf("is %s", how), with, func(s *service) { s.Cut(how) }, func(s *service) { s.Mend() }, away}
+	return trouble{fmt.Sprintf("is %s", how), with, func(s *service) { s.Cut(how) }, func(s *service) { s.Reconnect() }, away}
 }
 
 // stop stops the database.

@@ -30,7 +30,7 @@ func TestAFleetIsUpgradedWhileItWorks(t *testing.T) {
 	f.addWorker("old", before)
 	f.addWorker("new", after)
 	run, tasks := f.submit(rng, 20)
-	watch := Look(run)
+	watch := WatchRun(run)
 	defer watch.Stop()
 
 	f.await(len(tasks) / 3)

@@ -30,20 +30,20 @@ type Watch struct {
 	doubles []string
 }
 
-// lookEvery is the interval between checks. It is much shorter than the time for which
+// checkInterval is the interval between checks. It is much shorter than the time for which
 // an agent must have been stopped before another may start.
-const lookEvery = 50 * time.Millisecond
+const checkInterval = 50 * time.Millisecond
 
-// Look starts watching the agents of a run.
-func Look(run string) *Watch { return LookFor("GAFFER_RUN=" + run) }
+// WatchRun starts watching the agents of a run.
+func WatchRun(run string) *Watch { return WatchVariable("GAFFER_RUN=" + run) }
 
-// LookFor starts watching the agents that have a variable, NAME=VALUE, in their
+// WatchVariable starts watching the agents that have a variable, NAME=VALUE, in their
 // environment.
-func LookFor(variable string) *Watch {
+func WatchVariable(variable string) *Watch {
 	w := &Watch{mark: variable, ending: make(chan struct{}), ended: make(chan struct{}), seen: map[string]bool{}, frozen: map[string]bool{}}
 	go func() {
 		defer close(w.ended)
-		tick := time.NewTicker(lookEvery)
+		tick := time.NewTicker(checkInterval)
 		defer tick.Stop()
 		for {
 			w.look()

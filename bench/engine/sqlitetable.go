@@ -12,9 +12,9 @@ import (
 	_ "modernc.org/sqlite" // the same driver as in gaffer's store
 )
 
-// bare is a table in SQLite with one transaction for each claim and one for each finish.
+// sqliteTable is a table in SQLite with one transaction for each claim and one for each finish.
 // These are as durable as gaffer's. So bare shows what a claim costs without gaffer.
-type bare struct {
+type sqliteTable struct {
 	mu            sync.Mutex // SQLite allows one writer at a time
 	db            *sql.DB
 	conn          *sql.Conn
@@ -32,7 +32,7 @@ const (
 	bareFinish = `UPDATE job SET state = 'done' WHERE id = ? AND state = 'running'`
 )
 
-func openBare(ctx context.Context, p *place, _ int) (queue, error) {
+func openBare(ctx context.Context, p *databases, _ int) (queue, error) {
 	folder, err := p.folder()
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func openBare(ctx context.Context, p *place, _ int) (queue, error) {
 	name := url.URL{Scheme: "file", Path: filepath.Join(folder, "bare.db"), RawQuery: url.Values{
 		"_pragma": {"journal_mode(wal)", "synchronous(full)"},
 	}.Encode()}
-	b := &bare{}
+	b := &sqliteTable{}
 	if b.db, err = sql.Open("sqlite", name.String()); err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func openBare(ctx context.Context, p *place, _ int) (queue, error) {
 	return b, nil
 }
 
-func (b *bare) prepare(ctx context.Context) (err error) {
+func (b *sqliteTable) prepare(ctx context.Context) (err error) {
 	if b.conn, err = b.db.Conn(ctx); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (b *bare) prepare(ctx context.Context) (err error) {
 	return err
 }
 
-func (b *bare) Submit(ctx context.Context, n int) error {
+func (b *sqliteTable) Submit(ctx context.Context, n int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	tx, err := b.conn.BeginTx(ctx, nil)
@@ -87,7 +87,7 @@ func (b *bare) Submit(ctx context.Context, n int) error {
 
 // Drain passes no cancellable context to the statements, because the driver starts a
 // goroutine for each statement that can be cancelled. gaffer avoids that cost too.
-func (b *bare) Drain(ctx context.Context, clients int, each time.Duration) (result, error) {
+func (b *sqliteTable) Drain(ctx context.Context, clients int, each time.Duration) (result, error) {
 	return repeat(ctx, clients, each, func(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -100,7 +100,7 @@ func (b *bare) Drain(ctx context.Context, clients int, each time.Duration) (resu
 	})
 }
 
-func (b *bare) claimOne() (id int64, err error) {
+func (b *sqliteTable) claimOne() (id int64, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var text string
@@ -111,14 +111,14 @@ func (b *bare) claimOne() (id int64, err error) {
 	return id, err
 }
 
-func (b *bare) finishOne(id int64) error {
+func (b *sqliteTable) finishOne(id int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	_, err := b.finish.ExecContext(context.Background(), id)
 	return err
 }
 
-func (b *bare) Close() error {
+func (b *sqliteTable) Close() error {
 	if b.conn == nil {
 		return b.db.Close()
 	}

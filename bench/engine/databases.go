@@ -14,8 +14,8 @@ import (
 	"gaffer/internal/engine/store/postgres/pgtest"
 )
 
-// place creates databases for the contenders.
-type place struct {
+// databases creates databases for the contenders.
+type databases struct {
 	dir    string
 	server *pgtest.Server // nil if no contender needs PostgreSQL
 	made   int            // number of databases created on server
@@ -27,16 +27,16 @@ type place struct {
 }
 
 // folder creates an empty folder for a database.
-func (p *place) folder() (string, error) { return os.MkdirTemp(p.dir, "db-") }
+func (p *databases) folder() (string, error) { return os.MkdirTemp(p.dir, "db-") }
 
 // postgres starts the PostgreSQL server. The server ends with this process, even if the
 // process is killed.
-func (p *place) postgres() (err error) {
+func (p *databases) postgres() (err error) {
 	p.server, err = pgtest.Start()
 	return err
 }
 
-func (p *place) stop() error {
+func (p *databases) stop() error {
 	if p.server == nil {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (p *place) stop() error {
 // database creates an empty database on the server and returns its URL. It first drops
 // earlier databases that have no connections, because PostgreSQL would vacuum them during
 // the next measurement.
-func (p *place) database(ctx context.Context) (string, error) {
+func (p *databases) database(ctx context.Context) (string, error) {
 	address, err := url.Parse(p.server.URL)
 	if err != nil {
 		return "", err
@@ -84,7 +84,7 @@ func dropIdle(ctx context.Context, c *pgx.Conn) error {
 
 // pool connects to an empty database. It has one connection for each client, and four more
 // for background work of the contender.
-func (p *place) pool(ctx context.Context, clients int) (*pgxpool.Pool, error) {
+func (p *databases) pool(ctx context.Context, clients int) (*pgxpool.Pool, error) {
 	address, err := p.database(ctx)
 	if err != nil {
 		return nil, err
