@@ -39,8 +39,7 @@ func withPager(e *env.Env, off bool, show func(out io.Writer) error) error {
 	if errors.Is(err, syscall.EPIPE) { // the user has left the pager
 		err = nil
 	}
-	// After an interrupt the user may continue to read: less only stops its current
-	// action.
+	// less survives an interrupt, so wait until the user leaves it.
 	_ = in.Close()
 	if ended := cmd.Wait(); err == nil && exitCode(ended) == notFound {
 		err = errors.New("the program of PAGER was not found: " + display.Printable(program))

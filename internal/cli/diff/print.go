@@ -160,8 +160,8 @@ func (p printer) file(f fleet.FileChange) error {
 	case f.Binary:
 		fmt.Fprintf(out, "Binary files %s and %s differ\n", name(before), name(after))
 	case len(f.Hunks) > 0:
-		// Git ends a name that has a space with a tab, or else other programs take the
-		// space for its end.
+		// Like git, add a tab after a name with a space. Otherwise other programs would end
+		// the name at the space.
 		suffixed := func(path string) string {
 			if text := name(path); p.terminal || !strings.Contains(text, " ") || text[0] == '"' {
 				return text

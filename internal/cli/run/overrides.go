@@ -191,7 +191,7 @@ func (o overrides) applyTask(t *plan.Task) {
 	if o.given("worktree") && t.Branch == "" && t.Candidate == "" && t.Pick == nil {
 		t.Worktree = o.worktree
 	}
-	if t.Pick == nil || !t.Pick.IsJudge { // a judge changes nothing
+	if t.Pick == nil || !t.Pick.IsJudge { // a judge changes no files, so there is nothing to verify
 		t.Verify = slices.Concat(t.Verify, o.verify)
 	}
 }
