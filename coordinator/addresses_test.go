@@ -132,7 +132,7 @@ func TestARefusalIsAnAnswerAndNoOtherAddressIsAsked(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotSafeGoesToAnotherAddressOnlyIfItWasNotSent(t *testing.T) {
+func TestAnUnsafeRequestSwitchesAddressOnlyIfItWasNotSent(t *testing.T) {
 	for trouble, handle := range troubles {
 		for request, ask := range unsafe {
 			t.Run(request+" and "+trouble, func(t *testing.T) {
@@ -286,7 +286,7 @@ func TestARequestCancelledByItsCallerDoesNotSwitchTheAddress(t *testing.T) {
 	})
 }
 
-func TestAStreamGoesOnAtAnotherAddress(t *testing.T) {
+func TestAStreamContinuesAtAnotherAddress(t *testing.T) {
 	const last = 40
 	desk := func(w http.ResponseWriter, q *http.Request) {
 		var after int
@@ -323,7 +323,7 @@ func TestAStreamGoesOnAtAnotherAddress(t *testing.T) {
 	})
 }
 
-func TestAStreamThatFellSilentMakesNoOtherAddressTheOneThatWorks(t *testing.T) {
+func TestASilentStreamDoesNotSwitchTheAddress(t *testing.T) {
 	hello := func(w http.ResponseWriter, q *http.Request) {
 		if q.URL.Path != "/v1/stream" {
 			full(w, q)
@@ -344,7 +344,7 @@ func TestAStreamThatFellSilentMakesNoOtherAddressTheOneThatWorks(t *testing.T) {
 	})
 }
 
-func TestWhoIsAwayIsKnownToClientsThatAreApart(t *testing.T) {
+func TestSeparateClientsShareTheWorkingAddress(t *testing.T) {
 	among(t, map[string]http.HandlerFunc{"a": troubles["a hang"], "b": full}, Options{Timeout: time.Hour}, func(t *testing.T, d *coordinators, c *Client) {
 		start := time.Now()
 		waits := make(chan error, 1)
@@ -378,7 +378,7 @@ func TestAddressesMayBeGivenAsOneText(t *testing.T) {
 	}
 }
 
-func TestALogIsReadWhereverACoordinatorIs(t *testing.T) {
+func TestALogIsReadFromAnyAddress(t *testing.T) {
 	says := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "what it wrote\n") }
 	among(t, map[string]http.HandlerFunc{"a": nil, "b": says}, Options{}, func(t *testing.T, _ *coordinators, c *Client) {
 		body, _, err := c.Runs.Log(t.Context(), "r", "t", LogQuery{})

@@ -81,7 +81,7 @@ func TestHeartbeatsComeEvery15Seconds(t *testing.T) {
 	})
 }
 
-func TestAChangeIsToldAtOnce(t *testing.T) {
+func TestAChangeIsReportedAtOnce(t *testing.T) {
 	h := &heart{}
 	withClient(t, h.ServeHTTP, Options{}, func(t *testing.T, c *Client) {
 		ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
@@ -184,7 +184,7 @@ func TestHeartbeatsThatAreDeniedEnd(t *testing.T) {
 	}
 }
 
-func TestHeartbeatsGoOnThroughEveryTrouble(t *testing.T) {
+func TestHeartbeatsContinueAfterEveryError(t *testing.T) {
 	for trouble, handle := range troubles {
 		var hits atomic.Int32
 		withClient(t, func(w http.ResponseWriter, q *http.Request) {

@@ -406,7 +406,7 @@ func TestPausesGrowAndAreSpread(t *testing.T) {
 	}
 }
 
-func TestWhatIsWantedOfAListIsAskedFor(t *testing.T) {
+func TestAListRequestContainsItsFilters(t *testing.T) {
 	var asked []string
 	withClient(t, func(w http.ResponseWriter, q *http.Request) {
 		asked = append(asked, q.RequestURI)

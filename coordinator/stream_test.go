@@ -116,7 +116,7 @@ func TestAStreamWithoutAResponseHeaderIsReplaced(t *testing.T) {
 	})
 }
 
-func TestAByteNowAndThenKeepsNoConnectionAlive(t *testing.T) {
+func TestIncompleteLinesDoNotKeepAConnectionAlive(t *testing.T) {
 	var hits atomic.Int32
 	drip := func(w http.ResponseWriter, q *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")

@@ -26,7 +26,7 @@ func TestATypedNumberChoosesAnOptionOrIsRefused(t *testing.T) {
 	}
 }
 
-func TestAQuestionIsCalledByItsTaskOrByWhoAsks(t *testing.T) {
+func TestAQuestionIsNamedByItsTaskOrItsAsker(t *testing.T) {
 	for _, c := range []struct{ run, task, want string }{
 		{"20260301-115800-4cebc8bf", "api", "4cebc8bf/api"},
 		{"", "20260301-115800-4cebc8bf/api", "4cebc8bf/api"}, // asked through a tool

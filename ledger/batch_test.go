@@ -50,7 +50,7 @@ func TestRecordNewEqualsBeginAndFinish(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeRecordedIsLeftOut(t *testing.T) {
+func TestRecordNewSkipsInvalidAttempts(t *testing.T) {
 	s := testStore(t)
 	list := wholes()[:4]
 	list[0].Run.Bead = "../escape"

@@ -236,7 +236,7 @@ func TestAStepThatFailsIsNamedAndLosesNothing(t *testing.T) {
 	}
 }
 
-func TestProcessesThatMeetAndDieKeepEveryAttempt(t *testing.T) {
+func TestConcurrentProcessesThatDieKeepEveryAttempt(t *testing.T) {
 	for seed := range uint64(150) {
 		synctest.Test(t, func(t *testing.T) {
 			m := hosttest.New(seed, hosttest.Fault{At: int(seed%150) + 1, Power: seed%2 == 0})

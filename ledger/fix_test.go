@@ -91,7 +91,7 @@ func TestAFixOfTheSeedsFullRecordsDerivesThePromptAndItsHashAndNothingElse(t *te
 	}
 }
 
-func TestAFixCarriesOverAnOutcomeThatOnlyTheResultHas(t *testing.T) {
+func TestAFixCopiesTheOutcomeFromTheResult(t *testing.T) {
 	s := testStore(t)
 	begin(t, s, dispatch(1))
 	running := readFile(t, s.path(RunKind, "bd-1"))
@@ -131,7 +131,7 @@ func TestAFixInventsNothingThatTheOtherRecordKnows(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeRepairedIsRefusedWithTheReasonAndNotTouched(t *testing.T) {
+func TestAnUnrepairableRecordIsRefusedWithTheReason(t *testing.T) {
 	minimal := func(replace ...string) string { return strings.NewReplacer(replace...).Replace(legacy) }
 	for _, c := range []struct{ name, data, why string }{
 		{"broken JSON", `{"bead": "bd-1", "ag`, "not JSON: line 1, column 21"},
@@ -199,7 +199,7 @@ func TestAResultWithoutARunCannotBeFixed(t *testing.T) {
 	}
 }
 
-func TestAVerificationBesideTheResultsIsPassedOver(t *testing.T) {
+func TestAFileOfCheckResultsIsSkipped(t *testing.T) {
 	s := testStore(t)
 	writeFile(t, filepath.Join(s.Dir(ResultKind), "bd-1-verify.json"), []byte(`{"bead": "bd-1", "lint": "pass"}`))
 	if got := fixAll(t, s); len(got) != 0 {

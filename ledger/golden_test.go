@@ -109,7 +109,7 @@ func TestEveryIrregularFormIsNamed(t *testing.T) {
 	}
 }
 
-func TestStrictHoldsTheAgentToTheProtocol(t *testing.T) {
+func TestStrictAcceptsOnlyTheProtocolsAgents(t *testing.T) {
 	found := validated(t, "wild/run-gemini.json", Checks{Strict: true}).Found
 	if len(found) != 1 || found[0].Name != unknownAgent || found[0].Severity != statefile.Invalid {
 		t.Errorf("found %v", found)

@@ -68,7 +68,7 @@ func jsonField(t *testing.T, path, name string) jsontree.Value {
 	return doc.Value().Get(name)
 }
 
-func TestTheEndOfAWildRunChangesOnlyWhatItSays(t *testing.T) {
+func TestEndingAnIrregularRunChangesOnlyItsEnd(t *testing.T) {
 	end := Result{
 		Bead: "bd-1", Attempt: 1, Status: TimedOut, Reason: "watch-timeout-3600s",
 		StartedAt: "2026-02-11T10:00:00Z", FinishedAt: "2026-02-11T11:00:00Z",

@@ -73,7 +73,7 @@ func TestAReportCountsOnlyTheNamesItIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestANameThatNoRecordHasIsToldWithThoseThatAreThere(t *testing.T) {
+func TestAnUnmatchedNameIsReportedWithTheExistingOnes(t *testing.T) {
 	r, _ := queried(t, mixed(t), Query{Agents: []string{"codx", "claude"}, Templates: []string{"docs"}})
 	want := []Unmatched{
 		{"agent", "codx", []string{"claude", "codex", "unknown"}},

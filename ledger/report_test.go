@@ -59,7 +59,7 @@ func mixed(t *testing.T) *Store {
 	return s
 }
 
-func TestAReportMergesEveryFormAndSaysWhatItLeftOut(t *testing.T) {
+func TestAReportMergesEveryFormAndListsUncountedFiles(t *testing.T) {
 	r, rows := reportOf(t, mixed(t), "")
 	var got []string
 	for _, a := range rows {

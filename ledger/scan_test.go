@@ -65,7 +65,7 @@ func TestAFolderLargerThanTheWindowIsReadInOrder(t *testing.T) {
 	}
 }
 
-func TestAListingThatBreaksOffIsAnError(t *testing.T) {
+func TestAnInterruptedListingIsAnError(t *testing.T) {
 	l := &listing{Host: host.OS(), names: shuffled(3), err: fs.ErrPermission}
 	s := Open("state", Options{Host: l})
 	each := func(Checked) error { return nil }

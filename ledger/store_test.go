@@ -175,7 +175,7 @@ func TestEveryAttemptIsKept(t *testing.T) {
 	}
 }
 
-func TestTheSameAttemptAgainIsFineWithTheSameValuesAndRefusedWithOthers(t *testing.T) {
+func TestRepeatingAnAttemptSucceedsOnlyWithTheSameValues(t *testing.T) {
 	s := testStore(t)
 	begin(t, s, dispatch(1))
 	begin(t, s, dispatch(1))
@@ -235,7 +235,7 @@ func TestAKeptAttemptWithOtherValuesIsNeverReplaced(t *testing.T) {
 }
 
 // Another dispatcher has overwritten the latest record and counts from 1 again.
-func TestATaskThatWasCountedAnewGoesOnAfterTheGreatestNumber(t *testing.T) {
+func TestAttemptNumbersContinueAfterTheHighestOne(t *testing.T) {
 	s := testStore(t)
 	for n := 1; n <= 3; n++ {
 		begin(t, s, dispatch(n))
@@ -277,7 +277,7 @@ func TestCompletingARunChangesOnlyWhatItsEndSays(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeARecordIsRefusedAndNothingIsWritten(t *testing.T) {
+func TestAnInvalidRecordIsRefusedAndNothingIsWritten(t *testing.T) {
 	for name, spoil := range map[string]func(*Run){
 		"a slash":         func(r *Run) { r.Bead = "../x" },
 		"a kept name":     func(r *Run) { r.Bead = "bd-1.attempt-2" },
@@ -338,7 +338,7 @@ func TestABrokenRecordIsNeverReplaced(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsTooLongForTheLockIsTold(t *testing.T) {
+func TestALockTimeoutIsReported(t *testing.T) {
 	s := testStore(t)
 	begin(t, s, dispatch(1))
 	unlock, err := s.lock(t.Context(), s.Dir(RunKind))
@@ -440,7 +440,7 @@ func TestAnAttemptThatTookLessThanASecondTookOne(t *testing.T) {
 	}
 }
 
-func TestAReportKnowsOfAnAttemptThatTookLessThanASecond(t *testing.T) {
+func TestAReportCountsAnAttemptOfLessThanASecond(t *testing.T) {
 	s := testStore(t)
 	writeFile(t, s.path(RunKind, "bd-1"), []byte(`{"bead":"bd-1","agent":"claude","model":"m","repo":"/r","prompt":"p","started_at":"2026-02-12T12:00:00Z","attempt":1}`))
 	writeFile(t, s.path(ResultKind, "bd-1"), []byte(`{"bead":"bd-1","status":"done","finished_at":"2026-02-12T12:00:00Z","attempt":1}`))

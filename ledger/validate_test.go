@@ -97,7 +97,7 @@ func TestHostileFilesAreReportedAndBlockNothing(t *testing.T) {
 	}
 }
 
-func TestAnswersComeInTheOrderOfTasks(t *testing.T) {
+func TestResultsAreInTheOrderOfTasks(t *testing.T) {
 	s := testStore(t)
 	for i := range 500 {
 		bead := fmt.Sprintf("bd-%03d", i)
@@ -117,7 +117,7 @@ func TestAnswersComeInTheOrderOfTasks(t *testing.T) {
 	}
 }
 
-func TestALedgerThatIsNotThereHasNoRecords(t *testing.T) {
+func TestAMissingLedgerHasNoRecords(t *testing.T) {
 	if all := validateAll(t, testStore(t)); len(all) != 0 {
 		t.Errorf("got %v", all)
 	}

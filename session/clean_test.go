@@ -34,7 +34,7 @@ func oldSessions(t *testing.T) (s *session.Store, ended, runs, broken, active st
 	return s, ended, runs, broken, active
 }
 
-func TestCleanRemovesWhatEndedLongAgoAndNothingElse(t *testing.T) {
+func TestCleanRemovesOnlyOldSessions(t *testing.T) {
 	s, ended, runs, broken, active := oldSessions(t)
 	for _, dry := range []bool{true, false} {
 		got, err := s.Clean(session.Cleaning{OlderThan: 7 * day, DryRun: dry})
@@ -87,7 +87,7 @@ func TestCleanFollowsNoLink(t *testing.T) {
 	}
 }
 
-func TestASessionThatIsBeingMadeIsNotCleanedAwayHoweverOldItsRunIs(t *testing.T) {
+func TestCleanKeepsASessionThatIsBeingCreated(t *testing.T) {
 	c := start()
 	c.forward(day)
 	cleaner := newStore(t, c)
@@ -102,7 +102,7 @@ func TestASessionThatIsBeingMadeIsNotCleanedAwayHoweverOldItsRunIs(t *testing.T)
 	r.valid()
 }
 
-func TestWhatADeadWriterLeftOfANewSessionIsCleanedAwayAfterAnHour(t *testing.T) {
+func TestCleanRemovesLeftoversOfADeadWriterAfterAnHour(t *testing.T) {
 	s := newStore(t, start())
 	hidden := func(age time.Duration) string {
 		dir := filepath.Join(s.Root(), "sessions", ".new-"+age.String())
@@ -121,7 +121,7 @@ func TestWhatADeadWriterLeftOfANewSessionIsCleanedAwayAfterAnHour(t *testing.T) 
 	}
 }
 
-func TestCleaningWhereThereIsNothingIsNoError(t *testing.T) {
+func TestCleaningAnEmptyStoreIsNoError(t *testing.T) {
 	if got, err := newStore(t, start()).Clean(session.Cleaning{}); err != nil || len(got) > 0 {
 		t.Errorf("cleaned %v, %v", got, err)
 	}

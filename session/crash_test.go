@@ -63,7 +63,7 @@ func TestACrashAtAnyStepOfCleanLeavesEachSessionWholeOrGone(t *testing.T) {
 	t.Logf("%d crashes", crashes)
 }
 
-func TestACrashAtAnyStepOfAnAgentsLifeLeavesItBeforeOrAfter(t *testing.T) {
+func TestACrashLeavesAnAgentInItsOldOrNewStatus(t *testing.T) {
 	crashes := hosttest.Crashes{
 		Prepare: func(h host.Host) error { return createOn(t, h) },
 		Do: func(h host.Host) error {

@@ -76,7 +76,7 @@ func TestTheNewestSessionIsTheActiveOneByARelativeLink(t *testing.T) {
 	}
 }
 
-func TestLinksThatOtherWritersLeftStillNameTheirSession(t *testing.T) {
+func TestLinksOfOtherWritersAreUnderstood(t *testing.T) {
 	s := newStore(t, start())
 	id := create(t, s, threeAgents)
 	link := filepath.Join(s.Root(), "active-session")
@@ -95,7 +95,7 @@ func TestLinksThatOtherWritersLeftStillNameTheirSession(t *testing.T) {
 	}
 }
 
-func TestAnActiveSessionThatLeadsNowhereIsNotFound(t *testing.T) {
+func TestADanglingActiveSessionIsNotFound(t *testing.T) {
 	s := newStore(t, start())
 	var none *session.ActiveError
 	if _, err := s.Active(); !errors.As(err, &none) {
@@ -115,7 +115,7 @@ func TestAnActiveSessionThatLeadsNowhereIsNotFound(t *testing.T) {
 	}
 }
 
-func TestAnActiveSessionThatIsNoLinkIsLeftAloneAndReported(t *testing.T) {
+func TestAnActiveSessionThatIsNoLinkIsKeptAndReported(t *testing.T) {
 	for name, put := range map[string]func(string) error{
 		"file":   func(path string) error { return os.WriteFile(path, []byte("mine"), 0o644) },
 		"folder": func(path string) error { return os.Mkdir(path, 0o755) },
@@ -177,7 +177,7 @@ func TestInvalidAgentsAndWavesAreRefused(t *testing.T) {
 	}
 }
 
-func TestASourceThatTheProtocolDoesNotHaveIsRefused(t *testing.T) {
+func TestAnUnknownSourceIsRefused(t *testing.T) {
 	_, err := newStore(t, start()).Create(t.Context(), session.Draft{Source: "magic"})
 	if err == nil || err.Error() != `source "magic": want orchestrate, execute-phase or run-prompt` {
 		t.Errorf("error is %v", err)
@@ -203,7 +203,7 @@ func TestListsOfAgentsComeInTwoForms(t *testing.T) {
 	}
 }
 
-func TestWavesThatAreGivenAreKeptAndOnesThatAreNotAreTakenFromTheAgents(t *testing.T) {
+func TestGivenWavesAreKeptAndMissingOnesDerivedFromAgents(t *testing.T) {
 	s := newStore(t, start())
 	id, err := s.Create(t.Context(), session.Draft{
 		Source: "orchestrate", Agents: list(t, threeAgents),
@@ -221,7 +221,7 @@ func TestWavesThatAreGivenAreKeptAndOnesThatAreNotAreTakenFromTheAgents(t *testi
 	}
 }
 
-func TestTheStoreIsGivenBackAsJSON(t *testing.T) {
+func TestDocumentReturnsTheBytesOfTheFile(t *testing.T) {
 	s := newStore(t, start())
 	id := create(t, s, threeAgents)
 	doc, err := s.Document(id)

@@ -27,7 +27,7 @@ func TestDurationsAreShownAsTheTableOfAgentsShowsThem(t *testing.T) {
 	}
 }
 
-func TestElapsedIsKnownFromWhateverIsThere(t *testing.T) {
+func TestElapsedUsesTheMembersThatExist(t *testing.T) {
 	now := start().now
 	at := func(d time.Duration) session.Time { return session.Time{Time: now.Add(d)} }
 	seconds, huge := 154.5, 1e300
@@ -52,7 +52,7 @@ func TestElapsedIsKnownFromWhateverIsThere(t *testing.T) {
 	}
 }
 
-func TestStatusesAreLabelledAsTheirUsersKnowThem(t *testing.T) {
+func TestStatusLabels(t *testing.T) {
 	for state, want := range map[session.State]string{
 		session.Queued: "○ Queue", session.Running: "● Run", session.Complete: "✓ Done",
 		session.Failed: "✗ Fail", session.Cancelled: "⊘ Skip", "paused": "paused",

@@ -75,7 +75,7 @@ func outline(t *testing.T) []byte {
 	return []byte(filled)
 }
 
-func TestEndingTheOutlinesAgentChangesOnlyWhatThatIsAbout(t *testing.T) {
+func TestEndingAnAgentChangesOnlyRelatedMembers(t *testing.T) {
 	c := start()
 	s, before := newStore(t, c), outline(t)
 	plant(t, s, seedID, before)

@@ -31,7 +31,7 @@ func bring(t *testing.T, s *session.Store, id, agent string, to session.State) {
 	}
 }
 
-func TestAnAgentMovesOnlyAsTheProtocolSays(t *testing.T) {
+func TestAnAgentChangesStatusOnlyByTheProtocol(t *testing.T) {
 	moves := map[session.State]func(context.Context, *session.Store, string) error{
 		session.Running: func(ctx context.Context, s *session.Store, id string) error { return s.StartAgent(ctx, id, "001", 1) },
 		session.Complete: func(ctx context.Context, s *session.Store, id string) error {
@@ -76,7 +76,7 @@ func TestAnAgentMovesOnlyAsTheProtocolSays(t *testing.T) {
 	}
 }
 
-func TestARefusedTransitionSaysWhatWasAndWhatMayFollow(t *testing.T) {
+func TestARefusedTransitionNamesTheStatusAndItsSuccessors(t *testing.T) {
 	s := newStore(t, start())
 	id := create(t, s, threeAgents)
 	want := "agent 001 is queued and cannot become complete: may become running or cancelled"
@@ -306,7 +306,7 @@ func TestNoAgentStartsInASessionThatHasEnded(t *testing.T) {
 	}
 }
 
-func TestAThousandAgentsEndedAtOnceAreAllThere(t *testing.T) {
+func TestAThousandConcurrentEndsAreAllStored(t *testing.T) {
 	const n = 1000
 	s := newStore(t, start())
 	agents := make([]session.Agent, n)
@@ -331,7 +331,7 @@ func TestAThousandAgentsEndedAtOnceAreAllThere(t *testing.T) {
 	}
 }
 
-func TestADocumentOfAnotherFormIsLeftAlone(t *testing.T) {
+func TestADocumentOfAnotherFormIsNotChanged(t *testing.T) {
 	for _, text := range []string{`null`, `[]`, `"x"`, `{"agents":{}}`, `{"agents":"x"}`} {
 		s := newStore(t, start())
 		plant(t, s, seedID, []byte(text))
@@ -343,7 +343,7 @@ func TestADocumentOfAnotherFormIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestASummaryThatIsNoObjectIsMadeAnew(t *testing.T) {
+func TestASummaryThatIsNoObjectIsReplaced(t *testing.T) {
 	for _, summary := range []string{`null`, `[1]`, `"x"`} {
 		s := newStore(t, start())
 		plant(t, s, seedID, []byte(`{"session_id":"x","agents":[{"id":"1"}],"summary":`+summary+`}`))

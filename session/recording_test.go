@@ -126,7 +126,7 @@ func TestAWriteThatChangesNothingLeavesTheFileAlone(t *testing.T) {
 	}
 }
 
-func TestASessionThatHadEndedRunsAgainIfThatIsTrue(t *testing.T) {
+func TestARecordingReopensAnEndedSession(t *testing.T) {
 	s := newStore(t, start())
 	r := record(t, s)
 	for i := range r.is.Agents {
@@ -147,7 +147,7 @@ func TestASessionThatHadEndedRunsAgainIfThatIsTrue(t *testing.T) {
 	}
 }
 
-func TestWhatOthersAddedStaysAndWhatTheyChangedIsPutRight(t *testing.T) {
+func TestOtherProgramsAdditionsStayAndTheirChangesAreReverted(t *testing.T) {
 	s := newStore(t, start())
 	r := record(t, s)
 	r.write()
@@ -186,7 +186,7 @@ func TestWhatOthersAddedStaysAndWhatTheyChangedIsPutRight(t *testing.T) {
 	}
 }
 
-func TestAnAgentThatOthersPutIntoAWaveStaysInItAndCountsForIt(t *testing.T) {
+func TestOtherProgramsAgentsStayAndCountInTheirWave(t *testing.T) {
 	s := newStore(t, start())
 	r := record(t, s)
 	r.write()
@@ -228,7 +228,7 @@ func TestAnAgentThatOthersPutIntoAWaveStaysInItAndCountsForIt(t *testing.T) {
 	wave(session.Complete, "001", "002", "900")
 }
 
-func TestADocumentThatIsGoneOrDamagedIsWrittenAgainAndItsBytesAreKept(t *testing.T) {
+func TestAMissingOrDamagedDocumentIsRewrittenAndItsBytesAreKept(t *testing.T) {
 	path := func(s *session.Store) string { return filepath.Join(s.Root(), "sessions", recordedID, "status.json") }
 	overwrite := func(text string) func(*session.Store) error {
 		return func(s *session.Store) error { return os.WriteFile(path(s), []byte(text), 0o666) }
@@ -317,7 +317,7 @@ func TestAChangeOfADocumentBehindALinkIsNoticed(t *testing.T) {
 	}
 }
 
-func TestSecurityARecordingWritesThroughALinkToItsOwnDocumentOnly(t *testing.T) {
+func TestSecurityARecordingFollowsOnlyALinkToItsOwnDocument(t *testing.T) {
 	for name, theirs := range map[string]string{
 		"a text":             "export PATH=/usr/bin\n",
 		"settings":           `{"permissions": {"allow": []}}`,
@@ -349,7 +349,7 @@ func TestSecurityARecordingWritesThroughALinkToItsOwnDocumentOnly(t *testing.T) 
 	}
 }
 
-func TestSecurityARecordingWritesIntoNoFolderBehindALinkThatIsNotItsOwn(t *testing.T) {
+func TestSecurityARecordingWritesToNoLinkedFolderOfAnotherSession(t *testing.T) {
 	for name, theirs := range map[string]string{"a text": "theirs\n", "another document": `{"version": 1}`, "nothing": ""} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t, start())
@@ -427,7 +427,7 @@ func TestARecordedSessionIsTheActiveOneUnlessALaterOneIs(t *testing.T) {
 	}
 }
 
-func TestWhichSessionIsTheLaterOneIsByWhenItBeganAndNotByItsName(t *testing.T) {
+func TestTheStartTimeDecidesWhichSessionIsLater(t *testing.T) {
 	for name, c := range map[string]struct {
 		id, document string
 		stays        bool
@@ -487,7 +487,7 @@ func TestTheContentsAreComputedWhileTheDocumentIsLocked(t *testing.T) {
 	}
 }
 
-func TestARecordingThatCannotWriteSaysWhyAndGoesOnLater(t *testing.T) {
+func TestARecordingReportsAWriteErrorAndContinuesLater(t *testing.T) {
 	s := session.New(filepath.Join(t.TempDir(), "status"), session.Options{LockTimeout: 50 * time.Millisecond})
 	r := record(t, s)
 	r.write()
@@ -505,14 +505,14 @@ func TestARecordingThatCannotWriteSaysWhyAndGoesOnLater(t *testing.T) {
 	}
 }
 
-func TestAnIDThatIsNoNameIsNotRecorded(t *testing.T) {
+func TestAnInvalidIDIsNotRecorded(t *testing.T) {
 	_, err := newStore(t, start()).Recording("../x")
 	if bad := (*statefile.NameError)(nil); !errors.As(err, &bad) {
 		t.Errorf("%v", err)
 	}
 }
 
-func TestACrashAtAnyStepOfARecordingLeavesAWholeDocumentThatIsGoneOnWith(t *testing.T) {
+func TestACrashOfARecordingLeavesACompleteDocument(t *testing.T) {
 	write := func(s *session.Store, is *session.Status, changed ...int) error {
 		r, err := s.Recording(recordedID)
 		if err != nil {

@@ -141,7 +141,7 @@ func changed(t *testing.T, before, after []byte) []string {
 	return lines
 }
 
-func TestAStoreKeepsNothingOfSessionsThatWereOnlyAskedFor(t *testing.T) {
+func TestReadingASessionKeepsNothingInMemory(t *testing.T) {
 	s := newStore(t, start())
 	id := create(t, s, threeAgents)
 	load(t, s, id)

@@ -186,7 +186,7 @@ func TestTheTimesOfOtherWritersAreReadAsMeant(t *testing.T) {
 	}
 }
 
-func TestWhatThePythonWriterLeavesIsReadAsMeant(t *testing.T) {
+func TestDocumentsOfThePythonWriterAreUnderstood(t *testing.T) {
 	read := func(name string) session.Status {
 		s, _ := session.Decode(value(t, golden(t, "wild/"+name+".json")))
 		return s
@@ -205,7 +205,7 @@ func TestWhatThePythonWriterLeavesIsReadAsMeant(t *testing.T) {
 	}
 }
 
-func TestWhatFollowsFromTheAgentsKeepsItsOtherMembers(t *testing.T) {
+func TestDerivedObjectsKeepTheirOtherMembers(t *testing.T) {
 	s := newStore(t, start())
 	before := golden(t, "wild/extra-members.json")
 	plant(t, s, seedID, before)
@@ -218,7 +218,7 @@ func TestWhatFollowsFromTheAgentsKeepsItsOtherMembers(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoDocumentIsReportedAndStopsNothing(t *testing.T) {
+func TestAnUnreadableDocumentIsReportedAndValidationContinues(t *testing.T) {
 	s := newStore(t, start())
 	plant(t, s, "20260101-000000-00000001", []byte(`{"a":`))
 	plant(t, s, "20260101-000000-00000002", []byte(strings.Repeat("[", 10_000)))
@@ -265,7 +265,7 @@ func TestALockThatWasLeftBehindIsReported(t *testing.T) {
 	}
 }
 
-func TestADocumentThatIsWrongAllOverIsReportedOnlySoFar(t *testing.T) {
+func TestTheNumberOfFindingsIsLimited(t *testing.T) {
 	doc, err := jsontree.Parse([]byte(`{"agents":[` + strings.Repeat("1,", 5000) + `1]}`))
 	must(t, err)
 	found := session.Check("status.json", doc.Value())

@@ -254,7 +254,7 @@ func TestACallerThatStopsWaitingLeavesWithoutItsChange(t *testing.T) {
 	compareContent(t, path, "{\n  \"first\": 1,\n  \"last\": 1\n}")
 }
 
-func TestAChangeWhoseWriteHasBegunIsAnsweredByTheWrite(t *testing.T) {
+func TestAStartedWriteIsNotCancelled(t *testing.T) {
 	path := document(t, `{}`)
 	g := newGate("rename")
 	f := statefile.New(path, statefile.Options{Host: newHooked(g.hold)})
@@ -270,7 +270,7 @@ func TestAChangeWhoseWriteHasBegunIsAnsweredByTheWrite(t *testing.T) {
 	compareContent(t, path, "{\n  \"a\": 1\n}")
 }
 
-func TestALeaderThatStopsWaitingPassesTheLeadOn(t *testing.T) {
+func TestACancelledLeaderIsReplaced(t *testing.T) {
 	for name, locking := range lockings {
 		t.Run(name, func(t *testing.T) {
 			path := document(t, `{}`)
@@ -301,7 +301,7 @@ func TestALeaderThatStopsWaitingPassesTheLeadOn(t *testing.T) {
 	}
 }
 
-func TestALeaderThatGetsNoLockAnswersForItselfAlone(t *testing.T) {
+func TestALockErrorFailsOnlyTheLeader(t *testing.T) {
 	path := document(t, `{}`)
 	other, err := host.OS().Lock(context.Background(), "lock", filepath.Join(filepath.Dir(path), ".doc.json.flock"))
 	if err != nil {

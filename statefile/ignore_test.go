@@ -56,7 +56,7 @@ func TestProcessesThatMakeAFolderAtOnceAllHaveIt(t *testing.T) {
 	}
 }
 
-func TestAFolderThatIsThereOnlyHasItsLocksIgnored(t *testing.T) {
+func TestInAnExistingFolderOnlyLocksAreIgnored(t *testing.T) {
 	for name, given := range map[string]string{"without a .gitignore": "", "with one": "mine\n"} {
 		dir := t.TempDir()
 		file := filepath.Join(dir, ".gitignore")

@@ -48,7 +48,7 @@ func notices(told *[]statefile.Notice) func(statefile.Notice) {
 	return func(n statefile.Notice) { *told = append(*told, n) }
 }
 
-func TestAForeignLockIsWaitedForUntilItIsReleased(t *testing.T) {
+func TestALockOfAnotherProgramIsAwaited(t *testing.T) {
 	path := document(t, `{"a":1}`)
 	lock := foreignLock(t, path, 0)
 	f := statefile.New(path, statefile.Options{
@@ -69,7 +69,7 @@ func TestAForeignLockIsWaitedForUntilItIsReleased(t *testing.T) {
 	folderHolds(t, path)
 }
 
-func TestOurLockKeepsOthersOut(t *testing.T) {
+func TestOurLockExcludesOtherPrograms(t *testing.T) {
 	path := document(t, `{}`)
 	lock := path + ".lock"
 	f := statefile.New(path, statefile.Options{Locking: statefile.Folder})
@@ -135,7 +135,7 @@ func TestAStaleLockIsBrokenAtOnce(t *testing.T) {
 	}
 }
 
-func TestALinkInThePlaceOfALockIsBrokenAndWhatItLeadsToStays(t *testing.T) {
+func TestALinkInPlaceOfALockIsRemovedAndItsTargetStays(t *testing.T) {
 	for name, target := range map[string]string{"nowhere": "nowhere", "somewhere": "somewhere"} {
 		t.Run(name, func(t *testing.T) {
 			path := document(t, `{}`)
@@ -223,7 +223,7 @@ func TestAnUnchangedLockIsBrokenAfterItWasWatched(t *testing.T) {
 
 // A lock folder is hidden and reused, so its modification time is not the time when
 // the lock was taken.
-func TestTheTimeOfASignedLockIsNotWhenItWasTaken(t *testing.T) {
+func TestTheAgeOfASignedLockFolderDoesNotMakeItStale(t *testing.T) {
 	elsewhere := host.OS().Self()
 	elsewhere.Host += "-other"
 	for name, owner := range map[string]host.Process{"here": host.OS().Self(), "elsewhere": elsewhere} {
@@ -241,7 +241,7 @@ func TestTheTimeOfASignedLockIsNotWhenItWasTaken(t *testing.T) {
 
 // Hiding and reusing the lock folder saves time: creating and deleting it costs half as
 // much as a durable write.
-func TestALockFolderIsKeptForTheNextUpdateAndClosedAway(t *testing.T) {
+func TestALockFolderIsReusedAndCloseDeletesIt(t *testing.T) {
 	path := document(t, `{}`)
 	machine := counting()
 	f := statefile.New(path, statefile.Options{Locking: statefile.Folder, Host: machine})
@@ -352,7 +352,7 @@ func TestAStaleLockThatCannotBeBrokenIsAConflict(t *testing.T) {
 	}
 }
 
-func TestALockThatWasTakenAgainSinceWeLookedIsPutBack(t *testing.T) {
+func TestALockTakenAgainDuringTheBreakIsRestored(t *testing.T) {
 	path := document(t, `{}`)
 	lock := foreignLock(t, path, time.Minute)
 	f := statefile.New(path, statefile.Options{
@@ -372,7 +372,7 @@ func TestALockThatWasTakenAgainSinceWeLookedIsPutBack(t *testing.T) {
 	folderHolds(t, path, "doc.json.lock")
 }
 
-func TestProcessesAreNeverInsideTogether(t *testing.T) {
+func TestProcessesExcludeEachOther(t *testing.T) {
 	testenv.Integration(t)
 	const processes, times = 8, 100
 	for name := range lockings {
@@ -393,7 +393,7 @@ func TestProcessesAreNeverInsideTogether(t *testing.T) {
 	}
 }
 
-func TestAKilledProcessLosesNothingAcknowledgedAndBlocksNobody(t *testing.T) {
+func TestAKilledProcessLosesNothingAcknowledgedAndBlocksNoOther(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "doc.json")
 	var told []statefile.Notice
 	f := statefile.New(path, statefile.Options{Locking: statefile.Folder, Empty: []byte("{}\n"), LockTimeout: patience, Notice: notices(&told)})

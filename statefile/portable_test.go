@@ -8,7 +8,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-func TestWhatJSONReadersDisagreeAboutIsReported(t *testing.T) {
+func TestUnportableJSONIsReported(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"a": 1, "b": [{"a": 2}], "t": "ä 𝄞 \u00e4 \ud834\udd1e \\ud834 \" "}`: "",
 		"\ufeff{}":                                "invalid : byte-order-mark",
@@ -39,7 +39,7 @@ func TestWhatJSONReadersDisagreeAboutIsReported(t *testing.T) {
 	}
 }
 
-func TestADocumentThatIsWrongAllOverIsNotReportedWithoutEnd(t *testing.T) {
+func TestTheNumberOfPortabilityFindingsIsLimited(t *testing.T) {
 	doc, err := jsontree.Parse([]byte("[1" + strings.Repeat(",1e999", 100_000) + "]"))
 	if err != nil {
 		t.Fatal(err)

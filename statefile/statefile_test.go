@@ -178,7 +178,7 @@ func TestADocumentInAnAbsentFolder(t *testing.T) {
 	}
 }
 
-func TestACorruptDocumentIsReportedAndLeftAlone(t *testing.T) {
+func TestACorruptDocumentIsReportedAndNotChanged(t *testing.T) {
 	const text = "{\n  \"a\": 1,\n}\n"
 	path := document(t, text)
 	settled(t, path)
@@ -205,7 +205,7 @@ func TestACorruptDocumentIsReportedAndLeftAlone(t *testing.T) {
 	}
 }
 
-func TestACorruptDocumentIsKeptBeforeItIsStartedOver(t *testing.T) {
+func TestACorruptDocumentIsCopiedBeforeItIsReplaced(t *testing.T) {
 	path := document(t, "{\"a\": 1")
 	settled(t, path)
 	var told []statefile.Notice
@@ -343,7 +343,7 @@ func TestADocumentMayHave64MiB(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotAFileIsRefusedAtOnce(t *testing.T) {
+func TestAPathThatIsNoFileIsRefusedAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	if err := errors.Join(os.Mkdir(in("folder"), 0o755), syscall.Mkfifo(in("pipe"), 0o644), os.Symlink("pipe", in("link"))); err != nil {

@@ -9,7 +9,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-func TestWhatDeadWritersLeftIsSweptAndNothingElse(t *testing.T) {
+func TestOnlyLeftoversOfDeadWritersAreDeleted(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.json")
 	for _, name := range []string{"a.json", ".a.json.tmp-1-00000000", ".a.json.new-1-00000000", ".a.json.flock", ".b.json.tmp-1-00000000", ".a.json"} {

@@ -171,7 +171,7 @@ func TestAWatcherFollowsALink(t *testing.T) {
 	w.next(`2`)
 }
 
-func TestAWatcherIsToldWhatCannotBeReadAndGoesOn(t *testing.T) {
+func TestAWatcherReportsReadErrorsAndContinues(t *testing.T) {
 	path := document(t, "{\n")
 	w := watch(t, path)
 	w.next(sight(path + ":2:1: not JSON: the document ends where a member's name should be"))

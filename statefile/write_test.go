@@ -45,7 +45,7 @@ func TestPermissionsAndOwnerAreKept(t *testing.T) {
 	}
 }
 
-func TestADocumentOfAnotherUserIsWrittenWithWhatMayBeKept(t *testing.T) {
+func TestADocumentOfAnotherUserKeepsPermissionsAsFarAsPossible(t *testing.T) {
 	const uid, gid = 4001, 4002
 	for name, c := range map[string]struct {
 		allowed int // group that may be set; if -1, every chown fails with EIO
@@ -135,7 +135,7 @@ func (i theirs) Sys() any {
 	return &stat
 }
 
-func TestALinkedDocumentIsWrittenWhereItIs(t *testing.T) {
+func TestALinkedDocumentIsWrittenAtTheLinksTarget(t *testing.T) {
 	for name, c := range map[string]struct{ links, real string }{
 		"in the same folder": {"doc.json -> real.json", "real.json"},
 		"relative":           {"doc.json -> sub/real.json", "sub/real.json"},
@@ -228,7 +228,7 @@ func eachLink(root, links string, do func(name, target string)) {
 	}
 }
 
-func TestALinkThatLeadsRoundInACircleIsAnError(t *testing.T) {
+func TestALoopOfLinksIsAnError(t *testing.T) {
 	root := linked(t, "doc.json -> one;one -> sub/two;sub/two -> ../doc.json")
 	f := statefile.New(filepath.Join(root, "doc.json"), statefile.Options{Empty: []byte("{}")})
 	if _, err := f.Load(); !errors.Is(err, syscall.ELOOP) {
@@ -242,7 +242,7 @@ func TestALinkThatLeadsRoundInACircleIsAnError(t *testing.T) {
 
 // Another program writes just before one of our steps. For every step and every kind of
 // write, both writes must survive.
-func TestAWriterThatTakesNoLockIsNotLost(t *testing.T) {
+func TestAChangeWithoutALockIsNotLost(t *testing.T) {
 	for name, foreign := range map[string]func(t *testing.T, path string){
 		"in place": func(t *testing.T, path string) { put(t, path, `{"a":0,"theirs":1}`) },
 		"of the same size": func(t *testing.T, path string) {
@@ -305,7 +305,7 @@ func TestAWriterThatTakesNoLockIsNotLost(t *testing.T) {
 	}
 }
 
-func TestADocumentThatAppearsOrGoesMeanwhile(t *testing.T) {
+func TestADocumentThatIsCreatedOrDeletedDuringAnUpdate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "doc.json")
 	before := func(do func() error) *statefile.File {
 		return statefile.New(path, statefile.Options{Empty: []byte("{}"), Host: newHooked(func(s step) error {
@@ -327,7 +327,7 @@ func TestADocumentThatAppearsOrGoesMeanwhile(t *testing.T) {
 	compareContent(t, path, "{\n  \"again\": 1\n}")
 }
 
-func TestAWriterThatNeverStopsIsAnErrorInTheEnd(t *testing.T) {
+func TestConstantChangesByAnotherProgramAreAnError(t *testing.T) {
 	path := document(t, `{}`)
 	n := 0
 	f := statefile.New(path, statefile.Options{Host: newHooked(func(s step) error {
@@ -570,7 +570,7 @@ func TestAFileIsReplacedUnlessItChanged(t *testing.T) {
 	}
 }
 
-func TestFoldersAreMadeWithWhatIsMissingAboveThem(t *testing.T) {
+func TestMissingParentFoldersAreCreated(t *testing.T) {
 	root := t.TempDir()
 	path := filepath.Join(root, "a", "b", "c")
 	for range 2 {

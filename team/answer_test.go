@@ -85,7 +85,7 @@ func TestAWordInRunningTextIsNoStatus(t *testing.T) {
 	}
 }
 
-func TestAnAnswerWhoseLastVerdictIsInDoubtHasNoStatus(t *testing.T) {
+func TestAnAnswerWithAnUnclearLastVerdictHasNoStatus(t *testing.T) {
 	const approved = "{\"status\":\"APPROVED\"}\n"
 	for _, text := range []string{
 		"**Status:**", "**Status:** not COMPLETE", "Status: pass through the gateway", "Status: complete rewrite needed",
@@ -150,7 +150,7 @@ func TestAnExcerptThatIsNotJSONDoesNotHideTheLastWord(t *testing.T) {
 	}
 }
 
-func TestWhatIsInsideAnAnswerWithASlipIsNoAnswer(t *testing.T) {
+func TestVerdictsInsideMalformedJSONDoNotCount(t *testing.T) {
 	for _, text := range []string{
 		"{\"status\": \"FAIL\", \"tests\": [\n{\"status\": \"PASS\"}\n",
 		"{\n  \"status\": \"FAIL\"\n  \"tests\": [\n\n    {\"status\": \"PASS\"}\n  ]\n}\n",

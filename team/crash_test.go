@@ -94,7 +94,7 @@ func noPlanLeft(s *Store) error {
 	return nil
 }
 
-func TestInitIsAllOrNothingWhereverItDies(t *testing.T) {
+func TestACrashOfInitLeavesACompleteSessionOrNone(t *testing.T) {
 	crashes(t, nothing,
 		func(s *Store) error { _, err := s.Init(ctx, "new"); return err },
 		func(s *Store, done bool) error {
@@ -107,7 +107,7 @@ func TestInitIsAllOrNothingWhereverItDies(t *testing.T) {
 		})
 }
 
-func TestANewSessionLeavesTheOldOrTheNewWhereverItDies(t *testing.T) {
+func TestACrashOfInitNewLeavesTheOldOrTheNewSession(t *testing.T) {
 	crashes(t, old,
 		func(s *Store) error { _, _, err := s.InitNew(ctx, "new"); return err },
 		func(s *Store, done bool) error {
@@ -130,7 +130,7 @@ func sessionInArchive(s *Store) string {
 	return entries[0].Name()
 }
 
-func TestArchiveMovesAllOrNothingWhereverItDies(t *testing.T) {
+func TestACrashOfArchiveMovesAllDocumentsOrNone(t *testing.T) {
 	crashes(t, old,
 		func(s *Store) error { _, err := s.Archive(ctx); return err },
 		func(s *Store, done bool) error {
@@ -148,7 +148,7 @@ func TestArchiveMovesAllOrNothingWhereverItDies(t *testing.T) {
 		})
 }
 
-func TestAStartThatDiedCanBeMadeAgainAndIsCountedOnce(t *testing.T) {
+func TestAStartRepeatedAfterACrashIsCountedOnce(t *testing.T) {
 	crashes(t, old,
 		func(s *Store) error { return s.Start(ctx, Developer, "main", "go") },
 		func(s *Store, done bool) error {
@@ -169,7 +169,7 @@ func TestAStartThatDiedCanBeMadeAgainAndIsCountedOnce(t *testing.T) {
 		})
 }
 
-func TestAStartThatLeavesTheStatusCanBeMadeAgainToo(t *testing.T) {
+func TestAStartThatKeepsTheStatusCanBeRepeatedAfterACrash(t *testing.T) {
 	blocked := func(s *Store) error {
 		err := errors.Join(old(s), s.Start(ctx, Developer, "main", "go"))
 		_, answerErr := s.Answer(ctx, Developer, "main", Answer{Status: WordBlocked, Summary: []string{"so"}})
@@ -194,7 +194,7 @@ func TestAStartThatLeavesTheStatusCanBeMadeAgainToo(t *testing.T) {
 		})
 }
 
-func TestASentMessageIsThereOrNotWhereverItDies(t *testing.T) {
+func TestACrashOfSendLeavesTheMessageOrNone(t *testing.T) {
 	crashes(t, old,
 		func(s *Store) error {
 			_, err := s.Send(ctx, Draft{Group: "main", From: Developer, To: QAExpert, Subject: "again"})
@@ -209,7 +209,7 @@ func TestASentMessageIsThereOrNotWhereverItDies(t *testing.T) {
 		})
 }
 
-func TestAStepThatFailsIsToldAndTheChangeIsFinishedLater(t *testing.T) {
+func TestAFailedStepIsReportedAndTheChangeIsCompletedLater(t *testing.T) {
 	broken := errors.New("disk full")
 	for step := 1; ; step++ {
 		reached := false

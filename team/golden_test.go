@@ -152,7 +152,7 @@ func TestAnApprovalChangesOnlyWhatFollowsFromItInThePlan(t *testing.T) {
 	}
 }
 
-func TestAMoveOfAGroupKeepsWhatOthersWroteIntoIt(t *testing.T) {
+func TestAStatusChangeKeepsOtherProgramsMembers(t *testing.T) {
 	root := seedFolder(t)
 	wild := `{"X": {"status": "tech_review", "current_agent": "tech_lead", "mood": "good",
   "iterations": {"developer": 01e0, "tech_lead": 1, "pair": 2},

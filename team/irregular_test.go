@@ -245,7 +245,7 @@ func TestANoteDoesNotKeepASessionFromBeingComplete(t *testing.T) {
 }
 
 // JSON Schema and the validation accept 5.0 as an integer.
-func TestCountersWrittenWithAFractionGoOnAndNoneGoesPastTheLast(t *testing.T) {
+func TestCountersWithAFractionAreIncrementedWithoutOverflow(t *testing.T) {
 	for _, c := range []struct{ counter, spawns, developer, started string }{
 		{"5.0", "7.0", "6", "8"},
 		{"5", "7", "6", "8"},
@@ -276,7 +276,7 @@ func TestCountersWrittenWithAFractionGoOnAndNoneGoesPastTheLast(t *testing.T) {
 	}
 }
 
-func TestAMessageIsForWhomItsDocumentIs(t *testing.T) {
+func TestTheDocumentDeterminesAMessagesReceiver(t *testing.T) {
 	for _, c := range channels {
 		root := seedFolder(t)
 		put(t, root, c.doc, []byte(`{"messages": [{"subject": "bare"}, {"subject": "elsewhere", "to": "somebody", "from": "me"}]}`))
@@ -385,7 +385,7 @@ func TestDocumentsOfTwoSessionsAreReportedReadAndKept(t *testing.T) {
 	}
 }
 
-func TestTimesThatCannotBeAreReported(t *testing.T) {
+func TestImpossibleTimesAreReported(t *testing.T) {
 	at := func(name string, written time.Time) []string {
 		root := filepath.Join(t.TempDir(), "coordination")
 		put(t, root, PMStateDoc, wild(t, "pm_state.timestamps"))

@@ -25,7 +25,7 @@ func phasesOf(lines ...string) []ExecutionPhase {
 	return phases
 }
 
-func TestBadPlansAreRefused(t *testing.T) {
+func TestInvalidPlansAreRefused(t *testing.T) {
 	s := begin(t)
 	five := groupsOf("1", "2", "3", "4", "5")
 	for want, p := range map[string]Plan{
@@ -54,7 +54,7 @@ func TestBadPlansAreRefused(t *testing.T) {
 	}
 }
 
-func TestGoodPlansAreTaken(t *testing.T) {
+func TestValidPlansAreAccepted(t *testing.T) {
 	for _, p := range []Plan{
 		{Mode: Simple, Groups: groupsOf("main")},
 		{Mode: Parallel, Groups: groupsOf("A", "B: A", "C: A B", "D: B C")},

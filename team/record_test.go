@@ -88,7 +88,7 @@ func TestRecordingWhatTheDocumentsSayAlreadyWritesNothing(t *testing.T) {
 	sameFiles(t, before, files(t, root))
 }
 
-func TestRecordMakesTheDocumentsThatAreMissing(t *testing.T) {
+func TestRecordCreatesMissingDocuments(t *testing.T) {
 	p := seedContents(t)
 	wanted, err := p.documents()
 	if err != nil {
@@ -182,7 +182,7 @@ var wrecks = map[string]func(path string) (kept string, err error){
 	"a circle":    func(path string) (string, error) { return "", os.Symlink(filepath.Base(path), path) },
 }
 
-func TestADocumentThatCannotBeReadIsKeptAsideAndMadeAnew(t *testing.T) {
+func TestAnUnreadableDocumentIsMovedAsideAndReplaced(t *testing.T) {
 	p := seedContents(t)
 	for name, wreck := range wrecks {
 		t.Run(name, func(t *testing.T) {
@@ -260,7 +260,7 @@ func TestALinkIsNotFollowed(t *testing.T) {
 	}
 }
 
-func TestALinkInThePlaceOfTheMessagesIsNotFollowed(t *testing.T) {
+func TestALinkedMessagesFolderIsNotFollowed(t *testing.T) {
 	for _, theirs := range []string{`{"messages": [], "mine": 1}`, `[1]`} {
 		root, mine := seedFolder(t), t.TempDir()
 		folder := filepath.Join(root, messagesFolder)
@@ -282,7 +282,7 @@ func TestALinkInThePlaceOfTheMessagesIsNotFollowed(t *testing.T) {
 	}
 }
 
-func TestMessagesThatAreNoListAreKeptAside(t *testing.T) {
+func TestMessagesThatAreNoListAreMovedAside(t *testing.T) {
 	root := seedFolder(t)
 	var notices []statefile.Notice
 	s := Open(root, Options{Notice: func(n statefile.Notice) { notices = append(notices, n) }})
@@ -292,7 +292,7 @@ func TestMessagesThatAreNoListAreKeptAside(t *testing.T) {
 	checkKept(t, s.path(TechLeadToDevDoc), theirs, notices)
 }
 
-func TestAFolderOfMessagesThatIsNoneIsKeptAside(t *testing.T) {
+func TestAFileInPlaceOfTheMessagesFolderIsMovedAside(t *testing.T) {
 	for name, wreck := range wrecks {
 		if name == "a folder" {
 			continue
@@ -317,7 +317,7 @@ func TestAFolderOfMessagesThatIsNoneIsKeptAside(t *testing.T) {
 	}
 }
 
-func TestAnotherSessionIsNotTouched(t *testing.T) {
+func TestAnotherSessionIsNotChanged(t *testing.T) {
 	root := seedFolder(t)
 	if err := os.Remove(filepath.Join(root, GroupStatusDoc.Path())); err != nil {
 		t.Fatal(err)
@@ -338,7 +338,7 @@ func TestAnotherSessionIsNotTouched(t *testing.T) {
 	}
 }
 
-func TestASessionThatWasRenamedHalfWayIsPutRight(t *testing.T) {
+func TestADocumentWithAnotherSessionIDIsReplaced(t *testing.T) {
 	for _, d := range []Document{PMStateDoc, OrchestratorDoc} {
 		root := seedFolder(t)
 		var notices []statefile.Notice

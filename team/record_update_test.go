@@ -42,7 +42,7 @@ func TestRecordChangesOnlyWhatDiffers(t *testing.T) {
 	sameFiles(t, before, files(t, root))
 }
 
-func TestWhatIsSpelledAnotherWayStaysUnlessTheProtocolDoesNotHaveIt(t *testing.T) {
+func TestEquivalentSpellingsStayUnlessTheProtocolForbidsThem(t *testing.T) {
 	root := seedFolder(t)
 	theirs := strings.NewReplacer(
 		`"iteration": 12`, `"iteration": 1.2e1`,
@@ -62,7 +62,7 @@ func TestWhatIsSpelledAnotherWayStaysUnlessTheProtocolDoesNotHaveIt(t *testing.T
 	}
 }
 
-func TestWhatOthersAddedStaysAtEveryLevel(t *testing.T) {
+func TestOtherProgramsMembersStayAtEveryLevel(t *testing.T) {
 	root := seedFolder(t)
 	added := map[Document][]string{ // members to insert before each of these texts
 		PMStateDoc:       {`"mode":`, `"description": "Implement password`, `"branch_name": "feature/group-C`, `"group_ids": ["C"]`},
@@ -104,7 +104,7 @@ func TestWhatOthersAddedStaysAtEveryLevel(t *testing.T) {
 	sameFiles(t, before, files(t, root))
 }
 
-func TestWhatOthersAddedStaysInTheirOwnForms(t *testing.T) {
+func TestOtherProgramsMembersKeepTheirFormat(t *testing.T) {
 	root := seedFolder(t)
 	put(t, root, PMStateDoc, []byte(`{"session_id": "v4_20250106_100000",
   "task_groups": {"first": {"id": "A", "k": "a"}, "B": {"k": "b"}},
@@ -126,7 +126,7 @@ func TestWhatOthersAddedStaysInTheirOwnForms(t *testing.T) {
 	sameFiles(t, before, files(t, root))
 }
 
-func TestWhatMovesInAListTakesWithItWhatOthersAdded(t *testing.T) {
+func TestMovedListItemsKeepOtherProgramsMembers(t *testing.T) {
 	root := seedFolder(t)
 	put(t, root, PMStateDoc, []byte(`{"session_id": "v4_20250106_100000", "all_tasks": ["T9", {"id": "T2", "k": "t2"}, {"id": "T1", "k": "t1"}, {"id": "T7"}],
   "task_groups": {"B": {"k": "b"}, "Z": {"k": "z"}, "A": {"id": "A", "k": "a"}}, "execution_phases": [{"phase_number": 2.0, "k": "two"}]}`))
@@ -196,7 +196,7 @@ func TestMessagesOfOthersStayInTheirPlace(t *testing.T) {
 	}
 }
 
-func TestWhateverAnAgentDoesToADocumentTheNextRecordingPutsRight(t *testing.T) {
+func TestTheNextRecordingRepairsADamagedDocument(t *testing.T) {
 	wanted, err := next(t).documents()
 	if err != nil {
 		t.Fatal(err)

@@ -43,7 +43,7 @@ func recorded(t *testing.T, pictures ...Contents) (texts map[Document]string) {
 	return texts
 }
 
-func TestARecordingThatDiesLeavesEachDocumentOldOrNewAndIsMadeAgain(t *testing.T) {
+func TestARecordingThatCrashesLeavesEachDocumentOldOrNew(t *testing.T) {
 	first, then := seedContents(t), next(t)
 	before, after := recorded(t, first), recorded(t, first, then)
 	again := false
@@ -68,7 +68,7 @@ func TestARecordingThatDiesLeavesEachDocumentOldOrNewAndIsMadeAgain(t *testing.T
 		})
 }
 
-func TestARecordingOverWhatCannotBeReadLosesNothingWhereverItDies(t *testing.T) {
+func TestACrashWhileReplacingUnreadableDocumentsLosesNothing(t *testing.T) {
 	testenv.Integration(t)
 	p := seedContents(t)
 	want := recorded(t, p)
@@ -114,7 +114,7 @@ func keptSomewhere(s *Store, d Document, text string) error {
 	return errors.Join(err, fmt.Errorf("%s: %q is nowhere", d, text))
 }
 
-func TestAStepOfARecordingThatFailsIsToldAndDoneTheNextTime(t *testing.T) {
+func TestAFailedStepOfARecordingIsReportedAndRepeatedNextTime(t *testing.T) {
 	broken := errors.New("disk full")
 	first, then := seedContents(t), next(t)
 	want := recorded(t, first, then)

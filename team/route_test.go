@@ -64,7 +64,7 @@ func TestAnUnknownWordGoesToTheTechLeadWithAnErrorAndNeverEndsAnything(t *testin
 	}
 }
 
-func TestThePMPlansGoesOnOrEnds(t *testing.T) {
+func TestThePMPlansContinuesOrEnds(t *testing.T) {
 	if words := Words(PM); !slices.Equal(words, []Word{WordPlanned, WordContinue, WordNeedsClarification, WordComplete}) {
 		t.Error(words)
 	}

@@ -40,7 +40,7 @@ func schemaTakes(t *testing.T, s *jsonschema.Schema, data []byte) bool {
 	return s.Validate(v) == nil
 }
 
-func TestTheSchemasTakeTheSeedsExamplesAndNewDocuments(t *testing.T) {
+func TestTheSchemasAcceptTheSeedsExamplesAndNewDocuments(t *testing.T) {
 	for _, d := range Documents() {
 		s := compiled(t, d)
 		if !schemaTakes(t, s, seed(t, d)) {

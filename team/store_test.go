@@ -41,7 +41,7 @@ func resume(t *testing.T, s *Store) Snapshot {
 	return snap
 }
 
-func TestInitMakesAllSixDocumentsOfAValidSession(t *testing.T) {
+func TestInitCreatesAllSixDocumentsOfAValidSession(t *testing.T) {
 	s := begin(t)
 	if found := validate(t, s.Root()); len(found) > 0 {
 		t.Error(found)
@@ -109,7 +109,7 @@ func TestANewSessionArchivesTheOldOneAndLeavesOtherFilesAlone(t *testing.T) {
 	}
 }
 
-func TestArchiveTakesWhateverIsThereAndNeverOverwrites(t *testing.T) {
+func TestArchiveMovesExistingDocumentsAndNeverOverwrites(t *testing.T) {
 	s := begin(t)
 	for i, want := range []string{"v4_20250106_120000", "v4_20250106_120000_2"} {
 		put(t, s.Root(), PMStateDoc, fmt.Appendf(nil, `{"session_id": "v4_20250106_120000", "n": %d}`, i))
@@ -137,7 +137,7 @@ func TestArchiveTakesWhateverIsThereAndNeverOverwrites(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoDocumentIsRefusedOrMovedWithoutWaiting(t *testing.T) {
+func TestAPathThatIsNoDocumentIsRefusedOrMovedWithoutBlocking(t *testing.T) {
 	s := begin(t)
 	for name, make := range map[string]func(path string) error{
 		"folder": func(path string) error { return os.MkdirAll(filepath.Join(path, "inside"), 0o755) },
@@ -345,7 +345,7 @@ func TestAGroupHasOneAgentAtATime(t *testing.T) {
 	}
 }
 
-func TestOfManyWhoStartOneAgentAtOnceOneIsLetIn(t *testing.T) {
+func TestOnlyOneOfManyConcurrentStartsSucceeds(t *testing.T) {
 	s := begin(t)
 	if err := s.Plan(ctx, Plan{Mode: Simple, Groups: []TaskGroup{{ID: "main"}}}); err != nil {
 		t.Fatal(err)
@@ -394,7 +394,7 @@ func TestTheProjectManagerWorksOnNoGroup(t *testing.T) {
 	}
 }
 
-func TestAMoveThatOneDocumentCannotTakeWritesNothing(t *testing.T) {
+func TestAChangeThatOneDocumentRefusesWritesNothing(t *testing.T) {
 	plan := func(s *Store) error { return s.Plan(ctx, Plan{Mode: Parallel, Groups: groupsOf("A", "B")}) }
 	start := func(s *Store) error { return s.Start(ctx, Developer, "A", "go") }
 	answer := func(s *Store) error {
@@ -449,7 +449,7 @@ func folderText(t *testing.T, s *Store) map[Document]string {
 	return text
 }
 
-func TestThePMThatPlannedOrGoesOnIsFreedAndNothingEnds(t *testing.T) {
+func TestAPlanningOrContinuingPMIsRemovedAndTheSessionContinues(t *testing.T) {
 	s := begin(t)
 	if err := s.Plan(ctx, Plan{Mode: Simple, Groups: []TaskGroup{{ID: "main"}}}); err != nil {
 		t.Fatal(err)

@@ -32,7 +32,7 @@ var protocolTable = []struct {
 	{TechReview, TechLead, WordChangesRequested, ChangesRequested, Iterations{}},
 }
 
-func TestGroupsMoveByTheProtocolsTable(t *testing.T) {
+func TestGroupsChangeStatusByTheProtocolsTable(t *testing.T) {
 	for _, row := range protocolTable {
 		g, err := Advance(Group{ID: "A", Status: row.from}, row.by, Answer{Status: row.word}, noon)
 		if err != nil || g.Status != row.to || g.Iterations != row.grow || !g.LastUpdate.Equal(noon) {
@@ -41,7 +41,7 @@ func TestGroupsMoveByTheProtocolsTable(t *testing.T) {
 	}
 }
 
-func TestEveryOtherMoveIsRefusedOrADetourThatDoesNotComplete(t *testing.T) {
+func TestEveryOtherTransitionIsRefusedOrDoesNotComplete(t *testing.T) {
 	words := []Word{
 		WordStarted, WordReadyForQA, WordReadyForReview, WordBlocked, WordIncomplete, WordError, WordPass, WordFail,
 		WordFlaky, WordApproved, WordChangesRequested, WordUnblocked, WordComplete, "DONE", "",
@@ -74,7 +74,7 @@ func inTable(from GroupStatus, by Role, word Word) bool {
 	return false
 }
 
-func TestARefusedMoveSaysWhatWasAndWhatMayFollow(t *testing.T) {
+func TestARefusedTransitionNamesTheAllowedOnes(t *testing.T) {
 	_, err := Advance(Group{ID: "A", Status: WaitingQA}, Developer, Answer{Status: WordPass}, noon)
 	want := "group A is waiting_qa: refused PASS by developer; next may be started by qa_expert (qa_testing)"
 	if err == nil || !strings.HasPrefix(err.Error(), want) {

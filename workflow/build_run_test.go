@@ -103,7 +103,7 @@ func TestARunThatCanBeResumedIsReplacedOnlyOnPurpose(t *testing.T) {
 	}
 }
 
-func TestAChunkMovesOnlyAsTheTableSays(t *testing.T) {
+func TestAChunkChangesStatusOnlyByTheTable(t *testing.T) {
 	all := []workflow.ChunkStatus{workflow.Planned, workflow.Active, workflow.Retrying, workflow.Completed, workflow.Failed}
 	allowed := map[string]bool{
 		"planned active":  true,
@@ -126,7 +126,7 @@ func TestAChunkMovesOnlyAsTheTableSays(t *testing.T) {
 	}
 }
 
-func TestARefusedMoveSaysWhatMayFollow(t *testing.T) {
+func TestARefusedTransitionNamesItsSuccessors(t *testing.T) {
 	p := build(t, workflow.Chunk{})
 	want := "chunk 1: cannot go from planned to completed: planned may be followed by active"
 	if err := p.move("1", workflow.Completed); err == nil || err.Error() != want {
@@ -137,7 +137,7 @@ func TestARefusedMoveSaysWhatMayFollow(t *testing.T) {
 	}
 }
 
-func TestAChunksLifeLeavesItsTimesAndAttempts(t *testing.T) {
+func TestStatusChangesSetTimesAndAttemptsOfAChunk(t *testing.T) {
 	p := build(t, workflow.Chunk{}, workflow.Chunk{DependsOn: []workflow.ID{"1"}})
 	for _, step := range []struct {
 		id       workflow.ID
@@ -197,7 +197,7 @@ func TestAnUnknownRunStatusIsNotRewritten(t *testing.T) {
 	}
 }
 
-func TestChunksAreMovedWhereverTheyAreKept(t *testing.T) {
+func TestChunksAreUpdatedInBothLists(t *testing.T) {
 	for name, id := range map[string]workflow.ID{
 		"chunks-under-plan.json": "2", "chunk-id-missing.json": "2", "chunk-id-string.json": "MANUAL",
 	} {
@@ -212,7 +212,7 @@ func TestChunksAreMovedWhereverTheyAreKept(t *testing.T) {
 	}
 }
 
-func TestTwoChunksWithOneIDAreLeftAlone(t *testing.T) {
+func TestTwoChunksWithOneIDAreNotChanged(t *testing.T) {
 	p := newProject(t, workflow.Options{}).with("state.json", `{"buildRun":{"chunks":[{"id":1},{"id":"1"}]}}`)
 	if err := p.move("1", workflow.Active); says(err) != "invalid" {
 		t.Errorf("got %v", err)

@@ -61,7 +61,7 @@ func put(t *testing.T, h host.Host, name, content string) {
 	}
 }
 
-func TestAnEventIsKeptOnceWhereverTheProcessDies(t *testing.T) {
+func TestAnEventIsStoredOnceDespiteACrash(t *testing.T) {
 	events := make([]string, workflow.FeedCap)
 	for i := range events {
 		events[i] = fmt.Sprintf(`{"kind": "tick", "n": %d}`, i)
@@ -127,7 +127,7 @@ func archivedAndFeed(h host.Host) (map[int64]int, error) {
 	return seen, err
 }
 
-func TestAnItemIsAddedAndTakenOrNotWhereverTheProcessDies(t *testing.T) {
+func TestACrashLeavesAnItemAddedOrNotAndTakenOrNot(t *testing.T) {
 	ctx := context.Background()
 	crashes(t, map[string]string{"inbox.json": fixture(t, "seed", "inbox.json")},
 		func(s *workflow.Store) error {

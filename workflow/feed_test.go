@@ -137,7 +137,7 @@ func TestAFullFeedMovesItsOldestEventsAndLosesNone(t *testing.T) {
 
 // Events with identical content must not be confused when they are moved to the
 // archive.
-func TestManyAlikeEventsAtOnceAreAllKept(t *testing.T) {
+func TestConcurrentEqualEventsAreAllKept(t *testing.T) {
 	p := newProject(t, workflow.Options{})
 	const total = 400
 	var all sync.WaitGroup
@@ -156,7 +156,7 @@ func TestManyAlikeEventsAtOnceAreAllKept(t *testing.T) {
 
 // A process that dies after writing the archive file leaves the events in both places.
 // The next process finds the file and only removes the events from the feed.
-func TestABatchThatWasArchivedButNotDroppedMovesOnce(t *testing.T) {
+func TestAnInterruptedArchiveMovesItsBatchOnce(t *testing.T) {
 	p := newProject(t, workflow.Options{})
 	for range workflow.FeedCap {
 		if _, err := p.Emit(t.Context(), workflow.Draft{Kind: "tick"}); err != nil {

@@ -67,7 +67,7 @@ func TestAFieldOfTheProtocolTakesOnlyItsType(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongAlreadyDoesNotStopOtherFields(t *testing.T) {
+func TestExistingProblemsDoNotPreventOtherEdits(t *testing.T) {
 	p := newProject(t, workflow.Options{}).with("state.json", fixture(t, "wild", "wrong-types.json"))
 	p.must(func(root *jsontree.Node) error { return workflow.SetText(root, "nextStep", "go") })
 	p.must(func(root *jsontree.Node) error { return workflow.SetText(root, "activeSection", "#core-flow") })

@@ -47,7 +47,7 @@ func TestAnItemThatCouldNotBeProcessedSaysWhy(t *testing.T) {
 	}
 }
 
-func TestTheLateWordOfATakerWhoWasGivenUpIsRefused(t *testing.T) {
+func TestALateConclusionOfAReplacedOwnerIsRefused(t *testing.T) {
 	now, machine := noon, newMortal()
 	p := newProject(t, workflow.Options{Host: machine, Now: func() time.Time { return now }})
 	p.add("x")
@@ -77,7 +77,7 @@ func TestTheLateWordOfATakerWhoWasGivenUpIsRefused(t *testing.T) {
 	}
 }
 
-func TestItemsWithoutAnIDOrWithTheSameOneAreToldApart(t *testing.T) {
+func TestItemsWithoutOrWithEqualIDsAreDistinguished(t *testing.T) {
 	p := newProject(t, workflow.Options{}).with("inbox.json", `[
   {"type": "evolve", "content": "1", "timestamp": "2026-02-16T10:00:01Z", "status": "pending"},
   {"type": "evolve", "content": "2", "timestamp": "2026-02-16T10:00:02Z", "status": "pending"},

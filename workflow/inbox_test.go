@@ -118,7 +118,7 @@ func TestAnItemWhoseOwnerIsNotKnownIsTakenAgainAfterAWhile(t *testing.T) {
 	}
 }
 
-func TestAnItemLeftProcessingByAnotherProgramIsTakenUp(t *testing.T) {
+func TestAnItemLeftProcessingByAnotherProgramCanBeTaken(t *testing.T) {
 	content := strings.Replace(fixture(t, "seed", "inbox.json"), "pending", "processing", 1)
 	p := newProject(t, workflow.Options{}).with("inbox.json", content)
 	if item, err := p.Inbox().Take(t.Context(), workflow.Claim{}); err != nil || item.ID != "inbox-1708012345678-a1b2c3" {
@@ -128,7 +128,7 @@ func TestAnItemLeftProcessingByAnotherProgramIsTakenUp(t *testing.T) {
 
 // Other programs do not record when they took an item, so the item's own time, which
 // may be days ago, must not count.
-func TestAnItemThatAnotherProgramHasJustTakenIsLeftToIt(t *testing.T) {
+func TestAnItemThatAnotherProgramHasJustTakenIsRefused(t *testing.T) {
 	content := strings.Replace(fixture(t, "seed", "inbox.json"), "pending", "processing", 1)
 	now := noon
 	p := newProject(t, workflow.Options{Now: func() time.Time { return now }}).with("inbox.json", content).writtenAt("inbox.json", noon)
@@ -147,7 +147,7 @@ func TestAnItemThatAnotherProgramHasJustTakenIsLeftToIt(t *testing.T) {
 	}
 }
 
-func TestADismissedItemIsGoneAndHandedBack(t *testing.T) {
+func TestADismissedItemIsDeletedAndReturned(t *testing.T) {
 	p := newProject(t, workflow.Options{}).with("inbox.json", fixture(t, "wild", "inbox-statuses.json"))
 	gone, err := p.Inbox().Dismiss(t.Context(), "inbox-1708012345678-a1b2c3")
 	if err != nil || gone.Raw.Get("consumedBy").Text() != "evolve" {
@@ -169,7 +169,7 @@ func TestAStatusOfAnotherProgramIsNotRewritten(t *testing.T) {
 	}
 }
 
-func TestTwoItemsWithOneIDAreLeftAlone(t *testing.T) {
+func TestTwoItemsWithOneIDAreNotChanged(t *testing.T) {
 	p := newProject(t, workflow.Options{}).with("inbox.json", fixture(t, "wild", "inbox-oddities.json"))
 	if _, err := p.Inbox().Done(t.Context(), "same", ""); says(err) != "invalid" {
 		t.Errorf("got %v", err)

@@ -299,7 +299,7 @@ func TestAStateThatIsNoObjectButHoldsSomethingIsRefused(t *testing.T) {
 	}
 }
 
-func TestAWrongTypeStopsOnlyWhatNeedsIt(t *testing.T) {
+func TestAWrongTypeFailsOnlyOperationsThatNeedTheMember(t *testing.T) {
 	p := newProject(t, workflow.Options{}).with("state.json", fixture(t, "wild", "wrong-types.json"))
 	if err := p.edit(func(root *jsontree.Node) error { return workflow.DoneStep(root, workflow.Observer, "") }); says(err) != "invalid" {
 		t.Errorf("done step: %v", err)
@@ -376,7 +376,7 @@ func TestItemsOfOtherProgramsAreReadAsMeant(t *testing.T) {
 	}
 }
 
-func TestAnItemThatWasLeftIsTakenUpAndDoneWithAllItHas(t *testing.T) {
+func TestAnAbandonedItemIsTakenAgainAndKeepsItsMembers(t *testing.T) {
 	before := fixture(t, "wild", "inbox-left-processing.json")
 	p := newProject(t, workflow.Options{}).with("inbox.json", before)
 	item, err := p.Inbox().Take(t.Context(), workflow.Claim{})

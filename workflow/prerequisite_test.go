@@ -81,7 +81,7 @@ func stateOf(t *testing.T, command workflow.Command, completed []workflow.Step) 
 	return doc
 }
 
-func TestEveryCommandAndAgentIsHeldToTheTableOfTheProtocol(t *testing.T) {
+func TestPrerequisitesOfEveryCommandEqualTheProtocolsTable(t *testing.T) {
 	for _, c := range cells(t) {
 		if diff := cmp.Diff(c.needs, workflow.Needs(c.command, c.step)); diff != "" {
 			t.Errorf("%s of %q: %s", c.step, c.command, diff)

@@ -9,7 +9,7 @@ import (
 	"gaffer/workflow"
 )
 
-func TestARunIsWrittenWhateverTheUserHasDoneToItsChunks(t *testing.T) {
+func TestARunIsWrittenAfterTheUserChangedItsChunks(t *testing.T) {
 	const done, active = `{"id":1,"status":"completed"}`, `{"id":2,"status":"active","attempt":1}`
 	const added = `{"id":2,"name":"Two","status":"active","sections":[],"scenarios":[],"dependsOn":[],"attempt":1}`
 	run := workflow.BuildRun{RunID: "run-1", Status: workflow.Running, StartedAt: "2026-02-17T12:00:00Z", Chunks: []workflow.Chunk{
@@ -41,7 +41,7 @@ func TestARunIsWrittenWhateverTheUserHasDoneToItsChunks(t *testing.T) {
 	}
 }
 
-func TestARunWhoseChunksAreGoneHasThemAgainAndKeepsWhatItHas(t *testing.T) {
+func TestDeletedChunksOfARunAreRestored(t *testing.T) {
 	run := workflow.BuildRun{RunID: "run-1", StartedAt: "2026-02-17T12:00:00Z", Plan: workflow.Plan{TotalChunks: 1}, Chunks: []workflow.Chunk{{ID: "1", Status: workflow.Active, Attempt: 1}}}
 	for _, left := range []string{``, `,"chunks":[]`, `,"chunks":null`, `,"chunks":"none"`, `,"plan":{"totalChunks":1}`, `,"plan":3`} {
 		doc, err := jsontree.Parse([]byte(`{"buildRun":{"runId":"run-1","note":"mine"` + left + `}}`))

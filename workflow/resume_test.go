@@ -116,7 +116,7 @@ func TestAStaleChunkIsRebuiltOrKept(t *testing.T) {
 	}
 }
 
-func TestNothingIsNextWhereAllWaitForEachOther(t *testing.T) {
+func TestADependencyCycleHasNoNextChunk(t *testing.T) {
 	run := workflow.BuildRun{Chunks: []workflow.Chunk{
 		{ID: "1", Status: workflow.Completed},
 		{ID: "2", DependsOn: []workflow.ID{"3"}},

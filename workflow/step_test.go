@@ -84,7 +84,7 @@ func TestSeveralMissingPrerequisitesAreNamedTogether(t *testing.T) {
 	}
 }
 
-func TestSkipGoesOnWithoutThePrerequisite(t *testing.T) {
+func TestSkipStartsAStepWithoutItsPrerequisite(t *testing.T) {
 	p := newProject(t, workflow.Options{})
 	p.must(func(root *jsontree.Node) error { return workflow.BeginStep(root, workflow.Interviewer, true) })
 	if got := p.state().WorkflowStep; got != workflow.Interviewer {
@@ -129,7 +129,7 @@ func TestACommandRunsFromItsFirstStepToItsEnd(t *testing.T) {
 	}
 }
 
-func TestBeginningACommandClearsWhatTheLastOneLeft(t *testing.T) {
+func TestBeginningACommandClearsTheStepsOfTheLastOne(t *testing.T) {
 	p := newProject(t, workflow.Options{}).with("state.json", fixture(t, "seed", "state.json"))
 	var unended workflow.Command
 	p.must(func(root *jsontree.Node) (err error) {

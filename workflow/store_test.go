@@ -76,7 +76,7 @@ func TestADeeplyNestedStateIsRefusedAndKept(t *testing.T) {
 	}
 }
 
-func TestWatchTellsOfEachChange(t *testing.T) {
+func TestWatchReportsEachChange(t *testing.T) {
 	p := newProject(t, workflow.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	seen := make(chan string)

@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-func TestTheReferenceKeepsEveryPromise(t *testing.T) {
+func TestTheReferenceMeetsEveryRequirement(t *testing.T) {
 	t.Parallel()
 	Run(t, newReference(t, ""))
 }
@@ -157,7 +157,7 @@ func TestTheBrokenReference(t *testing.T) {
 	Run(t, target)
 }
 
-func TestEveryPromiseHasAMutant(t *testing.T) {
+func TestEveryRequirementHasAMutant(t *testing.T) {
 	t.Parallel()
 	covered := map[string]bool{}
 	for _, m := range mutants {

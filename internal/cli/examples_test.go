@@ -102,7 +102,7 @@ type composed struct {
 	Secrets map[string]any
 }
 
-func TestTheComposeFileOfTheExampleHangsTogether(t *testing.T) {
+func TestTheComposeFileOfTheExampleIsConsistent(t *testing.T) {
 	var c composed
 	if err := yaml.Unmarshal([]byte(example(t, "compose.yaml")), &c); err != nil {
 		t.Fatal(err)

@@ -66,7 +66,7 @@ func TestBatchesFollowEachOtherWhileCallersWait(t *testing.T) {
 	})
 }
 
-func TestAPanicIsTheLeadersAndTheOthersAreTold(t *testing.T) {
+func TestAPanicReachesTheLeaderAndTheOthersGetAnError(t *testing.T) {
 	for name, c := range map[string]struct {
 		bad    leader
 		value  bool  // the leader panics with the same value

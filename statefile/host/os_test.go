@@ -96,7 +96,7 @@ func TestALockEndsWithItsProcess(t *testing.T) {
 	}
 }
 
-func TestWhoStopsWaitingReturnsAtOnceAndHoldsNothingLater(t *testing.T) {
+func TestACancelledWaitReturnsAtOnceAndNeverTakesTheLock(t *testing.T) {
 	name := lockName(t)
 	l := take(t, name)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -157,7 +157,7 @@ func namesErr(h host.Host, dir string) error {
 	return nil
 }
 
-func TestNamesAreThoseInTheFolderHoweverMany(t *testing.T) {
+func TestNamesYieldsEveryNameInALargeFolder(t *testing.T) {
 	dir := t.TempDir()
 	want := map[string]bool{}
 	for i := range 2000 {

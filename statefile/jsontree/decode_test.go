@@ -103,7 +103,7 @@ func TestNullAndMissingLeaveAFieldZero(t *testing.T) {
 	}
 }
 
-func TestDecodeReportsWhatIsNotOfItsFormAndReadsTheRest(t *testing.T) {
+func TestDecodeReportsMismatchesAndReadsTheRest(t *testing.T) {
 	for _, c := range []struct {
 		text string
 		want []string
@@ -184,7 +184,7 @@ func TestUnknownListsTheMembersWithoutAField(t *testing.T) {
 	}
 }
 
-func TestATypeThatCannotBeReadIsAMistakeOfTheProgram(t *testing.T) {
+func TestDecodingIntoAnUnsupportedTypePanics(t *testing.T) {
 	defer func() {
 		if recover() == nil {
 			t.Error("a channel was read")

@@ -54,7 +54,7 @@ func TestEveryDocumentIsWrittenBackByteForByte(t *testing.T) {
 
 // After an edit is undone, every container on its path is still split and marked as
 // changed. The text of the document is then assembled from its parts.
-func TestEveryDocumentIsPutTogetherAgainFromItsParts(t *testing.T) {
+func TestSplittingAndJoiningADocumentKeepsItsBytes(t *testing.T) {
 	for name, text := range oddLayouts {
 		t.Run(name, func(t *testing.T) {
 			doc := parse(t, text)
@@ -82,7 +82,7 @@ func TestRollbackGoesBackToTheMark(t *testing.T) {
 	same(t, doc, `{"a": 1, "c": 3}`)
 }
 
-func TestRollbackTakesTheErrorBack(t *testing.T) {
+func TestRollbackClearsTheError(t *testing.T) {
 	doc := parse(t, `{"a": 1}`)
 	mark := doc.Mark()
 	doc.Root().Child("a").Append(1)
@@ -95,7 +95,7 @@ func TestRollbackTakesTheErrorBack(t *testing.T) {
 	}
 }
 
-func TestFormatLaysADocumentOutByTwoSpaces(t *testing.T) {
+func TestFormatIndentsByTwoSpaces(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"a":1,"b":[1,{"c":[ ]}],"d":{ }}`: "{\n  \"a\": 1,\n  \"b\": [\n    1,\n    {\n      \"c\": []\n    }\n  ],\n  \"d\": {}\n}\n",
 		" [ ]\n\n":                          "[]\n",
@@ -170,7 +170,7 @@ func changeAll(n *jsontree.Node) {
 	}
 }
 
-func TestTheBytesOfAnEditedDocumentAreMadeOnce(t *testing.T) {
+func TestTheBytesOfAnEditedDocumentAreBuiltOnce(t *testing.T) {
 	d, err := jsontree.Parse([]byte(`{"a": [1, 2, {"b": null}], "c": {}, "d": []}`))
 	if err != nil {
 		t.Fatal(err)

@@ -285,7 +285,7 @@ func TestAnEditChangesOnlyWhatItShould(t *testing.T) {
 	}
 }
 
-func TestSettingWhatIsThereLeavesTheBytesAlone(t *testing.T) {
+func TestSettingTheSameValueKeepsTheBytes(t *testing.T) {
 	const text = "{\n  \"s\" :\"a\", \"n\":1,\n  \"o\": {\"a\": 1, \"b\": \"x\"}, \"l\": [ ],\"z\":null }"
 	doc := parse(t, text)
 	root := doc.Root()
@@ -302,7 +302,7 @@ func TestSettingWhatIsThereLeavesTheBytesAlone(t *testing.T) {
 	}
 }
 
-func TestNodesAreReadAsTheyAreNow(t *testing.T) {
+func TestNodesReturnTheirCurrentValue(t *testing.T) {
 	doc := parse(t, `{"a": [1, {"b": 2}], "c": null}`)
 	root := doc.Root()
 	before := root.Value()
@@ -329,7 +329,7 @@ func TestNodesAreReadAsTheyAreNow(t *testing.T) {
 	}
 }
 
-func TestTheFirstEditThatCannotBeMadeIsRemembered(t *testing.T) {
+func TestErrReturnsTheFirstFailedEdit(t *testing.T) {
 	tooDeep := strings.Repeat("[", jsontree.MaxDepth) + strings.Repeat("]", jsontree.MaxDepth)
 	for _, c := range []struct {
 		name string

@@ -140,7 +140,7 @@ type moment struct {
 	model *model
 }
 
-func TestEditsDoToADocumentWhatTheyDoToPlainValues(t *testing.T) {
+func TestEditsEqualEditsOfPlainValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawModel(t, 4)
 		doc, err := jsontree.Parse([]byte(m.spaced(t)))

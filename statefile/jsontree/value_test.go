@@ -17,7 +17,7 @@ func value(t testing.TB, text string) jsontree.Value {
 	return parse(t, text).Value()
 }
 
-func TestAMissingValueAnswersEveryQuestion(t *testing.T) {
+func TestAMissingValueAcceptsEveryMethod(t *testing.T) {
 	var v jsontree.Value
 	if v.Kind() != jsontree.Missing || !v.Absent() || v.Raw() != nil || v.Text() != "" || v.String() != "" || v.Len() != 0 || jsontree.Interface(v) != nil {
 		t.Errorf("a missing value is not empty: %#v", v)

@@ -52,7 +52,7 @@ func TestABeadIsWorkedOnInATerminal(t *testing.T) {
 	})
 }
 
-func TestABeadThatAPersonRefusesIsNotDone(t *testing.T) {
+func TestADeniedActionOfABeadIsNotDone(t *testing.T) {
 	each(t, func(p *place, agent string) {
 		p.play("toolx:touch refused")
 		bead := p.start("dispatch", "bd-8", "do the work", "--agent", agent, "--tmux")

@@ -39,7 +39,7 @@ func (p *place) times(file string) int {
 	return strings.Count(p.read(file), "\n")
 }
 
-func TestCancelInMidToolLeavesNothing(t *testing.T) {
+func TestCancelDuringAToolCallLeavesNothing(t *testing.T) {
 	each(t, func(p *place, agent string) {
 		run, _ := p.midTool(agent, "retries: 2")
 		p.done("cancel", "work")
@@ -56,7 +56,7 @@ func TestCancelInMidToolLeavesNothing(t *testing.T) {
 
 // On a busy machine a program may take longer to its first tool call than the time limit
 // allows. Such a run proves nothing, and the next one gets twice the time.
-func TestATimeoutInMidToolIsNoSuccess(t *testing.T) {
+func TestATimeoutDuringAToolCallIsNoSuccess(t *testing.T) {
 	each(t, func(p *place, agent string) {
 		var run *process
 		for limit := 25 * time.Second; !p.has("begun"); limit *= 2 {
@@ -78,7 +78,7 @@ func TestATimeoutInMidToolIsNoSuccess(t *testing.T) {
 }
 
 // A SIGTERM that gaffer has not sent counts as the program's own end.
-func TestAStrangersSignalInMidToolIsNoSuccess(t *testing.T) {
+func TestASignalOfAnotherProcessDuringAToolCallIsNoSuccess(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		t.Run(fmt.Sprint(int(sig)), func(t *testing.T) {
 			each(t, func(p *place, agent string) {
@@ -119,7 +119,7 @@ func TestAnAgentOutlivesAKilledGafferAndIsAdopted(t *testing.T) {
 	})
 }
 
-func TestWhatIsDoneWhileNobodyLooksIsFoundDone(t *testing.T) {
+func TestWorkThatEndsWithoutGafferIsFoundComplete(t *testing.T) {
 	each(t, func(p *place, agent string) {
 		run, before := p.midTool(agent, "")
 		run.kill()

@@ -74,7 +74,7 @@ func saysAll(t *testing.T, got []string) {
 	}
 }
 
-func TestClaudeTellsGafferWhatItDoesAfterInit(t *testing.T) {
+func TestClaudeReportsItsActivityAfterInit(t *testing.T) {
 	p := newPlace(t)
 	p.play("tool", "text")
 	p.done("init", "claude", "--project", "--yes")
@@ -91,7 +91,7 @@ func TestClaudeTellsGafferWhatItDoesAfterInit(t *testing.T) {
 	}
 }
 
-func TestCodexTellsGafferWhatItDoesAfterInit(t *testing.T) {
+func TestCodexReportsItsActivityAfterInit(t *testing.T) {
 	for _, whose := range []string{"--project", "--user"} {
 		t.Run(whose, func(t *testing.T) {
 			p := newPlace(t)
@@ -119,7 +119,7 @@ func TestCodexTellsGafferWhatItDoesAfterInit(t *testing.T) {
 // examples is a folder of realistic settings files.
 const examples = "../../internal/byhand/agentsettings/testdata/files"
 
-func TestSettingsOfManyKindsAreStillTakenAfterInit(t *testing.T) {
+func TestSettingsOfManyKindsAreAcceptedAfterInit(t *testing.T) {
 	t.Run("claude", func(t *testing.T) {
 		p := newPlace(t)
 		for _, name := range []string{"03-existing-hooks", "05-bom", "07-one-line", "12-duplicate-keys", "14-odd-spacing"} {
@@ -154,7 +154,7 @@ func TestSettingsOfManyKindsAreStillTakenAfterInit(t *testing.T) {
 	})
 }
 
-func TestThePluginIsTakenByClaude(t *testing.T) {
+func TestClaudeAcceptsThePlugin(t *testing.T) {
 	p := newPlace(t)
 	plugin, err := filepath.Abs("../../integrations/claude-code")
 	p.must(err)
@@ -167,7 +167,7 @@ func TestThePluginIsTakenByClaude(t *testing.T) {
 	}
 }
 
-func TestTheSnippetIsTakenByCodex(t *testing.T) {
+func TestCodexAcceptsTheSnippet(t *testing.T) {
 	p := newPlace(t)
 	snippet, err := os.ReadFile("../../integrations/codex/config.toml")
 	p.must(err)

@@ -94,7 +94,7 @@ func TestWhatCodexDoesInATerminalIsKnown(t *testing.T) {
 	summarize(t, delays)
 }
 
-func TestAProgramThatMustBeSetUpIsSeenToWait(t *testing.T) {
+func TestAProgramThatMustBeSetUpIsShownAsWaiting(t *testing.T) {
 	for name, c := range map[string]struct {
 		open func(p *place) *terminal
 		want string
@@ -122,7 +122,7 @@ func TestAProgramThatMustBeSetUpIsSeenToWait(t *testing.T) {
 	}
 }
 
-func TestAPersonElsewhereAnswersForAnAgentInATerminal(t *testing.T) {
+func TestTheUserAnswersElsewhereForAnAgentInATerminal(t *testing.T) {
 	for program, mode := range map[string]string{"claude": "tool:touch granted", "codex": "toolx:touch granted"} {
 		t.Run(program, func(t *testing.T) {
 			p := newPlace(t)

@@ -24,7 +24,7 @@ func (p *place) asks(about string) fleet.Question {
 	return *task.Question
 }
 
-func TestPermissionIsGivenByAPerson(t *testing.T) {
+func TestTheUserGrantsAPermission(t *testing.T) {
 	each(t, func(p *place, agent string) {
 		p.play("toolx:touch granted")
 		run := p.start("run", p.plan(agent, "questions: ask"))
@@ -45,7 +45,7 @@ func TestPermissionIsGivenByAPerson(t *testing.T) {
 	})
 }
 
-func TestWhatAPersonRefusesIsNotDone(t *testing.T) {
+func TestADeniedActionIsNotDone(t *testing.T) {
 	each(t, func(p *place, agent string) {
 		p.play("toolx:touch refused")
 		run := p.start("run", p.plan(agent, "questions: ask, retries: 2"))
@@ -68,7 +68,7 @@ func TestWhatAPersonRefusesIsNotDone(t *testing.T) {
 	})
 }
 
-func TestNobodyIsAskedWhereAllIsRefused(t *testing.T) {
+func TestWithQuestionsDenyTheUserIsNotAsked(t *testing.T) {
 	each(t, func(p *place, agent string) {
 		p.play("toolx:touch refused")
 		if o := p.gaffer("run", p.plan(agent, "questions: deny, retries: 2")); o.code != 1 {

@@ -17,7 +17,7 @@ func (p *place) patient() {
 	p.write(p.home+"/.codex/config.toml", config)
 }
 
-func TestAnAgentThatTriesAgainIsSeenToDoSo(t *testing.T) {
+func TestARetryingAgentIsShownAsRetrying(t *testing.T) {
 	each(t, func(p *place, agent string) {
 		p.patient()
 		p.play("500")
@@ -38,7 +38,7 @@ func TestAnAgentThatTriesAgainIsSeenToDoSo(t *testing.T) {
 	})
 }
 
-func TestTryingAgainIsNoSignOfLife(t *testing.T) {
+func TestRetriesDoNotCountAsProgress(t *testing.T) {
 	each(t, func(p *place, agent string) {
 		p.patient()
 		p.play("500")

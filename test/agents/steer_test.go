@@ -47,7 +47,7 @@ func (p *place) send(args ...string) fleet.Message {
 	return sent.Message
 }
 
-func TestAMessageReachesTheModelInMidTurn(t *testing.T) {
+func TestAMessageReachesTheModelDuringATurn(t *testing.T) {
 	each(t, func(p *place, agent string) {
 		run, before := p.talk(agent, "")
 		p.send("mind the gap")
@@ -111,7 +111,7 @@ func TestAMessageInTheQueueOfAKilledAgentIsSentAgain(t *testing.T) {
 }
 
 // The shell command is ended with the turn, and the conversation continues.
-func TestAnInterruptedConversationGoesOnWithAMessage(t *testing.T) {
+func TestAnInterruptedConversationContinuesWithAMessage(t *testing.T) {
 	each(t, func(p *place, agent string) {
 		run, before := p.talk(agent, "")
 		p.done("interrupt", "work")

@@ -77,7 +77,7 @@ func TestErrorsHaveTheirClass(t *testing.T) {
 	}
 }
 
-func TestASilentModelIsNotWaitedForForEver(t *testing.T) {
+func TestASilentModelTimesOut(t *testing.T) {
 	for _, mode := range []string{"hang", "hangmid"} {
 		t.Run(mode, func(t *testing.T) {
 			each(t, func(p *place, agent string) {
@@ -97,7 +97,7 @@ func TestASilentModelIsNotWaitedForForEver(t *testing.T) {
 	}
 }
 
-func TestADroppedStreamIsAskedForAgain(t *testing.T) {
+func TestADroppedStreamIsRetried(t *testing.T) {
 	each(t, func(p *place, agent string) {
 		p.play("drop", "text:whole")
 		p.done("run", p.plan(agent, ""))

@@ -21,7 +21,7 @@ func (w *world) hook(event string) {
 	}
 }
 
-func TestAnAgentThatAPersonStartedIsSeenAndAnsweredByClick(t *testing.T) {
+func TestAnAgentStartedByHandIsShownAndAnsweredByClick(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.open("#/")

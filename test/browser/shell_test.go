@@ -207,7 +207,7 @@ func luminance(p *page, dark bool) float64 {
 	return eval[float64](p, `(() => { const [r, g, b] = getComputedStyle(document.body).backgroundColor.match(/\d+/g).map(Number); return (r + g + b) / 765; })()`)
 }
 
-func TestABrowserThatIsNotLoggedInIsToldHowToComeIn(t *testing.T) {
+func TestABrowserThatIsNotLoggedInShowsHowToLogIn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.open("#/")

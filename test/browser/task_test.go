@@ -119,7 +119,7 @@ func (p *page) seesLine(text string) {
 // atEnd is a script that reports whether the last line of the log is visible.
 const atEnd = `((el) => el.scrollTop + el.clientHeight >= el.scrollHeight - 2)(document.querySelector('.log'))`
 
-func TestALogIsFollowedUntilSomebodyScrollsUp(t *testing.T) {
+func TestALogIsFollowedUntilTheUserScrollsUp(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.worker("one")
@@ -443,7 +443,7 @@ tasks:
 	p.sees("Attempt 1") // and no error
 }
 
-func TestALogIsOpenedWhereItHasWhatIsLookedFor(t *testing.T) {
+func TestALogIsOpenedAtTheSearchResult(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.worker("one")
@@ -457,7 +457,7 @@ tasks:
 	p.wait("it is marked", `document.querySelector('.log .hit mark')?.innerText === 'here'`)
 }
 
-func TestALogGoesOnAfterTheServerWasAway(t *testing.T) {
+func TestALogContinuesAfterTheServerWasAway(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.worker("one")
@@ -482,7 +482,7 @@ tasks:
 
 // A search begins a moment after the last key. That may be between the removal of a
 // log and the next frame.
-func TestALogThatIsGoneIsNotSearchedFromWhereItStood(t *testing.T) {
+func TestASearchDoesNotRunAfterTheLogIsGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.worker("one")
@@ -503,7 +503,7 @@ tasks:
 	p.sees("Attempt 1") // and no error
 }
 
-func TestWhatALogHasToTellIsToldBeforeItIsAnotherOne(t *testing.T) {
+func TestPendingNewsOfALogIsSentBeforeTheLogChanges(t *testing.T) {
 	t.Parallel()
 	p := newWorld(t).open("#/")
 	script := `(async () => {
@@ -550,7 +550,7 @@ func TestAPageThatIsLeftAtOnceLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestWhatIsTypedGoesIntoNoOtherPagesAddress(t *testing.T) {
+func TestTypedFiltersStayInTheirPagesAddress(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.worker("one")

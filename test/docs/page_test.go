@@ -30,7 +30,7 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-func TestCommandsOfABlockAreToldApart(t *testing.T) {
+func TestCommandsOfABlockAreSplit(t *testing.T) {
 	lines := strings.Split("# a remark\na \\\n  b\n\ncat > f <<'END'\nx\n\nEND\nc   # a remark", "\n")
 	var got []string
 	for _, c := range commands(10, lines) {

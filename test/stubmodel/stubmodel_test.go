@@ -144,7 +144,7 @@ func TestADroppedStreamIsSeenAsOne(t *testing.T) {
 	})
 }
 
-func TestWhoWantsNoStreamGetsNone(t *testing.T) {
+func TestARequestWithoutStreamingGetsOneAnswer(t *testing.T) {
 	forEach(t, func(t *testing.T, s *Server, sp speech) {
 		if sp.path == "/v1/responses" {
 			return // it is always streamed
@@ -169,7 +169,7 @@ func TestWhoWantsNoStreamGetsNone(t *testing.T) {
 	})
 }
 
-func TestOneThatHangsEndsWithWhoAsked(t *testing.T) {
+func TestAHangingAnswerEndsWithItsClient(t *testing.T) {
 	for mode, head := range map[string]bool{"hang": false, "hangmid": true} {
 		s := serve(t)
 		sp := speeches()["messages"]

@@ -25,7 +25,7 @@ func said(t *testing.T, protocol string, steps ...string) []byte {
 	return out.Bytes()
 }
 
-func TestALogIsPassedOnAsPeopleReadIt(t *testing.T) {
+func TestALogIsFormattedForUsers(t *testing.T) {
 	for _, protocol := range []string{"claude", "codex"} {
 		log := said(t, protocol, "say first things first", "tool true", "say all is done")
 		whole := passed(t, log)
@@ -43,7 +43,7 @@ func TestALogIsPassedOnAsPeopleReadIt(t *testing.T) {
 	}
 }
 
-func TestWhatIsForPeopleAlreadyStaysAsItIs(t *testing.T) {
+func TestPlainLinesStayUnchanged(t *testing.T) {
 	for _, log := range []string{"plain\n\n  text\n", "{\"some\": \"other program's\"}\n[1]\n", "no end", ""} {
 		want := log
 		if log == "no end" {
@@ -55,7 +55,7 @@ func TestWhatIsForPeopleAlreadyStaysAsItIs(t *testing.T) {
 	}
 }
 
-func TestALineWithoutAnEndTakesNoMoreThanItsRoom(t *testing.T) {
+func TestAnEndlessLineUsesLimitedMemory(t *testing.T) {
 	r := New(&bytes.Buffer{}, Options{})
 	for range 64 {
 		if _, err := r.Write(bytes.Repeat([]byte("x"), maxParsedLine/16)); err != nil {
@@ -95,7 +95,7 @@ func passedBytewise(t *testing.T, log []byte) string {
 	return b.String()
 }
 
-func TestEntriesHaveTimesOnceAndALongOneHangsBelowThem(t *testing.T) {
+func TestEqualTimesArePrintedOnceAndLongEntriesAreIndented(t *testing.T) {
 	log := `{"type":"system","subtype":"init","session_id":"s"}
 {"type":"assistant","session_id":"s","message":{"content":[{"type":"text","text":"I look at the tests of the package first.\nThen I mend it."},{"type":"tool_use","name":"Bash","input":{"command":"go test ./..."}}]}}
 {"type":"user","session_id":"s","timestamp":"2026-02-01T14:02:05Z","message":{"content":[{"type":"tool_result","is_error":true,"content":"FAIL"}]}}
@@ -127,7 +127,7 @@ a warning
 	}
 }
 
-func TestAnEntryThatComesWhileItIsWrittenHasTheTimeOfThat(t *testing.T) {
+func TestALiveEntryHasTheTimeOfItsArrival(t *testing.T) {
 	now := time.Date(2026, 2, 1, 14, 2, 0, 0, time.UTC)
 	log := `{"type":"assistant","session_id":"s","message":{"content":[{"type":"text","text":"Oh."}]}}` + "\n"
 	got := written(t, log, Options{Zone: time.UTC, Live: func() time.Time { return now }})

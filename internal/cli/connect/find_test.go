@@ -23,7 +23,7 @@ func (f finder) FindTask(context.Context, string) (fleet.Task, error) {
 	return fleet.Task{Run: "r", ID: f.task}, f.noTask
 }
 
-func TestANameThatCouldBeSeveralIsNotTakenForSomethingElse(t *testing.T) {
+func TestAnAmbiguousNameIsAnError(t *testing.T) {
 	var (
 		none    = &runquery.NotFoundError{What: "run or task", Name: "a"}
 		several = &runquery.AmbiguousError{What: "run or task", Name: "a", Could: []string{"a1", "a2"}}

@@ -44,7 +44,7 @@ func TestTheLastLinesAreFound(t *testing.T) {
 	}
 }
 
-func TestWhatIsAddedIsFollowedUntilTheEnd(t *testing.T) {
+func TestALogIsFollowedUntilItsEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	if err := os.WriteFile(path, []byte("one\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func (m *marked) Begin(attempt int) error {
 	return nil
 }
 
-func TestTheAttemptsOfATaskShareALogAndAreToldApart(t *testing.T) {
+func TestTheAttemptsInASharedLogAreDistinguished(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	if err := os.WriteFile(path, []byte("a\nb\nc\nd\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func TestTheAttemptsOfATaskShareALogAndAreToldApart(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoFileIsNoLog(t *testing.T) {
+func TestAPathThatIsNoFileIsNoLog(t *testing.T) {
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {

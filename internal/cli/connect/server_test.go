@@ -100,7 +100,7 @@ func TestTheTokenOfThisMachineStaysHere(t *testing.T) {
 	}
 }
 
-func TestAnotherCertificateIsToldByItsFingerprint(t *testing.T) {
+func TestAnUnexpectedCertificateIsReportedWithItsFingerprint(t *testing.T) {
 	var got string
 	s := httptest.NewTLSServer(authorization(&got))
 	defer s.Close()
@@ -121,7 +121,7 @@ func TestAnotherCertificateIsToldByItsFingerprint(t *testing.T) {
 	}
 }
 
-func TestWhatSaysNoServerOrNoTokenIsAMistake(t *testing.T) {
+func TestAMissingServerOrTokenIsAUsageError(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct {
 		args []string

@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/cli/env"
 )
 
-func TestWhatDoctorShows(t *testing.T) {
+func TestDoctorOutput(t *testing.T) {
 	var out bytes.Buffer
 	e := &env.Env{Out: &out, Err: &out, Dir: t.TempDir(), Getenv: func(string) string { return "" }}
 	err := show(e, doctor.Health{

@@ -50,7 +50,7 @@ func TestTheNullDeviceIsNoTerminal(t *testing.T) {
 	}
 }
 
-func TestPaintLeavesTextAloneWithoutColour(t *testing.T) {
+func TestPaintKeepsTextUnchangedWithoutColour(t *testing.T) {
 	e := newEnv(t, nil)
 	if got := e.Paint(e.Out, display.Red, "x"); got != "x" {
 		t.Errorf("got %q", got)
@@ -61,7 +61,7 @@ func TestPaintLeavesTextAloneWithoutColour(t *testing.T) {
 	}
 }
 
-func TestPrintJSONIsIndentedAndLeavesCharactersAlone(t *testing.T) {
+func TestPrintJSONIndentsAndEscapesNoHTML(t *testing.T) {
 	e := newEnv(t, nil)
 	if err := e.PrintJSON(map[string]string{"a": "<&>"}); err != nil {
 		t.Fatal(err)

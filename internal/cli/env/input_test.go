@@ -33,7 +33,7 @@ func TestAnInterruptedReadGivesNothing(t *testing.T) {
 	}
 }
 
-func TestNoMoreIsReadThanIsWanted(t *testing.T) {
+func TestReadInReadsAtMostTheLimit(t *testing.T) {
 	e := newEnv(t, nil)
 	e.In = strings.NewReader("abcdef")
 	if data, err := e.ReadIn(t.Context(), 4); string(data) != "abcd" || err != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestABeginningIsAnAgeATimeOfDayOrADate(t *testing.T) {
+func TestSinceParsesAnAgeATimeOfDayOrADate(t *testing.T) {
 	zone := time.FixedZone("here", 2*60*60)
 	now := time.Date(2026, 2, 11, 14, 30, 0, 0, zone)
 	for text, want := range map[string]time.Time{

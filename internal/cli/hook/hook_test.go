@@ -166,7 +166,7 @@ func TestAFileInALinkedWorktreeIsNotedInTheProject(t *testing.T) {
 	}
 }
 
-func TestWhateverIsWrongTheAgentDoesNotNotice(t *testing.T) {
+func TestAFailingHookDoesNotDisturbTheAgent(t *testing.T) {
 	root := newProject(t)
 	for name, in := range map[string]io.Reader{
 		"nothing":   strings.NewReader(""),
@@ -199,7 +199,7 @@ type brokenPipe struct{}
 
 func (brokenPipe) Read([]byte) (int, error) { return 0, errors.New("pipe broke") }
 
-func TestAStateThatIsNoObjectIsLeftAlone(t *testing.T) {
+func TestAStateThatIsNoObjectIsNotChanged(t *testing.T) {
 	root := newProject(t)
 	for _, state := range []string{`[1]`, `"x"`, `{"untrackedChanges": "x"}`} {
 		put(t, root, ".fctry/state.json", state)
@@ -210,7 +210,7 @@ func TestAStateThatIsNoObjectIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestAnInputThatIsLeftOpenIsNotWaitedFor(t *testing.T) {
+func TestAnOpenInputIsNotAwaited(t *testing.T) {
 	testenv.Integration(t)
 	root := newProject(t)
 	in, out := io.Pipe()
@@ -229,7 +229,7 @@ func TestAnInputThatIsLeftOpenIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-func TestALockOfAnotherIsWaitedForUntilTheTimeIsOver(t *testing.T) {
+func TestALockedDocumentIsAwaitedUntilTheTimeout(t *testing.T) {
 	testenv.Integration(t)
 	root := newProject(t)
 	run(t, root, write("src/flow/a.js"))
@@ -250,7 +250,7 @@ func TestALockOfAnotherIsWaitedForUntilTheTimeIsOver(t *testing.T) {
 	}
 }
 
-func TestAPanicIsSaidAndEndsWithTheHook(t *testing.T) {
+func TestAPanicIsReportedAndEndsOnlyTheHook(t *testing.T) {
 	var talk bytes.Buffer
 	e := &env.Env{Err: &talk}
 	cmd := New(e)

@@ -113,7 +113,7 @@ func TestCodexNotifiesByAWord(t *testing.T) {
 	}
 }
 
-func TestTheStartOfASessionWipesNothing(t *testing.T) {
+func TestTheStartOfASessionDeletesNothing(t *testing.T) {
 	d := newDesk(t)
 	state := `{"currentCommand": "execute", "completedSteps": ["state-owner-scan"], "untrackedChanges": [{"file": "a"}], "x": 1.50,
   "buildRun": {"runId": "r", "status": "running", "chunks": [{"id": 1, "name": "One", "status": "completed"}, {"id": 2, "name": "Two", "status": "active"}]}}`
@@ -127,7 +127,7 @@ func TestTheStartOfASessionWipesNothing(t *testing.T) {
 	}
 }
 
-func TestAfterAToolWhatItWroteIsNotedAsBefore(t *testing.T) {
+func TestFilesWrittenByAToolAreRecorded(t *testing.T) {
 	d := newDesk(t)
 	d.tell("claude", "s", "PostToolUse", `, "tool_name": "Write", "tool_input": {"file_path": "src/statusline/a.js"}`)
 	d.tell("claude", "s", "PreToolUse", `, "tool_name": "Write", "tool_input": {"file_path": "src/statusline/b.js"}`)
@@ -136,7 +136,7 @@ func TestAfterAToolWhatItWroteIsNotedAsBefore(t *testing.T) {
 	}
 }
 
-func TestALoopAndACompactionAreToldToTheFeed(t *testing.T) {
+func TestALoopAndACompactionAreAddedToTheFeed(t *testing.T) {
 	d := newDesk(t)
 	for range 4 {
 		d.tell("claude", "12345678", "PostToolUse", bash)
@@ -171,7 +171,7 @@ func feedOf(t *testing.T, root string) string {
 	return "[" + string(s.BuildEvents[0].Raw()) + "]"
 }
 
-func TestWhateverAProgramSendsItIsLeftAlone(t *testing.T) {
+func TestInvalidHookInputIsIgnored(t *testing.T) {
 	d := newDesk(t)
 	for _, in := range []string{
 		"", "{", "\xff\x00", "[]", "7", `{"hook_event_name": "Stop", "session_id": 7}`, `{"hook_event_name": "Stop", "session_id": "../../../x"}`,
@@ -256,7 +256,7 @@ func (d *desk) decision(out string) (behavior, message string, input map[string]
 	return v.Output.Decision.Behavior, v.Output.Decision.Message, v.Output.Decision.Input
 }
 
-func TestAPersonElsewhereAnswersForTheAgent(t *testing.T) {
+func TestTheUserAnswersForTheAgentElsewhere(t *testing.T) {
 	d := newDesk(t)
 	d.vars["GAFFER_HOOKS_ANSWER_WITHIN"] = "60s"
 	out, talk := d.answered("claude", d.event("s", "PermissionRequest", bash), func(ctx context.Context, f connect.Fleet, id string) {
@@ -306,7 +306,7 @@ func TestAQuestionWithOptionsIsAnsweredInTheWordsOfItsTool(t *testing.T) {
 	}
 }
 
-func TestTheAgentsOwnPromptHasTheLastWord(t *testing.T) {
+func TestWithoutAnAnswerTheAgentAsksAtItsOwnPrompt(t *testing.T) {
 	testenv.Integration(t)
 	d := newDesk(t)
 	ask := d.event("s", "PermissionRequest", bash)

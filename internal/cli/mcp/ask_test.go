@@ -53,7 +53,7 @@ type answered struct {
 	Denied bool
 }
 
-func TestAPersonIsAskedAndAnswers(t *testing.T) {
+func TestTheUserIsAskedAndAnswers(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
 	p := newProject(t)
@@ -75,7 +75,7 @@ func TestAPersonIsAskedAndAnswers(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsForAPersonIsToldSo(t *testing.T) {
+func TestWaitingForTheUserReportsProgress(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	var told atomic.Pointer[sdk.ProgressNotificationParams]
@@ -99,7 +99,7 @@ func TestWhoWaitsForAPersonIsToldSo(t *testing.T) {
 	}
 }
 
-func TestAQuestionGoesWithWhoAsksIt(t *testing.T) {
+func TestAQuestionIsWithdrawnWithItsAsker(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(*client, context.CancelFunc){
 		"the request is cancelled": func(_ *client, cancel context.CancelFunc) { cancel() },
@@ -139,7 +139,7 @@ func deaf(t *testing.T, p project) (cmd *exec.Cmd, in io.WriteCloser, out io.Rea
 	return cmd, in, out
 }
 
-func TestAQuestionGoesWithTheEndOfTheRequests(t *testing.T) {
+func TestAQuestionIsWithdrawnAtTheEndOfTheInput(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	cmd, in, _ := deaf(t, p)
@@ -151,7 +151,7 @@ func TestAQuestionGoesWithTheEndOfTheRequests(t *testing.T) {
 	}
 }
 
-func TestAQuestionGoesWithAClientThatReadsNoMore(t *testing.T) {
+func TestAQuestionIsWithdrawnIfTheClientStopsReading(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	cmd, in, out := deaf(t, p)

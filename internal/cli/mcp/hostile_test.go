@@ -77,7 +77,7 @@ const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 `
 
-func TestWhatWasAskedBeforeTheEndIsAnswered(t *testing.T) {
+func TestRequestsBeforeTheEndOfTheInputAreAnswered(t *testing.T) {
 	t.Parallel()
 	said := hello
 	for i := range 50 {
@@ -95,7 +95,7 @@ func TestWhatWasAskedBeforeTheEndIsAnswered(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotTheProtocolEndsTheServerAndNothingElse(t *testing.T) {
+func TestInvalidInputEndsOnlyTheServer(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	for name, said := range map[string]string{
@@ -121,7 +121,7 @@ func TestWhatIsNotTheProtocolEndsTheServerAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestAServerThatIsToldToEndDoesSo(t *testing.T) {
+func TestAServerEndsOnASignal(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	cmd := p.gaffer("mcp")

@@ -93,7 +93,7 @@ func TestAPlanIsReadFromTheProject(t *testing.T) {
 	c.refused("plan_submit", `{"file": "none.yaml"}`, "not_found: ")
 }
 
-func TestWhatWasTakenIsFreeWhenItsServerHasEnded(t *testing.T) {
+func TestTakenItemsAreFreeAfterTheirServerHasEnded(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	type taken struct {
@@ -123,7 +123,7 @@ func TestWhatWasTakenIsFreeWhenItsServerHasEnded(t *testing.T) {
 	}
 }
 
-func TestStepsGoOnAsAPersonHasChosen(t *testing.T) {
+func TestStepsContinueAsTheUserHasChosen(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	c := p.serve(nil)
@@ -164,7 +164,7 @@ func TestANumberStaysAsItIsWritten(t *testing.T) {
 	}
 }
 
-func TestMessagesAreReadByWhomTheyAreFor(t *testing.T) {
+func TestMessagesAreReadByTheirReceiver(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	p.run("team", "init", "Requirements")

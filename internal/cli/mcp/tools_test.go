@@ -170,7 +170,7 @@ func TestARoleHasOnlyItsTools(t *testing.T) {
 	}
 }
 
-func TestWhatARoleMayNotDoIsRefusedWithTheReason(t *testing.T) {
+func TestAForbiddenToolIsRefusedWithTheReason(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	p.run("team", "init", "Requirements")

@@ -21,7 +21,7 @@ func given(flags ...string) func(string) bool {
 	}
 }
 
-func TestFlagsStandOverThePlanAndFillWhatItLeavesOpen(t *testing.T) {
+func TestFlagsOverrideThePlanAndFillMissingValues(t *testing.T) {
 	p := plan.Plan{
 		Parallel: 4, OnFailure: plan.Continue, Budget: plan.Budget{USD: 9, Tokens: 100},
 		Tasks: []plan.Task{
@@ -78,7 +78,7 @@ func TestSeveralPlansAreOne(t *testing.T) {
 	}
 }
 
-func TestPlansThatCannotBeOneAreRefused(t *testing.T) {
+func TestPlansThatCannotBeCombinedAreRefused(t *testing.T) {
 	one := plan.Plan{Name: "one", Tasks: []plan.Task{{ID: "a"}}}
 	for want, other := range map[string]plan.Plan{
 		`the id "a" is also in one`: {Name: "two", Tasks: []plan.Task{{ID: "a"}}},

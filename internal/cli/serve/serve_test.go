@@ -156,7 +156,7 @@ func get(t *testing.T, url string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-func TestServePrintsTheTokenAndALinkAndStopsWhenItIsTold(t *testing.T) {
+func TestServePrintsTheTokenAndALinkAndStopsOnASignal(t *testing.T) {
 	c := newCommand(t)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := c.start(ctx)
@@ -206,7 +206,7 @@ func TestTheFirstTokenIsPrintedOnce(t *testing.T) {
 }
 
 // A journal stores its input, and other users may read it.
-func TestNeitherTheTokenNorALinkIsPrintedButToATerminal(t *testing.T) {
+func TestTheTokenAndTheLinkArePrintedOnlyToATerminal(t *testing.T) {
 	c := newCommand(t)
 	c.piped = true
 	ctx, stop := context.WithCancel(t.Context())
@@ -232,7 +232,7 @@ func TestNeitherTheTokenNorALinkIsPrintedButToATerminal(t *testing.T) {
 	}
 }
 
-func TestServeKeepsForAsLongAsItIsTold(t *testing.T) {
+func TestServeDeletesOldDataOnlyWithKeep(t *testing.T) {
 	for args, want := range map[string]time.Duration{"": 0, "--keep 30d": 30 * 24 * time.Hour} {
 		c := newCommand(t)
 		ctx, stop := context.WithCancel(t.Context())
@@ -293,7 +293,7 @@ func TestServeRefusesToSendTokensInPlainTextBeyondThisMachine(t *testing.T) {
 	}
 }
 
-func TestServeBeyondThisMachineIsInsecureOnlyWhenItIsTold(t *testing.T) {
+func TestServeUsesPlainTextBeyondThisMachineOnlyWithInsecure(t *testing.T) {
 	for _, args := range []string{"--listen 0.0.0.0:0 --insecure", "--listen 0.0.0.0:0 --tls"} {
 		c := newCommand(t)
 		ctx, stop := context.WithCancel(t.Context())
@@ -308,7 +308,7 @@ func TestServeBeyondThisMachineIsInsecureOnlyWhenItIsTold(t *testing.T) {
 	}
 }
 
-func TestAnAddressThatIsTakenIsToldAndNothingIsOpened(t *testing.T) {
+func TestAUsedAddressIsReportedAndNothingIsOpened(t *testing.T) {
 	c := newCommand(t)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := c.start(ctx)
@@ -326,7 +326,7 @@ func TestAnAddressThatIsTakenIsToldAndNothingIsOpened(t *testing.T) {
 	}
 }
 
-func TestADeskThatCannotBeOpenedIsTheError(t *testing.T) {
+func TestServeReturnsTheErrorOfTheDatabase(t *testing.T) {
 	e := &env.Env{Out: &output{}, Err: &output{}, Now: time.Now}
 	want := errors.New("no database")
 	err := run(t.Context(), e, options{listen: "127.0.0.1:0", connections: 1, lease: time.Minute, logLimit: 1}, func(context.Context, app.ServerOptions) (page.Backend, error) { return page.Backend{}, want })

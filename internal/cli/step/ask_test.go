@@ -14,7 +14,7 @@ var missing = &workflow.PrerequisiteError{
 	Step: workflow.Interviewer, Missing: []workflow.Need{{workflow.StateOwnerScan}}, Next: workflow.StateOwnerScan,
 }
 
-func TestAPersonIsAskedUntilTheyChoose(t *testing.T) {
+func TestTheUserIsAskedUntilTheChoiceIsValid(t *testing.T) {
 	for input, want := range map[string]int{
 		"1\n": workflow.RunMissing, "yes\n 2 \n": workflow.Skip, "3\n": workflow.Abort, "": workflow.Abort, "9\n": workflow.Abort,
 	} {

@@ -47,7 +47,7 @@ func TestPathsAreBoundToTheFlagsBeforeThem(t *testing.T) {
 	}
 }
 
-func TestTheKindOfAPathIsToldByItsName(t *testing.T) {
+func TestTheKindOfAPathFollowsFromItsName(t *testing.T) {
 	root := t.TempDir()
 	for _, file := range []string{
 		"state/runs/bd-1.json", "state/results/bd-1.json", ".founder-mode/status/sessions/x/status.json",

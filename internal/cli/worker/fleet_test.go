@@ -303,7 +303,7 @@ func (f *fleet) endAll() {
 	}
 }
 
-func TestEveryTaskIsDoneOnceWhoeverIsKilled(t *testing.T) {
+func TestEveryTaskIsDoneOnceDespiteKills(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
 	f := newFleet(t)
@@ -334,7 +334,7 @@ func TestEveryTaskIsDoneOnceWhoeverIsKilled(t *testing.T) {
 	}
 }
 
-func TestAnotherWorkerTakesOverWhenNothingOfTheFirstMovesAnyMore(t *testing.T) {
+func TestAnotherWorkerTakesATaskAfterTheFirstWorkersProcessesStopped(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
 	f := newFleet(t)
@@ -361,7 +361,7 @@ func TestAnotherWorkerTakesOverWhenNothingOfTheFirstMovesAnyMore(t *testing.T) {
 	}
 }
 
-func TestAWorkerThatIsToldToStopFinishesWhatItHas(t *testing.T) {
+func TestAStoppedWorkerFinishesItsTasks(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
 	f.serve()
@@ -387,7 +387,7 @@ func TestAWorkerThatIsToldToStopFinishesWhatItHas(t *testing.T) {
 	f.once(later, "two")
 }
 
-func TestAWorkerThatIsToldTwiceHandsItsTasksBack(t *testing.T) {
+func TestASecondSignalReturnsTheTasksToTheQueue(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
 	f.serve()

@@ -85,7 +85,7 @@ func TestChunksAreTasksOfTheEngine(t *testing.T) {
 	}
 }
 
-func TestWhatIsKeptIsNotBuiltAgain(t *testing.T) {
+func TestKeptChunksAreNotBuiltAgain(t *testing.T) {
 	done := workflow.Chunk{ID: "1", Name: "Glossary Fix", Status: workflow.Completed, SpecVersionAtBuild: "2.3"}
 	b, p := newBuild(t, Start{Done: map[workflow.ID]workflow.Chunk{"1": done}})
 	if len(p.Tasks) != 2 || len(p.Tasks[0].After) != 0 || strings.Join(p.Tasks[1].After, " ") != "chunk-2" || b.Run.Chunks[0].SpecVersionAtBuild != "2.3" {
@@ -229,7 +229,7 @@ func TestABuildThatIsDoneLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-func TestALostStateIsWrittenAgainAndAnotherBuildIsLeftAlone(t *testing.T) {
+func TestALostStateIsWrittenAgainAndAnotherBuildIsNotChanged(t *testing.T) {
 	n := newTeller(t)
 	n.event("task.running", "chunk-1", "running", &store.Attempt{Number: 1})
 	n.doc, _ = jsontree.Parse([]byte(`{}`))

@@ -26,7 +26,7 @@ func dispatched(t *testing.T, task plan.Task, s dispatch.Settings) (plan.Task, e
 	return p.Tasks[0], err
 }
 
-func TestABeadHasTheLimitsOfTheProtocolUnlessToldOtherwise(t *testing.T) {
+func TestABeadHasTheProtocolsLimitsByDefault(t *testing.T) {
 	got, err := dispatched(t, dispatch.BeadTask("bd-1", "Do it."), dispatch.Settings{Agent: "claude", Model: "opus", Repo: "/r"})
 	want := plan.Task{
 		ID: "bd-1", Name: "bd-1", Prompt: "Do it.", Agent: "claude", Model: "opus", Limits: plan.Limits{Retries: 2, Timeout: time.Hour}, QuestionRules: plan.QuestionRules{Questions: plan.Ask}, Dispatch: &plan.Dispatch{Bead: "bd-1", Repo: "/r"},
@@ -45,7 +45,7 @@ func TestABeadHasTheLimitsOfTheProtocolUnlessToldOtherwise(t *testing.T) {
 	}
 }
 
-func TestWhatABeadSaysStandsOverTheSettings(t *testing.T) {
+func TestABeadOverridesTheSettings(t *testing.T) {
 	task := dispatch.BeadTask("bd-1", "Do it.")
 	task.Agent, task.Branch, task.Dispatch.Repo = "codex", "own", "/own"
 	got, err := dispatched(t, task, dispatch.Settings{Agent: "claude", Model: "opus", Repo: "/r", Branch: "b"})
@@ -69,7 +69,7 @@ func TestAPromptIsMadeFromATemplate(t *testing.T) {
 	}
 }
 
-func TestATemplateWithoutAVariableForThePromptHasItAllTheSame(t *testing.T) {
+func TestATemplateWithoutAPromptVariableStillContainsThePrompt(t *testing.T) {
 	const head = "Bead {{BEAD_ID}} in {{REPO_PATH}}.\n"
 	for _, c := range []struct {
 		template, prompt, want string
@@ -137,7 +137,7 @@ func TestAVariableForAllBeadsNeedNotBeInEveryTemplateButInOne(t *testing.T) {
 	}
 }
 
-func TestWhatAnAgentWouldNotBeToldIsRefused(t *testing.T) {
+func TestABeadWithoutAUsablePromptIsRefused(t *testing.T) {
 	for want, err := range map[string]error{
 		"bead bd-1: it has neither a prompt nor a template":        second(dispatched(t, dispatch.BeadTask("bd-1", " "), dispatch.Settings{})),
 		"bead bd-1: there are variables, but no template for them": second(dispatched(t, dispatch.BeadTask("bd-1", "x"), dispatch.Settings{Vars: map[string]string{"A": "b"}})),

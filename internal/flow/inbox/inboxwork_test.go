@@ -170,7 +170,7 @@ func TestThisMachineIsNotFetched(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeProcessedSaysWhyAndTheOthersGoOn(t *testing.T) {
+func TestAFailedItemHasAReasonAndTheOthersAreProcessed(t *testing.T) {
 	p := newProject(t, map[string]string{"spec.md": specText, "inbox.json": `[
   {"id": "a", "type": "reference", "content": "no address", "timestamp": "2026-02-16T10:00:00Z", "status": "pending"},
   {"id": "b", "type": "evolve", "content": "search", "timestamp": "2026-02-16T10:00:01Z", "status": "pending", "analysis": "by hand"},
@@ -204,7 +204,7 @@ func TestWhatCannotBeProcessedSaysWhyAndTheOthersGoOn(t *testing.T) {
 	}
 }
 
-func TestAReasonThatIsNotUTF8IsKeptAllTheSame(t *testing.T) {
+func TestAReasonThatIsNotUTF8IsStored(t *testing.T) {
 	p := newProject(t, map[string]string{"spec.md": specText})
 	id := p.add(workflow.ReferenceItem, "https://example.com/")
 	w := p.worker()
@@ -276,7 +276,7 @@ func TestASpecThatCannotBeReadLeavesTheItemsPending(t *testing.T) {
 	}
 }
 
-func TestAnItemThatIsDismissedMeanwhileLosesItsResultAndTheOthersGoOn(t *testing.T) {
+func TestADismissedItemLosesItsResultAndTheOthersAreProcessed(t *testing.T) {
 	p := newProject(t, map[string]string{"spec.md": specText})
 	gone, kept := p.add(workflow.ReferenceItem, "https://example.com/a"), p.add(workflow.ReferenceItem, "https://example.com/b")
 	w := p.worker()
@@ -412,7 +412,7 @@ func TestAWatchEndsWhenItsOutputIsClosed(t *testing.T) {
 	}
 }
 
-func TestAWatchTellsWhatIsWrongAndGoesOn(t *testing.T) {
+func TestAWatchReportsErrorsAndContinues(t *testing.T) {
 	p := newProject(t, map[string]string{"config.json": "{"})
 	id := p.add(workflow.EvolveItem, "search")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -125,7 +125,7 @@ func (p *project) holding() (kill func()) {
 	}
 }
 
-func TestAnItemOfAKilledProcessIsTakenUpAtOnce(t *testing.T) {
+func TestAnItemOfAKilledProcessIsTakenAtOnce(t *testing.T) {
 	p := newProject(t, nil)
 	id := p.add(workflow.ReferenceItem, "https://example.com/a")
 	kill := p.holding()
@@ -140,7 +140,7 @@ func TestAnItemOfAKilledProcessIsTakenUpAtOnce(t *testing.T) {
 	}
 }
 
-func TestAWatchTakesUpWhatAKilledProcessHasLeft(t *testing.T) {
+func TestAWatchProcessesItemsOfAKilledProcess(t *testing.T) {
 	p := newProject(t, nil)
 	id := p.add(workflow.ReferenceItem, "https://example.com/a")
 	kill := p.holding()

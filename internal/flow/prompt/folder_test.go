@@ -38,7 +38,7 @@ func TestAFolderIsListedByName(t *testing.T) {
 	}
 }
 
-func TestAFolderThatIsNotThereHasNoTemplates(t *testing.T) {
+func TestAMissingFolderHasNoTemplates(t *testing.T) {
 	list, broken := List(filepath.Join(t.TempDir(), "none"))
 	if list != nil || broken != nil {
 		t.Errorf("%v, %v", list, broken)
@@ -110,7 +110,7 @@ func TestATemplateIsLoadedByName(t *testing.T) {
 	}
 }
 
-func TestATemplateThatIsNotThereIsToldWithTheNearest(t *testing.T) {
+func TestAMissingTemplateIsReportedWithASimilarName(t *testing.T) {
 	dir := folder(t, map[string]string{"bug-fix.md": "Fix {{BUG}}"})
 	for _, c := range []struct{ dir, name, hint string }{
 		{dir, "bugfix", `did you mean "bug-fix"?`},

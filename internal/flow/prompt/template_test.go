@@ -44,7 +44,7 @@ func TestAValueIsPutInAsItIs(t *testing.T) {
 	}
 }
 
-func TestWhatIsGivenIsStrongerThanWhatIsKnown(t *testing.T) {
+func TestGivenValuesOverrideKnownOnes(t *testing.T) {
 	got, err := Parse("x", "{{A}} {{B}} {{C}}").Fill(
 		map[string]string{"A": "given", "B": ""}, map[string]string{"A": "known", "B": "known", "C": "known", "D": "not used"},
 	)
@@ -95,7 +95,7 @@ func TestAllThatIsMissingIsNamedAtOnce(t *testing.T) {
 	}
 }
 
-func TestAVariableThatIsNotThereIsRefusedWithTheOneThatIs(t *testing.T) {
+func TestAnUnknownVariableIsRefusedWithASimilarName(t *testing.T) {
 	tmpl := Parse("bug-fix", "{{TASK}} {{FILE}}")
 	for _, c := range []struct {
 		given, known  map[string]string

@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files; read the diff")
 
-func TestTheRolesOfTheExampleAreToldWhatTheyNeed(t *testing.T) {
+func TestThePromptsOfTheExampleMatchTheGoldenFiles(t *testing.T) {
 	s := load(t)
 	for purpose, b := range briefs(t) {
 		u, _ := useFor(purpose)

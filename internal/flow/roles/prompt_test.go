@@ -116,7 +116,7 @@ func hostile() []string {
 	}
 }
 
-func TestWhatOthersSayNeitherLeavesItsFenceNorFillsThePrompt(t *testing.T) {
+func TestUntrustedTextStaysInItsFenceAndWithinItsLimit(t *testing.T) {
 	testenv.Integration(t)
 	s := load(t)
 	for _, text := range hostile() {
@@ -173,7 +173,7 @@ func TestTheReviewerReadsEachEarlierIssueWithTheDevelopersReply(t *testing.T) {
 	}
 }
 
-func TestWhatIsLeftOutIsSaid(t *testing.T) {
+func TestOmittedTextIsMentioned(t *testing.T) {
 	s := load(t)
 	b := briefs(t)[teamstate.Work]
 	b.Requirements = "FIRST" + strings.Repeat("ä", 60_000) + "LAST"

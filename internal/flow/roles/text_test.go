@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestATextOfAnotherIsMadePrintable(t *testing.T) {
+func TestUntrustedTextIsMadePrintable(t *testing.T) {
 	for text, want := range map[string]string{
 		"a\r\nb\rc":                       "a\nb\nc",
 		"\n\n  a\tb \n\n":                 "  a\tb",

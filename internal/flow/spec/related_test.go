@@ -40,7 +40,7 @@ func TestTheSynopsisOfASpecIsTheShortOneInItsFrontMatter(t *testing.T) {
 	}
 }
 
-func TestScenariosAreReadWithTheirFeatureAndWhatTheyTry(t *testing.T) {
+func TestScenariosAreReadWithTheirFeatureAndSections(t *testing.T) {
 	got := spec.ParseScenarios([]byte("# Scenarios\r\n\n```\n#### Scenario: of an example\n```\n\n# Core\n\n## Feature: Login\n\n> I log in.\n\nCategory: Access | Depends on: Setup\n\n" +
 		"### Critical\n\n#### Scenario: A person comes back\n\n> **Given** a person\n> who was here\n> **When** they come\n> **Then** they are in\n\n" +
 		"**Satisfied when:** it is quick\n\nValidates: `#login` (2.1), #start\n\n## Feature: Logout\n\n#### Scenario: Bye\n\n# Build\n\n#### Scenario: Alone\n"))

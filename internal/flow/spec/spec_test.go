@@ -163,7 +163,7 @@ func TestFrontMatterGivesVersionAndStatus(t *testing.T) {
 	}
 }
 
-func TestTheRegistryHasTheLastWordOnTheVersion(t *testing.T) {
+func TestTheConfigFilesVersionHasPrecedence(t *testing.T) {
 	for config, want := range map[string]string{
 		`{"versions": {"spec": {"current": "2.10"}}}`: "2.10",
 		`{"versions": {"spec": {"current": 2.10}}}`:   "2.10",
@@ -218,7 +218,7 @@ func TestABuildComparesItselfWithTheVersionsOfSections(t *testing.T) {
 	}
 }
 
-func TestHostileFilesAreRefusedAndNothingIsWaitedFor(t *testing.T) {
+func TestHostileFilesAreRefusedWithoutBlocking(t *testing.T) {
 	huge := folder(t, nil)
 	if err := os.WriteFile(filepath.Join(huge, "spec.md"), nil, 0o644); err != nil {
 		t.Fatal(err)

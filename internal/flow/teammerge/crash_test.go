@@ -40,7 +40,7 @@ func note(file, then string) string {
 	return "echo $$ >" + file + ".new; mv " + file + ".new " + file + "; exec " + then
 }
 
-func TestKilledDuringItsTestsItIsDoneAgainFromTheStart(t *testing.T) {
+func TestAMergeKilledDuringItsTestsStartsAgain(t *testing.T) {
 	p := newProject(t)
 	a := p.worked("A", "a.txt", "a\n")
 	p.write(a.Path, "new.txt", "x\n")
@@ -65,7 +65,7 @@ func TestKilledDuringItsTestsItIsDoneAgainFromTheStart(t *testing.T) {
 	p.noLeftovers(2)
 }
 
-func TestToldToStopItEndsItsTestsAndLeavesNothing(t *testing.T) {
+func TestAStoppedMergeEndsItsTestsAndLeavesNothing(t *testing.T) {
 	p := newProject(t)
 	a := p.worked("A", "a.txt", "a\n")
 	pid := filepath.Join(p.top, "pid")
@@ -103,7 +103,7 @@ esac
 exec "$REAL_GIT" "$@"
 `
 
-func TestKilledAtAnyMomentItEndsTheSameWhenItIsDoneAgain(t *testing.T) {
+func TestARepeatedMergeAfterAKillHasTheSameResult(t *testing.T) {
 	testenv.Integration(t)
 	for _, moment := range []string{"before", "after"} {
 		n := 1

@@ -39,7 +39,7 @@ func TestAGroupIsMergedWhenItsTestsPass(t *testing.T) {
 	p.noLeftovers(1)
 }
 
-func TestWhatIsMergedAlreadyIsNotTestedAgain(t *testing.T) {
+func TestAMergedBranchIsNotTestedAgain(t *testing.T) {
 	p := newProject(t)
 	a := p.worked("A", "a.txt", "a\n")
 	first, _ := p.merge(p.order(a, "true"))
@@ -66,7 +66,7 @@ func TestTestsThatFailLeaveTheBranchWhereItWas(t *testing.T) {
 	p.noLeftovers(1)
 }
 
-func TestOfALongOutputTheEndIsKept(t *testing.T) {
+func TestTheEndOfALongOutputIsKept(t *testing.T) {
 	p := newProject(t)
 	a := p.worked("A", "a.txt", "a\n")
 	m, _ := p.merge(p.order(a, "seq 100000; exit 1"))
@@ -86,7 +86,7 @@ func TestATestThatCannotBeRunHasFailed(t *testing.T) {
 	}
 }
 
-func TestWhatATestLeavesRunningIsNotWaitedFor(t *testing.T) {
+func TestBackgroundProcessesOfATestAreNotAwaited(t *testing.T) {
 	testenv.Integration(t)
 	p := newProject(t)
 	a := p.worked("A", "a.txt", "a\n")
@@ -99,7 +99,7 @@ func TestWhatATestLeavesRunningIsNotWaitedFor(t *testing.T) {
 }
 
 // gaffer keeps only the last 48 KiB of a program's output.
-func TestTheLastLineIsShortWhateverIsInIt(t *testing.T) {
+func TestTheLastLineHasALimitedLength(t *testing.T) {
 	p := newProject(t)
 	a, b := p.group("A"), p.group("B")
 	for i := range 300 {
@@ -143,7 +143,7 @@ func TestAConflictNamesTheFilesAndChangesNothing(t *testing.T) {
 	p.noLeftovers(2)
 }
 
-func TestWhatAGroupHasLeftUncommittedIsMerged(t *testing.T) {
+func TestUncommittedWorkOfAGroupIsMerged(t *testing.T) {
 	p := newProject(t)
 	a := p.worked("A", "a.txt", "a\n")
 	p.write(a.Path, "a.txt", "changed\n")
@@ -157,7 +157,7 @@ func TestWhatAGroupHasLeftUncommittedIsMerged(t *testing.T) {
 	}
 }
 
-func TestWhatIsLeftInTheSessionsWorktreeIsNotInTheWay(t *testing.T) {
+func TestUncommittedWorkInTheSessionsWorktreeDoesNotPreventAMerge(t *testing.T) {
 	p := newProject(t)
 	team := p.tree(worktree.Spec{Task: "team", Branch: session, Shared: true})
 	a := p.worked("A", "a.txt", "a\n")
@@ -171,7 +171,7 @@ func TestWhatIsLeftInTheSessionsWorktreeIsNotInTheWay(t *testing.T) {
 	}
 }
 
-func TestWorkThatIsNotOnTheBranchIsNotLeftOut(t *testing.T) {
+func TestWorkThatIsNotOnTheBranchPreventsTheMerge(t *testing.T) {
 	for name, c := range map[string]struct {
 		leave func(p project, dir string)
 		want  teamstate.MergeOutcome
@@ -221,7 +221,7 @@ func TestTheSessionIsDelivered(t *testing.T) {
 	p.noLeftovers(1)
 }
 
-func TestTheUsersUncommittedWorkIsNotTouched(t *testing.T) {
+func TestTheUsersUncommittedWorkIsNotChanged(t *testing.T) {
 	p := newProject(t)
 	p.merge(p.order(p.worked("A", "a.txt", "a\n")))
 	p.write(p.dir, "shared.txt", "mine\n")
@@ -266,7 +266,7 @@ func TestABranchThatMovesDuringTheTestsIsTestedAgain(t *testing.T) {
 	p.noLeftovers(1)
 }
 
-func TestWhatMayHelpToTryAgainIsAnError(t *testing.T) {
+func TestARetryableFailureIsAnError(t *testing.T) {
 	p := newProject(t)
 	a := p.worked("A", "a.txt", "a\n")
 	for name, o := range map[string]teammerge.Spec{

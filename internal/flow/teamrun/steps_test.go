@@ -12,7 +12,7 @@ type noTrees struct{ Trees }
 
 func (noTrees) Scratch() string { return "/nowhere" }
 
-func TestAMergeDoesNotTakeForever(t *testing.T) {
+func TestAMergeHasATimeout(t *testing.T) {
 	for set, want := range map[time.Duration]time.Duration{0: teamstate.DefaultTestsTimeout, time.Hour: time.Hour} {
 		start := teamstate.Start{
 			Session: "v4_x", Requirements: "do it", Branch: "gaffer/v4_x/team", Into: "main",

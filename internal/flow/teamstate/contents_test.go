@@ -59,7 +59,7 @@ func TestAMessageIsReadWhenItsReceiverIsStarted(t *testing.T) {
 	}
 }
 
-func TestTheTimeThatIsLeftFollowsFromWhatWasMeasured(t *testing.T) {
+func TestTheRemainingTimeIsEstimatedFromMeasurements(t *testing.T) {
 	if (workTimes{}).remaining(nil, 2) != nil {
 		t.Error("nothing was measured")
 	}

@@ -75,7 +75,7 @@ func TestARepeatedQuestionHasTheAnswerThatCouldNotBeUsed(t *testing.T) {
 	}
 }
 
-func TestAStatusThatItsOwnFactsContradictIsAskedForOnceMore(t *testing.T) {
+func TestAContradictoryStatusIsRequestedAgain(t *testing.T) {
 	p := newPlay(t, Start{}, script{
 		"A-qa-1":        `{"status":"PASS","test_results":{"e2e_tests":{"total":3,"passed":2,"failed":1}}}`,
 		"A-tech-lead-1": `{"status":"APPROVED","issues":[{"priority":"critical","title":"loses data"}]}`,
@@ -124,7 +124,7 @@ func TestAStrongerModelTakesOverWhenADeveloperOrTheTechLeadAsksForIt(t *testing.
 	}
 }
 
-func TestAQuestionOfTheProjectManagerOrTheTechLeadIsForTheUser(t *testing.T) {
+func TestQuestionsOfTheProjectManagerAndTheTechLeadGoToTheUser(t *testing.T) {
 	const question = `{"status":"NEEDS_CLARIFICATION","summary":"per user or per key?"}`
 	p := newPlay(t, Start{}, script{"pm-1": question, "A-developer-1": question, "A-tech-lead-1": question})
 	p.stops("the project manager asks: per user or per key?", "pm-1")

@@ -91,7 +91,7 @@ func TestTheProjectManagerCannotReduceTheScopeAtTheEnd(t *testing.T) {
 	p.expectLog("refuse_answer", `leaves out "R1", which the user has not agreed to`)
 }
 
-func TestAPlanThatCannotBeCarriedOutIsRefusedWithTheReason(t *testing.T) {
+func TestAPlanThatCannotBeExecutedIsRefusedWithTheReason(t *testing.T) {
 	g := func(id, more string) string { return fmt.Sprintf(`{"id":%q,"tasks":[{"id":"T-%s"}]%s}`, id, id, more) }
 	parallel := func(more string, groups ...string) string {
 		return fmt.Sprintf(`{"mode":"parallel","groups":[%s]%s}`, strings.Join(groups, ","), more)

@@ -233,7 +233,7 @@ func TestRequestedChangesGoThroughEveryoneAgain(t *testing.T) {
 	}
 }
 
-func TestABlockedDeveloperGoesOnWithTheTechLeadsAdvice(t *testing.T) {
+func TestABlockedDeveloperContinuesWithTheTechLeadsAdvice(t *testing.T) {
 	p := newPlay(t, Start{}, script{
 		"A-developer-1": `{"status":"BLOCKED","summary":"no database"}`,
 		"A-tech-lead-1": `{"status":"UNBLOCKED","summary":"use SQLite"}`,
@@ -251,7 +251,7 @@ func TestABlockedDeveloperGoesOnWithTheTechLeadsAdvice(t *testing.T) {
 	}
 }
 
-func TestAnUnblockedGroupDoesNotSayThatItIsWorkedOnWhileItWaits(t *testing.T) {
+func TestAWaitingUnblockedGroupIsNotInProgress(t *testing.T) {
 	p := newPlay(t, Start{Developers: 1}, script{
 		"pm-1": threeGroups, "A-developer-1": word("BLOCKED"), "A-tech-lead-1": word("UNBLOCKED"),
 	})
@@ -386,7 +386,7 @@ func TestQAThatFailsFourTimesIsHelpedByTheTechLead(t *testing.T) {
 	p.expectLog("help_group_A", "qa_expert was started 4 times")
 }
 
-func TestReviewThatNeverEndsIsForTheProjectManager(t *testing.T) {
+func TestAnEndlessReviewGoesToTheProjectManager(t *testing.T) {
 	s := script{"pm-2": `{"status":"CONTINUE","summary":"be kinder"}`}
 	for i := range 4 {
 		s[fmt.Sprintf("A-tech-lead-%d", i+1)] = word("CHANGES_REQUESTED")
@@ -400,7 +400,7 @@ func TestReviewThatNeverEndsIsForTheProjectManager(t *testing.T) {
 	}
 }
 
-func TestReviewThatNeverEndsIsForTheProjectManagerAlsoIfTheDeveloperWasStartedTooOften(t *testing.T) {
+func TestAnEndlessReviewGoesToTheProjectManagerAfterTooManyDeveloperStarts(t *testing.T) {
 	s := script{}
 	for n := 1; n <= 5; n++ {
 		s[fmt.Sprintf("A-qa-%d", n)] = word("FAIL")
@@ -423,7 +423,7 @@ func TestAPrematureCompleteIsRefusedAndAnswered(t *testing.T) {
 	}
 }
 
-func TestTheThirdRefusalInARowIsForAPerson(t *testing.T) {
+func TestTheThirdRefusalInARowGoesToTheUser(t *testing.T) {
 	p := newPlay(t, Start{}, script{"pm-1": threeGroups, "pm-2": complete, "pm-3": complete, "pm-4": complete})
 	p.stops("said COMPLETE 3 times", `pm-1 A-developer-1 B-developer-1 A-qa-1 B-qa-1 A-tech-lead-1 B-tech-lead-1 A-merge-1 B-merge-1 pm-2 pm-3 pm-4`)
 	p.session.Resume(p.now)
@@ -467,7 +467,7 @@ func TestAProjectManagerWithoutAPlanStopsTheSession(t *testing.T) {
 	p.completes("pm-1 pm-2 pm-3 A-developer-1 A-qa-1 A-tech-lead-1 A-merge-1 pm-4")
 }
 
-func TestWhatAPersonMustSettleEndsTheSessionAndIsTriedAgain(t *testing.T) {
+func TestAFailureForTheUserStopsTheSessionAndIsRetriedAfterwards(t *testing.T) {
 	p := newPlay(t, Start{}, script{"pm-1": threeGroups, "A-developer-1": string(failure.Auth), "B-qa-1": string(failure.Cancelled)})
 	p.stops("developer (A-developer-1) ended with auth", "pm-1 A-developer-1 B-developer-1")
 	if pic := p.session.Contents(nil); pic.Orchestrator.Status != team.SessionError || pic.Orchestrator.EndTime.IsZero() {
@@ -510,7 +510,7 @@ func TestTheWorkIsDeliveredAtTheEnd(t *testing.T) {
 	p.completes("pm-1 A-developer-1 A-qa-1 A-tech-lead-1 A-merge-1 pm-2 deliver-1 deliver-2")
 }
 
-func TestTheProjectManagerMayAddGroupsButNotGoOnWithNothing(t *testing.T) {
+func TestTheProjectManagerMayAddGroupsButMustNotContinueWithoutAny(t *testing.T) {
 	p := newPlay(t, Start{}, script{
 		"pm-2": goOn, // CONTINUE although nothing is left to do
 		"pm-3": `{"status":"CONTINUE","groups":[{"id":"D","tasks":[{"id":"T9","description":"more"}],"depends_on":["A"]}]}`,
@@ -553,7 +553,7 @@ func TestReworkGoesBeforeGroupsThatHaveNotBegun(t *testing.T) {
 	}
 }
 
-func TestWhatWasAskedForMayStillBeginAfterSomethingElseEnded(t *testing.T) {
+func TestAStepThatNextReturnedMayStillBegin(t *testing.T) {
 	p := newPlay(t, Start{Developers: 1}, script{"pm-1": threeGroups, "A-qa-1": string(failure.Auth)})
 	for len(p.trace) < 2 {
 		p.begin(p.session.Next()[0])

@@ -115,7 +115,7 @@ func TestAProcessIsKilledAloneAndTheRestEndsWithTheMachine(t *testing.T) {
 
 // An orphan must not stay a zombie: programs that wait for its end would wait
 // forever.
-func TestTheEndOfAnOrphanIsTheEnd(t *testing.T) {
+func TestAnEndedOrphanLeavesNoZombie(t *testing.T) {
 	m := New(t).Machine("m")
 	p := m.Start(os.Environ(), m.Home, "/bin/sh", "-c", "(sleep 0.1 & echo $! >orphan); while kill -0 $(cat orphan) 2>/dev/null; do sleep 0.1; done")
 	if err := p.Wait(20 * time.Second); err != nil {
@@ -162,7 +162,7 @@ func TestWhatIsCommittedSurvivesAnyRestartOfPostgres(t *testing.T) {
 	}
 }
 
-func TestTheWatchSeesTwoThatLiveAndNotOneThatIsStopped(t *testing.T) {
+func TestTheWatchReportsTwoLiveAgentsAndIgnoresStoppedOnes(t *testing.T) {
 	n := New(t)
 	begin := func(name, run, attempt string) *Process {
 		m := n.Machine(name)
@@ -187,7 +187,7 @@ func TestTheWatchSeesTwoThatLiveAndNotOneThatIsStopped(t *testing.T) {
 	}
 }
 
-func TestWhatAProcessCanStillDoIsItsState(t *testing.T) {
+func TestTheStateOfAProcessFollowsFromWhatItCanStillDo(t *testing.T) {
 	const flags, dying, none = "4194304", "4194308", "0000000000000000"
 	for _, c := range []struct {
 		state, flags, pending string

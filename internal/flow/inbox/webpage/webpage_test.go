@@ -187,7 +187,7 @@ func TestOnlyAddressesOfThePublicInternetArePublic(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotAPageOfTheWebIsRefusedUnasked(t *testing.T) {
+func TestAnAddressThatIsNoWebPageIsRefusedWithoutARequest(t *testing.T) {
 	for _, address := range []string{
 		"", "example.com", "//example.com", "ftp://example.com", "file:///etc/passwd", "http://", "http:///path", "http://a b/",
 		"https://user@example.com/", "javascript:alert(1)", "http://" + strings.Repeat("x", 5000), "http://\x00",
@@ -245,7 +245,7 @@ func TestOnlyTextOfAGoodAnswerIsTaken(t *testing.T) {
 	}
 }
 
-func TestAPageWithoutEndIsCutAndOneThatStallsIsGivenUp(t *testing.T) {
+func TestAnEndlessPageIsCutAndAStalledOneTimesOut(t *testing.T) {
 	release := make(chan struct{})
 	s := newSite(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
