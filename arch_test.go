@@ -87,14 +87,14 @@ var rules = []rule{
 	// Dispatch, build and team: state machines, prompts and merges on top of the engine.
 	{"internal/flow/...", []string{
 		"internal/flow/...", "internal/attempt/runlock", "internal/attempt/supervisor", "internal/attempt/tmux", "internal/attempt/verify",
-		"internal/attempt/worktree", "internal/config", "internal/engine", "internal/engine/failure", "internal/engine/runquery", "internal/engine/store",
+		"internal/attempt/merge", "internal/attempt/worktree", "internal/config", "internal/engine", "internal/engine/failure", "internal/engine/runquery", "internal/engine/store",
 		"internal/git", "internal/pause", "internal/plan/...", "internal/record/...", "internal/text/...", "internal/yamldoc", "fleet", "ledger", "statefile/...", "team",
 		"workflow",
 	}, nil},
 
 	// Merges the changes of tasks, and takes that back.
 	{"internal/landing", []string{
-		"internal/attempt/supervisor", "internal/attempt/workspace", "internal/attempt/worktree", "internal/engine/review", "internal/engine/store",
+		"internal/attempt/merge", "internal/attempt/supervisor", "internal/attempt/workspace", "internal/attempt/worktree", "internal/engine/review", "internal/engine/store",
 		"internal/git", "internal/plan/...", "internal/text/truncate", "fleet",
 	}, nil},
 

@@ -10,6 +10,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/api/credential"
+	"gaffer/internal/attempt/merge"
 	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/plan"
 	"gaffer/internal/testkit/testenv"
@@ -125,7 +126,7 @@ func TestAReviewTellsOfAMergeWhoseProcessDied(t *testing.T) {
 		t.Fatalf("%+v, %v", trees, err)
 	}
 	// The branch moves, and the process dies before it stores that.
-	if _, err := repo.Land(t.Context(), worktree.LandSpec{Tree: trees[0], Into: p.git("branch", "--show-current"), MoveCheckedOut: true, Scratch: t.TempDir()}); err != nil {
+	if _, err := merge.Land(t.Context(), repo, merge.LandSpec{Tree: trees[0], Into: p.git("branch", "--show-current"), MoveCheckedOut: true, Scratch: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
 	v, err := c.Changes.Change(t.Context(), run.ID, "one", fleet.ChangeQuery{})

@@ -52,3 +52,11 @@ func (r *Repo) LinesOf(ctx context.Context, tree, path string, first, last int) 
 	}
 	return strings.Join(lines[first-1:last], ""), err
 }
+
+// WithObjectsIn returns a client that writes new objects to a folder below dir instead of
+// the repository. They are gone when the caller deletes dir.
+func (r *Repo) WithObjectsIn(g Client, dir string) (Client, error) {
+	objects := filepath.Join(dir, "objects")
+	escaped := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(filepath.Join(r.Folder, "objects"))
+	return g.With("GIT_OBJECT_DIRECTORY="+objects, `GIT_ALTERNATE_OBJECT_DIRECTORIES="`+escaped+`"`), os.Mkdir(objects, 0o700)
+}

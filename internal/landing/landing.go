@@ -2,7 +2,7 @@
 // discards them, opens pull requests, and takes these steps back.
 //
 // A merge is first made and checked without touching any branch. Then the branch moves
-// together with a ref that describes the merge, see [worktree.Repo.Land]. The review in
+// together with a ref that describes the merge, see [merge.Land]. The review in
 // the store follows. If the process dies in between, [Lander.Sync] finds the ref and
 // completes the review, so nothing is merged twice or forgotten.
 package landing
@@ -15,6 +15,7 @@ import (
 	"slices"
 
 	"gaffer/fleet"
+	"gaffer/internal/attempt/merge"
 	"gaffer/internal/attempt/workspace"
 	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/engine/review"
@@ -230,7 +231,7 @@ func (l *Lander) Sync(ctx context.Context, run string) error {
 }
 
 func (l *Lander) sync(ctx context.Context, repo *worktree.Repo, run string, list []*change) error {
-	landed, err := repo.Landings(ctx, run)
+	landed, err := merge.Landings(ctx, repo, run)
 	if err != nil {
 		return err
 	}
@@ -242,7 +243,7 @@ func (l *Lander) sync(ctx context.Context, repo *worktree.Repo, run string, list
 		if c.repo != repo {
 			continue
 		}
-		var last *worktree.Landing
+		var last *merge.Landing
 		known := false // the repository still has the landing that the review names
 		for i, e := range landed {
 			if e.Task != c.task.Task {
@@ -295,7 +296,7 @@ func (l *Lander) record(ctx context.Context, c *change, rule func(*fleet.Review)
 	})
 }
 
-func landingOf(l worktree.Landing) fleet.Landing {
+func landingOf(l merge.Landing) fleet.Landing {
 	return fleet.Landing{Into: l.Into, Method: string(l.Method), Before: l.Before, After: l.After, Tip: l.Tip, Undo: l.Undo, At: l.At}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"gaffer/fleet"
+	"gaffer/internal/attempt/merge"
 	"gaffer/internal/attempt/workspace"
 	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/engine/store"
@@ -123,14 +124,14 @@ func (q *Queue) merge(ctx context.Context, c *change, list []*change) (fleet.Mer
 		}
 	}
 	q.approved[c.task.Task] = true
-	spec := worktree.LandSpec{
-		Tree: c.tree, Into: m.Into, Method: worktree.Method(q.request.Method), Title: workspace.MergeTitle(c.task.Task, c.spec.Name),
+	spec := merge.LandSpec{
+		Tree: c.tree, Into: m.Into, Method: merge.Method(q.request.Method), Title: workspace.MergeTitle(c.task.Task, c.spec.Name),
 		Message: fmt.Sprintf("Run: %s\nTask: %s\n", m.Run, m.Task), MoveCheckedOut: q.request.Yes, Scratch: q.l.opts.Scratch,
 	}
 	if len(c.spec.Verify) > 0 {
 		spec.Check = func(ctx context.Context, dir string) error { return q.l.verify(ctx, c, dir) }
 	}
-	done, err := c.repo.Land(ctx, spec)
+	done, err := merge.Land(ctx, c.repo, spec)
 	if err != nil {
 		return q.failed(ctx, c, m, err)
 	}
@@ -219,22 +220,22 @@ func (q *Queue) failed(ctx context.Context, c *change, m fleet.MergeResult, err 
 	}](err); ok {
 		m.Hint = hint.Hint()
 	}
-	if _, ok := errors.AsType[*worktree.NothingError](err); ok {
+	if _, ok := errors.AsType[*merge.NothingError](err); ok {
 		m.State = fleet.MergeNothing
 		return m, nil
 	}
-	if _, ok := errors.AsType[*worktree.ConsentError](err); ok {
+	if _, ok := errors.AsType[*merge.ConsentError](err); ok {
 		m.State, m.Consent = fleet.MergeBlocked, true
 		return m, nil
 	}
-	if _, ok := errors.AsType[*worktree.TargetError](err); ok {
+	if _, ok := errors.AsType[*merge.TargetError](err); ok {
 		m.State = fleet.MergeBlocked
 		return m, nil
 	}
 	text := ""
-	if e, ok := errors.AsType[*worktree.MergeError](err); ok {
+	if e, ok := errors.AsType[*merge.ConflictError](err); ok {
 		m.State, m.Files, m.Commands = fleet.MergeConflict, e.Files, e.Commands
-		text = conflictText(m, worktree.Method(q.request.Method))
+		text = conflictText(m, merge.Method(q.request.Method))
 	} else if e, ok := errors.AsType[*checkError](err); ok {
 		m.State, m.Why = fleet.MergeFailed, e.Error()
 		text = fmt.Sprintf("Your change was merged with branch %s to test the result, and a check fails there:\n\n$ %s\n%s\n\n"+
@@ -252,9 +253,9 @@ func (q *Queue) failed(ctx context.Context, c *change, m fleet.MergeResult, err 
 	return q.sendBack(ctx, c, m, text)
 }
 
-func conflictText(m fleet.MergeResult, method worktree.Method) string {
+func conflictText(m fleet.MergeResult, method merge.Method) string {
 	how := fmt.Sprintf("Merge %s into your branch with 'git merge %[1]s', resolve the conflicts so that both changes keep their meaning, run the checks, and commit.", m.Into)
-	if method == worktree.ByRebase {
+	if method == merge.ByRebase {
 		how = fmt.Sprintf("Rebase your branch with 'git rebase %s', and resolve the conflicts so that both changes keep their meaning. Then run the checks.", m.Into)
 	}
 	return fmt.Sprintf("Your change cannot be merged into branch %s: other changes there touch the same lines.\n\nFiles with conflicts:\n- %s\n\n%s Do not push, and do not change the branch %[1]s.\n",

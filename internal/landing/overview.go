@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gaffer/fleet"
+	"gaffer/internal/attempt/merge"
 	"gaffer/internal/engine/store"
 )
 
@@ -65,7 +66,7 @@ func (l *Lander) Overview(ctx context.Context, run string) (fleet.Changes, error
 		case limited.Err() != nil || c.into == "":
 			sum.Unknown++
 		default:
-			found, err := c.repo.Prospects(limited, run, c.into, []string{c.tree.Branch})
+			found, err := merge.Preview(limited, c.repo, run, c.into, []string{c.tree.Branch})
 			switch {
 			case limited.Err() != nil && ctx.Err() == nil:
 				sum.Unknown++

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"gaffer/fleet"
+	"gaffer/internal/attempt/merge"
 	"gaffer/internal/attempt/workspace"
 	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/engine/review"
@@ -21,11 +22,11 @@ func (l *Lander) Undo(ctx context.Context, request fleet.MergeRequest) (fleet.Me
 	if err != nil {
 		return m, err
 	}
-	landed, err := c.repo.Landings(ctx, request.Run)
+	landed, err := merge.Landings(ctx, c.repo, request.Run)
 	if err != nil {
 		return m, err
 	}
-	landed = slices.DeleteFunc(landed, func(e worktree.Landing) bool {
+	landed = slices.DeleteFunc(landed, func(e merge.Landing) bool {
 		return e.Task != c.task.Task || request.Into != "" && e.Into != request.Into
 	})
 	if len(landed) == 0 {
@@ -33,8 +34,8 @@ func (l *Lander) Undo(ctx context.Context, request fleet.MergeRequest) (fleet.Me
 	}
 	last := landed[len(landed)-1]
 	m.Into = last.Into
-	done, err := c.repo.Undo(ctx, worktree.UndoSpec{Landing: last, MoveCheckedOut: request.Yes, Revert: request.Revert})
-	if gone := (*worktree.GoneError)(nil); err != nil && !errors.As(err, &gone) {
+	done, err := merge.Undo(ctx, c.repo, merge.UndoSpec{Landing: last, MoveCheckedOut: request.Yes, Revert: request.Revert})
+	if gone := (*merge.GoneError)(nil); err != nil && !errors.As(err, &gone) {
 		stopped, ok := errors.AsType[interface { // everything that the user can change
 			error
 			Conflict() bool
@@ -43,7 +44,7 @@ func (l *Lander) Undo(ctx context.Context, request fleet.MergeRequest) (fleet.Me
 		if !ok {
 			return m, err
 		}
-		_, m.Consent = errors.AsType[*worktree.ConsentError](err)
+		_, m.Consent = errors.AsType[*merge.ConsentError](err)
 		m.State, m.Why, m.Hint = fleet.MergeBlocked, stopped.Error(), stopped.Hint()
 		return m, nil
 	}
@@ -103,28 +104,28 @@ func (l *Lander) Restore(ctx context.Context, run, task string) (fleet.Review, e
 
 // Rebase copies the commits of a task's branch onto the branch that its change is for, or
 // onto another. An approval stays: the files are those that git merges by itself.
-func (l *Lander) Rebase(ctx context.Context, run, task, onto string) (worktree.Rebased, error) {
+func (l *Lander) Rebase(ctx context.Context, run, task, onto string) (merge.Rebased, error) {
 	c, _, err := l.find(ctx, run, task)
 	if err != nil {
-		return worktree.Rebased{}, err
+		return merge.Rebased{}, err
 	}
 	switch {
 	case c.gone:
-		return worktree.Rebased{}, &NoChangeError{"task " + task, "its worktree was removed"}
+		return merge.Rebased{}, &NoChangeError{"task " + task, "its worktree was removed"}
 	case !c.task.Status.Final():
-		return worktree.Rebased{}, &NoChangeError{"task " + task, fmt.Sprintf("it is %s; wait until it has ended", c.task.Status)}
+		return merge.Rebased{}, &NoChangeError{"task " + task, fmt.Sprintf("it is %s; wait until it has ended", c.task.Status)}
 	}
 	if onto = cmp.Or(onto, c.into); onto == "" {
-		return worktree.Rebased{}, &NoChangeError{"task " + task, "no branch is checked out; name one with --onto"}
+		return merge.Rebased{}, &NoChangeError{"task " + task, "no branch is checked out; name one with --onto"}
 	}
 	if err := workspace.CommitWork(ctx, c.repo, c.tree, c.spec.Name); err != nil {
-		return worktree.Rebased{}, err
+		return merge.Rebased{}, err
 	}
 	seen, err := c.repo.TreeOf(ctx, c.tree.Branch)
 	if err != nil {
-		return worktree.Rebased{}, err
+		return merge.Rebased{}, err
 	}
-	done, err := c.repo.Rebase(ctx, c.tree, onto)
+	done, err := merge.Rebase(ctx, c.repo, c.tree, onto)
 	if err != nil || c.review.State != fleet.ReviewApproved || c.review.Seen != seen {
 		return done, err
 	}

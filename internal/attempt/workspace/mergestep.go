@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"slices"
 
+	"gaffer/internal/attempt/merge"
 	"gaffer/internal/attempt/worktree"
 )
 
@@ -82,7 +83,7 @@ func RunMergeStep(ctx context.Context, root string, in io.Reader, out io.Writer)
 		}
 	}
 	if s.Into != "" && len(branches) > 0 {
-		done, err := repo.Merge(ctx, worktree.MergeSpec{Into: s.Into, Branches: branches, Titles: titles})
+		done, err := merge.Branches(ctx, repo, merge.Spec{Into: s.Into, Branches: branches, Titles: titles})
 		if err != nil {
 			return err
 		}

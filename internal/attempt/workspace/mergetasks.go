@@ -90,7 +90,7 @@ func addMergesOfPredecessors(p plan.Plan, run string) (plan.Plan, error) {
 	if len(repos) == 0 {
 		return p, nil
 	}
-	m := mergePlanner{run: run, tasks: slices.Clone(p.Tasks), ids: idsOf(p), merges: map[string]merge{}, byList: map[*int]merge{}}
+	m := mergePlanner{run: run, tasks: slices.Clone(p.Tasks), ids: idsOf(p), merges: map[string]mergeTask{}, byList: map[*int]mergeTask{}}
 	for i, t := range m.tasks {
 		if t.HasWorktree() && t.Branch == "" {
 			m.tasks[i].Branch = worktree.BranchOf(run, t.ID)
@@ -121,13 +121,13 @@ type mergePlanner struct {
 	run    string
 	tasks  []plan.Task
 	ids    ids
-	merges map[string]merge // by repository, start and merged tasks
-	byList map[*int]merge   // by the list that the tasks of a wave share
-	n      int              // number of added tasks
+	merges map[string]mergeTask // by repository, start and merged tasks
+	byList map[*int]mergeTask   // by the list that the tasks of a wave share
+	n      int                  // number of added tasks
 }
 
-// merge is a merge task and the branch that it merges into.
-type merge struct{ task, branch string }
+// mergeTask is a merge task and the branch that it merges into.
+type mergeTask struct{ task, branch string }
 
 // setBase sets the base of a task's worktree. It returns the merge task for that base,
 // if one must be added.
@@ -158,7 +158,7 @@ func (m *mergePlanner) setBase(t *plan.Task, from plan.Origin) (added []plan.Tas
 
 // merge returns the merge of the work at an origin. It adds a task if there is none
 // yet.
-func (m *mergePlanner) merge(repo string, from plan.Origin) (_ merge, added []plan.Task, err error) {
+func (m *mergePlanner) merge(repo string, from plan.Origin) (_ mergeTask, added []plan.Task, err error) {
 	s := mergeStep{Run: m.run, Repo: repo, Start: m.tasks[from.Tasks[0]].Branch}
 	if from.Checkout {
 		s.Start = checkedOut
@@ -172,7 +172,7 @@ func (m *mergePlanner) merge(repo string, from plan.Origin) (_ merge, added []pl
 	}
 	m.n++
 	id := m.ids.reserve(fmt.Sprintf("merge-%d", m.n))
-	made := merge{id, worktree.BranchOf(m.run, id)}
+	made := mergeTask{id, worktree.BranchOf(m.run, id)}
 	s.Into = made.branch
 	task, err := s.task(id, "Merge "+shortList(s.Tasks))
 	task.After = s.Tasks

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"gaffer/fleet"
+	"gaffer/internal/attempt/merge"
 	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/engine/contest"
 )
@@ -94,7 +95,7 @@ func RunPick(ctx context.Context, root, file string, in io.Reader, out io.Writer
 	if err := CommitWork(ctx, repo, winner, ""); err != nil {
 		return err
 	}
-	_, err = repo.Merge(ctx, worktree.MergeSpec{Into: own.Branch, Branches: []string{winner.Branch}, Titles: []string{MergeTitle(id, "")}})
+	_, err = merge.Branches(ctx, repo, merge.Spec{Into: own.Branch, Branches: []string{winner.Branch}, Titles: []string{MergeTitle(id, "")}})
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func (r *Repo) keepHead(ctx context.Context, g git.Client, rec record, e git.Wor
 	if e.Head == "" || e.Branch != "" || rec.Removing != "" {
 		return nil
 	}
-	_, err := r.keep(ctx, g, rec.Tree, e.Head)
+	_, err := r.KeepCommit(ctx, g, rec.Tree, e.Head)
 	return err
 }
 

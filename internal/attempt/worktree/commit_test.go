@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"gaffer/internal/testkit/gittest"
 )
 
 func (p project) commitLeft(tree Tree) (string, error) {
@@ -18,14 +20,14 @@ func TestWhatIsLeftIsCommittedOnTheBranch(t *testing.T) {
 	if commit, err := p.commitLeft(a); err != nil || commit != "" {
 		t.Errorf("there is nothing to commit: %s, %v", commit, err)
 	}
-	p.write(a.Path, "new.txt", "x\n")
-	p.write(a.Path, "noise.log", "x\n")
-	p.must(os.Remove(filepath.Join(a.Path, "shared.txt")))
+	p.Write(a.Path, "new.txt", "x\n")
+	p.Write(a.Path, "noise.log", "x\n")
+	p.Must(os.Remove(filepath.Join(a.Path, "shared.txt")))
 	commit, err := p.commitLeft(a)
-	if err != nil || commit != p.git(p.dir, "rev-parse", a.Branch) || !p.status(a).Clean() {
+	if err != nil || commit != p.Git(p.Dir, "rev-parse", a.Branch) || !p.status(a).Clean() {
 		t.Errorf("%s, %v", commit, err)
 	}
-	if got := p.git(p.dir, "ls-tree", "--name-only", commit); got != ".gitignore\nnew.txt" {
+	if got := p.Git(p.Dir, "ls-tree", "--name-only", commit); got != ".gitignore\nnew.txt" {
 		t.Errorf("committed: %s", got)
 	}
 }
@@ -34,16 +36,16 @@ func TestConflictsAreNotCommittedWithTheirMarks(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	a := p.work("a", "shared.txt", "A\n")
-	p.write(p.dir, "shared.txt", "B\n")
-	p.commit(p.dir, "other")
-	if _, err := p.try(a.Path, "merge", "main"); err == nil {
+	p.Write(p.Dir, "shared.txt", "B\n")
+	p.Commit(p.Dir, "other")
+	if _, err := p.Try(a.Path, "merge", "main"); err == nil {
 		t.Fatal("no conflict")
 	}
 	_, err := p.commitLeft(a)
-	if e := as[*UnfinishedError](t, err); !e.Conflict() || e.Hint() == "" || !slices.Equal(e.Files, []string{"shared.txt"}) {
+	if e := gittest.As[*UnfinishedError](t, err); !e.Conflict() || e.Hint() == "" || !slices.Equal(e.Files, []string{"shared.txt"}) {
 		t.Errorf("%+v", e)
 	}
-	if got := p.git(a.Path, "status", "--porcelain"); got != "UU shared.txt" {
+	if got := p.Git(a.Path, "status", "--porcelain"); got != "UU shared.txt" {
 		t.Errorf("status: %s", got)
 	}
 }
@@ -53,13 +55,13 @@ func TestWhatIsLeftIsNotCommittedElsewhere(t *testing.T) {
 	for on, args := range map[string][]string{"": {"--detach"}, "mine": {"--create", "mine"}} {
 		p := newProject(t)
 		a := p.create("a")
-		p.git(a.Path, append([]string{"switch", "--quiet"}, args...)...)
-		p.write(a.Path, "new.txt", "x\n")
+		p.Git(a.Path, append([]string{"switch", "--quiet"}, args...)...)
+		p.Write(a.Path, "new.txt", "x\n")
 		_, err := p.commitLeft(a)
-		if e := as[*UnfinishedError](t, err); e.On != on || len(e.Files) > 0 || e.Hint() == "" {
+		if e := gittest.As[*UnfinishedError](t, err); e.On != on || len(e.Files) > 0 || e.Hint() == "" {
 			t.Errorf("%+v", e)
 		}
-		if p.git(a.Path, "rev-parse", "HEAD") != a.Base.Commit || p.git(a.Path, "status", "--porcelain") != "?? new.txt" {
+		if p.Git(a.Path, "rev-parse", "HEAD") != a.Base.Commit || p.Git(a.Path, "status", "--porcelain") != "?? new.txt" {
 			t.Errorf("%s: it was committed", on)
 		}
 	}
@@ -69,14 +71,14 @@ func TestOtherRepositoriesInAWorktreeAreNotCommitted(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	a := p.create("a")
-	p.git(a.Path, "init", "--quiet", "empty")
-	p.git(p.dir, "clone", "--quiet", p.dir, filepath.Join(a.Path, "clone"))
+	p.Git(a.Path, "init", "--quiet", "empty")
+	p.Git(p.Dir, "clone", "--quiet", p.Dir, filepath.Join(a.Path, "clone"))
 	if commit, err := p.commitLeft(a); err != nil || commit != "" {
 		t.Errorf("%s, %v", commit, err)
 	}
-	p.write(a.Path, "new.txt", "x\n")
+	p.Write(a.Path, "new.txt", "x\n")
 	commit, err := p.commitLeft(a)
-	if err != nil || p.git(p.dir, "diff", "--name-only", a.Base.Commit, commit) != "new.txt" {
+	if err != nil || p.Git(p.Dir, "diff", "--name-only", a.Base.Commit, commit) != "new.txt" {
 		t.Errorf("%s, %v", commit, err)
 	}
 }

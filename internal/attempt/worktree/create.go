@@ -83,7 +83,7 @@ func (r *Repo) wanted(ctx context.Context, s Spec) (Tree, error) {
 // prepareRoot creates the folder for a run's worktrees. It returns the root without
 // symbolic links, as git would name it.
 func (r *Repo) prepareRoot(root, run string) (string, error) {
-	root, err := r.prepareFolder(root)
+	root, err := r.PrepareFolder(root)
 	if err != nil {
 		return "", err
 	}
@@ -97,10 +97,10 @@ func (r *Repo) prepareRoot(root, run string) (string, error) {
 	return root, nil
 }
 
-// prepareFolder creates a folder for worktrees and returns it without symbolic links,
+// PrepareFolder creates a folder for worktrees and returns it without symbolic links,
 // as git would name it. Inside the main worktree it adds a .gitignore, so that the user
 // does not see the folder as untracked.
-func (r *Repo) prepareFolder(root string) (string, error) {
+func (r *Repo) PrepareFolder(root string) (string, error) {
 	if root == "" {
 		return "", &git.SpecError{Problem: "no folder for worktrees is given"}
 	}

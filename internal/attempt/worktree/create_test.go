@@ -14,13 +14,14 @@ import (
 	"time"
 
 	"gaffer/internal/git"
+	"gaffer/internal/testkit/gittest"
 	"gaffer/statefile"
 )
 
 func TestATaskGetsAWorktreeAndABranch(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
-	check := p.untouched(p.dir)
+	check := p.Untouched(p.Dir)
 	tree := p.create("a")
 	want := Tree{Run: "run1", Task: "a", Path: filepath.Join(p.root, "run1/a"), Branch: "gaffer/run1/a", Base: p.base()}
 	if tree != want {
@@ -35,14 +36,14 @@ func TestTheSameSpecGivesTheSameWorktreeWithTheWorkInIt(t *testing.T) {
 	p := newProject(t)
 	spec := p.spec("a")
 	tree := p.work("a", "done.txt", "x\n")
-	p.write(tree.Path, "open.txt", "y\n")
+	p.Write(tree.Path, "open.txt", "y\n")
 	p.commitEmpty() // the base branch moves forward
 	for _, s := range []Spec{spec, p.spec("a")} {
 		if again := p.createSpec(s); again != tree {
 			t.Errorf("got %+v, want %+v", again, tree)
 		}
 	}
-	if p.read(tree.Path, "done.txt") != "x\n" || p.read(tree.Path, "open.txt") != "y\n" || p.worktrees() != 1 {
+	if p.Read(tree.Path, "done.txt") != "x\n" || p.Read(tree.Path, "open.txt") != "y\n" || p.Worktrees() != 1 {
 		t.Error("the work is gone, or there are two worktrees")
 	}
 }
@@ -59,7 +60,7 @@ func TestATaskHasOneWorktree(t *testing.T) {
 		s := p.spec("a")
 		change(&s)
 		_, err := p.repo.Create(t.Context(), s)
-		if e := as[*git.TakenError](t, err); !e.Conflict() || e.Hint() == "" {
+		if e := gittest.As[*git.TakenError](t, err); !e.Conflict() || e.Hint() == "" {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}
@@ -72,20 +73,18 @@ func TestIdsMayHoldWhatFileNamesMay(t *testing.T) {
 		spec := p.spec(task)
 		spec.Run = task
 		tree := p.createSpec(spec)
-		p.write(tree.Path, "new.txt", task)
-		p.commit(tree.Path, "work")
-		if _, err := p.repo.Merge(t.Context(), MergeSpec{Into: "main", Branches: []string{tree.Branch}}); err != nil {
-			t.Errorf("%q: %v", task, err)
-		}
+		p.Write(tree.Path, "new.txt", task)
+		p.Commit(tree.Path, "work")
+		p.Git(p.Dir, "merge", "--quiet", tree.Branch)
 		done, err := p.repo.Remove(t.Context(), tree, false)
-		if err != nil || !done.BranchDeleted || p.git(p.dir, "show", done.Rescue+":new.txt") != task {
+		if err != nil || !done.BranchDeleted || p.Git(p.Dir, "show", done.Rescue+":new.txt") != task {
 			t.Errorf("%q: %+v, %v", task, done, err)
 		}
 	}
 	for _, task := range []string{"", "a/b", "..", ".x", "-x", "a\nb", " a", `a\b`} {
 		for _, s := range []Spec{{Run: "r", Task: task}, {Run: task, Task: "t"}} {
 			_, err := p.repo.Create(t.Context(), s)
-			_ = as[*statefile.NameError](t, err)
+			_ = gittest.As[*statefile.NameError](t, err)
 		}
 	}
 }
@@ -94,11 +93,11 @@ func TestWhatCannotBeIsRefusedAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	inTheWay := p.spec("folder")
-	p.write(p.root, "run1/folder/mine.txt", "keep me")
+	p.Write(p.root, "run1/folder/mine.txt", "keep me")
 	noRoot, main, badBranch, noBase := p.spec("a"), p.spec("a"), p.spec("a"), p.spec("a")
-	noRoot.Root, main.Root, badBranch.Branch, noBase.Base = "", p.dir, "a b", git.Base{}
-	p.git(p.dir, "branch", "taken")
-	p.git(p.dir, "branch", "gaffer")
+	noRoot.Root, main.Root, badBranch.Branch, noBase.Base = "", p.Dir, "a b", git.Base{}
+	p.Git(p.Dir, "branch", "taken")
+	p.Git(p.Dir, "branch", "gaffer")
 	taken, blocked := p.spec("a"), p.spec("a")
 	taken.Branch = "taken"
 	for name, s := range map[string]Spec{
@@ -109,16 +108,16 @@ func TestWhatCannotBeIsRefusedAndLeavesNothing(t *testing.T) {
 			t.Errorf("%s: got %+v", name, tree)
 		}
 	}
-	if list, err := p.repo.List(t.Context(), ""); err != nil || len(list) > 0 || p.worktrees() > 0 {
-		t.Errorf("left: %+v, %v, %d worktrees", list, err, p.worktrees())
+	if list, err := p.repo.List(t.Context(), ""); err != nil || len(list) > 0 || p.Worktrees() > 0 {
+		t.Errorf("left: %+v, %v, %d worktrees", list, err, p.Worktrees())
 	}
 	if got := p.branches(); !slices.Equal(got, []string{"gaffer", "main", "taken"}) {
 		t.Errorf("branches: %q", got)
 	}
-	if p.read(p.root, "run1/folder/mine.txt") != "keep me" {
+	if p.Read(p.root, "run1/folder/mine.txt") != "keep me" {
 		t.Error("someone's file is gone")
 	}
-	p.git(p.dir, "branch", "-d", "gaffer")
+	p.Git(p.Dir, "branch", "-d", "gaffer")
 	p.create("a") // after an error another spec may be tried
 }
 
@@ -126,26 +125,26 @@ func TestABranchThatIsThereCanBeSharedAndStays(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	first := p.work("first", "new.txt", "x\n")
-	p.git(p.dir, "branch", "feature", first.Branch)
+	p.Git(p.Dir, "branch", "feature", first.Branch)
 	s := p.spec("a")
 	s.Branch, s.Shared = "feature", true
 	tree := p.createSpec(s)
-	if p.read(tree.Path, "new.txt") != "x\n" {
+	if p.Read(tree.Path, "new.txt") != "x\n" {
 		t.Error("the branch's work is not there")
 	}
-	p.write(tree.Path, "more.txt", "y\n")
-	p.commit(tree.Path, "more")
+	p.Write(tree.Path, "more.txt", "y\n")
+	p.Commit(tree.Path, "more")
 	other := s
 	other.Task = "b"
 	_, err := p.repo.Create(t.Context(), other)
-	if e := as[*git.TakenError](t, err); !strings.Contains(e.Error(), tree.Path) {
+	if e := gittest.As[*git.TakenError](t, err); !strings.Contains(e.Error(), tree.Path) {
 		t.Errorf("a second worktree on one branch: %v", err)
 	}
 	// Its commits stay on the shared branch, so nothing prevents the removal.
 	if done, err := p.repo.Remove(t.Context(), tree, false); err != nil || done.BranchDeleted {
 		t.Errorf("%+v, %v", done, err)
 	}
-	if p.git(p.dir, "show", "feature:more.txt") != "y" {
+	if p.Git(p.Dir, "show", "feature:more.txt") != "y" {
 		t.Error("the branch lost its work")
 	}
 	p.createSpec(other)
@@ -155,9 +154,9 @@ func TestAWorktreeThatWasDeletedByHandIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	tree := p.work("a", "done.txt", "x\n")
-	p.git(tree.Path, "checkout", "--quiet", "--detach")
-	p.write(tree.Path, "detached.txt", "y\n")
-	only := p.commit(tree.Path, "only HEAD knows")
+	p.Git(tree.Path, "checkout", "--quiet", "--detach")
+	p.Write(tree.Path, "detached.txt", "y\n")
+	only := p.Commit(tree.Path, "only HEAD knows")
 	for range 2 {
 		if err := os.RemoveAll(tree.Path); err != nil {
 			t.Fatal(err)
@@ -167,10 +166,10 @@ func TestAWorktreeThatWasDeletedByHandIsMadeAgain(t *testing.T) {
 		}
 		p.whole(tree, "shared.txt", "done.txt")
 	}
-	if got := p.git(p.dir, "rev-parse", "refs/gaffer/rescue/run1/a"); got != only {
+	if got := p.Git(p.Dir, "rev-parse", "refs/gaffer/rescue/run1/a"); got != only {
 		t.Errorf("what only HEAD knew is %s, and %s is kept", only, got)
 	}
-	p.git(p.dir, "worktree", "remove", tree.Path) // or removed properly
+	p.Git(p.Dir, "worktree", "remove", tree.Path) // or removed properly
 	p.create("a")
 	p.whole(tree, "shared.txt", "done.txt")
 }
@@ -179,13 +178,13 @@ func TestALinkThatBrokeIsRepaired(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	tree := p.work("a", "done.txt", "x\n")
-	p.write(tree.Path, "open.txt", "y\n")
+	p.Write(tree.Path, "open.txt", "y\n")
 	if err := os.Remove(filepath.Join(tree.Path, ".git")); err != nil {
 		t.Fatal(err)
 	}
 	_, err := p.repo.Status(t.Context(), tree)
-	_ = as[*git.TakenError](t, err)
-	if again := p.create("a"); again != tree || p.read(tree.Path, "open.txt") != "y\n" {
+	_ = gittest.As[*git.TakenError](t, err)
+	if again := p.create("a"); again != tree || p.Read(tree.Path, "open.txt") != "y\n" {
 		t.Errorf("got %+v", again)
 	}
 	if s := p.status(tree); len(s.Dirty) != 1 || s.Ahead != 1 {
@@ -197,17 +196,17 @@ func TestFilesThatGitForgotAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
-	p.write(tree.Path, "open.txt", "y\n")
-	if err := os.RemoveAll(filepath.Join(p.dir, ".git/worktrees")); err != nil {
+	p.Write(tree.Path, "open.txt", "y\n")
+	if err := os.RemoveAll(filepath.Join(p.Dir, ".git/worktrees")); err != nil {
 		t.Fatal(err)
 	}
 	_, err := p.repo.Create(t.Context(), p.spec("a"))
-	if e := as[*git.TakenError](t, err); e.Hint() == "" {
+	if e := gittest.As[*git.TakenError](t, err); e.Hint() == "" {
 		t.Error("no hint")
 	}
 	_, err = p.repo.Remove(t.Context(), tree, true)
-	_ = as[*git.TakenError](t, err)
-	if p.read(tree.Path, "open.txt") != "y\n" {
+	_ = gittest.As[*git.TakenError](t, err)
+	if p.Read(tree.Path, "open.txt") != "y\n" {
 		t.Error("the file is gone")
 	}
 }
@@ -216,16 +215,16 @@ func TestACopyOfAnotherTreeIsNoTree(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	a, b := p.create("a"), p.create("b")
-	p.write(b.Path, ".git", p.read(a.Path, ".git"))
+	p.Write(b.Path, ".git", p.Read(a.Path, ".git"))
 	_, err := p.repo.Rescue(t.Context(), b)
-	_ = as[*git.TakenError](t, err)
+	_ = gittest.As[*git.TakenError](t, err)
 }
 
 func TestAFolderInsideTheRepositoryIsHiddenFromGit(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
-	check := p.untouched(p.dir)
-	p.root = filepath.Join(p.dir, ".state/trees")
+	check := p.Untouched(p.Dir)
+	p.root = filepath.Join(p.Dir, ".state/trees")
 	tree := p.create("a")
 	p.whole(tree, "shared.txt")
 	check()
@@ -234,7 +233,7 @@ func TestAFolderInsideTheRepositoryIsHiddenFromGit(t *testing.T) {
 	if err := os.Remove(filepath.Join(tree.Path, ".git")); err != nil {
 		t.Fatal(err)
 	}
-	p.write(tree.Path, "shared.txt", "changed\n")
+	p.Write(tree.Path, "shared.txt", "changed\n")
 	for name, do := range map[string]func() error{
 		"status": func() error { _, err := p.repo.Status(t.Context(), tree); return err },
 		"rescue": func() error { _, err := p.repo.Rescue(t.Context(), tree); return err },
@@ -259,7 +258,7 @@ func TestSixteenAtOnceFromSeveralProcesses(t *testing.T) {
 		spec := p.spec(task)
 		for j := range 2 { // each one twice
 			if (i+j)%4 == 0 {
-				cmd := child(t, "create", p.dir, spec)
+				cmd := gittest.Child(t, "create", p.Dir, spec)
 				wg.Go(func() {
 					if out, err := cmd.CombinedOutput(); err != nil {
 						errs <- fmt.Errorf("%w: %s", err, out)
@@ -283,12 +282,12 @@ func TestSixteenAtOnceFromSeveralProcesses(t *testing.T) {
 	list, err := p.repo.List(t.Context(), "run1")
 	for _, tree := range list {
 		got = append(got, tree.Task)
-		if s := p.git(tree.Path, "status", "--porcelain"); s != "" {
+		if s := p.Git(tree.Path, "status", "--porcelain"); s != "" {
 			t.Errorf("%s: %s", tree.Task, s)
 		}
 	}
-	if err != nil || !slices.Equal(got, want) || p.worktrees() != 16 {
-		t.Errorf("got %q, %v, %d worktrees", got, err, p.worktrees())
+	if err != nil || !slices.Equal(got, want) || p.Worktrees() != 16 {
+		t.Errorf("got %q, %v, %d worktrees", got, err, p.Worktrees())
 	}
 }
 
@@ -308,12 +307,12 @@ func TestAGitThatOutlivedItsGafferIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	program, err := exec.LookPath("git")
-	p.must(err)
+	p.Must(err)
 	bin, at, goOn := filepath.Join(p.root, "bin"), filepath.Join(p.root, "at"), filepath.Join(p.root, "go")
-	p.write(bin, "git", survivor)
-	p.must(os.Chmod(filepath.Join(bin, "git"), 0o755))
-	defer p.write(p.root, "go", "") // lets it end in any case
-	cmd := child(t, "create", p.dir, p.spec("a"), "REAL_GIT="+program, "AT="+at, "GO="+goOn, "PATH="+bin+":"+os.Getenv("PATH"))
+	p.Write(bin, "git", survivor)
+	p.Must(os.Chmod(filepath.Join(bin, "git"), 0o755))
+	defer p.Write(p.root, "go", "") // lets it end in any case
+	cmd := gittest.Child(t, "create", p.Dir, p.spec("a"), "REAL_GIT="+program, "AT="+at, "GO="+goOn, "PATH="+bin+":"+os.Getenv("PATH"))
 	if err := cmd.Run(); err == nil {
 		t.Fatal("it was not killed")
 	}
@@ -324,20 +323,20 @@ func TestAGitThatOutlivedItsGafferIsWaitedFor(t *testing.T) {
 	if _, err := p.repo.Create(ctx, p.spec("a")); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v while git runs", err)
 	}
-	p.write(p.root, "go", "")
+	p.Write(p.root, "go", "")
 	p.whole(p.create("a"), "shared.txt")
 }
 
 func TestACreateThatIsStoppedCanBeRepeated(t *testing.T) {
 	p := newProject(t)
 	program, err := exec.LookPath("git")
-	p.must(err)
+	p.Must(err)
 	bin, at := filepath.Join(p.root, "bin"), filepath.Join(p.root, "at")
-	p.write(bin, "git", "#!/bin/sh\ncase \"$*\" in *'worktree add'*) : >"+git.Quote(at)+"; sleep 1000;; esac\nexec "+git.Quote(program)+" \"$@\"\n")
-	p.must(os.Chmod(filepath.Join(bin, "git"), 0o755))
+	p.Write(bin, "git", "#!/bin/sh\ncase \"$*\" in *'worktree add'*) : >"+git.Quote(at)+"; sleep 1000;; esac\nexec "+git.Quote(program)+" \"$@\"\n")
+	p.Must(os.Chmod(filepath.Join(bin, "git"), 0o755))
 	path := os.Getenv("PATH")
 	t.Setenv("PATH", bin+":"+path)
-	slow := p.open(p.dir)
+	slow := p.open(p.Dir)
 	t.Setenv("PATH", path)
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -366,18 +365,18 @@ func TestRecordsThatCannotBeReadAreNamedAndKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		list, err := p.repo.List(t.Context(), "")
-		if e := as[*RecordError](t, err); !e.Invalid() || e.Path != path || e.Hint() == "" || !slices.Equal(list, []Tree{good}) {
+		if e := gittest.As[*RecordError](t, err); !e.Invalid() || e.Path != path || e.Hint() == "" || !slices.Equal(list, []Tree{good}) {
 			t.Errorf("%s: %+v, %v", text, list, err)
 		}
 		_, err = p.repo.Remove(t.Context(), bad, true)
-		_ = as[*RecordError](t, err)
+		_ = gittest.As[*RecordError](t, err)
 		_, err = p.repo.Create(t.Context(), p.spec("bad"))
-		_ = as[*RecordError](t, err)
-		if got := p.read(filepath.Dir(path), "bad.json"); got != text {
+		_ = gittest.As[*RecordError](t, err)
+		if got := p.Read(filepath.Dir(path), "bad.json"); got != text {
 			t.Errorf("%s became %s", text, got)
 		}
 	}
-	p.read(bad.Path, "shared.txt")
+	p.Read(bad.Path, "shared.txt")
 }
 
 func TestTreesAreListedByRun(t *testing.T) {

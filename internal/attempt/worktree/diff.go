@@ -63,7 +63,7 @@ func (r *Repo) compare(ctx context.Context, g git.Client, t Tree, without []stri
 		return nil, err
 	}
 	defer s.close()
-	if err := s.apart(r.Folder); err != nil {
+	if s.git, err = r.WithObjectsIn(s.git, s.dir); err != nil {
 		return nil, err
 	}
 	snap, err := s.take(ctx, without)

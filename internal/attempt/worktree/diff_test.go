@@ -10,17 +10,17 @@ func TestWhatATaskHasChangedIsListedByFile(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	tree := p.work("a", "done.txt", "1\n2\n3\n")
-	p.write(tree.Path, "shared.txt", "one\nthree\n")
-	p.write(tree.Path, "folder/with\ttab.txt", "new\n")
-	p.write(tree.Path, "picture.bin", "\x00\x01\x02")
-	p.write(tree.Path, "noise.log", "ignored\n")
-	index := p.read(p.dir, ".git/worktrees/a/index")
+	p.Write(tree.Path, "shared.txt", "one\nthree\n")
+	p.Write(tree.Path, "folder/with\ttab.txt", "new\n")
+	p.Write(tree.Path, "picture.bin", "\x00\x01\x02")
+	p.Write(tree.Path, "noise.log", "ignored\n")
+	index := p.Read(p.Dir, ".git/worktrees/a/index")
 	list, there, err := p.repo.Diff(t.Context(), tree.Run, tree.Task)
 	want := []FileDiff{{"done.txt", 3, 0}, {"folder/with\ttab.txt", 1, 0}, {"picture.bin", 0, 0}, {"shared.txt", 0, 1}}
 	if err != nil || !there || !reflect.DeepEqual(list, want) {
 		t.Errorf("%+v, %v, %v", list, there, err)
 	}
-	if p.read(p.dir, ".git/worktrees/a/index") != index {
+	if p.Read(p.Dir, ".git/worktrees/a/index") != index {
 		t.Error("it wrote the index")
 	}
 	fresh := p.create("b")

@@ -17,7 +17,7 @@ func TestAGitOfOursIsNoOccupant(t *testing.T) {
 	tree := p.create("a")
 	cmd := exec.Command("sleep", "1000")
 	cmd.Dir, cmd.Env = tree.Path, append(os.Environ(), git.Mark)
-	p.must(cmd.Start())
+	p.Must(cmd.Start())
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
 	testenv.Wait(t, "sleep to run", func() error {
 		if !isOurs(cmd.Process.Pid) {

@@ -70,6 +70,23 @@ func parseRecord(data []byte) (record, error) {
 
 func treePath(root, run, task string) string { return filepath.Join(root, run, task) }
 
+// Find returns the tree of a task as it is recorded. It returns a [*git.MissingError] if
+// there is none at the same path.
+func (r *Repo) Find(t Tree) (Tree, error) {
+	rec, err := r.findRecord(t)
+	return rec.Tree, err
+}
+
+// SetBase records a new start of a tree's branch. The caller holds the repository's lock.
+func (r *Repo) SetBase(t Tree, base git.Base) error {
+	rec, err := r.findRecord(t)
+	if err != nil {
+		return err
+	}
+	rec.Base = base
+	return r.save(rec)
+}
+
 // findRecord reads the record of a tree that a caller has from this package.
 func (r *Repo) findRecord(t Tree) (record, error) {
 	rec, err := r.read(t.Run, t.Task)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gaffer/internal/git"
+	"gaffer/internal/testkit/gittest"
 	"gaffer/internal/testkit/testenv"
 )
 
@@ -24,29 +25,29 @@ func TestARescueRefHasEveryFileThatIsNotIgnored(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	tree := p.work("a", "done.txt", "x\n")
-	head := p.git(tree.Path, "rev-parse", "HEAD")
-	p.write(tree.Path, "shared.txt", "changed\n")
-	p.write(tree.Path, "new folder/new.txt", "new\n")
-	p.write(tree.Path, "noise.log", "ignored\n")
-	p.must(os.Remove(filepath.Join(tree.Path, "done.txt")))
-	p.must(os.Symlink("shared.txt", filepath.Join(tree.Path, "link")))
-	check, checkMain := p.untouched(tree.Path), p.untouched(p.dir)
+	head := p.Git(tree.Path, "rev-parse", "HEAD")
+	p.Write(tree.Path, "shared.txt", "changed\n")
+	p.Write(tree.Path, "new folder/new.txt", "new\n")
+	p.Write(tree.Path, "noise.log", "ignored\n")
+	p.Must(os.Remove(filepath.Join(tree.Path, "done.txt")))
+	p.Must(os.Symlink("shared.txt", filepath.Join(tree.Path, "link")))
+	check, checkMain := p.Untouched(tree.Path), p.Untouched(p.Dir)
 	ref := p.rescue(tree)
 	check()
 	checkMain()
 	if ref != "refs/gaffer/rescue/run1/a" {
 		t.Errorf("ref is %s", ref)
 	}
-	if got, want := p.git(p.dir, "ls-tree", "-r", "--name-only", ref), ".gitignore\nlink\nnew folder/new.txt\nshared.txt"; got != want {
+	if got, want := p.Git(p.Dir, "ls-tree", "-r", "--name-only", ref), ".gitignore\nlink\nnew folder/new.txt\nshared.txt"; got != want {
 		t.Errorf("files: %s", got)
 	}
-	if p.git(p.dir, "show", ref+":shared.txt") != "changed" || p.git(p.dir, "show", ref+":new folder/new.txt") != "new" {
+	if p.Git(p.Dir, "show", ref+":shared.txt") != "changed" || p.Git(p.Dir, "show", ref+":new folder/new.txt") != "new" {
 		t.Error("the content is another")
 	}
-	if got := p.git(p.dir, "rev-parse", ref+"^"); got != head {
+	if got := p.Git(p.Dir, "rev-parse", ref+"^"); got != head {
 		t.Errorf("parent is %s, want %s", got, head)
 	}
-	if got := p.git(p.dir, "log", "-1", "--format=%an <%ae> %s", ref); got != "Person <person@example.com> gaffer rescue: what was not committed in task a" {
+	if got := p.Git(p.Dir, "log", "-1", "--format=%an <%ae> %s", ref); got != "Person <person@example.com> gaffer rescue: what was not committed in task a" {
 		t.Errorf("commit: %s", got)
 	}
 }
@@ -56,12 +57,12 @@ func TestTheSameContentIsKeptOnceAndOtherContentBesideIt(t *testing.T) {
 	p := newProject(t)
 	tree := p.create("a")
 	clean := p.rescue(tree)
-	if got := p.git(p.dir, "rev-parse", clean); got != tree.Base.Commit {
+	if got := p.Git(p.Dir, "rev-parse", clean); got != tree.Base.Commit {
 		t.Errorf("a clean tree is kept as %s, want %s", got, tree.Base.Commit)
 	}
 	var refs []string
 	for i := range 3 {
-		p.write(tree.Path, "x.txt", fmt.Sprint(i))
+		p.Write(tree.Path, "x.txt", fmt.Sprint(i))
 		refs = append(refs, p.rescue(tree), p.rescue(tree))
 	}
 	want := "refs/gaffer/rescue/run1/a-2 refs/gaffer/rescue/run1/a-2 refs/gaffer/rescue/run1/a-3 refs/gaffer/rescue/run1/a-3 " +
@@ -70,7 +71,7 @@ func TestTheSameContentIsKeptOnceAndOtherContentBesideIt(t *testing.T) {
 		t.Errorf("refs: %s", got)
 	}
 	for i := range 3 {
-		if got := p.git(p.dir, "show", fmt.Sprintf("refs/gaffer/rescue/run1/a-%d:x.txt", i+2)); got != fmt.Sprint(i) {
+		if got := p.Git(p.Dir, "show", fmt.Sprintf("refs/gaffer/rescue/run1/a-%d:x.txt", i+2)); got != fmt.Sprint(i) {
 			t.Errorf("rescue %d has %s", i, got)
 		}
 	}
@@ -79,12 +80,12 @@ func TestTheSameContentIsKeptOnceAndOtherContentBesideIt(t *testing.T) {
 func TestTheSameContentIsKnownAgainAtAnotherTime(t *testing.T) {
 	p := newProject(t)
 	tree := p.create("a")
-	p.write(tree.Path, "x.txt", "x\n")
+	p.Write(tree.Path, "x.txt", "x\n")
 	ref := p.rescue(tree)
 	t.Setenv("GIT_COMMITTER_DATE", "2001-02-03T04:05:06Z")
-	old := p.git(p.dir, "commit-tree", "-m", "long ago", "-p", ref+"^", ref+"^{tree}")
-	p.git(p.dir, "update-ref", ref, old)
-	if again := p.rescue(tree); again != ref || p.git(p.dir, "rev-parse", ref) != old {
+	old := p.Git(p.Dir, "commit-tree", "-m", "long ago", "-p", ref+"^", ref+"^{tree}")
+	p.Git(p.Dir, "update-ref", ref, old)
+	if again := p.rescue(tree); again != ref || p.Git(p.Dir, "rev-parse", ref) != old {
 		t.Errorf("kept again as %s", again)
 	}
 }
@@ -93,13 +94,13 @@ func TestWhatIsStagedAndNotInTheFilesIsKeptToo(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
-	p.write(tree.Path, "x.txt", "staged\n")
-	p.git(tree.Path, "add", "x.txt")
-	p.must(os.Remove(filepath.Join(tree.Path, "x.txt")))
-	check := p.untouched(tree.Path)
+	p.Write(tree.Path, "x.txt", "staged\n")
+	p.Git(tree.Path, "add", "x.txt")
+	p.Must(os.Remove(filepath.Join(tree.Path, "x.txt")))
+	check := p.Untouched(tree.Path)
 	ref := p.rescue(tree)
 	check()
-	if got := p.git(p.dir, "show", ref+"^2:x.txt"); got != "staged" {
+	if got := p.Git(p.Dir, "show", ref+"^2:x.txt"); got != "staged" {
 		t.Errorf("staged: %s", got)
 	}
 	if again := p.rescue(tree); again != ref {
@@ -111,11 +112,11 @@ func TestARescueInTheMiddleOfAMergeHasTheFilesAsTheyAre(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	tree := p.work("a", "shared.txt", "theirs\n")
-	p.write(p.dir, "shared.txt", "ours\n")
-	p.commit(p.dir, "ours")
-	_, _ = p.try(tree.Path, "merge", "main")
-	check := p.untouched(tree.Path)
-	if got := p.git(p.dir, "show", p.rescue(tree)+":shared.txt"); !strings.Contains(got, "<<<<<<<") {
+	p.Write(p.Dir, "shared.txt", "ours\n")
+	p.Commit(p.Dir, "ours")
+	_, _ = p.Try(tree.Path, "merge", "main")
+	check := p.Untouched(tree.Path)
+	if got := p.Git(p.Dir, "show", p.rescue(tree)+":shared.txt"); !strings.Contains(got, "<<<<<<<") {
 		t.Errorf("rescued: %s", got)
 	}
 	check()
@@ -123,18 +124,18 @@ func TestARescueInTheMiddleOfAMergeHasTheFilesAsTheyAre(t *testing.T) {
 
 func TestAPersonWithoutANameCanBeRescued(t *testing.T) {
 	p := newProject(t)
-	p.git(p.dir, "config", "--unset", "user.name")
-	p.git(p.dir, "config", "--unset", "user.email")
+	p.Git(p.Dir, "config", "--unset", "user.name")
+	p.Git(p.Dir, "config", "--unset", "user.email")
 	tree := p.create("a")
-	p.write(tree.Path, "x.txt", "x\n")
-	if got := p.git(p.dir, "log", "-1", "--format=%an <%ae>, %cn <%ce>", p.rescue(tree)); got != "gaffer <gaffer@localhost>, gaffer <gaffer@localhost>" {
+	p.Write(tree.Path, "x.txt", "x\n")
+	if got := p.Git(p.Dir, "log", "-1", "--format=%an <%ae>, %cn <%ce>", p.rescue(tree)); got != "gaffer <gaffer@localhost>, gaffer <gaffer@localhost>" {
 		t.Errorf("made by %s", got)
 	}
 	t.Setenv("GIT_AUTHOR_NAME", "Someone")
 	t.Setenv("GIT_AUTHOR_EMAIL", "someone@example.com")
-	p.repo = p.open(p.dir)
-	p.write(tree.Path, "x.txt", "y\n")
-	if got := p.git(p.dir, "log", "-1", "--format=%an <%ae>, %cn <%ce>", p.rescue(tree)); got != "Someone <someone@example.com>, gaffer <gaffer@localhost>" {
+	p.repo = p.open(p.Dir)
+	p.Write(tree.Path, "x.txt", "y\n")
+	if got := p.Git(p.Dir, "log", "-1", "--format=%an <%ae>, %cn <%ce>", p.rescue(tree)); got != "Someone <someone@example.com>, gaffer <gaffer@localhost>" {
 		t.Errorf("made by %s", got)
 	}
 }
@@ -143,8 +144,8 @@ func TestATreeIsKeptAsLongAsItHasSomethingOfItsOwn(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	dirty, ahead := p.create("dirty"), p.work("ahead", "x.txt", "x\n")
-	p.write(dirty.Path, "open.txt", "y\n")
-	p.write(ahead.Path, "noise.log", "ignored\n")
+	p.Write(dirty.Path, "open.txt", "y\n")
+	p.Write(ahead.Path, "noise.log", "ignored\n")
 	for _, c := range []struct {
 		tree Tree
 		says string
@@ -153,13 +154,13 @@ func TestATreeIsKeptAsLongAsItHasSomethingOfItsOwn(t *testing.T) {
 		{ahead, "1 commit that no other branch and no remote has"},
 	} {
 		_, err := p.repo.Remove(t.Context(), c.tree, false)
-		e := as[*KeptError](t, err)
+		e := gittest.As[*KeptError](t, err)
 		if !e.Conflict() || !strings.HasSuffix(e.Error(), c.says) || !strings.Contains(e.Hint(), c.tree.Branch) {
 			t.Errorf("%v\n%s", e, e.Hint())
 		}
 		p.status(c.tree)
 	}
-	if got := p.git(p.dir, "for-each-ref", "refs/gaffer"); got != "" {
+	if got := p.Git(p.Dir, "for-each-ref", "refs/gaffer"); got != "" {
 		t.Errorf("a refusal left %s", got)
 	}
 }
@@ -168,30 +169,30 @@ func TestForceKeepsTheWorkUnderARefAndTheBranch(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	tree := p.work("a", "x.txt", "x\n")
-	p.write(tree.Path, "open.txt", "y\n")
-	check := p.untouched(p.dir)
+	p.Write(tree.Path, "open.txt", "y\n")
+	check := p.Untouched(p.Dir)
 	done, err := p.repo.Remove(t.Context(), tree, true)
 	if err != nil || done != (Removal{Rescue: "refs/gaffer/rescue/run1/a"}) {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	check()
-	if p.git(p.dir, "show", done.Rescue+":open.txt") != "y" || p.git(p.dir, "show", tree.Branch+":x.txt") != "x" {
+	if p.Git(p.Dir, "show", done.Rescue+":open.txt") != "y" || p.Git(p.Dir, "show", tree.Branch+":x.txt") != "x" {
 		t.Error("something is lost")
 	}
-	if _, err := os.Stat(filepath.Dir(tree.Path)); !os.IsNotExist(err) || p.worktrees() != 0 {
-		t.Errorf("left: %v, %d worktrees", err, p.worktrees())
+	if _, err := os.Stat(filepath.Dir(tree.Path)); !os.IsNotExist(err) || p.Worktrees() != 0 {
+		t.Errorf("left: %v, %d worktrees", err, p.Worktrees())
 	}
 	_, err = p.repo.Remove(t.Context(), tree, true)
-	_ = as[*git.MissingError](t, err)
+	_ = gittest.As[*git.MissingError](t, err)
 }
 
 func TestAMergedTreeGoesWithItsBranch(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	tree := p.work("a", "x.txt", "x\n")
-	p.git(p.dir, "config", "branch."+tree.Branch+".remote", "origin")
-	p.git(p.dir, "merge", "--quiet", "--no-ff", tree.Branch)
-	p.write(tree.Path, "noise.log", "ignored\n")
+	p.Git(p.Dir, "config", "branch."+tree.Branch+".remote", "origin")
+	p.Git(p.Dir, "merge", "--quiet", "--no-ff", tree.Branch)
+	p.Write(tree.Path, "noise.log", "ignored\n")
 	done, err := p.repo.Remove(t.Context(), tree, false)
 	if err != nil || !done.BranchDeleted || done.Rescue == "" {
 		t.Errorf("%+v, %v", done, err)
@@ -199,7 +200,7 @@ func TestAMergedTreeGoesWithItsBranch(t *testing.T) {
 	if got := p.branches(); len(got) != 1 || got[0] != "main" {
 		t.Errorf("branches: %q", got)
 	}
-	if got := p.read(p.dir, ".git/config"); strings.Contains(got, tree.Branch) {
+	if got := p.Read(p.Dir, ".git/config"); strings.Contains(got, tree.Branch) {
 		t.Errorf("the configuration still has the branch:\n%s", got)
 	}
 }
@@ -208,12 +209,12 @@ func TestABranchThatSomeoneHasCheckedOutStays(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
-	p.git(tree.Path, "checkout", "--quiet", "--detach")
-	p.git(p.dir, "checkout", "--quiet", tree.Branch)
+	p.Git(tree.Path, "checkout", "--quiet", "--detach")
+	p.Git(p.Dir, "checkout", "--quiet", tree.Branch)
 	if done, err := p.repo.Remove(t.Context(), tree, false); err != nil || done.BranchDeleted {
 		t.Errorf("%+v, %v", done, err)
 	}
-	p.git(p.dir, "rev-parse", tree.Branch)
+	p.Git(p.Dir, "rev-parse", tree.Branch)
 }
 
 func TestATreeInUseIsNotRemovedByForceEither(t *testing.T) {
@@ -229,11 +230,11 @@ func TestATreeInUseIsNotRemovedByForceEither(t *testing.T) {
 	})
 	for _, force := range []bool{false, true} {
 		_, err := p.repo.Remove(t.Context(), tree, force)
-		if e := as[*KeptError](t, err); !strings.HasSuffix(e.Error(), fmt.Sprintf("in use by pid %d (sleep)", cmd.Process.Pid)) || e.Hint() == "" {
+		if e := gittest.As[*KeptError](t, err); !strings.HasSuffix(e.Error(), fmt.Sprintf("in use by pid %d (sleep)", cmd.Process.Pid)) || e.Hint() == "" {
 			t.Errorf("%v", e)
 		}
 	}
-	p.must(cmd.Process.Kill())
+	p.Must(cmd.Process.Kill())
 	_ = cmd.Wait()
 	if _, err := p.repo.Remove(t.Context(), tree, false); err != nil {
 		t.Error(err)
@@ -244,9 +245,9 @@ func TestATreeThatAPersonHasLockedStays(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
-	p.git(p.dir, "worktree", "lock", "--reason", "mine", tree.Path)
+	p.Git(p.Dir, "worktree", "lock", "--reason", "mine", tree.Path)
 	_, err := p.repo.Remove(t.Context(), tree, true)
-	if e := as[*KeptError](t, err); !strings.HasSuffix(e.Error(), "locked: mine") || !strings.Contains(e.Hint(), "unlock") {
+	if e := gittest.As[*KeptError](t, err); !strings.HasSuffix(e.Error(), "locked: mine") || !strings.Contains(e.Hint(), "unlock") {
 		t.Errorf("%v", e)
 	}
 }
@@ -255,26 +256,26 @@ func TestARepositoryInsideATreeKeepsIt(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	for name, make := range map[string]func(dir string){
-		"empty":     func(dir string) { p.git(dir, "init", "--quiet", "inner") },
+		"empty":     func(dir string) { p.Git(dir, "init", "--quiet", "inner") },
 		"untracked": func(dir string) { p.inner(dir) },
 		"committed": func(dir string) {
 			p.inner(dir)
-			p.commit(dir, "adds it as a link")
-			p.git(p.dir, "branch", "copy", "gaffer/run1/committed")
+			p.Commit(dir, "adds it as a link")
+			p.Git(p.Dir, "branch", "copy", "gaffer/run1/committed")
 		},
 	} {
 		tree := p.create(name)
 		make(tree.Path)
-		p.write(tree.Path, "inner/x.txt", "x\n")
-		p.write(tree.Path, "beside.txt", "y\n")
+		p.Write(tree.Path, "inner/x.txt", "x\n")
+		p.Write(tree.Path, "beside.txt", "y\n")
 		if s := p.status(tree); len(s.Nested) != 1 || s.Nested[0] != "inner" {
 			t.Errorf("%s: status is %+v", name, s)
 		}
 		_, err := p.repo.Remove(t.Context(), tree, true)
-		if e := as[*KeptError](t, err); !strings.HasSuffix(e.Error(), "other repositories in it: inner") {
+		if e := gittest.As[*KeptError](t, err); !strings.HasSuffix(e.Error(), "other repositories in it: inner") {
 			t.Errorf("%s: %v", name, e)
 		}
-		if got := p.git(p.dir, "show", p.rescue(tree)+":beside.txt"); got != "y" {
+		if got := p.Git(p.Dir, "show", p.rescue(tree)+":beside.txt"); got != "y" {
 			t.Errorf("%s: rescued %s", name, got)
 		}
 	}
@@ -282,22 +283,22 @@ func TestARepositoryInsideATreeKeepsIt(t *testing.T) {
 
 func (p project) inner(dir string) {
 	p.Helper()
-	p.git(dir, "init", "--quiet", "inner")
-	p.git(filepath.Join(dir, "inner"), "-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--allow-empty", "-m", "first")
+	p.Git(dir, "init", "--quiet", "inner")
+	p.Git(filepath.Join(dir, "inner"), "-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--allow-empty", "-m", "first")
 }
 
 func TestATreeWhoseFolderIsGoneIsRemoved(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	tree := p.work("a", "x.txt", "x\n")
-	tip := p.git(p.dir, "rev-parse", tree.Branch)
-	p.must(os.RemoveAll(tree.Path))
+	tip := p.Git(p.Dir, "rev-parse", tree.Branch)
+	p.Must(os.RemoveAll(tree.Path))
 	_, err := p.repo.Remove(t.Context(), tree, false)
-	if e := as[*KeptError](t, err); e.Status.Unpushed != 1 {
+	if e := gittest.As[*KeptError](t, err); e.Status.Unpushed != 1 {
 		t.Errorf("%v", e)
 	}
 	done, err := p.repo.Remove(t.Context(), tree, true)
-	if err != nil || p.git(p.dir, "rev-parse", done.Rescue) != tip || p.git(p.dir, "rev-parse", tree.Branch) != tip || p.worktrees() != 0 {
+	if err != nil || p.Git(p.Dir, "rev-parse", done.Rescue) != tip || p.Git(p.Dir, "rev-parse", tree.Branch) != tip || p.Worktrees() != 0 {
 		t.Errorf("%+v, %v", done, err)
 	}
 }
@@ -306,12 +307,12 @@ func TestARemovalThatStoppedWhileItDeletedGoesOn(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
-	p.must(p.repo.save(record{Tree: tree, Made: true, Removing: p.rescue(tree)}))
+	p.Must(p.repo.save(record{Tree: tree, Made: true, Removing: p.rescue(tree)}))
 	aside := filepath.Join(filepath.Dir(tree.Path), ".a.removed")
-	p.must(os.Rename(tree.Path, aside))
-	p.must(os.Remove(filepath.Join(aside, ".git")))
+	p.Must(os.Rename(tree.Path, aside))
+	p.Must(os.Remove(filepath.Join(aside, ".git")))
 	done, err := p.repo.Remove(t.Context(), tree, false)
-	if err != nil || !done.BranchDeleted || p.worktrees() != 0 {
+	if err != nil || !done.BranchDeleted || p.Worktrees() != 0 {
 		t.Errorf("%+v, %v", done, err)
 	}
 	if _, err := os.Stat(aside); !os.IsNotExist(err) {
@@ -323,9 +324,9 @@ func TestATreeThatWasNeverWholeIsRemoved(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
-	p.must(p.repo.save(record{Tree: tree}))
-	p.must(os.Remove(filepath.Join(tree.Path, "shared.txt")))
-	if done, err := p.repo.Remove(t.Context(), tree, false); err != nil || !done.BranchDeleted || p.worktrees() != 0 {
+	p.Must(p.repo.save(record{Tree: tree}))
+	p.Must(os.Remove(filepath.Join(tree.Path, "shared.txt")))
+	if done, err := p.repo.Remove(t.Context(), tree, false); err != nil || !done.BranchDeleted || p.Worktrees() != 0 {
 		t.Errorf("%+v, %v", done, err)
 	}
 }
@@ -333,11 +334,11 @@ func TestATreeThatWasNeverWholeIsRemoved(t *testing.T) {
 func TestFoldersThatMayNotBeWrittenToAreRemoved(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a")
-	p := project{T: t}
-	p.write(dir, "cache/mod/x", "")
-	p.must(os.Chmod(filepath.Join(dir, "cache/mod"), 0o555))
-	p.must(os.Chmod(filepath.Join(dir, "cache"), 0o555))
-	p.must(removeFolder(dir))
+	p := project{Repo: &gittest.Repo{T: t}}
+	p.Write(dir, "cache/mod/x", "")
+	p.Must(os.Chmod(filepath.Join(dir, "cache/mod"), 0o555))
+	p.Must(os.Chmod(filepath.Join(dir, "cache"), 0o555))
+	p.Must(removeFolder(dir))
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Error(err)
 	}

@@ -45,7 +45,7 @@ func (r *Repo) rescue(ctx context.Context, g git.Client, t Tree) (string, error)
 	if err != nil {
 		return "", err
 	}
-	return r.keep(ctx, g, t, commit)
+	return r.KeepCommit(ctx, g, t, commit)
 }
 
 // rescueGone keeps the commits that git still knows of a worktree without a folder.
@@ -63,7 +63,7 @@ func (r *Repo) rescueGone(ctx context.Context, g git.Client, t Tree) (string, er
 	if e.Head == "" {
 		e.Head = t.Base.Commit
 	}
-	return r.keep(ctx, g, t, e.Head)
+	return r.KeepCommit(ctx, g, t, e.Head)
 }
 
 // snapshotCommit creates a commit of all files in a worktree. It returns HEAD if that
@@ -126,9 +126,9 @@ func snapshotOf(ctx context.Context, g git.Client) (snapshot, error) {
 	return s.take(ctx, without)
 }
 
-// keep assigns a commit to the tree's first rescue ref that is free or already has the
-// same content.
-func (r *Repo) keep(ctx context.Context, g git.Client, t Tree, commit string) (string, error) {
+// KeepCommit keeps a commit of a tree under a rescue ref, and returns the ref: the first
+// that is free or already has the same content. The caller holds the repository's lock.
+func (r *Repo) KeepCommit(ctx context.Context, g git.Client, t Tree, commit string) (string, error) {
 	base := rescuePrefix + git.RefPart(t.Run) + "/" + git.RefPart(t.Task)
 	want, err := content(ctx, g, commit)
 	if err != nil {

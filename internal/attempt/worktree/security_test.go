@@ -39,12 +39,12 @@ func (p project) poison(dir, program string) {
 		"hook.evil.command": program + " hook", "hook.evil.event": "post-checkout", "interactive.diffFilter": program + " interactive",
 		"sequence.editor": program + " sequence", "protocol.ext.allow": "always",
 	} {
-		p.git(dir, "config", key, value)
+		p.Git(dir, "config", key, value)
 	}
 	hooks := []string{"pre-commit", "post-commit", "post-checkout", "post-merge", "pre-merge-commit", "prepare-commit-msg", "commit-msg", "reference-transaction", "post-index-change"}
 	for _, folder := range []string{filepath.Dir(program), filepath.Join(dir, ".git", "hooks")} {
 		for _, hook := range hooks {
-			p.write(folder, hook, "#!/bin/sh\n"+program+" hook-"+hook+"\n")
+			p.Write(folder, hook, "#!/bin/sh\n"+program+" hook-"+hook+"\n")
 			if err := os.Chmod(filepath.Join(folder, hook), 0o755); err != nil {
 				p.Fatal(err)
 			}
@@ -55,14 +55,14 @@ func (p project) poison(dir, program string) {
 func TestSecurityNothingThatARepositoryNamesRunsBeforeItIsTrusted(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	p := newProject(t)
-	p.write(p.dir, ".gitattributes", "*.txt filter=evil diff=evil merge=evil\n")
-	p.commit(p.dir, "attributes")
+	p.Write(p.Dir, ".gitattributes", "*.txt filter=evil diff=evil merge=evil\n")
+	p.Commit(p.Dir, "attributes")
 	tree := p.work("a", "done.txt", "1\n2\n3\n")
-	p.write(tree.Path, "shared.txt", "one\n")
+	p.Write(tree.Path, "shared.txt", "one\n")
 	base := p.base()
 	program, traces := p.plant()
-	p.poison(p.dir, program)
-	r := p.open(p.dir)
+	p.poison(p.Dir, program)
+	r := p.open(p.Dir)
 
 	if _, err := r.Status(t.Context(), tree); err != nil {
 		t.Error(err)
@@ -86,9 +86,6 @@ func TestSecurityNothingThatARepositoryNamesRunsBeforeItIsTrusted(t *testing.T) 
 	if _, err := r.Create(t.Context(), p.spec("b")); !errors.As(err, &untrusted) {
 		t.Errorf("create: %v", err)
 	}
-	if _, err := r.Merge(t.Context(), MergeSpec{Into: "main", Branches: []string{tree.Branch}}); !errors.As(err, &untrusted) {
-		t.Errorf("merge: %v", err)
-	}
 	if _, err := r.Environ(); !errors.As(err, &untrusted) {
 		t.Errorf("environment to push with: %v", err)
 	}
@@ -99,18 +96,18 @@ func TestSecurityNothingThatARepositoryNamesRunsBeforeItIsTrusted(t *testing.T) 
 		t.Errorf("a program of the repository ran:\n%s", got)
 	}
 
-	if err := trust.Add(os.Getenv, p.dir, r.Programs(), time.Now()); err != nil {
+	if err := trust.Add(os.Getenv, p.Dir, r.Programs(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	made, err := p.open(p.dir).Create(t.Context(), p.spec("b"))
+	made, err := p.open(p.Dir).Create(t.Context(), p.spec("b"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := traces(); !strings.Contains(got, "smudge") || strings.Contains(got, "hook") {
 		t.Errorf("after it was trusted there ran %q, want the filter and no hook", got)
 	}
-	p.write(p.dir, ".git/worktrees/b/config.worktree", "[filter \"other\"]\n\tclean = "+program+" other\n")
-	if _, err := p.open(p.dir).Commit(t.Context(), made, "x"); !errors.As(err, &untrusted) {
+	p.Write(p.Dir, ".git/worktrees/b/config.worktree", "[filter \"other\"]\n\tclean = "+program+" other\n")
+	if _, err := p.open(p.Dir).Commit(t.Context(), made, "x"); !errors.As(err, &untrusted) {
 		t.Errorf("with a filter that a worktree has added: %v", err)
 	}
 }
@@ -119,19 +116,19 @@ func TestSecurityAStatusDoesNotRunWhatANestedRepositoryNames(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	program, traces := p.plant()
-	inner := filepath.Join(p.dir, "inner")
-	p.git(p.dir, "init", "--quiet", inner)
-	p.git(inner, "config", "user.name", "Person")
-	p.git(inner, "config", "user.email", "person@example.com")
-	p.write(inner, ".gitattributes", "*.txt filter=evil\n")
-	p.write(inner, "a.txt", "1\n")
-	p.commit(inner, "first")
-	p.commit(p.dir, "with a repository in it")
+	inner := filepath.Join(p.Dir, "inner")
+	p.Git(p.Dir, "init", "--quiet", inner)
+	p.Git(inner, "config", "user.name", "Person")
+	p.Git(inner, "config", "user.email", "person@example.com")
+	p.Write(inner, ".gitattributes", "*.txt filter=evil\n")
+	p.Write(inner, "a.txt", "1\n")
+	p.Commit(inner, "first")
+	p.Commit(p.Dir, "with a repository in it")
 	tree := p.create("a")
-	p.git(tree.Path, "clone", "--quiet", inner, "inner")
+	p.Git(tree.Path, "clone", "--quiet", inner, "inner")
 	copied := filepath.Join(tree.Path, "inner")
-	p.git(copied, "config", "filter.evil.clean", program+" clean")
-	p.write(copied, "a.txt", "2\n")
+	p.Git(copied, "config", "filter.evil.clean", program+" clean")
+	p.Write(copied, "a.txt", "2\n")
 	if _, err := p.repo.Status(t.Context(), tree); err != nil {
 		t.Error(err)
 	}

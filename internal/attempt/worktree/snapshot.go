@@ -186,14 +186,6 @@ func unwatched(ctx context.Context, g git.Client) ([]string, error) {
 
 func (s *scratch) close() { _ = os.RemoveAll(s.dir) } // in the temporary folder, so leftovers are harmless
 
-// apart makes git write new objects to the scratch folder, so that close deletes them.
-func (s *scratch) apart(common string) error {
-	objects := filepath.Join(s.dir, "objects")
-	escaped := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(filepath.Join(common, "objects"))
-	s.git = s.git.With("GIT_OBJECT_DIRECTORY="+objects, `GIT_ALTERNATE_OBJECT_DIRECTORIES="`+escaped+`"`)
-	return os.Mkdir(objects, 0o700)
-}
-
 // take creates the snapshot, without nested repositories.
 func (s *scratch) take(ctx context.Context, without []string) (snapshot, error) {
 	staged, err := s.git.Line(ctx, "write-tree")

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gaffer/internal/git"
+	"gaffer/internal/testkit/gittest"
 	"gaffer/internal/testkit/testenv"
 )
 
@@ -17,7 +18,7 @@ func TestAFreshTreeIsClean(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
-	p.write(tree.Path, "noise.log", "ignored\n")
+	p.Write(tree.Path, "noise.log", "ignored\n")
 	s := p.status(tree)
 	if !s.Clean() || s.Ahead != 0 || s.Unpushed != 0 || s.Diff != (Diff{}) || len(s.Occupants) > 0 || s.Locked != "" {
 		t.Errorf("status is %+v", s)
@@ -31,12 +32,12 @@ func TestStatusCountsFilesCommitsAndLines(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	tree := p.work("a", "done.txt", "1\n2\n3\n")
-	p.write(tree.Path, "shared.txt", "one\nthree\n")
-	p.write(tree.Path, "folder/with space.txt", "new\n")
-	p.write(tree.Path, "picture.bin", "\x00\x01\x02")
-	p.git(tree.Path, "add", "picture.bin")
-	objects := p.git(p.dir, "count-objects")
-	index := p.read(p.dir, ".git/worktrees/a/index")
+	p.Write(tree.Path, "shared.txt", "one\nthree\n")
+	p.Write(tree.Path, "folder/with space.txt", "new\n")
+	p.Write(tree.Path, "picture.bin", "\x00\x01\x02")
+	p.Git(tree.Path, "add", "picture.bin")
+	objects := p.Git(p.Dir, "count-objects")
+	index := p.Read(p.Dir, ".git/worktrees/a/index")
 	s := p.status(tree)
 	want := []File{{" M", "shared.txt"}, {"A ", "picture.bin"}, {"??", "folder/with space.txt"}}
 	slices.SortFunc(s.Dirty, func(a, b File) int { return strings.Compare(a.State, b.State) })
@@ -47,10 +48,10 @@ func TestStatusCountsFilesCommitsAndLines(t *testing.T) {
 	if s.Ahead != 1 || s.Unpushed != 1 || s.Diff != (Diff{Files: 4, Insertions: 4, Deletions: 1}) {
 		t.Errorf("status is %+v", s)
 	}
-	if now := p.git(p.dir, "count-objects"); now != objects {
+	if now := p.Git(p.Dir, "count-objects"); now != objects {
 		t.Errorf("status wrote into the repository: %s, was %s", now, objects)
 	}
-	if p.read(p.dir, ".git/worktrees/a/index") != index {
+	if p.Read(p.Dir, ".git/worktrees/a/index") != index {
 		t.Error("status wrote the index")
 	}
 }
@@ -59,9 +60,9 @@ func TestCommitsAreUnpushedUntilABranchOrARemoteHasThem(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	for name, give := range map[string]func(tree Tree){
-		"branch": func(tree Tree) { p.git(p.dir, "branch", "copy", tree.Branch) },
+		"branch": func(tree Tree) { p.Git(p.Dir, "branch", "copy", tree.Branch) },
 		"remote": func(tree Tree) {
-			p.git(p.dir, "update-ref", "refs/remotes/origin/x", p.git(tree.Path, "rev-parse", "HEAD"))
+			p.Git(p.Dir, "update-ref", "refs/remotes/origin/x", p.Git(tree.Path, "rev-parse", "HEAD"))
 		},
 	} {
 		tree := p.work(name, name+".txt", "x\n")
@@ -79,13 +80,13 @@ func TestCommitsOnNoBranchAreSeen(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
-	p.git(tree.Path, "checkout", "--quiet", "--detach")
-	p.write(tree.Path, "x.txt", "x\n")
-	p.commit(tree.Path, "detached")
+	p.Git(tree.Path, "checkout", "--quiet", "--detach")
+	p.Write(tree.Path, "x.txt", "x\n")
+	p.Commit(tree.Path, "detached")
 	if s := p.status(tree); s.Branch != "" || s.Ahead != 1 || s.Unpushed != 1 {
 		t.Errorf("status is %+v", s)
 	}
-	p.git(tree.Path, "checkout", "--quiet", "--orphan", "empty")
+	p.Git(tree.Path, "checkout", "--quiet", "--orphan", "empty")
 	if s := p.status(tree); s.Head != "" || s.Clean() {
 		t.Errorf("status on a branch without commits is %+v", s)
 	}
@@ -95,9 +96,9 @@ func TestStatusWorksInTheMiddleOfAMerge(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	tree := p.work("a", "shared.txt", "theirs\n")
-	p.write(p.dir, "shared.txt", "ours\n")
-	p.commit(p.dir, "ours")
-	if out, err := p.try(tree.Path, "merge", "main"); err == nil {
+	p.Write(p.Dir, "shared.txt", "ours\n")
+	p.Commit(p.Dir, "ours")
+	if out, err := p.Try(tree.Path, "merge", "main"); err == nil {
 		t.Fatal(out)
 	}
 	if s := p.status(tree); !slices.Equal(s.Dirty, []File{{"UU", "shared.txt"}}) {
@@ -109,25 +110,25 @@ func TestATreeWithoutAFolderIsMissing(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
-	p.must(os.RemoveAll(tree.Path))
+	p.Must(os.RemoveAll(tree.Path))
 	_, err := p.repo.Status(t.Context(), tree)
-	if e := as[*git.MissingError](t, err); !e.NotFound() || !strings.Contains(e.Hint(), tree.Branch) {
+	if e := gittest.As[*git.MissingError](t, err); !e.NotFound() || !strings.Contains(e.Hint(), tree.Branch) {
 		t.Errorf("%v", e)
 	}
 	tree.Task = "other"
 	_, err = p.repo.Status(t.Context(), tree)
-	_ = as[*git.MissingError](t, err)
+	_ = gittest.As[*git.MissingError](t, err)
 }
 
 func TestARepositoryPathWithSpecialCharactersHasAStatus(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
-	odd := filepath.Join(filepath.Dir(p.dir), `a:b "c" \d`)
-	p.must(os.Rename(p.dir, odd))
-	p.dir = odd
+	odd := filepath.Join(filepath.Dir(p.Dir), `a:b "c" \d`)
+	p.Must(os.Rename(p.Dir, odd))
+	p.Dir = odd
 	p.repo = p.open(odd)
 	tree := p.create("a")
-	p.write(tree.Path, "x.txt", "x\n")
+	p.Write(tree.Path, "x.txt", "x\n")
 	if s := p.status(tree); s.Diff.Files != 1 {
 		t.Errorf("status is %+v", s)
 	}
@@ -149,7 +150,7 @@ func TestALiveProcessInATreeOccupiesIt(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	tree, other := p.create("a"), p.create("ab")
-	p.write(tree.Path, "deep/x", "")
+	p.Write(tree.Path, "deep/x", "")
 	cmd := sit(t, filepath.Join(tree.Path, "deep"))
 	testenv.Wait(t, "sleep as the occupant", func() error {
 		if s := p.status(tree); !slices.Equal(s.Occupants, []Occupant{{cmd.Process.Pid, "sleep"}}) {
@@ -160,7 +161,7 @@ func TestALiveProcessInATreeOccupiesIt(t *testing.T) {
 	if s := p.status(other); len(s.Occupants) > 0 {
 		t.Errorf("the tree beside it: %+v", s.Occupants)
 	}
-	p.must(cmd.Process.Kill())
+	p.Must(cmd.Process.Kill())
 	_ = cmd.Wait()
 	if s := p.status(tree); len(s.Occupants) > 0 {
 		t.Errorf("after its end: %+v", s.Occupants)

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
-	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/attempt/merge"
 	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/runview"
@@ -25,7 +25,7 @@ import (
 // New creates the command.
 func New(e *env.Env) *cobra.Command {
 	var request fleet.MergeRequest
-	var squash, rebase, merge, undo bool
+	var squash, rebase, mergeCommit, undo bool
 	cmd := &cobra.Command{
 		Use:                   "merge RUN|TASK [flags]",
 		DisableFlagsInUseLine: true,
@@ -50,7 +50,7 @@ has ended.
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&request.Into, "into", "", "merge into `BRANCH`")
-	flags.BoolVar(&merge, "merge", false, "a merge commit for each change, as without it")
+	flags.BoolVar(&mergeCommit, "merge", false, "a merge commit for each change, as without it")
 	flags.BoolVar(&squash, "squash", false, "one commit for each change")
 	flags.BoolVar(&rebase, "rebase", false, "a copy of each commit, without merge commits")
 	flags.BoolVar(&request.All, "all", false, "also changes that were not approved")
@@ -72,11 +72,11 @@ has ended.
 		}
 		switch {
 		case squash:
-			request.Method = string(worktree.BySquash)
+			request.Method = string(merge.BySquash)
 		case rebase:
-			request.Method = string(worktree.ByRebase)
-		case merge:
-			request.Method = string(worktree.ByMerge)
+			request.Method = string(merge.ByRebase)
+		case mergeCommit:
+			request.Method = string(merge.ByMerge)
 		}
 		return runview.WithFleet(ctx, e, func(v *runview.View) error {
 			var err error

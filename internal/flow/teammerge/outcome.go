@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gaffer/internal/attempt/merge"
 	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/flow/teamstate"
 	"gaffer/internal/text/truncate"
@@ -23,11 +24,11 @@ const (
 
 // outcome returns the result of a merge. It returns an error only if a retry may
 // succeed.
-func (s Spec) outcome(result worktree.MergeResult, err error) (teamstate.Merged, error) {
+func (s Spec) outcome(result merge.Result, err error) (teamstate.Merged, error) {
 	if err == nil {
 		return teamstate.Merged{Outcome: teamstate.MergeDone, Commit: result.After}, nil
 	}
-	if e, ok := errors.AsType[*worktree.MergeError](err); ok {
+	if e, ok := errors.AsType[*merge.ConflictError](err); ok {
 		return conflict(e.Files, err, e.Hint()), nil
 	}
 	if e, ok := errors.AsType[*worktree.UnfinishedError](err); ok {
@@ -36,7 +37,7 @@ func (s Spec) outcome(result worktree.MergeResult, err error) (teamstate.Merged,
 	if e, ok := errors.AsType[*testError](err); ok {
 		return teamstate.Merged{Outcome: teamstate.MergeFailed, Test: truncate.Bytes(removeControls(e.command), maxTest), Output: e.output}, nil
 	}
-	if e, ok := errors.AsType[*worktree.TargetError](err); ok && s.Deliver {
+	if e, ok := errors.AsType[*merge.TargetError](err); ok && s.Deliver {
 		return conflict(e.Files, err, e.Hint()), nil
 	}
 	return teamstate.Merged{}, err
@@ -66,7 +67,7 @@ func lastLine(m teamstate.Merged) (string, error) {
 }
 
 // describe describes the result of a merge for the user.
-func describe(s Spec, result worktree.MergeResult, m teamstate.Merged) string {
+func describe(s Spec, result merge.Result, m teamstate.Merged) string {
 	switch {
 	case m.Outcome == teamstate.MergeFailed:
 		return fmt.Sprintf("%s is not merged into %s: %s fails on the merged result", s.Branch, s.Into, m.Test)

@@ -15,6 +15,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"gaffer/internal/attempt/merge"
 	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/flow/teamstate"
 )
@@ -85,10 +86,10 @@ func Run(ctx context.Context, root string, in io.Reader, out io.Writer) error {
 // do commits uncommitted work and then merges. If that work cannot be committed, it
 // does not merge.
 func (s Spec) do(ctx context.Context, repo *worktree.Repo, out *lineWriter) (teamstate.Merged, error) {
-	var result worktree.MergeResult
+	var result merge.Result
 	err := s.commitWork(ctx, repo, out)
 	if err == nil {
-		result, err = repo.Merge(ctx, s.merge(out))
+		result, err = merge.Branches(ctx, repo, s.merge(out))
 	}
 	merged, err := s.outcome(result, err)
 	if err == nil {
@@ -97,8 +98,8 @@ func (s Spec) do(ctx context.Context, repo *worktree.Repo, out *lineWriter) (tea
 	return merged, err
 }
 
-func (s Spec) merge(out *lineWriter) worktree.MergeSpec {
-	m := worktree.MergeSpec{Into: s.Into, Branches: []string{s.Branch}, Message: s.Message, Scratch: s.Scratch}
+func (s Spec) merge(out *lineWriter) merge.Spec {
+	m := merge.Spec{Into: s.Into, Branches: []string{s.Branch}, Message: s.Message, Scratch: s.Scratch}
 	if s.Tree != "" {
 		m.Titles = []string{"Merge group " + s.Tree}
 	}

@@ -1,4 +1,4 @@
-package worktree
+package merge
 
 import (
 	"context"
@@ -12,17 +12,23 @@ import (
 	"strings"
 	"syscall"
 
+	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/attempt/worktree/folder"
 	"gaffer/internal/git"
 	"gaffer/statefile"
 	"gaffer/statefile/host"
 )
 
-// site is the temporary worktree in which the result of a merge is checked. There is
-// one for each target branch. The holder of its lock may use it. The lock ends with its
-// process, so anything at a site that can be locked was left by a crash.
-type site struct {
-	repo *Repo
+// checkSite is the place of the temporary worktree in which the result of a merge is
+// checked. There is one for each target branch:
+//
+//	gaffer/checks/<name>.json  the record, in the repository's git folder
+//	gaffer/checks/<name>.lock  held by the process that checks the merge
+//
+// Only the holder of the lock may use it. The lock ends with its process, so anything at
+// a site that can be locked was left by a crash.
+type checkSite struct {
+	repo *worktree.Repo
 	name string
 	path string // path of the worktree
 	lock host.Lock
@@ -52,42 +58,44 @@ func siteName(branch string) string {
 	return sitePrefix + plain[:min(len(plain), 40)] + "-" + fmt.Sprintf("%x", sha256.Sum256([]byte(branch)))[:12]
 }
 
-func (r *Repo) siteFile(name string) string { return r.StatePath("checks", name) }
+// file returns the path of the site's record or lock.
+func (s *checkSite) file(end string) string { return s.repo.StatePath("checks", s.name+end) }
 
 // claimSite waits for the lock of a branch's site. The caller must call release.
-func (r *Repo) claimSite(ctx context.Context, branch, scratch string) (*site, error) {
-	root, err := r.prepareFolder(scratch)
+func claimSite(ctx context.Context, repo *worktree.Repo, branch, scratch string) (*checkSite, error) {
+	root, err := repo.PrepareFolder(scratch)
 	if err != nil {
 		return nil, err
 	}
-	if err := statefile.MkdirAll(r.Host, r.StatePath("checks")); err != nil {
+	if err := statefile.MkdirAll(repo.Host, repo.StatePath("checks")); err != nil {
 		return nil, err
 	}
-	s := &site{repo: r, name: siteName(branch)}
+	s := &checkSite{repo: repo, name: siteName(branch)}
 	s.path = filepath.Join(root, s.name)
-	s.lock, err = r.Host.Lock(ctx, "lock check", r.siteFile(s.name+".lock"))
+	s.lock, err = repo.Host.Lock(ctx, "lock check", s.file(".lock"))
 	return s, err
 }
 
 // sweepSites deletes what crashes have left behind. The next sweep retries what it
 // cannot delete.
-func (r *Repo) sweepSites(ctx context.Context) {
-	files, _ := folder.Names(r.StatePath("checks"))
+func sweepSites(ctx context.Context, repo *worktree.Repo) {
+	files, _ := folder.Names(repo.StatePath("checks"))
 	for _, file := range files {
 		name := strings.TrimSuffix(strings.TrimSuffix(file, ".json"), ".lock")
 		if name == file || !strings.HasPrefix(name, sitePrefix) {
 			continue
 		}
-		if s := r.trySite(name); s != nil {
-			_ = r.Locked(ctx, func(g git.Client) error { return s.takeAway(ctx, g) })
+		if s := trySite(repo, name); s != nil {
+			_ = repo.Locked(ctx, func(g git.Client) error { return s.takeAway(ctx, g) })
 			s.release()
 		}
 	}
 }
 
 // trySite locks a site if it is free, and returns nil otherwise.
-func (r *Repo) trySite(name string) *site {
-	path := r.siteFile(name + ".lock")
+func trySite(repo *worktree.Repo, name string) *checkSite {
+	s := &checkSite{repo: repo, name: name}
+	path := s.file(".lock")
 	f, err := host.OpenLock(path)
 	if err != nil {
 		return nil
@@ -99,7 +107,8 @@ func (r *Repo) trySite(name string) *site {
 		_ = f.Close()
 		return nil
 	}
-	return &site{repo: r, name: name, lock: openLock{f}}
+	s.lock = openLock{f}
+	return s
 }
 
 // openLock is a lock that ends when its file is closed.
@@ -108,23 +117,23 @@ type openLock struct{ *os.File }
 func (l openLock) Unlock() error { return l.Close() }
 
 // read reads the record. If it is missing, the error is fs.ErrNotExist.
-func (s *site) read() (rec siteRecord, err error) {
-	path := s.repo.siteFile(s.name + ".json")
+func (s *checkSite) read() (rec siteRecord, err error) {
+	path := s.file(".json")
 	data, err := statefile.ReadBytes(s.repo.Host, path)
 	if err != nil {
 		return rec, err
 	}
 	if err := json.Unmarshal(data, &rec); err != nil {
-		return rec, &RecordError{path, err}
+		return rec, &worktree.RecordError{Path: path, Err: err}
 	}
 	if siteName(rec.Into) != s.name || !filepath.IsAbs(rec.Path) || filepath.Base(rec.Path) != s.name {
-		return rec, &RecordError{path, fmt.Errorf("its branch is %q and its path %q", rec.Into, rec.Path)}
+		return rec, &worktree.RecordError{Path: path, Err: fmt.Errorf("its branch is %q and its path %q", rec.Into, rec.Path)}
 	}
 	return rec, nil
 }
 
 // checkOut creates the worktree. The caller holds the repository's lock.
-func (s *site) checkOut(ctx context.Context, g git.Client, branch, commit string) error {
+func (s *checkSite) checkOut(ctx context.Context, g git.Client, branch, commit string) error {
 	if filled, err := folder.IsFilled(s.path); err != nil {
 		return err
 	} else if filled {
@@ -135,7 +144,7 @@ func (s *site) checkOut(ctx context.Context, g git.Client, branch, commit string
 		return err
 	}
 	s.away = false
-	if err := s.repo.WriteState(s.repo.siteFile(s.name+".json"), append(data, '\n')); err != nil {
+	if err := s.repo.WriteState(s.file(".json"), append(data, '\n')); err != nil {
 		return err
 	}
 	_, err = g.Run(ctx, "worktree", "add", "--quiet", "--detach", "--", s.path, commit)
@@ -145,7 +154,7 @@ func (s *site) checkOut(ctx context.Context, g git.Client, branch, commit string
 // takeAway removes the worktree from git's list and renames its folder, which is fast.
 // The caller holds the repository's lock. It leaves files alone in a folder that git
 // does not list as a linked worktree.
-func (s *site) takeAway(ctx context.Context, g git.Client) error {
+func (s *checkSite) takeAway(ctx context.Context, g git.Client) error {
 	rec, err := s.read()
 	if errors.Is(err, fs.ErrNotExist) {
 		s.away = true
@@ -195,7 +204,7 @@ func moveAside(path string) error {
 }
 
 // clean deletes the renamed folders, and reports whether none is left.
-func (s *site) clean() bool {
+func (s *checkSite) clean() bool {
 	rec, err := s.read()
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
@@ -211,10 +220,10 @@ func (s *site) clean() bool {
 }
 
 // release unlocks the site. The record stays as long as there is something at the site.
-func (s *site) release() {
+func (s *checkSite) release() {
 	if s.away && s.clean() {
 		for _, end := range []string{".json", ".lock"} {
-			_ = os.Remove(s.repo.siteFile(s.name + end)) // a later sweep deletes what stays
+			_ = os.Remove(s.file(end)) // a later sweep deletes what stays
 		}
 	}
 	_ = s.lock.Unlock() // the file is closed even on an error

@@ -1,4 +1,4 @@
-package worktree
+package git_test
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gaffer/internal/git"
+	"gaffer/internal/testkit/gittest"
 )
 
 func (p project) changes(base, branch string) (files, commits []string) {
@@ -21,21 +22,21 @@ func TestChangesAreWhatABranchHasDoneItself(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	a := p.work("a", "b.txt", "x\n")
-	p.git(a.Path, "mv", "shared.txt", "a.txt")
-	p.commit(a.Path, "move it")
-	p.write(p.dir, "theirs.txt", "y\n")
-	p.commit(p.dir, "work of others")
-	p.git(a.Path, "merge", "--quiet", "--no-edit", "main")
-	p.write(a.Path, "b.txt", "z\n")
-	p.commit(a.Path, "once more")
-	files, commits := p.changes(a.Base.Commit, a.Branch)
+	p.Git(a.Path, "mv", "shared.txt", "a.txt")
+	p.Commit(a.Path, "move it")
+	p.Write(p.Dir, "theirs.txt", "y\n")
+	p.Commit(p.Dir, "work of others")
+	p.Git(a.Path, "merge", "--quiet", "--no-edit", "main")
+	p.Write(a.Path, "b.txt", "z\n")
+	p.Commit(a.Path, "once more")
+	files, commits := p.changes(a.Base, a.Branch)
 	if want := []string{"a.txt", "b.txt", "shared.txt"}; !slices.Equal(files, want) {
 		t.Errorf("files: %q", files)
 	}
 	var subjects []string
 	for _, c := range commits {
 		id, subject, _ := strings.Cut(c, " - ")
-		if len(id) != 7 || !strings.HasPrefix(p.git(p.dir, "rev-parse", id), id) {
+		if len(id) != 7 || !strings.HasPrefix(p.Git(p.Dir, "rev-parse", id), id) {
 			t.Errorf("commit: %q", c)
 		}
 		subjects = append(subjects, subject)
@@ -49,21 +50,21 @@ func TestAMergeThatResolvesAConflictIsAChangeOfTheBranch(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	a := p.work("a", "shared.txt", "of a\n")
-	p.write(p.dir, "shared.txt", "of main\n")
-	p.write(p.dir, "theirs.txt", "y\n")
-	p.commit(p.dir, "work of others")
+	p.Write(p.Dir, "shared.txt", "of main\n")
+	p.Write(p.Dir, "theirs.txt", "y\n")
+	p.Commit(p.Dir, "work of others")
 	if _, err := p.repo.Git.In(a.Path).Run(t.Context(), "merge", "--quiet", "main"); err == nil {
 		t.Fatal("there is no conflict")
 	}
-	p.write(a.Path, "shared.txt", "of both\n")
-	p.git(a.Path, "add", "-A")
-	p.git(a.Path, "commit", "--quiet", "-m", "resolve the conflict")
-	p.write(p.dir, "more.txt", "z\n")
-	p.commit(p.dir, "more work of others")
-	p.git(a.Path, "merge", "--quiet", "--no-edit", "main") // without a conflict
-	p.write(a.Path, "b.txt", "z\n")
-	p.commit(a.Path, "once more")
-	files, commits := p.changes(a.Base.Commit, a.Branch)
+	p.Write(a.Path, "shared.txt", "of both\n")
+	p.Git(a.Path, "add", "-A")
+	p.Git(a.Path, "commit", "--quiet", "-m", "resolve the conflict")
+	p.Write(p.Dir, "more.txt", "z\n")
+	p.Commit(p.Dir, "more work of others")
+	p.Git(a.Path, "merge", "--quiet", "--no-edit", "main") // without a conflict
+	p.Write(a.Path, "b.txt", "z\n")
+	p.Commit(a.Path, "once more")
+	files, commits := p.changes(a.Base, a.Branch)
 	if want := []string{"b.txt", "shared.txt"}; !slices.Equal(files, want) {
 		t.Errorf("files: %q", files)
 	}
@@ -81,12 +82,12 @@ func TestSettingsOfAPersonDoNotMatterForChanges(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	a := p.work("a", "sub/ü.txt", "x\n")
-	files, commits := p.changes(a.Base.Commit, a.Branch)
+	files, commits := p.changes(a.Base, a.Branch)
 	for _, setting := range []string{"core.abbrev=12", "core.quotePath=true", "log.showSignature=true", "diff.renames=copies", "i18n.logOutputEncoding=UTF-16", "color.ui=always"} {
 		name, value, _ := strings.Cut(setting, "=")
-		p.git(p.dir, "config", name, value)
+		p.Git(p.Dir, "config", name, value)
 	}
-	files2, commits2 := p.changes(a.Base.Commit, a.Branch)
+	files2, commits2 := p.changes(a.Base, a.Branch)
 	if !slices.Equal(files, files2) || !slices.Equal(commits, commits2) || !slices.Equal(files, []string{"sub/ü.txt"}) {
 		t.Errorf("%q and %q, %q and %q", files, files2, commits, commits2)
 	}
@@ -98,16 +99,16 @@ func TestOddNamesAndSubjectsAreToldAsTheyAre(t *testing.T) {
 	a := p.create("a")
 	odd := []string{" a", "\"quoted\"", "line\nbreak", "tab\t", "\xff\xfe"}
 	for _, name := range odd {
-		p.write(a.Path, name, "x\n")
+		p.Write(a.Path, name, "x\n")
 	}
-	p.commit(a.Path, "tab\tand \x1b[31mred "+strings.Repeat("ü", 300))
+	p.Commit(a.Path, "tab\tand \x1b[31mred "+strings.Repeat("ü", 300))
 	// Git itself would convert it to UTF-8.
-	raw := "tree " + p.git(a.Path, "rev-parse", "HEAD^{tree}") + "\nparent " + p.git(a.Path, "rev-parse", "HEAD") +
+	raw := "tree " + p.Git(a.Path, "rev-parse", "HEAD^{tree}") + "\nparent " + p.Git(a.Path, "rev-parse", "HEAD") +
 		"\nauthor a <a@b> 0 +0000\ncommitter a <a@b> 0 +0000\n\nnot\xfftext\n"
 	id, err := p.repo.Git.In(a.Path).Feed(t.Context(), raw, "hash-object", "-t", "commit", "-w", "--stdin")
-	p.must(err)
-	p.git(a.Path, "reset", "--quiet", "--hard", strings.TrimSpace(id))
-	files, commits := p.changes(a.Base.Commit, a.Branch)
+	p.Must(err)
+	p.Git(a.Path, "reset", "--quiet", "--hard", strings.TrimSpace(id))
+	files, commits := p.changes(a.Base, a.Branch)
 	if !slices.Equal(files, odd) {
 		t.Errorf("files: %q", files)
 	}
@@ -129,14 +130,14 @@ func TestChangesOfABranchThatIsNotThereAreNone(t *testing.T) {
 		t.Errorf("%q, %q", files, commits)
 	}
 	_, _, err := p.repo.Changes(t.Context(), "0123456789012345678901234567890123456789", "main")
-	_ = as[*git.MissingError](t, err)
+	_ = gittest.As[*git.MissingError](t, err)
 }
 
 func TestABranchContainsWhatWasMergedIntoIt(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	a := p.work("a", "a.txt", "x\n")
-	tip := p.git(a.Path, "rev-parse", "HEAD")
+	tip := p.Git(a.Path, "rev-parse", "HEAD")
 	for _, c := range []struct {
 		branch string
 		want   bool

@@ -1,4 +1,4 @@
-package worktree
+package merge
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"gaffer/internal/git"
 )
 
-// MergeError reports a branch that the user must merge by hand.
-type MergeError struct {
+// ConflictError reports a branch that the user must merge by hand.
+type ConflictError struct {
 	Into, Branch string
 	Files        []string // files that both sides changed
 	Dir          string   // the folder in which Commands work
@@ -17,15 +17,15 @@ type MergeError struct {
 	Rest         []string // later branches, which were not merged
 }
 
-func (e *MergeError) Error() string {
+func (e *ConflictError) Error() string {
 	return fmt.Sprintf("branch %s: conflict in %s", e.Branch, git.FirstFew(e.Files))
 }
 
 // Conflict marks the error as a conflict with the current state.
-func (e *MergeError) Conflict() bool { return true }
+func (e *ConflictError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
-func (e *MergeError) Hint() string {
+func (e *ConflictError) Hint() string {
 	last := len(e.Commands) - 2
 	lines := append([]string{}, e.Commands[:last]...)
 	lines = append(lines, "# put right in "+e.Dir+": "+git.FirstFew(e.Files))
@@ -33,16 +33,16 @@ func (e *MergeError) Hint() string {
 	return "to finish it, run:\n  " + strings.Join(lines, "\n  ") + "\nand merge again"
 }
 
-// stopAt returns the error that explains how to finish a merge by hand. The user merges
+// conflict returns the error that explains how to finish a merge by hand. The user merges
 // the target into the branch, in the branch's own worktree. Then the branch can be
 // merged into the target, and no files of the user are in the way.
-func (m *merger) stopAt(branch string, files []string) *MergeError {
-	e := &MergeError{Into: m.spec.Into, Branch: branch, Files: files, Rest: after(m.spec.Branches, branch)}
-	if where := git.CheckedOut(m.list, branch); len(where) > 0 {
+func (t *target) conflict(branch string, files []string) *ConflictError {
+	e := &ConflictError{Into: t.branch, Branch: branch, Files: files}
+	if where := git.CheckedOut(t.worktrees, branch); len(where) > 0 {
 		e.Dir = where[0].Path
 	} else {
-		e.Dir = m.repo.Main() + "-merge-" + git.RefPart(strings.ReplaceAll(branch, "/", "-"))
-		e.Commands = append(e.Commands, fmt.Sprintf("git -C %s worktree add %s %s", git.Quote(m.repo.Main()), git.Quote(e.Dir), git.Quote(branch)))
+		e.Dir = t.repo.Main() + "-merge-" + git.RefPart(strings.ReplaceAll(branch, "/", "-"))
+		e.Commands = append(e.Commands, fmt.Sprintf("git -C %s worktree add %s %s", git.Quote(t.repo.Main()), git.Quote(e.Dir), git.Quote(branch)))
 	}
 	command := "git -C " + git.Quote(filepath.Clean(e.Dir))
 	var paths []string
@@ -50,17 +50,16 @@ func (m *merger) stopAt(branch string, files []string) *MergeError {
 		paths = append(paths, git.Quote(f))
 	}
 	e.Commands = append(e.Commands,
-		fmt.Sprintf("%s merge %s", command, git.Quote(m.spec.Into)),
+		fmt.Sprintf("%s merge %s", command, git.Quote(t.branch)),
 		fmt.Sprintf("%s add --all -- %s", command, strings.Join(paths, " ")),
 		command+" commit --no-edit")
 	return e
 }
 
-func after(list []string, one string) []string {
-	for i, s := range list {
-		if s == one {
-			return list[i+1:]
-		}
-	}
-	return nil
+// rebaseConflict returns the error that explains how to finish a rebase by hand.
+func (t *target) rebaseConflict(branch string, files []string) *ConflictError {
+	e := t.conflict(branch, files)
+	command := "git -C " + git.Quote(e.Dir)
+	e.Commands = []string{command + " rebase " + git.Quote(t.branch), command + " add --all", command + " rebase --continue"}
+	return e
 }

@@ -1,4 +1,4 @@
-package worktree
+package merge
 
 import (
 	"context"
@@ -10,8 +10,10 @@ import (
 	"syscall"
 	"testing"
 
+	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/attempt/worktree/folder"
 	"gaffer/internal/git"
+	"gaffer/internal/testkit/gittest"
 	"gaffer/internal/testkit/testenv"
 )
 
@@ -19,8 +21,8 @@ import (
 func (p project) scratch() string { return filepath.Join(p.root, "scratch") }
 
 // checked returns a merge of trees into a branch, with a check.
-func (p project) checked(into string, check func(dir string) error, trees ...Tree) MergeSpec {
-	s := MergeSpec{Into: into, Scratch: p.scratch(), Check: func(_ context.Context, dir string) error { return check(dir) }}
+func (p project) checked(into string, check func(dir string) error, trees ...worktree.Tree) Spec {
+	s := Spec{Into: into, Scratch: p.scratch(), Check: func(_ context.Context, dir string) error { return check(dir) }}
 	for _, t := range trees {
 		s.Branches = append(s.Branches, t.Branch)
 	}
@@ -30,8 +32,8 @@ func (p project) checked(into string, check func(dir string) error, trees ...Tre
 // tidy checks that no merge has left files of its check.
 func (p project) tidy(worktrees int) {
 	p.Helper()
-	if n := p.worktrees(); n != worktrees {
-		p.Errorf("%d worktrees, want %d:\n%s", n, worktrees, p.git(p.dir, "worktree", "list"))
+	if n := p.Worktrees(); n != worktrees {
+		p.Errorf("%d worktrees, want %d:\n%s", n, worktrees, p.Git(p.Dir, "worktree", "list"))
 	}
 	for _, dir := range []string{p.scratch(), p.repo.StatePath("checks")} {
 		if left, err := folder.Names(dir); err != nil || len(left) > 0 {
@@ -44,23 +46,23 @@ func TestACheckSeesTheMergeBeforeTheBranchIsMoved(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	a, b := p.work("a", "a.txt", "a\n"), p.work("b", "b.txt", "b\n")
-	before, seen := p.git(p.dir, "rev-parse", "main"), ""
-	got, err := p.repo.Merge(t.Context(), p.checked("main", func(dir string) error {
-		seen = p.git(dir, "rev-parse", "HEAD")
-		if p.read(dir, "a.txt")+p.read(dir, "b.txt") != "a\nb\n" || p.git(p.dir, "rev-parse", "main") != before {
+	before, seen := p.Git(p.Dir, "rev-parse", "main"), ""
+	got, err := Branches(t.Context(), p.repo, p.checked("main", func(dir string) error {
+		seen = p.Git(dir, "rev-parse", "HEAD")
+		if p.Read(dir, "a.txt")+p.Read(dir, "b.txt") != "a\nb\n" || p.Git(p.Dir, "rev-parse", "main") != before {
 			t.Error("it is not the merge that is seen, or main has it already")
 		}
-		if on := p.git(dir, "rev-parse", "--abbrev-ref", "HEAD"); on != "HEAD" || filepath.Dir(dir) != p.scratch() {
+		if on := p.Git(dir, "rev-parse", "--abbrev-ref", "HEAD"); on != "HEAD" || filepath.Dir(dir) != p.scratch() {
 			t.Errorf("%s has %s checked out", dir, on)
 		}
-		p.write(dir, "built/read only/x", "what a test leaves")
+		p.Write(dir, "built/read only/x", "what a test leaves")
 		return os.Chmod(filepath.Join(dir, "built/read only"), 0o500)
 	}, a, b))
-	if err != nil || got.After != seen || got.Updated != p.dir || len(got.Merged) != 2 {
+	if err != nil || got.After != seen || got.Updated != p.Dir || len(got.Merged) != 2 {
 		t.Fatalf("%+v, %v; seen %s", got, err, seen)
 	}
-	if p.git(p.dir, "rev-parse", "main") != seen || p.git(p.dir, "status", "--porcelain") != "" {
-		t.Errorf("main: %s", p.git(p.dir, "status", "--branch"))
+	if p.Git(p.Dir, "rev-parse", "main") != seen || p.Git(p.Dir, "status", "--porcelain") != "" {
+		t.Errorf("main: %s", p.Git(p.Dir, "status", "--branch"))
 	}
 	p.tidy(2)
 }
@@ -69,12 +71,12 @@ func TestWhatACheckRefusesIsNotMerged(t *testing.T) {
 	t.Parallel()
 	for _, into := range []string{"main", "target"} {
 		p := newProject(t)
-		p.git(p.dir, "branch", "target")
+		p.Git(p.Dir, "branch", "target")
 		a := p.work("a", "a.txt", "a\n")
-		untouched, refs := p.untouched(p.dir), p.git(p.dir, "for-each-ref")
+		untouched, refs := p.Untouched(p.Dir), p.Git(p.Dir, "for-each-ref")
 		broken := errors.New("it is broken")
-		got, err := p.repo.Merge(t.Context(), p.checked(into, func(string) error { return broken }, a))
-		e := as[*CheckError](t, err)
+		got, err := Branches(t.Context(), p.repo, p.checked(into, func(string) error { return broken }, a))
+		e := gittest.As[*CheckError](t, err)
 		if !errors.Is(err, broken) || !e.Conflict() || e.Hint() == "" || e.Into != into || e.Commit == "" {
 			t.Errorf("%+v", e)
 		}
@@ -82,7 +84,7 @@ func TestWhatACheckRefusesIsNotMerged(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 		untouched()
-		if now := p.git(p.dir, "for-each-ref"); now != refs {
+		if now := p.Git(p.Dir, "for-each-ref"); now != refs {
 			t.Errorf("refs were\n%s\nand are\n%s", refs, now)
 		}
 		p.tidy(1)
@@ -96,7 +98,7 @@ func TestWhatIsMergedAlreadyIsNotCheckedAgain(t *testing.T) {
 	if _, err := p.merge("main", a); err != nil {
 		t.Fatal(err)
 	}
-	got, err := p.repo.Merge(t.Context(), p.checked("main", func(string) error { return errors.New("checked") }, a))
+	got, err := Branches(t.Context(), p.repo, p.checked("main", func(string) error { return errors.New("checked") }, a))
 	if err != nil || !slices.Equal(got.Skipped, []string{a.Branch}) {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -109,12 +111,12 @@ func TestWhatCanBeMergedBeforeAConflictIsChecked(t *testing.T) {
 	a := p.work("a", "shared.txt", "one\nA\nthree\n")
 	b := p.work("b", "shared.txt", "one\nB\nthree\n")
 	checks := 0
-	got, err := p.repo.Merge(t.Context(), p.checked("main", func(string) error { checks++; return nil }, a, b))
-	if e := as[*MergeError](t, err); e.Branch != b.Branch || len(got.Merged) != 1 || checks != 1 {
+	got, err := Branches(t.Context(), p.repo, p.checked("main", func(string) error { checks++; return nil }, a, b))
+	if e := gittest.As[*ConflictError](t, err); e.Branch != b.Branch || len(got.Merged) != 1 || checks != 1 {
 		t.Errorf("%+v: %+v, %d checks", e, got, checks)
 	}
-	got, err = p.repo.Merge(t.Context(), p.checked("main", func(string) error { checks++; return nil }, a, b))
-	if _ = as[*MergeError](t, err); len(got.Merged) != 0 || checks != 1 {
+	got, err = Branches(t.Context(), p.repo, p.checked("main", func(string) error { checks++; return nil }, a, b))
+	if _ = gittest.As[*ConflictError](t, err); len(got.Merged) != 0 || checks != 1 {
 		t.Errorf("%+v, %d checks", got, checks)
 	}
 	p.tidy(2)
@@ -122,26 +124,26 @@ func TestWhatCanBeMergedBeforeAConflictIsChecked(t *testing.T) {
 
 func TestABranchThatMovesDuringACheckIsCheckedAnew(t *testing.T) {
 	t.Parallel()
-	for name, move := range map[string]func(p project, a Tree){
-		"the target": func(p project, _ Tree) { p.write(p.dir, "more.txt", "x\n"); p.commit(p.dir, "meanwhile") },
-		"the branch": func(p project, a Tree) { p.write(a.Path, "more.txt", "x\n"); p.commit(a.Path, "meanwhile") },
+	for name, move := range map[string]func(p project, a worktree.Tree){
+		"the target": func(p project, _ worktree.Tree) { p.Write(p.Dir, "more.txt", "x\n"); p.Commit(p.Dir, "meanwhile") },
+		"the branch": func(p project, a worktree.Tree) { p.Write(a.Path, "more.txt", "x\n"); p.Commit(a.Path, "meanwhile") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newProject(t)
 			a := p.work("a", "a.txt", "a\n")
 			var seen []string
-			got, err := p.repo.Merge(t.Context(), p.checked("main", func(dir string) error {
-				seen = append(seen, p.git(dir, "rev-parse", "HEAD"))
+			got, err := Branches(t.Context(), p.repo, p.checked("main", func(dir string) error {
+				seen = append(seen, p.Git(dir, "rev-parse", "HEAD"))
 				if len(seen) == 1 {
 					move(p, a)
 				}
 				return nil
 			}, a))
-			if err != nil || len(seen) != 2 || got.After != seen[1] || p.git(p.dir, "rev-parse", "main") != seen[1] {
+			if err != nil || len(seen) != 2 || got.After != seen[1] || p.Git(p.Dir, "rev-parse", "main") != seen[1] {
 				t.Fatalf("%+v, %v; seen %q", got, err, seen)
 			}
-			if p.read(p.dir, "a.txt")+p.read(p.dir, "more.txt") != "a\nx\n" || p.git(p.dir, "rev-list", "--merges", "--count", "main") != "1" {
-				t.Error(p.git(p.dir, "log", "--graph", "--oneline"))
+			if p.Read(p.Dir, "a.txt")+p.Read(p.Dir, "more.txt") != "a\nx\n" || p.Git(p.Dir, "rev-list", "--merges", "--count", "main") != "1" {
+				t.Error(p.Git(p.Dir, "log", "--graph", "--oneline"))
 			}
 			p.tidy(1)
 		})
@@ -153,15 +155,15 @@ func TestAMergeGivesUpOnABranchThatMovesAgainAndAgain(t *testing.T) {
 	p := newProject(t)
 	a := p.work("a", "a.txt", "a\n")
 	checks := 0
-	got, err := p.repo.Merge(t.Context(), p.checked("main", func(string) error {
+	got, err := Branches(t.Context(), p.repo, p.checked("main", func(string) error {
 		checks++
-		p.git(p.dir, "commit", "--quiet", "--allow-empty", "-m", "meanwhile")
+		p.Git(p.Dir, "commit", "--quiet", "--allow-empty", "-m", "meanwhile")
 		return nil
 	}, a))
-	if !errors.Is(err, errMoved) || checks != tries || len(got.Merged) > 0 {
+	if !errors.Is(err, errMoved) || checks != maxTries || len(got.Merged) > 0 {
 		t.Errorf("%+v, %v, %d checks", got, err, checks)
 	}
-	if log := p.git(p.dir, "log", "--format=%s"); log != strings.Repeat("meanwhile\n", tries)+"first" {
+	if log := p.Git(p.Dir, "log", "--format=%s"); log != strings.Repeat("meanwhile\n", maxTries)+"first" {
 		t.Errorf("log: %s", log)
 	}
 	p.tidy(1)
@@ -171,14 +173,14 @@ func TestAPersonsChangesDuringACheckAreNotTouched(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	a := p.work("a", "a.txt", "a\n")
-	_, err := p.repo.Merge(t.Context(), p.checked("main", func(string) error {
-		p.write(p.dir, "shared.txt", "mine\n")
+	_, err := Branches(t.Context(), p.repo, p.checked("main", func(string) error {
+		p.Write(p.Dir, "shared.txt", "mine\n")
 		return nil
 	}, a))
-	if e := as[*TargetError](t, err); !slices.Equal(e.Files, []string{"shared.txt"}) {
+	if e := gittest.As[*TargetError](t, err); !slices.Equal(e.Files, []string{"shared.txt"}) {
 		t.Errorf("%v", e)
 	}
-	if p.read(p.dir, "shared.txt") != "mine\n" || p.git(p.dir, "rev-parse", "main") != a.Base.Commit {
+	if p.Read(p.Dir, "shared.txt") != "mine\n" || p.Git(p.Dir, "rev-parse", "main") != a.Base.Commit {
 		t.Error("touched")
 	}
 	p.tidy(1)
@@ -189,13 +191,13 @@ func TestOthersUseTheRepositoryDuringACheck(t *testing.T) {
 	p := newProject(t)
 	a := p.work("a", "a.txt", "a\n")
 	b := p.work("b", "b.txt", "b\n")
-	p.git(p.dir, "branch", "other")
-	_, err := p.repo.Merge(t.Context(), p.checked("main", func(string) error {
-		p.create("c")
+	p.Git(p.Dir, "branch", "other")
+	_, err := Branches(t.Context(), p.repo, p.checked("main", func(string) error {
+		p.create(p.spec("c"))
 		if _, err := p.merge("other", b); err != nil {
 			return err
 		}
-		_, err := p.repo.Merge(t.Context(), p.checked("other", func(string) error { return nil }, a))
+		_, err := Branches(t.Context(), p.repo, p.checked("other", func(string) error { return nil }, a))
 		return err
 	}, a))
 	if err != nil {
@@ -211,16 +213,16 @@ func TestChecksOfOneBranchWaitForEachOther(t *testing.T) {
 	first, go1 := make(chan struct{}), make(chan struct{})
 	done := make(chan error, 2)
 	go func() {
-		_, err := p.repo.Merge(t.Context(), p.checked("main", func(string) error { close(first); <-go1; return nil }, a))
+		_, err := Branches(t.Context(), p.repo, p.checked("main", func(string) error { close(first); <-go1; return nil }, a))
 		done <- err
 	}()
 	<-first
 	second := 0
 	go func() {
-		_, err := p.repo.Merge(t.Context(), p.checked("main", func(string) error { second++; return nil }, b))
+		_, err := Branches(t.Context(), p.repo, p.checked("main", func(string) error { second++; return nil }, b))
 		done <- err
 	}()
-	p.create("c") // the second merge waits for the first, and does not block others
+	p.create(p.spec("c")) // the second merge waits for the first, and does not block others
 	close(go1)
 	if err := errors.Join(<-done, <-done); err != nil || second != 1 {
 		t.Errorf("%v; the second was checked %d times", err, second)
@@ -234,12 +236,12 @@ func TestACheckThatIsStoppedLeavesNothing(t *testing.T) {
 	a := p.work("a", "a.txt", "a\n")
 	ctx, stop := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
-	_, err := p.repo.Merge(ctx, p.checked("main", func(string) error { stop(enough); return errors.New("killed") }, a))
+	_, err := Branches(ctx, p.repo, p.checked("main", func(string) error { stop(enough); return errors.New("killed") }, a))
 	if e, ok := errors.AsType[*CheckError](err); ok || !errors.Is(err, enough) {
 		t.Errorf("%v, %v", e, err)
 	}
 	p.tidy(1)
-	if p.git(p.dir, "rev-parse", "main") != a.Base.Commit {
+	if p.Git(p.Dir, "rev-parse", "main") != a.Base.Commit {
 		t.Error("main was moved")
 	}
 }
@@ -250,18 +252,18 @@ func TestACheckedMergeIsDoneOnceAfterACrashAtAnyStep(t *testing.T) {
 	var s checkedMerge
 	prepare := func(p project) any {
 		a := p.work("a", "a.txt", "x\n")
-		s = checkedMerge{MergeSpec{Into: "main", Branches: []string{a.Branch}, Scratch: p.scratch()}, "test -e a.txt"}
+		s = checkedMerge{Spec{Into: "main", Branches: []string{a.Branch}, Scratch: p.scratch()}, "test -e a.txt"}
 		return s
 	}
-	eachCrash(t, "check", prepare, func(p project) {
-		if _, err := p.repo.Merge(p.Context(), s.spec()); err != nil {
+	eachCrash(t, "check", 2, prepare, func(p project) {
+		if _, err := Branches(p.Context(), p.repo, s.spec()); err != nil {
 			p.Error(err)
 		}
-		if got := p.git(p.dir, "rev-list", "--merges", "--count", "main"); got != "1" {
+		if got := p.Git(p.Dir, "rev-list", "--merges", "--count", "main"); got != "1" {
 			p.Errorf("%s merges, want 1", got)
 		}
-		if p.git(p.dir, "status", "--porcelain") != "" || p.read(p.dir, "a.txt") != "x\n" {
-			p.Errorf("the person's worktree: %s", p.git(p.dir, "status"))
+		if p.Git(p.Dir, "status", "--porcelain") != "" || p.Read(p.Dir, "a.txt") != "x\n" {
+			p.Errorf("the person's worktree: %s", p.Git(p.Dir, "status"))
 		}
 		p.tidy(1)
 	})
@@ -271,34 +273,34 @@ func TestWhatACrashDuringACheckLeftIsTakenAwayByTheNextMerge(t *testing.T) {
 	t.Parallel()
 	for _, into := range []string{"main", "target"} {
 		p := newProject(t)
-		p.git(p.dir, "branch", "target")
+		p.Git(p.Dir, "branch", "target")
 		a := p.work("a", "a.txt", "x\n")
-		p.killDuringCheck(MergeSpec{Into: "main", Branches: []string{a.Branch}, Scratch: p.scratch()})
-		if p.worktrees() != 2 || p.git(p.dir, "rev-parse", "main") != a.Base.Commit {
+		p.killDuringCheck(Spec{Into: "main", Branches: []string{a.Branch}, Scratch: p.scratch()})
+		if p.Worktrees() != 2 || p.Git(p.Dir, "rev-parse", "main") != a.Base.Commit {
 			t.Fatal("it was not killed during its check")
 		}
 		// The user's own worktree beside it is not gaffer's.
 		mine := filepath.Join(p.scratch(), "check-main-mine")
-		p.git(p.dir, "worktree", "add", "--quiet", "--detach", mine)
+		p.Git(p.Dir, "worktree", "add", "--quiet", "--detach", mine)
 		if _, err := p.merge(into, a); err != nil {
 			t.Fatal(err)
 		}
-		p.read(mine, "shared.txt")
-		p.git(p.dir, "worktree", "remove", mine)
+		p.Read(mine, "shared.txt")
+		p.Git(p.Dir, "worktree", "remove", mine)
 		p.tidy(1)
 	}
 }
 
 // killDuringCheck starts another process that merges, and kills it and its children
 // during the check.
-func (p project) killDuringCheck(s MergeSpec) {
+func (p project) killDuringCheck(s Spec) {
 	p.Helper()
 	begun := filepath.Join(p.root, "begun")
-	cmd := child(p.T, "check", p.dir, checkedMerge{s, "echo $$ >" + git.Quote(begun+".tmp") + "; mv " + git.Quote(begun+".tmp") + " " + git.Quote(begun) + "; exec sleep 600"})
+	cmd := gittest.Child(p.T, "check", p.Dir, checkedMerge{s, "echo $$ >" + git.Quote(begun+".tmp") + "; mv " + git.Quote(begun+".tmp") + " " + git.Quote(begun) + "; exec sleep 600"})
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	p.must(cmd.Start())
-	appears(p.T, begun)
-	p.must(syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL))
+	p.Must(cmd.Start())
+	testenv.Wait(p.T, begun, func() error { _, err := os.Stat(begun); return err })
+	p.Must(syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL))
 	_ = cmd.Wait() // it was killed
 }
 
@@ -308,22 +310,22 @@ func TestAFolderThatIsNotTheChecksIsNotDeleted(t *testing.T) {
 	a := p.work("a", "a.txt", "x\n")
 	s := p.checked("main", func(string) error { return nil }, a)
 	mine := filepath.Join(p.scratch(), siteName("main"))
-	p.write(mine, "mine.txt", "mine\n")
-	_, err := p.repo.Merge(t.Context(), s)
-	if e := as[*git.TakenError](t, err); e.Name != mine || p.read(mine, "mine.txt") != "mine\n" {
+	p.Write(mine, "mine.txt", "mine\n")
+	_, err := Branches(t.Context(), p.repo, s)
+	if e := gittest.As[*git.TakenError](t, err); e.Name != mine || p.Read(mine, "mine.txt") != "mine\n" {
 		t.Errorf("%v", e)
 	}
-	p.write(p.repo.StatePath("checks"), siteName("main")+".json", `{"into": "main", "path": "`+p.dir+`"}`)
-	_, err = p.repo.Merge(t.Context(), s)
-	_ = as[*RecordError](t, err)
-	p.write(p.repo.StatePath("checks"), siteName("main")+".json", `{"into": "main", "path": "`+mine+`"}`)
-	_, err = p.repo.Merge(t.Context(), s)
-	if e := as[*git.TakenError](t, err); e.Name != mine || p.read(mine, "mine.txt") != "mine\n" {
+	p.Write(p.repo.StatePath("checks"), siteName("main")+".json", `{"into": "main", "path": "`+p.Dir+`"}`)
+	_, err = Branches(t.Context(), p.repo, s)
+	_ = gittest.As[*worktree.RecordError](t, err)
+	p.Write(p.repo.StatePath("checks"), siteName("main")+".json", `{"into": "main", "path": "`+mine+`"}`)
+	_, err = Branches(t.Context(), p.repo, s)
+	if e := gittest.As[*git.TakenError](t, err); e.Name != mine || p.Read(mine, "mine.txt") != "mine\n" {
 		t.Errorf("%v", e)
 	}
-	p.must(os.RemoveAll(p.repo.StatePath("checks")))
-	p.must(os.RemoveAll(mine))
-	if _, err = p.repo.Merge(t.Context(), s); err != nil {
+	p.Must(os.RemoveAll(p.repo.StatePath("checks")))
+	p.Must(os.RemoveAll(mine))
+	if _, err = Branches(t.Context(), p.repo, s); err != nil {
 		t.Error(err)
 	}
 	p.tidy(1)
@@ -335,22 +337,22 @@ func TestACheckNeedsAFolder(t *testing.T) {
 	a := p.work("a", "a.txt", "x\n")
 	s := p.checked("main", func(string) error { return nil }, a)
 	s.Scratch = ""
-	_, err := p.repo.Merge(t.Context(), s)
-	_ = as[*git.SpecError](t, err)
+	_, err := Branches(t.Context(), p.repo, s)
+	_ = gittest.As[*git.SpecError](t, err)
 }
 
 func TestManyMergesAreCheckedAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
-	p.git(p.dir, "branch", "one")
-	p.git(p.dir, "branch", "two")
+	p.Git(p.Dir, "branch", "one")
+	p.Git(p.Dir, "branch", "two")
 	done := make(chan error)
 	const each = 4
 	for i := range each {
 		tree := p.work(string(rune('a'+i)), string(rune('a'+i))+".txt", "x\n")
 		for _, into := range []string{"one", "two"} {
 			go func() {
-				_, err := p.repo.Merge(p.Context(), p.checked(into, func(dir string) error {
+				_, err := Branches(p.Context(), p.repo, p.checked(into, func(dir string) error {
 					_, err := os.Stat(filepath.Join(dir, tree.Task+".txt"))
 					return err
 				}, tree))
@@ -364,7 +366,7 @@ func TestManyMergesAreCheckedAtTheSameTime(t *testing.T) {
 		}
 	}
 	for _, into := range []string{"one", "two"} {
-		if got := p.git(p.dir, "rev-list", "--merges", "--count", into); got != "4" {
+		if got := p.Git(p.Dir, "rev-list", "--merges", "--count", into); got != "4" {
 			t.Errorf("%s has %s merges", into, got)
 		}
 	}

@@ -1,11 +1,11 @@
-package worktree
+package merge
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
+	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/git"
 )
 
@@ -50,10 +50,10 @@ func (e *GoneError) Error() string {
 // branch checked out needs consent, see [*ConsentError]. The result has the commit of a
 // revert, if there is one. Undo of a landing that is gone returns a [*GoneError] and
 // marks it as taken back.
-func (r *Repo) Undo(ctx context.Context, s UndoSpec) (Landing, error) {
+func Undo(ctx context.Context, repo *worktree.Repo, s UndoSpec) (Landing, error) {
 	done := s.Landing
-	err := r.Locked(ctx, func(g git.Client) error {
-		list, err := r.landings(ctx, g, s.Landing.Run)
+	err := repo.Locked(ctx, func(g git.Client) error {
+		list, err := landings(ctx, g, s.Landing.Run)
 		if err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func (r *Repo) Undo(ctx context.Context, s UndoSpec) (Landing, error) {
 		}
 		done = list[i]
 		if !done.Present {
-			if err := moveRecord(ctx, g, done.Undo, done.Undo); err != nil {
+			if err := markUndone(ctx, g, done.Undo, done.Undo); err != nil {
 				return err
 			}
 			return &GoneError{done}
@@ -79,7 +79,7 @@ func (r *Repo) Undo(ctx context.Context, s UndoSpec) (Landing, error) {
 			}
 			return &MovedError{done, later}
 		}
-		return r.takeBack(ctx, g, s, tip, &done)
+		return takeBack(ctx, repo, g, s, tip, &done)
 	})
 	if err != nil {
 		return done, fmt.Errorf("undo the merge of %s into %s: %w", done.Task, done.Into, err)
@@ -87,80 +87,56 @@ func (r *Repo) Undo(ctx context.Context, s UndoSpec) (Landing, error) {
 	return done, nil
 }
 
-// takeBack moves the branch from tip to where it was, or to a revert.
-func (r *Repo) takeBack(ctx context.Context, g git.Client, s UndoSpec, tip string, done *Landing) error {
+// takeBack moves the branch from tip to where it was before the landing, or to a commit
+// that reverts the landing.
+func takeBack(ctx context.Context, repo *worktree.Repo, g git.Client, s UndoSpec, tip string, done *Landing) error {
 	g, err := g.WithAuthor(ctx)
 	if err != nil {
 		return err
 	}
-	m := merger{repo: r, git: g, spec: MergeSpec{Into: done.Into}, result: MergeResult{Before: tip, After: done.Before}}
-	if m.list, err = r.Worktrees(ctx, g); err != nil {
+	t := target{repo: repo, branch: done.Into}
+	if err := t.read(ctx, g); err != nil {
 		return err
 	}
-	where := git.CheckedOut(m.list, done.Into)
-	if len(where) > 0 && !s.MoveCheckedOut {
-		return &ConsentError{done.Into, where[0].Path}
+	if err := t.checkConsent(s.MoveCheckedOut); err != nil {
+		return err
 	}
-	record := done.Undo
+	to, record := done.Before, done.Undo
 	if tip != done.After {
-		if m.result.After, err = revert(ctx, g, *done, tip); err != nil {
+		if to, err = revert(ctx, g, *done, tip); err != nil {
 			return err
 		}
-		done.Revert = m.result.After
+		done.Revert = to
 		if record, err = recordLanding(ctx, g, *done); err != nil {
 			return err
 		}
 		if there, err := g.Contains(ctx, tip, done.Revert); err != nil {
 			return err
 		} else if there {
-			return moveRecord(ctx, g, done.Undo, record)
+			return markUndone(ctx, g, done.Undo, record)
 		}
 	}
+	where := t.checkedOut()
 	if len(where) == 0 {
-		if err := r.checkRebase(done.Into); err != nil {
+		if err := t.checkNoRebase(); err != nil {
 			return err
 		}
-		return moveRecord(ctx, g, done.Undo, record, fmt.Sprintf("update %s%s %s %s\n", git.Heads, done.Into, m.result.After, tip))
+		return markUndone(ctx, g, done.Undo, record, fmt.Sprintf("update %s%s %s %s\n", git.Heads, done.Into, to, tip))
 	}
 	if done.Revert != "" {
-		if err := m.checkTarget(ctx); err != nil {
+		if err := t.checkMovable(ctx, g); err != nil {
 			return err
 		}
 		// After a crash at this point, the next Undo finds the revert in the log.
-		if err := m.forward(ctx, where[0].Path); err != nil {
-			return err
-		}
-	} else if err := m.back(ctx, where[0].Path); err != nil {
-		return err
+		err = t.forward(ctx, g, where[0].Path, tip, to)
+	} else {
+		err = t.back(ctx, g, where[0].Path, tip, to)
 	}
-	done.Updated = where[0].Path
-	return moveRecord(ctx, g, done.Undo, record)
-}
-
-// back moves a worktree with the target branch back. Git keeps changed files, and
-// refuses if they are in the way.
-func (m *merger) back(ctx context.Context, path string) error {
-	if len(git.CheckedOut(m.list, m.spec.Into)) > 1 {
-		return &TargetError{Branch: m.spec.Into, Path: path, Problem: "checked out in another worktree as well"}
-	}
-	g := m.git.In(path)
-	if on, err := g.HeadBranch(ctx); err != nil {
-		return err
-	} else if on != m.spec.Into {
-		return errMoved
-	}
-	head, err := g.CommitID(ctx, "HEAD")
 	if err != nil {
 		return err
 	}
-	if head != m.result.Before {
-		return errMoved
-	}
-	_, err = g.Run(ctx, "reset", "--keep", "--quiet", m.result.After)
-	if e, ok := errors.AsType[*git.Error](err); ok {
-		return &TargetError{Branch: m.spec.Into, Path: path, Problem: e.Said}
-	}
-	return err
+	done.Updated = where[0].Path
+	return markUndone(ctx, g, done.Undo, record)
 }
 
 // revert returns a commit on top of tip without the changes of a landing. If tip has such

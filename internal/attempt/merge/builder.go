@@ -1,0 +1,203 @@
+package merge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gaffer/internal/git"
+)
+
+// builder creates the commits that bring a branch into a target. No branch refers to them.
+type builder struct {
+	git            git.Client
+	target         *target
+	branch, tip    string
+	title, message string
+
+	// earlier has commits of the branch, or of branches that it started from, whose
+	// content the target already has under other ids, because they were squashed or
+	// rebased.
+	earlier []string
+}
+
+// build returns the commit to which the target moves from a commit.
+func (b builder) build(ctx context.Context, method Method, from string) (string, error) {
+	if method == ByRebase {
+		return b.copyCommits(ctx, from)
+	}
+	tree, conflicts, err := b.mergedTree(ctx, from)
+	if err != nil {
+		return "", err
+	}
+	if len(conflicts) > 0 {
+		return "", b.target.conflict(b.branch, conflicts)
+	}
+	if method == ByMerge {
+		title := b.title
+		if title == "" {
+			title = fmt.Sprintf("Merge branch '%s' into %s", b.branch, b.target.branch)
+		}
+		return b.git.CommitTree(ctx, tree, withBody(title, b.message), from, b.tip)
+	}
+	if same, err := b.git.Resolve(ctx, from+"^{tree}"); err != nil || same == tree {
+		return from, err
+	}
+	return b.squash(ctx, tree, from)
+}
+
+// mergedTree returns the tree of a merge of the branch into a commit, or the files with
+// conflicts. For git the commits in earlier are unrelated to the target, and their lines
+// would conflict. So it merges into a commit that has the target's content, and those
+// commits as parents.
+func (b builder) mergedTree(ctx context.Context, into string) (tree string, conflicts []string, err error) {
+	if len(b.earlier) > 0 {
+		tree, err := b.git.Resolve(ctx, into+"^{tree}")
+		if err != nil {
+			return "", nil, err
+		}
+		if into, err = b.git.CommitTree(ctx, tree, "gaffer: bridge\n", append([]string{into}, b.earlier...)...); err != nil {
+			return "", nil, err
+		}
+	}
+	tree, conflicts, err = mergeTrees(ctx, b.git, into, b.tip)
+	if err != nil {
+		return "", nil, fmt.Errorf("branch %s: %w", b.branch, err)
+	}
+	return tree, conflicts, nil
+}
+
+// squash creates one commit with the authors and subjects of all commits.
+func (b builder) squash(ctx context.Context, tree, from string) (string, error) {
+	out, err := b.git.Run(ctx, append([]string{
+		"log", "--reverse", "--no-merges", "--encoding=UTF-8",
+		"--format=%x00%an%x01%ae%x01%aI%x01%s%x01%(trailers:key=Co-authored-by,valueonly,separator=%x02)", b.tip, "--not", from,
+	}, b.earlier...)...)
+	if err != nil {
+		return "", err
+	}
+	var subjects, authors []string
+	g := b.git
+	for entry := range strings.SplitSeq(out, "\x00") {
+		part := strings.Split(strings.TrimSuffix(entry, "\n"), "\x01")
+		if len(part) != 5 {
+			continue
+		}
+		author := fmt.Sprintf("%s <%s>", part[0], part[1])
+		if len(subjects) == 0 { // the first author is the author of the squashed commit
+			g = g.With("GIT_AUTHOR_NAME="+part[0], "GIT_AUTHOR_EMAIL="+part[1], "GIT_AUTHOR_DATE="+part[2])
+			authors = append(authors, author)
+		}
+		subjects = append(subjects, "* "+git.CleanSubject(part[3]))
+		for _, also := range append([]string{author}, strings.Split(part[4], "\x02")...) {
+			if also = strings.TrimSpace(also); also != "" && !slices.Contains(authors, also) {
+				authors = append(authors, also)
+			}
+		}
+	}
+	text := b.title
+	if text == "" {
+		text = fmt.Sprintf("Squash branch '%s'", b.branch)
+	}
+	if len(subjects) > 1 {
+		text = withBody(text, strings.Join(subjects, "\n"))
+	}
+	text = withBody(text, b.message)
+	if len(authors) > 1 {
+		text += "\n"
+		for _, also := range authors[1:] {
+			text += "Co-authored-by: " + also + "\n"
+		}
+	}
+	return g.CommitTree(ctx, tree, text, from)
+}
+
+func withBody(title, body string) string {
+	title = strings.TrimRight(title, "\n") + "\n"
+	if body = strings.Trim(body, "\n"); body == "" {
+		return title
+	}
+	return title + "\n" + body + "\n"
+}
+
+// copyCommits copies the commits of the branch onto a commit, oldest first, as a rebase
+// does. A commit that already is there keeps its id.
+func (b builder) copyCommits(ctx context.Context, onto string) (string, error) {
+	out, err := b.git.Run(ctx, append([]string{"rev-list", "--reverse", "--topo-order", "--parents", b.tip, "--not", onto}, b.earlier...)...)
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(out) {
+		ids := strings.Fields(line)
+		switch {
+		case len(ids) > 2:
+			return "", &MergeCommitsError{b.branch}
+		case len(ids) == 2 && ids[1] == onto:
+			onto = ids[0]
+			continue
+		}
+		if onto, err = b.copyCommit(ctx, onto, ids[0], ids[1:]); err != nil {
+			return "", err
+		}
+	}
+	return onto, nil
+}
+
+// copyCommit copies a commit onto another, with its author and message. git merge-tree
+// takes no merge base in the oldest supported version, so a commit with the content of
+// onto and the parents of the copied commit replaces onto.
+func (b builder) copyCommit(ctx context.Context, onto, commit string, parents []string) (string, error) {
+	tree, err := b.git.Resolve(ctx, onto+"^{tree}")
+	if err != nil {
+		return "", err
+	}
+	ours, err := b.git.CommitTree(ctx, tree, "gaffer: base\n", parents...)
+	if err != nil {
+		return "", err
+	}
+	args := []string{ours, commit}
+	if len(parents) == 0 {
+		args = append([]string{"--allow-unrelated-histories"}, args...)
+	}
+	merged, conflicts, err := mergeTrees(ctx, b.git, args...)
+	if err != nil {
+		return "", fmt.Errorf("commit %.12s: %w", commit, err)
+	}
+	if len(conflicts) > 0 {
+		return "", b.target.rebaseConflict(b.branch, conflicts)
+	}
+	if merged == tree {
+		return onto, nil // the target has the same change
+	}
+	out, err := b.git.Run(ctx, "log", "-1", "--no-show-signature", "--encoding=UTF-8", "--format=%an%x00%ae%x00%aI%x00%B", commit)
+	if err != nil {
+		return "", err
+	}
+	part := strings.SplitN(out, "\x00", 4)
+	if len(part) != 4 {
+		return "", fmt.Errorf("commit %.12s: cannot read its author", commit)
+	}
+	g := b.git.With("GIT_AUTHOR_NAME="+part[0], "GIT_AUTHOR_EMAIL="+part[1], "GIT_AUTHOR_DATE="+part[2])
+	return g.CommitTree(ctx, merged, strings.TrimRight(part[3], "\n")+"\n", onto)
+}
+
+// mergeTrees merges two commits without a worktree. It returns the tree of the result,
+// or the files with conflicts. Git exits with 1 for conflicts, but also if it cannot
+// merge at all; only for conflicts it prints a tree.
+func mergeTrees(ctx context.Context, g git.Client, args ...string) (tree string, conflicts []string, err error) {
+	out, err := g.Run(ctx, append([]string{"merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"}, args...)...)
+	tree, files, _ := strings.Cut(strings.TrimSuffix(out, "\n"), "\x00")
+	valid := git.IsID(tree)
+	if git.ExitCode(err) == 1 && valid {
+		conflicts = strings.FieldsFunc(files, func(c rune) bool { return c == 0 })
+		if len(conflicts) > 0 {
+			return "", conflicts, nil
+		}
+	}
+	if err == nil && !valid {
+		err = errors.New("git merge-tree printed no tree")
+	}
+	return tree, nil, err
+}

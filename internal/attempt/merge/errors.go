@@ -1,0 +1,107 @@
+package merge
+
+import (
+	"fmt"
+
+	"gaffer/internal/git"
+)
+
+// TargetError reports that the target branch is checked out in a worktree that cannot
+// be moved forward. Nothing was changed.
+type TargetError struct {
+	Branch, Path string
+	Files        []string // changed files in the worktree
+	Problem      string   // another problem, if there is one
+}
+
+func (e *TargetError) Error() string {
+	problem := e.Problem
+	if problem == "" {
+		problem = fmt.Sprintf("%s not committed: %s", git.Count(len(e.Files), "file"), git.FirstFew(e.Files))
+	}
+	return fmt.Sprintf("branch %s is checked out in %s: %s", e.Branch, e.Path, problem)
+}
+
+// Conflict marks the error as a conflict with the current state.
+func (e *TargetError) Conflict() bool { return true }
+
+// Hint returns advice for the user.
+func (e *TargetError) Hint() string {
+	path := git.Quote(e.Path)
+	if len(e.Files) > 0 {
+		return fmt.Sprintf("commit them, or put them aside with 'git -C %s stash', and merge again", path)
+	}
+	return fmt.Sprintf("put that right, or check out another branch with 'git -C %s switch', and merge again", path)
+}
+
+// ConsentError reports that a branch is checked out in a worktree whose files would
+// change. Nothing was changed.
+type ConsentError struct{ Branch, Path string }
+
+func (e *ConsentError) Error() string {
+	return fmt.Sprintf("branch %s is checked out in %s, whose files would change", e.Branch, e.Path)
+}
+
+// Conflict marks the error as a conflict with the current state.
+func (e *ConsentError) Conflict() bool { return true }
+
+// Hint returns advice for the user.
+func (e *ConsentError) Hint() string { return "allow that with --yes" }
+
+// CheckError reports a merge that its check has rejected. Nothing was changed.
+type CheckError struct {
+	Into   string
+	Commit string // the commit that was checked; git deletes it eventually
+	Err    error  // the error of the check
+}
+
+func (e *CheckError) Error() string { return "check of what it would become: " + e.Err.Error() }
+func (e *CheckError) Unwrap() error { return e.Err }
+
+// Conflict marks the error as a conflict with the current state.
+func (e *CheckError) Conflict() bool { return true }
+
+// Hint returns advice for the user.
+func (e *CheckError) Hint() string {
+	return "nothing was merged: put it right on the branch that is to be merged, and merge again"
+}
+
+// NothingError reports that the target branch already contains the work of a task, or
+// that the task has changed nothing.
+type NothingError struct{ Branch, Into string }
+
+func (e *NothingError) Error() string {
+	return fmt.Sprintf("branch %s has no commit that %s lacks", e.Branch, e.Into)
+}
+
+// RevertedError reports that the work was landed before and then reverted. Git would
+// treat it as merged and leave it out.
+type RevertedError struct {
+	Branch, Into string
+	Commit       string // the commit that reverted it
+}
+
+func (e *RevertedError) Error() string {
+	return fmt.Sprintf("branch %s was merged into %s before, and commit %.12s has reverted that", e.Branch, e.Into, e.Commit)
+}
+
+// Conflict marks the error as a conflict with the current state.
+func (e *RevertedError) Conflict() bool { return true }
+
+// Hint returns advice for the user.
+func (e *RevertedError) Hint() string {
+	return fmt.Sprintf("bring it back with 'git revert %.12s' on %s, then merge again", e.Commit, e.Into)
+}
+
+// MergeCommitsError reports that a branch with merge commits cannot be rebased.
+type MergeCommitsError struct{ Branch string }
+
+func (e *MergeCommitsError) Error() string {
+	return fmt.Sprintf("branch %s has merge commits, which a rebase would lose", e.Branch)
+}
+
+// Conflict marks the error as a conflict with the current state.
+func (e *MergeCommitsError) Conflict() bool { return true }
+
+// Hint returns advice for the user.
+func (e *MergeCommitsError) Hint() string { return "use --merge or --squash" }

@@ -1,0 +1,134 @@
+package merge
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/git"
+)
+
+// Landing is a task's work that was brought into a branch. The commit of the ref Undo keeps
+// it in the repository, and has it as JSON in its message. The ref is created together
+// with the move of the branch.
+type Landing struct {
+	Run    string    `json:"run"`
+	Task   string    `json:"task"`
+	Into   string    `json:"into"`
+	Method Method    `json:"method"`
+	Before string    `json:"before"` // the commit of Into before the landing
+	After  string    `json:"after"`  // the commit of Into after the landing
+	Branch string    `json:"branch"`
+	Tip    string    `json:"tip"` // the commit of Branch that was landed
+	At     time.Time `json:"at"`
+	Revert string    `json:"revert,omitempty"` // the commit that reverts the landing, if Undo has made one
+
+	Undo    string `json:"-"` // the ref that keeps these commits
+	Present bool   `json:"-"` // Into contains After
+	Earlier bool   `json:"-"` // set by Land: an earlier call has landed the same work
+	Updated string `json:"-"` // set by Land and Undo: the worktree with Into checked out that was moved
+}
+
+const (
+	undoPrefix   = "refs/gaffer/undo/"   // landings that the target contains
+	undonePrefix = "refs/gaffer/undone/" // landings that were taken back
+)
+
+// recordLanding creates the commit that an undo ref points to. Its parents keep the
+// landing's commits, its message has the rest.
+func recordLanding(ctx context.Context, g git.Client, l Landing) (string, error) {
+	text, err := json.Marshal(l)
+	if err != nil {
+		return "", err
+	}
+	tree, err := g.Resolve(ctx, l.Before+"^{tree}")
+	if err != nil {
+		return "", err
+	}
+	parents := slices.Compact([]string{l.Before, l.After, l.Tip})
+	return g.CommitTree(ctx, tree, "gaffer: landing\n\n"+string(text)+"\n", parents...)
+}
+
+// markUndone deletes the undo ref of a landing and creates its undone ref, at the commit
+// record. Further steps may be added to the transaction.
+func markUndone(ctx context.Context, g git.Client, undo, record string, steps ...string) error {
+	undone := undonePrefix + strings.TrimPrefix(undo, undoPrefix)
+	return g.UpdateRefs(ctx, "gaffer: undo", fmt.Sprintf("delete %s\nupdate %s %s\n", undo, undone, record)+strings.Join(steps, ""))
+}
+
+// undone reports whether the landing was taken back.
+func (l Landing) undone() bool { return strings.HasPrefix(l.Undo, undonePrefix) }
+
+// number returns the last part of the ref's name, which counts the landings of a task.
+func (l Landing) number() int {
+	n, _ := strconv.Atoi(l.Undo[strings.LastIndexByte(l.Undo, '/')+1:]) // all refs of this package have a number
+	return n
+}
+
+// newestNumber returns the highest number of a task's landings, or 0.
+func newestNumber(list []Landing, task string) int {
+	newest := 0
+	for _, l := range list {
+		if l.Task == task {
+			newest = max(newest, l.number())
+		}
+	}
+	return newest
+}
+
+// Landings returns the landings of a run's tasks that were not taken back, oldest first,
+// or those of all runs if run is empty. If a landing is not Present, a crash has prevented
+// it, or another program has moved the branch back.
+func Landings(ctx context.Context, repo *worktree.Repo, run string) ([]Landing, error) {
+	list, err := landings(ctx, repo.Git, run)
+	return slices.DeleteFunc(list, Landing.undone), err
+}
+
+// landings returns all landings of a run, or of all runs, with those that were taken back.
+func landings(ctx context.Context, g git.Client, run string) ([]Landing, error) {
+	args := []string{"for-each-ref", "--format=%(refname)%00%(contents:body)%00"}
+	for _, prefix := range []string{undoPrefix, undonePrefix} {
+		if run != "" {
+			prefix += git.RefPart(run) + "/"
+		}
+		args = append(args, prefix)
+	}
+	out, err := g.Run(ctx, args...)
+	if err != nil {
+		return nil, err
+	}
+	var list []Landing
+	parts := strings.Split(out, "\x00")
+	for i := 0; i+1 < len(parts); i += 2 {
+		var l Landing
+		if err := json.Unmarshal([]byte(parts[i+1]), &l); err != nil {
+			continue // another program's ref
+		}
+		l.Undo = strings.TrimSpace(parts[i])
+		if !git.IsID(l.Before) || !git.IsID(l.After) || !git.IsID(l.Tip) || run != "" && l.Run != run {
+			continue
+		}
+		if !l.undone() {
+			tip, err := g.CommitID(ctx, git.Heads+l.Into)
+			if err != nil {
+				return nil, err
+			}
+			if tip != "" {
+				if l.Present, err = g.Contains(ctx, tip, l.After); err != nil {
+					return nil, err
+				}
+			}
+		}
+		list = append(list, l)
+	}
+	slices.SortStableFunc(list, func(a, b Landing) int {
+		return cmp.Or(a.At.Compare(b.At), a.number()-b.number())
+	})
+	return list, nil
+}

@@ -1,0 +1,180 @@
+// Package merge merges the branches of tasks into other branches, and takes that back.
+//
+// A merge is made without a worktree, from git objects that no branch refers to. Its
+// checks run in a temporary worktree, see checksite.go. Then the target branch moves, if
+// neither it nor the merged branches have moved meanwhile. A crash at any moment leaves
+// the target either as it was or merged.
+//
+//	[Branches]  merges several branches in order; for merge tasks and teams
+//	[Land]      brings the work of one task into a branch, so that it can be undone
+//	[Undo]      takes a landing back
+//	[Rebase]    copies the commits of a task's branch onto another branch
+//	[Preview]   says what a merge would do, and changes nothing
+//
+// Refs keep what was landed and taken back, so that nothing is lost:
+//
+//	refs/gaffer/undo/<run>/<task>/<n>    a landing: the target's commits before and after
+//	refs/gaffer/undone/<run>/<task>/<n>  a landing that was taken back
+//
+// A user's worktree that has the target branch checked out is changed by [Branches] only
+// if none of its files is changed, and by [Land] and [Undo] only with the user's consent.
+package merge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/git"
+)
+
+// Spec describes a merge of branches into another.
+type Spec struct {
+	Into     string   // the target branch
+	Branches []string // in the order of merging
+	Titles   []string // titles of the merge commits, by branch; git's default where empty
+	Message  string   // added to each merge commit's message; may be empty
+
+	// Check examines the result of the merge before the target moves, in a temporary
+	// worktree at dir. It returns an error to reject the result. Other processes may use
+	// the repository meanwhile. Nil means no check.
+	Check func(ctx context.Context, dir string) error `json:"-"`
+	// Scratch is the parent folder of that worktree. The worktree has the same path
+	// each time, so that caches of tools by path remain useful.
+	Scratch string
+}
+
+// Result describes what was merged, even if Branches returned an error.
+type Result struct {
+	Before, After string   // tip of the target branch
+	Merged        []Merged // in the order of merging
+	Skipped       []string // branches that the target already contained
+	Updated       string   // the worktree with the target branch that was moved forward, or empty
+}
+
+// Merged is a branch and its merge commit.
+type Merged struct{ Branch, Commit string }
+
+// Branches merges branches into another, one after the other, with one commit for each. It
+// skips branches that the target already contains, so it may be repeated. All branches
+// must exist. A branch that [worktree.Repo.Remove] has deleted is merged already.
+//
+// Branches needs no worktree. If a worktree has the target branch checked out, Branches
+// moves it forward, provided that none of its files is changed. Otherwise it changes
+// nothing and returns a [*TargetError]. At the first branch with a conflict it returns a
+// [*ConflictError]: the branches before it are merged, and nothing else is changed.
+//
+// With a Check, the target moves only to a commit that the check has accepted. If any
+// of the branches moves during the check, everything is merged and checked again. If
+// the check rejects the result, Branches changes nothing and returns a [*CheckError].
+// Checked merges into the same branch wait for each other.
+func Branches(ctx context.Context, repo *worktree.Repo, s Spec) (result Result, err error) {
+	if err = repo.MayWrite(); err == nil {
+		result, err = mergeBranches(ctx, repo, s)
+	}
+	if err != nil {
+		return result, fmt.Errorf("merge into %s: %w", s.Into, err)
+	}
+	return result, nil
+}
+
+func mergeBranches(ctx context.Context, repo *worktree.Repo, s Spec) (result Result, err error) {
+	var site *checkSite
+	if s.Check != nil {
+		if site, err = claimSite(ctx, repo, s.Into, s.Scratch); err != nil {
+			return result, err
+		}
+		defer site.release()
+	}
+	sweepSites(ctx, repo)
+	for range maxTries {
+		m := merger{spec: s, try: newTry(repo, s.Into, s.Branches, s.Check, site)}
+		err = m.run(ctx, m.publish, m.mergeAll)
+		result = m.result
+		result.Before, result.After = m.before, m.after
+		switch {
+		case errors.Is(err, errMoved):
+			continue
+		case err != nil:
+			result.After, result.Merged = m.before, nil
+			return result, err
+		}
+		return result, m.conflict
+	}
+	result.After, result.Merged = result.Before, nil
+	return result, err
+}
+
+// merger is one try to merge branches.
+type merger struct {
+	try
+	spec     Spec
+	conflict error // the conflict at which merging stopped; the branches before it are merged
+	result   Result
+}
+
+// mergeAll creates the merge commits, up to the first branch with a conflict.
+func (m *merger) mergeAll(ctx context.Context) error {
+	for i, branch := range m.spec.Branches {
+		tip := m.tips[i]
+		merged, err := m.git.Contains(ctx, m.after, tip)
+		if err != nil {
+			return err
+		}
+		if merged {
+			m.result.Skipped = append(m.result.Skipped, branch)
+			continue
+		}
+		if m.before == m.after {
+			if err := m.target.checkMovable(ctx, m.git); err != nil {
+				return err
+			}
+		}
+		tree, conflicts, err := mergeTrees(ctx, m.git, m.after, tip)
+		if err != nil {
+			return fmt.Errorf("branch %s: %w", branch, err)
+		}
+		if len(conflicts) > 0 {
+			e := m.target.conflict(branch, conflicts)
+			e.Rest = m.spec.Branches[i+1:]
+			m.conflict = e
+			return nil
+		}
+		if m.after, err = m.git.CommitTree(ctx, tree, m.message(i), m.after, tip); err != nil {
+			return err
+		}
+		m.result.Merged = append(m.result.Merged, Merged{branch, m.after})
+	}
+	return nil
+}
+
+// message names both branches, in the title or below it.
+func (m *merger) message(i int) string {
+	text := fmt.Sprintf("Merge branch '%s' into %s\n", m.spec.Branches[i], m.spec.Into)
+	if i < len(m.spec.Titles) && m.spec.Titles[i] != "" {
+		text = m.spec.Titles[i] + "\n\n" + text
+	}
+	if m.spec.Message != "" {
+		text += "\n" + strings.TrimRight(m.spec.Message, "\n") + "\n"
+	}
+	return text
+}
+
+// publish moves the target branch to the merged commit, if it has not moved meanwhile.
+func (m *merger) publish(ctx context.Context) error {
+	if m.after == m.before {
+		return nil
+	}
+	where := m.target.checkedOut()
+	if len(where) == 0 {
+		_, err := m.git.Run(ctx, "update-ref", "-m", "gaffer: merge", git.Heads+m.spec.Into, m.after, m.before)
+		return m.target.orMoved(ctx, m.git, m.before, err)
+	}
+	if err := m.target.forward(ctx, m.git, where[0].Path, m.before, m.after); err != nil {
+		return err
+	}
+	m.result.Updated = where[0].Path
+	return nil
+}

@@ -1,0 +1,54 @@
+package merge
+
+import (
+	"context"
+	"fmt"
+
+	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/git"
+)
+
+// Rebased is the result of a rebase.
+type Rebased struct {
+	Before string   `json:"before"` // tip of the task's branch before and after
+	After  string   `json:"after"`
+	Base   git.Base `json:"base"`   // the new start of the branch
+	Rescue string   `json:"rescue"` // the ref that keeps Before; empty if nothing changed
+}
+
+// Rebase copies the commits of a task's branch onto the tip of another branch, and moves
+// the task's worktree there. It keeps the old commits under a rescue ref. It returns a
+// [*ConflictError] on a conflict, and a [*worktree.UnfinishedError] if the worktree has
+// files that are not committed.
+func Rebase(ctx context.Context, repo *worktree.Repo, t worktree.Tree, onto string) (done Rebased, err error) {
+	if err := repo.MayWrite(); err != nil {
+		return done, err
+	}
+	l := lander{spec: LandSpec{Into: onto}, try: newTry(repo, onto, nil, nil, nil)}
+	find := func(context.Context) (err error) {
+		l.spec.Tree, err = repo.Find(t)
+		l.branches = []string{l.spec.Tree.Branch}
+		return err
+	}
+	rebase := func(ctx context.Context) (err error) {
+		done.Before, done.Base = l.tips[0], git.Base{Commit: l.before, Branch: onto}
+		b := builder{git: l.git, target: &l.target, branch: l.spec.Tree.Branch, tip: done.Before, earlier: l.earlier}
+		if done.After, err = b.copyCommits(ctx, done.Base.Commit); err != nil {
+			return err
+		}
+		if done.After != done.Before {
+			if done.Rescue, err = repo.KeepCommit(ctx, l.git, l.spec.Tree, done.Before); err != nil {
+				return err
+			}
+			if err := repo.MoveBranch(ctx, l.git, l.spec.Tree, done.Before, done.After); err != nil {
+				return err
+			}
+		}
+		return repo.SetBase(l.spec.Tree, done.Base) // a repeated call does this if we crash before
+	}
+	err = l.locked(ctx, find, l.readBranches, l.readLandings, rebase)
+	if err != nil {
+		return done, fmt.Errorf("rebase %s onto %s: %w", t.Branch, onto, err)
+	}
+	return done, nil
+}

@@ -1,0 +1,134 @@
+package merge
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/git"
+)
+
+// target is the branch that a merge moves. A worktree that has the branch checked out may
+// be the user's, and moves together with the branch.
+type target struct {
+	repo      *worktree.Repo
+	branch    string
+	worktrees []git.Worktree // all worktrees of the repository, set by read
+}
+
+// read reads which worktrees there are. The other methods need it.
+func (t *target) read(ctx context.Context, g git.Client) (err error) {
+	t.worktrees, err = t.repo.Worktrees(ctx, g)
+	return err
+}
+
+// checkedOut returns the worktrees that have the branch checked out.
+func (t *target) checkedOut() []git.Worktree { return git.CheckedOut(t.worktrees, t.branch) }
+
+// checkConsent returns a [*ConsentError] if the branch is checked out, unless the user
+// agrees that the files there change.
+func (t *target) checkConsent(agreed bool) error {
+	if where := t.checkedOut(); len(where) > 0 && !agreed {
+		return &ConsentError{t.branch, where[0].Path}
+	}
+	return nil
+}
+
+// checkMovable returns a [*TargetError] if the branch is being rebased, or is checked out
+// in a worktree that cannot be moved forward.
+func (t *target) checkMovable(ctx context.Context, g git.Client) error {
+	where := t.checkedOut()
+	if len(where) == 0 {
+		return t.checkNoRebase()
+	}
+	refuse := &TargetError{Branch: t.branch, Path: where[0].Path}
+	if len(where) > 1 {
+		refuse.Problem = "checked out in " + where[1].Path + " as well"
+		return refuse
+	}
+	if _, err := t.repo.GitFolder(where[0].Path); err != nil && where[0].Path != t.repo.Main() {
+		refuse.Problem = "its folder is gone ('git worktree prune' makes git forget it) or is not a worktree any more"
+		return refuse
+	}
+	out, err := g.In(where[0].Path).Run(ctx, "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=no")
+	if err != nil {
+		return err
+	}
+	for line := range strings.SplitSeq(out, "\x00") {
+		if len(line) > 3 {
+			refuse.Files = append(refuse.Files, line[3:])
+		}
+	}
+	if len(refuse.Files) > 0 {
+		return refuse
+	}
+	return nil
+}
+
+// checkNoRebase returns an error if a rebase of the branch is not finished.
+func (t *target) checkNoRebase() error {
+	path, err := t.repo.FindRebase(t.branch)
+	if err != nil || path == "" {
+		return err
+	}
+	return &TargetError{Branch: t.branch, Path: path, Problem: "a rebase of it is not finished"}
+}
+
+// forward moves the worktree at path forward, together with the branch. It is the only
+// step of a merge that changes a worktree which may be the user's. Git refuses to
+// overwrite changed files. The options extend that to ignored files, and override
+// settings that would do less than a merge.
+func (t *target) forward(ctx context.Context, g git.Client, path, from, to string) error {
+	g = g.In(path)
+	if on, err := g.HeadBranch(ctx); err != nil {
+		return err
+	} else if on != t.branch {
+		return errMoved
+	}
+	_, err := g.Run(ctx, "merge", "--ff-only", "--quiet", "--no-stat", "--no-autostash", "--no-verify-signatures",
+		"--no-overwrite-ignore", "--no-squash", "--commit", to)
+	err = t.orMoved(ctx, g, from, err)
+	if git.ExitCode(err) > 0 {
+		e, _ := errors.AsType[*git.Error](err)
+		return &TargetError{Branch: t.branch, Path: path, Problem: e.Said}
+	}
+	return err
+}
+
+// back moves the worktree at path back, together with the branch. Git keeps changed files,
+// and refuses if they are in the way.
+func (t *target) back(ctx context.Context, g git.Client, path, from, to string) error {
+	if len(t.checkedOut()) > 1 {
+		return &TargetError{Branch: t.branch, Path: path, Problem: "checked out in another worktree as well"}
+	}
+	g = g.In(path)
+	on, err := g.HeadBranch(ctx)
+	if err != nil {
+		return err
+	}
+	head, err := g.CommitID(ctx, "HEAD")
+	if err != nil {
+		return err
+	}
+	if on != t.branch || head != from {
+		return errMoved
+	}
+	_, err = g.Run(ctx, "reset", "--keep", "--quiet", to)
+	if e, ok := errors.AsType[*git.Error](err); ok {
+		return &TargetError{Branch: t.branch, Path: path, Problem: e.Said}
+	}
+	return err
+}
+
+// orMoved returns errMoved if git failed because the branch is no longer at from, or else
+// err.
+func (t *target) orMoved(ctx context.Context, g git.Client, from string, err error) error {
+	if git.ExitCode(err) <= 0 {
+		return err
+	}
+	if now, e := g.CommitID(ctx, git.Heads+t.branch); e == nil && now != from {
+		return errMoved
+	}
+	return err
+}

@@ -1,0 +1,160 @@
+package merge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/git"
+)
+
+// maxTries is the number of tries if other programs move a branch meanwhile.
+const maxTries = 5
+
+var errMoved = errors.New("the branch was moved by another program again and again")
+
+// try is one try to move a target branch to a commit that contains other branches. It
+// ends with errMoved if another program moves one of the branches meanwhile.
+type try struct {
+	repo     *worktree.Repo
+	git      git.Client // valid in the steps of locked
+	target   target
+	branches []string
+	check    func(ctx context.Context, dir string) error // nil for none
+	site     *checkSite                                  // nil if the target need not be claimed
+
+	tips   []string // the commit of each branch
+	before string   // the commit of the target
+	after  string   // the commit to which the target moves; before if there is nothing to do
+}
+
+func newTry(repo *worktree.Repo, into string, branches []string, check func(ctx context.Context, dir string) error, site *checkSite) try {
+	return try{repo: repo, target: target{repo: repo, branch: into}, branches: branches, check: check, site: site}
+}
+
+// step is a part of a try that runs under the repository's lock.
+type step func(context.Context) error
+
+// run reads the branches, builds the commit, checks it and publishes it. The repository is
+// not locked during the check. So the commit is published only if no branch has moved in
+// the meantime.
+func (t *try) run(ctx context.Context, publish step, build ...step) error {
+	if t.site == nil {
+		return t.locked(ctx, append(append([]step{t.readBranches}, build...), publish)...)
+	}
+	defer t.site.clean()
+	err := t.locked(ctx, append(append([]step{t.clearSite, t.readBranches}, build...), t.checkOut)...)
+	if err != nil || t.after == t.before {
+		return err
+	}
+	if err := t.runCheck(ctx); err != nil {
+		t.removeSite(ctx)
+		return err
+	}
+	return t.locked(ctx, t.clearSite, t.checkUnmoved, publish)
+}
+
+// locked runs steps under the repository's lock, until one fails.
+func (t *try) locked(ctx context.Context, steps ...step) error {
+	return t.repo.Locked(ctx, func(g git.Client) (err error) {
+		if t.git, err = g.WithAuthor(ctx); err != nil {
+			return err
+		}
+		for _, step := range steps {
+			if err := step(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// readBranches finds the commits of all branches before anything is changed.
+func (t *try) readBranches(ctx context.Context) (err error) {
+	if err = t.target.read(ctx, t.git); err != nil {
+		return err
+	}
+	if t.before, err = tipOf(ctx, t.git, t.target.branch); err != nil {
+		return err
+	}
+	t.after = t.before
+	for _, name := range t.branches {
+		tip, err := tipOf(ctx, t.git, name)
+		if err != nil {
+			return err
+		}
+		t.tips = append(t.tips, tip)
+	}
+	return nil
+}
+
+// tipOf returns the commit of a branch, which must exist.
+func tipOf(ctx context.Context, g git.Client, branch string) (string, error) {
+	tip, err := g.CommitID(ctx, git.Heads+branch)
+	if err == nil && tip == "" {
+		err = &git.MissingError{What: "branch", Name: branch, Advice: "'git branch --list' shows those that are there"}
+	}
+	return tip, err
+}
+
+// checkUnmoved returns errMoved if a branch is no longer where it was.
+func (t *try) checkUnmoved(ctx context.Context) error {
+	if err := t.target.read(ctx, t.git); err != nil {
+		return err
+	}
+	names := append([]string{t.target.branch}, t.branches...)
+	tips := append([]string{t.before}, t.tips...)
+	for i, name := range names {
+		now, err := tipOf(ctx, t.git, name)
+		if err != nil {
+			return err
+		}
+		if now != tips[i] {
+			return errMoved
+		}
+	}
+	return t.target.checkMovable(ctx, t.git)
+}
+
+// clearSite removes what an earlier check has left.
+func (t *try) clearSite(ctx context.Context) error { return t.site.takeAway(ctx, t.git) }
+
+// checkOut creates the temporary worktree with the merged files.
+func (t *try) checkOut(ctx context.Context) error {
+	if t.check == nil || t.after == t.before {
+		return nil
+	}
+	err := t.site.checkOut(ctx, t.git, t.target.branch, t.after)
+	if err != nil && ctx.Err() == nil {
+		_ = t.clearSite(ctx) // the next merge deletes the leftovers
+	}
+	return err
+}
+
+func (t *try) runCheck(ctx context.Context) error {
+	if t.check == nil {
+		return nil
+	}
+	err := t.check(ctx, t.site.path)
+	switch {
+	case ctx.Err() != nil: // then this is the cause of any failure
+		return fmt.Errorf("check: %w", context.Cause(ctx))
+	case err != nil:
+		return &CheckError{Into: t.target.branch, Commit: t.after, Err: err}
+	}
+	return nil
+}
+
+// cleanupTime is the time limit for what must be undone after a step that failed or was
+// stopped.
+const cleanupTime = 10 * time.Second
+
+// removeSite deletes the temporary worktree after a check that failed or was stopped. If
+// it cannot, the next merge does.
+func (t *try) removeSite(ctx context.Context) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+	defer stop()
+	_ = t.locked(ctx, t.clearSite)
+}
