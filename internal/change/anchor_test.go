@@ -39,12 +39,12 @@ func TestACommentFollowsItsLines(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWork(t, nil)
-			w.write(w.dir, "f", c.before)
+			w.Write(w.dir, "f", c.before)
 			old := w.change()
 			// In between every line is different: only the first and the last tree count.
-			w.write(w.dir, "f", strings.ToUpper(c.before)+"\n")
+			w.Write(w.dir, "f", strings.ToUpper(c.before)+"\n")
 			w.change()
-			w.write(w.dir, "f", c.after)
+			w.Write(w.dir, "f", c.after)
 			got := w.anchor(fleet.Comment{Path: "f", Side: fleet.NewSide, First: c.first, Last: c.last, Tree: old.Tree})
 			c.want.Comment, c.want.Path, c.want.Side = "c1", "f", fleet.NewSide
 			if got != c.want {
@@ -67,12 +67,12 @@ func (w work) anchor(comment fleet.Comment) fleet.Anchor {
 func TestACommentFollowsItsFile(t *testing.T) {
 	t.Parallel()
 	w := newWork(t, map[string]string{"old": numbered("line", 30), "gone": "1\n"})
-	w.write(w.dir, "old", numbered("line", 31))
-	w.write(w.dir, "gone", "2\n")
+	w.Write(w.dir, "old", numbered("line", 31))
+	w.Write(w.dir, "gone", "2\n")
 	tree := w.change().Tree
-	w.git(w.dir, "mv", "old", "new")
-	w.write(w.dir, "new", "top\n"+numbered("line", 31))
-	w.git(w.dir, "rm", "--quiet", "-f", "gone")
+	w.Git(w.dir, "mv", "old", "new")
+	w.Write(w.dir, "new", "top\n"+numbered("line", 31))
+	w.Git(w.dir, "rm", "--quiet", "-f", "gone")
 	for name, c := range map[string]struct{ comment, want fleet.Comment }{
 		"lines of a renamed file": {fleet.Comment{Path: "old", Side: fleet.NewSide, First: 4, Last: 4, Tree: tree}, fleet.Comment{Path: "new", Side: fleet.NewSide, First: 5, Last: 5}},
 		"a renamed file":          {fleet.Comment{Path: "old", Side: fleet.NewSide, Tree: tree}, fleet.Comment{Path: "new", Side: fleet.NewSide}},
@@ -84,13 +84,13 @@ func TestACommentFollowsItsFile(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v", name, got, want)
 		}
 	}
-	w.write(w.dir, "new", "\x00")
-	w.write(w.dir, "old", numbered("line", 31))
+	w.Write(w.dir, "new", "\x00")
+	w.Write(w.dir, "old", numbered("line", 31))
 	binary := w.anchor(fleet.Comment{Path: "old", Side: fleet.NewSide, First: 4, Last: 4, Tree: tree})
 	if binary != (fleet.Anchor{Comment: "c1", Path: "old", Side: fleet.NewSide, First: 4, Last: 4}) {
 		t.Errorf("back to what it was: %+v", binary)
 	}
-	w.write(w.dir, "old", "\x00")
+	w.Write(w.dir, "old", "\x00")
 	binary = w.anchor(fleet.Comment{Path: "old", Side: fleet.NewSide, First: 4, Last: 4, Tree: tree})
 	if binary != (fleet.Anchor{Comment: "c1", Path: "old", Side: fleet.NewSide, Outdated: true}) {
 		t.Errorf("not text any more: %+v", binary)
@@ -106,12 +106,12 @@ func TestACommentFollowsItsFile(t *testing.T) {
 func TestACommentOnTheOldSideFollowsTheBase(t *testing.T) {
 	t.Parallel()
 	w := newWork(t, map[string]string{"f": numbered("line", 30)})
-	w.write(w.dir, "f", strings.Replace(numbered("line", 30), "line 9\n", "", 1))
-	w.commit(w.dir, "work")
+	w.Write(w.dir, "f", strings.Replace(numbered("line", 30), "line 9\n", "", 1))
+	w.Commit(w.dir, "work")
 	old := w.change()
-	w.write(w.main, "f", "top\n"+numbered("line", 30))
-	w.commit(w.main, "meanwhile")
-	w.git(w.dir, "rebase", "--quiet", "main")
+	w.Write(w.Dir, "f", "top\n"+numbered("line", 30))
+	w.Commit(w.Dir, "meanwhile")
+	w.Git(w.dir, "rebase", "--quiet", "main")
 	for _, tree := range []string{old.Tree, old.Base} {
 		got := w.anchor(fleet.Comment{Path: "f", Side: fleet.OldSide, First: 9, Last: 9, Tree: tree})
 		if got != (fleet.Anchor{Comment: "c1", Path: "f", Side: fleet.OldSide, First: 10, Last: 10}) {

@@ -51,21 +51,21 @@ func TestAChangeIsReadWhileTheAgentWorks(t *testing.T) {
 func TestAChangeIsReadInTheMiddleOfAMerge(t *testing.T) {
 	t.Parallel()
 	w := newWork(t, map[string]string{"both": "1\n", "deleted here": "1\n", "deleted there": "1\n", "becomes a folder": "1\n"})
-	w.write(w.dir, "both", "2\n")
-	w.write(w.dir, "deleted there", "2\n")
-	w.git(w.dir, "rm", "--quiet", "deleted here")
-	w.commit(w.dir, "work")
-	w.write(w.main, "both", "3\n")
-	w.write(w.main, "deleted here", "3\n")
-	w.git(w.main, "rm", "--quiet", "deleted there")
-	w.commit(w.main, "meanwhile")
+	w.Write(w.dir, "both", "2\n")
+	w.Write(w.dir, "deleted there", "2\n")
+	w.Git(w.dir, "rm", "--quiet", "deleted here")
+	w.Commit(w.dir, "work")
+	w.Write(w.Dir, "both", "3\n")
+	w.Write(w.Dir, "deleted here", "3\n")
+	w.Git(w.Dir, "rm", "--quiet", "deleted there")
+	w.Commit(w.Dir, "meanwhile")
 	if err := exec.CommandContext(t.Context(), "git", "-C", w.dir, "merge", "main").Run(); err == nil {
 		t.Fatal("no conflict")
 	}
 	if err := os.Remove(filepath.Join(w.dir, "becomes a folder")); err != nil {
 		t.Fatal(err)
 	}
-	w.write(w.dir, "becomes a folder/file", "1\n")
+	w.Write(w.dir, "becomes a folder/file", "1\n")
 	c := w.change()
 	want := "deleted becomes a folder\nadded becomes a folder/file\nchanged both\nchanged deleted here\nchanged deleted there\n"
 	if got := shown(c); got != want && got != strings.Replace(want, "deleted becomes a folder\nadded becomes a folder/file\n", "renamed becomes a folder/file becomes a folder\n", 1) {
@@ -79,7 +79,7 @@ func TestAChangeIsReadInTheMiddleOfAMerge(t *testing.T) {
 func TestARepositoryMayHaveLongIDs(t *testing.T) {
 	t.Parallel()
 	w := newWorkIn(t, map[string]string{"a": "1\n"}, "--object-format=sha256")
-	w.write(w.dir, "a", "2\n")
+	w.Write(w.dir, "a", "2\n")
 	c := w.change()
 	if f := w.file(c, "a", Options{}); len(c.Tree) != 64 || len(f.Hunks) != 1 {
 		t.Errorf("%+v", f)

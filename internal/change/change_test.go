@@ -35,13 +35,13 @@ func TestAChangeHasEveryKindOfFile(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(w.dir, "sub"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	w.git(w.dir, "update-index", "--add", "--cacheinfo", "160000,"+link+",sub")
-	w.git(w.dir, "mv", "old name", "new name")
-	w.write(w.dir, "new name", numbered("renamed", 20)+"more\n")
-	w.write(w.dir, "source", numbered("copied", 19)+"other\n")
-	w.write(w.dir, "copy", numbered("copied", 20))
-	w.write(w.dir, "changed.go", strings.Replace(numbered("line", 40), "line 2\n", "line two\nand a half\n", 1))
-	w.commit(w.dir, "first half")
+	w.Git(w.dir, "update-index", "--add", "--cacheinfo", "160000,"+link+",sub")
+	w.Git(w.dir, "mv", "old name", "new name")
+	w.Write(w.dir, "new name", numbered("renamed", 20)+"more\n")
+	w.Write(w.dir, "source", numbered("copied", 19)+"other\n")
+	w.Write(w.dir, "copy", numbered("copied", 20))
+	w.Write(w.dir, "changed.go", strings.Replace(numbered("line", 40), "line 2\n", "line two\nand a half\n", 1))
+	w.Commit(w.dir, "first half")
 	for _, name := range []string{"deleted", "becomes a link"} {
 		if err := os.Remove(filepath.Join(w.dir, name)); err != nil {
 			t.Fatal(err)
@@ -50,13 +50,13 @@ func TestAChangeHasEveryKindOfFile(t *testing.T) {
 	if err := errors.Join(os.Symlink("kept", filepath.Join(w.dir, "becomes a link")), os.Chmod(filepath.Join(w.dir, "tool.sh"), 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	w.write(w.dir, "binary", "\x00\x02")
-	w.write(w.dir, "no end", "a\nB")
-	w.write(w.dir, "sql", "-- one\n++ three\n")
-	w.write(w.dir, hostile, "2\n")
-	w.write(w.dir, "dir/[a]*?", "globs\n")
-	w.write(w.dir, "dir/a", "others\n")
-	w.write(w.dir, "untracked/deep", "new\n")
+	w.Write(w.dir, "binary", "\x00\x02")
+	w.Write(w.dir, "no end", "a\nB")
+	w.Write(w.dir, "sql", "-- one\n++ three\n")
+	w.Write(w.dir, hostile, "2\n")
+	w.Write(w.dir, "dir/[a]*?", "globs\n")
+	w.Write(w.dir, "dir/a", "others\n")
+	w.Write(w.dir, "untracked/deep", "new\n")
 
 	c := w.change()
 	want := "changed " + hostile + "\ntype becomes a link\nchanged binary\nchanged changed.go\ncopied copy source\ndeleted deleted\nchanged dir/[a]*?\nchanged dir/a\n" +
@@ -64,7 +64,7 @@ func TestAChangeHasEveryKindOfFile(t *testing.T) {
 	if got := shown(c); got != want {
 		t.Errorf("files are\n%s\nwant\n%s", got, want)
 	}
-	if len(c.Commits) != 1 || c.Commits[0].Subject != "first half" || !c.Dirty || c.Tip != w.git(w.dir, "rev-parse", "HEAD") || c.Base != w.git(w.main, "rev-parse", "main") {
+	if len(c.Commits) != 1 || c.Commits[0].Subject != "first half" || !c.Dirty || c.Tip != w.Git(w.dir, "rev-parse", "HEAD") || c.Base != w.Git(w.Dir, "rev-parse", "main") {
 		t.Errorf("%+v, dirty %v, base %s, tip %s", c.Commits, c.Dirty, c.Base, c.Tip)
 	}
 	added, removed, digests := 0, 0, map[string]bool{}
@@ -100,10 +100,10 @@ func TestAChangeHasEveryKindOfFile(t *testing.T) {
 	if again := w.change(); again.Tree != c.Tree {
 		t.Errorf("tree %s, then %s", c.Tree, again.Tree)
 	}
-	if refs := w.git(w.main, "for-each-ref", "--format=%(refname)", "refs/gaffer/review"); refs != "refs/gaffer/review/run1/a/1" {
+	if refs := w.Git(w.Dir, "for-each-ref", "--format=%(refname)", "refs/gaffer/review"); refs != "refs/gaffer/review/run1/a/1" {
 		t.Errorf("refs are %s", refs)
 	}
-	if got := w.git(w.dir, "status", "--porcelain", "sql"); got != "M sql" {
+	if got := w.Git(w.dir, "status", "--porcelain", "sql"); got != "M sql" {
 		t.Errorf("the worktree's own index was changed: %q", got)
 	}
 }
@@ -147,9 +147,9 @@ func checkFile(w work, c fleet.Change, of fleet.ChangeFile) {
 func TestLargeFilesAndLinesAreNotShownAndSaySo(t *testing.T) {
 	t.Parallel()
 	w := newWork(t, nil)
-	w.write(w.dir, "large", strings.Repeat("0123456789abcde\n", maxBlob/16+1))
-	w.write(w.dir, "lines", strings.Repeat("x\n", maxLines+1))
-	w.write(w.dir, "long", "short\n"+strings.Repeat("x", maxLine+1)+"\n")
+	w.Write(w.dir, "large", strings.Repeat("0123456789abcde\n", maxBlob/16+1))
+	w.Write(w.dir, "lines", strings.Repeat("x\n", maxLines+1))
+	w.Write(w.dir, "long", "short\n"+strings.Repeat("x", maxLine+1)+"\n")
 	c := w.change()
 	for path, says := range map[string]string{"large": "the file has 5 MB", "lines": "the diff has 20001 lines", "long": "a line has 20001 bytes"} {
 		f := w.file(c, path, Options{})
@@ -166,8 +166,8 @@ func TestLargeFilesAndLinesAreNotShownAndSaySo(t *testing.T) {
 func TestSecurityNothingThatTheRepositoryNamesIsRunOrObeyed(t *testing.T) {
 	t.Parallel()
 	w := newWork(t, map[string]string{"a.txt": "one\n", "b.txt": "two\n"})
-	w.write(w.dir, "a.txt", "ONE\n")
-	w.commit(w.dir, "work")
+	w.Write(w.dir, "a.txt", "ONE\n")
+	w.Commit(w.dir, "work")
 	want := w.change()
 	trace := filepath.Join(t.TempDir(), "trace")
 	program := filepath.Join(t.TempDir(), "planted")
@@ -182,23 +182,23 @@ func TestSecurityNothingThatTheRepositoryNamesIsRunOrObeyed(t *testing.T) {
 		"color.ui": "always", "core.pager": program + " pager", "core.quotePath": "false", "remote.origin.promisor": "true",
 		"remote.origin.url": "ext::" + program + " fetch", "protocol.ext.allow": "always",
 	} {
-		w.git(w.main, "config", key, value)
+		w.Git(w.Dir, "config", key, value)
 	}
 	for _, hook := range []string{"reference-transaction", "post-index-change"} {
-		for _, dir := range []string{filepath.Dir(program), filepath.Join(w.main, ".git", "hooks")} {
-			w.write(dir, hook, "#!/bin/sh\n"+program+" hook\n")
+		for _, dir := range []string{filepath.Dir(program), filepath.Join(w.Dir, ".git", "hooks")} {
+			w.Write(dir, hook, "#!/bin/sh\n"+program+" hook\n")
 			if err := os.Chmod(filepath.Join(dir, hook), 0o755); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	attributes := "* diff=evil filter=evil merge=evil\n*.txt -diff\n"
-	w.write(w.dir, "attributes", attributes)
-	w.write(w.main, ".gitattributes", attributes)
-	w.write(w.main, ".git/info/attributes", attributes)
+	w.Write(w.dir, "attributes", attributes)
+	w.Write(w.Dir, ".gitattributes", attributes)
+	w.Write(w.Dir, ".git/info/attributes", attributes)
 	// A replacement would show another content than the one that is merged.
-	w.git(w.main, "-c", "core.hooksPath=/dev/null", "replace", want.Files[0].NewBlob, want.Files[0].OldBlob)
-	w.write(w.dir, "b.txt", "TWO\n")
+	w.Git(w.Dir, "-c", "core.hooksPath=/dev/null", "replace", want.Files[0].NewBlob, want.Files[0].OldBlob)
+	w.Write(w.dir, "b.txt", "TWO\n")
 	_ = os.Remove(trace) // git replace may run programs; gaffer may not
 
 	c := w.change()
@@ -222,11 +222,11 @@ func TestSecurityNothingThatTheRepositoryNamesIsRunOrObeyed(t *testing.T) {
 func TestAChangeSinceAnEarlierTreeHasOnlyWhatIsNew(t *testing.T) {
 	t.Parallel()
 	w := newWork(t, map[string]string{"a": "1\n", "b": "1\n"})
-	w.write(w.dir, "a", "2\n")
-	w.write(w.dir, "b", "2\n")
+	w.Write(w.dir, "a", "2\n")
+	w.Write(w.dir, "b", "2\n")
 	first := w.change()
-	w.write(w.dir, "b", "3\n")
-	w.write(w.dir, "c", "1\n")
+	w.Write(w.dir, "b", "3\n")
+	w.Write(w.dir, "c", "1\n")
 	c := w.change()
 	since, err := w.reader().Since(t.Context(), c, first.Tree)
 	if err != nil || shown(since) != "changed b\nadded c\n" || since.Added != 2 || since.Removed != 1 {
@@ -257,20 +257,20 @@ func TestAChangeOutlivesItsWorktreeAndGit(t *testing.T) {
 	if _, err := w.reader().Change(t.Context(), "run1", "other"); !errors.As(err, &missing) {
 		t.Errorf("a task without a worktree: %v", err)
 	}
-	w.write(w.dir, "a", "2\n")
+	w.Write(w.dir, "a", "2\n")
 	if list, _, err := w.repo.KeepAttempt(t.Context(), "run1", "a", 1); err != nil || len(list) != 1 || list[0] != (worktree.FileDiff{Path: "a", Insertions: 1, Deletions: 1}) {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	w.write(w.dir, "a", "3\n")
+	w.Write(w.dir, "a", "3\n")
 	c := w.change()
 	if _, err := w.repo.Remove(t.Context(), w.tree, true); err != nil {
 		t.Fatal(err)
 	}
-	for _, ref := range strings.Fields(w.git(w.main, "for-each-ref", "--format=%(refname)", "refs/gaffer/rescue")) {
-		w.git(w.main, "update-ref", "-d", ref)
+	for _, ref := range strings.Fields(w.Git(w.Dir, "for-each-ref", "--format=%(refname)", "refs/gaffer/rescue")) {
+		w.Git(w.Dir, "update-ref", "-d", ref)
 	}
-	w.git(w.main, "reflog", "expire", "--expire=now", "--all")
-	w.git(w.main, "gc", "--quiet", "--prune=now")
+	w.Git(w.Dir, "reflog", "expire", "--expire=now", "--all")
+	w.Git(w.Dir, "gc", "--quiet", "--prune=now")
 	after := w.change()
 	if f := w.file(after, "a", Options{}); after.Tree != c.Tree || f.Hunks[0].Lines[1].Text != "3" {
 		t.Errorf("%+v", f)
@@ -286,7 +286,7 @@ func TestAChangeOutlivesItsWorktreeAndGit(t *testing.T) {
 	if _, err := w.reader().Attempt(t.Context(), "run1", "a", 2); !errors.As(err, &other) || !strings.HasSuffix(err.Error(), "kept are those of attempt 1") {
 		t.Errorf("attempt 2: %v", err)
 	}
-	w.git(w.main, "fsck", "--strict")
+	w.Git(w.Dir, "fsck", "--strict")
 }
 
 func TestOnlyTreesThatAreNeededAreKept(t *testing.T) {
@@ -294,7 +294,7 @@ func TestOnlyTreesThatAreNeededAreKept(t *testing.T) {
 	w := newWork(t, nil)
 	var trees []string
 	for i := range 24 {
-		w.write(w.dir, "a", fmt.Sprint(i))
+		w.Write(w.dir, "a", fmt.Sprint(i))
 		trees = append(trees, w.change().Tree)
 	}
 	if err := w.reader().Release(t.Context(), "run1", "a", trees[1:2]); err != nil {
@@ -309,26 +309,26 @@ func TestOnlyTreesThatAreNeededAreKept(t *testing.T) {
 func TestWhatTheAgentMergedFromTheUsersBranchIsNotItsChange(t *testing.T) {
 	t.Parallel()
 	w := newWork(t, map[string]string{"a": "1\n"})
-	w.write(w.dir, "b", "agent\n")
-	w.commit(w.dir, "work")
-	w.write(w.main, "c", "user\n")
-	w.commit(w.main, "meanwhile")
+	w.Write(w.dir, "b", "agent\n")
+	w.Commit(w.dir, "work")
+	w.Write(w.Dir, "c", "user\n")
+	w.Commit(w.Dir, "meanwhile")
 	if got := shown(w.change()); got != "added b\n" {
 		t.Errorf("while main has moved: %s", got)
 	}
-	w.git(w.dir, "merge", "--quiet", "--no-edit", "main")
+	w.Git(w.dir, "merge", "--quiet", "--no-edit", "main")
 	c := w.change()
-	if got := shown(c); got != "added b\n" || c.Base != w.git(w.main, "rev-parse", "main") {
+	if got := shown(c); got != "added b\n" || c.Base != w.Git(w.Dir, "rev-parse", "main") {
 		t.Errorf("after a merge of main: %s, base %s", got, c.Base)
 	}
 	if len(c.Commits) != 2 || c.Commits[0].Subject != "work" {
 		t.Errorf("commits: %+v", c.Commits)
 	}
-	w.git(w.main, "merge", "--quiet", "--no-ff", "--no-edit", w.tree.Branch)
+	w.Git(w.Dir, "merge", "--quiet", "--no-ff", "--no-edit", w.tree.Branch)
 	if got := shown(w.change()); got != "added b\n" {
 		t.Errorf("after it was merged into main: %s", got)
 	}
-	w.git(w.main, "reset", "--quiet", "--hard", w.tree.Branch)
+	w.Git(w.Dir, "reset", "--quiet", "--hard", w.tree.Branch)
 	if got := shown(w.change()); !strings.Contains(got, "added b\n") {
 		t.Errorf("after main was moved to it: %s", got)
 	}

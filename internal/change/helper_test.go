@@ -1,32 +1,24 @@
 package change
 
 import (
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"gaffer/fleet"
 	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/testkit/gittest"
 )
 
-// TestMain hides the user's own git configuration.
 func TestMain(m *testing.M) {
-	for name, value := range map[string]string{
-		"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_NAME": "Person", "GIT_AUTHOR_EMAIL": "p@example.com",
-		"GIT_COMMITTER_NAME": "Person", "GIT_COMMITTER_EMAIL": "p@example.com",
-	} {
-		_ = os.Setenv(name, value)
-	}
+	gittest.Main(nil)
 	m.Run()
 }
 
 // work is a user's repository and the worktree of task "a" of run "run1" in it.
 type work struct {
-	*testing.T
+	*gittest.Repo
 	repo *worktree.Repo
-	main string // the user's own folder
 	dir  string // the worktree of the task
 	tree worktree.Tree
 }
@@ -39,64 +31,27 @@ func newWork(t *testing.T, files map[string]string) work {
 
 func newWorkIn(t *testing.T, files map[string]string, init ...string) work {
 	t.Helper()
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := work{T: t, main: filepath.Join(top, "project")}
-	w.git(top, append(append([]string{"init", "--quiet", "--initial-branch=main"}, init...), w.main)...)
-	w.write(w.main, "README", "read me\n")
+	w := work{Repo: gittest.New(t, "project", init...)}
+	w.Write(w.Dir, "README", "read me\n")
 	for name, text := range files {
-		w.write(w.main, name, text)
+		w.Write(w.Dir, name, text)
 	}
-	w.commit(w.main, "first")
-	if w.repo, err = worktree.Open(t.Context(), w.main); err != nil {
-		t.Fatal(err)
-	}
+	w.Commit(w.Dir, "first")
+	var err error
+	w.repo, err = worktree.Open(t.Context(), w.Dir)
+	w.Must(err)
 	base, err := w.repo.Base(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	w.Must(err)
 	base.Branch = "" // plans record the commit alone
-	w.tree, err = w.repo.Create(t.Context(), worktree.Spec{Run: "run1", Task: "a", Base: base, Root: filepath.Join(top, "trees")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w.tree, err = w.repo.Create(t.Context(), worktree.Spec{Run: "run1", Task: "a", Base: base, Root: filepath.Join(w.Top, "trees")})
+	w.Must(err)
 	w.dir = w.tree.Path
 	return w
 }
 
-func (w work) git(dir string, args ...string) string {
-	w.Helper()
-	cmd := exec.CommandContext(w.Context(), "git", args...)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		w.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return strings.TrimSpace(string(out))
-}
-
-func (w work) write(dir, name, text string) {
-	w.Helper()
-	path := filepath.Join(dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		w.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		w.Fatal(err)
-	}
-}
-
-func (w work) commit(dir, message string) {
-	w.Helper()
-	w.git(dir, "add", "--all")
-	w.git(dir, "commit", "--quiet", "-m", message)
-}
-
 func (w work) reader() *Reader {
 	w.Helper()
-	r, err := Open(w.Context(), w.main)
+	r, err := Open(w.Context(), w.Dir)
 	if err != nil {
 		w.Fatal(err)
 	}

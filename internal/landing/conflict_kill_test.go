@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gaffer/fleet"
+	"gaffer/internal/testkit/gittest"
 	"gaffer/internal/testkit/testenv"
 )
 
@@ -61,34 +62,27 @@ type tenTasks struct {
 
 func newTenTasks(t *testing.T) *tenTasks {
 	t.Helper()
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &tenTasks{fixture: &fixture{T: t, top: top, dir: filepath.Join(top, "project")}, program: testenv.Program(t)}
-	f.git(top, "init", "--quiet", "--initial-branch=main", f.dir)
-	f.git(f.dir, "config", "user.name", "Person")
-	f.git(f.dir, "config", "user.email", "person@example.com")
+	f := &tenTasks{fixture: &fixture{Repo: gittest.New(t, "project")}, program: testenv.Program(t)}
 	var lines, plan strings.Builder
 	plan.WriteString("name: ten\ndefaults: {worktree: true, land: merge, agent: claude, verify: sh check.sh}\ntasks:\n")
 	for i := 1; i <= 10; i++ {
 		fmt.Fprintf(&lines, "task %d open\n-\n-\n", i)
 		fmt.Fprintf(&plan, "  - {id: t%d, prompt: x}\n", i)
 	}
-	f.write(top, "play", "== *\ntool sh agent.sh\nsay I have done my part.\n")
-	f.write(f.dir, "gaffer.yaml", fmt.Sprintf("agents:\n  claude: {argv: [%s, fake-agent, --protocol, claude, --scripts, %s]}\n", f.program, filepath.Join(top, "play")))
-	f.write(f.dir, "agent.sh", agentScript)
-	f.write(f.dir, "check.sh", "test $(grep -c '^task [0-9]* ' list.txt) = 10 && ! grep -q '<<<<' list.txt\n")
-	f.write(f.dir, "list.txt", lines.String())
-	f.write(f.dir, "plan.yaml", plan.String())
-	f.commit(f.dir, "start")
+	f.Write(f.Top, "play", "== *\ntool sh agent.sh\nsay I have done my part.\n")
+	f.Write(f.Dir, "gaffer.yaml", fmt.Sprintf("agents:\n  claude: {argv: [%s, fake-agent, --protocol, claude, --scripts, %s]}\n", f.program, filepath.Join(f.Top, "play")))
+	f.Write(f.Dir, "agent.sh", agentScript)
+	f.Write(f.Dir, "check.sh", "test $(grep -c '^task [0-9]* ' list.txt) = 10 && ! grep -q '<<<<' list.txt\n")
+	f.Write(f.Dir, "list.txt", lines.String())
+	f.Write(f.Dir, "plan.yaml", plan.String())
+	f.Commit(f.Dir, "start")
 	return f
 }
 
 func (f *tenTasks) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(f.Context(), f.program, args...)
-	cmd.Dir = f.dir
-	cmd.Env = append(os.Environ(), "HOME="+f.top, "XDG_STATE_HOME="+filepath.Join(f.top, "state"), "GAFFER_TRUST=all")
+	cmd.Dir = f.Dir
+	cmd.Env = append(os.Environ(), "HOME="+f.Top, "XDG_STATE_HOME="+filepath.Join(f.Top, "state"), "GAFFER_TRUST=all")
 	return cmd
 }
 
@@ -96,7 +90,7 @@ func (f *tenTasks) command(args ...string) *exec.Cmd {
 func (f *tenTasks) status() (r fleet.Run) {
 	f.Helper()
 	if out, _ := f.command("status", "--json").Output(); len(out) > 0 { // it exits with the status of the run
-		f.must(json.Unmarshal(out, &r))
+		f.Must(json.Unmarshal(out, &r))
 	}
 	return r
 }
@@ -113,7 +107,7 @@ func (f *tenTasks) runWithKills(random *rand.Rand) (kills, conflicts int) {
 		gaffer := f.command(args...)
 		conflict := &watchedOutput{text: "its agent works on it", seen: make(chan struct{})}
 		gaffer.Stderr = conflict
-		f.must(gaffer.Start())
+		f.Must(gaffer.Start())
 		ended := make(chan error, 1)
 		go func() { ended <- gaffer.Wait() }()
 		// Every other process is killed soon after it has met a conflict.
@@ -138,7 +132,7 @@ func (f *tenTasks) runWithKills(random *rand.Rand) (kills, conflicts int) {
 			}
 			return kills, conflicts
 		case <-time.After(time.Duration(random.IntN(1500)) * time.Millisecond):
-			f.must(gaffer.Process.Kill())
+			f.Must(gaffer.Process.Kill())
 			<-ended
 		}
 		kills++
@@ -156,11 +150,11 @@ func (f *tenTasks) checkMerged() {
 	for i := 1; i <= 10; i++ {
 		want = append(want, fmt.Sprintf("Merge task t%d", i))
 	}
-	if got := f.git(f.dir, "log", "--first-parent", "--reverse", "--format=%s", "main"); got != strings.Join(want, "\n") {
+	if got := f.Git(f.Dir, "log", "--first-parent", "--reverse", "--format=%s", "main"); got != strings.Join(want, "\n") {
 		f.Errorf("main has\n%s", got)
 	}
-	for n, commit := range strings.Split(f.git(f.dir, "rev-list", "--first-parent", "--reverse", "main"), "\n") {
-		text := f.git(f.dir, "show", commit+":list.txt")
+	for n, commit := range strings.Split(f.Git(f.Dir, "rev-list", "--first-parent", "--reverse", "main"), "\n") {
+		text := f.Git(f.Dir, "show", commit+":list.txt")
 		if strings.Count(text, "task ") != 10 || strings.Count(text, " done") != n || strings.Contains(text, "<<<<") {
 			f.Errorf("commit %d has\n%s", n, text)
 		}
@@ -174,11 +168,11 @@ func (f *tenTasks) checkMerged() {
 			f.Errorf("%s is %s after %d attempts, want %d", task.ID, task.Status, task.Tries, attempts)
 		}
 	}
-	if got := f.git(f.dir, "status", "--porcelain", "--untracked-files=no"); got != "" {
+	if got := f.Git(f.Dir, "status", "--porcelain", "--untracked-files=no"); got != "" {
 		f.Errorf("status: %s", got)
 	}
-	f.git(f.dir, "fsck", "--strict")
-	if left := f.git(f.dir, "worktree", "list", "--porcelain"); strings.Contains(left, "check-") {
+	f.Git(f.Dir, "fsck", "--strict")
+	if left := f.Git(f.Dir, "worktree", "list", "--porcelain"); strings.Contains(left, "check-") {
 		f.Errorf("left: %s", left)
 	}
 }

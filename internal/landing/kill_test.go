@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gaffer/fleet"
+	"gaffer/internal/testkit/gittest"
 	"gaffer/internal/testkit/testenv"
 )
 
@@ -24,28 +25,21 @@ func TestTenChangesOfOneFileSurviveRandomKills(t *testing.T) {
 	t.Parallel()
 	const tasks = 10
 	program := testenv.Program(t)
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &fixture{T: t, top: top, dir: filepath.Join(top, "project")}
-	f.git(top, "init", "--quiet", "--initial-branch=main", f.dir)
-	f.git(f.dir, "config", "user.name", "Person")
-	f.git(f.dir, "config", "user.email", "person@example.com")
+	f := &fixture{Repo: gittest.New(t, "project")}
 	var lines, plan strings.Builder
 	plan.WriteString("name: ten\ndefaults: {worktree: true, verify: sh check.sh}\ntasks:\n")
 	for i := range tasks {
 		fmt.Fprintf(&lines, "task %d open\n-\n-\n", i)
 		fmt.Fprintf(&plan, "  - {id: t%d, shell: \"sed -i 's/^task %d open/task %d done/' list.txt\"}\n", i, i, i)
 	}
-	f.write(f.dir, "list.txt", lines.String())
-	f.write(f.dir, "check.sh", "test $(grep -c '^task [0-9] \\(open\\|done\\)$' list.txt) = 10\n")
-	f.write(f.dir, "plan.yaml", plan.String())
-	f.commit(f.dir, "first")
+	f.Write(f.Dir, "list.txt", lines.String())
+	f.Write(f.Dir, "check.sh", "test $(grep -c '^task [0-9] \\(open\\|done\\)$' list.txt) = 10\n")
+	f.Write(f.Dir, "plan.yaml", plan.String())
+	f.Commit(f.Dir, "first")
 	command := func(args ...string) *exec.Cmd {
 		cmd := exec.CommandContext(t.Context(), program, args...)
-		cmd.Dir = f.dir
-		cmd.Env = append(os.Environ(), "HOME="+top, "XDG_STATE_HOME="+filepath.Join(top, "state"))
+		cmd.Dir = f.Dir
+		cmd.Env = append(os.Environ(), "HOME="+f.Top, "XDG_STATE_HOME="+filepath.Join(f.Top, "state"))
 		return cmd
 	}
 	if out, err := command("run", "plan.yaml").CombinedOutput(); err != nil {
@@ -53,8 +47,8 @@ func TestTenChangesOfOneFileSurviveRandomKills(t *testing.T) {
 	}
 	var latest fleet.Run
 	out, err := command("status", "--json").Output()
-	f.must(err)
-	f.must(json.Unmarshal(out, &latest))
+	f.Must(err)
+	f.Must(json.Unmarshal(out, &latest))
 
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -69,14 +63,14 @@ func TestTenChangesOfOneFileSurviveRandomKills(t *testing.T) {
 	for kills := 0; kills < 20; {
 		target := targets[len(targets)-1]
 		merge := command("merge", latest.ID, "--all", "--yes", "--into", target, how(target))
-		f.must(merge.Start())
+		f.Must(merge.Start())
 		ended := make(chan error, 1)
 		go func() { ended <- merge.Wait() }()
 		select {
 		case err := <-ended: // all is merged
-			f.must(err)
+			f.Must(err)
 			targets = append(targets, fmt.Sprintf("target%d", len(targets)))
-			f.git(f.dir, "branch", targets[len(targets)-1], "main~"+fmt.Sprint(tasks))
+			f.Git(f.Dir, "branch", targets[len(targets)-1], "main~"+fmt.Sprint(tasks))
 		case <-time.After(time.Duration(random.IntN(600)) * time.Millisecond):
 			if err := merge.Process.Kill(); err == nil {
 				kills++
@@ -90,7 +84,7 @@ func TestTenChangesOfOneFileSurviveRandomKills(t *testing.T) {
 		if out, err := command("merge", latest.ID, "--all", "--yes", "--into", target, how(target)).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		subjects := strings.Split(f.git(f.dir, "log", "--first-parent", "--reverse", "--format=%s", target), "\n")
+		subjects := strings.Split(f.Git(f.Dir, "log", "--first-parent", "--reverse", "--format=%s", target), "\n")
 		want := []string{"first"}
 		for i := range tasks {
 			want = append(want, fmt.Sprintf("Merge task t%d", i))
@@ -98,25 +92,25 @@ func TestTenChangesOfOneFileSurviveRandomKills(t *testing.T) {
 		if strings.Join(subjects, "|") != strings.Join(want, "|") {
 			t.Errorf("%s: %q", target, subjects)
 		}
-		for n, commit := range strings.Split(f.git(f.dir, "rev-list", "--first-parent", "--reverse", target), "\n") {
-			text := f.git(f.dir, "show", commit+":list.txt")
+		for n, commit := range strings.Split(f.Git(f.Dir, "rev-list", "--first-parent", "--reverse", target), "\n") {
+			text := f.Git(f.Dir, "show", commit+":list.txt")
 			if strings.Count(text, " done") != n || strings.Count(text, "task ") != tasks {
 				t.Errorf("%s: commit %d has\n%s", target, n, text)
 			}
 		}
 		var results []fleet.MergeResult
 		out, err := command("merge", latest.ID, "--all", "--into", target, "--json").Output()
-		f.must(err)
-		f.must(json.Unmarshal(out, &results))
+		f.Must(err)
+		f.Must(json.Unmarshal(out, &results))
 		if got := words(results); strings.Count(got, "already") != tasks {
 			t.Errorf("%s: %s", target, got)
 		}
 	}
-	if got := f.git(f.dir, "status", "--porcelain", "--untracked-files=no"); got != "" {
+	if got := f.Git(f.Dir, "status", "--porcelain", "--untracked-files=no"); got != "" {
 		t.Errorf("status: %s", got)
 	}
-	f.git(f.dir, "fsck", "--strict")
-	if left := f.git(f.dir, "worktree", "list", "--porcelain"); strings.Contains(left, "check-") {
+	f.Git(f.Dir, "fsck", "--strict")
+	if left := f.Git(f.Dir, "worktree", "list", "--porcelain"); strings.Contains(left, "check-") {
 		t.Errorf("left: %s", left)
 	}
 }

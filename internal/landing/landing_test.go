@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -21,12 +20,11 @@ import (
 	"gaffer/internal/engine/store/sqlite"
 	"gaffer/internal/landing"
 	"gaffer/internal/plan"
+	"gaffer/internal/testkit/gittest"
 )
 
 func TestMain(m *testing.M) {
-	for name, value := range map[string]string{"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"} {
-		_ = os.Setenv(name, value)
-	}
+	gittest.Main(nil)
 	goleak.VerifyTestMain(m)
 }
 
@@ -34,13 +32,12 @@ const run = "20260201-143022-abc12345"
 
 // fixture is a repository and a run whose tasks have worktrees in it.
 type fixture struct {
-	*testing.T
-	top, dir string
-	repo     *worktree.Repo
-	store    store.Store
-	engine   *engine.Engine
-	reviews  landing.Reviews
-	trees    map[string]worktree.Tree
+	*gittest.Repo
+	repo    *worktree.Repo
+	store   store.Store
+	engine  *engine.Engine
+	reviews landing.Reviews
+	trees   map[string]worktree.Tree
 }
 
 // task returns a task in a worktree with a check.
@@ -50,28 +47,22 @@ func task(id string, after ...string) plan.Task {
 
 func newFixture(t *testing.T, tasks ...plan.Task) *fixture {
 	t.Helper()
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &fixture{T: t, top: top, dir: filepath.Join(top, "project"), trees: map[string]worktree.Tree{}}
-	f.git(top, "init", "--quiet", "--initial-branch=main", f.dir)
-	f.git(f.dir, "config", "user.name", "Person")
-	f.git(f.dir, "config", "user.email", "person@example.com")
-	f.write(f.dir, "shared.txt", "one\ntwo\nthree\n")
-	f.commit(f.dir, "first")
-	f.repo, err = worktree.Open(t.Context(), f.dir)
-	f.must(err)
-	f.store, err = sqlite.Open(t.Context(), filepath.Join(top, "gaffer.db"))
-	f.must(err)
+	f := &fixture{Repo: gittest.New(t, "project"), trees: map[string]worktree.Tree{}}
+	f.Write(f.Dir, "shared.txt", "one\ntwo\nthree\n")
+	f.Commit(f.Dir, "first")
+	var err error
+	f.repo, err = worktree.Open(t.Context(), f.Dir)
+	f.Must(err)
+	f.store, err = sqlite.Open(t.Context(), filepath.Join(f.Top, "gaffer.db"))
+	f.Must(err)
 	t.Cleanup(func() { _ = f.store.Close() })
 	n := 0
 	f.engine = engine.New(f.store, engine.Options{
 		Now: time.Now, NewID: func() string { n++; return fmt.Sprintf("id%d", n) }, Rand: func() float64 { return 0 }, Lease: time.Hour, Endless: true, Who: "user",
 	})
 	f.reviews = f.engine
-	_, err = f.engine.Submit(t.Context(), engine.Submission{ID: run, OnlyWorker: run, Project: f.dir, Plan: plan.Plan{Name: "n", Tasks: tasks}})
-	f.must(err)
+	_, err = f.engine.Submit(t.Context(), engine.Submission{ID: run, OnlyWorker: run, Project: f.Dir, Plan: plan.Plan{Name: "n", Tasks: tasks}})
+	f.Must(err)
 	return f
 }
 
@@ -83,15 +74,15 @@ func (f *fixture) work(do func(task, dir string, messages []fleet.Message)) {
 		if errors.Is(err, engine.ErrNothing) {
 			return
 		}
-		f.must(err)
+		f.Must(err)
 		base, err := f.repo.Base(f.Context(), "")
-		f.must(err)
+		f.Must(err)
 		if _, ok := f.trees[a.Task.Task]; !ok {
 			for _, before := range a.Task.Needs {
-				base.Commit = f.git(f.dir, "rev-parse", f.trees[before].Branch)
+				base.Commit = f.Git(f.Dir, "rev-parse", f.trees[before].Branch)
 			}
-			f.trees[a.Task.Task], err = f.repo.Create(f.Context(), worktree.Spec{Run: run, Task: a.Task.Task, Base: base, Root: filepath.Join(f.top, "trees")})
-			f.must(err)
+			f.trees[a.Task.Task], err = f.repo.Create(f.Context(), worktree.Spec{Run: run, Task: a.Task.Task, Base: base, Root: filepath.Join(f.Top, "trees")})
+			f.Must(err)
 		}
 		do(a.Task.Task, f.trees[a.Task.Task].Path, a.Messages)
 		var delivered []string
@@ -99,13 +90,13 @@ func (f *fixture) work(do func(task, dir string, messages []fleet.Message)) {
 			delivered = append(delivered, m.ID)
 		}
 		_, err = f.engine.Finish(f.Context(), engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Delivered: delivered})
-		f.must(err)
+		f.Must(err)
 	}
 }
 
 func (f *fixture) lander() *landing.Lander {
 	return landing.New(landing.Options{
-		Store: f.store, Reviews: f.reviews, Scratch: filepath.Join(f.top, "scratch"), Here: func(store.Run) bool { return true }, Who: "user",
+		Store: f.store, Reviews: f.reviews, Scratch: filepath.Join(f.Top, "scratch"), Here: func(store.Run) bool { return true }, Who: "user",
 	})
 }
 
@@ -113,50 +104,21 @@ func (f *fixture) merge(request fleet.MergeRequest) []fleet.MergeResult {
 	f.Helper()
 	request.Run, request.Yes = run, true
 	list, err := f.lander().Merge(f.Context(), request)
-	f.must(err)
+	f.Must(err)
 	return list
 }
 
 func (f *fixture) state(task string) fleet.Review {
 	f.Helper()
 	r, err := f.engine.Review(f.Context(), store.TaskKey{Run: run, Task: task})
-	f.must(err)
+	f.Must(err)
 	return r
 }
 
 func (f *fixture) approve(task string) {
 	f.Helper()
-	tree := f.git(f.dir, "rev-parse", f.trees[task].Branch+"^{tree}")
-	f.must(f.engine.ChangeReview(f.Context(), store.TaskKey{Run: run, Task: task}, "user", func(r *fleet.Review) error { return review.Approve(r, tree) }))
-}
-
-func (f *fixture) must(err error) {
-	f.Helper()
-	if err != nil {
-		f.Fatal(err)
-	}
-}
-
-func (f *fixture) git(dir string, args ...string) string {
-	f.Helper()
-	cmd := exec.CommandContext(f.Context(), "git", args...)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		f.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return strings.TrimSpace(string(out))
-}
-
-func (f *fixture) write(dir, name, text string) {
-	f.Helper()
-	f.must(os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
-}
-
-func (f *fixture) commit(dir, message string) {
-	f.Helper()
-	f.git(dir, "add", "--all")
-	f.git(dir, "commit", "--quiet", "--allow-empty", "-m", message)
+	tree := f.Git(f.Dir, "rev-parse", f.trees[task].Branch+"^{tree}")
+	f.Must(f.engine.ChangeReview(f.Context(), store.TaskKey{Run: run, Task: task}, "user", func(r *fleet.Review) error { return review.Approve(r, tree) }))
 }
 
 // words returns the states of results, such as "a merged, b skipped".
@@ -173,12 +135,12 @@ func TestOnlyApprovedChangesOfARunAreMergedInTheOrderOfThePlan(t *testing.T) {
 	// The plan names c before the task that it needs.
 	f := newFixture(t, task("c", "a"), task("a"), task("b"), task("d"))
 	f.work(func(task, dir string, _ []fleet.Message) {
-		f.write(dir, task+".txt", task+"\n")
-		f.commit(dir, "work of "+task)
+		f.Write(dir, task+".txt", task+"\n")
+		f.Commit(dir, "work of "+task)
 	})
 	f.approve("c")
 	f.approve("d")
-	f.write(f.trees["d"].Path, "d.txt", "changed since\n") // and not committed
+	f.Write(f.trees["d"].Path, "d.txt", "changed since\n") // and not committed
 	got := f.merge(fleet.MergeRequest{})
 	if words(got) != "a skipped, c skipped, b skipped, d skipped" || !strings.Contains(got[1].Why, "the work of a") || !strings.Contains(got[3].Why, "changed since") {
 		t.Errorf("%+v", got)
@@ -188,10 +150,10 @@ func TestOnlyApprovedChangesOfARunAreMergedInTheOrderOfThePlan(t *testing.T) {
 	if got := words(f.merge(fleet.MergeRequest{Method: "squash"})); got != "a merged, c merged, b skipped, d merged" {
 		t.Error(got)
 	}
-	if got := f.git(f.dir, "log", "--reverse", "--format=%s"); got != "first\nMerge task a\nMerge task c\nMerge task d" {
+	if got := f.Git(f.Dir, "log", "--reverse", "--format=%s"); got != "first\nMerge task a\nMerge task c\nMerge task d" {
 		t.Error(got)
 	}
-	if r := f.state("c"); r.State != fleet.ReviewMerged || r.Landing == nil || r.Landing.Method != "squash" || f.git(f.dir, "rev-parse", r.Landing.Undo) == "" {
+	if r := f.state("c"); r.State != fleet.ReviewMerged || r.Landing == nil || r.Landing.Method != "squash" || f.Git(f.Dir, "rev-parse", r.Landing.Undo) == "" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -207,8 +169,8 @@ func TestAMergeThatWasNotRecordedIsRecordedAndNotRepeated(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, task("a"), task("b"))
 	f.work(func(task, dir string, _ []fleet.Message) {
-		f.write(dir, task+".txt", task+"\n")
-		f.commit(dir, "work of "+task)
+		f.Write(dir, task+".txt", task+"\n")
+		f.Commit(dir, "work of "+task)
 	})
 	f.reviews = broken{f.engine}
 	request := fleet.MergeRequest{Run: run, Task: "a", Yes: true, Method: "squash"}
@@ -216,8 +178,8 @@ func TestAMergeThatWasNotRecordedIsRecordedAndNotRepeated(t *testing.T) {
 		t.Fatal("the review was stored")
 	}
 	f.reviews = f.engine
-	after := f.git(f.dir, "rev-parse", "main")
-	if got := words(f.merge(request)); got != "a already" || f.git(f.dir, "rev-parse", "main") != after {
+	after := f.Git(f.Dir, "rev-parse", "main")
+	if got := words(f.merge(request)); got != "a already" || f.Git(f.Dir, "rev-parse", "main") != after {
 		t.Error(got)
 	}
 	if r := f.state("a"); r.State != fleet.ReviewMerged || r.Landing.After != after {
@@ -229,13 +191,13 @@ func TestAMergeThatWasNotRecordedIsRecordedAndNotRepeated(t *testing.T) {
 		t.Fatal("the review was stored")
 	}
 	f.reviews = f.engine
-	f.must(f.lander().Sync(t.Context(), run))
+	f.Must(f.lander().Sync(t.Context(), run))
 	f.reviews = broken{f.engine}
 	if _, err := f.lander().Discard(t.Context(), run, "b"); err == nil {
 		t.Fatal("the review was stored")
 	}
 	f.reviews = f.engine
-	f.must(f.lander().Sync(t.Context(), run))
+	f.Must(f.lander().Sync(t.Context(), run))
 	if a, b := f.state("a"), f.state("b"); a.State != fleet.ReviewApproved || a.Landing != nil || b.State != fleet.ReviewDiscarded || b.Rescue == "" {
 		t.Errorf("%+v\n%+v", a, b)
 	}
@@ -244,7 +206,7 @@ func TestAMergeThatWasNotRecordedIsRecordedAndNotRepeated(t *testing.T) {
 		t.Fatal("the review was stored")
 	}
 	f.reviews = f.engine
-	f.must(f.lander().Sync(t.Context(), run))
+	f.Must(f.lander().Sync(t.Context(), run))
 	if b := f.state("b"); b.State != fleet.ReviewOpen {
 		t.Errorf("%+v", b)
 	}
@@ -266,18 +228,18 @@ func TestAConflictGoesToTheAgentAndTheMergeGoesOn(t *testing.T) {
 			told = append(told, task+": "+m.Text)
 			cmd := exec.CommandContext(t.Context(), "git", "-C", dir, "merge", "--quiet", "main")
 			_ = cmd.Run() // with conflicts
-			text = f.git(f.dir, "show", "main:shared.txt") + "\n" + task + "\n"
+			text = f.Git(f.Dir, "show", "main:shared.txt") + "\n" + task + "\n"
 			if task == "b" && len(told) == 1 {
 				text += "broken\n" // the check finds it
 			}
 		}
-		f.write(dir, "shared.txt", text)
-		f.commit(dir, "work of "+task)
+		f.Write(dir, "shared.txt", text)
+		f.Commit(dir, "work of "+task)
 	}
 	f.work(agent)
 	for pass, want := range []string{"a merged, b sent_back", "b sent_back", "b merged, c sent_back", "c merged", ""} {
 		got, err := f.lander().Auto(t.Context(), run)
-		f.must(err)
+		f.Must(err)
 		if words(got) != want {
 			t.Fatalf("pass %d: %s, want %s", pass, words(got), want)
 		}
@@ -289,7 +251,7 @@ func TestAConflictGoesToTheAgentAndTheMergeGoesOn(t *testing.T) {
 	if len(told) != 3 || !strings.Contains(told[0], "- shared.txt") || !strings.Contains(told[0], "git merge main") || !strings.Contains(told[1], "! grep -q broken shared.txt") {
 		t.Errorf("%q", told)
 	}
-	if got := f.git(f.dir, "show", "main:shared.txt"); got != "one\na\nthree\nb\nc" {
+	if got := f.Git(f.Dir, "show", "main:shared.txt"); got != "one\na\nthree\nb\nc" {
 		t.Error(got)
 	}
 }
@@ -299,12 +261,12 @@ func TestAnAgentThatDoesNotResolveAConflictIsAskedOnce(t *testing.T) {
 	f := newFixture(t, task("a"))
 	agent := func(_, dir string, messages []fleet.Message) {
 		if len(messages) == 0 {
-			f.write(dir, "shared.txt", "theirs\n")
+			f.Write(dir, "shared.txt", "theirs\n")
 		}
 	}
 	f.work(agent)
-	f.write(f.dir, "shared.txt", "mine\n")
-	f.commit(f.dir, "mine")
+	f.Write(f.Dir, "shared.txt", "mine\n")
+	f.Commit(f.Dir, "mine")
 	request := fleet.MergeRequest{Task: "a", Fix: true}
 	if got := words(f.merge(request)); got != "a sent_back" {
 		t.Fatal(got)
@@ -324,27 +286,27 @@ func TestTheOverviewCountsWhatIsNext(t *testing.T) {
 		case "unchanged":
 			return
 		case "clash":
-			f.write(dir, "shared.txt", "theirs\n")
+			f.Write(dir, "shared.txt", "theirs\n")
 		default:
-			f.write(dir, task+".txt", "x\n")
+			f.Write(dir, task+".txt", "x\n")
 		}
-		f.commit(dir, "work of "+task)
+		f.Commit(dir, "work of "+task)
 	})
 	f.merge(fleet.MergeRequest{Task: "merged"})
 	if _, err := f.lander().Discard(t.Context(), run, "discarded"); err != nil {
 		t.Fatal(err)
 	}
-	f.must(f.engine.ChangeReview(t.Context(), store.TaskKey{Run: run, Task: "commented"}, "user", func(r *fleet.Review) error {
+	f.Must(f.engine.ChangeReview(t.Context(), store.TaskKey{Run: run, Task: "commented"}, "user", func(r *fleet.Review) error {
 		_, err := review.AddComment(r, fleet.Comment{Text: "why?"}, "user", time.Now())
 		return err
 	}))
 	f.approve("approved")
-	f.write(f.dir, "shared.txt", "mine\n")
-	f.commit(f.dir, "mine")
-	objects := f.git(f.dir, "count-objects")
+	f.Write(f.Dir, "shared.txt", "mine\n")
+	f.Commit(f.Dir, "mine")
+	objects := f.Git(f.Dir, "count-objects")
 	got, err := f.lander().Overview(t.Context(), run)
 	want := fleet.Changes{Run: run, Into: "main", Total: 6, Ready: 2, Approved: 1, Commented: 1, Conflicts: 1, Merged: 1, Discarded: 1, First: "ready"}
-	if err != nil || got != want || f.git(f.dir, "count-objects") != objects {
+	if err != nil || got != want || f.Git(f.Dir, "count-objects") != objects {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -17,18 +17,11 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// try runs a git command that may fail.
-func (p project) try(dir string, args ...string) {
-	cmd := exec.CommandContext(p.Context(), "git", args...)
-	cmd.Dir = dir
-	_ = cmd.Run() // the caller checks the result
-}
-
 // killNoted kills the process whose id was written to a file by note.
 func (p project) killNoted(file string) {
 	p.Helper()
-	pid, err := strconv.Atoi(strings.TrimSpace(p.read(filepath.Dir(file), filepath.Base(file))))
-	p.must(err)
+	pid, err := strconv.Atoi(strings.TrimSpace(p.Read(filepath.Dir(file), filepath.Base(file))))
+	p.Must(err)
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 		p.Error(err)
 	}
@@ -43,23 +36,23 @@ func note(file, then string) string {
 func TestAMergeKilledDuringItsTestsStartsAgain(t *testing.T) {
 	p := newProject(t)
 	a := p.worked("A", "a.txt", "a\n")
-	p.write(a.Path, "new.txt", "x\n")
-	pid := filepath.Join(p.top, "pid")
+	p.Write(a.Path, "new.txt", "x\n")
+	pid := filepath.Join(p.Top, "pid")
 	cmd := p.child(p.order(a, note(pid, "sleep 600")))
-	p.must(cmd.Start())
+	p.Must(cmd.Start())
 	p.until("the test", func() bool { _, err := os.Stat(pid); return err == nil })
 	// Another group works at the same time.
-	if _, err := p.repo.Create(t.Context(), worktree.Spec{Run: run, Task: "B", Base: git.Base{Commit: p.start}, Root: filepath.Join(p.top, "trees")}); err != nil {
+	if _, err := p.repo.Create(t.Context(), worktree.Spec{Run: run, Task: "B", Base: git.Base{Commit: p.start}, Root: filepath.Join(p.Top, "trees")}); err != nil {
 		t.Fatal(err)
 	}
-	p.must(cmd.Process.Kill())
+	p.Must(cmd.Process.Kill())
 	_ = cmd.Wait() // an error is expected: the process was killed
 	p.killNoted(pid)
 	if p.at(session) != p.start {
 		t.Fatal("merged before it was tested")
 	}
 	m, _ := p.merge(p.order(a, "cat new.txt"))
-	if m.Outcome != teamstate.MergeDone || p.git(p.dir, "rev-list", "--merges", "--count", session) != "1" {
+	if m.Outcome != teamstate.MergeDone || p.Git(p.Dir, "rev-list", "--merges", "--count", session) != "1" {
 		t.Errorf("%+v", m)
 	}
 	p.noLeftovers(2)
@@ -68,18 +61,18 @@ func TestAMergeKilledDuringItsTestsStartsAgain(t *testing.T) {
 func TestAStoppedMergeEndsItsTestsAndLeavesNothing(t *testing.T) {
 	p := newProject(t)
 	a := p.worked("A", "a.txt", "a\n")
-	pid := filepath.Join(p.top, "pid")
+	pid := filepath.Join(p.Top, "pid")
 	cmd := p.child(p.order(a, note(pid, "sleep 600")))
 	var out bytes.Buffer
 	cmd.Stdout = &out
-	p.must(cmd.Start())
+	p.Must(cmd.Start())
 	p.until("the test", func() bool { _, err := os.Stat(pid); return err == nil })
-	p.must(cmd.Process.Signal(syscall.SIGTERM))
+	p.Must(cmd.Process.Signal(syscall.SIGTERM))
 	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 1 || strings.Contains(out.String(), "outcome") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
-	test, err := strconv.Atoi(strings.TrimSpace(p.read(p.top, "pid")))
-	p.must(err)
+	test, err := strconv.Atoi(strings.TrimSpace(p.Read(p.Top, "pid")))
+	p.Must(err)
 	if err := syscall.Kill(test, 0); !errors.Is(err, syscall.ESRCH) {
 		t.Errorf("the test goes on: %v", err)
 		p.killNoted(pid)
@@ -121,25 +114,25 @@ func TestARepeatedMergeAfterAKillHasTheSameResult(t *testing.T) {
 func killedAt(t *testing.T, moment string, n int) (killed bool) {
 	p := newProject(t)
 	program, err := exec.LookPath("git")
-	p.must(err)
-	bin := filepath.Join(p.top, "bin")
-	p.must(os.Mkdir(bin, 0o755))
-	p.must(os.WriteFile(filepath.Join(bin, "git"), []byte(killer), 0o755))
+	p.Must(err)
+	bin := filepath.Join(p.Top, "bin")
+	p.Must(os.Mkdir(bin, 0o755))
+	p.Must(os.WriteFile(filepath.Join(bin, "git"), []byte(killer), 0o755))
 	a := p.worked("A", "a.txt", "a\n")
-	p.write(a.Path, "new.txt", "x\n")
+	p.Write(a.Path, "new.txt", "x\n")
 	o := p.order(a, "cat a.txt new.txt")
 	o.Into, o.Deliver = "main", true // main is checked out, so there are more steps to interrupt
-	cmd := p.child(o, "REAL_GIT="+program, "COUNTER="+filepath.Join(p.top, "count"), "KILL_AT="+strconv.Itoa(n), "MOMENT="+moment,
+	cmd := p.child(o, "REAL_GIT="+program, "COUNTER="+filepath.Join(p.Top, "count"), "KILL_AT="+strconv.Itoa(n), "MOMENT="+moment,
 		"PATH="+bin+":"+os.Getenv("PATH"))
 	if err := cmd.Run(); err != nil && cmd.ProcessState.ExitCode() != -1 {
 		t.Fatalf("%s call %d: %v", moment, n, err)
 	}
 	m, said := p.merge(o)
-	if m.Outcome != teamstate.MergeDone || m.Commit != p.at("main") || p.git(p.dir, "rev-list", "--merges", "--count", "main") != "1" {
+	if m.Outcome != teamstate.MergeDone || m.Commit != p.at("main") || p.Git(p.Dir, "rev-list", "--merges", "--count", "main") != "1" {
 		t.Fatalf("%s call %d: %+v\n%s", moment, n, m, said)
 	}
-	if p.read(p.dir, "a.txt")+p.read(p.dir, "new.txt") != "a\nx\n" || p.git(p.dir, "status", "--porcelain") != "" {
-		t.Fatalf("%s call %d: %s", moment, n, p.git(p.dir, "status"))
+	if p.Read(p.Dir, "a.txt")+p.Read(p.Dir, "new.txt") != "a\nx\n" || p.Git(p.Dir, "status", "--porcelain") != "" {
+		t.Fatalf("%s call %d: %s", moment, n, p.Git(p.Dir, "status"))
 	}
 	if p.noLeftovers(1); t.Failed() {
 		t.Fatalf("%s call %d", moment, n)

@@ -22,7 +22,7 @@ func TestAGroupIsMergedWhenItsTestsPass(t *testing.T) {
 	o := p.order(a, "cat a.txt shared.txt", `printf "$PASSED_ON"`)
 	o.Message = "Group: A"
 	m, said := p.merge(o)
-	if m.Outcome != teamstate.MergeDone || m.Commit != p.at(session) || p.git(p.dir, "show", session+":a.txt") != "a" {
+	if m.Outcome != teamstate.MergeDone || m.Commit != p.at(session) || p.Git(p.Dir, "show", session+":a.txt") != "a" {
 		t.Errorf("%+v", m)
 	}
 	for _, line := range []string{"$ cat a.txt shared.txt\na\none\n", "as it is\nmerged gaffer/s1/A into " + session} {
@@ -30,7 +30,7 @@ func TestAGroupIsMergedWhenItsTestsPass(t *testing.T) {
 			t.Errorf("%q is not in:\n%s", line, said)
 		}
 	}
-	if got := p.git(p.dir, "log", "-1", "--format=%B", session); got != "Merge group A\n\nMerge branch 'gaffer/s1/A' into "+session+"\n\nGroup: A" {
+	if got := p.Git(p.Dir, "log", "-1", "--format=%B", session); got != "Merge group A\n\nMerge branch 'gaffer/s1/A' into "+session+"\n\nGroup: A" {
 		t.Errorf("message: %s", got)
 	}
 	if p.at("main") != p.start {
@@ -46,8 +46,8 @@ func TestAMergedBranchIsNotTestedAgain(t *testing.T) {
 	if again, said := p.merge(p.order(a, "false")); again.Outcome != teamstate.MergeDone || again.Commit != first.Commit {
 		t.Errorf("%+v\n%s", again, said)
 	}
-	p.write(a.Path, "more.txt", "x\n")
-	p.commit(a.Path, "more")
+	p.Write(a.Path, "more.txt", "x\n")
+	p.Commit(a.Path, "more")
 	if more, _ := p.merge(p.order(a, "false")); more.Outcome != teamstate.MergeFailed || p.at(session) != first.Commit {
 		t.Errorf("what the branch does not have is tested: %+v", more)
 	}
@@ -90,7 +90,7 @@ func TestBackgroundProcessesOfATestAreNotAwaited(t *testing.T) {
 	testenv.Integration(t)
 	p := newProject(t)
 	a := p.worked("A", "a.txt", "a\n")
-	pid := filepath.Join(p.top, "pid")
+	pid := filepath.Join(p.Top, "pid")
 	m, _ := p.merge(p.order(a, "sleep 600 & echo $! >"+pid))
 	p.killNoted(pid)
 	if m.Outcome != teamstate.MergeDone {
@@ -105,19 +105,19 @@ func TestTheLastLineHasALimitedLength(t *testing.T) {
 	for i := range 300 {
 		name := fmt.Sprintf("%s/\"<%04d>\x01\n.ts", strings.Repeat("long", 40), i)
 		for dir, text := range map[string]string{a.Path: "a\n", b.Path: "b\n"} {
-			p.must(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
-			p.write(dir, name, text)
+			p.Must(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+			p.Write(dir, name, text)
 		}
 	}
-	p.commit(a.Path, "a")
-	p.commit(b.Path, "b")
+	p.Commit(a.Path, "a")
+	p.Commit(b.Path, "b")
 	noisy := strings.Repeat(": '<\"&'; ", 10000) + "head -c 20000 /dev/zero | tr '\\0' '<'; exit 1"
 	for _, c := range []struct {
 		order teammerge.Spec
 		want  teamstate.MergeOutcome
 	}{{p.order(a, noisy), teamstate.MergeFailed}, {p.order(b), teamstate.MergeDone}, {p.order(a), teamstate.MergeConflict}} {
 		var out bytes.Buffer
-		p.must(teammerge.Run(t.Context(), p.dir, p.input(c.order), &out))
+		p.Must(teammerge.Run(t.Context(), p.Dir, p.input(c.order), &out))
 		m, said := p.parse(out.String())
 		if n := out.Len() - len(said); m.Outcome != c.want || n > 40<<10 {
 			t.Errorf("%s has %d bytes, want %s with few", m.Outcome, n, c.want)
@@ -129,7 +129,7 @@ func TestAConflictNamesTheFilesAndChangesNothing(t *testing.T) {
 	p := newProject(t)
 	a, b := p.worked("A", "shared.txt", "A\n"), p.worked("B", "shared.txt", "B\n")
 	first, _ := p.merge(p.order(a))
-	refs := p.git(p.dir, "for-each-ref")
+	refs := p.Git(p.Dir, "for-each-ref")
 	m, _ := p.merge(p.order(b, "true"))
 	if m.Outcome != teamstate.MergeConflict || !slices.Equal(m.Conflicts, []string{"shared.txt"}) || m.Commit != "" {
 		t.Errorf("%+v", m)
@@ -137,7 +137,7 @@ func TestAConflictNamesTheFilesAndChangesNothing(t *testing.T) {
 	if !strings.Contains(m.Output, "git -C "+b.Path+" merge "+session) {
 		t.Errorf("it does not say what to do:\n%s", m.Output)
 	}
-	if p.git(p.dir, "for-each-ref") != refs || p.at(session) != first.Commit || p.git(b.Path, "status", "--porcelain") != "" {
+	if p.Git(p.Dir, "for-each-ref") != refs || p.at(session) != first.Commit || p.Git(b.Path, "status", "--porcelain") != "" {
 		t.Error("something was changed")
 	}
 	p.noLeftovers(2)
@@ -146,13 +146,13 @@ func TestAConflictNamesTheFilesAndChangesNothing(t *testing.T) {
 func TestUncommittedWorkOfAGroupIsMerged(t *testing.T) {
 	p := newProject(t)
 	a := p.worked("A", "a.txt", "a\n")
-	p.write(a.Path, "a.txt", "changed\n")
-	p.write(a.Path, "new.txt", "new\n")
+	p.Write(a.Path, "a.txt", "changed\n")
+	p.Write(a.Path, "new.txt", "new\n")
 	m, _ := p.merge(p.order(a, "cat new.txt"))
-	if m.Outcome != teamstate.MergeDone || p.git(p.dir, "show", session+":a.txt") != "changed" || p.git(p.dir, "show", session+":new.txt") != "new" {
+	if m.Outcome != teamstate.MergeDone || p.Git(p.Dir, "show", session+":a.txt") != "changed" || p.Git(p.Dir, "show", session+":new.txt") != "new" {
 		t.Errorf("%+v", m)
 	}
-	if got := p.git(a.Path, "log", "-1", "--format=%s"); got != "Work of group A" || p.git(a.Path, "status", "--porcelain") != "" {
+	if got := p.Git(a.Path, "log", "-1", "--format=%s"); got != "Work of group A" || p.Git(a.Path, "status", "--porcelain") != "" {
 		t.Errorf("%s", got)
 	}
 }
@@ -161,13 +161,13 @@ func TestUncommittedWorkInTheSessionsWorktreeDoesNotPreventAMerge(t *testing.T) 
 	p := newProject(t)
 	team := p.tree(worktree.Spec{Task: "team", Branch: session, Shared: true})
 	a := p.worked("A", "a.txt", "a\n")
-	p.write(team.Path, "shared.txt", "from the manager\n")
+	p.Write(team.Path, "shared.txt", "from the manager\n")
 	m, _ := p.merge(p.order(a, "cat a.txt"))
-	if m.Outcome != teamstate.MergeDone || p.read(team.Path, "a.txt")+p.read(team.Path, "shared.txt") != "a\nfrom the manager\n" {
+	if m.Outcome != teamstate.MergeDone || p.Read(team.Path, "a.txt")+p.Read(team.Path, "shared.txt") != "a\nfrom the manager\n" {
 		t.Errorf("%+v", m)
 	}
-	if p.git(team.Path, "status", "--porcelain") != "" || p.git(team.Path, "rev-parse", "HEAD") != m.Commit {
-		t.Errorf("%s", p.git(team.Path, "status"))
+	if p.Git(team.Path, "status", "--porcelain") != "" || p.Git(team.Path, "rev-parse", "HEAD") != m.Commit {
+		t.Errorf("%s", p.Git(team.Path, "status"))
 	}
 }
 
@@ -177,23 +177,23 @@ func TestWorkThatIsNotOnTheBranchPreventsTheMerge(t *testing.T) {
 		want  teamstate.MergeOutcome
 	}{
 		"on another branch": {func(p project, dir string) {
-			p.git(dir, "switch", "--quiet", "--create", "mine")
-			p.write(dir, "b.txt", "b\n")
-			p.commit(dir, "elsewhere")
+			p.Git(dir, "switch", "--quiet", "--create", "mine")
+			p.Write(dir, "b.txt", "b\n")
+			p.Commit(dir, "elsewhere")
 		}, teamstate.MergeConflict},
 		"on no branch": {func(p project, dir string) {
-			p.git(dir, "switch", "--quiet", "--detach")
-			p.write(dir, "b.txt", "b\n")
+			p.Git(dir, "switch", "--quiet", "--detach")
+			p.Write(dir, "b.txt", "b\n")
 		}, teamstate.MergeConflict},
 		"in a merge with conflicts": {func(p project, dir string) {
-			p.write(p.dir, "a.txt", "other\n")
-			p.commit(p.dir, "other")
-			p.try(dir, "merge", "main")
+			p.Write(p.Dir, "a.txt", "other\n")
+			p.Commit(p.Dir, "other")
+			_, _ = p.Try(dir, "merge", "main") // it ends with a conflict
 		}, teamstate.MergeConflict},
 		"an older commit is looked at": {func(p project, dir string) {
-			p.git(dir, "switch", "--quiet", "--detach", "HEAD~1")
+			p.Git(dir, "switch", "--quiet", "--detach", "HEAD~1")
 		}, teamstate.MergeDone},
-		"the folder is gone": {func(p project, dir string) { p.must(os.RemoveAll(dir)) }, teamstate.MergeDone},
+		"the folder is gone": {func(p project, dir string) { p.Must(os.RemoveAll(dir)) }, teamstate.MergeDone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newProject(t)
@@ -213,10 +213,10 @@ func TestWorkThatIsNotOnTheBranchPreventsTheMerge(t *testing.T) {
 func TestTheSessionIsDelivered(t *testing.T) {
 	p := newProject(t)
 	p.merge(p.order(p.worked("A", "a.txt", "a\n")))
-	p.write(p.dir, "notes.txt", "mine\n")
+	p.Write(p.Dir, "notes.txt", "mine\n")
 	m, _ := p.merge(p.deliver("cat a.txt"))
-	if m.Outcome != teamstate.MergeDone || m.Commit != p.at("main") || p.read(p.dir, "a.txt") != "a\n" || p.git(p.dir, "status", "--porcelain") != "?? notes.txt" {
-		t.Errorf("%+v\n%s", m, p.git(p.dir, "status"))
+	if m.Outcome != teamstate.MergeDone || m.Commit != p.at("main") || p.Read(p.Dir, "a.txt") != "a\n" || p.Git(p.Dir, "status", "--porcelain") != "?? notes.txt" {
+		t.Errorf("%+v\n%s", m, p.Git(p.Dir, "status"))
 	}
 	p.noLeftovers(1)
 }
@@ -224,20 +224,20 @@ func TestTheSessionIsDelivered(t *testing.T) {
 func TestTheUsersUncommittedWorkIsNotChanged(t *testing.T) {
 	p := newProject(t)
 	p.merge(p.order(p.worked("A", "a.txt", "a\n")))
-	p.write(p.dir, "shared.txt", "mine\n")
+	p.Write(p.Dir, "shared.txt", "mine\n")
 	m, _ := p.merge(p.deliver("true"))
 	if m.Outcome != teamstate.MergeConflict || !slices.Equal(m.Conflicts, []string{"shared.txt"}) || !strings.Contains(m.Output, "stash") {
 		t.Errorf("%+v", m)
 	}
-	if p.read(p.dir, "shared.txt") != "mine\n" || p.at("main") != p.start {
+	if p.Read(p.Dir, "shared.txt") != "mine\n" || p.at("main") != p.start {
 		t.Error("touched")
 	}
-	p.git(p.dir, "checkout", "--quiet", "shared.txt")
-	p.write(p.dir, "a.txt", "mine and not known to git\n")
+	p.Git(p.Dir, "checkout", "--quiet", "shared.txt")
+	p.Write(p.Dir, "a.txt", "mine and not known to git\n")
 	if m, _ := p.merge(p.deliver("true")); m.Outcome != teamstate.MergeConflict || !strings.Contains(m.Output, "a.txt") {
 		t.Errorf("%+v", m)
 	}
-	if p.read(p.dir, "a.txt") != "mine and not known to git\n" || p.at("main") != p.start {
+	if p.Read(p.Dir, "a.txt") != "mine and not known to git\n" || p.at("main") != p.start {
 		t.Error("touched")
 	}
 }
@@ -245,8 +245,8 @@ func TestTheUsersUncommittedWorkIsNotChanged(t *testing.T) {
 func TestADeliveryWithAConflictSaysHowTheUserFinishesIt(t *testing.T) {
 	p := newProject(t)
 	p.merge(p.order(p.worked("A", "shared.txt", "A\n")))
-	p.write(p.dir, "shared.txt", "mine\n")
-	mine := p.commit(p.dir, "mine")
+	p.Write(p.Dir, "shared.txt", "mine\n")
+	mine := p.Commit(p.Dir, "mine")
 	m, _ := p.merge(p.deliver())
 	if m.Outcome != teamstate.MergeConflict || !slices.Equal(m.Conflicts, []string{"shared.txt"}) || !strings.Contains(m.Output, " merge main\n") || p.at("main") != mine {
 		t.Errorf("%+v", m)
@@ -256,11 +256,11 @@ func TestADeliveryWithAConflictSaysHowTheUserFinishesIt(t *testing.T) {
 func TestABranchThatMovesDuringTheTestsIsTestedAgain(t *testing.T) {
 	p := newProject(t)
 	a := p.worked("A", "a.txt", "a\n")
-	once := filepath.Join(p.top, "once")
-	move := "test -e " + once + " && exit 0; : >" + once + "; cd " + p.dir +
+	once := filepath.Join(p.Top, "once")
+	move := "test -e " + once + " && exit 0; : >" + once + "; cd " + p.Dir +
 		" && git update-ref refs/heads/" + session + " $(git commit-tree -p " + session + " -m meanwhile main^{tree})"
 	m, said := p.merge(p.order(a, move))
-	if m.Outcome != teamstate.MergeDone || strings.Count(said, "$ ") < 2 || p.git(p.dir, "log", "-1", "--format=%s", session+"^") != "meanwhile" {
+	if m.Outcome != teamstate.MergeDone || strings.Count(said, "$ ") < 2 || p.Git(p.Dir, "log", "-1", "--format=%s", session+"^") != "meanwhile" {
 		t.Errorf("%+v\n%s", m, said)
 	}
 	p.noLeftovers(1)
@@ -275,15 +275,15 @@ func TestARetryableFailureIsAnError(t *testing.T) {
 		"a missing other": {Run: run, Branch: a.Branch, Into: "nothing"},
 	} {
 		var out bytes.Buffer
-		if err := teammerge.Run(t.Context(), p.dir, p.input(o), &out); err == nil || strings.Contains(out.String(), "outcome") {
+		if err := teammerge.Run(t.Context(), p.Dir, p.input(o), &out); err == nil || strings.Contains(out.String(), "outcome") {
 			t.Errorf("%s: %v\n%s", name, err, out.String())
 		}
 	}
-	if err := teammerge.Run(t.Context(), p.dir, strings.NewReader("no JSON"), &bytes.Buffer{}); err == nil {
+	if err := teammerge.Run(t.Context(), p.Dir, strings.NewReader("no JSON"), &bytes.Buffer{}); err == nil {
 		t.Error("what is not a spec was done")
 	}
-	p.write(p.dir, "shared.txt", "mine\n")
-	p.git(p.dir, "switch", "--quiet", session)
+	p.Write(p.Dir, "shared.txt", "mine\n")
+	p.Git(p.Dir, "switch", "--quiet", session)
 	cmd := p.child(p.order(a))
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
