@@ -63,3 +63,19 @@ func TestARunWhoseProcessWasKilledSaysSoAndIsResumedByClick(t *testing.T) {
 		t.Errorf("a run that has ended needs no process:\n%s", text)
 	}
 }
+
+// A server that comes back says first which processes are alive, and then what has
+// changed. The page needs both.
+func TestAPageWhoseServerWasAwaySeesThatNoProcessWorksOnARun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id, _ := w.local("name: late\ntasks:\n  - {id: bad, shell: \"false\"}\n")
+	p := w.open("#/runs/" + id)
+	p.sees("✗\nfailed")
+	w.restart(func() {
+		if out, err := w.command("retry", id+"/bad").CombinedOutput(); err != nil {
+			t.Fatalf("retry: %v\n%s", err, out)
+		}
+	})
+	p.sees("No gaffer works on this run")
+}

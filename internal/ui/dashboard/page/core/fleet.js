@@ -179,10 +179,17 @@ function trim(table, most, over) {
   }
 }
 
+/** The last 'seen' message of each run. @type {Map<string, any>} */
+const lastSeen = new Map();
+
 // A change does not contain the process that works on a run. If the run's status has
-// changed, that process may have ended, so the owner is unknown until the next 'seen'
-// message.
-const ownerOf = (before, c) => (before.status === c.status ? before.owner : undefined);
+// changed, that process may have ended, so the owner comes from the last 'seen' message
+// with the new status. After a restart of the server that message arrives before the change.
+function ownerOf(before, c) {
+  if (before.status === c.status) return before.owner;
+  const last = lastSeen.get(c.id);
+  return last?.status === c.status ? last.owner : undefined;
+}
 
 /** Applies a change to the state, by the change's type. */
 const apply = {
@@ -238,7 +245,10 @@ function seen(text) {
     const agent = agents.rows.get(id);
     if (agent) agents.put(id, { ...agent, last_seen });
   }
-  for (const run of news.runs ?? []) if (!final(runs.rows.get(run.id)?.status)) apply.runs({ ...run, owner: run.owner ?? {} });
+  for (const run of news.runs ?? []) {
+    lastSeen.set(run.id, run);
+    if (!final(runs.rows.get(run.id)?.status)) apply.runs({ ...run, owner: run.owner ?? {} });
+  }
   for (const attempt of news.attempts ?? []) details.get(attempt.run)?.doing(attempt);
 }
 
