@@ -9,7 +9,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// BeadHeldError reports that another task holds a bead.
+// BeadHeldError reports that another task works on a bead, or was the last to work on
+// it.
 type BeadHeldError struct {
 	Bead   string
 	By     store.TaskKey
@@ -26,13 +27,14 @@ func (e *BeadHeldError) Error() string {
 // Conflict marks the error as a conflict with another task.
 func (e *BeadHeldError) Conflict() bool { return true }
 
-// beads records which task holds a bead. A bead has at most one open task.
+// beads records which task holds a bead: the task that was created for it last. At most
+// one task of a bead may be unfinished.
 type beads struct{ *txContext }
 
-// beadKey returns the key of the record that names a bead's last holder.
+// beadKey returns the key of the idempotency record that names the task of a bead.
 func beadKey(d *plan.Dispatch) string { return "bead " + d.Bead + " " + d.Ledger }
 
-// lastHolder returns the task that held a bead last.
+// lastHolder returns the task that was created for a bead last.
 func (b *beads) lastHolder(d *plan.Dispatch) (t store.Task, err error) {
 	p, err := b.IdempotencyRecord(beadKey(d))
 	if err != nil {
@@ -45,9 +47,9 @@ func (b *beads) lastHolder(d *plan.Dispatch) (t store.Task, err error) {
 	return b.Task(key)
 }
 
-// take gives a bead to a task that is about to be added. It fails if the previous
-// holder has not ended. The new task continues the attempt count of the previous
-// holder.
+// take records a new task as the holder of a bead. It returns a [*BeadHeldError] if the
+// previous task of the bead has not ended. The new task continues the attempt numbers of
+// the previous one.
 func (b *beads) take(key store.TaskKey, d plan.Dispatch) (*plan.Dispatch, error) {
 	before, err := b.lastHolder(&d)
 	switch {
@@ -71,7 +73,8 @@ func (b *beads) take(key store.TaskKey, d plan.Dispatch) (*plan.Dispatch, error)
 	return &d, nil
 }
 
-// checkHolds returns a [*BeadHeldError] if a task that is to run again no longer holds its bead.
+// checkHolds returns a [*BeadHeldError] if a newer task was created for the bead of t.
+// Then t must not run again.
 func (b *beads) checkHolds(t store.Task) error {
 	d, err := dispatchOf(t)
 	if err != nil || d == nil {

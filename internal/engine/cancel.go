@@ -7,18 +7,18 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Target is what a user's request applies to: a run, one of its tasks, or all tasks
-// that depend on that task.
+// Target says what to cancel: a run, one of its tasks, or all tasks that depend on that
+// task.
 type Target struct {
 	Run            string
-	Task           string // the whole run if empty
-	DependentsOnly bool   // not the task itself but all tasks that depend on it
+	Task           string // empty means the whole run
+	DependentsOnly bool   // cancel only the tasks that depend on Task, not Task itself
 }
 
 // Cancel cancels a run or tasks. Tasks that have not started are cancelled at once. For
-// running tasks, it asks the worker to end the attempt; they are cancelled when the
-// worker reports the end, or when the attempt is lost. It returns a [*ConflictError] if
-// the target has already ended.
+// running tasks, Cancel asks the worker to end the attempt; the task is cancelled when
+// the worker reports the end, or when the attempt is lost. Cancel returns a
+// [*ConflictError] if the target has already ended.
 func (e *Engine) Cancel(ctx context.Context, t Target, who, why string) error {
 	return e.write(ctx, who, func(tx *transaction) error { return tx.cancellation.cancel(t, why) })
 }
@@ -83,7 +83,7 @@ func (c *cancellation) cancelDependents(t store.Task, why string) error {
 	return nil
 }
 
-// cancelOne cancels a queued task, or asks the worker to end a running one.
+// cancelOne cancels a queued task, or asks the worker to end a running task.
 func (c *cancellation) cancelOne(key store.TaskKey, why string) error {
 	t, err := c.task(key)
 	if err != nil {

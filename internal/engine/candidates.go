@@ -11,9 +11,9 @@ import (
 	"gaffer/internal/plan"
 )
 
-// compareCandidates writes the results of the candidates into the prompt of the task
-// that picks one of them, or that judges them. The prompt is stored with the attempt's
-// start, so that every process that continues the attempt sees the same results.
+// compareCandidates sets the prompt of a task that picks or judges candidates to their
+// results. It does nothing for other tasks. The prompt is stored when the attempt starts,
+// so that every process that continues the attempt sees the same results.
 func (c *claims) compareCandidates(t *store.Task) error {
 	spec, err := plan.DecodeTask(t.Spec)
 	if err != nil || spec.Pick == nil {
@@ -85,19 +85,20 @@ func (c *claims) candidateResult(key store.TaskKey) (fleet.Candidate, error) {
 	one.WorkedMS = max(a.Ended.Sub(a.Started)-a.Waited, 0).Milliseconds()
 	var checks []fleet.Check
 	if len(a.Checks) > 0 {
-		_ = json.Unmarshal(a.Checks, &checks) // written by the worker, so it can be decoded
+		_ = json.Unmarshal(a.Checks, &checks) // the worker has encoded it, so this cannot fail
 	}
 	one.Count(checks)
 	if len(a.Diff) > 0 {
 		var d fleet.Diff
-		_ = json.Unmarshal(a.Diff, &d) // as above
+		_ = json.Unmarshal(a.Diff, &d) // the worker has encoded it, so this cannot fail
 		one.Files, one.Added, one.Removed = d.Changed, d.Added, d.Removed
 	}
 	return one, nil
 }
 
-// pickTaskError returns the error that a task that picks a candidate has no agent to talk to.
-// It names the candidate whose agent has done the work.
+// pickTaskError returns the error for a message to a task that picks a candidate: it has
+// no agent. If a candidate was picked, the error names it, because its agent has done the
+// work.
 func (c *txContext) pickTaskError(t store.Task) error {
 	id := ""
 	if t.LastAttempt != "" {

@@ -16,50 +16,50 @@ import (
 type Claim struct {
 	Worker string
 	Labels []string
-	Only   bool   // only tasks whose labels are exactly Labels
-	Key    string // repeating the key returns the same task while that is running
-	After  string // the attempt that the worker finished in the same request, if any
-	// OneOf lists sets of labels: a task must have at least one label of each set.
+	Only   bool   // claim only tasks whose labels are exactly Labels
+	Key    string // idempotency key: the same key returns the same task while it is running
+	After  string // id of the attempt that the worker finished in the same request, if any
+	// OneOf holds sets of labels. A task must have at least one label of each set.
 	OneOf [][]string `json:"-"`
-	// Agents limits the claim to tasks of these agents; empty allows all.
+	// Agents limits the claim to tasks of these agents; empty allows all agents.
 	Agents []string `json:"-"`
-	// May reports whether the worker may take a task; nil allows every task. Tasks that
-	// it rejects are skipped.
+	// May reports whether the worker may take a task. Other tasks are skipped. nil allows
+	// every task.
 	May func(store.TaskKey) (bool, error) `json:"-"`
 }
 
-// Assignment is a task that a worker must run, with the attempt that authorizes it.
+// Assignment is a task for a worker to run, and the attempt that was created for it.
 type Assignment struct {
 	Attempt store.Attempt
 	Task    store.Task
 	Before  *store.Attempt // the previous attempt at the task, if any
-	// Messages are the user's messages that wait for the agent, oldest first. They are
-	// the prompt of a conversation that continues, and follow the prompt of a new one.
+	// Messages are the user's messages that the agent has not received, oldest first. If
+	// the conversation continues, they are its next prompt. In a new conversation they
+	// follow the task's prompt.
 	Messages []fleet.Message
-	// Earlier are the messages that the agent of an earlier attempt has received. A new
-	// conversation must contain them too.
+	// Earlier are the messages that agents of earlier attempts have received. A new
+	// conversation must repeat them.
 	Earlier []fleet.Message
 	// Lease is how long the attempt stays valid without a heartbeat, counted from the
-	// reply to the claim. Zero means forever; an engine never returns that.
+	// reply to the claim. Zero means forever; the engine never sets zero.
 	Lease time.Duration `json:"-"`
 }
 
-// Remaining returns how long an attempt stays valid without a heartbeat, according to
-// its row. The result is never zero, because a zero lease means forever: an attempt
-// whose lease has ended has one millisecond left.
+// Remaining returns how long an attempt stays valid without a heartbeat. It returns one
+// millisecond if the lease has ended, because zero would mean forever.
 func Remaining(a store.Attempt, now time.Time) time.Duration {
 	return max(a.Lease.Sub(now), time.Millisecond)
 }
 
-// claims gives tasks to workers.
+// claims assigns tasks to workers.
 type claims struct {
 	*txContext
 	schedule    *schedule
 	propagation *propagation
 }
 
-// withLease sets the lease of an assignment. An assignment that is repeated for the same
-// key has less time left than at first.
+// withLease sets Lease of an assignment, which may be nil. It is computed for each reply,
+// because a repeated reply has less time left than the first one.
 func (c *claims) withLease(a *Assignment) *Assignment {
 	if a != nil {
 		a.Lease = Remaining(a.Attempt, c.now)
@@ -67,8 +67,8 @@ func (c *claims) withLease(a *Assignment) *Assignment {
 	return a
 }
 
-// Claim gives a task to a worker for as long as the worker sends heartbeats. It returns
-// [ErrNothing] if no task can start.
+// Claim assigns a task to a worker. The assignment is valid while the worker sends
+// heartbeats. Claim returns [ErrNothing] if no task can start.
 func (e *Engine) Claim(ctx context.Context, r Claim) (Assignment, error) {
 	var a *Assignment
 	err := e.write(ctx, r.Worker, func(tx *transaction) (err error) {
@@ -87,8 +87,8 @@ func (e *Engine) Claim(ctx context.Context, r Claim) (Assignment, error) {
 // claimOp is the operation name under which answers to claims are stored.
 const claimOp = "work-claim"
 
-// claimOnce returns the assignment that was stored for the same key, if that is still
-// running. Otherwise it claims a task.
+// claimOnce claims a task. If the key was used before, it returns the same assignment
+// again, or nil if that attempt is not running any more.
 func (c *claims) claimOnce(r Claim) (*Assignment, error) {
 	var given *Assignment
 	id, err := once(c.txContext, claimOp, r.Key, func() (*string, error) {
@@ -105,9 +105,9 @@ func (c *claims) claimOnce(r Claim) (*Assignment, error) {
 	return c.withLease(given), err
 }
 
-// claim returns nil if no task can start. That is not an error, so that the transaction
-// keeps what claim has changed on the way, such as tasks that it set aside for budget
-// reasons.
+// claim starts an attempt at the first task that the worker may take. It returns nil if
+// no task can start. That is not an error: the transaction must keep the other changes of
+// claim, such as tasks that failed because of the budget.
 func (c *claims) claim(r Claim) (*Assignment, error) {
 	query, err := c.query(r)
 	if err != nil {
@@ -140,7 +140,7 @@ func (c *claims) claim(r Claim) (*Assignment, error) {
 	}
 }
 
-// query builds the store query for one task that the worker's labels allow.
+// query returns the store query for the next task that the worker's labels allow.
 func (c *claims) query(r Claim) (store.ClaimQuery, error) {
 	paused, err := c.pausedAccounts()
 	if err != nil {
@@ -160,15 +160,15 @@ func (c *claims) query(r Claim) (store.ClaimQuery, error) {
 	return q, err
 }
 
-// joinLabels returns labels in the form of a task row: sorted, unique, separated by
-// commas.
+// joinLabels returns labels in the form of [store.Task.Labels]: sorted, unique, separated
+// by commas.
 func joinLabels(labels []string) string {
 	sorted := slices.Sorted(slices.Values(labels))
 	return strings.Join(slices.Compact(sorted), ",")
 }
 
-// Satisfies reports whether a worker with these labels may take a task with this label
-// set, which is the comma-separated form of a task row.
+// Satisfies reports whether a worker with these labels may take a task whose
+// [store.Task.Labels] is set.
 func Satisfies(labels []string, set string) bool {
 	for label := range strings.SplitSeq(set, ",") {
 		if label != "" && !slices.Contains(labels, label) {
@@ -188,10 +188,11 @@ func hasOneOfEach(labels string, sets [][]string) bool {
 	return true
 }
 
-// errNoBudget reports that a task was set aside because it might exceed the budget.
+// errNoBudget reports that a task cannot start because it might exceed the run's budget.
 var errNoBudget = errors.New("not within the budget")
 
-// startAttempt creates and stores a running attempt at a task.
+// startAttempt stores a new running attempt at a task. It returns errNoBudget if the
+// run's budget does not allow the attempt.
 func (c *claims) startAttempt(t store.Task, r Claim) (Assignment, error) {
 	run, err := c.run(t.Run)
 	if err != nil {
@@ -221,9 +222,9 @@ func (c *claims) startAttempt(t store.Task, r Claim) (Assignment, error) {
 	if err != nil {
 		return Assignment{}, err
 	}
-	if before != nil && before.Worker == r.Worker && !t.NewConversation { // a conversation stays on the worker that has it
+	if before != nil && before.Worker == r.Worker && !t.NewConversation { // only that worker has the conversation
 		a.SpentEarlier = addAmounts(before.SpentEarlier, before.Spent)
-		a.Thread = before.Thread // also if this attempt ends before its agent has started
+		a.Thread = before.Thread // set now, in case the attempt ends before its agent has started
 	}
 	given := Assignment{Task: t, Before: before}
 	if err := given.AddMessages(c); err != nil {
@@ -255,7 +256,7 @@ func (a *Assignment) AddMessages(r ItemLister) error {
 	return err
 }
 
-// previousAttempt returns the attempt at a task that ended last, or nil.
+// previousAttempt returns the attempt at a task that ended last, or nil if none has.
 func (c *claims) previousAttempt(t store.Task) (*store.Attempt, error) {
 	if t.LastAttempt == "" {
 		return nil, nil
@@ -267,9 +268,9 @@ func (c *claims) previousAttempt(t store.Task) (*store.Attempt, error) {
 	return &a, nil
 }
 
-// stillAssigned returns the assignment of an attempt that was given to a worker earlier,
-// or nil if that is not running any more. Starting it again would let two agents work
-// on one task.
+// stillAssigned returns the assignment of an earlier reply to the same worker. It returns
+// nil if that attempt is not running any more: returning it would let two agents work on
+// one task. id may be nil.
 func (c *claims) stillAssigned(id *string, worker string) (*Assignment, error) {
 	if id == nil {
 		return nil, nil
@@ -293,8 +294,9 @@ func (c *claims) stillAssigned(id *string, worker string) (*Assignment, error) {
 	return given, given.AddMessages(c)
 }
 
-// overBudget makes a task wait until other tasks release their reserved budget. If no task
-// of the run is running, it fails the task.
+// overBudget handles a task that might exceed the run's budget. While other tasks of the
+// run are running, the task waits for the rest of their reserved budget; otherwise it
+// fails. overBudget returns errNoBudget unless it fails itself.
 func (c *claims) overBudget(t store.Task, run store.Run) error {
 	if run.Active > 0 {
 		if err := c.schedule.setReady(t, false, "the budget is reserved by others"); err != nil {

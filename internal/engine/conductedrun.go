@@ -8,16 +8,17 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Extension describes tasks that a conductor adds to its run.
+// Extension describes tasks to add to a conducted run. A conductor is a program that
+// adds tasks to a run while it runs, and decides when it ends.
 type Extension struct {
 	Run   string
-	Key   string // repeating the key adds nothing again
+	Key   string // idempotency key: the same key adds the tasks only once
 	Tasks []plan.Task
 }
 
-// Extend adds tasks to a conducted run. They must not depend on other tasks: their
-// conductor adds a task when it may start. Extend returns a [*ConflictError] if the run
-// has ended or is stopping, or if a task already exists.
+// Extend adds tasks to a conducted run. They must not depend on other tasks, because a
+// conductor adds a task only when it may start. Extend returns a [*ConflictError] if the
+// run has ended or is stopping, or if a task already exists.
 func (e *Engine) Extend(ctx context.Context, x Extension) error {
 	return e.write(ctx, "", func(tx *transaction) error {
 		_, err := once(tx.txContext, "extend", x.Key, func() (int, error) { return len(x.Tasks), tx.submissions.extend(x) })
@@ -56,9 +57,9 @@ func refusalReason(why string, s store.Status) string {
 	return "it is " + string(s)
 }
 
-// Conclude ends a conducted run with the status that its conductor chose: complete, or
-// failed with a reason. It returns a [*ConflictError] while a task is open. A run that
-// has already ended stays unchanged.
+// Conclude ends a conducted run with the status that its conductor has chosen: complete,
+// or failed with a reason. It returns a [*ConflictError] while a task is unfinished. It
+// does not change a run that has ended.
 func (e *Engine) Conclude(ctx context.Context, id string, to store.Status, why string) error {
 	return e.write(ctx, "", func(tx *transaction) error {
 		run, err := tx.submissions.conductedRun(id)
@@ -100,7 +101,7 @@ func (e *Engine) Reopen(ctx context.Context, r Reopening) error {
 	})
 }
 
-// conductedRun returns a run to which a conductor adds tasks.
+// conductedRun returns a run, or a [*ConflictError] if the run has no conductor.
 func (s *submissions) conductedRun(id string) (store.Run, error) {
 	run, err := s.run(id)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package engine decides which task runs next and what follows from a failure. It is a
 // set of transactions on a store: Submit, Claim, Beat, Ask, Answer, Finish, Cancel,
-// Retry, Sweep. The engine itself keeps no state, so any process on the same store may
-// make the next step. It is the only writer of the store's rows.
+// Retry, Sweep. The engine keeps no state in memory, so several processes may use one
+// store. It is the only writer of the store's rows.
 package engine
 
 import (
@@ -18,15 +18,15 @@ type Options struct {
 	NewID func() string  // must never return the same id twice
 	Rand  func() float64 // in [0, 1), for jitter
 	Lease time.Duration  // how long an attempt stays valid without a heartbeat; DefaultLease if zero
-	Who   string         // the acting user or program if the caller names none
-	// Endless makes leases of this engine last forever. If the engine shares its
-	// database with a coordinator, it does not touch attempts that the coordinator has
-	// assigned.
+	Who   string         // default for the user or program that events name as their cause
+	// Endless is set for an engine whose leases are very long, because its workers are on
+	// this machine. If it shares the database with a coordinator, it does not end attempts
+	// that the coordinator has assigned.
 	Endless bool
 }
 
-// DefaultLease is long enough to survive a few lost heartbeats, which are sent every 15
-// s.
+// DefaultLease is the default of Options.Lease. Workers send heartbeats every 15 s, so a
+// few of them may be lost.
 const DefaultLease = time.Minute
 
 // Engine runs the transactions. It is safe for concurrent use.
@@ -46,8 +46,8 @@ func New(s store.Store, opts Options) *Engine {
 // ErrNothing is returned by a claim when no task can start now.
 var ErrNothing = errors.New("no task can start now")
 
-// ConflictError rejects a request that came too late or from the wrong worker: the
-// state that it refers to has changed in the meantime. Nothing was written.
+// ConflictError rejects a request that the current state does not allow, for example
+// because it came too late or from the wrong worker. Nothing was written.
 type ConflictError struct{ What, Why string }
 
 func (e *ConflictError) Error() string { return e.What + ": " + e.Why }
@@ -60,5 +60,5 @@ type NotFoundError struct{ What, ID string }
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("%s %s: not found", e.What, e.ID) }
 
-// NotFound marks the error as one about a missing row.
+// NotFound marks the error as one about a row that does not exist.
 func (e *NotFoundError) NotFound() bool { return true }

@@ -15,25 +15,25 @@ import (
 type Finish struct {
 	Attempt string
 	Token   int64
-	Key     string // repeating the key returns the same answer
+	Key     string // idempotency key: the same key returns the same result
 
-	fleet.Progress // its last; LogFrom is also set if it never started
+	fleet.Progress // the last progress of the attempt; LogFrom is set even if the agent never started
 	fleet.Ending
-	Final bool      // do not retry this failure, whatever the task allows
-	Reset time.Time // when the rate limit ends
-	// Delivered are the ids of messages that the agent's program has taken, as in [Held].
+	Final bool      // do not retry this failure, even if the task has retries left
+	Reset time.Time // when the rate limit ends, if the attempt failed because of one
+	// Delivered are the ids of messages that the agent's program has received.
 	Delivered []string
 }
 
-// FinishResult describes what follows from the end of an attempt.
+// FinishResult describes the task after the end of an attempt.
 type FinishResult struct {
-	Status store.Status `json:"status"`          // of the task
+	Status store.Status `json:"status"`          // status of the task
 	Retry  time.Time    `json:"retry,omitzero"`  // earliest time of the next attempt, if the task is queued again
 	Fresh  bool         `json:"fresh,omitempty"` // the next attempt starts a new conversation
 }
 
-// Finish ends an attempt. If the attempt was given up, or another one has started, it
-// changes nothing and returns a [*ConflictError].
+// Finish ends an attempt. It changes nothing and returns a [*ConflictError] if the attempt
+// has already ended, for example because its lease has expired.
 func (e *Engine) Finish(ctx context.Context, f Finish) (o FinishResult, err error) {
 	err = e.write(ctx, "", func(tx *transaction) error {
 		o, err = once(tx.txContext, "finish", f.Key, func() (FinishResult, error) { return tx.finishes.finish(f) })
@@ -66,7 +66,7 @@ func (e *finishes) finish(f Finish) (FinishResult, error) {
 		return FinishResult{}, err
 	}
 	a.Ending = f.Ending
-	if f.Spent != (store.Amount{}) { // zero for a lost attempt: keep the amount of its last heartbeat
+	if f.Spent != (store.Amount{}) { // if the cost is unknown, keep the cost of the last heartbeat
 		a.Spent = f.Spent
 	}
 	a.Thread, a.Log, a.LogFrom = cmp.Or(f.Thread, a.Thread), cmp.Or(f.Log, a.Log), cmp.Or(a.LogFrom, f.LogFrom)
@@ -149,7 +149,7 @@ func (e *finishes) endAttempt(a store.Attempt, class failure.Class, final bool) 
 	if !v.Counts {
 		t.CountedAttempts--
 	}
-	if v.Delay > 0 && !run.Ordered { // in an ordered run the next task would overtake one that waits
+	if v.Delay > 0 && !run.Ordered { // in an ordered run, the next task would start before a task with a delay
 		t.NotBefore = e.now.Add(v.Delay)
 	}
 	o := FinishResult{Status: v.Status, Retry: t.NotBefore, Fresh: v.NewConversation}
@@ -159,10 +159,10 @@ func (e *finishes) endAttempt(a store.Attempt, class failure.Class, final bool) 
 	return o, e.propagation.statusChanged(t)
 }
 
-// Release ends attempts that a worker hands back because it is stopping. Their tasks
-// are queued again at once, without using up a retry. No process of these attempts may
-// still be running. Attempts that do not belong to the worker (any more) are skipped,
-// so Release may be repeated.
+// Release ends attempts that a worker returns because it is stopping. Their tasks are
+// queued again at once, without using up a retry. The worker must have ended all
+// processes of these attempts. Release skips attempts that the worker does not hold, so
+// it may be repeated.
 func (e *Engine) Release(ctx context.Context, worker string, held []HeldAttempt) error {
 	return e.write(ctx, worker, func(tx *transaction) error {
 		return tx.finishes.release(worker, held)
@@ -190,9 +190,9 @@ func (e *finishes) release(worker string, held []HeldAttempt) error {
 	return nil
 }
 
-// expireAttempts ends attempts whose worker has stopped sending heartbeats, and asks workers to
-// end attempts past their deadline. It returns their number. See [Engine.Sweep] about
-// since.
+// expireAttempts ends attempts whose worker has stopped sending heartbeats, and asks
+// workers to end attempts past their deadline. It returns the number of these attempts.
+// since is the parameter of [Engine.Sweep].
 func (e *finishes) expireAttempts(since time.Time) (expired int, err error) {
 	due, err := e.DueAttempts(e.now, sweepAtOnce)
 	if err != nil {
@@ -200,20 +200,20 @@ func (e *finishes) expireAttempts(since time.Time) (expired int, err error) {
 	}
 	for _, a := range due {
 		if e.opts.Endless && a.Lease.Before(e.now.Add(e.opts.Lease/2)) {
-			continue // only the coordinator may end it, by its own clock, which all of its workers share
+			continue // a coordinator has assigned this attempt; only the coordinator may end it, by its own clock
 		}
 		expired++
 		silent, until := a.Lease.Before(e.now), e.leaseEnd(since)
 		switch {
 		case silent && e.now.Before(until):
-			a.Lease = until // do not look at it again before then; if its deadline has passed, the next sweep handles that
+			a.Lease = until // sweeps do not find the attempt again before then; a passed deadline is handled later
 			e.PutAttempt(a)
 		case silent:
 			a.Summary = "the worker was not heard of for " + e.opts.Lease.String()
 			_, err = e.endAttempt(a, failure.Lost, false)
 		default:
 			a.StopReason = cmp.Or(a.StopReason, string(failure.TimedOut))
-			a.Deadline = time.Time{} // it has been handled
+			a.Deadline = time.Time{} // the worker was asked to stop; do not ask again
 			e.PutAttempt(a)
 			err = e.attemptEvent("attempt.stopping", a, "its deadline has passed")
 		}

@@ -13,44 +13,45 @@ import (
 type HeldAttempt struct {
 	Attempt string
 	Token   int64
-	Now     fleet.Progress // without a State there is no news
-	Asking  []string       // ids of questions whose answers it waits for
+	Now     fleet.Progress // what the agent is doing; ignored if State is empty
+	Asking  []string       // ids of the questions whose answers the worker wants
 	Dropped []string       // questions that the agent has withdrawn, by the agent's own ids
-	// Delivered are the ids of messages that the agent's program has taken. Repeating an
-	// id changes nothing.
+	// Delivered are the ids of messages that the agent's program has received. Repeating
+	// an id changes nothing.
 	Delivered []string
 }
 
 // Order tells a worker what to do about an attempt that it holds.
 type Order struct {
 	Attempt string
-	Stop    string           // why the worker must end it; empty if it may continue
-	Gone    bool             // the attempt is no longer the worker's: end it without a report
-	Answers []store.Question // the closed ones of the questions that the worker asked about
-	Waits   bool             // it waits for a user; the worker may not see that if the agent asked by a tool of gaffer
-	Lease   time.Duration    // how long the attempt stays valid without another heartbeat, from this one on; 0 if it is gone
-	// Messages are the messages that wait for the agent, oldest first. They are repeated
-	// until the worker reports that they were delivered.
+	Stop    string           // why the worker must end the attempt; empty if it may continue
+	Gone    bool             // the worker no longer holds the attempt: it must end the agent and not report the end
+	Answers []store.Question // those questions in HeldAttempt.Asking that are closed
+	Waits   bool             // the agent waits for a user; a worker does not see this itself if the agent asked with gaffer's MCP tool
+	Lease   time.Duration    // how long the attempt stays valid after this heartbeat; 0 if Gone is set
+	// Messages are the messages that the agent has not received, oldest first. They are
+	// repeated until the worker reports that they were delivered.
 	Messages []fleet.Message
-	// Interrupt tells a worker that the user wants to interrupt the agent, which Stop
-	// says too. An agent that can be interrupted ends its turn; others are stopped. The
-	// conversation is kept.
+	// Interrupt is set if Stop is a user's interrupt. If the agent supports it, the worker
+	// ends only the agent's current turn; otherwise it stops the agent. The conversation
+	// can be continued in both cases.
 	Interrupt bool
 }
 
-// Beat records that a worker and the attempts that it holds are alive. It returns what
-// the worker must do about each attempt. Fields that the worker leaves empty keep their
-// value. A change of what an agent is doing is not an event. The start of an agent is
-// one, and so is a change of the data that a named worker reports about itself.
-func (e *Engine) Beat(ctx context.Context, said store.Worker, held []HeldAttempt) (orders []Order, err error) {
-	err = e.write(ctx, said.ID, func(tx *transaction) error {
-		orders, err = tx.heartbeats.recordWorker(said, held)
+// Beat records a heartbeat of a worker and of the attempts that it holds. It returns what
+// the worker must do about each attempt. Empty fields of the report keep their stored
+// value. Beat appends events when an agent has started, and when a named worker has
+// changed the data about itself. It appends no event when only an agent's activity has
+// changed.
+func (e *Engine) Beat(ctx context.Context, report store.Worker, held []HeldAttempt) (orders []Order, err error) {
+	err = e.write(ctx, report.ID, func(tx *transaction) error {
+		orders, err = tx.heartbeats.recordWorker(report, held)
 		return err
 	})
 	return orders, err
 }
 
-// heartbeats records the heartbeats of workers that list their attempts.
+// heartbeats records the heartbeats of workers that list their attempts in each one.
 type heartbeats struct {
 	*txContext
 	workers   *workers
@@ -58,11 +59,11 @@ type heartbeats struct {
 	messages  *messages
 }
 
-func (b *heartbeats) recordWorker(said store.Worker, held []HeldAttempt) (orders []Order, err error) {
-	if err := b.workers.recordHeartbeat(said); err != nil {
+func (b *heartbeats) recordWorker(report store.Worker, held []HeldAttempt) (orders []Order, err error) {
+	if err := b.workers.recordHeartbeat(report); err != nil {
 		return nil, err
 	}
-	for _, h := range held { // a remote database loads all of them together
+	for _, h := range held { // request all rows first, so that a remote database loads them in one round trip
 		_, _ = b.Attempt(h.Attempt)
 	}
 	for _, h := range held {
@@ -121,8 +122,8 @@ func (b *heartbeats) recordAttempt(h HeldAttempt) (Order, error) {
 	}, nil
 }
 
-// applyProgress stores a worker's report in the attempt's row. A report that leaves out a part
-// of the process does not change that part. LogFrom never changes.
+// applyProgress sets an attempt's progress to the worker's report. PID, Log and Thread
+// keep their values if the report leaves them empty. LogFrom is set only once.
 func applyProgress(a *store.Attempt, now fleet.Progress) {
 	if now.State == "" {
 		return

@@ -9,15 +9,15 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// IdempotencyRecordRun returns the run that an idempotency record belongs to. Records of a bead's
-// holder and of tasks added by a conductor must live as long as that run. For any other
-// record bound is false: it only serves repeated requests and may expire.
+// IdempotencyRecordRun returns the run of an idempotency record that must be kept as long
+// as the run: the record of a bead's task, or of tasks that a conductor has added. For
+// any other record, bound is false: it only answers repeated requests and may expire.
 func IdempotencyRecordRun(p store.IdempotencyRecord) (run string, bound bool) {
 	operation, rest, _ := strings.Cut(p.Key, " ")
 	switch operation {
 	case "bead":
 		var key store.TaskKey
-		_ = json.Unmarshal(p.Answer, &key) // an unreadable answer belongs to no run
+		_ = json.Unmarshal(p.Answer, &key) // if this fails, the record belongs to no run
 		return key.Run, true
 	case "extend":
 		run, _, _ := strings.Cut(rest, " ")
@@ -26,9 +26,9 @@ func IdempotencyRecordRun(p store.IdempotencyRecord) (run string, bound bool) {
 	return "", false
 }
 
-// once makes an operation idempotent. If the key was used before, it returns the stored
-// answer; otherwise it runs do and stores its answer under the key. Without a key, do
-// always runs. An answer that encodes to null is not stored.
+// once makes an operation idempotent. If the operation was done before with the same key,
+// once returns the stored answer. Otherwise it runs do and stores its answer. Without a
+// key, do always runs. An answer whose JSON is null is not stored.
 func once[A any](c *txContext, operation, key string, do func() (A, error)) (A, error) {
 	if key == "" {
 		return do()
@@ -52,8 +52,8 @@ func storedAnswer[A any](p store.IdempotencyRecord) (answer A, err error) {
 	return answer, json.Unmarshal(p.Answer, &answer)
 }
 
-// storeAnswer stores an answer, which once returns for later requests with the same key. An
-// answer that encodes to null is not stored.
+// storeAnswer stores an answer in an idempotency record, for later requests with the same
+// key. An answer whose JSON is null is not stored.
 func storeAnswer[A any](c *txContext, operation, key string, answer A) error {
 	text, err := json.Marshal(answer)
 	if err != nil {

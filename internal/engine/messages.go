@@ -14,21 +14,22 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// MessageKind is the kind of the items that hold messages of users to agents. Their
-// parent is [TalkOf] their task.
+// MessageKind is the kind of the store items that hold messages of users to agents. Their
+// parent is the [TaskItemID] of their task.
 const MessageKind = "message"
 
-// TaskItemID returns the parent of a task's messages, and the id of its review.
+// TaskItemID returns the id RUN/TASK. It is the parent of the items that hold a task's
+// messages, and the id of the item that holds its review.
 func TaskItemID(key store.TaskKey) string { return key.Run + "/" + key.Task }
 
-// messages keeps what users say to the agents of tasks.
+// messages stores the messages of users to agents.
 type messages struct{ *txContext }
 
 // message is a stored message.
 type message struct {
 	fleet.Message
-	TriesWhenSent int   `json:"tries"` // how often the task had been tried when it was sent
-	seq           int64 // its position in the list
+	TriesWhenSent int   `json:"tries"` // Task.Tries when the message was sent
+	seq           int64 // position in the task's list of messages
 }
 
 // Messages returns the messages to a task's agent, oldest first.
@@ -47,7 +48,7 @@ func (e *Engine) Messages(ctx context.Context, key store.TaskKey) (list []fleet.
 	return list, err
 }
 
-// ItemLister lists items, inside a transaction or a read.
+// ItemLister lists store items, in a transaction or in a read-only snapshot.
 type ItemLister interface {
 	Items(kind, parent string, after int64, limit int) ([]store.Item, error)
 }
@@ -91,8 +92,8 @@ func (ms *messages) get(id string) (m message, err error) {
 	return m, nil
 }
 
-// put stores a message and appends the event. The event's row is only the message's id:
-// readers look the message up.
+// put stores a message and appends an event. The event contains only the message's id
+// and the beginning of its text.
 func (ms *messages) put(m message, kind, attempt string) error {
 	data, err := json.Marshal(m)
 	if err != nil {
@@ -109,17 +110,17 @@ func (ms *messages) put(m message, kind, attempt string) error {
 	return ms.event(store.Event{Kind: kind, Run: m.Run, Task: m.Task, Attempt: attempt, Why: why}, MessageRow{m.ID})
 }
 
-// shortText is the number of characters of a message in its events.
+// shortText is the maximum number of characters of a message in an event.
 const shortText = 100
 
-// MessageRow is the row of the events about a message.
+// MessageRow is the Row of events about a message.
 type MessageRow struct {
 	ID string `json:"id"`
 }
 
-// deliver records that an attempt's agent has received messages. Messages that it
-// reported before and those of other tasks are ignored. A message that the user has
-// withdrawn too late was delivered all the same.
+// deliver records that an attempt's agent has received messages. It ignores messages of
+// other tasks and messages that were already recorded as delivered. A withdrawn message
+// counts as delivered if the agent had received it before.
 func (ms *messages) deliver(a store.Attempt, ids []string) error {
 	for _, id := range ids {
 		m, err := ms.get(id)
@@ -140,16 +141,16 @@ func (ms *messages) deliver(a store.Attempt, ids []string) error {
 	return nil
 }
 
-// maxUndelivered is how many attempts may fail before their agent has received a message.
-// Then the task ends, and the message waits for the user's retry.
+// maxUndelivered is how many attempts in a row may fail before the agent has received a
+// message. Then the task ends, and the message waits until the user retries the task.
 const maxUndelivered = 3
 
-// needsAttempt reports whether a message needs another attempt at a task whose attempt
-// ends now with the given class: a message that has come since the attempt started, or
-// one that was not delivered because the agent failed too early.
+// needsAttempt reports whether a waiting message needs another attempt at a task whose
+// attempt ends now with the given class. That is so if the message was sent after the
+// attempt had started, or if the agent failed before it could receive the message.
 func (ms *messages) needsAttempt(t store.Task, class failure.Class) (bool, error) {
 	all, err := ms.ofTask(t.TaskKey)
-	tried := maxUndelivered // since the last waiting message was sent
+	tried := maxUndelivered // number of attempts that started after the last waiting message was sent
 	for _, m := range all {
 		if m.Waiting() {
 			tried = t.Tries - m.TriesWhenSent

@@ -13,8 +13,8 @@ import (
 // DefaultAgent is the agent of a task that names none.
 const DefaultAgent = "claude"
 
-// AgentOf returns the agent of a task. A task without one uses [plan.CommandAgent] if
-// it has a command line, and DefaultAgent otherwise.
+// AgentOf returns the agent of a task. If the task names no agent, that is
+// [plan.CommandAgent] for a task with a command line, and DefaultAgent otherwise.
 func AgentOf(spec plan.Task) string {
 	if spec.Agent == "" && len(spec.Argv) > 0 {
 		return plan.CommandAgent
@@ -23,14 +23,14 @@ func AgentOf(spec plan.Task) string {
 }
 
 // Prompt returns the prompt for an attempt: the task's prompt, and how the previous
-// attempt failed, if there was one. A task with a command line gets its prompt
-// unchanged.
+// attempt failed. before is the previous attempt, or nil. The prompt of a task with a
+// command line is not changed.
 func Prompt(spec plan.Task, before *store.Attempt) string {
 	if before == nil || before.Class == "" || len(spec.Argv) > 0 {
 		return spec.Prompt
 	}
 	switch before.Class {
-	case failure.RateLimited, failure.Released: // nothing was wrong with the work
+	case failure.RateLimited, failure.Released: // the attempt did not end because of its work
 		return spec.Prompt
 	}
 	return fmt.Sprintf("%s\n\n---\nThis was tried before. Attempt %d failed (%s):\n%s\n", spec.Prompt, before.Number, before.Class, before.Summary)

@@ -7,14 +7,15 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// propagation applies what happened to one task to the other tasks of its run, and to
-// the run.
+// propagation updates the other tasks of a run, and the run itself, when the status of a
+// task has changed.
 type propagation struct {
 	*txContext
 	schedule *schedule
 }
 
-// statusChanged updates the other tasks of a run after a task has changed its status.
+// statusChanged updates the run of t and its other tasks after the status of t has
+// changed.
 func (p *propagation) statusChanged(t store.Task) error {
 	run, err := p.run(t.Run)
 	if err != nil {
@@ -41,8 +42,8 @@ func (p *propagation) statusChanged(t store.Task) error {
 	return p.schedule.endRunIfDone(t.Run)
 }
 
-// taskFailed cancels the tasks that need a failed one, and stops the run if the run stops
-// on failure.
+// taskFailed cancels the tasks that need the failed task t. It also stops the run if that
+// is the run's OnFail setting.
 func (p *propagation) taskFailed(t store.Task) error {
 	if err := p.cancelDependents(t); err != nil {
 		return err
@@ -85,8 +86,8 @@ func (p *propagation) stopRun(run store.Run, why string) error {
 	return nil
 }
 
-// cancelDependents cancels the tasks that can no longer start because t did not complete: the
-// tasks that need it, and those of later waves.
+// cancelDependents cancels the tasks that can no longer start because t has ended without
+// being complete: the tasks that need t, and the tasks of later waves.
 func (p *propagation) cancelDependents(t store.Task) error {
 	why := fmt.Sprintf("%s is %s", t.Task, t.Status)
 	below, err := p.Dependents(t.TaskKey)
@@ -117,11 +118,11 @@ func (p *propagation) cancelDependents(t store.Task) error {
 	return nil
 }
 
-// needEnded continues a task that needs any of several tasks, after one of them has
-// ended without being complete. If that was the last one and none is complete, the task
-// fails. It is cancelled if all of them were.
+// needEnded updates a task with AnyNeed after one of its needs has ended without being
+// complete. If all needs have ended and none is complete, the task fails; it is cancelled
+// if all needs were cancelled.
 func (p *propagation) needEnded(t store.Task, why string) error {
-	t, err := p.task(t.TaskKey) // it may have changed since it was listed
+	t, err := p.task(t.TaskKey) // read the task again: it may have changed since it was listed
 	if err != nil || t.Status != store.Queued {
 		return err
 	}
@@ -141,7 +142,7 @@ func (p *propagation) needEnded(t store.Task, why string) error {
 	return p.taskFailed(t)
 }
 
-// needCounts is the number of tasks that a task needs, by status.
+// needCounts holds how many needs of a task are complete, unfinished and failed.
 type needCounts struct{ complete, open, failed int }
 
 func (c *txContext) countNeeds(t store.Task) (n needCounts, err error) {
@@ -161,7 +162,7 @@ func (c *txContext) countNeeds(t store.Task) (n needCounts, err error) {
 	return n, nil
 }
 
-// cancelQueued cancels a task that has not started, and the tasks that need it.
+// cancelQueued cancels a task and the tasks that need it, unless the task has started.
 func (p *propagation) cancelQueued(key store.TaskKey, why string) error {
 	t, err := p.task(key)
 	if err != nil {
@@ -176,7 +177,7 @@ func (p *propagation) cancelQueued(key store.TaskKey, why string) error {
 	return p.endedUnstarted(t)
 }
 
-// endedUnstarted updates the tasks that need a task which has ended without an attempt.
+// endedUnstarted updates the tasks that need t after t has ended while it was queued.
 func (p *propagation) endedUnstarted(t store.Task) error {
 	if t.Status == store.Complete {
 		return p.schedule.unblockDependents(t.TaskKey)
@@ -184,8 +185,8 @@ func (p *propagation) endedUnstarted(t store.Task) error {
 	return p.cancelDependents(t)
 }
 
-// dependencyOutcome is the outcome of a task that was cancelled because of another task, or
-// because its run stops.
+// dependencyOutcome is the Outcome of a task that was cancelled because of another task,
+// or because its run is stopping.
 const dependencyOutcome = "dependency"
 
 // stopAllTasks asks the workers to end all running tasks of a run.
@@ -202,7 +203,8 @@ func (p *propagation) stopAllTasks(run, why string) error {
 	return nil
 }
 
-// stopTask asks the worker of a running task to end it.
+// stopTask asks the worker of a task to end the running attempt. It does nothing if the
+// task is not running.
 func (p *propagation) stopTask(t store.Task, why string) error {
 	if t.Status != store.Running {
 		return nil

@@ -19,11 +19,11 @@ type Ask struct {
 	Ref     string // the agent's own id of the question; repeating it does not create a second question
 	Text    string
 	Options []string
-	Within  time.Duration // how long to wait for an answer; forever if zero
-	Default string        // the answer after that time; if empty, the request is denied
+	Within  time.Duration // how long to wait for an answer; zero means forever
+	Default string        // the answer if the user gives none in time; empty denies the request
 }
 
-// Ask records a question and returns its id.
+// Ask stores a question and returns its id.
 func (e *Engine) Ask(ctx context.Context, a Ask) (id string, err error) {
 	err = e.write(ctx, "", func(tx *transaction) error {
 		id, err = tx.questions.ask(a)
@@ -32,8 +32,8 @@ func (e *Engine) Ask(ctx context.Context, a Ask) (id string, err error) {
 	return id, err
 }
 
-// questions records the questions of agents and their answers, and how long attempts
-// wait for them.
+// questions stores the questions of agents, the answers, and how long attempts wait for
+// them.
 type questions struct{ *txContext }
 
 func (qs *questions) ask(a Ask) (string, error) {
@@ -123,7 +123,7 @@ func (qs *questions) answer(q store.Question, answer string, deny bool) error {
 	return qs.appendEvent("question.answered", q, answer)
 }
 
-// closeQuestions closes the open questions of an attempt that has ended.
+// closeAll closes the open questions of an attempt that has ended.
 func (qs *questions) closeAll(attempt string) error {
 	open, err := qs.Questions(attempt)
 	if err != nil {
@@ -147,7 +147,7 @@ func (qs *questions) appendEvent(kind string, q store.Question, why string) erro
 	return qs.event(store.Event{Kind: kind, Run: q.Run, Task: q.Task, Attempt: q.Attempt, Why: why}, q)
 }
 
-// answers returns the closed ones of the given questions.
+// answers returns those of the given questions that are closed.
 func (qs *questions) answers(questions []string) (closed []store.Question, err error) {
 	for _, id := range questions {
 		q, err := qs.Question(id)
@@ -161,7 +161,8 @@ func (qs *questions) answers(questions []string) (closed []store.Question, err e
 	return closed, nil
 }
 
-// expireQuestions closes the questions whose time is over, and returns their number.
+// expireQuestions closes the questions that were not answered in time, and returns their
+// number.
 func (qs *questions) expireQuestions() (int, error) {
 	expired, err := qs.ExpiredQuestions(qs.now, sweepAtOnce)
 	if err != nil {

@@ -8,24 +8,24 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// rateLimits pauses agent accounts at a rate limit, and opens them again.
+// rateLimits pauses agent accounts that have reached a rate limit, and ends the pauses.
 type rateLimits struct {
 	*txContext
 	schedule *schedule
 }
 
-// maxPause is the longest pause of a lane; it covers weekly limits. A program that
-// reports a longer one is wrong, and only time reopens a lane.
+// maxPause is the longest pause of an account; weekly rate limits are shorter. A longer
+// time that an agent reports is a mistake, and a user could not end the pause.
 const maxPause = 8 * 24 * time.Hour
 
-// pauseAccount prevents tasks of a lane from starting until a time. In runs with a parallel
-// limit, its ready tasks make room for tasks of other lanes.
-func (l *rateLimits) pauseAccount(lane string, until time.Time) error {
+// pauseAccount prevents tasks of an account from starting until a time. In runs with a
+// parallel limit, tasks of other accounts become ready instead.
+func (l *rateLimits) pauseAccount(account string, until time.Time) error {
 	if most := l.now.Add(maxPause); until.After(most) {
 		until = most
 	}
-	if until.Before(l.now) { // the limit has no known end; use a minute, but do not shorten a pause that has one
-		was, err := l.Account(lane)
+	if until.Before(l.now) { // the end of the limit is unknown: pause for a minute, but do not shorten a longer pause
+		was, err := l.Account(account)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
@@ -33,7 +33,7 @@ func (l *rateLimits) pauseAccount(lane string, until time.Time) error {
 			until = was.Until
 		}
 	}
-	paused := store.Account{Name: lane, Until: until, Reason: string(failure.RateLimited)}
+	paused := store.Account{Name: account, Until: until, Reason: string(failure.RateLimited)}
 	l.PutAccount(paused)
 	if err := l.event(store.Event{Kind: "lane.paused", Why: "rate limit until " + until.UTC().Format(time.RFC3339)}, paused); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (l *rateLimits) pauseAccount(lane string, until time.Time) error {
 		if run.Parallel == 0 {
 			continue
 		}
-		if err := l.schedule.clearReady(run.ID, lane, "lane "+lane+" is paused"); err != nil {
+		if err := l.schedule.clearReady(run.ID, account, "lane "+account+" is paused"); err != nil {
 			return err
 		}
 		if err := l.schedule.makeTasksReady(run.ID); err != nil {
@@ -56,21 +56,21 @@ func (l *rateLimits) pauseAccount(lane string, until time.Time) error {
 	return nil
 }
 
-// reopenAccounts opens the lanes whose pause is over, and returns their number.
+// reopenAccounts ends the pauses whose time has passed, and returns their number.
 func (l *rateLimits) reopenAccounts() (int, error) {
 	all, err := l.Accounts()
 	if err != nil {
 		return 0, err
 	}
 	opened := 0
-	for _, lane := range all {
-		if lane.Until.IsZero() || lane.Until.After(l.now) {
+	for _, account := range all {
+		if account.Until.IsZero() || account.Until.After(l.now) {
 			continue
 		}
 		opened++
-		lane.Until, lane.Reason = time.Time{}, ""
-		l.PutAccount(lane)
-		if err := l.event(store.Event{Kind: "lane.open"}, lane); err != nil {
+		account.Until, account.Reason = time.Time{}, ""
+		l.PutAccount(account)
+		if err := l.event(store.Event{Kind: "lane.open"}, account); err != nil {
 			return 0, err
 		}
 	}

@@ -12,7 +12,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// retries continues runs and queues tasks again when the user asks for it.
+// retries queues ended tasks again when a user retries them or sends a message, and
+// continues their runs.
 type retries struct {
 	*txContext
 	schedule *schedule
@@ -20,10 +21,10 @@ type retries struct {
 	reviews  *reviews
 }
 
-// Retry queues a failed or cancelled task again, with its full number of retries. It
-// also queues the tasks that were cancelled only because of it. A run that had ended
-// continues. A complete task that has picked a candidate takes the candidate's newer work;
-// tasks after it that are complete stay so.
+// Retry queues a failed or cancelled task again, with its full number of retries. It also
+// queues the tasks that were cancelled only because of that task. If the run has ended, it
+// continues. A complete task that has picked a candidate can be retried too: it takes the
+// candidate's newer work. Complete tasks that depend on it stay complete.
 func (e *Engine) Retry(ctx context.Context, key store.TaskKey, who, why string) error {
 	return e.write(ctx, who, func(tx *transaction) error {
 		run, err := tx.run(key.Run)
@@ -66,7 +67,7 @@ func (e *Engine) Retry(ctx context.Context, key store.TaskKey, who, why string) 
 	})
 }
 
-// resume lets tasks of a run start again. A run that had ended continues.
+// resume lets tasks of a run start again that has ended or is stopping.
 func (r *retries) resume(run store.Run, why string) error {
 	run.Stopping = ""
 	if run.Status == store.Running {
@@ -76,7 +77,8 @@ func (r *retries) resume(run store.Run, why string) error {
 	return r.schedule.setRunStatus(run, store.Running, why)
 }
 
-// requeueWithRetries restores a task's retries and queues it again, for any worker.
+// requeueWithRetries queues an ended task again, with its full number of retries. Any
+// worker with the task's labels may claim it.
 func (r *retries) requeueWithRetries(t store.Task, why string) error {
 	t.Retries += t.CountedAttempts
 	run, err := r.run(t.Run)
@@ -91,7 +93,7 @@ func (r *retries) requeueWithRetries(t store.Task, why string) error {
 	return r.queueAgain(t, why)
 }
 
-// queueAgain queues an ended task again. An approval of its change is void then.
+// queueAgain queues an ended task again. This voids an approval of the task's change.
 func (r *retries) queueAgain(t store.Task, why string) error {
 	if err := r.beads.checkHolds(t); err != nil {
 		return err
@@ -112,7 +114,7 @@ func (r *retries) queueAgain(t store.Task, why string) error {
 	if err := r.schedule.setStatus(&t, store.Queued, why); err != nil || ended == store.Complete {
 		return err
 	}
-	// A task that needs any of several tasks did not wait for this one any more.
+	// A dependent with AnyNeed did not wait for this task any more, so block it again.
 	dependents, err := r.Dependents(t.TaskKey)
 	if err != nil {
 		return err
@@ -127,9 +129,9 @@ func (r *retries) queueAgain(t store.Task, why string) error {
 	return nil
 }
 
-// requeueForMessage queues an ended task again, because a message waits for its agent. The agent
-// continues its conversation, on the worker that has it. The task may be tried once more
-// than before. A run that had ended continues.
+// requeueForMessage queues an ended task again, because a message waits for its agent.
+// The agent continues its conversation, so only the same worker may claim the task. The
+// task gets one more attempt. If the run has ended, it continues.
 func (r *retries) requeueForMessage(run store.Run, t store.Task, why string) error {
 	tasks, err := r.Tasks(run.ID)
 	if err != nil {
@@ -156,7 +158,7 @@ func (r *retries) requeueForMessage(run store.Run, t store.Task, why string) err
 		if err := r.schedule.blockDependents(t.TaskKey); err != nil {
 			return err
 		}
-		if run.Ordered || t.Wave > 0 { // it goes before tasks that are ready now
+		if run.Ordered || t.Wave > 0 { // this task must start before the tasks that are ready now
 			if err := r.schedule.clearReady(run.ID, "", t.Task+" comes first"); err != nil {
 				return err
 			}
@@ -167,8 +169,8 @@ func (r *retries) requeueForMessage(run store.Run, t store.Task, why string) err
 	return r.schedule.makeTasksReady(run.ID)
 }
 
-// labelsForSameWorker returns the labels of a task, and that of the worker that has its
-// conversation and its files.
+// labelsForSameWorker returns the labels of a task and the label of the worker of its
+// last attempt, which has the conversation and the files.
 func (r *retries) labelsForSameWorker(t store.Task) (string, error) {
 	labels := strings.FieldsFunc(t.Labels, func(r rune) bool { return r == ',' })
 	bound := func(label string) bool { return strings.HasPrefix(label, WorkerLabel("")) }
@@ -181,14 +183,14 @@ func (r *retries) labelsForSameWorker(t store.Task) (string, error) {
 	}
 	w, err := r.Worker(last.Worker)
 	if errors.Is(err, store.ErrNotFound) || err == nil && w.Name == "" {
-		return t.Labels, nil // a worker without a name has no label of its own
+		return t.Labels, nil // an unnamed worker has no label
 	}
 	return joinLabels(append(labels, WorkerLabel(w.Name))), err
 }
 
-// requeueDependents queues the tasks again that were cancelled because of other. It skips
-// a task if one that it waits for has ended without being complete, or if another task
-// holds its bead now.
+// requeueDependents queues the tasks of a run again that have ended because of other
+// tasks. It skips a task if a task that it waits for has ended without being complete, or
+// if another task holds its bead now.
 func (r *retries) requeueDependents(run, why string) error {
 	for again := true; again; {
 		again = false
@@ -217,7 +219,8 @@ func (r *retries) requeueDependents(run, why string) error {
 	return nil
 }
 
-// failedNeed returns a task that t waits for and that has ended without being complete.
+// failedNeed returns a task that has ended without being complete and because of which t
+// cannot start.
 func failedNeed(t store.Task, tasks []store.Task) (found store.Task, is bool) {
 	for _, other := range tasks {
 		need := slices.Contains(t.Needs, other.Task)
@@ -229,7 +232,7 @@ func failedNeed(t store.Task, tasks []store.Task) (found store.Task, is bool) {
 			if !t.AnyNeed || !need {
 				return found, true
 			}
-		case need && t.AnyNeed: // one is enough
+		case need && t.AnyNeed: // this need is complete or unfinished, and one such need is enough
 			return store.Task{}, false
 		}
 	}

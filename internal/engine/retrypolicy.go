@@ -14,22 +14,20 @@ const (
 	interrupted = string(failure.Interrupted)
 )
 
-// decision describes what follows from the end of an attempt.
+// decision says what happens to a task when an attempt ends.
 type decision struct {
 	Status          store.Status
 	Counts          bool          // the attempt counts against the task's retries
-	Delay           time.Duration // before the next attempt
+	Delay           time.Duration // delay before the next attempt
 	NewConversation bool          // the next attempt starts a new conversation
 }
 
-// maxLostAttempts is how many lost attempts of a task are retried, unless its retries allow
-// more. A task that keeps killing its workers must not take down one worker after the
-// other.
+// maxLostAttempts is how many lost attempts of a task are retried, unless the task allows
+// more retries. A task that crashes its workers must not crash all of them.
 const maxLostAttempts = 5
 
-// decideNext decides what follows when an attempt at t ends. The counters of t include this
-// attempt. A non-empty stop means that the attempt was asked to stop. jitter is in [0,
-// 1).
+// decideNext decides whether a task is retried when an attempt ends, and how. The counters
+// of t include this attempt. stop is the attempt's StopReason. jitter is in [0, 1).
 func decideNext(class failure.Class, stop string, t store.Task, jitter float64) decision {
 	again := func(v decision) decision {
 		if t.CountedAttempts > t.Retries {
@@ -57,14 +55,14 @@ func decideNext(class failure.Class, stop string, t store.Task, jitter float64) 
 	case class == failure.Cancelled, class == failure.Interrupted:
 		return decision{Status: store.Cancelled, Counts: true}
 	}
-	fresh := class == failure.Crashed // after the other failures the conversation is still usable
+	fresh := class == failure.Crashed // after all other failures the conversation can be continued
 	return again(decision{Status: store.Queued, Counts: true, Delay: backoff(t.CountedAttempts, jitter), NewConversation: fresh})
 }
 
-// retryForMessage changes the verdict on an attempt that would end its task, because a message
-// waits for the agent: the task is queued again, in the same conversation.
-// It leaves a verdict alone if another attempt would not get further: the user has
-// cancelled the task or must act first, or the task ends its workers.
+// retryForMessage changes a decision that would end the task, because a message waits for
+// the agent: the task is queued again, in the same conversation. It returns v unchanged if
+// another attempt could not deliver the message: the user has cancelled the task or must
+// act first, or attempts at the task keep getting lost.
 func (v decision) retryForMessage(class failure.Class, stop string, jitter float64) decision {
 	if !v.Status.Final() || stop == cancelled {
 		return v
@@ -83,8 +81,8 @@ const (
 	lastBackoff  = 5 * time.Minute
 )
 
-// backoff doubles with each attempt, up to lastBackoff, with a jitter of 25 % either
-// way.
+// backoff returns the delay after a number of failed attempts. It doubles with each
+// attempt, up to lastBackoff, and varies randomly by up to 25 %.
 func backoff(attempts int, jitter float64) time.Duration {
 	wait := firstBackoff
 	for range attempts - 1 {

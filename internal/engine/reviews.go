@@ -16,10 +16,11 @@ import (
 	"gaffer/internal/plan"
 )
 
-// ReviewKind is the kind of the items that hold reviews. Their parent is their run.
+// ReviewKind is the kind of the store items that hold reviews. Their parent is the run's
+// id.
 const ReviewKind = "review"
 
-// reviews keeps what users say about the changes of tasks.
+// reviews stores the reviews of tasks: what users say about the changes of agents.
 type reviews struct {
 	*txContext
 	messages *messages
@@ -29,8 +30,8 @@ func reviewKey(key store.TaskKey) store.ItemKey {
 	return store.ItemKey{Kind: ReviewKind, ID: TaskItemID(key)}
 }
 
-// Review returns the review of a task. A task that was not reviewed yet has an open
-// review without comments.
+// Review returns the review of a task. If the task was not reviewed yet, the result is an
+// open review without comments.
 func (e *Engine) Review(ctx context.Context, key store.TaskKey) (v fleet.Review, err error) {
 	err = e.store.Read(ctx, func(r store.Reader) error {
 		if _, err := r.Task(key); err != nil {
@@ -42,8 +43,8 @@ func (e *Engine) Review(ctx context.Context, key store.TaskKey) (v fleet.Review,
 	return v, err
 }
 
-// Reviews returns the reviews of a run in the order of its tasks. Tasks that were not
-// reviewed yet have none.
+// Reviews returns the reviews of a run in the order of its tasks. It leaves out tasks that
+// were not reviewed yet.
 func (e *Engine) Reviews(ctx context.Context, run string) (list []fleet.Review, err error) {
 	err = e.store.Read(ctx, func(r store.Reader) error {
 		list = nil
@@ -86,9 +87,9 @@ func decodeReview(item store.Item) (v fleet.Review, err error) {
 	return v, nil
 }
 
-// ChangeReview changes the review of a task by a rule of package review. change may run
-// more than once. If it returns an error or changes nothing, nothing is stored. It returns a [*ConflictError] if the change of a
-// task that has not ended is approved.
+// ChangeReview changes the review of a task with a function of package review. change may
+// run more than once. If change returns an error, or changes nothing, nothing is stored.
+// ChangeReview returns a [*ConflictError] if a task is approved that has not ended.
 func (e *Engine) ChangeReview(ctx context.Context, key store.TaskKey, who string, change func(*fleet.Review) error) error {
 	return e.write(ctx, who, func(tx *transaction) error {
 		t, err := tx.task(key)
@@ -106,7 +107,7 @@ func (e *Engine) ChangeReview(ctx context.Context, key store.TaskKey, who string
 		if reflect.DeepEqual(v, before) { // a repeated request
 			return nil
 		}
-		if len(v.Comments) > len(before.Comments) && t.Account == plan.PickAgent { // they could never be sent
+		if len(v.Comments) > len(before.Comments) && t.Account == plan.PickAgent { // a pick task has no agent that could receive comments
 			return tx.pickTaskError(t)
 		}
 		if v.State == fleet.ReviewApproved && before.State != v.State && !t.Status.Final() {
@@ -117,8 +118,8 @@ func (e *Engine) ChangeReview(ctx context.Context, key store.TaskKey, who string
 	})
 }
 
-// ActOnReview does what a user wants with the review of a task, and returns the review.
-// It returns the errors of [Engine.SendBack] and [Engine.ChangeReview].
+// ActOnReview performs a user's action on the review of a task, and returns the review
+// after it. Its errors are those of [Engine.SendBack] and [Engine.ChangeReview].
 func (e *Engine) ActOnReview(ctx context.Context, key store.TaskKey, who string, a fleet.ReviewAction) (v fleet.Review, err error) {
 	if a.Action == fleet.ActSendBack {
 		err = e.SendBack(ctx, key, who, a.Tree)
@@ -131,7 +132,8 @@ func (e *Engine) ActOnReview(ctx context.Context, key store.TaskKey, who string,
 	return e.Review(ctx, key)
 }
 
-// put stores a review and appends the event.
+// put stores a review and appends an event. before is the review's state before the
+// change.
 func (rs *reviews) put(t store.Task, v fleet.Review, before fleet.ReviewState) error {
 	v.Run, v.Task, v.Updated = t.Run, t.Task, rs.now
 	data, err := json.Marshal(v)
@@ -150,8 +152,8 @@ func (rs *reviews) put(t store.Task, v fleet.Review, before fleet.ReviewState) e
 	return nil
 }
 
-// update applies a rule to the review of a task, if the task has one. Its By stays: that
-// is the user who changed it last, and not the worker of an agent that answers.
+// update applies a function of package review to the review of a task, if the task has a
+// review. It does not change By, which names the user who changed the review last.
 func (rs *reviews) update(key store.TaskKey, rule func(*fleet.Review)) error {
 	v, known, err := reviewOf(rs.Tx, key)
 	if err != nil || !known {
@@ -168,11 +170,11 @@ func (rs *reviews) update(key store.TaskKey, rule func(*fleet.Review)) error {
 	return rs.put(t, v, before.State)
 }
 
-// voidApproval makes an approval void, because the task is queued again.
+// voidApproval voids an approval, because the task is queued again.
 func (rs *reviews) voidApproval(key store.TaskKey) error { return rs.update(key, review.VoidApproval) }
 
-// recordAnswers records what the agent of an attempt says about the comments that it has
-// received.
+// recordAnswers stores the agent's answers to the comments that it has received. They are
+// in the attempt's last message.
 func (rs *reviews) recordAnswers(a store.Attempt) error {
 	all, err := rs.messages.ofTask(a.Key())
 	if err != nil {
@@ -188,7 +190,7 @@ func (rs *reviews) recordAnswers(a store.Attempt) error {
 	return rs.update(a.Key(), func(v *fleet.Review) { review.RecordAnswers(v, rounds, answers, a.ID, rs.now) })
 }
 
-// withdraw takes back a message. Comments that it would have sent are drafts again.
+// withdraw withdraws a message. Review comments in it become drafts again.
 func (rs *reviews) withdraw(m message) error {
 	m.Withdrawn = true
 	if err := rs.messages.put(m, "message.withdrawn", ""); err != nil || m.Round == 0 {
@@ -197,7 +199,7 @@ func (rs *reviews) withdraw(m message) error {
 	return rs.update(store.TaskKey{Run: m.Run, Task: m.Task}, func(v *fleet.Review) { review.ReturnToDrafts(v, m.Round) })
 }
 
-// withdrawAll takes back all messages that wait for a task's agent.
+// withdrawAll withdraws all messages that a task's agent has not received.
 func (rs *reviews) withdrawAll(key store.TaskKey) error {
 	all, err := rs.messages.ofTask(key)
 	if err != nil {
@@ -213,8 +215,8 @@ func (rs *reviews) withdrawAll(key store.TaskKey) error {
 	return nil
 }
 
-// returnToUser returns the review of a task that has ended to the user, unless comments still
-// wait for the agent.
+// returnToUser ends the round of a review that was sent back, because the task has ended.
+// It does nothing while comments still wait for the agent.
 func (rs *reviews) returnToUser(t *store.Task) error {
 	waiting, err := rs.messages.waiting(t.TaskKey)
 	if err != nil || slices.ContainsFunc(waiting, func(m fleet.Message) bool { return m.Round > 0 }) {

@@ -17,12 +17,12 @@ type schedule struct {
 	*txContext
 	workers          *workers
 	reviews          *reviews
-	lastCompletedRun string // the run of the most recently completed task
+	lastCompletedRun string // run of the task that was completed last in this transaction
 }
 
-// allowedTransitions lists the allowed transitions of a task's status. A final status can be left
-// only by a user's retry or message. A task that was queued for a message gets its final
-// status back if the user withdraws the message.
+// allowedTransitions lists the statuses that may follow each status of a task. Only a
+// user's retry or message changes a final status. If the user withdraws the message, the
+// queued task gets its final status back.
 var allowedTransitions = map[store.Status][]store.Status{
 	"":              {store.Queued},
 	store.Queued:    {store.Running, store.Cancelled, store.Failed, store.Complete},
@@ -32,12 +32,14 @@ var allowedTransitions = map[store.Status][]store.Status{
 	store.Cancelled: {store.Queued},
 }
 
-// setStatus changes a task's status, updates its run's counters, and appends the event.
+// setStatus changes a task's status, updates the counters of its run, and appends an
+// event.
 func (s *schedule) setStatus(t *store.Task, to store.Status, why string) error {
 	return s.setStatusWithAttempt(t, nil, to, why)
 }
 
-// setStatusWithAttempt does the same as move, and also stores the attempt that starts or ends.
+// setStatusWithAttempt does the same as setStatus, and also stores the attempt that starts
+// or ends.
 func (s *schedule) setStatusWithAttempt(t *store.Task, a *store.Attempt, to store.Status, why string) error {
 	from := t.Status
 	if !slices.Contains(allowedTransitions[from], to) {
@@ -77,7 +79,8 @@ func (s *schedule) setStatusWithAttempt(t *store.Task, a *store.Attempt, to stor
 	return s.event(e, *t)
 }
 
-// addToCounters adds by to the counters of a run for a task in status s.
+// addToCounters adds by, which is 1 or -1, to those counters of a run that include a task
+// in status s.
 func addToCounters(run *store.Run, t store.Task, s store.Status, by int) {
 	wave := t.Wave
 	switch {
@@ -93,7 +96,7 @@ func addToCounters(run *store.Run, t store.Task, s store.Status, by int) {
 	if wave == 0 {
 		return
 	}
-	run.Waves = slices.Clone(run.Waves) // rows are shared with other readers, so copy before changing
+	run.Waves = slices.Clone(run.Waves) // other readers use the same slice, so copy it before changing it
 	i, found := slices.BinarySearchFunc(run.Waves, wave, func(w store.WaveCount, n int) int { return w.Wave - n })
 	if !found {
 		run.Waves = slices.Insert(run.Waves, i, store.WaveCount{Wave: wave})
@@ -112,9 +115,9 @@ func openWave(run store.Run) int {
 	return math.MaxInt32
 }
 
-// endQueued ends a task that has not started: it is cancelled, with the given outcome. A
-// task that had ended before and was queued for a message gets its status back instead,
-// and its messages are withdrawn.
+// endQueued cancels a queued task, with the given outcome. If the task had ended before
+// and was queued again for a message, it gets its earlier status back instead, and its
+// messages are withdrawn.
 func (s *schedule) endQueued(t *store.Task, outcome, why string) error {
 	to := t.EndedAs
 	if to == "" {
@@ -154,8 +157,8 @@ func (s *schedule) setReady(t store.Task, ready bool, why string) error {
 	return s.event(store.Event{Kind: kind, Run: t.Run, Task: t.Task, Why: why}, t)
 }
 
-// makeTasksReady makes tasks of a run ready, up to the number that may run at once. Few tasks are
-// ready at a time, so a claim does not have to scan all waiting tasks.
+// makeTasksReady makes tasks of a run ready, up to the number that may run at once. Few
+// tasks are ready at a time, so that a claim does not scan all queued tasks.
 func (s *schedule) makeTasksReady(id string) error {
 	run, err := s.run(id)
 	if err != nil {
@@ -187,7 +190,8 @@ func (s *schedule) makeTasksReady(id string) error {
 	return nil
 }
 
-// unblockDependents decrements Blockers of every task that needs the completed task.
+// unblockDependents decrements Blockers of every task that needs the given task, which is
+// complete now.
 func (s *schedule) unblockDependents(key store.TaskKey) error {
 	dependents, err := s.Dependents(key)
 	if err != nil {
@@ -201,8 +205,8 @@ func (s *schedule) unblockDependents(key store.TaskKey) error {
 	return nil
 }
 
-// blockDependents increments Blockers of every task that needs a task which was complete and is
-// queued again. Those that have not started wait for it; the others are not affected.
+// blockDependents increments Blockers of every task that needs the given task, which was
+// complete and is queued again. Dependents that have started are not affected.
 func (s *schedule) blockDependents(key store.TaskKey) error {
 	dependents, err := s.Dependents(key)
 	if err != nil {
@@ -234,8 +238,8 @@ func (s *schedule) unblockOne(t store.Task, why string) error {
 	return s.event(store.Event{Kind: "task.unblocked", Run: t.Run, Task: t.Task, Why: why}, t)
 }
 
-// endRunIfDone ends a run that has no open tasks left. A conducted run ends here only if it
-// is stopping; otherwise its conductor ends it.
+// endRunIfDone ends a run that has no unfinished tasks left. It ends a conducted run only
+// if the run is stopping; otherwise the conductor decides when the run ends.
 func (s *schedule) endRunIfDone(id string) error {
 	run, err := s.run(id)
 	if err != nil {
@@ -250,7 +254,7 @@ func (s *schedule) endRunIfDone(id string) error {
 		to = store.Cancelled
 	case run.Failed > 0 || run.Stopping != "":
 		to = store.Failed
-	case s.lastCompletedRun != id: // it is cancelled if all of its tasks were
+	case s.lastCompletedRun != id: // no task was completed now: if none is complete, the run is cancelled
 		tasks, err := s.Tasks(id)
 		if err != nil {
 			return err
@@ -278,15 +282,15 @@ func (s *schedule) setRunStatus(run store.Run, to store.Status, why string) erro
 	return s.workers.markLeft(run)
 }
 
-// clearReady makes the ready tasks of a run wait again. lane limits it to the tasks of a
-// lane; empty means all.
-func (s *schedule) clearReady(run, lane, why string) error {
+// clearReady makes the ready tasks of a run wait again. If account is not empty, only the
+// tasks of that account.
+func (s *schedule) clearReady(run, account, why string) error {
 	tasks, err := s.Tasks(run)
 	if err != nil {
 		return err
 	}
 	for _, t := range tasks {
-		if t.Ready && (lane == "" || t.Account == lane) {
+		if t.Ready && (account == "" || t.Account == account) {
 			if err := s.setReady(t, false, why); err != nil {
 				return err
 			}
@@ -295,9 +299,9 @@ func (s *schedule) clearReady(run, lane, why string) error {
 	return nil
 }
 
-// startDelayed makes tasks ready whose NotBefore has passed, and returns their number.
-// If something else still prevents a task from starting, it clears NotBefore. Otherwise
-// later sweeps would find the task again and never reach those behind it.
+// startDelayed makes tasks ready whose NotBefore has passed, and returns their number. If
+// a task cannot become ready for another reason, startDelayed clears NotBefore. Otherwise
+// each sweep would find the same tasks again and never reach the others.
 func (s *schedule) startDelayed() (int, error) {
 	tasks, err := s.DelayedTasks(s.now, sweepAtOnce)
 	if err != nil {

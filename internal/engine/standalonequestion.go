@@ -11,23 +11,23 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// StandaloneQuestion is a question that belongs to no task, such as one of an agent that
-// a user started by hand.
+// StandaloneQuestion is a question that belongs to no task, such as a question of an agent
+// that a user has started by hand.
 type StandaloneQuestion struct {
-	From    string // name of the asking agent, which the user answers to
+	From    string // name of the asking agent, shown to the user
 	Ref     string // the agent's own id of the question; repeating it does not create a second question
 	Text    string
 	Options []string
 	Within  time.Duration // how long the user has to answer
-	Asker   string        // id of the credential that asks, which may withdraw the question; empty if unknown
-	Attempt string        // the attempt of the asking agent, if it is one of gaffer's; the attempt waits for the answer
+	Asker   string        // id of the credential that asks; it may withdraw the question; empty if unknown
+	Attempt string        // id of the asking agent's attempt, if gaffer has started the agent; the attempt waits for the answer
 }
 
-// MaxStandaloneWait is the longest time that a question without a task may stay open.
-// If the asking agent died, nothing else would close it.
+// MaxStandaloneWait is the longest time that a question without a task may stay open. If
+// the asking agent has crashed, nothing else closes the question.
 const MaxStandaloneWait = 24 * time.Hour
 
-// AskStandalone records a question that belongs to no task, and returns its id.
+// AskStandalone stores a question that belongs to no task, and returns its id.
 func (e *Engine) AskStandalone(ctx context.Context, a StandaloneQuestion) (id string, err error) {
 	if err := a.check(); err != nil {
 		return "", err
@@ -87,8 +87,8 @@ func (qs *questions) askStandalone(a StandaloneQuestion) (string, error) {
 	return q.ID, qs.startWait(attempt)
 }
 
-// Withdraw closes a question that belongs to no task, because the agent does not wait
-// for the answer any more. It does nothing if the question is already closed.
+// Withdraw closes a question that belongs to no task, because the agent no longer waits
+// for the answer. It does nothing if the question is already closed.
 func (e *Engine) Withdraw(ctx context.Context, question, why string) error {
 	return e.write(ctx, "", func(tx *transaction) error {
 		q, err := tx.Question(question)

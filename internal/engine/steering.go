@@ -12,7 +12,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// steering passes on what users say to agents, and interrupts agents.
+// steering sends the messages and review comments of users to agents, and interrupts
+// agents.
 type steering struct {
 	*txContext
 	schedule    *schedule
@@ -22,14 +23,14 @@ type steering struct {
 	reviews     *reviews
 }
 
-// Send stores a message to the agent of a task, and returns it. A running agent gets it
-// with the next heartbeat. A task that has ended is queued again, and its agent continues
-// its conversation. A message that was accepted waits until an agent has received it, or
-// until the user withdraws it.
+// Send stores a message to the agent of a task, and returns it. The worker of a running
+// task gets the message with its next heartbeat. A task that has ended is queued again,
+// and its agent continues the conversation. An accepted message waits until an agent has
+// received it, or until the user withdraws it.
 //
-// A message with the id of an earlier one is that message: it is not sent again. Send
-// returns a [*ConflictError] if the task's agent takes no messages: it belongs to a team,
-// runs a command, is being cancelled, or its change was discarded.
+// The message's id is an idempotency key: a repeated request returns the stored message.
+// Send returns a [*ConflictError] if the task's agent takes no messages: the task belongs
+// to a team, runs a command, is being cancelled, or its change was discarded.
 func (e *Engine) Send(ctx context.Context, m fleet.Message) (sent fleet.Message, err error) {
 	if err := checkMessage(m); err != nil {
 		return m, err
@@ -83,7 +84,8 @@ func (s *steering) send(m fleet.Message) (fleet.Message, error) {
 	return m, s.retries.requeueForMessage(run, t, "a message of "+cmp.Or(m.By, "the user")+" waits for its agent")
 }
 
-// reachableTask returns a task whose agent can get a message.
+// reachableTask returns a task and its run, or an error if the task's agent takes no
+// messages.
 func (s *steering) reachableTask(key store.TaskKey) (run store.Run, t store.Task, err error) {
 	if run, err = s.run(key.Run); err != nil {
 		return run, t, err
@@ -118,10 +120,9 @@ func (s *steering) reachableTask(key store.TaskKey) (run store.Run, t store.Task
 	return run, t, err
 }
 
-// SendBack sends the comments of a task's review that were not sent yet to its agent, in
-// one message. tree is the state of the change that the user has seen; it may be empty.
-// It returns the same errors as [Engine.Send], and a [*review.RefusedError] if there are
-// no such comments.
+// SendBack sends all draft comments of a task's review to its agent, in one message. tree
+// is the id of the git tree that the user has seen, or empty. SendBack returns the same
+// errors as [Engine.Send], and a [*review.RefusedError] if there are no drafts.
 func (e *Engine) SendBack(ctx context.Context, key store.TaskKey, who, tree string) error {
 	return e.write(ctx, who, func(tx *transaction) error { return tx.steering.sendBack(key, tree) })
 }
@@ -153,10 +154,10 @@ func (s *steering) sendBack(key store.TaskKey, tree string) error {
 	return err
 }
 
-// WithdrawMessage takes a message back that no agent has received yet. The comments of a
-// review that it would have sent back are drafts again. A task that was queued only for
-// the message has ended again. It returns a [*ConflictError] if the message was
-// delivered. An agent that receives it at this moment may still get it.
+// WithdrawMessage withdraws a message that no agent has received yet. Review comments in
+// the message become drafts again. A task that was queued only for the message gets its
+// earlier status back. WithdrawMessage returns a [*ConflictError] if the message was
+// delivered. An agent may still receive a message that is withdrawn at the same moment.
 func (e *Engine) WithdrawMessage(ctx context.Context, id, who string) error {
 	return e.write(ctx, who, func(tx *transaction) error {
 		m, err := tx.messages.get(id)
@@ -192,9 +193,9 @@ func (s *steering) withdraw(m message) error {
 	return s.propagation.statusChanged(t)
 }
 
-// Interrupt asks the worker of a running task to end the agent's current turn. The task
-// is then cancelled, and a message continues its conversation. If messages wait already,
-// the agent continues with them at once.
+// Interrupt asks the worker of a running task to end the agent's current turn. Then the
+// task is cancelled, and a later message continues the conversation. If messages already
+// wait, the agent continues with them at once.
 func (e *Engine) Interrupt(ctx context.Context, key store.TaskKey, who string) error {
 	return e.write(ctx, who, func(tx *transaction) error {
 		run, err := tx.run(key.Run)
@@ -211,7 +212,7 @@ func (e *Engine) Interrupt(ctx context.Context, key store.TaskKey, who string) e
 			return &ConflictError{"task " + t.Task, fmt.Sprintf("is %s: only a running agent can be interrupted", t.Status)}
 		}
 		a, err := tx.attempt(t.RunningAttempt)
-		if err != nil || a.StopReason != "" { // it ends anyway
+		if err != nil || a.StopReason != "" { // the attempt is already stopping
 			return err
 		}
 		a.StopReason = interrupted

@@ -17,24 +17,23 @@ import (
 type Submission struct {
 	Plan plan.Plan
 	Who  string
-	Key  string // repeating the key returns the same run
+	Key  string // idempotency key: the same key returns the same run
 
 	ID         string // id of the run; the engine chooses one if empty
 	Project    string // the folder that the run works in, if it is bound to a machine
-	Base       string // the commit that its worktrees start from
-	OnlyWorker string // the only worker that may take its tasks; empty allows any
+	Base       string // the commit that the run's worktrees start from
+	OnlyWorker string // the only worker that may claim tasks of the run; empty allows any
 
 	// Conducted marks a run to which its conductor adds tasks with [Engine.Extend],
 	// until it calls [Engine.Conclude].
 	Conducted bool
-	// Ordered marks a run whose tasks are done one after the other, highest priority
-	// first. A task that must be tried again goes before the others.
+	// Ordered marks a run whose tasks run one after the other, highest priority first. A
+	// task that is retried runs before the others.
 	Ordered bool
 }
 
-// Submit stores a run and its tasks, and makes the tasks ready that wait for nothing.
-// It returns the run's id. It returns a [*HeldError] if another task holds a bead of
-// the plan.
+// Submit stores a run and its tasks, and makes the tasks ready that wait for nothing. It
+// returns the run's id, or a [*BeadHeldError] if another task works on a bead of the plan.
 func (e *Engine) Submit(ctx context.Context, s Submission) (id string, err error) {
 	text, err := planText(s)
 	if err != nil {
@@ -55,7 +54,7 @@ func planText(s Submission) (json.RawMessage, error) {
 	return text, nil
 }
 
-// submissions adds runs, and tasks to runs.
+// submissions creates runs, and adds tasks to runs.
 type submissions struct {
 	*txContext
 	schedule *schedule
@@ -113,16 +112,17 @@ func (s *submissions) add(run store.Run, task plan.Task) (err error) {
 	return s.schedule.setStatus(&t, store.Queued, "")
 }
 
-// labelsOf returns the labels of a task of a run that is bound to a place, or to none.
-func labelsOf(task plan.Task, place string) string {
+// labelsOf returns the labels that a worker needs for a task. onlyWorker is the run's
+// OnlyWorker, or empty.
+func labelsOf(task plan.Task, onlyWorker string) string {
 	labels := slices.Clone(task.Labels)
-	if place != "" {
-		labels = append(labels, WorkerLabel(place))
+	if onlyWorker != "" {
+		labels = append(labels, WorkerLabel(onlyWorker))
 	}
 	return joinLabels(labels)
 }
 
-// unique returns a list without duplicates: each need counts once.
+// unique returns a list without duplicates.
 func unique(list []string) (all []string) {
 	for _, one := range list {
 		if !slices.Contains(all, one) {
@@ -132,12 +132,13 @@ func unique(list []string) (all []string) {
 	return all
 }
 
-// WorkerLabel returns the label of the worker with the given id. No plan can contain it.
-func WorkerLabel(place string) string { return "@" + place }
+// WorkerLabel returns the label that only one worker has: the worker with the given name
+// or id. Plans cannot contain it, because it begins with @.
+func WorkerLabel(worker string) string { return "@" + worker }
 
 var onFail = map[plan.OnFailure]store.OnFail{plan.Stop: store.StopOnFail, plan.StopNow: store.EndOnFail}
 
-// AmountOf converts a plan's budget to the form used in rows.
+// AmountOf converts a plan's budget to the form that the store uses.
 func AmountOf(b plan.Budget) store.Amount {
 	return store.Amount{MicroUSD: int64(math.Round(b.USD * 1e6)), Tokens: b.Tokens}
 }

@@ -13,8 +13,8 @@ import (
 	"gaffer/internal/engine/store/record"
 )
 
-// transaction is an engine transaction in progress. Each of its parts is responsible
-// for one kind of change. A part knows the parts that it needs and no others.
+// transaction is an engine transaction in progress. Each part is responsible for one kind
+// of change, and has pointers only to the parts that it uses.
 type transaction struct {
 	*txContext
 	beads        beads
@@ -35,7 +35,7 @@ type transaction struct {
 	steering     steering
 }
 
-// newTransaction connects the parts.
+// newTransaction creates a transaction and connects its parts.
 func newTransaction(c *txContext) *transaction {
 	tx := &transaction{txContext: c, beads: beads{c}, workers: workers{c}, questions: questions{c}, messages: messages{c}}
 	tx.reviews = reviews{c, &tx.messages}
@@ -53,7 +53,8 @@ func newTransaction(c *txContext) *transaction {
 	return tx
 }
 
-// write runs do in a transaction.
+// write runs do in a transaction. who names the cause of its events; empty means the
+// engine's default.
 func (e *Engine) write(ctx context.Context, who string, do func(tx *transaction) error) error {
 	if who == "" {
 		who = e.opts.Who
@@ -66,9 +67,9 @@ func (e *Engine) write(ctx context.Context, who string, do func(tx *transaction)
 	})
 }
 
-// repeatableIDs returns the ids of known, one at each call, and then new ones, which it adds to
-// known. A store may run a transaction several times before it commits it. Each run gets
-// the same ids, so that it looks up the same rows.
+// repeatableIDs returns a function that returns the ids of known one by one, and then new
+// ids, which it adds to known. A store may run the function of a transaction several times
+// before it commits. Each time it gets the same ids, so that it looks up the same rows.
 func repeatableIDs(known *[]string, newID func() string) func() string {
 	used := 0
 	return func() string {
@@ -80,8 +81,8 @@ func repeatableIDs(known *[]string, newID func() string) func() string {
 	}
 }
 
-// txContext is what all parts of a transaction share: the rows, the events, and a single
-// value of now.
+// txContext is shared by all parts of a transaction: the store's transaction, the time,
+// and who has caused the changes.
 type txContext struct {
 	*store.Tx
 	opts Options
@@ -106,7 +107,8 @@ func (c *txContext) attempt(id string) (store.Attempt, error) {
 	return a, asNotFound(err, "attempt", id)
 }
 
-// ownedAttempt returns a running attempt if token is its fencing token.
+// ownedAttempt returns a running attempt if token is its fencing token. Otherwise it
+// returns a [*ConflictError].
 func (c *txContext) ownedAttempt(id string, token int64) (store.Attempt, error) {
 	a, err := c.attempt(id)
 	switch {
@@ -120,8 +122,8 @@ func (c *txContext) ownedAttempt(id string, token int64) (store.Attempt, error) 
 	return a, nil
 }
 
-// isGone reports whether an error of [change.owned] means that the attempt no longer
-// belongs to the worker.
+// isGone reports whether an error of [txContext.ownedAttempt] means that the worker no
+// longer holds the attempt.
 func isGone(err error) bool {
 	var conflict *ConflictError
 	var missing *NotFoundError
@@ -134,11 +136,11 @@ func (c *txContext) heldBy(worker string) ([]store.Attempt, error) {
 	return slices.DeleteFunc(all, func(a store.Attempt) bool { return a.Worker != worker }), err
 }
 
-// pausedAccounts lists the lanes in which no task may start now.
+// pausedAccounts returns the names of the accounts whose tasks may not start now.
 func (c *txContext) pausedAccounts() ([]string, error) {
-	lanes, err := c.Accounts()
+	accounts, err := c.Accounts()
 	var names []string
-	for _, l := range lanes {
+	for _, l := range accounts {
 		if !l.Until.IsZero() {
 			names = append(names, l.Name)
 		}
@@ -146,11 +148,11 @@ func (c *txContext) pausedAccounts() ([]string, error) {
 	return names, err
 }
 
-// leaseEnd returns the end of a lease that begins at the given time.
+// leaseEnd returns the end of a lease that starts at the given time.
 func (c *txContext) leaseEnd(from time.Time) time.Time { return from.Add(c.opts.Lease) }
 
-// event appends an event about a row. A run's plan and a task's spec never change, so
-// only the row's first event, which has no From, contains them.
+// event appends an event and the row that has changed. A run's Plan and a task's Spec
+// never change, so only the first event of the run or task contains them.
 func (c *txContext) event(e store.Event, row any) error {
 	first := e.From == "" && e.To != ""
 	switch r := row.(type) {
@@ -179,8 +181,9 @@ func (c *txContext) attemptEvent(kind string, a store.Attempt, why string) error
 	return c.event(store.Event{Kind: kind, Run: a.Run, Task: a.Task, Attempt: a.ID, Why: why}, a)
 }
 
-// recordCompactions appends one event for each compaction of the conversation. It appends each
-// event only once, because a worker may report a compaction again after a crash.
+// recordCompactions appends an event for each compaction of the agent's context that the
+// worker reports. A worker may report a compaction again after a crash; its event is
+// appended only once.
 func (c *txContext) recordCompactions(a store.Attempt, p fleet.Progress) error {
 	for n := 1; n <= min(p.Compactions, maxCompactions); n++ {
 		_, err := once(c, "compacted", fmt.Sprintf("%s %d", a.ID, n), func() (int, error) {

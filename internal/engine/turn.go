@@ -9,12 +9,12 @@ import (
 )
 
 // Turn does [Engine.Finish] and then [Engine.Claim] for the same worker, in one
-// transaction. If the claim names no worker, nothing is claimed. The assignment is nil
-// if no task can start. If the finish comes too late, nothing is claimed.
+// transaction. If the claim names no worker, nothing is claimed. The assignment is nil if
+// no task can start. If the attempt has already ended, nothing is claimed.
 //
-// A turn may be repeated if its reply was lost. A repeated turn changes nothing and
-// returns the same outcome, and the same assignment if that is still running. It needs
-// no key.
+// A turn may be repeated if its reply was lost. A repeated turn changes nothing. It
+// returns the same result, and the same assignment if that attempt is still running. No
+// idempotency key is needed.
 func (e *Engine) Turn(ctx context.Context, f Finish, r Claim) (o FinishResult, next *Assignment, err error) {
 	err = e.write(ctx, "", func(tx *transaction) error {
 		o, next, err = tx.turns.turn(f, r)
@@ -32,11 +32,11 @@ type storedTurn struct {
 // turnOp is the operation name under which answers to turns are stored.
 const turnOp = "work-turn"
 
-// completedResult is the outcome of nearly all turns. It can be derived from the attempt's
-// row, so it is not stored.
+// completedResult is the result of nearly all turns. It follows from the attempt's row, so
+// no idempotency record is stored for it.
 var completedResult = FinishResult{Status: store.Complete}
 
-// turns ends attempts and gives their workers the next task.
+// turns ends attempts and assigns the next task to their workers.
 type turns struct {
 	*txContext
 	claims   *claims
@@ -74,10 +74,9 @@ func (t *turns) turn(f Finish, r Claim) (FinishResult, *Assignment, error) {
 
 func turnKey(f Finish) string { return fmt.Sprintf("%s %d", f.Attempt, f.Token) }
 
-// repeatedTurn answers a turn whose attempt has already ended. If a turn ended it, the
-// answer is the same as before. Only a finish by its worker completes an attempt. So if
-// the attempt is not complete and no answer is stored, it ended in another way and the
-// finish comes too late.
+// repeatedTurn answers a turn whose attempt has already ended. If an earlier turn has
+// ended the attempt, the answer is the same. If the attempt is not complete and no answer
+// is stored, the attempt has ended in another way, and the turn comes too late.
 func (t *turns) repeatedTurn(a store.Attempt, f Finish) (FinishResult, *Assignment, error) {
 	done := storedTurn{Result: completedResult}
 	kept, err := t.IdempotencyRecord(turnOp + " " + turnKey(f))
@@ -100,8 +99,8 @@ func (t *turns) repeatedTurn(a store.Attempt, f Finish) (FinishResult, *Assignme
 	return done.Result, t.claims.withLease(next), err
 }
 
-// assignedAfter returns the running attempt that was assigned in the turn which ended the
-// given one, or nil.
+// assignedAfter returns the id of the running attempt that was assigned in the same turn
+// that ended the given attempt, or nil.
 func (t *turns) assignedAfter(ended store.Attempt) (*string, error) {
 	running, err := t.heldBy(ended.Worker)
 	for _, a := range running {

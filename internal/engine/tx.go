@@ -9,12 +9,13 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Tx is one transaction that combines several engine operations, for requests that
-// need more than one. It is valid only until the function that received it returns.
+// Tx is a transaction that combines several engine operations, for requests that need more
+// than one. It is valid only until the function that received it returns.
 type Tx struct{ tx *transaction }
 
-// Do runs do in one transaction: all of its changes are stored, or none. do may run
-// more than once, so it must have no side effects outside the step.
+// Do runs do in one transaction: all of its changes are stored, or none. do may run more
+// than once, so it must have no side effects outside the transaction. who names the cause
+// of the events.
 func (e *Engine) Do(ctx context.Context, who string, do func(s *Tx) error) error {
 	return e.write(ctx, who, func(tx *transaction) error { return do(&Tx{tx}) })
 }
@@ -25,11 +26,11 @@ func (s *Tx) Now() time.Time { return s.tx.now }
 // NewID returns a new unique id.
 func (s *Tx) NewID() string { return s.tx.opts.NewID() }
 
-// NextSeq returns the number of the next event.
+// NextSeq returns the number that the next event will get.
 func (s *Tx) NextSeq() int64 { return s.tx.NextSeq() }
 
-// Worker returns a worker. This and the other lookups return [store.ErrNotFound] if the
-// row does not exist.
+// Worker returns a worker. Like Run, Task, Attempt and Item, it returns
+// [store.ErrNotFound] if the row does not exist.
 func (s *Tx) Worker(id string) (store.Worker, error) { return s.tx.Worker(id) }
 
 // Run returns a run.
@@ -41,14 +42,15 @@ func (s *Tx) Task(key store.TaskKey) (store.Task, error) { return s.tx.Task(key)
 // Attempt returns an attempt.
 func (s *Tx) Attempt(id string) (store.Attempt, error) { return s.tx.Attempt(id) }
 
-// HeldBy returns the running attempts of a worker, ordered by when their lease or
-// deadline ends. It scans all running attempts.
+// HeldBy returns the running attempts of a worker, ordered by the end of their lease or
+// deadline. It scans all running attempts.
 func (s *Tx) HeldBy(worker string) ([]store.Attempt, error) { return s.tx.heldBy(worker) }
 
-// Item returns an item.
+// Item returns a store item.
 func (s *Tx) Item(key store.ItemKey) (store.Item, error) { return s.tx.Item(key) }
 
-// Items returns the items of a kind and a parent whose Seq is greater than after.
+// Items returns the items of a kind and a parent whose Seq is greater than after, at most
+// limit.
 func (s *Tx) Items(kind, parent string, after int64, limit int) ([]store.Item, error) {
 	return s.tx.Items(kind, parent, after, limit)
 }
@@ -59,7 +61,7 @@ func (s *Tx) PutItem(i store.Item) { s.tx.PutItem(i) }
 // DropItem deletes an item.
 func (s *Tx) DropItem(key store.ItemKey) { s.tx.DropItem(key) }
 
-// Event appends an event about a row.
+// Event appends an event and the row that has changed.
 func (s *Tx) Event(e store.Event, row any) error { return s.tx.event(e, row) }
 
 // Submit does the same as [Engine.Submit].
@@ -77,8 +79,8 @@ func (s *Tx) Extend(x Extension) error {
 	return err
 }
 
-// ClaimForClient does the same as [Engine.Claim] for a registered worker that renews its leases
-// by [Step.Heartbeat]. It returns nil if no task can start.
+// ClaimForClient does the same as [Engine.Claim] for a client of the coordinator protocol,
+// which renews its leases with [Tx.ClientHeartbeat]. It returns nil if no task can start.
 func (s *Tx) ClaimForClient(r Claim) (*Assignment, error) {
 	return once(s.tx.txContext, "claim", r.Key, func() (*Assignment, error) {
 		a, err := s.tx.claims.claim(r)
@@ -89,9 +91,10 @@ func (s *Tx) ClaimForClient(r Claim) (*Assignment, error) {
 	})
 }
 
-// Assign gives one queued task to a worker, as [Step.Claim] does with the next task. It
-// returns a [*ConflictError] if the task has started or ended, if it must wait for other
-// tasks, if its run is stopping or not running, or if the budget does not allow it.
+// Assign assigns a certain queued task to a client of the coordinator protocol;
+// [Tx.ClaimForClient] chooses a task instead. Assign returns a [*ConflictError] if the
+// task has started or ended, if it must wait for other tasks, if its run has ended or is
+// stopping, or if the budget does not allow it.
 func (s *Tx) Assign(key store.TaskKey, worker string) (*Assignment, error) {
 	tx := s.tx
 	t, err := tx.task(key)
@@ -130,17 +133,17 @@ func (s *Tx) Cancel(t Target, why string) error { return s.tx.cancellation.cance
 // Tasks returns all tasks of a run.
 func (s *Tx) Tasks(run string) ([]store.Task, error) { return s.tx.Tasks(run) }
 
-// ClaimForWorker does the same as [Engine.Claim] for a worker that renews its leases by
-// [Step.Beat]. It returns nil if no task can start.
+// ClaimForWorker does the same as [Engine.Claim] for a gaffer worker, which renews its
+// leases with [Tx.Beat]. It returns nil if no task can start.
 func (s *Tx) ClaimForWorker(r Claim) (*Assignment, error) { return s.tx.claims.claimOnce(r) }
 
 // Beat does the same as [Engine.Beat].
-func (s *Tx) Beat(said store.Worker, held []HeldAttempt) ([]Order, error) {
-	return s.tx.heartbeats.recordWorker(said, held)
+func (s *Tx) Beat(report store.Worker, held []HeldAttempt) ([]Order, error) {
+	return s.tx.heartbeats.recordWorker(report, held)
 }
 
-// Messages returns the messages to a task's agent that wait, and those that were delivered,
-// the oldest first.
+// Messages returns the messages that a task's agent has not received, and the messages
+// that it has received, each oldest first.
 func (s *Tx) Messages(t store.Task) (waiting, delivered []fleet.Message, err error) {
 	a := Assignment{Task: t}
 	err = a.AddMessages(s)
@@ -163,8 +166,9 @@ func (s *Tx) Finish(f Finish) (FinishResult, error) {
 	return once(s.tx.txContext, "finish", f.Key, func() (FinishResult, error) { return s.tx.finishes.finish(f) })
 }
 
-// Once returns the answer that was stored for the key before, or else runs do and
-// stores its answer. Without a key, do always runs.
+// Once makes an operation idempotent. If the operation was done before with the same key,
+// Once returns the stored answer. Otherwise it runs do and stores its answer. Without a
+// key, do always runs.
 func Once[A any](s *Tx, operation, key string, do func() (A, error)) (A, error) {
 	return once(s.tx.txContext, operation, key, do)
 }

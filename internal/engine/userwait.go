@@ -6,12 +6,11 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Time spent waiting for a user does not count as work: neither for a task's timeout
-// nor for its reported working time. An attempt waits from its first open question on.
-// Closing a question does not end the wait, because the agent does not know the answer
-// yet. The wait ends with the worker's first heartbeat after the last question was
-// closed; the reply to that heartbeat carries the answers. So an answer that is given
-// while no worker is running does not use up the task's timeout.
+// The time that an attempt waits for a user counts neither for the task's timeout nor for
+// its reported working time. An attempt waits from its first open question on. When the
+// last question is closed, the agent does not have the answer yet. So the wait ends with
+// the worker's next heartbeat, because the reply to it contains the answers. If no worker
+// is running when the user answers, the time until it runs again does not count either.
 
 // startWait starts the wait of an attempt, if it is not waiting already.
 func (qs *questions) startWait(a store.Attempt) error {
@@ -23,8 +22,8 @@ func (qs *questions) startWait(a store.Attempt) error {
 	return qs.attemptEvent("attempt.waiting", a, "")
 }
 
-// endWaitIfAnswered ends the wait of an attempt that has no open question, and extends its
-// deadline by the time that it has waited.
+// endWaitIfAnswered ends the wait of an attempt that has no open question, and extends the
+// attempt's deadline by the duration of the wait.
 func (qs *questions) endWaitIfAnswered(a *store.Attempt) error {
 	if a.WaitingSince.IsZero() {
 		return nil

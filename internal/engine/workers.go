@@ -10,38 +10,38 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// workers records what is known about workers.
+// workers stores what workers report about themselves, and which attempts they hold.
 type workers struct{ *txContext }
 
-// ClientHeartbeat records that a worker is alive, by the engine's clock, and the data that it
-// reports about itself: Name, Status, Task, Meta and Version. Empty fields keep their
-// value, except Task. Heartbeat renews the leases of the attempts that [Step.Claim]
-// gave to the worker. A new worker gets the Owner of the report. A worker that has left
-// comes back, unless Left is set in the report. An event is appended if anything except
-// a time has changed.
-func (s *Tx) ClientHeartbeat(said store.Worker) (store.Worker, error) {
-	return s.tx.workers.clientHeartbeat(said)
+// ClientHeartbeat records a heartbeat of a client of the coordinator protocol, which is a
+// worker that does not list its attempts. It stores Name, Status, Task, Meta and Version
+// of the report; empty fields keep their stored value, except Task. It renews the leases
+// of the attempts that [Tx.ClaimForClient] has assigned. Owner is stored only for a new
+// worker. Left is stored as reported. An event is appended if anything except a time has
+// changed.
+func (s *Tx) ClientHeartbeat(report store.Worker) (store.Worker, error) {
+	return s.tx.workers.clientHeartbeat(report)
 }
 
-func (ws *workers) clientHeartbeat(said store.Worker) (store.Worker, error) {
-	before, w, err := ws.applyReport(said)
+func (ws *workers) clientHeartbeat(report store.Worker) (store.Worker, error) {
+	before, w, err := ws.applyReport(report)
 	if err != nil {
 		return w, err
 	}
 	if w.Created.IsZero() {
 		w.Created = ws.now
 	}
-	w.Left = said.Left
+	w.Left = report.Left
 	if w.HeldAttempts, err = ws.extendLeases(w); err != nil {
 		return w, err
 	}
 	return ws.put(before, w)
 }
 
-// recordHeartbeat records that a worker is alive which lists its attempts in each heartbeat. A
-// worker without a name is not shown as an agent, so its changes are not events.
-func (ws *workers) recordHeartbeat(said store.Worker) error {
-	before, w, err := ws.applyReport(said)
+// recordHeartbeat records a heartbeat of a worker that lists its attempts. A worker
+// without a name is not shown to users, so no events are appended for it.
+func (ws *workers) recordHeartbeat(report store.Worker) error {
+	before, w, err := ws.applyReport(report)
 	if err != nil {
 		return err
 	}
@@ -65,11 +65,12 @@ func (ws *workers) isOpenRun(run string) bool {
 	return err == nil && !row.Status.Final()
 }
 
-// markLeft records that the worker of an ended run has left, if it worked for this run
-// only. The worker may still send a last report.
+// markLeft records that the worker of a run has left, because the run has ended. It does
+// nothing if the worker may also work for other runs. The worker may still send a last
+// report.
 func (ws *workers) markLeft(run store.Run) error {
 	if run.OnlyWorker != run.ID {
-		return nil // the run's tasks were not bound to a worker of its own
+		return nil // the run had no worker that worked for it only
 	}
 	before, err := ws.Worker(run.OnlyWorker)
 	if errors.Is(err, store.ErrNotFound) || before.Name == "" {
@@ -84,33 +85,33 @@ func (ws *workers) markLeft(run store.Run) error {
 	return err
 }
 
-// applyReport returns a worker before and after applying its report.
-func (ws *workers) applyReport(said store.Worker) (before, w store.Worker, err error) {
-	before, err = ws.Worker(said.ID)
+// applyReport returns a worker's row as it is stored, and with the worker's report
+// applied.
+func (ws *workers) applyReport(report store.Worker) (before, w store.Worker, err error) {
+	before, err = ws.Worker(report.ID)
 	w = before
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		w = store.Worker{ID: said.ID, Owner: said.Owner, OwnerName: said.OwnerName}
+		w = store.Worker{ID: report.ID, Owner: report.Owner, OwnerName: report.OwnerName}
 	case err != nil:
 		return before, w, err
-	case w.OwnerName == "" && w.Owner == said.Owner:
-		w.OwnerName = said.OwnerName // the row was written before this field existed
+	case w.OwnerName == "" && w.Owner == report.Owner:
+		w.OwnerName = report.OwnerName // the row was written before this field existed
 	}
-	w.Seen, w.Task = ws.now, said.Task
-	w.Name, w.Version = cmp.Or(said.Name, w.Name), cmp.Or(said.Version, w.Version)
-	w.Labels, w.Slots = cmp.Or(said.Labels, w.Labels), cmp.Or(said.Slots, w.Slots)
-	if said.Status != "" {
-		w.Status, w.StatusReported = said.Status, ws.now
+	w.Seen, w.Task = ws.now, report.Task
+	w.Name, w.Version = cmp.Or(report.Name, w.Name), cmp.Or(report.Version, w.Version)
+	w.Labels, w.Slots = cmp.Or(report.Labels, w.Labels), cmp.Or(report.Slots, w.Slots)
+	if report.Status != "" {
+		w.Status, w.StatusReported = report.Status, ws.now
 	}
-	if said.Meta != nil {
-		w.Meta = said.Meta
+	if report.Meta != nil {
+		w.Meta = report.Meta
 	}
 	return before, w, nil
 }
 
-// SetLastSeen sets back the time of a worker's last heartbeat, because the worker reports
-// that it stops. All displays, including those of other programs, compute from that
-// time alone whether a worker is online.
+// SetLastSeen sets the time of a worker's last heartbeat to an earlier time, because the
+// worker reports that it stops. Clients compute from this time whether a worker is online.
 func (s *Tx) SetLastSeen(id string, seen time.Time) error {
 	w, err := s.tx.Worker(id)
 	if err != nil {
@@ -132,8 +133,7 @@ func (s *Tx) Subscribe(id string, channels []string) (store.Worker, error) {
 	return s.tx.workers.put(before, w)
 }
 
-// putWorker stores a worker, and appends an event if anything except a time has
-// changed.
+// put stores a worker, and appends an event if anything except a time has changed.
 func (ws *workers) put(before, w store.Worker) (store.Worker, error) {
 	if sameButTimes(&before, &w) {
 		ws.PutWorker(w)
@@ -144,18 +144,18 @@ func (ws *workers) put(before, w store.Worker) (store.Worker, error) {
 	return w, ws.event(store.Event{Kind: "worker.changed", From: before.Status, To: w.Status}, w)
 }
 
-// sameButTimes reports whether two versions of a worker differ only in times and in
-// Holds.
+// sameButTimes reports whether two versions of a worker differ at most in times and in
+// HeldAttempts.
 func sameButTimes(a, b *store.Worker) bool {
 	return a.ID == b.ID && a.Name == b.Name && a.Labels == b.Labels && a.Slots == b.Slots && a.Status == b.Status && a.Task == b.Task &&
 		bytes.Equal(a.Meta, b.Meta) && a.Version == b.Version && a.Owner == b.Owner && a.OwnerName == b.OwnerName && slices.Equal(a.Channels, b.Channels) &&
 		a.Created.Equal(b.Created) && a.Left.IsZero() == b.Left.IsZero()
 }
 
-// extendLeases renews the leases of the worker's running attempts and returns their
-// ids. It leaves out attempts that have ended since they were assigned.
+// extendLeases renews the leases of a worker's HeldAttempts, and returns those that are
+// still running.
 func (ws *workers) extendLeases(w store.Worker) (held []string, err error) {
-	for _, id := range w.HeldAttempts { // a remote database loads all of them together
+	for _, id := range w.HeldAttempts { // request all rows first, so that a remote database loads them in one round trip
 		_, _ = ws.Attempt(id)
 	}
 	for _, id := range w.HeldAttempts {
@@ -163,7 +163,7 @@ func (ws *workers) extendLeases(w store.Worker) (held []string, err error) {
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return nil, err
 		}
-		if a.Status != store.Running { // ended, or already deleted
+		if a.Status != store.Running { // the attempt has ended, or its row was deleted
 			continue
 		}
 		a.Lease = ws.leaseEnd(ws.now)
@@ -173,8 +173,8 @@ func (ws *workers) extendLeases(w store.Worker) (held []string, err error) {
 	return held, nil
 }
 
-// addHeldAttempt adds an attempt to those that a worker holds. It does not change the data that
-// the worker reports about itself.
+// addHeldAttempt adds an attempt to a worker's HeldAttempts, and removes attempts that
+// have ended.
 func (ws *workers) addHeldAttempt(worker, attempt string) error {
 	w, err := ws.Worker(worker)
 	if err != nil {

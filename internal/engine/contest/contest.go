@@ -1,5 +1,6 @@
-// Package contest compares the results of several agents that did the same task. It is
-// pure.
+// Package contest compares candidates: the results of several agents that did the same
+// task. It proposes one of them, and writes the prompt of the agent that judges them. Its
+// functions are pure.
 package contest
 
 import (
@@ -14,17 +15,18 @@ import (
 	"gaffer/internal/plan"
 )
 
-// PickInput is the prompt of the task that picks a candidate, as JSON.
+// PickInput is the input of the task that picks a candidate. Its JSON is the task's
+// prompt.
 type PickInput struct {
 	Run        string            `json:"run"`
-	Task       string            `json:"task"` // the task that picks
+	Task       string            `json:"task"` // id of the task that picks
 	By         plan.PickBy       `json:"by"`
 	Candidates []fleet.Candidate `json:"candidates"`
-	Verdict    string            `json:"verdict,omitempty"` // the judge's last message, if it was successful
-	Picked     string            `json:"picked,omitempty"`  // the candidate that was picked before; its newer work is taken
+	Verdict    string            `json:"verdict,omitempty"` // the judge's last message, if the judge's task is complete
+	Picked     string            `json:"picked,omitempty"`  // id of the candidate that an earlier attempt has picked; this attempt takes its newer work
 }
 
-// CompleteCandidates returns the candidates that can be picked.
+// CompleteCandidates returns the candidates that can be picked: those that are complete.
 func (s PickInput) CompleteCandidates() (list []fleet.Candidate) {
 	for _, c := range s.Candidates {
 		if c.Status == fleet.Complete {
@@ -34,8 +36,8 @@ func (s PickInput) CompleteCandidates() (list []fleet.Candidate) {
 	return list
 }
 
-// Decide returns the candidate that the step picks without the user, and why. It returns
-// false if the user must pick.
+// Decide returns the id of the candidate to pick, and the reason. ok is false if the user
+// must pick.
 func (s PickInput) Decide() (id, why string, ok bool) {
 	list := s.CompleteCandidates()
 	switch {
@@ -53,8 +55,8 @@ func (s PickInput) Decide() (id, why string, ok bool) {
 	return "", "", false
 }
 
-// compare orders candidates: all checks passed first, then the fewest changed lines, then
-// the lowest cost. The plan's order decides between equals.
+// compare orders candidates, the best first: the fewest failed checks, then the fewest
+// changed lines, then the lowest cost.
 func compare(a, b fleet.Candidate) int {
 	return cmp.Or(
 		cmp.Compare(a.Checks-a.Passed, b.Checks-b.Passed),
@@ -84,7 +86,7 @@ func Describe(c fleet.Candidate) string {
 	return strings.Join(append(facts, (time.Duration(c.WorkedMS)*time.Millisecond).Round(time.Second).String()), ", ")
 }
 
-// Question returns the question to the user, in one line.
+// Question returns the question to the user which candidate to pick, in one line.
 func (s PickInput) Question() string {
 	var options []string
 	for i, c := range s.CompleteCandidates() {
@@ -93,8 +95,8 @@ func (s PickInput) Question() string {
 	return fmt.Sprintf("Which candidate of %s is taken? %s", s.Task, strings.Join(options, "; "))
 }
 
-// FindChosen returns the candidate that the user means: its id, the part of its id that says
-// who it is, or its number in the question.
+// FindChosen returns the id of the candidate that the user has chosen. text is the
+// candidate's id, the part of the id after the task's id, or the number in the question.
 func (s PickInput) FindChosen(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	list := s.CompleteCandidates()
@@ -115,7 +117,7 @@ func (s PickInput) FindChosen(text string) (string, error) {
 	return "", fmt.Errorf("%q is no candidate, want one of %s", text, strings.Join(names, ", "))
 }
 
-// JudgePrompt returns the prompt of the judge.
+// JudgePrompt returns the prompt of the agent that judges the candidates.
 func JudgePrompt(p plan.Pick, list []fleet.Candidate) string {
 	var b strings.Builder
 	b.WriteString("Several agents have done the same task, each on a branch of this repository. Decide which result is the best.\n" +
@@ -134,8 +136,9 @@ func JudgePrompt(p plan.Pick, list []fleet.Candidate) string {
 	return b.String()
 }
 
-// Winner returns the candidate that a judge's message names, and the message without that
-// line. The last such line counts.
+// Winner returns the id of the candidate that the judge's message names in its last line
+// "winner: CANDIDATE", and the text before that line. The id is empty if there is no such
+// line.
 func Winner(verdict string, list []fleet.Candidate) (id, why string) {
 	winner := regexp.MustCompile("(?im)^[ \\t*_#>-]*winner[*_]*[ \\t]*[:=][ \\t*_`\"']*([^\\s*`\"',;]+)")
 	found := winner.FindAllStringSubmatchIndex(verdict, -1)

@@ -1,29 +1,29 @@
-// Package failure names the ways in which an attempt can fail. The engine decides what
-// follows from each.
+// Package failure defines the classes of failed attempts. The engine decides by the class
+// whether a task is retried.
 package failure
 
 import "gaffer/fleet"
 
-// Class says how an attempt failed. The empty class is a success.
+// Class says how an attempt has failed. The empty class means success.
 type Class = fleet.Class
 
 // The failure classes.
 const (
 	None            Class = ""
-	RateLimited     Class = "rate_limited"     // retried after the reset; does not count as an attempt
-	APIError        Class = "api_error"        // retried with backoff
-	Stalled         Class = "stalled"          // retried with backoff
-	Lost            Class = "lost"             // its worker or supervisor is gone; retried with backoff a limited number of times; does not count as an attempt
-	TimedOut        Class = "timeout"          // retried with backoff
+	RateLimited     Class = "rate_limited"     // retried when the rate limit ends; does not count as an attempt
+	APIError        Class = "api_error"        // the model's API has failed; retried with backoff
+	Stalled         Class = "stalled"          // the agent showed no activity; retried with backoff
+	Lost            Class = "lost"             // the worker or supervisor has crashed or is unreachable; retried with backoff a limited number of times; does not count as an attempt
+	TimedOut        Class = "timeout"          // the task's timeout has passed; retried with backoff
 	Crashed         Class = "failed"           // the agent exited with an error; retried with backoff
-	ContextOverflow Class = "context_overflow" // retried in a fresh conversation
-	VerifyFailed    Class = "verify_failed"    // retried; the prompt contains the output of the check
-	Denied          Class = "denied"           // the user must act
-	Auth            Class = "auth"             // the user must act
+	ContextOverflow Class = "context_overflow" // the conversation is too long for the model; retried in a new conversation
+	VerifyFailed    Class = "verify_failed"    // a check of the task has failed; retried, with the output of the check in the prompt
+	Denied          Class = "denied"           // the agent's request for a permission was denied; the user must act
+	Auth            Class = "auth"             // the agent is not logged in; the user must act
 	NotStarted      Class = "not_started"      // a program is missing or cannot start on this machine; the user must act
-	BadPlan         Class = "bad_plan"         // the user must act
-	OverBudget      Class = "budget"           // the user must act
-	Cancelled       Class = "cancelled"        // ended on request
-	Interrupted     Class = "interrupted"      // ended on request; its conversation can be continued
-	Released        Class = "released"         // handed back by its worker; queued at once; does not count as an attempt
+	BadPlan         Class = "bad_plan"         // the plan is invalid; the user must act
+	OverBudget      Class = "budget"           // the budget is spent; the user must act
+	Cancelled       Class = "cancelled"        // a user has cancelled the attempt
+	Interrupted     Class = "interrupted"      // a user has interrupted the agent; the conversation can be continued
+	Released        Class = "released"         // the worker has returned the attempt; queued at once; does not count as an attempt
 )

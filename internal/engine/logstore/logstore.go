@@ -1,6 +1,6 @@
-// Package logstore keeps the output of attempts in the store: the last bytes of each,
-// up to a limit. A log consists of pieces, which are items, and a head item with the
-// range that is kept. Appending costs the same however long the log is.
+// Package logstore stores the output of attempts as items of the store: the last bytes of
+// each log, up to a limit. A log consists of one item per piece, and a head item with the
+// range of bytes that is kept. Appending costs the same for long and short logs.
 package logstore
 
 import (
@@ -14,11 +14,11 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// DefaultKeep is the number of bytes that are kept of an attempt's log.
+// DefaultKeep is the default number of bytes that are kept of an attempt's log.
 const DefaultKeep = 8 << 20
 
-// The kinds of a log's items. The parent of a piece is the attempt's id; the id of a
-// head is the attempt's id.
+// The kinds of a log's items. The attempt's id is the parent of its pieces and the id of
+// its head.
 const (
 	PieceKind = "log"
 	HeadKind  = "log-head"
@@ -26,13 +26,13 @@ const (
 
 const (
 	maxPiece   = 64 << 10 // maximum number of bytes in one piece
-	smallPiece = 4 << 10  // a shorter last piece is extended
+	smallPiece = 4 << 10  // a last piece with fewer bytes is extended instead of adding a piece
 )
 
 // GapError rejects data that does not follow the end of the log. Nothing was changed.
 type GapError struct {
 	Attempt string
-	Want    int64 // the expected offset
+	Want    int64 // the end of the log, which is the expected offset
 	Got     int64
 }
 
@@ -49,7 +49,7 @@ func (e *GapError) Offset() int64 { return e.Want }
 // Code returns the error's code in the protocol.
 func (e *GapError) Code() string { return "log_gap" }
 
-// EndedError rejects data after the end of a complete log. Nothing was changed.
+// EndedError rejects data for a log that is complete. Nothing was changed.
 type EndedError struct{ Attempt string }
 
 func (e *EndedError) Error() string { return fmt.Sprintf("log of attempt %s: has ended", e.Attempt) }
@@ -57,7 +57,7 @@ func (e *EndedError) Error() string { return fmt.Sprintf("log of attempt %s: has
 // Conflict marks the error as a conflict with the stored log.
 func (e *EndedError) Conflict() bool { return true }
 
-// head describes a log as a whole.
+// head describes the range of a log that is kept.
 type head struct {
 	From int64 `json:"from"` // offset of the first byte that is kept
 	Next int64 `json:"next"` // offset after the last byte
@@ -71,7 +71,7 @@ func pieceKey(attempt string, at int64) store.ItemKey {
 	return store.ItemKey{Kind: PieceKind, ID: attempt + "@" + strconv.FormatInt(at, 10)}
 }
 
-// items looks up items. It is a transaction or a reader.
+// items looks up store items, in a transaction or in a read-only snapshot.
 type items interface {
 	Item(key store.ItemKey) (store.Item, error)
 	Items(kind, parent string, after int64, limit int) ([]store.Item, error)
@@ -92,9 +92,9 @@ func readHead(r items, attempt string) (h head, err error) {
 }
 
 // Append adds data at an offset to the log of an attempt, and returns the next expected
-// offset. It skips data that is already stored, so a request may be repeated. It
-// returns a [*GapError] if the offset is beyond the end of the log. It keeps at least
-// the last keep bytes of the log, and at most one piece more.
+// offset. Append skips data that is already stored, so a request may be repeated. It
+// returns a [*GapError] if the offset is beyond the end of the log. It keeps at least the
+// last keep bytes of the log, and at most one piece more.
 func Append(s *engine.Tx, attempt string, offset int64, data []byte, keep int64) (next int64, err error) {
 	return write(s, attempt, offset, data, keep, false)
 }
@@ -130,7 +130,7 @@ func write(s *engine.Tx, attempt string, offset int64, data []byte, keep int64, 
 	return h.Next, nil
 }
 
-// writer changes one log.
+// writer changes the log of one attempt.
 type writer struct {
 	*engine.Tx
 	attempt string
@@ -145,8 +145,8 @@ func (w writer) put(key store.ItemKey, parent string, seq int64, value any) {
 	w.PutItem(store.Item{ItemKey: key, Parent: parent, Seq: seq, Data: text, Made: w.Now()})
 }
 
-// add appends data. It extends a short last piece, so that an agent with short outputs
-// does not create a row for each of them.
+// add appends data. It extends a short last piece, so that short outputs do not each
+// create a row.
 func (w writer) add(data []byte) error {
 	h := w.head
 	if n := h.Next - h.Last; len(data) > 0 && n > 0 && n < smallPiece {
@@ -192,8 +192,8 @@ func (w writer) trim(keep int64) error {
 	return nil
 }
 
-// Drop deletes at most a page of a log's pieces, and reports whether there may be more.
-// With the last pieces it also deletes the head.
+// Drop deletes a limited number of a log's pieces, and reports whether it must be called
+// again. When no pieces are left, it deletes the head.
 func Drop(s *engine.Tx, attempt string) (more bool, err error) {
 	list, err := s.Items(PieceKind, attempt, -1, piecesAtOnce)
 	if err != nil {
@@ -209,8 +209,8 @@ func Drop(s *engine.Tx, attempt string) (more bool, err error) {
 	return false, nil
 }
 
-// pieceBytes decodes a JSON string that contains base64. It does not use a JSON parser, for
-// speed: logs can be hundreds of megabytes.
+// pieceBytes decodes the data of a piece, which is a JSON string with base64. It does not
+// use a JSON parser, which would be too slow for logs of hundreds of megabytes.
 func pieceBytes(piece store.Item) ([]byte, error) {
 	data := piece.Data
 	if len(data) < 2 || data[0] != '"' || data[len(data)-1] != '"' {

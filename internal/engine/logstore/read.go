@@ -17,17 +17,17 @@ func Done(r store.Reader, attempt string) (bool, error) {
 	return h.Done, err
 }
 
-// Read returns at most limit bytes of a log from an offset on. It returns nothing for
-// an offset outside the range that is kept; see [Span].
+// Read returns at most limit bytes of a log, starting at an offset. It returns nothing if
+// the offset is outside the range that is kept, which [Span] returns.
 func Read(r store.Reader, attempt string, offset int64, limit int) ([]byte, error) {
 	h, err := readHead(r, attempt)
 	if err != nil || offset < h.From || offset >= h.Next {
 		return nil, err
 	}
 	var out []byte
-	at := offset - maxPiece // no piece that begins here or before reaches the offset
+	at := offset - maxPiece // pieces at or before this position end before the offset
 	for len(out) < limit {
-		// Pieces are large: reading too many costs more than another query.
+		// Pieces are large, so reading unneeded ones costs more than another query.
 		list, err := r.Items(PieceKind, attempt, at, min(piecesAtOnce, 2+(limit-len(out))/maxPiece))
 		if err != nil || len(list) == 0 {
 			return out, err
@@ -42,7 +42,8 @@ func Read(r store.Reader, attempt string, offset int64, limit int) ([]byte, erro
 	return out, nil
 }
 
-// appendPart appends the requested part of a piece to out.
+// appendPart appends the part of a piece that [Read] must return to out. offset is the
+// offset of out in the log.
 func appendPart(out []byte, piece store.Item, offset int64, limit int) ([]byte, error) {
 	room := limit - len(out)
 	if room <= 0 {

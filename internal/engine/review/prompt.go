@@ -8,7 +8,8 @@ import (
 	"gaffer/fleet"
 )
 
-// maxQuoted is how many of the commented lines are quoted to the agent. It has the file.
+// maxQuoted is the maximum number of lines of the file that the prompt quotes for each
+// comment. The agent can read the rest in the file.
 const maxQuoted = 40
 
 // Prompt returns the text that sends comments back to the agent.
@@ -38,7 +39,8 @@ func Prompt(comments []fleet.Comment) string {
 	return b.String()
 }
 
-// commentLocation returns where a comment is.
+// commentLocation returns what a comment refers to: the whole change, a file, or lines of
+// a file.
 func commentLocation(c fleet.Comment) string {
 	switch {
 	case c.Path == "":
@@ -56,26 +58,26 @@ func commentLocation(c fleet.Comment) string {
 	return text
 }
 
-// Answer is what the agent says about a comment.
+// Answer is the agent's answer to a comment.
 type Answer struct {
 	Fixed bool
-	Text  string // the reason, or what was done
+	Text  string // the agent's explanation: what it did, or why it did not fix it
 }
 
 var (
-	// answerLine finds the id of a comment at the start of a line, with the marks that
-	// agents put around it, such as "- **[c1]**:" or "| `c1` |".
+	// answerLine matches a line that starts with the id of a comment, also with markup
+	// around the id, such as "- **[c1]**:" or "| `c1` |".
 	answerLine = regexp.MustCompile("(?i)^[\\s>*+|#•–—-]*(?:\\d+[.)]\\s+)?[\\s\\[(`*_\"']*(?:comment\\s+)?[\\[(`*_\"']*(c\\d+)[\\])`*_\"']*\\s*(?:[:=|.,–—-]|->|→)?[\\s`*_|:]*(.*)$")
 	notFixed   = regexp.MustCompile(`(?i)^(not (?:yet )?(?:fixed|done|changed|addressed|applied|resolved|needed|possible)|unfixed|unchanged|won['’]?t[ -]?fix|wontfix|will not fix|no change(?:s)?(?: needed| made)?|left (?:unchanged|as is|as it is)|declined|rejected|skipped|disagree)\b`)
 	fixed      = regexp.MustCompile(`(?i)^((?:is |was |has been |now )?(?:fixed|done|resolved|addressed|changed|applied|implemented))\b`)
 )
 
-// maxAnswer is the most that is kept of the text of an answer, in bytes.
+// maxAnswer is the maximum length of an answer's text, in bytes.
 const maxAnswer = 4 << 10
 
-// Answers finds the agent's answers in its last message, by the id of the comment. It
-// accepts variants of the form that the agent was asked for. The last answer to a comment
-// counts. A line that only mentions a comment is no answer.
+// Answers returns the agent's answers in its last message, by the id of the comment. It
+// accepts variants of the format that [Prompt] asks for. If a comment has several answers,
+// the last one counts. A line that only mentions a comment is not an answer.
 func Answers(message string) map[string]Answer {
 	answers := map[string]Answer{}
 	for line := range strings.Lines(message) {

@@ -1,12 +1,12 @@
-// Package review holds the rules of a review: what a user may do in each state, the text
-// that a review becomes when it is sent back to the agent, and how the agent's answers
-// are read. It is pure: it changes values, and stores nothing.
+// Package review implements the rules of a review: what a user may do in each state, the
+// prompt for the agent when a review is sent back, and the parser of the agent's answers.
+// Its functions are pure: they change the given review and store nothing.
 //
 //	open ──comment──> commented ──send back──> sent back ──answered──> open
 //	  └────approve────────┴──────> approved ──merge──> merged
 //
-// A change can be discarded in each state but merged. An undo returns from merged and
-// from discarded. A task that works again makes an approval void.
+// A change can be discarded in every state except merged. Merging and discarding can be
+// undone. If the task runs again, an approval is void.
 package review
 
 import (
@@ -47,16 +47,16 @@ func (e *NotFoundError) NotFound() bool { return true }
 
 // The limits of a review, in bytes unless noted.
 const (
-	MaxText     = 16 << 10 // of a comment
-	MaxLines    = 64 << 10 // of the text of the commented lines
+	MaxText     = 16 << 10 // text of a comment
+	MaxLines    = 64 << 10 // text of the lines that a comment refers to
 	MaxPath     = 4 << 10
 	MaxKey      = 200
-	MaxComments = 1000   // comments, not bytes
-	MaxViewed   = 20_000 // files, not bytes
+	MaxComments = 1000   // number of comments
+	MaxViewed   = 20_000 // number of files that are marked as viewed
 )
 
-// Apply does what a user wants, except that it does not send a review back: see
-// [SendBack].
+// Apply performs a user's action on a review, except sending it back, which [SendBack]
+// does.
 func Apply(r *fleet.Review, a fleet.ReviewAction, who string, now time.Time) error {
 	id := cmp.Or(a.ID, a.Comment.ID)
 	switch a.Action {
@@ -83,7 +83,8 @@ func Apply(r *fleet.Review, a fleet.ReviewAction, who string, now time.Time) err
 	return &InvalidError{"action", fmt.Sprintf("%.40q: want comment, edit, delete, resolve, view, approve, send_back or reopen", a.Action)}
 }
 
-// Drafts returns the number of comments that were not sent yet.
+// Drafts returns the number of drafts, which are comments that were not sent to the agent
+// yet.
 func Drafts(r fleet.Review) (n int) {
 	for _, c := range r.Comments {
 		if c.Round == 0 {
@@ -93,9 +94,9 @@ func Drafts(r fleet.Review) (n int) {
 	return n
 }
 
-// AddComment adds a comment and returns it with its id. The comment gives its place, its
-// text and, if the client may repeat the request, a key. A comment with the key of an
-// earlier one is that comment: it is not added again. While the agent works on a review
+// AddComment adds a comment as a draft, and returns it with its id. c contains the
+// comment's location and text, and a key if the client may repeat the request: a comment
+// with the key of an earlier one is not added again. While the agent works on a review
 // that was sent back, new comments wait for the next round.
 func AddComment(r *fleet.Review, c fleet.Comment, who string, now time.Time) (fleet.Comment, error) {
 	c, err := validComment(c)
@@ -127,7 +128,8 @@ func AddComment(r *fleet.Review, c fleet.Comment, who string, now time.Time) (fl
 	return c, nil
 }
 
-// validComment returns a comment with its place completed, or an error if it is not valid.
+// validComment returns a comment with defaults for its side and its last line, or an error
+// if the comment is not valid.
 func validComment(c fleet.Comment) (fleet.Comment, error) {
 	c.Text = strings.TrimSpace(c.Text)
 	if c.Side == "" && c.First > 0 {
@@ -158,7 +160,7 @@ func validComment(c fleet.Comment) (fleet.Comment, error) {
 	return c, checkTree(c.Tree)
 }
 
-// EditComment changes the text of a comment that was not sent yet.
+// EditComment changes the text of a draft.
 func EditComment(r *fleet.Review, id, text string, now time.Time) error {
 	i, err := draftIndex(*r, id, "cannot be changed")
 	if err != nil {
@@ -174,7 +176,7 @@ func EditComment(r *fleet.Review, id, text string, now time.Time) error {
 	return nil
 }
 
-// DeleteComment deletes a comment that was not sent yet.
+// DeleteComment deletes a draft.
 func DeleteComment(r *fleet.Review, id string) error {
 	i, err := draftIndex(*r, id, "cannot be deleted: resolve it")
 	if err != nil {
@@ -185,7 +187,8 @@ func DeleteComment(r *fleet.Review, id string) error {
 	return nil
 }
 
-// draftIndex returns the position of a comment that was not sent yet.
+// draftIndex returns the index of a draft. It returns an error with the text cannot if the
+// comment was already sent.
 func draftIndex(r fleet.Review, id, cannot string) (int, error) {
 	i := slices.IndexFunc(r.Comments, func(c fleet.Comment) bool { return c.ID == id })
 	if i < 0 {
@@ -208,13 +211,13 @@ func Resolve(r *fleet.Review, id string, resolved bool) error {
 	return nil
 }
 
-// View marks a file as viewed, as long as its diff has this digest. Without a digest the
-// file is not viewed.
+// View marks a file as viewed. The mark is valid as long as the file's diff has this
+// digest. An empty digest removes the mark.
 func View(r *fleet.Review, path, digest string) error {
 	if path == "" || len(path) > MaxPath || len(digest) > 200 || !utf8.ValidString(path+digest) || strings.ContainsRune(path+digest, 0) {
 		return &InvalidError{"viewed", "want the path of a file and the digest of its diff"}
 	}
-	viewed := make(map[string]string, len(r.Viewed)+1) // the map may be shared with other readers
+	viewed := make(map[string]string, len(r.Viewed)+1) // copy the map, because other readers may use it
 	for p, d := range r.Viewed {
 		viewed[p] = d
 	}
@@ -229,7 +232,8 @@ func View(r *fleet.Review, path, digest string) error {
 	return nil
 }
 
-// Approve approves the change as it is in tree.
+// Approve approves the change. tree is the id of the git tree that the user has seen, or
+// empty.
 func Approve(r *fleet.Review, tree string) error {
 	if err := checkTree(tree); err != nil {
 		return err
@@ -247,7 +251,7 @@ func Approve(r *fleet.Review, tree string) error {
 	return nil
 }
 
-// Reopen takes an approval back.
+// Reopen withdraws an approval.
 func Reopen(r *fleet.Review) error {
 	if r.State != fleet.ReviewApproved {
 		return &RefusedError{"reopen", fmt.Sprintf("the review is %s, and only an approved one can be reopened", StateText(r.State))}
@@ -257,8 +261,8 @@ func Reopen(r *fleet.Review) error {
 	return nil
 }
 
-// SendBack sends all drafts to the agent, in a new round. It returns the text for the
-// agent. tree is the state of the change that the user has seen.
+// SendBack marks all drafts as sent, in a new round, and returns the prompt for the agent.
+// tree is the id of the git tree that the user has seen, or empty.
 func SendBack(r *fleet.Review, tree string) (text string, err error) {
 	if err := checkTree(tree); err != nil {
 		return "", err
@@ -282,8 +286,8 @@ func SendBack(r *fleet.Review, tree string) (text string, err error) {
 	return Prompt(sent), nil
 }
 
-// ReturnToDrafts makes the comments of a round drafts again, because the agent did not get
-// them.
+// ReturnToDrafts makes the comments of a round drafts again, because the agent did not
+// receive them.
 func ReturnToDrafts(r *fleet.Review, round int) {
 	r.Comments = slices.Clone(r.Comments)
 	for i := range r.Comments {
@@ -294,7 +298,7 @@ func ReturnToDrafts(r *fleet.Review, round int) {
 	EndRound(r)
 }
 
-// RecordAnswers records the agent's answers to the comments of the given rounds, and reports
+// RecordAnswers adds the agent's answers to the comments of the given rounds. It reports
 // whether there were any.
 func RecordAnswers(r *fleet.Review, rounds []int, answers map[string]Answer, attempt string, now time.Time) (found bool) {
 	r.Comments = slices.Clone(r.Comments)
@@ -308,7 +312,7 @@ func RecordAnswers(r *fleet.Review, rounds []int, answers map[string]Answer, att
 	return found
 }
 
-// EndRound ends a round: the agent no longer works on the comments.
+// EndRound ends a round, because the agent no longer works on the comments.
 func EndRound(r *fleet.Review) {
 	if r.State == fleet.ReviewSentBack {
 		r.State = fleet.ReviewOpen
@@ -316,8 +320,9 @@ func EndRound(r *fleet.Review) {
 	}
 }
 
-// VoidApproval makes an approval void, because the agent works on the change again. Of a
-// merged change the next commits are not merged yet; Landing stays as the last merge.
+// VoidApproval voids an approval, because the agent works on the change again. A merged
+// change is open again too, because its next commits are not merged yet. Landing still
+// describes the last merge.
 func VoidApproval(r *fleet.Review) {
 	if r.State == fleet.ReviewApproved || r.State == fleet.ReviewMerged {
 		r.State = fleet.ReviewOpen
@@ -337,7 +342,8 @@ func Merge(r *fleet.Review, l fleet.Landing) error {
 	return nil
 }
 
-// Discard records that the change was discarded. rescue is the ref that keeps it.
+// Discard records that the change was discarded. rescue is the git ref under which the
+// change is kept.
 func Discard(r *fleet.Review, rescue string) error {
 	if err := checkNotLanded(*r, "discard"); err != nil {
 		return err
@@ -346,7 +352,8 @@ func Discard(r *fleet.Review, rescue string) error {
 	return nil
 }
 
-// Undo takes back the last merge, or the discarding, of a change.
+// Undo records that the last merge of a change was undone, or that a discarded change was
+// restored.
 func Undo(r *fleet.Review) error {
 	switch {
 	case r.State == fleet.ReviewDiscarded:
@@ -354,7 +361,7 @@ func Undo(r *fleet.Review) error {
 		updateState(r)
 	case r.State == fleet.ReviewMerged:
 		r.State, r.Landing = fleet.ReviewApproved, nil
-	case r.Landing != nil: // the agent has worked on it since
+	case r.Landing != nil: // the agent has worked on the change since it was merged
 		r.Landing = nil
 	default:
 		return &RefusedError{"undo", fmt.Sprintf("the change is neither merged nor discarded; its review is %s", StateText(r.State))}
@@ -362,10 +369,11 @@ func Undo(r *fleet.Review) error {
 	return nil
 }
 
-// StateText returns a state for a sentence.
+// StateText returns the name of a state for use in a sentence.
 func StateText(s fleet.ReviewState) string { return strings.ReplaceAll(string(s), "_", " ") }
 
-// checkNotLanded returns an error if a change was merged or discarded.
+// checkNotLanded returns an error if the change was merged or discarded. what is the
+// refused action.
 func checkNotLanded(r fleet.Review, what string) error {
 	if r.State == fleet.ReviewMerged || r.State == fleet.ReviewDiscarded {
 		return &RefusedError{what, fmt.Sprintf("the change is %s; undo that first", r.State)}
@@ -373,8 +381,8 @@ func checkNotLanded(r fleet.Review, what string) error {
 	return nil
 }
 
-// updateState sets the state that follows from the drafts. An agent that works on comments
-// goes on, whatever the user writes meanwhile.
+// updateState sets the state that follows from the number of drafts. A review that was
+// sent back stays in that state.
 func updateState(r *fleet.Review) {
 	switch {
 	case r.State == fleet.ReviewSentBack:
@@ -392,7 +400,7 @@ func checkTree(tree string) error {
 	return nil
 }
 
-// seenTree returns the tree that the user has seen.
+// seenTree returns the tree that the user has seen last.
 func seenTree(r fleet.Review, tree string) string {
 	if tree == "" {
 		return r.Seen

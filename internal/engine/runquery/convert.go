@@ -49,14 +49,14 @@ func AttemptOf(a store.Attempt) *fleet.Attempt {
 		v.WorkedMS = worked.Milliseconds()
 	}
 	if len(a.Checks) > 0 {
-		_ = json.Unmarshal(a.Checks, &v.Checks) // written by the worker, so it can be decoded
+		_ = json.Unmarshal(a.Checks, &v.Checks) // the worker has encoded it, so this cannot fail
 	}
 	v.Diff = diffOf(a.Diff)
 	return v
 }
 
-// diffOf decodes the changes that a worker has reported. The list of files is never
-// nil.
+// diffOf decodes the diff that a worker has reported. It returns nil if there is none. The
+// list of files is never nil, so that its JSON is not null.
 func diffOf(text json.RawMessage) *fleet.Diff {
 	d := &fleet.Diff{}
 	if len(text) == 0 || json.Unmarshal(text, d) != nil {
@@ -71,12 +71,12 @@ func diffOf(text json.RawMessage) *fleet.Diff {
 func QuestionOf(q store.Question) fleet.Question {
 	v := fleet.Question{ID: q.ID, Name: fleet.QuestionName(q.Run, q.Task), Run: q.Run, Task: q.Task, Text: q.Text, Asked: q.Asked, Expires: q.Expires, Default: q.Default}
 	if len(q.Options) > 0 {
-		_ = json.Unmarshal(q.Options, &v.Options) // written by the engine, so they can be decoded
+		_ = json.Unmarshal(q.Options, &v.Options) // the engine has encoded them, so this cannot fail
 	}
 	return v
 }
 
-// AnsweredOf returns the answer to a question, or that it is still open.
+// AnsweredOf converts a question to its answer. Closed is false if there is no answer yet.
 func AnsweredOf(q store.Question) fleet.Answered {
 	return fleet.Answered{Closed: q.Closed, Answer: q.Answer, Denied: q.Denied, By: q.By}
 }

@@ -16,7 +16,7 @@ type NotFoundError struct{ What, Name string }
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("%s %q: not found", e.What, e.Name) }
 
-// NotFound marks the error as one about something missing.
+// NotFound marks the error as one about a run or task that does not exist.
 func (e *NotFoundError) NotFound() bool { return true }
 
 // Hint returns what the user can do next.
@@ -34,7 +34,7 @@ func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("%s %q could be %s", e.What, e.Name, strings.Join(e.Could, " or "))
 }
 
-// Conflict marks the error as one about several matches.
+// Conflict marks the error as an ambiguous request.
 func (e *AmbiguousError) Conflict() bool { return true }
 
 // Missing turns store.ErrNotFound into a [*NotFoundError] with the name that the user
@@ -46,13 +46,13 @@ func Missing(err error, what, name string) error {
 	return err
 }
 
-// FindRun returns the id of the run that a user means. The text is a whole id, a unique
-// prefix of the id or of its last part in the project, the name of a plan (for its
-// latest run), or "-" or "" for the latest run. With unfinished, only runs that have
-// not ended count, unless the text is a whole id.
+// FindRun returns the id of the run that a user has named. text is a whole id, a unique
+// prefix of an id or of the last part of an id, the name of a plan (for its latest run),
+// or "-" or "" for the latest run. If unfinished is set, runs that have ended are found
+// only by their whole id.
 func (l *Querier) FindRun(ctx context.Context, project, text string, unfinished bool) (id string, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
-		if run, err := r.Run(text); err == nil { // also if the run belongs to another project
+		if run, err := r.Run(text); err == nil { // a whole id also finds runs of other projects
 			id = run.ID
 			return nil
 		}
@@ -73,7 +73,8 @@ func (l *Querier) FindRun(ctx context.Context, project, text string, unfinished 
 	return id, err
 }
 
-// latestNamed returns the latest run with a name, or else the given error.
+// latestNamed returns the id of the latest run with a name, or err if there is none. The
+// runs are sorted, latest first.
 func latestNamed(runs []store.Run, name string, err error) (string, error) {
 	for _, run := range runs {
 		if run.Name == name && name != "" {
@@ -83,7 +84,8 @@ func latestNamed(runs []store.Run, name string, err error) (string, error) {
 	return "", err
 }
 
-// matchID returns the id that a user means by text.
+// matchID returns the id that text names: the whole id, or a unique prefix of one of its
+// forms. An empty text or "-" names the first id.
 func matchID(what, text string, ids []string, forms func(id string) []string) (string, error) {
 	if (text == "" || text == "-") && len(ids) > 0 {
 		return ids[0], nil
@@ -106,9 +108,9 @@ func matchID(what, text string, ids []string, forms func(id string) []string) (s
 	return "", &AmbiguousError{what, text, could}
 }
 
-// FindTask returns the task that a user means. The text is RUN/TASK, or TASK for the
-// latest run that has it. If no run has it, the text is taken as a prefix, which must
-// be unique in the latest run that has a match.
+// FindTask returns the task that a user has named. text is RUN/TASK, or TASK for the
+// latest run that has such a task. If no run has it, text is a prefix of a task's id,
+// which must be unique in the latest run that has a match.
 func (l *Querier) FindTask(ctx context.Context, project, text string) (fleet.Task, error) {
 	if at := strings.IndexByte(text, '/'); at >= 0 {
 		run, err := l.FindRun(ctx, project, text[:at], false)
@@ -140,8 +142,8 @@ func (l *Querier) FindTask(ctx context.Context, project, text string) (fleet.Tas
 	return fleet.Task{}, &NotFoundError{"task", text}
 }
 
-// indexOfRunWith returns the index of the first run that has a task with exactly this id, or
-// -1.
+// indexOfRunWith returns the index of the first run that has a task with exactly this id,
+// or -1.
 func indexOfRunWith(r store.Reader, runs []store.Run, task string) (int, error) {
 	for i, run := range runs {
 		_, err := r.Task(store.TaskKey{Run: run.ID, Task: task})

@@ -27,9 +27,9 @@ func (l *Querier) Follow(ctx context.Context, run string, interval time.Duration
 	}
 }
 
-// Changes calls each at once and then after each change in the store, but at most once
-// per interval. It returns when each returns an error or when ctx ends. The activity of
-// agents is not an event, so each is also called regularly without one.
+// Changes calls each at once and then after each change in the store, but at most once per
+// interval. It returns when each returns an error or when ctx ends. Changes of what agents
+// are doing create no event, so each is also called regularly without an event.
 func (l *Querier) Changes(ctx context.Context, interval time.Duration, each func() error) error {
 	for {
 		var last int64
@@ -49,10 +49,12 @@ func (l *Querier) Changes(ctx context.Context, interval time.Duration, each func
 	}
 }
 
-// activityInterval is how often the activity of agents is read, because that is not an event.
+// activityInterval is how often the activity of agents is read. Changes of it create no
+// event.
 const activityInterval = time.Second
 
-// waitForChange returns when there is a new event or after beatShown, but not before interval.
+// waitForChange returns when there is an event after last, or after activityInterval, but
+// not before interval.
 func (l *Querier) waitForChange(ctx context.Context, last int64, interval time.Duration) error {
 	pause := time.NewTimer(interval)
 	defer pause.Stop()
@@ -68,20 +70,21 @@ func (l *Querier) waitForChange(ctx context.Context, last int64, interval time.D
 	return ctx.Err()
 }
 
-// follower keeps a view of a run up to date. A run may have very many tasks, so it
+// follower keeps the state of a run up to date. A run may have thousands of tasks, so it
 // reads only the tasks that have changed and the running attempts.
 type follower struct {
 	querier *Querier
 	id      string
-	last    int64 // the last event that the view includes
+	last    int64 // number of the last event that run includes
 	run     fleet.Run
-	at      map[string]int // index of each task in the view
+	at      map[string]int // index of each task in run.Tasks
 }
 
-// maxEvents is the number of events from which on the whole run is read again.
+// maxEvents is how many new events are read. If there are more, the whole run is read
+// again.
 const maxEvents = 5000
 
-// refresh updates the view.
+// refresh updates run.
 func (f *follower) refresh(r store.Reader) error {
 	if f.at == nil {
 		return f.readAll(r)
@@ -102,7 +105,7 @@ func (f *follower) refresh(r store.Reader) error {
 		return err
 	}
 	run := f.querier.runOf(row)
-	run.Tasks, run.Counts = slices.Clone(f.run.Tasks), f.run.Counts // the receiver of the last view keeps using it
+	run.Tasks, run.Counts = slices.Clone(f.run.Tasks), f.run.Counts // copy the tasks: the receiver of the last state still uses them
 	for _, id := range changed {
 		if err := f.readTask(r, &run, id); err != nil {
 			return err
@@ -134,7 +137,7 @@ func (f *follower) readAll(r store.Reader) (err error) {
 	return nil
 }
 
-// readActivity reads the current activity of the running agents, which is not an event.
+// readActivity reads what the running agents are doing. Changes of it create no event.
 func (f *follower) readActivity(r store.Reader, run *fleet.Run) error {
 	running, err := store.RunningAttempts(r)
 	for _, a := range running {
@@ -145,8 +148,8 @@ func (f *follower) readActivity(r store.Reader, run *fleet.Run) error {
 	return err
 }
 
-// changedTasks returns the tasks of the events since the last look, without duplicates. ok
-// is false if there were too many events.
+// changedTasks returns the tasks of the new events, without duplicates. ok is false if
+// there were too many events.
 func (f *follower) changedTasks(r store.Reader) (tasks []string, ok bool, err error) {
 	events, err := r.Events(f.last, maxEvents)
 	if err != nil || len(events) == maxEvents {
@@ -163,7 +166,7 @@ func (f *follower) changedTasks(r store.Reader) (tasks []string, ok bool, err er
 	return tasks, true, nil
 }
 
-// readTask reads one task again.
+// readTask reads a task and updates or adds it in run.
 func (f *follower) readTask(r store.Reader, run *fleet.Run, id string) error {
 	row, err := r.Task(store.TaskKey{Run: f.id, Task: id})
 	if err != nil {
@@ -174,7 +177,7 @@ func (f *follower) readTask(r store.Reader, run *fleet.Run, id string) error {
 		return err
 	}
 	at, known := f.at[id]
-	if !known { // added by its conductor
+	if !known { // a conductor has added the task
 		at = len(run.Tasks)
 		f.at[id] = at
 		run.Tasks = append(run.Tasks, task)

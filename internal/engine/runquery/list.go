@@ -7,8 +7,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Summaries returns the same runs as [Querier.Runs], at most limit, without their
-// tasks.
+// Summaries returns the same runs as [Querier.Runs] without their tasks, at most limit.
 func (l *Querier) Summaries(ctx context.Context, project string, ended bool, limit int) (list []fleet.Run, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		list = nil
@@ -16,7 +15,7 @@ func (l *Querier) Summaries(ctx context.Context, project string, ended bool, lim
 		if err != nil {
 			return err
 		}
-		lanes, err := pausedAccounts(r)
+		accounts, err := pausedAccounts(r)
 		if err != nil {
 			return err
 		}
@@ -25,7 +24,7 @@ func (l *Querier) Summaries(ctx context.Context, project string, ended bool, lim
 			if err != nil {
 				return err
 			}
-			v.Lanes = lanes
+			v.Lanes = accounts
 			list = append(list, v)
 		}
 		return nil
@@ -33,8 +32,8 @@ func (l *Querier) Summaries(ctx context.Context, project string, ended bool, lim
 	return list, err
 }
 
-// Latest returns the rows of the runs that [Querier.Runs] lists, at most limit. If the
-// store supports it, the rows do not contain the plans.
+// Latest returns the rows of the runs that [Querier.Runs] returns, at most limit. Their
+// plans are left out if the store supports that.
 func (l *Querier) Latest(r store.Reader, project string, ended bool, limit int) (list []store.Run, err error) {
 	quick, ok := r.(store.Summaries)
 	if !ok {
@@ -61,7 +60,7 @@ func (l *Querier) Latest(r store.Reader, project string, ended bool, limit int) 
 
 func (l *Querier) summary(r store.Reader, row store.Run) (v fleet.Run, err error) {
 	if row.Conducted && row.Plan == nil && l.opts.Annotate != nil {
-		if row, err = r.Run(row.ID); err != nil { // Annotate needs its plan
+		if row, err = r.Run(row.ID); err != nil { // read the run with its plan, which Annotate needs
 			return v, err
 		}
 	}
@@ -132,7 +131,7 @@ func (l *Querier) Attempts(ctx context.Context, key store.TaskKey) (list []fleet
 	return list, err
 }
 
-// Lanes returns the paused lanes.
+// Lanes returns the paused agent accounts.
 func (l *Querier) Lanes(ctx context.Context) (paused []fleet.Lane, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) (err error) {
 		paused, err = pausedAccounts(r)

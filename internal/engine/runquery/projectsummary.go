@@ -9,13 +9,13 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// maxSummaryAge is the maximum age of a run that has ended today and still counts. A shell
-// prompt shows these numbers, and it must not wait until all runs of a year are read.
+// maxSummaryAge is the maximum age of an ended run in a summary. A shell prompt shows the
+// summary, so it must be fast and cannot read the runs of a whole year.
 const maxSummaryAge = 30 * 24 * time.Hour
 
-// ProjectSummary returns a few numbers about the runs of a project, or of all projects if it is
-// empty. It counts the open questions of runs. It returns the other open questions,
-// because the store does not know their project.
+// ProjectSummary returns a few numbers about the runs of a project, or of all projects if
+// project is empty. The numbers include the open questions of runs. others are the open
+// questions that belong to no run: the store does not know their project.
 func ProjectSummary(r store.Reader, project string, now time.Time) (g fleet.Summary, others []fleet.Question, err error) {
 	year, month, day := now.Date()
 	today := time.Date(year, month, day, 0, 0, 0, 0, now.Location())
@@ -45,7 +45,7 @@ func ProjectSummary(r store.Reader, project string, now time.Time) (g fleet.Summ
 	return g, others, err
 }
 
-// projectRuns returns by id the runs that are running or have ended today.
+// projectRuns returns the runs that are running or have ended today, by id.
 func projectRuns(r store.Reader, project string, today time.Time) (map[string]store.Run, error) {
 	list, err := recentRuns(r, today.Add(-maxSummaryAge))
 	runs := map[string]store.Run{}
@@ -96,7 +96,7 @@ func addQuestions(r store.Reader, runs map[string]store.Run, now time.Time, g *f
 		run, task := q.Run, q.Task
 		if q.Standalone() {
 			if q.Expires.Before(now) {
-				continue // expired, but not yet swept
+				continue // the question has expired, and the next sweep will close it
 			}
 			var ofTask bool
 			if run, task, ofTask = strings.Cut(q.Task, "/"); !ofTask {
@@ -118,8 +118,8 @@ func addAmount(to *store.Amount, a store.Amount) {
 	to.Tokens += a.Tokens
 }
 
-// recentRuns returns the running runs and those created since a time. Some stores
-// return all runs.
+// recentRuns returns the running runs and the runs created since a time. If the store has
+// no such query, it returns all runs.
 func recentRuns(r store.Reader, since time.Time) ([]store.Run, error) {
 	if quick, ok := r.(interface {
 		RunsSince(time.Time) ([]store.Run, error)

@@ -1,6 +1,6 @@
-// Package runquery reads a store for display: runs with their tasks, attempts and
-// questions. It finds them by the names that users give, follows their changes, and
-// counts them. It changes nothing.
+// Package runquery reads runs, tasks, attempts and questions from a store and converts
+// them to the types of package fleet. It finds them by the names that users give, follows
+// their changes, and counts them. It changes nothing.
 package runquery
 
 import (
@@ -12,11 +12,12 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Options adds information that is not in the store. Each field may be nil.
+// Options holds functions that add information from outside the store. Each may be nil.
 type Options struct {
 	Annotate     func(v *fleet.Run, run store.Run)
 	AnnotateTask func(v *fleet.Task, spec plan.Task)
-	// Hide reports runs that are not listed and can be found only by their whole id.
+	// Hide reports whether a run is left out of lists. Such a run can be found only by its
+	// whole id.
 	Hide func(run store.Run) bool
 }
 
@@ -38,8 +39,8 @@ func (l *Querier) Run(ctx context.Context, id string) (run fleet.Run, err error)
 	return run, err
 }
 
-// Runs returns the runs of a project, or of all projects if it is empty, latest first.
-// Unless ended is set, it returns only runs that have not ended.
+// Runs returns the runs of a project, or of all projects if project is empty, latest
+// first. It returns ended runs only if ended is set.
 func (l *Querier) Runs(ctx context.Context, project string, ended bool) (list []fleet.Run, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		list = nil
@@ -59,7 +60,7 @@ func (l *Querier) Runs(ctx context.Context, project string, ended bool) (list []
 	return list, err
 }
 
-// Rows returns the rows of the runs that [Querier.Runs] lists.
+// Rows returns the rows of the runs that [Querier.Runs] returns.
 func (l *Querier) Rows(r store.Reader, project string, ended bool) ([]store.Run, error) {
 	read := r.RunningRuns
 	if ended {
@@ -71,8 +72,8 @@ func (l *Querier) Rows(r store.Reader, project string, ended bool) ([]store.Run,
 	return runs, err
 }
 
-// shows reports whether a run is listed for a project, or for all projects if it is
-// empty.
+// shows reports whether a run is in the lists of a project. An empty project means all
+// projects.
 func (l *Querier) shows(run store.Run, project string) bool {
 	return (project == "" || run.Project == project) && (l.opts.Hide == nil || !l.opts.Hide(run))
 }

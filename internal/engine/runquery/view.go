@@ -68,7 +68,7 @@ func openQuestions(r store.Reader, run string) (map[string]*fleet.Question, erro
 	list, err := r.Questions(true)
 	byTask := map[string]*fleet.Question{}
 	for _, q := range list {
-		if q.Run != run || byTask[q.Task] != nil { // questions are sorted, oldest first
+		if q.Run != run || byTask[q.Task] != nil { // keep only the first question of a task, which is the oldest
 			continue
 		}
 		v := QuestionOf(q)
@@ -78,10 +78,10 @@ func openQuestions(r store.Reader, run string) (map[string]*fleet.Question, erro
 }
 
 func pausedAccounts(r store.Reader) (paused []fleet.Lane, err error) {
-	lanes, err := r.Accounts()
-	for _, lane := range lanes {
-		if !lane.Until.IsZero() {
-			paused = append(paused, fleet.Lane{Name: lane.Name, Until: lane.Until, Reason: lane.Reason})
+	accounts, err := r.Accounts()
+	for _, account := range accounts {
+		if !account.Until.IsZero() {
+			paused = append(paused, fleet.Lane{Name: account.Name, Until: account.Until, Reason: account.Reason})
 		}
 	}
 	return paused, err

@@ -9,21 +9,21 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// maxGap is the longest time between two sweeps that does not count as a break in
-// receiving heartbeats.
+// maxGap is the longest time between two sweeps during which this process is assumed to
+// have received heartbeats.
 const maxGap = 5 * time.Second
 
-// listening tracks since when this process could receive heartbeats without a break. A
-// worker is not considered lost for silence during a break.
+// listening tracks since when this process could receive heartbeats without interruption.
+// Missing heartbeats during an interruption do not mean that a worker is lost.
 //
-// Times are the engine's. A change of the clock is also a break, because it makes all
-// leases longer or shorter.
+// Its times are those of the engine's clock. A step of the clock is an interruption too,
+// because it makes all leases longer or shorter.
 type listening struct {
-	since time.Time // the end of the last break
-	last  time.Time // the end of the last successful sweep
+	since time.Time // the end of the last interruption
+	last  time.Time // when the last successful sweep ended
 }
 
-// sinceAt returns the start of the uninterrupted time, for a sweep that begins now.
+// sinceAt returns since when heartbeats could be received, for a sweep that starts now.
 func (w listening) sinceAt(now time.Time) time.Time {
 	if w.broken(now) {
 		return now
@@ -31,8 +31,8 @@ func (w listening) sinceAt(now time.Time) time.Time {
 	return w.since
 }
 
-// recordSweep records a sweep that has ended now, and whether any worker was online. If no
-// worker is online, the cause is more likely our own network than all of them.
+// recordSweep records that a sweep has ended. If no worker is online, the network of this
+// process is probably down, so that counts as an interruption.
 func (w *listening) recordSweep(now time.Time, succeeded, online bool) {
 	if !succeeded {
 		return
@@ -48,20 +48,20 @@ func (w listening) broken(now time.Time) bool {
 	return w.last.IsZero() || gap > maxGap || gap < 0
 }
 
-// Server sweeps the leases of workers on many machines.
+// Server sweeps a store whose workers are on many machines.
 type Server struct {
 	Engine       *engine.Engine
-	Store        store.Store // the engine's
+	Store        store.Store // the engine's store
 	Now          func() time.Time
-	OfflineAfter time.Duration // a worker is offline after so long without a heartbeat
+	OfflineAfter time.Duration // how long after its last heartbeat a worker is offline
 
 	listening     listening
 	online        bool
 	onlineChecked time.Time // when online was last determined
 }
 
-// Sweep runs one sweep. It gives up after maxGap, because its data would be too old by
-// then.
+// Sweep runs one sweep. It is cancelled after maxGap, because then it no longer knows
+// whether heartbeats could be received.
 func (s *Server) Sweep(ctx context.Context) (more bool, err error) {
 	within, cancel := context.WithTimeout(ctx, maxGap)
 	defer cancel()
@@ -73,11 +73,11 @@ func (s *Server) Sweep(ctx context.Context) (more bool, err error) {
 	return more, err
 }
 
-// clock returns the time without its monotonic part: leases also expire while the
-// machine sleeps.
+// clock returns the time without its monotonic reading, which stops while the machine
+// sleeps. Leases also expire during that time.
 func (s *Server) clock() time.Time { return s.Now().Round(0) }
 
-// checkOnline determines whether any worker is online. It keeps the result for maxGap.
+// checkOnline updates s.online, at most once per maxGap.
 func (s *Server) checkOnline(ctx context.Context) error {
 	now := s.clock()
 	if since := now.Sub(s.onlineChecked); since >= 0 && since < maxGap {
@@ -93,9 +93,8 @@ func (s *Server) checkOnline(ctx context.Context) error {
 	})
 }
 
-// anyOnline reports whether a worker has sent a heartbeat after a time. It ignores
-// workers that have never registered: they work for a run of their own machine, and
-// their leases do not expire.
+// anyOnline reports whether any worker has sent a heartbeat after a time. It ignores
+// workers that are not registered: they work for a local run, whose leases do not expire.
 func anyOnline(workers []store.Worker, after time.Time) bool {
 	return slices.ContainsFunc(workers, func(w store.Worker) bool { return !w.Created.IsZero() && w.Seen.After(after) })
 }

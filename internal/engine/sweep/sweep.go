@@ -1,5 +1,5 @@
-// Package sweep lets time pass in the engine: it calls [engine.Engine.Sweep]
-// periodically, which expires leases and deadlines.
+// Package sweep calls [engine.Engine.Sweep] periodically, which ends attempts past their
+// lease or deadline and makes the other changes that depend only on time.
 package sweep
 
 import (
@@ -13,14 +13,14 @@ import (
 // Every is the interval between sweeps.
 const Every = time.Second
 
-// Local sweeps the runs that only this machine can do, until ctx ends. Their leases
-// never expire.
+// Local sweeps the store of this machine every second until ctx ends. The leases of local
+// runs never expire. notice gets messages for the user.
 func Local(ctx context.Context, e *engine.Engine, notice func(text string)) {
 	Loop(ctx, func(ctx context.Context) (bool, error) { return e.Sweep(ctx, time.Time{}) }, notice)
 }
 
-// Loop calls sweep every [Every] until ctx ends. It reports the first
-// failure and the first success after it.
+// Loop calls sweep every second until ctx ends, and at once again if there is more to do.
+// It passes the first failure, and the first success after it, to notice as a message.
 func Loop(ctx context.Context, sweep func(context.Context) (more bool, err error), notice func(string)) {
 	tick := time.NewTicker(Every)
 	defer tick.Stop()
