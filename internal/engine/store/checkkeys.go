@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// KeyError reports a key or a name that some database cannot store. Texts that are not
-// used for lookups may contain anything.
+// KeyError reports a key that not every database can store. Other texts are part of the
+// row's JSON and may contain anything.
 type KeyError struct{ Kind, Key string }
 
 func (e *KeyError) Error() string {
@@ -17,7 +17,7 @@ func (e *KeyError) Error() string {
 // Invalid marks the error as the caller's mistake.
 func (e *KeyError) Invalid() bool { return true }
 
-// check validates all keys of the rows.
+// check returns a [*KeyError] if a key of a row is not valid.
 func (r *rows) check() error {
 	var bad error
 	key := func(kind string, keys ...string) {

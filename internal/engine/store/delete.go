@@ -1,25 +1,25 @@
 package store
 
-// Deletions lists rows that a transaction deletes. The last event of a store is never
-// deleted, even if it is listed, so that no number is used twice.
+// Deletions lists the keys of rows to delete. The last event of a store is never deleted,
+// even if it is listed, because the number of the next event is derived from it.
 type Deletions struct {
-	Runs            []string  // and their plans, but nothing else of the run
-	Tasks           []TaskKey // and their attempts and dependency edges
+	Runs            []string  // deletes the runs and their plans, but not their tasks and events
+	Tasks           []TaskKey // deletes the tasks, their attempts, and their rows in the table need
 	Questions       []string
 	Workers         []string
 	IdempotencyKeys []string
 	Cursors         []string
-	Lists           []ItemList // and all items in them
+	Lists           []ItemList // deletes all items in these lists
 	Events          []int64
 }
 
-// ItemList names the items of a kind and a parent.
+// ItemList identifies all items of a kind and a parent.
 type ItemList struct {
 	Kind   string `json:"kind"`
 	Parent string `json:"parent"`
 }
 
-// Empty reports whether nothing is deleted.
+// Empty reports whether there is nothing to delete.
 func (g *Deletions) Empty() bool {
 	return len(g.Runs) == 0 && len(g.Tasks) == 0 && len(g.Questions) == 0 && len(g.Workers) == 0 && len(g.IdempotencyKeys) == 0 &&
 		len(g.Cursors) == 0 && len(g.Lists) == 0 && len(g.Events) == 0
@@ -36,6 +36,7 @@ func (g *Deletions) merge(later *Deletions) {
 	g.Events = append(g.Events, later.Events...)
 }
 
-// DeleteRows deletes rows; missing ones are ignored. A request that deletes rows gets a
-// transaction of its own. Its own reads still see the deleted rows.
+// DeleteRows deletes rows. Rows that do not exist are ignored. The rows are deleted at the
+// commit, so the request itself can still read them. A request that deletes rows does not
+// share its database transaction with other requests.
 func (tx *Tx) DeleteRows(g Deletions) { tx.own.deletions.merge(&g) }

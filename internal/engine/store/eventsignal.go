@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// EventSignal notifies waiting readers of new events. The zero value is ready to use.
+// EventSignal wakes readers that wait for new events. The zero value is ready to use.
 type EventSignal struct {
 	mu       sync.Mutex
 	last     int64
 	changed  chan struct{} // closed and replaced whenever last grows
-	polling  sync.Mutex    // held while one waiter queries the database for all of them
-	lastPoll time.Time     // time of the last query; guarded by looking
+	polling  sync.Mutex    // held while one waiter polls the database for all waiters
+	lastPoll time.Time     // time of the last poll; guarded by polling
 }
 
-// Announce reports that an event with this number exists.
+// Announce records that an event with this number exists, and wakes the waiting readers.
 func (b *EventSignal) Announce(last int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -29,7 +29,8 @@ func (b *EventSignal) Announce(last int64) {
 	}
 }
 
-// state returns the last event number, and a channel that is closed when it grows.
+// state returns the number of the last known event, and a channel that is closed when the
+// number grows.
 func (b *EventSignal) state() (int64, <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -40,8 +41,8 @@ func (b *EventSignal) state() (int64, <-chan struct{}) {
 }
 
 // Wait returns when an event after the given number exists, or when ctx ends. It also
-// polls the database, at once and then at the given interval, because other processes
-// do not ring this bell. One waiter polls for all of them.
+// polls the database with look, at once and then at the given interval, because other
+// processes do not call Announce. One waiter polls for all waiters.
 func (b *EventSignal) Wait(ctx context.Context, after int64, every time.Duration, look func(context.Context) (int64, error)) error {
 	timer := time.NewTimer(every)
 	defer timer.Stop()
@@ -66,13 +67,14 @@ func (b *EventSignal) Wait(ctx context.Context, after int64, every time.Duration
 	}
 }
 
-// untilNext makes all waiters wake up at the same moments, because waking up costs more
-// than polling.
+// untilNext returns the time until the next poll. It is the same moment for all waiters,
+// because waking up at different moments costs more than polling.
 func untilNext(now time.Time, every time.Duration) time.Duration {
 	return now.Truncate(every).Add(every).Sub(now)
 }
 
-// poll polls the database, unless another waiter is polling or has just done so.
+// poll reads the number of the last event with look, unless another waiter does so now or
+// has done so recently.
 func (b *EventSignal) poll(ctx context.Context, every time.Duration, look func(context.Context) (int64, error)) error {
 	if !b.polling.TryLock() {
 		return nil

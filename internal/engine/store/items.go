@@ -10,7 +10,7 @@ type itemChange struct {
 
 func itemsOf(r *rows) *table[ItemKey, itemChange] { return &r.items }
 
-// changedItems separates the items that were put from those that were deleted.
+// changedItems returns the items that were put, and the keys of items that were deleted.
 func (r *rows) changedItems() (put []Item, dropped []ItemKey) {
 	for i := range r.items.rows {
 		if change := &r.items.rows[i]; change.deleted {
@@ -22,7 +22,7 @@ func (r *rows) changedItems() (put []Item, dropped []ItemKey) {
 	return put, dropped
 }
 
-// Item returns an item.
+// Item returns an item, or [ErrNotFound].
 func (tx *Tx) Item(key ItemKey) (Item, error) {
 	change, err := get(tx, itemsOf, key, func(key ItemKey) (itemChange, error) {
 		item, err := tx.stored.Item(key)
@@ -42,7 +42,8 @@ func (tx *Tx) DropItem(key ItemKey) {
 	tx.own.items.put(key, itemChange{item: Item{ItemKey: key}, deleted: true})
 }
 
-// Items returns the items of a kind and a parent whose Seq is greater than after.
+// Items returns the items of a kind and a parent whose Seq is greater than after, at most
+// limit.
 func (tx *Tx) Items(kind, parent string, after int64, limit int) ([]Item, error) {
 	stored, err := tx.stored.Items(kind, parent, after, limit+len(tx.earlier.items.keys)+len(tx.own.items.keys))
 	changes := make([]itemChange, len(stored))

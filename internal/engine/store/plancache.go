@@ -5,19 +5,20 @@ import (
 	"sync"
 )
 
-// PlanCache caches the plans of runs. Plans never change. They can be large, and every
-// request that touches a run would read its plan again. It is safe for concurrent use;
-// the zero value is ready to use.
+// PlanCache caches the plans of runs. Plans never change, but they can be large, and every
+// request about a run reads the plan. PlanCache is safe for concurrent use. The zero value
+// is ready to use.
 type PlanCache struct {
 	mu    sync.Mutex
 	byRun map[string]json.RawMessage
 	size  int
 }
 
-// maxPlanBytes is the maximum size of the cache in bytes.
+// maxPlanBytes is the maximum size of the cache in bytes. A full cache is emptied.
 const maxPlanBytes = 64 << 20
 
-// Get returns a plan from the cache, or else looks it up.
+// Get returns the plan of a run from the cache. If it is not cached, Get reads it with
+// look.
 func (p *PlanCache) Get(run string, look func(run string) (json.RawMessage, error)) (json.RawMessage, error) {
 	p.mu.Lock()
 	plan, ok := p.byRun[run]
@@ -32,7 +33,7 @@ func (p *PlanCache) Get(run string, look func(run string) (json.RawMessage, erro
 	return plan, err
 }
 
-// Put caches the plan of a run that was written, unless it is already cached.
+// Put adds the plan of a run to the cache, unless it is cached or nil.
 func (p *PlanCache) Put(run string, plan json.RawMessage) {
 	p.mu.Lock()
 	_, known := p.byRun[run]

@@ -1,7 +1,7 @@
 package store
 
-// Summaries is an optional interface of a [Reader], for databases that can answer these
-// queries at less cost than by listing rows.
+// Summaries is an optional interface of a [Reader]. Databases implement it to answer these
+// queries faster than by listing all rows.
 type Summaries interface {
 	// LatestRuns returns at most limit runs without their plans, latest first, skipping
 	// the first from runs. If running is set, it returns only those whose Status is

@@ -7,41 +7,42 @@ import (
 	"time"
 )
 
-// Transaction is a transaction as a database implements it: lookups in the committed
-// state, and a way to write changes. While a transaction is open, no other process has
-// one.
+// Transaction is a write transaction of a database. Its lookups return the committed
+// state; Commit writes all changes at once. At most one transaction is open at a time,
+// over all processes.
 type Transaction interface {
 	Reader
-	// Commit writes new and changed rows and makes them durable. The numbers of the
-	// events must follow the last one in the database without a gap. If it is unknown
-	// whether the commit succeeded, the error is a [*CommitError]. Any other error
-	// means that nothing was written. The transaction ends in every case.
+	// Commit writes the changes durably. The numbers of the events must follow the last
+	// event in the database without a gap. If it is unknown whether the commit has
+	// succeeded, the error is a [*CommitError]. Any other error means that nothing was
+	// written. The transaction ends in every case.
 	Commit(Changes) error
 	// Rollback ends the transaction without changes.
 	Rollback() error
 }
 
-// Loader is implemented by transactions of a remote database. The lookups of many
-// requests then take few round trips: a lookup whose result is not loaded yet returns
-// [ErrNotLoaded], and Load fetches the results of all such lookups at once. The requests
-// must run again after that.
+// Loader is implemented by transactions of a remote database, to reduce the number of
+// round trips. A lookup whose result is not loaded yet returns [ErrNotLoaded]. Load
+// fetches the results of all such lookups in one round trip. Then the requests must run
+// again.
 type Loader interface {
-	// Missed reports whether a lookup since the last call was not loaded.
+	// Missed reports whether a lookup since the last call has returned [ErrNotLoaded].
 	Missed() bool
 	Load() error
-	// LoadEach makes all further lookups fetch their results at once.
+	// LoadEach makes each further lookup fetch its result itself.
 	LoadEach() error
 }
 
-// ErrNotLoaded reports a lookup whose result must be loaded first; see [Loader].
+// ErrNotLoaded is returned by a lookup of a [Loader] whose result must be loaded first.
 var ErrNotLoaded = errors.New("not loaded yet")
 
-// Tx is one request's view of a transaction. The request sees its own changes at once.
-// Later requests of the transaction see them after it has succeeded.
+// Tx is the part of a transaction that belongs to one request. The request sees its own
+// changes at once. Later requests of the same transaction see them if the request has
+// succeeded.
 type Tx struct {
 	stored  Transaction
-	read    *rows // rows that were read in the transaction, as they are stored
-	earlier *rows // changes of earlier requests in the transaction, not yet written
+	read    *rows // rows that any request of the transaction has read, as stored
+	earlier *rows // changes of earlier requests of the transaction, not committed yet
 	own     rows  // changes of this request
 	lastSeq *int64
 }
@@ -59,10 +60,11 @@ type rows struct {
 	items              table[ItemKey, itemChange]
 	deletions          Deletions
 	events             []Event
-	tasksByRun         map[string]*allTasks // by run; only for rows that were read
+	tasksByRun         map[string]*allTasks // keys of all stored tasks of a run, by run; set only in Tx.read
 }
 
-// allTasks holds the keys of all tasks of a run, and by task those that need it.
+// allTasks holds the keys of all tasks of a run, and for each task's id the keys of the
+// tasks that need it.
 type allTasks struct {
 	keys       []TaskKey
 	dependents map[string][]TaskKey
@@ -72,13 +74,13 @@ type allTasks struct {
 type table[K comparable, V any] struct {
 	keys []K
 	rows []V
-	at   map[K]int // index of each key; nil while there are few
+	at   map[K]int // index of each key; nil while there are few rows
 }
 
-// fewRows is the number of rows up to which a linear search is faster than a map.
+// fewRows is the number of rows up to which linear search is faster than a map.
 const fewRows = 8
 
-// find returns the index of the row, or -1.
+// find returns the index of a row, or -1.
 func (t *table[K, V]) find(key K) int {
 	if t.at == nil {
 		return slices.Index(t.keys, key)
@@ -108,7 +110,8 @@ func (t *table[K, V]) put(key K, row V) {
 
 func (t *table[K, V]) has(key K) bool { return t.find(key) >= 0 }
 
-// merge adds the rows of a later request. requests is the expected number of requests.
+// merge adds the rows of a later request. requests is the expected number of requests,
+// for the initial capacity.
 func (t *table[K, V]) merge(later *table[K, V], requests int) {
 	if t.keys == nil && len(later.keys) > 0 {
 		t.keys, t.rows = make([]K, 0, requests), make([]V, 0, requests)
@@ -119,7 +122,7 @@ func (t *table[K, V]) merge(later *table[K, V], requests int) {
 }
 
 func (r *rows) merge(later *rows, requests int) {
-	r.runs.merge(&later.runs, 1) // most transactions touch only one
+	r.runs.merge(&later.runs, 1) // most transactions change only one run
 	r.tasks.merge(&later.tasks, requests)
 	r.attempts.merge(&later.attempts, requests)
 	r.workers.merge(&later.workers, requests)
@@ -141,7 +144,8 @@ func (r *rows) changes() Changes {
 	}
 }
 
-// StoredTask returns a task as it was before the changes, if the transaction has read it.
+// StoredTask returns a task as it was before the transaction, if the transaction has read
+// it.
 func (c *Changes) StoredTask(key TaskKey) (Task, bool) {
 	if c.read == nil {
 		return Task{}, false
@@ -153,7 +157,8 @@ func (c *Changes) StoredTask(key TaskKey) (Task, bool) {
 	return c.read.tasks.rows[i], true
 }
 
-// get returns the row as this request sees it.
+// get returns a row with the changes of this and earlier requests. of selects the table;
+// stored looks up the committed row.
 func get[K comparable, V any](tx *Tx, of func(*rows) *table[K, V], key K, stored func(K) (V, error)) (V, error) {
 	for _, r := range []*rows{&tx.own, tx.earlier, tx.read} {
 		t := of(r)
@@ -201,7 +206,7 @@ func (tx *Tx) Question(id string) (Question, error) {
 
 func questionsOf(r *rows) *table[string, Question] { return &r.questions }
 
-// Account returns a lane.
+// Account returns an agent account.
 func (tx *Tx) Account(name string) (Account, error) {
 	return get(tx, accountsOf, name, tx.stored.Account)
 }
@@ -229,13 +234,13 @@ func (tx *Tx) PutWorker(w Worker) { tx.own.workers.put(w.ID, w) }
 // PutQuestion adds or changes a question.
 func (tx *Tx) PutQuestion(q Question) { tx.own.questions.put(q.ID, q) }
 
-// PutAccount adds or changes a lane.
+// PutAccount adds or changes an agent account.
 func (tx *Tx) PutAccount(l Account) { tx.own.accounts.put(l.Name, l) }
 
 // PutIdempotencyRecord stores an idempotency record.
 func (tx *Tx) PutIdempotencyRecord(p IdempotencyRecord) { tx.own.idempotencyRecords.put(p.Key, p) }
 
-// PutCursor moves a cursor.
+// PutCursor adds or moves a cursor.
 func (tx *Tx) PutCursor(c Cursor) { tx.own.cursors.put(c.Name, c) }
 
 // Append adds an event and assigns its number.
@@ -268,7 +273,7 @@ func (tx *Tx) Tasks(run string) ([]Task, error) {
 	return overlay(tx, tasksOf, stored, err, Task.key, func(t *Task) bool { return t.Run == run }, bySeq)
 }
 
-// cacheTasksOf remembers all stored tasks of a run.
+// cacheTasksOf stores all committed tasks of a run, so that they are read only once.
 func (r *rows) cacheTasksOf(run string, tasks []Task) {
 	all := &allTasks{dependents: map[string][]TaskKey{}}
 	for _, t := range tasks {
@@ -312,7 +317,7 @@ func (tx *Tx) Dependents(key TaskKey) ([]Task, error) {
 	}, bySeq)
 }
 
-// ClaimableTasks returns tasks that may start now.
+// ClaimableTasks is like [Reader.ClaimableTasks].
 func (tx *Tx) ClaimableTasks(c ClaimQuery) ([]Task, error) {
 	unchanged := c
 	unchanged.Skip = func(key TaskKey) bool { return tx.hasPut(key) || c.Skip != nil && c.Skip(key) }
@@ -321,7 +326,7 @@ func (tx *Tx) ClaimableTasks(c ClaimQuery) ([]Task, error) {
 	return list[:min(c.Limit, len(list))], err
 }
 
-// Matches reports whether t matches the claim.
+// Matches reports whether t is selected by c.
 func (c ClaimQuery) Matches(t Task) bool { return c.matches(&t) }
 
 func (c *ClaimQuery) matches(t *Task) bool {
@@ -329,7 +334,7 @@ func (c *ClaimQuery) matches(t *Task) bool {
 		(len(c.Accounts) == 0 || slices.Contains(c.Accounts, t.Account)) && (c.Skip == nil || !c.Skip(t.TaskKey))
 }
 
-// Matches reports whether t matches w.
+// Matches reports whether t is selected by w.
 func (w WaitQuery) Matches(t Task) bool { return w.matches(&t) }
 
 func (w *WaitQuery) matches(t *Task) bool {
@@ -337,16 +342,16 @@ func (w *WaitQuery) matches(t *Task) bool {
 		(w.Skip == nil || !w.Skip(t.TaskKey))
 }
 
-// Idle reports whether only its NotBefore, its wave, its lane or its run's parallel
-// limit keep t from being ready.
+// Idle reports whether t is queued, not ready, and waits for no other task. It may still
+// have to wait for its NotBefore, its wave, its account, or the run's parallel limit.
 func (t *Task) Idle() bool { return t.Status == Queued && !t.Ready && t.Blockers == 0 }
 
-// DelayHasPassed reports whether t is idle and its NotBefore has passed.
+// DelayHasPassed reports whether t is idle and has a NotBefore that has passed.
 func (t Task) DelayHasPassed(now time.Time) bool {
 	return t.Idle() && !t.NotBefore.IsZero() && !t.NotBefore.After(now)
 }
 
-// WaitingTasks returns tasks of a run that may become ready.
+// WaitingTasks is like [Reader.WaitingTasks].
 func (tx *Tx) WaitingTasks(w WaitQuery) ([]Task, error) {
 	unchanged := w
 	unchanged.Skip = func(key TaskKey) bool { return tx.hasPut(key) || w.Skip != nil && w.Skip(key) }
@@ -355,7 +360,7 @@ func (tx *Tx) WaitingTasks(w WaitQuery) ([]Task, error) {
 	return list[:min(w.Limit, len(list))], err
 }
 
-// DelayedTasks returns tasks whose NotBefore has passed.
+// DelayedTasks is like [Reader.DelayedTasks].
 func (tx *Tx) DelayedTasks(now time.Time, limit int) ([]Task, error) {
 	stored, err := tx.stored.DelayedTasks(now, limit+tx.changedTasks())
 	list, err := overlay(tx, tasksOf, stored, err, Task.key, func(t *Task) bool { return t.DelayHasPassed(now) }, ByNotBefore)
@@ -367,7 +372,7 @@ func ByNotBefore(a, b Task) int {
 	return cmp.Or(a.NotBefore.Compare(b.NotBefore), cmp.Compare(a.Seq, b.Seq))
 }
 
-// hasPut reports whether a request of this transaction has put the task.
+// hasPut reports whether this or an earlier request of the transaction has put a task.
 func (tx *Tx) hasPut(key TaskKey) bool { return tx.own.tasks.has(key) || tx.earlier.tasks.has(key) }
 
 func (tx *Tx) changedTasks() int { return len(tx.earlier.tasks.keys) + len(tx.own.tasks.keys) }
@@ -377,7 +382,7 @@ func ByPriority(a, b Task) int {
 	return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Seq, b.Seq))
 }
 
-// LabelSets returns the distinct labels of ready tasks.
+// LabelSets returns the distinct values of Labels of ready tasks.
 func (tx *Tx) LabelSets() ([]string, error) {
 	sets, err := tx.stored.LabelSets()
 	for _, r := range []*rows{tx.earlier, &tx.own} {
@@ -391,14 +396,14 @@ func (tx *Tx) LabelSets() ([]string, error) {
 	return sets, err
 }
 
-// Accounts returns all lanes.
+// Accounts returns all agent accounts.
 func (tx *Tx) Accounts() ([]Account, error) {
 	stored, err := tx.stored.Accounts()
 	return overlay(tx, accountsOf, stored, err, func(l Account) string { return l.Name }, func(*Account) bool { return true },
 		func(a, b Account) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// DueAttempts returns running attempts whose lease or deadline has passed.
+// DueAttempts is like [Reader.DueAttempts].
 func (tx *Tx) DueAttempts(now time.Time, limit int) ([]Attempt, error) {
 	stored, err := tx.stored.DueAttempts(now, limit+len(tx.earlier.attempts.keys)+len(tx.own.attempts.keys))
 	list, err := overlay(tx, attemptsOf, stored, err, func(a Attempt) string { return a.ID },
@@ -407,8 +412,8 @@ func (tx *Tx) DueAttempts(now time.Time, limit int) ([]Attempt, error) {
 	return list[:min(limit, len(list))], err
 }
 
-// Due returns when a running attempt must be checked: at its lease or its deadline. The
-// deadline does not count while the attempt is waiting for a user.
+// Due returns when a running attempt must be checked: at the end of its lease or at its
+// deadline. The deadline does not count while the attempt waits for a user.
 func (a Attempt) Due() time.Time {
 	if a.WaitingSince.IsZero() && !a.Deadline.IsZero() && a.Deadline.Before(a.Lease) {
 		return a.Deadline
@@ -416,7 +421,7 @@ func (a Attempt) Due() time.Time {
 	return a.Lease
 }
 
-// ExpiredQuestions returns open questions whose time to answer has passed.
+// ExpiredQuestions is like [Reader.ExpiredQuestions].
 func (tx *Tx) ExpiredQuestions(now time.Time, limit int) ([]Question, error) {
 	stored, err := tx.stored.ExpiredQuestions(now, limit+len(tx.earlier.questions.keys)+len(tx.own.questions.keys))
 	list, err := overlay(tx, questionsOf, stored, err, func(q Question) string { return q.ID },
@@ -425,7 +430,7 @@ func (tx *Tx) ExpiredQuestions(now time.Time, limit int) ([]Question, error) {
 	return list[:min(limit, len(list))], err
 }
 
-// Overdue reports whether q is open and its time to answer has passed.
+// Overdue reports whether q is open and its time has expired.
 func (q Question) Overdue(now time.Time) bool {
 	return !q.Closed && !q.Expires.IsZero() && q.Expires.Before(now)
 }
@@ -438,8 +443,8 @@ func (tx *Tx) Questions(attempt string) ([]Question, error) {
 		func(a, b Question) int { return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.ID, b.ID)) })
 }
 
-// overlay merges the transaction's changed rows into a stored list: it removes rows that no
-// longer belong, and adds rows that now belong.
+// overlay applies the changes of the transaction to a list of committed rows: it removes
+// rows that no longer belong to the list, and adds rows that now do. of selects the table.
 func overlay[K comparable, V any](tx *Tx, of func(*rows) *table[K, V], stored []V, err error,
 	key func(V) K, belongs func(*V) bool, order func(a, b V) int,
 ) ([]V, error) {

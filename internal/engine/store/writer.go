@@ -8,10 +8,10 @@ import (
 	"gaffer/statefile/group"
 )
 
-// Writer is the writing half of a store. It puts requests that wait at the same time
-// into one transaction, so that they share one commit.
+// Writer implements Write of a store. Requests that wait at the same time share one
+// database transaction and its commit.
 type Writer struct {
-	// Open begins a transaction. It waits until no other process has one.
+	// Open begins a database transaction. It waits until no other process has one.
 	Open func(ctx context.Context) (Transaction, error)
 	// Committed is called with the number of the last event after each commit.
 	Committed func(lastSeq int64)
@@ -21,9 +21,9 @@ type Writer struct {
 
 type request struct {
 	change func(tx *Tx) error
-	alone  bool // it needs a transaction of its own
+	alone  bool // the request must not share a transaction
 	err    error
-	repeat bool // it must run again, in a transaction of its own
+	repeat bool // the request must run again, without sharing a transaction
 }
 
 // Write implements [Store].
@@ -40,19 +40,19 @@ func (w *Writer) Write(ctx context.Context, change func(tx *Tx) error) error {
 	}
 }
 
-// CommitError is a failed commit with an unknown result: only the database's reply may
-// have been lost. A request with an idempotency key may be repeated; others must not be
-// repeated automatically.
+// CommitError reports that the result of a commit is unknown, for example because the
+// connection broke before the reply. A request with an idempotency key may be repeated;
+// other requests must not be repeated automatically.
 type CommitError struct{ Err error }
 
 func (e *CommitError) Error() string { return "commit: " + e.Err.Error() }
 
 func (e *CommitError) Unwrap() error { return e.Err }
 
-// leader makes the changes of all waiting requests. It is a [group.Leader].
+// leader makes the changes of all waiting requests. It implements [group.Leader].
 type leader struct {
 	writer *Writer
-	open   Transaction // nil when none is open
+	open   Transaction // the open transaction, or nil
 }
 
 // Prepare opens the transaction.
@@ -65,14 +65,14 @@ func (l *leader) Prepare(ctx context.Context, _ *request) (func(), error) {
 // release rolls back a transaction that a panic has left open.
 func (l *leader) release() {
 	if l.open != nil {
-		_ = l.open.Rollback() // the panic is more important than this error
+		_ = l.open.Rollback() // the caller gets the panic; this error can be ignored
 	}
 }
 
-// Work makes the changes of all requests: one transaction for each request that must be
-// alone, and one for all others. If the database rejects a shared transaction, each of
-// its requests is repeated in a transaction of its own, so that one request cannot make
-// another fail. It is not repeated if the result is unknown or the database is busy.
+// Work makes the changes of all requests: one transaction for each request that must not
+// share one, and one for all others. If the database rejects a shared transaction, each of
+// its requests is repeated in a separate transaction, so that one request cannot make
+// others fail. Requests are not repeated if the result is unknown or the database is busy.
 func (l *leader) Work(batch []*request) []error {
 	var together []*request
 	for _, r := range batch {
@@ -97,9 +97,8 @@ func (l *leader) Work(batch []*request) []error {
 	return make([]error, len(batch))
 }
 
-// commit runs the requests one after the other and commits their changes. It sets the
-// error of each request whose change has failed. It returns an error that no single
-// request is known to have caused.
+// commit runs the requests one after the other and commits their changes. It sets err of
+// each request whose change has failed. It returns errors that concern all requests.
 func (l *leader) commit(batch []*request) (err error) {
 	if l.open == nil {
 		if l.open, err = l.writer.Open(context.Background()); err != nil {
@@ -135,19 +134,19 @@ func (l *leader) commit(batch []*request) (err error) {
 type batchChanges struct {
 	transaction Transaction
 	read, all   rows
-	last        int64 // number of the last event, including new ones
+	last        int64 // number of the last event, including new events
 	changed     bool
-	shared      bool // there is more than one request
+	shared      bool // the batch has more than one request
 }
 
-// maxLoads is how often results are loaded for a batch. Requests that need more make
-// each of their lookups at once. A request that looks up a new random key each time would
-// never end otherwise.
+// maxLoads is how often results are loaded for a whole batch. After that, each lookup
+// fetches its result itself. Otherwise a request that looks up a new random key each time
+// would never end.
 const maxLoads = 12
 
-// run runs the requests in their order. If the transaction is a [Loader], a request may
-// lack results. Then it and the requests after it run only to find out what to load, and
-// run again with the loaded results.
+// run runs the requests in their order. If the transaction is a [Loader], a lookup of a
+// request may not be loaded yet. Then this request and the following ones run only to find
+// out what to load, and run again with the loaded results.
 func (b *batchChanges) run(batch []*request) error {
 	loader, _ := b.transaction.(Loader)
 	if loader != nil && len(batch) == 1 {
@@ -190,7 +189,8 @@ func (b *batchChanges) newTx() *Tx {
 	return &Tx{stored: b.transaction, read: &b.read, earlier: &b.all, lastSeq: &b.last}
 }
 
-// accept adds the changes of a request to those of the batch, unless they are invalid.
+// accept adds the changes of a request to the batch, unless the request has failed or its
+// changes are invalid.
 func (b *batchChanges) accept(r *request, tx *Tx, requests int) {
 	if r.err == nil {
 		r.err = tx.own.check()

@@ -1,5 +1,5 @@
-// Package memory is a store without persistence, for simulations. It can simulate a
-// failing commit, with or without storing the changes.
+// Package memory implements a store in memory, for simulations. It can simulate failed
+// commits, with or without storing the changes.
 package memory
 
 import (
@@ -17,20 +17,20 @@ import (
 // Store is a store in memory.
 type Store struct {
 	writer store.Writer
-	turn   chan struct{} // semaphore: held by the open transaction
+	turn   chan struct{} // semaphore that the open transaction holds
 
 	mu     sync.RWMutex
 	data   data
 	stored chan struct{} // closed and replaced at every commit
 
-	// FailCommit, if set, is called at every commit. If it returns lost, nothing is
-	// stored. A non-nil error becomes the error of the commit.
+	// FailCommit, if set, is called at every commit. If lost is true, nothing is stored. A
+	// non-nil error becomes the error of the commit.
 	FailCommit func() (lost bool, err error)
 }
 
 var _ store.Store = (*Store)(nil)
 
-// data holds all rows, and the index that the queries need.
+// data holds all rows, and an index of the ready tasks.
 type data struct {
 	runs               map[string]store.Run
 	tasks              map[store.TaskKey]store.Task
@@ -89,7 +89,7 @@ func (s *Store) Wait(ctx context.Context, after int64) error {
 // Close implements [store.Store].
 func (s *Store) Close() error { return nil }
 
-// open waits for its turn, because transactions are serial.
+// open waits until no other transaction is open, and begins one.
 func (s *Store) open(ctx context.Context) (store.Transaction, error) {
 	select {
 	case s.turn <- struct{}{}:
@@ -99,7 +99,7 @@ func (s *Store) open(ctx context.Context) (store.Transaction, error) {
 	}
 }
 
-// transaction reads the stored rows. They do not change while it is open.
+// transaction reads the rows of the store. They do not change while it is open.
 type transaction struct {
 	*data
 	store *Store

@@ -7,7 +7,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// readyList is the list of ready tasks, in the order in which they are claimed.
+// readyList holds the ready tasks, in the order in which they are claimed.
 type readyList []readyTask
 
 type readyTask struct {

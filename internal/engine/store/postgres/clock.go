@@ -9,31 +9,31 @@ import (
 )
 
 const (
-	// measureEvery is how often the database's clock is read. checkEvery is how often
-	// the local clock is checked, because it may have been set or the machine may have
-	// slept. It is also the retry interval after a failure.
+	// measureEvery is how often the database's clock is read. checkEvery is how often the
+	// local clock is checked for steps, because the user may have set it or the machine may
+	// have slept. checkEvery is also the retry interval after a failed measurement.
 	measureEvery = 5 * time.Second
 	checkEvery   = time.Second
 	// maxRoundTrip is the longest round trip of a valid measurement. The error of a
 	// measurement is at most half of its round trip.
 	maxRoundTrip = time.Second
-	// maxHiddenStep is the limit up to which a step back of the database's clock is hidden:
-	// this clock then stands still instead. A larger step is followed.
+	// If the database's clock steps back by less than maxHiddenStep, this clock stands still
+	// instead. It follows larger steps.
 	maxHiddenStep = time.Minute
 )
 
-// clock estimates the database's clock, from its last reading and the time that has
-// passed since. So all processes that share a database share a clock.
+// clock estimates the time of the database's clock: the last measured time plus the time
+// that has passed since. So all processes that share a database use the same clock.
 type clock struct {
-	local func() time.Time // the local clock, with its monotonic reading
+	local func() time.Time // reads the local clock, with its monotonic reading
 	// open acquires a connection. It returns a function that reads the database's
 	// clock, and one that releases the connection.
 	open func(context.Context) (ask func() (time.Time, error), done func(), err error)
 
 	mu         sync.Mutex
-	database   time.Time // the database's clock at moment
-	measuredAt time.Time // time of the measurement, by the local clock
-	last       time.Time // last result of now
+	database   time.Time // time of the database's clock at measuredAt
+	measuredAt time.Time // time of the last measurement, by the local clock
+	last       time.Time // the last result of now
 
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -44,8 +44,9 @@ type clock struct {
 // or more.
 func (s *Store) Now() time.Time { return s.clock.now() }
 
-// clockOf acquires the connection before the measurement, so that waiting for a
-// connection does not count as part of the round trip.
+// clockOf returns a clock that reads the database's clock on a connection of the pool. The
+// connection is acquired before the measurement, so that waiting for it does not count as
+// part of the round trip.
 func clockOf(pool *pgxpool.Pool) *clock {
 	return &clock{local: time.Now, open: func(ctx context.Context) (ask func() (time.Time, error), done func(), err error) {
 		conn, err := pool.Acquire(ctx)
@@ -89,7 +90,7 @@ func (c *clock) keepMeasuring(ctx context.Context) {
 		}
 		if c.needsMeasurement() {
 			within, cancel := context.WithTimeout(ctx, 2*maxRoundTrip)
-			_ = c.measure(within, maxRoundTrip) // keep the last measurement until the next one succeeds
+			_ = c.measure(within, maxRoundTrip) // if it fails, the last measurement stays in use
 			cancel()
 		}
 	}
@@ -102,9 +103,9 @@ func (c *clock) needsMeasurement() bool {
 	return measurementDue(now.Round(0).Sub(c.measuredAt.Round(0)), now.Sub(c.measuredAt))
 }
 
-// measurementDue reports whether a new measurement is needed, given the time that has passed by
-// the wall clock and by the monotonic clock. It is, after measureEvery or if the two
-// clocks differ.
+// measurementDue reports whether a new measurement is needed: after measureEvery, or if
+// the clock has stepped. The parameters are the time since the last measurement by the
+// wall clock and by the monotonic clock.
 func measurementDue(wall, monotonic time.Duration) bool {
 	return monotonic >= measureEvery || (wall-monotonic).Abs() > checkEvery
 }

@@ -2,7 +2,7 @@ package postgres
 
 import "gaffer/internal/engine/store"
 
-// The statements that delete rows. Each list of keys is one parameter, or two.
+// The statements that delete rows. The parameters are arrays with the parts of the keys.
 const (
 	dropRuns               = `DELETE FROM run USING unnest($1::text[]) AS g (key) WHERE run.id = g.key`
 	dropPlans              = `DELETE FROM plan USING unnest($1::text[]) AS g (key) WHERE plan.run = g.key`

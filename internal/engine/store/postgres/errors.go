@@ -12,7 +12,7 @@ import (
 
 var errClosed = errors.New("the store is closed")
 
-// lockNotAvailable is the error code for a lock timeout.
+// lockNotAvailable is PostgreSQL's error code for a lock timeout.
 const lockNotAvailable = "55P03"
 
 // BusyError reports that another process has been writing for too long.
@@ -35,7 +35,8 @@ func (e *BusyError) Hint() string {
 	return "look in pg_stat_activity which connection has been in a transaction for long"
 }
 
-// fail adds the name of the database to an error.
+// fail adds the name of the database to an error. It converts errors about missing rows
+// and lock timeouts to the errors of this package and of package store.
 func (s *Store) fail(err error) error {
 	var coded *pgconn.PgError
 	switch {

@@ -9,11 +9,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// channel returns the NOTIFY channel for commits.
+// channel returns the name of the NOTIFY channel on which commits are announced.
 func (s *Store) channel() string { return s.schema + ".event" }
 
-// listener receives notifications about commits of other processes. They are only a
-// hint: waiting readers also poll.
+// listener receives notifications about commits of other processes. A notification may be
+// lost, so waiting readers also poll.
 type listener struct {
 	config   *pgx.ConnConfig
 	channel  string
@@ -29,7 +29,7 @@ func listen(config *pgx.ConnConfig, channel string, heard func(int64)) *listener
 	return l
 }
 
-// run listens until it is stopped. If the connection breaks, it connects again.
+// run listens until ctx ends. If the connection breaks, it connects again.
 func (l *listener) run(ctx context.Context) {
 	for pause := time.Second; ctx.Err() == nil; pause = min(2*pause, time.Minute) {
 		began := time.Now()

@@ -1,5 +1,6 @@
-// Package postgres is the store in a PostgreSQL database, for several machines. Its
-// tables are in a separate schema: the one in the URL's search_path, or else "gaffer".
+// Package postgres implements a store in a PostgreSQL database, for servers on several
+// machines. Its tables are in a separate schema: the one in the URL's search_path, or else
+// "gaffer".
 package postgres
 
 import (
@@ -21,7 +22,7 @@ type Store struct {
 	config   *pgx.ConnConfig
 	settings settings
 	schema   string
-	name     string // for error messages
+	name     string // name of the database in error messages
 
 	writer   store.Writer
 	bell     store.EventSignal
@@ -30,8 +31,8 @@ type Store struct {
 	listener *listener
 	clock    *clock
 
-	open   chan struct{} // semaphore: held by the open transaction
-	conn   *pgx.Conn     // on which transactions are made; nil if it must be opened; guarded by open
+	open   chan struct{} // semaphore that the open transaction holds
+	conn   *pgx.Conn     // connection of write transactions; nil if it must be opened; guarded by open
 	closed bool          // guarded by open
 }
 
@@ -40,7 +41,7 @@ var _ store.Store = (*Store)(nil)
 const (
 	// pollEvery is how often waiting readers poll, in case a notification is lost.
 	pollEvery = time.Second
-	// lockTimeout is how long a transaction waits for the one before it.
+	// lockTimeout is how long a transaction waits for the previous one to end.
 	lockTimeout = 30 * time.Second
 	// maxIdle is how long a transaction may be idle before the server ends it, so that a
 	// stopped or crashed process does not block all others.
@@ -54,7 +55,7 @@ const (
 func Open(ctx context.Context, url string) (*Store, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		return nil, err // it does not contain the password
+		return nil, err // the error does not contain the password
 	}
 	s := &Store{open: make(chan struct{}, 1), config: config.ConnConfig, schema: "gaffer"}
 	if path, set := s.config.RuntimeParams["search_path"]; set {
@@ -80,7 +81,7 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	if err := s.clock.start(ctx); err != nil {
 		return nil, errors.Join(s.fail(err), s.Close())
 	}
-	if s.settings.query == "" { // notifications do not pass a pooler
+	if s.settings.query == "" { // not a connection pooler, which does not forward notifications
 		s.listener = listen(s.config, s.channel(), s.bell.Announce)
 	}
 	return s, nil
@@ -97,7 +98,7 @@ func (s *Store) Read(ctx context.Context, look func(r store.Reader) error) error
 	if err != nil {
 		return s.fail(err)
 	}
-	defer conn.Release() // this closes the connection if the rollback has failed
+	defer conn.Release() // if the rollback has failed, this closes the connection
 	rows := func(query string, args ...any) ([]textRow, error) {
 		found, err := conn.Query(ctx, query, args...)
 		if err != nil {
@@ -114,12 +115,12 @@ func (s *Store) Read(ctx context.Context, look func(r store.Reader) error) error
 		return list, err
 	}
 	err = look(&reader{store: s, rows: rows, rowsNow: rows, rowsByKey: byKey})
-	_, _ = conn.Exec(context.WithoutCancel(ctx), "ROLLBACK") // nothing was written
+	_, _ = conn.Exec(context.WithoutCancel(ctx), "ROLLBACK") // a read-only transaction has nothing to lose
 	return err
 }
 
-// beginRead begins a transaction that reads one snapshot. It skips idle connections that
-// have broken since their last use.
+// beginRead begins a transaction that reads one snapshot, and returns its connection. It
+// skips idle connections that have broken since their last use.
 func (s *Store) beginRead(ctx context.Context) (*pgxpool.Conn, error) {
 	for idle := s.reads.Stat().TotalConns(); ; idle-- {
 		conn, err := s.reads.Acquire(ctx)

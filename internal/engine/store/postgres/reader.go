@@ -11,16 +11,17 @@ import (
 	"gaffer/internal/engine/store/record"
 )
 
-// reader looks up rows. All columns that it selects have the type TEXT.
+// reader implements [store.Reader]. All columns that its queries select have the type
+// TEXT.
 type reader struct {
 	store *Store
-	// rows runs a query. In a writing transaction it may return [store.ErrNotLoaded].
+	// rows runs a query. In a write transaction it may return [store.ErrNotLoaded].
 	rows func(query string, args ...any) ([]textRow, error)
-	// rowsNow runs a query that must not be repeated with the same arguments.
+	// rowsNow runs a query at once, for queries whose arguments differ each time.
 	rowsNow func(query string, args ...any) ([]textRow, error)
-	// rowsByKey runs a query that selects the rows of several keys, for one key. Each
-	// parameter is an array with one part of each key. The first column is the position
-	// of the key, from 1.
+	// rowsByKey looks up the rows of one key. The query is written for several keys: each
+	// parameter is an array with one part of each key, and the first column of the result
+	// is the position of the key, from 1. rowsByKey removes that column.
 	rowsByKey func(query string, key ...string) ([]textRow, error)
 }
 
@@ -45,21 +46,21 @@ const (
 // textRow is a row of a result. A column is nil if it is NULL.
 type textRow [][]byte
 
-// textRows copies a result.
+// textRows returns the rows of a result.
 func textRows(rows pgx.Rows) ([]textRow, error) {
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (textRow, error) {
 		raw := row.RawValues()
 		columns := make(textRow, len(raw))
 		for i, value := range raw {
 			if value != nil {
-				columns[i] = append([]byte{}, value...) // the driver reuses its buffer
+				columns[i] = append([]byte{}, value...) // copy the value, because the driver reuses its buffer
 			}
 		}
 		return columns, nil
 	})
 }
 
-// decode decodes rows whose last column is data.
+// decode decodes rows whose last column is the JSON of a row.
 func decode[V any](rows []textRow, err error) (list []V, _ error) {
 	for _, row := range rows {
 		v, err := record.Read[V](row[len(row)-1])
@@ -71,12 +72,12 @@ func decode[V any](rows []textRow, err error) (list []V, _ error) {
 	return list, err
 }
 
-// listRows returns all rows of a query that selects data.
+// listRows returns all rows of a query that selects the column data.
 func listRows[V any](r *reader, query string, args ...any) (list []V, err error) {
 	return decode[V](r.rows(query, args...))
 }
 
-// getRow returns the only row of a query by key that selects data.
+// getRow returns the row of a key. The query selects the column data.
 func getRow[V any](r *reader, query string, key ...string) (row V, err error) {
 	list, err := decode[V](r.rowsByKey(query, key...))
 	if err != nil {
@@ -142,7 +143,7 @@ func (r *reader) runs(query string) ([]store.Run, error) {
 	return list, err
 }
 
-// tasks returns the rows of a query that selects data and spec.
+// tasks returns the rows of a query that selects the columns data and spec.
 func (r *reader) tasks(query string, args ...any) ([]store.Task, error) {
 	return decodeTasks(r.rows(query, args...))
 }
@@ -162,7 +163,7 @@ func (r *reader) Tasks(run string) ([]store.Task, error) {
 	return r.tasks("SELECT data, spec FROM task WHERE run = $1 ORDER BY seq", run)
 }
 
-// final is the condition of the index task_ended.
+// final must be the condition of the index task_ended, so that the queries use it.
 const (
 	final       = "status IN ('complete', 'failed', 'cancelled')"
 	ended       = "SELECT data, spec FROM task WHERE run = $1 AND status = $2 AND " + final + " ORDER BY seq DESC LIMIT $3"
@@ -177,7 +178,7 @@ func (r *reader) EndedTaskCounts() (map[store.Status]int, error) {
 	return r.counts(endedCounts)
 }
 
-// counts returns the result of a query that selects statuses and their numbers.
+// counts returns the result of a query that selects a status and a number in each row.
 func (r *reader) counts(query string, args ...any) (map[store.Status]int, error) {
 	rows, err := r.rows(query, args...)
 	counts := map[store.Status]int{}
@@ -273,7 +274,7 @@ func (r *reader) Events(after int64, limit int) ([]store.Event, error) {
 	return r.events("SELECT data, row, tried FROM event WHERE seq > $1 ORDER BY seq LIMIT $2", after, limit)
 }
 
-// events returns the rows of a query that selects data, row and tried.
+// events returns the rows of a query that selects the columns data, row and tried.
 func (r *reader) events(query string, args ...any) (list []store.Event, err error) {
 	rows, err := r.rows(query, args...)
 	for _, row := range rows {

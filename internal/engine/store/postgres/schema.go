@@ -12,17 +12,18 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// schemas contains the migrations from each version of the schema to the next. A
-// released migration never changes.
+// schemas contains the migrations: schema/N.sql migrates the schema from version N-1 to
+// version N. A released migration never changes.
 //
 //go:embed schema/*.sql
 var schemas embed.FS
 
-// migrationLock is the advisory lock of the process that migrates the schema: "gaff".
+// migrationLock is the key of the advisory lock that a process holds while it migrates the
+// schema. In ASCII it is "gaff".
 const migrationLock = 0x67616666
 
-// migrate migrates the schema to the current version. Several processes may
-// call it at the same time.
+// migrate migrates the schema to the current version. Several processes may call it at the
+// same time.
 func (s *Store) migrate(ctx context.Context) error {
 	steps, err := readMigrations(schemas)
 	if err != nil {
@@ -57,8 +58,8 @@ func (s *Store) migrate(ctx context.Context) error {
 	return s.fail(err)
 }
 
-// version returns the version of the schema. If there is no schema, it creates one and
-// returns 0.
+// version returns the version of the schema. If the schema does not exist, version creates
+// it and returns 0.
 func (s *Store) version(ctx context.Context, conn *pgx.Conn) (version int, err error) {
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", migrationLock); err != nil {
 		return 0, err
@@ -75,8 +76,9 @@ func (s *Store) version(ctx context.Context, conn *pgx.Conn) (version int, err e
 	return version, err
 }
 
-// createSchema creates the schema unless it exists: a database role may be allowed to
-// use an existing schema, but not to create one.
+// createSchema creates the table schema_version, and the schema if it does not exist. It
+// does not try to create an existing schema, because the database role may not be allowed
+// to create schemas.
 func (s *Store) createSchema(ctx context.Context, conn *pgx.Conn) error {
 	var there bool
 	err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", s.schema).Scan(&there)

@@ -7,24 +7,24 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// settings are server settings for each transaction, as a query. It is empty if they are
-// set for the whole connection.
+// settings is a query that sets server settings for one transaction. The query is empty if
+// the settings apply to whole connections.
 type settings struct {
 	query  string
 	values []any
 }
 
-// configure sets the server settings that every transaction needs, except those that are
-// set in the URL. If the URL asks for queries without prepared statements, the
-// connections may be those of a pooler. Then nothing may be set for a connection, because
-// the next transaction may run on another one.
+// configure sets the server settings that every transaction needs. Values in the URL have
+// precedence. If the URL asks for queries without prepared statements, the connections may
+// go through a connection pooler. Then settings must be set in each transaction, because
+// the next transaction may run on another connection.
 func configure(c *pgx.ConnConfig, schema string) settings {
 	params := c.RuntimeParams
 	values := map[string]string{
 		"lock_timeout":                        fmt.Sprint(lockTimeout.Milliseconds()),
 		"idle_in_transaction_session_timeout": fmt.Sprint(maxIdle.Milliseconds()),
-		// Every query has an index. A plan that was made while a table was small or not
-		// yet analysed must not scan the whole table later.
+		// Every query has an index. Without these settings, the server could choose a plan
+		// while a table is small, and scan the whole table with it later.
 		"enable_seqscan":    "off",
 		"enable_bitmapscan": "off",
 		"plan_cache_mode":   "force_generic_plan",
@@ -52,7 +52,7 @@ func configure(c *pgx.ConnConfig, schema string) settings {
 	return s
 }
 
-// begin returns a batch that begins a transaction with the settings.
+// begin returns a batch with a statement that begins a transaction, and the settings.
 func (s settings) begin(statement string) *pgx.Batch {
 	batch := &pgx.Batch{}
 	batch.Queue(statement)

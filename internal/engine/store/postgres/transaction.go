@@ -16,33 +16,33 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// transaction is a writing transaction. There is one at a time over all processes,
-// because each locks the row of last_event.
+// transaction is a write transaction. At most one is open at a time over all processes,
+// because each locks the row of the table last_event.
 //
-// It is a [store.Loader]: lookups are collected, and Load makes all of them in one
-// exchange with the server. Their results are kept until the end of the transaction.
+// It is a [store.Loader]: lookups are collected, and Load makes all of them in one round
+// trip. Their results are kept until the end of the transaction.
 type transaction struct {
 	*reader
 	store    *Store
-	ctx      context.Context // not the context of a request: several requests share the transaction
+	ctx      context.Context // belongs to the transaction, because several requests share it
 	cancel   context.CancelFunc
 	last     int64 // number of the last event
-	loadEach bool  // make each lookup at once
+	loadEach bool  // load the result of each lookup at once
 	missed   bool
 	wanted   []*lookup
-	lookups  map[string]*lookup // by query and arguments
+	lookups  map[string]*lookup // all lookups of the transaction, by query and arguments
 }
 
 // lookup is a query whose result the requests need.
 type lookup struct {
 	query  string
 	args   []any
-	keys   []string // if the query is one by keys
+	keys   []string // the parts of the key, if the query is for reader.rowsByKey
 	loaded bool
 	rows   []textRow
 }
 
-// begin waits until no other transaction is open.
+// begin waits until no other transaction of this process is open, and begins one.
 func (s *Store) begin(ctx context.Context) (store.Transaction, error) {
 	select {
 	case s.open <- struct{}{}:
@@ -52,7 +52,8 @@ func (s *Store) begin(ctx context.Context) (store.Transaction, error) {
 	t := &transaction{store: s, lookups: map[string]*lookup{}}
 	t.ctx, t.cancel = context.WithTimeout(context.Background(), maxTransaction)
 	t.reader = &reader{store: s, rows: t.find, rowsNow: t.findNow, rowsByKey: t.findKey}
-	// Nearly every transaction needs these.
+	// Load these together with the first statement, because nearly every transaction needs
+	// them.
 	_, _ = t.find(allAccounts)
 	_, _ = t.find(openQuestions)
 	_, _ = t.find(labelSets)
@@ -65,7 +66,7 @@ func (s *Store) begin(ctx context.Context) (store.Transaction, error) {
 }
 
 // begin begins the transaction on the server. If the connection has broken since its last
-// use, it opens a new one.
+// use, begin opens a new connection.
 func (t *transaction) begin() (err error) {
 	if t.store.closed {
 		return errClosed
@@ -80,8 +81,8 @@ func (t *transaction) begin() (err error) {
 		}
 		batch := t.store.settings.begin("BEGIN")
 		batch.Queue(durable)
-		// Row locks are not fair: a waiting transaction could be overtaken again and
-		// again. So transactions queue for an advisory lock first.
+		// Row locks are not fair: other transactions could overtake a waiting one again and
+		// again. So transactions first wait for an advisory lock, which is fair.
 		batch.Queue("SELECT pg_advisory_xact_lock($1, $2)", migrationLock, t.store.queueKey())
 		batch.Queue("SELECT seq FROM last_event FOR UPDATE").QueryRow(func(row pgx.Row) error { return row.Scan(&t.last) })
 		if err = t.send(batch); err == nil {
@@ -95,7 +96,7 @@ func (t *transaction) begin() (err error) {
 	}
 }
 
-// find returns the result of a query if it is loaded.
+// find returns the result of a query, or [store.ErrNotLoaded].
 func (t *transaction) find(query string, args ...any) ([]textRow, error) {
 	text, err := json.Marshal(args)
 	if err != nil {
@@ -104,7 +105,7 @@ func (t *transaction) find(query string, args ...any) ([]textRow, error) {
 	return t.result(query+string(text), lookup{query: query, args: args})
 }
 
-// findKey returns the rows of one key if they are loaded.
+// findKey returns the rows of one key, or [store.ErrNotLoaded].
 func (t *transaction) findKey(query string, key ...string) ([]textRow, error) {
 	return t.result(query+"\x00"+strings.Join(key, "\x00"), lookup{query: query, keys: key}) // no key contains a zero byte
 }
@@ -128,7 +129,7 @@ func (t *transaction) result(name string, wanted lookup) ([]textRow, error) {
 	return l.rows, nil
 }
 
-// findNow makes a query at once. It is for queries whose arguments differ each time.
+// findNow runs a query at once, for queries whose arguments differ each time.
 func (t *transaction) findNow(query string, args ...any) ([]textRow, error) {
 	l := &lookup{query: query, args: args}
 	t.wanted = append(t.wanted, l)
@@ -157,8 +158,8 @@ func (t *transaction) Load() error {
 	return t.send(&pgx.Batch{})
 }
 
-// send sends a batch and all wanted lookups in one exchange with the server. Lookups of
-// the same query by keys become one statement.
+// send sends a batch and all wanted lookups in one round trip. Lookups of different keys
+// with the same query become one statement.
 func (t *transaction) send(batch *pgx.Batch) error {
 	byQuery := map[string][]*lookup{}
 	for _, l := range t.wanted {
@@ -198,11 +199,11 @@ func (t *transaction) send(batch *pgx.Batch) error {
 	return nil
 }
 
-// durable makes sure that the commit is durable, even if the server's default is
-// different.
+// durable turns synchronous_commit on for the transaction if the server has turned it off.
 const durable = "SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'"
 
-// queueKey returns the key of the advisory lock for which transactions queue.
+// queueKey returns the second part of the key of the advisory lock for transactions, which
+// differs for each schema.
 func (s *Store) queueKey() int32 {
 	h := fnv.New32()
 	_, _ = h.Write([]byte(s.schema))
@@ -213,7 +214,7 @@ func (s *Store) queueKey() int32 {
 func (t *transaction) LastSeq() (int64, error) { return t.last, nil }
 
 // Commit implements [store.Transaction]. It sends all statements and the commit in one
-// exchange with the server.
+// round trip.
 func (t *transaction) Commit(c store.Changes) error {
 	defer t.end()
 	last := t.last + int64(len(c.Events))
@@ -260,19 +261,19 @@ func (t *transaction) rollback() error {
 	return nil
 }
 
-// end makes room for another transaction.
+// end lets the next transaction of this process begin.
 func (t *transaction) end() {
 	t.cancel()
 	<-t.store.open
 }
 
-// disconnect closes the connection on which transactions are made.
+// disconnect closes the connection of write transactions.
 func (s *Store) disconnect() {
 	if s.conn == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = s.conn.Close(ctx) // the server ends the transaction either way
+	_ = s.conn.Close(ctx) // if this fails, the server still ends the transaction
 	s.conn = nil
 }

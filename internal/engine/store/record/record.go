@@ -1,5 +1,5 @@
-// Package record converts rows to and from the form that the databases store. JSON is
-// the authoritative form; separate columns exist only for queries.
+// Package record converts rows to and from JSON, which is the form that the databases
+// store. Other columns of a table repeat parts of it for queries.
 package record
 
 import (
@@ -15,7 +15,7 @@ import (
 func Text(row any) (string, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false) // people read it too
+	encoder.SetEscapeHTML(false) // keep <, > and & readable for users who read the database
 	if err := encoder.Encode(row); err != nil {
 		return "", fmt.Errorf("%T: %w", row, err)
 	}
@@ -31,8 +31,8 @@ func Read[V any](text []byte) (V, error) {
 	return row, nil
 }
 
-// Nanos converts a time for a column, to nanoseconds since 1970. Times outside the
-// range, such as the zero time, become the nearest limit.
+// Nanos converts a time to nanoseconds since 1970, for a column. Times that do not fit,
+// such as the zero time, become the smallest or largest value.
 func Nanos(t time.Time) int64 {
 	switch {
 	case t.Before(time.Unix(0, math.MinInt64)):

@@ -5,7 +5,7 @@ import (
 	"gaffer/internal/engine/store/record"
 )
 
-// apply writes rows.
+// apply writes the changes of a transaction.
 func (t *transaction) apply(c store.Changes) error {
 	w := &rowWriter{c: t.store.write}
 	for _, r := range c.Runs {
@@ -73,7 +73,7 @@ func (w *rowWriter) exec(query string, args ...any) {
 	}
 }
 
-// put writes a row. The row's JSON is the last parameter.
+// put executes a statement that writes a row. The row's JSON becomes the last parameter.
 func (w *rowWriter) put(query string, row any, args ...any) {
 	if w.err != nil {
 		return
@@ -84,8 +84,8 @@ func (w *rowWriter) put(query string, row any, args ...any) {
 	}
 }
 
-// task writes a task. The needs of a task never change, so they are written only with a
-// task that may be new.
+// task writes a task. Needs never change, so they are written only if the task may be new:
+// if the transaction has not read it.
 func (w *rowWriter) task(t store.Task, c *store.Changes) {
 	if _, known := c.StoredTask(t.TaskKey); !known {
 		for _, need := range t.Needs {

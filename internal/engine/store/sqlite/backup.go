@@ -18,8 +18,8 @@ import (
 type Copied struct {
 	Path    string
 	Bytes   int64
-	Version int   // of the schema
-	Last    int64 // the number of the last event
+	Version int   // version of the schema
+	Last    int64 // number of the last event
 }
 
 // ExistsError reports that a file exists and must not be overwritten.
@@ -33,19 +33,18 @@ func (e *ExistsError) Conflict() bool { return true }
 // Hint returns what the user can do.
 func (e *ExistsError) Hint() string { return "--force replaces it" }
 
-// Backup writes a copy of the database at path, as of one moment, to a file. Other
-// processes may use the database meanwhile. The copy is synced and checked before it
-// gets its final name. An existing file is replaced only with force. If tell is not
-// nil, it is called regularly with the number of bytes written and the approximate
-// total.
-func Backup(ctx context.Context, path, to string, force bool, tell func(done, total int64)) (Copied, error) {
+// Backup writes a consistent copy of the database at path to the file to. Other processes
+// may use the database meanwhile. The copy is synced and checked before it gets its final
+// name. An existing file is replaced only with force. If progress is not nil, it is called
+// regularly with the number of bytes written and the approximate total.
+func Backup(ctx context.Context, path, to string, force bool, progress func(done, total int64)) (Copied, error) {
 	if err := checkDifferentFiles(path, to); err != nil {
 		return Copied{}, err
 	}
 	if _, err := os.Lstat(to); err == nil && !force {
 		return Copied{}, &ExistsError{to}
 	}
-	temp, c, err := copyBeside(ctx, path, to, tell)
+	temp, c, err := copyBeside(ctx, path, to, progress)
 	if err != nil {
 		return Copied{}, fmt.Errorf("back up %s: %w", path, err)
 	}
@@ -58,7 +57,7 @@ func Backup(ctx context.Context, path, to string, force bool, tell func(done, to
 
 var errSame = errors.New("it is the database itself")
 
-// checkDifferentFiles returns an error if both paths name the same file.
+// checkDifferentFiles returns an error if both paths refer to the same file.
 func checkDifferentFiles(path, other string) error {
 	a, err := os.Stat(path)
 	if err != nil {
@@ -70,16 +69,16 @@ func checkDifferentFiles(path, other string) error {
 	return nil
 }
 
-// copyBeside writes a checked copy of a database to a temporary file in the folder of
-// to. Only the owner can read that file.
-func copyBeside(ctx context.Context, from, to string, tell func(done, total int64)) (temp string, c Copied, err error) {
+// copyBeside copies a database to a temporary file in the folder of to, and checks the
+// copy. Only the owner can read the file.
+func copyBeside(ctx context.Context, from, to string, progress func(done, total int64)) (temp string, c Copied, err error) {
 	f, err := os.CreateTemp(filepath.Dir(to), "."+filepath.Base(to)+".*")
 	if err != nil {
 		return "", c, err
 	}
 	temp = f.Name()
 	if err = f.Close(); err == nil {
-		err = copyInto(ctx, from, temp, tell)
+		err = copyInto(ctx, from, temp, progress)
 	}
 	if err == nil {
 		err = syncFile(temp)
@@ -93,8 +92,8 @@ func copyBeside(ctx context.Context, from, to string, tell func(done, total int6
 	return temp, c, nil
 }
 
-// copyInto writes the content of a database to an empty file, without unused pages.
-func copyInto(ctx context.Context, from, to string, tell func(done, total int64)) error {
+// copyInto copies a database to an empty file, without its unused pages.
+func copyInto(ctx context.Context, from, to string, progress func(done, total int64)) error {
 	return openReadOnly(ctx, from, func(c *conn) error {
 		if _, err := knownVersion(c); err != nil {
 			return err
@@ -103,7 +102,7 @@ func copyInto(ctx context.Context, from, to string, tell func(done, total int64)
 		if err != nil {
 			return err
 		}
-		stop := reportProgress(to, total-free, tell)
+		stop := reportProgress(to, total-free, progress)
 		defer stop()
 		_, err = c.ExecContext(ctx, "VACUUM INTO ?", to)
 		return withPath(from, err)
@@ -113,10 +112,10 @@ func copyInto(ctx context.Context, from, to string, tell func(done, total int64)
 // progressInterval is the interval of progress reports.
 const progressInterval = 2 * time.Second
 
-// reportProgress reports the size of a file until stop is called. stop waits for the end of
-// the last report.
-func reportProgress(file string, total int64, tell func(done, total int64)) (stop func()) {
-	if tell == nil {
+// reportProgress calls progress regularly with the size of a file until stop is called.
+// stop waits for the last call to return.
+func reportProgress(file string, total int64, progress func(done, total int64)) (stop func()) {
+	if progress == nil {
 		return func() {}
 	}
 	end, ended := make(chan struct{}), make(chan struct{})
@@ -130,7 +129,7 @@ func reportProgress(file string, total int64, tell func(done, total int64)) (sto
 				return
 			case <-tick.C:
 				if info, err := os.Stat(file); err == nil {
-					tell(min(info.Size(), total), total)
+					progress(min(info.Size(), total), total)
 				}
 			}
 		}
@@ -141,7 +140,7 @@ func reportProgress(file string, total int64, tell func(done, total int64)) (sto
 	}
 }
 
-// openReadOnly opens an existing database for reading.
+// openReadOnly opens an existing database read-only and calls read with the connection.
 func openReadOnly(ctx context.Context, path string, read func(c *conn) error) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -165,8 +164,8 @@ func openReadOnly(ctx context.Context, path string, read func(c *conn) error) er
 	return errors.Join(read(c), c.close(), db.Close())
 }
 
-// knownVersion returns the version of the schema. It fails if this program does not know that
-// version.
+// knownVersion returns the version of a database's schema. It returns an error if this
+// program does not know that version.
 func knownVersion(c *conn) (int, error) {
 	steps, err := readMigrations(schemas)
 	if err != nil {
@@ -226,7 +225,7 @@ func syncFile(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// renameDurably renames a file durably.
+// renameDurably renames a file and syncs its folder.
 func renameDurably(file, name string) error {
 	if err := os.Rename(file, name); err != nil {
 		return err

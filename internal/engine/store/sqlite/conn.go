@@ -17,25 +17,26 @@ import (
 
 // conn is a connection with its prepared statements. It is not safe for concurrent use.
 //
-// Statements never get the context of a request. Each takes only a moment, which does
-// not justify an interrupted write or a watcher goroutine per statement.
+// Statements do not use the context of a request. Each takes little time, and a context
+// would start a goroutine for each statement and could interrupt a write.
 type conn struct {
 	*sql.Conn
 	path          string
 	prepared      map[string]*sql.Stmt
-	rawStatements map[string]sqldriver.StmtExecContext // statements that return no rows
+	rawStatements map[string]sqldriver.StmtExecContext // prepared statements that return no rows
 	args          []sqldriver.NamedValue               // arguments of the current statement
 }
 
 // lockTimeout is how long a connection waits for another connection's lock.
 const lockTimeout = 30 * time.Second
 
-// checkpointPages is the number of pages at which a commit merges the log into the file. It is
-// more than a plan of ten thousand tasks needs, so the first of them can start at once.
+// checkpointPages is the number of pages in the write-ahead log at which a commit merges
+// the log into the file. A plan of ten thousand tasks needs fewer pages, so submitting it
+// does not wait for the merge.
 const checkpointPages = 4000
 
-// dsn returns the data source name of a file. Every connection syncs a commit before it
-// reports success.
+// dsn returns the data source name of a file. With its settings, a commit is synced before
+// it succeeds.
 func dsn(path string, pragmas ...string) string {
 	query := url.Values{"_pragma": append([]string{
 		fmt.Sprintf("busy_timeout(%d)", lockTimeout.Milliseconds()),
@@ -53,8 +54,8 @@ func connect(ctx context.Context, db *sql.DB, path string) (*conn, error) {
 	return &conn{Conn: c, path: path, prepared: map[string]*sql.Stmt{}, rawStatements: map[string]sqldriver.StmtExecContext{}}, nil
 }
 
-// close releases the connection. It must close all statements first; otherwise the
-// driver neither closes its own connection nor merges the log into the file.
+// close releases the connection. It closes all statements first: otherwise the driver does
+// not close its own connection, and does not merge the log into the file.
 func (c *conn) close() error {
 	var errs []error
 	for _, stmt := range c.prepared {
@@ -78,8 +79,8 @@ func (c *conn) prepare(query string) (*sql.Stmt, error) {
 	return stmt, nil
 }
 
-// exec runs a statement. It calls the driver directly, because database/sql adds a
-// tenth to the cost of a small statement.
+// exec runs a statement. It calls the driver directly, because database/sql would make a
+// small statement 10 % slower.
 func (c *conn) exec(query string, args ...any) error {
 	err := c.Raw(func(inner any) error {
 		stmt, err := c.prepareRaw(inner, query)
@@ -95,7 +96,7 @@ func (c *conn) exec(query string, args ...any) error {
 			c.args = append(c.args, sqldriver.NamedValue{Ordinal: i + 1, Value: value})
 		}
 		_, err = stmt.ExecContext(context.Background(), c.args)
-		clear(c.args) // release texts, which may be long
+		clear(c.args) // let the garbage collector free long texts
 		return err
 	})
 	return withPath(c.path, err)
@@ -123,7 +124,7 @@ func (c *conn) prepareRaw(inner any, query string) (sqldriver.StmtExecContext, e
 	return bare, nil
 }
 
-// valueOf converts a parameter to a driver value.
+// valueOf converts a statement's parameter to a value of the driver.
 func valueOf(arg any) (sqldriver.Value, error) {
 	switch v := arg.(type) {
 	case nil, string, int64, bool:
@@ -154,7 +155,8 @@ func (c *conn) each(query string, row func(scan func(to ...any) error) error, ar
 	return withPath(c.path, rows.Err())
 }
 
-// get scans the only row of a result.
+// get runs a query and scans its only row. It returns [store.ErrNotFound] if there is
+// none.
 func (c *conn) get(query string, to []any, args ...any) error {
 	found := false
 	err := c.each(query, func(scan func(...any) error) error {
@@ -167,7 +169,7 @@ func (c *conn) get(query string, to []any, args ...any) error {
 	return err
 }
 
-// DamagedError reports a file that is not an intact database of gaffer.
+// DamagedError reports a file that is damaged or is not a database of gaffer.
 type DamagedError struct {
 	Path string
 	Err  error
@@ -190,8 +192,8 @@ func (e *DamagedError) Hint() string {
 	return "move the file aside, with those beside it that end in -wal and -shm, and restore a backup, or begin with a new one"
 }
 
-// GoneError reports that the database's file was deleted, moved or replaced since it
-// was opened. Further writes to it would be lost.
+// GoneError reports that the database's file was deleted, moved or replaced after it was
+// opened. Further writes to it would be lost.
 type GoneError struct{ Path string }
 
 func (e *GoneError) Error() string {

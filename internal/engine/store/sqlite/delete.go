@@ -2,7 +2,7 @@ package sqlite
 
 import "gaffer/internal/engine/store"
 
-// Each list of keys is one parameter.
+// The statements that delete rows. The parameter of each is a JSON array of keys.
 const (
 	dropRuns               = "DELETE FROM run WHERE id IN (SELECT value FROM json_each(?))"
 	dropPlans              = "DELETE FROM plan WHERE run IN (SELECT value FROM json_each(?))"

@@ -1,7 +1,7 @@
 package sqlite
 
-// These locks (F_OFD_GETLK and F_OFD_SETLK) belong to the open file and not to the
-// process. So other connections of this process count as other users too.
+// The fcntl commands F_OFD_GETLK and F_OFD_SETLK. Their locks belong to the open file and
+// not to the process, so they conflict with other connections of this process too.
 const (
 	getLock = 36
 	setLock = 37

@@ -14,9 +14,9 @@ import (
 	"gaffer/internal/engine/store/record"
 )
 
-// QuickRead reads an existing database as fast as possible. It creates nothing, changes
-// nothing and waits for no other process. It fails if the database is being recovered
-// or has another schema version. The reader also has the methods of [Glancer].
+// QuickRead reads an existing database as fast as possible, for a shell prompt. It changes
+// nothing and waits for no other process. It fails if the database is being recovered or
+// has another schema version. The reader is a [QuickReader].
 func QuickRead(ctx context.Context, path string, look func(r store.Reader) error) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -39,7 +39,8 @@ func QuickRead(ctx context.Context, path string, look func(r store.Reader) error
 	return errors.Join(readSnapshot(c, look), c.close(), db.Close())
 }
 
-// quickReadDSN returns the data source name for reading a file without waiting for locks.
+// quickReadDSN returns the data source name for reading a file without waiting for
+// locks.
 func quickReadDSN(path string) string {
 	query := url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(0)", "query_only(1)"}}
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}).String()
@@ -63,7 +64,7 @@ func readSnapshot(c *conn, look func(r store.Reader) error) error {
 	return errors.Join(look(QuickReader{&reader{c: c, plans: new(store.PlanCache)}}), c.exec("ROLLBACK"))
 }
 
-// QuickReader has queries that return less than those of a reader, and are faster.
+// QuickReader is a [store.Reader] with additional queries that return fewer rows.
 type QuickReader struct{ *reader }
 
 // RunsSince returns the runs that are running or were created since a time, without

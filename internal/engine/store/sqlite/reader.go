@@ -9,13 +9,13 @@ import (
 	"gaffer/internal/engine/store/record"
 )
 
-// reader looks up rows on one connection.
+// reader implements [store.Reader] on one connection.
 type reader struct {
 	c     *conn
 	plans *store.PlanCache
 }
 
-// getRow returns the only row of a query that selects data.
+// getRow returns the only row of a query that selects the column data.
 func getRow[V any](c *conn, query string, args ...any) (row V, err error) {
 	var data string
 	if err := c.get(query, []any{&data}, args...); err != nil {
@@ -24,7 +24,7 @@ func getRow[V any](c *conn, query string, args ...any) (row V, err error) {
 	return record.Read[V]([]byte(data))
 }
 
-// listRows returns all rows of a query that selects data.
+// listRows returns all rows of a query that selects the column data.
 func listRows[V any](c *conn, query string, args ...any) (list []V, err error) {
 	err = c.each(query, func(scan func(...any) error) error {
 		var data string
@@ -85,7 +85,7 @@ func (r *reader) Task(key store.TaskKey) (store.Task, error) {
 	return list[0], nil
 }
 
-// tasks returns the rows of a query that selects data and spec.
+// tasks returns the rows of a query that selects the columns data and spec.
 func (r *reader) tasks(query string, args ...any) (list []store.Task, err error) {
 	err = r.c.each(query, func(scan func(...any) error) error {
 		var data string
@@ -117,7 +117,7 @@ func (r *reader) Tasks(run string) ([]store.Task, error) {
 	return r.tasks("SELECT data, spec FROM task WHERE run = ? ORDER BY seq", run)
 }
 
-// final is the condition of the index task_ended.
+// final must be the condition of the index task_ended, so that the queries use it.
 const (
 	final       = "status IN ('complete', 'failed', 'cancelled')"
 	ended       = "SELECT data, spec FROM task WHERE run = ? AND status = ? AND " + final + " ORDER BY seq DESC LIMIT ?+0"
@@ -221,7 +221,7 @@ func (r *reader) Events(after int64, limit int) ([]store.Event, error) {
 	return r.events("SELECT data, row, tried FROM event WHERE seq > ? ORDER BY seq LIMIT ?+0", after, limit)
 }
 
-// events returns the rows of a query that selects data, row and tried.
+// events returns the rows of a query that selects the columns data, row and tried.
 func (r *reader) events(query string, args ...any) (list []store.Event, err error) {
 	err = r.c.each(query, func(scan func(...any) error) error {
 		var data string

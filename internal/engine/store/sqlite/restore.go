@@ -31,16 +31,17 @@ func (e *InUseError) Hint() string {
 	return "stop every gaffer that uses it first; agents that run go on meanwhile"
 }
 
-// Restored describes the restored copy, and where the previous database is.
+// Restored describes a restored database, and where the previous database is kept.
 type Restored struct {
 	Copied
 	Before string // path of the previous database; empty if there was none
 }
 
-// Restore replaces the database at path by a copy of another one. It fails if any
-// process has the database at path open, and lets no process open it meanwhile. It
-// checks the copy first. The previous database is kept beside it under another name.
-func Restore(ctx context.Context, from, path string, now time.Time, tell func(done, total int64)) (r Restored, err error) {
+// Restore replaces the database at path by a copy of the database at from. It returns an
+// [*InUseError] if a process has the database at path open, and prevents processes from
+// opening it meanwhile. It checks the copy before it replaces anything. The previous
+// database is kept in the same folder under another name.
+func Restore(ctx context.Context, from, path string, now time.Time, progress func(done, total int64)) (r Restored, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return r, err
 	}
@@ -51,9 +52,9 @@ func Restore(ctx context.Context, from, path string, now time.Time, tell func(do
 		return r, err
 	}
 	if err := checkUnused(path); err != nil {
-		return r, err // fail early; this is checked again when no process can open it
+		return r, err // fail before the long copy; replace checks this again
 	}
-	temp, c, err := copyBeside(ctx, from, path, tell)
+	temp, c, err := copyBeside(ctx, from, path, progress)
 	if err != nil {
 		return r, fmt.Errorf("restore %s: %w", from, err)
 	}
@@ -65,9 +66,9 @@ func Restore(ctx context.Context, from, path string, now time.Time, tell func(do
 	return r, nil
 }
 
-// replace replaces a database by a file while it holds the writer's turn. A process
-// that opens the database waits for the turn, and then checks whether the file is still
-// the same.
+// replace replaces a database by a file while it holds the turn of the writers' queue. A
+// process that opens the database waits for the turn, and then checks whether the file is
+// still the same.
 func replace(ctx context.Context, file, path string, now time.Time) (before string, err error) {
 	turn, err := queueOf(path).wait(ctx)
 	if err != nil {
@@ -77,15 +78,15 @@ func replace(ctx context.Context, file, path string, now time.Time) (before stri
 	if absent(path) {
 		return "", renameDurably(file, path)
 	}
-	free, err := lockFile(path)
+	unlock, err := lockFile(path)
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, free()) }()
+	defer func() { err = errors.Join(err, unlock()) }()
 	if before, err = linkPrevious(path, now); err != nil {
 		return "", err
 	}
-	// SQLite would apply the old file's log to the new one, so delete the log too. If
+	// SQLite would apply the old file's log to the new file, so delete the log too. If
 	// this is interrupted, no database is left at the path, rather than one without its
 	// log.
 	for _, end := range []string{"", "-wal", "-shm"} {
@@ -96,7 +97,8 @@ func replace(ctx context.Context, file, path string, now time.Time) (before stri
 	return before, renameDurably(file, path)
 }
 
-// linkPrevious gives a database a second name by a hard link, with its log if it has one.
+// linkPrevious gives a database and its log a second name with hard links, and returns
+// that name.
 func linkPrevious(path string, now time.Time) (name string, err error) {
 	base := path + ".before-" + now.UTC().Format("20060102-150405")
 	name = base
@@ -121,12 +123,12 @@ func ignoreAbsent(err error) error {
 
 // checkUnused returns an [*InUseError] if a process has the database open.
 func checkUnused(path string) error {
-	free, err := lockFile(path)
+	unlock, err := lockFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return free()
+	return unlock()
 }

@@ -10,13 +10,13 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// schemas contains the migrations from each version of the schema to the next. A
-// released migration never changes.
+// schemas contains the migrations: schema/N.sql migrates the schema from version N-1 to
+// version N. A released migration never changes.
 //
 //go:embed schema/*.sql
 var schemas embed.FS
 
-// applicationID marks a file as a database of gaffer: "gaff".
+// applicationID marks a file as a database of gaffer. In ASCII it is "gaff".
 const applicationID = 0x67616666
 
 // prepareFile migrates the schema to the current version. Several processes may call it
@@ -67,7 +67,8 @@ func readMigrations(from fs.FS) ([]string, error) {
 
 var errForeign = errors.New("it belongs to another program")
 
-// version returns the version of the schema, which is 0 for an empty file.
+// version returns the version of the schema, or 0 for an empty file. It returns a
+// [*DamagedError] if the file belongs to another program.
 func (c *conn) version() (int, error) {
 	var version, id, tables int
 	err := errors.Join(
@@ -81,7 +82,7 @@ func (c *conn) version() (int, error) {
 	return version, err
 }
 
-// migrate runs the migrations after a version, all or none.
+// migrate runs the migrations that follow a version, in one transaction.
 func (c *conn) migrate(version int, steps []string) error {
 	if version == len(steps) {
 		return nil

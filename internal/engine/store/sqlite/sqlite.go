@@ -1,6 +1,5 @@
-// Package sqlite is the store in a single SQLite file, which is the default. Several
-// processes may use the same file at once. The file must not be on a network file
-// system.
+// Package sqlite implements a store in a SQLite file, which is the default. Several
+// processes may use the same file at once. The file must not be on a network file system.
 package sqlite
 
 import (
@@ -16,16 +15,16 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Store is a store in a file.
+// Store is a store in a SQLite file.
 type Store struct {
 	path   string
 	writer store.Writer
 	bell   store.EventSignal
 	plans  store.PlanCache
 	queue  queueHandle
-	file   os.FileInfo // the file at path, from before it was opened
+	file   os.FileInfo // identifies the file that was at path before it was opened
 
-	open   chan struct{} // semaphore: held by the open transaction
+	open   chan struct{} // semaphore that the open transaction holds
 	db     *sql.DB
 	write  *conn
 	closed bool // guarded by open
@@ -35,7 +34,7 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// pollEvery is how often waiting readers poll for changes of other processes.
+// pollEvery is how often waiting readers poll for events of other processes.
 const pollEvery = 250 * time.Millisecond
 
 // Open opens the database in a file and migrates its schema to the current version. It
@@ -48,7 +47,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	s := &Store{path: path, open: make(chan struct{}, 1), queue: queueHandle{writerQueue: queueOf(path)}}
 	s.writer.Open, s.writer.Committed = s.begin, s.bell.Announce
 	err = s.connect(ctx)
-	for try := 1; isGone(err) && try < maxTries; try++ { // a backup was restored in the meantime
+	for try := 1; isGone(err) && try < maxTries; try++ { // another process has just restored a backup
 		if err = s.disconnect(); err == nil {
 			err = s.connect(ctx)
 		}
@@ -59,7 +58,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	return s, nil
 }
 
-// maxTries limits how often the database is opened if its file is replaced each time.
+// maxTries is how often Open tries to open the database while its file is being replaced.
 const maxTries = 10
 
 func (s *Store) connect(ctx context.Context) (err error) {
@@ -84,8 +83,8 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	return err
 }
 
-// checkFileUnchanged returns a [*GoneError] if the file at the path is no longer the one that is
-// open.
+// checkFileUnchanged returns a [*GoneError] if the open file is no longer the file at the
+// path.
 func (s *Store) checkFileUnchanged() error {
 	switch now, err := os.Stat(s.path); {
 	case err == nil && os.SameFile(now, s.file):
@@ -115,7 +114,8 @@ func (s *Store) disconnect() error {
 	return errors.Join(errs...)
 }
 
-// smallestFile is SQLite's smallest page size.
+// smallestFile is the size of the smallest possible database: one page of SQLite's
+// smallest page size.
 const smallestFile = 512
 
 var errTooSmall = errors.New("it is too small")
@@ -168,14 +168,13 @@ func (s *Store) Read(ctx context.Context, look func(r store.Reader) error) error
 	return err
 }
 
-// TuneForServer tunes the writing connection for a server with many clients: a page
-// cache for the pages that keep changing, and a log that is merged before merging takes
-// noticeably long.
+// TuneForServer changes settings of the writing connection for a server with many clients:
+// a larger page cache, and more frequent merges of the log, so that each merge is short.
 func (s *Store) TuneForServer() {
 	s.open <- struct{}{}
 	defer func() { <-s.open }()
 	if s.write != nil {
-		_, _ = s.write.ExecContext(context.Background(), "PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 1000") // a failure only makes it slower
+		_, _ = s.write.ExecContext(context.Background(), "PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 1000") // without these settings, the store is only slower
 	}
 }
 
@@ -186,8 +185,8 @@ func (s *Store) Wait(ctx context.Context, after int64) error {
 	return s.bell.Wait(ctx, after, pollEvery, s.lastSeq)
 }
 
-// lastSeq makes a single query, which needs no transaction. If the file was replaced,
-// waiting readers get the error here.
+// lastSeq returns the number of the last event. It returns a [*GoneError] to waiting
+// readers if the file was replaced.
 func (s *Store) lastSeq(ctx context.Context) (int64, error) {
 	if err := s.checkFileUnchanged(); err != nil {
 		return 0, err

@@ -7,9 +7,10 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// A list is a range of the index task_ready or task_idle. Each list is found with one
-// or two index lookups, however long the lists before it are. The queries compare
-// columns separately, because SQLite would use the index only for the first column of a
+// The queries treat the tasks in the index task_ready as one list for each pair of labels
+// and account, and those in task_idle as one list for each wave and account. They find
+// each list with one or two index lookups, without scanning the lists before it. They
+// compare columns separately, because SQLite uses an index only for the first column of a
 // row comparison.
 const (
 	labelSets = `WITH RECURSIVE list (labels) AS (
@@ -18,7 +19,7 @@ const (
 		SELECT (SELECT labels FROM task WHERE ready = 1 AND labels > list.labels ORDER BY labels LIMIT 1)
 		FROM list WHERE list.labels IS NOT NULL)
 		SELECT labels FROM list WHERE labels IS NOT NULL`
-	// readyAccounts selects the lanes of the ready tasks with a set of labels.
+	// readyAccounts selects the accounts of the ready tasks with a set of labels.
 	readyAccounts = `WITH RECURSIVE list (lane) AS (
 		SELECT (SELECT lane FROM task WHERE ready = 1 AND labels = ?1 ORDER BY lane LIMIT 1)
 		UNION ALL
@@ -27,7 +28,8 @@ const (
 		SELECT lane FROM list WHERE lane IS NOT NULL`
 	readyTasks = `SELECT run, task, data, spec FROM task WHERE ready = 1 AND labels = ? AND lane = ? ORDER BY priority DESC, seq`
 
-	// idleLists selects the waves and lanes of the idle tasks of a run.
+	// idleLists selects the waves and accounts of the idle tasks of the run ?1, up to the
+	// wave ?2.
 	idleLists = `WITH RECURSIVE list (wave, lane) AS (
 		SELECT * FROM (SELECT wave, lane FROM task WHERE idle = 1 AND run = ?1 AND wave <= ?2 ORDER BY wave, lane LIMIT 1)
 		UNION ALL
@@ -52,20 +54,20 @@ func (r *reader) LabelSets() (sets []string, err error) {
 // ClaimableTasks implements [store.Reader].
 func (r *reader) ClaimableTasks(c store.ClaimQuery) (list []store.Task, err error) {
 	for _, labels := range c.Labels {
-		var lanes []string
+		var accounts []string
 		err := r.c.each(readyAccounts, func(scan func(...any) error) error {
-			var lane string
-			err := scan(&lane)
-			if !slices.Contains(c.PausedAccounts, lane) && (len(c.Accounts) == 0 || slices.Contains(c.Accounts, lane)) {
-				lanes = append(lanes, lane)
+			var account string
+			err := scan(&account)
+			if !slices.Contains(c.PausedAccounts, account) && (len(c.Accounts) == 0 || slices.Contains(c.Accounts, account)) {
+				accounts = append(accounts, account)
 			}
 			return err
 		}, labels)
 		if err != nil {
 			return nil, err
 		}
-		for _, lane := range lanes {
-			tasks, err := r.firstTasks(c.Limit, c.Skip, c.Matches, readyTasks, labels, lane)
+		for _, account := range accounts {
+			tasks, err := r.firstTasks(c.Limit, c.Skip, c.Matches, readyTasks, labels, account)
 			if err != nil {
 				return nil, err
 			}
@@ -79,14 +81,14 @@ func (r *reader) ClaimableTasks(c store.ClaimQuery) (list []store.Task, err erro
 // WaitingTasks implements [store.Reader].
 func (r *reader) WaitingTasks(w store.WaitQuery) (list []store.Task, err error) {
 	type idleList struct {
-		wave int
-		lane string
+		wave    int
+		account string
 	}
 	var lists []idleList
 	err = r.c.each(idleLists, func(scan func(...any) error) error {
 		var l idleList
-		err := scan(&l.wave, &l.lane)
-		if !slices.Contains(w.PausedAccounts, l.lane) {
+		err := scan(&l.wave, &l.account)
+		if !slices.Contains(w.PausedAccounts, l.account) {
 			lists = append(lists, l)
 		}
 		return err
@@ -95,7 +97,7 @@ func (r *reader) WaitingTasks(w store.WaitQuery) (list []store.Task, err error) 
 		return nil, err
 	}
 	for _, l := range lists {
-		tasks, err := r.firstTasks(w.Limit, w.Skip, w.Matches, idleTasks, w.Run, l.wave, l.lane)
+		tasks, err := r.firstTasks(w.Limit, w.Skip, w.Matches, idleTasks, w.Run, l.wave, l.account)
 		if err != nil {
 			return nil, err
 		}
@@ -107,9 +109,9 @@ func (r *reader) WaitingTasks(w store.WaitQuery) (list []store.Task, err error) 
 
 var errEnough = errors.New("enough rows")
 
-// firstTasks returns the first rows of a query that are not skipped and that takes
-// accepts, at most limit. It does not decode or even read the others.
-func (r *reader) firstTasks(limit int, skip func(store.TaskKey) bool, takes func(store.Task) bool, query string, args ...any) (list []store.Task, err error) {
+// firstTasks returns the first tasks of a query that are not skipped and that match, at
+// most limit. It does not decode skipped rows, and does not read rows after the limit.
+func (r *reader) firstTasks(limit int, skip func(store.TaskKey) bool, match func(store.Task) bool, query string, args ...any) (list []store.Task, err error) {
 	err = r.c.each(query, func(scan func(...any) error) error {
 		if len(list) == limit {
 			return errEnough
@@ -124,7 +126,7 @@ func (r *reader) firstTasks(limit int, skip func(store.TaskKey) bool, takes func
 			return nil
 		}
 		t, err := readTask(data, spec)
-		if err == nil && takes(t) {
+		if err == nil && match(t) {
 			list = append(list, t)
 		}
 		return err

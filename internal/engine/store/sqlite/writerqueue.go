@@ -9,11 +9,11 @@ import (
 	"gaffer/statefile/host"
 )
 
-// writerQueue orders the processes that write to one database. SQLite itself makes a waiting
-// writer poll. Under load that writer may wait forever, because the process that has
-// just written is always faster. In this queue the next writer holds one lock while it
-// waits for the other, so the previous writer comes after it. The kernel releases both
-// locks when a process dies.
+// writerQueue gives the processes that write to one database fair turns. With SQLite's own
+// lock, a waiting writer polls; under load it may wait forever, because the process that
+// has just written takes the lock again first. writerQueue uses two lock files: the next
+// writer holds the lock next while it waits for the lock turn, so the previous writer
+// comes after it. The kernel releases both locks when a process ends.
 type writerQueue struct{ next, turn string }
 
 func queueOf(path string) writerQueue { return writerQueue{path + "-next", path + "-turn"} }
@@ -48,12 +48,12 @@ func (q writerQueue) fail(ctx context.Context, err error) error {
 	return err
 }
 
-// queueHandle is the queue position of a process that writes repeatedly. It keeps the
-// lock files open, so a turn is cheap when no other process wants one. It is not safe
-// for concurrent use.
+// queueHandle is a writerQueue for a process that writes repeatedly. It keeps the lock
+// files open, so taking a turn is fast if no other process waits. It is not safe for
+// concurrent use.
 type queueHandle struct {
 	writerQueue
-	files [2]*os.File // next and turn
+	files [2]*os.File // the open lock files next and turn
 	infos [2]os.FileInfo
 }
 
@@ -65,8 +65,8 @@ func (p *queueHandle) wait(ctx context.Context) (host.Lock, error) {
 	return p.writerQueue.wait(ctx)
 }
 
-// try takes the turn if no process has it or waits for it. It fails if a lock file was
-// replaced: the lock on the old file means nothing.
+// try takes the turn if no process has it or waits for it, and reports whether it did. It
+// returns false if a lock file was replaced, because a lock on the old file has no effect.
 func (p *queueHandle) try() bool {
 	if !tryLock(p.files[0]) {
 		return false
@@ -74,7 +74,7 @@ func (p *queueHandle) try() bool {
 	got := tryLock(p.files[1])
 	_ = unlock(p.files[0]) // unlocking an open file does not fail
 	if got && !p.filesUnchanged() {
-		p.close() // this unlocks it
+		p.close() // closing the files releases the lock
 		return false
 	}
 	return got
@@ -94,7 +94,7 @@ func (p *queueHandle) names() [2]string { return [2]string{p.next, p.turn} }
 // Unlock implements [host.Lock].
 func (p *queueHandle) Unlock() error { return unlock(p.files[1]) }
 
-// open opens the lock files, unless they are open.
+// open opens the lock files if they are not open.
 func (p *queueHandle) open() (err error) {
 	if p.files[1] != nil {
 		return nil
@@ -115,7 +115,7 @@ func (p *queueHandle) open() (err error) {
 func (p *queueHandle) close() {
 	for _, f := range p.files {
 		if f != nil {
-			_ = f.Close() // nothing was written to it
+			_ = f.Close() // a lock file has no content that could be lost
 		}
 	}
 	p.files = [2]*os.File{}

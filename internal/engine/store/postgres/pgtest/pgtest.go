@@ -1,9 +1,9 @@
-// Package pgtest runs a PostgreSQL server of its own for the tests of a package:
+// Package pgtest runs a PostgreSQL server for the tests of a package:
 //
 //	func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 //
-// The server keeps its files in a temporary folder, listens only there, and ends
-// with the test binary, however that ends.
+// The server keeps its files and its Unix socket in a temporary folder. It ends when the
+// test binary ends, even if that crashes.
 package pgtest
 
 import (
@@ -26,11 +26,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Variable is the environment variable with the server's URL. If it is set, the tests
-// use that server and start none.
+// Variable is the environment variable with the server's URL. If it is set, [Main] does
+// not start a server.
 const Variable = "GAFFER_TEST_POSTGRES"
 
-// Main runs the tests of a package while a server is running.
+// Main starts a server, runs the tests of a package, and stops the server. It returns the
+// exit code.
 func Main(m *testing.M) int {
 	if os.Getenv(Variable) != "" {
 		return m.Run()
@@ -81,7 +82,7 @@ type Server struct {
 
 	dir   string
 	cmd   *exec.Cmd
-	alive io.Closer // closing it ends the server
+	alive io.Closer // stdin of the shell that runs the server; the shell ends the server when it is closed
 }
 
 // Start starts a server with the newest installed version of PostgreSQL.
@@ -144,7 +145,7 @@ func (s *Server) start(bin string) error {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who}
 		return cmd
 	}
-	// As on most servers, the text order here is not byte order.
+	// As on most servers, text is not sorted in byte order.
 	out, err := command(filepath.Join(bin, "initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8",
 		"--locale-provider=icu", "--icu-locale=en", "--no-sync").CombinedOutput()
 	if err != nil {
@@ -155,8 +156,8 @@ func (s *Server) start(bin string) error {
 	return s.run()
 }
 
-// unprivileged returns the user for the server if we are root, because PostgreSQL
-// refuses to run as root. Otherwise it returns nil.
+// unprivileged returns the user that the server runs as. PostgreSQL refuses to run as
+// root; for other users it returns nil.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
@@ -199,7 +200,7 @@ func (s *Server) run() error {
 	return fmt.Errorf("postgres: %w: %s", s.cmd.Wait(), said.String())
 }
 
-// PID returns the process whose descendants are the server.
+// PID returns the pid of the shell whose children are the server's processes.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
 
 // Stop ends the server and deletes its files.
