@@ -8,20 +8,21 @@ import (
 	"gaffer/statefile"
 )
 
-// beadReader reads a file with one bead per line. A line is either in gaffer's own
-// format or in the export format of the beads issue tracker. One file may contain both.
+// beadReader reads a file with one bead per line. A line is in gaffer's own format or in
+// the export format of the issue tracker "beads". One file may contain both.
 type beadReader struct {
 	*reporter
 	dir        string                 // folder of the file
 	folder     func(path string) bool // reports whether a folder exists
 	keys       []keySpec[Task]        // keys of a bead in gaffer's own format
 	draft      draft
-	issues     []*issue // one per task; nil for a bead in gaffer's own format
+	issues     []*issue // the tracker's issue of each task; nil if the bead is in gaffer's own format
 	links      []link
 	unreadable map[string]bool // ids of beads whose lines cannot be parsed
 }
 
-// readBeads reads a file of beads and drops the beads that need no work.
+// readBeads reads a file of beads with their prompt files, and drops the beads that need
+// no work.
 func (l *loader) readBeads(arg, dir string, data []byte) draft {
 	d := readBeads(arg, dir, data, &l.reporter, func(path string) bool {
 		info, err := l.host.Stat(readStep, path)
@@ -32,8 +33,8 @@ func (l *loader) readBeads(arg, dir string, data []byte) draft {
 	return d
 }
 
-// readBeads reads and checks a file of beads. Beads that need no work are marked as
-// done.
+// readBeads reads and checks a file of beads. It marks beads that need no work as done.
+// folder reports whether a folder exists.
 func readBeads(file, dir string, data []byte, r *reporter, folder func(string) bool) draft {
 	b := beadReader{reporter: r, dir: dir, folder: folder, keys: beadKeys(), unreadable: map[string]bool{}}
 	b.draft.Plan = Plan{Name: defaultName(file), Source: SourceRunPrompt, SourceFile: file, OnFailure: Continue}
@@ -49,7 +50,7 @@ func readBeads(file, dir string, data []byte, r *reporter, folder func(string) b
 		newBeadOrder(&b).setDependencies()
 	}
 	b.draft.check(r, "bead")
-	for i, t := range b.draft.Tasks { // a ledger accepts fewer ids than a plan
+	for i, t := range b.draft.Tasks { // a ledger does not accept all ids that a plan accepts
 		at := b.draft.positions[i]
 		if strings.Contains(t.ID, attemptMark) {
 			b.report(at.id, "the id %.60q has %q, which names the records of earlier attempts", t.ID, attemptMark)
@@ -61,11 +62,11 @@ func readBeads(file, dir string, data []byte, r *reporter, folder func(string) b
 	return b.draft
 }
 
-// attemptMark separates a bead's id from the attempt number in the file names of
-// records of earlier attempts. So no bead's id may contain it.
+// attemptMark separates a bead's id from the attempt number in the file names of records.
+// So no bead's id may contain it.
 const attemptMark = ".attempt-"
 
-// isIssue reports whether a line is in the tracker's export format, by its keys.
+// isIssue reports whether the keys of a line are those of the tracker's export format.
 func isIssue(n *node) bool {
 	if n.get("bead") != nil || n.get("prompt") != nil || n.get("prompt_file") != nil || n.get("template") != nil {
 		return false
@@ -73,8 +74,8 @@ func isIssue(n *node) bool {
 	return n.get("_type") != nil || n.get("id") != nil && n.get("agent") == nil || n.get("title") != nil
 }
 
-// beadKeys returns the keys of a bead in gaffer's own format: the keys of a task,
-// except those that do not apply to a bead or have another meaning there.
+// beadKeys returns the keys of a bead in gaffer's own format: keys that only beads have or
+// that have another meaning for beads, and all keys of a task that apply to beads.
 func beadKeys() []keySpec[Task] {
 	keys := []keySpec[Task]{
 		newKey("bead", text(), func(t *Task) *string { return &t.ID },
@@ -102,14 +103,14 @@ func beadKeys() []keySpec[Task] {
 	return keys
 }
 
-// The tracker's priorities: 0 is the most urgent.
+// The tracker's priorities. 0 is the most urgent.
 const (
 	normalPriority = 2
 	lowestPriority = 4
 )
 
-// beadAgent is the type of an agent's name with an optional model, such as claude:opus.
-// The agent "command" is not allowed, because a bead always has a prompt.
+// beadAgent is the value type of an agent's name with an optional model, such as
+// claude:opus. The agent "command" is not allowed, because a bead always has a prompt.
 func beadAgent() valueType[string] {
 	return valueType[string]{schema{Type: "string"}, func(r *reporter, name string, n *node) (string, bool) {
 		agent, model, colon := strings.Cut(n.text, ":")
@@ -134,12 +135,12 @@ func (b *beadReader) bead(n *node) (Task, taskPositions) {
 	}
 	bead := *n
 	bead.pairs = slices.Clone(n.pairs)
-	// Programs that write JSON use null for an absent value.
+	// Some programs write null for a key without a value; ignore such keys.
 	bead.pairs = slices.DeleteFunc(bead.pairs, func(p pair) bool { return p.value.kind == nothing })
 	if at := slices.IndexFunc(bead.pairs, func(p pair) bool { return p.key == "id" }); at >= 0 && bead.get("bead") == nil {
 		b.report(bead.pairs[at].at, "a bead has no key %q", "id")
 		b.problems[len(b.problems)-1].Suggestion = "bead"
-		bead.pairs[at].key = "bead" // read the value under the right key, so that it is checked, too
+		bead.pairs[at].key = "bead" // use the right key, so that the value is checked too
 	}
 	given := readMapping(b.reporter, "a bead", &bead, b.keys, rejected, &t)
 	t.Priority = -t.Priority
@@ -148,7 +149,8 @@ func (b *beadReader) bead(n *node) (Task, taskPositions) {
 	return t, positionsOf(given, n.position, "bead", "prompt_file")
 }
 
-// checkBead checks keys that require or exclude each other.
+// checkBead checks keys that require or exclude each other, and sets values that follow
+// from them.
 func (b *beadReader) checkBead(t *Task, n *node, given map[string]pair) {
 	if n.kind != mapping {
 		return
@@ -169,7 +171,7 @@ func (b *beadReader) checkBead(t *Task, n *node, given map[string]pair) {
 	_, prompt := given["prompt"]
 	_, file := given["prompt_file"]
 	p, template := given["template"]
-	if name := t.Dispatch.Template; template && name != "" { // an empty name is already reported
+	if name := t.Dispatch.Template; template && name != "" { // an empty name was already reported
 		if bad, ok := errors.AsType[*statefile.NameError](statefile.CheckName("template", name)); ok {
 			b.report(p.value.withPosition(p.at).position, "template: %.60q %s, want a name such as bug-fix", name, bad.Problem)
 		}
@@ -181,7 +183,7 @@ func (b *beadReader) checkBead(t *Task, n *node, given map[string]pair) {
 		if !template {
 			b.report(n.position, "a bead needs prompt, prompt_file or template")
 		}
-		given["prompt"] = pair{} // already reported, or not needed
+		given["prompt"] = pair{} // prevents a second report by checkTask
 	}
 	checkTask(b.reporter, t, n, given)
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// issue is a bead from the tracker's export.
+// issue is a bead in the tracker's export format.
 type issue struct {
 	id, title, description, design, criteria, notes string
 
@@ -13,10 +13,10 @@ type issue struct {
 	priority int
 
 	template, pinned bool
-	conditional      bool // to be done only if another bead fails
+	conditional      bool // is worked on only if another bead fails
 }
 
-// link is a relation between two beads; the tracker calls it a dependency.
+// link is a relation between two beads, which the tracker calls a dependency.
 type link struct {
 	from, to, kind string
 	at             position
@@ -40,7 +40,7 @@ func issueKeys() []keySpec[issue] {
 	}
 }
 
-// optionalText is the type of a text that may be empty.
+// optionalText is the value type of a text that may be empty.
 func optionalText() valueType[string] {
 	return valueType[string]{schema{Type: "string"}, func(r *reporter, name string, n *node) (string, bool) {
 		if n.kind == list || n.kind == mapping {
@@ -51,8 +51,8 @@ func optionalText() valueType[string] {
 	}}
 }
 
-// addIssue reads a line of the tracker's export. It skips lines with other objects than
-// issues, such as memories.
+// addIssue adds a task for a line of the tracker's export. It skips lines that are not
+// issues, such as the tracker's memories.
 func (b *beadReader) addIssue(n *node) {
 	if t := n.get("_type"); t != nil && t.text != "issue" {
 		return
@@ -72,8 +72,7 @@ func (b *beadReader) addIssue(n *node) {
 	}, at)
 }
 
-// onlyKeys returns a copy of the mapping with only the given keys and without null
-// values.
+// onlyKeys returns a copy of a mapping that has only the given keys, and no null values.
 func onlyKeys[T any](n *node, keys []keySpec[T]) *node {
 	kept := *n
 	kept.pairs = nil
@@ -121,7 +120,7 @@ func (b *beadReader) addLinks(i *issue, n *node) {
 	for _, item := range n.items {
 		l := link{from: i.id, kind: blocks, at: item.position}
 		if readMapping(b.reporter, "a dependency", onlyKeys(item, keys), keys, rejected, &l); l.to == "" {
-			continue // already reported
+			continue // readMapping has reported it
 		}
 		if l.kind == conditional && l.from == i.id {
 			i.conditional = true
@@ -134,15 +133,15 @@ func (b *beadReader) addLinks(i *issue, n *node) {
 const (
 	blocks      = "blocks"
 	waitsFor    = "waits-for"
-	parentChild = "parent-child" // from is a part of to
+	parentChild = "parent-child" // the bead link.from is a part of link.to
 	conditional = "conditional-blocks"
 )
 
 // closed reports whether the issue is finished or was deleted.
 func (i *issue) closed() bool { return i.status == "closed" || i.status == "tombstone" }
 
-// container reports whether the issue only groups other beads, so that the work is in
-// its parts.
+// container reports whether the issue only groups other beads. Agents work on its parts
+// instead.
 func (i *issue) container() bool {
 	switch i.kind {
 	case "epic", "milestone", "molecule", "convoy":

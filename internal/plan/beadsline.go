@@ -12,7 +12,7 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// lines parses the JSON on each line of a file. It skips empty lines and those that
+// lines parses the JSON on each line of a file. It skips empty lines and comments, which
 // begin with # or //.
 func (b *beadReader) lines(data []byte) []*node {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
@@ -59,8 +59,8 @@ func (b *beadReader) isText(data []byte) bool {
 	return false
 }
 
-// wholeFileProblem returns a problem if the line shows that the whole file is not in
-// the format of one bead per line.
+// wholeFileProblem returns a problem if a line shows that the file does not have one bead
+// on each line. Otherwise it returns "".
 func wholeFileProblem(line []byte) string {
 	for _, mark := range []string{"<<<<<<< ", ">>>>>>> "} {
 		if bytes.HasPrefix(line, []byte(mark)) {
@@ -73,10 +73,10 @@ func wholeFileProblem(line []byte) string {
 	return ""
 }
 
-// unreadableID matches the id of a bead in a line that is not valid JSON.
+// unreadableID finds the id of a bead in a line that is not valid JSON.
 var unreadableID = lazyregexp.New(`"(?:bead|id)"\s*:\s*"([^"\\]+)"`)
 
-// line parses one line. It returns nil after it has reported a problem.
+// line parses one line. It reports a problem and returns nil if the line is not valid.
 func (b *beadReader) line(line []byte, number int) *node {
 	if _, err := jsontree.Parse(line); err != nil {
 		at, problem := position{line: number}, err.Error()
@@ -100,8 +100,8 @@ func (b *beadReader) line(line []byte, number int) *node {
 	return n
 }
 
-// rewordForLine rewords the JSON parser's message, which is about a whole document, for
-// a single line.
+// rewordForLine changes a message of the JSON parser, which is about a document, so that
+// it is about a line.
 func rewordForLine(problem string) string {
 	if strings.HasPrefix(problem, "text after the end") {
 		return "found more behind the bead, want one bead on each line"
@@ -115,8 +115,8 @@ type jsonReader struct {
 	line    []byte
 	number  int
 	tokens  *json.Decoder
-	counted int // number of bytes that column accounts for
-	column  int // number of characters in those bytes
+	counted int // number of bytes of line that column covers
+	column  int // number of characters in the first counted bytes of line
 }
 
 // next returns the next token and its position.
@@ -168,5 +168,5 @@ func (j *jsonReader) parts(n *node, open json.Delim) {
 		keys[p.key] = true
 		n.pairs = append(n.pairs, p)
 	}
-	j.next() // the closing bracket
+	j.next() // skip the closing bracket
 }

@@ -1,28 +1,29 @@
 package plan
 
-// beadOrder computes which beads wait for which. A container only groups beads, so no
-// agent works on it. A bead that waits for a container waits for all of its parts, and
-// for every bead that the container waits for. The parts wait for those beads, too.
-// Beads are identified by their index in the draft.
+// beadOrder computes the dependencies of beads. A container, such as an epic, only groups
+// beads, so no agent works on it. A bead that waits for a container waits for all parts of
+// the container, and for every bead that the container waits for. The parts of a container
+// wait for those beads, too. A bead is identified by its index in the draft.
 type beadOrder struct {
 	*beadReader
-	index   map[string]int // the first bead with the id
-	waits   [][]wait       // per bead, its references as written
-	parts   [][]int        // per bead, the beads that belong to it
-	wholes  [][]int        // the containers of each bead
-	missing []string       // ids that issues wait for but that are not in the file
-	noted   map[string]bool
-	steps   int
+	index   map[string]int  // index of the first bead with each id
+	waits   [][]wait        // by bead: its references as written in the file
+	parts   [][]int         // by bead: the beads that are parts of it
+	wholes  [][]int         // by bead: the beads that it is a part of
+	missing []string        // ids that issues wait for but that are not in the file
+	noted   map[string]bool // ids that are in missing
+	steps   int             // work done so far; see maxSteps
 }
 
-// wait is a reference to a bead to wait for; bead is -1 if it is not in the file.
+// wait is a reference to a bead that another bead waits for. bead is -1 if the bead is not
+// in the file.
 type wait struct {
 	bead int
 	id   string
 	at   position
 }
 
-// maxSteps limits the work of expanding containers.
+// maxSteps limits the work of replacing containers by their parts.
 const maxSteps = 2_000_000
 
 func newBeadOrder(b *beadReader) *beadOrder {
@@ -70,8 +71,7 @@ func (o *beadOrder) link(l link) {
 	}
 }
 
-// setDependencies sets After of each task, and marks the beads that need no work as
-// done.
+// setDependencies sets After of each task, and marks beads that need no work as done.
 func (o *beadOrder) setDependencies() {
 	tasks := o.draft.Tasks
 	for i := range tasks {
@@ -132,7 +132,7 @@ func (l *needList) follow(w wait) {
 	switch {
 	case w.bead < 0:
 		o.absent(l, w)
-	case l.within[w.bead]: // a bead cannot wait for its own container
+	case l.within[w.bead]: // ignore references of a bead to its own container
 	case o.isContainer(w.bead):
 		for _, part := range o.expandContainer(w.bead) {
 			if part != l.bead {
@@ -151,12 +151,12 @@ func (l *needList) add(id string, at position) {
 	}
 }
 
-// absent handles a reference to a bead that is not in the file. In gaffer's own format
-// that is a mistake. In an export it is allowed: the bead may be closed and deleted, or
-// in another project.
+// absent handles a reference to a bead that is not in the file. In gaffer's own format,
+// draft.check reports it as a problem. In an export it is allowed: the bead may be closed
+// and deleted, or in another project.
 func (o *beadOrder) absent(l *needList, w wait) {
 	switch {
-	case o.unreadable[w.id]: // the problem of its line has been reported
+	case o.unreadable[w.id]: // the line of this bead was already reported
 	case o.issues[l.bead] == nil:
 		l.add(w.id, w.at)
 	case !o.noted[w.id]:
@@ -165,8 +165,8 @@ func (o *beadOrder) absent(l *needList, w wait) {
 	}
 }
 
-// containersOf returns the open containers that a bead belongs to, directly or
-// indirectly.
+// containersOf returns the containers that a bead is a part of, directly or indirectly, as
+// a list and as a set. It leaves out containers that are done.
 func (o *beadOrder) containersOf(i int) ([]int, map[int]bool) {
 	seen := map[int]bool{}
 	queue := []int{i}
@@ -189,8 +189,8 @@ func (o *beadOrder) isPart(i, whole int) bool {
 	return within[whole]
 }
 
-// expandContainer returns the open beads in a container, and the beads that the
-// container waits for.
+// expandContainer returns the beads that replace a reference to a container: its parts and
+// the beads that it waits for, without beads that are done.
 func (o *beadOrder) expandContainer(container int) []int {
 	var found []int
 	seen := map[int]bool{container: true}
@@ -221,8 +221,8 @@ func (o *beadOrder) expandContainer(container int) []int {
 }
 
 // isContainer reports whether references to a bead are replaced by references to its
-// parts. A container that the tracker holds back is not replaced, so beads that wait
-// for it never start.
+// parts. A container that the tracker holds back is not replaced, so that beads that wait
+// for it are held back too.
 func (o *beadOrder) isContainer(i int) bool {
 	return o.issues[i] != nil && o.issues[i].container() && o.issues[i].holdReason() == ""
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// holdBack marks as done the beads that the tracker holds back, their parts, and all
-// beads that wait for any of them.
+// holdBack leaves out the beads that the tracker holds back, their parts, and all beads
+// that wait for any of these. It does so by marking them as done.
 func (o *beadOrder) holdBack() {
 	tasks := o.draft.Tasks
 	waiting := map[int][]int{}
@@ -58,7 +58,8 @@ func (o *beadOrder) warnHeld(held, others []int) {
 	o.warn(o.lineOf(held[0]), "%s", text)
 }
 
-// warnAll warns about contents of an export that may surprise the user.
+// warnAll adds warnings about parts of an export that gaffer treats in a way that users
+// may not expect.
 func (o *beadOrder) warnAll() {
 	var taken, containers []int
 	for i, issue := range o.issues {

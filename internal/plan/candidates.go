@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// PickAgent is the agent of the task that picks one of several candidates. gaffer
-// itself runs it.
+// PickAgent is the agent name of the task that picks one of several candidates. gaffer
+// itself does this task.
 const PickAgent = "gaffer-pick"
 
 // PickBy says who picks one of several candidates.
@@ -17,42 +17,42 @@ type PickBy string
 const (
 	PickUser   PickBy = "user"
 	PickChecks PickBy = "checks" // the best by checks, changed lines and cost
-	PickJudge  PickBy = "judge"  // an agent proposes
+	PickJudge  PickBy = "judge"  // an agent compares the results and picks
 )
 
-// CandidateKeys holds the keys of a task that several agents do. They exist only while a plan
-// is read: [Plan.Expand] replaces the task by tasks for the candidates.
+// CandidateKeys holds the keys of a task that several agents do. They are set only while a
+// plan is read: [Plan.ExpandCandidates] replaces the task by one task for each candidate.
 type CandidateKeys struct {
-	Candidates []string `json:"-"` // agent or agent:model
+	Candidates []string `json:"-"` // each is an agent or agent:model
 	PickBy     PickBy   `json:"-"`
-	JudgeAgent string   `json:"-"` // agent or agent:model
-	Rubric     string   `json:"-"` // what the judge looks at
+	JudgeAgent string   `json:"-"` // the judge: an agent or agent:model
+	Rubric     string   `json:"-"` // by what the judge compares the results
 }
 
-// Pick is set for the task that picks one of several candidates, and for its judge.
+// Pick is set for the task that picks one of several candidates, and for the judge's task.
 type Pick struct {
 	By         PickBy   `json:"By"`
-	Candidates []string `json:"Candidates"`      // ids of tasks
-	JudgeTask  string   `json:"Judge,omitzero"`  // id of the judge's task
+	Candidates []string `json:"Candidates"`      // ids of the candidates' tasks
+	JudgeTask  string   `json:"Judge,omitzero"`  // id of the judge's task; empty if there is no judge
 	IsJudge    bool     `json:"Judges,omitzero"` // this task is the judge
 	Goal       string   `json:"Goal,omitzero"`   // the prompt of the candidates, for the judge
-	Rubric     string   `json:"Rubric,omitzero"` // what the judge looks at
+	Rubric     string   `json:"Rubric,omitzero"` // by what the judge compares the results
 }
 
 const (
-	maxCandidates    = 16  // of a task
-	maxCandidateBase = 150 // bytes of the id of a task with candidates
+	maxCandidates       = 16  // maximum number of candidates of a task
+	maxIDWithCandidates = 150 // maximum length of the id of a task with candidates, in bytes
 )
 
-// SplitAgent splits "agent:model". The model is empty if there is none.
+// SplitAgent splits "agent:model". Without a colon, the model is empty.
 func SplitAgent(text string) (agent, model string) {
 	agent, model, _ = strings.Cut(strings.TrimSpace(text), ":")
 	return agent, model
 }
 
-// ExpandCandidates replaces each task that has candidates by one task for each candidate, which
-// works in its own worktree, and a task with the original id that picks one of the
-// results. Tasks that wait for the original id start from the picked work.
+// ExpandCandidates replaces each task that has candidates by one task for each candidate,
+// with a worktree for each, and a task with the original id that picks one of the results.
+// Tasks that wait for the original id start from the picked result.
 func (p Plan) ExpandCandidates() Plan {
 	taken := make(map[string]bool, len(p.Tasks))
 	for _, t := range p.Tasks {
@@ -75,7 +75,7 @@ func (p Plan) ExpandCandidates() Plan {
 		pick := Task{
 			ID: t.ID, Name: t.Name, Agent: PickAgent, Wave: t.Wave, Verify: t.Verify, Isolation: t.Isolation, Env: t.Env,
 			Labels: t.Labels, Priority: t.Priority, FileEntry: t.FileEntry, KeepMessage: true,
-			// The prompt is written when the candidates have ended.
+			// The engine replaces this prompt when the candidates have ended.
 			Prompt: "pick a candidate", Pick: &Pick{By: t.PickBy},
 			QuestionRules: QuestionRules{Questions: Ask},
 		}
@@ -89,7 +89,7 @@ func (p Plan) ExpandCandidates() Plan {
 			one.Agent, one.Model = SplitAgent(text)
 			one.ID = free(t.ID + "." + candidateSuffix(one.Agent, one.Model))
 			one.Name = t.Name + ", by " + strings.TrimSpace(one.Agent+" "+one.Model)
-			one.Worktree, one.Branch, one.Land, one.Candidate = true, "", LandKeep, t.ID // only the picked result lands
+			one.Worktree, one.Branch, one.Land, one.Candidate = true, "", LandKeep, t.ID // LandKeep, because only the picked result is merged
 			pick.Pick.Candidates = append(pick.Pick.Candidates, one.ID)
 			tasks = append(tasks, one)
 		}
@@ -111,7 +111,8 @@ func (p Plan) ExpandCandidates() Plan {
 	return p
 }
 
-// candidateSuffix returns the part of a candidate's id that says who it is.
+// candidateSuffix returns the part of a candidate's id after the task's id: the agent and
+// the model.
 func candidateSuffix(agent, model string) string {
 	name := agent
 	if model != "" {
@@ -126,7 +127,7 @@ func candidateSuffix(agent, model string) string {
 	return name[:min(len(name), 40)]
 }
 
-// candidateKeys returns the keys of a task that several agents do.
+// candidateKeys returns the keys that only a task with candidates has.
 func candidateKeys() []keySpec[Task] {
 	return []keySpec[Task]{
 		newKey("candidates", textOrList(), func(t *Task) *[]string { return &t.Candidates },
@@ -179,7 +180,7 @@ func checkCandidates(r *reporter, t *Task, given map[string]pair) {
 	} else if t.JudgeAgent = t.Agent; t.Model != "" && t.Agent != "" {
 		t.JudgeAgent += ":" + t.Model
 	}
-	if len(t.ID) > maxCandidateBase {
-		r.report(at("id"), "id: the id %.60q has %d bytes, more than the %d of a task with candidates, whose ids begin with it", t.ID, len(t.ID), maxCandidateBase)
+	if len(t.ID) > maxIDWithCandidates {
+		r.report(at("id"), "id: the id %.60q has %d bytes, more than the %d of a task with candidates, whose ids begin with it", t.ID, len(t.ID), maxIDWithCandidates)
 	}
 }

@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// cycle is a list of tasks in which each waits for the next, and the last for the
-// first. It leaves out the gates of waves between them (see [Graph]); note explains
-// dependencies that come from a gate.
+// cycle is a list of tasks in which each waits for the next, and the last for the first.
+// It does not contain the gates of a [Graph]. If a task waits for another because of its
+// wave, note says so.
 type cycle struct {
 	tasks []int
 	note  string
 }
 
-// cycles returns one shortest cycle through the first task of each strongly connected
-// component. It does not return tasks that wait for themselves.
+// cycles returns one cycle for each strongly connected component: a shortest cycle through
+// its first task. It ignores tasks that wait for themselves.
 func (g *Graph) cycles() []cycle {
 	var found []cycle
-	for _, knot := range g.components() {
-		found = append(found, g.cycleIn(knot))
+	for _, component := range g.components() {
+		found = append(found, g.cycleIn(component))
 	}
 	return found
 }
@@ -37,13 +37,14 @@ func (g *Graph) text(c cycle) string {
 	return strings.Join(ids, " → ") + c.note
 }
 
-// cycleIn searches breadth first from the component's first task back to it.
-func (g *Graph) cycleIn(knot []int) cycle {
-	inside := make(map[int]bool, len(knot))
-	for _, node := range knot {
+// cycleIn returns a shortest cycle through the first task of a component. It searches
+// breadth first.
+func (g *Graph) cycleIn(component []int) cycle {
+	inside := make(map[int]bool, len(component))
+	for _, node := range component {
 		inside[node] = true
 	}
-	start := slices.Min(knot) // a task: the indexes of gates are higher, and gates alone never form a cycle
+	start := slices.Min(component) // this is a task, because gates have higher indexes and alone never form a cycle
 	from := map[int]int{}
 	queue := []int{start}
 	for at := 0; at < len(queue); at++ {
@@ -57,7 +58,7 @@ func (g *Graph) cycleIn(knot []int) cycle {
 			}
 		}
 	}
-	panic("plan: a knot without a cycle")
+	panic("plan: a component without a cycle")
 }
 
 func (g *Graph) trace(from map[int]int, start, last int) cycle {
@@ -84,9 +85,8 @@ func (g *Graph) gateNote(node int) string {
 	return fmt.Sprintf(" (%s is of wave %d, which waits for all lower waves)", t.ID, t.Wave)
 }
 
-// components returns the strongly connected components with two or more nodes, found by
-// Tarjan's algorithm. It uses its own stack, so that a long chain of tasks does not
-// cause deep recursion.
+// components returns the strongly connected components with two or more nodes, by Tarjan's
+// algorithm. It is not recursive, because a chain of tasks may be very long.
 func (g *Graph) components() [][]int {
 	s := componentSearch{graph: g, number: make([]int, len(g.needs)), low: make([]int, len(g.needs)), open: make([]bool, len(g.needs))}
 	for node := range g.needs {
@@ -148,13 +148,13 @@ func (s *componentSearch) leave(node int) {
 	for s.stack[at] != node {
 		at--
 	}
-	knot := slices.Clone(s.stack[at:])
+	component := slices.Clone(s.stack[at:])
 	s.stack = s.stack[:at]
-	for _, member := range knot {
+	for _, member := range component {
 		s.open[member] = false
 	}
-	if len(knot) > 1 {
-		s.found = append(s.found, knot)
+	if len(component) > 1 {
+		s.found = append(s.found, component)
 	}
 }
 

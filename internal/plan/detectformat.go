@@ -11,8 +11,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// detect returns the format of a plan: for a folder or file by its contents,
-// otherwise by what the argument looks like.
+// detect returns the format of the plan that an argument names. For a folder or file it
+// depends on the content, otherwise on the argument's text.
 func (l *loader) detect(arg string) (Format, error) {
 	if l.opts.Format != "" {
 		return l.opts.Format, l.checkFormat(l.opts.Format)
@@ -46,9 +46,9 @@ func (l *loader) detect(arg string) (Format, error) {
 	return "", l.notFoundError(arg)
 }
 
-// fileFormat returns the format of a file. It keeps the parsed tree of a YAML file for
-// two reasons: parsing a large plan is slow, and if the file changed between two reads,
-// the format would come from the old content and the tasks from the new.
+// fileFormat returns the format of a file. It keeps the parsed tree of a YAML file, because
+// parsing a large plan is slow, and because the file could change before it is read again:
+// then the format would not match the tasks.
 func (l *loader) fileFormat(arg string) (Format, error) {
 	switch strings.ToLower(filepath.Ext(arg)) {
 	case ".jsonl":
@@ -95,10 +95,10 @@ func (l *loader) checkFormat(f Format) error {
 
 func hasSpace(s string) bool { return strings.ContainsAny(strings.TrimSpace(s), " \t") }
 
-// looksLikeFile reports whether an argument with spaces is probably a file name. A
-// prompt may end in a file name too, but it has three or more words and does not
-// begin with an existing folder. A single word with a leading slash is not a folder
-// but a command of some agents.
+// looksLikeFile reports whether an argument with spaces is probably a file name and not a
+// prompt. A prompt may end with a file name, but it has three or more words and does not
+// begin with an existing folder. "/" is not such a folder, because agents have commands
+// that begin with a slash.
 func (l *loader) looksLikeFile(arg string) bool {
 	ext := strings.ToLower(filepath.Ext(arg))
 	if !slices.Contains([]string{".yaml", ".yml", ".md", ".json", ".jsonl"}, ext) {
@@ -135,19 +135,19 @@ func (l *loader) notFoundError(arg string) error {
 // NameError reports an argument that does not name a plan.
 type NameError struct {
 	Arg, Problem string
-	Meant        string // what the user probably meant
+	Meant        string // what the user probably meant; empty if unknown
 	missing      bool
 }
 
 func (e *NameError) Error() string { return fmt.Sprintf("%.80q %s", e.Arg, e.Problem) }
 
-// NotFound marks a valid name of something that does not exist.
+// NotFound reports whether the argument is a valid name of a file that does not exist.
 func (e *NameError) NotFound() bool { return e.missing }
 
-// Usage marks a name that can never be valid.
+// Usage reports whether the argument can never be the name of a plan.
 func (e *NameError) Usage() bool { return !e.missing }
 
-// Hint returns what the user probably meant.
+// Hint returns a suggestion of what the user meant, or "".
 func (e *NameError) Hint() string {
 	if e.Meant != "" {
 		return fmt.Sprintf("did you mean %q?", e.Meant)

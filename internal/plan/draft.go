@@ -10,18 +10,20 @@ import (
 // maxTasks is the maximum number of tasks in a plan.
 const maxTasks = 20_000
 
-// draft is a plan as it was read, with the positions of its tasks for later checks.
+// draft is a plan that was read but not checked, with the positions of its tasks for the
+// messages of later checks.
 type draft struct {
 	Plan
-	positions []taskPositions // one per task
+	positions []taskPositions // by index of the task
 }
 
 type taskPositions struct {
 	id, prompt position
-	after      []position // one per reference in After, or none
+	after      []position // positions of the references in After, or empty if they are unknown
 }
 
-// reference returns the position of reference k in the task's After.
+// reference returns the position of reference k in the task's After, or of the task's id
+// if that is unknown.
 func (p taskPositions) reference(k int) position {
 	if k < len(p.after) {
 		return p.after[k]
@@ -34,8 +36,8 @@ func (d *draft) add(t Task, at taskPositions) {
 	d.positions = append(d.positions, at)
 }
 
-// check reports problems between the tasks: ids, references, cycles. word is the
-// format's name for a task.
+// check reports problems with the ids, references, files and cycles of tasks. word is the
+// format's word for a task, such as "bead".
 func (d *draft) check(r *reporter, word string) {
 	switch {
 	case len(d.Tasks) == 0 && len(r.problems) == 0:
@@ -58,7 +60,7 @@ func (d *draft) checkIDs(r *reporter, word string) {
 	for i, t := range d.Tasks {
 		at := d.positions[i].id
 		if t.ID == "" {
-			continue // already reported as a missing key
+			continue // the reader has reported the missing key
 		}
 		if bad, ok := errors.AsType[*statefile.NameError](statefile.CheckName(word, t.ID)); ok {
 			r.report(at, "the id %.60q %s", t.ID, bad.Problem)
@@ -101,7 +103,7 @@ func (d *draft) checkFiles(r *reporter) {
 	}
 }
 
-// dropDone removes the tasks that are done, and all references to them.
+// dropDone removes the tasks that are done, and the references to them.
 func (p *Plan) dropDone() {
 	done := map[string]bool{}
 	for _, t := range p.Tasks {

@@ -7,8 +7,7 @@ import (
 
 // Version is the version of the JSON format of plans and tasks. Increase it if an older
 // gaffer would misunderstand the new format. A new field that older versions may ignore
-// needs no new version. JSON without a version is older than this field and has the
-// format of version 1.
+// needs no new version. JSON without a version has the format of version 1.
 const Version = 1
 
 // VersionError reports a plan or a task that a newer gaffer has written.
@@ -47,7 +46,7 @@ func Encode(p Plan) (json.RawMessage, error) { return json.Marshal(encodedPlan{V
 // EncodeTask returns a task as JSON, to be stored or sent to a worker.
 func EncodeTask(t Task) (json.RawMessage, error) { return json.Marshal(encodedTask{Version, t}) }
 
-// Decode reads a plan from JSON. It does not check the plan, see [Plan.Check].
+// Decode reads a plan from JSON. It does not check the plan, which [Plan.Check] does.
 func Decode(text []byte) (Plan, error) {
 	var e encodedPlan
 	err := json.Unmarshal(text, &e)
@@ -71,9 +70,8 @@ func DecodeTask(text []byte) (Task, error) {
 	return e.Task, decoded(e.Version, err)
 }
 
-// decoded returns the error of reading JSON. If the JSON is of a newer version, it
-// returns a [*VersionError] instead of err, because the version is then the likely
-// cause.
+// decoded returns the error of decoding JSON. If a newer gaffer has written the JSON, it
+// returns a [*VersionError] instead of err, because that is the likely cause.
 func decoded(version int, err error) error {
 	if newer := CheckVersion(version); newer != nil {
 		return newer
@@ -81,7 +79,7 @@ func decoded(version int, err error) error {
 	return err
 }
 
-// ignored is a field whose JSON value is not read.
+// ignored is the type of a field whose JSON value is not decoded.
 type ignored struct{}
 
 func (*ignored) UnmarshalJSON([]byte) error { return nil }

@@ -2,21 +2,21 @@ package plan
 
 import "slices"
 
-// fileIndex stores the files that tasks declare in a tree of folders, so that a search for
-// overlaps compares only a few of thousands of patterns.
+// fileIndex holds the patterns of the files that tasks declare, in a tree of folders. So a
+// search for overlaps compares a pattern with only a few of thousands of patterns.
 type fileIndex struct {
 	root    folder
 	matcher matcher
 	query   int
-	seen    []int // per task, the last query that found it
-	found   []int // tasks found by this query
+	seen    []int // by task: the number of the last query that found it
+	found   []int // tasks found by the current query
 }
 
 func newFileIndex(tasks int) *fileIndex { return &fileIndex{seen: make([]int, tasks)} }
 
 type folder struct {
 	below map[string]*folder
-	here  []declaredFile // patterns whose leading part without wildcards ends in this folder
+	here  []declaredFile // patterns that have their first wildcard, or their last name, in this folder
 }
 
 type declaredFile struct {
@@ -42,8 +42,8 @@ func (c *fileIndex) add(task int, patterns []*pattern) {
 	}
 }
 
-// overlaps returns the tasks whose claims overlap the patterns, in the order of the
-// plan. The list is valid until the next call.
+// overlaps returns the tasks whose patterns overlap the given patterns, in the order of
+// the plan. The list is valid until the next call.
 func (c *fileIndex) overlaps(patterns []*pattern) []int {
 	c.found = c.found[:0]
 	c.query++
@@ -54,8 +54,8 @@ func (c *fileIndex) overlaps(patterns []*pattern) []int {
 	return c.found
 }
 
-// search compares the claims that could overlap the pattern: those in its folder, in
-// the folders above it, and in all folders below it.
+// search compares a pattern with the patterns that could overlap it: those in its folder,
+// in the folders above it, and in all folders below it.
 func (c *fileIndex) search(p *pattern) {
 	at := &c.root
 	for _, name := range p.segments[:p.literal] {
@@ -74,8 +74,8 @@ func (c *fileIndex) walk(p *pattern, at *folder) {
 	}
 }
 
-// compare compares a pattern with claims of a folder above or below the pattern's. If
-// neither has wildcards, one path contains the other, so they overlap.
+// compare compares a pattern with the patterns of a folder above or below it. Two of them
+// without wildcards always overlap, because one is in a folder that the other names.
 func (c *fileIndex) compare(p *pattern, others []declaredFile) {
 	for _, other := range others {
 		if c.seen[other.task] == c.query {

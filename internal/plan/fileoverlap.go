@@ -8,12 +8,12 @@ import (
 // Overlap is a pair of tasks that may run at the same time and would change the same
 // files.
 type Overlap struct {
-	First, Second         string // ids; Second is in a later wave, or later in the plan
-	FirstFile, SecondFile string // the overlapping patterns
+	First, Second         string // ids of the tasks; Second is in a later wave, or later in the plan
+	FirstFile, SecondFile string // the patterns of the two tasks that overlap
 }
 
-// Overlaps returns, for each task, the first earlier task that declares some of the
-// same files, unless the task waits for it directly or indirectly.
+// Overlaps returns for each task the first earlier task that declares some of the same
+// files and that may run at the same time.
 func (p Plan) Overlaps() []Overlap {
 	var found []Overlap
 	s := newSeparation(p)
@@ -28,7 +28,7 @@ func (p Plan) Overlaps() []Overlap {
 	return found
 }
 
-// overlap returns the pair with the patterns that overlap.
+// overlap returns the Overlap of two tasks.
 func (s *separation) overlap(first, second int) Overlap {
 	o := Overlap{First: s.graph.tasks[first].ID, Second: s.graph.tasks[second].ID}
 	var m matcher
@@ -43,10 +43,10 @@ func (s *separation) overlap(first, second int) Overlap {
 	return o
 }
 
-// Separate returns the plan with additional dependencies, so that tasks with
-// overlapping files never run at the same time: the later of two waits for the earlier.
-// Each task moves to the first wave without an overlap, so that the plan has as few
-// waves as this order of tasks allows. All existing dependencies stay.
+// Separate returns the plan with additional dependencies, so that tasks with overlapping
+// files never run at the same time: the later of two tasks waits for the earlier one. The
+// tasks get as few layers as their order in the plan allows. All existing dependencies
+// stay.
 func (p Plan) Separate() Plan {
 	s := newSeparation(p)
 	levels := s.assignLevels()
@@ -67,8 +67,8 @@ func (p Plan) Separate() Plan {
 	return p
 }
 
-// separation holds the files of each task and, for each node of the graph, the tasks
-// that it waits for, directly or indirectly.
+// separation holds the files of each task and, for each node of the graph, the tasks that
+// the node waits for, directly or indirectly.
 type separation struct {
 	graph *Graph
 	files [][]*pattern
@@ -85,8 +85,8 @@ func newSeparation(p Plan) *separation {
 	return s
 }
 
-// inOrder visits the tasks that declare files, level by level. hits holds the tasks
-// visited before whose files overlap.
+// inOrder calls visit for each task whose files overlap those of earlier tasks, level by
+// level. hits are these earlier tasks.
 func (s *separation) inOrder(levels []int, visit func(task int, hits []int)) {
 	if !s.any() {
 		return
@@ -109,9 +109,9 @@ func (s *separation) any() bool {
 	return slices.ContainsFunc(s.files, func(p []*pattern) bool { return len(p) > 0 })
 }
 
-// byLevel returns the nodes in an order in which each comes after the nodes that it
-// waits for: by level, within a level first the tasks in the order of the plan, then
-// the gates.
+// byLevel returns the nodes ordered by level, so that each comes after the nodes that it
+// waits for. Within a level, the tasks come first, in the order of the plan, and then the
+// gates.
 func (s *separation) byLevel(levels []int) []int {
 	nodes := make([]int, 0, len(levels))
 	for node, level := range levels {
@@ -133,12 +133,12 @@ func (s *separation) inherit(node int) {
 	}
 }
 
-// assignLevels assigns each task the first level that is above the levels of all tasks
-// it waits for and that contains no task with overlapping files.
+// assignLevels assigns a level to each task: the first level that is higher than the
+// levels of all nodes that it waits for and that has no task with overlapping files.
 func (s *separation) assignLevels() []int {
 	levels := make([]int, len(s.graph.needs))
 	placed := newFileIndex(len(s.graph.tasks))
-	takenBy := make([]int, len(s.graph.tasks)+2) // by level: 1 + the last node for which the level had an overlap
+	takenBy := make([]int, len(s.graph.tasks)+2) // by level: 1 + the last node whose files overlap those of a task of the level
 	for _, node := range s.byLevel(s.graph.levels()) {
 		for _, need := range s.graph.needs[node] {
 			levels[node] = max(levels[node], levels[need])
@@ -158,7 +158,7 @@ func (s *separation) assignLevels() []int {
 	return levels
 }
 
-// taskSet is a set of tasks.
+// taskSet is a set of task indexes, with one bit for each.
 type taskSet []uint64
 
 func newTaskSet(n int) taskSet { return make(taskSet, (n+63)/64) }

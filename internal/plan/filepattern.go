@@ -7,19 +7,19 @@ import (
 	"unicode/utf8"
 )
 
-// pattern names a file, a folder with everything in it, or a glob: * and ? match within
-// a name, ** matches any number of folders.
+// pattern describes files that a task changes: a file, a folder with everything in it, or
+// a glob. In a glob, * and ? match within a name, and ** matches any number of folders.
 type pattern struct {
 	text     string
 	segments []string
-	ends     []literalEnds // one per segment
-	literal  int           // number of leading segments without wildcards
+	ends     []literalEnds // by segment
+	literal  int           // number of segments before the first one with a wildcard
 }
 
-// literalEnds holds the parts of a name before its first and after its last wildcard.
+// literalEnds holds the parts of a segment before its first and after its last wildcard.
 type literalEnds struct {
 	head, tail string
-	deep       bool // the name is **
+	deep       bool // the segment is **
 }
 
 const wildcards = "*?[{"
@@ -52,15 +52,15 @@ func newPattern(text string) *pattern {
 func (p *pattern) glob() bool { return p.literal < len(p.segments) }
 
 // matcher compares patterns. The cost of comparing two globs is the product of their
-// lengths, so a hostile plan could make it slow. The budget limits the total; once it
-// is spent, all globs count as overlapping.
+// lengths, so a hostile plan could make it slow. When work exceeds maxWork, all globs count
+// as overlapping.
 type matcher struct{ work int }
 
 const maxWork = 20_000_000
 
-// overlap reports whether some path matches both patterns. A path matches if the
-// pattern matches the path itself or a folder above it. Character classes and braces
-// count as wildcards, so overlap may report an overlap that does not exist.
+// overlap reports whether a path exists that matches both patterns. A pattern matches a
+// path if it matches the path itself or a folder above it. Character classes and braces
+// are treated as ? and *, so overlap may report an overlap that does not exist.
 func (m *matcher) overlap(p, q *pattern) bool {
 	if !p.glob() && !q.glob() {
 		n := min(len(p.segments), len(q.segments))
@@ -72,9 +72,8 @@ func (m *matcher) overlap(p, q *pattern) bool {
 	return m.work > maxWork || m.paths(p, q)
 }
 
-// mayMeet is a fast check that returns false for most patterns without an overlap. Up
-// to the first **, it compares the names at the same position before and after their
-// wildcards.
+// mayMeet is a fast check that returns false for most patterns without an overlap. Up to
+// the first **, it compares the literal ends of the segments at the same position.
 func (p *pattern) mayMeet(q *pattern) bool {
 	for i := range min(len(p.ends), len(q.ends)) {
 		a, b := &p.ends[i], &q.ends[i]
@@ -107,9 +106,9 @@ func literalEndsOf(name string) literalEnds {
 	return literalEnds{head: name[:first], tail: name[last+1:], deep: name == "**"}
 }
 
-// paths fills a table from the end: next[j] says whether the remaining segments of p
-// overlap those of q from j. A pattern that ends first is a folder that contains the
-// other.
+// paths reports whether two globs overlap, by dynamic programming from the end: next[j] is
+// whether the segments of p after i overlap the segments of q from j on. A pattern that
+// ends first is a folder that contains the other.
 func (m *matcher) paths(p, q *pattern) bool {
 	a, b := p.segments, q.segments
 	next := slices.Repeat([]bool{true}, len(b)+1)
@@ -129,7 +128,7 @@ func (m *matcher) paths(p, q *pattern) bool {
 	return next[0]
 }
 
-// names reports whether some file name matches both patterns.
+// names reports whether a name exists that matches both segments.
 func (m *matcher) names(a, b string) bool {
 	if !strings.ContainsAny(a, wildcards) && !strings.ContainsAny(b, wildcards) {
 		return a == b
@@ -139,13 +138,13 @@ func (m *matcher) names(a, b string) bool {
 	return lettersMeet(x, y)
 }
 
-// The runes that represent ? and *.
+// The values that represent ? and * among the runes of a name.
 const (
 	anyOne  rune = -1
 	anyMany rune = -2
 )
 
-// letters splits a name into runes. A character class counts as ?, a brace as *.
+// letters splits a name into runes. It treats a character class as ?, and braces as *.
 func letters(name string) []rune {
 	var all []rune
 	for name != "" {
@@ -166,8 +165,8 @@ func letters(name string) []rune {
 	return all
 }
 
-// lettersMeet fills a table like paths does, but both names must end at the same
-// position.
+// lettersMeet does for the runes of two names what paths does for segments, except that
+// both names must end at the same position.
 func lettersMeet(a, b []rune) bool {
 	next := make([]bool, len(b)+1)
 	next[len(b)] = true

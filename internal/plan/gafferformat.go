@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// planDocument is a plan in gaffer's own format before its tasks are read. The defaults,
-// which may come later in the file, are needed to read the tasks.
+// planDocument is a plan in gaffer's own format before its tasks are read. Tasks need the
+// defaults, which may come later in the file.
 type planDocument struct {
 	name      string
 	defaults  Task
@@ -22,7 +22,7 @@ const (
 	maxPriority = 1_000_000
 )
 
-// planKeys returns the keys of a plan.
+// planKeys returns the keys of a plan in gaffer's own format.
 func planKeys() []keySpec[planDocument] {
 	return []keySpec[planDocument]{
 		newKey("name", text(), func(d *planDocument) *string { return &d.name },
@@ -62,7 +62,7 @@ func budgetKeys() []keySpec[Budget] {
 	}
 }
 
-// readPlan reads gaffer's own format.
+// readPlan reads a plan in gaffer's own format. root is nil if the file is empty.
 func readPlan(file string, root *node, r *reporter) draft {
 	var doc planDocument
 	doc.onFailure = Continue

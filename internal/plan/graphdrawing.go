@@ -25,14 +25,14 @@ import (
 //	 ├──> 006
 //	 └──> 007
 //
-// Each row waits for the row above it. All branches of one row together form one row.
-// On one line, all ids after an arrow wait for all ids before it, up to the next arrow.
-// So a plain list of edges such as "001, 002 -> 003" can be read, too. Lines that join
-// in a way that these rules would misread are reported as a problem.
+// Each row waits for the row above it. All branches of a row together form one row. On one
+// line, all ids after an arrow wait for all ids before it, up to the next arrow. So a list
+// of edges such as "001, 002 -> 003" can be read, too. If these rules would misread how
+// lines join, that is reported as a problem.
 type graphDrawing struct {
 	reader  *reporter
 	heading position
-	first   int // number of the block's first line, or 0
+	first   int // line number of the start of the block with the drawing, or 0
 
 	ids     []string
 	at      map[string]position
@@ -41,10 +41,10 @@ type graphDrawing struct {
 	afterAt map[string][]position
 
 	above     []string           // ids that the next row waits for
-	branches  []string           // ids of the branches below the last row
-	trunks    []trunk            // rows that a branch may start from, from left to right
-	sideLine  []string           // ids of rows that are connected to the line at the right
-	openLines map[int][]position // by column: starts of lines at the right that have not reached a row yet
+	branches  []string           // ids of the branches below the last row, which form the next row
+	trunks    []trunk            // ids that a branch may start from, from left to right
+	sideLine  []string           // ids that are connected to the line at the right
+	openLines map[int][]position // by column: where lines at the right start that have not reached a row yet
 	linked    bool               // a line without ids connects the next row to the row above
 	edges     map[edge]bool
 }
@@ -76,18 +76,17 @@ var (
 
 const drawingCharacters = "─━│┃┌┐└┘├┤┬┴┼╭╮╯╰┣┗┏┓┛┫|/\\<>▶◀→←►◄+*=-[](),&:"
 
-// Limits of a drawing. The number of edges between two rows is up to the product of
-// their lengths.
+// Limits of a drawing. Two rows can have as many edges as the product of their lengths.
 const (
 	maxDrawnLine = 4096
 	maxEdges     = 200_000
 )
 
-// drawnToken is an id on a line.
+// drawnToken is an id on a line of the drawing.
 type drawnToken struct {
 	id         string
-	start, end int // in bytes
-	column     int // number of characters before it
+	start, end int // offsets in the line, in bytes
+	column     int // number of characters before the id
 }
 
 // line reads one line of the drawing.
@@ -136,9 +135,9 @@ func (d *graphDrawing) recordTrunks(groups [][]drawnToken) {
 	}
 }
 
-// tokens returns the ids of a line. An id is at the start of the line, after a drawing
-// character, or after two or more spaces. Numbers elsewhere belong to a name or a
-// comment.
+// tokens returns the ids on a line. An id is at the start of the line, after another id,
+// after a drawing character, or after two or more spaces. Numbers elsewhere belong to a
+// name or a comment.
 func (d *graphDrawing) tokens(line string, at position) []drawnToken {
 	plain := inParens().ReplaceAllStringFunc(line, func(s string) string { return strings.Repeat(" ", len(s)) })
 	d.misspelt(plain, at)
@@ -154,14 +153,15 @@ func (d *graphDrawing) tokens(line string, at position) []drawnToken {
 	return tokens
 }
 
-// joined reports whether the text is part of a longer word.
+// joined reports whether line[start:end] is part of a longer word.
 func joined(line string, start, end int) bool {
 	before, _ := utf8.DecodeLastRuneInString(line[:start])
 	after, _ := utf8.DecodeRuneInString(line[end:])
 	return start > 0 && isWordRune(before) || end < len(line) && (isWordRune(after) || after == '-' && end+1 < len(line) && isWordRune(rune(line[end+1])) && !isName(line[end:]))
 }
 
-// isName reports whether a name follows an id, as in 001-setup, and not more digits.
+// isName reports whether the text after an id, such as -setup in 001-setup, is a name and
+// not more digits.
 func isName(rest string) bool {
 	return len(rest) > 1 && !strings.ContainsRune("0123456789", rune(rest[1]))
 }
@@ -179,7 +179,7 @@ func (d *graphDrawing) standsAlone(line string, start int, before []drawnToken) 
 	return strings.ContainsRune(drawingCharacters, last)
 }
 
-// misspelt reports words that were probably meant as ids.
+// misspelt reports words that are not ids but look similar to one.
 func (d *graphDrawing) misspelt(line string, at position) {
 	for _, m := range almostID().FindAllStringIndex(line, -1) {
 		word := line[m[0]:m[1]]
@@ -217,10 +217,10 @@ type arrows struct {
 	leads  map[string]bool // ids that an arrow starts from
 }
 
-// between reads the arrows between the ids of a line.
+// between reads the arrows between the ids of a line, and adds their edges.
 func (d *graphDrawing) between(tokens []drawnToken, line string, at position) arrows {
 	a := arrows{groups: [][]drawnToken{{tokens[0]}}, waits: map[string]bool{}, leads: map[string]bool{}}
-	var back []bool // whether the arrow before the next group points to the left
+	var back []bool // by arrow: whether it points to the left
 	for i := 1; i < len(tokens); i++ {
 		gap := inParens().ReplaceAllString(line[tokens[i-1].end:tokens[i].start], "")
 		right := strings.ContainsAny(gap, ">▶→►")
@@ -243,8 +243,8 @@ func (d *graphDrawing) between(tokens []drawnToken, line string, at position) ar
 	return a
 }
 
-// addEdges makes each id of to wait for each id of from. A list of edges on one line may
-// name an id on both sides of an arrow.
+// addEdges adds an edge from each id of from to each id of to. It ignores an id that is on
+// both sides of an arrow in a list.
 func (d *graphDrawing) addEdges(a arrows, from, to []drawnToken, at position) {
 	for _, t := range to {
 		a.waits[t.id] = true
@@ -257,9 +257,9 @@ func (d *graphDrawing) addEdges(a arrows, from, to []drawnToken, at position) {
 	}
 }
 
-// row makes the ids wait for the row above, except ids that were drawn earlier: these
-// are only references. A line with arrows that is not connected to the row above is a
-// separate edge.
+// row adds edges from the row above to the ids of a line, except ids that were drawn
+// earlier: these are only references. A line with arrows that is not connected to the row
+// above gets no such edges.
 func (d *graphDrawing) row(tokens []drawnToken, a arrows, known map[string]bool, at position) {
 	above := d.above
 	if len(d.branches) > 0 {
@@ -282,8 +282,8 @@ func (d *graphDrawing) row(tokens []drawnToken, a arrows, known map[string]bool,
 	d.trunks = nil
 }
 
-// branch makes the ids wait for the row that they branch off: the last row that begins
-// at the branch's column or to its left.
+// branch adds edges to the ids of a branch from the row that the branch starts at: the
+// last row that begins at the branch's column or to its left.
 func (d *graphDrawing) branch(tokens []drawnToken, a arrows, column int, at position) {
 	d.markConnected(column, column)
 	from := d.above

@@ -18,8 +18,8 @@ var (
 	upward = lazyregexp.New(`[┌╭┏][─━—=-]+[>▶→►]\s*$`)
 )
 
-// followSideLine follows the line at the right of a row: either it leads into the row,
-// which then waits for the ids on the line, or it starts at the row.
+// followSideLine reads the line at the right of a row. Either the line leads into the row,
+// which then waits for the ids that are connected to the line, or it starts at the row.
 func (d *graphDrawing) followSideLine(tokens []drawnToken, line string, at position) {
 	last := tokens[len(tokens)-1]
 	rest := blankParens(line[last.end:])
@@ -43,13 +43,13 @@ func (d *graphDrawing) followSideLine(tokens []drawnToken, line string, at posit
 	}
 	d.sideLine = append(d.sideLine, idsOf(tokens)...)
 	if turn < 0 || strings.ContainsAny(line[:tokens[0].start], "┌╭┏└╰┗") {
-		return // text, a frame, or the last branch of a row: no line starts here
+		return // this is text, a frame, or the last branch of a row; no line starts here
 	}
 	column := last.column + len(last.id) + turn
 	d.openLines[column] = append(d.openLines[column], last.position(at))
 }
 
-// cornerIn returns the column in which a line changes direction, or -1.
+// cornerIn returns the column at which the line at the right changes direction, or -1.
 func cornerIn(rest string) int {
 	m := corner().FindStringSubmatchIndex(rest)
 	if m == nil {
@@ -73,8 +73,8 @@ func (d *graphDrawing) endLines(tokens []drawnToken, line string, at position) {
 	}
 }
 
-// endTurningLines marks the vertical lines as connected that change direction or end in
-// an arrow on this line, which has no ids.
+// endTurningLines marks vertical lines as connected that change direction, or end in an
+// arrow, on a text line without ids.
 func (d *graphDrawing) endTurningLines(line string) {
 	column := 0
 	for _, r := range line {

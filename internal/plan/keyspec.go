@@ -6,19 +6,20 @@ import (
 	"strings"
 )
 
-// keySpec describes one key of a mapping in YAML or JSON. Tables of these define what a
-// format's reader accepts and its JSON Schema. Tests compare them with the
+// keySpec describes one key of a YAML or JSON mapping that is read into a T. Lists of
+// keySpecs define what a format accepts, and its JSON Schema. Tests compare them with the
 // documentation.
 type keySpec[T any] struct {
 	name     string
 	doc      string // one line, without a full stop
-	example  string // YAML, at least one line
+	example  string // YAML of one or more lines
 	required bool
 	schema   schema
 	read     func(r *reporter, n *node, into *T)
 }
 
-// newKey returns the key whose value has the given type and is stored in a T at to.
+// newKey returns a key whose value has the type f. to returns the field of a T that the
+// value is stored in.
 func newKey[T, V any](name string, f valueType[V], to func(*T) *V, doc, example string) keySpec[T] {
 	return keySpec[T]{name: name, doc: doc, example: example, schema: f.schema, read: func(r *reporter, n *node, into *T) {
 		if v, ok := f.read(r, name, n); ok {
@@ -27,7 +28,7 @@ func newKey[T, V any](name string, f valueType[V], to func(*T) *V, doc, example 
 	}}
 }
 
-// exampleText returns the example for a message, or "" if it has several lines.
+// exampleText returns the example as part of a message, or "" if it has several lines.
 func (f keySpec[T]) exampleText() string {
 	if strings.Contains(f.example, "\n") {
 		return ""
@@ -45,15 +46,15 @@ type unknownKeys int
 
 const (
 	rejected  unknownKeys = iota
-	tolerated             // accept them, but report those that look like a misspelt key, because ignoring one would change the plan
+	tolerated             // accept unknown keys, but report keys that look like a misspelt known key
 )
 
-// readMapping reads the keys of n into T and returns the known ones. what names the
-// mapping in problems, such as "a task".
+// readMapping reads the values of a mapping into a T, and returns the given pairs by key.
+// what names the mapping in problems, such as "a task".
 func readMapping[T any](r *reporter, what string, n *node, keys []keySpec[T], unknown unknownKeys, into *T) map[string]pair {
 	given := map[string]pair{}
 	if n == nil {
-		n = &node{} // an empty file
+		n = &node{} // the file is empty
 	}
 	if n.kind != mapping {
 		r.report(n.position, "%s is keys with values, found %s", what, n.kind)
@@ -63,7 +64,7 @@ func readMapping[T any](r *reporter, what string, n *node, keys []keySpec[T], un
 		i := slices.IndexFunc(keys, func(f keySpec[T]) bool { return f.name == p.key })
 		if i < 0 {
 			if meant := unknownKey(r, what, p, keys, unknown); meant != "" {
-				given[meant] = p // so that the key that was meant is not reported as missing
+				given[meant] = p // the misspelt key must not be reported as missing, too
 			}
 			continue
 		}
@@ -88,8 +89,8 @@ func unknownKey[T any](r *reporter, what string, p pair, keys []keySpec[T], unkn
 	return meant
 }
 
-// ignoredKeyPrefix is the prefix of keys that gaffer ignores. Plans use such keys to define YAML
-// anchors.
+// ignoredKeyPrefix is the prefix of keys that gaffer ignores. Plans define YAML anchors in
+// such keys.
 const ignoredKeyPrefix = "x-"
 
 func keyNames[T any](keys []keySpec[T]) []string {
@@ -100,8 +101,8 @@ func keyNames[T any](keys []keySpec[T]) []string {
 	return names
 }
 
-// withPosition returns the node with its position. A missing value or a mapping gets
-// the position at, which is the key's, so that problems are reported there.
+// withPosition returns a value with the position at which its problems are reported. For a
+// mapping or a missing value, that is the position of its key, at.
 func (n *node) withPosition(at position) *node {
 	if n.line > 0 && n.kind != mapping {
 		return n
@@ -111,7 +112,8 @@ func (n *node) withPosition(at position) *node {
 	return &placed
 }
 
-// positions returns the positions of the texts in a value that is one text or a list.
+// positions returns the positions of the texts in a value that is a text or a list of
+// texts.
 func (n *node) positions() []position {
 	if n.kind != list {
 		return []position{n.position}

@@ -7,7 +7,7 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// textList is the type of a list of texts.
+// textList is the value type of a list of texts.
 func textList() valueType[[]string] {
 	item := text()
 	return valueType[[]string]{schema{Type: "array", Items: &item.schema}, func(r *reporter, name string, n *node) ([]string, bool) {
@@ -25,7 +25,7 @@ func textList() valueType[[]string] {
 	}}
 }
 
-// textOrList is the type of a list of texts or of a single text.
+// textOrList is the value type of a text or a list of texts.
 func textOrList() valueType[[]string] {
 	item, many := text(), textList()
 	s := schema{AnyOf: []schema{item.schema, many.schema}}
@@ -42,7 +42,8 @@ func textOrList() valueType[[]string] {
 	}}
 }
 
-// shell is the type of a shell command line.
+// shell is the value type of a shell command. Its value is the argument list that runs the
+// command.
 func shell() valueType[[]string] {
 	line := text()
 	return valueType[[]string]{line.schema, func(r *reporter, name string, n *node) ([]string, bool) {
@@ -67,8 +68,8 @@ func referenceKeys() []keySpec[secret.Value] {
 	}
 }
 
-// variables is the type of a mapping from names to values. read reads one value or
-// reports a problem.
+// variables is the value type of a mapping from variable names to values. read reads one
+// value or reports a problem.
 func variables[V any](value schema, read func(r *reporter, name string, n *node) (V, bool)) valueType[map[string]V] {
 	s := schema{
 		Type: "object", Additional: &value,
@@ -97,7 +98,7 @@ func variables[V any](value schema, read func(r *reporter, name string, n *node)
 
 func anyText() schema { return schema{Type: []string{"string", "number", "boolean", "null"}} }
 
-// textVariables is the type of variables whose values are texts, which may be empty.
+// textVariables is the value type of variables whose values are texts, which may be empty.
 func textVariables(key string) valueType[map[string]string] {
 	return variables(anyText(), func(r *reporter, name string, n *node) (string, bool) {
 		if n.kind == list || n.kind == mapping {
@@ -108,7 +109,8 @@ func textVariables(key string) valueType[map[string]string] {
 	})
 }
 
-// environment is the type of variables whose values are texts or references to secrets.
+// environment is the value type of variables whose values are texts or references to
+// secrets.
 func environment() valueType[map[string]secret.Value] {
 	keys := referenceKeys()
 	s := schema{AnyOf: []schema{anyText(), objectSchema(keys)}}
@@ -137,8 +139,8 @@ func environment() valueType[map[string]secret.Value] {
 	})
 }
 
-// addToDefaults returns a key whose variables are added to the defaults instead of
-// replacing them.
+// addToDefaults returns a key without a name whose variables are added to those of the
+// defaults, instead of replacing them.
 func addToDefaults[T any](f valueType[map[string]secret.Value], to func(*T) *map[string]secret.Value) keySpec[T] {
 	return keySpec[T]{schema: f.schema, read: func(r *reporter, n *node, into *T) {
 		vars, ok := f.read(r, "env", n)
@@ -154,10 +156,10 @@ func addToDefaults[T any](f valueType[map[string]secret.Value], to func(*T) *map
 	}}
 }
 
-// nestedMapping is the type of a nested mapping with the given keys.
+// nestedMapping is the value type of a mapping with the given keys.
 func nestedMapping[V any](what string, keys []keySpec[V], unknown unknownKeys) valueType[V] {
 	return valueType[V]{objectSchema(keys), func(r *reporter, _ string, n *node) (v V, ok bool) {
 		readMapping(r, what, n, keys, unknown, &v)
-		return v, true // use the valid keys, so that later checks find all problems
+		return v, true // true even after a problem, so that later checks find further problems
 	}}
 }

@@ -15,14 +15,14 @@ type Format string
 // The formats.
 const (
 	Gaffer       Format = "gaffer"       // gaffer's own YAML
-	Orchestrator Format = "orchestrator" // markdown with a dependency graph or waves
+	Orchestrator Format = "orchestrator" // an orchestrator's markdown, with a dependency graph or waves
 	WorkflowFile Format = "workflow"     // YAML with workflows
-	Beads        Format = "beads"        // JSON, one bead on each line
-	Phase        Format = "phase"        // NN-XX-PLAN.md, one or a folder of them
+	Beads        Format = "beads"        // a file with one JSON object on each line
+	Phase        Format = "phase"        // a file NN-XX-PLAN.md, or a folder of such files
 	Folder       Format = "folder"       // a folder of prompts
-	List         Format = "list"         // ids or files, separated by commas
-	PromptFile   Format = "prompt-file"
-	PromptText   Format = "prompt"
+	List         Format = "list"         // ids or files of prompts, separated by commas
+	PromptFile   Format = "prompt-file"  // a file with one prompt
+	PromptText   Format = "prompt"       // the text of one prompt
 )
 
 // Formats returns all formats.
@@ -32,13 +32,13 @@ func Formats() []Format {
 
 // Options configures [Load]. The zero value is valid.
 type Options struct {
-	Dir           string   // base of relative names; the working directory if empty
-	Root          string   // the project's root, base of a workflow's paths; Dir if empty
+	Dir           string   // base of relative paths; the working directory if empty
+	Root          string   // the project's root, which is the base of paths in a workflow file; Dir if empty
 	PromptsDir    string   // folder in which prompts are found by id; Root/prompts if empty
-	Format        Format   // overrides the detection
-	Workflow      string   // id of the workflow to use, in a file with several
+	Format        Format   // format of the plan; detected if empty
+	Workflow      string   // id of the workflow to use, in a file with several workflows
 	PendingOnly   bool     // leave out tasks that are done
-	Agents        []string // agents that gaffer.yaml defines
+	Agents        []string // additional agents, which gaffer.yaml defines
 	SeparateFiles bool     // never run tasks that change the same files at the same time
 }
 
@@ -49,9 +49,9 @@ const (
 	maxPrompts = 64 << 20 // all prompts together
 )
 
-// Load reads the plan that the user named: a file, a folder, ids or files separated
-// by commas, or the text of a prompt. If the plan is invalid, the error is a
-// [Problems] with all problems. If a file is missing, the error is fs.ErrNotExist.
+// Load reads the plan that a user has named: a file, a folder, ids or files separated by
+// commas, or the text of a prompt. If the plan is invalid, the error is a [Problems] with
+// all problems. If a file does not exist, the error is fs.ErrNotExist.
 func Load(h host.Host, arg string, o Options) (Plan, error) {
 	l, err := newLoader(h, o)
 	if err != nil {
@@ -72,8 +72,8 @@ func Load(h host.Host, arg string, o Options) (Plan, error) {
 	return l.finish(d.Plan), nil
 }
 
-// Parse reads a plan in gaffer's own format that is not in a file. Its prompt files
-// are relative to o.Dir.
+// Parse reads a plan in gaffer's own format from data instead of a file. Paths of its
+// prompt files are relative to o.Dir.
 func Parse(h host.Host, data []byte, o Options) (Plan, error) {
 	l, err := newLoader(h, o)
 	if err != nil {
@@ -90,7 +90,7 @@ func Parse(h host.Host, data []byte, o Options) (Plan, error) {
 	return l.finish(d.Plan), nil
 }
 
-// loader is the only part of this package that accesses files.
+// loader reads plans. It is the only part of this package that accesses files.
 type loader struct {
 	reporter
 	host       host.Host
@@ -98,7 +98,7 @@ type loader struct {
 	loaded     int          // bytes of prompts read so far
 	ids        *promptIndex // prompts below the prompts folder; nil until needed
 	planFolder *promptIndex // prompts in the plan's folder; nil until needed
-	parsed     *parsed      // the file as parsed by the format's detection; nil if it is not YAML
+	parsed     *parsed      // the parsed file, if the detection of the format has parsed it as YAML
 }
 
 // parsed is a parsed YAML file. The root is nil if the file is empty or has problems.
@@ -127,8 +127,8 @@ func under(dir, name string) string {
 	return filepath.Join(dir, name)
 }
 
-// read reads a plan in the given format. Problems of the plan are collected in l. The
-// error is for files that cannot be read.
+// read reads a plan in the given format. It adds problems of the plan to l.problems. It
+// returns an error if a file cannot be read.
 func (l *loader) read(arg string, format Format) (draft, error) {
 	l.file = arg
 	switch format {
@@ -155,7 +155,7 @@ func (l *loader) read(arg string, format Format) (draft, error) {
 	return l.readDocument(arg, data, format), nil
 }
 
-// readDocument reads a plan that is a single file, with prompts in it or in other files.
+// readDocument reads a plan that is a single file, and the prompt files that it names.
 func (l *loader) readDocument(arg string, data []byte, format Format) draft {
 	dir := l.folderOf(arg)
 	if format == Orchestrator {
@@ -175,7 +175,7 @@ func (l *loader) readDocument(arg string, data []byte, format Format) draft {
 
 func (l *loader) folderOf(arg string) string { return filepath.Dir(under(l.opts.Dir, arg)) }
 
-// readYAML reads a plan from parsed YAML.
+// readYAML reads a plan from parsed YAML, and the prompt files that it names.
 func (l *loader) readYAML(arg string, root *node, format Format) draft {
 	if root == nil && len(l.problems) > 0 {
 		return draft{}
@@ -192,7 +192,8 @@ func (l *loader) readYAML(arg string, root *node, format Format) draft {
 	return d
 }
 
-// finish applies the options that need the complete plan, and adds warnings.
+// finish applies the options that need the whole plan, adds warnings, and expands
+// candidates.
 func (l *loader) finish(p Plan) Plan {
 	for i, t := range p.Tasks {
 		p.Tasks[i].Name = orElse(t.Name, t.ID)

@@ -21,8 +21,8 @@ var (
 	fileID     = lazyregexp.New(`^(\d{3}(?:-\d{2})?)(?:-(.*))?\.md$`)
 )
 
-// isOrchestrator reports whether markdown is an orchestrator's plan and not a prompt. A
-// plan has a dependency graph, or waves with prompts in them.
+// isOrchestrator reports whether a markdown file is an orchestrator's plan and not a
+// prompt: whether it has a dependency graph, or waves with prompts.
 func isOrchestrator(data []byte) bool {
 	inWave := false
 	for line := range strings.Lines(string(data)) {
@@ -40,11 +40,11 @@ func isOrchestrator(data []byte) bool {
 	return false
 }
 
-// orchestrator is the content of an orchestrator's markdown.
+// orchestrator holds the content of an orchestrator's markdown while it is read.
 type orchestrator struct {
 	reader       *reporter
 	title        string
-	graph        *graphDrawing // nil if there is no section for the graph
+	graph        *graphDrawing // nil if the file has no section for the graph
 	items        []waveItem
 	waveProblems Problems // problems of the waves, reported only if the waves are used
 	done         map[string]bool
@@ -57,8 +57,8 @@ type waveItem struct {
 	at             position
 }
 
-// readOrchestrator reads the markdown. PromptFile of a task is the file name in the
-// markdown, or empty; findPrompts looks for the files later.
+// readOrchestrator reads an orchestrator's markdown. It sets PromptFile of a task to the
+// file name in the markdown, or leaves it empty; findPrompts finds the file later.
 func readOrchestrator(file string, data []byte, r *reporter) draft {
 	o := orchestrator{reader: r, done: map[string]bool{}}
 	o.scan(strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n"))
@@ -75,8 +75,8 @@ func readOrchestrator(file string, data []byte, r *reporter) draft {
 	return d
 }
 
-// scan reads the lines once. It ignores headings and items in fenced blocks, but not
-// checkboxes.
+// scan reads the lines of the markdown. In fenced blocks it ignores headings and items,
+// but not checkboxes.
 func (o *orchestrator) scan(lines []string) {
 	wave, wantGraph, block := 0, false, 0
 	for i, line := range lines {
@@ -112,8 +112,8 @@ func (o *orchestrator) scan(lines []string) {
 	}
 }
 
-// heading returns the wave of the lines below it, and whether a block below it is the
-// dependency graph.
+// heading reads a heading. It returns the wave of the lines below it, and whether the next
+// fenced block is the dependency graph. wave is the wave of the lines above it.
 func (o *orchestrator) heading(title string, level int, at position, wave int) (int, bool) {
 	if level == 1 && o.title == "" {
 		o.title = title
@@ -127,7 +127,7 @@ func (o *orchestrator) heading(title string, level int, at position, wave int) (
 	m := waveHeading().FindStringSubmatch(title)
 	switch {
 	case m == nil && level > 3:
-		return wave, false // a subsection of the wave
+		return wave, false // a subsection belongs to the same wave
 	case m == nil:
 		return 0, false
 	}
@@ -136,13 +136,14 @@ func (o *orchestrator) heading(title string, level int, at position, wave int) (
 		return noNumber, false
 	}
 	n, _ := strconv.Atoi(number[1])
-	return n + 1, false // some plans have a wave 0, but here 0 means no wave
+	return n + 1, false // add 1, because some plans have a wave 0 and here 0 means no wave
 }
 
 // noNumber is the wave of lines below a heading without a number, such as "Wave one".
 const noNumber = -1
 
-// item adds the first prompt that a line names. The text after the name is a comment.
+// item adds the first prompt file that a line of a wave names. It ignores the text after
+// the name.
 func (o *orchestrator) item(line string, wave int, at position) {
 	file := ""
 	if m := promptName().FindStringSubmatchIndex(line); m != nil {
@@ -204,13 +205,13 @@ func (o *orchestrator) fromWaves(d *draft) {
 	for _, item := range o.items {
 		t := Task{ID: item.id, Name: item.name, PromptFile: item.file, Wave: item.wave, FileEntry: FileEntry{Line: item.at.line}}
 		if lowest > 1 {
-			t.Wave-- // the plan has no wave 0: restore the numbers of its headings
+			t.Wave-- // the plan has no wave 0, so use the numbers of its headings
 		}
 		d.add(t, taskPositions{id: item.at, prompt: item.at})
 	}
 }
 
-// reportMissing reports what a plan without tasks lacks.
+// reportMissing reports why a plan has no tasks.
 func (o *orchestrator) reportMissing() {
 	switch {
 	case len(o.reader.problems) > 0:

@@ -2,24 +2,24 @@ package plan
 
 import "slices"
 
-// Origin is the starting point of a task's worktree: the work of the tasks before it.
-// The zero value is the commit that the run starts from.
+// Origin is the starting point of a task's worktree: the results of the tasks before it.
+// The zero value means the commit that the run starts from.
 type Origin struct {
-	// Tasks holds indexes in [Plan.Tasks], ascending: the nearest earlier tasks with a
-	// worktree. If one of them started from another, the other is left out, because its
-	// work is already included.
+	// Tasks holds the indexes in [Plan.Tasks] of the nearest earlier tasks with a worktree,
+	// ascending. A task is left out if another of them has started from it, because then
+	// its work is already included.
 	Tasks []int
-	// Checkout is set if one of the nearest earlier tasks has no worktree. Its work is
-	// in the project's own folder.
+	// Checkout is set if one of the nearest earlier tasks has no worktree. The work of such
+	// a task is in the project's folder.
 	Checkout bool
 }
 
 // HasWorktree reports whether the task works in a git worktree.
 func (t Task) HasWorktree() bool { return t.Worktree || t.Branch != "" || t.SharedWorktree != "" }
 
-// Origins returns the starting point of each task's worktree. It considers only the
-// tasks for which in returns true, those that work in the same repository; nil
-// considers all. Tasks of a wave share their list, so callers must not change it.
+// Origins returns the starting point of each task's worktree. in reports whether a task
+// works in the repository; other tasks are ignored. If in is nil, all tasks count. Several
+// tasks may share one list of an Origin, so callers must not change it.
 func (p Plan) Origins(in func(Task) bool) []Origin {
 	o := origins{graph: p.Graph(), in: in}
 	if in == nil {
@@ -34,10 +34,10 @@ func (p Plan) Origins(in func(Task) bool) []Origin {
 	all := make([]Origin, len(o.graph.needs))
 	for _, node := range order {
 		needs := o.graph.needs[node]
-		if node < len(p.Tasks) && p.Tasks[node].Pick != nil && len(p.Tasks[node].Pick.Candidates) > 0 { // it starts where its candidates start
+		if node < len(p.Tasks) && p.Tasks[node].Pick != nil && len(p.Tasks[node].Pick.Candidates) > 0 { // a pick task starts where its candidates start
 			needs = o.graph.needs[o.graph.index[p.Tasks[node].Pick.Candidates[0]]]
 		}
-		if len(needs) == 1 && o.graph.isGate(needs[0]) { // all tasks of a wave have the same origin: share the list
+		if len(needs) == 1 && o.graph.isGate(needs[0]) { // all tasks of a wave have the same origin, so share the list
 			o.nearest[node], all[node] = o.nearest[needs[0]], all[needs[0]]
 			continue
 		}
@@ -57,12 +57,12 @@ func (p Plan) Origins(in func(Task) bool) []Origin {
 type origins struct {
 	graph    *Graph
 	in       func(Task) bool
-	position []int   // of each node in the topological order
-	nearest  [][]int // by node, the nearest earlier tasks, ascending
+	position []int   // position of each node in the topological order
+	nearest  [][]int // by node: the nearest earlier tasks, ascending
 }
 
-// find returns the nearest earlier tasks of a node that waits for needs. Their own
-// results must be known.
+// find returns the nearest earlier tasks of a node that waits for needs. The entries of
+// needs in o.nearest must be set.
 func (o *origins) find(needs []int) []int {
 	var found []int
 	for _, need := range needs {
@@ -78,9 +78,9 @@ func (o *origins) find(needs []int) []int {
 	return o.reduce(slices.Compact(found))
 }
 
-// reduce removes the tasks whose work another task already contains: a worktree starts
-// from all tasks before it, and the project's own folder has the work of every task
-// without a worktree.
+// reduce removes tasks whose work is included in the work of another task of the list: a
+// worktree includes the work of all tasks before it, and the project's folder includes the
+// work of all earlier tasks without a worktree.
 func (o *origins) reduce(found []int) []int {
 	if len(found) < 2 {
 		return found
@@ -101,8 +101,8 @@ func (o *origins) reduce(found []int) []int {
 	})
 }
 
-// before returns the nodes that the given nodes wait for, directly or indirectly, as
-// far back as position first in the topological order.
+// before returns the nodes that the given nodes wait for, directly or indirectly. It
+// ignores nodes before position first in the topological order.
 func (o *origins) before(nodes []int, first int) map[int]bool {
 	seen := map[int]bool{}
 	for stack := slices.Clone(nodes); len(stack) > 0; {

@@ -8,8 +8,8 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// phaseFile matches the file name of a phase plan. The groups are the phase and the
-// number of the plan.
+// phaseFile matches the file name of a phase plan. Its groups are the phase and the plan's
+// number.
 var phaseFile = lazyregexp.New(`^(\d+(?:\.\d+)?)-(\d+)-PLAN\.md$`)
 
 // phaseFrontMatter is the front matter of a phase plan.
@@ -29,11 +29,11 @@ func phaseKeys() []keySpec[phaseFrontMatter] {
 		newKey("depends_on", listOrNothing(), func(f *phaseFrontMatter) *[]string { return &f.dependsOn }, "the plans that it waits for", "depends_on: [02-01]"),
 		newKey("files_modified", listOrNothing(), func(f *phaseFrontMatter) *[]string { return &f.files }, "the files that it changes", "files_modified: [src/db.go]"),
 		newKey("autonomous", boolean(), func(f *phaseFrontMatter) *bool { return &f.autonomous }, "whether it needs no user", "autonomous: true"),
-		{name: "must_haves", read: func(*reporter, *node, *phaseFrontMatter) {}}, // only the agent needs it, and receives the whole file
+		{name: "must_haves", read: func(*reporter, *node, *phaseFrontMatter) {}}, // only the agent uses this key; its prompt is the whole file
 	}
 }
 
-// listOrNothing is the type of a list; a key without a value is an empty list.
+// listOrNothing is the value type of a list, which is empty if the key has no value.
 func listOrNothing() valueType[[]string] {
 	f := textOrList()
 	read := f.read
@@ -46,7 +46,8 @@ func listOrNothing() valueType[[]string] {
 	return f
 }
 
-// readPhase reads one phase plan. The whole file is the prompt.
+// readPhase reads one phase plan. The whole file is the task's prompt. done reports whether
+// the plan has a summary file.
 func readPhase(file string, data []byte, done bool, r *reporter) (Task, taskPositions) {
 	name := phaseFile().FindStringSubmatch(path.Base(file))
 	t := Task{
@@ -87,14 +88,14 @@ func readPhase(file string, data []byte, done bool, r *reporter) (Task, taskPosi
 	return t, at
 }
 
-// objective returns the first line of a prompt's objective section.
+// objective returns the first line of the <objective> section of a phase plan.
 func objective(data []byte) string {
 	_, text, _ := bytes.Cut(data, []byte("<objective>"))
 	return strings.TrimSpace(firstLine(strings.TrimSpace(string(text[:min(len(text), 300)]))))
 }
 
-// phaseID returns the full id for a reference: 02-01, 02-01-PLAN.md, or just 01 or 1
-// for a plan of the same phase.
+// phaseID returns the full id for a reference to a plan: 02-01, 02-01-PLAN.md, or just 01
+// or 1 for a plan of the same phase. digits is the length of the plan's number.
 func phaseID(reference, phase string, digits int) string {
 	id := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(path.Base(reference)), ".md"), "-PLAN")
 	if strings.Contains(id, "-") || strings.Trim(id, "0123456789") != "" {
@@ -103,8 +104,8 @@ func phaseID(reference, phase string, digits int) string {
 	return phase + "-" + strings.Repeat("0", max(0, digits-len(id))) + id
 }
 
-// frontMatter returns the YAML between the first line and the next ---. The first line
-// is replaced by an empty one, so that line numbers stay the same.
+// frontMatter returns the YAML between the first line, which must be ---, and the next
+// ---. The YAML begins with an empty line, so that line numbers stay the same.
 func frontMatter(data []byte) (yaml []byte, begun, ended bool) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	first, rest, _ := bytes.Cut(data, []byte("\n"))

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// readPhases reads one phase plan, or all phase plans of a folder.
+// readPhases reads one phase plan, or all phase plans in a folder.
 func (l *loader) readPhases(arg string) (draft, error) {
 	full := under(l.opts.Dir, arg)
 	info, err := l.host.Stat(readStep, full)
@@ -35,8 +35,7 @@ func (l *loader) readPhases(arg string) (draft, error) {
 	return d, err
 }
 
-// summaries returns the ids of the phase plans that have a summary file, which means
-// that they are done.
+// summaries returns the ids of the phase plans that are done: those with a summary file.
 func summaries(entries []fs.DirEntry) map[string]bool {
 	done := map[string]bool{}
 	for _, e := range entries {
@@ -77,9 +76,9 @@ func (p taskPositions) withFile(file string) taskPositions {
 	return p
 }
 
-// dropOutsideReferences removes references to plans that are not part of this run: plans of another
-// phase, or all others if the user named a single file. It warns if such a plan has no
-// summary, so is not done.
+// dropOutsideReferences removes references to plans that are not part of this run: plans
+// of another phase, or all other plans if single is set. It warns if such a plan is not
+// done.
 func (l *loader) dropOutsideReferences(d *draft, done map[string]bool, single bool) {
 	phases := map[string]bool{}
 	for _, t := range d.Tasks {

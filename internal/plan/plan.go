@@ -1,10 +1,10 @@
-// Package plan reads plans: the tasks to be done and their dependencies.
+// Package plan reads plans: tasks and their dependencies.
 //
-// A plan is gaffer's own YAML or one of several existing formats: an orchestrator's
-// markdown, a workflow's YAML, phase plans, a file of beads, a folder of prompts, a
-// list of prompts, one prompt. [Load] detects the format and returns the same [Plan]
-// for each, or all [Problem] values at once. Only Load and Parse access files;
-// everything else is pure.
+// A plan is written in gaffer's own YAML format or in one of several other formats: an
+// orchestrator's markdown, a workflow's YAML, phase plans, a file of beads, a folder of
+// prompts, a list of prompts, or one prompt. [Load] detects the format and converts each
+// of them to a [Plan], or returns all [Problems] of the plan. Only Load and Parse access
+// files; everything else is pure.
 package plan
 
 import (
@@ -17,21 +17,21 @@ import (
 // Plan is a checked set of tasks. A plan from [Load] has valid, unique ids, no
 // references to missing tasks, and no cycles.
 //
-// The JSON names of a plan and of its parts never change: stored runs, older workers
-// and servers, and programs in other languages use them. See [Encode].
+// The JSON names of a plan and of its parts never change: stored runs, older workers and
+// servers, and programs in other languages use them. [Encode] writes the JSON.
 type Plan struct {
 	Name       string          `json:"Name"`
 	Format     Format          `json:"Format"`
-	Source     string          `json:"Source"`     // in the session protocol's terms: orchestrate, execute-phase or run-prompt
+	Source     string          `json:"Source"`     // one of the Source constants
 	SourceFile string          `json:"SourceFile"` // as the user named it; empty for a prompt's text or a list
 	Parallel   int             `json:"Parallel"`   // maximum number of tasks at the same time; 0 means the runner's default
-	OnFailure  OnFailure       `json:"OnFailure"`  // effect of a failed task on tasks that do not depend on it
+	OnFailure  OnFailure       `json:"OnFailure"`  // what happens to the other tasks when a task fails
 	Budget     Budget          `json:"Budget"`
 	Workflow   *Workflow       `json:"Workflow"`        // set for a workflow file
 	Build      json.RawMessage `json:"Build,omitempty"` // set for an autonomous build; decoded by package build
-	Team       json.RawMessage `json:"Team,omitempty"`  // set for a team: a teamstate.Start
-	Tasks      []Task          `json:"Tasks"`           // in the order of the source
-	Warnings   Problems        `json:"Warnings"`        // for the user; they do not prevent the plan from running
+	Team       json.RawMessage `json:"Team,omitempty"`  // set for a team; the JSON of a teamstate.Start
+	Tasks      []Task          `json:"Tasks"`           // in the order of the plan's file
+	Warnings   Problems        `json:"Warnings"`        // problems that do not prevent the plan from running
 }
 
 // The values of Plan.Source, which the session protocol defines.
@@ -52,8 +52,8 @@ type Task struct {
 	ID   string `json:"ID,omitzero"`
 	Name string `json:"Name,omitzero"`
 
-	// Prompt is the whole text. PromptFile is the file that it was read from, or empty.
-	// If Agent is [CommandAgent], both may be empty.
+	// Prompt is the text of the prompt. PromptFile is the file that it was read from, or
+	// empty. If Agent is [CommandAgent], both may be empty.
 	Prompt     string `json:"Prompt,omitzero"`
 	PromptFile string `json:"PromptFile,omitzero"`
 
@@ -62,7 +62,7 @@ type Task struct {
 
 	Agent string   `json:"Agent,omitzero"` // name of an agent adapter; empty means the runner's default
 	Model string   `json:"Model,omitzero"` // empty means the agent's default
-	Argv  []string `json:"Argv,omitzero"`  // only for agent command
+	Argv  []string `json:"Argv,omitzero"`  // program and arguments, if Agent is CommandAgent
 
 	Limits
 	Verify []string `json:"Verify,omitzero"` // shell commands that must succeed before the task counts as done
@@ -70,37 +70,37 @@ type Task struct {
 
 	Env      map[string]secret.Value `json:"Env,omitzero"`
 	Labels   []string                `json:"Labels,omitzero"`   // only a worker with all of these labels may run the task
-	Priority int                     `json:"Priority,omitzero"` // of the tasks that can start, the one with the highest priority starts first
+	Priority int                     `json:"Priority,omitzero"` // tasks with a higher priority start first
 	Files    []string                `json:"Files,omitzero"`    // paths, folders and globs of the files that the task changes
 	QuestionRules
 
 	CandidateKeys
-	Candidate string `json:"Candidate,omitzero"` // id of the task that picks one of several candidates, if this is one of them or their judge
-	Pick      *Pick  `json:"Pick,omitzero"`
+	Candidate string `json:"Candidate,omitzero"` // set for a candidate and for a judge: id of the task that picks one of the candidates
+	Pick      *Pick  `json:"Pick,omitzero"`      // set for a task that picks a candidate, and for a judge
 
 	Dispatch    *Dispatch       `json:"Dispatch,omitzero"` // set for a bead
-	Step        json.RawMessage `json:"Step,omitzero"`     // set for a task of a team or of the coordinator protocol, in the JSON format of that package
-	KeepMessage bool            `json:"Keep,omitzero"`     // store the agent's complete last message, not only its beginning, because later tasks need it
+	Step        json.RawMessage `json:"Step,omitzero"`     // set for a task of a team or of the coordinator protocol; only the package that sets it decodes it
+	KeepMessage bool            `json:"Keep,omitzero"`     // store the agent's whole last message, because later tasks need it; otherwise only its beginning is stored
 
 	FileEntry
 }
 
 // Limits limits how long a task may take, how often it is tried, and what it may cost.
 type Limits struct {
-	Timeout      time.Duration `json:"Timeout,omitzero"`      // of one attempt; 0 means none
-	StallTimeout time.Duration `json:"StallTimeout,omitzero"` // maximum time without output or other activity of the agent; 0 means none
-	Retries      int           `json:"Retries,omitzero"`      // attempts after the first
+	Timeout      time.Duration `json:"Timeout,omitzero"`      // maximum working time of one attempt; 0 means no limit
+	StallTimeout time.Duration `json:"StallTimeout,omitzero"` // maximum time without output or other activity of the agent; 0 means no limit
+	Retries      int           `json:"Retries,omitzero"`      // number of further attempts after a failed one
 	Budget       Budget        `json:"Budget,omitzero"`
 }
 
 // Isolation says whether a task works in a git worktree, and on which branch.
 type Isolation struct {
 	Worktree       bool   `json:"Worktree,omitzero"` // the task has its own git worktree
-	Branch         string `json:"Branch,omitzero"`   // branch of the worktree; empty lets the runner choose
-	SharedWorktree string `json:"Tree,omitzero"`     // name of a worktree that several tasks of the run share, on Branch; empty for none
-	Base           string `json:"Base,omitzero"`     // branch that Branch starts from; HEAD means the commit that the project has checked out when the task starts; empty means the commit that the run starts from
-	Land           Land   `json:"Land,omitzero"`     // what happens to the task's change when the task is complete; empty means LandReview
-	Into           string `json:"Into,omitzero"`     // branch that the change is to be merged into; empty means the one that is checked out when the run starts
+	Branch         string `json:"Branch,omitzero"`   // branch of the worktree; if empty, the runner chooses a name
+	SharedWorktree string `json:"Tree,omitzero"`     // name of a worktree on Branch that several tasks of the run share; empty if the task shares none
+	Base           string `json:"Base,omitzero"`     // branch that Branch starts from; HEAD means the commit that is checked out in the project when the task starts; empty means the commit that the run starts from
+	Land           Land   `json:"Land,omitzero"`     // what happens to the change when the task is complete; empty means LandReview
+	Into           string `json:"Into,omitzero"`     // branch that the change is merged into; empty means the branch that is checked out when the run starts
 }
 
 // Land says what happens to a task's change when the task is complete.
@@ -121,23 +121,23 @@ type QuestionRules struct {
 	AnswerDefault string         `json:"AnswerDefault,omitzero"` // the answer after AnswerTimeout
 }
 
-// FileEntry holds where a task is listed in the plan's file, and its state there.
+// FileEntry describes a task's entry in the plan's file.
 type FileEntry struct {
-	Done         bool   `json:"Done,omitzero"` // its checkbox is ticked, or it has a summary file; left out with [Options.PendingOnly]
-	CheckboxFile string `json:"Box,omitzero"`  // path of the file whose checkbox is ticked when the task is complete, on the machine that read the plan
-	Line         int    `json:"Line,omitzero"` // line in the plan's file; 0 if the task is the whole file
+	Done         bool   `json:"Done,omitzero"` // the task's checkbox is ticked, or the task has a summary file; [Options.PendingOnly] leaves such tasks out
+	CheckboxFile string `json:"Box,omitzero"`  // absolute path of the plan's file, if it has a checkbox to tick when the task is complete
+	Line         int    `json:"Line,omitzero"` // line of the task in the plan's file; 0 if the task is the whole file
 }
 
-// Dispatch holds the properties of a task that is a bead of a ledger. A bead has at
-// most one unfinished task at a time, across all runs.
+// Dispatch holds the properties of a task for a bead of a ledger. A bead has at most one
+// unfinished task at a time, over all runs.
 type Dispatch struct {
 	Bead     string            `json:"Bead,omitzero"`
-	Ledger   string            `json:"Ledger,omitzero"`   // folder of its records; the same bead in another ledger is a different bead
-	Repo     string            `json:"Repo,omitzero"`     // working folder
-	Template string            `json:"Template,omitzero"` // template of its prompt; empty for none
-	Vars     map[string]string `json:"Vars,omitzero"`     // variables of the template
-	Session  string            `json:"Session,omitzero"`  // tmux session in which its agent runs; empty for none
-	Earlier  int               `json:"Earlier,omitzero"`  // number of attempts at this bead before this task, in other runs or known from records only
+	Ledger   string            `json:"Ledger,omitzero"`   // folder of the bead's records; the same id in another ledger is a different bead
+	Repo     string            `json:"Repo,omitzero"`     // folder that the agent works in
+	Template string            `json:"Template,omitzero"` // name of the template for the prompt; empty if there is none
+	Vars     map[string]string `json:"Vars,omitzero"`     // variables for the template
+	Session  string            `json:"Session,omitzero"`  // tmux session in which the agent runs; empty if there is none
+	Earlier  int               `json:"Earlier,omitzero"`  // number of attempts at this bead before this task, from other runs and from records
 }
 
 // The default limits of a task for a bead.
@@ -146,30 +146,30 @@ const (
 	BeadRetries = 2
 )
 
-// OnFailure is the effect of a failed task on tasks that do not depend on it. Tasks
-// that depend on it never start.
+// OnFailure says what happens to the other tasks when a task fails. Tasks that depend on
+// the failed task never start.
 type OnFailure string
 
-// The effects of a failed task.
+// The values of OnFailure.
 const (
 	Continue OnFailure = "continue" // the other tasks run
-	Stop     OnFailure = "stop"     // no more tasks start; running ones continue
-	StopNow  OnFailure = "stop-now" // no more tasks start; running ones are stopped
+	Stop     OnFailure = "stop"     // no more tasks start; running tasks continue
+	StopNow  OnFailure = "stop-now" // no more tasks start; running tasks are stopped
 )
 
 // QuestionPolicy says how questions and permission requests of an agent are answered.
 type QuestionPolicy string
 
-// The policies.
+// The values of QuestionPolicy.
 const (
 	Ask   QuestionPolicy = "ask"   // the user answers
-	Deny  QuestionPolicy = "deny"  // refuse at once
-	Allow QuestionPolicy = "allow" // grant at once
+	Deny  QuestionPolicy = "deny"  // requests are denied at once
+	Allow QuestionPolicy = "allow" // requests are allowed at once
 )
 
-// Workflow holds the settings of a workflow file that are not prompts. If several
-// prompts share a wave, each has its own worktree and branch, which is merged into
-// Branch after the wave. A prompt that is alone in its wave works on Branch itself.
+// Workflow holds the settings of a workflow. If a wave has several prompts, each of them
+// has its own worktree and branch, which is merged into Branch after the wave. A prompt
+// that is alone in its wave works on Branch itself.
 type Workflow struct {
 	ID         string     `json:"ID"`
 	Base       string     `json:"Base"` // branch that Branch is created from
@@ -185,8 +185,8 @@ type OnComplete struct {
 	DeleteWorktree bool   `json:"DeleteWorktree"`
 }
 
-// SetDefaultAgent sets the agent and the model if the task names none. It does not change tasks of
-// agent command.
+// SetDefaultAgent sets the agent and the model of a task that names none. It does not
+// change a task that runs a command.
 func (t *Task) SetDefaultAgent(agent, model string) {
 	if t.Agent == "" && len(t.Argv) == 0 {
 		t.Agent = agent
@@ -201,18 +201,17 @@ func Agents() []string {
 	return []string{"claude", "codex", "gemini", "opencode", FakeAgent, CommandAgent}
 }
 
-// FakeAgent is an agent for tests and demos that is built into gaffer. It has no model
-// and follows the instructions in its prompt literally.
+// FakeAgent is an agent for tests and demos that is built into gaffer. It uses no model
+// and follows commands in its prompt.
 const FakeAgent = "fake"
 
 // CommandAgent is the agent that runs a task's Argv.
 const CommandAgent = "command"
 
-// Waves returns the tasks in layers. Each task waits for at least one task of the
-// previous layer, and for no task of its own or a later layer.
+// Waves returns the ids of the tasks in layers. Each task of a layer waits for a task of
+// the previous layer, and for no task of its own or a later layer.
 func (p Plan) Waves() [][]string { return p.Graph().Waves() }
 
-// Needs returns the tasks that the task waits for directly, including those that it
-// waits for because of its wave: all tasks of the next lower wave, which in turn wait
-// for those below. To query many tasks, keep the [Graph].
+// Needs returns the ids of the tasks that a task waits for directly, including all tasks
+// of the next lower wave. To query many tasks, use [Graph.Needs], which is faster.
 func (p Plan) Needs(id string) []string { return p.Graph().Needs(id) }

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Problem is one problem of a plan and its position. Line and Column start at 1; 0
-// means unknown.
+// Problem is one problem of a plan and its position. Line and Column start at 1, and are 0
+// if they are unknown.
 type Problem struct {
 	File       string `json:"file,omitempty"`
 	Line       int    `json:"line,omitempty"`
 	Column     int    `json:"column,omitempty"`
 	Text       string `json:"text"`
-	Suggestion string `json:"suggestion,omitempty"` // what was probably meant
+	Suggestion string `json:"suggestion,omitempty"` // what the author of the plan probably meant
 }
 
 // String formats the problem, such as plan.yaml:3:5: unknown key "promt"; did you
@@ -40,7 +40,7 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// Problems holds all problems of a plan, in the order of the file.
+// Problems holds all problems of a plan, in the order of the file. It is an error.
 type Problems []Problem
 
 // Error returns one problem per line.
@@ -52,11 +52,11 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Invalid tells callers that the error is about a document's content.
+// Invalid marks the error as one about a document's content.
 func (p Problems) Invalid() bool { return len(p) > 0 }
 
-// sorted sorts the problems in the order of the file and removes duplicates. Duplicates
-// occur because the target of a YAML alias is read at each use.
+// sorted sorts the problems in the order of the file and removes duplicates, which occur
+// because the target of a YAML alias is read at each use.
 func (p Problems) sorted() Problems {
 	slices.SortStableFunc(p, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
@@ -69,9 +69,9 @@ func (p Problems) sorted() Problems {
 	})
 }
 
-// position is a place in a file. The zero value means that the place in the current
-// file is unknown.
+// position is a position in a file. The zero value means an unknown position in the
+// current file.
 type position struct {
 	line, column int
-	file         string // set if it is not the current file
+	file         string // empty means the current file
 }

@@ -9,18 +9,17 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Limits of the search for prompts.
+// Limits of the search for prompt files.
 const (
 	maxFolders = 2_000
 	maxEntries = 100_000
 )
 
-// promptIndex holds the prompts below a folder by id, sorted by depth and then by
-// name.
+// promptIndex holds the paths of the prompt files below a folder.
 type promptIndex struct {
-	files map[string][]string
-	names []string // file names of all prompts, for suggestions
-	full  bool     // the folder exceeds the limits, so the index is incomplete
+	files map[string][]string // by the id in the file's name
+	names []string            // file names of all prompts, for suggestions
+	full  bool                // the folder exceeds the limits, so the index is incomplete
 }
 
 func newPromptIndex(h host.Host, root string) *promptIndex {
@@ -29,7 +28,7 @@ func newPromptIndex(h host.Host, root string) *promptIndex {
 	for at := 0; at < len(folders); at++ {
 		list, err := h.ReadDir(readStep, folders[at])
 		if err != nil {
-			continue // a missing folder contains nothing
+			continue // the folder does not exist, so it has no prompts
 		}
 		if entries += len(list); entries > maxEntries || len(folders) > maxFolders {
 			x.full = true
@@ -56,11 +55,12 @@ func (x *promptIndex) add(path string) {
 	}
 }
 
-// findPrompts sets the prompt of each task of an orchestrator: the file that the task
-// names if the plan's folder has it, otherwise the first file with the task's id.
+// findPrompts reads the prompt of each task of an orchestrator: from the file that the
+// task names, if it is in the plan's folder, otherwise from the first file with the task's
+// id.
 func (l *loader) findPrompts(d *draft, dir string) {
 	if len(d.Tasks) > maxTasks {
-		return // already reported as too many tasks
+		return // draft.check has reported too many tasks
 	}
 	for i := range d.Tasks {
 		t, at := &d.Tasks[i], d.positions[i].prompt
@@ -77,8 +77,8 @@ func (l *loader) findPrompts(d *draft, dir string) {
 	}
 }
 
-// promptByID returns the first prompt with an id: in the plan's folder, then below the
-// prompts folder.
+// promptByID returns the path of the first prompt file with an id: from the plan's folder,
+// or else from below the prompts folder.
 func (l *loader) promptByID(id string, at position, dir string) (string, bool) {
 	if l.ids == nil {
 		l.ids = newPromptIndex(l.host, l.opts.PromptsDir)
@@ -113,7 +113,7 @@ func (l *loader) planFolderPrompts(dir string) map[string][]string {
 	}
 	if l.planFolder == nil {
 		x := &promptIndex{files: map[string][]string{}}
-		list, _ := l.host.ReadDir(readStep, dir) // a missing folder contains nothing
+		list, _ := l.host.ReadDir(readStep, dir) // if the folder does not exist, it has no prompts
 		for _, e := range list {
 			if strings.HasSuffix(e.Name(), ".md") && !e.IsDir() {
 				x.add(filepath.Join(dir, e.Name()))

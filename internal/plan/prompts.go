@@ -15,8 +15,8 @@ import (
 var (
 	// promptID matches an id in a list of prompts.
 	promptID = lazyregexp.New(`^(\d{3}(?:-\d{2})?|gh-\d+)$`)
-	// namedPrompt matches the file name, without its extension, of a prompt that begins
-	// with an id.
+	// namedPrompt matches the name of a prompt file that begins with an id, without its
+	// extension.
 	namedPrompt = lazyregexp.New(`^(\d{3}(?:-\d{2})?|gh-\d+)(?:-(.*))?$`)
 )
 
@@ -40,8 +40,8 @@ func (l *loader) readPromptFile(arg string) (draft, error) {
 	return d, nil
 }
 
-// readFolder returns a plan with a task for each markdown file in a folder, all in one
-// wave.
+// readFolder returns a plan with a task for each markdown file in a folder. The tasks do
+// not depend on each other.
 func (l *loader) readFolder(arg string) (draft, error) {
 	entries, err := l.host.ReadDir(readStep, under(l.opts.Dir, arg))
 	if err != nil {
@@ -54,8 +54,8 @@ func (l *loader) readFolder(arg string) (draft, error) {
 			files = append(files, filepath.Join(arg, name))
 		}
 	}
-	// Plans in the folder are not prompts: an agent that received one would do the work
-	// of the other prompts.
+	// Leave out files that are plans: an agent that gets such a plan as its prompt would do
+	// the work of the other prompts.
 	files = slices.DeleteFunc(files, func(file string) bool {
 		data, err := l.readFile(file)
 		isPlan := err == nil && isOrchestrator(data)
@@ -72,7 +72,8 @@ func (l *loader) readFolder(arg string) (draft, error) {
 	return d, nil
 }
 
-// readList returns a plan with a task for each id or file, all in one wave.
+// readList returns a plan with a task for each id or file of a list. The tasks do not
+// depend on each other.
 func (l *loader) readList(arg string) draft {
 	items := splitList(arg)
 	d := draft{Plan: Plan{Name: strings.Join(items, ","), Source: SourceOrchestrate, OnFailure: Continue}}
@@ -113,7 +114,7 @@ func (l *loader) listedFile(item string) (string, bool) {
 	return "", false
 }
 
-// addFiles adds a task for each file. The task's id is the one at the start of the
+// addFiles adds a task for each prompt file. The task's id is the id at the start of the
 // file's name if that is unique, otherwise the whole name.
 func (l *loader) addFiles(d *draft, files []string) {
 	count := map[string]int{}
@@ -143,11 +144,11 @@ func idOf(file string) string {
 	return name
 }
 
-// readPrompts reads the prompt of each task that names a file, from the first of the
-// folders that has the file.
+// readPrompts reads the prompt of each task that names a prompt file. It uses the first of
+// the folders that has the file.
 func (l *loader) readPrompts(d *draft, dirs ...string) {
 	if len(d.Tasks) > maxTasks {
-		return // already reported as too many tasks
+		return // draft.check has reported too many tasks
 	}
 	for i := range d.Tasks {
 		t := &d.Tasks[i]
@@ -186,8 +187,8 @@ func (l *loader) readPrompt(t *Task, at position, dirs []string) {
 	}
 }
 
-// withoutPath returns the error without the path, because the problem already contains
-// it.
+// withoutPath returns the text of an error without the path, which the problem already
+// contains.
 func withoutPath(err error) string {
 	if e, ok := errors.AsType[*statefile.FormError](err); ok {
 		return e.Problem
@@ -215,8 +216,8 @@ func (l *loader) suggestFile(name string, dirs []string) {
 	}
 }
 
-// displayPath returns a path for messages: relative to the user's working directory if
-// it is below that.
+// displayPath returns a path for messages. It is relative if it is below the user's
+// working directory.
 func (l *loader) displayPath(path string) string {
 	rel, err := filepath.Rel(l.opts.Dir, path)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {

@@ -8,13 +8,13 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// reporter collects the problems of one file.
+// reporter collects the problems and warnings that are found while a plan is read.
 type reporter struct {
-	file     string
+	file     string // the file that is being read
 	problems Problems
 	warnings Problems
-	agents   []string // agents that gaffer.yaml defines
-	compared int      // number of candidates compared so far to find suggestions
+	agents   []string // additional agents, which gaffer.yaml defines
+	compared int      // number of words compared so far to find suggestions
 }
 
 func (r *reporter) report(at position, format string, args ...any) {
@@ -33,13 +33,14 @@ func (r *reporter) problem(at position, format string, args ...any) Problem {
 	return Problem{File: file, Line: at.line, Column: at.column, Text: fmt.Sprintf(format, args...)}
 }
 
-// suggest adds to the last problem the candidate that the user probably meant.
+// suggest adds a suggestion to the last problem: the candidate that is most similar to
+// word.
 func (r *reporter) suggest(word string, candidates []string) {
 	r.problems[len(r.problems)-1].Suggestion = r.near(word, candidates)
 }
 
-// Limits of near. If a plan has 10,000 misspelt words, all are reported, but only the
-// first ones get suggestions.
+// Limits of near, which is slow. If a plan has thousands of misspelt words, only the first
+// ones get suggestions.
 const (
 	maxCompared = 200_000
 	minWord     = 3 // shorter words are similar to too many others

@@ -7,7 +7,7 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// taskKeys returns the keys of a task.
+// taskKeys returns the keys of a task in gaffer's own format.
 func taskKeys() []keySpec[Task] {
 	own := []keySpec[Task]{
 		newKey("id", text(), func(t *Task) *string { return &t.ID },
@@ -73,20 +73,20 @@ func defaultKeys() []keySpec[Task] {
 	}
 }
 
-// defaults is the type of the mapping with the default values of tasks.
+// defaults is the value type of the mapping with the default values for tasks.
 func defaults() valueType[Task] {
 	keys := defaultKeys()
 	return valueType[Task]{objectSchema(keys), func(r *reporter, _ string, n *node) (Task, bool) {
 		t := Task{QuestionRules: QuestionRules{Questions: Ask}}
 		if n.kind == nothing {
-			return t, true // empty, for example if all of its keys are commented out
+			return t, true // the mapping is empty, for example because its keys are commented out
 		}
 		readMapping(r, "defaults", n, keys, rejected, &t)
 		return t, true
 	}}
 }
 
-// readTask reads one task; keys that it does not set keep the value of the defaults.
+// readTask reads one task. Keys that the task does not have get the value of the defaults.
 func readTask(r *reporter, n *node, keys []keySpec[Task], doc planDocument) (Task, taskPositions) {
 	t := doc.defaults
 	given := readMapping(r, "a task", n, keys, rejected, &t)
@@ -99,7 +99,7 @@ func readTask(r *reporter, n *node, keys []keySpec[Task], doc planDocument) (Tas
 }
 
 // positionsOf returns the positions of a task's id, prompt and references. id and prompt
-// are the names of the format's keys; at is the position of the whole task.
+// are the format's keys for these; at is the position of the task.
 func positionsOf(given map[string]pair, at position, id, prompt string) taskPositions {
 	all := taskPositions{id: at, prompt: at}
 	if p, ok := given[id]; ok {
@@ -144,8 +144,8 @@ func excludes(r *reporter, given map[string]pair, key, other string) {
 	}
 }
 
-// checkAgent checks that a command has a program, and that any other task has a
-// prompt and no program. A task with a program and no agent is a command.
+// checkAgent checks that a task of agent command has a program, and that any other task
+// has a prompt and no program. It sets the agent of a task that has only a program.
 func checkAgent(r *reporter, t *Task, n *node, given map[string]pair) {
 	program := ""
 	for _, key := range []string{"command", "shell"} {
@@ -171,8 +171,8 @@ func checkAgent(r *reporter, t *Task, n *node, given map[string]pair) {
 	}
 }
 
-// checkLabels checks that no label contains a comma or @. gaffer uses @ in the labels
-// that select a machine and a folder.
+// checkLabels checks that no label contains a comma or @. Labels with @ are reserved for
+// engine.WorkerLabel.
 func checkLabels(r *reporter, t *Task, given map[string]pair) {
 	for _, label := range t.Labels {
 		if p, own := given["labels"]; own && (label == "" || strings.ContainsAny(label, "@,")) {

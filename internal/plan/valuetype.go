@@ -10,16 +10,16 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// valueType describes the type of a value: how it is read, and its JSON Schema. read
-// reports problems itself; name is the key of the value.
+// valueType describes the type of a key's value: its JSON Schema, and a function that
+// reads it. read reports problems, and returns false if there are any. name is the key.
 type valueType[V any] struct {
 	schema schema
 	read   func(r *reporter, name string, n *node) (V, bool)
 }
 
-// scalarType returns a type for a scalar. want describes a valid value. parse returns
-// the value, or, if the text is invalid, what the user probably meant, if that is
-// known.
+// scalarType returns a value type for a scalar. want describes valid values in problems.
+// parse returns the value. If the text is invalid, it may return what the user probably
+// meant.
 func scalarType[V any](s schema, want string, parse func(text string) (v V, ok bool, meant string)) valueType[V] {
 	return valueType[V]{s, func(r *reporter, name string, n *node) (v V, ok bool) {
 		if n.kind != scalar {
@@ -49,7 +49,8 @@ func orElse(text, other string) string {
 	return text
 }
 
-// text is the type of any scalar, as it was written.
+// text is the value type of any scalar that is not empty. Its value is the text as
+// written.
 func text() valueType[string] {
 	s := schema{Type: []string{"string", "number", "boolean"}, Pattern: `\S`}
 	return scalarType(s, "a text", func(s string) (string, bool, string) { return s, strings.TrimSpace(s) != "", "" })
@@ -70,8 +71,8 @@ func choice[V ~string](values ...V) valueType[V] {
 	})
 }
 
-// agentName is the type of an agent's name: one of [Agents], or one that gaffer.yaml
-// defines.
+// agentName is the value type of an agent's name: one of [Agents], or an agent that
+// gaffer.yaml defines.
 func agentName() valueType[string] {
 	return valueType[string]{schema{Type: "string", MinLength: 1}, func(r *reporter, name string, n *node) (string, bool) {
 		return choice(append(Agents(), r.agents...)...).read(r, name, n)
@@ -124,8 +125,8 @@ func tokenCount() valueType[int64] {
 
 const durationPattern = `^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))*$`
 
-// duration is the type of a duration such as 30m. 0 means no limit, so that a task can
-// override a default.
+// duration is the value type of a duration such as 30m. 0 is allowed and means no limit,
+// so that a task can override a default.
 func duration() valueType[time.Duration] {
 	zero := 0
 	s := schema{AnyOf: []schema{{Type: "string", Pattern: durationPattern}, {Type: "integer", Minimum: &zero, Maximum: &zero}}}
@@ -141,7 +142,7 @@ func duration() valueType[time.Duration] {
 
 var branchName = lazyregexp.New(`^[^\x00-\x20\x7f~^:?*\[\\]+$`)
 
-// branch is the type of a git branch name.
+// branch is the value type of a git branch name.
 func branch() valueType[string] {
 	const want = "the name of a git branch such as feature/login"
 	return scalarType(schema{Type: "string", MinLength: 1}, want, func(s string) (string, bool, string) {

@@ -1,6 +1,6 @@
 package plan
 
-// workflowModels maps the model names of the workflow format to agents and models.
+// workflowModels maps the model names of workflow files to agents and models.
 var workflowModels = []struct{ word, agent, model string }{
 	{"claude", "claude", ""},
 	{"codex", "codex", ""},
@@ -12,7 +12,7 @@ var workflowModels = []struct{ word, agent, model string }{
 	{"claude-zai", "claude", "zai"},
 }
 
-// workflowDoc is one workflow of a file, before its prompts are read.
+// workflowDoc is one workflow of a workflow file, before its prompts are read.
 type workflowDoc struct {
 	Workflow
 	prompts *node
@@ -78,8 +78,8 @@ func promptKeys() []keySpec[prompt] {
 	}
 }
 
-// readWorkflows reads all workflows of a file, so that the problems of all are
-// reported, and returns the wanted one.
+// readWorkflows returns the wanted workflow of a file. It reads all workflows, so that the
+// problems of all are reported.
 func readWorkflows(file string, root *node, r *reporter, wanted string) draft {
 	var flows *node
 	readMapping(r, "a workflow file", root, []keySpec[*node]{
@@ -135,8 +135,8 @@ func readWorkflow(file string, p pair, r *reporter) draft {
 	return d
 }
 
-// checkWorkflow checks one workflow and sets the waves of its prompts. Each prompt
-// that shares its wave with others gets a worktree.
+// checkWorkflow checks one workflow and sets the waves of its prompts. If a wave has
+// several prompts, each of them gets a worktree.
 func (d *draft) checkWorkflow(r *reporter, at position) {
 	before := len(r.problems)
 	d.check(r, "prompt")

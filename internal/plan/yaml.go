@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/yamldoc"
 )
 
-// kind is the kind of a value.
+// kind is the kind of a YAML value.
 type kind int
 
 const (
@@ -26,15 +26,15 @@ func (k kind) String() string {
 	return [...]string{"no value", "a single value", "a list", "a mapping"}[k]
 }
 
-// node is a value of a YAML file with its position. Aliases share the node of their
-// target.
+// node is a value of a YAML or JSON file with its position. YAML aliases share the node of
+// their target.
 type node struct {
 	kind  kind
-	text  string // text of a scalar, as written: 001 stays 001
+	text  string // text of a scalar as written, so that 001 stays 001
 	items []*node
 	pairs []pair
 	position
-	size int // number of values in the node, with each alias counted in full
+	size int // number of values in the node, including the values that its aliases stand for
 }
 
 type pair struct {
@@ -43,11 +43,11 @@ type pair struct {
 	value *node
 }
 
-// maxExpanded limits the number of values that aliases may expand to.
+// maxExpanded is the maximum number of values that all aliases together stand for.
 const maxExpanded = 1_000_000
 
-// tree parses data, which must contain a single YAML document. It reports problems to
-// r, and returns nil if the document is empty or cannot be parsed.
+// tree parses a single YAML document. It returns nil if the document is empty, or if it
+// cannot be parsed and a problem was reported.
 func (r *reporter) tree(data []byte) *node {
 	body, err := yamldoc.Parse(data, parser.AllowDuplicateMapKey())
 	if problem, ok := errors.AsType[*yamldoc.Error](err); ok {
@@ -65,7 +65,7 @@ func positionOf(tk *token.Token) position {
 	return position{line: line, column: column}
 }
 
-// treeReader converts the nodes of the YAML parser to our node type.
+// treeReader converts the nodes of the YAML parser to the node type of this package.
 type treeReader struct {
 	*reporter
 	anchors  map[string]*node
@@ -76,7 +76,7 @@ func (t *treeReader) read(n ast.Node) *node {
 	switch n := n.(type) {
 	case *ast.AnchorNode:
 		value := t.read(n.Value)
-		t.anchors[n.Name.GetToken().Value] = value // only now, so that a value cannot contain itself
+		t.anchors[n.Name.GetToken().Value] = value // set after reading the value, so that it cannot contain itself
 		return value
 	case *ast.AliasNode:
 		return t.alias(n)
@@ -117,8 +117,8 @@ func (t *treeReader) alias(n *ast.AliasNode) *node {
 	return target
 }
 
-// withinAliasLimit counts the values that an alias stands for, and reports whether the total
-// is within the limit.
+// withinAliasLimit counts the values that an alias stands for, and reports whether the
+// total is within maxExpanded.
 func (t *treeReader) withinAliasLimit(at position, target *node) bool {
 	before := t.expanded
 	t.expanded += target.size
@@ -172,8 +172,8 @@ func (n *node) add(p pair) {
 	n.size += 1 + p.value.size
 }
 
-// merge adds the pairs of a YAML merge key (<<), except keys that the mapping sets
-// itself.
+// merge adds the pairs of YAML merge keys (<<) to a mapping, except keys that the mapping
+// already has.
 func (t *treeReader) merge(m *node, from []*node) {
 	said := map[string]bool{}
 	for _, p := range m.pairs {

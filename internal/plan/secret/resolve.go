@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// maxValue is the maximum length of a value, in bytes. Operating systems allow a
-	// little more.
+	// maxValue is the maximum length of a value, in bytes. Operating systems allow slightly
+	// longer values.
 	maxValue = 64 << 10
-	// commandTimeout is the time limit for a program that prints a value. The program
-	// may have to query a server, or ask the user for a passphrase.
+	// commandTimeout is the timeout of a program that prints a value. The program may have
+	// to query a server, or ask the user for a passphrase.
 	commandTimeout = time.Minute
 )
 
@@ -33,7 +33,7 @@ type Resolver struct {
 	Dir     string // working directory of programs
 	// Find returns the path of a program. If nil, [exec.LookPath] is used.
 	Find func(program string, environ []string) (string, error)
-	// NoCommands is set if programs must not be run, and says why.
+	// NoCommands is the reason why programs must not be run, or nil if they may.
 	NoCommands error
 }
 
@@ -51,10 +51,10 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Hint returns what to do next.
+// Hint returns what the user can do.
 func (e *Error) Hint() string { return e.hint }
 
-// Resolve returns NAME=value for each of the variables, or the first error.
+// Resolve returns NAME=value for each variable, or the first error.
 func (r Resolver) Resolve(ctx context.Context, vars map[string]Value) (environ []string, err error) {
 	for _, name := range sortedNames(vars) {
 		v := vars[name]
@@ -85,8 +85,8 @@ func (r Resolver) Resolve(ctx context.Context, vars map[string]Value) (environ [
 	return environ, nil
 }
 
-// Missing returns an error for each reference that cannot be resolved on this machine,
-// as far as this can be found out without running a program.
+// Missing returns an error for each reference that cannot be resolved on this machine. It
+// does not run programs, and only checks whether they exist.
 func (r Resolver) Missing(vars map[string]Value) (errs []*Error) {
 	for _, name := range sortedNames(vars) {
 		v := vars[name]
@@ -144,7 +144,8 @@ func (r Resolver) variable(name string, v Value) (string, error) {
 	return text, nil
 }
 
-// lookUp returns the last value of a variable in environ, because the last one counts.
+// lookUp returns the value of a variable in environ. If there are several, the last one
+// counts.
 func lookUp(environ []string, name string) (string, bool) {
 	for _, v := range slices.Backward(environ) {
 		if text, ok := strings.CutPrefix(v, name+"="); ok {
@@ -154,8 +155,8 @@ func lookUp(environ []string, name string) (string, bool) {
 	return "", false
 }
 
-// file reads a regular file. Other kinds of files, on which reading could block, are an
-// error.
+// file reads the value from a regular file. Other kinds of files are an error, because
+// reading them could block.
 func (r Resolver) file(v Value) (string, error) {
 	path := v.Path
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
@@ -169,7 +170,7 @@ func (r Resolver) file(v Value) (string, error) {
 	if err != nil {
 		return "", withoutPath(err)
 	}
-	defer func() { _ = f.Close() }() // opened for reading only
+	defer func() { _ = f.Close() }() // an error on closing a file that was only read can be ignored
 	info, err := f.Stat()
 	if err != nil {
 		return "", withoutPath(err)
@@ -184,7 +185,8 @@ func (r Resolver) file(v Value) (string, error) {
 	return trimValue(data)
 }
 
-// withoutPath removes the path from an error, because the reference already names it.
+// withoutPath removes the path from an error, because the message already contains the
+// reference with its path.
 func withoutPath(err error) error {
 	if e := (*fs.PathError)(nil); errors.As(err, &e) {
 		return e.Err
@@ -192,8 +194,8 @@ func withoutPath(err error) error {
 	return err
 }
 
-// trimValue returns a value without trailing line ends, like a shell's command
-// substitution.
+// trimValue removes line ends at the end of a value, like a shell's command substitution.
+// It returns an error if the value is too long.
 func trimValue(data []byte) (string, error) {
 	if len(data) > maxValue {
 		return "", fmt.Errorf("it has more than %d bytes", maxValue)
@@ -224,15 +226,15 @@ func (r Resolver) find(v Value) (string, error) {
 	return path, nil
 }
 
-// notInPath reports a program that is not installed.
+// notInPath is the error for a program that is not in PATH.
 type notInPath string
 
 func (e notInPath) Error() string { return fmt.Sprintf("the program %s is not in PATH", string(e)) }
 
 func (notInPath) Is(target error) bool { return target == fs.ErrNotExist }
 
-// command runs a program and returns its output. It drops stderr, which may contain
-// the value.
+// command runs a program and returns its output. It discards stderr, which may contain the
+// value.
 func (r Resolver) command(ctx context.Context, v Value) (string, error) {
 	path, err := r.find(v)
 	if err != nil {
@@ -260,8 +262,8 @@ func (r Resolver) command(ctx context.Context, v Value) (string, error) {
 	return trimValue(out.Bytes())
 }
 
-// limitedBuffer keeps only enough of the output to detect that it is too long. It accepts
-// all writes, so that the program does not fail.
+// limitedBuffer stores at most one byte more than maxValue, to detect a value that is too
+// long. It accepts all writes, so that the program does not fail.
 type limitedBuffer struct{ bytes.Buffer }
 
 func (l *limitedBuffer) Write(data []byte) (int, error) {

@@ -1,7 +1,7 @@
-// Package secret represents values of environment variables: a text, or a reference
-// to where the value is stored. A reference is resolved on the machine that starts
-// the agent, immediately before the start. The resolved value is passed to that
-// process only and is never stored.
+// Package secret represents values of environment variables: a text, or a reference to
+// where the value is stored. A reference is resolved on the machine that starts the agent,
+// immediately before the start. The resolved value is passed only to the agent's process
+// and is never stored.
 package secret
 
 import (
@@ -24,8 +24,8 @@ const (
 	File    From = "file"    // the content of a file
 	Command From = "command" // the output of a program
 
-	// hidden marks a text that was removed for display. It is not a source: the value
-	// cannot be recovered.
+	// hidden marks a text that was removed for display. It is not a source, because the
+	// value is lost.
 	hidden From = "hidden"
 )
 
@@ -35,19 +35,19 @@ type Value struct {
 	Text string
 
 	From From
-	Name string   // of a variable; empty means the same name
-	Path string   // of a file: absolute, or beginning with ~/
-	Argv []string // of a program
+	Name string   // with Env: name of the worker's variable; empty means the same name
+	Path string   // with File: absolute path, or a path that begins with ~/
+	Argv []string // with Command: program and arguments
 }
 
 // Text returns a value with the given text.
 func Text(text string) Value { return Value{Text: text} }
 
-// IsReference reports whether the value is a reference, or a hidden text.
+// IsReference reports whether the value is a reference or a hidden text.
 func (v Value) IsReference() bool { return v.From != "" }
 
-// Hidden returns the value for display: a reference unchanged, a text as a mark
-// without its content.
+// Hidden returns the value for display: a reference unchanged, and instead of a text a
+// mark that it was removed.
 func (v Value) Hidden() Value {
 	if v.IsReference() {
 		return v
@@ -138,8 +138,8 @@ func (v Value) Check() error {
 	return nil
 }
 
-// MarshalJSON writes a text as a string and a reference as an object. A program that
-// does not know references fails on the object instead of misreading it.
+// MarshalJSON encodes a text as a string and a reference as an object. Older programs
+// that do not know references fail on the object instead of misreading it.
 func (v Value) MarshalJSON() ([]byte, error) {
 	if v.From == "" {
 		return json.Marshal(v.Text)
@@ -155,7 +155,7 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 	}
 	var r reference
 	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields() // fields of a newer gaffer must not be ignored
+	d.DisallowUnknownFields() // reject references of a newer gaffer with unknown fields
 	err := d.Decode(&r)
 	if err == nil {
 		*v, err = r.value()
@@ -179,5 +179,5 @@ func (v *Value) UnmarshalYAML(decode func(any) error) error {
 	return err
 }
 
-// sortedNames returns the names of the variables in a fixed order.
+// sortedNames returns the names of the variables, sorted.
 func sortedNames(vars map[string]Value) []string { return slices.Sorted(maps.Keys(vars)) }
