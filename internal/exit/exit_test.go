@@ -33,7 +33,7 @@ func joined(err error) error     { return errors.Join(errors.New("other"), err) 
 func plain(text string) error    { return errors.New(text) }
 func missingFile(p string) error { return &fs.PathError{Op: "open", Path: p, Err: fs.ErrNotExist} }
 
-func TestAnErrorEndsWithTheCodeOfItsKind(t *testing.T) {
+func TestTheExitCodeFollowsFromTheKindOfError(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error
 		want Code

@@ -197,7 +197,7 @@ func TestRealGitAgrees(t *testing.T) {
 	}
 }
 
-func TestAProjectHoldsItsFoldersAndWorktreesAndNoOtherProject(t *testing.T) {
+func TestAProjectContainsItsFoldersAndWorktrees(t *testing.T) {
 	root := tree(t, map[string]string{
 		"app/.git/HEAD":                     "ref: refs/heads/main\n",
 		"app/.git/config":                   "[core]\n\tbare = false\n",

@@ -8,7 +8,7 @@ import (
 	"gaffer/internal/yamldoc"
 )
 
-func TestAFileThatIsTooMuchForTheParserIsRefused(t *testing.T) {
+func TestAFileBeyondTheParsersLimitsIsRefused(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"brackets":           {"a: " + strings.Repeat("[", 200_000), "more than 100 levels"},
 		"dashes":             {strings.Repeat("- ", 200_000), "more than 100 levels"},

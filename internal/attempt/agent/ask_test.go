@@ -11,7 +11,7 @@ import (
 // claudeAsks returns the question for the user when Claude Code wants to use a tool.
 func claudeAsks(t *testing.T, tool, input string) string {
 	t.Helper()
-	signals, _ := hear(t, "claude", agent.Request{}, agent.Exit{},
+	signals, _ := readLines(t, "claude", agent.Request{}, agent.Exit{},
 		`{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"`+tool+`","tool_use_id":"t1","input":`+input+`}}`)
 	if len(signals) != 1 || signals[0].Ask == nil {
 		t.Fatalf("%q", shown(signals))
@@ -27,7 +27,7 @@ func codexAsks(t *testing.T, method string, params map[string]any, before ...str
 		t.Fatal(err)
 	}
 	lines := append([]string{`{"id":2,"result":{"thread":{"id":"ours"}}}`, `{"id":3,"result":{"turn":{"id":"turn-1"}}}`}, before...)
-	signals, _ := hear(t, "codex", agent.Request{}, agent.Exit{}, append(lines, string(request))...)
+	signals, _ := readLines(t, "codex", agent.Request{}, agent.Exit{}, append(lines, string(request))...)
 	last := signals[len(signals)-1]
 	if last.Ask == nil {
 		t.Fatalf("%q", shown(signals))
@@ -35,7 +35,7 @@ func codexAsks(t *testing.T, method string, params map[string]any, before ...str
 	return last.Ask.Text
 }
 
-func TestAShellIsLeftOutOnlyIfItRunsNothingButWhatIsShown(t *testing.T) {
+func TestAShellWrapperIsRemovedOnlyFromASimpleCommand(t *testing.T) {
 	for command, want := range map[string]string{
 		`/bin/bash -lc 'touch x'`:     `touch x`,
 		`/usr/bin/zsh -c "echo 'hi'"`: `echo 'hi'`,
@@ -78,7 +78,7 @@ func TestAPermissionShowsTheWholeInput(t *testing.T) {
 	}
 }
 
-func TestAQuestionHidesNothingThatCannotBeSeen(t *testing.T) {
+func TestAQuestionShowsInvisibleCharacters(t *testing.T) {
 	for command, want := range map[string]string{
 		`ls \u001b]; rm -rf ~ #\u0007`: `Bash: ls \x1b]; rm -rf ~ #\a`,
 		`ls\rrm -rf ~`:                 `Bash: ls\rrm -rf ~`,
@@ -98,7 +98,7 @@ func TestAQuestionThatIsCutSaysHowMuchIsMissing(t *testing.T) {
 	}
 }
 
-func TestCodexNamesAllThatItAsksFor(t *testing.T) {
+func TestAQuestionOfCodexShowsTheWholeRequest(t *testing.T) {
 	path := strings.Repeat("long/", 30)
 	got := codexAsks(t, "item/fileChange/requestApproval", map[string]any{"threadId": "ours", "itemId": "i1"},
 		`{"method":"item/started","params":{"threadId":"ours","item":{"type":"fileChange","id":"i1","status":"inProgress","changes":[{"path":"`+path+`"},{"path":"/etc/passwd"}]}}}`)

@@ -86,7 +86,7 @@ func (c *serverReader) Line(line []byte) []Signal {
 	}
 	var p serverParams
 	decode(l.Params, &p)
-	// Codex has threads of its own, for example to generate titles.
+	// Codex also has internal threads, for example to generate titles.
 	foreign := p.ThreadID != "" && p.ThreadID != c.thread
 	switch {
 	case len(l.ID) > 0 && foreign:

@@ -26,7 +26,7 @@ func TestACommandIsJudgedByItsExitCode(t *testing.T) {
 		{agent.Exit{StopReason: "cancelled"}, []string{"done"}, failure.Cancelled, "done"},
 		{agent.Exit{}, []string{"\x1b[32mgreen\x1b[0m\r", "a\x00b\xff"}, failure.None, "green\nab\ufffd"},
 	} {
-		_, v := hear(t, "command", agent.Request{}, c.exit, c.lines...)
+		_, v := readLines(t, "command", agent.Request{}, c.exit, c.lines...)
 		if v.Class != c.want || v.Summary != c.summary {
 			t.Errorf("%+v %q: %+v, want %q %q", c.exit, c.lines, v, c.want, c.summary)
 		}
@@ -38,19 +38,19 @@ func TestTheSummaryIsTheLastWholeLinesWithin500Characters(t *testing.T) {
 	for range 300 {
 		lines = append(lines, strings.Repeat("€", 100))
 	}
-	_, v := hear(t, "command", agent.Request{}, agent.Exit{}, append(lines, "the end")...)
+	_, v := readLines(t, "command", agent.Request{}, agent.Exit{}, append(lines, "the end")...)
 	if want := strings.Repeat(lines[0]+"\n", 4) + "the end"; v.Summary != want {
 		t.Errorf("%q, want %q", v.Summary, want)
 	}
-	_, v = hear(t, "command", agent.Request{}, agent.Exit{Code: 9}, lines...)
+	_, v = readLines(t, "command", agent.Request{}, agent.Exit{Code: 9}, lines...)
 	if n := utf8.RuneCountInString(v.Summary); n > 500 || !strings.HasPrefix(v.Summary, "exit code 9: "+lines[0]+"\n") {
 		t.Errorf("%d characters: %q", n, v.Summary)
 	}
-	_, v = hear(t, "command", agent.Request{}, agent.Exit{}, strings.Repeat("x", agent.MaxLine))
+	_, v = readLines(t, "command", agent.Request{}, agent.Exit{}, strings.Repeat("x", agent.MaxLine))
 	if want := "…" + strings.Repeat("x", 499); v.Summary != want {
 		t.Errorf("of one long line: %q", v.Summary)
 	}
-	_, v = hear(t, "command", agent.Request{}, agent.Exit{}, strings.Repeat("word ", 200))
+	_, v = readLines(t, "command", agent.Request{}, agent.Exit{}, strings.Repeat("word ", 200))
 	if !strings.HasPrefix(v.Summary, "…word word") || utf8.RuneCountInString(v.Summary) > 500 {
 		t.Errorf("of many words: %q", v.Summary)
 	}
@@ -58,15 +58,15 @@ func TestTheSummaryIsTheLastWholeLinesWithin500Characters(t *testing.T) {
 
 func TestTheAnswerOfWorkThatWasDoneIsKeptWhole(t *testing.T) {
 	long := strings.Repeat("€", 1000) + "\n" + `{"status": "PASS"}`
-	_, v := hear(t, "command", agent.Request{}, agent.Exit{}, strings.Split(long, "\n")...)
+	_, v := readLines(t, "command", agent.Request{}, agent.Exit{}, strings.Split(long, "\n")...)
 	if strings.TrimSpace(v.Answer) != long {
 		t.Errorf("%d bytes: %q", len(v.Answer), v.Answer)
 	}
-	_, v = hear(t, "command", agent.Request{}, agent.Exit{Code: 1}, long)
+	_, v = readLines(t, "command", agent.Request{}, agent.Exit{Code: 1}, long)
 	if v.Answer != "" {
 		t.Errorf("work that was not done has the answer %q", v.Answer)
 	}
-	_, v = hear(t, "claude", agent.Request{}, agent.Exit{}, `{"type":"result","subtype":"success","is_error":false,"result":"`+strings.Repeat("€", 100000)+` the end"}`)
+	_, v = readLines(t, "claude", agent.Request{}, agent.Exit{}, `{"type":"result","subtype":"success","is_error":false,"result":"`+strings.Repeat("€", 100000)+` the end"}`)
 	if !utf8.ValidString(v.Answer) || len(v.Answer) > 256<<10 || !strings.HasSuffix(v.Answer, "€ the end") || len(v.Answer) < 200_000 {
 		t.Errorf("%d bytes of a long answer", len(v.Answer))
 	}

@@ -146,7 +146,7 @@ func TestHowEachProgramIsStarted(t *testing.T) {
 	}
 }
 
-func TestThePromptGoesInWhole(t *testing.T) {
+func TestThePromptIsPassedUnchanged(t *testing.T) {
 	prompt := "- say \"hi\"\n<b>ü</b>\n"
 	for name, want := range map[string]string{
 		"claude":   `{"message":{"content":"- say \"hi\"\n<b>ü</b>\n","role":"user"},"type":"user"}` + "\n",

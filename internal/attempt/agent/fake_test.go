@@ -13,7 +13,7 @@ import (
 
 const thread = "6f9619ff-8b86-4011-b42d-00c04fc964ff"
 
-func TestVerdictsOnWhatTheFakeAgentDoes(t *testing.T) {
+func TestVerdictsOnTheFakeAgent(t *testing.T) {
 	both := []string{"fake-claude", "fake-codex"}
 	all := append([]string{"fake-plain"}, both...)
 	for _, c := range []struct {
@@ -66,7 +66,7 @@ func TestARateLimitSaysWhenItEnds(t *testing.T) {
 	}
 }
 
-func TestAQuestionIsAnsweredByAPerson(t *testing.T) {
+func TestAQuestionIsAnsweredByTheUser(t *testing.T) {
 	for _, name := range []string{"fake-claude", "fake-codex"} {
 		var asked []agent.Question
 		r := drive(t, name, agent.Request{Prompt: "fake: ask Which colour? | Red | Blue"}, func(q agent.Question) agent.Answer {
@@ -88,7 +88,7 @@ func TestAQuestionIsAnsweredByAPerson(t *testing.T) {
 	}
 }
 
-func TestAPermissionIsGrantedOrRefusedByAPerson(t *testing.T) {
+func TestAPermissionIsGrantedOrRefusedByTheUser(t *testing.T) {
 	for _, name := range []string{"fake-claude", "fake-codex"} {
 		for text, want := range map[string]failure.Class{"allow": failure.None, "yes": failure.None, "deny": failure.Denied, "not now": failure.Denied, "": failure.Denied} {
 			r := drive(t, name, agent.Request{Prompt: "fake: permission Bash rm -r build", Policy: agent.Ask}, func(q agent.Question) agent.Answer {
@@ -107,7 +107,7 @@ func TestAPermissionIsGrantedOrRefusedByAPerson(t *testing.T) {
 	}
 }
 
-func TestAnAgentThatGoesOnWithoutWhatWasDeniedIsDone(t *testing.T) {
+func TestAnAgentThatContinuesAfterADenialSucceeds(t *testing.T) {
 	const prompt = "fake: permission Bash git push\nfake: write %s/made done\nfake: say I did not push."
 	for _, c := range []struct {
 		name   string
@@ -123,7 +123,7 @@ func TestAnAgentThatGoesOnWithoutWhatWasDeniedIsDone(t *testing.T) {
 	}
 }
 
-func TestAnAgentThatFailsAfterItWentOnWithoutWhatWasDeniedHasFailed(t *testing.T) {
+func TestAnAgentThatContinuesAfterADenialCanFail(t *testing.T) {
 	r := drive(t, "fake-claude", agent.Request{Prompt: "fake: permission Bash git push\nfake: tool true\nfake: fail it broke", Policy: agent.Deny}, nobody(t))
 	if v := r.verdict; v.Class != failure.Crashed || len(v.Denied) != 1 {
 		t.Errorf("verdict %+v", v)
@@ -157,7 +157,7 @@ func TestAPolicyAnswersAtOnce(t *testing.T) {
 	}
 }
 
-func TestAConversationIsBegunAndResumed(t *testing.T) {
+func TestAConversationIsStartedAndResumed(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		policy agent.Policy
@@ -175,7 +175,7 @@ func TestAConversationIsBegunAndResumed(t *testing.T) {
 	}
 }
 
-func TestUsageIsTold(t *testing.T) {
+func TestUsageIsReported(t *testing.T) {
 	for name, usd := range map[string]float64{"fake-claude": 0.25, "fake-codex": 0} {
 		for _, policy := range []agent.Policy{agent.Ask, agent.Deny} {
 			r := drive(t, name, agent.Request{Prompt: "fake: usage 1000 50 0.25", Policy: policy}, nobody(t))

@@ -60,8 +60,8 @@ func load(t testing.TB, file string) recording {
 	return r
 }
 
-// hear passes all lines to a reader.
-func (r recording) hear(t testing.TB) ([]agent.Signal, agent.Verdict) {
+// read passes all lines to a reader.
+func (r recording) read(t testing.TB) ([]agent.Signal, agent.Verdict) {
 	t.Helper()
 	a, err := agent.New(r.agent, nil)
 	if err != nil {
@@ -75,14 +75,14 @@ func (r recording) hear(t testing.TB) ([]agent.Signal, agent.Verdict) {
 	return all, reader.Verdict(r.exit)
 }
 
-func TestWhatTheRealProgramsPrintGivesTheseSignals(t *testing.T) {
+func TestSignalsOfTheRealPrograms(t *testing.T) {
 	files, err := filepath.Glob("testdata/*/*.txt")
 	if err != nil || len(files) < 40 {
 		t.Fatalf("%d recordings, %v", len(files), err)
 	}
 	for _, file := range files {
 		t.Run(strings.TrimPrefix(file, "testdata/"), func(t *testing.T) {
-			signals, verdict := load(t, file).hear(t)
+			signals, verdict := load(t, file).read(t)
 			var b strings.Builder
 			for _, s := range signals {
 				b.WriteString(show(s) + "\n")
@@ -164,12 +164,12 @@ func showVerdict(v agent.Verdict) string {
 	return text
 }
 
-func TestReadingAgainGivesTheSame(t *testing.T) {
+func TestReadingTheSameOutputTwiceGivesTheSameSignals(t *testing.T) {
 	files, _ := filepath.Glob("testdata/*/*.txt")
 	for _, file := range files {
 		r := load(t, file)
-		signals, verdict := r.hear(t)
-		again, verdictAgain := r.hear(t)
+		signals, verdict := r.read(t)
+		again, verdictAgain := r.read(t)
 		if fmt.Sprint(shown(signals)) != fmt.Sprint(shown(again)) || showVerdict(verdict) != showVerdict(verdictAgain) {
 			t.Errorf("%s: the second reading differs", file)
 		}

@@ -12,8 +12,8 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// sound checks invariants that hold for any output of an agent.
-func sound(t *testing.T, name string, policy agent.Policy, custom map[string]agent.Custom, data []byte) {
+// checkInvariants checks invariants that hold for any output of an agent.
+func checkInvariants(t *testing.T, name string, policy agent.Policy, custom map[string]agent.Custom, data []byte) {
 	t.Helper()
 	a, err := agent.New(name, custom)
 	if err != nil {
@@ -69,7 +69,7 @@ func fuzz(f *testing.F, name, folder string, policies []agent.Policy, custom map
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, policy := range policies {
-			sound(t, name, policy, custom, data)
+			checkInvariants(t, name, policy, custom, data)
 		}
 	})
 }
@@ -121,7 +121,7 @@ func FuzzCommand(f *testing.F) {
 	fuzz(f, "command", "opencode", []agent.Policy{agent.Ask, agent.Deny}, markers)
 }
 
-func TestALineOfTheWrongTypesIsNoSuccess(t *testing.T) {
+func TestAResultWithWrongTypesIsNotASuccess(t *testing.T) {
 	for _, c := range []struct {
 		name, line string
 		policy     agent.Policy
@@ -135,7 +135,7 @@ func TestALineOfTheWrongTypesIsNoSuccess(t *testing.T) {
 		{"gemini", `{"type":"result","status":true}`, agent.Ask},
 		{"opencode", `{"type":"step_finish","part":{"reason":null}}`, agent.Ask},
 	} {
-		if _, v := hear(t, c.name, agent.Request{Policy: c.policy}, agent.Exit{}, c.line); v.Class != failure.Crashed {
+		if _, v := readLines(t, c.name, agent.Request{Policy: c.policy}, agent.Exit{}, c.line); v.Class != failure.Crashed {
 			t.Errorf("%s: %s: verdict %+v", c.name, c.line, v)
 		}
 	}

@@ -34,7 +34,7 @@ func (r run) turns() (n int) {
 	return n
 }
 
-func TestAMessageDuringATurnIsTakenInThatTurn(t *testing.T) {
+func TestAMessageDuringATurnIsDeliveredInThatTurn(t *testing.T) {
 	t.Parallel()
 	for _, name := range steerable() {
 		r := steer(t, name, agent.Request{Prompt: "fake: ask Go on? | yes\nfake: say first"}, yes,
@@ -118,7 +118,7 @@ func TestAnUrgentMessageCutsTheTurnOfClaude(t *testing.T) {
 }
 
 // A gaffer that was killed after it wrote a message may write it again.
-func TestAMessageThatIsWrittenTwiceIsTakenOnceByClaude(t *testing.T) {
+func TestClaudeDeliversAMessageThatIsWrittenTwiceOnce(t *testing.T) {
 	t.Parallel()
 	r := steer(t, "fake-claude", agent.Request{Prompt: "fake: ask Go on? | yes"}, yes,
 		func(s agent.Signal, a agent.Steerable, write func([]byte)) bool {
@@ -154,7 +154,7 @@ func TestNothingIsWrittenToCodexBeforeItsTurn(t *testing.T) {
 	}
 }
 
-func TestAMessageThatCodexRefusesIsKnown(t *testing.T) {
+func TestAMessageThatCodexRefusesIsReported(t *testing.T) {
 	t.Parallel()
 	a, err := agent.New("codex", nil)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-func TestCleanLeavesWhatAPersonCanRead(t *testing.T) {
+func TestCleanKeepsReadableText(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain\ttext\n":                  "plain\ttext\n",
 		"\x1b[1;31mred\x1b[0m":           "red",

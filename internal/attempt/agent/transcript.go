@@ -253,7 +253,7 @@ func (t *Transcript) claude(line []byte) (entries []Entry) {
 			var text string
 			_ = json.Unmarshal(l.Message.Content, &text) // without a text there is nothing to show
 			if t.promptSeen {
-				// The line has the time at which the message was sent, not taken.
+				// The line has the time at which the message was sent, not when it was delivered.
 				entries = append(entries, Entry{UserMessage, strings.TrimSpace(clean(text)), time.Time{}})
 			}
 			t.promptSeen = true

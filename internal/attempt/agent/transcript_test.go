@@ -40,7 +40,7 @@ func transcript(lines [][]byte) string {
 	return b.String()
 }
 
-func TestTheLogsOfTheRealProgramsReadLikeThis(t *testing.T) {
+func TestTranscriptsOfTheRealPrograms(t *testing.T) {
 	files, err := filepath.Glob("testdata/*/*.txt")
 	if err != nil || len(files) < 40 {
 		t.Fatalf("%d recordings, %v", len(files), err)
@@ -52,7 +52,7 @@ func TestTheLogsOfTheRealProgramsReadLikeThis(t *testing.T) {
 	}
 }
 
-func TestJSONThatNoAgentProgramWritesIsPlain(t *testing.T) {
+func TestUnknownJSONInALogIsPlainText(t *testing.T) {
 	for _, line := range []string{
 		`{"some":"object"}`, `{"type":"user","name":"x"}`, `{"type":"text","text":"x"}`, `{"type":"result","ok":true}`,
 		`{"method":"GET"}`, `{"id":1,"name":"x"}`, `{"message":"x"}`, `{"type":"error","message":"x"}`, `{`, `[1]`, ``, `text`,
@@ -64,7 +64,7 @@ func TestJSONThatNoAgentProgramWritesIsPlain(t *testing.T) {
 	}
 }
 
-func TestOfALongResultTheFirstLinesAreShownAndOfAFailureTheLast(t *testing.T) {
+func TestALongToolOutputIsShortened(t *testing.T) {
 	result := func(failed bool) string {
 		return fmt.Sprintf(`{"type":"user","session_id":"s","message":{"content":[{"type":"tool_result","tool_use_id":"t","is_error":%v,"content":"1\n2\n3\n4\n\u001b[31m5\u001b[0m\n"}]}}`, failed)
 	}

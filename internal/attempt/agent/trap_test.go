@@ -9,14 +9,14 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// hear passes the lines to a reader of the agent.
-func hear(t *testing.T, name string, r agent.Request, exit agent.Exit, lines ...string) ([]agent.Signal, agent.Verdict) {
+// readLines passes the lines to a reader of the agent.
+func readLines(t *testing.T, name string, r agent.Request, exit agent.Exit, lines ...string) ([]agent.Signal, agent.Verdict) {
 	t.Helper()
 	rec := recording{agent: name, request: r, exit: exit}
 	for _, line := range lines {
 		rec.lines = append(rec.lines, []byte(line))
 	}
-	return rec.hear(t)
+	return rec.read(t)
 }
 
 func launch(t *testing.T, name string, r agent.Request) agent.Launch {
@@ -32,8 +32,8 @@ func launch(t *testing.T, name string, r agent.Request) agent.Launch {
 	return l
 }
 
-func TestTrapA_ADeniedToolIsNoSuccessAlthoughItSaysSo(t *testing.T) {
-	_, v := hear(t, "claude", agent.Request{Policy: agent.Allow}, agent.Exit{Code: 0},
+func TestTrapA_AReportedSuccessAfterADenialIsNotASuccess(t *testing.T) {
+	_, v := readLines(t, "claude", agent.Request{Policy: agent.Allow}, agent.Exit{Code: 0},
 		`{"type":"result","subtype":"success","is_error":false,"result":"All done.","permission_denials":[{"tool_name":"Bash","tool_input":{"command":"make"}}]}`)
 	if v.Class != failure.Denied || !slices.Equal(v.Denied, []string{"Bash: make"}) {
 		t.Errorf("verdict %+v", v)
@@ -41,7 +41,7 @@ func TestTrapA_ADeniedToolIsNoSuccessAlthoughItSaysSo(t *testing.T) {
 }
 
 // A result lists all denied requests, with their whole input.
-func TestAResultThatIsTooLongIsALastWord(t *testing.T) {
+func TestAResultThatIsTooLongIsAFinalMessage(t *testing.T) {
 	const success, failed = `{"type":"result","subtype":"success","is_error":false`, `{"type":"result","subtype":"success","is_error":true,"api_error_status":429`
 	content := strings.Repeat("a", 40<<10)
 	denial := `{"tool_name":"Write","tool_use_id":"t","tool_input":{"file_path":"/x","content":"` + content + `"}}`
@@ -57,7 +57,7 @@ func TestAResultThatIsTooLongIsALastWord(t *testing.T) {
 		"nobody knows what was denied": {success + `,"total_cost_usd":0.5,"result":"` + long, failure.Crashed},
 		"it failed":                    {failed + `,"total_cost_usd":0.5,"result":"` + long, failure.RateLimited},
 	} {
-		signals, v := hear(t, "claude", agent.Request{}, agent.Exit{Code: 0}, c.line[:agent.MaxLine])
+		signals, v := readLines(t, "claude", agent.Request{}, agent.Exit{Code: 0}, c.line[:agent.MaxLine])
 		if len(signals) != 1 || !signals[0].Ended || signals[0].Usage.USD != 0.5 || v.Class != c.want {
 			t.Errorf("%s: %q, verdict %+.200v, want %q", name, shown(signals), v, c.want)
 		}
@@ -67,20 +67,20 @@ func TestAResultThatIsTooLongIsALastWord(t *testing.T) {
 	}
 }
 
-func TestTrapB_AnAPIErrorIsNoSuccessAlthoughTheSubtypeSaysSo(t *testing.T) {
-	_, v := hear(t, "claude", agent.Request{}, agent.Exit{Code: 1},
+func TestTrapB_AnAPIErrorWithTheSubtypeSuccessIsAFailure(t *testing.T) {
+	_, v := readLines(t, "claude", agent.Request{}, agent.Exit{Code: 1},
 		`{"type":"assistant","error":"server_error","message":{"model":"<synthetic>","content":[{"type":"text","text":"API Error"}]}}`,
 		`{"type":"result","subtype":"success","is_error":true,"api_error_status":null,"result":"API Error: Repeated 529 Overloaded errors."}`)
 	if v.Class != failure.APIError {
 		t.Errorf("verdict %+v", v)
 	}
-	_, v = hear(t, "claude", agent.Request{}, agent.Exit{}, `{"type":"result","subtype":"success","result":"Done"}`)
+	_, v = readLines(t, "claude", agent.Request{}, agent.Exit{}, `{"type":"result","subtype":"success","result":"Done"}`)
 	if v.Class == failure.None {
 		t.Errorf("a result that does not say whether it is an error: %+v", v)
 	}
 }
 
-func TestTrapC_ASuccessAfterOurSignalIsNone(t *testing.T) {
+func TestTrapC_ASuccessAfterAStopDoesNotCount(t *testing.T) {
 	success := map[string]string{
 		"claude":   `{"type":"result","subtype":"success","is_error":false,"result":"Done."}`,
 		"codex":    `{"type":"turn.completed","usage":{}}`,
@@ -98,7 +98,7 @@ func TestTrapC_ASuccessAfterOurSignalIsNone(t *testing.T) {
 			"":             failure.None,
 			agent.Lingered: failure.None,
 		} {
-			_, v := hear(t, name, agent.Request{Policy: agent.Deny}, agent.Exit{Code: 0, StopReason: told}, line)
+			_, v := readLines(t, name, agent.Request{Policy: agent.Deny}, agent.Exit{Code: 0, StopReason: told}, line)
 			if v.Class != want {
 				t.Errorf("%s told %q: class %q, want %q", name, told, v.Class, want)
 			}
@@ -106,7 +106,7 @@ func TestTrapC_ASuccessAfterOurSignalIsNone(t *testing.T) {
 	}
 }
 
-func TestTrapE_ReconnectingWithoutEndIsOutputButNoProgress(t *testing.T) {
+func TestTrapE_EndlessReconnectingIsNotProgress(t *testing.T) {
 	for _, c := range []struct {
 		name, line string
 		policy     agent.Policy
@@ -116,7 +116,7 @@ func TestTrapE_ReconnectingWithoutEndIsOutputButNoProgress(t *testing.T) {
 		{"claude", `{"type":"system","subtype":"api_retry","attempt":3,"max_retries":10,"error_status":529,"error":"overloaded"}`, agent.Ask},
 		{"gemini", `Attempt 3 failed with status 429. Retrying with backoff... _ApiError: {"error":{"code":429}}`, agent.Ask},
 	} {
-		signals, _ := hear(t, c.name, agent.Request{Policy: c.policy}, agent.Exit{}, c.line)
+		signals, _ := readLines(t, c.name, agent.Request{Policy: c.policy}, agent.Exit{}, c.line)
 		if len(signals) != 1 || signals[0].State != agent.Retrying || signals[0].Progress || signals[0].Ended {
 			t.Errorf("%s: %q", c.name, shown(signals))
 		}
@@ -132,7 +132,7 @@ func TestTrapF_StdinOfCodexExecEnds(t *testing.T) {
 	}
 }
 
-func TestTrapG_NoCodexIsStartedThatSharesABackgroundServer(t *testing.T) {
+func TestTrapG_CodexIsStartedWithoutASharedBackgroundServer(t *testing.T) {
 	for _, policy := range []agent.Policy{agent.Ask, agent.Deny, agent.Allow} {
 		l := launch(t, "codex", agent.Request{Prompt: "hello", Policy: policy})
 		if !slices.Contains(l.Argv, "exec") && l.Argv[len(l.Argv)-1] != "app-server" {
@@ -143,14 +143,14 @@ func TestTrapG_NoCodexIsStartedThatSharesABackgroundServer(t *testing.T) {
 
 // Esc fires no hook. The state of an agent is read from its output, so that an
 // interrupted question is closed and the state does not stay at waiting.
-func TestTrapH_WhatIsBrokenOffDoesNotStickAtWaiting(t *testing.T) {
+func TestTrapH_AnInterruptedQuestionIsClosed(t *testing.T) {
 	const asked = `{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","tool_use_id":"t1","input":{"command":"make"}}}`
 	waiting := []string{`{"type":"system","subtype":"session_state_changed","state":"requires_action"}`, asked}
 	for name, after := range map[string][]string{
 		"the request is cancelled": {`{"type":"control_cancel_request","request_id":"r1"}`, `{"type":"system","subtype":"session_state_changed","state":"running"}`},
 		"the model goes on":        {`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","is_error":true,"content":"interrupted"}]}}`, `{"type":"assistant","message":{"content":[{"type":"text","text":"I stop."}]}}`},
 	} {
-		signals, v := hear(t, "claude", agent.Request{Policy: agent.Ask}, agent.Exit{Code: 0}, append(slices.Clone(waiting), after...)...)
+		signals, v := readLines(t, "claude", agent.Request{Policy: agent.Ask}, agent.Exit{Code: 0}, append(slices.Clone(waiting), after...)...)
 		state, closed := agent.State(""), false
 		for _, s := range signals {
 			if s.State != "" {
@@ -164,7 +164,7 @@ func TestTrapH_WhatIsBrokenOffDoesNotStickAtWaiting(t *testing.T) {
 	}
 }
 
-func TestTrapI_ThreadsThatCodexHasForItselfMeanNothing(t *testing.T) {
+func TestTrapI_InternalThreadsOfCodexAreIgnored(t *testing.T) {
 	lines := []string{
 		`{"id":2,"result":{"thread":{"id":"ours"}}}`,
 		`{"id":3,"result":{"turn":{"id":"turn-1"}}}`,
@@ -174,30 +174,30 @@ func TestTrapI_ThreadsThatCodexHasForItselfMeanNothing(t *testing.T) {
 		`{"method":"turn/completed","params":{"threadId":"title","turn":{"id":"turn-1","status":"completed","error":null}}}`,
 		`{"method":"turn/completed","params":{"threadId":"ours","turn":{"id":"turn-0","status":"completed","error":null}}}`,
 	}
-	signals, v := hear(t, "codex", agent.Request{}, agent.Exit{Code: 0}, lines...)
+	signals, v := readLines(t, "codex", agent.Request{}, agent.Exit{Code: 0}, lines...)
 	// Requests of such a thread are denied, which says nothing about the work.
 	signals = slices.DeleteFunc(signals, func(s agent.Signal) bool { return show(s) == `reply to 9 {"id":9,"result":{"decision":"decline"}}` })
 	if len(signals) != 2 || v.Class != failure.Crashed {
 		t.Errorf("%q, verdict %+v", shown(signals), v)
 	}
-	_, v = hear(t, "codex", agent.Request{}, agent.Exit{Code: 0}, append(lines,
+	_, v = readLines(t, "codex", agent.Request{}, agent.Exit{Code: 0}, append(lines,
 		`{"method":"turn/completed","params":{"threadId":"ours","turn":{"id":"turn-1","status":"completed","error":null}}}`)...)
 	if v.Class != failure.None {
 		t.Errorf("verdict %+v", v)
 	}
 }
 
-func TestTrapJ_UsageIsThatOfTheAttempt(t *testing.T) {
+func TestTrapJ_UsageCountsOnlyTheAttempt(t *testing.T) {
 	t.Run("codex counts the whole conversation", func(t *testing.T) {
 		before := agent.Usage{Input: 120, Output: 7}
-		signals, _ := hear(t, "codex", agent.Request{Policy: agent.Deny, Thread: "t", Used: before}, agent.Exit{},
+		signals, _ := readLines(t, "codex", agent.Request{Policy: agent.Deny, Thread: "t", Used: before}, agent.Exit{},
 			`{"type":"turn.completed","usage":{"input_tokens":240,"cached_input_tokens":0,"output_tokens":14}}`)
 		if want := (agent.Usage{Input: 120, Output: 7}); *signals[0].Usage != want {
 			t.Errorf("usage %+v, want %+v", *signals[0].Usage, want)
 		}
 	})
 	t.Run("its app server tells where a resumed one was left", func(t *testing.T) {
-		signals, _ := load(t, "testdata/server/resume.txt").hear(t)
+		signals, _ := load(t, "testdata/server/resume.txt").read(t)
 		var last *agent.Usage
 		for _, s := range signals {
 			if s.Usage != nil {
@@ -209,7 +209,7 @@ func TestTrapJ_UsageIsThatOfTheAttempt(t *testing.T) {
 		}
 	})
 	t.Run("claude leaves sub-agents out of usage", func(t *testing.T) {
-		signals, _ := load(t, "testdata/claude/task.txt").hear(t)
+		signals, _ := load(t, "testdata/claude/task.txt").read(t)
 		last := signals[len(signals)-1].Usage
 		if last.Input != 360 || last.Output != 21 || last.USD < 0.0023 {
 			t.Errorf("usage %+v, want that of all models, 360 and 21", *last)
@@ -217,15 +217,15 @@ func TestTrapJ_UsageIsThatOfTheAttempt(t *testing.T) {
 	})
 }
 
-func TestASubAgentsWordsAreProgressAndNotTheState(t *testing.T) {
-	signals, _ := hear(t, "claude", agent.Request{}, agent.Exit{},
+func TestASubAgentsOutputIsProgressAndDoesNotChangeTheState(t *testing.T) {
+	signals, _ := readLines(t, "claude", agent.Request{}, agent.Exit{},
 		`{"type":"assistant","parent_tool_use_id":"toolu_1","message":{"content":[{"type":"tool_use","name":"Grep","input":{"pattern":"TODO"}}]}}`)
 	if len(signals) != 1 || !signals[0].Progress || signals[0].State != "" || signals[0].Doing != "sub-agent: Grep: TODO" {
 		t.Errorf("%q", shown(signals))
 	}
 }
 
-func TestAnErrorThatTheAgentGoesOnAfterIsNotWhatItEndsWith(t *testing.T) {
+func TestAnErrorBeforeFurtherWorkIsNotTheResult(t *testing.T) {
 	const (
 		ofSubAgent = `{"type":"assistant","parent_tool_use_id":"toolu_1","error":"rate_limit","message":{"model":"<synthetic>","content":[{"type":"text","text":"API Error"}]}}`
 		ofAgent    = `{"type":"assistant","parent_tool_use_id":null,"error":"rate_limit","message":{"model":"<synthetic>","content":[{"type":"text","text":"API Error"}]}}`
@@ -242,14 +242,14 @@ func TestAnErrorThatTheAgentGoesOnAfterIsNotWhatItEndsWith(t *testing.T) {
 		"the last":                   {[]string{goesOn, ofAgent, maxTurns}, failure.RateLimited},
 		"the last but a sub-agent's": {[]string{ofAgent, subGoesOn, maxTurns}, failure.RateLimited},
 	} {
-		if _, v := hear(t, "claude", agent.Request{}, agent.Exit{Code: 1}, c.lines...); v.Class != c.want {
+		if _, v := readLines(t, "claude", agent.Request{}, agent.Exit{Code: 1}, c.lines...); v.Class != c.want {
 			t.Errorf("%s: verdict %+v, want %q", name, v, c.want)
 		}
 	}
 }
 
 func TestARequestThatClaudeWithdrawsIsClosed(t *testing.T) {
-	signals, _ := hear(t, "claude", agent.Request{}, agent.Exit{},
+	signals, _ := readLines(t, "claude", agent.Request{}, agent.Exit{},
 		`{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{},"tool_use_id":"t1"}}`,
 		`{"type":"control_cancel_request","request_id":"r1"}`)
 	if len(signals) != 2 || signals[0].Ask == nil || signals[1].Closed != "r1" {
@@ -258,7 +258,7 @@ func TestARequestThatClaudeWithdrawsIsClosed(t *testing.T) {
 }
 
 func TestSeveralQuestionsAtOnceAreAnsweredLineByLine(t *testing.T) {
-	signals, _ := hear(t, "claude", agent.Request{}, agent.Exit{},
+	signals, _ := readLines(t, "claude", agent.Request{}, agent.Exit{},
 		`{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"AskUserQuestion","input":{"n":12345678901234567,"questions":[{"question":"Colour?","options":[{"label":"Red"},{"label":"Blue"}]},{"question":"Size?"}]}}}`)
 	q := signals[0].Ask
 	if q == nil || q.Text != "1. Colour? (Red, Blue)\n2. Size?" || q.Options != nil {
@@ -282,7 +282,7 @@ func TestARequestOfAnotherThreadIsRefusedAtOnce(t *testing.T) {
 		`{"method":"item/tool/requestUserInput","id":9,"params":{"threadId":"other","questions":[{"id":"q","question":"?"}]}}`: `{"id":9,"result":{"answers":{}}}`,
 		`{"method":"item/tool/call","id":9,"params":{"threadId":"other"}}`:                                                     `{"error":{"code":-32601,"message":"gaffer does not support item/tool/call"},"id":9}`,
 	} {
-		signals, v := hear(t, "codex", agent.Request{}, agent.Exit{},
+		signals, v := readLines(t, "codex", agent.Request{}, agent.Exit{},
 			`{"id":2,"result":{"thread":{"id":"ours"}}}`, `{"id":3,"result":{"turn":{"id":"turn-1"}}}`, request,
 			`{"method":"turn/completed","params":{"threadId":"ours","turn":{"id":"turn-1","status":"completed","error":null}}}`)
 		if got := shown(signals)[2]; got != "reply to 9 "+want || v.Class != failure.None {
@@ -291,8 +291,8 @@ func TestARequestOfAnotherThreadIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhatTheAppServerAsksAndWeDoNotKnowIsRefusedAtOnce(t *testing.T) {
-	signals, _ := hear(t, "codex", agent.Request{}, agent.Exit{},
+func TestAnUnknownRequestOfTheAppServerIsRefusedAtOnce(t *testing.T) {
+	signals, _ := readLines(t, "codex", agent.Request{}, agent.Exit{},
 		`{"id":2,"result":{"thread":{"id":"ours"}}}`,
 		`{"method":"attestation/generate","id":4,"params":{}}`)
 	if last := signals[len(signals)-1]; last.Ask != nil || last.ReplyTo != "4" || !strings.Contains(string(last.Reply), `"id":4`) || !strings.Contains(string(last.Reply), `"error"`) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestAProtocolIsShownInWords(t *testing.T) {
+func TestProtocolOutputIsShownAsReadableText(t *testing.T) {
 	v, err := newView("claude", "ask")
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func TestAProtocolIsShownInWords(t *testing.T) {
 	}
 }
 
-func TestTheOutputOfACommandIsShownAsItIs(t *testing.T) {
+func TestTheOutputOfACommandIsShownUnchanged(t *testing.T) {
 	v, err := newView("command", "")
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func TestTheOutputOfACommandIsShownAsItIs(t *testing.T) {
 	}
 }
 
-func TestArgumentsComeBackAsTheyWere(t *testing.T) {
+func TestParseArgsIsTheInverseOfList(t *testing.T) {
 	want := Args{Socket: "/s", Task: "r/t", Kind: "claude", Policy: "", Log: "/a b/log", From: 42}
 	if got, err := ParseArgs(want.List()); err != nil || got != want {
 		t.Errorf("%+v, %v", got, err)

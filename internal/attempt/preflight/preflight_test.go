@@ -59,7 +59,7 @@ func texts(problems []preflight.Problem) string {
 	return b.String()
 }
 
-func TestALoginIsKnownByAVariableOrAFile(t *testing.T) {
+func TestALoginIsDetectedByAVariableOrAFile(t *testing.T) {
 	for name, c := range map[string]struct {
 		agent    string
 		files    map[string]string // relative to the home folder, or to the project with the prefix project/
@@ -155,7 +155,7 @@ func TestAProgramThatDoesNotAnswerIsNoProblem(t *testing.T) {
 	}
 }
 
-func TestAnAgentThatIsNotKnownIsAProblem(t *testing.T) {
+func TestAnUnknownAgentIsAProblem(t *testing.T) {
 	m := newMachine(t)
 	p := plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "zai"}}}
 	got := texts(preflight.Check(t.Context(), p, m.options(nil)))

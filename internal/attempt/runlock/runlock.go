@@ -1,5 +1,5 @@
 // Package runlock ensures that only one gaffer process at a time works on a run of this
-// machine, and tells which process that is.
+// machine, and records which process that is.
 package runlock
 
 import (

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestThoseWhoWaitForLongWakeUpTogetherAndNotLater(t *testing.T) {
+func TestLongWaitsAreAligned(t *testing.T) {
 	base := time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC)
 	for after := time.Duration(0); after < 2*maxReadInterval; after += 7 * time.Millisecond {
 		now := base.Add(after)
@@ -21,7 +21,7 @@ func TestThoseWhoWaitForLongWakeUpTogetherAndNotLater(t *testing.T) {
 	}
 }
 
-func TestAnAgentIsNotToldWhichRepositoryAnotherCommandIsAbout(t *testing.T) {
+func TestAnAgentDoesNotGetGitRepositoryVariables(t *testing.T) {
 	for _, name := range gitRepositoryVars() {
 		t.Setenv(name, "/elsewhere")
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestTheLastWordsAreKept(t *testing.T) {
+func TestRecentLinesAreKept(t *testing.T) {
 	long := strings.Repeat("é", 300)
 	for name, c := range map[string]struct {
 		said          []string

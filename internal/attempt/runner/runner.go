@@ -26,7 +26,7 @@ import (
 // part of the supervisor's spec.
 type Job struct {
 	Attempt  string        `json:"attempt"`
-	Agent    string        `json:"agent"` // the agent's name, for a process that takes over
+	Agent    string        `json:"agent"` // the agent's name, for a process that adopts the attempt
 	Request  agent.Request `json:"request"`
 	Work     string        `json:"work"` // the folder the agent works in
 	Log      string        `json:"log"`

@@ -27,8 +27,8 @@ type steerRequest struct {
 }
 
 // Steer sets the messages that wait for the agent, oldest first, and whether to end its
-// turn. It replaces what earlier calls have set. An agent whose program takes no messages
-// while it runs is stopped by an interrupt, and its messages keep waiting. Steer does not
+// turn. It replaces what earlier calls have set. If the program accepts no messages while
+// it runs, an interrupt stops the agent, and the messages keep waiting. Steer does not
 // block.
 func (a *Attempt) Steer(waiting []fleet.Message, interrupt bool) {
 	a.steerRequest.mu.Lock()
@@ -48,7 +48,7 @@ func (i *steerRequest) read() (waiting []fleet.Message, interrupt, set bool) {
 
 // steering is the state of the messages to the agent. Only the goroutine of Run uses it.
 type steering struct {
-	agent agent.Steerable // nil if the program takes no messages while it runs
+	agent agent.Steerable // nil if the program accepts no messages while it runs
 	// written has the ids of the messages that were written to the agent's stdin. A
 	// process that adopts the attempt must not write them again.
 	written   sentIDs

@@ -18,7 +18,7 @@ func TestAFrozenAgentWhoseWorkerNeverReturnsEndsWithItsSupervisor(t *testing.T) 
 		spec := a.shell("trap 'echo woken' INT TERM HUP CONT; " + busy)
 		spec.Abandon = time.Millisecond
 		p := a.start(spec)
-		a.goesOn()
+		a.awaitProgress()
 		if err := p.Extend(time.Now()); err != nil {
 			t.Fatal(err)
 		}
@@ -28,7 +28,7 @@ func TestAFrozenAgentWhoseWorkerNeverReturnsEndsWithItsSupervisor(t *testing.T) 
 		if err := p.Extend(time.Now().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
-		a.goesOn()
+		a.awaitProgress()
 		if err := p.Extend(time.Now()); err != nil {
 			t.Fatal(err)
 		}

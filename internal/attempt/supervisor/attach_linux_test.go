@@ -18,7 +18,7 @@ import (
 func TestAnAttemptIsTakenOverAndStoppedByAnotherProcess(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		p := a.start(stubborn(a.id, a.log))
-		a.says("stubborn")
+		a.awaitLine("stubborn")
 		if out := run(t, os.Args[0], "be", "stopper", a.dir); out != "alive <nil>\n" {
 			t.Errorf("the other process said %q", out)
 		}
@@ -29,7 +29,7 @@ func TestAnAttemptIsTakenOverAndStoppedByAnotherProcess(t *testing.T) {
 	})
 }
 
-func TestTwoAreAttachedAndBothAreHeardAndTold(t *testing.T) {
+func TestTwoAttachedClientsCanSendOrdersAndGetTheExit(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		spec := a.shell("read x; echo $x; read x; echo $x")
 		spec.Open = true
@@ -44,7 +44,7 @@ func TestTwoAreAttachedAndBothAreHeardAndTold(t *testing.T) {
 		if err := one.Input([]byte("one\n")); err != nil {
 			t.Fatal(err)
 		}
-		a.says("one")
+		a.awaitLine("one")
 		if err := two.Input([]byte("two\n")); err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func TestTwoAreAttachedAndBothAreHeardAndTold(t *testing.T) {
 	})
 }
 
-func TestAnExitIsFoundByWhoComesLater(t *testing.T) {
+func TestALaterAttachFindsTheExit(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		wait(t, a.start(a.shell("exit 9")))
 		a.hasNoSupervisor()
@@ -99,7 +99,7 @@ func TestFaultASupervisorWhoseSocketWasDeletedIsReachedAgain(t *testing.T) {
 	}
 }
 
-func TestAClientThatDoesNotReadHoldsNobodyUp(t *testing.T) {
+func TestAClientThatDoesNotReadBlocksNoOther(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		spec := a.shell("read x; exit 2")
 		spec.Open = true
@@ -189,11 +189,11 @@ func (a *attempt) rewrite(old, text string) {
 	}
 }
 
-func TestWhatCannotBeSeenFromHereIsUnknown(t *testing.T) {
+func TestAnAttemptOfAnotherMachineOrNamespaceIsUnknown(t *testing.T) {
 	for field, want := range map[string]string{"host": "another machine", "space": "another pid namespace"} {
 		eachWay(t, func(t *testing.T, a *attempt) {
 			p := a.start(stubborn(a.id, a.log))
-			a.says("stubborn") // now its environment shows that it belongs to the attempt
+			a.awaitLine("stubborn") // now its environment shows that it belongs to the attempt
 			if err := p.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -224,7 +224,7 @@ func TestNothingHasSurvivedAReboot(t *testing.T) {
 	})
 }
 
-func TestARecordIsBelievedFromAnotherMachine(t *testing.T) {
+func TestAnExitRecordOfAnotherMachineIsAccepted(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		wait(t, a.start(a.shell("exit 8")))
 		a.change("host", "elsewhere")
@@ -235,7 +235,7 @@ func TestARecordIsBelievedFromAnotherMachine(t *testing.T) {
 	})
 }
 
-func TestAnAttemptWhoseFilesAreGoneIsNotTakenForLost(t *testing.T) {
+func TestAnAttemptWhoseFilesWereDeletedIsNotReportedAsLost(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		p := a.start(stubborn(a.id, a.log))
 		if err := p.Close(); err != nil {
@@ -255,7 +255,7 @@ func TestAnAttemptWhoseFilesAreGoneIsNotTakenForLost(t *testing.T) {
 	})
 }
 
-func TestATornRecordIsALostAttempt(t *testing.T) {
+func TestAnAttemptWithAnIncompleteRecordIsLost(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		wait(t, a.start(a.shell("exit 8")))
 		a.hasNoSupervisor()
@@ -268,7 +268,7 @@ func TestATornRecordIsALostAttempt(t *testing.T) {
 	})
 }
 
-func TestWhoLetsGoWaitsNoMore(t *testing.T) {
+func TestCloseEndsAWait(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		p := a.start(a.shell("exec sleep 1000"))
 		other, _ := a.attach()

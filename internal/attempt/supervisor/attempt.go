@@ -39,7 +39,7 @@ type attempt struct {
 	exit     Exit
 
 	signals  signals
-	unwanted bool // a signal has told the supervisor to exit
+	unwanted bool // a signal asks the supervisor to exit
 
 	stopTimer, deadlineTimer, leaseTimer, socketTimer *time.Timer
 

@@ -25,7 +25,7 @@ func groupsNamed(t *testing.T, attempt string) (list []string) {
 	return list
 }
 
-func TestSecurityTheControlGroupOfAnAttemptThatIsForgottenIsSwept(t *testing.T) {
+func TestSecurityAnAbandonedControlGroupIsSwept(t *testing.T) {
 	testenv.Integration(t)
 	for _, version := range []string{"v2", "v1"} {
 		t.Run(version, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestSecurityTheControlGroupOfAnAttemptThatIsForgottenIsSwept(t *testing.T) 
 	}
 }
 
-func TestSecurityGroupsThatAnAgentMakesBelowItsOwnEndWithIt(t *testing.T) {
+func TestSecuritySubgroupsThatAnAgentCreatesEndWithIt(t *testing.T) {
 	testenv.Integration(t)
 	for version, groups := range map[string]string{"v2": "$(dirname $(ls -d /sys/fs/cgroup/unified/cgroup.procs /sys/fs/cgroup/cgroup.procs 2>/dev/null | tail -n 1))$(sed -n 's/^0:://p' /proc/self/cgroup)", "v1": "/sys/fs/cgroup/pids$(sed -n 's/^[0-9]*:pids://p' /proc/self/cgroup)"} {
 		t.Run(version, func(t *testing.T) {

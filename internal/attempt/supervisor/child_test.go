@@ -200,7 +200,7 @@ func newReused(t *testing.T) *attempt {
 	spec.Dir, spec.Input, spec.Open = "/", []byte("x\nmore"), true
 	spec.Interrupt, spec.Deadline = time.Millisecond, time.Now().Add(time.Hour)
 	p := before.start(spec)
-	before.says("ready")
+	before.awaitLine("ready")
 	if err := errors.Join(p.Stop("before", false), p.Stop("before", true)); err != nil {
 		t.Fatal(err)
 	}
@@ -293,9 +293,9 @@ func (a *attempt) text() string {
 	return string(data)
 }
 
-// says waits for a line of output that starts with the word, and returns the remainder
+// awaitLine waits for a line of output that starts with the word, and returns the remainder
 // of the line.
-func (a *attempt) says(word string) (rest string) {
+func (a *attempt) awaitLine(word string) (rest string) {
 	a.t.Helper()
 	testenv.Wait(a.t, fmt.Sprintf("%q in the log", word), func() error {
 		data, _ := os.ReadFile(a.log) // the agent may not have started yet
@@ -310,8 +310,8 @@ func (a *attempt) says(word string) (rest string) {
 	return rest
 }
 
-// saysTwice waits until a word is in the log twice.
-func (a *attempt) saysTwice(word string) {
+// awaitLineTwice waits until a word is in the log twice.
+func (a *attempt) awaitLineTwice(word string) {
 	a.t.Helper()
 	testenv.WaitFor(a.t, word+" twice in the log", a.text, func(text string) bool { return strings.Count(text, word) == 2 })
 }

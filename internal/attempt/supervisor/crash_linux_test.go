@@ -48,7 +48,7 @@ func (a *attempt) hasNoSupervisor() {
 	testenv.WaitFor(a.t, "the end of the supervisor", a.supervisors, func(pids []string) bool { return len(pids) == 0 })
 }
 
-func TestWhereverItsStarterDiesThereIsOneAgentOrNone(t *testing.T) {
+func TestWhereverItsStarterDiesThereIsAtMostOneAgent(t *testing.T) {
 	testenv.Integration(t)
 	seen := map[supervisor.State]int{}
 	for range 40 {
@@ -59,7 +59,7 @@ func TestWhereverItsStarterDiesThereIsOneAgentOrNone(t *testing.T) {
 		seen[state]++
 		switch state {
 		case supervisor.Alive:
-			a.says("stubborn") // now its environment shows that it belongs to the attempt
+			a.awaitLine("stubborn") // now its environment shows that it belongs to the attempt
 			if got := a.carriers(); len(got) != 1 || p.Started().Agent.PID != got[0] {
 				t.Errorf("starter killed after %s: it is alive, and %v run", delay, got)
 			}
@@ -106,12 +106,12 @@ func (a *attempt) startAndDie(delay time.Duration) {
 	_ = starter.Wait() // it was killed
 }
 
-func TestASupervisorThatWasKilledLosesItsAttemptAndNothingIsLeft(t *testing.T) {
+func TestTheAttemptOfAKilledSupervisorIsLostWithoutLeftovers(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		spec := stubborn(a.id, a.log)
 		spec.Argv = append(spec.Argv, "grandchild")
 		p := a.start(spec)
-		a.saysTwice("stubborn")
+		a.awaitLineTwice("stubborn")
 		if err := p.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -173,11 +173,11 @@ func (a *attempt) kill(p *supervisor.Process) {
 	a.becomesFree()
 }
 
-func TestWhoWaitsLearnsThatTheSupervisorWasKilled(t *testing.T) {
+func TestWaitReportsThatTheSupervisorWasKilled(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		p := a.start(stubborn(a.id, a.log))
 		other, _ := a.attach()
-		a.says("stubborn")
+		a.awaitLine("stubborn")
 		a.kill(p)
 		e := wait(t, p)
 		a.allGone()
@@ -190,10 +190,10 @@ func TestWhoWaitsLearnsThatTheSupervisorWasKilled(t *testing.T) {
 	})
 }
 
-func TestACrashOfTheSupervisorHasItsLastWordsInTheRecord(t *testing.T) {
+func TestTheRecordHasTheCrashReportOfTheSupervisor(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		p := a.start(stubborn(a.id, a.log))
-		a.says("stubborn")
+		a.awaitLine("stubborn")
 		if err := syscall.Kill(p.Started().Supervisor.PID, syscall.SIGQUIT); err != nil {
 			t.Fatal(err)
 		}
@@ -210,8 +210,8 @@ func TestAnAgentInsideAnAgentEndsWithIt(t *testing.T) {
 		spec := stubborn(outer.id, outer.log)
 		spec.Argv = []string{os.Args[0], "be", "starter", inner.dir, inner.id, inner.log}
 		p := outer.start(spec)
-		outer.says("started")
-		inner.says("stubborn")
+		outer.awaitLine("started")
+		inner.awaitLine("stubborn")
 		outer.kill(p)
 		if e := wait(t, p); !e.Lost {
 			t.Errorf("exit %+v", e)
@@ -221,7 +221,7 @@ func TestAnAgentInsideAnAgentEndsWithIt(t *testing.T) {
 	})
 }
 
-func TestAnAttemptThatNobodyStartedIsLostForGood(t *testing.T) {
+func TestAnAttemptThatWasNeverStartedStaysLost(t *testing.T) {
 	a := newAttempt(t)
 	p, state := a.attach()
 	if e := wait(t, p); state != supervisor.Lost || e.Failed != "the supervisor was never started" {
@@ -236,7 +236,7 @@ func TestAnAttemptThatNobodyStartedIsLostForGood(t *testing.T) {
 	}
 }
 
-func TestASupervisorMayBeStartedByAnybodyOnce(t *testing.T) {
+func TestASupervisorCanBeStartedWithoutStartOnce(t *testing.T) {
 	a := newAttempt(t)
 	if err := os.MkdirAll(a.dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -252,7 +252,7 @@ func TestASupervisorMayBeStartedByAnybodyOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a.says("ran")
+	a.awaitLine("ran")
 	p, state := a.attach()
 	if state != supervisor.Alive {
 		t.Errorf("it is %s", state)
@@ -274,7 +274,7 @@ func TestASupervisorMayBeStartedByAnybodyOnce(t *testing.T) {
 	}
 }
 
-func TestAFolderWhoseSupervisorWasKilledIsNotStartedInAgain(t *testing.T) {
+func TestTheFolderOfAKilledSupervisorIsNotUsedAgain(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		p := a.start(stubborn(a.id, a.log))
 		if err := p.Close(); err != nil {

@@ -42,7 +42,7 @@ func (a *attempt) states() (states string) {
 func (a *attempt) isFrozen(p *supervisor.Process) {
 	a.t.Helper()
 	a.saysFrozen(p, true)
-	a.standsStill()
+	a.assertStopped()
 }
 
 func (a *attempt) saysFrozen(p *supervisor.Process, want bool) {
@@ -56,22 +56,22 @@ func (a *attempt) saysFrozen(p *supervisor.Process, want bool) {
 	})
 }
 
-// standsStill fails if any process runs during a short time.
-func (a *attempt) standsStill() {
+// assertStopped fails if any process runs during a short time.
+func (a *attempt) assertStopped() {
 	a.t.Helper()
-	if why := a.moves(); why != "" {
+	if why := a.runningProcesses(); why != "" {
 		a.t.Fatal(why)
 	}
 }
 
-// comesToRest waits until no process runs.
-func (a *attempt) comesToRest() {
+// awaitStopped waits until no process runs.
+func (a *attempt) awaitStopped() {
 	a.t.Helper()
-	testenv.WaitFor(a.t, "all of it to stand still", a.moves, func(what string) bool { return what == "" })
+	testenv.WaitFor(a.t, "all of it to stand still", a.runningProcesses, func(what string) bool { return what == "" })
 }
 
-// moves returns what was running during a short time, or "".
-func (a *attempt) moves() string {
+// runningProcesses returns what was running during a short time, or "".
+func (a *attempt) runningProcesses() string {
 	a.t.Helper()
 	size := len(a.text())
 	for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
@@ -85,8 +85,8 @@ func (a *attempt) moves() string {
 	return ""
 }
 
-// goesOn waits until both the agent and its grandchild have written more.
-func (a *attempt) goesOn() {
+// awaitProgress waits until both the agent and its grandchild have written more.
+func (a *attempt) awaitProgress() {
 	a.t.Helper()
 	was := len(a.text())
 	testenv.WaitFor(a.t, "more from the agent and its grandchild", func() string { return a.text()[was:] }, func(more string) bool {
@@ -94,12 +94,12 @@ func (a *attempt) goesOn() {
 	})
 }
 
-func TestAnAgentThatNobodyExtendsIsFrozenWithItsGrandchildAndGoesOnLater(t *testing.T) {
+func TestAnAgentWithoutALeaseIsFrozenAndContinuesAfterARenewal(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		spec := a.shell(busy)
 		spec.Until = time.Now().Add(time.Hour)
 		p := a.start(spec)
-		a.goesOn()
+		a.awaitProgress()
 		if err := p.Extend(time.Now().Add(100 * time.Millisecond)); err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +111,7 @@ func TestAnAgentThatNobodyExtendsIsFrozenWithItsGrandchildAndGoesOnLater(t *test
 		if err := p.Extend(time.Now().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
-		a.goesOn()
+		a.awaitProgress()
 		if s, err := p.Status(); err != nil || s.Frozen || s.Doing != "running" {
 			t.Errorf("status is %+v, %v", s, err)
 		}
@@ -122,7 +122,7 @@ func TestAnAgentThatNobodyExtendsIsFrozenWithItsGrandchildAndGoesOnLater(t *test
 		if err := p.Extend(time.Time{}); err != nil {
 			t.Fatal(err)
 		}
-		a.goesOn()
+		a.awaitProgress()
 		if err := p.Stop("enough", false); err != nil {
 			t.Fatal(err)
 		}
@@ -134,12 +134,12 @@ func TestAnAgentThatNobodyExtendsIsFrozenWithItsGrandchildAndGoesOnLater(t *test
 	})
 }
 
-func TestAFrozenAgentIsStoppedAtOnceAndWithoutGoingOn(t *testing.T) {
+func TestAFrozenAgentIsKilledWithoutRunningAgain(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		spec := a.shell("trap 'echo woken' INT TERM CONT; " + busy)
 		spec.Interrupt, spec.Terminate = time.Hour, time.Hour
 		p := a.start(spec)
-		a.goesOn()
+		a.awaitProgress()
 		if err := p.Extend(time.Now()); err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +161,7 @@ func TestAnAgentThatIsBeingStoppedWhenItsTimeIsOverIsKilled(t *testing.T) {
 	spec := stubborn(a.id, a.log)
 	spec.Interrupt, spec.Terminate = time.Hour, time.Hour
 	p := a.start(spec)
-	a.says("stubborn")
+	a.awaitLine("stubborn")
 	if err := p.Stop("slowly", false); err != nil {
 		t.Fatal(err)
 	}
@@ -212,10 +212,10 @@ func TestAnAgentThatStartsProcessesAllTheTimeIsFrozen(t *testing.T) {
 	}
 }
 
-func TestWhatWasStoppedBeforeStaysSo(t *testing.T) {
+func TestAProcessThatWasStoppedBeforeTheFreezeStaysStopped(t *testing.T) {
 	a := newAttempt(t)
 	p := a.start(a.shell("sh -c 'echo child $$; kill -STOP $$; echo woken' & while :; do echo agent; sleep 0.01; done"))
-	a.says("child")
+	a.awaitLine("child")
 	testenv.WaitFor(t, "a process that is stopped", a.states, func(s string) bool { return strings.Contains(s, "T") })
 	if err := p.Extend(time.Now()); err != nil {
 		t.Fatal(err)
@@ -231,7 +231,7 @@ func TestWhatWasStoppedBeforeStaysSo(t *testing.T) {
 	}
 }
 
-func TestWhatSomebodyElseWakesIsFrozenAgain(t *testing.T) {
+func TestAProcessThatAnotherProgramResumesIsFrozenAgain(t *testing.T) {
 	testenv.Integration(t)
 	a := newAttempt(t)
 	spec := a.shell(busy)
@@ -248,7 +248,7 @@ func TestWhatSomebodyElseWakesIsFrozenAgain(t *testing.T) {
 		}
 		return nil
 	})
-	a.comesToRest()
+	a.awaitStopped()
 }
 
 func TestAnAgentWhoseGafferIsDeadIsFrozenAndCanBeAdopted(t *testing.T) {
@@ -270,7 +270,7 @@ func TestAnAgentWhoseGafferIsDeadIsFrozenAndCanBeAdopted(t *testing.T) {
 	if line, _ := lines.ReadString('\n'); line != "started <nil>\n" {
 		t.Errorf("the starter said %q", line)
 	}
-	a.goesOn()
+	a.awaitProgress()
 	if err := in.Close(); err != nil {
 		t.Error(err)
 	}
@@ -279,7 +279,7 @@ func TestAnAgentWhoseGafferIsDeadIsFrozenAndCanBeAdopted(t *testing.T) {
 	}
 	_ = starter.Process.Kill() // its pid stays valid until we have waited for it
 	_ = starter.Wait()
-	a.comesToRest()
+	a.awaitStopped()
 	p, state := a.attach()
 	t.Cleanup(func() { a.end(p) })
 	if state != supervisor.Alive {
@@ -289,10 +289,10 @@ func TestAnAgentWhoseGafferIsDeadIsFrozenAndCanBeAdopted(t *testing.T) {
 	if err := p.Extend(time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	a.goesOn()
+	a.awaitProgress()
 }
 
-func TestAFrozenAgentWhoseSupervisorIsKilledIsLostAndNothingOfItIsLeft(t *testing.T) {
+func TestAFrozenAgentOfAKilledSupervisorIsLostWithoutLeftovers(t *testing.T) {
 	testenv.Integration(t)
 	a := newAttempt(t)
 	spec := a.shell("trap '' HUP TERM; " + busy)

@@ -75,7 +75,7 @@ func takes(t *testing.T, lock *os.File) {
 	})
 }
 
-func TestAStarterThatDiesWhileItHandsOverHasStartedItOrNot(t *testing.T) {
+func TestAStarterThatDiesDuringAHandoverLeavesAtMostOneAgent(t *testing.T) {
 	for name, c := range map[string]struct {
 		line func(dir string) string
 		ran  bool
@@ -122,7 +122,7 @@ func lineFor(t *testing.T, dir string) string {
 	return string(data[:size])
 }
 
-func TestALockUnderWayIsFreeWhenBothEndsAreGone(t *testing.T) {
+func TestALockInTransitIsReleasedWhenBothEndsAreClosed(t *testing.T) {
 	c, n := idle(t)
 	if err := c.process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -173,7 +173,7 @@ func TestAnEnvironmentIsHandedOverByteForByte(t *testing.T) {
 	}
 }
 
-func TestASignalThatCameBeforeAnAttemptIsNotForThat(t *testing.T) {
+func TestASignalBeforeAnAttemptEndsTheSupervisor(t *testing.T) {
 	for range 100 {
 		if next(syscall.SIGHUP) == nil {
 			t.Fatal("a hangup has ended it")

@@ -13,7 +13,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-func TestAnIdleSupervisorGoesAndAnotherTakesItsPlace(t *testing.T) {
+func TestAnIdleSupervisorExitsAndIsReplaced(t *testing.T) {
 	impatient := supervisor.Options{Command: []string{os.Args[0], "impatient"}}
 	for name, of := range map[string]struct {
 		opts supervisor.Options
@@ -39,7 +39,7 @@ func TestAnIdleSupervisorGoesAndAnotherTakesItsPlace(t *testing.T) {
 	}
 }
 
-func TestAnIdleSupervisorPassesOverAHangup(t *testing.T) {
+func TestAnIdleSupervisorIgnoresAHangup(t *testing.T) {
 	pool := newPool(t, self(), 1)
 	pid, _ := runs(t, pool, "true")
 	if err := syscall.Kill(pid, syscall.SIGHUP); err != nil {
@@ -50,7 +50,7 @@ func TestAnIdleSupervisorPassesOverAHangup(t *testing.T) {
 	}
 }
 
-func TestASupervisorThatStandsStillIsNotWaitedForByWhoGivesUp(t *testing.T) {
+func TestACancelledStartDoesNotWaitForAStoppedSupervisor(t *testing.T) {
 	pool := newPool(t, self(), 1)
 	pid, _ := runs(t, pool, "true")
 	testenv.Stop(t, pid)
@@ -68,7 +68,7 @@ func TestASupervisorThatStandsStillIsNotWaitedForByWhoGivesUp(t *testing.T) {
 	}
 }
 
-func TestASupervisorWhoseAttemptDidNotEndWellIsNotUsedAgain(t *testing.T) {
+func TestASupervisorIsNotUsedAgainAfterAProblem(t *testing.T) {
 	testenv.Integration(t)
 	for name, c := range map[string]struct {
 		script string

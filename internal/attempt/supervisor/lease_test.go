@@ -32,7 +32,7 @@ func TestALeaseIsOverWhenEitherClockSaysSo(t *testing.T) {
 	}
 }
 
-func TestALeaseIsTheSameForWhoIsSentIt(t *testing.T) {
+func TestALeaseIsIndependentOfTheReceiversClock(t *testing.T) {
 	now := time.Now()
 	text, err := json.Marshal(order{Do: doExtend, Lease: newLease(now.Add(time.Minute), now)})
 	if err != nil {
@@ -48,7 +48,7 @@ func TestALeaseIsTheSameForWhoIsSentIt(t *testing.T) {
 	}
 }
 
-func TestOnlyTwoCleanPassesInARowAreTakenForStillness(t *testing.T) {
+func TestTwoCleanPassesInARowMeanThatAllIsFrozen(t *testing.T) {
 	var p passes
 	for i, c := range []struct{ clean, still bool }{{false, false}, {true, false}, {false, false}, {true, false}, {true, true}, {true, true}, {false, false}} {
 		if still, wait := p.result(c.clean); still != c.still || wait <= 0 || wait > leaseCheckInterval {
@@ -57,7 +57,7 @@ func TestOnlyTwoCleanPassesInARowAreTakenForStillness(t *testing.T) {
 	}
 }
 
-func TestAFrozenAgentIsGivenUpAfterABoundedTime(t *testing.T) {
+func TestAFrozenAgentIsAbandonedAfterALimit(t *testing.T) {
 	type look struct {
 		at     time.Duration
 		client bool

@@ -16,9 +16,9 @@ import (
 // their values change nothing for a program.
 //
 // A process may lower its hard limits. It cannot raise them again, unless it has
-// CAP_SYS_RESOURCE. Of the marks of two unrelated supervisors, each has one limit that
-// is lower than that of the other. So a process whose limits are both at or below the
-// mark descends from the supervisor, or has lowered its limits on purpose.
+// CAP_SYS_RESOURCE. If two supervisors are unrelated, each has one limit that is lower
+// than the other supervisor's. So a process whose limits are both at or below the mark
+// descends from the supervisor, or has lowered its limits on purpose.
 type limitMark struct {
 	Locks uint64 `json:"locks"` // RLIMIT_LOCKS
 	RSS   uint64 `json:"rss"`   // RLIMIT_RSS
@@ -48,7 +48,7 @@ var markDescendants = sync.OnceValue(func() *limitMark {
 	if setHardLimit(unix.RLIMIT_LOCKS, m.Locks+1) == nil || setHardLimit(unix.RLIMIT_RSS, m.RSS+1) == nil {
 		return nil
 	}
-	if now, err := limitsOf(os.Getpid()); err != nil || now != m { // a kernel with 32 bits takes them for "unlimited"
+	if now, err := limitsOf(os.Getpid()); err != nil || now != m { // a 32-bit kernel reads limits this high as "unlimited"
 		return nil
 	}
 	return &m

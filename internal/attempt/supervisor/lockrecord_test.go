@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestWhatStandsInALockIsReadLineByLine(t *testing.T) {
+func TestALockIsParsedLineByLine(t *testing.T) {
 	const spec, held, exit = `spec {"attempt":"a"}` + "\n", `held {"pid":1}` + "\n", `exit {"attempt":"a","code":3}` + "\n"
 	for text, want := range map[string]struct {
 		spec, signed bool

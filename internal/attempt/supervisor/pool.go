@@ -161,7 +161,7 @@ func (p *Pool) put(c *child) bool {
 }
 
 // spawn starts a supervisor that gets its attempts by handover. Until the first
-// handover its stderr goes to the given lock, that of its first attempt.
+// handover its stderr goes to the given lock, which is the lock of its first attempt.
 func (p *Pool) spawn(command []string, lock *os.File) (*child, error) {
 	conn, process, err := spawn(command, WithoutSecrets(os.Environ()), lock)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-func TestWhereverAPoolsProcessDiesEachAttemptRanOnceOrNever(t *testing.T) {
+func TestWhereverAPoolsProcessDiesEachAttemptRanAtMostOnce(t *testing.T) {
 	testenv.Integration(t)
 	seen := map[string]int{}
 	for range 40 {
@@ -24,7 +24,7 @@ func TestWhereverAPoolsProcessDiesEachAttemptRanOnceOrNever(t *testing.T) {
 		delay := time.Duration(rand.IntN(60_000)) * time.Microsecond
 		loop.loopAndDie(delay)
 		for _, dir := range loop.looped() {
-			seen[onceOrNever(t, dir)]++
+			seen[awaitStartedAtMostOnce(t, dir)]++
 		}
 		testenv.WaitFor(t, "the end of all its processes", loop.carriers, func(pids []int) bool { return len(pids) == 0 })
 		for _, dir := range loop.looped() {
@@ -82,8 +82,8 @@ func countRuns(dir string) int {
 	return strings.Count(string(data), "ran")
 }
 
-// onceOrNever waits for the end of an attempt whose starter is gone.
-func onceOrNever(t *testing.T, dir string) string {
+// awaitStartedAtMostOnce waits for the end of an attempt whose starter is gone.
+func awaitStartedAtMostOnce(t *testing.T, dir string) string {
 	t.Helper()
 	p, state, err := supervisor.Attach(t.Context(), dir, self())
 	if err != nil {
@@ -106,7 +106,7 @@ func onceOrNever(t *testing.T, dir string) string {
 	return state.String()
 }
 
-func TestWhereverASupervisorIsKilledWhileItIsGivenAnAttemptThatRunsOnceOrNever(t *testing.T) {
+func TestWhereverASupervisorIsKilledInAHandoverTheAttemptRanAtMostOnce(t *testing.T) {
 	testenv.Integration(t)
 	seen := map[string]int{}
 	for range 25 {

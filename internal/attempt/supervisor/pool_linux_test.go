@@ -44,7 +44,7 @@ func waitGone(t *testing.T, pids ...int) {
 	})
 }
 
-func TestASupervisorHasOneAttemptAfterTheOther(t *testing.T) {
+func TestASupervisorRunsOneAttemptAfterTheOther(t *testing.T) {
 	pool := newPool(t, self(), 1)
 	first, e := runs(t, pool, "exit 1")
 	if e.Code != 1 {
@@ -58,7 +58,7 @@ func TestASupervisorHasOneAttemptAfterTheOther(t *testing.T) {
 	}
 }
 
-func TestTheSupervisorAndTheAgentAreInSessionsOfTheirOwn(t *testing.T) {
+func TestTheSupervisorAndTheAgentHaveTheirOwnSessions(t *testing.T) {
 	a := newReused(t)
 	wait(t, a.start(a.shell("ps -o pid=,sid= -p $PPID; ps -o pid=,sid= -p $$")))
 	var pid, session, agent, agents int
@@ -71,7 +71,7 @@ func TestTheSupervisorAndTheAgentAreInSessionsOfTheirOwn(t *testing.T) {
 // supervisor, except for the limits that mark the descendants of a supervisor.
 const ask = `env | sort; pwd; umask; ulimit -a | grep -vE '^(memory|locks)'; ls /proc/$$/fd; grep -E 'Sig(Blk|Ign|Cgt)|NoNewPrivs|CapEff' /proc/self/status; cat`
 
-func TestAnAgentHasNothingOfTheAttemptBefore(t *testing.T) {
+func TestAnAgentInheritsNothingFromThePreviousAttempt(t *testing.T) {
 	fresh, reused := newAttempt(t), newReused(t)
 	env := []string{"PATH=" + os.Getenv("PATH"), "RAW=\xff\xfe\x01", "LINES=a\nb", "EMPTY=", "B=2", supervisor.Mark + "=x"}
 	dir := t.TempDir()
@@ -89,7 +89,7 @@ func TestAnAgentHasNothingOfTheAttemptBefore(t *testing.T) {
 	}
 }
 
-func TestTheSupervisorsOwnEnvironmentIsNoAgents(t *testing.T) {
+func TestAnAgentDoesNotGetTheSupervisorsEnvironment(t *testing.T) {
 	pool := newPool(t, self(), 1)
 	for range 2 {
 		a := pooled(t, pool)
@@ -127,7 +127,7 @@ func TestADeadlineEndsWithItsAttempt(t *testing.T) {
 	}
 }
 
-func TestTheFolderOfTheAttemptBeforeIsFree(t *testing.T) {
+func TestTheFolderOfThePreviousAttemptIsUnlocked(t *testing.T) {
 	pool := newPool(t, self(), 1)
 	old := pooled(t, pool)
 	p := old.start(old.shell("while [ ! -e " + filepath.Join(old.dir, "socket") + " ]; do sleep 0.01; done; exit 9"))
@@ -136,7 +136,7 @@ func TestTheFolderOfTheAttemptBeforeIsFree(t *testing.T) {
 	a := pooled(t, pool)
 	a.reuses = p.Started().Supervisor.PID
 	a.start(a.shell("echo ready; exec sleep 1000"))
-	a.says("ready")
+	a.awaitLine("ready")
 	if !old.isFree() {
 		t.Error("the lock is held")
 	}
@@ -175,7 +175,7 @@ func (a *attempt) isFree() bool {
 	return syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
 }
 
-func TestOrdersToAnAttemptThatIsOverGoNowhere(t *testing.T) {
+func TestOrdersToAnEndedAttemptReachNoOtherAttempt(t *testing.T) {
 	pool := newPool(t, self(), 1)
 	old := pooled(t, pool)
 	p := old.start(old.shell("true"))
@@ -223,7 +223,7 @@ func TestOrdersAtTheVeryEndDoNotLoseTheSupervisor(t *testing.T) {
 	}
 }
 
-func TestEightAtOnceShareNoSupervisor(t *testing.T) {
+func TestEightConcurrentAttemptsHaveEightSupervisors(t *testing.T) {
 	testenv.Integration(t)
 	pool := newPool(t, self(), 8)
 	seen := map[int]bool{}
@@ -266,7 +266,7 @@ func TestEightAtOnceShareNoSupervisor(t *testing.T) {
 	}
 }
 
-func TestAPoolKeepsNoMoreThanItIsTo(t *testing.T) {
+func TestAPoolKeepsAtMostItsLimit(t *testing.T) {
 	pool := newPool(t, self(), 1)
 	one, two := pooled(t, pool), pooled(t, pool)
 	spec1, spec2 := one.shell("read x"), two.shell("read x")
@@ -285,7 +285,7 @@ func TestAPoolKeepsNoMoreThanItIsTo(t *testing.T) {
 	}
 }
 
-func TestAClosedPoolLetsLiveAttemptsGoOn(t *testing.T) {
+func TestAttemptsContinueAfterTheirPoolIsClosed(t *testing.T) {
 	pool := supervisor.NewPool(self(), 2)
 	busy := pooled(t, pool)
 	spec := busy.shell("read x; exit 5")
@@ -314,7 +314,7 @@ func TestAClosedPoolLetsLiveAttemptsGoOn(t *testing.T) {
 	}
 }
 
-func TestAnAttemptThatWasLetGoGoesOnAndItsSupervisorExitsWithIt(t *testing.T) {
+func TestAClosedProcessContinuesAndItsSupervisorExitsWithIt(t *testing.T) {
 	pool := newPool(t, self(), 1)
 	a := pooled(t, pool)
 	spec := a.shell("read x; exit 7")

@@ -70,7 +70,7 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Wait waits until the agent and all its descendants have ended and the exit is
 // recorded. If the supervisor was killed, the remaining processes are ended first, and
-// the exit says that the attempt is lost. The error is that of ctx, or [ErrClosed].
+// the exit says that the attempt is lost. The error is ctx's error, or [ErrClosed].
 func (p *Process) Wait(ctx context.Context) (Exit, error) {
 	select {
 	case <-p.done:

@@ -63,7 +63,7 @@ func readProcess(pid int) (process, error) {
 // parseStat parses /proc/PID/stat. The program's name is in parentheses and may itself
 // contain spaces and parentheses. After it come the state, the parent, the process
 // group and the session. The 18th field is the number of threads and the 20th the
-// start time. The state is that of the first thread; other threads may still be
+// start time. The state is the state of the first thread; other threads may still be
 // running.
 func parseStat(pid int, stat []byte) (process, error) {
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])

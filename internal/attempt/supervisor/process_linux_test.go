@@ -26,7 +26,7 @@ func TestAProcessIsReadFromItsStat(t *testing.T) {
 	}
 }
 
-func TestDescendantsAreFoundAtAnyDepthAndOnlyThey(t *testing.T) {
+func TestDescendantsAreFoundAtAnyDepth(t *testing.T) {
 	all := []process{
 		{pid: 5, parent: 4},
 		{pid: 4, parent: 3, ended: true},
@@ -42,7 +42,7 @@ func TestDescendantsAreFoundAtAnyDepthAndOnlyThey(t *testing.T) {
 	}
 }
 
-func TestASignalGoesToTheProcessThatWasSeenAndNoOther(t *testing.T) {
+func TestASignalNeverReachesAProcessThatReusesThePid(t *testing.T) {
 	child := exec.Command("sleep", "1000")
 	if err := child.Start(); err != nil {
 		t.Fatal(err)

@@ -88,7 +88,7 @@ func TestAFolderWhoseLockIsHeldIsNotUsedAgain(t *testing.T) {
 	}
 }
 
-func TestAFolderThatIsThereIsNotReplacedByOneThatIsUsedAgain(t *testing.T) {
+func TestARecycledFolderReplacesNoExistingFolder(t *testing.T) {
 	pool := newPool(t, self(), 1)
 	lost := pooled(t, pool)
 	if _, state := lost.attach(); state != supervisor.Lost { // attach creates the folder

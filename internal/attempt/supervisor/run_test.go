@@ -63,7 +63,7 @@ func (a *attempt) lines(word string) (list []string) {
 
 func (a *attempt) lock() string { return filepath.Join(a.dir, "lock") }
 
-func TestTheSignalThatItDiedOfIsRecorded(t *testing.T) {
+func TestTheSignalThatKilledTheAgentIsRecorded(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		e := wait(t, a.start(a.shell("kill -SEGV $$")))
 		if e.Code != -1 || e.Signal != "SIGSEGV" || e.StopReason != "" {
@@ -97,7 +97,7 @@ func TestAnAgentWithoutInputReadsTheEndOfItAtOnce(t *testing.T) {
 	})
 }
 
-func TestInputIsGivenAndEnds(t *testing.T) {
+func TestTheAgentReadsItsInputAndThenEOF(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		spec := a.shell("cat")
 		spec.Input = []byte("a prompt\n")
@@ -107,16 +107,16 @@ func TestInputIsGivenAndEnds(t *testing.T) {
 	})
 }
 
-func TestInputThatIsKeptOpenIsGivenPieceByPiece(t *testing.T) {
+func TestOpenInputIsPassedPieceByPiece(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		spec := a.shell("while read line; do echo got $line; done; echo end")
 		spec.Input, spec.Open = []byte("one\n"), true
 		p := a.start(spec)
-		a.says("got one")
+		a.awaitLine("got one")
 		if err := p.Input([]byte("two\n")); err != nil {
 			t.Fatal(err)
 		}
-		a.says("got two")
+		a.awaitLine("got two")
 		if err := p.CloseInput(); err != nil {
 			t.Fatal(err)
 		}
@@ -133,8 +133,8 @@ func TestInputThatIsKeptOpenIsGivenPieceByPiece(t *testing.T) {
 	})
 }
 
-// A process that takes over does not know what the killed one has given.
-func TestInputWithAKeyIsGivenOnce(t *testing.T) {
+// A process that adopts an attempt does not know which input the killed process has sent.
+func TestInputWithTheSameKeyIsPassedOnce(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		spec := a.shell("while read line; do echo got $line; done")
 		spec.Open = true
@@ -176,12 +176,12 @@ func TestInputAfterItsEndIsRefused(t *testing.T) {
 	})
 }
 
-func TestInputThatNobodyReadsHoldsNobodyUp(t *testing.T) {
+func TestUnreadInputBlocksNothing(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		spec := a.shell("echo ready; exec sleep 1000")
 		spec.Input, spec.Open = bytes.Repeat([]byte("x"), 10<<20), true
 		p := a.start(spec)
-		a.says("ready")
+		a.awaitLine("ready")
 		if err := p.Input(bytes.Repeat([]byte("y"), 4<<20)); err != nil {
 			t.Fatal(err)
 		}
@@ -248,7 +248,7 @@ func TestSecretsOfTheEnvironmentAreInNoFile(t *testing.T) {
 	})
 }
 
-func TestTheFolderIsTheUsersAlone(t *testing.T) {
+func TestOnlyTheUserCanReadTheFolder(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		a.start(a.shell("exec sleep 1000"))
 		testenv.Wait(t, "the socket", func() error { _, err := os.Lstat(filepath.Join(a.dir, "socket")); return err })
@@ -297,7 +297,7 @@ func TestAnAgentThatCannotBeStartedFails(t *testing.T) {
 	}
 }
 
-func TestABadSpecIsRefusedBeforeAnythingIsMade(t *testing.T) {
+func TestAnInvalidSpecCreatesNothing(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		good := a.shell("true")
 		for _, change := range []func(*supervisor.Spec){
@@ -334,7 +334,7 @@ func TestAFolderIsUsedOnce(t *testing.T) {
 	})
 }
 
-func TestAFolderThatCannotBeMadeIsAnError(t *testing.T) {
+func TestAFolderThatCannotBeCreatedIsAnError(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		if err := os.WriteFile(a.log, nil, 0o600); err != nil {
 			t.Fatal(err)
@@ -382,7 +382,7 @@ func TestASupervisorThatCannotBeStartedIsAnError(t *testing.T) {
 	}
 }
 
-func TestWhatASupervisorHasNotSaidBeforeItDiedIsInTheLock(t *testing.T) {
+func TestTheLockSaysHowAnAttemptEndedWithoutAReport(t *testing.T) {
 	const killed = "the supervisor was killed"
 	for name, c := range map[string]struct {
 		wrote string // content that the supervisor wrote to the lock; ID stands for the attempt's id
@@ -416,7 +416,7 @@ func TestWhatASupervisorHasNotSaidBeforeItDiedIsInTheLock(t *testing.T) {
 	}
 }
 
-func TestAnExitThatCannotBeRecordedIsTold(t *testing.T) {
+func TestAnExitThatCannotBeRecordedIsReported(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		p := a.start(a.shell("mv " + a.lock() + " " + a.lock() + ".elsewhere; exit 7"))
 		if e := wait(t, p); e.Code != 7 || !strings.Contains(e.Unrecorded, "lock was deleted or replaced") {
@@ -428,7 +428,7 @@ func TestAnExitThatCannotBeRecordedIsTold(t *testing.T) {
 func TestAForgedRecordIsReplaced(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		p := a.start(a.shell("echo 'exit {\"attempt\":\"" + a.id + "\",\"code\":0}' >> " + a.lock() + "; echo forged; exec sleep 1000"))
-		a.says("forged")
+		a.awaitLine("forged")
 		second, state := a.attach()
 		if state != supervisor.Alive {
 			t.Errorf("with a forged record it is %s", state)

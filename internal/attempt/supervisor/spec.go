@@ -34,7 +34,7 @@ type Spec struct {
 	// that carries it is ended with the attempt.
 	Attempt string   `json:"attempt"`
 	Argv    []string `json:"argv"`
-	// Env is the agent's environment; nil means that of the starter. Secrets are
+	// Env is the agent's environment; nil means the starter's environment. Secrets are
 	// removed from it. It is never written to a file, because it may contain keys: it
 	// is passed as the supervisor's environment, or over a connection.
 	Env   []string `json:"-"`
@@ -59,8 +59,8 @@ type Spec struct {
 	// signal, before the next signal is sent. Zero means DefaultGrace.
 	Interrupt time.Duration `json:"interrupt_ns,omitempty"`
 	Terminate time.Duration `json:"terminate_ns,omitempty"`
-	// Job is data for the process that takes the attempt over. The supervisor ignores
-	// it.
+	// Job is data for a process that attaches to the attempt later. The supervisor
+	// ignores it.
 	Job json.RawMessage `json:"job,omitempty"`
 	// Home is a folder above the attempt's folder, see [SweepGroups]. Empty means its
 	// parent.

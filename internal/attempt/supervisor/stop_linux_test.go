@@ -59,10 +59,10 @@ func TestTheAgentHasNoFilesOfItsStarterAndSupervisor(t *testing.T) {
 	})
 }
 
-func TestAnAgentThatFollowsIsInterruptedAndNoMore(t *testing.T) {
+func TestAnAgentThatExitsAfterAnInterruptGetsNoOtherSignal(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		p := a.start(a.shell("trap 'echo interrupted; exit 4' INT; trap 'echo terminated' TERM; echo ready; while :; do sleep 0.01; done"))
-		a.says("ready")
+		a.awaitLine("ready")
 		if err := p.Stop("cancelled", false); err != nil {
 			t.Fatal(err)
 		}
@@ -74,12 +74,12 @@ func TestAnAgentThatFollowsIsInterruptedAndNoMore(t *testing.T) {
 	})
 }
 
-func TestAnAgentThatIsDeafToInterruptsIsTerminated(t *testing.T) {
+func TestAnAgentThatIgnoresInterruptsIsTerminated(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		spec := a.shell("trap '' INT; trap 'exit 5' TERM; echo ready; while :; do sleep 0.01; done")
 		spec.Interrupt = 50 * time.Millisecond
 		p := a.start(spec)
-		a.says("ready")
+		a.awaitLine("ready")
 		if err := p.Stop("cancelled", false); err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestAStubbornAgentIsKilledWithItsGrandchildInAnotherSession(t *testing.T) {
 		spec := stubborn(a.id, a.log)
 		spec.Argv = append(spec.Argv, "grandchild")
 		p := a.start(spec)
-		a.saysTwice("stubborn")
+		a.awaitLineTwice("stubborn")
 		if got := len(a.carriers()); got != 2 {
 			t.Fatalf("%d processes run", got)
 		}
@@ -109,12 +109,12 @@ func TestAStubbornAgentIsKilledWithItsGrandchildInAnotherSession(t *testing.T) {
 	})
 }
 
-func TestAStopCanBeHurried(t *testing.T) {
+func TestASecondStopCanKillAtOnce(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		spec := stubborn(a.id, a.log)
 		spec.Interrupt, spec.Terminate = time.Hour, time.Hour
 		p := a.start(spec)
-		a.says("stubborn")
+		a.awaitLine("stubborn")
 		if err := p.Stop("slowly", false); err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func TestAStopCanBeHurried(t *testing.T) {
 func TestASignalToTheSupervisorStopsTheAgentProperly(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		p := a.start(a.shell("trap 'exit 6' INT; echo ready; while :; do sleep 0.01; done"))
-		a.says("ready")
+		a.awaitLine("ready")
 		pid := strconv.Itoa(p.Started().Supervisor.PID)
 		run(t, "kill", "-HUP", pid)
 		run(t, "kill", "-TERM", pid)
@@ -147,7 +147,7 @@ func TestASignalToTheSupervisorStopsTheAgentProperly(t *testing.T) {
 	})
 }
 
-func TestWhatAnAgentLeavesBehindIsEnded(t *testing.T) {
+func TestProcessesThatAnAgentLeavesBehindAreEnded(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		spec := a.shell("true")
 		spec.Argv = []string{os.Args[0], "be", "leaver"}
@@ -159,12 +159,12 @@ func TestWhatAnAgentLeavesBehindIsEnded(t *testing.T) {
 	})
 }
 
-func TestAStopAfterTheExitTellsTheAgentNothing(t *testing.T) {
+func TestAStopAfterTheExitIsNotTheStopReason(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		spec := a.shell("(trap '' TERM; echo ready; while :; do sleep 0.01; done) & read x; exit 0")
 		spec.Open = true
 		p := a.start(spec)
-		a.says("ready")
+		a.awaitLine("ready")
 		if err := p.CloseInput(); err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +203,7 @@ func TestAForkBombIsEnded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			eachWay(t, func(t *testing.T, a *attempt) {
 				p := a.start(a.shell(bomb + end))
-				a.says("ready")
+				a.awaitLine("ready")
 				if err := p.Stop("bomb", true); err != nil {
 					t.Fatal(err)
 				}
@@ -217,7 +217,7 @@ func TestAForkBombIsEnded(t *testing.T) {
 	}
 }
 
-func TestWhoSweepsItsOwnAttemptSurvives(t *testing.T) {
+func TestAProcessThatSweepsItsOwnAttemptSurvives(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		spec := a.shell("")
 		spec.Argv = []string{os.Args[0], "be", "sweeper"}
@@ -227,7 +227,7 @@ func TestWhoSweepsItsOwnAttemptSurvives(t *testing.T) {
 	})
 }
 
-func TestTheDeadlineIsKeptWhenNobodyIsAttached(t *testing.T) {
+func TestTheDeadlineIsKeptWithoutClients(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		spec := a.shell("trap '' INT TERM; while :; do sleep 0.01; done")
 		spec.Deadline = time.Now().Add(300 * time.Millisecond)
@@ -249,7 +249,7 @@ func TestTheDeadlineIsKeptWhenNobodyIsAttached(t *testing.T) {
 	})
 }
 
-func TestADeadlineIsPutOffByTheTimeInWhichTheAgentWaitsForAPerson(t *testing.T) {
+func TestADeadlineIsPostponedWhileTheAgentWaitsForTheUser(t *testing.T) {
 	testenv.Integration(t)
 	eachWay(t, func(t *testing.T, a *attempt) {
 		spec := a.shell("trap '' INT TERM; while :; do sleep 0.01; done")

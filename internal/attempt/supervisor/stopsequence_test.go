@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestAnEndingTakesItsSteps(t *testing.T) {
+func TestTheStagesOfAStop(t *testing.T) {
 	for name, c := range map[string]struct{ events, want string }{
 		"a stop is an escalation":              {"stop time time time", "interrupt/1s terminate/2s kill/2ms kill/4ms"},
 		"a stop is heard once":                 {"stop stop time stop", "interrupt/1s - terminate/2s -"},
@@ -61,7 +61,7 @@ func step(e *stopSequence, event string) string {
 	return fmt.Sprintf("%s/%s", name, wait)
 }
 
-func TestKillingIsGivenUpInTheEnd(t *testing.T) {
+func TestKillingIsGivenUpAfterALimit(t *testing.T) {
 	var e stopSequence
 	e.stop("x", true)
 	for range 1000 {
@@ -72,7 +72,7 @@ func TestKillingIsGivenUpInTheEnd(t *testing.T) {
 	t.Error("it goes on for ever")
 }
 
-func TestTheFirstReasonIsKept(t *testing.T) {
+func TestTheFirstStopReasonIsKept(t *testing.T) {
 	for events, want := range map[string]string{"stop now": "asked", "now stop": "hurried", "exit stop now": ""} {
 		var e stopSequence
 		for event := range strings.FieldsSeq(events) {

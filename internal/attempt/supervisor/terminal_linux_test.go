@@ -59,7 +59,7 @@ func startIn(t *testing.T, in supervisor.Terminal, patience time.Duration, spec 
 	return a, p
 }
 
-func TestAnAgentInATerminalIsRecordedAsAnyOther(t *testing.T) {
+func TestAnAgentInATerminalIsRecorded(t *testing.T) {
 	n := &terminal{t: t}
 	a, p := startIn(t, n.in(), 0, func(a *attempt) supervisor.Spec {
 		s := a.shell("cat; echo $X; exit 3")
@@ -78,7 +78,7 @@ func TestAnAgentInATerminalIsRecordedAsAnyOther(t *testing.T) {
 	}
 }
 
-func TestAnAgentGoesOnWhenItsTerminalIsKilled(t *testing.T) {
+func TestAnAgentContinuesWhenItsTerminalIsKilled(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGKILL} {
 		n := &terminal{t: t}
 		a, p := startIn(t, n.in(), 0, func(a *attempt) supervisor.Spec {
@@ -86,7 +86,7 @@ func TestAnAgentGoesOnWhenItsTerminalIsKilled(t *testing.T) {
 			s.Open = true
 			return s
 		})
-		a.says("ready")
+		a.awaitLine("ready")
 		if err := n.cmd.Process.Signal(sig); err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +104,7 @@ func TestASupervisorKilledInATerminalIsLostWithItsAgent(t *testing.T) {
 	testenv.Integration(t)
 	n := &terminal{t: t}
 	a, p := startIn(t, n.in(), 0, func(a *attempt) supervisor.Spec { return stubborn(a.id, a.log) })
-	a.says("stubborn")
+	a.awaitLine("stubborn")
 	if err := syscall.Kill(p.Started().Supervisor.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestASupervisorKilledInATerminalIsLostWithItsAgent(t *testing.T) {
 	n.over()
 }
 
-func TestWithoutATerminalTheAgentRunsAllTheSame(t *testing.T) {
+func TestAnAgentRunsWithoutATerminalIfItCannotBeOpened(t *testing.T) {
 	no := errors.New("no tmux here")
 	for name, c := range map[string]struct {
 		open func(ctx context.Context, socket string) error
@@ -159,7 +159,7 @@ func call(socket, words string) error {
 	return conn.Close()
 }
 
-func TestATerminalThatComesLateFindsNobody(t *testing.T) {
+func TestATerminalThatConnectsTooLateIsRefused(t *testing.T) {
 	var late string
 	n := &terminal{t: t}
 	in := n.in()

@@ -28,7 +28,7 @@ const (
 
 func TestMain(m *testing.M) {
 	if act := os.Getenv(role); act != "" {
-		if err := play(act, os.Getenv(place)); err != nil {
+		if err := actAs(act, os.Getenv(place)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -44,12 +44,12 @@ type started struct {
 	PID       int
 }
 
-func play(act, dir string) error {
+func actAs(act, dir string) error {
 	hangup := make(chan os.Signal, 1)
 	if act == "hangup" {
 		signal.Notify(hangup, syscall.SIGHUP)
 	}
-	if err := tell(dir); err != nil {
+	if err := writeReport(dir); err != nil {
 		return err
 	}
 	switch act {
@@ -68,7 +68,7 @@ func play(act, dir string) error {
 	return err
 }
 
-func tell(dir string) error {
+func writeReport(dir string) error {
 	wd, err := os.Getwd()
 	if err != nil {
 		return err
@@ -117,8 +117,8 @@ func (p program) start(s *Server, session string, args ...string) {
 	}
 }
 
-// all waits until n programs have started, and returns their reports.
-func (p program) all(n int) (list []started) {
+// awaitReports waits until n programs have started, and returns their reports.
+func (p program) awaitReports(n int) (list []started) {
 	p.t.Helper()
 	var files []string
 	testenv.Wait(p.t, fmt.Sprintf("%d programs", n), func() error {
@@ -161,7 +161,7 @@ func newServer(t *testing.T) *Server {
 		}
 		if pid > 0 {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended in the meantime
-			isSilent(t, s)
+			awaitNoServer(t, s)
 		}
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
@@ -170,8 +170,8 @@ func newServer(t *testing.T) *Server {
 	return s
 }
 
-// isSilent waits until no server is listening.
-func isSilent(t *testing.T, s *Server) {
+// awaitNoServer waits until no server is listening.
+func awaitNoServer(t *testing.T, s *Server) {
 	t.Helper()
 	testenv.Wait(t, "the end of the server", func() error {
 		if s.listening() {
@@ -181,8 +181,8 @@ func isSilent(t *testing.T, s *Server) {
 	})
 }
 
-// ends waits until a session is gone.
-func ends(t *testing.T, s *Server, session string) {
+// awaitEnd waits until a session is gone.
+func awaitEnd(t *testing.T, s *Server, session string) {
 	t.Helper()
 	testenv.Wait(t, "the end of session "+session, func() error {
 		if list, err := s.List(t.Context()); err != nil || has(t, s, session) {
@@ -192,9 +192,9 @@ func ends(t *testing.T, s *Server, session string) {
 	})
 }
 
-// shows waits until a session's terminal contains a text, and returns the complete
+// awaitText waits until a session's terminal contains a text, and returns the complete
 // screen.
-func shows(t *testing.T, s *Server, session, want string) (text string) {
+func awaitText(t *testing.T, s *Server, session, want string) (text string) {
 	t.Helper()
 	testenv.Wait(t, fmt.Sprintf("%q in the terminal of %s", want, session), func() error {
 		if text = screen(t, s, session); !strings.Contains(text, want) {
@@ -214,7 +214,7 @@ func has(t *testing.T, s *Server, session string) bool {
 	return ok
 }
 
-func only(t *testing.T, s *Server) Session {
+func onlySession(t *testing.T, s *Server) Session {
 	t.Helper()
 	list, err := s.List(t.Context())
 	if err != nil || len(list) != 1 {

@@ -24,7 +24,7 @@ func TestTheSessionOfABeadHasItsName(t *testing.T) {
 	}
 }
 
-func FuzzNoTwoBeadsHaveOneSession(f *testing.F) {
+func FuzzSessionNamesAreUnique(f *testing.F) {
 	f.Add("bd-1.2", "bd-1+2E2")
 	f.Add("bd-1.2", "bd-1:2")
 	f.Add("a+b.", "a+2Bb.")
@@ -40,7 +40,7 @@ func FuzzNoTwoBeadsHaveOneSession(f *testing.F) {
 	})
 }
 
-func TestASessionHasTheNameThatItWasGiven(t *testing.T) {
+func TestTmuxKeepsTheNameOfASession(t *testing.T) {
 	s, p := newServer(t), newProgram(t, "wait")
 	for _, bead := range []string{
 		"bd-1.2", "bd-1:2", "bd-1_2", "$1", "%1", "@1", "=x", "#{pid}", "a b", "日本ä", `\n`, "a$b", `"q"`, "'q'", "*", "{last}", "-x", "~", strings.Repeat("x", 200),
@@ -60,7 +60,7 @@ func TestASessionHasTheNameThatItWasGiven(t *testing.T) {
 	}
 }
 
-func TestWithoutTmuxAPersonIsToldWhatToDo(t *testing.T) {
+func TestMissingTmuxIsAnErrorWithAHint(t *testing.T) {
 	s, p := newServer(t), newProgram(t, "wait")
 	path := os.Getenv("PATH")
 	t.Setenv("PATH", t.TempDir())

@@ -23,7 +23,7 @@ func TestAProgramGetsItsArgumentsExactly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, p := newServer(t), newProgram(t, "wait")
 			p.start(s, "agent-a", args...)
-			got, want := p.all(1)[0].Argv, append([]string{p.path}, args...)
+			got, want := p.awaitReports(1)[0].Argv, append([]string{p.path}, args...)
 			if !slices.Equal(got, want) {
 				t.Errorf("got  %q\nwant %q", got, want)
 			}
@@ -39,7 +39,7 @@ func strange() []string {
 	}
 }
 
-func TestAProgramWithoutArgumentsIsNotReadByAShell(t *testing.T) {
+func TestAProgramWithoutArgumentsIsNotParsedByAShell(t *testing.T) {
 	s, p := newServer(t), newProgram(t, "wait")
 	link := filepath.Join(p.place, `a b;$HOME'"#{pid}=x`)
 	if err := os.Symlink(p.path, link); err != nil {
@@ -47,12 +47,12 @@ func TestAProgramWithoutArgumentsIsNotReadByAShell(t *testing.T) {
 	}
 	p.path = link
 	p.start(s, "agent-a")
-	if got := p.all(1)[0].Argv; !slices.Equal(got, []string{link}) {
+	if got := p.awaitReports(1)[0].Argv; !slices.Equal(got, []string{link}) {
 		t.Errorf("got %q", got)
 	}
 }
 
-func TestTheEnvironmentIsTheOneGivenWhoeverBeganTheServer(t *testing.T) {
+func TestTheEnvironmentDoesNotDependOnTheServers(t *testing.T) {
 	s, first := newServer(t), newProgram(t, "wait")
 	t.Setenv("OF_THE_CALLER", "must not be seen")
 	t.Setenv("DISPLAY", ":7")
@@ -63,7 +63,7 @@ func TestTheEnvironmentIsTheOneGivenWhoeverBeganTheServer(t *testing.T) {
 	second.env = append(second.env, odd...)
 	second.start(s, "agent-second", "x")
 
-	got := second.all(1)[0]
+	got := second.awaitReports(1)[0]
 	for _, want := range []string{odd[0], odd[1], odd[3], odd[7], odd[8], "PATH=" + os.Getenv("PATH")} {
 		if !slices.Contains(got.Env, want) {
 			t.Errorf("%.60q is missing", want)
@@ -80,12 +80,12 @@ func TestTheEnvironmentIsTheOneGivenWhoeverBeganTheServer(t *testing.T) {
 	if tmux, _ := lookup(got.Env, "TMUX"); !strings.HasPrefix(tmux, s.socket+",") {
 		t.Errorf("TMUX is %q", tmux)
 	}
-	if env := first.all(1)[0].Env; !slices.Contains(env, "PATH=/nowhere") || !slices.Contains(env, "LANG=C.UTF-8") {
+	if env := first.awaitReports(1)[0].Env; !slices.Contains(env, "PATH=/nowhere") || !slices.Contains(env, "LANG=C.UTF-8") {
 		t.Errorf("%q is not the environment of the first", env)
 	}
 }
 
-func TestTheServerShowsNothingOfWhatItWasTold(t *testing.T) {
+func TestArgumentsAndEnvironmentAreNotVisibleToOtherUsers(t *testing.T) {
 	s, p := newServer(t), newProgram(t, "wait")
 	p.env = append(p.env, "TOKEN=secret-value")
 	p.start(s, "agent-a", "secret-argument")
@@ -116,7 +116,7 @@ func TestAProgramRunsInItsFolder(t *testing.T) {
 	if err := s.Start(t.Context(), "agent-a", []string{p.path, "x"}, p.env, dir); err != nil {
 		t.Fatal(err)
 	}
-	if got := p.all(1)[0].Dir; got != dir {
+	if got := p.awaitReports(1)[0].Dir; got != dir {
 		t.Errorf("got %q, want %q", got, dir)
 	}
 }
@@ -158,7 +158,7 @@ func TestASecondSessionOfANameIsRefused(t *testing.T) {
 	if exists, ok := errors.AsType[*ExistsError](err); !ok || !exists.Conflict() || exists.Session != "agent-a" {
 		t.Errorf("%v, want an ExistsError", err)
 	}
-	p.all(1)
+	p.awaitReports(1)
 }
 
 func TestTwentyStartsAtOnceAllSucceed(t *testing.T) {
@@ -172,13 +172,13 @@ func TestTwentyStartsAtOnceAllSucceed(t *testing.T) {
 		})
 	}
 	group.Wait()
-	p.all(20)
+	p.awaitReports(20)
 	if list, err := s.List(t.Context()); err != nil || len(list) != 20 {
 		t.Errorf("%d sessions, %v", len(list), err)
 	}
 }
 
-func TestOfTwentyStartsOfOneNameOneSucceeds(t *testing.T) {
+func TestOneOfTwentyStartsWithTheSameNameSucceeds(t *testing.T) {
 	s, p := newServer(t), newProgram(t, "wait")
 	var group sync.WaitGroup
 	var done, refused atomic.Int32
@@ -199,10 +199,10 @@ func TestOfTwentyStartsOfOneNameOneSucceeds(t *testing.T) {
 	if done.Load() != 1 || refused.Load() != 19 {
 		t.Errorf("%d started, %d refused", done.Load(), refused.Load())
 	}
-	p.all(1)
+	p.awaitReports(1)
 }
 
-func TestAServerThatEndsWithItsLastSessionLosesNoStartAndRepeatsNone(t *testing.T) {
+func TestAStartWhileTheServerExitsHappensOnce(t *testing.T) {
 	s, p := newServer(t), newProgram(t, "end")
 	const workers, each = 3, 30
 	starts := filepath.Join(p.place, "starts")
@@ -222,13 +222,13 @@ func TestAServerThatEndsWithItsLastSessionLosesNoStartAndRepeatsNone(t *testing.
 		})
 	}
 	group.Wait()
-	isSilent(t, s)
+	awaitNoServer(t, s)
 	if data, err := os.ReadFile(starts); err != nil || len(data) != workers*each {
 		t.Errorf("%d starts, %v; want %d", len(data), err, workers*each)
 	}
 }
 
-func TestTheFolderOfASocketIsForItsOwnerOnly(t *testing.T) {
+func TestOnlyTheOwnerMayEnterTheSocketsFolder(t *testing.T) {
 	s, p := newServer(t), newProgram(t, "wait")
 	p.start(s, "agent-a", "x")
 	if info, err := os.Stat(filepath.Dir(s.socket)); err != nil || info.Mode() != fs.ModeDir|0o700 {

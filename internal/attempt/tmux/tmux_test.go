@@ -16,7 +16,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-func TestWithoutAServerThereIsNothingAndNoError(t *testing.T) {
+func TestAMissingServerHasNoSessionsAndIsNoError(t *testing.T) {
 	s := newServer(t)
 	list, err := s.List(t.Context())
 	if len(list) != 0 || err != nil {
@@ -49,7 +49,7 @@ func TestASessionIsFoundByItsWholeNameOnly(t *testing.T) {
 	if err := s.End(t.Context(), "agent-bd-1"); err != nil {
 		t.Error(err)
 	}
-	if only(t, s).Name != "agent-bd-10" {
+	if onlySession(t, s).Name != "agent-bd-10" {
 		t.Error("the wrong session was ended")
 	}
 }
@@ -58,8 +58,8 @@ func TestASessionIsListedWithItsProgram(t *testing.T) {
 	s, p := newServer(t), newProgram(t, "wait")
 	before := time.Now().Add(-time.Minute)
 	p.start(s, "agent-ä b", "x")
-	one := only(t, s)
-	if one.Name != "agent-ä b" || one.PID != p.all(1)[0].PID || one.Attached != 0 || one.Created.Before(before) {
+	one := onlySession(t, s)
+	if one.Name != "agent-ä b" || one.PID != p.awaitReports(1)[0].PID || one.Attached != 0 || one.Created.Before(before) {
 		t.Errorf("%+v", one)
 	}
 }
@@ -67,7 +67,7 @@ func TestASessionIsListedWithItsProgram(t *testing.T) {
 func TestASessionEndsWithItsProgramAndTheServerWithTheLast(t *testing.T) {
 	s, p := newServer(t), newProgram(t, "end")
 	p.start(s, "agent-a", "x")
-	ends(t, s, "agent-a")
+	awaitEnd(t, s, "agent-a")
 	testenv.Wait(t, "the end of the server", func() error {
 		alive, err := s.Alive(t.Context())
 		if err == nil && alive {
@@ -77,26 +77,26 @@ func TestASessionEndsWithItsProgramAndTheServerWithTheLast(t *testing.T) {
 	})
 }
 
-func TestTheProgramOfAnEndedSessionHearsAHangup(t *testing.T) {
+func TestTheProgramOfAnEndedSessionReceivesSIGHUP(t *testing.T) {
 	s, p := newServer(t), newProgram(t, "hangup")
 	p.start(s, "agent-a", "x")
-	p.all(1)
+	p.awaitReports(1)
 	if err := s.End(t.Context(), "agent-a"); err != nil {
 		t.Fatal(err)
 	}
-	p.hears(t)
+	p.awaitHangup(t)
 }
 
-// hears waits until the program has received SIGHUP.
-func (p program) hears(t *testing.T) {
+// awaitHangup waits until the program has received SIGHUP.
+func (p program) awaitHangup(t *testing.T) {
 	t.Helper()
 	testenv.Wait(t, "a hangup", func() error { _, err := os.Stat(filepath.Join(p.place, "hangup")); return err })
 }
 
-func TestAServerThatIsKilledIsGoneAndTheNextStartBeginsAnother(t *testing.T) {
+func TestAStartAfterTheServerWasKilledStartsAnother(t *testing.T) {
 	s, p := newServer(t), newProgram(t, "hangup")
 	p.start(s, "agent-a", "x")
-	p.all(1)
+	p.awaitReports(1)
 	pid, err := s.pid(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -104,22 +104,22 @@ func TestAServerThatIsKilledIsGoneAndTheNextStartBeginsAnother(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	isSilent(t, s)
+	awaitNoServer(t, s)
 	if alive, err := s.Alive(t.Context()); alive || err != nil {
 		t.Errorf("alive %v, %v", alive, err)
 	}
 	if has(t, s, "agent-a") {
 		t.Error("the session is still there")
 	}
-	p.hears(t)
+	p.awaitHangup(t)
 	next := newProgram(t, "wait")
 	next.start(s, "agent-a", "x")
-	if only(t, s).PID != next.all(1)[0].PID {
+	if onlySession(t, s).PID != next.awaitReports(1)[0].PID {
 		t.Error("the session has another program")
 	}
 }
 
-func TestAServerThatHangsHangsNobody(t *testing.T) {
+func TestAServerThatHangsBlocksNoCall(t *testing.T) {
 	testenv.Integration(t)
 	s, p := newServer(t), newProgram(t, "wait")
 	p.start(s, "agent-a", "x")
@@ -144,16 +144,16 @@ func TestAServerThatHangsHangsNobody(t *testing.T) {
 	}
 }
 
-func TestATerminalIsReadWithWhatHasScrolledAway(t *testing.T) {
+func TestCaptureIncludesScrolledOffLines(t *testing.T) {
 	s, p := newServer(t), newProgram(t, "speak")
 	p.start(s, "agent-a", "x")
-	lines := strings.Split(shows(t, s, "agent-a", "50%"), "\n")
+	lines := strings.Split(awaitText(t, s, "agent-a", "50%"), "\n")
 	if len(lines) != 302 || lines[0] != "line 0 ä" || lines[299] != "line 299 ä" || lines[300] != strings.Repeat("long ", 100)+"end, 50%" {
 		t.Errorf("%d lines, from %q to %q", len(lines), lines[0], lines[len(lines)-2])
 	}
 }
 
-func TestAPersonComesAndGoesWithoutChangingTheSession(t *testing.T) {
+func TestAttachingAndDetachingDoNotChangeTheSession(t *testing.T) {
 	s, p := newServer(t), newProgram(t, "wait")
 	p.start(s, "agent-bd-1", "x")
 	p.start(s, "agent-bd-10", "x")
@@ -165,10 +165,10 @@ func TestAPersonComesAndGoesWithoutChangingTheSession(t *testing.T) {
 	if shown := person.screen(); !strings.Contains(shown, "agent-bd-1 ") || !strings.Contains(shown, "detach: Ctrl-b d") {
 		t.Errorf("the status line is not there:\n%s", shown)
 	}
-	person.types("hello", "Enter")
-	shows(t, s, "agent-bd-1", "hello")
-	person.types("C-b", "&", "y", "C-b", "x", "y", "C-b", "c", "C-b", ":", "C-b", "$", "Enter")
-	person.leaves()
+	person.typeKeys("hello", "Enter")
+	awaitText(t, s, "agent-bd-1", "hello")
+	person.typeKeys("C-b", "&", "y", "C-b", "x", "y", "C-b", "c", "C-b", ":", "C-b", "$", "Enter")
+	person.detach()
 	after, err := s.List(t.Context())
 	if err != nil || !slices.Equal(before, after) {
 		t.Errorf("%v, %v; before it was %v", after, err, before)
@@ -178,21 +178,21 @@ func TestAPersonComesAndGoesWithoutChangingTheSession(t *testing.T) {
 	}
 }
 
-func TestAPersonWhoOnlyLooksCannotType(t *testing.T) {
+func TestAReadOnlyClientCannotType(t *testing.T) {
 	s, p := newServer(t), newProgram(t, "wait")
 	p.start(s, "agent-a", "x")
 	person := attach(t, s, "agent-a", true)
-	person.types("secret", "Enter", "C-c")
-	person.leaves()
+	person.typeKeys("secret", "Enter", "C-c")
+	person.detach()
 	if text := screen(t, s, "agent-a"); strings.Contains(text, "secret") {
 		t.Errorf("what was typed came through: %q", text)
 	}
-	if err := syscall.Kill(only(t, s).PID, 0); err != nil {
+	if err := syscall.Kill(onlySession(t, s).PID, 0); err != nil {
 		t.Errorf("the program has ended: %v", err)
 	}
 }
 
-func TestAnAttachedTerminalIsGivenBackWhenTheSessionEnds(t *testing.T) {
+func TestAnAttachedTerminalIsFreeWhenTheSessionEnds(t *testing.T) {
 	s, p := newServer(t), newProgram(t, "wait")
 	p.start(s, "agent-a", "x")
 	p.start(s, "agent-b", "x")
@@ -200,21 +200,21 @@ func TestAnAttachedTerminalIsGivenBackWhenTheSessionEnds(t *testing.T) {
 	if err := s.End(t.Context(), "agent-a"); err != nil {
 		t.Fatal(err)
 	}
-	ends(t, person.terminal, "person")
+	awaitEnd(t, person.terminal, "person")
 	if !has(t, s, "agent-b") {
 		t.Error("the other session has ended as well")
 	}
 }
 
-// person is a user whose terminal is itself a session of another tmux server.
-type person struct {
+// userTerminal is a user whose terminal is itself a session of another tmux server.
+type userTerminal struct {
 	t        *testing.T
 	s        *Server
 	session  string
 	terminal *Server
 }
 
-func attach(t *testing.T, s *Server, session string, readOnly bool) person {
+func attach(t *testing.T, s *Server, session string, readOnly bool) userTerminal {
 	t.Helper()
 	argv := s.AttachCommand(session, readOnly)
 	tmux, err := exec.LookPath(argv[0])
@@ -222,17 +222,17 @@ func attach(t *testing.T, s *Server, session string, readOnly bool) person {
 		t.Fatal(err)
 	}
 	argv[0] = tmux
-	p := person{t, s, session, newServer(t)}
+	p := userTerminal{t, s, session, newServer(t)}
 	if err := p.terminal.Start(t.Context(), "person", argv, []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}, "/"); err != nil {
 		t.Fatal(err)
 	}
-	p.isAttached(1)
-	shows(t, p.terminal, "person", "detach")
+	p.awaitAttached(1)
+	awaitText(t, p.terminal, "person", "detach")
 	return p
 }
 
-// isAttached waits until the session has that many attached terminals.
-func (p person) isAttached(want int) {
+// awaitAttached waits until the session has that many attached terminals.
+func (p userTerminal) awaitAttached(want int) {
 	p.t.Helper()
 	testenv.Wait(p.t, fmt.Sprintf("%d terminals at %s", want, p.session), func() error {
 		list, err := p.s.List(p.t.Context())
@@ -250,19 +250,19 @@ func (p person) isAttached(want int) {
 	})
 }
 
-func (p person) screen() string { p.t.Helper(); return screen(p.t, p.terminal, "person") }
+func (p userTerminal) screen() string { p.t.Helper(); return screen(p.t, p.terminal, "person") }
 
-func (p person) types(keys ...string) {
+func (p userTerminal) typeKeys(keys ...string) {
 	p.t.Helper()
 	if _, _, err := p.terminal.query(p.t.Context(), append([]string{"send-keys", "-t", "=person:"}, keys...)...); err != nil {
 		p.t.Fatal(err)
 	}
 }
 
-// leaves detaches, and waits until the user's terminal is free again.
-func (p person) leaves() {
+// detach detaches, and waits until the user's terminal is free again.
+func (p userTerminal) detach() {
 	p.t.Helper()
-	p.types("C-b", "d")
-	ends(p.t, p.terminal, "person")
-	p.isAttached(0)
+	p.typeKeys("C-b", "d")
+	awaitEnd(p.t, p.terminal, "person")
+	p.awaitAttached(0)
 }

@@ -101,7 +101,7 @@ func TestABrowserSeesWhatScriptsAdd(t *testing.T) {
 	}
 }
 
-func TestWithoutABrowserWhatScriptsAddIsNotSeenAndItIsSaid(t *testing.T) {
+func TestTheReducedModeDoesNotSeeWhatScriptsAdd(t *testing.T) {
 	site := pages(t)
 	o := run(t, verify.Request{Screenshot: filepath.Join(t.TempDir(), "a.png"), Checks: []verify.Check{
 		{URL: site.URL + "/script", Contains: "nodes added"},
@@ -151,7 +151,7 @@ func TestAPageWithoutTheText(t *testing.T) {
 	})
 }
 
-func TestAPageThatNeverLetsGoEndsInTime(t *testing.T) {
+func TestAPageThatNeverFinishesLoadingIsCheckedInTime(t *testing.T) {
 	testenv.Integration(t)
 	began := time.Now()
 	o := run(t, verify.Request{Checks: []verify.Check{{URL: pages(t).URL + "/forever", Contains: "x", Timeout: verify.Duration(4 * time.Second)}}}, tools(t))
@@ -248,7 +248,7 @@ func TestABrowserRunsWhereverTemporaryFilesAre(t *testing.T) {
 	}
 }
 
-func TestABrowserThatDoesNotRunIsDoneWithout(t *testing.T) {
+func TestChecksContinueWithoutABrowserThatDoesNotRun(t *testing.T) {
 	site := pages(t)
 	broken := filepath.Join(t.TempDir(), "chromium")
 	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho no usable sandbox\nexit 1\n"), 0o755); err != nil {
@@ -265,7 +265,7 @@ func TestABrowserThatDoesNotRunIsDoneWithout(t *testing.T) {
 	}
 }
 
-func TestTheBrowserEndsWithUsEvenIfWeAreKilled(t *testing.T) {
+func TestTheBrowserEndsIfGafferIsKilled(t *testing.T) {
 	dir, err := os.MkdirTemp("/tmp", "verify-") // for the files that the killed process leaves
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"gaffer/workflow"
 )
 
-func TestACheckIsOneThingThatCanBeDone(t *testing.T) {
+func TestInvalidChecksAreRefused(t *testing.T) {
 	for _, c := range []verify.Check{
 		{Command: "true"},
 		{File: "a/b", Timeout: verify.Duration(time.Hour)},
@@ -44,7 +44,7 @@ func TestACheckIsOneThingThatCanBeDone(t *testing.T) {
 	}
 }
 
-func TestADurationIsWrittenAsItIsSaid(t *testing.T) {
+func TestADurationHasATextForm(t *testing.T) {
 	var c verify.Check
 	if err := json.Unmarshal([]byte(`{"command":"true","timeout":"1m30s"}`), &c); err != nil || c.Timeout != verify.Duration(90*time.Second) {
 		t.Fatalf("%+v %v", c, err)
@@ -55,7 +55,7 @@ func TestADurationIsWrittenAsItIsSaid(t *testing.T) {
 	}
 }
 
-func TestANameIsOneLineThatCanBeShown(t *testing.T) {
+func TestATitleIsOnePrintableLine(t *testing.T) {
 	for _, c := range []struct {
 		check verify.Check
 		want  string
@@ -80,7 +80,7 @@ func TestANameIsOneLineThatCanBeShown(t *testing.T) {
 
 // Output may come from a hostile program, and it is used in a prompt, a document and a
 // terminal.
-func FuzzOutputCanBeShown(f *testing.F) {
+func FuzzKeptOutputIsPrintable(f *testing.F) {
 	f.Add("plain\ntext", 3)
 	f.Add("\x1b[31mred\x1b[0m\r50%\r100%\x00\xff\u202e", 2000)
 	f.Add("\x1b]8;;http://x\x1b\\link", 1)
@@ -97,7 +97,7 @@ func FuzzOutputCanBeShown(f *testing.F) {
 	})
 }
 
-func TestToolsAreFoundByNameAndByTheUsersWord(t *testing.T) {
+func TestABrowserIsFoundByNameAndByTheVariable(t *testing.T) {
 	t.Setenv(verify.BrowserVariable, "/no/such/browser")
 	if found := verify.FindTools(); found.Browser != "" || found.Missing == "" {
 		t.Errorf("%+v", found)

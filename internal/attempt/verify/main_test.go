@@ -69,8 +69,8 @@ func outcome(t *testing.T, path string) verify.Outcome {
 	return o
 }
 
-func TestMainExitsByTheOutcomeAndKeepsItForEachAttempt(t *testing.T) {
-	path := request(t, verify.Request{Dir: t.TempDir(), RetryAfter: soon, Checks: []verify.Check{{Name: "fresh", Command: "echo all good"}, {Name: "counted", Command: "echo x >> n; echo only $(wc -l < n); test $(wc -l < n) -gt 2"}}})
+func TestTheExitCodeAndTheFileOfEachAttemptShowTheOutcome(t *testing.T) {
+	path := request(t, verify.Request{Dir: t.TempDir(), RetryAfter: withoutDelay, Checks: []verify.Check{{Name: "fresh", Command: "echo all good"}, {Name: "counted", Command: "echo x >> n; echo only $(wc -l < n); test $(wc -l < n) -gt 2"}}})
 	t.Setenv(verify.AttemptVariable, "4")
 	code, stdout, stderr := call(path)
 	if code != 1 || stderr != "" || stdout != "failed: counted\n  only 2\n  exit status 1\n1/2 checks passed\n" {
@@ -94,7 +94,7 @@ func TestMainExitsByTheOutcomeAndKeepsItForEachAttempt(t *testing.T) {
 	}
 }
 
-func TestMainRefusesWhatItCannotCarryOut(t *testing.T) {
+func TestMainRefusesInvalidRequests(t *testing.T) {
 	good := `{"checks":[{"command":"true"}]}`
 	for name, c := range map[string]struct{ text, attempt, want string }{
 		"not JSON":             {`{"checks":`, "1", "unexpected EOF"},
@@ -133,7 +133,7 @@ func TestMainRefusesWhatItCannotCarryOut(t *testing.T) {
 	}
 }
 
-func TestALinkInTheOutcomesPlaceIsReplaced(t *testing.T) {
+func TestASymbolicLinkAtTheOutcomesPathIsReplaced(t *testing.T) {
 	path := request(t, verify.Request{Checks: []verify.Check{{Command: "true"}}})
 	precious := filepath.Join(t.TempDir(), "precious")
 	write(t, precious, "keep me")
@@ -152,7 +152,7 @@ func TestALinkInTheOutcomesPlaceIsReplaced(t *testing.T) {
 	}
 }
 
-func TestAnOutcomeThatCannotBeKeptIsNotPassed(t *testing.T) {
+func TestAnOutcomeThatCannotBeWrittenIsNotPassed(t *testing.T) {
 	path := request(t, verify.Request{Checks: []verify.Check{{Command: "true"}}})
 	t.Setenv(verify.AttemptVariable, "1")
 	if err := os.MkdirAll(filepath.Join(verify.OutcomePath(path, 1), "x"), 0o755); err != nil {
@@ -168,9 +168,9 @@ func TestAnOutcomeThatCannotBeKeptIsNotPassed(t *testing.T) {
 
 // The next attempt receives the last 2,000 bytes, so everything important must be
 // within them.
-func TestWhatIsPrintedNamesAllThatFailedInLittleRoom(t *testing.T) {
+func TestTheReportNamesAllFailedChecksWithinItsLimit(t *testing.T) {
 	for _, failing := range []int{1, 3, 12, 200} {
-		r := verify.Request{Mode: workflow.Minimal, RetryAfter: soon}
+		r := verify.Request{Mode: workflow.Minimal, RetryAfter: withoutDelay}
 		for i := range failing {
 			r.Checks = append(r.Checks, verify.Check{Name: fmt.Sprintf("check %d", i), Command: "printf '%5000s' | tr ' ' ä; echo; echo last words; exit 1"})
 		}
@@ -192,7 +192,7 @@ func TestAStoppedMainEndsItsCheckAndWritesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begins(t, dir)
+	awaitFile(t, dir)
 	if err := process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

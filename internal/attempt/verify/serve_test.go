@@ -30,7 +30,7 @@ func serveForever() {
 	os.Exit(1)
 }
 
-func TestAServerRunsWhileItsPagesAreLookedAt(t *testing.T) {
+func TestAServerRunsWhileItsPagesAreChecked(t *testing.T) {
 	o := run(t, verify.Request{Serve: serving(), Mode: workflow.Reduced, Checks: []verify.Check{
 		{Name: "first", URL: "http://127.0.0.1:{port}/", Contains: "hello"},
 		{Name: "second", URL: "http://127.0.0.1:{port}/broken"},
@@ -58,26 +58,26 @@ func TestAServerThatEndsSaysWhy(t *testing.T) {
 	}
 }
 
-// other starts a server that is not the chunk's.
-func other(t *testing.T) string {
+// startOtherServer starts a server that is not the chunk's.
+func startOtherServer(t *testing.T) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }))
 	t.Cleanup(s.Close)
 	return s.URL
 }
 
-func TestThePageOfSomebodyElseIsNotThatOfTheChunk(t *testing.T) {
+func TestAPageOfAnotherServerDoesNotPass(t *testing.T) {
 	dir := t.TempDir()
 	o := run(t, verify.Request{
 		Dir: dir, Serve: "touch started; sleep 60", Mode: workflow.Reduced,
-		Checks: []verify.Check{{URL: other(t), Contains: "hello"}},
+		Checks: []verify.Check{{URL: startOtherServer(t), Contains: "hello"}},
 	}, verify.Tools{})
 	if results(o) != "fail" || list(t, dir) != "" || !strings.Contains(o.Details[0].Output, "already") || !strings.Contains(o.Details[0].Output, "{port}") {
 		t.Errorf("%+v", o)
 	}
 }
 
-func TestThePageOfSomebodyElseDoesNotStandForAServerThatHasEnded(t *testing.T) {
+func TestAPageOfAnotherServerDoesNotReplaceAServerThatHasEnded(t *testing.T) {
 	testenv.Integration(t)
 	leaves := fmt.Sprintf("echo $$ >pid; VERIFY_AS_SERVER=1 %q & until test -e end; do sleep 0.1; done", os.Args[0])
 	o := run(t, verify.Request{Serve: leaves, Mode: workflow.Reduced, Checks: []verify.Check{
@@ -90,14 +90,14 @@ func TestThePageOfSomebodyElseDoesNotStandForAServerThatHasEnded(t *testing.T) {
 	}
 }
 
-func TestAServerOfThePersonIsUsedWhereNothingIsServed(t *testing.T) {
-	o := run(t, verify.Request{Mode: workflow.Reduced, Checks: []verify.Check{{URL: other(t), Contains: "hello"}}}, verify.Tools{})
+func TestTheUsersServerIsUsedWithoutServe(t *testing.T) {
+	o := run(t, verify.Request{Mode: workflow.Reduced, Checks: []verify.Check{{URL: startOtherServer(t), Contains: "hello"}}}, verify.Tools{})
 	if !o.Passed {
 		t.Errorf("%+v", o)
 	}
 }
 
-func TestAServerIsNotStartedWhereNoPageIsLookedAt(t *testing.T) {
+func TestAServerIsNotStartedIfNoPageIsChecked(t *testing.T) {
 	dir := t.TempDir()
 	o := run(t, verify.Request{Dir: dir, Serve: "touch started; sleep 60", Mode: workflow.Minimal, Checks: []verify.Check{{URL: "http://127.0.0.1:{port}/"}, {Command: "true"}}}, verify.Tools{})
 	if !o.Passed || list(t, dir) != "" {

@@ -12,7 +12,7 @@ type Tools struct {
 }
 
 // BrowserVariable is the environment variable that names the browser. If it is set, no
-// other browser is used. A name that is not a program means that there is none.
+// other browser is used. If the name is not a program, no browser is used.
 const BrowserVariable = "GAFFER_BROWSER"
 
 // FindTools looks for the programs. It starts none of them.

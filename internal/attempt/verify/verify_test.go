@@ -21,8 +21,8 @@ import (
 	"gaffer/workflow"
 )
 
-// soon makes second tries start immediately.
-const soon = verify.Duration(time.Millisecond)
+// withoutDelay makes second tries start immediately.
+const withoutDelay = verify.Duration(time.Millisecond)
 
 func run(t *testing.T, r verify.Request, tools verify.Tools) verify.Outcome {
 	t.Helper()
@@ -30,7 +30,7 @@ func run(t *testing.T, r verify.Request, tools verify.Tools) verify.Outcome {
 		r.Dir = t.TempDir()
 	}
 	if r.RetryAfter == 0 {
-		r.RetryAfter = soon
+		r.RetryAfter = withoutDelay
 	}
 	return verify.Run(t.Context(), r, tools)
 }
@@ -83,8 +83,8 @@ func running(t *testing.T, texts ...string) (list []string) {
 	return list
 }
 
-// begins waits until a check has written to a folder.
-func begins(t *testing.T, dir string) {
+// awaitFile waits until a check has written to a folder.
+func awaitFile(t *testing.T, dir string) {
 	t.Helper()
 	testenv.Wait(t, "a file of the check", func() error {
 		if list(t, dir) == "" {
@@ -124,7 +124,7 @@ x"`},
 	}
 }
 
-func TestACommandThatDoesNotEndIsEndedWithAllItStarted(t *testing.T) {
+func TestACommandPastItsTimeoutIsEndedWithItsProcesses(t *testing.T) {
 	testenv.Integration(t)
 	mark := fmt.Sprintf("98765.%d", os.Getpid())
 	for name, command := range map[string]string{
@@ -147,7 +147,7 @@ func TestACommandThatDoesNotEndIsEndedWithAllItStarted(t *testing.T) {
 	}
 }
 
-func TestWhoLeavesTheGroupDoesNotHoldUpACheck(t *testing.T) {
+func TestAProcessThatLeavesTheGroupDoesNotDelayACheck(t *testing.T) {
 	dir := t.TempDir()
 	began := time.Now()
 	o := run(t, verify.Request{Dir: dir, Checks: []verify.Check{{Command: "setsid sh -c 'echo $$ > pid; exec sleep 600' & while ! test -s pid; do sleep 0.01; done"}}}, verify.Tools{})
@@ -166,7 +166,7 @@ func TestAStoppedVerificationEndsItsChecks(t *testing.T) {
 	go func() {
 		ended <- verify.Run(ctx, verify.Request{Dir: dir, Checks: []verify.Check{{Command: "touch begun; sleep " + mark}, {Command: "touch second"}}}, verify.Tools{})
 	}()
-	begins(t, dir)
+	awaitFile(t, dir)
 	cancel()
 	o := <-ended
 	if results(o) != "fail fail" || list(t, dir) != "begun" || o.Checks[0].Retried {
@@ -246,7 +246,7 @@ func TestRedirectsAreFollowedFiveTimes(t *testing.T) {
 	}
 }
 
-func TestAServerThatSaysNothingOrNeverEndsIsGivenUp(t *testing.T) {
+func TestSlowAndEndlessAnswersAreCheckedWithinTheTimeout(t *testing.T) {
 	testenv.Integration(t)
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for r.URL.Path == "/endless" && r.Context().Err() == nil {
@@ -269,14 +269,14 @@ func TestAServerThatSaysNothingOrNeverEndsIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestTheMinimalModeMakesCommandsAloneAndSaysSo(t *testing.T) {
+func TestTheMinimalModeRunsOnlyCommands(t *testing.T) {
 	o := run(t, verify.Request{Mode: workflow.Minimal, Checks: []verify.Check{{Command: "true"}, {File: "absent"}, {URL: "http://127.0.0.1:1/"}}}, verify.Tools{})
 	if !o.Passed || o.Summary != "1/1 checks passed (minimal: exit codes alone, 2 of 3 checks not made)" || len(o.Details) != 1 {
 		t.Errorf("%+v", o)
 	}
 }
 
-func TestWhereNothingWasCheckedNothingPassed(t *testing.T) {
+func TestAnOutcomeWithoutChecksIsNotAPass(t *testing.T) {
 	for _, r := range []verify.Request{
 		{Mode: workflow.Minimal, Checks: []verify.Check{{File: "."}, {URL: "http://127.0.0.1:1/"}}},
 		{},
@@ -287,7 +287,7 @@ func TestWhereNothingWasCheckedNothingPassed(t *testing.T) {
 	}
 }
 
-func TestTheModeIsChosenByWhatIsThere(t *testing.T) {
+func TestTheModeFollowsFromTheAvailablePrograms(t *testing.T) {
 	// There is no real browser: the test only covers the choice.
 	page := verify.Check{URL: "http://127.0.0.1:1/", Contains: "x"}
 	for _, c := range []struct {
@@ -310,7 +310,7 @@ func TestTheModeIsChosenByWhatIsThere(t *testing.T) {
 	}
 }
 
-func TestARequestThatIsNotValidFailsAllItsChecks(t *testing.T) {
+func TestAnInvalidRequestFailsAllItsChecks(t *testing.T) {
 	o := run(t, verify.Request{Checks: []verify.Check{{Command: "true"}, {File: "../x"}}}, verify.Tools{})
 	if results(o) != "fail fail" || o.Passed || !strings.Contains(o.Details[0].Output, "within the work folder") {
 		t.Errorf("%+v", o)
@@ -322,7 +322,7 @@ func TestARequestThatIsNotValidFailsAllItsChecks(t *testing.T) {
 func TestTheSummaryCountsTheResults(t *testing.T) {
 	check := func(kinds []uint8, minimal bool) bool {
 		all := []verify.Check{{Command: "true"}, {Command: "false"}, {File: "."}, {File: "absent"}}
-		r := verify.Request{Dir: t.TempDir(), RetryAfter: soon, Checks: []verify.Check{all[0]}}
+		r := verify.Request{Dir: t.TempDir(), RetryAfter: withoutDelay, Checks: []verify.Check{all[0]}}
 		for _, k := range kinds[:min(len(kinds), 8)] {
 			r.Checks = append(r.Checks, all[int(k)%len(all)])
 		}

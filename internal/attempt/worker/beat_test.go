@@ -27,7 +27,7 @@ func TestAnAgentIsFrozenBeforeItsLeaseEnds(t *testing.T) {
 	}
 }
 
-func TestALeaseThatNeverEndsChangesNothingWhenItIsRenewed(t *testing.T) {
+func TestRenewingAnEndlessLeaseChangesNothing(t *testing.T) {
 	var l lease
 	for range 3 {
 		if l.renew(100*365*24*time.Hour, time.Now()) || !l.ends().IsZero() || l.length() != 0 || l.over(time.Now()) {
@@ -80,7 +80,7 @@ func TestPausesBetweenBeatsThatFailGrowWithinTheLease(t *testing.T) {
 	}
 }
 
-func TestThatTheEngineIsAwayIsToldOnceAndThatItIsBackOnce(t *testing.T) {
+func TestTheUserIsNotifiedOnceOfAnOutageAndOnceOfItsEnd(t *testing.T) {
 	var told []string
 	c := outageNotices{notice: func(text string) { told = append(told, text) }}
 	away := errors.New("connection refused")
@@ -109,7 +109,7 @@ func TestThatTheEngineIsAwayIsToldOnceAndThatItIsBackOnce(t *testing.T) {
 	}
 }
 
-func TestAWorkerShowsWhatWaitsOrElseWhatItHasHadForLongest(t *testing.T) {
+func TestAWorkerShowsAWaitingTaskOrTheOldest(t *testing.T) {
 	w := New(Options{ID: "w", Name: "n", Slots: 4})
 	if w.shownTask() != "" || string(w.describe().Meta) != `{"program":"","slots":4,"labels":null,"source":"worker","held":0}` {
 		t.Errorf("%q, %s", w.shownTask(), w.describe().Meta)

@@ -394,7 +394,7 @@ func (h *heldAttempt) retryUntilAnswered(ctx context.Context, what string, reque
 }
 
 // removeReported removes an attempt whose end was reported, and its folder, from the worker.
-// It takes the next attempt if one was claimed with the report.
+// It starts the next attempt if one was claimed with the report.
 func (h *heldAttempt) removeReported(ctx context.Context, next *engine.Assignment, asked time.Time) {
 	w := h.worker
 	if ctx.Err() != nil {

@@ -15,9 +15,9 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// doubter is an agent that asks for permission to use a tool, and withdraws the
+// askingAgent is an agent that asks for permission to use a tool, and withdraws the
 // question when a file appears.
-const doubter = `
+const askingAgent = `
 echo '{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{},"tool_use_id":"t1"}}'
 while [ ! -e %[1]s/withdraw ]; do sleep 0.01; done
 echo '{"type":"control_cancel_request","request_id":"r1"}'
@@ -28,7 +28,7 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"done"}'
 // doubt submits a task whose agent asks a question.
 func (f *fleet) doubt() (run string) {
 	f.agents = func(name string) (agent.Agent, error) {
-		return agent.New(name, map[string]agent.Custom{"doubter": {Like: "claude", Argv: []string{"sh", "-c", fmt.Sprintf(doubter, f.dir)}}})
+		return agent.New(name, map[string]agent.Custom{"doubter": {Like: "claude", Argv: []string{"sh", "-c", fmt.Sprintf(askingAgent, f.dir)}}})
 	}
 	run, err := f.Submit(context.Background(), engine.Submission{Plan: plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "doubter", Prompt: "go"}}}})
 	f.must(err)
@@ -55,7 +55,7 @@ func (f *fleet) question(open bool) store.Question {
 func TestAQuestionThatTheAgentWithdrawsIsClosed(t *testing.T) {
 	f := newFleet(t, time.Minute)
 	run := f.doubt()
-	f.hire("w", 1)
+	f.startWorker("w", 1)
 	q := f.question(true)
 	f.write("withdraw")
 	f.question(false)
@@ -66,22 +66,22 @@ func TestAQuestionThatTheAgentWithdrawsIsClosed(t *testing.T) {
 	f.until(run, "a", store.Complete)
 }
 
-// patient is an agent that works silently until a file appears.
-const patient = `
+// silentAgent is an agent that works silently until a file appears.
+const silentAgent = `
 while [ ! -e %[1]s/end ]; do sleep 0.01; done
 echo '{"type":"result","subtype":"success","is_error":false,"result":"done"}'
 `
 
-func TestAnAgentThatAsksByAToolIsNeitherTimedOutNorStalledWhileItWaits(t *testing.T) {
+func TestAnAgentIsNeitherTimedOutNorStalledWhileItsToolAsksTheUser(t *testing.T) {
 	testenv.Integration(t)
 	f := newFleet(t, time.Minute)
 	f.agents = func(name string) (agent.Agent, error) {
-		return agent.New(name, map[string]agent.Custom{"patient": {Like: "claude", Argv: []string{"sh", "-c", fmt.Sprintf(patient, f.dir)}}})
+		return agent.New(name, map[string]agent.Custom{"patient": {Like: "claude", Argv: []string{"sh", "-c", fmt.Sprintf(silentAgent, f.dir)}}})
 	}
 	const limit = 4 * time.Second
 	run, err := f.Submit(t.Context(), engine.Submission{Plan: plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "patient", Prompt: "go", Limits: plan.Limits{Timeout: limit, StallTimeout: limit}}}}})
 	f.must(err)
-	h := f.hire("w", 1)
+	h := f.startWorker("w", 1)
 	f.until(run, "a", store.Running)
 	held := f.running(run)[0]
 	q, err := f.AskStandalone(t.Context(), engine.StandaloneQuestion{From: run + "/a", Text: "may I?", Within: time.Hour, Attempt: held.Attempt.ID})
@@ -102,12 +102,12 @@ func TestAnAgentThatAsksByAToolIsNeitherTimedOutNorStalledWhileItWaits(t *testin
 func TestAQuestionThatIsWithdrawnWhileTheWorkerIsAwayIsClosed(t *testing.T) {
 	f := newFleet(t, time.Minute)
 	run := f.doubt()
-	h := f.hire("w", 1)
+	h := f.startWorker("w", 1)
 	f.question(true)
 	h.stop()
 	_ = h.ended(t)
 	f.write("withdraw")
-	f.hire("w", 1, f.running(run)...)
+	f.startWorker("w", 1, f.running(run)...)
 	f.question(false)
 	f.write("end")
 	f.until(run, "a", store.Complete)

@@ -46,9 +46,9 @@ func TestFaultAStartThatFailsForLackOfResourcesIsNotAFailedAttempt(t *testing.T)
 			var tries atomic.Int32
 			f.scarce(lack, func() bool { return tries.Add(1) == 1 })
 			run := f.submit(0, "true")
-			h := f.hire("w", 1)
+			h := f.startWorker("w", 1)
 			f.startedOnce(run, "a")
-			if told := strings.Join(h.told(), "\n"); !strings.Contains(told, lack.Error()) || !strings.Contains(told, "tasks can be started again") {
+			if told := strings.Join(h.noticesSoFar(), "\n"); !strings.Contains(told, lack.Error()) || !strings.Contains(told, "tasks can be started again") {
 				t.Errorf("told %q", told)
 			}
 		})
@@ -64,12 +64,12 @@ func TestFaultASupervisorThatDiesForLackOfResourcesIsNotAFailedAttempt(t *testin
 		f := newFleet(t, time.Minute)
 		f.supervisor = []string{"/bin/sh", "-c", fmt.Sprintf(`mkdir "$1" 2>/dev/null && { echo "%s" >&2; kill -9 $$; }; shift; exec "$@"`, words), "sh", filepath.Join(f.dir, "once"), os.Args[0]}
 		run := f.submit(0, "true")
-		f.hire("w", 1)
+		f.startWorker("w", 1)
 		f.startedOnce(run, "a")
 	}
 }
 
-func TestFaultAMachineThatBearsFewAgentsRunsAllTasksWithFewAtOnce(t *testing.T) {
+func TestFaultAMachineWithFewResourcesRunsAllTasksFewAtOnce(t *testing.T) {
 	testenv.Integration(t)
 	const bears, tasks = 2, 6
 	f := newFleet(t, time.Minute)
@@ -84,11 +84,11 @@ func TestFaultAMachineThatBearsFewAgentsRunsAllTasksWithFewAtOnce(t *testing.T) 
 		scripts = append(scripts, fmt.Sprintf("touch runs-%d; sleep 0.5; rm runs-%[1]d", i))
 	}
 	run := f.submit(0, scripts...)
-	h := f.hire("w", tasks)
+	h := f.startWorker("w", tasks)
 	for i := range tasks {
 		f.startedOnce(run, string(rune('a'+i)))
 	}
-	if told := h.told(); len(told) > 2*tasks {
+	if told := h.noticesSoFar(); len(told) > 2*tasks {
 		t.Errorf("told %d times: %q", len(told), told)
 	}
 }
@@ -98,9 +98,9 @@ func TestFaultATaskThatCannotBeStartedNowCanBeCancelled(t *testing.T) {
 	f := newFleet(t, time.Minute)
 	f.scarce(syscall.ENOSPC, func() bool { return true })
 	run := f.submit(0, "true")
-	h := f.hire("w", 1)
+	h := f.startWorker("w", 1)
 	testenv.Wait(t, "the notice", func() error {
-		if told := h.told(); len(told) == 0 {
+		if told := h.noticesSoFar(); len(told) == 0 {
 			return fmt.Errorf("told %q", told)
 		}
 		return nil
@@ -109,16 +109,16 @@ func TestFaultATaskThatCannotBeStartedNowCanBeCancelled(t *testing.T) {
 	f.until(run, "a", store.Cancelled)
 }
 
-func TestFaultAWorkerThatDiesBeforeItTriesToStartAgainIsFollowedByOneThatDoes(t *testing.T) {
+func TestFaultTheNextWorkerStartsATaskThatWaitedForResources(t *testing.T) {
 	testenv.Integration(t)
 	f := newFleet(t, time.Minute)
 	var full atomic.Bool
 	full.Store(true)
 	f.scarce(syscall.ENOSPC, full.Load)
 	run := f.submit(0, "true")
-	h := f.hire("w", 1)
+	h := f.startWorker("w", 1)
 	testenv.Wait(t, "the notice", func() error {
-		if told := h.told(); len(told) == 0 {
+		if told := h.noticesSoFar(); len(told) == 0 {
 			return fmt.Errorf("told %q", told)
 		}
 		return nil
@@ -126,6 +126,6 @@ func TestFaultAWorkerThatDiesBeforeItTriesToStartAgainIsFollowedByOneThatDoes(t 
 	h.stop()
 	_ = h.ended(t)
 	full.Store(false)
-	f.hire("w", 1, f.running(run)...)
+	f.startWorker("w", 1, f.running(run)...)
 	f.startedOnce(run, "a")
 }

@@ -54,7 +54,7 @@ func (f *fleet) submitTask(task plan.Task) (run string) {
 	return run
 }
 
-func TestSecurityTheValueOfAReferenceIsInNoFileWhileItsAgentRuns(t *testing.T) {
+func TestSecurityASecretIsInNoFileWhileItsAgentRuns(t *testing.T) {
 	testenv.Integration(t)
 	f := newFleet(t, time.Minute)
 	file := filepath.Join(t.TempDir(), "key")
@@ -64,7 +64,7 @@ func TestSecurityTheValueOfAReferenceIsInNoFileWhileItsAgentRuns(t *testing.T) {
 		Argv:   []string{"sh", "-c", `test "$KEY" = "$(cat ` + file + `)" && touch right; touch begun; until [ -e go ]; do sleep 0.02; done`},
 		Verify: []string{`test "$KEY" = "$(cat ` + file + `)" && touch checked`},
 	})
-	first := f.hire("w", 1)
+	first := f.startWorker("w", 1)
 	f.begun("begun")
 	if list := f.holding(); len(list) > 0 {
 		t.Errorf("the value is in %q", list)
@@ -72,8 +72,8 @@ func TestSecurityTheValueOfAReferenceIsInNoFileWhileItsAgentRuns(t *testing.T) {
 
 	// The next worker adopts the agent, and resolves the reference for the checks.
 	first.stop()
-	_ = first.ended(t) // it leaves its agent running
-	f.hire("w", 1, f.running(run)...)
+	_ = first.ended(t) // the first worker leaves its agent running
+	f.startWorker("w", 1, f.running(run)...)
 	f.must(os.WriteFile(filepath.Join(f.dir, "go"), nil, 0o600))
 	f.until(run, "a", store.Complete)
 	f.begun("right")
@@ -90,7 +90,7 @@ func TestSecurityAReferenceWithoutAValueFailsTheTaskOnce(t *testing.T) {
 		"command": {From: secret.Command, Argv: []string{"sh", "-c", "echo x; exit 7"}}, "program": {From: secret.Command, Argv: []string{"none-such"}},
 	} {
 		run := f.submitTask(plan.Task{ID: name, Limits: plan.Limits{Retries: 5}, Env: map[string]secret.Value{"KEY": v}, Argv: []string{"touch", "ran-" + name}})
-		f.hire("w-"+name, 1)
+		f.startWorker("w-"+name, 1)
 		f.until(run, name, store.Failed)
 		all := f.attempts(run, name)
 		if len(all) != 1 || all[0].Class != failure.BadPlan || !strings.Contains(all[0].Summary, fmt.Sprintf("the environment variable KEY (%s)", v)) || !strings.Contains(all[0].Summary, "; ") {
@@ -106,7 +106,7 @@ func TestSecurityAWorkerDoesNotRunAnAgentThatItDoesNotAllow(t *testing.T) {
 	f := newFleet(t, time.Minute)
 	f.allow, f.older = []string{"claude", "codex"}, true
 	run := f.submitTask(plan.Task{ID: "a", Limits: plan.Limits{Retries: 5}, Argv: []string{"touch", "ran"}})
-	f.hire("w", 1)
+	f.startWorker("w", 1)
 	f.until(run, "a", store.Failed)
 	all := f.attempts(run, "a")
 	if len(all) != 1 || all[0].Summary != "this worker does not run agent command: it was started for claude, codex; the coordinator is of an older version than the worker: upgrade it, then retry" {

@@ -19,12 +19,12 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// talk is a task of a fake agent that users send messages to.
-type talk struct {
+// steerTest is a task of a fake agent that users send messages to.
+type steerTest struct {
 	*fleet
-	t    *testing.T
-	run  string
-	hand *hand
+	t      *testing.T
+	run    string
+	worker *runningWorker
 }
 
 // eachSteerable runs a test with the fake agent as Claude Code and as Codex.
@@ -41,8 +41,8 @@ func eachSteerable(t *testing.T, test func(t *testing.T, like string)) {
 // text by which a test knows that the agent works.
 const gate = "fake: say started\nfake: tool while [ ! -e %s/go ]; do sleep 0.02; done\n"
 
-// newTalk starts a task and waits until its agent is at the gate.
-func newTalk(t *testing.T, like, questions string) *talk {
+// newSteerTest starts a task and waits until its agent is at the gate.
+func newSteerTest(t *testing.T, like, questions string) *steerTest {
 	t.Helper()
 	f := newFleet(t, time.Minute)
 	f.agents = func(name string) (agent.Agent, error) {
@@ -51,34 +51,34 @@ func newTalk(t *testing.T, like, questions string) *talk {
 	prompt := fmt.Sprintf(gate, f.dir) + "fake: say first"
 	run, err := f.Submit(t.Context(), engine.Submission{Plan: plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "fake", Prompt: prompt, QuestionRules: plan.QuestionRules{Questions: plan.QuestionPolicy(questions)}}}}})
 	f.must(err)
-	k := &talk{fleet: f, t: t, run: run, hand: f.hire("w", 1)}
+	k := &steerTest{fleet: f, t: t, run: run, worker: f.startWorker("w", 1)}
 	k.logHas("started")
 	return k
 }
 
-func (k *talk) logHas(text string) {
+func (k *steerTest) logHas(text string) {
 	k.t.Helper()
 	testenv.WaitFor(k.t, "the log to have "+text, k.log, func(log string) bool { return strings.Contains(log, text) })
 }
 
-func (k *talk) log() string {
+func (k *steerTest) log() string {
 	data, _ := os.ReadFile(filepath.Join(k.dir, "a.log"))
 	return string(data)
 }
 
-func (k *talk) key() store.TaskKey { return store.TaskKey{Run: k.run, Task: "a"} }
+func (k *steerTest) key() store.TaskKey { return store.TaskKey{Run: k.run, Task: "a"} }
 
-func (k *talk) send(text string) seen.Message {
+func (k *steerTest) send(text string) seen.Message {
 	k.t.Helper()
 	m, err := k.Send(context.Background(), seen.Message{Run: k.run, Task: "a", Text: text})
 	k.must(err)
-	k.hand.CheckOrders()
-	k.hand.Wake()
+	k.worker.CheckOrders()
+	k.worker.Wake()
 	return m
 }
 
-// isWritten waits until a message was written to the agent's stdin.
-func (k *talk) isWritten(m seen.Message) {
+// awaitWritten waits until a message was written to the agent's stdin.
+func (k *steerTest) awaitWritten(m seen.Message) {
 	k.t.Helper()
 	testenv.WaitFor(k.t, "the message to be written", func() string {
 		data, _ := os.ReadFile(filepath.Join(k.dir, "attempts-of-w", k.task(k.run, "a").RunningAttempt, "messages"))
@@ -86,8 +86,8 @@ func (k *talk) isWritten(m seen.Message) {
 	}, func(ids string) bool { return strings.Contains(ids, m.ID) })
 }
 
-// isDelivered checks that attempt n has received a message, and returns the attempts.
-func (k *talk) isDelivered(m seen.Message, n int) []store.Attempt {
+// checkDelivered checks that attempt n has received a message, and returns the attempts.
+func (k *steerTest) checkDelivered(m seen.Message, n int) []store.Attempt {
 	k.t.Helper()
 	all, err := k.Messages(context.Background(), k.key())
 	k.must(err)
@@ -103,12 +103,12 @@ func (k *talk) isDelivered(m seen.Message, n int) []store.Attempt {
 func TestAMessageReachesARunningAgent(t *testing.T) {
 	t.Parallel()
 	eachSteerable(t, func(t *testing.T, like string) {
-		k := newTalk(t, like, "")
+		k := newSteerTest(t, like, "")
 		m := k.send("fake: say second")
-		k.isWritten(m)
+		k.awaitWritten(m)
 		k.write("go")
 		k.until(k.run, "a", store.Complete)
-		if a := k.isDelivered(m, 1)[0]; a.Summary != "second" {
+		if a := k.checkDelivered(m, 1)[0]; a.Summary != "second" {
 			t.Errorf("summary %q", a.Summary)
 		}
 	})
@@ -117,20 +117,20 @@ func TestAMessageReachesARunningAgent(t *testing.T) {
 func TestAWorkerThatTakesOverDoesNotWriteAMessageTwice(t *testing.T) {
 	t.Parallel()
 	eachSteerable(t, func(t *testing.T, like string) {
-		k := newTalk(t, like, "")
+		k := newSteerTest(t, like, "")
 		m := k.send("Be kind.")
-		k.isWritten(m)
-		k.hand.stop() // as if it were killed: the attempt's folder is all that is left
-		_ = k.hand.ended(t)
-		k.hand = k.hire("w", 1, k.running(k.run)...)
+		k.awaitWritten(m)
+		k.worker.stop() // like a killed worker: only the attempt's folder is left
+		_ = k.worker.ended(t)
+		k.worker = k.startWorker("w", 1, k.running(k.run)...)
 		testenv.WaitFor(t, "heartbeats of the new worker", func() int64 {
-			k.hand.CheckOrders()
-			return k.hand.wire.beats.Load()
-		}, func(n int64) bool { return n > 3 }) // it knows that the message waits
+			k.worker.CheckOrders()
+			return k.worker.connection.beats.Load()
+		}, func(n int64) bool { return n > 3 }) // after four heartbeats the worker knows that the message waits
 		k.write("go")
 		k.until(k.run, "a", store.Complete)
-		k.isDelivered(m, 1)
-		want := map[string]int{"claude": 1, "codex": 3}[like] // Codex has it in its response, and in the item's start and end
+		k.checkDelivered(m, 1)
+		want := map[string]int{"claude": 1, "codex": 3}[like] // Codex prints the message in its response, and in the item's start and end
 		if n := strings.Count(k.log(), agent.MessageKey(m.ID)); n != want {
 			t.Errorf("the message is %d times in the log:\n%s", n, k.log())
 		}
@@ -138,26 +138,26 @@ func TestAWorkerThatTakesOverDoesNotWriteAMessageTwice(t *testing.T) {
 }
 
 // The agent dies with a message in its queue. The next attempt continues the conversation
-// with it.
+// with that message.
 func TestAMessageThatAKilledAgentHadQueuedIsSentAgain(t *testing.T) {
 	t.Parallel()
 	eachSteerable(t, func(t *testing.T, like string) {
-		k := newTalk(t, like, "")
+		k := newSteerTest(t, like, "")
 		m := k.send("Be kind.")
-		k.isWritten(m)
+		k.awaitWritten(m)
 		k.sweep()
 		pid := k.attempts(k.run, "a")[0].PID
 		k.must(syscall.Kill(pid, syscall.SIGKILL))
 		k.write("go")
 		testenv.WaitFor(t, "the task to be complete", func() store.Status {
-			k.hand.Wake() // its backoff ends
+			k.worker.Wake() // its backoff ends
 			return k.task(k.run, "a").Status
 		}, func(s store.Status) bool { return s == store.Complete })
-		attempts := k.isDelivered(m, 2)
+		attempts := k.checkDelivered(m, 2)
 		if attempts[0].Class != failure.Crashed || attempts[1].Thread != attempts[0].Thread {
 			t.Errorf("attempts %+v", attempts)
 		}
-		if like == "claude" && !strings.Contains(k.log(), `The user has said since:\nBe kind.\n`) { // it repeats its prompt
+		if like == "claude" && !strings.Contains(k.log(), `The user has said since:\nBe kind.\n`) { // Claude Code repeats its prompt in the output
 			t.Errorf("the prompt lacks the message:\n%s", k.log())
 		}
 	})
@@ -169,16 +169,16 @@ func TestAnInterruptedConversationContinuesWithAMessage(t *testing.T) {
 		t.Run(like, func(t *testing.T) {
 			t.Parallel()
 			name, _, _ := strings.Cut(like, " ")
-			k := newTalk(t, name, questions)
+			k := newSteerTest(t, name, questions)
 			k.must(k.Interrupt(t.Context(), k.key(), "ann"))
-			k.hand.CheckOrders()
+			k.worker.CheckOrders()
 			k.until(k.run, "a", store.Cancelled)
 			if task := k.task(k.run, "a"); task.Outcome != string(failure.Interrupted) {
 				t.Errorf("outcome %q", task.Outcome)
 			}
 			m := k.send("Be kind.")
 			k.until(k.run, "a", store.Complete)
-			attempts := k.isDelivered(m, 2)
+			attempts := k.checkDelivered(m, 2)
 			if attempts[0].Thread == "" || attempts[1].Thread != attempts[0].Thread || attempts[1].Summary != "Done: Be kind." {
 				t.Errorf("attempts %+v", attempts)
 			}
@@ -186,26 +186,26 @@ func TestAnInterruptedConversationContinuesWithAMessage(t *testing.T) {
 	}
 }
 
-// "codex exec" takes no input while it runs.
-func TestAMessageToAnAgentThatTakesNoneContinuesItsConversation(t *testing.T) {
+// "codex exec" accepts no input while it runs.
+func TestAMessageToAnAgentThatAcceptsNoneContinuesItsConversation(t *testing.T) {
 	t.Parallel()
-	k := newTalk(t, "codex", "deny")
+	k := newSteerTest(t, "codex", "deny")
 	m := k.send("Be kind.")
 	k.write("go")
 	k.until(k.run, "a", store.Complete)
-	attempts := k.isDelivered(m, 2)
+	attempts := k.checkDelivered(m, 2)
 	if attempts[0].Summary != "first" || attempts[1].Summary != "Done: Be kind." || attempts[1].Thread != attempts[0].Thread {
 		t.Errorf("attempts %+v", attempts)
 	}
 }
 
-func TestAMessageThatTheUserTakesBackIsTakenFromTheQueue(t *testing.T) {
+func TestAWithdrawnMessageIsRemovedFromTheQueue(t *testing.T) {
 	t.Parallel()
-	k := newTalk(t, "claude", "")
+	k := newSteerTest(t, "claude", "")
 	m := k.send("Be kind.")
-	k.isWritten(m)
+	k.awaitWritten(m)
 	k.must(k.WithdrawMessage(t.Context(), m.ID, "ann"))
-	k.hand.CheckOrders()
+	k.worker.CheckOrders()
 	k.logHas(`"cancelled":true`)
 	k.write("go")
 	k.until(k.run, "a", store.Complete)
@@ -214,7 +214,7 @@ func TestAMessageThatTheUserTakesBackIsTakenFromTheQueue(t *testing.T) {
 	}
 }
 
-// An agent that cannot resume its conversation is told everything again.
+// An agent that cannot resume its conversation gets everything again in its prompt.
 func TestAMessageToAProgramWithoutConversationsFollowsThePromptAndTheResult(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, time.Minute)
@@ -224,7 +224,7 @@ func TestAMessageToAProgramWithoutConversationsFollowsThePromptAndTheResult(t *t
 	}
 	run, err := f.Submit(t.Context(), engine.Submission{Plan: plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "plain", Prompt: "Do it."}}}})
 	f.must(err)
-	k := &talk{fleet: f, t: t, run: run, hand: f.hire("w", 1)}
+	k := &steerTest{fleet: f, t: t, run: run, worker: f.startWorker("w", 1)}
 	k.until(run, "a", store.Complete)
 	for n, text := range []string{"Be kind.", "And brief."} {
 		m := k.send(text)
@@ -234,7 +234,7 @@ func TestAMessageToAProgramWithoutConversationsFollowsThePromptAndTheResult(t *t
 			return all
 		}, func(all []seen.Message) bool { return !all[n].Delivered.IsZero() })
 		k.until(run, "a", store.Complete)
-		k.isDelivered(m, n+2)
+		k.checkDelivered(m, n+2)
 	}
 	got, err := os.ReadFile(filepath.Join(f.dir, "prompt-3"))
 	want := "Do it.\n\n---\nThis was worked on before. The result of attempt 2 was:\ndone by 2\n\n---\nThe user has said since:\nBe kind.\n\nAnd brief.\n"
@@ -251,10 +251,10 @@ func TestAnAgentThatDoesNotEndItsTurnIsStopped(t *testing.T) {
 	}
 	run, err := f.Submit(t.Context(), engine.Submission{Plan: plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "deaf", Prompt: "go"}}}})
 	f.must(err)
-	k := &talk{fleet: f, t: t, run: run, hand: f.hire("w", 1)}
+	k := &steerTest{fleet: f, t: t, run: run, worker: f.startWorker("w", 1)}
 	k.logHas("init")
 	k.must(k.Interrupt(t.Context(), k.key(), "ann"))
-	k.hand.CheckOrders()
+	k.worker.CheckOrders()
 	k.until(run, "a", store.Cancelled)
 	if a := k.attempts(run, "a")[0]; a.Class != failure.Interrupted || a.Thread != "s" {
 		t.Errorf("attempt %+v", a)

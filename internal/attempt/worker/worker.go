@@ -1,6 +1,6 @@
-// Package worker claims tasks, runs them, and reports their results. It keeps no state
-// of its own: all state is in the store and in the folders of the attempts. So after a
-// crash another worker with the same id continues.
+// Package worker claims tasks, runs them, and reports their results. All state is in the
+// store and in the folders of the attempts. So after a crash another worker with the same
+// id continues.
 package worker
 
 import (
@@ -281,7 +281,7 @@ func (w *Worker) holdAndStart(ctx context.Context, a engine.Assignment, asked ti
 	w.startAttempt(ctx, h)
 }
 
-// needsBeat reports whether a heartbeat is needed when an attempt is taken or ends: its
+// needsBeat reports whether a heartbeat is needed when an attempt starts or ends: its
 // lease can end, or the worker is shown to users.
 func (w *Worker) needsBeat(h *heldAttempt) bool { return !h.endless || w.opts.Name != "" }
 
@@ -307,8 +307,8 @@ func (w *Worker) runInLoop(ctx context.Context, do func()) {
 	}
 }
 
-// removeReported removes an attempt that was reported, and takes the attempt that was claimed
-// with the report, if any.
+// removeReported removes an attempt whose end was reported, and starts the attempt that was
+// claimed with the report, if any.
 func (w *Worker) removeReported(ctx context.Context, h *heldAttempt, next *engine.Assignment, asked time.Time) {
 	delete(w.held, h.Attempt.ID)
 	w.beatTimer.dirty = w.beatTimer.dirty || w.needsBeat(h)

@@ -166,8 +166,8 @@ func (f *fleet) sweep() {
 	f.t.Cleanup(func() { stop(); <-done })
 }
 
-// wire is a worker's connection to the engine.
-type wire struct {
+// connection is a worker's connection to the engine.
+type connection struct {
 	*engine.Engine
 	cut   atomic.Bool  // no request arrives
 	lossy atomic.Bool  // some answers are lost
@@ -180,7 +180,7 @@ type wire struct {
 var errCut = errors.New("the wire is cut")
 
 // over sends a request over the wire.
-func over[A any](w *wire, request func() (A, error)) (A, error) {
+func over[A any](w *connection, request func() (A, error)) (A, error) {
 	var none A
 	if w.cut.Load() {
 		return none, errCut
@@ -195,7 +195,7 @@ func over[A any](w *wire, request func() (A, error)) (A, error) {
 	return a, err
 }
 
-func (w *wire) Claim(ctx context.Context, c engine.Claim) (engine.Assignment, error) {
+func (w *connection) Claim(ctx context.Context, c engine.Claim) (engine.Assignment, error) {
 	if w.stuck.Load() {
 		<-ctx.Done()
 		return engine.Assignment{}, ctx.Err()
@@ -206,12 +206,12 @@ func (w *wire) Claim(ctx context.Context, c engine.Claim) (engine.Assignment, er
 	return over(w, func() (engine.Assignment, error) { return w.Engine.Claim(ctx, c) })
 }
 
-func (w *wire) Beat(ctx context.Context, said store.Worker, held []engine.HeldAttempt) ([]engine.Order, error) {
+func (w *connection) Beat(ctx context.Context, said store.Worker, held []engine.HeldAttempt) ([]engine.Order, error) {
 	w.beats.Add(1)
 	return over(w, func() ([]engine.Order, error) { return w.Engine.Beat(ctx, said, held) })
 }
 
-func (w *wire) Turn(ctx context.Context, f engine.Finish, c engine.Claim) (engine.FinishResult, *engine.Assignment, error) {
+func (w *connection) Turn(ctx context.Context, f engine.Finish, c engine.Claim) (engine.FinishResult, *engine.Assignment, error) {
 	type answer struct {
 		engine.FinishResult
 		next *engine.Assignment
@@ -223,17 +223,17 @@ func (w *wire) Turn(ctx context.Context, f engine.Finish, c engine.Claim) (engin
 	return a.FinishResult, a.next, err
 }
 
-func (w *wire) Release(ctx context.Context, id string, held []engine.HeldAttempt) error {
+func (w *connection) Release(ctx context.Context, id string, held []engine.HeldAttempt) error {
 	_, err := over(w, func() (int, error) { return 0, w.Engine.Release(ctx, id, held) })
 	return err
 }
 
-// hand is a running worker.
-type hand struct {
+// runningWorker is a running worker.
+type runningWorker struct {
 	*worker.Worker
-	wire *wire
-	stop context.CancelFunc
-	done chan error
+	connection *connection
+	stop       context.CancelFunc
+	done       chan error
 
 	mu      sync.Mutex
 	notices []string
@@ -249,14 +249,14 @@ func (p place) Commit(context.Context, store.Task, plan.Task) error { return nil
 
 func (p place) Diff(context.Context, store.Task, plan.Task) (*seen.Diff, error) { return nil, nil }
 
-// hire starts a worker. It ends with the test, together with all its agents.
-func (f *fleet) hire(id string, slots int, adopt ...engine.Assignment) *hand {
+// startWorker starts a worker. It ends with the test, together with all its agents.
+func (f *fleet) startWorker(id string, slots int, adopt ...engine.Assignment) *runningWorker {
 	f.t.Helper()
-	h := &hand{wire: &wire{Engine: f.Engine, older: f.older}, done: make(chan error, 1)}
+	h := &runningWorker{connection: &connection{Engine: f.Engine, older: f.older}, done: make(chan error, 1)}
 	keys := atomic.Int64{}
 	attempts := filepath.Join(f.dir, "attempts-of-"+id)
 	h.Worker = worker.New(worker.Options{
-		ID: id, Name: id, Labels: []string{engine.WorkerLabel(id)}, Slots: slots, Engine: h.wire, Attempts: attempts, Workspace: place{f.dir}, Now: time.Now, Notice: h.notice,
+		ID: id, Name: id, Labels: []string{engine.WorkerLabel(id)}, Slots: slots, Engine: h.connection, Attempts: attempts, Workspace: place{f.dir}, Now: time.Now, Notice: h.notice,
 		Agents:     f.agents,
 		Allow:      f.allow,
 		Root:       f.dir,
@@ -275,20 +275,20 @@ func (f *fleet) hire(id string, slots int, adopt ...engine.Assignment) *hand {
 	return h
 }
 
-func (h *hand) notice(text string) {
+func (h *runningWorker) notice(text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.notices = append(h.notices, text)
 }
 
-func (h *hand) told() []string {
+func (h *runningWorker) noticesSoFar() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.notices)
 }
 
 // ended waits until Run has returned.
-func (h *hand) ended(t *testing.T) error {
+func (h *runningWorker) ended(t *testing.T) error {
 	t.Helper()
 	select {
 	case err := <-h.done:
@@ -315,15 +315,15 @@ func (f *fleet) end(name string) {
 	f.must(os.WriteFile(filepath.Join(f.dir, name+".end"), nil, 0o600))
 }
 
-// comesOn waits until the count has grown.
-func comesOn(t *testing.T, count func() int) {
+// awaitGrowth waits until the count has grown.
+func awaitGrowth(t *testing.T, count func() int) {
 	t.Helper()
 	was := count()
 	testenv.WaitFor(t, fmt.Sprintf("more than %d lines", was+3), count, func(n int) bool { return n > was+3 })
 }
 
-// standsStill waits until the count has not changed for a while.
-func standsStill(t *testing.T, count func() int) {
+// awaitStandstill waits until the count has not changed for a while.
+func awaitStandstill(t *testing.T, count func() int) {
 	t.Helper()
 	was, since := count(), time.Now()
 	testenv.WaitFor(t, "half a second without a new line", count, func(now int) bool {
@@ -334,12 +334,12 @@ func standsStill(t *testing.T, count func() int) {
 	})
 }
 
-func TestAWorkerRunsWhatItCanAndSaysWhatItDoes(t *testing.T) {
+func TestAWorkerRunsTasksAndReportsItsActivity(t *testing.T) {
 	f := newFleet(t, time.Minute)
 	script, count := f.ticks("a")
 	run := f.submit(0, script, "true", "exit 3")
-	h := f.hire("w", 2)
-	comesOn(t, count)
+	h := f.startWorker("w", 2)
+	awaitGrowth(t, count)
 	f.until(run, "b", store.Complete)
 	f.until(run, "c", store.Failed)
 	f.workerIs("w", "running")
@@ -350,27 +350,27 @@ func TestAWorkerRunsWhatItCanAndSaysWhatItDoes(t *testing.T) {
 	if w := f.worker("w"); w.Name != "w" || w.Slots != 2 || w.Created.IsZero() {
 		t.Errorf("the worker is %+v", w)
 	}
-	if told := h.told(); len(told) > 0 {
+	if told := h.noticesSoFar(); len(told) > 0 {
 		t.Errorf("it told %q", told)
 	}
 }
 
-func TestAWorkerThatIsCutOffFreezesItsAgentAndGoesOnWhenItIsBack(t *testing.T) {
+func TestADisconnectedWorkerFreezesItsAgentUntilItIsBack(t *testing.T) {
 	testenv.Integration(t)
 	f := newFleet(t, 3*time.Second)
 	script, count := f.ticks("a")
 	run := f.submit(0, script)
-	h := f.hire("w", 1)
-	comesOn(t, count)
-	h.wire.cut.Store(true)
-	testenv.WaitFor(t, "a notice", h.told, func(told []string) bool { return len(told) > 0 }) // a starved script may look frozen before
-	standsStill(t, count)
-	h.wire.cut.Store(false)
-	testenv.WaitFor(t, "two notices", h.told, func(told []string) bool { return len(told) > 1 })
-	comesOn(t, count)
+	h := f.startWorker("w", 1)
+	awaitGrowth(t, count)
+	h.connection.cut.Store(true)
+	testenv.WaitFor(t, "a notice", h.noticesSoFar, func(told []string) bool { return len(told) > 0 }) // a slow script may look frozen before that
+	awaitStandstill(t, count)
+	h.connection.cut.Store(false)
+	testenv.WaitFor(t, "two notices", h.noticesSoFar, func(told []string) bool { return len(told) > 1 })
+	awaitGrowth(t, count)
 	f.end("a")
 	f.until(run, "a", store.Complete)
-	if told := h.told(); len(told) != 2 || !strings.Contains(told[0], errCut.Error()) || !strings.Contains(told[1], "again") {
+	if told := h.noticesSoFar(); len(told) != 2 || !strings.Contains(told[0], errCut.Error()) || !strings.Contains(told[1], "again") {
 		t.Errorf("it told %q", told)
 	}
 	if tries := f.task(run, "a").Tries; tries != 1 {
@@ -386,34 +386,34 @@ func TestAFrozenAgentHasNotStalled(t *testing.T) {
 		{ID: "a", Argv: []string{"sh", "-c", strings.Replace(script, "sleep", "echo on; sleep", 1)}, Limits: plan.Limits{StallTimeout: 3 * time.Second}},
 	}}})
 	f.must(err)
-	h := f.hire("w", 1)
-	comesOn(t, count)
-	h.wire.cut.Store(true)
-	standsStill(t, count)
+	h := f.startWorker("w", 1)
+	awaitGrowth(t, count)
+	h.connection.cut.Store(true)
+	awaitStandstill(t, count)
 	<-time.After(5 * time.Second) // longer than the stall timeout
-	h.wire.cut.Store(false)
-	comesOn(t, count)
+	h.connection.cut.Store(false)
+	awaitGrowth(t, count)
 	f.end("a")
 	f.until(run, "a", store.Complete)
 }
 
-func TestTwoAgentsNeverWorkOnATaskWhoseWorkerIsCutOff(t *testing.T) {
+func TestATaskOfADisconnectedWorkerNeverHasTwoAgents(t *testing.T) {
 	testenv.Integration(t)
 	f := newFleet(t, 3*time.Second)
 	script, count := f.ticks("a")
 	run := f.submit(9, script)
-	first := f.hire("first", 1)
-	comesOn(t, count)
-	first.wire.cut.Store(true)
+	first := f.startWorker("first", 1)
+	awaitGrowth(t, count)
+	first.connection.cut.Store(true)
 	f.sweep()
-	second := f.hire("second", 1)
+	second := f.startWorker("second", 1)
 	testenv.WaitFor(t, "an attempt of the second worker", func() []store.Attempt {
 		second.Wake() // the retry is delayed
 		return f.attempts(run, "a")
 	}, func(all []store.Attempt) bool { return len(all) > 1 && all[len(all)-1].Worker == "second" })
-	comesOn(t, count)
-	first.wire.cut.Store(false)
-	comesOn(t, count)
+	awaitGrowth(t, count)
+	first.connection.cut.Store(false)
+	awaitGrowth(t, count)
 	f.end("a")
 	f.until(run, "a", store.Complete)
 	data, err := os.ReadFile(filepath.Join(f.dir, "a"))
@@ -426,11 +426,11 @@ func TestTwoAgentsNeverWorkOnATaskWhoseWorkerIsCutOff(t *testing.T) {
 	}
 }
 
-func TestASupervisorThatDiesAtTheStartIsNoFaultOfThePlan(t *testing.T) {
+func TestASupervisorThatDiesAtTheStartIsNotABadPlan(t *testing.T) {
 	f := newFleet(t, time.Minute)
 	f.supervisor = []string{"/bin/sh", "-c", `mkdir "$1" 2>/dev/null && kill -9 $$; shift; exec "$@"`, "sh", filepath.Join(f.dir, "once"), os.Args[0]}
 	run := f.submit(1, "true")
-	f.hire("w", 1)
+	f.startWorker("w", 1)
 	testenv.WaitFor(t, "the end of the first attempt",
 		func() []store.Attempt { return f.attempts(run, "a") },
 		func(all []store.Attempt) bool { return len(all) > 0 && !all[0].Ended.IsZero() })
@@ -442,12 +442,12 @@ func TestASupervisorThatDiesAtTheStartIsNoFaultOfThePlan(t *testing.T) {
 	}
 }
 
-func TestAWorkerThatDrainsTakesNothingMore(t *testing.T) {
+func TestADrainingWorkerClaimsNothing(t *testing.T) {
 	f := newFleet(t, time.Minute)
 	script, count := f.ticks("a")
 	run := f.submit(0, script, "true")
-	h := f.hire("w", 1)
-	comesOn(t, count)
+	h := f.startWorker("w", 1)
+	awaitGrowth(t, count)
 	h.Drain()
 	f.end("a")
 	if err := h.ended(t); err != nil {
@@ -459,19 +459,19 @@ func TestAWorkerThatDrainsTakesNothingMore(t *testing.T) {
 	}
 }
 
-func TestAWorkerThatReleasesHandsItsTasksBackUnharmed(t *testing.T) {
+func TestReleaseReturnsTasksWithoutUsingARetry(t *testing.T) {
 	f := newFleet(t, time.Minute)
 	one, count := f.ticks("a")
 	two, other := f.ticks("b")
 	run := f.submit(0, one, two)
-	h := f.hire("w", 2)
-	comesOn(t, count)
-	comesOn(t, other)
+	h := f.startWorker("w", 2)
+	awaitGrowth(t, count)
+	awaitGrowth(t, other)
 	f.must(h.Release(context.Background()))
 	if err := h.ended(t); err != nil {
 		t.Errorf("it ended with %v", err)
 	}
-	standsStill(t, func() int { return count() + other() })
+	awaitStandstill(t, func() int { return count() + other() })
 	for _, id := range []string{"a", "b"} {
 		task := f.task(run, id)
 		if task.Status != store.Queued || !task.Ready || task.CountedAttempts != 0 || task.Outcome != "released" {
@@ -483,19 +483,19 @@ func TestAWorkerThatReleasesHandsItsTasksBackUnharmed(t *testing.T) {
 	}
 	f.end("a")
 	f.end("b")
-	f.hire("other", 2)
+	f.startWorker("other", 2)
 	f.until(run, "a", store.Complete)
 	f.until(run, "b", store.Complete)
 }
 
-func TestWhatCouldNotBeHandedBackIsWhenTheWorkerRunsAgain(t *testing.T) {
+func TestAFailedReleaseIsCompletedWhenTheWorkerRunsAgain(t *testing.T) {
 	testenv.Integration(t)
 	f := newFleet(t, time.Minute)
 	script, count := f.ticks("a")
 	run := f.submit(0, script)
-	h := f.hire("w", 1)
-	comesOn(t, count)
-	h.wire.cut.Store(true)
+	h := f.startWorker("w", 1)
+	awaitGrowth(t, count)
+	h.connection.cut.Store(true)
 	within, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
 	if err := h.Release(within); !errors.Is(err, context.DeadlineExceeded) {
@@ -503,27 +503,27 @@ func TestWhatCouldNotBeHandedBackIsWhenTheWorkerRunsAgain(t *testing.T) {
 	}
 	h.stop()
 	<-h.done
-	standsStill(t, count)
+	awaitStandstill(t, count)
 	f.end("a")
-	f.hire("w", 1, f.running(run)...)
+	f.startWorker("w", 1, f.running(run)...)
 	f.until(run, "a", store.Complete)
 	if task := f.task(run, "a"); task.CountedAttempts != 1 || task.Tries != 2 {
 		t.Errorf("the task has %d attempts of %d tries", task.CountedAttempts, task.Tries)
 	}
 }
 
-func TestAWorkerThatWasKilledIsFollowedByOneThatHasItsAgentGoOn(t *testing.T) {
+func TestTheNextWorkerAdoptsTheAgentOfAKilledWorker(t *testing.T) {
 	testenv.Integration(t)
 	f := newFleet(t, 3*time.Second)
 	script, count := f.ticks("a")
 	run := f.submit(0, script)
-	h := f.hire("w", 1)
-	comesOn(t, count)
+	h := f.startWorker("w", 1)
+	awaitGrowth(t, count)
 	h.stop() // for the supervisor this is the same as a killed worker
 	<-h.done
-	standsStill(t, count)
-	f.hire("w", 1, f.running(run)...)
-	comesOn(t, count)
+	awaitStandstill(t, count)
+	f.startWorker("w", 1, f.running(run)...)
+	awaitGrowth(t, count)
 	f.end("a")
 	f.until(run, "a", store.Complete)
 	if tries := f.task(run, "a").Tries; tries != 1 {
@@ -531,25 +531,25 @@ func TestAWorkerThatWasKilledIsFollowedByOneThatHasItsAgentGoOn(t *testing.T) {
 	}
 }
 
-func TestFaultAnAttemptWhoseSupervisorDoesNotAnswerIsTakenOverWhenItDoes(t *testing.T) {
+func TestFaultAnAttemptIsAdoptedWhenItsSupervisorAnswersAgain(t *testing.T) {
 	testenv.Integration(t)
 	f := newFleet(t, 10*time.Minute)
 	script, count := f.ticks("a")
 	run := f.submit(0, script)
-	h := f.hire("w", 1)
-	comesOn(t, count)
+	h := f.startWorker("w", 1)
+	awaitGrowth(t, count)
 	h.stop()
 	<-h.done
 	supervisor := f.supervisorOf(run)
 	testenv.Stop(t, supervisor)
-	h = f.hire("w", 1, f.running(run)...)
-	testenv.WaitFor(t, "a notice that the supervisor does not answer", h.told, func(told []string) bool {
+	h = f.startWorker("w", 1, f.running(run)...)
+	testenv.WaitFor(t, "a notice that the supervisor does not answer", h.noticesSoFar, func(told []string) bool {
 		return len(told) > 0 && strings.Contains(told[0], "cannot tell whether the attempt still runs")
 	})
 	f.must(syscall.Kill(supervisor, syscall.SIGCONT))
 	f.end("a")
 	f.until(run, "a", store.Complete)
-	if tries, told := f.task(run, "a").Tries, h.told(); tries != 1 || len(told) != 1 {
+	if tries, told := f.task(run, "a").Tries, h.noticesSoFar(); tries != 1 || len(told) != 1 {
 		t.Errorf("%d tries; said %q", tries, told)
 	}
 }
@@ -568,16 +568,16 @@ func (f *fleet) supervisorOf(run string) int {
 	return started.Supervisor.PID
 }
 
-func TestAnAgentThatCannotBeTakenOverIsEndedBeforeItsTaskHasFailed(t *testing.T) {
+func TestAnAgentThatCannotBeAdoptedIsEndedBeforeItsTaskFails(t *testing.T) {
 	f := newFleet(t, time.Minute)
 	script, count := f.ticks("a")
 	run := f.submit(0, script)
-	h := f.hire("w", 1)
-	comesOn(t, count)
+	h := f.startWorker("w", 1)
+	awaitGrowth(t, count)
 	h.stop()
 	<-h.done
 	f.agents = func(name string) (agent.Agent, error) { return nil, errors.New("nobody knows " + name + " any more") }
-	f.hire("w", 1, f.running(run)...)
+	f.startWorker("w", 1, f.running(run)...)
 	f.until(run, "a", store.Failed)
 	was := count()
 	time.Sleep(300 * time.Millisecond) // thirty ticks
@@ -586,7 +586,7 @@ func TestAnAgentThatCannotBeTakenOverIsEndedBeforeItsTaskHasFailed(t *testing.T)
 	}
 }
 
-func TestAnswersThatGetLostAreAskedForAgain(t *testing.T) {
+func TestRequestsWithLostAnswersAreRepeated(t *testing.T) {
 	testenv.Integration(t)
 	f := newFleet(t, time.Minute)
 	var scripts []string
@@ -594,8 +594,8 @@ func TestAnswersThatGetLostAreAskedForAgain(t *testing.T) {
 		scripts = append(scripts, "true")
 	}
 	run := f.submit(0, scripts...)
-	h := f.hire("w", 2)
-	h.wire.lossy.Store(true)
+	h := f.startWorker("w", 2)
+	h.connection.lossy.Store(true)
 	for i := range scripts {
 		f.until(run, string(rune('a'+i)), store.Complete)
 	}
@@ -606,13 +606,13 @@ func TestAnswersThatGetLostAreAskedForAgain(t *testing.T) {
 	}
 }
 
-func TestAnEndThatABusyDatabaseDidNotTakeIsReportedAgain(t *testing.T) {
+func TestTheEndOfAnAttemptIsReportedAgainAfterABusyDatabase(t *testing.T) {
 	f := newFleet(t, time.Minute)
 	script, count := f.ticks("a")
 	run := f.submit(0, script)
-	h := f.hire("w", 1)
-	comesOn(t, count)
-	h.wire.busy.Store(5) // heartbeats and reports fail
+	h := f.startWorker("w", 1)
+	awaitGrowth(t, count)
+	h.connection.busy.Store(5) // heartbeats and reports fail
 	f.end("a")
 	f.until(run, "a", store.Complete)
 	if task := f.task(run, "a"); task.Tries != 1 {
@@ -620,24 +620,24 @@ func TestAnEndThatABusyDatabaseDidNotTakeIsReportedAgain(t *testing.T) {
 	}
 }
 
-func TestAClaimThatIsNotAnsweredHoldsUpNoBeat(t *testing.T) {
+func TestAnUnansweredClaimDelaysNoHeartbeat(t *testing.T) {
 	testenv.Integration(t)
 	f := newFleet(t, 2*time.Second)
 	script, count := f.ticks("a")
 	run := f.submit(0, script, "true")
-	h := f.hire("w", 2)
+	h := f.startWorker("w", 2)
 	f.until(run, "b", store.Complete)
-	comesOn(t, count)
-	h.wire.stuck.Store(true)
+	awaitGrowth(t, count)
+	h.connection.stuck.Store(true)
 	h.Wake()
-	was := h.wire.beats.Load()
-	testenv.WaitFor(t, "seven heartbeats", h.wire.beats.Load, func(n int64) bool { return n > was+6 }) // longer than the lease
-	comesOn(t, count)
+	was := h.connection.beats.Load()
+	testenv.WaitFor(t, "seven heartbeats", h.connection.beats.Load, func(n int64) bool { return n > was+6 }) // longer than the lease
+	awaitGrowth(t, count)
 	f.end("a")
 	f.until(run, "a", store.Complete)
 }
 
-func TestAProgramThatIsMissingIsNoFaultOfThePlan(t *testing.T) {
+func TestAMissingProgramIsNotABadPlan(t *testing.T) {
 	for want, err := range map[failure.Class]error{
 		failure.NotStarted: fmt.Errorf("a worktree: %w", &exec.Error{Name: "git", Err: exec.ErrNotFound}),
 		failure.BadPlan:    errors.New("no agent is called so"),
@@ -645,7 +645,7 @@ func TestAProgramThatIsMissingIsNoFaultOfThePlan(t *testing.T) {
 		f := newFleet(t, time.Minute)
 		f.agents = func(string) (agent.Agent, error) { return nil, err }
 		run := f.submit(3, "true")
-		f.hire("w", 1)
+		f.startWorker("w", 1)
 		f.until(run, "a", store.Failed)
 		if got := f.task(run, "a").Outcome; got != string(want) {
 			t.Errorf("%v: outcome %s, want %s", err, got, want)

@@ -1,6 +1,6 @@
 // Package workspace gives each task of a run the folder and the branch that it works
-// in. It also merges the branches: a merge is a task of its own, so that users can see,
-// repair and retry it.
+// in. It also merges the branches: each merge is a task, so that users can see, repair and
+// retry it.
 package workspace
 
 import (

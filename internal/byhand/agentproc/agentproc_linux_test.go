@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestACommandLineTellsWhoTalksToAPerson(t *testing.T) {
+func TestInteractiveAgentsAreRecognizedByTheirCommandLine(t *testing.T) {
 	for line, want := range map[string]string{
 		"claude":                               Claude,
 		"claude fix it":                        Claude,

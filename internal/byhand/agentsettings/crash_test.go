@@ -103,8 +103,8 @@ func isOneOf(t *testing.T, h host.Host, done bool, lists ...[][]byte) {
 	}
 }
 
-// backAgain checks that a new process can undo all changes byte for byte.
-func backAgain(t *testing.T, h host.Host) {
+// checkUndo checks that a new process can undo all changes byte for byte.
+func checkUndo(t *testing.T, h host.Host) {
 	t.Helper()
 	if err := takeBack(h); err != nil {
 		t.Fatal(err)
@@ -129,14 +129,14 @@ func newer() Integration {
 	return w
 }
 
-func TestACrashAtAnyStepLeavesOldOrNewAndTheWayBack(t *testing.T) {
+func TestACrashAtAnyStepLeavesOldOrNewContentAndUndoWorks(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
 	n := hosttest.Crashes{
 		Prepare: prepare, Do: initiate(wish()),
 		Check: func(t *testing.T, h host.Host, done bool) {
 			isOneOf(t, h, done, oldOnes(), made(t, wish()))
-			backAgain(t, h)
+			checkUndo(t, h)
 		},
 	}.Run(t)
 	t.Logf("init: %d crashes", n)
@@ -154,7 +154,7 @@ func TestACrashAtAnyStepLeavesOldOrNewAndTheWayBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			isOneOf(t, h, true, made(t, newer()))
-			backAgain(t, h)
+			checkUndo(t, h)
 		},
 	}.Run(t)
 	t.Logf("update: %d crashes", n)
@@ -168,7 +168,7 @@ func TestACrashAtAnyStepLeavesOldOrNewAndTheWayBack(t *testing.T) {
 		Do: takeBack,
 		Check: func(t *testing.T, h host.Host, done bool) {
 			isOneOf(t, h, done, made(t, wish()), oldOnes())
-			backAgain(t, h)
+			checkUndo(t, h)
 		},
 	}.Run(t)
 	t.Logf("undo: %d crashes", n)

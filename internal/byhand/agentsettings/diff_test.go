@@ -19,7 +19,7 @@ func text(lines []DiffLine) string {
 	return b.String()
 }
 
-func TestADifferenceIsReadByPatch(t *testing.T) {
+func TestADiffIsReadByPatch(t *testing.T) {
 	t.Parallel()
 	for name, old := range examples(t) {
 		f := theFile(t, wish(), "/p", name)
@@ -43,7 +43,7 @@ func TestADifferenceIsReadByPatch(t *testing.T) {
 	}
 }
 
-func TestADifferenceShowsThreeLinesAround(t *testing.T) {
+func TestADiffHasThreeLinesOfContext(t *testing.T) {
 	t.Parallel()
 	old := "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n"
 	made := "1\n2\n3\n4\nx\n6\n7\n8\n9\n10\n11\n12\n13\n"

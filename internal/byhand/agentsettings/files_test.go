@@ -103,7 +103,7 @@ func undo(t *testing.T, e *Editor, files ...File) []Edit {
 	return edits
 }
 
-func TestSettingsComeBackToTheByte(t *testing.T) {
+func TestUndoRestoresFilesByteForByte(t *testing.T) {
 	t.Parallel()
 	for name, old := range examples(t) {
 		for _, linked := range []bool{false, true} {
@@ -131,7 +131,7 @@ func TestSettingsComeBackToTheByte(t *testing.T) {
 				if !bytes.Equal(made, edits[0].New) {
 					t.Error("it is not what was shown")
 				}
-				holdsAll(t, f, old, made)
+				assertHoldsAll(t, f, old, made)
 				if info, err := os.Stat(target); err != nil || info.Mode().Perm() != 0o640 {
 					t.Errorf("mode %v, %v", info.Mode(), err)
 				}
@@ -149,14 +149,14 @@ func TestSettingsComeBackToTheByte(t *testing.T) {
 				if again := undo(t, e, f); again[0].Changes() {
 					t.Error("a second undo changes it")
 				}
-				onlyIn(t, filepath.Dir(target), filepath.Base(target))
+				assertNoTempFiles(t, filepath.Dir(target), filepath.Base(target))
 			})
 		}
 	}
 }
 
-// onlyIn fails if temporary files were left beside a file.
-func onlyIn(t *testing.T, dir, name string) {
+// assertNoTempFiles fails if temporary files were left beside a file.
+func assertNoTempFiles(t *testing.T, dir, name string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -169,9 +169,9 @@ func onlyIn(t *testing.T, dir, name string) {
 	}
 }
 
-// holdsAll checks that the file's program can read it, and that it has its old contents
+// assertHoldsAll checks that the file's program can read it, and that it has its old contents
 // in the same order, plus the entries.
-func holdsAll(t *testing.T, f File, old, made []byte) {
+func assertHoldsAll(t *testing.T, f File, old, made []byte) {
 	t.Helper()
 	w, err := writerOf(f.Format)
 	if err != nil {
@@ -272,7 +272,7 @@ func contains(whole, part any) bool {
 	return reflect.DeepEqual(whole, part)
 }
 
-func TestWhatOthersChangedLaterStaysWhenOursGoes(t *testing.T) {
+func TestUndoKeepsLaterChangesOfOtherPrograms(t *testing.T) {
 	t.Parallel()
 	for name, old := range examples(t) {
 		t.Run(name, func(t *testing.T) {
@@ -304,7 +304,7 @@ func TestWhatOthersChangedLaterStaysWhenOursGoes(t *testing.T) {
 }
 
 // Claude Code rewrites its whole settings file when the user changes a setting.
-func TestOursGoesFromAFileThatItsProgramHasLaidOutAnew(t *testing.T) {
+func TestUndoWorksInAFileThatItsProgramHasReformatted(t *testing.T) {
 	t.Parallel()
 	for name, old := range examples(t) {
 		root, e := t.TempDir(), editor(t)

@@ -5,22 +5,22 @@ import (
 	"testing"
 )
 
-func FuzzJSONComesBack(f *testing.F) {
+func FuzzUndoRestoresJSON(f *testing.F) {
 	seed(f, JSON)
 	for _, text := range []string{"{}", "\v", "{\"a\": 10e700}", "{\"a\":[1,{}]}", "// c\n{\"hooks\":{\"Stop\":[],},}", "{ \"a\": 1 // x\n}", "{\"statusLine\": {\"command\": \"gaffer statusline\"}, // x\n}", "{\"hooks\": {}, \"statusLine\": {\"command\": \"/x/gaffer statusline -a\", \"padding\": 1}}"} {
 		f.Add([]byte(text))
 	}
 	entries := wish().ClaudeFiles("/p", "/q", permAll)[0].Entries
-	f.Fuzz(func(t *testing.T, old []byte) { comesBack(t, JSON, old, entries) })
+	f.Fuzz(func(t *testing.T, old []byte) { checkPlan(t, JSON, old, entries) })
 }
 
-func FuzzTOMLComesBack(f *testing.F) {
+func FuzzUndoRestoresTOML(f *testing.F) {
 	seed(f, TOML)
 	for _, text := range []string{"", "a=1", "[mcp_servers]\ngaffer = {command='gaffer',args=['mcp']}\n", "mcp_servers.gaffer.command = 'gaffer'\nmcp_servers.gaffer.args = ['mcp']", "mcp_servers={gaffer.command='gaffer',gaffer.args=['mcp'],b=1}", "[mcp_servers.gaffer]\ncommand='/x/gaffer'\nargs=['mcp','-v']\n[mcp_servers.gaffer.env]\na='b'\n"} {
 		f.Add([]byte(text))
 	}
 	entries := wish().CodexFiles("/p", permAll)[1].Entries
-	f.Fuzz(func(t *testing.T, old []byte) { comesBack(t, TOML, old, entries) })
+	f.Fuzz(func(t *testing.T, old []byte) { checkPlan(t, TOML, old, entries) })
 }
 
 func seed(f *testing.F, format Format) {
@@ -32,8 +32,8 @@ func seed(f *testing.F, format Format) {
 	}
 }
 
-// comesBack plans a file and checks the invariants of the result.
-func comesBack(t *testing.T, format Format, old []byte, entries []Entry) {
+// checkPlan plans a file and checks the invariants of the result.
+func checkPlan(t *testing.T, format Format, old []byte, entries []Entry) {
 	c, err := Plan(format, old, nil, entries)
 	if err != nil {
 		if _, ok := err.(interface{ Invalid() bool }); !ok {

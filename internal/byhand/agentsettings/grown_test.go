@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestWhatSomebodyHasAddedToOursStays(t *testing.T) {
+func TestAnEntryThatTheUserHasExtendedStays(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
 		"claude-mcp-": `{
@@ -58,7 +58,7 @@ func TestWhatSomebodyHasAddedToOursStays(t *testing.T) {
 	}
 }
 
-func TestAnEntryOfOursThatNobodyAddedToIsBroughtUpToDate(t *testing.T) {
+func TestAnUnchangedEntryOfOursIsUpdated(t *testing.T) {
 	t.Parallel()
 	made := planned(t, TOML, "[mcp_servers.gaffer]\ncommand = \"gaffer\"\nargs = [\"mcp\"]\n", []Entry{wish().tomlServer()})
 	if !bytes.Contains(made, []byte("tool_timeout_sec = 1800")) {
@@ -66,7 +66,7 @@ func TestAnEntryOfOursThatNobodyAddedToIsBroughtUpToDate(t *testing.T) {
 	}
 }
 
-func TestACommandLineWithMoreThanOursInItIsSomebodyElses(t *testing.T) {
+func TestACommandLineWithMoreThanOurCommandIsNotOurs(t *testing.T) {
 	t.Parallel()
 	for line, ours := range map[string]bool{
 		"gaffer statusline":                            true,

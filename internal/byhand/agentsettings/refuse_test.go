@@ -14,7 +14,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-func TestAFileThatIsNotWhatItShouldBeIsRefused(t *testing.T) {
+func TestAFileWithInvalidContentIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ kind, text, want string }{
 		{"claude-settings-", `[]`, "line 1: the file is an array where an object should be"},
@@ -59,7 +59,7 @@ func TestAFileThatIsNotWhatItShouldBeIsRefused(t *testing.T) {
 
 // An implementation that scans all of the following text for each comment would take
 // many minutes.
-func TestManyCommentsThatAreNotClosedAreRefusedSoon(t *testing.T) {
+func TestManyUnclosedCommentsAreRefusedQuickly(t *testing.T) {
 	t.Parallel()
 	text := `{"a": 1} ` + strings.Repeat("/*x ", 2_000_000)
 	begun := time.Now()
@@ -72,7 +72,7 @@ func TestManyCommentsThatAreNotClosedAreRefusedSoon(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoFileIsRefused(t *testing.T) {
+func TestAPathThatIsNotARegularFileIsRefused(t *testing.T) {
 	t.Parallel()
 	root, e := t.TempDir(), editor(t)
 	f := theFile(t, wish(), root, "codex-hooks-")
@@ -93,13 +93,13 @@ func TestWhatIsNoFileIsRefused(t *testing.T) {
 	}
 }
 
-func TestAFileThatWasNotThereIsMadeAndGoesAgain(t *testing.T) {
+func TestAFileThatWeCreatedIsDeletedByUndo(t *testing.T) {
 	t.Parallel()
 	root, e := t.TempDir(), editor(t)
 	files := append(wish().ProjectFiles(root, Programs()), wish().IgnoreFile(root))
 	do(t, e, files...)
 	for _, f := range files {
-		holdsAll(t, f, nil, get(t, f.Path))
+		assertHoldsAll(t, f, nil, get(t, f.Path))
 	}
 	undo(t, e, files...)
 	if left, err := os.ReadDir(root); err != nil || len(left) > 0 {
@@ -110,7 +110,7 @@ func TestAFileThatWasNotThereIsMadeAndGoesAgain(t *testing.T) {
 	}
 }
 
-func TestAFolderThatWeMadeStaysIfItHasBecomeALink(t *testing.T) {
+func TestAFolderThatWeCreatedStaysIfItIsNowALink(t *testing.T) {
 	t.Parallel()
 	root, e := t.TempDir(), editor(t)
 	f := theFile(t, wish(), root, "codex-hooks-")
@@ -128,7 +128,7 @@ func TestAFolderThatWeMadeStaysIfItHasBecomeALink(t *testing.T) {
 	}
 }
 
-func TestWhatIsKeptOfSettingsIsForTheirOwnerAlone(t *testing.T) {
+func TestOnlyTheOwnerCanReadTheJournal(t *testing.T) {
 	t.Parallel()
 	e := editor(t)
 	state := filepath.Join(t.TempDir(), "state", "gaffer")
@@ -141,7 +141,7 @@ func TestWhatIsKeptOfSettingsIsForTheirOwnerAlone(t *testing.T) {
 	}
 }
 
-func TestAFileThatWeMadeStaysIfOthersUseIt(t *testing.T) {
+func TestAFileThatWeCreatedStaysIfOtherProgramsUseIt(t *testing.T) {
 	t.Parallel()
 	root, e := t.TempDir(), editor(t)
 	f := theFile(t, wish(), root, "claude-settings-")
@@ -184,7 +184,7 @@ func TestANewerGafferUpdatesItsOwnInPlace(t *testing.T) {
 	}
 }
 
-func TestSomebodyElsesStaysUnlessItIsToBeReplaced(t *testing.T) {
+func TestAnEntryOfAnotherProgramStaysUnlessForced(t *testing.T) {
 	t.Parallel()
 	name := "claude-settings-13-own-statusline.json"
 	old := examples(t)[name]
@@ -218,7 +218,7 @@ func TestSomebodyElsesStaysUnlessItIsToBeReplaced(t *testing.T) {
 	}
 }
 
-func TestAStatusLineThatWasReplacedComesBackAfterASecondTime(t *testing.T) {
+func TestUndoRestoresAReplacedStatusLineAfterTwoChanges(t *testing.T) {
 	t.Parallel()
 	name := "claude-settings-13-own-statusline.json"
 	old := examples(t)[name]
@@ -244,7 +244,7 @@ func TestAStatusLineThatWasReplacedComesBackAfterASecondTime(t *testing.T) {
 	}
 }
 
-func TestWithoutAJournalOursIsKnownByWhatItIs(t *testing.T) {
+func TestOurEntriesAreRecognizedWithoutAJournal(t *testing.T) {
 	t.Parallel()
 	for name, old := range examples(t) {
 		root := t.TempDir()
@@ -262,7 +262,7 @@ func TestWithoutAJournalOursIsKnownByWhatItIs(t *testing.T) {
 	}
 }
 
-func TestAProgramThatWritesMeanwhileLosesNothing(t *testing.T) {
+func TestConcurrentWritesOfAProgramAreNotLost(t *testing.T) {
 	t.Parallel()
 	root, e := t.TempDir(), editor(t)
 	f := theFile(t, wish(), root, "claude-mcp-")

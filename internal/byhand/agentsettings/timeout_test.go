@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestProgramsWaitLongerForAHookThanItTakes(t *testing.T) {
+func TestHookTimeoutsAreLongerThanOurOwn(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []time.Duration{0, 1400 * time.Millisecond, time.Minute} {
 		w := Integration{Answer: answer}

@@ -31,9 +31,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// above starts argv with the environment. That program starts a child without the
+// ancestorsBelow starts argv with the environment. That program starts a child without the
 // environment, which prints the agents among its ancestors. above returns this output.
-func above(t *testing.T, argv []string, env ...string) string {
+func ancestorsBelow(t *testing.T, argv []string, env ...string) string {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -49,8 +49,8 @@ func above(t *testing.T, argv []string, env ...string) string {
 	return string(out)
 }
 
-func TestSecurityAnAttemptIsFoundAboveAProcessWithoutItsEnvironmentAndSession(t *testing.T) {
-	out := above(t, []string{"sh", "-c", `sh -c "$CALLER_TEST_RUN"; true`}, AttemptVar+"=a1", RunVar+"=r1", TaskVar+"=api", "MARKER=here")
+func TestSecurityTheAttemptOfAProcessIsFoundWithoutItsEnvironmentAndSession(t *testing.T) {
+	out := ancestorsBelow(t, []string{"sh", "-c", `sh -c "$CALLER_TEST_RUN"; true`}, AttemptVar+"=a1", RunVar+"=r1", TaskVar+"=api", "MARKER=here")
 	if !strings.HasPrefix(out, "agent r1/api here\n") {
 		t.Errorf("found %q", out)
 	}
@@ -73,7 +73,7 @@ func linked(t *testing.T, name string) string {
 
 func TestSecurityAnAgentProgramIsFoundInEveryMode(t *testing.T) {
 	for _, program := range []string{"claude", "codex", "gemini", "opencode"} {
-		out := above(t, []string{linked(t, program), "-p", "stand-in"})
+		out := ancestorsBelow(t, []string{linked(t, program), "-p", "stand-in"})
 		if !strings.HasPrefix(out, "agent "+program+"-") {
 			t.Errorf("%s: found %q", program, out)
 		}
@@ -85,13 +85,13 @@ func TestSecurityAProcessThatASupervisorHasAdoptedBelongsToItsAttempt(t *testing
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := above(t, []string{self, "supervise", "stand-in"}, RunVar+"=r1", TaskVar+"=api")
+	out := ancestorsBelow(t, []string{self, "supervise", "stand-in"}, RunVar+"=r1", TaskVar+"=api")
 	if !strings.HasPrefix(out, "agent r1/api") {
 		t.Errorf("found %q", out)
 	}
 }
 
-func TestSecurityAProcessWithNothingAboveItBelongsToTheAttemptOfItsControlGroup(t *testing.T) {
+func TestSecurityAnOrphanBelongsToTheAttemptOfItsControlGroup(t *testing.T) {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		t.Fatal(err)
@@ -105,15 +105,15 @@ func TestSecurityAProcessWithNothingAboveItBelongsToTheAttemptOfItsControlGroup(
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Remove(dir) })
-	out := above(t, []string{"sh", "-c", `echo $$ > ` + dir + `/cgroup.procs; sh -c "$CALLER_TEST_RUN"; true`})
+	out := ancestorsBelow(t, []string{"sh", "-c", `echo $$ > ` + dir + `/cgroup.procs; sh -c "$CALLER_TEST_RUN"; true`})
 	if before := Ancestors(os.Getpid()); len(before) == 0 && out != "agent of attempt 1a2b3c \n" {
 		t.Errorf("found %q", out)
 	}
 }
 
-func TestAProcessWithoutAnAgentAboveHasNone(t *testing.T) {
+func TestAProcessWithoutAgentAncestorsHasNoAgent(t *testing.T) {
 	before := len(Ancestors(os.Getpid()))
-	out := above(t, []string{"sh", "-c", `sh -c "$CALLER_TEST_RUN"; true`})
+	out := ancestorsBelow(t, []string{"sh", "-c", `sh -c "$CALLER_TEST_RUN"; true`})
 	if n := strings.Count(out, "\n"); n != before {
 		t.Errorf("found %s more than above this test: %q", strconv.Itoa(n-before), out)
 	}

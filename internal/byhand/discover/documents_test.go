@@ -7,7 +7,7 @@ import (
 	"gaffer/internal/byhand/hookevents"
 )
 
-func TestSessionsInOneFolderWhoseProcessNobodyKnowsAreNoAgentsOfTheirOwn(t *testing.T) {
+func TestSessionsWithoutAKnownProcessAreNoAdditionalAgents(t *testing.T) {
 	for count := range 5 {
 		var docs []*document
 		for range count {

@@ -20,22 +20,22 @@ import (
 	"gaffer/statefile/host"
 )
 
-// stage is a tmux server that runs programs under the names of agents.
-type stage struct {
+// tmuxStage is a tmux server that runs programs under the names of agents.
+type tmuxStage struct {
 	*testing.T
 	dir, socket string
-	lookout     *Finder
-	ahead       time.Duration // added to the Finder's clock
+	finder      *Finder
+	clockOffset time.Duration // added to the Finder's clock
 }
 
-func newStage(t *testing.T) *stage {
+func newStage(t *testing.T) *tmuxStage {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "gi-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{T: t, dir: dir, socket: filepath.Join(dir, "sock")}
-	s.lookout = NewFinder(dir, dir, func() time.Time { return time.Now().Add(s.ahead) })
+	s := &tmuxStage{T: t, dir: dir, socket: filepath.Join(dir, "sock")}
+	s.finder = NewFinder(dir, dir, func() time.Time { return time.Now().Add(s.clockOffset) })
 	t.Cleanup(func() {
 		_ = s.tmux("kill-server").Run() // there may be no server
 		if err := os.RemoveAll(dir); err != nil {
@@ -45,30 +45,30 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-func (s *stage) tmux(args ...string) *exec.Cmd {
+func (s *tmuxStage) tmux(args ...string) *exec.Cmd {
 	cmd := exec.Command("tmux", append([]string{"-S", s.socket, "-f", os.DevNull}, args...)...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "TERM=xterm", "LANG=C.UTF-8"}
 	return cmd
 }
 
-func (s *stage) must(err error) {
+func (s *tmuxStage) must(err error) {
 	s.Helper()
 	if err != nil {
 		s.Fatal(err)
 	}
 }
 
-// play runs cat under another name in a terminal, with its own working directory, and
+// startAs runs cat under another name in a terminal, with its own working directory, and
 // returns its pid.
-func (s *stage) play(program, folder string, env ...string) int {
+func (s *tmuxStage) startAs(program, folder string, env ...string) int {
 	s.Helper()
-	pid := s.start(program, folder, "exec "+s.dress("/bin/cat", program), env...)
+	pid := s.start(program, folder, "exec "+s.copyProgram("/bin/cat", program), env...)
 	s.hasVariable(pid, "HOME")
 	return pid
 }
 
-// dress copies a program under another name and returns the path of the copy.
-func (s *stage) dress(from, as string) string {
+// copyProgram copies a program under another name and returns the path of the copy.
+func (s *tmuxStage) copyProgram(from, as string) string {
 	s.Helper()
 	binary := filepath.Join(s.dir, as)
 	if _, err := os.Stat(binary); err != nil {
@@ -79,7 +79,7 @@ func (s *stage) dress(from, as string) string {
 
 // start runs a command in a terminal and waits until its process has the name of a
 // program.
-func (s *stage) start(program, folder, command string, env ...string) int {
+func (s *tmuxStage) start(program, folder, command string, env ...string) int {
 	s.Helper()
 	dir := filepath.Join(s.dir, folder)
 	s.must(os.MkdirAll(dir, 0o755))
@@ -118,7 +118,7 @@ func copyFile(from, to string) error {
 }
 
 // hasVariable waits until a process has a variable in its environment.
-func (s *stage) hasVariable(pid int, name string) {
+func (s *tmuxStage) hasVariable(pid int, name string) {
 	s.Helper()
 	testenv.Wait(s, fmt.Sprintf("variable %s of %d", name, pid), func() error {
 		if len(agentproc.Variables(pid, name)) == 0 {
@@ -131,9 +131,9 @@ func (s *stage) hasVariable(pid int, name string) {
 
 // all returns the agents that this stage started, because others may run on the
 // machine.
-func (s *stage) all() (list []Agent) {
+func (s *tmuxStage) all() (list []Agent) {
 	s.Helper()
-	all, err := s.lookout.Find(s.Context())
+	all, err := s.finder.Find(s.Context())
 	s.must(err)
 	for _, one := range all {
 		if strings.HasPrefix(one.Dir, s.dir) || one.Dir == "" {
@@ -143,8 +143,8 @@ func (s *stage) all() (list []Agent) {
 	return list
 }
 
-// look returns what the Finder says about a process.
-func (s *stage) look(pid int) (Agent, bool) {
+// find returns what the Finder says about a process.
+func (s *tmuxStage) find(pid int) (Agent, bool) {
 	s.Helper()
 	for _, one := range s.all() {
 		if one.PID == pid {
@@ -154,13 +154,13 @@ func (s *stage) look(pid int) (Agent, bool) {
 	return Agent{}, false
 }
 
-// sees waits until the Finder reports this status of a process, from this source.
-func (s *stage) sees(pid int, status hookevents.Status, source Source) Agent {
+// awaitStatus waits until the Finder reports this status of a process, from this source.
+func (s *tmuxStage) awaitStatus(pid int, status hookevents.Status, source Source) Agent {
 	s.Helper()
 	var last Agent
 	// A tmux server that did not answer once is not queried again for skipUnansweredFor.
 	testenv.Wait(s, fmt.Sprintf("%d is %s by %s", pid, status, source), func() error {
-		if last, _ = s.look(pid); last.Status != status || last.Source != source {
+		if last, _ = s.find(pid); last.Status != status || last.Source != source {
 			return fmt.Errorf("%+v", last)
 		}
 		return nil
@@ -168,8 +168,8 @@ func (s *stage) sees(pid int, status hookevents.Status, source Source) Agent {
 	return last
 }
 
-// says records a hook event of a process.
-func (s *stage) says(program string, pid int, session, event string) {
+// recordEvent records a hook event of a process.
+func (s *tmuxStage) recordEvent(program string, pid int, session, event string) {
 	s.Helper()
 	process := host.Process{}
 	if pid > 0 {
@@ -185,7 +185,7 @@ func (s *stage) says(program string, pid int, session, event string) {
 	s.must(err)
 }
 
-func (s *stage) note(pid int, status, start string) {
+func (s *tmuxStage) note(pid int, status, start string) {
 	s.Helper()
 	dir := filepath.Join(s.dir, ".claude/sessions")
 	s.must(os.MkdirAll(dir, 0o755))
@@ -193,66 +193,66 @@ func (s *stage) note(pid int, status, start string) {
 	s.must(os.WriteFile(filepath.Join(dir, strconv.Itoa(pid)+".json"), []byte(text), 0o600))
 }
 
-func TestClaudeIsSeenByItsNoteThenItsHooksThenItsScreen(t *testing.T) {
+func TestTheStatusOfClaudeComesFromItsSessionFileThenHooksThenScreen(t *testing.T) {
 	s := newStage(t)
-	pid := s.play(agentproc.Claude, "web")
-	s.sees(pid, hookevents.Idle, FromProcess)
+	pid := s.startAs(agentproc.Claude, "web")
+	s.awaitStatus(pid, hookevents.Idle, FromProcess)
 	s.must(s.tmux("send-keys", "-t", "web", "Do you trust the files in this folder?").Run())
-	if got := s.sees(pid, hookevents.Waiting, FromScreen); got.For != "needs set-up: trust the folder" {
+	if got := s.awaitStatus(pid, hookevents.Waiting, FromScreen); got.For != "needs set-up: trust the folder" {
 		t.Errorf("%+v", got)
 	}
-	s.says(agentproc.Claude, pid, "one", "UserPromptSubmit")
-	first := s.sees(pid, hookevents.Running, FromHook)
+	s.recordEvent(agentproc.Claude, pid, "one", "UserPromptSubmit")
+	first := s.awaitStatus(pid, hookevents.Running, FromHook)
 	p, _ := agentproc.Find(pid)
 	s.note(pid, "waiting", "1")
-	s.sees(pid, hookevents.Running, FromHook)
+	s.awaitStatus(pid, hookevents.Running, FromHook)
 	s.note(pid, "waiting", fmt.Sprint(p.Start))
-	got := s.sees(pid, hookevents.Waiting, FromFile)
+	got := s.awaitStatus(pid, hookevents.Waiting, FromFile)
 	if got.Since.UnixMilli() != 1700000000000 || got.ID != first.ID || got.Name != fmt.Sprintf("claude-%d", pid) || got.Dir != filepath.Join(s.dir, "web") {
 		t.Errorf("%+v", got)
 	}
 	s.must(hookevents.NewFolder(s.dir).StoreUsage(hookevents.Usage{Session: "x", Context: 12.5, CostUSD: 0.25}))
-	if got, _ := s.look(pid); got.Context != 12.5 || got.CostUSD != 0.25 {
+	if got, _ := s.find(pid); got.Context != 12.5 || got.CostUSD != 0.25 {
 		t.Errorf("%+v", got)
 	}
 	s.must(syscall.Kill(pid, syscall.SIGKILL))
 	testenv.Wait(s, "nothing is seen of it", func() error {
-		if seen, ok := s.look(pid); ok {
+		if seen, ok := s.find(pid); ok {
 			return fmt.Errorf("%+v", seen)
 		}
 		return nil
 	})
 }
 
-func TestClearIsOneWorkerThatGoesOn(t *testing.T) {
+func TestClearKeepsTheSameWorker(t *testing.T) {
 	s := newStage(t)
-	pid := s.play(agentproc.Claude, "web")
-	s.says(agentproc.Claude, pid, "one", "UserPromptSubmit")
-	before := s.sees(pid, hookevents.Running, FromHook)
-	s.says(agentproc.Claude, pid, "one", "SessionEnd")
-	s.says(agentproc.Claude, pid, "two", "SessionStart")
-	after := s.sees(pid, hookevents.Idle, FromHook)
-	s.says(agentproc.Claude, pid, "two", "PermissionRequest")
-	s.sees(pid, hookevents.Waiting, FromHook)
+	pid := s.startAs(agentproc.Claude, "web")
+	s.recordEvent(agentproc.Claude, pid, "one", "UserPromptSubmit")
+	before := s.awaitStatus(pid, hookevents.Running, FromHook)
+	s.recordEvent(agentproc.Claude, pid, "one", "SessionEnd")
+	s.recordEvent(agentproc.Claude, pid, "two", "SessionStart")
+	after := s.awaitStatus(pid, hookevents.Idle, FromHook)
+	s.recordEvent(agentproc.Claude, pid, "two", "PermissionRequest")
+	s.awaitStatus(pid, hookevents.Waiting, FromHook)
 	if list := s.all(); before.ID != after.ID || after.Session != "two" || len(list) != 1 {
 		t.Errorf("%+v", list)
 	}
-	s.ahead = 2 * time.Minute
-	s.look(pid)
-	if docs, _ := hookevents.NewFolder(s.dir).All(s.lookout.now()); len(docs) != 1 {
+	s.clockOffset = 2 * time.Minute
+	s.find(pid)
+	if docs, _ := hookevents.NewFolder(s.dir).All(s.finder.now()); len(docs) != 1 {
 		t.Errorf("%d documents are kept", len(docs))
 	}
 }
 
-func TestTheTitleOfCodexIsItsState(t *testing.T) {
+func TestTheTitleOfCodexShowsItsStatus(t *testing.T) {
 	testenv.Integration(t)
 	s := newStage(t)
-	pid := s.play(agentproc.Codex, "web")
-	s.says(agentproc.Codex, pid, "one", "UserPromptSubmit")
-	s.sees(pid, hookevents.Running, FromHook)
+	pid := s.startAs(agentproc.Codex, "web")
+	s.recordEvent(agentproc.Codex, pid, "one", "UserPromptSubmit")
+	s.awaitStatus(pid, hookevents.Running, FromHook)
 	for title, want := range map[string]hookevents.Status{"web": hookevents.Idle, "⠏ web": hookevents.Running, "[ ! ] Action Required | web": hookevents.Waiting} {
 		s.must(s.tmux("select-pane", "-T", title, "-t", "web").Run())
-		if got := s.sees(pid, want, FromTitle); got.Pane == "" {
+		if got := s.awaitStatus(pid, want, FromTitle); got.Pane == "" {
 			t.Errorf("%+v", got)
 		}
 	}
@@ -262,43 +262,43 @@ func TestTheTitleOfCodexIsItsState(t *testing.T) {
 	server, err := strconv.Atoi(strings.TrimSpace(string(out)))
 	s.must(err)
 	testenv.Stop(s.T, server)
-	s.sees(pid, hookevents.Running, FromHook)
-	silent := maps.Clone(s.lookout.unansweredAt) // when each server did not answer
-	s.sees(pid, hookevents.Running, FromHook)
-	if len(silent) == 0 || !maps.Equal(silent, s.lookout.unansweredAt) {
-		t.Errorf("a server that hangs was asked in vain at %v, then at %v", silent, s.lookout.unansweredAt)
+	s.awaitStatus(pid, hookevents.Running, FromHook)
+	silent := maps.Clone(s.finder.unansweredAt) // when each server did not answer
+	s.awaitStatus(pid, hookevents.Running, FromHook)
+	if len(silent) == 0 || !maps.Equal(silent, s.finder.unansweredAt) {
+		t.Errorf("a server that hangs was asked in vain at %v, then at %v", silent, s.finder.unansweredAt)
 	}
 	s.must(syscall.Kill(server, syscall.SIGCONT))
 }
 
-func TestAnAgentThatGafferRunsIsNotOneOfAPerson(t *testing.T) {
+func TestAnAgentThatGafferRunsIsNotListed(t *testing.T) {
 	s := newStage(t)
-	mine := s.play(agentproc.Claude, "mine", "GAFFER_ATTEMPT=a1")
-	theirs := s.play(agentproc.Claude, "theirs")
-	s.sees(theirs, hookevents.Idle, FromProcess)
-	if got, ok := s.look(mine); ok {
+	mine := s.startAs(agentproc.Claude, "mine", "GAFFER_ATTEMPT=a1")
+	theirs := s.startAs(agentproc.Claude, "theirs")
+	s.awaitStatus(theirs, hookevents.Idle, FromProcess)
+	if got, ok := s.find(mine); ok {
 		t.Errorf("%+v", got)
 	}
 }
 
 // If a process was found before its environment was set, its environment is read again.
-func TestWhatAnAgentWasStartedWithIsReadOnceItIsThere(t *testing.T) {
+func TestTheEnvironmentOfANewProcessIsReadAgain(t *testing.T) {
 	s := newStage(t)
-	claude := s.dress("/bin/sh", agentproc.Claude)
+	claude := s.copyProgram("/bin/sh", agentproc.Claude)
 	script := filepath.Join(s.dir, "script")
 	s.must(os.WriteFile(script, []byte("read go\nexec /usr/bin/env GAFFER_ATTEMPT=a1 "+claude+" -c 'read go'\n"), 0o600))
 	pid := s.start(agentproc.Claude, "web", "exec /usr/bin/env -i "+claude+" "+script)
-	s.sees(pid, hookevents.Idle, FromProcess)
+	s.awaitStatus(pid, hookevents.Idle, FromProcess)
 	s.must(s.tmux("send-keys", "-t", "web", "Enter").Run())
 	s.hasVariable(pid, "GAFFER_ATTEMPT")
-	if got, ok := s.look(pid); ok {
+	if got, ok := s.find(pid); ok {
 		t.Errorf("%+v", got)
 	}
 }
 
-func TestASessionWhoseHooksAServerRanIsThatOfTheOnlyProcessInItsFolder(t *testing.T) {
+func TestASessionWithoutAProcessIsMatchedByItsFolder(t *testing.T) {
 	s := newStage(t)
-	pid := s.play(agentproc.Codex, "web")
+	pid := s.startAs(agentproc.Codex, "web")
 	doc := func(session string) {
 		_, err := hookevents.NewFolder(s.dir).Update(t.Context(), agentproc.Codex, session, func(hookevents.Session) hookevents.Session {
 			return hookevents.Session{Program: agentproc.Codex, Session: session, Status: hookevents.Running, At: time.Now(), Dir: filepath.Join(s.dir, "web")}
@@ -306,31 +306,31 @@ func TestASessionWhoseHooksAServerRanIsThatOfTheOnlyProcessInItsFolder(t *testin
 		s.must(err)
 	}
 	doc("one")
-	if got := s.sees(pid, hookevents.Running, FromHook); got.Session != "one" {
+	if got := s.awaitStatus(pid, hookevents.Running, FromHook); got.Session != "one" {
 		t.Errorf("%+v", got)
 	}
 	if list := s.all(); len(list) != 1 {
 		t.Errorf("%+v", list)
 	}
 	doc("two") // two sessions in one folder cannot be assigned to processes
-	s.sees(pid, hookevents.Idle, FromProcess)
+	s.awaitStatus(pid, hookevents.Idle, FromProcess)
 }
 
-func TestWhatIsLongGoneIsForgotten(t *testing.T) {
+func TestDocumentsOfOldSessionsAreDeleted(t *testing.T) {
 	s := newStage(t)
 	cmd := exec.Command("sleep", "60")
 	s.must(cmd.Start())
-	s.says(agentproc.Claude, cmd.Process.Pid, "dead", "UserPromptSubmit")
-	s.says(agentproc.Gemini, 0, "unknown", "BeforeAgent")
-	if got := s.sees(cmd.Process.Pid, hookevents.Running, FromHook); got.Dir != "" {
+	s.recordEvent(agentproc.Claude, cmd.Process.Pid, "dead", "UserPromptSubmit")
+	s.recordEvent(agentproc.Gemini, 0, "unknown", "BeforeAgent")
+	if got := s.awaitStatus(cmd.Process.Pid, hookevents.Running, FromHook); got.Dir != "" {
 		t.Errorf("%+v", got)
 	}
 	s.must(cmd.Process.Kill())
 	_ = cmd.Wait() // the error is expected: it was killed
 	count := func(after time.Duration) (docs, seen int) {
-		s.ahead = after
+		s.clockOffset = after
 		list := s.all()
-		kept, _ := hookevents.NewFolder(s.dir).All(s.lookout.now())
+		kept, _ := hookevents.NewFolder(s.dir).All(s.finder.now())
 		return len(kept), len(list)
 	}
 	for _, c := range []struct {
@@ -343,7 +343,7 @@ func TestWhatIsLongGoneIsForgotten(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsNoNoteOfTheProcessIsPassedOver(t *testing.T) {
+func TestASessionFileOfAnotherProcessIsIgnored(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "sessions"), 0o755); err != nil {
 		t.Fatal(err)
@@ -368,8 +368,8 @@ func TestAFileThatIsNoNoteOfTheProcessIsPassedOver(t *testing.T) {
 	}
 }
 
-// BenchmarkLook measures Find with this machine's processes and no agents.
-func BenchmarkLook(b *testing.B) {
+// BenchmarkFind measures Find with this machine's processes and no agents.
+func BenchmarkFind(b *testing.B) {
 	l := NewFinder(b.TempDir(), b.TempDir(), time.Now)
 	for b.Loop() {
 		if _, err := l.Find(context.Background()); err != nil {

@@ -26,7 +26,7 @@ func hook(status hookevents.Status, ago time.Duration) *hookevents.Session {
 	return s
 }
 
-func TestTheBestSourceThatSpeaksIsBelieved(t *testing.T) {
+func TestTheFirstSourceWithAStatusCounts(t *testing.T) {
 	title := func(text string) *Title { return &Title{Text: text, Host: "box"} }
 	const long = time.Minute
 	for name, c := range map[string]struct {
@@ -96,7 +96,7 @@ func TestTheBestSourceThatSpeaksIsBelieved(t *testing.T) {
 	}
 }
 
-func TestLivenessComesBeforeEverything(t *testing.T) {
+func TestAnEndedProcessOverridesAllSources(t *testing.T) {
 	e := alive(agentproc.Claude)
 	e.File, e.Hook, e.Alive = &SessionFile{Status: "busy", Start: 7}, hook(hookevents.Running, 0), host.Dead
 	if s, ok := Judge(e, noon); ok {
@@ -112,7 +112,7 @@ func TestLivenessComesBeforeEverything(t *testing.T) {
 	}
 }
 
-func TestAnErrorIsThatOfTheLastTurn(t *testing.T) {
+func TestOnlyAnErrorOfTheLastTurnIsShown(t *testing.T) {
 	e := alive(agentproc.Claude)
 	e.Hook = hook(hookevents.Idle, time.Second)
 	e.Hook.Error = "rate_limit"
@@ -130,7 +130,7 @@ func TestAnErrorIsThatOfTheLastTurn(t *testing.T) {
 	}
 }
 
-func TestARolloutSaysHowItsLastTurnStands(t *testing.T) {
+func TestARolloutShowsTheStatusOfItsLastTurn(t *testing.T) {
 	row := func(kind, more string) string {
 		return `{"timestamp":"2026-11-15T21:08:09.970Z","type":"event_msg","payload":{"type":"` + kind + `"` + more + `}}` + "\n"
 	}
@@ -173,7 +173,7 @@ func TestOnlyTheEndOfALongRolloutIsRead(t *testing.T) {
 	}
 }
 
-func FuzzAnyRolloutIsRead(f *testing.F) {
+func FuzzParseRollout(f *testing.F) {
 	f.Add([]byte(`{"type":"event_msg","payload":{"type":"task_started"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if r := parseRollout(data); r.Status != "" && r.Status != hookevents.Idle && r.Status != hookevents.Running {

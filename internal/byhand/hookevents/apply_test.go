@@ -85,7 +85,7 @@ func TestATurnOfEachProgramIsFollowed(t *testing.T) {
 	}
 }
 
-func TestWhatAHelperDoesIsNotWhatItsMasterDoes(t *testing.T) {
+func TestEventsOfASubagentDoNotChangeTheMainAgent(t *testing.T) {
 	const helper = `, "agent_id": "a1", "agent_type": "general-purpose"`
 	s, _ := play(t, agentproc.Claude,
 		step{"UserPromptSubmit", Running}, step{"SubagentStart " + helper, Running}, step{"SubagentStop " + helper, Running},
@@ -98,7 +98,7 @@ func TestWhatAHelperDoesIsNotWhatItsMasterDoes(t *testing.T) {
 	}
 }
 
-func TestAStopWithAgentsInTheBackgroundIsNoEnd(t *testing.T) {
+func TestASessionWithBackgroundAgentsStaysRunning(t *testing.T) {
 	const tasks = ` , "background_tasks": [{"id": "a1", "type": "subagent", "status": "running"}, {"id": "b", "type": "shell"}]`
 	play(t, agentproc.Claude,
 		step{"UserPromptSubmit", Running}, step{"Stop" + tasks, Running}, step{`Notification , "notification_type": "idle_prompt"`, Running},
@@ -106,11 +106,11 @@ func TestAStopWithAgentsInTheBackgroundIsNoEnd(t *testing.T) {
 	)
 }
 
-func TestAServerInTheBackgroundKeepsNobodyBusy(t *testing.T) {
+func TestABackgroundServerDoesNotMeanThatTheAgentRuns(t *testing.T) {
 	play(t, agentproc.Claude, step{"UserPromptSubmit", Running}, step{`Stop , "background_tasks": [{"type": "shell", "status": "running"}]`, Idle})
 }
 
-func TestCompactionIsWork(t *testing.T) {
+func TestACompactingSessionIsRunning(t *testing.T) {
 	_, deeds := play(t, agentproc.Claude, step{"UserPromptSubmit", Running}, step{`PreCompact , "trigger": "auto"`, Running})
 	if len(deeds) != 1 || deeds[0] != (Action{NoteContext, "auto"}) {
 		t.Errorf("%v", deeds)
@@ -123,7 +123,7 @@ func TestCompactionIsWork(t *testing.T) {
 	)
 }
 
-func TestAFailureOfTheModelEndsTheTurnAndIsSaidUntilTheNext(t *testing.T) {
+func TestAFailedTurnHasAnErrorUntilTheNextTurn(t *testing.T) {
 	s, _ := play(t, agentproc.Claude, step{"UserPromptSubmit", Running}, step{`StopFailure , "error": "rate_limit", "last_assistant_message": "API Error: 429"`, Idle})
 	if s.Error != "rate_limit: API Error: 429" {
 		t.Errorf("%q", s.Error)
@@ -134,19 +134,19 @@ func TestAFailureOfTheModelEndsTheTurnAndIsSaidUntilTheNext(t *testing.T) {
 	}
 }
 
-func TestAToolThatAPersonInterruptsEndsTheTurn(t *testing.T) {
+func TestAToolThatTheUserInterruptsEndsTheTurn(t *testing.T) {
 	play(t, agentproc.Claude, step{"UserPromptSubmit", Running}, step{"PostToolUseFailure" + bash + `, "is_interrupt": true`, Idle})
 	play(t, agentproc.Claude, step{"UserPromptSubmit", Running}, step{"PostToolUseFailure" + bash + `, "is_interrupt": false`, Running})
 }
 
-func TestARefusalIsSeenWhenTheAgentGoesOn(t *testing.T) {
+func TestARefusedRequestIsClosedWhenTheAgentContinues(t *testing.T) {
 	play(t, agentproc.Claude,
 		step{"UserPromptSubmit", Running}, step{"PermissionRequest" + bash, Waiting},
 		step{`PreToolUse , "tool_name": "Read", "tool_input": {}`, Running},
 	)
 }
 
-func TestAQuestionIsWithdrawnWhenItIsSettledElsewhere(t *testing.T) {
+func TestAQuestionIsWithdrawnWhenItsRequestIsClosed(t *testing.T) {
 	s, _ := play(t, agentproc.Codex, step{"UserPromptSubmit", Running}, step{"PermissionRequest" + bash, Waiting})
 	s = s.Link("", "q1")
 	if _, deeds := Apply(s, Event{Name: "Notification", Session: "s"}, noon); deeds != nil {
@@ -168,7 +168,7 @@ func TestAStartOfCodexThatComesLateChangesNothing(t *testing.T) {
 	play(t, agentproc.Claude, step{"UserPromptSubmit", Running}, step{`SessionStart , "source": "resume"`, Idle})
 }
 
-func TestANoticeOfAThreadThatNobodyKnowsIsNothing(t *testing.T) {
+func TestANotificationOfAnUnknownThreadIsIgnored(t *testing.T) {
 	notify := event(t, agentproc.Codex, `{"type": "agent-turn-complete", "thread-id": "s", "input-messages": ["Generate a title"]}`)
 	if s, deeds := Apply(Session{}, notify, noon); s.known() || deeds != nil {
 		t.Errorf("%+v, %v", s, deeds)
@@ -179,7 +179,7 @@ func TestANoticeOfAThreadThatNobodyKnowsIsNothing(t *testing.T) {
 	}
 }
 
-func TestAnEventThatNobodyKnowsChangesNothing(t *testing.T) {
+func TestAnUnknownEventChangesNothing(t *testing.T) {
 	before, _ := play(t, agentproc.Claude, step{"UserPromptSubmit", Running})
 	for _, text := range []string{
 		`{"hook_event_name": "PreCompress", "session_id": "s"}`, `{"hook_event_name": "Stop"}`, `{"session_id": "s"}`, `{}`, `[]`, `7`,
@@ -201,7 +201,7 @@ func encode(t *testing.T, v any) string {
 	return string(data)
 }
 
-func TestTheSameThingThreeTimesInARowIsALoop(t *testing.T) {
+func TestThreeEqualCallsInARowAreALoop(t *testing.T) {
 	s := Session{}
 	told := []string{}
 	call := func(text string) {
@@ -241,7 +241,7 @@ func TestTheSameThingThreeTimesInARowIsALoop(t *testing.T) {
 	}
 }
 
-func TestAWorkerIsItsProcessWhateverItsSession(t *testing.T) {
+func TestAllSessionsOfAProcessAreOneWorker(t *testing.T) {
 	a := Session{Program: agentproc.Claude, Session: "one"}
 	a.Process.PID, a.Process.Start, a.Process.Boot = 42, 7, "boot"
 	b := a
@@ -262,7 +262,7 @@ func TestAWorkerIsItsProcessWhateverItsSession(t *testing.T) {
 	}
 }
 
-func FuzzAnyEventsLeaveASessionThatMakesSense(f *testing.F) {
+func FuzzEventsLeaveAConsistentSession(f *testing.F) {
 	f.Add("claude", `{"hook_event_name":"PermissionRequest","session_id":"s","tool_name":"Bash","tool_input":{"command":"x"}}`)
 	f.Add("codex", `{"hook_event_name":"Stop","session_id":"s","background_tasks":[{"type":"subagent"}]}`)
 	f.Add("gemini", `{"hook_event_name":"Notification","session_id":"s","notification_type":"ToolPermission"}`)

@@ -11,7 +11,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-func TestTheFormsOfOtherAgentsAreUnderstood(t *testing.T) {
+func TestWrittenFilesOfAllAgentPrograms(t *testing.T) {
 	for event, want := range map[string][]string{
 		`{"tool_name": "Write", "tool_input": {"file_path": "a"}}`:                      {"a"},
 		`{"tool_name": "MultiEdit", "tool_input": {"file_path": "a", "edits": [1]}}`:    {"a"},
@@ -39,7 +39,7 @@ func TestTheFormsOfOtherAgentsAreUnderstood(t *testing.T) {
 	}
 }
 
-func FuzzAnyEventIsTaken(f *testing.F) {
+func FuzzReadEvent(f *testing.F) {
 	for _, seed := range []string{`{"tool_name":"Write","tool_input":{"file_path":"a"}}`, `{"tool_name":"apply_patch","tool_input":["*** Add File: a"]}`, `[`, "\xff"} {
 		f.Add(seed)
 	}

@@ -38,7 +38,7 @@ func TestUpdatesAtTheSameTimeLoseNothing(t *testing.T) {
 	}
 }
 
-func TestADocumentThatIsSpoiltIsBegunAnew(t *testing.T) {
+func TestADamagedDocumentIsReplaced(t *testing.T) {
 	f := NewFolder(t.TempDir())
 	for _, text := range []string{"", "{", "[]", `{"program":"codex","session":"s","status":"idle"}`, `{"program":"claude","session":"s","status":"mad"}`, `{"program":"claude","session":"t","status":"idle"}`} {
 		if err := os.MkdirAll(f.path, 0o700); err != nil {
@@ -60,7 +60,7 @@ func TestADocumentThatIsSpoiltIsBegunAnew(t *testing.T) {
 	}
 }
 
-func TestASessionIsKeptUnderAnyID(t *testing.T) {
+func TestASessionCanHaveAnyID(t *testing.T) {
 	f := NewFolder(t.TempDir())
 	for _, id := range []string{"../../x", "a/b", ".", "é", string(make([]byte, 5000)), "fine-1_A"} {
 		_, err := f.Update(t.Context(), agentproc.Gemini, id, func(s Session) Session {
@@ -76,7 +76,7 @@ func TestASessionIsKeptUnderAnyID(t *testing.T) {
 	}
 }
 
-func TestNothingThatLiesInTheWayIsWaitedFor(t *testing.T) {
+func TestAFileThatIsNotRegularDoesNotBlock(t *testing.T) {
 	f := NewFolder(t.TempDir())
 	if err := os.MkdirAll(f.path, 0o700); err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func TestADocumentThatCannotBeReadNowIsLeftForLater(t *testing.T) {
 	}
 }
 
-func TestWhoMayWaitForEverIsNotPassedOver(t *testing.T) {
+func TestAWaiterWithoutADeadlineGetsTheLock(t *testing.T) {
 	f := NewFolder(t.TempDir())
 	unlock, err := f.lock(t.Context())
 	if err != nil {
@@ -139,7 +139,7 @@ func TestWhoMayWaitForEverIsNotPassedOver(t *testing.T) {
 	}
 }
 
-func TestWhatAStatusLineIsToldIsKeptWhileItIsUsed(t *testing.T) {
+func TestUsageIsStoredAndLaterDeleted(t *testing.T) {
 	f := NewFolder(t.TempDir())
 	for text, want := range map[string]Usage{
 		`{"session_id": "s", "context_window": {"used_percentage": 42.5}, "cost": {"total_cost_usd": 0.5}}`: {"s", 42.5, 0.5},

@@ -7,7 +7,7 @@ import (
 	"gaffer/internal/byhand/caller"
 )
 
-func TestWhoCallsFollowsFromTheEnvironmentAndTheFlag(t *testing.T) {
+func TestTheCallerFollowsFromTheEnvironmentAndTheFlag(t *testing.T) {
 	for _, c := range []struct {
 		attempt, role, flag string
 		want                Role // empty if refused
@@ -35,7 +35,7 @@ func TestWhoCallsFollowsFromTheEnvironmentAndTheFlag(t *testing.T) {
 	}
 }
 
-func TestAskersHaveNamesThatCanBeTyped(t *testing.T) {
+func TestQuestionsHaveNamesThatAreEasyToType(t *testing.T) {
 	for name, want := range map[string]string{
 		"claude-code": "claude-code", "Codex MCP Client": "codex-mcp-client", "": "agent", "Ärger\x1b[2J": "rger--2j", "--": "agent",
 		strings.Repeat("x", 100): strings.Repeat("x", 40),
@@ -46,7 +46,7 @@ func TestAskersHaveNamesThatCanBeTyped(t *testing.T) {
 	}
 }
 
-func TestEveryRoleMayLookAndOnlySomeMaySubmit(t *testing.T) {
+func TestEveryRoleMayReadAndSomeMaySubmit(t *testing.T) {
 	for _, r := range Roles() {
 		if (Caller{Role: r}).refusal(tool{need: rightRead}) != nil {
 			t.Errorf("%s may not look", r)

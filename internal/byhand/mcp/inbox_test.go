@@ -6,7 +6,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-func TestOnlyWhoeverWorksOnAnItemFinishesIt(t *testing.T) {
+func TestOnlyTheProcessThatTookAnItemFinishesIt(t *testing.T) {
 	self := host.OS().Self()
 	other, dead := self, self
 	other.Start++ // no such process exists, so it holds no item
@@ -24,18 +24,18 @@ func TestOnlyWhoeverWorksOnAnItemFinishesIt(t *testing.T) {
 	} {
 		for _, problem := range []string{"", "it cannot be done"} {
 			dir := t.TempDir()
-			r, text, failed := at(dir, Worker).call(t, "inbox_add", map[string]any{"type": "evolve", "content": "x"})
+			r, text, failed := newTestServer(dir, Worker).call(t, "inbox_add", map[string]any{"type": "evolve", "content": "x"})
 			if failed {
 				t.Fatal(text)
 			}
 			for _, holder := range c.holders {
-				s := at(dir, Worker)
+				s := newTestServer(dir, Worker)
 				s.opts.Self = holder
 				if r, text, failed := s.call(t, "inbox_take", map[string]any{}); failed || r["taken"] != true {
 					t.Fatal(text)
 				}
 			}
-			s := at(dir, Worker)
+			s := newTestServer(dir, Worker)
 			s.opts.Self = c.finisher
 			finish := map[string]any{"id": r["item"].(map[string]any)["id"], "consumed_by": "section 2", "error": problem}
 			if _, text, failed := s.call(t, "inbox_finish", finish); failed != c.refused {

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-func TestAPlanIsReadFromAFileThatIsThereAndFromNothingElse(t *testing.T) {
+func TestAPlanIsReadOnlyFromAnExistingFile(t *testing.T) {
 	dir := t.TempDir()
-	s := at(dir, Person)
+	s := newTestServer(dir, Person)
 	s.opts.Plans.Dir = dir
 	for _, file := range []string{"my new plan.yaml", "release plan.txt", "a/b c.d", "run the tests", "001", "001,002", "a.md,b.md"} {
 		if p, err := s.loadPlan(planArgs{File: file}); !errors.Is(err, fs.ErrNotExist) {

@@ -14,8 +14,8 @@ import (
 	"gaffer/workflow"
 )
 
-// at returns a server for a role with the documents in a folder.
-func at(dir string, role Role) *Server {
+// newTestServer returns a server for a role with the documents in a folder.
+func newTestServer(dir string, role Role) *Server {
 	return New(Options{
 		Caller: Caller{Role: role}, Self: host.OS().Self(),
 		Workflow: workflow.Open(filepath.Join(dir, ".fctry"), workflow.Options{}),
@@ -47,9 +47,9 @@ func (s *Server) call(t *testing.T, name string, args any) (result map[string]an
 	return result, text, false
 }
 
-func TestMessagesThatAnAnswerHasNoRoomForStayUnread(t *testing.T) {
+func TestMessagesThatDoNotFitStayUnread(t *testing.T) {
 	dir := t.TempDir()
-	developer, qa := at(dir, Developer), at(dir, QAExpert)
+	developer, qa := newTestServer(dir, Developer), newTestServer(dir, QAExpert)
 	if _, err := developer.opts.Team.Init(t.Context(), "build it"); err != nil {
 		t.Fatal(err)
 	}
@@ -85,8 +85,8 @@ func TestMessagesThatAnAnswerHasNoRoomForStayUnread(t *testing.T) {
 	}
 }
 
-func TestWhatWasDoneIsNotToldAsFailedBecauseItIsLong(t *testing.T) {
-	s := at(t.TempDir(), Person)
+func TestALongResultOfAChangeIsShortenedAndNotAnError(t *testing.T) {
+	s := newTestServer(t.TempDir(), Person)
 	r, text, failed := s.call(t, "inbox_add", map[string]any{"type": "evolve", "content": strings.Repeat("𝒳", maxText)})
 	if failed {
 		t.Fatal(text)

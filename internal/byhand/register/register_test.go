@@ -20,35 +20,35 @@ func sighting(id string, status hookevents.Status) discover.Agent {
 	return discover.Agent{ID: id, Name: "claude-" + id, Program: "claude", Status: status, Source: "hook", Dir: "/p"}
 }
 
-// ears records the heartbeats as "ID STATUS" or "ID gone".
-type ears struct {
-	mu    sync.Mutex
-	here  []discover.Agent
-	away  bool
-	bar   string // id of the agent that the server refuses
-	heard []string
+// fakeServer records the heartbeats as "ID STATUS" or "ID gone".
+type fakeServer struct {
+	mu           sync.Mutex
+	here         []discover.Agent
+	away         bool
+	refusedAgent string // id of the agent that the server refuses
+	heard        []string
 }
 
-func (f *ears) look(context.Context) ([]discover.Agent, error) {
+func (f *fakeServer) look(context.Context) ([]discover.Agent, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.here), nil
 }
 
-// become sets the agents that exist, and whether the server is unreachable.
-func (f *ears) become(away bool, here ...discover.Agent) {
+// setAgents sets the agents that exist, and whether the server is unreachable.
+func (f *fakeServer) setAgents(away bool, here ...discover.Agent) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.away, f.here = away, here
 }
 
-func (f *ears) beat(_ context.Context, h coordinator.Heartbeat) error {
+func (f *fakeServer) beat(_ context.Context, h coordinator.Heartbeat) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.away {
 		return errors.New("away")
 	}
-	if h.AgentID == f.bar {
+	if h.AgentID == f.refusedAgent {
 		return &coordinator.Error{Status: http.StatusUnprocessableEntity, Code: "invalid", Message: "meta: too long"}
 	}
 	word := h.ClaudeStatus
@@ -60,7 +60,7 @@ func (f *ears) beat(_ context.Context, h coordinator.Heartbeat) error {
 }
 
 // expect fails unless exactly these heartbeats were sent since the last call.
-func (f *ears) expect(t *testing.T, when string, want ...string) {
+func (f *fakeServer) expect(t *testing.T, when string, want ...string) {
 	t.Helper()
 	synctest.Wait()
 	f.mu.Lock()
@@ -71,9 +71,9 @@ func (f *ears) expect(t *testing.T, when string, want ...string) {
 	f.heard = nil
 }
 
-func TestAFleetIsToldOfWhoComesChangesStaysAndGoes(t *testing.T) {
+func TestHeartbeatsReportNewChangedAndEndedAgents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &ears{here: []discover.Agent{sighting("a", "idle")}}
+		f := &fakeServer{here: []discover.Agent{sighting("a", "idle")}}
 		var notices []string
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
@@ -84,18 +84,18 @@ func TestAFleetIsToldOfWhoComesChangesStaysAndGoes(t *testing.T) {
 		f.expect(t, "at once", "a idle")
 		time.Sleep(14 * time.Second)
 		f.expect(t, "while nothing changes")
-		f.become(false, sighting("a", "running"), sighting("b", "waiting"))
+		f.setAgents(false, sighting("a", "running"), sighting("b", "waiting"))
 		time.Sleep(time.Second)
 		f.expect(t, "within a second of a change", "a running", "b waiting")
 		time.Sleep(15 * time.Second)
 		f.expect(t, "from time to time", "a running", "b waiting")
-		f.become(true, sighting("a", "running"))
+		f.setAgents(true, sighting("a", "running"))
 		time.Sleep(5 * time.Second)
 		f.expect(t, "while nobody hears")
 		if len(notices) != 1 || !strings.Contains(notices[0], "away") {
 			t.Errorf("noticed %q", notices)
 		}
-		f.become(false, sighting("a", "running"))
+		f.setAgents(false, sighting("a", "running"))
 		time.Sleep(time.Second)
 		f.expect(t, "when somebody hears again", "b gone")
 		cancel()
@@ -104,9 +104,9 @@ func TestAFleetIsToldOfWhoComesChangesStaysAndGoes(t *testing.T) {
 	})
 }
 
-func TestAnAgentThatIsRefusedKeepsNobodyFromHearingOfTheOthers(t *testing.T) {
+func TestARefusedHeartbeatDoesNotStopTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &ears{bar: "a", here: []discover.Agent{sighting("a", "idle"), sighting("b", "idle")}}
+		f := &fakeServer{refusedAgent: "a", here: []discover.Agent{sighting("a", "idle"), sighting("b", "idle")}}
 		var notices []string
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestSecurityWhatIsTrustedIsOneContentInOneFolder(t *testing.T) {
+func TestSecurityTrustIsForOneContentInOneFolder(t *testing.T) {
 	home, root, other := t.TempDir(), t.TempDir(), t.TempDir()
 	getenv := func(name string) string { return map[string]string{"HOME": home}[name] }
 	codex := Program{"agents.codex", `{"argv":["./agent.sh"]}`}

@@ -20,7 +20,7 @@ func TestWidthCountsColumnsAndNotBytes(t *testing.T) {
 	}
 }
 
-func TestTruncateNeverTakesMoreThanItsColumns(t *testing.T) {
+func TestTruncateNeverExceedsItsColumns(t *testing.T) {
 	for _, c := range []struct {
 		text    string
 		columns int

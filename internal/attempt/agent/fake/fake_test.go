@@ -32,7 +32,7 @@ func call(prompt string, args ...string) (code int, out, errs string) {
 	return code, o.String(), e.String()
 }
 
-func TestPlainTextIsAnsweredKindly(t *testing.T) {
+func TestAPromptWithoutStepsGetsAnAnswer(t *testing.T) {
 	if code, out, _ := call("Say hello.\nAnd more."); code != 0 || out != "Done: Say hello.\n" {
 		t.Errorf("code %d, %q", code, out)
 	}
@@ -57,7 +57,7 @@ func TestAPromptCanBeInAFile(t *testing.T) {
 	}
 }
 
-func TestStepsTouchTheWorld(t *testing.T) {
+func TestStepsWriteFilesAndRunCommands(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	code, out, errs := call("fake: write a/b.txt some text\nfake: tool cat a/b.txt; exit 3")
@@ -131,7 +131,7 @@ func TestAQuestionIsAnsweredOnALineOfStdin(t *testing.T) {
 	}
 }
 
-func TestOutputIsAsMuchAsAsked(t *testing.T) {
+func TestOutputHasTheRequestedSize(t *testing.T) {
 	for step, want := range map[string]int{"flood 5MB": 5e6, "line 200KB": 200e3, "flood 10": 10} {
 		_, out, _ := call("fake: " + step)
 		if got := len(out) - len("\nDone.\n"); got != want {
@@ -230,7 +230,7 @@ func TestIgnoreTermIgnoresIt(t *testing.T) {
 	}
 }
 
-func TestWithoutThemASignalKills(t *testing.T) {
+func TestASignalKillsTheFakeAgentByDefault(t *testing.T) {
 	p := start(t, "fake: say ready\nfake: hang")
 	p.until(t, "ready\n")
 	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
@@ -241,7 +241,7 @@ func TestWithoutThemASignalKills(t *testing.T) {
 	}
 }
 
-func TestResultThenHangOutlivesTheEndOfStdin(t *testing.T) {
+func TestResultThenHangContinuesAfterTheEndOfStdin(t *testing.T) {
 	p := start(t, `{"type":"user","message":{"role":"user","content":"fake: result-then-hang\nfake: fail never"}}`+"\n", "--protocol", "claude")
 	if out := p.until(t, `"idle"`); !strings.Contains(out, `"is_error":false`) {
 		t.Errorf("%s", out)

@@ -17,7 +17,7 @@ type options struct {
 	resume   bool
 	prompt   string // the prompt, if given is set; otherwise it is on stdin
 	given    bool
-	replay   bool   // Claude Code prints each message that it takes
+	replay   bool   // Claude Code prints each message that it passes to the model
 	scripts  string // a file with the steps of each task, which replaces the prompt's steps
 }
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestAnOrphanLivesInItsOwnSession(t *testing.T) {
+func TestAnOrphanRunsInItsOwnSession(t *testing.T) {
 	p := start(t, "fake: orphan 617\nfake: forks 2 618\nfake: say ready\nfake: hang")
 	p.until(t, "ready\n")
 	session, children := 0, 0
