@@ -84,7 +84,7 @@ type Signal struct {
 	Thread   string // id of the conversation
 	Ask      *Question
 	Closed   string // id of a question or reply that the agent no longer waits for
-	Reply    []byte // to be written to stdin immediately, such as an automatic answer
+	Reply    []byte // bytes to write to stdin immediately, such as an automatic answer
 	ReplyTo  string // identifies Reply. A process that reads the output again sees the same Reply and must not write it twice
 	Usage    *Usage // total of the attempt so far; replaces earlier values
 	Ended    bool   // the program has printed its final message and should exit
@@ -130,8 +130,8 @@ type State string
 // Values of State.
 const (
 	Running  State = "running"
-	Waiting  State = "waiting"  // for the user
-	Retrying State = "retrying" // waiting for the model's servers
+	Waiting  State = "waiting"  // the agent waits for the user
+	Retrying State = "retrying" // the agent waits for the model's servers
 )
 
 // Question is a question or a request for permission that the user must answer.

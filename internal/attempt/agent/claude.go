@@ -52,13 +52,13 @@ type claudeReader struct {
 	openRequests   map[string]string // ids of open requests, by tool use
 	counted        map[string]string // last message whose tokens were counted, by sub-agent
 	usage          Usage             // an estimate until the result has the exact values
-	deniedByGaffer []claudeDenial    // denied by gaffer
+	deniedByGaffer []claudeDenial    // requests that gaffer has denied
 	tools          int               // number of tool uses so far
 	failedAt       map[string]int    // value of tools when a tool use failed, by its id; a denied tool use also fails
 	reset          time.Time         // end of the rate limit that rejected a request
 	errorKind      string            // the program's name for the error that it ends with
 	final          *finalMessage
-	deniedInResult []claudeDenial // as listed in the result
+	deniedInResult []claudeDenial // requests that the result lists as denied
 	interrupted    bool           // the program has accepted our interrupt
 	otherOutput    lastOutput     // the end of the lines that are not JSON
 }
@@ -198,7 +198,7 @@ type claudeBlock struct {
 	Name      string          `json:"name"`
 	Input     json.RawMessage `json:"input"`
 	ToolUseID string          `json:"tool_use_id"`
-	Content   json.RawMessage `json:"content"` // of a tool result
+	Content   json.RawMessage `json:"content"` // output of a tool, in a block of type tool_result
 	IsError   bool            `json:"is_error"`
 }
 

@@ -168,7 +168,7 @@ type codexItem struct {
 	Server  string `json:"server"`
 	Tool    string `json:"tool"`
 	Query   string `json:"query"`
-	Message string `json:"message"` // of a warning
+	Message string `json:"message"` // text of a warning
 
 	Output       string `json:"aggregated_output"`
 	ServerOutput string `json:"aggregatedOutput"`

@@ -60,7 +60,7 @@ func (t *Transcript) Line(line []byte) (entries []Entry, ok bool) {
 		}
 	}
 	for _, e := range t.read(t, trimmed) {
-		if e.Text == "" { // such as a tool without a name
+		if e.Text == "" { // for example a call of a tool without a name
 			continue
 		}
 		// Programs report an error when it happens, and again when they give up.
@@ -239,7 +239,7 @@ func (t *Transcript) claude(line []byte) (entries []Entry) {
 	case "assistant":
 		for _, b := range l.blocks() {
 			switch {
-			case b.Type == "tool_use" && b.Name != "AskUserQuestion": // which is also printed as a control request
+			case b.Type == "tool_use" && b.Name != "AskUserQuestion": // a question is also printed as a control request, which has the entry
 				entries = append(entries, toolCall(b.Name, b.Input, at))
 			case b.Type == "text" && l.Error != "":
 				t.lastText = strings.TrimSpace(clean(b.Text))
@@ -251,7 +251,7 @@ func (t *Transcript) claude(line []byte) (entries []Entry) {
 	case "user":
 		if l.Replay && l.Time != "" {
 			var text string
-			_ = json.Unmarshal(l.Message.Content, &text) // without a text there is nothing to show
+			_ = json.Unmarshal(l.Message.Content, &text) // on an error the text is empty, and nothing is shown
 			if t.promptSeen {
 				// The line has the time at which the message was sent, not when it was delivered.
 				entries = append(entries, Entry{UserMessage, strings.TrimSpace(clean(text)), time.Time{}})

@@ -16,10 +16,10 @@ type login struct {
 	variables []string     // names of variables, or prefixes
 	folder    string       // variable with the path of the program's settings folder
 	otherwise string       // default of the settings folder, relative to the home folder
-	files     []loginTrace // in the settings folder
-	home      []loginTrace // in the home folder
-	project   []loginTrace // in the project
-	system    []loginTrace // absolute paths
+	files     []loginTrace // files in the settings folder
+	home      []loginTrace // files in the home folder
+	project   []loginTrace // files in the project
+	system    []loginTrace // files with absolute paths
 	keychain  bool         // on macOS the login is in the keychain, which is not queried
 	next      string       // what the user can do to log in
 }

@@ -29,7 +29,7 @@ import (
 // Problem is one reason why a plan cannot run on this machine.
 type Problem struct {
 	Text string `json:"problem"`
-	Next string `json:"next,omitempty"` // what the user can do about it
+	Next string `json:"next,omitempty"` // what the user can do about the problem
 
 	err error // determines the exit code; nil for a missing program, login or file
 }

@@ -9,7 +9,7 @@ import (
 // a failed agent got.
 type recentLines struct {
 	lines []string
-	size  int // in characters
+	size  int // total number of characters of the lines
 }
 
 // maxRecentChars is the maximum number of characters kept.

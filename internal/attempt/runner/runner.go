@@ -1,8 +1,8 @@
 // Package runner runs one attempt of a task. It starts the agent under a supervisor,
 // reads its output, answers its questions, stops it, judges how it ended, and checks
 // the work. All that is needed to continue after a crash is in the attempt's folder
-// before the agent starts. So another process can take over at any moment and come to
-// the same result.
+// before the agent starts. So another process can adopt the attempt at any moment and come
+// to the same result.
 package runner
 
 import (

@@ -12,8 +12,8 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// interruptWithin is how long an agent may take to end its turn after an interrupt,
-// unless [Job.Grace] says otherwise. Then it is stopped.
+// interruptWithin is how long an agent may take to end its turn after an interrupt before
+// it is stopped, unless [Job.Grace] is set.
 const interruptWithin = 10 * time.Second
 
 // steerRequest holds what [Attempt.Steer] has set last. It is safe for every goroutine.

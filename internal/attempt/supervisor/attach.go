@@ -27,10 +27,10 @@ func (s State) String() string {
 	return [...]string{"unknown", "alive", "exited", "lost"}[s]
 }
 
-// Attach finds out the state of an attempt that another process has started, and takes
-// the attempt over if it is alive. Before it returns Lost, it has ended the remaining
-// processes and made sure that no supervisor will ever start the attempt. That also
-// works if the folder did not exist yet.
+// Attach finds out the state of an attempt that another process has started, and follows
+// the attempt if it is alive. Before Attach returns Lost, it has ended the remaining
+// processes and made sure that no supervisor will ever start the attempt, even if the
+// folder did not exist yet.
 func Attach(ctx context.Context, dir string, opts Options) (*Process, State, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -208,8 +208,8 @@ func (f folder) conclude(attempt string, lock *os.File) (Exit, error) {
 // processes may be about to end.
 const proofWithin = 3 * time.Second
 
-// endRemains ends the remaining processes of an attempt whose supervisor is dead. If
-// it returns nil, it is proved that none is alive.
+// endRemains ends the remaining processes of an attempt whose supervisor is dead. It
+// returns nil only if it is proved that no process of the attempt is alive.
 func (f folder) endRemains(r origin, a lockRecord) error {
 	switch {
 	case r.before, !a.hasSupervisor && r.attempt == "":

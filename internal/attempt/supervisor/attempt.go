@@ -8,8 +8,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// attempt is the state of the attempt that a supervisor runs. Only the goroutine of
-// run uses it, except for the channels and the fields below mu.
+// attempt is the state of the attempt that a supervisor runs. Only the goroutine of run
+// uses the fields, except for the channels and the fields below mu.
 type attempt struct {
 	folder     folder
 	lock       *os.File
@@ -26,7 +26,7 @@ type attempt struct {
 
 	self     host.Process
 	group    *cgroup // nil without a control group
-	agentPID int     // its pid, which is also its process group
+	agentPID int     // pid of the agent, which is also its process group
 	started  Started
 	allEnded bool
 	ending   stopSequence
@@ -82,9 +82,8 @@ func newAttempt(f folder, lock *os.File, is lockRecord, env []string, s signals)
 }
 
 // run starts the agent, waits for its end, records the exit and reports it to the
-// clients. The error says that the exit could not be recorded. free reports whether
-// nothing but the lock is left of the attempt, so that the supervisor can run another
-// one.
+// clients. The error says that the exit could not be recorded. free reports whether the
+// supervisor can run another attempt: only the lock is left of this one.
 func (a *attempt) run() (free bool, err error) {
 	err = a.begin()
 	if err == nil {
@@ -195,8 +194,8 @@ const (
 )
 
 // open writes started.json and listens on the socket; it does so again if the socket
-// was deleted. It also makes the names of the folder and the lock durable, because the
-// agent may now outlive its starter and the lock will be its record.
+// was deleted. It also makes the names of the folder and the lock durable: from now on the
+// agent may outlive its starter, and the lock is the only record of the attempt.
 func (a *attempt) open() {
 	a.socketTimer.Stop()
 	if a.clients.reachable(a.folder) {

@@ -11,7 +11,7 @@ import (
 // in a terminal.
 type child struct {
 	process     *os.Process
-	notOurChild host.Process  // its identity if it is not our child; otherwise zero
+	notOurChild host.Process  // identity of a supervisor that another program has started; zero for our child
 	pool        *Pool         // nil for a supervisor that runs only one attempt
 	control     *net.UnixConn // hands over attempts; nil without a pool
 }

@@ -49,7 +49,7 @@ func (c *clients) none() bool { return c.connected.Load() == 0 }
 
 // listen creates the socket and accepts new clients. Only the user has permissions on
 // the socket, from the moment it is created. The socket file is not removed on exit:
-// removing it makes creating the next one slower, and the whole folder is deleted
+// removing a file makes it slower to create the next file, and the whole folder is deleted
 // later.
 func (c *clients) listen(f folder) error {
 	if c.listener != nil { // the socket file was deleted
@@ -131,7 +131,8 @@ func (c *clients) hasBegun() bool {
 	}
 }
 
-// handleOrders executes the client's orders until it disconnects or breaks the protocol.
+// handleOrders executes a client's orders until the client disconnects or breaks the
+// protocol.
 func (c *clients) handleOrders(l *link) {
 	for {
 		var o order

@@ -99,11 +99,11 @@ func (a *attempt) startAndDie(delay time.Duration) {
 	if line != "ready\n" {
 		a.t.Errorf("the starter said %q, %v", line, err)
 	}
-	time.Sleep(delay) // to kill it at a random moment
+	time.Sleep(delay) // so that the kill comes at a random moment
 	if err := starter.Process.Kill(); err != nil {
 		a.t.Error(err)
 	}
-	_ = starter.Wait() // it was killed
+	_ = starter.Wait() // returns an error, because the starter was killed
 }
 
 func TestTheAttemptOfAKilledSupervisorIsLostWithoutLeftovers(t *testing.T) {

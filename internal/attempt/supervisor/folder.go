@@ -11,8 +11,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// The files of an attempt's folder. The spec is in the lock. Only a supervisor that is
-// started by hand may get it from spec.json.
+// The files of an attempt's folder. The lock contains the spec. Only programs that start a
+// supervisor without [Start] write spec.json.
 const (
 	specFile    = "spec.json"
 	lockFile    = "lock"
@@ -36,7 +36,7 @@ func (f folder) claim() (*os.File, error) {
 		return nil, err
 	}
 	held, err := tryLock(lock)
-	if err == nil && (!held || !isEmpty(lock)) { // another process took the attempt for lost in between
+	if err == nil && (!held || !isEmpty(lock)) { // another process has recorded the attempt as lost in between
 		err = &UsedError{string(f)}
 	}
 	if err != nil {

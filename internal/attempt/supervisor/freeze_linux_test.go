@@ -239,7 +239,7 @@ func TestAProcessThatAnotherProgramResumesIsFrozenAgain(t *testing.T) {
 	p := a.start(spec)
 	a.isFrozen(p)
 	size := len(a.text())
-	testenv.Wait(t, "output after SIGCONT", func() error { // it may be frozen again before it has written anything
+	testenv.Wait(t, "output after SIGCONT", func() error { // the agent may be frozen again before it has written anything
 		if err := syscall.Kill(-p.Started().Agent.PID, syscall.SIGCONT); err != nil {
 			t.Fatal(err)
 		}
@@ -277,7 +277,7 @@ func TestAnAgentWhoseGafferIsDeadIsFrozenAndCanBeAdopted(t *testing.T) {
 	if line, _ := lines.ReadString('\n'); line != "extended <nil>\n" {
 		t.Errorf("the starter said %q", line)
 	}
-	_ = starter.Process.Kill() // its pid stays valid until we have waited for it
+	_ = starter.Process.Kill() // the pid stays valid until we have waited for the process
 	_ = starter.Wait()
 	a.awaitStopped()
 	p, state := a.attach()

@@ -21,7 +21,7 @@ func idle(t *testing.T) (*child, *preparedAttempt) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = n.lock.Close() }) // it may already be closed
+	t.Cleanup(func() { _ = n.lock.Close() }) // fails if the lock is already closed
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		t.Fatal(err)

@@ -20,9 +20,8 @@ func (p *Process) Input(data []byte) error {
 	return nil
 }
 
-// InputOnce is Input for data that was possibly given before, by this process or by one
-// that was killed: the agent reads the data with a key once. Input with the same key must
-// be the same data.
+// InputOnce is like Input, but ignores data whose key was used before, by this process or
+// by an earlier process that was killed. Calls with the same key must have the same data.
 func (p *Process) InputOnce(key string, data []byte) error {
 	for n := 0; len(data) > 0; n++ {
 		size := min(len(data), maxChunk)

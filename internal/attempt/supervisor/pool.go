@@ -10,12 +10,12 @@ import (
 	"sync"
 )
 
-// Pool starts attempts as [Start] does, and reuses supervisors: starting one takes
-// longer than most of the work that it does. Each supervisor handles one attempt at a
+// Pool starts attempts as [Start] does, and reuses supervisors, because starting a
+// supervisor takes longer than most of its work. Each supervisor handles one attempt at a
 // time. A Pool is safe for concurrent use.
 //
-// A supervisor gets another attempt only if nothing is left of the previous one. It
-// exits if it gets none for some seconds, or if the process that started it is gone.
+// A supervisor gets another attempt only if nothing is left of the previous attempt. It
+// exits if it gets no attempt within idleLimit, or if the process that started it is gone.
 type Pool struct {
 	opts Options
 	keep int // maximum number of idle supervisors, and of spare folders
@@ -135,8 +135,8 @@ func (n *preparedAttempt) neverStarted(ctx context.Context, err error) bool {
 	return err == nil && !is.used()
 }
 
-// take removes and returns the idle supervisor that was used last, or nil. The others
-// can then reach their idle limit.
+// take removes and returns the idle supervisor that was used last, or nil. So supervisors
+// that are not needed reach their idle limit and exit.
 func (p *Pool) take() *child {
 	p.mu.Lock()
 	defer p.mu.Unlock()

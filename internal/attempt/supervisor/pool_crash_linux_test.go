@@ -20,7 +20,7 @@ func TestWhereverAPoolsProcessDiesEachAttemptRanAtMostOnce(t *testing.T) {
 	testenv.Integration(t)
 	seen := map[string]int{}
 	for range 40 {
-		loop := newAttempt(t) // its mark identifies the supervisors that it leaves behind
+		loop := newAttempt(t) // the mark of this attempt identifies the supervisors that it leaves behind
 		delay := time.Duration(rand.IntN(60_000)) * time.Microsecond
 		loop.loopAndDie(delay)
 		for _, dir := range loop.looped() {
@@ -57,14 +57,14 @@ func (a *attempt) loopAndDie(delay time.Duration) {
 	if line, err := lines.ReadString('\n'); line != "ready\n" {
 		a.t.Errorf("it said %q, %v", line, err)
 	}
-	time.Sleep(delay) // to kill it at a random moment
+	time.Sleep(delay) // so that the kill comes at a random moment
 	if err := looper.Process.Kill(); err != nil {
 		a.t.Error(err)
 	}
 	if line, _ := lines.ReadString('\n'); line != "" {
 		a.t.Errorf("it said %q", line)
 	}
-	_ = looper.Wait() // it was killed
+	_ = looper.Wait() // returns an error, because the process was killed
 }
 
 // looped lists the folders of the attempts that were started.

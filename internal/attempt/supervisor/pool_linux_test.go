@@ -39,7 +39,7 @@ func waitGone(t *testing.T, pids ...int) {
 		if slices.ContainsFunc(pids, isGone) {
 			return nil
 		}
-		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pids[0])) // it may have ended in the meantime
+		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pids[0])) // fails if the process has ended in the meantime
 		return fmt.Errorf("the first is\n%s", status)
 	})
 }

@@ -62,7 +62,7 @@ func TestASignalNeverReachesAProcessThatReusesThePid(t *testing.T) {
 	if !seen.signal(syscall.SIGKILL) {
 		t.Error("the child was not there")
 	}
-	_ = child.Wait() // it was killed
+	_ = child.Wait() // returns an error, because the child was killed
 	if seen.signal(syscall.SIGKILL) {
 		t.Error("the child is still there")
 	}

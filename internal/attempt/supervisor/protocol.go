@@ -38,7 +38,7 @@ const (
 type message struct {
 	Started *Started `json:"started,omitempty"`
 	Exit    *Exit    `json:"exit,omitempty"`
-	Free    bool     `json:"free,omitempty"` // with Exit: the supervisor can take another attempt
+	Free    bool     `json:"free,omitempty"` // with Exit: the supervisor can run another attempt
 	Reply   *reply   `json:"reply,omitempty"`
 }
 

@@ -35,8 +35,8 @@ type Spec struct {
 	Attempt string   `json:"attempt"`
 	Argv    []string `json:"argv"`
 	// Env is the agent's environment; nil means the starter's environment. Secrets are
-	// removed from it. It is never written to a file, because it may contain keys: it
-	// is passed as the supervisor's environment, or over a connection.
+	// removed from it. Env is never written to a file, because it may contain API keys.
+	// It is passed as the supervisor's environment, or over a connection.
 	Env   []string `json:"-"`
 	Dir   string   `json:"dir"`
 	Log   string   `json:"log"` // stdout and stderr are appended to it
@@ -117,7 +117,7 @@ type Marked struct {
 type Started struct {
 	Attempt    string       `json:"attempt"`
 	Supervisor host.Process `json:"supervisor"`
-	Agent      host.Process `json:"agent"` // its pid is also the id of its process group
+	Agent      host.Process `json:"agent"` // the agent's pid is also the id of its process group
 	At         time.Time    `json:"at"`
 }
 

@@ -41,8 +41,8 @@ func (o Options) patience() time.Duration {
 // the agent cannot be started, and a [*StartError] if the supervisor cannot be started
 // or ctx has ended. After an error no process is running and none will start, except
 // after an [*UnknownError]. If the supervisor was killed before it could report that
-// the agent runs, Start returns a Process that has already ended: it is lost, or
-// exited by itself.
+// the agent runs, Start returns a Process that has already ended: the attempt is lost, or
+// the agent exited by itself.
 //
 // If the calling process dies in between, the supervisor either is running or will
 // never start. [Attach] finds out which.

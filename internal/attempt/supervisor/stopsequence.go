@@ -37,9 +37,9 @@ const (
 
 const (
 	sweepGrace = time.Second
-	// The supervisor looks again for processes that it has killed after firstPause,
-	// then after pauses that double up to maxPause. Processes that still exist after
-	// killLimit cannot be killed.
+	// After a kill, the supervisor checks after firstPause which processes are left, then
+	// after pauses that double up to maxPause. It gives up on processes that still exist
+	// after killLimit.
 	firstPause = 2 * time.Millisecond
 	maxPause   = 250 * time.Millisecond
 	killLimit  = 30 * time.Second

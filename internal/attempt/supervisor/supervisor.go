@@ -5,7 +5,7 @@
 //
 // The package has two halves. [Main] is the supervisor process. [Start], [Pool],
 // [Attach] and [Process] are for the program that wants to run an agent. If that
-// program crashes, another one can call Attach and take over.
+// program crashes, another program can call Attach and continue.
 //
 // Each attempt has a folder with these files:
 //

@@ -155,7 +155,7 @@ func (a *attempt) deadlineReached() (action, time.Duration) {
 // waiting measures how long the agent has waited for the user. It uses the wall clock,
 // as the deadline does.
 type waiting struct {
-	waited time.Duration // without the current wait
+	waited time.Duration // total of earlier waits, without the current wait
 	since  time.Time     // start of the current wait; zero if the agent does not wait
 }
 

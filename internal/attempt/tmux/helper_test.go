@@ -160,7 +160,7 @@ func newServer(t *testing.T) *Server {
 			t.Error(err)
 		}
 		if pid > 0 {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended in the meantime
+			_ = syscall.Kill(pid, syscall.SIGKILL) // fails if the process has ended in the meantime
 			awaitNoServer(t, s)
 		}
 		if err := os.RemoveAll(dir); err != nil {

@@ -11,7 +11,7 @@ import (
 
 // Pane is one pane of a tmux server.
 type Pane struct {
-	ID       string // such as %3
+	ID       string // tmux's id of the pane, such as %3
 	Terminal string // path of the pane's terminal device
 	Host     string // the host name, which is the pane's title if no program has set one
 	Title    string

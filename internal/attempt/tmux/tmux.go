@@ -35,7 +35,7 @@ func New(socket string) *Server { return &Server{socket: socket, timeout: answer
 // Session is one session of the server.
 type Session struct {
 	Name     string
-	PID      int // of the session's program
+	PID      int // pid of the session's program
 	Attached int // number of attached terminals
 	Created  time.Time
 }

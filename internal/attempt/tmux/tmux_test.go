@@ -127,7 +127,7 @@ func TestAServerThatHangsBlocksNoCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = syscall.Kill(pid, syscall.SIGCONT) }() // it existed a moment ago
+	defer func() { _ = syscall.Kill(pid, syscall.SIGCONT) }() // fails only if the server has ended
 	testenv.Stop(t, pid)
 	hasty := New(s.socket)
 	hasty.timeout = 500 * time.Millisecond

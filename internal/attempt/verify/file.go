@@ -20,7 +20,7 @@ func tryFile(ctx context.Context, dir string, c Check) tryResult {
 	}
 	defer func() { _ = root.Close() }() // the folder was only read
 	name := filepath.ToSlash(filepath.Clean(c.File))
-	_, err = root.Stat(name) // before the pattern, because names such as [id].tsx are common
+	_, err = root.Stat(name) // try it as a name before a pattern, because names such as [id].tsx are common
 	if err == nil {
 		return tryResult{output: name + " exists"}
 	}

@@ -44,7 +44,7 @@ type Outcome struct {
 	Mode       string           `json:"mode"`
 	Why        string           `json:"why"` // why this mode was chosen
 	Checks     []workflow.Check `json:"checks"`
-	Details    []Detail         `json:"details"` // one for each check, in the same order
+	Details    []Detail         `json:"details"` // one detail for each check, in the order of Checks
 	Summary    string           `json:"summary"` // such as "4/4 checks passed"
 	Screenshot string           `json:"screenshot,omitempty"`
 	Passed     bool             `json:"passed"`

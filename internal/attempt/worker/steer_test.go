@@ -150,7 +150,7 @@ func TestAMessageThatAKilledAgentHadQueuedIsSentAgain(t *testing.T) {
 		k.must(syscall.Kill(pid, syscall.SIGKILL))
 		k.write("go")
 		testenv.WaitFor(t, "the task to be complete", func() store.Status {
-			k.worker.Wake() // its backoff ends
+			k.worker.Wake() // the task's backoff has ended
 			return k.task(k.run, "a").Status
 		}, func(s store.Status) bool { return s == store.Complete })
 		attempts := k.checkDelivered(m, 2)

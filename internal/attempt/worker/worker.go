@@ -7,22 +7,18 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"gaffer/fleet"
 	"gaffer/internal/attempt/agent"
-	"gaffer/internal/attempt/runner"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/failure"
 	"gaffer/internal/engine/store"
-	"gaffer/internal/pause"
 	"gaffer/internal/plan"
 	"gaffer/internal/plan/secret"
 )
@@ -219,59 +215,6 @@ func (w *Worker) stopAll() {
 	}
 }
 
-// claimNext sends a claim if a slot is free and no other claim is in flight. It does not
-// wait for the answer, because heartbeats must not be delayed.
-func (w *Worker) claimNext(ctx context.Context) {
-	if !w.mayClaim || w.claiming || w.claimsNothing() {
-		return
-	}
-	if w.mayClaim = false; len(w.held) >= w.opts.Slots {
-		return
-	}
-	w.claiming = true
-	w.running.Go(func() {
-		a, sent := w.claim(ctx)
-		w.runInLoop(ctx, func() {
-			if w.claiming = false; a != nil {
-				w.mayClaim = true // there may be more tasks
-				w.holdAndStart(ctx, *a, sent)
-			}
-		})
-	})
-}
-
-// claim returns an assignment, or nil if there is none, and when the request was sent.
-// It repeats an unanswered request with the same key.
-func (w *Worker) claim(ctx context.Context) (*engine.Assignment, time.Time) {
-	r := w.claimRequest()
-	r.Key = w.opts.NewKey()
-	for wait := firstRetryPause; ctx.Err() == nil; wait = min(2*wait, maxRetryPause) {
-		sent := w.opts.Now()
-		a, err := w.opts.Engine.Claim(ctx, r)
-		w.noteAnswer(ctx, "claim", err)
-		switch {
-		case err == nil:
-			return &a, sent
-		case errors.Is(err, engine.ErrNothing):
-			return nil, sent
-		}
-		pause.For(ctx, wait)
-	}
-	return nil, time.Time{}
-}
-
-// claimsNothing reports whether the worker claims nothing new.
-func (w *Worker) claimsNothing() bool { return w.draining.Load() || w.waitingForResources.Load() > 0 }
-
-// claimRequest returns the claim of this worker.
-func (w *Worker) claimRequest() engine.Claim {
-	r := engine.Claim{Worker: w.opts.ID}
-	if !w.claimsNothing() { // without labels the engine gives the worker no task of a run that is bound to a place
-		r.Labels, r.Agents = w.opts.Labels, w.opts.Allow
-	}
-	return r
-}
-
 // holdAndStart holds and runs an attempt. asked is when the worker sent the request that
 // returned it.
 func (w *Worker) holdAndStart(ctx context.Context, a engine.Assignment, asked time.Time) {
@@ -313,7 +256,7 @@ func (w *Worker) removeReported(ctx context.Context, h *heldAttempt, next *engin
 	delete(w.held, h.Attempt.ID)
 	w.beatTimer.dirty = w.beatTimer.dirty || w.needsBeat(h)
 	if next == nil {
-		w.mayClaim = true // there may be something by now
+		w.mayClaim = true // a task may be ready by now
 		return
 	}
 	w.holdAndStart(ctx, *next, asked)
@@ -336,57 +279,3 @@ func (w *Worker) discardFolder(dir string) {
 
 // folder returns the folder of an attempt.
 func (w *Worker) folder(attempt string) string { return filepath.Join(w.opts.Attempts, attempt) }
-
-// Adopt takes over the attempts that the store assigns to this worker. Before it
-// returns, it has ended all attempts that are not in running. It must be called before
-// Run, by one process at a time, and immediately after running was queried, because
-// leases are counted from this call.
-func (w *Worker) Adopt(ctx context.Context, running []engine.Assignment) error {
-	asked := w.opts.Now()
-	known := map[string]bool{}
-	for _, a := range running {
-		known[a.Attempt.ID] = true
-	}
-	if left := supervisor.SweepGroups(w.opts.Home); len(left) > 0 {
-		w.opts.Notice(fmt.Sprintf("processes %v of an attempt that is over cannot be ended", left))
-	}
-	entries, err := os.ReadDir(w.opts.Attempts)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	for _, e := range entries {
-		if known[e.Name()] || strings.HasSuffix(e.Name(), doneSuffix) {
-			continue
-		}
-		if err := endStale(ctx, w.folder(e.Name()), e.Name(), w.opts); err != nil {
-			return err
-		}
-	}
-	for _, a := range running {
-		w.hold(a, asked)
-	}
-	w.beatTimer.dirty = len(running) > 0
-	return nil
-}
-
-// Collect reports how attempts have ended that no gaffer process works on, and is
-// called instead of Run. It claims nothing, and reports attempts that were never
-// started as lost. It waits for attempts that are still running, and stops them if the
-// engine orders it.
-func (w *Worker) Collect(ctx context.Context, running []engine.Assignment) error {
-	asked := w.opts.Now()
-	for _, a := range running {
-		w.hold(a, asked)
-	}
-	w.collecting, w.beatTimer.dirty = true, true
-	w.draining.Store(true)
-	return w.Run(ctx)
-}
-
-// endStale ends an attempt that the store considers over.
-func endStale(ctx context.Context, dir, attempt string, opts Options) error {
-	if err := runner.End(ctx, dir, attempt, runner.Options{Now: opts.Now, Supervisor: opts.Supervisor}); err != nil {
-		return fmt.Errorf("end attempt %s, which is over: %w", attempt, err)
-	}
-	return os.Rename(dir, dir+doneSuffix)
-}

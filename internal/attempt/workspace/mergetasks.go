@@ -121,8 +121,8 @@ type mergePlanner struct {
 	run    string
 	tasks  []plan.Task
 	ids    ids
-	merges map[string]mergeTask // by repository, start and merged tasks
-	byList map[*int]mergeTask   // by the list that the tasks of a wave share
+	merges map[string]mergeTask // added merges, by repository, start and merged tasks
+	byList map[*int]mergeTask   // the same merges, by the list of predecessors that the tasks of a wave share
 	n      int                  // number of added tasks
 }
 

@@ -24,7 +24,7 @@ func (e *TextError) Hint() string { return "nothing was written; correct the fil
 
 // ShapeError reports a value of another type than the file's program expects.
 type ShapeError struct {
-	At          string // such as hooks.Stop; empty for the whole file
+	At          string // path of the value, such as hooks.Stop; empty for the whole file
 	Line        int
 	Found, Want string
 }

@@ -78,7 +78,7 @@ const commandMember = "command" // the member of an entry that holds the command
 type Change struct {
 	Base    []byte   // the file without our entries
 	New     []byte   // the file with all entries
-	Splices []Splice // from Base to New
+	Splices []Splice // the edits that turn Base into New
 	Kept    []string // entries of other programs that stay, by Entry.What
 	// Replaced holds the values of other programs that our entries replace, by path.
 	Replaced    map[string][]byte

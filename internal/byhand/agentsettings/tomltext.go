@@ -24,7 +24,7 @@ type tomlItem struct {
 	from, to int        // offsets of the item, without surrounding white space
 	value    int        // start of the value, if that is a string or an inline table
 	inline   bool       // the value is an inline table
-	members  []tomlItem // of an inline table
+	members  []tomlItem // members of the inline table
 }
 
 // parseTOML parses a file with go-toml. Its decoder checks the file and returns the

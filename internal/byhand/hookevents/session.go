@@ -15,7 +15,7 @@ type Status string
 const (
 	Idle    Status = "idle"
 	Running Status = "running"
-	Waiting Status = "waiting" // for the user
+	Waiting Status = "waiting" // the agent waits for the user
 )
 
 // Session is the state of one session of an agent program, according to its hooks. It

@@ -39,7 +39,7 @@ func (p Program) hash() string {
 // Entry is a project that the user trusts.
 type Entry struct {
 	Root     string    `json:"root"`
-	Programs []Program `json:"programs"` // for display only
+	Programs []Program `json:"programs"` // shown to the user; Check compares Hashes instead
 	Hashes   []string  `json:"hashes"`   // hashes of the trusted settings, which [Check] compares
 	At       time.Time `json:"at"`
 }

@@ -16,7 +16,7 @@ func (a *actor) shell(command string) (output string, code int) {
 	var out limited
 	cmd := exec.Command("sh", "-c", command)
 	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.WaitDelay = time.Second // for processes that it leaves in the background
+	cmd.WaitDelay = time.Second // do not wait longer for background processes of the command
 	if err := cmd.Start(); err != nil {
 		return err.Error() + "\n", 127
 	}

@@ -1,0 +1,91 @@
+package supervisor
+
+import "time"
+
+// maxFrozen is how long an agent may stay frozen even if a client is connected, such
+// as a worker that keeps asking for a new lease.
+const maxFrozen = 24 * time.Hour
+
+// frozen measures how long an agent has been frozen. It does not count the time in
+// which the machine sleeps, because no worker could have connected then.
+type frozen struct {
+	abandon time.Duration // limit without a client
+	since   time.Time     // when the agent was frozen; zero if it is not
+	client  time.Time     // when a client was last connected; initially since
+}
+
+// tooLong is called while the agent is frozen. It reports whether the agent is to be
+// stopped because no worker will extend the lease.
+func (f *frozen) tooLong(now time.Time, client bool) bool {
+	if f.since.IsZero() {
+		f.since, f.client = now, now
+	}
+	if client {
+		f.client = now
+	}
+	return now.Sub(f.client) >= f.abandon || now.Sub(f.since) >= maxFrozen
+}
+
+// freeze runs one freezing pass and schedules the next. The next is soon if a process
+// was still running, and later if not, because another program may resume a process.
+func (a *attempt) freeze() {
+	still, wait := a.freezer.result(a.freezer.pass(a.agentPID))
+	if still {
+		a.setFrozen(true)
+	}
+	a.leaseTimer.Reset(wait)
+}
+
+// thaw resumes all processes. It records that before it does so, so that no process
+// runs while the attempt is reported as frozen.
+func (a *attempt) thaw() {
+	a.setFrozen(false)
+	a.freezer.thaw(a.agentPID)
+	a.freezer = freezer{}
+	a.frozen.since = time.Time{}
+	a.ending.frozen = false
+}
+
+func (a *attempt) isFrozen() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.allFrozen
+}
+
+// setFrozen publishes whether all processes are frozen: to clients, and in the lock in
+// case the supervisor dies.
+func (a *attempt) setFrozen(still bool) {
+	if still == a.isFrozen() {
+		return
+	}
+	word := thawedWord
+	if still {
+		word = frozenWord
+	}
+	_ = appendRecord(a.lock, word, map[string]time.Time{"at": time.Now().UTC()}) // if this fails, the lock does not show the state to other processes
+	a.mu.Lock()
+	a.allFrozen = still
+	a.mu.Unlock()
+}
+
+// passes counts the clean passes of a freezer. One clean pass is not enough: it may
+// have missed a process whose parent ended during the pass. Such a process, or one
+// that it starts, becomes our child and is found by the next pass.
+type passes struct {
+	clean int // consecutive passes that found no running process
+	pause time.Duration
+}
+
+// result takes the result of a pass. It reports whether all processes are frozen, and
+// when to run the next pass. The interval grows while processes keep running.
+func (p *passes) result(clean bool) (still bool, wait time.Duration) {
+	switch {
+	case !clean:
+		p.clean, p.pause = 0, min(max(2*p.pause, time.Millisecond), leaseCheckInterval)
+		return false, p.pause
+	case p.clean == 0:
+		p.clean, p.pause = 1, 0
+		return false, time.Millisecond
+	}
+	return true, leaseCheckInterval
+}

@@ -1,0 +1,63 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"gaffer/internal/engine"
+	"gaffer/internal/pause"
+)
+
+// claimNext sends a claim if a slot is free and no other claim is in flight. It does not
+// wait for the answer, because heartbeats must not be delayed.
+func (w *Worker) claimNext(ctx context.Context) {
+	if !w.mayClaim || w.claiming || w.claimsNothing() {
+		return
+	}
+	if w.mayClaim = false; len(w.held) >= w.opts.Slots {
+		return
+	}
+	w.claiming = true
+	w.running.Go(func() {
+		a, sent := w.claim(ctx)
+		w.runInLoop(ctx, func() {
+			if w.claiming = false; a != nil {
+				w.mayClaim = true // there may be more tasks
+				w.holdAndStart(ctx, *a, sent)
+			}
+		})
+	})
+}
+
+// claim returns an assignment, or nil if there is none, and when the request was sent.
+// It repeats an unanswered request with the same key.
+func (w *Worker) claim(ctx context.Context) (*engine.Assignment, time.Time) {
+	r := w.claimRequest()
+	r.Key = w.opts.NewKey()
+	for wait := firstRetryPause; ctx.Err() == nil; wait = min(2*wait, maxRetryPause) {
+		sent := w.opts.Now()
+		a, err := w.opts.Engine.Claim(ctx, r)
+		w.noteAnswer(ctx, "claim", err)
+		switch {
+		case err == nil:
+			return &a, sent
+		case errors.Is(err, engine.ErrNothing):
+			return nil, sent
+		}
+		pause.For(ctx, wait)
+	}
+	return nil, time.Time{}
+}
+
+// claimsNothing reports whether the worker claims nothing new.
+func (w *Worker) claimsNothing() bool { return w.draining.Load() || w.waitingForResources.Load() > 0 }
+
+// claimRequest returns the claim of this worker.
+func (w *Worker) claimRequest() engine.Claim {
+	r := engine.Claim{Worker: w.opts.ID}
+	if !w.claimsNothing() { // without labels the engine gives the worker no task of a run that is bound to a place
+		r.Labels, r.Agents = w.opts.Labels, w.opts.Allow
+	}
+	return r
+}

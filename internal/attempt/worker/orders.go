@@ -1,0 +1,95 @@
+package worker
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/attempt/runner"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/failure"
+)
+
+// follow executes the engine's orders from the answer to a heartbeat. sent is when the
+// heartbeat was sent.
+func (h *heldAttempt) follow(o engine.Order, sent time.Time) {
+	switch {
+	case o.Gone:
+		h.lease.lose()
+		h.stop(string(failure.Cancelled))
+	case o.Stop != "" && (!o.Interrupt || h.attempt == nil):
+		h.stop(o.Stop)
+	}
+	// The engine no longer lists messages that this heartbeat has reported as delivered.
+	h.delivered = slices.DeleteFunc(h.delivered, func(id string) bool {
+		return !slices.ContainsFunc(o.Messages, func(m fleet.Message) bool { return m.ID == id })
+	})
+	if slices.ContainsFunc(o.Messages, func(m fleet.Message) bool { return m.Round > 0 }) {
+		h.sentBack.Store(true)
+	}
+	h.messages, h.interrupt, h.ordered = o.Messages, o.Interrupt, true
+	h.passMessages()
+	if o.Lease > 0 && h.lease.renew(o.Lease, sent) {
+		h.passLease()
+	}
+	if o.Waits != h.orderedWaiting {
+		h.orderedWaiting = o.Waits
+		h.inBackground(func(a *runner.Attempt) { a.Wait(o.Waits) })
+	}
+	for _, q := range o.Answers {
+		asked, waiting := h.questions[q.ID]
+		if !waiting {
+			continue
+		}
+		delete(h.questions, q.ID)
+		h.inBackground(func(a *runner.Attempt) { a.Answer(asked, answerOf(q)) })
+	}
+}
+
+func (h *heldAttempt) stop(why string) {
+	if h.stopReason == "" {
+		h.stopReason = why
+		close(h.stopping)
+		h.passStop()
+	}
+}
+
+// passStop passes the stop order to the running attempt. It is called again when the
+// attempt starts to run after the order.
+func (h *heldAttempt) passStop() {
+	if h.stopReason != "" {
+		why := h.stopReason
+		h.inBackground(func(a *runner.Attempt) { a.Stop(why, false) })
+	}
+}
+
+// passMessages passes the user's messages and an interrupt to the agent. It does nothing
+// before the first order, because the waiting messages are not known yet.
+func (h *heldAttempt) passMessages() {
+	if h.attempt != nil && h.ordered {
+		h.attempt.Steer(h.messages, h.interrupt)
+	}
+}
+
+// passLease passes the end of the lease to the agent. It does nothing if the agent
+// already has a lease without end.
+func (h *heldAttempt) passLease() {
+	until := h.lease.ends()
+	if h.endless && until.IsZero() {
+		return
+	}
+	h.endless = until.IsZero()
+	h.inBackground(func(a *runner.Attempt) {
+		if err := a.Extend(until); err != nil {
+			h.worker.opts.Notice(fmt.Sprintf("task %s: %v", h.Task.Task, err))
+		}
+	})
+}
+
+// inBackground calls give in a goroutine, so that it need not wait for the attempt.
+func (h *heldAttempt) inBackground(give func(*runner.Attempt)) {
+	if a := h.attempt; a != nil {
+		h.worker.running.Go(func() { give(a) })
+	}
+}

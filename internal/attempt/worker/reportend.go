@@ -1,0 +1,125 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/attempt/agent"
+	"gaffer/internal/attempt/runner"
+	"gaffer/internal/engine"
+	"gaffer/internal/pause"
+)
+
+// finish reports the end of the attempt. It repeats the request until the engine
+// acknowledges it, or says that the attempt is no longer ours. The same request claims
+// the next task for the free slot.
+func (h *heldAttempt) finish(ctx context.Context, f engine.Finish) {
+	w := h.worker
+	f.Attempt, f.Token, f.Log = h.Attempt.ID, h.Attempt.Token, w.opts.Workspace.Log(h.Task)
+	f.Diff = h.diff(ctx)
+	var next *engine.Assignment
+	var sent time.Time
+	r := w.claimRequest()
+	h.retryUntilAnswered(ctx, "finish "+h.Task.Task, func() (err error) {
+		sent = w.opts.Now()
+		_, next, err = w.opts.Engine.Turn(ctx, f, r)
+		return err
+	})
+	h.removeReported(ctx, next, sent)
+}
+
+// commit commits the changes that the task has left uncommitted. If that fails, the
+// task is complete all the same: the work is in its worktree, and a task that starts
+// from it reports the problem. If the worktree is gone, the work is lost, and commit
+// returns that error.
+func (h *heldAttempt) commit(ctx context.Context) (gone error) {
+	spec, err := h.spec()
+	if err == nil {
+		err = h.worker.opts.Workspace.Commit(ctx, h.Task, spec)
+	}
+	if lost := (interface{ Lost() bool })(nil); errors.As(err, &lost) && lost.Lost() {
+		return err
+	}
+	if err != nil && ctx.Err() == nil {
+		h.worker.opts.Notice(fmt.Sprintf("task %s: what it left uncommitted is not on its branch: %v", h.Task.Task, err))
+	}
+	return nil
+}
+
+// diffWithin limits how long computing the diff may delay the report that an attempt
+// has ended.
+const diffWithin = 10 * time.Second
+
+// diff returns what the attempt has changed, before later steps change the files
+// further. If it fails, the end is reported without a diff.
+func (h *heldAttempt) diff(ctx context.Context) json.RawMessage {
+	spec, err := h.spec()
+	if err != nil {
+		return nil
+	}
+	within, cancel := context.WithTimeout(ctx, diffWithin)
+	defer cancel()
+	d, err := h.worker.opts.Workspace.Diff(within, h.Task, spec)
+	if err != nil && ctx.Err() == nil {
+		h.worker.opts.Notice(fmt.Sprintf("task %s: what it has changed is not known: %v", h.Task.Task, err))
+	}
+	if err != nil || d == nil {
+		return nil
+	}
+	text, _ := json.Marshal(d) // cannot fail: only strings and numbers
+	return text
+}
+
+// handBack returns an attempt to the engine, so that other workers can claim its task. No
+// process of the attempt is running.
+func (h *heldAttempt) handBack(ctx context.Context, r runner.Result) {
+	w := h.worker
+	back := engine.HeldAttempt{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Now: r.Progress, Delivered: r.Delivered}
+	back.Now.Activity = fleet.Activity{State: string(agent.Running), Said: w.opts.Now()}
+	back.Now.Log = w.opts.Workspace.Log(h.Task)
+	h.retryUntilAnswered(ctx, "release "+h.Task.Task, func() error {
+		return w.opts.Engine.Release(ctx, w.opts.ID, []engine.HeldAttempt{back})
+	})
+	h.removeReported(ctx, nil, time.Time{})
+}
+
+// retryUntilAnswered repeats a request until it is acknowledged or refused. If the
+// coordinator does not understand the request, retryUntilAnswered notifies the user and
+// still tries again, because the coordinator may be upgraded.
+func (h *heldAttempt) retryUntilAnswered(ctx context.Context, what string, request func() error) {
+	told := false
+	for wait := firstRetryPause; ctx.Err() == nil; wait = min(2*wait, maxRetryPause) {
+		err := request()
+		h.worker.noteAnswer(ctx, what, err)
+		if err == nil || isRefusal(err) {
+			return
+		}
+		if isAnswer(err) && !told {
+			told = true
+			h.worker.opts.Notice(fmt.Sprintf("%s: %v; trying again", what, err))
+		}
+		pause.For(ctx, wait)
+	}
+}
+
+// removeReported removes an attempt whose end was reported, and its folder, from the worker.
+// It starts the next attempt if one was claimed with the report.
+func (h *heldAttempt) removeReported(ctx context.Context, next *engine.Assignment, asked time.Time) {
+	w := h.worker
+	if ctx.Err() != nil {
+		return // the next process that adopts the attempt reports its end
+	}
+	w.discardFolder(w.folder(h.Attempt.ID))
+	w.runInLoop(ctx, func() { w.removeReported(ctx, h, next, asked) })
+}
+
+// keepsAnswer reports whether the agent's complete last message is kept: the task wants it, or
+// it has the answers to a review.
+func (h *heldAttempt) keepsAnswer() bool {
+	spec, err := h.spec()
+	return err == nil && (spec.KeepMessage || h.Task.SentBack || h.sentBack.Load())
+}

@@ -1,0 +1,139 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"gaffer/internal/attempt/runner"
+	"gaffer/internal/attempt/supervisor"
+	"gaffer/internal/engine"
+	"gaffer/internal/pause"
+)
+
+// runAttempt starts or adopts the attempt and runs it until its end.
+func (h *heldAttempt) runAttempt(ctx context.Context, begin func(context.Context) (*runner.Attempt, error)) (runner.Result, error) {
+	defer h.releaseReservation()
+	a, err := begin(ctx)
+	if err != nil {
+		return runner.Result{}, err
+	}
+	h.stopWaitingForResources(ctx)
+	h.worker.runInLoop(ctx, func() { h.attempt = a; h.passStop(); h.passLease(); h.passMessages(); h.orderedWaiting = false })
+	return a.Run(ctx)
+}
+
+// options returns the options of the attempt's runner.
+func (h *heldAttempt) options(ctx context.Context) runner.Options {
+	w := h.worker
+	return runner.Options{Now: w.opts.Now, Supervisor: w.opts.Supervisor, Home: w.opts.Home, Pool: w.pool, Owner: events{h, ctx}, Abandon: h.lease.abandon(), Secrets: w.secrets()}
+}
+
+// startOrAdopt starts the agent, or adopts it if it was started before.
+func (h *heldAttempt) startOrAdopt(ctx context.Context) (*runner.Attempt, error) {
+	w := h.worker
+	dir := w.folder(h.Attempt.ID)
+	opts := h.options(ctx)
+	job, err := runner.ReadJob(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return h.start(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	with, err := w.opts.Agents(job.Agent)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := h.spec()
+	if err != nil {
+		return nil, err
+	}
+	job.Env, job.Secrets = environ(h.Assignment, spec), secretsOf(spec)
+	a, state, err := runner.Adopt(ctx, dir, with, job, opts)
+	if err != nil || state != supervisor.Lost {
+		return a, err
+	}
+	if !a.NeverStarted() {
+		return nil, errLost
+	}
+	return h.start(ctx) // the agent was never started
+}
+
+func (h *heldAttempt) start(ctx context.Context) (*runner.Attempt, error) {
+	w := h.worker
+	dir, opts := w.folder(h.Attempt.ID), h.options(ctx)
+	switch {
+	case w.collecting:
+		return nil, errLost
+	case h.unwanted || w.releasing.Load():
+		return nil, errReleased
+	}
+	spec, err := h.spec()
+	if err != nil {
+		return nil, err
+	}
+	if name := engine.AgentOf(spec); len(w.opts.Allow) > 0 && !slices.Contains(w.opts.Allow, name) {
+		return nil, &notAllowedError{agent: name, allowed: w.opts.Allow}
+	}
+	with, err := w.opts.Agents(engine.AgentOf(spec))
+	if err != nil {
+		return nil, err
+	}
+	work, err := w.opts.Workspace.Work(ctx, h.Task, spec)
+	if err != nil {
+		return nil, err
+	}
+	job := jobOf(h.Assignment, spec)
+	job.Work, job.Log, job.Grace = work, w.opts.Workspace.Log(h.Task), w.opts.Grace
+	job.Env, job.Secrets = environ(h.Assignment, spec), secretsOf(spec)
+	if w.opts.Terminal != nil {
+		opts.Terminal = func(from int64) *supervisor.Terminal { return w.opts.Terminal(h.Task, spec, job.Log, from) }
+	}
+	if err := h.awaitLease(ctx); err != nil {
+		return nil, err
+	}
+	if err := w.reserve(); err != nil {
+		return nil, err
+	}
+	h.reserved = true
+	defer w.startCompleted()
+	opts.Until = h.lease.ends()
+	return runner.Start(ctx, dir, with, job, opts)
+}
+
+// notAllowedError reports a task for an agent that this worker does not run. The
+// coordinator is too old to know that workers may restrict their agents.
+type notAllowedError struct {
+	agent   string
+	allowed []string
+}
+
+func (e *notAllowedError) Error() string {
+	return fmt.Sprintf("this worker does not run agent %s: it was started for %s", e.agent, strings.Join(e.allowed, ", "))
+}
+
+// Hint returns what the user can do next.
+func (*notAllowedError) Hint() string {
+	return "the coordinator is of an older version than the worker: upgrade it, then retry"
+}
+
+// awaitLease waits while the attempt's lease is over. The lease may end before there
+// is an agent that could be frozen.
+func (h *heldAttempt) awaitLease(ctx context.Context) error {
+	for h.lease.over(h.worker.opts.Now()) {
+		switch {
+		case h.lease.lost():
+			return errLost
+		case h.worker.releasing.Load():
+			return errReleased
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+		pause.For(ctx, minBeatInterval)
+	}
+	return nil
+}
