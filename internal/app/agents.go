@@ -16,9 +16,9 @@ import (
 	"gaffer/internal/project/trust"
 )
 
-// newAgent returns the named agent. If the project's own file names its program and the
-// user has not trusted that, the agent cannot be started. But it can still read the
-// output of an agent that is running.
+// newAgent returns the adapter of the named agent. If the project's own file names the
+// agent's program and the user does not trust that program, the adapter cannot start the
+// agent. It can still read the output of an agent that is already running.
 func newAgent(getenv func(string) string, root string, c *config.Config, name string) (agent.Agent, error) {
 	custom, err := customAgents(c, name)
 	if err != nil {
@@ -34,7 +34,7 @@ func newAgent(getenv func(string) string, root string, c *config.Config, name st
 	return made, nil
 }
 
-// untrusted is an agent that must not be started.
+// untrusted is the adapter of an agent that must not be started.
 type untrusted struct {
 	agent.Agent
 	err error
@@ -43,8 +43,8 @@ type untrusted struct {
 // Launch implements [agent.Agent].
 func (u untrusted) Launch(agent.Request) (agent.Launch, error) { return agent.Launch{}, u.err }
 
-// programsOf returns the programs that the project's own file makes gaffer run, for the
-// named settings, or for all if there are no names.
+// programsOf returns the programs that the project's own file makes gaffer run, through
+// the named settings, or through any setting if there are no names.
 func programsOf(c *config.Config, names ...string) (list []trust.Program) {
 	for _, p := range c.Programs() {
 		if len(names) == 0 || slices.Contains(names, p.Setting) {

@@ -11,7 +11,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// annotate adds facts about a run that only this machine knows or that the store lacks.
+// annotate adds data about a run that is not in the store, such as the folder of its
+// documents.
 func (a *App) annotate(v *fleet.Run, run store.Run) {
 	v.Owner = a.locks.Owner(run.ID)
 	v.Owner.Gone = !v.Owner.Alive && !run.Status.Final() && a.locks.WorkedOn(run)

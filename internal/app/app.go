@@ -51,10 +51,10 @@ type Options struct {
 	Now     func() time.Time
 	Getenv  func(string) string
 	Notice  func(text string) // prints a message for the user while the work continues; never nil
-	Version string            // of this program; shown to other programs
-	// Agent is the name of the agent that this process acts for, see package caller.
-	// Events carry the name, and an agent may do less than a user. It is empty if a
-	// user started the process.
+	Version string            // the version of gaffer, which other programs see
+	// Agent is the name of the agent that this process acts for, as package caller finds
+	// it. It becomes the author of events, and an agent may do less than a user. It is
+	// empty if a user started the process.
 	Agent string
 
 	Supervisor supervisor.Options
@@ -76,19 +76,19 @@ type App struct {
 	Notifications *notifications.Notifications
 
 	opts     Options
-	database string // file or URL, for display
-	state    string // the folder for the attempts of this machine
+	database string // the database's file or URL, for display
+	state    string // gaffer's state folder on this machine
 	locks    runlock.Locks
 	store    store.Store
 	engine   *engine.Engine
 	query    *runquery.Querier
 	session  *session.Store
 	ledger   *ledger.Store
-	served   atomic.Bool // this process also serves its run over HTTP, see ServeRun
+	served   atomic.Bool // ServeRun was called: this process also serves its run over HTTP
 }
 
-// forever is the lease of attempts that only this machine can run. Their agents outlive
-// gaffer, and the next gaffer on this machine adopts them.
+// forever is the lease of attempts that only this machine can run. It never expires,
+// because their agents outlive gaffer and the next gaffer on this machine adopts them.
 const forever = 100 * 365 * 24 * time.Hour
 
 // lockTimeout is the longest wait for a document that another program has locked.
@@ -194,7 +194,7 @@ func stateFolder(getenv func(string) string) (string, error) {
 	return filepath.Join(home, ".local", "state", "gaffer"), nil
 }
 
-// author returns the author name that events carry.
+// author returns the name that events record as their author.
 func (o Options) author() string {
 	if o.Agent != "" {
 		return o.Agent
@@ -215,7 +215,7 @@ func userName(getenv func(string) string) string {
 // newID returns an id that sorts by creation time.
 func newID() string {
 	var random [6]byte
-	_, _ = rand.Read(random[:]) // it never fails
+	_, _ = rand.Read(random[:]) // rand.Read never fails
 	return fmt.Sprintf("%011x%s", time.Now().UnixMilli(), hex.EncodeToString(random[:]))
 }
 

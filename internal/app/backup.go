@@ -22,14 +22,14 @@ type DatabaseCopy struct {
 	Bytes   int64  `json:"bytes"`
 	Version int    `json:"schema_version"`
 	Last    int64  `json:"last_event"`
-	Before  string `json:"before,omitempty"` // new name of the database that was replaced
+	Before  string `json:"before,omitempty"` // the file that the replaced database was renamed to
 }
 
-// DatabaseServerError reports that the database is not a file, so that its own programs must
-// back it up and restore it.
+// DatabaseServerError reports that the database is a server and not a file. The database's
+// own programs must back it up and restore it.
 type DatabaseServerError struct {
 	Doing string   // the requested action
-	Argv  []string // the command that performs it, without a password
+	Argv  []string // the command to use instead, without a password
 }
 
 func (e *DatabaseServerError) Error() string {
@@ -40,9 +40,8 @@ func (e *DatabaseServerError) Error() string {
 func (e *DatabaseServerError) Usage() bool { return true }
 
 // Backup copies the database to a file while runs continue. It replaces an existing
-// file only with force. It calls tell now and then with the bytes written and the
-// total.
-func Backup(ctx context.Context, opts Options, file string, force bool, tell func(done, total int64)) (DatabaseCopy, error) {
+// file only with force. It calls progress regularly with the bytes written and the total.
+func Backup(ctx context.Context, opts Options, file string, force bool, progress func(done, total int64)) (DatabaseCopy, error) {
 	database, err := databaseFile(opts, "back up", func(url, schema string) []string {
 		return []string{"pg_dump", "--format=custom", "--schema=" + schema, "--file=" + file, url}
 	})
@@ -52,13 +51,13 @@ func Backup(ctx context.Context, opts Options, file string, force bool, tell fun
 	if _, err := os.Stat(database); errors.Is(err, fs.ErrNotExist) {
 		return DatabaseCopy{}, &runquery.NotFoundError{What: "database", Name: database}
 	}
-	c, err := sqlite.Backup(ctx, database, file, force, tell)
+	c, err := sqlite.Backup(ctx, database, file, force, progress)
 	return DatabaseCopy{File: c.Path, Bytes: c.Bytes, Version: c.Version, Last: c.Last}, err
 }
 
 // Restore replaces the database with a backup. The database must not be in use. Restore
-// keeps the old one beside it under a new name.
-func Restore(ctx context.Context, opts Options, file string, tell func(done, total int64)) (DatabaseCopy, error) {
+// keeps the old database beside the new one under another name.
+func Restore(ctx context.Context, opts Options, file string, progress func(done, total int64)) (DatabaseCopy, error) {
 	database, err := databaseFile(opts, "restore", func(url, _ string) []string {
 		return []string{"pg_restore", "--clean", "--if-exists", "--single-transaction", "--dbname=" + url, file}
 	})
@@ -68,12 +67,12 @@ func Restore(ctx context.Context, opts Options, file string, tell func(done, tot
 	if n := len(supervisor.ListMarked()); n > 0 {
 		opts.Notice(fmt.Sprintf("processes of agents that run: %d; the backup does not know those that began after it, so end them first if they are this database's", n))
 	}
-	r, err := sqlite.Restore(ctx, file, database, opts.Now(), tell)
+	r, err := sqlite.Restore(ctx, file, database, opts.Now(), progress)
 	return DatabaseCopy{File: r.Path, Bytes: r.Bytes, Version: r.Version, Last: r.Last, Before: r.Before}, err
 }
 
 // databaseFile returns the database's file. If the database is a server it returns a
-// [*ServerError] with the command to use instead.
+// [*DatabaseServerError] with the command to use instead.
 func databaseFile(opts Options, doing string, instead func(url, schema string) []string) (string, error) {
 	database, _, err := databaseOf(opts)
 	if err != nil {

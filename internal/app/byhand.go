@@ -58,9 +58,9 @@ func workersByHand(ctx context.Context, state string, opts Options) (list []flee
 	return list
 }
 
-// registerByHand registers agents that users start by hand on this machine with a fleet,
-// until ctx ends. It does nothing if hooks.share is false. A lock ensures that only one
-// process per fleet does this.
+// registerByHand registers the agents that users start by hand on this machine as workers
+// of a fleet, until ctx ends. It does nothing if the setting hooks.share is false. A lock
+// ensures that only one process per fleet does this.
 func registerByHand(ctx context.Context, o register.Options, c *config.Config, state, fleet string) {
 	if c.Choice("hooks.share") == "false" {
 		return

@@ -20,7 +20,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// newChanges returns the service that reads the changes in this machine's repositories.
+// newChanges returns the service that reads the changes of tasks from this machine's
+// repositories.
 func (a *App) newChanges() *changes.Service {
 	return changes.New(changes.Options{
 		Store:     a.store,
@@ -30,17 +31,17 @@ func (a *App) newChanges() *changes.Service {
 	})
 }
 
-// syncedReviews are reviews that are completed before they are read: a process that died
-// during a merge may have moved a branch and not stored it.
+// syncedReviews reads reviews after it has synchronized them with the repository: a
+// process that died during a merge may have moved a branch without storing that.
 type syncedReviews struct {
 	*engine.Engine
 	app *App
 
 	mu       sync.Mutex
-	lastSync map[string]time.Time // by run: when it was completed
+	lastSync map[string]time.Time // time of the last synchronization, by run
 }
 
-// syncEvery is the shortest interval between two looks at a repository for one run.
+// syncEvery is the minimum time between two synchronizations of a run.
 const syncEvery = 30 * time.Second
 
 // Review returns the review of a task.
@@ -64,7 +65,7 @@ func (s *syncedReviews) sync(ctx context.Context, run string) {
 	}
 	s.mu.Unlock()
 	if due {
-		_ = s.app.Landing.Sync(ctx, run) // on an error the stored review is shown; the next merge reports it
+		_ = s.app.Landing.Sync(ctx, run) // on an error the stored review is shown; the next merge reports the error
 	}
 }
 
@@ -93,8 +94,8 @@ func (a *App) worktreesOf(run store.Run) (changes.Locate, error) {
 	}, nil
 }
 
-// deleteKeptChanges deletes what the repository of a project has kept for the changes of deleted
-// runs. A project without a repository has kept nothing.
+// deleteKeptChanges deletes the refs that keep the changes of deleted runs in a project's
+// repository. It does nothing if the project has no repository.
 func deleteKeptChanges(ctx context.Context, project string, runs []string) error {
 	if !filepath.IsAbs(project) {
 		return nil

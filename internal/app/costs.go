@@ -9,8 +9,8 @@ import (
 )
 
 // AttemptCosts returns a function that looks up the cost of an attempt in this project's
-// ledger. It knows attempts that gaffer ran and whose agents reported a cost. If there
-// is no database it knows none; it does not create one.
+// ledger. Only attempts that gaffer ran and whose agents reported a cost have a known
+// cost. If there is no database, no cost is known.
 func AttemptCosts(ctx context.Context, opts Options) (func(bead string, attempt int) (usd float64, known bool), error) {
 	unknown := func(string, int) (float64, bool) { return 0, false }
 	database, _, err := databaseOf(opts)

@@ -13,7 +13,7 @@ import (
 	"gaffer/session"
 )
 
-// Doctor examines this machine and the project, see [doctor.Examine]. It does not create
+// Doctor examines this machine and the project with [doctor.Examine]. It does not create
 // a database.
 func Doctor(ctx context.Context, opts Options, repair bool) (doctor.Health, error) {
 	database, state, err := databaseOf(opts)
@@ -41,7 +41,7 @@ func Doctor(ctx context.Context, opts Options, repair bool) (doctor.Health, erro
 	return doctor.Examine(ctx, o, repair)
 }
 
-// doctorDatabase returns what an examination needs of the open database.
+// doctorDatabase returns the parts of the open database that an examination needs.
 func (a *App) doctorDatabase() doctor.Database {
 	return doctor.Database{
 		Store: a.store, Close: a.Close,
@@ -56,8 +56,8 @@ func (a *App) doctorDatabase() doctor.Database {
 	}
 }
 
-// DeclareGone records the user's statement that no process of an attempt is alive, see
-// [doctor.DeclareGone].
+// DeclareGone records the user's statement that no process of an attempt is alive. See
+// [doctor.DeclareGone] for its conditions.
 func DeclareGone(opts Options, attempt string) error {
 	_, state, err := databaseOf(opts)
 	if err != nil {

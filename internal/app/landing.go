@@ -12,8 +12,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// landRun merges the changes of a run and opens pull requests, as its plan says, and
-// reports what became of each.
+// landRun merges the changes of a run or opens pull requests, as its plan requests, and
+// prints the result for each change.
 func (a *App) landRun(ctx context.Context, run store.Run) error {
 	results, err := a.Landing.WithProgress(a.opts.Notice).Auto(ctx, run.ID)
 	for _, m := range results {
@@ -37,7 +37,8 @@ func (a *App) landRun(ctx context.Context, run store.Run) error {
 }
 
 // LandingService merges and discards changes in this machine's repositories for the users
-// of a server. A merge goes on after its request: checks may take longer than a request.
+// of a server. A merge continues after its request has ended, because checks may take
+// longer than a request.
 type LandingService struct {
 	app  *App
 	ctx  context.Context // ends with the server
@@ -63,7 +64,7 @@ func newLandingService(a *App) *LandingService {
 	return s
 }
 
-// close ends merges that go on. Their branches stay as they are.
+// close ends running merges. Their branches stay unchanged.
 func (s *LandingService) close() {
 	s.stop()
 	s.all.Wait()

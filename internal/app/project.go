@@ -21,7 +21,7 @@ import (
 )
 
 // openProject opens the documents of the project in opts and returns its runs. With
-// quiet, writing the documents again reports no records of other programs.
+// quiet, records of other programs that are in the way are not reported.
 func (a *App) openProject(opts Options, quiet bool) (*localrun.Runs, *session.Store, *ledger.Store, *terminal.Terminals) {
 	c := opts.Config
 	sessions := session.New(c.Path("paths.session"), session.Options{
@@ -43,7 +43,7 @@ func (a *App) openProject(opts Options, quiet bool) (*localrun.Runs, *session.St
 	}), sessions, records, terminals
 }
 
-// runsOf returns the runs of the project at root, with its documents at those paths.
+// runsOf returns the runs of the project at root, with its documents in the folders paths.
 func (a *App) runsOf(root string, paths map[string]string) (*localrun.Runs, func(), error) {
 	opts := a.opts
 	var flags []config.Setting
@@ -104,7 +104,7 @@ func (o Options) teamProject(state string) teamsession.Project {
 	return teamsession.Project{Root: o.Project.Root, Config: o.Config, Merges: filepath.Join(state, "merges"), Now: o.Now, Notice: o.Notice}
 }
 
-// notifications returns what the notification channels depend on.
+// notifications returns the settings of the notification channels.
 func (o Options) notifications() notifications.Settings {
 	return notifications.Settings{Config: o.Config, Getenv: o.Getenv, Now: o.Now}
 }

@@ -23,8 +23,9 @@ func (o Options) foldersOf(root string) (viewers.ProjectFolders, error) {
 	}, nil
 }
 
-// viewedKind is the kind of the store items that list a machine's displayed projects.
-// The id is the machine's name, because the projects are folders on it.
+// viewedKind is the kind of the store items that list the projects that a server displays.
+// There is one item per machine, with the machine's name as its id, because projects are
+// folders on a machine.
 const viewedKind = "viewed"
 
 // projectList stores the list of displayed projects.

@@ -42,8 +42,8 @@ func readOnly(database string) error {
 	return nil
 }
 
-// snapshot is a read-only copy of a database whose folder is read-only. A copy is
-// needed because SQLite writes beside a database even to read it.
+// snapshot is a temporary copy of a database whose folder is read-only. SQLite cannot
+// open the original, because it writes files beside a database even to read it.
 type snapshot struct {
 	store.Store
 	dir string

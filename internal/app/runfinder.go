@@ -15,8 +15,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// runFinder finds the runs in the store that documents of this machine's projects belong
-// to.
+// runFinder finds the run in the store that a document of a local project belongs to.
 type runFinder struct {
 	store     store.Store
 	query     *runquery.Querier
@@ -24,8 +23,8 @@ type runFinder struct {
 	foldersOf func(root string) (viewers.ProjectFolders, error)
 }
 
-// belongsTo returns a function that reports whether a run belongs to the project at root. Runs
-// that are bound to a machine carry the project's folder, others its name.
+// belongsTo returns a function that reports whether a run belongs to the project at root.
+// Runs that are bound to a machine store the project's folder, others store its name.
 func (f runFinder) belongsTo(root string) func(store.Run) bool {
 	name := sync.OnceValue(func() string {
 		folders, err := f.foldersOf(root)

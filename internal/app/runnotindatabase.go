@@ -26,9 +26,10 @@ func (e *RunNotInDatabaseError) Hint() string {
 	return "'gaffer restore FILE' brings a backup back, --db names another database; without either the run cannot go on"
 }
 
-// FindRunNotInDatabase returns a [*ForgottenError] if the project has documents of a run that the
-// database does not know. name is a prefix of the run's id. If name is empty, only runs
-// that have not ended count. If several match, the error names the last one.
+// FindRunNotInDatabase returns a [*RunNotInDatabaseError] if the project has documents of
+// a run that is missing in the database. name is a prefix of the run's id. If name is
+// empty, only runs that have not ended count. If several match, the error names the last
+// run.
 func (a *App) FindRunNotInDatabase(ctx context.Context, name string) error {
 	ids, err := a.session.IDs()
 	if err != nil {
@@ -49,7 +50,7 @@ func (a *App) FindRunNotInDatabase(ctx context.Context, name string) error {
 			}
 			doc, err := a.session.Document(id)
 			if err != nil {
-				continue // 'gaffer validate' reports it
+				continue // 'gaffer validate' reports unreadable documents
 			}
 			if status, _ := session.Decode(doc.Value()); name == "" && status.Status != session.Running {
 				continue

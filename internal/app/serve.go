@@ -42,8 +42,8 @@ type Coordinator struct {
 
 // ServerOptions are the settings of a server. Zero values mean the defaults.
 type ServerOptions struct {
-	Lease   time.Duration // how long an attempt lives without a heartbeat of its worker
-	KeepLog int64         // how many bytes of each attempt's log are kept
+	Lease   time.Duration // an attempt is given up after this time without a heartbeat of its worker
+	KeepLog int64         // number of bytes of each attempt's log to keep
 	Notify  bool          // send notifications, according to the settings
 }
 
@@ -70,9 +70,9 @@ func (a *App) Serve(o ServerOptions) (*Coordinator, error) {
 	return c, nil
 }
 
-// ServeRun returns the services with which users watch and control runs, for a process that
-// works on a run itself. Close ends them. They give up no attempts and have no work for
-// workers of other machines.
+// ServeRun returns the services with which users watch and control runs, for a process
+// that works on a run itself. Close ends them. They do not serve workers, and never give
+// up attempts.
 func (a *App) ServeRun() (*Coordinator, error) {
 	c, _, err := a.services(ServerOptions{})
 	if err != nil {
@@ -115,9 +115,9 @@ func (a *App) services(o ServerOptions) (*Coordinator, *engine.Engine, error) {
 	}, e, nil
 }
 
-// logFile returns the log file of an attempt on this machine. It accepts only attempts
-// of a run's own worker, a path with the expected names, and runs that were worked on
-// here. It does not trust the attempt's row further, since other programs can write it.
+// logFile returns the log file of an attempt on this machine. Other programs can write the
+// attempt's row, so logFile accepts only attempts of a run's own worker, runs that were
+// worked on here, and a path with the expected names.
 func (a *App) logFile(run store.Run, at store.Attempt) (string, bool) {
 	switch {
 	case at.Worker != run.OnlyWorker || !filepath.IsAbs(at.Log) || filepath.Clean(at.Log) != at.Log:

@@ -45,7 +45,7 @@ type ServerWorkerOptions struct {
 	Labels  []string
 	Allow   []string // the agents whose tasks it claims; empty for all
 	Version string
-	Once    bool // end when there is nothing to do
+	Once    bool // end when there is no task to claim
 
 	Supervisor supervisor.Options
 }
@@ -62,14 +62,14 @@ type ServerWorker struct {
 	worker  *worker.Worker
 	release func()
 
-	releasing chan struct{} // closed by Release: hand the held tasks back
+	releasing chan struct{} // closed by Release: return the held tasks to the queue
 	released  sync.Once
 	draining  chan struct{} // closed by Drain: claim no more tasks
 	drained   sync.Once
 }
 
-// OpenServerWorker makes this process the worker of that name. It returns a
-// [*TakenError] if another process is that worker.
+// OpenServerWorker makes this process the worker with the name in opts. It returns a
+// [*NameTakenError] if another process is the worker with that name.
 func OpenServerWorker(ctx context.Context, opts ServerWorkerOptions) (*ServerWorker, error) {
 	if err := statefile.CheckName("name of the worker", opts.Name); err != nil {
 		return nil, err
@@ -179,8 +179,8 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-// watch cancels everything when the server rejects the worker for good. It hands tasks
-// back after Release, and drains the worker when it is idle and Once is set.
+// watch cancels everything when the server finally rejects the worker. After Release it
+// returns the held tasks. If Once is set, it drains the worker when it is idle.
 func (s *ServerWorker) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	letGo := s.releasing
 	for {
@@ -201,8 +201,9 @@ func (s *ServerWorker) watch(ctx context.Context, cancel context.CancelCauseFunc
 	}
 }
 
-// adopt takes over the attempts that an earlier worker left running. It reports false
-// if Drain is called before any server has answered: then there is nothing to wait for.
+// adopt continues the attempts that an earlier worker of this name left running. It
+// returns false if Drain is called before the server has answered: then the worker holds
+// nothing that it could wait for.
 func (s *ServerWorker) adopt(ctx context.Context) (bool, error) {
 	asking, stop := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -225,7 +226,7 @@ func (s *ServerWorker) adopt(ctx context.Context) (bool, error) {
 	return true, s.worker.Adopt(ctx, held)
 }
 
-// leave tells the server that the worker ends, and sends the remaining logs.
+// leave sends the remaining logs, and reports to the server that the worker stops.
 func (s *ServerWorker) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaveWithin)
 	defer cancel()
@@ -240,8 +241,8 @@ func (s *ServerWorker) Drain() {
 	s.worker.Drain()
 }
 
-// Release ends the held attempts and hands their tasks back, so that a worker starts
-// them again. Then Run returns. Release does not wait for that.
+// Release ends the held attempts and returns their tasks to the queue, so that any worker
+// can start them again. Run returns afterwards. Release does not wait for that.
 func (s *ServerWorker) Release() { s.released.Do(func() { close(s.releasing) }) }
 
 // HeldTasks lists the held tasks as RUN/TASK.
@@ -280,8 +281,8 @@ func (s *ServerWorker) Log(t store.Task) string {
 // logsOf returns the folder for the logs of a run.
 func (s *ServerWorker) logsOf(run string) string { return filepath.Join(s.folder("logs"), run) }
 
-// identity returns the worker's id, which is stored in its folder. So the attempts of
-// this id are in this folder and nowhere else.
+// identity returns the worker's id, which is stored in the worker's folder. So all
+// attempts of a worker are in the folder that contains its id.
 func (s *ServerWorker) identity() (string, error) {
 	file := s.folder("id")
 	data, err := os.ReadFile(file)

@@ -15,7 +15,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// ElsewhereError reports a task that only the machine of its run can do.
+// ElsewhereError reports a task that only the machine of its run can execute.
 type ElsewhereError struct{ Task, Needs string }
 
 func (e *ElsewhereError) Error() string {
@@ -39,7 +39,7 @@ func (s *ServerWorker) Work(ctx context.Context, t store.Task, spec plan.Task) (
 	if err := os.MkdirAll(s.logsOf(t.Run), 0o700); err != nil {
 		return "", err
 	}
-	if flow := p.Workflow; flow != nil { // its branch exists only on this machine
+	if flow := p.Workflow; flow != nil { // the workflow's branch exists only on this machine
 		if _, err := workspace.CreateBranch(ctx, p.Root, cmp.Or(run.Base, flow.Base), flow.Branch); err != nil {
 			return "", err
 		}

@@ -11,7 +11,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// NameTakenError reports that another process is the worker of that name.
+// NameTakenError reports that another process is the worker with this name.
 type NameTakenError struct {
 	Name string
 	PID  int

@@ -13,10 +13,9 @@ import (
 	"gaffer/internal/attempt/supervisor"
 )
 
-// CleanerCommand is the hidden gaffer command that cleans up after a demo.
-//
-// It is a separate process so that it also cleans up if the demo is killed: the kernel
-// then closes the pipe between the two.
+// CleanerCommand is the hidden gaffer command that cleans up after a demo. It is a
+// separate process, so that it also cleans up if the demo is killed: the kernel then
+// closes the pipe between the two processes.
 const CleanerCommand = "demo-keeper"
 
 // keepFolder is the argument that keeps the folder.
@@ -56,7 +55,7 @@ func (k *Cleaner) End() error { return errors.Join(k.pipe.Close(), k.cmd.Wait())
 
 // CleanerMain waits until in ends, and cleans up.
 func CleanerMain(args []string, in io.Reader, errw io.Writer) int {
-	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // it ends when the cleanup is done
+	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // nothing may interrupt the cleanup
 	if err := cleanUp(args, in); err != nil {
 		fmt.Fprintf(errw, "gaffer: the demo's keeper: %v\n", err)
 		return 1

@@ -19,7 +19,7 @@ var shop embed.FS
 // Folder is the root folder of a demo.
 type Folder string
 
-// markerFile is a file in every demo folder. It protects other folders from being deleted.
+// markerFile is a file in every demo folder. A folder without it is never deleted.
 const markerFile = ".gaffer-demo"
 
 // Create creates the folder of a demo with the files of its project.
@@ -99,14 +99,14 @@ func (f Folder) home() string { return filepath.Join(string(f), "home") }
 func (f Folder) logs() string { return filepath.Join(string(f), "logs") }
 func (f Folder) temp() string { return filepath.Join(string(f), "tmp") }
 
-// FolderVar is the variable that all processes of a demo have. Its value is the demo's
-// folder.
+// FolderVar is an environment variable of all processes of a demo. Its value is the
+// demo's folder.
 const FolderVar = "GAFFER_DEMO"
 
 // trustVar lets gaffer run the agents that the demo's own gaffer.yaml names.
 const trustVar = "GAFFER_TRUST"
 
-// inheritedVars returns the variables that a demo inherits.
+// inheritedVars returns the environment variables that a demo inherits from the user.
 func inheritedVars() []string { return []string{"PATH", "LANG", "LC_ALL", "TZ"} }
 
 // Getenv returns the environment of a demo. It has its own home, and none of the user's

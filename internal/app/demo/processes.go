@@ -13,17 +13,18 @@ import (
 	"time"
 )
 
-// Processes holds the processes of a demo.
+// Processes holds the worker and command processes of a demo.
 type Processes struct {
 	folder  Folder
 	program string // the gaffer executable
 	environ []string
 	notice  func(text string)
-	started []*exec.Cmd // by Play
+	started []*exec.Cmd // by Start
 	ended   sync.WaitGroup
 }
 
-// NewProcesses returns a cast without processes. It reports problems through notice.
+// NewProcesses returns the demo's processes before they are started. notice prints
+// problems.
 func NewProcesses(f Folder, getenv func(string) string, notice func(text string)) (*Processes, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -55,7 +56,7 @@ func (c *Processes) Prepare(ctx context.Context) error {
 }
 
 const (
-	// The laptop worker is killed while everything is running.
+	// The worker named laptop is killed after killAfter, to show how its tasks recover.
 	laptop    = "laptop"
 	killAfter = 40 * time.Second
 )
@@ -101,7 +102,7 @@ func (c *Processes) Start(ctx context.Context, server string) error {
 	return nil
 }
 
-// killLater kills a worker after dyingAt, as if its machine had been switched off.
+// killLater kills a worker after killAfter, as if its machine had been switched off.
 func (c *Processes) killLater(ctx context.Context, cmd *exec.Cmd) {
 	t := time.NewTimer(killAfter)
 	defer t.Stop()
@@ -142,8 +143,8 @@ func (c *Processes) startCommand(name string, args ...string) (*exec.Cmd, error)
 	return cmd, nil
 }
 
-// await waits until a command has ended. If it exited with an error code, and not by a signal, await
-// reports that with the path of its log.
+// await waits until a command has ended. If the command exited with an error code, await
+// prints that with the path of its log. It ignores commands that a signal ended.
 func (c *Processes) await(name string, cmd *exec.Cmd, log string) {
 	failed := (*exec.ExitError)(nil)
 	if err := cmd.Wait(); errors.As(err, &failed) && failed.ExitCode() > 0 {
@@ -151,8 +152,8 @@ func (c *Processes) await(name string, cmd *exec.Cmd, log string) {
 	}
 }
 
-// End kills the processes of the cast and waits for them. The keeper ends the processes
-// that they have started.
+// End kills the demo's processes and waits for them. The [Cleaner] ends the processes that
+// they have started.
 func (c *Processes) End() {
 	for _, cmd := range c.started {
 		_ = cmd.Process.Kill() // the process may have ended

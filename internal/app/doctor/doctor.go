@@ -19,13 +19,13 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Health is the result of Doctor.
+// Health is the result of [Examine].
 type Health struct {
 	Database string              `json:"database"`
 	Method   string              `json:"method"` // how the processes of attempts are identified
 	Limits   []string            `json:"limits"` // what is weaker on this system, in full sentences
 	Agents   []Agent             `json:"agents"`
-	Holding  []RunningAttempt    `json:"holding"`  // attempts that use capacity now
+	Holding  []RunningAttempt    `json:"holding"`  // running attempts, which use capacity
 	Orphans  []Orphan            `json:"orphans"`  // processes that attempts have left behind
 	Unproven []Unproven          `json:"unproven"` // attempts that may still have live processes
 	Owed     []pending.Documents `json:"owed"`     // runs of this project with unwritten documents
@@ -50,7 +50,7 @@ type RunningAttempt struct {
 	PID     int           `json:"pid"`
 	Age     time.Duration `json:"age"`
 	State   string        `json:"state"`
-	Watched bool          `json:"watched"` // a gaffer works on its run now
+	Watched bool          `json:"watched"` // a gaffer process works on the attempt's run now
 }
 
 // Orphan is a process of an attempt that has ended or is unknown, or whose supervisor
@@ -73,7 +73,7 @@ type DeadAgent struct {
 
 // Options are the settings and dependencies of an examination.
 type Options struct {
-	Database string // file or URL, for display
+	Database string // the database's file or URL, for display
 	// Open opens the database. It is nil if there is none.
 	Open    func(ctx context.Context) (Database, error)
 	State   string // the folder for state of this machine
@@ -87,7 +87,7 @@ type Options struct {
 	Now           func() time.Time
 }
 
-// Database is what an examination needs of an open database.
+// Database contains the parts of an open database that an examination needs.
 type Database struct {
 	Store store.Store
 	Close func() error
@@ -101,9 +101,9 @@ type Database struct {
 }
 
 // Examine examines this machine. With repair it ends orphaned processes and writes
-// pending documents. If one examination fails, it reports a problem and continues with
-// the others, because users call it when something is broken. It does not create a
-// database.
+// pending documents. If one check fails, it adds a problem to the result and continues
+// with the next check, because users call it when something is broken. It does not create
+// a database.
 func Examine(ctx context.Context, opts Options, repair bool) (Health, error) {
 	h := Health{
 		Database: opts.Database, Method: supervisor.GroupMethod(), Unproven: []Unproven{}, Problems: []string{}, Limits: []string{},

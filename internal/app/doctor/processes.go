@@ -15,7 +15,7 @@ import (
 )
 
 // Unproven is an attempt whose supervisor was killed and that may still have live
-// processes. Its task waits.
+// processes. Its task is not retried until their end is proved.
 type Unproven struct {
 	Attempt   string            `json:"attempt"`
 	Run       string            `json:"run,omitempty"`
@@ -25,8 +25,8 @@ type Unproven struct {
 	Processes []supervisor.Left `json:"processes"`
 }
 
-// attemptFolders lists the parent folders of this machine's attempts: that of local runs,
-// and those of workers for a server.
+// attemptFolders lists the folders that contain this machine's attempts: one for local
+// runs, and one for each worker of a server.
 func attemptFolders(state string) []string {
 	homes, _ := filepath.Glob(filepath.Join(state, "workers", "*", "attempts")) // the pattern is valid
 	return append(homes, filepath.Join(state, "attempts"))
@@ -138,8 +138,8 @@ func taskOf(ctx context.Context, db store.Store, attempt string) (run, task stri
 	return run, task
 }
 
-// NotUnprovenError reports that the user declared an attempt gone that is not waiting
-// for such a declaration.
+// NotUnprovenError reports that the user declared an attempt gone although its end is
+// known, or its processes are known to be alive.
 type NotUnprovenError struct {
 	Attempt string
 	Alive   []supervisor.Left // its processes that are known to be alive
@@ -163,8 +163,8 @@ func (e *NotUnprovenError) Hint() string {
 	return "'gaffer doctor' lists those that do"
 }
 
-// DeclareGone records the user's statement that no process of an attempt is alive, for
-// an attempt whose end cannot be proved. Its task then continues.
+// DeclareGone records the user's statement that no process of an attempt is alive. It
+// accepts only an attempt whose end cannot be proved. Its task then continues.
 func DeclareGone(state, attempt string, now time.Time) error {
 	not := &NotUnprovenError{Attempt: attempt}
 	declared := false

@@ -41,8 +41,8 @@ func (s *activeRun) workUntilEnd(ctx context.Context) error {
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer stop()
-	all.Go(func() { _ = s.worker.Run(working) })   // it ends only with its context
-	all.Go(func() { _ = s.recorder.Run(working) }) // also ends only with its context; Flush returns its write errors
+	all.Go(func() { _ = s.worker.Run(working) })   // its only error is the end of the context
+	all.Go(func() { _ = s.recorder.Run(working) }) // its only error is the end of the context; Flush returns write errors
 	all.Go(func() { sweep.Local(working, s.opts.Engine, s.opts.Notice) })
 	if s.build != nil {
 		all.Go(func() { s.build.Run(working) })
@@ -70,7 +70,7 @@ const watchPatience = time.Minute
 
 // watch notifies the worker of events, and returns when the run has ended.
 func (s *activeRun) watch(ctx context.Context) error {
-	var failing time.Time // start of the failure
+	var failing time.Time // since when the events are unreadable; zero if they are readable
 	for last := s.from; ; {
 		events, err := s.nextEvents(ctx, last)
 		switch now := s.opts.Now(); {

@@ -23,7 +23,7 @@ import (
 // BackgroundProcess describes a gaffer process that works on a run in the background.
 type BackgroundProcess struct {
 	Run  string `json:"run"`
-	Team string `json:"team,omitempty"` // the team session of the run, if it is a team's
+	Team string `json:"team,omitempty"` // the team session of the run, if it is a team's run
 	PID  int    `json:"pid"`
 	Log  string `json:"log"`
 }
@@ -45,13 +45,13 @@ type BackgroundOptions struct {
 // Background starts processes that work on runs in the background.
 type Background struct {
 	opts     BackgroundOptions
-	starting sync.Mutex // see EnsureProcess
+	starting sync.Mutex // held by EnsureProcess, so that concurrent calls start only one process
 }
 
 // NewBackground returns the starter of background processes.
 func NewBackground(opts BackgroundOptions) *Background { return &Background{opts: opts} }
 
-// startWithin is the time limit for a background gaffer to take over the run.
+// startWithin is the time limit for a background gaffer to lock the run.
 const startWithin = 20 * time.Second
 
 // Start starts 'gaffer resume' in a new process session (setsid), in the run's
@@ -168,8 +168,8 @@ func (e *NoProcessError) Error() string {
 func (e *NoProcessError) Unwrap() error { return e.Why }
 
 // EnsureProcess starts a background gaffer for a run of this machine, unless a process
-// already works on the run. It skips runs that only a server's workers can do, and runs
-// of other machines on the same database.
+// already works on the run. It ignores runs that only a server's workers execute, and
+// runs of other machines on the same database.
 //
 // Store the change that needs work before you call EnsureProcess. [Runs.Work] checks for
 // such changes after it has released the run. So either Work handles the change, or

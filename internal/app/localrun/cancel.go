@@ -15,9 +15,9 @@ import (
 // endWithin is the time limit for ending an agent with all its processes.
 const endWithin = 2 * time.Minute
 
-// CancelAndWait cancels a task of a run, or the whole run if task is empty. It returns when none
-// of its processes runs any more. If no gaffer works on the run, it ends the attempts
-// itself.
+// CancelAndWait cancels a task of a run, or the whole run if task is empty. It returns
+// when all processes of the task or run have ended. If no gaffer works on the run, it
+// ends the attempts itself.
 func (r *Runs) CancelAndWait(ctx context.Context, run, task, why string) error {
 	ctx, cancel := context.WithTimeout(ctx, endWithin)
 	defer cancel()
@@ -31,7 +31,7 @@ func (r *Runs) CancelAndWait(ctx context.Context, run, task, why string) error {
 			return err
 		}
 		err = r.Collect(ctx, run, func(t store.Task) bool { return task == "" || t.Task == task })
-		owned, unwritten := (*runlock.OwnedError)(nil), (*pending.UnwrittenError)(nil) // unwritten documents were reported and keep nothing from ending
+		owned, unwritten := (*runlock.OwnedError)(nil), (*pending.UnwrittenError)(nil) // an UnwrittenError is no failure here: the attempts have ended, and it was reported
 		if err != nil && !errors.As(err, &owned) && !errors.As(err, &unwritten) {
 			return err
 		}
@@ -59,9 +59,9 @@ func (r *Runs) CancelRunAndWait(ctx context.Context, run, why string) error {
 	return r.CancelAndWait(ctx, run, "", why)
 }
 
-// Collect waits for the running attempts of a run that want selects, and records how
-// they ended. It starts nothing. It returns an [*runlock.OwnedError] if another gaffer works on
-// the run. It returns an [*pending.UnwrittenError] if everything was recorded in the store but
+// Collect waits for the running attempts of a run that want selects, and stores how they
+// ended. It starts no attempts. It returns an [*runlock.OwnedError] if another gaffer
+// works on the run, and an [*pending.UnwrittenError] if everything was stored but
 // documents could not be written.
 func (r *Runs) Collect(ctx context.Context, run string, want func(store.Task) bool) error {
 	release, err := r.opts.Locks.Lock(ctx, run)

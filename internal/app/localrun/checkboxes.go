@@ -13,12 +13,12 @@ import (
 	"gaffer/statefile/host"
 )
 
-// tickCheckboxes checks the boxes of completed tasks in the files that the run's plan was read
-// from. Then '--pending-only' skips these tasks next time. A file that is missing is
-// ignored. One that cannot be written is only reported.
+// tickCheckboxes ticks the checkboxes of completed tasks in the Markdown files that the
+// run's plan was read from, so that '--pending-only' skips these tasks next time. It
+// ignores missing files, and only reports files that cannot be written.
 func (r *Runs) tickCheckboxes(ctx context.Context, run store.Run) {
 	if !bytes.Contains(run.Plan, []byte(`"Box":`)) { // the JSON name of plan.Task.Box
-		return // true of most plans, and saves reading many tasks
+		return // most plans have no checkboxes; this saves reading all tasks
 	}
 	boxes, err := r.completedTasksByFile(ctx, run.ID)
 	for file, tasks := range boxes {
@@ -31,7 +31,7 @@ func (r *Runs) tickCheckboxes(ctx context.Context, run store.Run) {
 	}
 }
 
-// completedTasksByFile returns the tasks to tick, by file.
+// completedTasksByFile returns the completed tasks that have a checkbox, by file.
 func (r *Runs) completedTasksByFile(ctx context.Context, run string) (boxes map[string][]string, err error) {
 	err = r.opts.Store.Read(ctx, func(rows store.Reader) error {
 		boxes = map[string][]string{}

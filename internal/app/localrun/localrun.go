@@ -58,8 +58,8 @@ type Options struct {
 	Supervisor supervisor.Options
 	// Cancel ends a run, or one task together with the tasks that depend on it.
 	Cancel func(ctx context.Context, run, task, why string) error
-	// Land does what the plan of a run asks for when all of its tasks are complete: it
-	// merges their changes or opens pull requests. It may queue tasks again.
+	// Land is called when all tasks of a run are complete. It merges their changes or
+	// opens pull requests, as the run's plan requests. It may queue tasks again.
 	Land func(ctx context.Context, run store.Run) error
 	// Notify sends notifications about a run's events after from, until end is called.
 	Notify func(ctx context.Context, run string, from int64) (end func())
@@ -68,7 +68,7 @@ type Options struct {
 	NewID  func() string
 	Now    func() time.Time
 	Notice func(text string) // prints a message for the user
-	// Quiet suppresses messages about records that belong to other programs.
+	// Quiet suppresses messages about records of other programs that are in the way.
 	Quiet bool
 }
 
@@ -90,10 +90,10 @@ func AttemptsFolder(state, run string) string { return filepath.Join(state, "att
 // WorktreesFolder returns the folder for the worktrees of this machine.
 func WorktreesFolder(state string) string { return filepath.Join(state, "worktrees") }
 
-// Work runs a run until it ends, and returns its final state. It adopts the agents that
-// an earlier gaffer left running. When ctx ends it claims no more tasks and returns
-// ctx's error immediately. Running agents then continue, and the next Work adopts them.
-// If another gaffer works on the run, it returns an [*runlock.OwnedError].
+// Work executes a run until it ends, and returns its final state. It adopts the agents
+// that an earlier gaffer left running. When ctx ends it claims no more tasks and returns
+// ctx's error immediately. Running agents continue, and the next call of Work adopts them.
+// If another gaffer works on the run, Work returns an [*runlock.OwnedError].
 func (r *Runs) Work(ctx context.Context, id string) (fleet.Run, error) {
 	for {
 		run, err := r.workAsOwner(ctx, id)
@@ -136,7 +136,7 @@ func (r *Runs) workAsOwner(ctx context.Context, id string) (fleet.Run, error) {
 			}
 		}
 		flushed = s.flush(ctx)
-		if ended, err = r.hasEnded(ctx, id, ""); err == nil && !ended { // a task was retried meanwhile
+		if ended, err = r.hasEnded(ctx, id, ""); err == nil && !ended { // the user has retried a task meanwhile
 			s, running, err = r.open(ctx, id)
 		}
 		if err != nil {
@@ -154,8 +154,9 @@ func (r *Runs) workAsOwner(ctx context.Context, id string) (fleet.Run, error) {
 	return r.opts.Query.Run(ctx, id)
 }
 
-// land lands the changes of a run whose tasks are all complete, if its plan says so. A
-// problem is only reported: the changes stay where they are, and the user can merge them.
+// land merges the changes of a run whose tasks are all complete, or opens pull requests,
+// if the run's plan requests it. A problem is only reported, because the user can still
+// merge the changes.
 func (r *Runs) land(ctx context.Context, id string) error {
 	var run store.Run
 	err := r.opts.Store.Read(ctx, func(rows store.Reader) (err error) {
@@ -179,7 +180,7 @@ type activeRun struct {
 	opts      *Options
 	run       store.Run
 	from      int64              // the last event when the work started
-	terminals bool               // some agents run in a terminal
+	terminals bool               // some agents of the run are in a terminal
 	build     *buildrun.Writer   // nil if the run is not a build
 	team      *teamrun.Conductor // nil if the run is not a team's
 	worker    *worker.Worker

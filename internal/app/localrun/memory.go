@@ -2,9 +2,9 @@ package localrun
 
 import "runtime/debug"
 
-// A run keeps little memory alive but produces much garbage. So the collector runs by
-// total memory rather than by growth of the live heap: rarely in a small run, earlier
-// in a large one.
+// A run has little live memory but produces much garbage. So the garbage collector is
+// triggered by total memory instead of by the growth of the live heap. It then runs rarely
+// in a small run, and more often in a large one.
 const (
 	baseMemory        = 40 << 20
 	serverMemory      = 64 << 20 // added if the process also serves its run over HTTP

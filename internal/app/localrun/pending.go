@@ -12,9 +12,9 @@ import (
 	"gaffer/internal/record/pending"
 )
 
-// finishDocuments removes a run from the list of pending documents after all of them
-// were written, or else records why they could not be written. If the reason cannot be
-// stored, the entry from before remains.
+// finishDocuments removes a run from the list of pending documents if all were written
+// (flushed is nil). Otherwise it stores why they could not be written. If the reason
+// cannot be stored, the earlier entry remains.
 func (r *Runs) finishDocuments(ctx context.Context, run string, flushed error) {
 	if flushed == nil {
 		if err := r.pending.Remove(ctx, run); err != nil {
@@ -33,8 +33,7 @@ func (r *Runs) finishDocuments(ctx context.Context, run string, flushed error) {
 // oneLine returns the text of joined errors on one line.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// rewrite writes the documents of a run that has ended, although an earlier process could
-// not.
+// rewrite writes the documents of an ended run that an earlier process could not write.
 func (r *Runs) rewrite(ctx context.Context, run string) error {
 	s, _, err := r.open(ctx, run)
 	if err != nil {
@@ -51,8 +50,8 @@ type PendingOptions struct {
 	Store   store.Store
 	Locks   runlock.Locks
 	Project string // the project's root
-	// RunsOf returns the runs of another project, with documents at those paths. Call
-	// closes to release the documents.
+	// RunsOf returns the runs of another project whose documents are in the folders
+	// paths. The caller must call closes.
 	RunsOf   func(project string, paths map[string]string) (runs *Runs, closes func(), err error)
 	ReadOnly bool // the store cannot be changed
 	Now      func() time.Time
@@ -70,9 +69,9 @@ func NewPending(opts PendingOptions) *Pending {
 	return &Pending{opts, pending.List{Store: opts.Store, Now: opts.Now}}
 }
 
-// List returns the runs of this machine that have ended although their documents do not
-// state it, in this project or in all. It skips runs that a process is working on,
-// because that process writes the documents.
+// List returns the ended runs of this machine whose documents are pending, in this
+// project or in all projects. It skips runs that a process is working on, because that
+// process writes the documents.
 func (p *Pending) List(ctx context.Context, everywhere bool) ([]pending.Documents, error) {
 	return p.list.Ended(ctx, func(run store.Run) bool {
 		return (everywhere || run.Project == p.opts.Project) && p.opts.Locks.WorkedOn(run) && !p.opts.Locks.Owner(run.ID).Alive

@@ -22,7 +22,7 @@ const (
 // Channel describes a notification channel and its settings.
 type Channel struct {
 	Name    string `json:"name"`
-	On      bool   `json:"on"`                // it is used
+	On      bool   `json:"on"`                // notifications are sent over this channel
 	Where   string `json:"where,omitempty"`   // address without secrets
 	Problem string `json:"problem,omitempty"` // why a configured channel cannot be used
 	Off     string `json:"off,omitempty"`     // why the channel is not configured
@@ -74,8 +74,7 @@ func webhookChannel(s Settings) Channel {
 }
 
 // webhookSecret returns the secret that signs messages, or nil if none is set. A secret
-// that is set but unreadable is an error: a receiver would reject unsigned messages as
-// forged, or worse, accept them.
+// that is set but unreadable is an error: messages must not be sent unsigned.
 func webhookSecret(s Settings) ([]byte, error) {
 	if text := s.Getenv(secretEnv); text != "" {
 		return []byte(text), nil

@@ -19,7 +19,7 @@ import (
 // gaffer sends those that are still unsent.
 const finishWithin = 3 * time.Second
 
-// Settings is what the notification channels depend on.
+// Settings are the settings and the environment of the notification channels.
 type Settings struct {
 	Config *config.Config
 	Getenv func(string) string
@@ -88,7 +88,7 @@ func (n *Notifications) Start(run string, from int64) *notify.Notifier {
 }
 
 // StartRun sends notifications about a run's events after from, until end is called. end
-// waits up to lastCall for the last ones, and not at all if ctx has ended.
+// waits up to finishWithin for the last ones, and not at all if ctx has ended.
 func (n *Notifications) StartRun(ctx context.Context, run string, from int64) (end func()) {
 	notifier := n.Start(run, from)
 	if notifier == nil {

@@ -41,8 +41,8 @@ type TestResult struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Test sends a test notification over all channels, or over the named one. It
-// needs no store. id is unique to the test. It ignores quiet hours and earlier notifications.
+// Test sends a test notification over all channels, or over the named one. It ignores
+// quiet hours and queued notifications. It needs no store; id must be unique.
 func Test(ctx context.Context, s Settings, id, name string) (list []TestResult, err error) {
 	for _, c := range channelsOf(s) {
 		if name != "" && c.Name != name || name == "" && !c.On && c.Problem == "" {

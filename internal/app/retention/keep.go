@@ -21,8 +21,8 @@ type keeper struct {
 	latest   map[string]string // id of the latest run that can be resumed, by kind and project
 }
 
-// reasonToKeep returns the reason to keep a run, or "". Earlier runs of a bead need not be kept:
-// its attempts are numbered from its records.
+// reasonToKeep returns why a run must be kept, or "". Earlier runs of a bead need not be
+// kept, because the bead's attempts are numbered by its records.
 func (k *keeper) reasonToKeep(r store.Reader, run store.Run) (string, error) {
 	if o := k.locks.Owner(run.ID); o.Alive {
 		return fmt.Sprintf("gaffer with pid %d works on it", o.PID), nil
@@ -90,7 +90,7 @@ func resumableAs(run store.Run) (kind string, err error) {
 	return "build", nil
 }
 
-// latestOf returns the latest run of that kind in the run's project.
+// latestOf returns the id of the latest run of a kind in the project of a run.
 func (k *keeper) latestOf(r store.Reader, of store.Run, kind string) (string, error) {
 	key := kind + " " + of.Project
 	if id, known := k.latest[key]; known {

@@ -26,11 +26,11 @@ type Options struct {
 	Locks    runlock.Locks
 	State    string // the folder for state of this machine
 	Database string // the database file, if the store is one
-	Author   string // the author of the events
+	Author   string // the author of the events about deletions
 	// Protocol finds the old rows of protocol clients.
 	Protocol prune.ProtocolRows
-	// Forget deletes what the repository of a project has kept for the changes of these
-	// runs, which are deleted already.
+	// ForgetChanges deletes the refs that keep the changes of runs in a project's
+	// repository. The runs are already deleted.
 	ForgetChanges func(ctx context.Context, project string, runs []string) error
 	Now           func() time.Time
 	Notice        func(text string) // prints a message for the user
@@ -66,7 +66,7 @@ type Pruned struct {
 	IDs       []string  `json:"run_ids"`
 	Kept      int       `json:"kept"` // old runs that are among the latest of their project
 	Spared    []Spared  `json:"spared"`
-	Taken     bool      `json:"taken"` // it was deleted; otherwise it was only counted
+	Taken     bool      `json:"taken"` // true after the deletion; false if the data was only counted
 	// For a database in a file, after the deletion: the size of the file, and how much
 	// of it is free for reuse.
 	File      string `json:"file,omitempty"`
@@ -128,7 +128,7 @@ func toPruned(c prune.Counts) Pruned {
 	}
 }
 
-// Delete deletes the data that was found, as far as it still qualifies.
+// Delete deletes the data that Find has found, except data that is no longer old.
 func (p *Pruning) Delete(ctx context.Context) (Pruned, error) {
 	by, gone := p.pruner, []string{}
 	folders := 0
@@ -147,7 +147,7 @@ func (p *Pruning) Delete(ctx context.Context) (Pruned, error) {
 	})
 	byProject := map[string][]string{}
 	for _, run := range p.found.Ended {
-		if run.OnlyWorker == run.ID && slices.Contains(gone, run.ID) { // it was worked on in the project's own folder
+		if run.OnlyWorker == run.ID && slices.Contains(gone, run.ID) { // the run worked in the project's own folder
 			byProject[run.Project] = append(byProject[run.Project], run.ID)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package localfleet is the fleet of this machine: it reads, follows and changes the
-// runs in a store that this process has opened itself.
+// Package localfleet reads, follows and changes the runs in a store that this process has
+// opened itself. Package serverfleet does the same over HTTP.
 package localfleet
 
 import (
@@ -73,7 +73,7 @@ func (f *Fleet) Latest(ctx context.Context, n int) ([]fleet.Run, error) {
 }
 
 // FindRun resolves the user's name for a run of this project to its id. text is the
-// whole id, a unique prefix of it or of its last part, or "-" or "" for the latest run.
+// whole id, a unique prefix of the id or of its last part, or "-" or "" for the latest run.
 // With unfinished, only runs that have not ended count.
 func (f *Fleet) FindRun(ctx context.Context, text string, unfinished bool) (string, error) {
 	return f.opts.Query.FindRun(ctx, f.opts.Project, text, unfinished)
@@ -154,7 +154,7 @@ func (f *Fleet) Withdraw(ctx context.Context, question, why string) error {
 // Answer answers a question of a run. With deny it refuses the request, and text is the
 // reason.
 func (f *Fleet) Answer(ctx context.Context, question, text string, deny bool) error {
-	if f.opts.Agent != "" { // an agent may not even answer questions of its own run: the user decides
+	if f.opts.Agent != "" { // only the user may answer, even for runs that the agent has submitted
 		return &caller.RefusedError{What: "gaffer answer", Agent: f.opts.Agent}
 	}
 	return f.opts.Engine.Answer(ctx, engine.Answer{Question: question, Text: text, Deny: deny})
@@ -181,8 +181,8 @@ func (f *Fleet) Retry(ctx context.Context, run, task string) error {
 	return f.opts.Engine.Retry(ctx, store.TaskKey{Run: run, Task: task}, "", why)
 }
 
-// MayChange returns an error if an agent changes a run that it did not submit itself.
-// what is the command that the agent used.
+// MayChange returns an error if this process acts for an agent that did not submit the
+// run. what is the command that the agent used.
 func (f *Fleet) MayChange(ctx context.Context, run, what string) error {
 	if f.opts.Agent == "" {
 		return nil

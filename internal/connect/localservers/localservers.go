@@ -25,8 +25,8 @@ import (
 // Server is a server that is running on this machine.
 type Server struct {
 	Process host.Process `json:"process"`
-	URL     string       `json:"url"`               // its address, without a path
-	Project string       `json:"project,omitempty"` // root of the project that it was started in
+	URL     string       `json:"url"`               // the server's address, without a path
+	Project string       `json:"project,omitempty"` // root of the project in which the server was started
 	Run     string       `json:"run,omitempty"`     // the run whose end also ends the server
 	Token   string       `json:"token,omitempty"`   // a token that the server accepts; empty if it accepts the user's token in the state folder
 }
@@ -34,7 +34,7 @@ type Server struct {
 // folder returns the folder of the registrations, which is below gaffer's state folder.
 func folder(state string) string { return filepath.Join(state, "servers") }
 
-// Register registers a server of this process until remove is called.
+// Register writes the file of a server that runs in this process. remove deletes it.
 func Register(state string, s Server) (remove func() error, err error) {
 	s.Process = host.OS().Self()
 	data, err := json.Marshal(s)
@@ -106,8 +106,8 @@ func read(file string) (s Server, ok bool) {
 	return s, OnLoopback(s.URL)
 }
 
-// OnLoopback reports whether an address is certainly on this machine. A token for this
-// machine must not be sent to another one.
+// OnLoopback reports whether an address is certainly on this machine. A token of a local
+// server must not be sent to another machine.
 func OnLoopback(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {

@@ -30,7 +30,7 @@ func (f *Fleet) Review(ctx context.Context, run, task string) (fleet.Review, err
 	return v, f.problem(err)
 }
 
-// ChangeReview does what a user wants with a review, and returns the review.
+// ChangeReview performs a user's action on a review, and returns the changed review.
 func (f *Fleet) ChangeReview(ctx context.Context, run, task string, a fleet.ReviewAction) (fleet.Review, error) {
 	if err := f.refuse("gaffer review"); err != nil {
 		return fleet.Review{}, err

@@ -49,7 +49,7 @@ func (f *Fleet) Follow(ctx context.Context, run string, interval time.Duration, 
 	}
 }
 
-// changeSignal is signalled when the stream reports a change of a run.
+// changeSignal signals changes that the server's stream reports.
 type changeSignal struct {
 	changes chan struct{}
 	stop    func()
@@ -74,8 +74,8 @@ func (f *Fleet) listen(ctx context.Context, run string) changeSignal {
 	return b
 }
 
-// wait returns after a signal, or after a longer time without one, but not before the
-// interval has passed.
+// wait returns after a signal, or after a longer time without a signal, but not before
+// the interval has passed.
 func (b changeSignal) wait(ctx context.Context, interval time.Duration) error {
 	interval = max(interval, minPoll)
 	soonest, latest := time.NewTimer(interval), time.NewTimer(max(10*interval, maxPoll))
@@ -94,7 +94,8 @@ func (b changeSignal) wait(ctx context.Context, interval time.Duration) error {
 	return ctx.Err()
 }
 
-// outage is an outage of the server. A notice is printed at its start and at its end.
+// outage counts failed requests, and prints a notice when the server becomes unreachable
+// and when it answers again.
 type outage struct {
 	fleet *Fleet
 	tries int

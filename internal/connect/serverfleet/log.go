@@ -142,8 +142,8 @@ func (l *log) Write(p []byte) (done int, err error) {
 	return done, err
 }
 
-// passedBy reports whether a later attempt starts at or before the current offset, so
-// that this attempt has no output to write.
+// passedBy reports whether the log has no output left to write for the attempt that starts
+// at s, because a later attempt starts at or before the current offset.
 func (l *log) passedBy(s coordinator.LogStart) bool {
 	return slices.ContainsFunc(l.starts, func(other coordinator.LogStart) bool {
 		return other.Attempt > s.Attempt && other.At <= l.next
@@ -162,7 +162,7 @@ func (l *log) reportLost(q coordinator.LogQuery, span coordinator.LogSpan) {
 // last asks for more and more bytes until there are enough lines.
 func (l *log) writeLastLines(ctx context.Context, n int) error {
 	const most = 64 << 20
-	first := l.next // start of the requested attempt
+	first := l.next // the start of the requested attempt
 	for size := int64(64 << 10); ; size *= 8 {
 		text, span, err := l.read(ctx, min(size, most))
 		if err != nil {

@@ -21,7 +21,7 @@ func (f *Fleet) Send(ctx context.Context, m fleet.Message) (fleet.Message, error
 	return sent, f.problem(err)
 }
 
-// WithdrawMessage takes a message back that was not delivered yet.
+// WithdrawMessage withdraws a message that was not delivered yet.
 func (f *Fleet) WithdrawMessage(ctx context.Context, run, task, message string) error {
 	if err := f.refuse("gaffer send"); err != nil {
 		return err

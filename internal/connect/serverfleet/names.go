@@ -8,8 +8,8 @@ import (
 	"gaffer/fleet"
 )
 
-// names caches the names of workers by id. It asks the server once about an unknown
-// worker. If a worker has no name, its id is shown.
+// names caches the names of workers. It asks the server once about an unknown worker. A
+// worker without a name is shown by its id.
 type names struct {
 	mu   sync.Mutex
 	byID map[string]string // by id

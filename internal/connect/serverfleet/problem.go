@@ -23,8 +23,8 @@ func (e *Error) Unwrap() error { return e.err }
 // Hint returns what the user can do next, or "".
 func (e *Error) Hint() string { return e.hint }
 
-// problem converts an error for the user. If the server refused a request, the message
-// reads as if a local gaffer had refused it. Other errors contain the server's address.
+// problem converts a client's error for the user. A refusal reads as if a local gaffer had
+// refused. Other errors name the server's address.
 func (f *Fleet) problem(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err

@@ -1,5 +1,5 @@
-// Package serverfleet accesses the fleet of a server for commands: its runs, their
-// tasks and logs, and its workers. It uses the coordinator's client.
+// Package serverfleet reads, follows and changes the runs of a server over HTTP, for
+// commands. Package localfleet does the same on a store of this machine.
 package serverfleet
 
 import (
@@ -17,12 +17,12 @@ import (
 
 // Options configures a Fleet.
 type Options struct {
-	Address string            // of the server, for messages
-	Project string            // the project in which names are searched
+	Address string            // the server's address, for messages
+	Project string            // the project in which runs and tasks are searched by name
 	Notice  func(text string) // prints a message to the user; never nil
-	// Agent is the name of the agent that runs this command, see package caller. It is
-	// empty for a user. The server distinguishes tokens, not agents. So the client
-	// refuses agents that try to answer, cancel or retry.
+	// Agent is the name of the agent that runs this command, as package caller finds it.
+	// It is empty for a user. The server knows only tokens, so this client refuses
+	// agents that try to answer, cancel or retry.
 	Agent string
 }
 
@@ -127,7 +127,7 @@ func (f *Fleet) Submit(ctx context.Context, p plan.Plan) (string, error) {
 // SubmitOn does the same as [Fleet.Submit], but only the named worker may take the
 // tasks. The client may repeat the request without creating a second run.
 func (f *Fleet) SubmitOn(ctx context.Context, p plan.Plan, worker string) (string, error) {
-	p.Warnings = nil // the author of the plan has seen them
+	p.Warnings = nil // they were already printed for the plan's author
 	p.Tasks = slices.Clone(p.Tasks)
 	for i := range p.Tasks {
 		p.Tasks[i].CheckboxFile = "" // this file is not on the workers' machines
@@ -174,7 +174,7 @@ func (f *Fleet) Merge(ctx context.Context, request fleet.MergeRequest) ([]fleet.
 	return list, f.problem(err)
 }
 
-// UndoMerge takes the last merge of a task's change back.
+// UndoMerge undoes the last merge of a task's change.
 func (f *Fleet) UndoMerge(ctx context.Context, request fleet.MergeRequest) (fleet.MergeResult, error) {
 	if err := f.refuse("gaffer merge"); err != nil {
 		return fleet.MergeResult{}, err
@@ -188,7 +188,7 @@ func (f *Fleet) Discard(ctx context.Context, run, task string) (fleet.Review, er
 	return f.discard(ctx, run, task, false)
 }
 
-// Restore brings a discarded worktree back.
+// Restore creates a discarded worktree again.
 func (f *Fleet) Restore(ctx context.Context, run, task string) (fleet.Review, error) {
 	return f.discard(ctx, run, task, true)
 }
@@ -201,7 +201,7 @@ func (f *Fleet) discard(ctx context.Context, run, task string, undo bool) (fleet
 	return r, f.problem(err)
 }
 
-// EnsureProcess does nothing: a server continues its runs without being asked.
+// EnsureProcess does nothing: a server starts the processes of its runs itself.
 func (f *Fleet) EnsureProcess(context.Context, string) error { return nil }
 
 // Report returns the server's report on the records of the project's runs.

@@ -75,8 +75,8 @@ func MissingLabels(workers []Worker, p plan.Plan, project, on string) (lacking [
 	return lacking
 }
 
-// DisallowedAgents returns the agents of a plan that no suitable worker may run. Workers with
-// the right labels are online, but tasks of these agents would still wait.
+// DisallowedAgents returns the agents of a plan that no online worker with the right
+// labels may run. Tasks of these agents would wait.
 func DisallowedAgents(workers []Worker, p plan.Plan, project, on string, agentOf func(plan.Task) string) (agents []string) {
 	needed := []string{projectLabel + project}
 	if on != "" {

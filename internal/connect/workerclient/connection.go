@@ -69,8 +69,8 @@ type UnreachableError struct{ Err error }
 
 func (e *UnreachableError) Error() string { return e.Err.Error() }
 
-// Told reports that the user has already been informed: the [Engine] prints once that
-// the coordinator is unreachable.
+// AlreadyReported tells the worker not to report this error: the [Engine] has reported
+// that the coordinator is unreachable.
 func (e *UnreachableError) AlreadyReported() bool { return true }
 
 func codeOf(err error) string {
@@ -80,7 +80,7 @@ func codeOf(err error) string {
 	return ""
 }
 
-// connection tracks whether the coordinator can be reached.
+// connection records whether the coordinator answers, and reports outages to the user.
 type connection struct {
 	opts   Options
 	failed chan error // holds the first error after which no request can succeed

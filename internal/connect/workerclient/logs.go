@@ -22,9 +22,9 @@ import (
 	"gaffer/statefile/host"
 )
 
-// logs sends the output of attempts to the coordinator. For each log that must be sent
-// it keeps a file, so that sending continues after a crash. The coordinator knows how
-// much it has received.
+// logs sends the output of attempts to the coordinator. For each log that is not sent
+// completely, a record file exists, so that sending continues after a crash. The
+// coordinator knows how many bytes it has received.
 type logs struct {
 	opts       Options
 	client     *coordinator.WorkClient
@@ -90,7 +90,7 @@ func (l *logs) end(attempt string) {
 }
 
 // recover continues to send the logs of ended attempts that an earlier process has not
-// completely sent.
+// sent completely.
 func (l *logs) recover(held []engine.Assignment) error {
 	entries, err := os.ReadDir(l.opts.Logs)
 	if err != nil {
@@ -110,8 +110,7 @@ func (l *logs) recover(held []engine.Assignment) error {
 	return nil
 }
 
-// read returns the recorded state of a log. It deletes a record that is damaged or
-// incomplete.
+// read reads the record file of a log. It deletes a record that is damaged or incomplete.
 func (l *logs) read(attempt string) *sending {
 	s := &sending{ended: true, sent: -1}
 	data, err := statefile.ReadBytes(host.OS(), l.recordFile(attempt))
@@ -216,7 +215,7 @@ func (l *logs) setSent(attempt string, next int64) {
 	}
 }
 
-// forget deletes the record of a log that was completely sent or cannot be sent.
+// forget deletes the record file of a log that was sent completely or cannot be sent.
 func (l *logs) forget(attempt string, why error) {
 	if why != nil {
 		l.opts.Report(Event{Kind: "notice", Attempt: attempt, Text: fmt.Sprintf("the log of attempt %s is not sent: %v", attempt, why)})
@@ -231,7 +230,7 @@ func (l *logs) forget(attempt string, why error) {
 
 // readPiece reads a file from an offset on. A missing file counts as empty.
 func readPiece(path string, at int64) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // an agent may have created anything under this name, even a FIFO
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // do not block if an agent has replaced the file by a FIFO
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -250,8 +249,7 @@ func readPiece(path string, at int64) ([]byte, error) {
 	return buf[:n], err
 }
 
-// flush waits until the complete logs are sent, or ctx ends. It needs a concurrent call
-// of run.
+// flush waits until the logs of ended attempts are sent, or ctx ends. run must be running.
 func (l *logs) flush(ctx context.Context) {
 	for {
 		l.mu.Lock()

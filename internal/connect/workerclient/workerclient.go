@@ -1,7 +1,7 @@
-// Package workerclient gives a worker access to the engine of a coordinator on another
-// machine. It sends the worker's requests and its agents' output over HTTP. It repeats
-// sending output and the worker's first request until they succeed. It reports once
-// that the coordinator is unreachable, and once that it is reachable again.
+// Package workerclient is the client of a worker whose engine is in a coordinator on
+// another machine. It sends the worker's requests and its agents' output over HTTP. The
+// worker's first request and the output are repeated until they succeed. The client
+// reports once when the coordinator becomes unreachable, and once when it answers again.
 package workerclient
 
 import (
@@ -22,7 +22,7 @@ type Options struct {
 	// Connect returns a client with its own connections. timeout limits one try of a
 	// request.
 	Connect func(timeout time.Duration) (*coordinator.Client, error)
-	Worker  coordinator.WorkerInfo // includes all labels of the worker
+	Worker  coordinator.WorkerInfo // sent with heartbeats; includes all labels of the worker
 	Now     func() time.Time
 	Rand    func() float64 // in [0, 1), for jitter
 	Report  func(Event)    // reports events; never nil
@@ -47,7 +47,7 @@ type Engine struct {
 	held map[string]heldAttempt // by attempt
 }
 
-// heldAttempt is what the client stores about an attempt that the worker holds.
+// heldAttempt is the data of an attempt that the worker holds.
 type heldAttempt struct {
 	task store.Task
 	run  coordinator.WorkRun
@@ -103,8 +103,8 @@ func (e *Engine) HeldTasks() (tasks []store.TaskKey) {
 }
 
 // Held registers the worker and returns the attempts that it holds according to the
-// coordinator. It repeats the request until there is an answer. The returned leases
-// count from the return of Held.
+// coordinator. It repeats the request until there is an answer. The leases start when
+// Held returns.
 func (e *Engine) Held(ctx context.Context) ([]engine.Assignment, error) {
 	list, sent, err := e.requestHeld(ctx)
 	if err != nil {
@@ -122,8 +122,8 @@ func (e *Engine) Held(ctx context.Context) ([]engine.Assignment, error) {
 	return held, e.logs.recover(held)
 }
 
-// requestHeld requests the held attempts until there is an answer. It also returns when that
-// request was sent.
+// requestHeld requests the held attempts until there is an answer. sent is the time of
+// the request that was answered.
 func (e *Engine) requestHeld(ctx context.Context) (list []coordinator.Work, sent time.Time, err error) {
 	for n := 1; ; n++ {
 		sent = e.opts.Now()
@@ -143,8 +143,8 @@ func (e *Engine) requestHeld(ctx context.Context) (list []coordinator.Work, sent
 	}
 }
 
-// addHeld stores an attempt that the worker has claimed, or, if before is set, that it
-// already held.
+// addHeld stores an attempt that the worker has claimed. If before is set, the worker
+// already held the attempt when it started.
 func (e *Engine) addHeld(w coordinator.Work, before bool) (engine.Assignment, error) {
 	if err := checkWork(w); err != nil {
 		return engine.Assignment{}, err
@@ -165,7 +165,7 @@ func (e *Engine) addHeld(w coordinator.Work, before bool) (engine.Assignment, er
 	return a, nil
 }
 
-// removeHeld removes an attempt that has ended. The rest of its log is still sent.
+// removeHeld removes an attempt that has ended. Its remaining output is still sent.
 func (e *Engine) removeHeld(attempt string) {
 	e.mu.Lock()
 	delete(e.held, attempt)
@@ -256,7 +256,7 @@ func (e *Engine) nextAssignment(w *coordinator.Work) *engine.Assignment {
 		return nil
 	}
 	a, err := e.addHeld(*w, false)
-	if err != nil { // ignore the task; its lease will end
+	if err != nil { // ignore an invalid task; its lease will expire
 		e.opts.Report(Event{Kind: "notice", Text: err.Error()})
 		return nil
 	}
@@ -279,9 +279,9 @@ func (e *Engine) Release(ctx context.Context, _ string, held []engine.HeldAttemp
 	return nil
 }
 
-// requestError converts the error of a request. If the coordinator refused for good, it
-// becomes the conflict error that a local engine would return. All other errors mean
-// that the coordinator is unreachable.
+// requestError converts the error of a request. A final refusal of the coordinator becomes
+// the conflict error that a local engine would return. All other errors mean that the
+// coordinator is unreachable.
 func (e *Engine) requestError(ctx context.Context, err error) error {
 	refused := (*coordinator.Error)(nil)
 	switch {
@@ -298,13 +298,13 @@ func (e *Engine) requestError(ctx context.Context, err error) error {
 	return &UnreachableError{err}
 }
 
-// Listen sends logs until ctx ends. It calls wake and attend when the coordinator has
-// news for the worker.
+// Listen sends logs until ctx ends. It calls wake when there may be a task to claim, and
+// attend when there may be orders or answers for running attempts.
 func (e *Engine) Listen(ctx context.Context, wake, attend func()) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	all.Go(func() { e.logs.run(ctx) })
-	const now = -1 // starts at the current position; the worker has no earlier one
+	const now = -1 // the current position, because the worker has no earlier one
 	after, failures := int64(now), 0
 	for ctx.Err() == nil {
 		news, err := e.polls.Wait(ctx, e.opts.Worker.ID, after)

@@ -8,14 +8,14 @@ import (
 // Channel is a way to send notifications.
 type Channel interface {
 	Name() string  // desktop, webhook or command
-	Key() string   // identifies the receiver; equal in all programs with the same receiver
-	Where() string // for display, without secrets
-	// Send sends a notification and returns when ctx ends at the latest. An [*Again]
-	// error means that the caller may retry; any other error is final.
+	Key() string   // identifies the receiver; all programs compute the same key for it
+	Where() string // the receiver for display, without secrets
+	// Send sends a notification and returns when ctx ends at the latest. The caller may
+	// retry after a [*TemporaryError]; any other error is final.
 	Send(ctx context.Context, n Note) error
 }
 
-// TemporaryError is a temporary failure: the notification may be sent again.
+// TemporaryError reports a failure after which the notification may be sent again.
 type TemporaryError struct {
 	Err   error
 	After time.Duration // minimum wait before a retry, if the receiver has given one

@@ -13,8 +13,8 @@ import (
 )
 
 // The kinds of the stored items: notifications, whose parent says whether they are
-// queued or closed; the shared state of all programs that send over a channel; and the
-// read positions.
+// queued or closed; the shared state of the programs that send over a channel; and the
+// positions up to which the events were read.
 const (
 	noteKind   = "notify"
 	senderKind = "notify-sender"
@@ -24,7 +24,7 @@ const (
 const (
 	maxQueued   = 1000               // maximum number of queued notifications per channel; further ones are dropped
 	keepSent    = 7 * 24 * time.Hour // how long sent notifications are kept, so that they are not sent again
-	deleteBatch = 500                // number of items that are checked in one transaction
+	deleteBatch = 500                // number of items that are deleted in one transaction
 )
 
 // channelState accesses the stored state of one channel.
@@ -58,7 +58,7 @@ func (b *channelState) cursorKey() store.ItemKey {
 
 func queueOf(channel string) string { return channel + " open" }
 
-// items reads stored items, in a transaction or outside of one.
+// items reads stored items. Both a transaction and a reader implement it.
 type items interface {
 	Item(key store.ItemKey) (store.Item, error)
 	Items(kind, parent string, after int64, limit int) ([]store.Item, error)
@@ -102,8 +102,9 @@ func (b *channelState) putEntry(tx *store.Tx, e entry) error {
 	return put(tx, store.Item{ItemKey: b.noteKey(e.Note.ID), Parent: parent, Seq: e.Queued.UnixMicro(), Made: e.Queued}, e)
 }
 
-// openCursor returns the position after which events cause notifications: the stored cursor
-// of an earlier program. Without one, it is from, or the current end if from is zero.
+// openCursor returns the position after which events cause notifications: the cursor that
+// an earlier program has stored. Without a stored cursor it stores and returns from, or
+// the current end of the events if from is zero.
 func (b *channelState) openCursor(ctx context.Context, from int64, now time.Time) (c cursor, err error) {
 	found := false
 	err = b.store.Read(ctx, func(r store.Reader) (err error) {
@@ -218,7 +219,7 @@ func (b *channelState) heldByOther(s sender, now time.Time) bool {
 }
 
 // claim makes this program the sender, and returns what to send. It decides again,
-// because another program may have sent something since peek.
+// because another program may have sent something since the call of nextAction.
 func (b *channelState) claim(ctx context.Context, r Rules, now time.Time) (m nextAction, err error) {
 	err = b.store.Write(ctx, func(tx *store.Tx) error {
 		open, s, err := b.queued(tx)
@@ -271,7 +272,7 @@ func (b *channelState) choose(tx *store.Tx, open []entry, s sender, r Rules, now
 }
 
 // outdatedReason returns why a queued notification is outdated, or "". A notification
-// that may already have been sent is never outdated: it is sent again.
+// that may already have been sent is never outdated, because it must be sent again.
 func outdatedReason(tx *store.Tx, e entry, now time.Time) (why string, state State, err error) {
 	if now.Sub(e.Queued) > maxEventAge {
 		return cmp.Or(e.Why, "it could not be sent for a day"), GivenUp, nil
@@ -304,7 +305,7 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// storeResult stores the result of sending a message, and lets other programs send.
+// storeResult stores the result of sending a message, and gives up the sender role.
 func (b *channelState) storeResult(ctx context.Context, m nextAction, outcome error, now time.Time) error {
 	return b.store.Write(ctx, func(tx *store.Tx) error {
 		var s sender
@@ -349,8 +350,8 @@ func (e *entry) recordResult(outcome error, now time.Time) {
 	}
 }
 
-// release lets other programs send. It is for a program that stops while it is the
-// sender.
+// release gives up the sender role without a result, for a program that stops while it
+// is the sender.
 func (b *channelState) release(ctx context.Context, now time.Time) error {
 	return b.store.Write(ctx, func(tx *store.Tx) error {
 		var s sender

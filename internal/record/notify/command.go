@@ -83,7 +83,7 @@ func run(ctx context.Context, argv []string, stdin []byte, env []string) error {
 	return fmt.Errorf("%s: %w", argv[0], err)
 }
 
-// headWriter is a writer that keeps the first bytes.
+// headWriter is a writer that keeps the first maxOutput bytes.
 type headWriter struct{ text strings.Builder }
 
 const maxOutput = 8 << 10

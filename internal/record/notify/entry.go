@@ -17,10 +17,10 @@ type State string
 
 // The states.
 const (
-	Pending  State = "waiting"  // not yet sent
-	Sent     State = "told"     // sent
-	GivenUp  State = "given up" // could not be sent
-	Outdated State = "overtaken"
+	Pending  State = "waiting"   // not yet sent
+	Sent     State = "told"      // sent
+	GivenUp  State = "given up"  // could not be sent
+	Outdated State = "overtaken" // no longer of interest before it could be sent
 )
 
 // sender is the state of a channel that all programs on one store share.

@@ -18,7 +18,7 @@ const (
 	workerChanged = "worker.changed"
 )
 
-// eventWithRows is an event's heading, together with the rows that its notification needs.
+// eventWithRows is an event with the rows that its notification needs.
 type eventWithRows struct {
 	store.Event
 	run      store.Run
@@ -135,7 +135,7 @@ func endedText(as store.Status) string {
 	return "is " + string(as)
 }
 
-// warnPercent is the percentage of a budget from which on the user is notified.
+// warnPercent is the used percentage of a budget at which the user is notified.
 const warnPercent = 80
 
 // budgetNote returns a notification if a run has used most of its budget, including the
@@ -215,5 +215,5 @@ func laterOf(a, b time.Time) time.Time {
 	return a
 }
 
-// maxEventAge is the age from which on an event no longer causes a notification.
+// maxEventAge is the age at which an event no longer causes a notification.
 const maxEventAge = 24 * time.Hour

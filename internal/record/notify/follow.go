@@ -13,8 +13,8 @@ import (
 
 const (
 	eventsPerPage = 1000              // events per page
-	checkEvery    = 5 * time.Second   // interval of checks for offline workers and budgets
-	pauseAfter    = 3 * checkEvery    // after a longer pause of this program, heartbeats may have been missed
+	checkEvery    = 5 * time.Second   // interval between checks of workers and budgets
+	pauseAfter    = 3 * checkEvery    // a longer time between checks means that this program was suspended and may have missed heartbeats
 	storeEvery    = 5 * eventsPerPage // the cursor is stored after this many events, so a crash repeats at most these
 )
 
@@ -28,7 +28,7 @@ type follower struct {
 	cursor         cursor
 	storedSeq      int64 // the cursor's position that is stored
 	lastCheck      time.Time
-	listeningSince time.Time       // start of the period in which heartbeats could be received without a pause
+	listeningSince time.Time       // since then this program was not suspended, so it has seen all heartbeats
 	reported       map[string]bool // ids of budget and offline notifications that were already reported
 	hasBudget      map[string]bool // running runs, and whether they have a budget
 }
@@ -85,9 +85,9 @@ func (f *follower) readNew(ctx context.Context, now time.Time) (found findings, 
 	return found, err
 }
 
-// checkDue reports whether it is time to check budgets and workers. After a pause in
-// which heartbeats may have been missed, the wait before a worker counts as offline
-// starts again.
+// checkDue reports whether it is time to check budgets and workers. If this program was
+// suspended, it may have missed heartbeats. Then workers get the whole time again before
+// they count as offline.
 func (f *follower) checkDue(now time.Time) bool {
 	gap := now.Sub(f.lastCheck)
 	if f.lastCheck.IsZero() || gap > pauseAfter || gap < 0 {
@@ -198,7 +198,7 @@ func countsOf(r store.Reader, run string) (map[store.Status]int, error) {
 	return counts, err
 }
 
-// recordBudget records whether an unfinished run has a budget.
+// recordBudget records that an unfinished run exists, and whether it has a budget.
 func (f *follower) recordBudget(r store.Reader, id string) error {
 	if _, known := f.hasBudget[id]; known || !slices.Contains(f.kinds, Budget) {
 		return nil

@@ -87,13 +87,13 @@ type channelSender struct {
 	lastPoll  time.Time // last check for messages to send
 	nextCheck time.Time // when to check again if there are no events; zero if unknown
 	lastTidy  time.Time
-	failing   bool // the user was told that the channel does not work
+	failing   bool // the failure of the channel was reported to the user
 	sending   bool // according to the store, this program is the sender
 }
 
-// run works until ctx ends. When idle ends, it handles the events so far and returns.
-// The step in progress at that moment may have missed the latest events, so one more
-// step follows.
+// run works until ctx ends. When idle ends, it handles the remaining events and returns:
+// the step in progress at that moment may have missed the latest events, so run does one
+// more step.
 func (l *channelSender) run(ctx, idle context.Context) {
 	defer l.release(ctx)
 	for tries := 0; ctx.Err() == nil; {

@@ -1,12 +1,12 @@
 // Package notify notifies the user: an agent asks a question, a task has finally
 // failed, a worker went offline, a run has ended, a budget is used up.
 //
-// Pure functions derive the notifications from the store's events. They also decide
-// when to send them, given the quiet hours and the number of recent messages. The store
-// keeps a notification queued until it is sent. So if several programs use one store,
-// one of them sends it, even if another has ended. If a program dies after sending and
-// before recording that, the notification is sent again with the same id. So each
-// notification is sent at least once.
+// Pure functions derive notifications from the store's events, and decide when to send
+// them, given the quiet hours and the number of recent messages. A notification stays
+// queued in the store until it is sent. So if several programs use one store and one of
+// them ends, another sends the notification. If a program dies after it has sent a
+// notification and before it has recorded that, the notification is sent again with the
+// same id. So each notification is sent at least once.
 package notify
 
 import (

@@ -37,9 +37,9 @@ func (m nextAction) message() Note {
 	return digest(m.id, notes)
 }
 
-// next decides what to do about the queued notifications, which are sorted oldest
-// first. A message that may already have been sent is repeated unchanged, so that its
-// receiver recognizes the id.
+// next decides what to send. open are the queued notifications, oldest first. A message
+// that may already have been sent is repeated unchanged, so that its receiver recognizes
+// the id.
 func next(now time.Time, open []entry, s sender, r Rules) nextAction {
 	if len(open) == 0 {
 		return nextAction{}

@@ -120,8 +120,8 @@ func withoutURL(err error) error {
 	return err
 }
 
-// responseError returns the error for a response, or nil. Only temporary errors are
-// [*Again].
+// responseError returns the error for a response, or nil. If a retry may succeed, the
+// error is a [*TemporaryError].
 func responseError(code int, header http.Header, said string) error {
 	if code >= 200 && code < 300 {
 		return nil

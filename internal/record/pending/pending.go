@@ -1,9 +1,9 @@
 // Package pending remembers which runs have documents that are not written yet.
 //
 // The documents of a run are pending from before the first write until all of them say
-// how the run ended. The store has a row for each such run, so that they are written
-// later if the process dies or the disk is full. Writing a document twice is harmless,
-// so a crash between writing the documents and deleting the row is, too.
+// how the run ended. The store has an item for each such run, so that the documents are
+// written later if the process dies or the disk is full. A crash between writing the
+// documents and deleting the item is harmless: the documents are written again.
 package pending
 
 import (
@@ -31,12 +31,12 @@ type Documents struct {
 	Since   time.Time `json:"since"` // when the run ended; zero if it is still active
 	Why     string    `json:"why"`   // why the documents were not written
 
-	// Paths holds the document folders, by the names of the settings that define them.
-	// They are stored, so that later changes of the settings do not matter.
+	// Paths holds the folders of the documents, by the names of their settings. The
+	// store keeps the paths, because the settings may change later.
 	Paths map[string]string `json:"-"`
 }
 
-// processDied is the reason why documents are pending if no process has stored another.
+// processDied is the reason why documents are pending if the store has no other reason.
 const processDied = "gaffer ended before it had written them"
 
 // UnwrittenError reports that the documents of a run could not be written.
@@ -117,7 +117,7 @@ func (l List) Ended(ctx context.Context, selects func(store.Run) bool) (list []D
 			}
 			var c content
 			if err := json.Unmarshal(item.Data, &c); err != nil {
-				return fmt.Errorf("the documents that run %s owes: %w", run.ID, err)
+				return fmt.Errorf("the pending documents of run %s: %w", run.ID, err)
 			}
 			list = append(list, Documents{Run: run.ID, Project: run.Project, Since: run.Ended, Why: cmp.Or(c.Why, processDied), Paths: c.Paths})
 		}

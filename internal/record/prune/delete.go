@@ -12,18 +12,18 @@ import (
 // DeleteOptions configures how old rows are deleted.
 type DeleteOptions struct {
 	Now    func() time.Time
-	Author string
-	// Hold locks a run while it is being deleted. If it fails, the run is kept, and
-	// Tell is called with the error. Gone is called for each deleted run.
+	Author string // who the "store.pruned" event names
+	// LockRun locks a run while it is being deleted. If it fails, the run is kept, and
+	// Notice prints the error.
 	LockRun   func(run string) (release func(), err error)
-	OnDeleted func(run string)
-	Notice    func(text string)
-	// AtOnce is the number of tasks per transaction; 100 if zero.
+	OnDeleted func(run string)  // called for each deleted run
+	Notice    func(text string) // prints a message for the user
+	// BatchSize is the number of tasks per transaction; 100 if zero.
 	BatchSize int
 }
 
-// Delete deletes the rows that [Look] has found, unless they have changed since, and
-// returns how many it deleted.
+// Delete deletes the rows that [Find] has found, unless they have changed since. It
+// returns the number of deleted rows.
 func Delete(ctx context.Context, s store.Store, f Found, how DeleteOptions) (Counts, error) {
 	t := &deleter{store: s, found: f, DeleteOptions: how}
 	for _, take := range []func(context.Context) error{

@@ -54,9 +54,9 @@ func (t *deleter) deleteRuns(ctx context.Context) error {
 	return nil
 }
 
-// deleteRun deletes a run, unless it is active again. It deletes the run's row first, so
-// that readers no longer find the run. For a small run, the same transaction deletes
-// all other rows. Otherwise a mark stays until everything is deleted.
+// deleteRun deletes a run, unless a user has made it active again. It deletes the run's
+// row first, so that readers no longer find the run. For a small run, the same
+// transaction deletes all other rows. Otherwise a mark stays until they are deleted.
 func (t *deleter) deleteRun(ctx context.Context, id string) error {
 	left, err := t.readRunRows(ctx, id)
 	if err != nil {
@@ -96,14 +96,14 @@ const (
 	// defaultBatchSize is the number of tasks, with all their attempts, that are deleted in
 	// one transaction.
 	defaultBatchSize = 100
-	// logsPerWrite is the number of logs that are deleted in one transaction. Each may
+	// logsPerWrite is the number of logs that are deleted in one transaction. A log may
 	// have megabytes.
 	logsPerWrite = 8
 )
 
 func (t *deleter) batchSize() int { return cmp.Or(t.BatchSize, defaultBatchSize) }
 
-// runRows lists the rows of a run, except the run's own row.
+// runRows lists the rows that belong to a run, without the run's own row.
 type runRows struct {
 	tasks     []store.TaskKey
 	attempts  map[store.TaskKey]int

@@ -9,7 +9,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// rowsPerWrite is the number of rows that are deleted in one transaction.
+// rowsPerWrite is the number of idempotency records, questions, items or workers that are
+// deleted in one transaction.
 const rowsPerWrite = 500
 
 // eachPromise calls each with every idempotency record that was made before a time.

@@ -3,9 +3,9 @@
 // that have disappeared, and the events about all of these.
 //
 // It first searches and then deletes, in transactions that are small enough to let
-// other writers in between. If the process dies half way, the next one finishes its
-// work: a run's row is deleted first, and a mark stays until all other rows are
-// deleted. Everything that is still in the store has all of its events.
+// other writers in between. A run's row is deleted first, and a mark stays in the store
+// until all other rows of the run are deleted. So if the process dies half way, the next
+// prune finishes its work. Every row that is still in the store has all of its events.
 package prune
 
 import (
@@ -24,7 +24,8 @@ type Retention struct {
 	Before     time.Time // rows that ended before this are old
 	Now        time.Time
 	KeepLatest int // number of most recently ended runs to keep per project
-	// Spare returns why an old run must stay, or "". The run includes its plan.
+	// ReasonToKeep returns why an old run must not be deleted, or "". The run includes
+	// its plan.
 	ReasonToKeep func(r store.Reader, run store.Run) (why string, err error)
 	// Protocol finds the old rows of protocol clients.
 	Protocol ProtocolRows
@@ -33,7 +34,7 @@ type Retention struct {
 // ProtocolRows finds the rows that clients of the coordinator protocol have created.
 // These rows belong to the runs of channels and chains, which never end.
 type ProtocolRows interface {
-	// Owns reports whether a run represents a channel or a chain.
+	// OwnsRun reports whether a run holds the tasks of a channel or a chain.
 	OwnsRun(run string) bool
 	// FindOld finds rows that ended or were sent before a time.
 	FindOld(r store.Reader, before time.Time) (OldProtocolRows, error)
@@ -55,7 +56,7 @@ type OldTask struct {
 	Inputs   store.ItemList // its unclaimed inputs
 }
 
-// repeatWithin is how long a repeated request gets the stored answer.
+// repeatWithin is how long idempotency records are kept, which answer repeated requests.
 const repeatWithin = 24 * time.Hour
 
 // Found lists the old rows that [Delete] may delete.
@@ -70,7 +71,7 @@ type Found struct {
 	promisesBefore time.Time           // idempotency records from before this are old
 	partlyDeleted  []string            // runs that an earlier prune has only partly deleted
 	protocol       OldProtocolRows
-	ownsRun        func(run string) bool // see ProtocolRows
+	ownsRun        func(run string) bool // ProtocolRows.OwnsRun
 	workers        []string
 }
 
@@ -100,7 +101,7 @@ func Find(ctx context.Context, s store.Store, r Retention) (f Found, err error) 
 	return f, err
 }
 
-// search is one execution of Look.
+// search is one execution of [Find].
 type search struct {
 	store.Reader
 	Retention
@@ -109,7 +110,7 @@ type search struct {
 	deletableRuns map[string]bool // runs that will be deleted
 }
 
-// skew is more than the clocks of machines that share a store may differ.
+// skew is longer than the clocks of machines with the same store can differ.
 const skew = 24 * time.Hour
 
 func (l *search) findRuns() error {
@@ -297,8 +298,8 @@ func (f *Found) orphan(e store.Event, there map[string]bool) bool {
 	return false
 }
 
-// DeletedUpTo returns the number up to which events may have been deleted. A reader that
-// starts at an earlier event may miss some.
+// DeletedUpTo returns the event number up to which events may have been deleted. A reader
+// that starts at an earlier event may miss some.
 func DeletedUpTo(r store.Reader) (int64, error) {
 	c, err := r.Cursor(deletedUpToCursor)
 	if errors.Is(err, store.ErrNotFound) {
@@ -307,5 +308,5 @@ func DeletedUpTo(r store.Reader) (int64, error) {
 	return c.Seq, err
 }
 
-// deletedUpToCursor is the name of the cursor that stores the result of [Floor].
+// deletedUpToCursor is the name of the cursor that stores the result of [DeletedUpTo].
 const deletedUpToCursor = "pruned"

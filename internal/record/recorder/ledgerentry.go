@@ -33,8 +33,8 @@ type entry struct {
 	written bool           // already written in a batch, including its end
 }
 
-// entryOf returns the entry for an event. It returns false if the event needs none. In
-// a stopping run nothing is retried.
+// entryOf returns the ledger entry for an event, or false if the event needs none. In a
+// stopping run nothing is retried.
 func entryOf(n eventContent, stopping bool) (entry, bool) {
 	if n.task == nil || n.attempt == nil {
 		return entry{}, false

@@ -40,8 +40,8 @@ type Options struct {
 
 	// Pace is the time to collect events between two writes; DefaultPace if zero.
 	Pace time.Duration
-	// Look is the interval at which, without events, the document is checked and failed
-	// writes are retried; DefaultLook if zero.
+	// CheckInterval is how often the document is checked and failed writes are retried
+	// while there are no events; DefaultCheckInterval if zero.
 	CheckInterval time.Duration
 }
 
@@ -72,7 +72,7 @@ type Recorder struct {
 
 // Writing a document with many agents takes long and much memory. So the document is
 // not written again for largeShare times the duration of the last write, but for at
-// most mostPace. For ten thousand agents this is about a second.
+// most maxPace. For ten thousand agents this is about a second.
 const (
 	manyAgents = 2000
 	largeShare = 10
@@ -188,8 +188,8 @@ func (r *Recorder) flush(ctx context.Context) error {
 
 func (r *Recorder) close() { r.recording.Close() }
 
-// RefusedError reports that everything was written, except records whose file name
-// another program's record has. Those files stay unchanged.
+// RefusedError reports that everything was written except some records, whose file names
+// are used by records of other programs. Those files stay unchanged.
 type RefusedError struct{ Err error }
 
 func (e *RefusedError) Error() string { return e.Err.Error() }

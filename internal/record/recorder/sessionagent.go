@@ -19,7 +19,7 @@ import (
 // a user's retry of an ended task, or a message to its agent, resets the agent.
 func afterStatusChange(a session.Agent, n eventContent) session.Agent {
 	switch to := n.task.Status; {
-	case to == store.Queued && n.attempt != nil && n.attempt.Status == store.Complete: // it continues with a message
+	case to == store.Queued && n.attempt != nil && n.attempt.Status == store.Complete: // the agent continues with a message
 		a.PID, a.Error = nil, nil
 	case to == store.Queued && n.attempt != nil:
 		a.PID, a.Error = nil, pointerTo(failureText(*n.attempt))
@@ -29,7 +29,7 @@ func afterStatusChange(a session.Agent, n eventContent) session.Agent {
 		a = asStarted(a, n)
 	case to == store.Complete:
 		a = asEnded(a, session.Complete, n)
-		if n.attempt != nil { // or else a message was withdrawn for which it should have continued
+		if n.attempt != nil { // otherwise the user withdrew the message for which the task was queued
 			a.ExitCode = exitOf(*n.attempt)
 		}
 	case to == store.Failed && n.attempt != nil:
@@ -94,10 +94,10 @@ func pidOf(a store.Attempt) *int {
 	return &pid
 }
 
-// exitOf returns the exit code of an attempt, or nil. A lost attempt has none, because
-// its end was not seen. For a complete attempt, only the code 0 is returned. Its
-// agent's final message decided the result; a later failure, or a stop signal because
-// the program did not exit, says nothing about the work.
+// exitOf returns the exit code of an attempt, or nil. A lost attempt has no exit code,
+// because its end was not seen. For a complete attempt, only the code 0 is returned: the
+// agent's final message decided the result, so a later failure, or a signal that stopped
+// the program, says nothing about the work.
 func exitOf(a store.Attempt) *int {
 	if a.Exit < 0 || a.Class == failure.Lost || a.Status == store.Complete && a.Exit != 0 {
 		return nil

@@ -118,8 +118,8 @@ func (r *Recorder) keepCursor(ctx context.Context) error {
 
 // writeRecords writes the pending records in order, while goOn returns true, up to the
 // first that cannot be written now. It skips records that can never be written. It also
-// skips a record whose file name is taken by something other than a regular file;
-// restore writes the record once that is removed.
+// skips a record whose file name is used by a folder or another special file;
+// restoreDeleted writes the record after the user has removed that.
 func (r *Recorder) writeRecords(ctx context.Context, goOn func() bool) error {
 	var passed error
 	for n := 0; len(r.pending) > 0 && goOn(); n++ {
@@ -182,7 +182,7 @@ func isOtherFileType(err error) bool {
 	return errors.As(err, &form) && strings.HasSuffix(form.Path, ".json") // otherwise the error is about the folder of the records
 }
 
-// refuse skips a record that can never be written. It prints only the first few,
+// refuse skips a record that can never be written. It prints only the first few errors,
 // because there may be thousands.
 func (r *Recorder) refuse(err error) {
 	const most = 5
@@ -192,8 +192,8 @@ func (r *Recorder) refuse(err error) {
 	}
 }
 
-// record writes one entry. If a damaged record has its file name, it first renames
-// that.
+// record writes one entry. If a damaged record has the entry's file name, record renames
+// the damaged file first.
 func (r *Recorder) record(ctx context.Context, e entry) error {
 	err := r.writeEntry(ctx, e)
 	var corrupt *statefile.CorruptError
