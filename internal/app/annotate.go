@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// annotate adds data about a run that is not in the store, such as the folder of its
-// documents.
+// annotate adds data about a run that is not in the run's row: the process that works on
+// it, its team session and the folder of its documents.
 func (a *App) annotate(v *fleet.Run, run store.Run) {
 	v.Owner = a.locks.Owner(run.ID)
 	v.Owner.Gone = !v.Owner.Alive && !run.Status.Final() && a.locks.WorkedOn(run)

@@ -98,7 +98,7 @@ func (a *App) registration(d *protocol.Service) register.Options {
 func (s *ServerWorker) registerByHand(ctx context.Context) {
 	client, err := s.connect(register.BeatTimeout)
 	if err != nil {
-		return // the worker itself reports the error
+		return // the worker's own requests report the error
 	}
 	machine, _ := os.Hostname() // for display
 	registerByHand(ctx, register.Options{

@@ -226,7 +226,7 @@ func (s *ServerWorker) adopt(ctx context.Context) (bool, error) {
 	return true, s.worker.Adopt(ctx, held)
 }
 
-// leave sends the remaining logs, and reports to the server that the worker stops.
+// leave reports to the server that the worker stops, and sends the remaining logs.
 func (s *ServerWorker) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaveWithin)
 	defer cancel()

@@ -1,9 +1,9 @@
 // Package changes answers requests about the changes of tasks: the files that a task has
-// changed, their diffs, and what the user said about them.
+// changed, their diffs, and their reviews.
 //
 // A change is read from the repository on the machine that worked on the run. The service
-// keeps the latest lists of files in memory: a tree never changes, and a page asks for one
-// file after the other.
+// caches the latest lists of files, because a page requests one file after the other. The
+// cache is never stale, because a git tree never changes.
 package changes
 
 import (
@@ -23,11 +23,11 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Reviews reads what users have said about changes.
+// Reviews reads the reviews of changes, and the messages to agents.
 type Reviews interface {
-	// Review returns an open review for a task without one.
+	// Review returns an empty open review for a task that has no review yet.
 	Review(ctx context.Context, key store.TaskKey) (fleet.Review, error)
-	// Reviews leaves out tasks without one.
+	// Reviews leaves out tasks that have no review yet.
 	Reviews(ctx context.Context, run string) ([]fleet.Review, error)
 	Messages(ctx context.Context, key store.TaskKey) ([]fleet.Message, error)
 }
@@ -44,9 +44,9 @@ type Options struct {
 	Overview func(ctx context.Context, run string) (fleet.Changes, error)
 }
 
-// Locate returns the repository of a task's worktree, and the worktree's name there. It
-// reports false if the task has none. The error is an [*ElsewhereError] if another machine
-// has it.
+// Locate returns the repository of a task's worktree, and the worktree's name there. ok is
+// false if the task has no worktree. The error is an [*ElsewhereError] if the worktree is
+// on another machine.
 type Locate func(t store.Task) (repo, name string, ok bool, err error)
 
 // Service answers requests. It is safe for concurrent use.
@@ -55,12 +55,12 @@ type Service struct {
 	slots chan struct{} // one value for each request that runs git
 
 	mu    sync.Mutex
-	cache []cachedChange // the one that was used last comes last
+	cache []cachedChange // the most recently used is the last
 }
 
 var _ server.Changes = (*Service)(nil)
 
-// cachedChange is a change that was read.
+// cachedChange is a change with the reader of its files.
 type cachedChange struct {
 	key    store.TaskKey
 	reader *change.Reader
@@ -174,7 +174,7 @@ func (s *Service) File(ctx context.Context, run, task string, q fleet.FileQuery)
 		return fleet.FileChange{}, err
 	}
 	defer s.releaseSlot()
-	if q.From != "" { // other trees of the repository are not for those who may see this change
+	if q.From != "" { // clients may see this change, but no other trees of the repository
 		if err := found.reader.Keeps(ctx, run, found.change.Task, q.From); err != nil {
 			return fleet.FileChange{}, unreadable(err)
 		}
@@ -183,8 +183,8 @@ func (s *Service) File(ctx context.Context, run, task string, q fleet.FileQuery)
 	return f, unreadable(err)
 }
 
-// Blob returns the content of a file of a change. Other content of the repository is not
-// found: the user may have shown the server to others for their changes alone.
+// Blob returns the content of a file of a change. It does not find other content of the
+// repository, because clients may see only the changes.
 func (s *Service) Blob(ctx context.Context, run, task, blob string) ([]byte, error) {
 	key := store.TaskKey{Run: run, Task: task}
 	where, err := s.locate(ctx, key)
@@ -233,7 +233,7 @@ func (s *Service) Reviews(ctx context.Context, id string) (fleet.RunReviews, err
 		}
 		for _, t := range list {
 			spec, err := plan.DecodeTask(t.Spec)
-			if err != nil || spec.Candidate != "" || t.Tries == 0 { // what cannot be decoded has no worktree
+			if err != nil || spec.Candidate != "" || t.Tries == 0 { // a task that cannot be decoded has no worktree
 				continue
 			}
 			_, _, ok, err := locate(t)
@@ -295,7 +295,7 @@ func (s *Service) Reviews(ctx context.Context, id string) (fleet.RunReviews, err
 	}
 	defer s.releaseSlot()
 	sum, err := s.opts.Overview(ctx, id)
-	if err != nil { // a repository that cannot be read has an error of its own when a change is opened
+	if err != nil { // ignored, because opening a change reports the same error
 		return all, nil
 	}
 	all.Conflicts, all.Into = min(sum.Conflicts, all.Ready), sum.Into
@@ -409,8 +409,7 @@ func (s *Service) acquireSlot(ctx context.Context) error {
 
 func (s *Service) releaseSlot() { <-s.slots }
 
-// unreadable returns the error for a change that cannot be read, with its reason. Errors
-// that say what they are stay as they are.
+// unreadable converts an error from reading a change. Errors with a code stay unchanged.
 func unreadable(err error) error {
 	var known interface{ NotFound() bool }
 	var conflict interface{ Conflict() bool }

@@ -15,9 +15,9 @@ const limitedWorker Role = "limited-worker"
 // task.
 type Limits struct {
 	Projects []string `json:"projects,omitempty"` // a worker with the token gets only tasks of these projects
-	Pools    []string `json:"pools,omitempty"`    // and only tasks that require at least one of these labels and no other labels
+	Pools    []string `json:"pools,omitempty"`    // a worker with the token gets only tasks that require at least one of these labels and no other labels
 
-	limited bool // the token is limited, even if the limits themselves are unknown
+	limited bool // the token has limits, even if an old coordinator has dropped them
 }
 
 func (l Limits) empty() bool { return len(l.Projects) == 0 && len(l.Pools) == 0 }

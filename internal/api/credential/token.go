@@ -33,16 +33,15 @@ func Roles() []Role { return []Role{Admin, Operator, Worker, Viewer} }
 // Identity describes the token of a request.
 type Identity struct {
 	ID   string // id of the token; not a secret
-	Root string // the id of the first token that this one descends from, or its own
+	Root string // id of the token at the start of the chain of parents; the token's own id if it has no parent
 	Name string
 	Role Role
 	Limits
 }
 
-// Owner returns a name that stays the same when a holder's token is replaced: workers
-// that one token registered can be used with its successor. Only tokens of role worker
-// have an owner, because all other roles may act for every worker or for none. Tokens
-// that were created from another token have none.
+// Owner returns a name that stays the same when a token is replaced, so that the new token
+// can act for the workers that the old one registered. It is empty for roles other than
+// worker, which may act for every worker or for none, and for tokens with a parent.
 func (i Identity) Owner() string {
 	if i.Role != Worker || i.Root != "" && i.Root != i.ID {
 		return ""
@@ -57,12 +56,12 @@ type Token struct {
 	Role    Role      `json:"role"`
 	Hash    string    `json:"hash"` // SHA-256 of the token, in hex
 	Limits            // only of role limitedWorker
-	Parent  string    `json:"parent,omitempty"` // id of the token that this one was created from; it becomes invalid with it
+	Parent  string    `json:"parent,omitempty"` // id of the token that this one was created from; if the parent is revoked, this token is invalid
 	Created time.Time `json:"created_at"`
 	Expires time.Time `json:"expires_at,omitzero"`
 	Used    time.Time `json:"used_at,omitzero"` // approximately when it was last used
 
-	root string // see Identity; empty if it was not determined
+	root string // Identity.Root; empty if it was not determined
 }
 
 // Identity returns the identity of the token's holder.

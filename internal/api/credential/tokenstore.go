@@ -53,8 +53,8 @@ func NewTokenStore(rows Storage, now func() time.Time, random io.Reader) *TokenS
 type NewToken struct {
 	Role   Role
 	Name   string
-	Parent string        // id of a token, or empty; the new token becomes invalid with it; maxDescendants limits their number
-	Life   time.Duration // 0 means forever
+	Parent string        // id of the token from which this one is created, or empty; without a valid parent the new token is invalid
+	Life   time.Duration // time until the token expires; 0 means never
 	Limits               // only for role worker
 }
 

@@ -1,7 +1,7 @@
 // Package docview prepares the documents that a project's tools write for display: the
-// board of a team, sessions with their waves, and a build. A view, called a picture
-// here, is data for a page: flat, short, and the same whichever program wrote the
-// documents.
+// board of a team, sessions with their waves, and a build. A picture is the data that a
+// page shows of a document: flat, short, and independent of the program that wrote the
+// document.
 //
 // Other programs and language models write the documents, so any of them may be
 // invalid. There is always a picture: it has the valid parts, status words that are not
@@ -75,7 +75,7 @@ func last[T any](list []T, most int) []T {
 // document is the last version of a document that could be read.
 type document struct {
 	value   jsontree.Value
-	exists  bool   // the file exists, even if it cannot be read
+	exists  bool   // the document's file exists, even if it cannot be read
 	problem string // why it cannot be read now
 }
 

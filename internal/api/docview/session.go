@@ -66,8 +66,8 @@ func (s *SessionReader) Session(id string) (SessionPicture, error) {
 	return picture, nil
 }
 
-// isMissing reports whether a session does not exist. It includes ids that are not valid
-// names.
+// isMissing reports whether an error means that a session does not exist. An id that is
+// not a valid name counts as missing.
 func isMissing(err error) bool {
 	if _, ok := errors.AsType[*session.NotFoundError](err); ok {
 		return true

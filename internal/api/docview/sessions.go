@@ -45,7 +45,7 @@ type SessionEntry struct {
 // safe for concurrent use.
 type SessionReader struct {
 	host  host.Host
-	root  string // of the store
+	root  string // the root folder of the session store
 	store *session.Store
 
 	mu   sync.Mutex

@@ -23,9 +23,9 @@ const (
 // eventService answers the requests about the protocol's events.
 type eventService struct{ db *database }
 
-// noteKey returns the item key of the protocol's event number n. The store calls the
-// protocol's events notes, because the store has other events. The numbers of notes
-// have no gaps, so that the keys of the latest notes and of the one to delete can be
+// noteKey returns the item key of the protocol's event number n. In the store, the
+// protocol's events are called notes, because the store has its own events. The numbers of
+// notes have no gaps, so the keys of the latest notes and of the note to delete can be
 // computed.
 func noteKey(n int64) store.ItemKey { return store.ItemKey{Kind: kindNote, ID: fmt.Sprintf("e%d", n)} }
 

@@ -26,10 +26,10 @@ func MayAct(by credential.Identity) error {
 	return nil
 }
 
-// MayActFor returns an error unless the client may act for an agent. A worker's token
-// may act for the agents that it registered. It may also act for those that another
-// token with the same name and role registered, because agents keep their ids when a
-// token is replaced.
+// MayActFor returns an error unless the client may act for an agent. A worker's token may
+// act for the agents that it registered. It may also act for agents that another token
+// with the same name and role registered, because agents keep their ids when a token is
+// replaced.
 func MayActFor(by credential.Identity, w store.Worker) error {
 	if err := MayAct(by); err != nil {
 		return err

@@ -42,8 +42,7 @@ type spec struct {
 	Step   details
 }
 
-// maxLostAttempts is how often a task may be given to another agent because its agent was
-// lost.
+// maxLostAttempts is how often a task may be queued again because its agent was lost.
 const maxLostAttempts = 1000
 
 // wireID returns the protocol's id of a task.

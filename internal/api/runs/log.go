@@ -192,7 +192,7 @@ type taskLog struct {
 	left        int64 // remaining bytes if the log is not followed
 	follow      bool
 	lastAttempt string    // the attempt at whose end the follower stops; empty if none has started
-	endedSince  time.Time // since when that attempt has ended without new output
+	endedSince  time.Time // since when lastAttempt has ended without new output
 }
 
 const (
@@ -201,8 +201,8 @@ const (
 	// worker has not reported that the log is complete.
 	endDelay = 3 * time.Second
 	// nextAttemptDelay is how long to wait for the last output of an attempt if a newer
-	// attempt has started. It is longer, because a follower that goes on to the next
-	// attempt never returns to this one.
+	// attempt has started. It is longer than endDelay, because a follower that continues
+	// with the next attempt never returns to this one.
 	nextAttemptDelay = 20 * time.Second
 )
 

@@ -10,7 +10,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// reviewService answers the requests about reviews of changes and messages to agents.
+// reviewService answers the requests about reviews of changes and about messages to agents.
 type reviewService struct {
 	runs          *visibleRuns
 	engine        *engine.Engine

@@ -132,8 +132,8 @@ func (v *visibleRuns) read(ctx context.Context, id string, read func(r store.Rea
 // ensureProcess starts a process for a run if none works on it.
 type ensureProcess func(ctx context.Context, run string) error
 
-// after starts the process after a change that is already stored. done describes the
-// change; an error starts with it. It goes on even if the client disconnects.
+// after starts the process after a change was stored, even if the client has disconnected.
+// done describes the change; errors start with it.
 func (e ensureProcess) after(ctx context.Context, run, done string) error {
 	if err := e(context.WithoutCancel(ctx), run); err != nil {
 		return protocol.Conflict("unattended", "%s%s", done, err)

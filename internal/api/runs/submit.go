@@ -73,7 +73,7 @@ func planOf(n coordinator.NewRun) (plan.Plan, error) {
 	if err != nil {
 		return p, err
 	}
-	p.Warnings = nil // the sender has seen them
+	p.Warnings = nil // they were already printed for the plan's author
 	if err := p.Check(); err != nil {
 		return p, protocol.Invalid("plan: %s", err)
 	}

@@ -34,7 +34,7 @@ type accessControl struct {
 // admit rejects requests for another host, from foreign web pages, and from clients
 // without the permission.
 func (a *accessControl) admit(c *request) error {
-	if !c.route.anyHost || c.r.Header.Get("Origin") != "" { // a probe has no origin, pages may have one
+	if !c.route.anyHost || c.r.Header.Get("Origin") != "" { // health probes send no Origin header; requests of web pages may
 		if err := a.checkHost(c); err != nil {
 			return err
 		}
@@ -84,9 +84,9 @@ func (a *accessControl) authenticate(c *request) error {
 	return c.checkForgery()
 }
 
-// token returns the token of a request and how it was sent. A token in the URL counts for
-// reading only, because links and images can send URLs too. Other clients of the protocol
-// send X-Api-Key and api_key.
+// token returns the token of a request and how it was sent. A token in the URL permits
+// reading only, because other pages can make a browser request a URL. X-Api-Key and
+// api_key are what other clients of the protocol send.
 func (c *request) token() (string, credentialKind) {
 	if scheme, text, ok := strings.Cut(c.r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
 		return strings.TrimSpace(text), bearer
@@ -124,8 +124,8 @@ func tooMany() error {
 	return p
 }
 
-// HostsOf lists the host names of a server that listens on an address: the address, the
-// loopback names if it listens there too, and those in more.
+// HostsOf lists the host names of a server that listens on an address: the address
+// itself, the loopback names if the server listens on loopback too, and the names in more.
 func HostsOf(address net.Addr, more []string) ([]string, error) {
 	tcp, ok := address.(*net.TCPAddr)
 	if !ok {
@@ -185,9 +185,9 @@ func hostname(host string) string {
 	return strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 }
 
-// checkOrigin rejects requests from web pages of other origins. An origin must be the host
-// that the client requested. The scheme may differ, because a proxy that terminates TLS need
-// not be a trusted one.
+// checkOrigin rejects requests from web pages of other origins: the origin's host must be
+// the host that the client requested. The scheme may differ, because a proxy that is not
+// configured as trusted may terminate TLS.
 func (c *request) checkOrigin() error {
 	for _, origin := range c.r.Header.Values("Origin") {
 		u, err := url.Parse(origin)

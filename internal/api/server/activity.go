@@ -15,9 +15,9 @@ import (
 	"gaffer/internal/pause"
 )
 
-// activityFeed reports when agents were last seen and what attempts do, to stream clients
-// that requested it. These are not changes. It reads once for all clients, and does not
-// read while there are none.
+// activityFeed reports when agents were last seen and what attempts do, to the stream
+// clients that want it. This data changes without events, so the feed reads it
+// periodically: once for all clients, and not while there are none.
 type activityFeed struct {
 	service Protocol
 	runs    Runs // nil if the coordinator has no runs
@@ -28,7 +28,7 @@ type activityFeed struct {
 	mu          sync.Mutex
 	readers     int
 	round       int               // number of reads that found a difference; 0 before the first
-	last        *activitySnapshot // nil while nothing is known
+	last        *activitySnapshot // the last read; nil before the first
 	all         []byte            // everything, encoded for the stream
 	differences []byte            // the differences from the previous read, encoded for the stream
 	changed     chan struct{}     // closed and replaced with every round
@@ -37,7 +37,7 @@ type activityFeed struct {
 
 // activitySnapshot is the result of one read.
 type activitySnapshot struct {
-	agents map[string]time.Time       // when each was last seen
+	agents map[string]time.Time       // when each agent was last seen, by id
 	doing  map[string]json.RawMessage // running attempts by id
 	runs   map[string]json.RawMessage // unfinished runs by id
 }
@@ -89,7 +89,7 @@ func (s *activityFeed) run(ctx context.Context) {
 	}
 }
 
-// sleepIfUnused reports whether there are no clients. In that case it drops the last read.
+// sleepIfUnused reports whether there are no clients. If so, it drops the last read.
 func (s *activityFeed) sleepIfUnused() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,9 +162,8 @@ func (s *activityFeed) publish(seen *activitySnapshot) {
 	s.changed = make(chan struct{})
 }
 
-// frame encodes the snapshot as a message of the event stream. The message has no id,
-// because a client that reconnects does not continue after this message: it gets a whole
-// snapshot.
+// frame encodes the snapshot as a message of the event stream. The message has no id: a
+// client that reconnects gets a whole snapshot anyway.
 func (s *activitySnapshot) frame(now time.Time) []byte {
 	data, err := json.Marshal(map[string]any{"time": now, "seen": s.agents, "attempts": rowsOf(s.doing), "runs": rowsOf(s.runs)})
 	if err != nil {
@@ -194,8 +193,9 @@ func (s *activityFeed) leave() {
 	s.readers--
 }
 
-// after returns the message that follows a round, or nothing if there is none yet. more
-// is closed when there is a new one. A client that has missed a round gets everything.
+// after returns the message for a client that has the given round, or nil if there is no
+// newer one. more is closed at the next round. A client that has missed a round gets the
+// whole snapshot.
 func (s *activityFeed) after(round int) (data []byte, next int, more <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -40,11 +40,11 @@ func tlsConfig(cert tls.Certificate) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
 }
 
-// SelfSigned returns a self-signed certificate. The file stores it, readable only by its
-// owner, so that its fingerprint stays the same. SelfMade creates a new one when it is
-// about to expire or the server has other names. A new IP address is a reason only if it
-// is in asked: machines change their addresses often, and known clients identify the
-// server by its fingerprint.
+// SelfSigned returns a self-signed certificate. The certificate is stored in the file,
+// readable only by its owner, so that its fingerprint stays the same. SelfSigned creates a
+// new certificate when the stored one is about to expire or lacks one of the host names.
+// It ignores a missing IP address unless the address is in asked: machines change their
+// addresses often, and known clients identify the server by the fingerprint.
 func SelfSigned(file string, hosts, asked []string, now time.Time) (*tls.Config, error) {
 	cert, err := loadPair(file)
 	if err == nil && isUsable(cert.Leaf, hosts, asked, now) {

@@ -8,8 +8,8 @@ import (
 	"gaffer/fleet"
 )
 
-// Changes implements the requests about the changes of tasks. Errors are classified as
-// those of [Protocol] are.
+// Changes implements the requests about the changes of tasks. Its errors have the methods
+// that [Protocol] describes.
 type Changes interface {
 	// Change returns no nil list.
 	Change(ctx context.Context, run, task string, q fleet.ChangeQuery) (fleet.TaskChange, error)
@@ -41,7 +41,7 @@ func (h *changeHandlers) reviews(c *request) error {
 	return respondByID(c, h.changes.Reviews)
 }
 
-// maxAttempt is the highest number of an attempt that may be asked for.
+// maxAttempt is the highest attempt number that a request may contain.
 const maxAttempt = 1_000_000
 
 func (h *changeHandlers) change(c *request) error {

@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 )
 
-// limitConnections returns a listener with at most n open connections. To accept one more, it closes
-// the oldest connection that never sent a valid token, so that unauthenticated clients
-// cannot lock others out. If there is none, it closes the new connection, because waiting
-// could last forever.
+// limitConnections returns a listener with at most n open connections. To accept one more,
+// it closes the oldest connection that never sent a valid token, so that unauthenticated
+// clients cannot lock others out. If there is no such connection, it closes the new one,
+// because waiting for a free slot could last forever.
 func limitConnections(l net.Listener, n int) net.Listener {
 	return &limitedListener{Listener: l, most: n}
 }
@@ -77,7 +77,7 @@ func (c *limitedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// release gives the slot back. The caller holds the lock.
+// release frees the connection's slot. The caller holds the lock.
 func (c *limitedConn) release() {
 	if c.released {
 		return
@@ -87,8 +87,8 @@ func (c *limitedConn) release() {
 	c.protect()
 }
 
-// protect removes the connection from those that may be closed for others. The caller
-// holds the lock.
+// protect removes the connection from the list of those that may be closed in favour of
+// new ones. The caller holds the lock.
 func (c *limitedConn) protect() {
 	if c.element != nil {
 		c.listener.unauthenticated.Remove(c.element)
@@ -106,8 +106,8 @@ func withConn(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// markAuthenticated records that a client with a valid token uses the connection of a request.
-// The connection is not closed for others any more.
+// markAuthenticated records that the connection of a request has sent a valid token. The
+// connection is then no longer closed in favour of new ones.
 func markAuthenticated(ctx context.Context) {
 	c, ok := ctx.Value(connKey{}).(*limitedConn)
 	if !ok || c.authenticated.Swap(true) {

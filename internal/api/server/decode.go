@@ -83,9 +83,8 @@ func position(data []byte, offset int64) string {
 
 const maxID = 200
 
-// checkIDs validates ids, given as pairs of name and value, before they are looked up. It
-// rejects values that could be a path or contain control characters. The service checks
-// for empty values.
+// checkIDs validates ids, given as pairs of name and value. It rejects ids that could be
+// a path or contain control characters. It accepts empty ids, which the service checks.
 func checkIDs(pairs ...string) error {
 	for i := 0; i < len(pairs); i += 2 {
 		if id := pairs[i+1]; id == "." || id == ".." || strings.ContainsAny(id, `/\`) || !isPlain(id) {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// newHandler registers the routes by path, so that the protocol's own error answers a
-// method that a path does not have.
+// newHandler registers the routes by path, not by method and path. So a request with an
+// unknown method gets an error of the protocol instead of the mux's own.
 func (s *Server) newHandler(table []route) http.Handler {
 	mux := http.NewServeMux()
 	byPath := map[string][]route{}
@@ -30,8 +30,8 @@ func (s *Server) newHandler(table []route) http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.handleRequest(w, r, unknown) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		restrictBrowsers(w.Header())
-		// The mux would redirect a path with empty parts, dots or a trailing slash with an
-		// HTML page.
+		// For a path with empty parts, dots or a trailing slash, the mux would answer with
+		// a redirect and an HTML page.
 		escaped := r.URL.EscapedPath()
 		if escaped != "/" && (escaped != path.Clean(escaped) || !strings.HasPrefix(escaped, "/")) {
 			s.handleRequest(w, r, unknown)
@@ -51,7 +51,7 @@ func restrictBrowsers(h http.Header) {
 		{"Cross-Origin-Resource-Policy", "same-origin"},
 		{"Cache-Control", "no-store"},
 	}
-	values := make([]string, len(all)) // one allocation; the capacities let each value be changed separately
+	values := make([]string, len(all)) // one allocation for all headers; limited capacities keep an append to one from changing another
 	for i, header := range all {
 		values[i] = header[1]
 		h[header[0]] = values[i : i+1 : i+1]
@@ -105,8 +105,8 @@ func (s *Server) handleRequest(w http.ResponseWriter, r *http.Request, to route)
 	}
 }
 
-// errIncomplete means that an answer cannot be sent completely. The connection is cut, so that
-// the client does not take the part for the whole.
+// errIncomplete means that an answer cannot be sent completely. The connection is closed,
+// so that the client does not take the part for the whole.
 var errIncomplete = errors.New("the answer was cut off")
 
 var errPanic = errors.New("panic")
@@ -137,7 +137,7 @@ func (s *Server) logRequest(c *request, err error) {
 	case status == http.StatusForbidden, status == http.StatusUnauthorized, status == http.StatusTooManyRequests:
 		level, message = slog.LevelWarn, "request refused"
 	case change && status < 300 && !c.quiet && c.route.access == work:
-		message = "changed" // thousands per second, and each is an event
+		message = "changed" // at debug level, because workers make thousands of changes per second; each is an event
 	case change && status < 300 && !c.quiet:
 		level, message = slog.LevelInfo, "changed"
 	}

@@ -27,8 +27,8 @@ type infoHandlers struct {
 	log     *slog.Logger
 }
 
-// dashboard serves the dashboard. It needs no token: the files contain no data, and fetch all
-// data with the credentials of the user.
+// dashboard serves the files of the dashboard. They need no token, because they contain no
+// data: the page requests all data with the user's credentials.
 func (h *infoHandlers) dashboard(c *request) error {
 	if h.page == nil || c.r.URL.Path != "/" && !h.page.Has(c.r.PathValue("path")) {
 		return noSuchPath(c)

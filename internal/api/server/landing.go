@@ -10,13 +10,13 @@ import (
 )
 
 // Landing implements the requests that merge and discard the changes of tasks, in
-// repositories on this machine. Errors are classified as those of [Protocol] are.
+// repositories on this machine. Its errors have the methods that [Protocol] describes.
 type Landing interface {
 	// Merge merges the change of a task, or the approved changes of a run.
 	Merge(ctx context.Context, by credential.Identity, m fleet.MergeRequest) ([]fleet.MergeResult, error)
 	UndoMerge(ctx context.Context, by credential.Identity, m fleet.MergeRequest) (fleet.MergeResult, error)
-	// Discard deletes the worktree of a task and keeps its content. With undo it brings
-	// the worktree back.
+	// Discard deletes the worktree of a task and keeps a copy of its content. With undo
+	// it creates the worktree again.
 	Discard(ctx context.Context, by credential.Identity, run, task string, undo bool) (fleet.Review, error)
 }
 

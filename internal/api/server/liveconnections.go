@@ -17,7 +17,7 @@ type liveConnections struct {
 	tokens   *credential.TokenStore
 	ping     time.Duration // interval between signs of life on an idle connection
 	send     time.Duration // how long a client may take to receive a message
-	cut      *atomic.Int64 // counts clients that were disconnected because they were too slow
+	cut      *atomic.Int64 // number of clients that were disconnected because they were too slow
 	stopping chan struct{} // closed when the server no longer accepts work
 	sockets  sockets
 }
@@ -54,7 +54,7 @@ func (l *liveConnections) openEventStream(c *request, first []byte) (*eventStrea
 	s := &eventStream{live: l, c: c, out: http.NewResponseController(c.w)}
 	h := c.w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
-	h.Set("X-Accel-Buffering", "no") // otherwise a proxy may delay it
+	h.Set("X-Accel-Buffering", "no") // otherwise a proxy may delay the stream
 	if err := s.out.SetReadDeadline(time.Time{}); err != nil {
 		return nil, err
 	}
@@ -95,11 +95,12 @@ func (s *eventStream) countIfSlow(err error) {
 	}
 }
 
-// sendTooSlow tells a client that it is too far behind. It gets this if it is still reading.
+// sendTooSlow sends the message that the client is too far behind. A client that no longer
+// reads does not get it.
 func (s *eventStream) sendTooSlow() {
 	s.live.cut.Add(1)
 	_ = s.send([]byte("event: behind\ndata: {}\n\n"))
 }
 
-// sendStopping tells a client that the server stops, which it does in any case.
+// sendStopping sends the message that the server stops. Errors do not matter.
 func (s *eventStream) sendStopping() { _ = s.send([]byte("event: bye\ndata: {}\n\n")) }

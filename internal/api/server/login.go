@@ -21,7 +21,7 @@ const (
 	maxName     = 25   // maximum length of a token's name, in characters
 )
 
-// loginCodes are the unused one-time codes. They are kept as hashes, in memory only.
+// loginCodes holds the unused one-time login codes, as hashes and in memory only.
 type loginCodes struct {
 	now    func() time.Time
 	random io.Reader
@@ -119,9 +119,8 @@ func (h *loginHandlers) link(c *request) error {
 	return nil
 }
 
-// login exchanges a code for a cookie. The cookie contains a token of its own, which is
-// listed and revoked like any other and works with every coordinator on the same
-// database.
+// login exchanges a code for a cookie. The cookie contains a new token, which is listed
+// and revoked like any other and works with every coordinator on the same database.
 func (h *loginHandlers) login(c *request) error {
 	if c.r.Method != http.MethodGet {
 		return refuse(http.StatusMethodNotAllowed, "method_not_allowed", "a code is used with GET")
@@ -149,7 +148,8 @@ func (h *loginHandlers) login(c *request) error {
 	return nil
 }
 
-// maxRedirect is the maximum length of the page that a link may lead to, in bytes.
+// maxRedirect is the maximum length of the address to which a login link redirects, in
+// bytes.
 const maxRedirect = 1000
 
 // redirectTarget returns the location to which a browser is redirected after login: the
@@ -191,8 +191,8 @@ func (c *request) newCookie(value string, age int) *http.Cookie {
 	}
 }
 
-// cookieName contains the port, because browsers send cookies to every port of a host.
-// Behind a proxy it is the port of the proxy, which several coordinators share.
+// cookieName returns the name of the login cookie. It contains the port, because browsers
+// send a host's cookies to all of its ports. Behind a proxy it is the proxy's port.
 func (c *request) cookieName() string {
 	if c.sitePort == "" {
 		return "gaffer"

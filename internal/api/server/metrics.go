@@ -88,7 +88,7 @@ type metricsHandlers struct {
 
 	mu      sync.Mutex // held while the service counts
 	counted ServiceMetrics
-	at      time.Time // of counted
+	at      time.Time // when counted was read
 }
 
 // metricsCacheTime is how long the service's figures are cached, so that frequent scraping
@@ -112,12 +112,12 @@ func (h *metricsHandlers) serviceMetrics(c *request) (ServiceMetrics, error) {
 	return f, nil
 }
 
-// serviceUpMetric is 1 if the service could count. Its name is older than the name of the
-// service.
+// serviceUpMetric is 1 if the service could count. The name is historical and must not
+// change, because users' dashboards contain it.
 const serviceUpMetric = "gaffer_desk_up"
 
-// scrape answers with all metrics. If the service cannot count, only its own metrics are
-// missing.
+// scrape answers with all metrics. If the service cannot count, only the service's metrics
+// are missing.
 func (h *metricsHandlers) scrape(c *request) error {
 	var b strings.Builder
 	h.metrics.write(&b)
@@ -145,7 +145,7 @@ func (h *metricsHandlers) scrape(c *request) error {
 type ServiceMetrics struct {
 	AgentsOnline int
 	Tasks        map[coordinator.TaskStatus]int
-	Waiting      time.Time  // since when the oldest question is unanswered; zero if there is none
+	Waiting      time.Time  // when the oldest open question was asked; zero if there is none
 	Runs         int        // unfinished runs
 	LanesPaused  int        // paused agent accounts
 	Writes       *Histogram // durations of write transactions; nil if not measured

@@ -147,8 +147,8 @@ func (s schemas) ofStruct(t reflect.Type) object {
 	return object{"$ref": "#/components/schemas/" + name}
 }
 
-// nameOf returns the name of a schema. It distinguishes the types of package fleet,
-// because both packages have tasks.
+// nameOf returns the name of a type's schema. Types of package fleet get a prefix, because
+// package coordinator also has a type Task.
 func nameOf(t reflect.Type) string {
 	if strings.HasSuffix(t.PkgPath(), "/fleet") && !strings.HasPrefix(t.Name(), "Run") {
 		return "Run" + t.Name()

@@ -31,7 +31,7 @@ func refuse(status int, code, message string) *problem {
 	return &problem{status: status, Problem: coordinator.Problem{Code: code, Message: message}}
 }
 
-// temporary returns an error that may be gone after a moment.
+// temporary returns an error after which the client should retry.
 func temporary(code, message string) *problem {
 	p := refuse(http.StatusServiceUnavailable, code, message)
 	p.header = map[string]string{"Retry-After": "1"}
@@ -67,7 +67,8 @@ func problemOf(err error) *problem {
 	return refuse(http.StatusInternalServerError, "internal", "the coordinator failed: its log says why under this request's id")
 }
 
-// anyError reports whether yes is true for any error of type E in the tree.
+// anyError reports whether err or an error that it wraps is of type E and yes returns true
+// for it.
 func anyError[E any](err error, yes func(E) bool) bool {
 	for err != nil {
 		if e, ok := err.(E); ok && yes(e) {

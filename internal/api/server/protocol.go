@@ -10,8 +10,8 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// Protocol implements the requests of the protocol. Errors are classified by their
-// methods: NotFound, Conflict, Invalid, Denied, and Code for the protocol's error code.
+// Protocol implements the requests of the protocol. The methods of an error decide the
+// answer: NotFound, Conflict, Invalid and Denied its status, Code the protocol's error code.
 type Protocol interface {
 	Heartbeat(ctx context.Context, by credential.Identity, h coordinator.Heartbeat) (coordinator.Agent, error)
 	Agents(ctx context.Context) ([]coordinator.Agent, error)
@@ -28,7 +28,7 @@ type Protocol interface {
 	Chain(ctx context.Context, id string) (coordinator.Chain, error)
 	ChangeChain(ctx context.Context, by credential.Identity, id string, c coordinator.ChainChange) (coordinator.Chain, error)
 	DropChain(ctx context.Context, by credential.Identity, id string) error
-	// AssignChain lets only one agent claim tasks of a chain. DetachChain lets any agent.
+	// AssignChain lets only one agent claim tasks of a chain. DetachChain undoes this.
 	AssignChain(ctx context.Context, by credential.Identity, id, agent string) (coordinator.Chain, error)
 	DetachChain(ctx context.Context, by credential.Identity, id, agent string) error
 
@@ -51,7 +51,7 @@ type Protocol interface {
 	Events(ctx context.Context, limit int) ([]coordinator.Event, error)
 	AddEvent(ctx context.Context, by credential.Identity, e coordinator.NewEvent) (made coordinator.Event, deduped bool, err error)
 	Dashboard(ctx context.Context) (coordinator.Dashboard, error)
-	// Figures returns the metrics of the service.
+	// Metrics returns the metrics of the service.
 	Metrics(ctx context.Context) (ServiceMetrics, error)
 
 	// Updates returns the stream's updates about the changes after a number, and the
@@ -75,7 +75,7 @@ type TaskFilter struct {
 // Update is a change with its number.
 type Update struct {
 	Seq     int64
-	Run     string // the engine's run that it is about, or empty
+	Run     string // the engine's run that the change is about, or empty
 	Project string
 	coordinator.Update
 }

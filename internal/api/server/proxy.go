@@ -30,8 +30,8 @@ func ParseProxies(list []string) (proxies []netip.Prefix, err error) {
 }
 
 // arrival describes how a request arrived: from which address, for which host, and
-// whether the client's connection is encrypted. Behind a trusted proxy, its headers
-// provide this for the client behind it.
+// whether the client's connection is encrypted. Behind a trusted proxy, the data comes
+// from the proxy's headers and describes the proxy's client.
 type arrival struct {
 	from             string     // for the log
 	client           netip.Addr // not valid if the address cannot be parsed

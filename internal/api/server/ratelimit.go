@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// rateLimiter limits the requests per second of each token, together with the tokens created
-// from it. A burst may have the requests of two seconds. All clients without a valid
-// token share one small limit.
+// rateLimiter limits the requests per second of each token; tokens that were created from
+// another token share its limit. A burst may use the requests of two seconds. All clients
+// without a valid token share one small limit.
 type rateLimiter struct {
 	perToken, perUnauthenticated float64
 	now                          func() time.Time

@@ -20,7 +20,7 @@ type request struct {
 	route route
 	by    credential.Identity
 	how   credentialKind
-	id    string // of the request, for the log
+	id    string // the request's id, for the log
 	about string // what was changed, for the log
 	quiet bool   // the change is not worth a log line
 }
@@ -154,7 +154,7 @@ func list[T any](items []T) []T {
 	return items
 }
 
-// trim removes surrounding spaces, which users of old clients leave.
+// trim removes surrounding spaces, which old clients send.
 func trim(texts ...*string) {
 	for _, text := range texts {
 		*text = strings.TrimSpace(*text)

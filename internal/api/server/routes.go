@@ -12,7 +12,7 @@ type access string
 
 // The kinds of access.
 const (
-	open    access = "open"    // everyone
+	open    access = "open"    // everyone, without a token
 	look    access = "look"    // everyone with a token
 	work    access = "work"    // workers, operators, admins
 	operate access = "operate" // operators, admins
@@ -43,16 +43,16 @@ type route struct {
 	query        []string // the names of the query parameters
 	takes        any      // an example of the body; nil for none
 	gives        any      // an example of the answer; nil if it is not JSON
-	status       int      // of the answer
-	others       []int    // further statuses that have a meaning for this route
+	status       int      // the status of a successful answer
+	others       []int    // further documented statuses
 	anyHost      bool     // skip the check of the host name
-	limited      bool     // also for tokens with limits, which may only do their own work
+	limited      bool     // tokens with limits may use it too; they may only do their worker's work
 	do           func(*request) error
 	label        string // its name, set when it is registered
 }
 
-// routes returns the table of all routes. A type for each group has their handlers and what
-// these need.
+// routes returns the table of all routes. Each group of routes has a type with its
+// handlers.
 func (s *Server) routes(info *infoHandlers) []route {
 	const found, made, missing, conflict = http.StatusOK, http.StatusCreated, http.StatusNotFound, http.StatusConflict
 	get, post := http.MethodGet, http.MethodPost
@@ -92,8 +92,8 @@ func (s *Server) routes(info *infoHandlers) []route {
 	)
 }
 
-// withService returns the routes of a service. If the coordinator does not have it, they
-// answer 404 with this message.
+// withService returns the routes of a service. If has is false, the coordinator lacks the
+// service, and the routes answer 404 with the message.
 func withService(has bool, message string, list []route) []route {
 	if !has {
 		for i := range list {

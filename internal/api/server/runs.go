@@ -13,8 +13,8 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// Runs implements the requests about runs. Errors are classified as those of [Protocol]
-// are.
+// Runs implements the requests about runs. Its errors have the methods that [Protocol]
+// describes.
 type Runs interface {
 	Runs(ctx context.Context, q coordinator.RunQuery) ([]fleet.Run, error)
 	Run(ctx context.Context, id string) (fleet.Run, error)
@@ -22,12 +22,12 @@ type Runs interface {
 	FindTask(ctx context.Context, project, name string) (fleet.Task, error)
 	Task(ctx context.Context, run, task string) (fleet.Task, error)
 	Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error)
-	// Candidates compares the candidates of a task. task may also be one of them.
+	// Candidates compares the candidates of a task. task may also be a candidate.
 	Candidates(ctx context.Context, run, task string) (fleet.Comparison, error)
 	// Plan returns the plan of a run. It includes the values of variables only if env is
 	// set.
 	Plan(ctx context.Context, run string, env bool) (json.RawMessage, error)
-	// Doing returns the running attempts of all runs.
+	// RunningAttempts returns the running attempts of all runs.
 	RunningAttempts(ctx context.Context) ([]coordinator.AttemptChange, error)
 
 	Submit(ctx context.Context, by credential.Identity, n coordinator.NewRun) (fleet.Run, error)
@@ -205,7 +205,7 @@ func (h *runHandlers) findRun(c *request) error {
 	if err := checkNames("project", project, "name", name); err != nil {
 		return err
 	}
-	run, id, _ := strings.Cut(task, "/") // each part may be as long as a name
+	run, id, _ := strings.Cut(task, "/") // checked separately, because each part may have the maximum length
 	if err := checkNames("task", run, "task", id); err != nil {
 		return err
 	}

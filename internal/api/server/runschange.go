@@ -9,7 +9,8 @@ import (
 
 const (
 	maxPlan = 32 << 20 // bytes of a request with a plan
-	// maxSubmits is how many plans may be received at the same time: each may be large.
+	// maxSubmits is how many plans may be received at the same time, because a plan may be
+	// large.
 	maxSubmits = 4
 )
 

@@ -40,7 +40,7 @@ func (h *runHandlers) runChanges(c *request) error {
 	if err != nil {
 		return err
 	}
-	after, err := c.offset("after", -1) // the position before the first change
+	after, err := c.offset("after", -1) // -1 is the position before the first change
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,8 @@ func (c *request) logQuery() (q coordinator.LogQuery, err error) {
 	return q, nil
 }
 
-// byteCount is the length of a requested Range in bytes; negative means up to the end.
+// byteCount is the number of bytes that a Range header requests; negative means up to the
+// end. asked is false without such a header.
 type byteCount struct {
 	asked bool
 	bytes int64
@@ -115,7 +116,7 @@ func (h *runHandlers) sendLog(c *request, log Log, span coordinator.LogSpan, fol
 	header.Set(coordinator.LogStarts, attemptStarts(span))
 	switch {
 	case follow:
-		header.Set("X-Accel-Buffering", "no") // otherwise a proxy may delay it
+		header.Set("X-Accel-Buffering", "no") // otherwise a proxy may delay new output
 	case of.asked && size == 0:
 		p := refuse(http.StatusRequestedRangeNotSatisfiable, "invalid_range", "the log has nothing there")
 		p.header = map[string]string{"Content-Range": fmt.Sprintf("bytes */%d", span.To)}

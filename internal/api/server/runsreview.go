@@ -9,14 +9,14 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// ReviewsAndMessages implements the requests by which users review the changes of tasks and talk to
-// their agents. It is a part of [Runs].
+// ReviewsAndMessages implements the requests with which users review the changes of tasks
+// and send messages to agents. It is a part of [Runs].
 type ReviewsAndMessages interface {
 	Review(ctx context.Context, run, task string) (fleet.Review, error)
-	// ChangeReview does what a user wants with a review, and returns the review.
+	// ChangeReview performs a user's action on a review, and returns the changed review.
 	ChangeReview(ctx context.Context, by credential.Identity, run, task string, a fleet.ReviewAction) (fleet.Review, error)
 	Messages(ctx context.Context, run, task string) ([]fleet.Message, error)
-	// Send sends a message. A message with the id of an earlier one is that message.
+	// Send sends a message. If an earlier message has the same id, Send returns that one.
 	Send(ctx context.Context, by credential.Identity, m fleet.Message) (fleet.Message, error)
 	WithdrawMessage(ctx context.Context, by credential.Identity, run, task, id string) error
 	Interrupt(ctx context.Context, by credential.Identity, run, task string) error
@@ -27,7 +27,7 @@ type (
 	oneReview struct {
 		Review fleet.Review `json:"review"`
 	}
-	// reviewAction is a [fleet.ReviewAction] without what only gaffer sets.
+	// reviewAction is a [fleet.ReviewAction] without the fields that only gaffer sets.
 	reviewAction struct {
 		Action   string        `json:"action"`
 		Comment  reviewComment `json:"comment,omitzero"`
@@ -107,7 +107,7 @@ func (h *runHandlers) changeReview(c *request) error {
 		ID: of.ID, Key: of.Key, Path: of.Path, Side: of.Side, First: of.First, Last: of.Last, Tree: of.Tree, Lines: of.Lines, Text: of.Text, Resolved: of.Resolved,
 	}
 	c.about = taskName(run, task)
-	c.quiet = action.Action == fleet.ActView // it changes nothing for others
+	c.quiet = action.Action == fleet.ActView // only the user's own list of viewed files changes
 	return respond(c, func(ctx context.Context) (oneReview, error) {
 		v, err := h.runs.ChangeReview(ctx, c.by, run, task, action)
 		return oneReview{v}, err

@@ -25,12 +25,12 @@ type Options struct {
 	Work     Work    // nil if the coordinator does not serve gaffer's own workers
 	Page     Page    // nil if the coordinator has no dashboard
 	Tokens   *credential.TokenStore
-	Log      *slog.Logger // see NewLog
+	Log      *slog.Logger // created by NewLog, which redacts tokens
 	Now      func() time.Time
 	Random   io.Reader
 
 	Version   string         // of the program, reported by /v1/self
-	Hosts     []string       // accepted host names, without ports; see HostsOf
+	Hosts     []string       // accepted host names, without ports; HostsOf lists them
 	Proxies   []netip.Prefix // trusted proxies: their X-Forwarded headers are used
 	TLS       *tls.Config    // nil for plain HTTP
 	OpenReads bool           // reads from this machine need no token
@@ -151,7 +151,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 
 	var err error
 	select {
-	case err = <-served: // it cannot continue
+	case err = <-served: // the listener has failed
 		close(s.live.stopping)
 		err = errors.Join(err, web.Close())
 	case <-ctx.Done():
@@ -159,7 +159,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		<-served
 	}
 	abandon()
-	s.live.sockets.wait(context.Background()) // they end with their requests
+	s.live.sockets.wait(context.Background()) // sockets end with their requests' contexts
 	helpers.Wait()
 	return err
 }
@@ -174,7 +174,7 @@ func (s *Server) web(base context.Context) *http.Server {
 		ReadTimeout:       s.opts.Header + s.opts.Body,
 		WriteTimeout:      answerTimeout,
 		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeader - 4096, // net/http adds that much
+		MaxHeaderBytes:    maxHeader - 4096, // net/http adds 4096 to the limit
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 }

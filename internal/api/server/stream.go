@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// maxReplays is how many clients may be served from the database at the same time. The
-// others wait: they are behind anyway.
+// maxReplays is how many clients may read old changes from the database at the same time.
+// Others wait.
 const maxReplays = 4
 
 // streamHandlers answers /v1/stream.
@@ -45,7 +45,7 @@ func (h *streamHandlers) stream(c *request) error {
 	}
 	defer h.hub.leave()
 	if !given || after > last {
-		after = last // a number of another database means nothing here
+		after = last // the client's number is from another database
 	}
 	hello, err := json.Marshal(map[string]time.Time{"time": h.now().UTC()})
 	if err != nil {
@@ -91,12 +91,12 @@ type streamClient struct {
 	*streamHandlers
 	events *eventStream
 	c      *request
-	at     int64            // it has received everything up to this number
-	wants  func(frame) bool // selects the changes that it wants; nil for all
+	at     int64            // the client has received all changes up to this number
+	wants  func(frame) bool // selects the changes that the client wants; nil for all
 
 	wantsActivity bool
-	round         int             // the last round of the activity feed that it has
-	moreActivity  <-chan struct{} // closed when there is a new round; nil if it does not want them
+	round         int             // the last round of the activity feed that the client has
+	moreActivity  <-chan struct{} // closed when there is a new round; nil unless wantsActivity
 }
 
 // follow sends changes until the client disconnects, is too slow or loses its permission,
@@ -138,7 +138,7 @@ func (s *streamClient) wait(ctx context.Context, more <-chan struct{}, ping <-ch
 				return context.Canceled
 			}
 			data := []byte(": ping\n\n")
-			if s.wantsActivity { // browsers do not show comments of the stream to a page
+			if s.wantsActivity { // a page needs a message, because browsers hide comments of a stream from it
 				data = (&activitySnapshot{}).frame(s.now().UTC())
 			}
 			if err := s.events.send(data); err != nil {

@@ -13,9 +13,9 @@ import (
 	"gaffer/internal/pause"
 )
 
-// hub reads changes once for all clients of the stream and keeps the latest. Each client
-// reads from this buffer at its own pace. A client that falls behind the buffer is
-// disconnected. So no client has a buffer of its own, and none can delay another.
+// hub reads changes once for all clients of the stream and keeps the latest in a shared
+// buffer. Each client reads from the buffer at its own pace. A client that falls behind
+// the buffer is disconnected. So a slow client cannot delay others.
 type hub struct {
 	service  Protocol
 	log      *slog.Logger
@@ -27,7 +27,7 @@ type hub struct {
 	droppedUpTo  int64         // changes up to this number are no longer kept
 	last         int64         // changes up to this number were read
 	previousLast int64         // the value of last before the latest read
-	latest       []byte        // all changes of the latest read together, which nearly every client needs next
+	latest       []byte        // the changes of the latest read, already joined, because nearly every client needs them next
 	changed      chan struct{} // closed and replaced when last has grown
 	readers      int
 	awake        bool          // the changes are being read
@@ -72,13 +72,13 @@ func (h *hub) run(ctx context.Context) {
 	}
 }
 
-// pace returns the time between reads. With more clients more changes are sent together,
-// because the cost is per send and not per byte.
+// pace returns the time between reads. It grows with the number of clients, so that more
+// changes are sent together: the cost depends on the number of sends, not on their size.
 func pace(followers int) time.Duration {
 	return min(5*time.Millisecond+time.Duration(followers)*10*time.Microsecond, 50*time.Millisecond)
 }
 
-// sleepIfUnused reports whether there are no clients. In that case it empties the buffer.
+// sleepIfUnused reports whether there are no clients. If so, it empties the buffer.
 func (h *hub) sleepIfUnused() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -175,9 +175,9 @@ func (h *hub) followers() int {
 // reading is what a client reads next.
 type reading struct {
 	data   []byte          // matching changes, maybe none; shared with other clients
-	next   int64           // the client has then read up to this number
-	behind bool            // the next changes are no longer kept
-	more   <-chan struct{} // closed when there is more
+	next   int64           // number of the last change in data, or of the last one that was skipped
+	behind bool            // the next changes are no longer in the buffer
+	more   <-chan struct{} // closed when there are more changes
 }
 
 const maxRead = 256 << 10 // bytes that a client reads at a time
@@ -207,9 +207,9 @@ func (h *hub) after(seq int64, fits func(frame) bool) reading {
 	return out
 }
 
-// encodeFrames encodes changes for the stream. Of several changes with the same number only the
-// last carries it as its id, so a client that disconnects between them gets all of them
-// again.
+// encodeFrames encodes changes for the stream. If several changes have the same number,
+// only the last one has it as its id. So a client that disconnects between them gets all
+// of them again.
 func encodeFrames(list []Update) []frame {
 	frames := make([]frame, 0, len(list))
 	for i, u := range list {

@@ -32,7 +32,7 @@ type Viewer interface {
 	// to 1.
 	Similarity(ctx context.Context, project string, least float64) (viewers.Similarity, error)
 	Diagrams(ctx context.Context, project string) (viewers.Diagrams, error)
-	// Priority describes a project only if one is named.
+	// Priority returns an empty result if project is empty.
 	Priority(ctx context.Context, project string) (viewers.Priority, error)
 	// Text returns a Markdown document of a project.
 	Text(ctx context.Context, project, name string) ([]byte, error)
@@ -215,8 +215,9 @@ func (h *viewerHandlers) text(c *request) error {
 	return nil
 }
 
-// memory is always empty. The user keeps this document for all projects, including those
-// that are not shown here, so not every token may read it.
+// memory always answers with an empty document. The protocol's document is about all
+// projects of the user, including projects that are not shown here, so a token must not
+// give access to it.
 func (h *viewerHandlers) memory(c *request) error {
 	c.respondBytes(markdown, nil)
 	return nil

@@ -9,15 +9,15 @@ import (
 	"gaffer/internal/api/viewers"
 )
 
-// documentClient is a client that follows all documents of a project. It gets what a
-// socket gets, and more, but sends nothing itself.
+// documentClient is a client that follows all documents of a project over server-sent
+// events. It gets more messages than a WebSocket client, and cannot send any.
 type documentClient struct {
 	viewer   Viewer
 	live     *liveConnections
 	events   *eventStream
 	c        *request
 	follower *viewers.Follower
-	at       int64 // it has received everything up to this number
+	at       int64 // the client has received all messages up to this number
 }
 
 // documentStream sends changes in a project's documents as server-sent events. A client
@@ -86,8 +86,8 @@ func (d *documentClient) follow(ctx context.Context) error {
 	}
 }
 
-// sendFirst sends what every client gets first: the projects, the history, and the current
-// state of each document. The client need not search the history for it.
+// sendFirst sends the first messages of a new connection: the projects, the history, and
+// the current state of each document.
 func (d *documentClient) sendFirst(ctx context.Context) error {
 	if err := d.sendProjects(ctx); err != nil {
 		return err

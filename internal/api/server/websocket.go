@@ -41,7 +41,7 @@ func (s *sockets) wait(ctx context.Context) {
 	s.ended = true
 	s.mu.Unlock()
 	closed := make(chan struct{})
-	go func() { // ends with the last socket, which the server closes
+	go func() { // ends when the server has closed the last socket
 		s.open.Wait()
 		close(closed)
 	}()
@@ -57,10 +57,10 @@ type socket struct {
 	c        *request
 	conn     *websocket.Conn
 	follower *viewers.Follower
-	at       int64              // it has received everything of the project up to this number
-	messages chan clientMessage // messages of the client
-	closing  chan closeReason   // why it must be closed, if another goroutine than talk found out
-	ended    chan struct{}      // closed when talk has ended
+	at       int64              // the client has received all messages of the project up to this number
+	messages chan clientMessage // messages from the client
+	closing  chan closeReason   // from readMessages and keepAlive: why the socket must be closed
+	ended    chan struct{}      // closed when sendMessages has ended
 }
 
 // clientMessage is a message of a client.
@@ -71,7 +71,8 @@ type clientMessage struct {
 	bad      error
 }
 
-// closeReason is the close message of a socket. Without a code the client is already gone.
+// closeReason is the close message of a socket. It has no code if the client has already
+// disconnected.
 type closeReason struct {
 	code   websocket.StatusCode
 	reason string
@@ -149,8 +150,8 @@ func (s *socket) readMessages(ctx context.Context) {
 	}
 }
 
-// keepAlive sends pings to detect a lost client, and ends the socket when its token was
-// revoked.
+// keepAlive sends pings to detect a lost client, and closes the socket when the client's
+// token was revoked.
 func (s *socket) keepAlive(ctx context.Context) {
 	ticker := time.NewTicker(s.live.ping)
 	defer ticker.Stop()
@@ -166,8 +167,8 @@ func (s *socket) keepAlive(ctx context.Context) {
 			s.closing <- closeReason{websocket.StatusPolicyViolation, "the token was revoked"}
 			return
 		}
-		// The pong comes after the messages that the client requested and that are sent
-		// first.
+		// The client answers a ping only after the messages that were sent before it, so
+		// this timeout is longer.
 		limit, cancel := context.WithTimeout(ctx, 2*s.live.send)
 		err := s.conn.Ping(limit)
 		cancel()
@@ -223,8 +224,8 @@ func (s *socket) sendMessages(ctx context.Context) closeReason {
 var errSlow = errors.New("the message was not taken in time")
 
 // send sends a message. A client that does not receive it in time is disconnected. That
-// also ends the reading goroutine and with it ctx, so the cause tells which of the two
-// came first.
+// also ends the reading goroutine and ctx. So send uses the cause of ctx to distinguish a
+// slow client from one that has disconnected.
 func (s *socket) send(ctx context.Context, data []byte) error {
 	limit, cancel := context.WithTimeoutCause(ctx, s.live.send, errSlow)
 	defer cancel()
@@ -235,7 +236,7 @@ func (s *socket) send(ctx context.Context, data []byte) error {
 	return err
 }
 
-// sendFirst sends what every client gets first.
+// sendFirst sends the first messages of a new connection.
 func (s *socket) sendFirst(ctx context.Context) error {
 	if err := s.sendProjects(ctx); err != nil {
 		return err
@@ -265,7 +266,7 @@ func projectsMessage(ctx context.Context, v Viewer) ([]byte, error) {
 	}{viewers.ProjectsUpdate, list(all)})
 }
 
-// sendHistory sends the messages after a number. Later ones are sent as they happen.
+// sendHistory sends the stored messages after a number. sendMessages sends later ones.
 func (s *socket) sendHistory(ctx context.Context, after int64) error {
 	data, latest, err := s.follower.History(after)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// Work implements the requests of gaffer's own workers. Errors are classified as those of
-// [Protocol] are. An error about a log may have a method Offset, which returns the offset
-// to continue from.
+// Work implements the requests of gaffer's own workers. Its errors have the methods that
+// [Protocol] describes. An error about a log may also have a method Offset, which returns
+// the offset to continue from.
 type Work interface {
 	Beat(ctx context.Context, by credential.Identity, b coordinator.WorkBeat) (coordinator.WorkOrders, error)
 	// Claim returns a NotFound error with the code no_tasks if no task can start.
@@ -22,8 +22,8 @@ type Work interface {
 	Ask(ctx context.Context, by credential.Identity, q coordinator.WorkQuestion) (id string, err error)
 	Release(ctx context.Context, by credential.Identity, r coordinator.WorkRelease) error
 	Held(ctx context.Context, by credential.Identity, worker string) ([]coordinator.Work, error)
-	// Wait returns when there is news for a worker after a change. If ctx ends first, it
-	// returns no news and no error.
+	// Wait returns when a change after the given number concerns the worker. If ctx ends
+	// first, it returns no news and no error.
 	Wait(ctx context.Context, by credential.Identity, worker string, after int64) (coordinator.WorkNews, error)
 	// Log returns the offset of the next byte that it expects.
 	Log(ctx context.Context, by credential.Identity, p coordinator.LogPiece) (next int64, err error)
@@ -91,7 +91,7 @@ func (h *workHandlers) beatWork(c *request) error {
 	if err := checkNames("worker.version", b.Worker.Version, "worker.host", b.Worker.Host); err != nil {
 		return err
 	}
-	c.quiet = true // it is sent every few seconds; an actual change is an event
+	c.quiet = true // a heartbeat comes every few seconds; if it changes something, there is an event
 	return respond(c, func(ctx context.Context) (coordinator.WorkOrders, error) {
 		o, err := h.work.Beat(ctx, c.by, b)
 		o.Orders = list(o.Orders)

@@ -9,8 +9,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// documents holds what was last read of a project's documents that do not belong to the
-// workflow.
+// documents holds the last read versions of a project's team, session and build documents.
 type documents struct {
 	folders  ProjectFolders
 	sessions *docview.SessionReader

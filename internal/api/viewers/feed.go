@@ -18,8 +18,8 @@ type feed struct {
 	truncated bool     // there were more events than are compared
 }
 
-// digest is a hash of an event's contents. Events may be long and similar, and each is
-// compared with all others.
+// digest is a hash of an event's contents. Digests are compared instead of events, which
+// may be long.
 type digest [sha256.Size]byte
 
 func digestOf(event []byte) digest { return sha256.Sum256([]byte(normalized(event))) }
@@ -38,10 +38,10 @@ func feedOf(state jsontree.Value) (feed, [][]byte) {
 	return f, events
 }
 
-// newEvents returns the indexes of the events that were not in an earlier feed. A full feed
-// loses its oldest events, so the later feed starts with the end of the earlier one. If
-// the archive counter says how many events were lost, news uses it. Otherwise it
-// searches for the overlap, because other programs do not maintain the counter.
+// newEvents returns the indexes of the events that were not in an earlier feed. A full
+// feed drops its oldest events, so the later feed starts with the end of the earlier one.
+// If the archive counter says how many events were dropped, newEvents uses the counter.
+// Otherwise it searches for the overlap, because other programs do not update the counter.
 func (f feed) newEvents(before feed) []int {
 	if left := f.archived - before.archived; !f.truncated && !before.truncated && left >= 0 && left <= int64(len(before.digests)) {
 		if kept := before.digests[left:]; hasPrefix(f.digests, kept) {

@@ -16,7 +16,7 @@ var ErrClosed = errors.New("the viewer is closed")
 // Follower is a client that follows one project. It must call Leave.
 type Follower struct {
 	live         *liveProject
-	allDocuments bool // it follows all documents
+	allDocuments bool // it follows all documents, not only the workflow's
 }
 
 // watches follows the documents of projects while there are followers.
@@ -70,7 +70,7 @@ func (v *watches) follow(ctx context.Context, ref string, wide bool) (*Follower,
 		return nil, err
 	}
 	select {
-	case <-ready: // changes after this are sent as news
+	case <-ready: // from now on, changes are sent
 	case <-ctx.Done():
 	}
 	return &Follower{l, wide}, nil
@@ -113,9 +113,9 @@ func (f *Follower) Leave() {
 // Reading is what a follower reads next.
 type Reading struct {
 	Messages [][]byte
-	Next     int64           // the follower has then read up to this number
-	Behind   bool            // the next events are no longer kept
-	More     <-chan struct{} // closed when there is more
+	Next     int64           // number of the last message that was read
+	Behind   bool            // the next messages are no longer kept
+	More     <-chan struct{} // closed when there are more messages
 }
 
 // After returns the messages after a number.
@@ -128,7 +128,7 @@ func (f *Follower) After(seq int64) Reading {
 
 // History returns one message with all kept messages after a number, and the number of
 // the last. If the number is unknown, for example because it comes from another server,
-// it returns all messages. It leaves out messages for wide followers only.
+// it returns all messages. It leaves out messages that only followers of all documents get.
 func (f *Follower) History(after int64) (data []byte, latest int64, err error) {
 	l := f.live
 	l.mu.Lock()
@@ -158,8 +158,8 @@ func (f *Follower) State() ([]byte, error) {
 }
 
 // Latest returns the last message about each document, in the order in which they were
-// sent, and the number of the last message. Each contains the whole document. It leaves
-// out spec updates, because they only say that the spec has changed.
+// sent, and the number of the last message. Each message contains the whole document.
+// Latest leaves out spec updates, because they contain no document.
 func (f *Follower) Latest() (list [][]byte, at int64) {
 	l := f.live
 	l.mu.Lock()

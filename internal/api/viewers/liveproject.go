@@ -15,12 +15,12 @@ import (
 
 const (
 	maxEvents = 500            // events kept for clients that reconnect
-	maxBytes  = 2 * maxMessage // size limit of these events; one message of maximum length always fits
+	maxBytes  = 2 * maxMessage // maximum size of the kept events; one message of maximum length always fits
 )
 
 // liveProject is a project with its recent messages: the last message about each document,
-// which contains the whole document, and the last few hundred events. Followers read
-// them at their own pace. Followers have no buffers, so none delays another.
+// which contains the whole document, and the last few hundred events. Followers read the
+// messages at their own pace, so a slow follower does not delay others.
 type liveProject struct {
 	path, name, folder string
 	store              *workflow.Store

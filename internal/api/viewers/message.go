@@ -39,8 +39,8 @@ type member struct {
 	value []byte
 }
 
-// encodeMessage encodes a message about a project. It drops members of the document that have
-// the names of the message's own members: type, project and number.
+// encodeMessage encodes a message about a project. It drops members of the document whose
+// names are those of the message's own members: type, project and number.
 func encodeMessage(kind, project string, seq int64, members ...member) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `{"type":%s`, quoted(kind))
@@ -71,7 +71,7 @@ func quoted(text string) []byte {
 	return data
 }
 
-// members lists the members of an object. Of several with the same name the last counts.
+// members lists the members of an object. If several have the same name, the last counts.
 func members(v jsontree.Value) []member {
 	at := map[string]int{}
 	var list []member

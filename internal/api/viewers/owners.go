@@ -11,8 +11,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// RunFinder reports which documents belong to runs of gaffer. All other documents belong to
-// other programs.
+// RunFinder finds the runs of gaffer that documents belong to. Documents without a run
+// belong to other programs.
 type RunFinder interface {
 	// Sessions returns the runs of those sessions that belong to gaffer, by session id.
 	Sessions(ctx context.Context, root string, ids []string) (runs map[string]string, err error)
@@ -23,7 +23,7 @@ type RunFinder interface {
 	Build(ctx context.Context, root string, state jsontree.Value) (run string, working bool, err error)
 }
 
-// findTimeout limits how long a query to Ours may take.
+// findTimeout limits how long a call of a [RunFinder] may take.
 const findTimeout = 5 * time.Second
 
 // runOwners adds to the views of documents the run of gaffer that they belong to.

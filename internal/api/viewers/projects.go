@@ -67,8 +67,8 @@ type projectList struct {
 	listed       chan struct{}           // closed and replaced when the list of projects has changed
 }
 
-// live returns the state of the project at a root. There is one per project, so that
-// concurrent changes of a document are written in one batch.
+// live returns the live project at a root. There is one per root, so that concurrent
+// changes of a document are written in one batch.
 func (v *projectList) live(root string) (*liveProject, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -128,8 +128,8 @@ func (v *projectList) Projects(ctx context.Context) ([]Project, error) {
 	return list, nil
 }
 
-// findProject returns the project with a path or a name. It only compares ref and does not
-// access the disk. An empty ref means the active project.
+// findProject returns the project with the path or the name ref. It only compares texts
+// and does not access the disk. An empty ref means the active project.
 func (v *projectList) findProject(ctx context.Context, ref string) (Project, error) {
 	list, err := v.Projects(ctx)
 	if err != nil {
@@ -160,9 +160,8 @@ func uniqueProject(found []Project, ref string) (Project, error) {
 	return found[0], nil
 }
 
-// findToChange returns the project that a change request is about. The active project
-// depends on what users look at. So if there are several projects, a change request
-// must name one.
+// findToChange returns the project that a change request is about. If there are several
+// projects, the request must name one, because other users may change the active project.
 func (v *projectList) findToChange(ctx context.Context, ref string) (*liveProject, error) {
 	if ref == "" {
 		if list, err := v.Projects(ctx); err != nil {
@@ -281,8 +280,8 @@ func oldest(list []Entry, which map[string]bool) int {
 	return found
 }
 
-// projectRoot returns the project root of a path. The error is the same for every cause, so
-// that clients cannot find out what exists on the disk.
+// projectRoot returns the project root of a path. The error is the same for every cause,
+// so that clients cannot find out which files exist.
 func projectRoot(path string) (string, error) {
 	no := refuse(invalid, "no_project", "%.200q is no project: want the absolute path of a folder that holds %s or %s", path, folder, project.ConfigFile)
 	if len(path) > maxPath || !filepath.IsAbs(path) || !printable(path) || slices.Contains(strings.Split(path, "/"), "..") {

@@ -163,8 +163,8 @@ type Priority struct {
 }
 
 // Priority returns the priority in the config of a project, unchanged. Without a project
-// it would be the order of the projects. The user keeps that in the home folder, which is
-// not read, so the result is empty.
+// the result is empty: the order of the projects is in the user's home folder, which
+// gaffer does not read.
 func (v *specReader) Priority(ctx context.Context, ref string) (Priority, error) {
 	none := Priority{json.RawMessage("{}")}
 	if ref == "" {

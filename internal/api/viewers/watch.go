@@ -19,7 +19,7 @@ const (
 	opWatchSpec    host.Op = "watch spec"
 	checkEvery             = 250 * time.Millisecond // interval between checks of the spec
 	timestampGrain         = 2 * time.Second        // a file that changed more recently may change again without a new modification time
-	maxSpec                = 1 << 20                // of a longer spec, only the fact that it changed is sent
+	maxSpec                = 1 << 20                // bytes; for a longer spec, the message does not contain its text
 )
 
 // begin starts to watch the documents of a project, unless a watch is running. The
@@ -86,9 +86,9 @@ func checkIsList(v jsontree.Value) error {
 	}
 }
 
-// watchSpec checks the spec at intervals; it is not JSON, so statefile cannot watch it.
-// Links are not followed, because their target may be outside the project. It calls
-// looked after the first check.
+// watchSpec checks the spec periodically, because statefile can only watch JSON. Links are
+// not followed, because their target may be outside the project. It calls looked after
+// the first check.
 func (v *watches) watchSpec(ctx context.Context, l *liveProject, watch int, looked func()) {
 	defer looked() // in case the watch ends before the first check
 	var looks specChecks

@@ -57,7 +57,7 @@ const (
 	maxChanges = 4096                  // maximum number of changes kept
 	pace       = 10 * time.Millisecond // pause between reads
 	retry      = time.Second           // pause after the database did not answer
-	idleLimit  = time.Minute           // go on reading for this long while no worker waits
+	idleLimit  = time.Minute           // the feed stops reading after no worker has waited for this long
 )
 
 func newChangeFeed(s store.Store) *changeFeed {

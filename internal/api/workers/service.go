@@ -61,9 +61,9 @@ type rows interface {
 	Attempt(id string) (store.Attempt, error)
 }
 
-// workerOf returns a worker that the client may act for. An unknown worker is
-// registered for the client, unless its id is the id of a run: the worker of a run has
-// no row before its first heartbeat.
+// workerOf returns a worker that the client may act for. An unknown worker is registered
+// for the client, unless its id is the id of a run: such an id belongs to the run's own
+// worker, even before its first heartbeat.
 func workerOf(r rows, by credential.Identity, id string) (w store.Worker, known bool, err error) {
 	if err := protocol.MayAct(by); err != nil {
 		return w, false, err
@@ -150,8 +150,8 @@ func beat(s *engine.Tx, by credential.Identity, b coordinator.WorkBeat) ([]coord
 	return list, nil
 }
 
-// separateHeld separates the worker's attempts from those that are no longer its own.
-// current is the task of one of its running attempts.
+// separateHeld separates the attempts that the worker still holds from those that it has
+// lost (gone). current is the task of one of its running attempts.
 func separateHeld(s *engine.Tx, by credential.Identity, b coordinator.WorkBeat) (held []engine.HeldAttempt, gone []string, current string, err error) {
 	var shown store.Attempt
 	for _, h := range b.Held {

@@ -102,7 +102,7 @@ func (b *Background) Start(ctx context.Context, run string) (BackgroundProcess, 
 	d.PID = cmd.Process.Pid
 	over := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // the run has the result; Wait prevents a zombie
+		_ = cmd.Wait() // prevents a zombie process; the store has the result
 		close(over)
 	}()
 	deadline := time.NewTimer(startWithin)

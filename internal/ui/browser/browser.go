@@ -64,7 +64,7 @@ func programs(getenv func(string) string, system, url string) (list [][]string) 
 	return list
 }
 
-// start runs a program in a session of its own, so that it does not read the user's
+// start runs a program in a new process session, so that it does not read the user's
 // keystrokes and Ctrl-C does not end it.
 func start(ctx context.Context, argv []string) error {
 	cmd := exec.Command(argv[0], argv[1:]...)

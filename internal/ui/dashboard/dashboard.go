@@ -149,7 +149,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	w.Header().Set("Content-Security-Policy", s.policy) // a worker script is subject to the policy of its own response
+	w.Header().Set("Content-Security-Policy", s.policy) // also for scripts: a worker gets its policy from the script's response
 	a.send(w, r)
 }
 

@@ -17,7 +17,7 @@ import (
 // maxText is the maximum length of an agent's text on one line.
 const maxText = 200
 
-// Line returns the text of another program on one line, made printable and shortened.
+// Line makes the text of another program printable, on one line, and shortens it.
 func Line(text string) string { return display.Line(text, maxText) }
 
 // Label returns a status as the table of agents shows it, such as "✓ Done".

@@ -90,8 +90,8 @@ func Detail(t fleet.Task, now time.Time) string {
 	return Join(", ", first, Doing(t, now), age, source, Waited(t.Attempt))
 }
 
-// asksOutside reports whether a task's agent waits for the user although the task has
-// no open question: the agent has asked through one of gaffer's MCP tools.
+// asksOutside reports whether a task's agent waits for the user although the task has no
+// open question. This happens if the agent has asked through one of gaffer's MCP tools.
 func asksOutside(t fleet.Task) bool {
 	return t.Status == fleet.Running && t.Attempt != nil && !t.Attempt.WaitingSince.IsZero()
 }
@@ -165,7 +165,7 @@ func Failure(t fleet.Task) (head string, lines []string) {
 		if class == "dependency" {
 			return "what it waits for did not complete", nil
 		}
-		return strings.TrimPrefix(class, string(fleet.Cancelled)), nil // the agent's last output does not say why
+		return strings.TrimPrefix(class, string(fleet.Cancelled)), nil // the agent's last output does not explain a cancellation
 	}
 	if c, ok := failedCheck(t.Attempt); ok && class == string(failure.VerifyFailed) {
 		lines = lastLines(c.Output)
@@ -186,7 +186,7 @@ func Failure(t fleet.Task) (head string, lines []string) {
 	head = Line(head)
 	switch {
 	case head != "" && (class == string(t.Status) || class == string(failure.Crashed)):
-		class = "" // it says no more than the status
+		class = "" // the class repeats the status
 	case strings.HasPrefix(head, class+": ") || head == class:
 		class = ""
 	}

@@ -161,7 +161,7 @@ func (s Screen) fill(text string, columns int) string {
 	return text + strings.Repeat(" ", max(columns-cells.Width(text), 0))
 }
 
-// wrap breaks a text between words. A word that is too long gets a line of its own.
+// wrap breaks a text between words. A word that is too long gets its own line.
 func wrap(text string, columns int) []string {
 	var lines []string
 	line := ""

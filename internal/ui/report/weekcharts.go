@@ -160,7 +160,7 @@ func roundUp(n float64) float64 {
 	return 10 * unit
 }
 
-// roundUpSeconds is like [nice] in whole hours or minutes for longer durations.
+// roundUpSeconds is like [roundUp], but rounds longer durations to whole minutes or hours.
 func roundUpSeconds(n float64) float64 {
 	for _, unit := range []float64{3600, 60} {
 		if n > unit {

@@ -9,7 +9,7 @@ import (
 // Agent is the status that an agent program writes to stdin.
 type Agent struct {
 	Dirs      []string // working folders, the best first; absolute paths that need not exist
-	Used      float64  // percent of its context window
+	Used      float64  // used percentage of the context window
 	UsedKnown bool     // whether Used is known
 }
 

@@ -14,7 +14,7 @@ import (
 type Line struct {
 	Project     string   `json:"project"`
 	Version     string   `json:"version,omitempty"`
-	Branch      string   `json:"branch,omitempty"` // or the start of a commit id
+	Branch      string   `json:"branch,omitempty"` // the git branch, or the start of the commit id
 	SpecVersion string   `json:"spec_version,omitempty"`
 	SpecStatus  string   `json:"spec_status,omitempty"`
 	Context     *Context `json:"context,omitempty"`
@@ -27,7 +27,7 @@ type Line struct {
 	Ready         *Ready          `json:"ready,omitempty"`
 	Untracked     int             `json:"untracked,omitempty"`
 	Next          string          `json:"next,omitempty"`
-	Derived       bool            `json:"next_derived,omitempty"` // Next was derived by gaffer; no document contains it
+	Derived       bool            `json:"next_derived,omitempty"` // gaffer computed Next, because no document contains it
 
 	Fleet *fleet.Summary `json:"fleet,omitempty"`
 }
@@ -41,7 +41,7 @@ type Context struct {
 
 // Chunks is the progress of a build.
 type Chunks struct {
-	Completed int `json:"completed"` // or, if no document lists the chunks, the number of the current one
+	Completed int `json:"completed"` // number of completed chunks; if no document lists the chunks, the number of the current chunk
 	Active    int `json:"active,omitempty"`
 	Attempt   int `json:"attempt,omitempty"` // the highest attempt number of the active chunks; omitted below 2
 	Failed    int `json:"failed,omitempty"`

@@ -168,7 +168,7 @@ func (f Format) join(row []part) string {
 
 const (
 	separator = 3             // columns of " │ "
-	minRoom   = separator + 2 // the room that the next part needs at least
+	minRoom   = separator + 2 // minimum width of the next part with its separator
 )
 
 func (f Format) paint(style display.Style, text string) string {

@@ -86,7 +86,7 @@ type loop struct {
 	screen  *terminal.Screen
 	view    View
 	noted   time.Time // when the note was first drawn, or zero
-	changed bool      // since the last frame
+	changed bool      // the view has changed since the last frame
 	drawn   time.Time
 	keys    chan terminal.Key
 	results chan string   // messages from Act

@@ -62,7 +62,7 @@ func (t TaskTable) Rows(tasks []fleet.Task, width int) []paint.Line {
 }
 
 func (t TaskTable) cells(task fleet.Task) []paint.Span {
-	quiet := display.Style("") // of what has not started or never will
+	quiet := display.Style("") // the style of a task that has not started
 	if task.Status == fleet.Queued || task.Status == fleet.Cancelled {
 		quiet = display.Faint
 	}

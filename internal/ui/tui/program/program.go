@@ -19,7 +19,7 @@ import (
 	"gaffer/internal/ui/tui/parts"
 )
 
-// Model is the state of a screen. It is a value: Update returns a new one.
+// Model is the state of a screen. It is a value: Update returns a new Model.
 type Model[M any] interface {
 	// Update processes an event: a [Size], a [Key], a [time.Time], or data. It returns
 	// the new model and the actions to perform.
@@ -63,14 +63,14 @@ type Terminal struct {
 	Now   func() time.Time
 }
 
-// Task is the work of an action that takes time. The zero Task is none.
+// Task is the slow part of an action. The zero Task means that there is none.
 type Task struct {
 	Name string // for errors
-	// Do returns the event for the model that tells the result.
+	// Do performs the work, and returns the event that reports the result to the model.
 	Do func() (event any, err error)
 }
 
-// Performer performs an action. What takes time is left to the returned task.
+// Performer performs an action. It must not block: slow work is done by the returned task.
 type Performer func(action any) Task
 
 // Program shows a model on a terminal.
@@ -215,7 +215,7 @@ func (a adapter[M]) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		one := &started{display.Printable(task.Name), sync.OnceValues(task.Do)}
 		a.pending.add(one)
 		cmds = append(cmds, func() tea.Msg {
-			event, _ := one.do() // the event tells the error
+			event, _ := one.do() // the event contains the error
 			return ended{one, event}
 		})
 	}

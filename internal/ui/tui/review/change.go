@@ -16,18 +16,18 @@ import (
 // change is the screen of one change: an overview, and after it one page for each file.
 type change struct {
 	run, task string
-	since     bool // only what is new since the user's last review
+	since     bool // show only changes since the user's last review
 	page      Page
 	read      bool
-	readError string          // why it could not be read the last time
+	readError string          // why the last read failed
 	diffs     map[string]diff // by path; never changed in place
 	file      int             // 0 is the overview, n the n-th file
 	cursor    key             // the chosen row; the zero key is the first one
-	at        int             // its index, used if the row disappears
-	mark      bool            // the chosen lines begin at from
+	at        int             // the index of the chosen row, used if the row disappears
+	mark      bool            // several lines are chosen: those between from and the cursor
 	from      key
 	top       int
-	sideways  int // columns
+	sideways  int // number of columns scrolled to the right
 }
 
 // diff is the diff of a file, which is read when the user opens the file.
@@ -40,11 +40,11 @@ type diff struct {
 
 func (c change) show() Show { return Show{Run: c.run, Task: c.task, Since: c.since} }
 
-// withPage returns the screen with a change that was read. It keeps the file and the row
-// that the user looks at, and the diffs that are still right.
+// withPage returns the screen with a change that was read. It keeps the shown file and
+// row, and the diffs that have not changed.
 func (c change) withPage(p Page) change {
 	if p.Change.Run != c.run || p.Change.Task != c.task || (p.Since != "") != c.since {
-		return c // of a change that is no longer shown
+		return c // the page of a change that is no longer shown
 	}
 	path := ""
 	if c.file > 0 {
@@ -97,7 +97,7 @@ func (c change) goTo(file int) change {
 	c.cursor, c.at, c.top, c.sideways, c.mark = key{}, 0, 0, 0, false
 	if c.file > 0 {
 		path := c.page.Change.Files[c.file-1].Path
-		if d, ok := c.diffs[path]; ok && d.readError != "" { // try it again
+		if d, ok := c.diffs[path]; ok && d.readError != "" { // read it again
 			c.diffs = maps.Clone(c.diffs)
 			delete(c.diffs, path)
 		}
@@ -212,7 +212,7 @@ func (c change) move(name string, f frame) (change, string) {
 	case "n", "p":
 		by := map[string]int{"n": +1, "p": -1}[name]
 		i := at + by
-		if name == "p" { // leave the hunk in which the cursor is
+		if name == "p" { // skip the current hunk
 			for i >= 0 && !rows[i].hunk {
 				i--
 			}
@@ -232,7 +232,7 @@ func (c change) move(name string, f frame) (change, string) {
 			}
 		case name == "p":
 			return c.goTo(c.file - 1), ""
-		case c.file > 0 && !c.diffs[c.page.Change.Files[c.file-1].Path].read: // do not skip a file that was never seen
+		case c.file > 0 && !c.diffs[c.page.Change.Files[c.file-1].Path].read: // do not skip a file before it is read
 			return c, "this file is not read yet"
 		case c.file == files:
 			return c, "this is the last hunk; N goes to the next change"
@@ -279,8 +279,8 @@ func (c change) chosen(rows []row) (first, last int) {
 	return first, last
 }
 
-// newComment returns a comment without text on what is chosen. It returns false if that is not
-// read yet.
+// newComment returns an empty comment on the chosen lines or file. It returns false if the
+// diff is not read yet.
 func (c change) newComment(f frame) (fleet.Comment, bool) {
 	rows := c.rows(f.width)
 	first, last := c.chosen(rows)
@@ -396,7 +396,7 @@ func (c change) head() (rows []paint.Line) {
 func (c change) view(f frame) (lines []paint.Line) {
 	if !c.read {
 		if c.readError != "" {
-			return nil // the head says it
+			return nil // the head shows the error
 		}
 		return []paint.Line{paint.Styled(display.Faint, "reading the change of "+display.Line(c.task, 40)+" …")}
 	}

@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/ui/tui/paint"
 )
 
-// placed is a comment and where it stands in the shown change.
+// placed is a comment with its position in the shown change.
 type placed struct {
 	fleet.Comment
 	anchor    fleet.Anchor

@@ -17,7 +17,7 @@ type list struct {
 	run       string
 	changes   Changes
 	read      bool
-	readError string // why it could not be read the last time
+	readError string // why the last read of the list failed
 	cursor    string // the chosen task; empty is the first one
 	top       int
 }

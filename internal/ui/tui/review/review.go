@@ -26,7 +26,7 @@ type (
 		Review fleet.Review
 	}
 
-	// Page is a change and what is shown beside it. Since is the tree that it is
+	// Page is a change with its review and messages. Since is the tree that the change is
 	// compared with, or empty for the whole change.
 	Page struct {
 		Since    string
@@ -43,14 +43,14 @@ type (
 		Diff fleet.FileChange
 	}
 
-	// ReadFailure says why data could not be read. Task is empty if it is the list, Path is
-	// empty if it is the change.
+	// ReadFailure says why data could not be read: the list if Task is empty, the change if
+	// Path is empty, else the diff of a file.
 	ReadFailure struct {
 		Run, Task, Path string
 		Why             string
 	}
 
-	// Done is the result of an [Act]; Err is nil if it was done.
+	// Done is the result of an [Act]; Err is nil if it succeeded.
 	Done struct {
 		Act Act
 		Err error
@@ -98,7 +98,7 @@ const (
 	Restore   Kind = "restore"
 )
 
-// done returns the words for an action that was done.
+// done returns the message for an action that succeeded.
 func (a Act) done() string {
 	switch a.Kind {
 	case Comment:

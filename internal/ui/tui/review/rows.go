@@ -20,9 +20,9 @@ import (
 // row is one row of a change's page.
 type row struct {
 	key        key
-	selectable bool       // it can be chosen
+	selectable bool       // the row can be chosen
 	hunk       bool       // the heading of a hunk
-	text       paint.Line // of all rows except lines of code
+	text       paint.Line // the text of a row that is not a line of code
 	line       fleet.DiffLine
 	pair       *string // the line that a changed line replaces, or that replaces it
 }
@@ -39,7 +39,7 @@ type rowKind int
 
 const (
 	plainRow rowKind = iota
-	wholeRow         // stands for the whole change
+	wholeRow         // represents the whole change
 	fileRow
 	codeRow
 	commentRow

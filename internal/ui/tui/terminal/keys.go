@@ -71,7 +71,7 @@ func sequence(data []byte) int {
 		return 1
 	}
 	if data[1] != '[' && data[1] != 'O' {
-		return 2 // Alt with a key
+		return 2 // Escape and a character: Alt and a key
 	}
 	for i := 2; i < len(data); i++ {
 		if data[i] >= 0x40 && data[i] <= 0x7e {

@@ -22,7 +22,7 @@ func (t *Terminal) Screen() *Screen { return NewScreen(t.out) }
 // The sequences that erase.
 const (
 	EraseScreen = "\x1b[2J"
-	EraseLine   = "\x1b[2K" // before a row is written: after a row of full width the cursor stays on its last cell
+	EraseLine   = "\x1b[2K" // write it before a row, not after: after a row of full width it would erase the last cell
 )
 
 // Draw shows rows from the top, in one write.

@@ -8,7 +8,7 @@ import (
 	"gaffer/internal/ui/tui/program"
 )
 
-// filter limits a list or a log to what contains a text.
+// filter limits a list to the rows, or a log to the lines, that contain a text.
 type filter struct {
 	text   string // no filter if empty
 	typing bool   // the user edits the text; it applies at once

@@ -126,7 +126,7 @@ func runRows(s snapshot, f filter, width int) (items []item, rows []paint.Line) 
 		{Max: 24, Drop: 1}, // run id
 	}}
 	if width < 130 {
-		t.Columns[8].Max = 0 // the other columns are more useful
+		t.Columns[8].Max = 0 // hide this column, because the others are more useful
 	}
 	runs := s.fleet.Runs
 	severalProjects := slices.ContainsFunc(runs, func(r fleet.Run) bool { return path.Base(r.Project) != path.Base(runs[0].Project) })

@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/ui/tui/parts"
 )
 
-// item is what a row of a list stands for. A heading is the zero item; it cannot be
-// chosen.
+// item identifies the object that a row of a list shows, such as a run. The zero item is
+// a heading, which cannot be chosen.
 type item struct {
 	kind itemKind
 	id   string
@@ -30,7 +30,7 @@ const (
 
 // list is the rows of a screen.
 type list struct {
-	items []item // what each row stands for
+	items []item // the object of each row
 	// paint draws the rows from index from up to, but not including, index to.
 	paint func(from, to int) []paint.Line
 }
@@ -46,7 +46,7 @@ func (l list) next(from, by int) int {
 	return from
 }
 
-// jump returns the row that can be chosen nearest to the one many rows away.
+// jump returns the row that can be chosen and is nearest to the row from+by.
 func (l list) jump(from, by int) int {
 	if len(l.items) == 0 {
 		return from
@@ -81,7 +81,7 @@ func (l list) section(from, by int) int {
 	return firsts[(here+by+len(firsts))%len(firsts)]
 }
 
-// content is what a [listScreen] shows.
+// content provides the rows of a [listScreen]: the fleet, or the tasks of a run.
 type content interface {
 	focus() (Focus, bool)
 	path(s snapshot, names []string) []string
@@ -227,7 +227,7 @@ func (v listScreen) view(s snapshot, f frame) []string {
 			line = append(paint.Line{{Text: "  "}}, line...)
 		case !f.color:
 			line = append(paint.Line{{Text: "▸ "}}, line...)
-		default: // in one style, to the end of the row
+		default: // the chosen row has one style up to the end of the screen
 			var text strings.Builder
 			for _, span := range line {
 				text.WriteString(span.Text)

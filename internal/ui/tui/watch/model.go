@@ -12,8 +12,9 @@ import (
 	"gaffer/internal/ui/tui/paint"
 )
 
-// Model is the state of the program: what was read, the screens that the user has
-// opened, and what covers them. It is a value: [Model.Update] returns a new one.
+// Model is the state of the program: the data that was read, the screens that the user
+// has opened, and the confirmation or help that covers them. It is a value: [Model.Update]
+// returns a new Model.
 type Model struct {
 	Color bool
 
@@ -26,11 +27,11 @@ type Model struct {
 	resultAt      time.Time
 }
 
-// screen is what stands between the head and the foot. It is a value: methods that
-// change it return a changed copy.
+// screen is the content between the head and the foot. It is a value: methods that change
+// it return a changed copy.
 type screen interface {
-	// focus returns what must be read for the screen; false means what the screen
-	// below needs.
+	// focus returns the run and task that must be read for the screen. It returns false
+	// if the screen needs the same data as the screen below it.
 	focus() (Focus, bool)
 	// path appends the screen's names to those of the screens below.
 	path(s snapshot, names []string) []string
@@ -60,13 +61,12 @@ func (f frame) render(lines []paint.Line) []string {
 	return rows
 }
 
-// keyResult is the consequence of a key outside of the screen that handled it. At most one
-// field is set.
+// keyResult is what a key does beyond its own screen. At most one field is set.
 type keyResult struct {
 	open    screen // a screen to open on top
 	back    bool   // close the screen
 	help    bool   // show the keys
-	note    string // tell the user something
+	note    string // a message for the user
 	confirm confirmation
 	action  any
 }
@@ -214,7 +214,7 @@ func (m Model) frame() frame {
 	return frame{m.width, m.height - len(m.head()) - len(m.foot()), m.Color}
 }
 
-// head returns the title, a warning if the fleet is unreachable, and a summary. It takes
+// head returns the title, a warning if the fleet is unreachable, and a summary. They take
 // at most a third of the terminal.
 func (m Model) head() []paint.Line {
 	rows := []paint.Line{m.title()}

@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/ui/tui/stages"
 )
 
-// snapshot is everything that was last read. It is a value, and the same for all screens.
+// snapshot is the data that was last read. All screens share it. It is a value.
 type snapshot struct {
 	where  string // the server's address, or empty for this machine
 	now    time.Time
@@ -60,7 +60,7 @@ func (s snapshot) refocused(to Focus) snapshot {
 }
 
 // maxSilence is the time without new data after which the fleet counts as unreachable,
-// even without an [Away] message.
+// even without an [Outage] message.
 const maxSilence = 15 * time.Second
 
 // unreachable returns since when the fleet is unreachable, and why.

@@ -4,7 +4,7 @@
 // [Model] is pure. [Model.Update] takes the state of the fleet, the time and keys, and
 // returns a new model and the actions that the user wants. [Model.Rows] returns the
 // rows of the terminal. The model has a stack of screens (listScreen, taskScreen,
-// questionScreen), each with a state, an update and a view of its own. [NewProgram]
+// questionScreen), each with its own state, update and view. [NewProgram]
 // shows the model on a terminal. A [Backend] performs the actions; its implementation
 // also reads the fleet and sends it to the program.
 package watch
