@@ -147,7 +147,7 @@ func TestAnUnsafeRequestSwitchesAddressOnlyIfItWasNotSent(t *testing.T) {
 	for request, ask := range unsafe {
 		among(t, map[string]http.HandlerFunc{"a": nil, "b": nil, "c": full}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
 			if err := ask(t.Context(), c); err != nil || d.order() != "c" {
-				t.Errorf("%s and nobody to connect to: %v", request, err)
+				t.Errorf("%s without a reachable address: %v", request, err)
 			}
 		})
 	}
@@ -222,7 +222,7 @@ func TestWaitingRequestsAreRedirectedToTheWorkingAddress(t *testing.T) {
 				time.Sleep(time.Second)           // on the test's clock: the request waits for a by now
 				beats := c.Apart(2 * time.Second) // like the client of SendHeartbeats for an interval of three seconds
 				if err := oneHeartbeat(t.Context(), beats); err == nil {
-					t.Error("a heartbeat was answered by nobody")
+					t.Error("a heartbeat got no answer")
 				}
 				if err := oneHeartbeat(t.Context(), beats); err != nil {
 					t.Error(err)

@@ -17,10 +17,10 @@ import (
 
 // heart is a coordinator that receives heartbeats.
 type heart struct {
-	mu    sync.Mutex
-	start time.Time
-	heard []string // for each heartbeat, the second and the reported state
-	fail  func(n int) int
+	mu       sync.Mutex
+	start    time.Time
+	received []string // for each heartbeat, the second and the reported state
+	fail     func(n int) int
 }
 
 func (h *heart) ServeHTTP(w http.ResponseWriter, q *http.Request) {
@@ -33,10 +33,10 @@ func (h *heart) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	if h.start.IsZero() {
 		h.start = time.Now()
 	}
-	h.heard = append(h.heard, fmt.Sprintf("%.0f %s%s", time.Since(h.start).Seconds(), b.AgentID, b.ClaudeStatus))
+	h.received = append(h.received, fmt.Sprintf("%.0f %s%s", time.Since(h.start).Seconds(), b.AgentID, b.ClaudeStatus))
 	status := 0
 	if h.fail != nil {
-		status = h.fail(len(h.heard))
+		status = h.fail(len(h.received))
 	}
 	h.mu.Unlock()
 	switch status {
@@ -52,7 +52,7 @@ func (h *heart) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 func (h *heart) all() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return strings.Join(h.heard, ", ")
+	return strings.Join(h.received, ", ")
 }
 
 func saying(words ...string) func() Heartbeat {
@@ -69,14 +69,14 @@ func TestHeartbeatsComeEvery15Seconds(t *testing.T) {
 	withClient(t, h.ServeHTTP, Options{}, func(t *testing.T, c *Client) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second)
 		defer cancel()
-		heard := 0
+		answers := 0
 		err := c.Agents.SendHeartbeats(ctx, 0, saying("idle"), nil, func(a Agent, err error) {
-			if heard++; a.ID != "a1" || err != nil {
-				t.Errorf("heard %+v, %v", a, err)
+			if answers++; a.ID != "a1" || err != nil {
+				t.Errorf("received %+v, %v", a, err)
 			}
 		})
-		if want := "0 idle, 15 a1idle, 30 a1idle, 45 a1idle"; h.all() != want || !errors.Is(err, context.DeadlineExceeded) || heard != 4 {
-			t.Errorf("heartbeats were %s (%d heard), want %s; the end was %v", h.all(), heard, want, err)
+		if want := "0 idle, 15 a1idle, 30 a1idle, 45 a1idle"; h.all() != want || !errors.Is(err, context.DeadlineExceeded) || answers != 4 {
+			t.Errorf("heartbeats were %s (%d answers), want %s; the end was %v", h.all(), answers, want, err)
 		}
 	})
 }

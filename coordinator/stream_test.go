@@ -19,7 +19,7 @@ var errEnough = errors.New("enough")
 
 // follow reads at most the given number of changes from a stream. It returns each
 // change as a text: the id, a ! for a gap, and the type.
-func follow(t *testing.T, c *Client, from From, most int) (told []string, err error) {
+func follow(t *testing.T, c *Client, from From, most int) (changes []string, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
@@ -28,19 +28,19 @@ func follow(t *testing.T, c *Client, from From, most int) (told []string, err er
 		if change.Gap {
 			text = change.ID + "! " + change.Type
 		}
-		if told = append(told, strings.TrimSpace(text)); len(told) == most {
+		if changes = append(changes, strings.TrimSpace(text)); len(changes) == most {
 			return errEnough
 		}
 		return nil
 	})
-	return told, err
+	return changes, err
 }
 
 func expect(t *testing.T, c *Client, from From, want ...string) {
 	t.Helper()
-	told, err := follow(t, c, from, len(want))
-	if !errors.Is(err, errEnough) || strings.Join(told, ", ") != strings.Join(want, ", ") {
-		t.Errorf("the stream told %q and ended with %v, want %q", told, err, want)
+	changes, err := follow(t, c, from, len(want))
+	if !errors.Is(err, errEnough) || strings.Join(changes, ", ") != strings.Join(want, ", ") {
+		t.Errorf("the stream sent %q and ended with %v, want %q", changes, err, want)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestABrokenStreamContinuesAfterItsLastChange(t *testing.T) {
 		start := time.Now()
 		expect(t, c, From{After: "2"}, want...)
 		if took := time.Since(start); took > 3*time.Second {
-			t.Errorf("connections that told something were made anew after %s in all", took)
+			t.Errorf("connections that sent something were replaced after %s in all", took)
 		}
 	})
 }
@@ -169,10 +169,10 @@ func TestASlowReaderOfAStreamIsNotDisconnected(t *testing.T) {
 		<-q.Context().Done()
 	}
 	withClient(t, firstThen(&hits, slow, troubles["500"]), Options{}, func(t *testing.T, c *Client) {
-		told := 0
+		changes := 0
 		err := c.Stream(t.Context(), From{}, func(Change) error {
 			time.Sleep(10 * time.Minute)
-			if told++; told == 2 {
+			if changes++; changes == 2 {
 				return errEnough
 			}
 			return nil
@@ -200,7 +200,7 @@ func TestAGapIsReported(t *testing.T) {
 		"began anew":                            {"4", []string{hello("1") + event(2)}, []string{"1!", "2 tasks"}},
 		"began anew and does not say":           {"4", []string{event(2) + event(3)}, []string{"2! tasks", "3 tasks"}},
 		"says what is known again":              {"4", []string{event(4) + event(5)}, []string{"5 tasks"}},
-		"tells two changes under one number":    {"4", []string{event(5) + event(5) + event(6)}, []string{"5 tasks", "5 tasks", "6 tasks"}},
+		"sends two changes under one number":    {"4", []string{event(5) + event(5) + event(6)}, []string{"5 tasks", "5 tasks", "6 tasks"}},
 		"gives no ids and tears":                {"", []string{plain + "#", "event: hello\ndata: {}\n\n" + plain}, []string{"agents", "!", "agents"}},
 		"gives no ids, no hello, and tears":     {"", []string{plain + "#", plain}, []string{"agents", "! agents"}},
 		"tears before anything was said":        {"", []string{"#", hello("4") + event(5)}, []string{"5 tasks"}},
@@ -210,8 +210,8 @@ func TestAGapIsReported(t *testing.T) {
 		"sends what is not JSON":                {"", []string{"id: 5\nevent: update\ndata: {\n\n" + event(6)}, []string{"5!", "6 tasks"}},
 		"sends events that are not ours":        {"", []string{"id: 5\nevent: notification\ndata: {}\n\n" + event(6)}, []string{"6 tasks"}},
 		"repeats a torn number":                 {"", []string{event(5) + "id: 6\nevent: upd#", event(6)}, []string{"5 tasks", "6 tasks"}},
-		"tells who was seen":                    {"4", []string{hello("4") + seen + event(4) + event(5) + seen + "#", hello("5") + seen + event(6)}, []string{"seen", "5 tasks", "seen", "seen", "6 tasks"}},
-		"tells in no form who was seen":         {"4", []string{hello("4") + "event: seen\ndata: [\n\n" + event(5)}, []string{"5 tasks"}},
+		"sends who was seen":                    {"4", []string{hello("4") + seen + event(4) + event(5) + seen + "#", hello("5") + seen + event(6)}, []string{"seen", "5 tasks", "seen", "seen", "6 tasks"}},
+		"sends invalid seen data":               {"4", []string{hello("4") + "event: seen\ndata: [\n\n" + event(5)}, []string{"5 tasks"}},
 		"tears twice and then goes on with ids": {"5", []string{"#", "#", hello("5") + event(6)}, []string{"6 tasks"}},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -287,9 +287,9 @@ func TestAStreamEndsWithItsContext(t *testing.T) {
 func TestAServerSetsThePauseBeforeAReconnect(t *testing.T) {
 	withClient(t, script("retry: 9000\n\n#", event(1)), Options{}, func(t *testing.T, c *Client) {
 		start := time.Now()
-		told, err := follow(t, c, From{}, 1)
+		changes, err := follow(t, c, From{}, 1)
 		if took := time.Since(start); took < 9*time.Second || took > 12*time.Second {
-			t.Errorf("took %s; told %q, %v", took, told, err)
+			t.Errorf("took %s; changes %q, %v", took, changes, err)
 		}
 	})
 }

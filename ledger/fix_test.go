@@ -140,7 +140,7 @@ func TestAnUnrepairableRecordIsRefusedWithTheReason(t *testing.T) {
 		{"a placeholder", minimal("2026-02-12T17:08:00Z", "'$START'"), "started_at \"'$START'\" is a shell variable"},
 		{"no bead", minimal(`"bead": "bd-1", `, ""), "bead is missing and cannot be derived"},
 		{"a prompt that may be cut", minimal("Fix it", strings.Repeat("x", 200)), "prompt may have been cut off"},
-		{"a field of somebody else", minimal(`"attempt"`, `"mine": 1, "attempt"`), "mine is not a field of a run record"},
+		{"a field of another program", minimal(`"attempt"`, `"mine": 1, "attempt"`), "mine is not a field of a run record"},
 		{"a newer version", minimal(`"bead"`, `"schema_version": 2, "bead"`), "schema_version 2 is not"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -290,7 +290,7 @@ func TestAChangeRightAfterAWriteIsNoticed(t *testing.T) {
 			}
 			h.after = nil
 			if !r.Disturbed() {
-				t.Error("another program has written to the document, and nobody saw it")
+				t.Error("the write of another program was not noticed")
 			}
 			r.write()
 			if r.Disturbed() {

@@ -171,7 +171,7 @@ func (f *fleet) verify() error {
 	}
 	for name := range v.Get("members").Members() {
 		if !f.tried[name] {
-			return fmt.Errorf("nobody wrote %s", name)
+			return fmt.Errorf("no process wrote %s", name)
 		}
 	}
 	if n, _ := v.Get("count").Int(); int(n) != v.Get("members").Len() {

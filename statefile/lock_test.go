@@ -43,9 +43,9 @@ func signedLock(t *testing.T, path string, p host.Process, age time.Duration) st
 	return lock
 }
 
-// notices returns a function that appends notices to a list.
-func notices(told *[]statefile.Notice) func(statefile.Notice) {
-	return func(n statefile.Notice) { *told = append(*told, n) }
+// appendTo returns a function that appends notices to a list.
+func appendTo(notices *[]statefile.Notice) func(statefile.Notice) {
+	return func(n statefile.Notice) { *notices = append(*notices, n) }
 }
 
 func TestALockOfAnotherProgramIsAwaited(t *testing.T) {
@@ -121,13 +121,13 @@ func TestAStaleLockIsBrokenAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := document(t, `{}`)
 			lock := c.lock(path)
-			var told []statefile.Notice
-			f := statefile.New(path, statefile.Options{Locking: statefile.Folder, LockTimeout: 2 * time.Second, Notice: notices(&told)})
+			var notices []statefile.Notice
+			f := statefile.New(path, statefile.Options{Locking: statefile.Folder, LockTimeout: 2 * time.Second, Notice: appendTo(&notices)})
 			if err := set(context.Background(), f, "a", 1); err != nil {
 				t.Fatal(err)
 			}
-			if len(told) != 1 || told[0].Kind != statefile.LockBroken || told[0].Path != lock || !strings.Contains(told[0].Text, c.holder) {
-				t.Errorf("the notices are %+v", told)
+			if len(notices) != 1 || notices[0].Kind != statefile.LockBroken || notices[0].Path != lock || !strings.Contains(notices[0].Text, c.holder) {
+				t.Errorf("the notices are %+v", notices)
 			}
 			compareContent(t, path, "{\n  \"a\": 1\n}")
 			folderHolds(t, path)
@@ -143,15 +143,15 @@ func TestALinkInPlaceOfALockIsRemovedAndItsTargetStays(t *testing.T) {
 			if err := errors.Join(os.Mkdir(filepath.Dir(kept), 0o755), os.Symlink(target, path+".lock")); err != nil {
 				t.Fatal(err)
 			}
-			put(t, kept, "somebody's")
+			put(t, kept, "another's")
 			machine := newSleepClock(time.Now())
-			var told []statefile.Notice
-			f := statefile.New(path, statefile.Options{Locking: statefile.Folder, Host: machine, Notice: notices(&told)})
+			var notices []statefile.Notice
+			f := statefile.New(path, statefile.Options{Locking: statefile.Folder, Host: machine, Notice: appendTo(&notices)})
 			err := soon(t, "a link that is a lock", func(ctx context.Context) error { return set(ctx, f, "a", 1) })
-			if err != nil || len(told) != 1 {
-				t.Errorf("after %v: %v, told %+v", machine.slept, err, told)
+			if err != nil || len(notices) != 1 {
+				t.Errorf("after %v: %v, notices %+v", machine.slept, err, notices)
 			}
-			compareContent(t, kept, "somebody's")
+			compareContent(t, kept, "another's")
 			folderHolds(t, path, "somewhere")
 		})
 	}
@@ -209,13 +209,13 @@ func TestAnUnchangedLockIsBrokenAfterItWasWatched(t *testing.T) {
 			path := document(t, `{}`)
 			lock(path)
 			machine := newSleepClock(time.Now())
-			var told []statefile.Notice
-			f := statefile.New(path, statefile.Options{Locking: statefile.Folder, Host: machine, Notice: notices(&told)})
+			var notices []statefile.Notice
+			f := statefile.New(path, statefile.Options{Locking: statefile.Folder, Host: machine, Notice: appendTo(&notices)})
 			if err := set(context.Background(), f, "a", 1); err != nil {
 				t.Fatal(err)
 			}
-			if machine.slept < 9*time.Second || machine.slept > 11*time.Second || len(told) != 1 {
-				t.Errorf("broken after %v, told %+v", machine.slept, told)
+			if machine.slept < 9*time.Second || machine.slept > 11*time.Second || len(notices) != 1 {
+				t.Errorf("broken after %v, notices %+v", machine.slept, notices)
 			}
 		})
 	}
@@ -395,8 +395,8 @@ func TestProcessesExcludeEachOther(t *testing.T) {
 
 func TestAKilledProcessLosesNothingAcknowledgedAndBlocksNoOther(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "doc.json")
-	var told []statefile.Notice
-	f := statefile.New(path, statefile.Options{Locking: statefile.Folder, Empty: []byte("{}\n"), LockTimeout: patience, Notice: notices(&told)})
+	var notices []statefile.Notice
+	f := statefile.New(path, statefile.Options{Locking: statefile.Folder, Empty: []byte("{}\n"), LockTimeout: patience, Notice: appendTo(&notices)})
 	acked := 0
 	for round := range 20 {
 		c := start(t, "adder", path, "folder", strconv.Itoa(acked))
@@ -426,12 +426,12 @@ func TestAKilledProcessLosesNothingAcknowledgedAndBlocksNoOther(t *testing.T) {
 		}
 		_ = c.end()
 	}
-	for _, n := range told { // every broken lock must belong to a dead process
+	for _, n := range notices { // every broken lock must belong to a dead process
 		if !strings.Contains(n.Text, "which is dead") {
 			t.Error(n)
 		}
 	}
-	t.Logf("%d acknowledged, %d locks broken", acked+1, len(told))
+	t.Logf("%d acknowledged, %d locks broken", acked+1, len(notices))
 }
 
 // Cleanup programs may delete the lock file.

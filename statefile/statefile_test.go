@@ -208,10 +208,10 @@ func TestACorruptDocumentIsReportedAndNotChanged(t *testing.T) {
 func TestACorruptDocumentIsCopiedBeforeItIsReplaced(t *testing.T) {
 	path := document(t, "{\"a\": 1")
 	settled(t, path)
-	var told []statefile.Notice
+	var notices []statefile.Notice
 	f := statefile.New(path, statefile.Options{
 		Empty: []byte("{}\n"), StartOver: true,
-		Notice: func(n statefile.Notice) { told = append(told, n) },
+		Notice: func(n statefile.Notice) { notices = append(notices, n) },
 	})
 	if err := set(context.Background(), f, "b", 2); err != nil {
 		t.Fatal(err)
@@ -222,8 +222,8 @@ func TestACorruptDocumentIsCopiedBeforeItIsReplaced(t *testing.T) {
 		t.Fatalf("kept are %q (%v)", kept, err)
 	}
 	compareContent(t, kept[0], "{\"a\": 1")
-	if len(told) != 1 || told[0].Kind != statefile.CorruptKept || told[0].Path != path || !strings.Contains(told[0].Text, kept[0]) {
-		t.Errorf("the notices are %+v", told)
+	if len(notices) != 1 || notices[0].Kind != statefile.CorruptKept || notices[0].Path != path || !strings.Contains(notices[0].Text, kept[0]) {
+		t.Errorf("the notices are %+v", notices)
 	}
 }
 

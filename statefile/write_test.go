@@ -424,7 +424,7 @@ func failStep(t *testing.T, locking statefile.Locking, want step, at int, errno 
 		t.Errorf("%s: %v, but the document is %s", where, err, text)
 	}
 	if failed != nil && failed.Step != want.op && !sameStep[want.op+"/"+host.Op(want.call)][failed.Step] {
-		t.Errorf("%s is told as %s", where, failed.Step)
+		t.Errorf("%s is reported as %s", where, failed.Step)
 	}
 	if failed == nil && err != nil && want.op != "read" {
 		t.Errorf("%s: the error names no step: %v", where, err)

@@ -231,7 +231,7 @@ func checkKept(t *testing.T, path, text string, notices []statefile.Notice) {
 	t.Helper()
 	kept, err := filepath.Glob(path + ".corrupt-*")
 	if err != nil || len(kept) != 1 || len(notices) != 1 {
-		t.Fatalf("kept %v, told %v (%v)", kept, notices, err)
+		t.Fatalf("kept %v, notices %v (%v)", kept, notices, err)
 	}
 	if n := notices[0]; n.Kind != statefile.CorruptKept || !strings.Contains(n.Text, kept[0]) {
 		t.Error(n)
@@ -253,7 +253,7 @@ func TestALinkIsNotFollowed(t *testing.T) {
 	}
 	record(t, s, seedContents(t))
 	if got := string(readFile(t, mine)); got != `{"mine": true}` {
-		t.Errorf("somebody's file is now %s", got)
+		t.Errorf("the user's file is now %s", got)
 	}
 	if got := resume(t, s).PM.Iteration; got != 12 {
 		t.Error(got)
@@ -273,7 +273,7 @@ func TestALinkedMessagesFolderIsNotFollowed(t *testing.T) {
 		s := Open(root, Options{Notice: func(n statefile.Notice) { notices = append(notices, n) }})
 		record(t, s, seedContents(t))
 		if got := string(readFile(t, elsewhere)); got != theirs {
-			t.Errorf("somebody's file is now %s", got)
+			t.Errorf("the user's file is now %s", got)
 		}
 		checkKept(t, folder, "", notices)
 		if all, err := s.Messages(ctx, Filter{}); err != nil || len(all) != 3 {

@@ -176,7 +176,7 @@ func TestMessagesOfOthersStayInTheirPlace(t *testing.T) {
 	s := openAt(t, root, noon)
 	theirs := "{\"messages\": [\n  {\"id\": \"other\", \"x\": 1}, 7, {\"id\": \"msg_20250106_100800\", \"read\": false, \"x\": 2},\n  {\"no\": \"id\"}\n], \"n\": 1}"
 	put(t, root, DevToQADoc, []byte(theirs))
-	sent, err := s.Send(ctx, Draft{Group: "A", From: Developer, To: QAExpert, Subject: "by a person"})
+	sent, err := s.Send(ctx, Draft{Group: "A", From: Developer, To: QAExpert, Subject: "by a user"})
 	if err != nil {
 		t.Fatal(err)
 	}

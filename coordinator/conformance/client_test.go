@@ -59,10 +59,10 @@ func TestTheClientAsksForEveryRouteAndUnderstandsTheAnswers(t *testing.T) {
 	if e := refusal(t, err); e.Code != coordinator.NoInputs {
 		t.Errorf("with no input: %v", err)
 	}
-	told := coordinator.NewEvent{AgentID: agent.ID, TaskID: task.ID, Type: coordinator.TaskPrompt, Payload: json.RawMessage(`{"kind":"yes_no"}`), IdempotencyKey: "e"}
-	event, deduped, err := c.Events.Add(ctx, told)
+	newEvent := coordinator.NewEvent{AgentID: agent.ID, TaskID: task.ID, Type: coordinator.TaskPrompt, Payload: json.RawMessage(`{"kind":"yes_no"}`), IdempotencyKey: "e"}
+	event, deduped, err := c.Events.Add(ctx, newEvent)
 	ok(err)
-	_, again, err := c.Events.Add(ctx, told)
+	_, again, err := c.Events.Add(ctx, newEvent)
 	ok(err)
 	_, err = c.Tasks.Complete(ctx, coordinator.Report{TaskID: task.ID, AgentID: "another"})
 	if e := refusal(t, err); !e.Conflict() {
@@ -187,7 +187,7 @@ func TestTheClientFollowsTheStream(t *testing.T) {
 		return nil
 	})
 	if !errors.Is(err, enough) || len(names) != 3 || names[0] != "one" || names[2] != "three" {
-		t.Errorf("the stream told of %q and ended with %v", names, err)
+		t.Errorf("the stream sent %q and ended with %v", names, err)
 	}
 }
 

@@ -25,7 +25,7 @@ func (r *reference) assign(b object) (int, any) {
 		return 409, fault{409, "conflict", "the task is not queued"}
 	}
 	t["status"], t["assigned_agent_id"], t["claimed_at"] = "in_progress", b["agent_id"], r.stamp()
-	r.tell("tasks", t)
+	r.publish("tasks", t)
 	return 200, object{"task": t}
 }
 

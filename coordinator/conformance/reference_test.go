@@ -113,11 +113,11 @@ func (r *reference) answer(w http.ResponseWriter, q *http.Request) (int, any) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	status, told := handle(body)
-	if _, ok := told.(fault); ok {
-		return status, told
+	status, answer := handle(body)
+	if _, ok := answer.(fault); ok {
+		return status, answer
 	}
-	data, err := json.Marshal(told) // the rows may change as soon as the lock is released
+	data, err := json.Marshal(answer) // the rows may change as soon as the lock is released
 	if err != nil {
 		return 500, fault{500, "internal", err.Error()}
 	}
@@ -249,8 +249,8 @@ func (r *reference) number() int {
 	return r.last
 }
 
-// tell sends a change to all readers of the stream.
-func (r *reference) tell(kind string, row object) {
+// publish sends a change to all readers of the stream.
+func (r *reference) publish(kind string, row object) {
 	update := object{"type": kind, "time": r.stamp(), "change": row}
 	if r.is("no change on the stream") {
 		delete(update, "change")
@@ -267,7 +267,7 @@ func (r *reference) tell(kind string, row object) {
 func (r *reference) add(kind string, row object) object {
 	row["id"], row["created_at"] = fmt.Sprintf("%s-%d", kind, r.number()), r.stamp()
 	r.rows[kind] = append(r.rows[kind], row)
-	r.tell(kind, row)
+	r.publish(kind, row)
 	return row
 }
 
@@ -307,7 +307,7 @@ func (r *reference) heartbeat(b object) (int, any) {
 		a["last_seen"], a["seen"] = r.stamp(), r.now
 	}
 	a["updated_at"] = r.stamp()
-	r.tell("agents", a)
+	r.publish("agents", a)
 	return 200, object{"agent": a}
 }
 
@@ -364,7 +364,7 @@ func (r *reference) subscribe(id string, b object) (int, any) {
 		list = append(old, list...)
 	}
 	a["subscriptions"] = list
-	r.tell("agents", a)
+	r.publish("agents", a)
 	return 200, object{"agent": a}
 }
 

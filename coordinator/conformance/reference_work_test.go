@@ -65,7 +65,7 @@ func (r *reference) take(b object) object {
 	if a := r.find(r.agents, "id", text(b, "agent_id")); a != nil && r.is("claim sets running") {
 		a["claude_status"] = "running"
 	}
-	r.tell("tasks", t)
+	r.publish("tasks", t)
 	return t
 }
 
@@ -103,7 +103,7 @@ func (r *reference) end(b object, status string) (int, any) {
 	if a := r.find(r.agents, "id", text(b, "agent_id")); a != nil && r.is("the end sets idle") {
 		a["claude_status"] = "idle"
 	}
-	r.tell("tasks", t)
+	r.publish("tasks", t)
 	return 200, object{"task": t}
 }
 
@@ -146,14 +146,14 @@ func (r *reference) claimInput(b object) (int, any) {
 			if !r.is("inputs again and again") {
 				i["claimed_at"] = r.stamp()
 			}
-			r.tell("inputs", i)
+			r.publish("inputs", i)
 			return 200, object{"input": i}
 		}
 	}
 	if r.is("another word for no inputs") {
-		return 404, fault{404, "not_found", "nobody gave an input"}
+		return 404, fault{404, "not_found", "there is no input"}
 	}
-	return 404, fault{404, "no_inputs", "nobody gave an input"}
+	return 404, fault{404, "no_inputs", "there is no input"}
 }
 
 func (r *reference) addEvent(b object) (int, any) {

@@ -54,7 +54,7 @@ func TestAProcessIsDeadOnlyIfThatIsCertain(t *testing.T) {
 	}{
 		{"the same pid with another start", func(p *host.Process) { p.Start++ }, host.Dead},
 		{"an earlier boot", func(p *host.Process) { p.Boot = "b" }, host.Dead},
-		{"a pid that nobody has", func(p *host.Process) { p.PID = 1<<22 + 1 }, host.Dead},
+		{"an unused pid", func(p *host.Process) { p.PID = 1<<22 + 1 }, host.Dead},
 		{"another pid namespace", func(p *host.Process) { p.Space = "pid:[1]" }, host.Unknown},
 		{"another machine", func(p *host.Process) { p.Host += "x" }, host.Unknown},
 		{"another machine's boot", func(p *host.Process) { p.Host += "x"; p.Boot = "b" }, host.Unknown},

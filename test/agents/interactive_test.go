@@ -153,10 +153,10 @@ func TestTheUserAnswersElsewhereForAnAgentInATerminal(t *testing.T) {
 
 			c.play(strings.Replace(mode, "granted", "never", 1))
 			c.say("do less")
-			c.until("a person elsewhere is asked", c.asks)
+			c.until("the user is asked elsewhere", c.asks)
 			c.keys("Escape")
-			c.until("nobody is asked any more", func() bool { return !c.asks() })
-			c.seen(point{name: "Esc while a person elsewhere is asked", status: idle, source: c.best()})
+			c.until("the user is not asked any more", func() bool { return !c.asks() })
+			c.seen(point{name: "Esc while the user is asked elsewhere", status: idle, source: c.best()})
 			c.ends()
 		})
 	}

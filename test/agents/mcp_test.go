@@ -72,7 +72,7 @@ func TestTheProgramsListAndCallEveryTool(t *testing.T) {
 			over <- err
 		}()
 		asker := agent + "-" // followed by its process id, as in 'gaffer ps'
-		p.until("a person is asked", func() bool {
+		p.until("the user is asked", func() bool {
 			select {
 			case err := <-over:
 				p.Fatalf("%s: %v\n%s", agent, err, out)
@@ -123,8 +123,8 @@ func (p *place) checkCalls() {
 		if !slices.ContainsFunc(turns[0].Tools, func(name string) bool { return strings.HasSuffix(name, c.tool) }) {
 			p.Errorf("%s is not among the tools: %v", c.tool, turns[0].Tools)
 		}
-		if told := resultIn(turns[i+1].Body); !strings.Contains(told, c.want) {
-			p.Errorf("%s: the model is told %s, want %q in it", c.tool, told, c.want)
+		if result := resultIn(turns[i+1].Body); !strings.Contains(result, c.want) {
+			p.Errorf("%s: the model gets %s, want %q in it", c.tool, result, c.want)
 		}
 	}
 }
@@ -158,7 +158,7 @@ args = ["mcp"]
 			p.task("it asks for the tool", func(t fleet.Task) bool { return t.Question != nil })
 			p.done("answer", "work", "--option", "1")
 		}
-		p.until("a person is asked in the task's name", func() bool {
+		p.until("the user is asked in the task's name", func() bool {
 			q := p.asked("work")
 			return q.Run == "" && q.Task == p.status().ID+"/"+"work"
 		})
@@ -166,8 +166,8 @@ args = ["mcp"]
 		g.wait()
 		p.came(p.ended(), fleet.Complete, "")
 		turns := p.turns()
-		if told := resultIn(turns[len(turns)-1].Body); !strings.Contains(told, `"answer":"yes"`) {
-			p.Errorf("the model is told %s", told)
+		if result := resultIn(turns[len(turns)-1].Body); !strings.Contains(result, `"answer":"yes"`) {
+			p.Errorf("the model gets %s", result)
 		}
 		tools := strings.Join(turns[0].Tools, " ")
 		if !strings.Contains(tools, "message_send") || strings.Contains(tools, "plan_submit") {

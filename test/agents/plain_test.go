@@ -49,7 +49,7 @@ func TestAnAnswerIsTheOutcome(t *testing.T) {
 			p.Errorf("spent %+v, want the model's %d+%d tokens", a.Spent, stubmodel.InputTokens, stubmodel.OutputTokens)
 		}
 		if (a.Spent.USD > 0) != (agent == "claude") {
-			p.Errorf("spent %+v: claude alone tells the cost", a.Spent)
+			p.Errorf("spent %+v: only claude reports the cost", a.Spent)
 		}
 		if a.Thread == "" {
 			p.Errorf("the conversation is not known:\n%s", encode(task))

@@ -32,7 +32,7 @@ func TestTheUserGrantsAPermission(t *testing.T) {
 			p.Errorf("options %q", q.Options)
 		}
 		if p.has("granted") {
-			p.Error("it was done before anybody allowed it")
+			p.Error("it was done before the user allowed it")
 		}
 		p.done("answer", "work", "allow")
 		if o := run.wait(); o.code != 0 {
@@ -63,7 +63,7 @@ func TestADeniedActionIsNotDone(t *testing.T) {
 			p.Errorf("what was denied is not said: %q", task.Attempt.Summary)
 		}
 		if last := p.turns()[len(p.turns())-1]; agent == "claude" && !strings.Contains(string(last.Body), "not on a Sunday") {
-			p.Errorf("the model was not told why:\n%s", last.Body)
+			p.Errorf("the model did not get the reason:\n%s", last.Body)
 		}
 	})
 }
@@ -83,7 +83,7 @@ func TestWithQuestionsDenyTheUserIsNotAsked(t *testing.T) {
 }
 
 func TestAQuestionIsAnsweredWithAnOption(t *testing.T) {
-	told := map[string]string{
+	wantAnswer := map[string]string{
 		"claude": `\"` + stubmodel.Question + `\"=\"Blue\"`,
 		"codex":  `[\"Blue\"]`,
 	}
@@ -101,8 +101,8 @@ func TestAQuestionIsAnsweredWithAnOption(t *testing.T) {
 			p.Errorf("exit %d\n%s", o.code, o.errors)
 		}
 		p.came(p.ended(), fleet.Complete, "")
-		if last := p.turns()[len(p.turns())-1]; !strings.Contains(string(last.Body), told[agent]) {
-			p.Errorf("the model was not told the answer:\n%s", last.Body)
+		if last := p.turns()[len(p.turns())-1]; !strings.Contains(string(last.Body), wantAnswer[agent]) {
+			p.Errorf("the model did not get the answer:\n%s", last.Body)
 		}
 	})
 }

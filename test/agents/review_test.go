@@ -34,7 +34,7 @@ func (p *place) review() fleet.TaskChange {
 func (p *place) killOwner(pid int) {
 	p.Helper()
 	p.must(syscall.Kill(pid, syscall.SIGKILL))
-	p.until("nobody works on the run", func() bool { return !p.status().Owner.Alive })
+	p.until("no process works on the run", func() bool { return !p.status().Owner.Alive })
 }
 
 // The whole way from done to merged: comment on two lines, send back, the same

@@ -192,7 +192,7 @@ func (t *terminal) seen(pt point) time.Duration {
 	}
 	if pt.hook {
 		doc := hookevents.NewFolder(filepath.Join(t.home, ".local/state/gaffer"))
-		t.until("the hooks tell of "+pt.name, func() bool { return doc.Load(t.program, s.Session).Status == pt.status })
+		t.until("the hooks report "+pt.name, func() bool { return doc.Load(t.program, s.Session).Status == pt.status })
 	}
 	t.Logf("%-7s %-36s %-7s %-13s %6.0f ms  %s %s", t.program, pt.name, s.Status, s.Source, float64(took)/1e6, s.For, s.Error)
 	return took

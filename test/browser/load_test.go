@@ -176,12 +176,12 @@ type watched struct {
 func (p *watched) neitherGrewNorFellBehind(mayGrow float64) {
 	p.Helper()
 	first, last := p.samples[1], p.samples[len(p.samples)-1]
-	heard := 0
+	received := 0
 	for _, s := range p.samples[1:] {
-		heard += len(s.Ages)
+		received += len(s.Ages)
 	}
-	if want := int(loadTime().Seconds()) * changes; heard < want {
-		p.Errorf("the page heard %d changes, want %d at least", heard, want)
+	if want := int(loadTime().Seconds()) * changes; received < want {
+		p.Errorf("the page received %d changes, want %d at least", received, want)
 	}
 	if last.MB > first.MB+mayGrow {
 		p.Errorf("the page grew from %.1f to %.1f MB", first.MB, last.MB)

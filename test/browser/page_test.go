@@ -61,15 +61,15 @@ func (w *world) tab(in context.Context, how ...chromedp.ContextOption) *page {
 	p := &page{world: w, ctx: ctx}
 	w.must(chromedp.Do(ctx)) // the tab lives as long as the context of its first step
 	p.size(1280, 800)
-	var heard sync.WaitGroup
-	heard.Go(func() { p.hearExceptions(ctx) })
-	heard.Go(func() { p.hearLog(ctx) })
+	var listeners sync.WaitGroup
+	listeners.Go(func() { p.hearExceptions(ctx) })
+	listeners.Go(func() { p.hearLog(ctx) })
 	w.Cleanup(func() {
 		if w.Failed() {
 			p.shot("failed-" + strings.ReplaceAll(w.Name(), "/", "-"))
 		}
 		end()
-		heard.Wait()
+		listeners.Wait()
 		for _, e := range p.errors {
 			w.Errorf("the page complains: %s", e)
 		}

@@ -44,11 +44,11 @@ func TestAReplayGoesFromEverythingQueuedToWhatTheRunIs(t *testing.T) {
 // stepThrough steps back through the replay and checks each part.
 func (p *page) stepThrough(moments int) {
 	p.Helper()
-	var told string
+	var shown string
 	p.act(`document.querySelector('.player input').focus()`)
 	for m := moments; m > 1; m-- {
 		p.wait(fmt.Sprint("moment ", m), fmt.Sprintf(`document.querySelector('.player input').value === '%d'`, m))
-		told += eval[string](p, `document.querySelector('.happened').innerText.replace(/\s+/g, ' ')`) + "\n"
+		shown += eval[string](p, `document.querySelector('.happened').innerText.replace(/\s+/g, ' ')`) + "\n"
 		if m == moments/2 {
 			p.act(`[...document.querySelectorAll('.tabs a')][1].click()`)
 			p.wait("the graph is there", `document.querySelectorAll('.node').length === 7`)
@@ -60,8 +60,8 @@ func (p *page) stepThrough(moments int) {
 		p.press(kb.ArrowLeft)
 	}
 	for _, want := range []string{"schema started by w1", "api started, attempt 2", "api attempt 1 failed, queued again", "design asks: Which colour shall the shop have?", "design was answered: blue", "tests is complete: Eleven tests are written."} {
-		if !strings.Contains(told, want) {
-			p.Errorf("nothing of %q in:\n%s", want, told)
+		if !strings.Contains(shown, want) {
+			p.Errorf("nothing of %q in:\n%s", want, shown)
 		}
 	}
 }

@@ -166,7 +166,7 @@ func (p *page) graphByKeyboard(id string) {
 	p.wait("it is closer", transform+" !== "+quoted(before))
 	p.press("0", kb.ArrowRight)
 	p.wait("the focus is one on", `document.activeElement.dataset.task === 'api' || document.activeElement.dataset.task === 'copy'`)
-	p.wait("a screen reader is told", `/^(api|copy), .+, complete, stage 2/.test(document.activeElement.getAttribute('aria-label'))`)
+	p.wait("a screen reader gets the label", `/^(api|copy), .+, complete, stage 2/.test(document.activeElement.getAttribute('aria-label'))`)
 	p.press(enter)
 	p.wait("the task is opened", `/^#\/runs\/`+id+`\/tasks\/(api|copy)$/.test(location.hash)`)
 }
@@ -179,7 +179,7 @@ func TestTheTimelineShowsAttemptsAndTheCriticalPath(t *testing.T) {
 	id := w.submit(strings.Replace(shop, "fake: say Eleven", "fake: tool until [ -e "+gate+" ]; do sleep 0.05; done\n      fake: say Eleven", 1))
 	p := w.open("#/runs/" + id + "?view=timeline")
 	p.sees("Which colour shall the shop have?")
-	p.wait("waiting for a person is hatched", `document.querySelector('[data-task=design] .g-bar.asked')`)
+	p.wait("waiting for the user is hatched", `document.querySelector('[data-task=design] .g-bar.asked')`)
 	p.wait("there is a line for now", `document.querySelector('.g-lines .now')`)
 	p.shot("run-timeline-live")
 	p.click("blue")

@@ -507,16 +507,16 @@ func TestPendingNewsOfALogIsSentBeforeTheLogChanges(t *testing.T) {
 	t.Parallel()
 	p := newWorld(t).open("#/")
 	script := `(async () => {
-  const told = [];
-  const store = new m.Store('/nowhere', (news) => told.push([news.kind, news.state, news.to].filter((v) => v !== undefined).join(' ')));
+  const sent = [];
+  const store = new m.Store('/nowhere', (news) => sent.push([news.kind, news.state, news.to].filter((v) => v !== undefined).join(' ')));
   store.open = () => {};
   store.append(new TextEncoder().encode('a line\n'));
   store.again();
   await new Promise((done) => setTimeout(done, 300));
-  return told.join(', ');
+  return sent.join(', ');
 })()`
 	if got, want := module[string](p, "task/store.js", script), "span live 7, again"; got != want {
-		t.Errorf("told was %q, want %q", got, want)
+		t.Errorf("sent was %q, want %q", got, want)
 	}
 }
 

@@ -189,11 +189,11 @@ func newShell(t *testing.T, p *project) *shell {
 		_ = cmd.Wait()         // the error is expected: it was killed
 		_ = r.Close()          // opened for reading only
 	})
-	s.tell("set -u -o pipefail")
+	s.send("set -u -o pipefail")
 	return s
 }
 
-func (s *shell) tell(line string) {
+func (s *shell) send(line string) {
 	if _, err := io.WriteString(s.stdin, line+"\n"); err != nil {
 		s.t.Fatalf("the shell of the page: %v", err)
 	}
@@ -240,12 +240,12 @@ func (s *shell) do(line int, text string) (string, int) {
 	s.count++
 	step := filepath.Join(s.steps, strconv.Itoa(s.count))
 	output := step + ".out"
-	defer s.tell("OUTPUT=" + output)
+	defer s.send("OUTPUT=" + output)
 	about := fmt.Sprintf("line %d: %s", line, shown)
 	kind := slices.IndexFunc(services, func(s service) bool { return s.form.MatchString(text) && !strings.Contains(text, "&") })
 	if kind < 0 {
 		s.save(step, text)
-		s.tell(fmt.Sprintf(". %s 3>&- >%s 2>&1 </dev/null; echo $? >&3", step, output))
+		s.send(fmt.Sprintf(". %s 3>&- >%s 2>&1 </dev/null; echo $? >&3", step, output))
 		code, err := strconv.Atoi(s.answer(about))
 		if err != nil {
 			s.t.Fatalf("%s: %v", about, err)
@@ -254,12 +254,12 @@ func (s *shell) do(line int, text string) (string, int) {
 	}
 	s.stop(kind)
 	s.save(step, "exec "+text)
-	s.tell(fmt.Sprintf("( . %s ) 3>&- >%s 2>&1 </dev/null & echo $! >&3", step, output))
+	s.send(fmt.Sprintf("( . %s ) 3>&- >%s 2>&1 </dev/null & echo $! >&3", step, output))
 	j := job{kind: kind, pid: s.answer(about), about: about, output: output}
 	s.jobs = append(s.jobs, j)
 	testenv.Wait(s.t, "readiness of "+about, func() error {
 		if out := s.output(output); !strings.Contains(out, services[kind].ready) {
-			if s.tell("kill -0 " + j.pid + " 2>/dev/null; echo $? >&3"); s.answer(about) != "0" {
+			if s.send("kill -0 " + j.pid + " 2>/dev/null; echo $? >&3"); s.answer(about) != "0" {
 				s.t.Fatalf("%s: it ended:\n%s", about, out)
 			}
 			return fmt.Errorf("it prints %q", out)
@@ -297,7 +297,7 @@ func (s *shell) stop(kind int) {
 			left = append(left, j)
 			continue
 		}
-		s.tell(fmt.Sprintf("kill %s; wait %s; echo $? >&3", j.pid, j.pid))
+		s.send(fmt.Sprintf("kill %s; wait %s; echo $? >&3", j.pid, j.pid))
 		if code := s.answer("the end of " + j.about); code != "0" && services[j.kind].exits {
 			s.t.Errorf("%s: exit code %s after SIGTERM:\n%s", j.about, code, s.output(j.output))
 		}

@@ -208,19 +208,19 @@ func TestAHangingAnswerEndsWithItsClient(t *testing.T) {
 func TestANamePlaysItsModesOneForEachTurn(t *testing.T) {
 	s, sp := serve(t), speeches()["messages"]
 	s.Play("a", "429", "tool:ls", "tool:pwd", "text:bye")
-	var heard []string
+	var received []string
 	for range 5 {
 		_, text := post(t, s.Named("a")+sp.path, fmt.Sprintf(sp.request, sp.result))
 		for _, word := range []string{"rate_limit_error", `\"ls\"`, `\"pwd\"`, "bye", "Done."} {
 			if strings.Contains(text, word) {
-				heard = append(heard, word)
+				received = append(received, word)
 			}
 		}
 		// Only turns use a mode.
 		post(t, s.Named("a")+sp.path, `{"messages":[{"role":"user","content":"a title, please"}]}`)
 	}
-	if got, want := fmt.Sprint(heard), fmt.Sprint([]string{"rate_limit_error", `\"ls\"`, `\"pwd\"`, "bye", "Done."}); got != want {
-		t.Errorf("heard %s, want %s", got, want)
+	if got, want := fmt.Sprint(received), fmt.Sprint([]string{"rate_limit_error", `\"ls\"`, `\"pwd\"`, "bye", "Done."}); got != want {
+		t.Errorf("received %s, want %s", got, want)
 	}
 	if n, all := len(s.Turns("a")), len(s.Requests("a")); n != 5 || all != 10 {
 		t.Errorf("%d turns in %d requests", n, all)

@@ -117,7 +117,7 @@ func TestAnUnexpectedCertificateIsReportedWithItsFingerprint(t *testing.T) {
 		t.Errorf("%v, want %s in it", err, formatFingerprint(sum))
 	}
 	if client, err = Client(command(t, nil, "--server", s.URL, "--fingerprint", formatFingerprint(sum))); err != nil || client.Health(ctx) != nil {
-		t.Errorf("what is told cannot be given: %v", err)
+		t.Errorf("the reported value is not accepted: %v", err)
 	}
 }
 

@@ -72,11 +72,11 @@ func server(t *testing.T, path string, status int) (address string, tokens *[]st
 	return s.URL, tokens
 }
 
-const nobody = "http://127.0.0.1:1" // no program listens there
+const unreachable = "http://127.0.0.1:1" // no program listens there
 
 func TestTheFirstServerThatAnswersCreatesTheLink(t *testing.T) {
 	there, tokens := server(t, "/login?code=x", http.StatusCreated)
-	list := []candidate{{address: nobody, token: "a"}, {address: there, token: "b", run: "r 1"}}
+	list := []candidate{{address: unreachable, token: "a"}, {address: there, token: "b", run: "r 1"}}
 	d, link, err := firstLink(t.Context(), newEnv(t, nil), list, "")
 	if want := there + "/login?code=x&to=%23%2Fruns%2Fr%25201"; err != nil || link != want || d.address != there {
 		t.Errorf("%s, %v, want %s", link, err, want)
@@ -94,9 +94,9 @@ func TestTheErrorIsThatOfAServerThatAnswers(t *testing.T) {
 		code exit.Code
 		want string
 	}{
-		{[]candidate{{address: nobody}}, exit.CodeNotFound, "no server on this machine has the dashboard"},
-		{[]candidate{{address: nobody}, {address: there}}, exit.CodeFailed, "who are you?"},
-		{[]candidate{{address: nobody, named: true}}, exit.CodeFailed, "connection refused"},
+		{[]candidate{{address: unreachable}}, exit.CodeNotFound, "no server on this machine has the dashboard"},
+		{[]candidate{{address: unreachable}, {address: there}}, exit.CodeFailed, "who are you?"},
+		{[]candidate{{address: unreachable, named: true}}, exit.CodeFailed, "connection refused"},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		_, _, err := firstLink(ctx, e, c.list, "")
@@ -123,8 +123,8 @@ func TestWithoutABrowserTheLinkIsNotPrintedToAFile(t *testing.T) {
 	if err := run(t.Context(), e, "", false); err != nil {
 		t.Fatal(err)
 	}
-	if told := fmt.Sprint(e.Out, e.Err); strings.Contains(told, "code=") || !strings.Contains(told, "'gaffer open --print' lets a browser in") {
-		t.Errorf("told: %s", told)
+	if printed := fmt.Sprint(e.Out, e.Err); strings.Contains(printed, "code=") || !strings.Contains(printed, "'gaffer open --print' lets a browser in") {
+		t.Errorf("printed: %s", printed)
 	}
 	if err := run(t.Context(), e, "", true); err != nil || fmt.Sprint(e.Out) != there+"/login?code=x\n" {
 		t.Errorf("printed: %s, %v", e.Out, err)

@@ -21,32 +21,32 @@ import (
 	"gaffer/workflow"
 )
 
-// desk is a user's machine: a project and gaffer's state folder.
-type desk struct {
+// fixture is a user's machine: a project and gaffer's state folder.
+type fixture struct {
 	*testing.T
 	root, state string
 	vars        map[string]string
 }
 
-func newDesk(t *testing.T) *desk {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	d := &desk{T: t, root: newProject(t), state: t.TempDir()}
+	d := &fixture{T: t, root: newProject(t), state: t.TempDir()}
 	d.vars = map[string]string{"XDG_STATE_HOME": d.state, "XDG_CONFIG_HOME": d.state}
 	return d
 }
 
-func (d *desk) env(in string, out, talk *bytes.Buffer) *env.Env {
+func (d *fixture) env(in string, out, talk *bytes.Buffer) *env.Env {
 	getenv := func(name string) string { return d.vars[name] }
 	return &env.Env{In: strings.NewReader(in), Out: out, Err: talk, Getenv: getenv, Dir: "/", Now: time.Now}
 }
 
 // event returns the JSON of an event. rest holds further members of the object.
-func (d *desk) event(session, name, rest string) string {
+func (d *fixture) event(session, name, rest string) string {
 	return fmt.Sprintf(`{"hook_event_name": %q, "session_id": %q, "cwd": %q%s}`, name, session, d.root, rest)
 }
 
 // hook calls a hook like an agent program. It must not fail.
-func (d *desk) hook(program, event string, args ...string) (out, talk string) {
+func (d *fixture) hook(program, event string, args ...string) (out, talk string) {
 	d.Helper()
 	var o, t bytes.Buffer
 	if code, ok := Main(d.env(event, &o, &t), append([]string{program}, args...)); code != 0 || !ok {
@@ -55,20 +55,20 @@ func (d *desk) hook(program, event string, args ...string) (out, talk string) {
 	return o.String(), t.String()
 }
 
-// tell calls a hook that must print nothing.
-func (d *desk) tell(program, session, name, rest string) {
+// send calls a hook that must print nothing.
+func (d *fixture) send(program, session, name, rest string) {
 	d.Helper()
 	if out, talk := d.hook(program, d.event(session, name, rest)); out != "" || talk != "" {
 		d.Errorf("%s: printed %q, said %q", name, out, talk)
 	}
 }
 
-func (d *desk) session(program, session string) hookevents.Session {
+func (d *fixture) session(program, session string) hookevents.Session {
 	return hookevents.NewFolder(filepath.Join(d.state, "gaffer")).Load(program, session)
 }
 
 // feed returns "kind | chunk | summary" of each event in the feed.
-func (d *desk) feed() (all []string) {
+func (d *fixture) feed() (all []string) {
 	d.Helper()
 	s, err := workflow.Open(filepath.Join(d.root, ".fctry"), workflow.Options{}).State()
 	if err != nil {
@@ -83,30 +83,30 @@ func (d *desk) feed() (all []string) {
 const bash = `, "tool_name": "Bash", "tool_input": {"command": "make"}`
 
 func TestWhatAnAgentDoesIsNoted(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	for _, program := range agentproc.Programs() {
-		d.tell(program, "s", "SessionStart", "")
-		d.tell(program, "s", "PermissionRequest", bash)
+		d.send(program, "s", "SessionStart", "")
+		d.send(program, "s", "PermissionRequest", bash)
 		got := d.session(program, "s")
 		if got.Status != hookevents.Waiting || got.WaitsFor() != "Bash: make" || got.Dir != d.root || got.Attempt != "" {
 			t.Errorf("%s: %+v", program, got)
 		}
 	}
 	d.vars["GAFFER_ATTEMPT"] = "a1"
-	d.tell("claude", "s", "Stop", "")
+	d.send("claude", "s", "Stop", "")
 	if got := d.session("claude", "s"); got.Status != hookevents.Idle || got.Attempt != "a1" {
 		t.Errorf("%+v", got)
 	}
 }
 
 func TestCodexNotifiesByAWord(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	const word = `{"type": "agent-turn-complete", "thread-id": "s"}`
 	d.hook("codex", "", word)
 	if got := d.session("codex", "s"); got.Status != "" {
-		t.Errorf("a thread that nobody knows: %+v", got)
+		t.Errorf("an unknown thread: %+v", got)
 	}
-	d.tell("codex", "s", "UserPromptSubmit", "")
+	d.send("codex", "s", "UserPromptSubmit", "")
 	d.hook("codex", "", word)
 	if got := d.session("codex", "s"); got.Status != hookevents.Idle {
 		t.Errorf("%+v", got)
@@ -114,13 +114,13 @@ func TestCodexNotifiesByAWord(t *testing.T) {
 }
 
 func TestTheStartOfASessionDeletesNothing(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	state := `{"currentCommand": "execute", "completedSteps": ["state-owner-scan"], "untrackedChanges": [{"file": "a"}], "x": 1.50,
   "buildRun": {"runId": "r", "status": "running", "chunks": [{"id": 1, "name": "One", "status": "completed"}, {"id": 2, "name": "Two", "status": "active"}]}}`
 	put(t, d.root, ".fctry/state.json", state)
 	for _, source := range []string{"startup", "resume", "clear", "compact"} {
-		d.tell("claude", "s", "SessionStart", fmt.Sprintf(`, "source": %q`, source))
-		d.tell("claude", "s", "SessionEnd", `, "reason": "clear"`)
+		d.send("claude", "s", "SessionStart", fmt.Sprintf(`, "source": %q`, source))
+		d.send("claude", "s", "SessionEnd", `, "reason": "clear"`)
 	}
 	if data, err := os.ReadFile(filepath.Join(d.root, ".fctry/state.json")); err != nil || string(data) != state {
 		t.Errorf("%s, %v", data, err)
@@ -128,21 +128,21 @@ func TestTheStartOfASessionDeletesNothing(t *testing.T) {
 }
 
 func TestFilesWrittenByAToolAreRecorded(t *testing.T) {
-	d := newDesk(t)
-	d.tell("claude", "s", "PostToolUse", `, "tool_name": "Write", "tool_input": {"file_path": "src/statusline/a.js"}`)
-	d.tell("claude", "s", "PreToolUse", `, "tool_name": "Write", "tool_input": {"file_path": "src/statusline/b.js"}`)
+	d := newFixture(t)
+	d.send("claude", "s", "PostToolUse", `, "tool_name": "Write", "tool_input": {"file_path": "src/statusline/a.js"}`)
+	d.send("claude", "s", "PreToolUse", `, "tool_name": "Write", "tool_input": {"file_path": "src/statusline/b.js"}`)
 	if got := untracked(t, d.root); len(got) != 1 || got[0] != "src/statusline/a.js status-line 2.12" {
 		t.Errorf("%q", got)
 	}
 }
 
 func TestALoopAndACompactionAreAddedToTheFeed(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	for range 4 {
-		d.tell("claude", "12345678", "PostToolUse", bash)
+		d.send("claude", "12345678", "PostToolUse", bash)
 	}
 	put(t, d.root, ".fctry/state.json", `{"buildEvents": `+feedOf(t, d.root)+`, "buildRun": {"chunks": [{"id": 1, "name": "Chunk 1", "status": "active"}]}}`)
-	d.tell("claude", "12345678", "PreCompact", `, "trigger": "auto"`)
+	d.send("claude", "12345678", "PreCompact", `, "trigger": "auto"`)
 	want := []string{
 		"escalation-emitted |  | claude-12345678 may be in a loop: Bash (make) was called 3 times in a row with the same input",
 		"context-compacted | Chunk 1 | claude-12345678 summarizes its context because it is full; the build's state is kept",
@@ -156,7 +156,7 @@ func TestALoopAndACompactionAreAddedToTheFeed(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(d.root, ".fctry")); err != nil {
 		t.Fatal(err)
 	}
-	d.tell("claude", "12345678", "PreCompact", "")
+	d.send("claude", "12345678", "PreCompact", "")
 	if _, err := os.Stat(filepath.Join(d.root, ".fctry")); err == nil {
 		t.Error("a project without a workflow has got one")
 	}
@@ -172,7 +172,7 @@ func feedOf(t *testing.T, root string) string {
 }
 
 func TestInvalidHookInputIsIgnored(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	for _, in := range []string{
 		"", "{", "\xff\x00", "[]", "7", `{"hook_event_name": "Stop", "session_id": 7}`, `{"hook_event_name": "Stop", "session_id": "../../../x"}`,
 		`{"hook_event_name": "PostToolUse", "session_id": "s", "tool_name": "Write", "tool_input": {"file_path": "\u0000"}, "cwd": "\u0000"}`,
@@ -195,8 +195,8 @@ func TestInvalidHookInputIsIgnored(t *testing.T) {
 	}
 }
 
-// answered runs a hook that asks, and calls person with the open question.
-func (d *desk) answered(program, event string, person func(context.Context, connect.Fleet, string)) (out, talk string) {
+// answered runs a hook that asks, and calls user with the open question.
+func (d *fixture) answered(program, event string, user func(context.Context, connect.Fleet, string)) (out, talk string) {
 	d.Helper()
 	done := make(chan bool)
 	go func() {
@@ -223,7 +223,7 @@ func (d *desk) answered(program, event string, person func(context.Context, conn
 			}
 			return err
 		})
-		person(d.Context(), f, id)
+		user(d.Context(), f, id)
 		<-done
 		if list, err := f.Questions(d.Context()); err != nil || len(list) > 0 {
 			d.Errorf("still open: %+v, %v", list, err)
@@ -238,7 +238,7 @@ func (d *desk) answered(program, event string, person func(context.Context, conn
 }
 
 // decision parses the decision that the hook prints for the agent.
-func (d *desk) decision(out string) (behavior, message string, input map[string]any) {
+func (d *fixture) decision(out string) (behavior, message string, input map[string]any) {
 	d.Helper()
 	var v struct {
 		Output struct {
@@ -257,7 +257,7 @@ func (d *desk) decision(out string) (behavior, message string, input map[string]
 }
 
 func TestTheUserAnswersForTheAgentElsewhere(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.vars["GAFFER_HOOKS_ANSWER_WITHIN"] = "60s"
 	out, talk := d.answered("claude", d.event("s", "PermissionRequest", bash), func(ctx context.Context, f connect.Fleet, id string) {
 		if list, err := f.Questions(ctx); err != nil || len(list) != 1 || list[0].Task != "claude-s" || list[0].Text != "Bash: make" {
@@ -281,7 +281,7 @@ func TestTheUserAnswersForTheAgentElsewhere(t *testing.T) {
 }
 
 func TestAQuestionWithOptionsIsAnsweredInTheWordsOfItsTool(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.vars["GAFFER_HOOKS_ANSWER_WITHIN"] = "60s"
 	const one = `{"question": "Which colour?", "options": [{"label": "Red"}, {"label": "Blue"}]}`
 	ask := func(questions string) string {
@@ -308,18 +308,18 @@ func TestAQuestionWithOptionsIsAnsweredInTheWordsOfItsTool(t *testing.T) {
 
 func TestWithoutAnAnswerTheAgentAsksAtItsOwnPrompt(t *testing.T) {
 	testenv.Integration(t)
-	d := newDesk(t)
+	d := newFixture(t)
 	ask := d.event("s", "PermissionRequest", bash)
 	if out, talk := d.hook("claude", ask); out != "" || talk != "" {
 		t.Errorf("by default: printed %q, said %q", out, talk)
 	}
 	d.vars["GAFFER_HOOKS_ANSWER_WITHIN"] = "1us" // less than the time to open the store, which does not count
 	if out, talk := d.hook("claude", ask); out != "" || talk != "" {
-		t.Errorf("nobody answers: printed %q, said %q", out, talk)
+		t.Errorf("without an answer: printed %q, said %q", out, talk)
 	}
 	d.vars["GAFFER_HOOKS_ANSWER_WITHIN"] = "5m"
 	began := time.Now()
-	out, talk := d.answered("claude", ask, func(context.Context, connect.Fleet, string) { d.tell("claude", "s", "PostToolUse", bash) })
+	out, talk := d.answered("claude", ask, func(context.Context, connect.Fleet, string) { d.send("claude", "s", "PostToolUse", bash) })
 	if took := time.Since(began); out != "" || talk != "" || took > testenv.Patience {
 		t.Errorf("answered at the prompt: printed %q, said %q after %s", out, talk, took)
 	}

@@ -78,9 +78,9 @@ func TestTheUserIsAskedAndAnswers(t *testing.T) {
 func TestWaitingForTheUserReportsProgress(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
-	var told atomic.Pointer[sdk.ProgressNotificationParams]
+	var progress atomic.Pointer[sdk.ProgressNotificationParams]
 	c := p.serveWith(nil, &sdk.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
-		told.Store(r.Params)
+		progress.Store(r.Params)
 	}})
 	params := &sdk.CallToolParams{Name: "person_ask", Arguments: json.RawMessage(`{"question": "q"}`)}
 	params.SetProgressToken("token")
@@ -89,13 +89,13 @@ func TestWaitingForTheUserReportsProgress(t *testing.T) {
 		t.Fatalf("%v, %+v", err, r)
 	}
 	testenv.Wait(t, "progress", func() error {
-		if told.Load() == nil {
+		if progress.Load() == nil {
 			return errors.New("no notification")
 		}
 		return nil
 	})
-	if n := told.Load(); !strings.Contains(n.Message, "gaffer answer test-client-") || n.Total != 1800 {
-		t.Errorf("told %+v", n)
+	if n := progress.Load(); !strings.Contains(n.Message, "gaffer answer test-client-") || n.Total != 1800 {
+		t.Errorf("progress %+v", n)
 	}
 }
 
@@ -103,7 +103,7 @@ func TestAQuestionIsWithdrawnWithItsAsker(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(*client, context.CancelFunc){
 		"the request is cancelled": func(_ *client, cancel context.CancelFunc) { cancel() },
-		"the server is told to end": func(c *client, _ context.CancelFunc) {
+		"the server gets a signal": func(c *client, _ context.CancelFunc) {
 			_ = c.process.Signal(syscall.SIGTERM)
 		},
 	} {

@@ -68,9 +68,9 @@ func TestThePageNamesEveryToolAndEveryRole(t *testing.T) {
 }
 
 // schema parses a tool's schema as the client received it.
-func schema(t *testing.T, told any) (*jsonschema.Schema, *jsonschema.Resolved) {
+func schema(t *testing.T, published any) (*jsonschema.Schema, *jsonschema.Resolved) {
 	t.Helper()
-	data, err := json.Marshal(told)
+	data, err := json.Marshal(published)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestARoleHasOnlyItsTools(t *testing.T) {
 		args []string
 		want [][]string
 	}{
-		"a person's own agent":         {nil, nil, [][]string{notes, takes, steps, {"message_send", "plan_submit"}}},
+		"the user's own agent":         {nil, nil, [][]string{notes, takes, steps, {"message_send", "plan_submit"}}},
 		"a reader":                     {nil, []string{"--role", "reader"}, nil},
 		"a task's agent":               {attempt, nil, [][]string{notes, takes, steps}},
 		"a task's agent that reads":    {attempt, []string{"--role", "reader"}, nil},

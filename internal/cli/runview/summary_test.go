@@ -80,7 +80,7 @@ next: 'gaffer team resume' goes on`, "\n")
 	}
 	r.Status = fleet.Complete
 	if lines := summaryLines(r, now, summaryPlace{dir: "/p", exists: there}); strings.Contains(strings.Join(lines, "\n"), "A-developer-1") {
-		t.Errorf("what the session has got over is told: %q", lines)
+		t.Errorf("a failure that the session has handled is listed: %q", lines)
 	}
 	r.Status = fleet.Failed
 	failed, ok := errors.AsType[*exit.Error](verdict(viewEnd{run: r}))

@@ -25,7 +25,7 @@ func TestPathsAreBoundToTheFlagsBeforeThem(t *testing.T) {
 		{"two flags, one without a path", []string{"--runs", "--results", "B"}, []target{{results, "B"}, {runs, ""}}},
 		{"two flags, no path", []string{"--runs", "--team"}, []target{{runs, ""}, {teams, ""}}},
 		{"the same flag twice", []string{"--runs", "A", "--runs", "B"}, []target{{runs, "A"}, {runs, "B"}}},
-		{"a path before two flags is told by its name", []string{"A", "--runs", "--results"}, []target{{unknown, "A"}, {runs, ""}, {results, ""}}},
+		{"a path before two flags is recognized by its name", []string{"A", "--runs", "--results"}, []target{{unknown, "A"}, {runs, ""}, {results, ""}}},
 		{"no flag and a path", []string{"A"}, []target{{unknown, "A"}}},
 		{"all and a path", []string{"--all", "A"}, []target{{unknown, "A"}}},
 		{"other flags between", []string{"--runs", "--fix", "A", "--results", "--", "-B"}, []target{{runs, "A"}, {results, "-B"}}},

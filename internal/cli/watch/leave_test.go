@@ -53,6 +53,6 @@ func TestLeavingReportsActionsThatFailed(t *testing.T) {
 	e := &env.Env{In: in, Out: f, Err: io.Discard, Getenv: func(string) string { return "" }, Now: time.Now}
 	first := screen.Fleet{Runs: []fleet.Run{{ID: "r1", Name: "nightly", Status: fleet.Running}}}
 	if err := show(context.Background(), e, f, nil, "", first); !errors.Is(err, f.why) {
-		t.Errorf("told %v", err)
+		t.Errorf("reported %v", err)
 	}
 }

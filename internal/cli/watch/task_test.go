@@ -30,8 +30,8 @@ func (starting) Log(_ context.Context, t fleet.Task, to io.Writer, _ fleet.LogQu
 func TestTheLogOfAStartingTaskIsReadOnceItExists(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), testenv.Patience)
 	defer cancel()
-	told := make(chan any, 100)
-	f := &feed{fleet: starting{}, send: func(what any) { told <- what }}
+	sent := make(chan any, 100)
+	f := &feed{fleet: starting{}, send: func(what any) { sent <- what }}
 	changed := make(chan fleet.Task, 1)
 	done := make(chan struct{})
 	go func() {
@@ -42,12 +42,12 @@ func TestTheLogOfAStartingTaskIsReadOnceItExists(t *testing.T) {
 		t.Helper()
 		for {
 			select {
-			case what := <-told:
+			case what := <-sent:
 				if l, ok := what.(screen.Log); ok && holds(l) {
 					return
 				}
 			case <-ctx.Done():
-				t.Fatal("it was never told")
+				t.Fatal("nothing was sent")
 			}
 		}
 	}

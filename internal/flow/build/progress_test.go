@@ -99,13 +99,13 @@ func TestKeptChunksAreNotBuiltAgain(t *testing.T) {
 // eventWriter applies a sequence of events to a document, one at a time, as the writer of a
 // build does.
 type eventWriter struct {
-	t     *testing.T
-	story *Progress
-	doc   *jsontree.Doc
-	seq   int64
-	now   time.Time
-	told  []FeedEntry // all feed entries so far
-	feed  []workflow.Event
+	t       *testing.T
+	story   *Progress
+	doc     *jsontree.Doc
+	seq     int64
+	now     time.Time
+	entries []FeedEntry // all feed entries so far
+	feed    []workflow.Event
 }
 
 func newTeller(t *testing.T) *eventWriter {
@@ -134,17 +134,17 @@ func (n *eventWriter) event(kind, task, to string, tried *store.Attempt) {
 		tried.Task = task
 		e.AttemptRow, _ = json.Marshal(tried)
 	}
-	told, err := n.story.Apply(e, outcome)
+	entries, err := n.story.Apply(e, outcome)
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	n.told = append(n.told, told...)
+	n.entries = append(n.entries, entries...)
 	n.write()
 }
 
 func (n *eventWriter) write() {
 	n.t.Helper()
-	feed, err := n.story.Write(n.doc.Root(), "r", n.told, n.seq, SpecInfo{Version: "2.5", Number: func(string) string { return "2.9" }})
+	feed, err := n.story.Write(n.doc.Root(), "r", n.entries, n.seq, SpecInfo{Version: "2.5", Number: func(string) string { return "2.9" }})
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func TestABuildThatIsDoneLeavesNothingBehind(t *testing.T) {
 	}
 	n.feed = nil
 	n.write()
-	if n.expect("told again", n.kinds(), ""); n.run() != nil {
+	if n.expect("reported again", n.kinds(), ""); n.run() != nil {
 		t.Error("the build came back")
 	}
 }
@@ -241,7 +241,7 @@ func TestALostStateIsWrittenAgainAndAnotherBuildIsNotChanged(t *testing.T) {
 	}
 	n.doc.Root().Child("buildRun").Set("runId", "run-other")
 	before := string(n.doc.Bytes())
-	if _, err := n.story.Write(n.doc.Root(), "r", n.told, n.seq, SpecInfo{}); err == nil || string(n.doc.Bytes()) != before {
+	if _, err := n.story.Write(n.doc.Root(), "r", n.entries, n.seq, SpecInfo{}); err == nil || string(n.doc.Bytes()) != before {
 		t.Errorf("%v, %s", err, n.doc.Bytes())
 	}
 }

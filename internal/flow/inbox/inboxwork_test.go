@@ -280,8 +280,8 @@ func TestADismissedItemLosesItsResultAndTheOthersAreProcessed(t *testing.T) {
 	p := newProject(t, map[string]string{"spec.md": specText})
 	gone, kept := p.add(workflow.ReferenceItem, "https://example.com/a"), p.add(workflow.ReferenceItem, "https://example.com/b")
 	w := p.worker()
-	var told []string
-	w.Report = func(line string) { told = append(told, line) }
+	var reports []string
+	w.Report = func(line string) { reports = append(reports, line) }
 	w.Fetch = func(ctx context.Context, address string) (webpage.Page, error) {
 		if strings.HasSuffix(address, "a") {
 			if _, err := p.Inbox().Dismiss(ctx, gone); err != nil {
@@ -293,8 +293,8 @@ func TestADismissedItemLosesItsResultAndTheOthersAreProcessed(t *testing.T) {
 	if shown := p.all(w); len(shown) != 1 || shown[0].ID != kept {
 		t.Errorf("shown %+v", shown)
 	}
-	if !strings.Contains(strings.Join(told, "\n"), "inbox item "+gone+": its result is not kept: no inbox item") {
-		t.Errorf("told %q", told)
+	if !strings.Contains(strings.Join(reports, "\n"), "inbox item "+gone+": its result is not kept: no inbox item") {
+		t.Errorf("reports %q", reports)
 	}
 }
 

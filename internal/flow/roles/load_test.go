@@ -89,7 +89,7 @@ func TestATemplateThatCannotBeUsedIsRefusedWithItsPlace(t *testing.T) {
 			Invalid() bool
 		}](err)
 		if !ok || !invalid.Invalid() {
-			t.Errorf("%v is not told to be invalid", err)
+			t.Errorf("%v is not marked as invalid", err)
 		}
 		if h, ok := errors.AsType[hinted](err); c.hint != "" && (!ok || !strings.Contains(h.Hint(), c.hint)) {
 			t.Errorf("%v has not the hint %s", err, c.hint)

@@ -34,7 +34,7 @@ func TestAGroupIsMergedWhenItsTestsPass(t *testing.T) {
 		t.Errorf("message: %s", got)
 	}
 	if p.at("main") != p.start {
-		t.Error("the person's branch was moved")
+		t.Error("the user's branch was moved")
 	}
 	p.noLeftovers(1)
 }
@@ -288,6 +288,6 @@ func TestARetryableFailureIsAnError(t *testing.T) {
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	if err := cmd.Run(); cmd.ProcessState.ExitCode() != 1 || !strings.Contains(errs.String(), "not committed") || !strings.Contains(errs.String(), "stash") {
-		t.Errorf("a person works on the session's branch: %v\n%s", err, errs.String())
+		t.Errorf("the user works on the session's branch: %v\n%s", err, errs.String())
 	}
 }

@@ -47,7 +47,7 @@ func (w *world) rest() {
 	var err error
 	rests := testenv.Poll(restWithin, func() bool {
 		w.tend()
-		open, err = w.people.openNow()
+		open, err = w.users.openNow()
 		return err == nil && open == 0 && w.submit == nil && w.localRests
 	})
 	if !rests {
@@ -67,7 +67,7 @@ func (w *world) checkDoctor() {
 		if jsonErr := json.Unmarshal([]byte(out), &found); jsonErr != nil {
 			w.report.found(comesToRest, fmt.Sprintf("gaffer doctor: %v, %v: %s", err, jsonErr, out))
 		}
-		w.report.note("gaffer doctor found %d orphans, %d runs whose documents are owed, %d agents that are gone, %d that hold capacity",
+		w.report.note("gaffer doctor found %d orphans, %d runs whose documents are not written, %d agents that are gone, %d that hold capacity",
 			len(found.Orphans), len(found.Owed), len(found.Gone), len(found.Holding))
 	}
 	w.report.checked(comesToRest)

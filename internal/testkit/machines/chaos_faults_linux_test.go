@@ -471,9 +471,9 @@ func (w *world) wentAway(file, temp string) {
 func (w *world) cancelRun() fault {
 	n := w.rng.IntN(1 << 20)
 	return fault{kind: "user cancels", target: "a run of the fleet", begin: func() (string, error) {
-		w.people.mu.Lock()
-		runs := w.people.runs
-		w.people.mu.Unlock()
+		w.users.mu.Lock()
+		runs := w.users.runs
+		w.users.mu.Unlock()
 		if len(runs) == 0 {
 			return "", errNoTarget
 		}
@@ -481,6 +481,6 @@ func (w *world) cancelRun() fault {
 		w.cancelled[run] = true // set before the call: its answer may be lost
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		return run, w.people.client.Runs.Cancel(ctx, run, "", "chaos")
+		return run, w.users.client.Runs.Cancel(ctx, run, "", "chaos")
 	}}
 }

@@ -36,7 +36,7 @@ type world struct {
 	given     map[string]bool      // names of plans that a coordinator has acknowledged
 	cancelled map[string]bool      // runs that a user has cancelled, or tried to
 	resuming  bool                 // the local process is a resume
-	people    people
+	users     users
 
 	// Separate random sources: the number of plans depends on the machine, and must
 	// not change the sequence of faults.
@@ -99,7 +99,7 @@ func newWorld(t *testing.T, n uint64) *world {
 			w.keepAll()
 		}
 	})
-	w.people.start(t, w.fleet.asks(0))
+	w.users.start(t, w.fleet.asks(0))
 	return w
 }
 
@@ -263,7 +263,7 @@ func (w *world) tendFleet() {
 		}
 		w.submit = nil
 	}
-	if w.over || w.people.open() >= enoughOpen {
+	if w.over || w.users.open() >= enoughOpen {
 		return
 	}
 	w.report.submitted++
@@ -325,9 +325,9 @@ func exitCode(err error) int {
 	return ended.ExitCode()
 }
 
-// people represents the users of the fleet: they answer questions and count the open
+// users represents the users of the fleet: they answer questions and count the open
 // tasks.
-type people struct {
+type users struct {
 	client *coordinator.Client
 
 	mu       sync.Mutex
@@ -336,7 +336,7 @@ type people struct {
 	runs     []string // running runs
 }
 
-func (p *people) start(t *testing.T, c *coordinator.Client) {
+func (p *users) start(t *testing.T, c *coordinator.Client) {
 	t.Helper()
 	p.client = c
 	ctx, cancel := context.WithCancel(context.Background())
@@ -354,7 +354,7 @@ func (p *people) start(t *testing.T, c *coordinator.Client) {
 }
 
 // look ignores errors, because the coordinators may be unreachable.
-func (p *people) look(ctx context.Context) {
+func (p *users) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if list, err := p.client.Questions.List(ctx, ""); err == nil {
@@ -370,13 +370,13 @@ func (p *people) look(ctx context.Context) {
 }
 
 // openNow queries the number of unfinished tasks of the fleet.
-func (p *people) openNow() (int, error) {
+func (p *users) openNow() (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	return p.count(ctx)
 }
 
-func (p *people) count(ctx context.Context) (int, error) {
+func (p *users) count(ctx context.Context) (int, error) {
 	runs, err := p.client.Runs.List(ctx, coordinator.RunQuery{Limit: 1000})
 	if err != nil {
 		return 0, err
@@ -393,7 +393,7 @@ func (p *people) count(ctx context.Context) (int, error) {
 }
 
 // open returns the last known number of unfinished tasks of the fleet.
-func (p *people) open() int {
+func (p *users) open() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.left

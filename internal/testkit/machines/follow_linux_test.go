@@ -17,10 +17,10 @@ type follower struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 
-	mu   sync.Mutex
-	told []int64 // the numbers of the changes, in the order of arrival
-	gaps int
-	err  error
+	mu      sync.Mutex
+	changes []int64 // the numbers of the changes, in the order of arrival
+	gaps    int
+	err     error
 }
 
 func follow(name string, c *coordinator.Client) *follower {
@@ -45,24 +45,24 @@ func (f *follower) take(change coordinator.Change) error {
 		return nil
 	}
 	n, err := strconv.ParseInt(change.ID, 10, 64)
-	f.told = append(f.told, n)
+	f.changes = append(f.changes, n)
 	return err
 }
 
 func (f *follower) last() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.told) == 0 {
+	if len(f.changes) == 0 {
 		return 0
 	}
-	return f.told[len(f.told)-1]
+	return f.changes[len(f.changes)-1]
 }
 
 // stop ends the follower and returns the numbers that it received.
 func (f *follower) stop() []int64 {
 	f.cancel()
 	f.done.Wait()
-	return f.told
+	return f.changes
 }
 
 // check compares the received numbers with those of all changes up to the last of
@@ -73,17 +73,17 @@ func (f *follower) check(t *testing.T, want []int64) {
 		t.Fatal("there were no changes")
 	}
 	last := want[len(want)-1]
-	Eventually(t, 60*time.Second, f.name+" is told the last change", func() bool { return f.last() >= last })
+	Eventually(t, 60*time.Second, f.name+" receives the last change", func() bool { return f.last() >= last })
 	got := f.stop()
 	if end := slices.Index(got, last); end >= 0 {
 		got = got[:end+1]
 	}
 	if f.gaps > 0 {
-		t.Errorf("%s was told of %d gaps", f.name, f.gaps)
+		t.Errorf("%s received %d gaps", f.name, f.gaps)
 	}
 	for i := range max(len(got), len(want)) {
 		if i >= len(got) || i >= len(want) || got[i] != want[i] {
-			t.Errorf("%s was told %d changes of %d, and is wrong from the %dth on: got %v, want %v",
+			t.Errorf("%s received %d changes of %d, and is wrong from the %dth on: got %v, want %v",
 				f.name, len(got), len(want), i+1, around(got, i), around(want, i))
 			return
 		}

@@ -93,7 +93,7 @@ func TestThreeMachinesDoEachTaskOnceWhateverFails(t *testing.T) {
 	for _, each := range followers {
 		each.check(t, want)
 	}
-	t.Logf("%.1f s: %d tasks took %d attempts, %s, and %d changes were told",
+	t.Logf("%.1f s: %d tasks took %d attempts, %s, and %d changes were sent",
 		time.Since(begun).Seconds(), len(tasks), attempts, watch.Report(), len(want))
 }
 
@@ -144,17 +144,17 @@ func (f *fleet) changes(s stored, run string) []int64 {
 	all, tasks := s.seqs(run)
 	once := follow("a late follower", f.asks(0))
 	Eventually(f.t, 30*time.Second, "the stream is read from the beginning", func() bool { return once.last() >= tasks[len(tasks)-1] })
-	told := once.stop()
-	told = told[:slices.Index(told, tasks[len(tasks)-1])+1]
+	changes := once.stop()
+	changes = changes[:slices.Index(changes, tasks[len(tasks)-1])+1]
 	for _, n := range tasks {
-		if !slices.Contains(told, n) {
-			f.t.Errorf("change %d of a task was not told", n)
+		if !slices.Contains(changes, n) {
+			f.t.Errorf("change %d of a task was not sent", n)
 		}
 	}
-	for _, n := range told {
+	for _, n := range changes {
 		if !slices.Contains(all, n) {
-			f.t.Errorf("change %d was told, and the store knows nothing of it", n)
+			f.t.Errorf("change %d was sent, but is not in the store", n)
 		}
 	}
-	return told
+	return changes
 }

@@ -88,7 +88,7 @@ func (f *fleet) superseded(a agent) bool {
 			return true
 		}
 	}
-	f.t.Logf("nobody else has begun task %s", a.task)
+	f.t.Logf("no other worker has started task %s", a.task)
 	return false
 }
 

@@ -70,7 +70,7 @@ func (s stored) checkShares(t *testing.T, upgraded time.Time) {
 		}
 	}
 	if len(did) != 4 {
-		t.Errorf("not everybody has worked with everybody: %v", did)
+		t.Errorf("not all versions have worked with each other: %v", did)
 	}
 	t.Log(did)
 }
