@@ -52,8 +52,8 @@ func (d *coordinators) order() string {
 	return asked
 }
 
-// among runs a test with a client of the coordinators a, b and, if given, c.
-func among(t *testing.T, given map[string]http.HandlerFunc, o Options, check func(t *testing.T, d *coordinators, c *Client)) {
+// withCoordinators runs a test with a client of the coordinators a, b and, if given, c.
+func withCoordinators(t *testing.T, given map[string]http.HandlerFunc, o Options, check func(t *testing.T, d *coordinators, c *Client)) {
 	d := &coordinators{desks: given}
 	withClient(t, d.serve, Options{}, func(t *testing.T, c *Client) {
 		network := c.conn.http.Transport.(*http.Transport)
@@ -97,7 +97,7 @@ func TestTheNextAddressIsAskedAtOnceAndKept(t *testing.T) {
 		"refused": nil, "502": gateway(502), "503": gateway(503), "504": gateway(504), "a tear": troubles["a tear"], "a torn body": troubles["a torn body"],
 	} {
 		t.Run(trouble, func(t *testing.T) {
-			among(t, map[string]http.HandlerFunc{"a": handle, "b": full}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
+			withCoordinators(t, map[string]http.HandlerFunc{"a": handle, "b": full}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
 				start := time.Now()
 				agents(t, c)
 				if took := time.Since(start); took > 0 {
@@ -122,7 +122,7 @@ func TestTheNextAddressIsAskedAtOnceAndKept(t *testing.T) {
 
 func TestARefusalIsAnAnswerAndNoOtherAddressIsAsked(t *testing.T) {
 	for _, status := range []int{400, 401, 403, 404, 409, 413, 429, 500} {
-		among(t, map[string]http.HandlerFunc{"a": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }, "b": full},
+		withCoordinators(t, map[string]http.HandlerFunc{"a": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }, "b": full},
 			Options{Tries: 1}, func(t *testing.T, d *coordinators, c *Client) {
 				_, err := c.Agents.List(t.Context())
 				if got := d.order(); refused(t, err).Status != status || got != "a" {
@@ -136,7 +136,7 @@ func TestAnUnsafeRequestSwitchesAddressOnlyIfItWasNotSent(t *testing.T) {
 	for trouble, handle := range troubles {
 		for request, ask := range unsafe {
 			t.Run(request+" and "+trouble, func(t *testing.T) {
-				among(t, map[string]http.HandlerFunc{"a": handle, "b": full}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
+				withCoordinators(t, map[string]http.HandlerFunc{"a": handle, "b": full}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
 					if err := ask(t.Context(), c); err == nil || d.order() != "a" {
 						t.Errorf("the error is %v", err)
 					}
@@ -145,7 +145,7 @@ func TestAnUnsafeRequestSwitchesAddressOnlyIfItWasNotSent(t *testing.T) {
 		}
 	}
 	for request, ask := range unsafe {
-		among(t, map[string]http.HandlerFunc{"a": nil, "b": nil, "c": full}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
+		withCoordinators(t, map[string]http.HandlerFunc{"a": nil, "b": nil, "c": full}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
 			if err := ask(t.Context(), c); err != nil || d.order() != "c" {
 				t.Errorf("%s without a reachable address: %v", request, err)
 			}
@@ -155,7 +155,7 @@ func TestAnUnsafeRequestSwitchesAddressOnlyIfItWasNotSent(t *testing.T) {
 
 func TestConnectingTimesOutEarlyIfThereIsAnotherAddress(t *testing.T) {
 	for request, ask := range unsafe {
-		among(t, map[string]http.HandlerFunc{"a": full, "b": full}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
+		withCoordinators(t, map[string]http.HandlerFunc{"a": full, "b": full}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
 			d.cutOff = "a"
 			start := time.Now()
 			if err := ask(t.Context(), c); err != nil || d.order() != "b" || time.Since(start) != dialTimeout {
@@ -168,7 +168,7 @@ func TestConnectingTimesOutEarlyIfThereIsAnotherAddress(t *testing.T) {
 func TestAllAddressesAreTriedBeforeAPause(t *testing.T) {
 	var at []time.Duration
 	var mu sync.Mutex
-	among(t, map[string]http.HandlerFunc{"a": nil, "b": nil, "c": nil}, Options{Tries: 3, Pause: time.Second, Rand: func() float64 { return 1 }},
+	withCoordinators(t, map[string]http.HandlerFunc{"a": nil, "b": nil, "c": nil}, Options{Tries: 3, Pause: time.Second, Rand: func() float64 { return 1 }},
 		func(t *testing.T, d *coordinators, c *Client) {
 			began := time.Now()
 			away := func(w http.ResponseWriter, _ *http.Request) {
@@ -215,7 +215,7 @@ func TestWaitingRequestsAreRedirectedToTheWorkingAddress(t *testing.T) {
 				}
 				full(w, q)
 			}
-			among(t, map[string]http.HandlerFunc{"a": troubles["a hang"], "b": works}, Options{Timeout: time.Hour, Silence: time.Hour}, func(t *testing.T, _ *coordinators, c *Client) {
+			withCoordinators(t, map[string]http.HandlerFunc{"a": troubles["a hang"], "b": works}, Options{Timeout: time.Hour, Silence: time.Hour}, func(t *testing.T, _ *coordinators, c *Client) {
 				start := time.Now()
 				waits := make(chan error, 1)
 				go func() { waits <- ask(c, t.Context()) }()
@@ -253,7 +253,7 @@ func TestRequestsAreNotRedirectedWhileNoAddressAnswers(t *testing.T) {
 		case <-q.Context().Done():
 		}
 	}
-	among(t, map[string]http.HandlerFunc{"a": slow, "b": slow}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
+	withCoordinators(t, map[string]http.HandlerFunc{"a": slow, "b": slow}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
 		waits := make(chan error, 1)
 		go func() { _, err := c.Agents.List(t.Context()); waits <- err }()
 		time.Sleep(time.Second)           // on the test's clock: the request waits by now
@@ -268,7 +268,7 @@ func TestRequestsAreNotRedirectedWhileNoAddressAnswers(t *testing.T) {
 }
 
 func TestARequestCancelledByItsCallerDoesNotSwitchTheAddress(t *testing.T) {
-	among(t, map[string]http.HandlerFunc{"a": troubles["a hang"], "b": full}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
+	withCoordinators(t, map[string]http.HandlerFunc{"a": troubles["a hang"], "b": full}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		if _, err := c.Agents.List(ctx); !errors.Is(err, context.Canceled) {
@@ -288,7 +288,7 @@ func TestARequestCancelledByItsCallerDoesNotSwitchTheAddress(t *testing.T) {
 
 func TestAStreamContinuesAtAnotherAddress(t *testing.T) {
 	const last = 40
-	desk := func(w http.ResponseWriter, q *http.Request) {
+	server := func(w http.ResponseWriter, q *http.Request) {
 		var after int
 		if _, err := fmt.Sscan(q.Header.Get("Last-Event-ID"), &after); err != nil {
 			t.Error(err)
@@ -299,7 +299,7 @@ func TestAStreamContinuesAtAnotherAddress(t *testing.T) {
 			_, _ = io.WriteString(w, event(id))
 		}
 	}
-	among(t, map[string]http.HandlerFunc{"a": nil, "b": desk}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
+	withCoordinators(t, map[string]http.HandlerFunc{"a": nil, "b": server}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
 		n := 0
 		err := c.Stream(t.Context(), From{After: "0"}, func(change Change) error {
 			if n++; change.ID != fmt.Sprint(n) || change.Gap {
@@ -309,10 +309,10 @@ func TestAStreamContinuesAtAnotherAddress(t *testing.T) {
 			case n == last:
 				return errEnough
 			case n%20 == 10:
-				d.set("a", desk)
+				d.set("a", server)
 				d.set("b", nil)
 			case n%20 == 0:
-				d.set("b", desk)
+				d.set("b", server)
 				d.set("a", nil)
 			}
 			return nil
@@ -334,7 +334,7 @@ func TestASilentStreamDoesNotSwitchTheAddress(t *testing.T) {
 		flush(w)
 		<-q.Context().Done()
 	}
-	among(t, map[string]http.HandlerFunc{"a": hello, "b": nil}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
+	withCoordinators(t, map[string]http.HandlerFunc{"a": hello, "b": nil}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
 		ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second+time.Millisecond) // ends when the silence is detected
 		defer cancel()
 		_ = c.Stream(ctx, From{After: "4"}, func(Change) error { return nil }) // ends with the timeout
@@ -345,7 +345,7 @@ func TestASilentStreamDoesNotSwitchTheAddress(t *testing.T) {
 }
 
 func TestSeparateClientsShareTheWorkingAddress(t *testing.T) {
-	among(t, map[string]http.HandlerFunc{"a": troubles["a hang"], "b": full}, Options{Timeout: time.Hour}, func(t *testing.T, d *coordinators, c *Client) {
+	withCoordinators(t, map[string]http.HandlerFunc{"a": troubles["a hang"], "b": full}, Options{Timeout: time.Hour}, func(t *testing.T, d *coordinators, c *Client) {
 		start := time.Now()
 		waits := make(chan error, 1)
 		go func() { _, err := c.Agents.List(t.Context()); waits <- err }()
@@ -380,7 +380,7 @@ func TestAddressesMayBeGivenAsOneText(t *testing.T) {
 
 func TestALogIsReadFromAnyAddress(t *testing.T) {
 	says := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "what it wrote\n") }
-	among(t, map[string]http.HandlerFunc{"a": nil, "b": says}, Options{}, func(t *testing.T, _ *coordinators, c *Client) {
+	withCoordinators(t, map[string]http.HandlerFunc{"a": nil, "b": says}, Options{}, func(t *testing.T, _ *coordinators, c *Client) {
 		body, _, err := c.Runs.Log(t.Context(), "r", "t", LogQuery{})
 		if err != nil {
 			t.Fatal(err)

@@ -15,15 +15,15 @@ import (
 	"time"
 )
 
-// heart is a coordinator that receives heartbeats.
-type heart struct {
+// heartbeatServer is a coordinator that receives heartbeats.
+type heartbeatServer struct {
 	mu       sync.Mutex
 	start    time.Time
 	received []string // for each heartbeat, the second and the reported state
 	fail     func(n int) int
 }
 
-func (h *heart) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+func (h *heartbeatServer) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	var b Heartbeat
 	if err := json.NewDecoder(q.Body).Decode(&b); err != nil {
 		w.WriteHeader(http.StatusBadRequest)
@@ -49,7 +49,7 @@ func (h *heart) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-func (h *heart) all() string {
+func (h *heartbeatServer) all() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return strings.Join(h.received, ", ")
@@ -65,7 +65,7 @@ func saying(words ...string) func() Heartbeat {
 }
 
 func TestHeartbeatsComeEvery15Seconds(t *testing.T) {
-	h := &heart{}
+	h := &heartbeatServer{}
 	withClient(t, h.ServeHTTP, Options{}, func(t *testing.T, c *Client) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second)
 		defer cancel()
@@ -82,7 +82,7 @@ func TestHeartbeatsComeEvery15Seconds(t *testing.T) {
 }
 
 func TestAChangeIsReportedAtOnce(t *testing.T) {
-	h := &heart{}
+	h := &heartbeatServer{}
 	withClient(t, h.ServeHTTP, Options{}, func(t *testing.T, c *Client) {
 		ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
 		defer cancel()
@@ -102,7 +102,7 @@ func TestAChangeIsReportedAtOnce(t *testing.T) {
 }
 
 func TestAHeartbeatThatHangsDoesNotMakeTheWorkerOffline(t *testing.T) {
-	h := &heart{fail: func(n int) int {
+	h := &heartbeatServer{fail: func(n int) int {
 		if n == 2 {
 			return -1
 		}
@@ -119,7 +119,7 @@ func TestAHeartbeatThatHangsDoesNotMakeTheWorkerOffline(t *testing.T) {
 }
 
 func TestAFailedHeartbeatIsRepeatedBeforeTheNextIsDue(t *testing.T) {
-	h := &heart{fail: func(n int) int {
+	h := &heartbeatServer{fail: func(n int) int {
 		if n == 1 || n == 2 {
 			return 503
 		}
@@ -141,7 +141,7 @@ func TestAFailedHeartbeatIsRepeatedBeforeTheNextIsDue(t *testing.T) {
 }
 
 func TestOtherRequestsDoNotDelayHeartbeats(t *testing.T) {
-	h := &heart{}
+	h := &heartbeatServer{}
 	synctestWithOneConnection(t, func(w http.ResponseWriter, q *http.Request) {
 		if q.Method == http.MethodGet {
 			<-q.Context().Done()
@@ -175,7 +175,7 @@ func synctestWithOneConnection(t *testing.T, handle http.HandlerFunc, check func
 
 func TestHeartbeatsThatAreDeniedEnd(t *testing.T) {
 	for _, status := range []int{400, 401, 403} {
-		h := &heart{fail: func(int) int { return status }}
+		h := &heartbeatServer{fail: func(int) int { return status }}
 		withClient(t, h.ServeHTTP, Options{}, func(t *testing.T, c *Client) {
 			if err := c.Agents.SendHeartbeats(t.Context(), time.Second, saying("idle"), nil, nil); refused(t, err).Status != status || h.all() != "0 idle" {
 				t.Errorf("status %d: %v after %s", status, err, h.all())

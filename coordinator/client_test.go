@@ -297,8 +297,8 @@ func TestARedirectIsRefusedAndTheTokenStays(t *testing.T) {
 	}))
 	defer elsewhere.Close()
 	for _, status := range []int{301, 302, 303, 307, 308} {
-		desk := httptest.NewServer(http.RedirectHandler(elsewhere.URL+"/v1/agents", status))
-		c, err := New(desk.URL, Options{Token: aToken, HTTP: desk.Client()})
+		server := httptest.NewServer(http.RedirectHandler(elsewhere.URL+"/v1/agents", status))
+		c, err := New(server.URL, Options{Token: aToken, HTTP: server.Client()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -312,7 +312,7 @@ func TestARedirectIsRefusedAndTheTokenStays(t *testing.T) {
 				t.Errorf("%d of a %s: %v", status, what, e)
 			}
 		}
-		desk.Close()
+		server.Close()
 	}
 }
 
@@ -330,7 +330,7 @@ func TestTheTokenIsSentAsABearerAndNeverInAnAddress(t *testing.T) {
 }
 
 func TestAnInvalidAddressOrTokenIsRefused(t *testing.T) {
-	for _, base := range []string{"", "desk:4870", "ftp://desk", "http://", "http://u:secret@desk", "http://desk?token=secret", "http://desk#secret", "://", "http://de sk"} {
+	for _, base := range []string{"", "server:4870", "ftp://server", "http://", "http://u:secret@server", "http://server?token=secret", "http://server#secret", "://", "http://de sk"} {
 		_, err := New(base, Options{})
 		if e, ok := errors.AsType[interface {
 			error
@@ -340,7 +340,7 @@ func TestAnInvalidAddressOrTokenIsRefused(t *testing.T) {
 		}
 	}
 	for _, token := range []string{"a b", "a\nb", "ü", "a\x00"} {
-		if _, err := New("http://desk", Options{Token: token}); err == nil || strings.Contains(err.Error(), token) {
+		if _, err := New("http://server", Options{Token: token}); err == nil || strings.Contains(err.Error(), token) {
 			t.Errorf("token %q: %v", token, err)
 		}
 	}
@@ -374,11 +374,11 @@ func TestAnIdCannotLeadToAnotherRoute(t *testing.T) {
 }
 
 func TestAPathBeforeTheRoutesIsKept(t *testing.T) {
-	c, err := New("https://desk/behind/a/proxy/", Options{})
+	c, err := New("https://server/behind/a/proxy/", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if u, err := get(nil, "v1", "agents", "a/b").url(c.conn.addresses.list[0].URL); err != nil || u != "https://desk/behind/a/proxy/v1/agents/a%2Fb" {
+	if u, err := get(nil, "v1", "agents", "a/b").url(c.conn.addresses.list[0].URL); err != nil || u != "https://server/behind/a/proxy/v1/agents/a%2Fb" {
 		t.Errorf("the address is %s: %v", u, err)
 	}
 }
@@ -392,7 +392,7 @@ func TestWhatACoordinatorSaysReachesATerminalAsOneLine(t *testing.T) {
 
 func TestPausesGrowAndAreSpread(t *testing.T) {
 	for _, spread := range []float64{0, 0.999} {
-		c, err := New("http://desk", Options{Pause: time.Second, Rand: func() float64 { return spread }})
+		c, err := New("http://server", Options{Pause: time.Second, Rand: func() float64 { return spread }})
 		if err != nil {
 			t.Fatal(err)
 		}

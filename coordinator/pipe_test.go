@@ -58,7 +58,7 @@ func withClient(t *testing.T, handle http.HandlerFunc, o Options, check func(t *
 			o.HTTP = &http.Client{Transport: transport}
 		}
 		o.PlainHTTP = true // the pipe is not a real network, so plain HTTP is safe
-		c, err := New("http://desk", o)
+		c, err := New("http://server", o)
 		if err != nil {
 			t.Fatal(err)
 		}

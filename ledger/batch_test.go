@@ -9,9 +9,9 @@ import (
 	"gaffer/statefile/host"
 )
 
-// wholes returns finished attempts. Each is the first attempt of its task, except for
+// finishedAttempts returns finished attempts. Each is the first attempt of its task, except for
 // the last one, which is a second attempt.
-func wholes() (list []FinishedAttempt) {
+func finishedAttempts() (list []FinishedAttempt) {
 	for i, status := range []Status{Done, Failed, TimedOut, Done} {
 		run := NewRun(Dispatch{Bead: fmt.Sprintf("bd-%d", i+1), Agent: "claude", Model: "m", Repo: "/r", Prompt: "p", MaxRetries: 2}, noon)
 		code, said := i%3, "said"
@@ -31,7 +31,7 @@ func wholes() (list []FinishedAttempt) {
 
 func TestRecordNewEqualsBeginAndFinish(t *testing.T) {
 	halves, together := Open(t.TempDir(), Options{Name: "state"}), Open(t.TempDir(), Options{Name: "state"})
-	list := wholes()
+	list := finishedAttempts()
 	for _, w := range list[:4] {
 		must(t, halves.Begin(t.Context(), w.Run))
 		_, err := halves.Finish(t.Context(), w.Result)
@@ -52,7 +52,7 @@ func TestRecordNewEqualsBeginAndFinish(t *testing.T) {
 
 func TestRecordNewSkipsInvalidAttempts(t *testing.T) {
 	s := testStore(t)
-	list := wholes()[:4]
+	list := finishedAttempts()[:4]
 	list[0].Run.Bead = "../escape"
 	list[1].Result.Status = Running
 	list[2].Run.Agent = ""
@@ -68,14 +68,14 @@ func TestRecordNewSkipsInvalidAttempts(t *testing.T) {
 func TestACrashWhileAttemptsAreRecordedTogetherLosesNoneThatWasAcknowledged(t *testing.T) {
 	var acknowledged []bool
 	do := func(h host.Host) (err error) {
-		if acknowledged, err = at(h).RecordNew(context.Background(), wholes()); err != nil {
-			acknowledged = make([]bool, len(wholes()))
+		if acknowledged, err = at(h).RecordNew(context.Background(), finishedAttempts()); err != nil {
+			acknowledged = make([]bool, len(finishedAttempts()))
 		}
 		return err
 	}
 	atEveryCrash(t, nothing, do, func(t *testing.T, h host.Host) {
 		s := at(h)
-		for i, w := range wholes()[:4] {
+		for i, w := range finishedAttempts()[:4] {
 			run, err := s.Run(w.Run.Bead, 1)
 			if acknowledged[i] && (err != nil || run.Status != w.Result.Status) {
 				t.Errorf("run %s: %+v, %v", w.Run.Bead, run, err)
@@ -85,7 +85,7 @@ func TestACrashWhileAttemptsAreRecordedTogetherLosesNoneThatWasAcknowledged(t *t
 				t.Errorf("run %s is there as %s, its result %+v, %v", w.Run.Bead, run.Status, result, resultErr)
 			}
 		}
-		for _, w := range wholes() {
+		for _, w := range finishedAttempts() {
 			if err := s.Record(t.Context(), w.Run, w.Result); err != nil {
 				t.Fatalf("%s again: %v", w.Run.Bead, err)
 			}

@@ -6,11 +6,11 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Settle exports setDerived for a fuzz test that uses no files.
-func Settle(doc *jsontree.Doc, now time.Time) { setDerived(doc.Root(), now) }
+// SetDerived exports setDerived for a fuzz test that uses no files.
+func SetDerived(doc *jsontree.Doc, now time.Time) { setDerived(doc.Root(), now) }
 
-// Kept returns the number of documents that the store holds in memory.
-func (s *Store) Kept() int {
+// CachedDocuments returns the number of documents that the store holds in memory.
+func (s *Store) CachedDocuments() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.files)

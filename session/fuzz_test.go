@@ -31,7 +31,7 @@ func FuzzStatus(f *testing.F) {
 			_, _ = a.Elapsed(now)
 		}
 		session.Check("status.json", doc.Value())
-		session.Settle(doc, now)
+		session.SetDerived(doc, now)
 		if doc.Err() == nil && !jsontree.Valid(doc.Bytes()) {
 			t.Errorf("%q became %q", data, doc.Bytes())
 		}

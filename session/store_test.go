@@ -148,7 +148,7 @@ func TestReadingASessionKeepsNothingInMemory(t *testing.T) {
 	if _, err := s.Load("no-such-session"); err == nil {
 		t.Error("there is one")
 	}
-	if n := s.Kept(); n != 0 {
+	if n := s.CachedDocuments(); n != 0 {
 		t.Errorf("something of %d is kept", n)
 	}
 }

@@ -17,9 +17,9 @@ func TestTheReferenceMeetsEveryRequirement(t *testing.T) {
 	Run(t, newReference(t, ""))
 }
 
-// mutants are the ways in which the reference can break a promise, each with the promise
+// mutants are the ways in which the reference can break a requirement, each with the requirement
 // whose test must fail.
-var mutants = []struct{ broken, promise string }{
+var mutants = []struct{ broken, requirement string }{
 	{"health needs a token", "health needs no token"},
 	{"no tokens", "a request without a token is refused"},
 	{"any token", "a request with a wrong token is refused"},
@@ -125,17 +125,17 @@ func TestThePageNamesEveryRoute(t *testing.T) {
 
 const brokenVar = "CONFORMANCE_BROKEN"
 
-// A broken promise fails its test, so each mutant runs in a separate process.
+// A broken requirement fails its test, so each mutant runs in a separate process.
 func TestTheSuiteFailsOnABrokenServer(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
 	for _, m := range mutants {
-		t.Run(m.broken+" "+m.promise, func(t *testing.T) {
-			promise := strings.ReplaceAll(m.promise, " ", "_")
-			cmd := exec.Command(os.Args[0], "-test.run", "^TestTheBrokenReference$/^"+regexp.QuoteMeta(promise)+"$", "-test.timeout=2m")
+		t.Run(m.broken+" "+m.requirement, func(t *testing.T) {
+			requirement := strings.ReplaceAll(m.requirement, " ", "_")
+			cmd := exec.Command(os.Args[0], "-test.run", "^TestTheBrokenReference$/^"+regexp.QuoteMeta(requirement)+"$", "-test.timeout=2m")
 			cmd.Env = append(os.Environ(), brokenVar+"="+m.broken)
 			out, err := cmd.CombinedOutput()
-			if err == nil || !strings.Contains(string(out), "--- FAIL: TestTheBrokenReference/"+promise) {
+			if err == nil || !strings.Contains(string(out), "--- FAIL: TestTheBrokenReference/"+requirement) {
 				t.Errorf("the suite did not notice: %v\n%s", err, out)
 			}
 			if strings.Contains(string(out), "panic:") {
@@ -146,7 +146,7 @@ func TestTheSuiteFailsOnABrokenServer(t *testing.T) {
 }
 
 // TestTheBrokenReference runs in the processes that the test above starts. Without the
-// environment variable no promise is broken, and the suite must pass.
+// environment variable no requirement is broken, and the suite must pass.
 func TestTheBrokenReference(t *testing.T) {
 	t.Parallel()
 	target := newReference(t, os.Getenv(brokenVar))
@@ -161,7 +161,7 @@ func TestEveryRequirementHasAMutant(t *testing.T) {
 	t.Parallel()
 	covered := map[string]bool{}
 	for _, m := range mutants {
-		covered[m.promise] = true
+		covered[m.requirement] = true
 	}
 	known := map[string]bool{}
 	for _, group := range [][]requirement{accessPromises, agentPromises, workPromises, inputPromises, newerPromises, streamPromises, scenarioPromises} {
@@ -173,8 +173,8 @@ func TestEveryRequirementHasAMutant(t *testing.T) {
 		}
 	}
 	for _, m := range mutants {
-		if !known[m.promise] {
-			t.Errorf("mutant %q breaks %q, which is no promise of the suite", m.broken, m.promise)
+		if !known[m.requirement] {
+			t.Errorf("mutant %q breaks %q, which is no requirement of the suite", m.broken, m.requirement)
 		}
 	}
 }

@@ -23,7 +23,7 @@ const (
 // reference is a minimal coordinator that meets every requirement, unless it is
 // configured to break one.
 type reference struct {
-	broken string // name of the mutant that breaks a promise; see mutants
+	broken string // name of the mutant that breaks a requirement; see mutants
 
 	mu      sync.Mutex
 	now     time.Time

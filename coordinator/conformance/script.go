@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// script tests one promise. The embedded test ends at the first answer that breaks the
-// promise.
+// script tests one requirement. The embedded test ends at the first answer that breaks the
+// requirement.
 type script struct {
 	*testing.T
 	Target

@@ -50,9 +50,9 @@ kill -9 $3
 exec sleep 3600
 `
 
-// prey is a project with the hostile plan. gaffer runs in a control group of its own,
+// hostileProject is a project with the hostile plan. gaffer runs in a control group of its own,
 // so that no other process on this machine seems to have been started by it.
-type prey struct {
+type hostileProject struct {
 	t     *testing.T
 	dir   string
 	env   []string
@@ -60,9 +60,9 @@ type prey struct {
 	cage  string
 }
 
-func newPrey(t *testing.T, groups string, both bool) *prey {
+func newPrey(t *testing.T, groups string, both bool) *hostileProject {
 	testenv.Integration(t)
-	p := &prey{t: t, dir: t.TempDir()}
+	p := &hostileProject{t: t, dir: t.TempDir()}
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func newPrey(t *testing.T, groups string, both bool) *prey {
 	return p
 }
 
-func (p *prey) write(name, text string) {
+func (p *hostileProject) write(name, text string) {
 	p.t.Helper()
 	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o644); err != nil {
 		p.t.Fatal(err)
@@ -93,7 +93,7 @@ func (p *prey) write(name, text string) {
 }
 
 // clean ends everything that the test has started.
-func (p *prey) clean() {
+func (p *hostileProject) clean() {
 	testenv.Wait(p.t, "the end of everything in "+p.cage, func() error {
 		_ = os.WriteFile(filepath.Join(p.cage, "cgroup.kill"), []byte("1"), 0)
 		for _, pid := range p.groupFiles("/sys/fs/cgroup/pids") { // of cgroup version 1
@@ -108,7 +108,7 @@ func (p *prey) clean() {
 }
 
 // groupFiles lists the control groups of this test's attempts.
-func (p *prey) groupFiles(below string) (list []string) {
+func (p *hostileProject) groupFiles(below string) (list []string) {
 	for _, id := range p.lines("starts") {
 		found, _ := filepath.Glob(filepath.Join(below, "gaffer-*-"+id+"-*"))
 		list = append(list, found...)
@@ -117,14 +117,14 @@ func (p *prey) groupFiles(below string) (list []string) {
 }
 
 // gaffer returns a command that runs gaffer in the test's control group.
-func (p *prey) gaffer(args ...string) *exec.Cmd {
+func (p *hostileProject) gaffer(args ...string) *exec.Cmd {
 	cmd := exec.Command("sh", append([]string{"-c", p.enter + `exec "$@"`, "sh", testenv.Program(p.t)}, args...)...)
 	cmd.Dir, cmd.Env = p.dir, p.env
 	return cmd
 }
 
 // says runs gaffer and returns its output and its exit code.
-func (p *prey) says(args ...string) (string, int) {
+func (p *hostileProject) says(args ...string) (string, int) {
 	p.t.Helper()
 	cmd := p.gaffer(args...)
 	var out bytes.Buffer
@@ -135,7 +135,7 @@ func (p *prey) says(args ...string) (string, int) {
 
 // wait waits for the end of a gaffer that was started. A task that waits for its user
 // does not end by itself.
-func (p *prey) wait(run *exec.Cmd) {
+func (p *hostileProject) wait(run *exec.Cmd) {
 	p.t.Helper()
 	hangs := time.AfterFunc(time.Minute, func() { _ = run.Process.Kill() })
 	defer hangs.Stop()
@@ -144,13 +144,13 @@ func (p *prey) wait(run *exec.Cmd) {
 	}
 }
 
-func (p *prey) lines(name string) []string {
+func (p *hostileProject) lines(name string) []string {
 	data, _ := os.ReadFile(filepath.Join(p.dir, name))
 	return strings.Fields(string(data))
 }
 
 // hidden waits for the process that was left behind and returns its id.
-func (p *prey) hidden() int {
+func (p *hostileProject) hidden() int {
 	p.t.Helper()
 	testenv.Wait(p.t, "a process that is left behind", func() error {
 		if len(p.lines("pid")) == 1 {
@@ -174,7 +174,7 @@ func lives(pid int) bool {
 
 // completes checks that the second attempt completed the task while no process of the
 // first was alive.
-func (p *prey) completes() {
+func (p *hostileProject) completes() {
 	p.t.Helper()
 	testenv.Wait(p.t, "the end of the run", func() error {
 		out, _ := p.says("status", "--json")
@@ -190,7 +190,7 @@ func (p *prey) completes() {
 
 // attack runs the hostile task. It returns when the supervisor is dead and, if both is
 // true, gaffer, too.
-func (p *prey) attack(both bool) (run *exec.Cmd, hidden int) {
+func (p *hostileProject) attack(both bool) (run *exec.Cmd, hidden int) {
 	p.t.Helper()
 	run = p.gaffer("run", "plan.yaml")
 	var out bytes.Buffer

@@ -21,7 +21,7 @@ type record struct {
 	WillRetry bool   `json:"will_retry"`
 }
 
-func (p *place) record(file string) record {
+func (p *environment) record(file string) record {
 	p.Helper()
 	var r record
 	p.must(json.Unmarshal([]byte(p.read(file)), &r))
@@ -29,7 +29,7 @@ func (p *place) record(file string) record {
 }
 
 func TestABeadIsWorkedOnInATerminal(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		p.play("toolx:touch granted")
 		bead := p.start("dispatch", "bd-7", "do the work", "--agent", agent, "--tmux", "--verify", "test -e granted")
 		q := p.asks("touch granted")
@@ -53,7 +53,7 @@ func TestABeadIsWorkedOnInATerminal(t *testing.T) {
 }
 
 func TestADeniedActionOfABeadIsNotDone(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		p.play("toolx:touch refused")
 		bead := p.start("dispatch", "bd-8", "do the work", "--agent", agent, "--tmux")
 		p.asks("touch refused")
@@ -71,7 +71,7 @@ func TestADeniedActionOfABeadIsNotDone(t *testing.T) {
 
 // Closing the terminal does not affect the agent.
 func TestABeadOutlivesItsTerminal(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		p.play("tool:" + held)
 		p.write("beads.jsonl", fmt.Sprintf(`{"bead": "bd-9", "prompt": "do the work", "agent": %q, "questions": "allow"}`, agent))
 		bead := p.start("dispatch", "--from", "beads.jsonl", "--tmux")
@@ -87,7 +87,7 @@ func TestABeadOutlivesItsTerminal(t *testing.T) {
 }
 
 // typed types keys into one of gaffer's terminals.
-func (p *place) typed(session string, keys ...string) {
+func (p *environment) typed(session string, keys ...string) {
 	p.Helper()
 	p.until("the terminal shows the question", func() bool {
 		return strings.Contains(p.inTmux("capture-pane", "-p", "-t", session), "2  deny")
@@ -96,7 +96,7 @@ func (p *place) typed(session string, keys ...string) {
 }
 
 // inTmux runs a command on gaffer's own tmux server.
-func (p *place) inTmux(args ...string) string {
+func (p *environment) inTmux(args ...string) string {
 	p.Helper()
 	out, err := p.command("tmux", append([]string{"-S", p.socket()}, args...)...).CombinedOutput()
 	if err != nil {
@@ -106,7 +106,7 @@ func (p *place) inTmux(args ...string) string {
 }
 
 // socket returns the socket of gaffer's own tmux server.
-func (p *place) socket() string {
+func (p *environment) socket() string {
 	p.Helper()
 	found, err := filepath.Glob(filepath.Join(p.home, ".local/state/gaffer/tmux/*"))
 	if err != nil || len(found) != 1 {

@@ -17,7 +17,7 @@ import (
 const held = "echo $$ >> begun; for i in $(seq 1200); do test -e go && break; sleep 0.1; done; test -e go && echo x >> ended"
 
 // midTool starts a run and waits until its agent is in a tool call.
-func (p *place) midTool(agent, more string) (*process, fleet.Task) {
+func (p *environment) midTool(agent, more string) (*process, fleet.Task) {
 	p.Helper()
 	p.play("tool:" + held)
 	run := p.start("run", p.plan(agent, "questions: allow, "+more))
@@ -26,7 +26,7 @@ func (p *place) midTool(agent, more string) (*process, fleet.Task) {
 }
 
 // inTool waits until gaffer shows the tool call.
-func (p *place) inTool() fleet.Task {
+func (p *environment) inTool() fleet.Task {
 	p.Helper()
 	return p.task("it is seen to run", func(t fleet.Task) bool {
 		return t.Attempt.PID > 0 && t.Attempt.State == "running" && strings.Contains(t.Attempt.Doing, "begun")
@@ -34,13 +34,13 @@ func (p *place) inTool() fleet.Task {
 }
 
 // times returns the number of lines of a file: how often a tool got there.
-func (p *place) times(file string) int {
+func (p *environment) times(file string) int {
 	p.Helper()
 	return strings.Count(p.read(file), "\n")
 }
 
 func TestCancelDuringAToolCallLeavesNothing(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		run, _ := p.midTool(agent, "retries: 2")
 		p.done("cancel", "work")
 		if o := run.wait(); o.code != 1 {
@@ -57,7 +57,7 @@ func TestCancelDuringAToolCallLeavesNothing(t *testing.T) {
 // On a busy machine a program may take longer to its first tool call than the time limit
 // allows. Such a run proves nothing, and the next one gets twice the time.
 func TestATimeoutDuringAToolCallIsNoSuccess(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		var run *process
 		for limit := 25 * time.Second; !p.has("begun"); limit *= 2 {
 			if limit > 4*time.Minute {
@@ -81,7 +81,7 @@ func TestATimeoutDuringAToolCallIsNoSuccess(t *testing.T) {
 func TestASignalOfAnotherProcessDuringAToolCallIsNoSuccess(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		t.Run(fmt.Sprint(int(sig)), func(t *testing.T) {
-			each(t, func(p *place, agent string) {
+			each(t, func(p *environment, agent string) {
 				run, task := p.midTool(agent, "")
 				p.must(syscall.Kill(task.Attempt.PID, sig))
 				if o := run.wait(); o.code != 1 {
@@ -97,7 +97,7 @@ func TestASignalOfAnotherProcessDuringAToolCallIsNoSuccess(t *testing.T) {
 }
 
 func TestAnAgentOutlivesAKilledGafferAndIsAdopted(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		run, before := p.midTool(agent, "verify: test -s ended")
 		run.kill()
 		resumed := p.start("resume")
@@ -120,7 +120,7 @@ func TestAnAgentOutlivesAKilledGafferAndIsAdopted(t *testing.T) {
 }
 
 func TestWorkThatEndsWithoutGafferIsFoundComplete(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		run, before := p.midTool(agent, "")
 		run.kill()
 		p.write("go", "")
@@ -138,7 +138,7 @@ func TestWorkThatEndsWithoutGafferIsFoundComplete(t *testing.T) {
 }
 
 func TestAKilledAgentIsFollowedByAFreshOne(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		run, before := p.midTool(agent, "retries: 1")
 		p.play("text:afresh")
 		p.must(syscall.Kill(before.Attempt.PID, syscall.SIGKILL))
@@ -159,7 +159,7 @@ func TestAKilledAgentIsFollowedByAFreshOne(t *testing.T) {
 // The supervisor and its agent die together, so that the attempt is lost. The
 // conversation is still valid and is continued.
 func TestALostAttemptIsFollowedInTheSameConversation(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		run, before := p.midTool(agent, "retries: 1")
 		run.kill()
 		testenv.Wait(p, "the end of all processes", func() error {

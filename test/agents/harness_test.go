@@ -27,9 +27,9 @@ const patience = testenv.Patience
 // key is the API key of the programs.
 const key = "sk-dummy"
 
-// place is a project in its own environment: a folder with git, an empty HOME, and a
+// environment is a project in its own environment: a folder with git, an empty HOME, and a
 // stub model that the test controls.
-type place struct {
+type environment struct {
 	*testing.T
 	dir  string // the project
 	home string
@@ -37,15 +37,15 @@ type place struct {
 	env  []string
 }
 
-// newPlace waits for a free slot for the real programs. When the test ends, none of
+// newEnvironment waits for a free slot for the real programs. When the test ends, none of
 // its processes may be alive.
-func newPlace(t *testing.T) *place {
+func newEnvironment(t *testing.T) *environment {
 	t.Helper()
 	t.Parallel()
 	seats <- true
 	t.Cleanup(func() { <-seats })
 	root := shortDir(t)
-	p := &place{T: t, dir: filepath.Join(root, "project"), home: filepath.Join(root, "home"), name: strings.ReplaceAll(t.Name(), "/", "-")}
+	p := &environment{T: t, dir: filepath.Join(root, "project"), home: filepath.Join(root, "home"), name: strings.ReplaceAll(t.Name(), "/", "-")}
 	for _, dir := range []string{p.home, filepath.Join(root, "tmp")} {
 		p.must(os.Mkdir(dir, 0o755))
 	}
@@ -82,7 +82,7 @@ func shortDir(t *testing.T) string {
 }
 
 // codexConfig returns the settings that make Codex use the stub model.
-func (p *place) codexConfig() string {
+func (p *environment) codexConfig() string {
 	return fmt.Sprintf(`model = "stub-model"
 model_provider = "stub"
 check_for_update_on_startup = false
@@ -102,7 +102,7 @@ trust_level = "trusted"
 
 // seedClaude writes the settings that skip the first questions of Claude Code's
 // terminal.
-func (p *place) seedClaude() {
+func (p *environment) seedClaude() {
 	p.Helper()
 	p.write(filepath.Join(p.home, ".claude.json"), encode(map[string]any{
 		"hasCompletedOnboarding": true, "theme": "dark",
@@ -112,39 +112,39 @@ func (p *place) seedClaude() {
 }
 
 // play sets the model's modes, see stubmodel.Modes.
-func (p *place) play(modes ...string) { model.Play(p.name, modes...) }
+func (p *environment) play(modes ...string) { model.Play(p.name, modes...) }
 
 // turns returns the model's requests from this place.
-func (p *place) turns() []stubmodel.Request { return model.Turns(p.name) }
+func (p *environment) turns() []stubmodel.Request { return model.Turns(p.name) }
 
 // write writes a file. A relative path is relative to the project.
-func (p *place) write(path, text string) {
+func (p *environment) write(path, text string) {
 	p.Helper()
 	path = p.path(path)
 	p.must(os.MkdirAll(filepath.Dir(path), 0o755))
 	p.must(os.WriteFile(path, []byte(text), 0o600))
 }
 
-func (p *place) read(path string) string {
+func (p *environment) read(path string) string {
 	p.Helper()
 	text, err := os.ReadFile(p.path(path))
 	p.must(err)
 	return string(text)
 }
 
-func (p *place) path(path string) string {
+func (p *environment) path(path string) string {
 	if filepath.IsAbs(path) {
 		return path
 	}
 	return filepath.Join(p.dir, path)
 }
 
-func (p *place) has(path string) bool {
+func (p *environment) has(path string) bool {
 	_, err := os.Stat(p.path(path))
 	return err == nil
 }
 
-func (p *place) must(err error) {
+func (p *environment) must(err error) {
 	p.Helper()
 	if err != nil {
 		p.Fatal(err)
@@ -152,26 +152,26 @@ func (p *place) must(err error) {
 }
 
 // until waits until holds returns true.
-func (p *place) until(what string, holds func() bool) {
+func (p *environment) until(what string, holds func() bool) {
 	p.Helper()
 	testenv.Wait(p, what, func() error {
 		if holds() {
 			return nil
 		}
-		return placeError{p}
+		return environmentError{p}
 	})
 }
 
-// placeError collects the state of a place only when a wait has failed.
-type placeError struct{ place *place }
+// environmentError collects the state of a place only when a wait has failed.
+type environmentError struct{ place *environment }
 
-func (e placeError) Error() string {
+func (e environmentError) Error() string {
 	screen, _ := e.place.tmux("capture-pane", "-p", "-t", "person") // there may be none
 	return fmt.Sprintf("the run\n%s\nprocesses %v\nthe terminal\n%s", encode(e.place.status()), e.place.alive(), screen)
 }
 
 // command returns a program of this place that is not started yet.
-func (p *place) command(name string, args ...string) *exec.Cmd {
+func (p *environment) command(name string, args ...string) *exec.Cmd {
 	if !strings.Contains(name, "/") && (name == "gaffer" || name == "claude" || name == "codex") {
 		name = filepath.Join(programs, name)
 	}
@@ -188,13 +188,13 @@ type outcome struct {
 }
 
 // gaffer runs a command until it ends.
-func (p *place) gaffer(args ...string) outcome {
+func (p *environment) gaffer(args ...string) outcome {
 	p.Helper()
 	return p.start(args...).wait()
 }
 
 // done runs a command that must succeed, and returns its output.
-func (p *place) done(args ...string) string {
+func (p *environment) done(args ...string) string {
 	p.Helper()
 	o := p.gaffer(args...)
 	if o.code != 0 {
@@ -205,7 +205,7 @@ func (p *place) done(args ...string) string {
 
 // process is a running gaffer.
 type process struct {
-	*place
+	*environment
 	cmd         *exec.Cmd
 	mu          sync.Mutex
 	out, errors bytes.Buffer
@@ -213,9 +213,9 @@ type process struct {
 }
 
 // start starts a gaffer that is killed at the end of the test.
-func (p *place) start(args ...string) *process {
+func (p *environment) start(args ...string) *process {
 	p.Helper()
-	g := &process{place: p, cmd: p.command("gaffer", args...), over: make(chan struct{})}
+	g := &process{environment: p, cmd: p.command("gaffer", args...), over: make(chan struct{})}
 	g.cmd.Stdout, g.cmd.Stderr = locked{&g.mu, &g.out}, locked{&g.mu, &g.errors}
 	g.cmd.WaitDelay = time.Second // its children may hold its output open
 	p.must(g.cmd.Start())
@@ -277,7 +277,7 @@ func (g *process) kill() {
 }
 
 // status returns the latest run.
-func (p *place) status() fleet.Run {
+func (p *environment) status() fleet.Run {
 	p.Helper()
 	o := p.gaffer("status", "--json")
 	var r fleet.Run
@@ -289,7 +289,7 @@ func (p *place) status() fleet.Run {
 
 // task returns the only task of the latest run, once it has an attempt and holds
 // returns true.
-func (p *place) task(what string, holds func(fleet.Task) bool) fleet.Task {
+func (p *environment) task(what string, holds func(fleet.Task) bool) fleet.Task {
 	p.Helper()
 	var last fleet.Task
 	p.until(what, func() bool {
@@ -307,7 +307,7 @@ func (p *place) task(what string, holds func(fleet.Task) bool) fleet.Task {
 }
 
 // ended returns the only task of the latest run, which must have ended.
-func (p *place) ended() fleet.Task {
+func (p *environment) ended() fleet.Task {
 	p.Helper()
 	r := p.status()
 	if !r.Status.Final() || len(r.Tasks) != 1 || r.Tasks[0].Attempt == nil {
@@ -318,14 +318,14 @@ func (p *place) ended() fleet.Task {
 
 // tmux runs a tmux command on this place's server, which stands for the user's
 // terminals.
-func (p *place) tmux(args ...string) (string, error) {
+func (p *environment) tmux(args ...string) (string, error) {
 	cmd := p.command("tmux", append([]string{"-L", "person", "-f", "/dev/null"}, args...)...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
 // alive returns the processes of this place, identified by their environment.
-func (p *place) alive() map[int]string {
+func (p *environment) alive() map[int]string {
 	all, err := os.ReadDir("/proc")
 	p.must(err)
 	found := map[int]string{}
@@ -345,13 +345,13 @@ func (p *place) alive() map[int]string {
 }
 
 // nothingLeft waits until no process of this place is alive.
-func (p *place) nothingLeft() {
+func (p *environment) nothingLeft() {
 	p.Helper()
 	p.until("nothing is left running", func() bool { return len(p.alive()) == 0 })
 }
 
 // leftovers kills the remaining processes of a test and fails it if there are any.
-func (p *place) leftovers() {
+func (p *environment) leftovers() {
 	_, _ = p.tmux("kill-server") // there may be none
 	var left map[int]string      // processes that take half a minute to end count as left
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {

@@ -13,7 +13,7 @@ import (
 )
 
 // program runs one of the real programs and returns its output.
-func (p *place) program(name string, args ...string) string {
+func (p *environment) program(name string, args ...string) string {
 	p.Helper()
 	cmd := p.command(name, args...)
 	var out, talk bytes.Buffer
@@ -29,7 +29,7 @@ func (p *place) program(name string, args ...string) string {
 
 // claude runs the real Claude Code, and returns the hooks that have answered, each
 // with its outcome.
-func (p *place) claude(args ...string) (hooks []string) {
+func (p *environment) claude(args ...string) (hooks []string) {
 	p.Helper()
 	out := p.program("claude", append(args, "-p", "go", "--output-format", "stream-json", "--verbose", "--include-hook-events", "--allowedTools", "Bash")...)
 	for line := range strings.Lines(out) {
@@ -46,13 +46,13 @@ func (p *place) claude(args ...string) (hooks []string) {
 }
 
 // codex runs the real Codex.
-func (p *place) codex() {
+func (p *environment) codex() {
 	p.Helper()
 	p.program("codex", "exec", "--json", "--disable", "plugins", "--dangerously-bypass-hook-trust", "go")
 }
 
 // notes returns the session documents of agents that gaffer did not start.
-func (p *place) notes(program string) (notes []map[string]any) {
+func (p *environment) notes(program string) (notes []map[string]any) {
 	p.Helper()
 	files, err := filepath.Glob(filepath.Join(p.home, ".local/state/gaffer/interactive", program+".*.json"))
 	p.must(err)
@@ -75,7 +75,7 @@ func saysAll(t *testing.T, got []string) {
 }
 
 func TestClaudeReportsItsActivityAfterInit(t *testing.T) {
-	p := newPlace(t)
+	p := newEnvironment(t)
 	p.play("tool", "text")
 	p.done("init", "claude", "--project", "--yes")
 	saysAll(t, p.claude())
@@ -94,7 +94,7 @@ func TestClaudeReportsItsActivityAfterInit(t *testing.T) {
 func TestCodexReportsItsActivityAfterInit(t *testing.T) {
 	for _, whose := range []string{"--project", "--user"} {
 		t.Run(whose, func(t *testing.T) {
-			p := newPlace(t)
+			p := newEnvironment(t)
 			before := p.read(filepath.Join(p.home, ".codex/config.toml"))
 			p.play("tool", "text")
 			p.done("init", "codex", whose, "--yes")
@@ -121,7 +121,7 @@ const examples = "../../internal/byhand/agentsettings/testdata/files"
 
 func TestSettingsOfManyKindsAreAcceptedAfterInit(t *testing.T) {
 	t.Run("claude", func(t *testing.T) {
-		p := newPlace(t)
+		p := newEnvironment(t)
 		for _, name := range []string{"03-existing-hooks", "05-bom", "07-one-line", "12-duplicate-keys", "14-odd-spacing"} {
 			text, err := os.ReadFile(filepath.Join(examples, "claude-settings-"+name+".json"))
 			p.must(err)
@@ -136,7 +136,7 @@ func TestSettingsOfManyKindsAreAcceptedAfterInit(t *testing.T) {
 		}
 	})
 	t.Run("codex", func(t *testing.T) {
-		p := newPlace(t)
+		p := newEnvironment(t)
 		config := filepath.Join(p.home, ".codex/config.toml")
 		for _, name := range []string{"20-usual", "22-inline-servers", "23-dotted", "24-crlf-bom", "25-comments-only", "26-inline-empty", "27-inline-lines"} {
 			text, err := os.ReadFile(filepath.Join(examples, "codex-config-"+name+".toml"))
@@ -155,7 +155,7 @@ func TestSettingsOfManyKindsAreAcceptedAfterInit(t *testing.T) {
 }
 
 func TestClaudeAcceptsThePlugin(t *testing.T) {
-	p := newPlace(t)
+	p := newEnvironment(t)
 	plugin, err := filepath.Abs("../../integrations/claude-code")
 	p.must(err)
 	p.program("claude", "plugin", "validate", "--strict", plugin)
@@ -168,7 +168,7 @@ func TestClaudeAcceptsThePlugin(t *testing.T) {
 }
 
 func TestCodexAcceptsTheSnippet(t *testing.T) {
-	p := newPlace(t)
+	p := newEnvironment(t)
 	snippet, err := os.ReadFile("../../integrations/codex/config.toml")
 	p.must(err)
 	p.write(filepath.Join(p.home, ".codex/config.toml"), p.codexConfig()+string(snippet))

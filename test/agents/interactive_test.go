@@ -27,7 +27,7 @@ func (t *terminal) notSeen(text string) func() bool {
 }
 
 func TestWhatClaudeDoesInATerminalIsKnown(t *testing.T) {
-	p := newPlace(t)
+	p := newEnvironment(t)
 	p.seedClaude()
 	c := p.open("claude")
 	const file = discover.FromFile
@@ -67,7 +67,7 @@ func (t *terminal) ends() {
 }
 
 func TestWhatCodexDoesInATerminalIsKnown(t *testing.T) {
-	p := newPlace(t)
+	p := newEnvironment(t)
 	c := p.open("codex")
 	const title = discover.FromTitle
 	const prompt, interrupted = "Would you like to run the following command?", "Conversation interrupted"
@@ -96,24 +96,24 @@ func TestWhatCodexDoesInATerminalIsKnown(t *testing.T) {
 
 func TestAProgramThatMustBeSetUpIsShownAsWaiting(t *testing.T) {
 	for name, c := range map[string]struct {
-		open func(p *place) *terminal
+		open func(p *environment) *terminal
 		want string
 	}{
-		"claude in a strange folder": {func(p *place) *terminal {
+		"claude in a strange folder": {func(p *environment) *terminal {
 			p.write(p.home+"/.claude.json", `{"hasCompletedOnboarding":true,"theme":"dark","customApiKeyResponses":{"approved":["`+key+`"]}}`)
 			return p.open("claude")
 		}, "trust the folder"},
-		"codex in a strange folder": {func(p *place) *terminal {
+		"codex in a strange folder": {func(p *environment) *terminal {
 			p.write(p.home+"/.codex/config.toml", strings.Split(p.codexConfig(), "[projects")[0])
 			return p.open("codex")
 		}, "trust the folder"},
-		"codex with strange hooks": {func(p *place) *terminal {
+		"codex with strange hooks": {func(p *environment) *terminal {
 			args := append([]string{programs + "/codex", "--no-daemon", "--disable", "plugins"}, codexHooks()...)
 			return p.openAs("codex", args[:len(args)-1]...)
 		}, "review the hooks"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			term := c.open(newPlace(t))
+			term := c.open(newEnvironment(t))
 			term.seen(point{name: name, status: waiting, source: discover.FromScreen, also: func(s discover.Agent) bool {
 				return s.For == "needs set-up: "+c.want
 			}})
@@ -125,7 +125,7 @@ func TestAProgramThatMustBeSetUpIsShownAsWaiting(t *testing.T) {
 func TestTheUserAnswersElsewhereForAnAgentInATerminal(t *testing.T) {
 	for program, mode := range map[string]string{"claude": "tool:touch granted", "codex": "toolx:touch granted"} {
 		t.Run(program, func(t *testing.T) {
-			p := newPlace(t)
+			p := newEnvironment(t)
 			p.seedClaude()
 			p.env = append(p.env, "GAFFER_HOOKS_ANSWER_WITHIN=10m")
 			c := p.open(program)

@@ -35,7 +35,7 @@ var calls = []struct{ tool, args, want string }{
 
 // withServer returns a command line for a program with gaffer's MCP server, whose
 // tools it may call without asking.
-func (p *place) withServer(agent string, args ...string) *exec.Cmd {
+func (p *environment) withServer(agent string, args ...string) *exec.Cmd {
 	p.Helper()
 	if agent == "claude" {
 		config := `{"mcpServers":{"gaffer":{"command":"gaffer","args":["mcp"]}}}`
@@ -51,7 +51,7 @@ func (p *place) withServer(agent string, args ...string) *exec.Cmd {
 }
 
 func TestTheProgramsListAndCallEveryTool(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		p.done("team", "init", "Requirements")
 		p.done("state", "set", "workflowStep=interviewer")
 		p.write("plan.yaml", "tasks: [{id: quick, shell: 'true'}]")
@@ -98,7 +98,7 @@ func TestTheProgramsListAndCallEveryTool(t *testing.T) {
 // asked returns the question of an agent whose name has this prefix, or the zero
 // value. It searches the list, because agents of other tests may wait at their own
 // prompts.
-func (p *place) asked(name string) (q fleet.Question) {
+func (p *environment) asked(name string) (q fleet.Question) {
 	out, err := p.command("gaffer", "answer", "--json").Output()
 	var all []fleet.Question
 	if err != nil || json.Unmarshal(out, &all) != nil {
@@ -113,7 +113,7 @@ func (p *place) asked(name string) (q fleet.Question) {
 }
 
 // checkCalls checks the results that the model received after each of its calls.
-func (p *place) checkCalls() {
+func (p *environment) checkCalls() {
 	p.Helper()
 	turns := p.turns()
 	if len(turns) != len(calls)+1 {
@@ -144,7 +144,7 @@ func resultIn(body json.RawMessage) string {
 
 // A program may start its MCP servers with hardly any of its own environment.
 func TestTheAgentOfATaskIsKnownByItsTools(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		p.write(filepath.Join(p.home, ".codex/config.toml"), p.codexConfig()+`
 [mcp_servers.gaffer]
 command = "gaffer"

@@ -11,22 +11,22 @@ import (
 )
 
 // each runs a test with both programs.
-func each(t *testing.T, test func(p *place, agent string)) {
+func each(t *testing.T, test func(p *environment, agent string)) {
 	t.Helper()
 	for _, agent := range []string{"claude", "codex"} {
-		t.Run(agent, func(t *testing.T) { test(newPlace(t), agent) })
+		t.Run(agent, func(t *testing.T) { test(newEnvironment(t), agent) })
 	}
 }
 
 // plan writes a plan with one task, called work, and returns its file.
-func (p *place) plan(agent, more string) string {
+func (p *environment) plan(agent, more string) string {
 	p.Helper()
 	p.write("plan.yaml", fmt.Sprintf("tasks:\n  - {id: work, agent: %s, prompt: do the work, %s}\n", agent, more))
 	return "plan.yaml"
 }
 
 // came checks how a task ended and that it left no processes.
-func (p *place) came(task fleet.Task, status fleet.Status, class string) {
+func (p *environment) came(task fleet.Task, status fleet.Status, class string) {
 	p.Helper()
 	a := task.Attempt
 	p.Logf("%s %s, tries %d, exit %d, %d tokens, $%f: %s", task.Status, task.Outcome, task.Tries, a.Exit, a.Spent.Tokens, a.Spent.USD, a.Summary)
@@ -37,7 +37,7 @@ func (p *place) came(task fleet.Task, status fleet.Status, class string) {
 }
 
 func TestAnAnswerIsTheOutcome(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		p.done("run", "say hello", "--agent", agent)
 		task := p.ended()
 		p.came(task, fleet.Complete, "")
@@ -61,7 +61,7 @@ func TestAnAnswerIsTheOutcome(t *testing.T) {
 }
 
 func TestAToolDoesItsWork(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		p.play("tool:echo made by a tool")
 		p.done("run", p.plan(agent, "questions: deny"))
 		task := p.ended()
@@ -81,7 +81,7 @@ func TestAToolDoesItsWork(t *testing.T) {
 }
 
 func TestAFileIsWrittenWhereItIsAllowed(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		p.play("write:" + p.path("page.txt"))
 		p.done("run", p.plan(agent, "questions: allow, verify: grep hi page.txt"))
 		task := p.ended()
@@ -94,7 +94,7 @@ func TestAFileIsWrittenWhereItIsAllowed(t *testing.T) {
 
 // Sub-agents cost money, too.
 func TestWhatSubAgentsUseIsCounted(t *testing.T) {
-	p := newPlace(t)
+	p := newEnvironment(t)
 	p.play("task")
 	p.done("run", p.plan("claude", "questions: allow"))
 	task := p.ended()
@@ -112,7 +112,7 @@ func TestWhatSubAgentsUseIsCounted(t *testing.T) {
 
 // The first run of a program is often started by gaffer.
 func TestAFolderThatWasNeverTrustedIsWorkedIn(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		config, _, _ := strings.Cut(p.codexConfig(), "[projects")
 		p.write(p.home+"/.codex/config.toml", config)
 		p.play("write:" + p.path("page.txt"))

@@ -10,7 +10,7 @@ import (
 )
 
 // asks waits until the agent waits for the user, and checks how that is shown.
-func (p *place) asks(about string) fleet.Question {
+func (p *environment) asks(about string) fleet.Question {
 	p.Helper()
 	task := p.task("it waits for the user", func(t fleet.Task) bool {
 		return t.Question != nil && t.Attempt.State == "waiting"
@@ -25,7 +25,7 @@ func (p *place) asks(about string) fleet.Question {
 }
 
 func TestTheUserGrantsAPermission(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		p.play("toolx:touch granted")
 		run := p.start("run", p.plan(agent, "questions: ask"))
 		if q := p.asks("touch granted"); !slices.Equal(q.Options, []string{"allow", "deny"}) {
@@ -46,7 +46,7 @@ func TestTheUserGrantsAPermission(t *testing.T) {
 }
 
 func TestADeniedActionIsNotDone(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		p.play("toolx:touch refused")
 		run := p.start("run", p.plan(agent, "questions: ask, retries: 2"))
 		p.asks("touch refused")
@@ -69,7 +69,7 @@ func TestADeniedActionIsNotDone(t *testing.T) {
 }
 
 func TestWithQuestionsDenyTheUserIsNotAsked(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		p.play("toolx:touch refused")
 		if o := p.gaffer("run", p.plan(agent, "questions: deny, retries: 2")); o.code != 1 {
 			p.Errorf("exit %d, want 1\n%s", o.code, o.errors)
@@ -87,7 +87,7 @@ func TestAQuestionIsAnsweredWithAnOption(t *testing.T) {
 		"claude": `\"` + stubmodel.Question + `\"=\"Blue\"`,
 		"codex":  `[\"Blue\"]`,
 	}
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		// By default, Codex has no tool for questions.
 		p.write("gaffer.yaml", "agents:\n  codex:\n    argv: [codex, --enable, default_mode_request_user_input]\n")
 		p.play("ask")
@@ -110,7 +110,7 @@ func TestAQuestionIsAnsweredWithAnOption(t *testing.T) {
 // The question is in the store and the agent keeps running. So the gaffer that asked
 // need not be running when the user answers.
 func TestAQuestionOutlivesAKilledGaffer(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		p.play("toolx:echo x >> granted")
 		run := p.start("run", p.plan(agent, "questions: ask"))
 		p.asks("granted")

@@ -8,7 +8,7 @@ import (
 )
 
 // patient lets the programs retry for longer than a test lasts.
-func (p *place) patient() {
+func (p *environment) patient() {
 	p.Helper()
 	p.env = append(p.env, "CLAUDE_CODE_MAX_RETRIES=10")
 	config := p.codexConfig()
@@ -18,7 +18,7 @@ func (p *place) patient() {
 }
 
 func TestARetryingAgentIsShownAsRetrying(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		p.patient()
 		p.play("500")
 		run := p.start("run", p.plan(agent, ""))
@@ -39,7 +39,7 @@ func TestARetryingAgentIsShownAsRetrying(t *testing.T) {
 }
 
 func TestRetriesDoNotCountAsProgress(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		p.patient()
 		p.play("500")
 		if o := p.gaffer("run", p.plan(agent, "stall_timeout: 15s")); o.code != 1 {

@@ -13,7 +13,7 @@ import (
 )
 
 // git runs git in the project and returns its output.
-func (p *place) git(args ...string) string {
+func (p *environment) git(args ...string) string {
 	p.Helper()
 	out, err := p.command("git", args...).CombinedOutput()
 	if err != nil {
@@ -23,7 +23,7 @@ func (p *place) git(args ...string) string {
 }
 
 // review returns the change of the task with its review and messages.
-func (p *place) review() fleet.TaskChange {
+func (p *environment) review() fleet.TaskChange {
 	p.Helper()
 	var c fleet.TaskChange
 	p.must(json.Unmarshal([]byte(p.done("review", "work", "--json")), &c))
@@ -31,7 +31,7 @@ func (p *place) review() fleet.TaskChange {
 }
 
 // killOwner kills the gaffer that works on the run, and waits until it has released it.
-func (p *place) killOwner(pid int) {
+func (p *environment) killOwner(pid int) {
 	p.Helper()
 	p.must(syscall.Kill(pid, syscall.SIGKILL))
 	p.until("no process works on the run", func() bool { return !p.status().Owner.Alive })
@@ -41,7 +41,7 @@ func (p *place) killOwner(pid int) {
 // conversation answers, approve, merge with checks, undo. gaffer is killed in each
 // step, and nothing is lost or done twice.
 func TestAChangeIsSentBackAnsweredAndMergedThoughGafferIsKilled(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		aside := filepath.Join(p.home, "aside") // files that do not belong to the change
 		p.must(os.Mkdir(aside, 0o755))
 		p.write("list.txt", "one\ntwo\nthree\nfour\n")

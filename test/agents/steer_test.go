@@ -12,7 +12,7 @@ import (
 )
 
 // isWritten waits until gaffer has written a message to the agent's stdin.
-func (p *place) isWritten() {
+func (p *environment) isWritten() {
 	p.Helper()
 	p.until("the message is written", func() bool {
 		found := false
@@ -25,7 +25,7 @@ func (p *place) isWritten() {
 }
 
 // talk starts a run whose agent is in a tool call, and can take messages.
-func (p *place) talk(agent, more string) (*process, fleet.Task) {
+func (p *environment) talk(agent, more string) (*process, fleet.Task) {
 	p.Helper()
 	p.play("tool:"+held, "text:second", "text:third", "text:fourth")
 	run := p.start("run", p.plan(agent, "questions: ask"+more))
@@ -38,7 +38,7 @@ func (p *place) talk(agent, more string) (*process, fleet.Task) {
 }
 
 // send sends a message and returns what gaffer says about it.
-func (p *place) send(args ...string) fleet.Message {
+func (p *environment) send(args ...string) fleet.Message {
 	p.Helper()
 	var sent struct {
 		Message fleet.Message `json:"message"`
@@ -48,7 +48,7 @@ func (p *place) send(args ...string) fleet.Message {
 }
 
 func TestAMessageReachesTheModelDuringATurn(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		run, before := p.talk(agent, "")
 		p.send("mind the gap")
 		p.isWritten()
@@ -72,7 +72,7 @@ func TestAMessageReachesTheModelDuringATurn(t *testing.T) {
 
 // gaffer is killed after it has written the message, while the agent has not taken it.
 func TestAMessageIsTakenOnceThoughGafferIsKilled(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		run, _ := p.talk(agent, "")
 		p.send("mind the gap")
 		p.isWritten()
@@ -93,7 +93,7 @@ func TestAMessageIsTakenOnceThoughGafferIsKilled(t *testing.T) {
 }
 
 func TestAMessageInTheQueueOfAKilledAgentIsSentAgain(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		run, before := p.talk(agent, "")
 		p.send("mind the gap")
 		p.isWritten()
@@ -112,7 +112,7 @@ func TestAMessageInTheQueueOfAKilledAgentIsSentAgain(t *testing.T) {
 
 // The shell command is ended with the turn, and the conversation continues.
 func TestAnInterruptedConversationContinuesWithAMessage(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		run, before := p.talk(agent, "")
 		p.done("interrupt", "work")
 		if o := run.wait(); o.code != 1 {
@@ -133,7 +133,7 @@ func TestAnInterruptedConversationContinuesWithAMessage(t *testing.T) {
 }
 
 func TestAMessageToATaskThatIsDoneContinuesItsConversation(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		p.play("text:first", "text:second")
 		p.done("run", p.plan(agent, "questions: deny")) // so that Codex takes no input while it runs
 		before := p.ended()

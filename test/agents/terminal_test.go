@@ -17,7 +17,7 @@ import (
 
 // terminal is an agent that a user runs in a terminal, with gaffer's hooks.
 type terminal struct {
-	*place
+	*environment
 	program string
 	pid     int
 	lookout *discover.Finder
@@ -43,7 +43,7 @@ func codexHooks() (args []string) {
 }
 
 // open starts an agent in a terminal.
-func (p *place) open(program string, more ...string) *terminal {
+func (p *environment) open(program string, more ...string) *terminal {
 	p.Helper()
 	args := []string{filepath.Join(programs, program)}
 	if program == "claude" {
@@ -56,7 +56,7 @@ func (p *place) open(program string, more ...string) *terminal {
 }
 
 // openAs starts a program with the given command line in a terminal.
-func (p *place) openAs(program string, args ...string) *terminal {
+func (p *environment) openAs(program string, args ...string) *terminal {
 	p.Helper()
 	words := []string{"exec"}
 	for _, a := range args {
@@ -67,7 +67,7 @@ func (p *place) openAs(program string, args ...string) *terminal {
 	if err != nil {
 		p.Fatalf("tmux: %v\n%s", err, out)
 	}
-	t := &terminal{place: p, program: program}
+	t := &terminal{environment: p, program: program}
 	t.pid, err = strconv.Atoi(strings.TrimSpace(out))
 	p.must(err)
 	t.lookout = discover.NewFinder(filepath.Join(p.home, ".local/state/gaffer"), p.home, time.Now)

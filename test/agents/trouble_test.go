@@ -10,7 +10,7 @@ import (
 )
 
 func TestARateLimitThatPassesIsNoFailure(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		p.play("429", "text")
 		p.done("run", p.plan(agent, ""))
 		task := p.ended()
@@ -22,7 +22,7 @@ func TestARateLimitThatPassesIsNoFailure(t *testing.T) {
 }
 
 func TestAUsageLimitIsWaitedFor(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		p.play("limit")
 		run := p.start("run", p.plan(agent, ""))
 		task := p.task("it waits for the limit's end", func(t fleet.Task) bool { return t.Outcome == "rate_limited" })
@@ -44,7 +44,7 @@ func TestAUsageLimitIsWaitedFor(t *testing.T) {
 }
 
 func TestAnOverloadedModelIsTriedAgainInTheSameConversation(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		p.play("529")
 		run := p.start("run", p.plan(agent, "retries: 1"))
 		first := p.task("the first attempt has failed", func(t fleet.Task) bool { return t.Outcome == "api_error" })
@@ -66,7 +66,7 @@ func TestAnOverloadedModelIsTriedAgainInTheSameConversation(t *testing.T) {
 func TestErrorsHaveTheirClass(t *testing.T) {
 	for mode, class := range map[string]string{"401": "auth", "500": "api_error", "ctx": "context_overflow"} {
 		t.Run(mode, func(t *testing.T) {
-			each(t, func(p *place, agent string) {
+			each(t, func(p *environment, agent string) {
 				p.play(mode)
 				if o := p.gaffer("run", p.plan(agent, "")); o.code != 1 {
 					p.Errorf("exit %d, want 1\n%s", o.code, o.errors)
@@ -80,7 +80,7 @@ func TestErrorsHaveTheirClass(t *testing.T) {
 func TestASilentModelTimesOut(t *testing.T) {
 	for _, mode := range []string{"hang", "hangmid"} {
 		t.Run(mode, func(t *testing.T) {
-			each(t, func(p *place, agent string) {
+			each(t, func(p *environment, agent string) {
 				// On a busy machine a program may stall before it asks the model.
 				for limit := 30 * time.Second; len(p.turns()) == 0; limit *= 2 {
 					if limit > 4*time.Minute {
@@ -98,7 +98,7 @@ func TestASilentModelTimesOut(t *testing.T) {
 }
 
 func TestADroppedStreamIsRetried(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		p.play("drop", "text:whole")
 		p.done("run", p.plan(agent, ""))
 		task := p.ended()
@@ -110,7 +110,7 @@ func TestADroppedStreamIsRetried(t *testing.T) {
 }
 
 func TestAStreamThatIsAlwaysDroppedIsAnErrorOfTheModel(t *testing.T) {
-	each(t, func(p *place, agent string) {
+	each(t, func(p *environment, agent string) {
 		p.play("drop")
 		if o := p.gaffer("run", p.plan(agent, "")); o.code != 1 {
 			p.Errorf("exit %d, want 1\n%s", o.code, o.errors)

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// theirs writes a document like another program.
-func (w *world) theirs(name, text string) {
+// writeDocument writes a document like another program.
+func (w *world) writeDocument(name, text string) {
 	w.Helper()
 	path := filepath.Join(w.dir, name)
 	w.must(os.MkdirAll(filepath.Dir(path), 0o755))
 	w.must(os.WriteFile(path, []byte(text), 0o600))
 }
 
-// soon waits until the page shows a text, and logs how long that took. The aim is one
+// seesSoon waits until the page shows a text, and logs how long that took. The aim is one
 // second, which a busy machine may exceed.
-func (p *page) soon(what, text string) {
+func (p *page) seesSoon(what, text string) {
 	p.Helper()
 	began := time.Now()
 	p.sees(text)
@@ -54,36 +54,36 @@ func TestDocumentsOfOtherToolsAppearAsTheyAreWritten(t *testing.T) {
 	p.sees("There is no build in this project.")
 	p.visit(project + "/build")
 	p.sees("There is no build in this project.")
-	w.theirs(".fctry/state.json", buildDocument[:200])
-	w.theirs(".fctry/state.json", buildDocument)
-	p.soon("the build", "By hand")
+	w.writeDocument(".fctry/state.json", buildDocument[:200])
+	w.writeDocument(".fctry/state.json", buildDocument)
+	p.seesSoon("the build", "By hand")
 	p.sees("Glossary <b>fix</b>", "awaiting-user", "completed-partial", "theirs", "a-kind-that-nobody-knows")
 	p.shot("theirs-build")
-	w.theirs(".fctry/inbox.json", `[{"id": "1", "type": "idea", "content": "A voucher <img src=x>", "status": "approved", "timestamp": "2026-02-17T04:00:00Z"}]`)
-	p.soon("the inbox", "A voucher <img src=x>")
+	w.writeDocument(".fctry/inbox.json", `[{"id": "1", "type": "idea", "content": "A voucher <img src=x>", "status": "approved", "timestamp": "2026-02-17T04:00:00Z"}]`)
+	p.seesSoon("the inbox", "A voucher <img src=x>")
 
 	p.visit(project + "/team")
 	p.sees("There is no team in this project.")
-	w.theirs("coordination/pm_state.json", teamDocument)
-	p.soon("the team", "Sign in <i>")
+	w.writeDocument("coordination/pm_state.json", teamDocument)
+	p.seesSoon("the team", "Sign in <i>")
 	p.sees("in_progress_security_fixes", "analysis_only", "theirs")
 	p.shot("theirs-team")
 
 	p.visit(project + "/sessions")
-	w.theirs(".founder-mode/status/sessions/20260217-040000/status.json", sessionDocument)
-	p.soon("the session", "20260217-040000")
+	w.writeDocument(".founder-mode/status/sessions/20260217-040000/status.json", sessionDocument)
+	p.seesSoon("the session", "20260217-040000")
 	p.sees("theirs")
 	p.visit(project + "/sessions/20260217-040000")
 	p.sees("Wave 1", "schema <u>", "it broke <script>")
 	p.shot("theirs-session")
-	w.theirs(".founder-mode/status/sessions/20260217-040000/status.json", fmt.Sprint(sessionDocument[:len(sessionDocument)-1], `, "note": 1}`))
+	w.writeDocument(".founder-mode/status/sessions/20260217-040000/status.json", fmt.Sprint(sessionDocument[:len(sessionDocument)-1], `, "note": 1}`))
 	p.harmless()
 }
 
 func TestAnIdeaIsAddedToTheInboxInThePage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.theirs(".fctry/state.json", `{}`)
+	w.writeDocument(".fctry/state.json", `{}`)
 	p := w.open("#/projects")
 	p.click("Build")
 	p.sees("Inbox")
@@ -104,7 +104,7 @@ func TestAnIdeaIsAddedToTheInboxInThePage(t *testing.T) {
 func TestABuildWithoutChunksIsShown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.theirs(".fctry/state.json", `{"currentCommand": "execute", "buildRun": {"id": "run-1", "status": "running"}}`)
+	w.writeDocument(".fctry/state.json", `{"currentCommand": "execute", "buildRun": {"id": "run-1", "status": "running"}}`)
 	p := w.open("#/projects")
 	p.click("Build")
 	p.sees("Chunks", "0 of 0 chunks") // and no error

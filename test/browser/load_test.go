@@ -23,8 +23,8 @@ const (
 	samplings = 6
 )
 
-// stand is a simulated worker that only reports a status.
-type stand struct {
+// fakeWorker is a simulated worker that only reports a status.
+type fakeWorker struct {
 	*world
 	client *coordinator.Client
 	info   coordinator.WorkerInfo
@@ -32,17 +32,17 @@ type stand struct {
 	beats  int
 }
 
-func (w *world) stand(i int) *stand {
+func (w *world) stand(i int) *fakeWorker {
 	w.Helper()
 	name := fmt.Sprintf("stand-%02d", i)
 	labels := []string{"project:" + filepath.Base(w.dir)}
-	s := &stand{world: w, client: w.client(), info: coordinator.WorkerInfo{ID: name, Name: name, Labels: labels, Slots: 1, Version: "test", Host: name}}
+	s := &fakeWorker{world: w, client: w.client(), info: coordinator.WorkerInfo{ID: name, Name: name, Labels: labels, Slots: 1, Version: "test", Host: name}}
 	s.beat()
 	return s
 }
 
 // beat reports a different status each time.
-func (s *stand) beat() {
+func (s *fakeWorker) beat() {
 	s.beats++
 	b := coordinator.WorkBeat{Worker: s.info}
 	if s.held != nil {
@@ -53,8 +53,8 @@ func (s *stand) beat() {
 	}
 }
 
-// fidget changes the status of a protocol agent beside the worker.
-func (s *stand) fidget() {
+// changeStatus changes the status of a protocol agent beside the worker.
+func (s *fakeWorker) changeStatus() {
 	s.beats++
 	status := []string{coordinator.Idle, coordinator.Running, coordinator.Waiting}[s.beats%3]
 	if _, err := s.client.Agents.Heartbeat(context.Background(), coordinator.Heartbeat{AgentID: "agent-" + s.info.Name, ClaudeStatus: status}); err != nil {
@@ -62,12 +62,12 @@ func (s *stand) fidget() {
 	}
 }
 
-func (s *stand) key() coordinator.WorkKey {
+func (s *fakeWorker) key() coordinator.WorkKey {
 	return coordinator.WorkKey{Attempt: s.held.Attempt.ID, Token: s.held.Attempt.Token}
 }
 
 // turn finishes the current attempt and claims the next.
-func (s *stand) turn() {
+func (s *fakeWorker) turn() {
 	claim := coordinator.WorkClaim{Worker: s.info.ID, Labels: s.info.Labels, Key: fmt.Sprint(s.info.ID, "-", s.beats)}
 	s.beats++
 	if s.held == nil {
@@ -87,9 +87,9 @@ func (s *stand) turn() {
 	s.held = turned.Work
 }
 
-// bustle makes workers send requests, evenly over a time or as fast as possible. One
+// sendLoad makes workers send requests, evenly over a time or as fast as possible. One
 // in four is a turn, which is two changes.
-func bustle(stands []*stand, requests int, within time.Duration) {
+func sendLoad(stands []*fakeWorker, requests int, within time.Duration) {
 	began := time.Now()
 	var all sync.WaitGroup
 	busy := make([]sync.Mutex, len(stands))
@@ -102,7 +102,7 @@ func bustle(stands []*stand, requests int, within time.Duration) {
 			if i%4 == 0 {
 				stands[n].turn()
 			} else {
-				stands[n].fidget()
+				stands[n].changeStatus()
 			}
 		})
 	}
@@ -143,7 +143,7 @@ func TestUnderManyChangesPagesNeitherGrowNorFallBehind(t *testing.T) {
 		fmt.Fprintf(&plan, "  - {id: task-%04d, name: Task %d, prompt: hello}\n", i, i)
 	}
 	run := w.submit(plan.String())
-	var stands []*stand
+	var stands []*fakeWorker
 	for i := range hands {
 		stands = append(stands, w.stand(i))
 	}
@@ -154,7 +154,7 @@ func TestUnderManyChangesPagesNeitherGrowNorFallBehind(t *testing.T) {
 		eval[bool](p.page, listen)
 	}
 	for i := range samplings + 1 {
-		bustle(stands, changes*int(loadTime().Seconds())/samplings, loadTime()/samplings)
+		sendLoad(stands, changes*int(loadTime().Seconds())/samplings, loadTime()/samplings)
 		for name, p := range pages {
 			s := p.sample()
 			t.Logf("%d: %s: %d changes, %.1f MB, %d nodes, changes %.0f ms old, the latest of a hundred %.0f ms", i, name, len(s.Ages), s.MB, s.Rows, s.median, s.late)

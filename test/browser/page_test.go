@@ -62,8 +62,8 @@ func (w *world) tab(in context.Context, how ...chromedp.ContextOption) *page {
 	w.must(chromedp.Do(ctx)) // the tab lives as long as the context of its first step
 	p.size(1280, 800)
 	var listeners sync.WaitGroup
-	listeners.Go(func() { p.hearExceptions(ctx) })
-	listeners.Go(func() { p.hearLog(ctx) })
+	listeners.Go(func() { p.recordExceptions(ctx) })
+	listeners.Go(func() { p.recordLog(ctx) })
 	w.Cleanup(func() {
 		if w.Failed() {
 			p.shot("failed-" + strings.ReplaceAll(w.Name(), "/", "-"))
@@ -78,8 +78,8 @@ func (w *world) tab(in context.Context, how ...chromedp.ContextOption) *page {
 	return p
 }
 
-// hearExceptions records uncaught exceptions of the page's scripts.
-func (p *page) hearExceptions(ctx context.Context) {
+// recordExceptions records uncaught exceptions of the page's scripts.
+func (p *page) recordExceptions(ctx context.Context) {
 	for e, err := range chromedp.Events(ctx, runtime.ExceptionThrown) {
 		if err != nil {
 			return
@@ -95,9 +95,9 @@ func describe(o *runtime.RemoteObject) string {
 	return o.Description
 }
 
-// hearLog records log entries with the level error, such as violations of the page's
+// recordLog records log entries with the level error, such as violations of the page's
 // policy. It ignores network errors, because the server may be down.
-func (p *page) hearLog(ctx context.Context) {
+func (p *page) recordLog(ctx context.Context) {
 	for e, err := range chromedp.Events(ctx, log.EntryAdded) {
 		if err != nil {
 			return

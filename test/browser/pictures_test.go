@@ -22,7 +22,7 @@ var (
 func demo(t *testing.T) *page {
 	t.Helper()
 	w := &world{T: t, dir: t.TempDir(), home: t.TempDir()}
-	t.Cleanup(w.sweep)
+	t.Cleanup(w.killAgents)
 	d := w.start("demo", "--no-browser", "--for", "10m")
 	w.url = d.await(demoThere)
 	open := exec.Command("sh", "-c", `. "$1" && exec "$2" open --print`, "sh", d.await(demoPlace), gaffer)

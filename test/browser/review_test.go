@@ -90,8 +90,8 @@ func TestAHostileFileDoesNotStopTheHighlightingOfOthers(t *testing.T) {
 	}
 }
 
-// canned makes the page's requests for a change return what window.answer returns.
-const canned = `
+// fakeAnswers makes the page's requests for a change return what window.answer returns.
+const fakeAnswers = `
 const real = window.fetch;
 window.answer = {};
 window.asked = [];
@@ -113,7 +113,7 @@ func TestAChangeThatDoesNotLoadIsNotShownAsEmpty(t *testing.T) {
 	w := newWorld(t)
 	id, _ := w.local("name: one\ntasks:\n  - {id: only, shell: \"true\"}\n")
 	p := w.open("#/runs/" + id)
-	p.act(canned)
+	p.act(fakeAnswers)
 	p.act(`window.answer.change = () => give({ error: { code: 'change_elsewhere', message: 'the change is on worker two' } }, 409)`)
 	p.visit(task(id, "only") + "/review")
 	p.sees("The change could not be loaded: the change is on worker two")

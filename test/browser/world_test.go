@@ -43,15 +43,15 @@ type world struct {
 func newWorld(t *testing.T, flags ...string) *world {
 	t.Helper()
 	w := &world{T: t, dir: t.TempDir(), home: t.TempDir(), flags: flags}
-	t.Cleanup(w.sweep)
+	t.Cleanup(w.killAgents)
 	w.must(exec.Command("git", "init", "-q", w.dir).Run())
 	w.serve("127.0.0.1:0")
 	return w
 }
 
-// sweep kills the agents that killed workers have left running. Agents survive their
+// killAgents kills the agents that killed workers have left running. Agents survive their
 // worker by design.
-func (w *world) sweep() {
+func (w *world) killAgents() {
 	all, err := os.ReadDir("/proc")
 	w.must(err)
 	for _, entry := range all {

@@ -16,8 +16,8 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// speech holds sample messages of one protocol.
-type speech struct {
+// sampleMessages holds sample messages of one protocol.
+type sampleMessages struct {
 	path    string
 	request string // with %s for the tools and the conversation
 	tools   string
@@ -26,8 +26,8 @@ type speech struct {
 	called  string
 }
 
-func speeches() map[string]speech {
-	return map[string]speech{
+func speeches() map[string]sampleMessages {
+	return map[string]sampleMessages{
 		"messages": {
 			path:    "/v1/messages",
 			request: `{"model":"m","stream":true,%s}`,
@@ -85,7 +85,7 @@ func serve(t *testing.T) *Server {
 	return s
 }
 
-func forEach(t *testing.T, test func(t *testing.T, s *Server, sp speech)) {
+func forEach(t *testing.T, test func(t *testing.T, s *Server, sp sampleMessages)) {
 	t.Helper()
 	for name, sp := range speeches() {
 		t.Run(name, func(t *testing.T) { test(t, serve(t), sp) })
@@ -93,7 +93,7 @@ func forEach(t *testing.T, test func(t *testing.T, s *Server, sp speech)) {
 }
 
 func TestATextIsStreamedWordByWord(t *testing.T) {
-	forEach(t, func(t *testing.T, s *Server, sp speech) {
+	forEach(t, func(t *testing.T, s *Server, sp sampleMessages) {
 		_, text := post(t, s.At("text")+sp.path, fmt.Sprintf(sp.request, sp.tools))
 		if n := strings.Count(text, sp.text); n < 3 {
 			t.Errorf("%d parts of a text in\n%s", n, text)
@@ -102,7 +102,7 @@ func TestATextIsStreamedWordByWord(t *testing.T) {
 }
 
 func TestAToolIsCalledOnceAndItsResultEndsTheTurn(t *testing.T) {
-	forEach(t, func(t *testing.T, s *Server, sp speech) {
+	forEach(t, func(t *testing.T, s *Server, sp sampleMessages) {
 		_, text := post(t, s.At("tool")+sp.path, fmt.Sprintf(sp.request, sp.tools))
 		if !strings.Contains(text, sp.called) {
 			t.Errorf("no call %s in\n%s", sp.called, text)
@@ -115,7 +115,7 @@ func TestAToolIsCalledOnceAndItsResultEndsTheTurn(t *testing.T) {
 }
 
 func TestErrorsAreWordedAsTheVendorDoes(t *testing.T) {
-	forEach(t, func(t *testing.T, s *Server, sp speech) {
+	forEach(t, func(t *testing.T, s *Server, sp sampleMessages) {
 		for mode, want := range map[string]int{"401": 401, "429": 429, "529": 529, "ctx": 400, "limit": 429} {
 			code, text := post(t, s.At(mode)+sp.path, fmt.Sprintf(sp.request, sp.tools))
 			var e struct {
@@ -131,7 +131,7 @@ func TestErrorsAreWordedAsTheVendorDoes(t *testing.T) {
 }
 
 func TestADroppedStreamIsSeenAsOne(t *testing.T) {
-	forEach(t, func(t *testing.T, s *Server, sp speech) {
+	forEach(t, func(t *testing.T, s *Server, sp sampleMessages) {
 		res, err := http.Post(s.At("drop")+sp.path, "", strings.NewReader(fmt.Sprintf(sp.request, sp.tools)))
 		if err != nil {
 			t.Fatal(err)
@@ -145,7 +145,7 @@ func TestADroppedStreamIsSeenAsOne(t *testing.T) {
 }
 
 func TestARequestWithoutStreamingGetsOneAnswer(t *testing.T) {
-	forEach(t, func(t *testing.T, s *Server, sp speech) {
+	forEach(t, func(t *testing.T, s *Server, sp sampleMessages) {
 		if sp.path == "/v1/responses" {
 			return // it is always streamed
 		}

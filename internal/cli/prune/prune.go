@@ -150,7 +150,7 @@ func deletedCounts(p retention.Pruned) [][]string {
 		{"question", p.Questions},
 		{"input", p.Inputs},
 		{"note", p.Notes},
-		{"promise", p.Promises},
+		{"idempotency record", p.Promises},
 		{"worker", p.Workers},
 		{"event", p.Events},
 		{"folder", p.Folders},

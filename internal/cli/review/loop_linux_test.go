@@ -16,8 +16,8 @@ import (
 
 const mark = "REVIEW_TEST"
 
-// desk is a git project in which a task was done by a fake agent, and a tmux server.
-type desk struct {
+// fixture is a git project in which a task was done by a fake agent, and a tmux server.
+type fixture struct {
 	t                *testing.T
 	program, dir, at string // the folder of everything, and the project
 }
@@ -29,13 +29,13 @@ tasks:
   - {id: page, prompt: "fake: write page.txt hello\nfake: say the page is there"}
 `
 
-func newDesk(t *testing.T) *desk {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "review-") // the path of t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &desk{t, testenv.Program(t), dir, filepath.Join(dir, "shop")}
+	d := &fixture{t, testenv.Program(t), dir, filepath.Join(dir, "shop")}
 	t.Cleanup(func() {
 		d.kill(func([]string) bool { return true })
 		if err := os.RemoveAll(dir); err != nil {
@@ -59,7 +59,7 @@ func newDesk(t *testing.T) *desk {
 	return d
 }
 
-func (d *desk) run(argv ...string) string {
+func (d *fixture) run(argv ...string) string {
 	d.t.Helper()
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = d.at, []string{
@@ -75,7 +75,7 @@ func (d *desk) run(argv ...string) string {
 
 // kill ends processes with SIGKILL and returns their number. wanted gets a process's
 // arguments.
-func (d *desk) kill(wanted func(argv []string) bool) (n int) {
+func (d *fixture) kill(wanted func(argv []string) bool) (n int) {
 	d.t.Helper()
 	testenv.Wait(d.t, "the end of processes", func() error {
 		left := d.processes(wanted)
@@ -91,8 +91,8 @@ func (d *desk) kill(wanted func(argv []string) bool) (n int) {
 	return n
 }
 
-// processes returns the processes of the desk whose arguments are wanted.
-func (d *desk) processes(wanted func(argv []string) bool) (pids []int) {
+// processes returns the processes of the fixture whose arguments are wanted.
+func (d *fixture) processes(wanted func(argv []string) bool) (pids []int) {
 	for _, pid := range testenv.ProcessesWith(mark + "=" + d.dir) {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		if err == nil && wanted(strings.Split(string(text), "\x00")) {
@@ -102,19 +102,19 @@ func (d *desk) processes(wanted func(argv []string) bool) (pids []int) {
 	return pids
 }
 
-func (d *desk) tmux(args ...string) string {
+func (d *fixture) tmux(args ...string) string {
 	d.t.Helper()
 	return d.run(append([]string{"tmux", "-S", filepath.Join(d.dir, "tmux"), "-f", os.DevNull}, args...)...)
 }
 
 // open shows the screen of a change.
-func (d *desk) open() {
+func (d *fixture) open() {
 	d.t.Helper()
 	d.tmux("new-session", "-d", "-x", "100", "-y", "30", d.program, "review", "api")
 }
 
 // sees waits until the screen has all of the texts.
-func (d *desk) sees(texts ...string) {
+func (d *fixture) sees(texts ...string) {
 	d.t.Helper()
 	testenv.Wait(d.t, fmt.Sprintf("%q on the screen", texts), func() error {
 		screen := d.tmux("capture-pane", "-p")
@@ -125,7 +125,7 @@ func (d *desk) sees(texts ...string) {
 	})
 }
 
-func (d *desk) press(keys ...string) {
+func (d *fixture) press(keys ...string) {
 	d.t.Helper()
 	d.tmux(append([]string{"send-keys"}, keys...)...)
 }
@@ -135,7 +135,7 @@ func (d *desk) press(keys ...string) {
 func TestAChangeIsCommentedSentBackApprovedAndMerged(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
-	d := newDesk(t)
+	d := newFixture(t)
 	review := func(argv []string) bool { return slices.Contains(argv, "review") }
 	d.open()
 	d.sees("○ to review", "list.txt", "+2 −2", "the list is better", "1 check passed")

@@ -30,13 +30,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// desk is a service without agents that never changes.
-type desk struct{ server.Protocol }
+// emptyService is a service without agents that never changes.
+type emptyService struct{ server.Protocol }
 
-func (desk) Ready(context.Context) error                         { return nil }
-func (desk) Last(context.Context) (int64, error)                 { return 0, nil }
-func (desk) Agents(context.Context) ([]coordinator.Agent, error) { return nil, nil }
-func (desk) Wait(ctx context.Context, _ int64) error             { <-ctx.Done(); return ctx.Err() }
+func (emptyService) Ready(context.Context) error                         { return nil }
+func (emptyService) Last(context.Context) (int64, error)                 { return 0, nil }
+func (emptyService) Agents(context.Context) ([]coordinator.Agent, error) { return nil, nil }
+func (emptyService) Wait(ctx context.Context, _ int64) error             { <-ctx.Done(); return ctx.Err() }
 
 // rows stores tokens in memory.
 type rows struct {
@@ -109,7 +109,7 @@ func (c *command) start(ctx context.Context, args ...string) <-chan error {
 	e := &env.Env{Out: c.out, Err: c.err, Getenv: func(string) string { return "" }, Dir: c.t.TempDir(), Now: time.Now}
 	cmd := newWith(e, func(context.Context, app.ServerOptions) (page.Backend, error) {
 		return page.Backend{
-			Protocol: desk{}, Tokens: c.rows, State: c.state, Close: func() error { c.closed++; return nil },
+			Protocol: emptyService{}, Tokens: c.rows, State: c.state, Close: func() error { c.closed++; return nil },
 			Retain: func(older time.Duration) func() {
 				c.retained = older
 				return func() { c.stopped = c.closed == 0 }

@@ -35,7 +35,7 @@ tasks:
 
 // fleetOf starts a server with one worker that has worked on the plans as far as it can
 // without the user.
-func fleetOf(t *testing.T) *place {
+func fleetOf(t *testing.T) *testProject {
 	t.Helper()
 	p := newPlace(t, plans)
 	p.serve()

@@ -21,12 +21,12 @@ var update = flag.Bool("update", false, "rewrite the golden files; read the diff
 
 // tmuxTerminal is 'gaffer watch' in a tmux server of its own.
 type tmuxTerminal struct {
-	*place
+	*testProject
 	socket string
 }
 
 // watch starts the command on a screen of this size.
-func (p *place) watch(width, height int, more []string, args ...string) tmuxTerminal {
+func (p *testProject) watch(width, height int, more []string, args ...string) tmuxTerminal {
 	p.t.Helper()
 	term := tmuxTerminal{p, filepath.Join(p.dir, "tmux")}
 	command := append([]string{"new-session", "-d", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height), p.binary, "watch"}, args...)

@@ -16,9 +16,9 @@ import (
 	"gaffer/team"
 )
 
-// said returns a brief in which every untrusted text is text, every name is name, and
+// filledBrief returns a brief in which every untrusted text is text, every name is name, and
 // every list has many items.
-func said(p teamstate.Purpose, text, name string, many int) teamstate.Brief {
+func filledBrief(p teamstate.Purpose, text, name string, many int) teamstate.Brief {
 	u, _ := useFor(p)
 	list := slices.Repeat([]string{text}, many)
 	status := team.Group{
@@ -56,9 +56,9 @@ func letters(text string) []team.Message {
 	}
 }
 
-// outside returns the lines of a prompt that are not inside gaffer's fences. It parses
+// linesOutsideFences returns the lines of a prompt that are not inside gaffer's fences. It parses
 // fences by the rules of Markdown.
-func outside(t testing.TB, text string) (lines []string) {
+func linesOutsideFences(t testing.TB, text string) (lines []string) {
 	t.Helper()
 	open := ""
 	for line := range strings.Lines(text) {
@@ -77,7 +77,7 @@ func outside(t testing.TB, text string) (lines []string) {
 // it compares the prompt with one for harmless texts.
 func checkPrompt(t testing.TB, s Set, p teamstate.Purpose, text, name string, many int) string {
 	t.Helper()
-	got, err := s.Prompt(said(p, text, name, many))
+	got, err := s.Prompt(filledBrief(p, text, name, many))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,12 +88,12 @@ func checkPrompt(t testing.TB, s Set, p teamstate.Purpose, text, name string, ma
 	if clean(text) == "" {
 		harmless = ""
 	}
-	want, err := s.Prompt(said(p, harmless, "NAME", many))
+	want, err := s.Prompt(filledBrief(p, harmless, "NAME", many))
 	if err != nil {
 		t.Fatal(err)
 	}
-	have := strings.ReplaceAll(strings.Join(outside(t, got), ""), inlineCode(name), "`NAME`")
-	if wanted := strings.Join(outside(t, want), ""); have != wanted {
+	have := strings.ReplaceAll(strings.Join(linesOutsideFences(t, got), ""), inlineCode(name), "`NAME`")
+	if wanted := strings.Join(linesOutsideFences(t, want), ""); have != wanted {
 		t.Fatalf("%s: %q has changed what is ours:\n%s\nwant\n%s", p, text, have, wanted)
 	}
 	return got
@@ -194,7 +194,7 @@ func TestOmittedTextIsMentioned(t *testing.T) {
 
 func TestTheLongestAreCutFirst(t *testing.T) {
 	s := load(t)
-	b := said(teamstate.Split, "x", "n", 1)
+	b := filledBrief(teamstate.Split, "x", "n", 1)
 	long := strings.Repeat("word ", 20_000)
 	b.Requirements, b.Items[0].Text, b.Feedback, b.Status.TechLeadFeedback[0].Feedback = long, long, long, long
 	b.Items = append(b.Items, b.Items[0])
@@ -321,7 +321,7 @@ func FuzzTemplate(f *testing.F) {
 			return
 		}
 		s := Set{templates: map[string]prompt.Template{"developer-work": tmpl}}
-		got, err := s.Prompt(said(teamstate.Work, text, text, 5))
+		got, err := s.Prompt(filledBrief(teamstate.Work, text, text, 5))
 		if err != nil || len(got) > MaxPrompt || !utf8.ValidString(got) {
 			t.Fatalf("%d bytes, %v", len(got), err)
 		}

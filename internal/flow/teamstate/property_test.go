@@ -62,15 +62,15 @@ func TestARandomSessionKeepsEveryRule(t *testing.T) {
 func simulate(seed uint64) *sim {
 	s := newSim(seed)
 	s.documents = seed%*every == 0
-	s.look(event{})
+	s.checkInvariants(event{})
 	s.run()
-	s.lookDocuments()
+	s.checkDocuments()
 	s.replay()
 	return s
 }
 
-// fold applies an event to the session and checks the result.
-func (s *sim) fold(e event, step *Step) {
+// applyEvent applies an event to the session and checks the result.
+func (s *sim) applyEvent(e event, step *Step) {
 	if s.problem != "" {
 		return
 	}
@@ -84,7 +84,7 @@ func (s *sim) fold(e event, step *Step) {
 		return
 	}
 	cause := s.follow(e, step)
-	s.look(e)
+	s.checkInvariants(e)
 	s.checkMoves(was, step, cause)
 	s.followHelp(was, step)
 }
@@ -259,8 +259,8 @@ func (s *sim) checkMoves(was team.Contents, step *Step, cause string) {
 	}
 }
 
-// look checks the invariants after an event.
-func (s *sim) look(e event) {
+// checkInvariants checks the invariants after an event.
+func (s *sim) checkInvariants(e event) {
 	was, now := s.picture, s.session.Contents(nil)
 	s.picture = now
 	o := now.Orchestrator
@@ -282,7 +282,7 @@ func (s *sim) look(e event) {
 	s.lookAgents(now)
 	s.lookEnd(now)
 	if s.documents {
-		s.lookDocuments()
+		s.checkDocuments()
 	}
 	if !slices.Equal(s.session.Next(), s.session.Next()) {
 		s.wrong("Next says another thing the second time")
@@ -338,8 +338,8 @@ func (s *sim) lookEnd(now team.Contents) {
 	}
 }
 
-// lookDocuments validates the documents against the protocol.
-func (s *sim) lookDocuments() {
+// checkDocuments validates the documents against the protocol.
+func (s *sim) checkDocuments() {
 	documents, err := marshalled(s.picture)
 	if err != nil {
 		s.wrong("%v", err)

@@ -99,7 +99,7 @@ func (s *sim) resume() bool {
 		return false
 	}
 	s.resumes++
-	s.fold(event{at: s.tick()}, nil)
+	s.applyEvent(event{at: s.tick()}, nil)
 	return true
 }
 
@@ -115,13 +115,13 @@ func (s *sim) turn() {
 		s.endOne()
 	}
 	for _, step := range next {
-		s.fold(event{begin: &step, at: s.tick()}, &step)
+		s.applyEvent(event{begin: &step, at: s.tick()}, &step)
 	}
 	for range 1 + s.rng.IntN(3) {
 		s.endOne()
 	}
 	if s.chance(0.02) {
-		s.fold(event{at: s.tick()}, nil) // resume although the session has not ended
+		s.applyEvent(event{at: s.tick()}, nil) // resume although the session has not ended
 	}
 }
 
@@ -130,7 +130,7 @@ func (s *sim) endOne() {
 		return
 	}
 	step := s.running[s.rng.IntN(len(s.running))]
-	s.fold(event{end: step.ID, ending: s.ending(step)}, &step)
+	s.applyEvent(event{end: step.ID, ending: s.ending(step)}, &step)
 }
 
 func (s *sim) tick() time.Time {

@@ -35,9 +35,9 @@ var table = []row{
 	{team.TechReview, "tests_failed", team.ChangesRequested, team.Iterations{}},
 }
 
-// detours are the transitions that the protocol's routing requires in addition to its
+// extraRows are the transitions that the protocol's routing requires in addition to its
 // table.
-var detours = []row{
+var extraRows = []row{
 	{team.DevWorking, "PARTIAL", team.DevBlocked, team.Iterations{}},
 	{team.DevWorking, "NEEDS_CLARIFICATION", team.DevBlocked, team.Iterations{}},
 	{team.DevWorking, "ESCALATE", team.DevBlocked, team.Iterations{}},
@@ -77,7 +77,7 @@ func allowed(was, now team.Group, cause string) bool {
 		return was.Status == now.Status && grown == team.Iterations{}
 	}
 	seen := row{was.Status, cause, now.Status, grown}
-	for _, r := range append(table[:len(table):len(table)], detours...) {
+	for _, r := range append(table[:len(table):len(table)], extraRows...) {
 		if r == seen {
 			return true
 		}

@@ -36,8 +36,8 @@ const (
 // leases for agents whose worker could not take them over.
 const restWithin = 6 * time.Minute
 
-// rest ends the faults and waits until all runs have ended.
-func (w *world) rest() {
+// awaitRest ends the faults and waits until all runs have ended.
+func (w *world) awaitRest() {
 	w.endFaults(time.Now().Add(time.Hour))
 	w.report.note("the faults are over")
 	w.over = true
@@ -46,7 +46,7 @@ func (w *world) rest() {
 	var open int
 	var err error
 	rests := testenv.Poll(restWithin, func() bool {
-		w.tend()
+		w.maintain()
 		open, err = w.users.openNow()
 		return err == nil && open == 0 && w.submit == nil && w.localRests
 	})
@@ -138,10 +138,10 @@ func (w *world) copyLocal() string {
 // checkEnd stops all programs as a user would, and checks that no process is left.
 func (w *world) checkEnd() {
 	w.report.checked(noneLeft)
-	for _, s := range slices.Concat(w.fleet.workers, w.fleet.desks) {
+	for _, s := range slices.Concat(w.fleet.workers, w.fleet.coordinators) {
 		s.process.Signal(syscall.SIGTERM)
 	}
-	for _, s := range slices.Concat(w.fleet.workers, w.fleet.desks) {
+	for _, s := range slices.Concat(w.fleet.workers, w.fleet.coordinators) {
 		select {
 		case <-s.process.ended:
 			if s.process.err != nil {

@@ -69,7 +69,7 @@ func (w *world) endFaults(now time.Time) {
 // storm returns the next fault of a storm. It draws the same random numbers in every
 // state of the world.
 func (w *world) storm() fault {
-	desk, worker := pick(w.rng, w.fleet.desks), pick(w.rng, w.fleet.workers)
+	server, worker := pick(w.rng, w.fleet.coordinators), pick(w.rng, w.fleet.workers)
 	short := time.Duration(w.rng.IntN(4000)) * time.Millisecond
 	long := time.Duration(w.rng.IntN(int(2 * w.fleet.lease)))
 	how, sig := pick(w.rng, []Cut{Unplugged, Lost}), pick(w.rng, []syscall.Signal{Fast, Immediate, Immediate})
@@ -79,9 +79,9 @@ func (w *world) storm() fault {
 		func() fault { return w.hang(worker, long) },
 		func() fault { return w.cutOff(worker, how, long) },
 		func() fault { return w.cutOff(worker, how, short) },
-		func() fault { return w.kill(desk, short) },
-		func() fault { return w.hang(desk, short) },
-		func() fault { return w.cutOff(desk, how, long) },
+		func() fault { return w.kill(server, short) },
+		func() fault { return w.hang(server, short) },
+		func() fault { return w.cutOff(server, how, long) },
 		func() fault { return w.stopDatabase(sig, short) },
 		w.killBackend,
 		func() fault { return w.killAgent(worker) },
@@ -148,7 +148,7 @@ func (w *world) kill(s *service, away time.Duration) fault {
 
 // kindOf returns the kind of program on a machine: coordinator, worker or gaffer run.
 func kindOf(s *service) string {
-	return strings.NewReplacer("desk", "coordinator", "local", "gaffer run").Replace(strings.TrimRight(s.Name, "123"))
+	return strings.NewReplacer("server", "coordinator", "local", "gaffer run").Replace(strings.TrimRight(s.Name, "123"))
 }
 
 // killLocal kills the gaffer that works on the local run. Another one resumes the

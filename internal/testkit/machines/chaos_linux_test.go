@@ -34,7 +34,7 @@ func TestFaultChaosLosesNoTaskAndRunsNoneTwiceAtOnce(t *testing.T) {
 	t.Cleanup(func() { w.report.write(t, *chaosReport) })
 
 	w.live(lasts)
-	w.rest()
+	w.awaitRest()
 	w.check()
 	for _, i := range w.report.invariants {
 		for _, problem := range i.problems {
@@ -78,7 +78,7 @@ func (w *world) settle(lasts time.Duration) {
 	over, next := time.After(lasts), time.NewTicker(tick)
 	defer next.Stop()
 	for {
-		w.tend()
+		w.maintain()
 		w.endFaults(time.Now())
 		select {
 		case <-over:

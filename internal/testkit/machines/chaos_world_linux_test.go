@@ -229,10 +229,10 @@ func (w *world) newPlan(rng *rand.Rand, local bool, name string) (file string) {
 	return file
 }
 
-// tend does what an init system and users would do: it restarts programs that have
+// maintain does what an init system and users would do: it restarts programs that have
 // ended, submits plans to the fleet, and continues the local project.
-func (w *world) tend() {
-	for _, s := range slices.Concat(w.fleet.desks, w.fleet.workers) {
+func (w *world) maintain() {
+	for _, s := range slices.Concat(w.fleet.coordinators, w.fleet.workers) {
 		if _, broken := w.under[s.Name]; broken || !s.process.Ended() || time.Since(w.restarted[s]) < time.Second {
 			continue
 		}
@@ -241,8 +241,8 @@ func (w *world) tend() {
 		w.restarted[s] = time.Now()
 		s.start()
 	}
-	w.tendFleet()
-	w.tendLocal()
+	w.maintainFleet()
+	w.maintainLocal()
 }
 
 func lastLine(text string) string {
@@ -250,8 +250,8 @@ func lastLine(text string) string {
 	return lines[len(lines)-1]
 }
 
-// tendFleet submits a plan if the fleet has few open tasks.
-func (w *world) tendFleet() {
+// maintainFleet submits a plan if the fleet has few open tasks.
+func (w *world) maintainFleet() {
 	if w.submit != nil {
 		if !w.submit.Ended() {
 			return
@@ -276,9 +276,9 @@ func (w *world) tendFleet() {
 
 func (w *world) lastGiven() string { return fmt.Sprintf("fleet-%d", w.report.submitted) }
 
-// tendLocal runs a plan in the local project, or resumes a run whose gaffer has ended
+// maintainLocal runs a plan in the local project, or resumes a run whose gaffer has ended
 // too early.
-func (w *world) tendLocal() {
+func (w *world) maintainLocal() {
 	if _, broken := w.under[w.local.Name]; broken {
 		return
 	}

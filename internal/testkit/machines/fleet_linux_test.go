@@ -23,14 +23,14 @@ const lease = 3 * time.Second
 
 // fleet is a set of coordinators on one database, and their workers.
 type fleet struct {
-	t       *testing.T
-	network *Network
-	db      *Postgres
-	desks   []*service
-	workers []*service
-	client  *Machine
-	token   string // of an admin
-	marks   string // the folder in which tasks leave their marks
+	t            *testing.T
+	network      *Network
+	db           *Postgres
+	coordinators []*service
+	workers      []*service
+	client       *Machine
+	token        string // of an admin
+	marks        string // the folder in which tasks leave their marks
 
 	lease   time.Duration  // overrides the constant lease
 	slots   int            // of each worker; 2 if zero
@@ -83,19 +83,19 @@ func (m *Machine) env(also ...string) []string {
 }
 
 // newFleet starts coordinators and workers with two slots each.
-func newFleet(t *testing.T, program string, desks, workers int) *fleet {
+func newFleet(t *testing.T, program string, coordinators, workers int) *fleet {
 	t.Helper()
 	f := &fleet{t: t, network: New(t), marks: t.TempDir()}
-	f.start(program, desks, workers)
+	f.start(program, coordinators, workers)
 	return f
 }
 
 // start starts the database, coordinators and workers.
-func (f *fleet) start(program string, desks, workers int) {
+func (f *fleet) start(program string, coordinators, workers int) {
 	f.t.Helper()
 	f.db = f.network.Machine("db").Postgres()
-	for i := range desks {
-		f.addDesk(fmt.Sprintf("desk%d", i+1), program)
+	for i := range coordinators {
+		f.addCoordinator(fmt.Sprintf("server%d", i+1), program)
 	}
 	f.client = f.service("client", program).Machine
 	for i := range workers {
@@ -103,11 +103,11 @@ func (f *fleet) start(program string, desks, workers int) {
 	}
 }
 
-func (f *fleet) addDesk(name, program string) {
+func (f *fleet) addCoordinator(name, program string) {
 	f.t.Helper()
 	s := f.service(name, program)
 	s.args = []string{"serve", "--db", f.db.URL, "--listen", s.Address + ":4870", "--insecure", "--lease", cmp.Or(f.lease, lease).String()}
-	f.desks = append(f.desks, s)
+	f.coordinators = append(f.coordinators, s)
 	s.start()
 	f.ready(s)
 	if f.token == "" { // the first coordinator creates it
@@ -148,7 +148,7 @@ func (f *fleet) addWorker(name, program string) {
 // addresses returns the URLs of all coordinators.
 func (f *fleet) addresses() string {
 	var list []string
-	for _, d := range f.desks {
+	for _, d := range f.coordinators {
 		list = append(list, "http://"+d.Address+":4870")
 	}
 	return strings.Join(list, ",")
@@ -159,7 +159,7 @@ func (f *fleet) tokenFor(role, name string) string {
 	f.t.Helper()
 	lines := strings.Split(strings.TrimSpace(f.run("token", "create", "--role", role, "--name", name, "--db", f.db.URL)), "\n")
 	token := lines[len(lines)-1]
-	for _, d := range f.desks {
+	for _, d := range f.coordinators {
 		c, err := coordinator.New("http://"+d.Address+":4870", coordinator.Options{Token: token, HTTP: d.HTTP(), PlainHTTP: true})
 		if err != nil {
 			f.t.Fatal(err)
@@ -172,7 +172,7 @@ func (f *fleet) tokenFor(role, name string) string {
 // run runs gaffer on the client's machine and returns its output.
 func (f *fleet) run(args ...string) string {
 	f.t.Helper()
-	words := f.client.inside(append([]string{"/bin/sh", "-c", `cd "$1" && shift && exec "$@"`, "sh", f.client.project(), f.desks[0].program}, args...)...)
+	words := f.client.inside(append([]string{"/bin/sh", "-c", `cd "$1" && shift && exec "$@"`, "sh", f.client.project(), f.coordinators[0].program}, args...)...)
 	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Env = f.client.env("GAFFER_TOKEN="+f.token, "GAFFER_SERVER="+f.addresses())
 	var out, talk bytes.Buffer
@@ -256,7 +256,7 @@ func (f *fleet) ended() (n int) {
 // alive fails the test if a program has ended by itself.
 func (f *fleet) alive() {
 	f.t.Helper()
-	for _, s := range slices.Concat(f.desks, f.workers) {
+	for _, s := range slices.Concat(f.coordinators, f.workers) {
 		if s.process.Ended() {
 			f.t.Errorf("%s has ended: %v", s.Name, s.process.err)
 		}

@@ -103,11 +103,11 @@ func (f *fleet) troubles(rng *rand.Rand) (list []trouble) {
 	moment := func() time.Duration { return time.Duration(rng.IntN(1500)) * time.Millisecond }
 	how := func() Cut { return []Cut{Unplugged, Lost}[rng.IntN(2)] }
 	short := []trouble{f.stop(Fast, moment()), f.stop(Immediate, moment())}
-	for _, s := range slices.Concat(f.desks, f.workers) {
+	for _, s := range slices.Concat(f.coordinators, f.workers) {
 		short = append(short, f.restart(s, moment()))
 	}
-	desk := f.desks[rng.IntN(len(f.desks))]
-	long := []trouble{cut(nil, how(), 0), hang(nil, 0), f.restart(nil, 0), cut(desk, how(), lease+2*time.Second+moment())}
+	server := f.coordinators[rng.IntN(len(f.coordinators))]
+	long := []trouble{cut(nil, how(), 0), hang(nil, 0), f.restart(nil, 0), cut(server, how(), lease+2*time.Second+moment())}
 	rng.Shuffle(len(short), func(i, j int) { short[i], short[j] = short[j], short[i] })
 	rng.Shuffle(len(long), func(i, j int) { long[i], long[j] = long[j], long[i] })
 	for i := range short {

@@ -96,7 +96,7 @@ func (f *fleet) superseded(a agent) bool {
 func (f *fleet) restart(with *service, away time.Duration) trouble {
 	return trouble{"is killed", with, func(s *service) { s.process.Kill() }, func(s *service) {
 		s.start()
-		if slices.Contains(f.desks, s) {
+		if slices.Contains(f.coordinators, s) {
 			f.ready(s) // a coordinator that cannot reach the database ends at its start
 		}
 	}, away}

@@ -25,7 +25,7 @@ func TestAFleetIsUpgradedWhileItWorks(t *testing.T) {
 	before := previous(t, after)
 	f := &fleet{t: t, network: New(t), marks: t.TempDir()}
 	f.db = f.network.Machine("db").Postgres()
-	f.addDesk("desk", before)
+	f.addCoordinator("server", before)
 	f.client = f.service("client", before).Machine
 	f.addWorker("old", before)
 	f.addWorker("new", after)
@@ -34,15 +34,15 @@ func TestAFleetIsUpgradedWhileItWorks(t *testing.T) {
 	defer watch.Stop()
 
 	f.await(len(tasks) / 3)
-	desk := f.desks[0]
-	desk.process.Signal(syscall.SIGTERM)
-	if err := desk.process.Wait(30 * time.Second); err != nil {
+	server := f.coordinators[0]
+	server.process.Signal(syscall.SIGTERM)
+	if err := server.process.Wait(30 * time.Second); err != nil {
 		t.Errorf("the old coordinator ended with %v", err)
 	}
 	upgraded := time.Now()
-	desk.program = after
-	desk.start()
-	f.ready(desk)
+	server.program = after
+	server.start()
+	f.ready(server)
 	f.await(len(tasks))
 	f.over(run)
 	f.alive()

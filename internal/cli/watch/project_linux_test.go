@@ -14,9 +14,9 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// place is a project with a state folder of its own. Every process started in it
+// testProject is a project with a state folder of its own. Every process started in it
 // inherits a variable with its folder, and is killed at the end of the test.
-type place struct {
+type testProject struct {
 	t      *testing.T
 	binary string
 	dir    string
@@ -25,14 +25,14 @@ type place struct {
 
 const mark = "WATCH_TEST"
 
-func newPlace(t *testing.T, files map[string]string) *place {
+func newPlace(t *testing.T, files map[string]string) *testProject {
 	t.Helper()
 	binary := testenv.Program(t)
 	dir, err := os.MkdirTemp("", "watch-") // the path of t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &place{t: t, binary: binary, dir: dir}
+	p := &testProject{t: t, binary: binary, dir: dir}
 	t.Cleanup(p.end)
 	for name, text := range files {
 		path := filepath.Join(dir, "web", name)
@@ -48,7 +48,7 @@ func newPlace(t *testing.T, files map[string]string) *place {
 
 // env returns the environment of processes in this place, with a state folder of this
 // name.
-func (p *place) env(state string) []string {
+func (p *testProject) env(state string) []string {
 	list := []string{
 		"HOME=" + p.dir, "PATH=" + filepath.Dir(p.binary) + ":" + os.Getenv("PATH"), "XDG_STATE_HOME=" + filepath.Join(p.dir, state),
 		"GAFFER_PROJECT=" + filepath.Join(p.dir, "web"), "LANG=C.UTF-8", "TZ=UTC", mark + "=" + p.dir,
@@ -59,7 +59,7 @@ func (p *place) env(state string) []string {
 	return list
 }
 
-func (p *place) end() {
+func (p *testProject) end() {
 	variable := mark + "=" + p.dir
 	testenv.Wait(p.t, "the end of all processes", func() error {
 		left := testenv.ProcessesWith(variable)
@@ -77,7 +77,7 @@ func (p *place) end() {
 }
 
 // gaffer runs a command to its end and returns its output.
-func (p *place) gaffer(args ...string) string {
+func (p *testProject) gaffer(args ...string) string {
 	p.t.Helper()
 	cmd := exec.Command(p.binary, args...)
 	cmd.Dir, cmd.Env = filepath.Join(p.dir, "web"), p.env("state")
@@ -92,7 +92,7 @@ func (p *place) gaffer(args ...string) string {
 
 // start runs a command in the background. It waits for a text in the output, and
 // returns the process and the line with the text.
-func (p *place) start(state, says string, more []string, args ...string) (*os.Process, string) {
+func (p *testProject) start(state, says string, more []string, args ...string) (*os.Process, string) {
 	p.t.Helper()
 	cmd := exec.Command(p.binary, args...)
 	out := filepath.Join(p.dir, fmt.Sprintf("%s-%d.out", args[0], time.Now().UnixNano()))
@@ -125,7 +125,7 @@ func (p *place) start(state, says string, more []string, args ...string) (*os.Pr
 }
 
 // until polls until look succeeds.
-func (p *place) until(what string, look func() (seen string, ok bool)) {
+func (p *testProject) until(what string, look func() (seen string, ok bool)) {
 	p.t.Helper()
 	testenv.Wait(p.t, what, func() error {
 		if seen, ok := look(); !ok {
@@ -136,7 +136,7 @@ func (p *place) until(what string, look func() (seen string, ok bool)) {
 }
 
 // serve starts a server. If there was one before, it uses the same address.
-func (p *place) serve() *os.Process {
+func (p *testProject) serve() *os.Process {
 	p.t.Helper()
 	listen := "127.0.0.1:0"
 	if p.server != "" {
@@ -147,7 +147,7 @@ func (p *place) serve() *os.Process {
 	return process
 }
 
-func (p *place) worker(name string) *os.Process {
+func (p *testProject) worker(name string) *os.Process {
 	p.t.Helper()
 	token, err := os.ReadFile(filepath.Join(p.dir, "state", "gaffer", "token"))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 // orphan runs a plan in the background and kills its gaffer process once the output of
 // 'gaffer ps' contains a text. The agents keep running.
-func (p *place) orphan(plan, when string) {
+func (p *testProject) orphan(plan, when string) {
 	p.t.Helper()
 	var d struct{ PID int }
 	if err := json.Unmarshal([]byte(p.gaffer("run", plan, "--detach", "--json")), &d); err != nil {
@@ -27,7 +27,7 @@ func (p *place) orphan(plan, when string) {
 }
 
 // unowned waits until no gaffer process works on the latest run.
-func (p *place) unowned() {
+func (p *testProject) unowned() {
 	p.t.Helper()
 	p.until("no owner", func() (string, bool) {
 		text := p.gaffer("status", "--json")
