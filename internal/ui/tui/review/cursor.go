@@ -1,0 +1,190 @@
+package review
+
+import (
+	"maps"
+	"slices"
+
+	"gaffer/fleet"
+)
+
+// settle keeps the cursor and the scroll position valid. It returns the request for the
+// diff of the shown file if that must be read.
+func (c change) settle(f frame) (change, any) {
+	if !c.read {
+		return c, nil
+	}
+	var read any
+	if c.file > 0 {
+		file := c.page.Change.Files[c.file-1]
+		if _, known := c.diffs[file.Path]; !known {
+			c.diffs = maps.Clone(c.diffs)
+			if c.diffs == nil {
+				c.diffs = map[string]diff{}
+			}
+			c.diffs[file.Path] = diff{digest: file.Digest}
+			read = Read{Run: c.run, Task: c.task, From: c.page.Since, Tree: c.page.Change.Tree, Path: file.Path}
+		}
+	}
+	rows := c.rows(f.width)
+	c.at = c.index(rows)
+	if c.at < 0 {
+		c.at, c.top = 0, 0
+		return c, read
+	}
+	if c.cursor != (key{}) {
+		c.cursor = rows[c.at].key
+	}
+	first, last := c.at, c.at
+	for first > 0 && !rows[first-1].selectable { // the heading above is visible, too
+		first--
+	}
+	for last+1 < len(rows) && rows[last+1].key == rows[c.at].key { // and all rows of a comment
+		last++
+	}
+	c.top = max(min(c.top, first), min(last-f.height+1, c.at), 0)
+	c.top = max(min(c.top, len(rows)-f.height), 0)
+	return c, read
+}
+
+// index returns the index of the chosen row. If it has disappeared, it returns the
+// closest row before its old position, or the first one that can be chosen. It returns -1
+// if there is none.
+func (c change) index(rows []row) int {
+	found := -1
+	for i, r := range rows {
+		switch {
+		case !r.selectable:
+		case r.key == c.cursor:
+			return i
+		case found < 0 || i <= c.at && c.cursor != key{}:
+			found = i
+		}
+	}
+	return found
+}
+
+// move handles the keys that only move. It returns a note for the user if a key has no
+// effect.
+func (c change) move(name string, f frame) (change, string) {
+	rows := c.rows(f.width)
+	at, page := c.index(rows), max(f.height-2, 1)
+	switch name {
+	case "up", "k":
+		return c.choose(rows, next(rows, at, -1)), ""
+	case "down", "j":
+		return c.choose(rows, next(rows, at, +1)), ""
+	case "pgup", "ctrl+b":
+		return c.choose(rows, next(rows, max(at-page, 0)+1, -1)), ""
+	case "pgdown", "ctrl+f", "space":
+		return c.choose(rows, next(rows, min(at+page, len(rows)-1)-1, +1)), ""
+	case "home", "g":
+		return c.choose(rows, next(rows, -1, +1)), ""
+	case "end", "G":
+		return c.choose(rows, next(rows, len(rows), -1)), ""
+	case "K", "shift+up":
+		return c.extend(rows, at, -1)
+	case "J", "shift+down":
+		return c.extend(rows, at, +1)
+	case "n":
+		return c.goToHunk(rows, at, +1)
+	case "p":
+		return c.goToHunk(rows, at, -1)
+	case "right":
+		c.sideways += f.width / 3
+	case "left":
+		c.sideways = max(c.sideways-f.width/3, 0)
+	case "]":
+		if c.file == len(c.page.Change.Files) {
+			return c, "this is the last file; N goes to the next change"
+		}
+		return c.goTo(c.file + 1), ""
+	case "[":
+		return c.goTo(c.file - 1), ""
+	case "enter":
+		if at >= 0 && rows[at].key.kind == fileRow && c.file == 0 {
+			return c.goTo(1 + slices.IndexFunc(c.page.Change.Files, func(f fleet.ChangeFile) bool { return f.Path == rows[at].key.path })), ""
+		}
+	}
+	return c, ""
+}
+
+// choose moves the cursor to a row, if that row can be chosen.
+func (c change) choose(rows []row, to int) change {
+	if to >= 0 && to < len(rows) && rows[to].selectable {
+		c.cursor, c.at = rows[to].key, to
+	}
+	return c
+}
+
+// extend adds the next line in a direction to the chosen lines.
+func (c change) extend(rows []row, at, by int) (change, string) {
+	if at < 0 {
+		return c, ""
+	}
+	to := at + by
+	for to > 0 && to < len(rows) && rows[to].key.kind == commentRow { // a comment may stand between two lines
+		to += by
+	}
+	if to < 0 || to >= len(rows) || rows[at].key.kind != codeRow || rows[to].key.kind != codeRow {
+		return c, "only lines of one hunk can be chosen together"
+	}
+	if !c.mark && rows[to].selectable {
+		c.mark, c.from = true, rows[at].key
+	}
+	return c.choose(rows, to), ""
+}
+
+// goToHunk goes to the first changed line of the next or previous hunk, or to the next or
+// previous file if there is no such hunk.
+func (c change) goToHunk(rows []row, at, by int) (change, string) {
+	i := at + by
+	if by < 0 { // leave the hunk in which the cursor is
+		for i >= 0 && !rows[i].hunk {
+			i--
+		}
+		i--
+	}
+	for i >= 0 && i < len(rows) && !rows[i].hunk {
+		i += by
+	}
+	switch {
+	case i >= 0 && i < len(rows):
+		to := next(rows, i, +1)
+		for after := to; after < len(rows) && !rows[after].hunk; after++ {
+			if op := rows[after].line.Op; op == "+" || op == "-" {
+				to = after
+				break
+			}
+		}
+		return c.choose(rows, to), ""
+	case by < 0:
+		return c.goTo(c.file - 1), ""
+	case c.file > 0 && !c.diffs[c.page.Change.Files[c.file-1].Path].read: // do not skip a file that was never seen
+		return c, "this file is not read yet"
+	case c.file == len(c.page.Change.Files):
+		return c, "this is the last hunk; N goes to the next change"
+	}
+	return c.goTo(c.file + 1), ""
+}
+
+// next returns the next row that can be chosen in a direction, or from if there is none.
+func next(rows []row, from, by int) int {
+	for i := from + by; i >= 0 && i < len(rows); i += by {
+		if rows[i].selectable && (from < 0 || from >= len(rows) || rows[i].key != rows[from].key) {
+			return i
+		}
+	}
+	return from
+}
+
+// chosen returns the indexes of the first and the last chosen row, or -1.
+func (c change) chosen(rows []row) (first, last int) {
+	last = c.index(rows)
+	first = last
+	if c.mark {
+		if i := slices.IndexFunc(rows, func(r row) bool { return r.selectable && r.key == c.from }); i >= 0 {
+			first, last = min(i, last), max(i, last)
+		}
+	}
+	return first, last
+}

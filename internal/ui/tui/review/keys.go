@@ -1,0 +1,290 @@
+package review
+
+import (
+	"fmt"
+	"slices"
+
+	"gaffer/fleet"
+	"gaffer/internal/text/display"
+	"gaffer/internal/ui/phrase"
+	"gaffer/internal/ui/tui/parts"
+	"gaffer/internal/ui/tui/program"
+)
+
+// press handles a key.
+func (m Model) press(k program.Key) (Model, []any) {
+	if k.Name == "alt+esc" { // Escape pressed twice, fast
+		k.Name = "esc"
+	}
+	switch {
+	case k.Name == "ctrl+c":
+		return m, []any{program.Quit{}}
+	case m.help:
+		m.help = false
+		return m, nil
+	case m.confirm.text != "":
+		act := m.confirm.act
+		if m.confirm = (confirmation{}); k.Name != "y" {
+			return m.showNote("nothing was done", false), nil
+		}
+		return m, []any{act}
+	case m.editor.open:
+		return m.edit(k)
+	case k.Name == "q":
+		return m, []any{program.Quit{}}
+	case k.Name == "?":
+		m.help = true
+		return m, nil
+	case m.change.task == "":
+		return m.pressList(k)
+	}
+	return m.pressChange(k)
+}
+
+// edit changes the comment that the user types.
+func (m Model) edit(k program.Key) (Model, []any) {
+	switch {
+	case m.editor.saving: // keys must not change what is being saved
+	case k.Name == "esc":
+		if m.editor.input.Trimmed() != "" {
+			m = m.showNote("the comment was dropped", false)
+		}
+		m.editor = editor{}
+	case k.Name == "enter" && m.editor.input.Trimmed() != "":
+		act := m.editor.act
+		act.Comment.Text, m.editor.saving = m.editor.input.Trimmed(), true
+		return m, []any{act}
+	case k.Name != "enter":
+		m.editor.input = program.Edit(m.editor.input, k)
+	}
+	return m, nil
+}
+
+// pressList handles a key on the list of changes.
+func (m Model) pressList(k program.Key) (Model, []any) {
+	entries, page := m.list.changes.Entries, max(m.body().height-2, 1)
+	at := m.list.index()
+	switch k.Name {
+	case "esc":
+		return m, []any{program.Quit{}}
+	case "up", "k":
+		at--
+	case "down", "j":
+		at++
+	case "pgup", "ctrl+b":
+		at -= page
+	case "pgdown", "ctrl+f", "space":
+		at += page
+	case "home", "g":
+		at = 0
+	case "end", "G":
+		at = len(entries)
+	case "enter", "right", "l":
+		if len(entries) == 0 {
+			return m, nil
+		}
+		return m.open(entries[at].Task)
+	default:
+		return m, nil
+	}
+	if len(entries) > 0 {
+		m.list.cursor = entries[min(max(at, 0), len(entries)-1)].Task.ID
+	}
+	return m, nil
+}
+
+// open shows the change of a task.
+func (m Model) open(t fleet.Task) (Model, []any) {
+	m.list.cursor = t.ID
+	m.change = change{run: m.list.run, task: t.ID}
+	return m, []any{m.change.show()}
+}
+
+// pressChange handles a key on the screen of one change.
+func (m Model) pressChange(k program.Key) (Model, []any) {
+	switch k.Name {
+	case "esc", "backspace":
+		return m.back()
+	case "N":
+		return m.openNeighbour(+1)
+	case "P":
+		return m.openNeighbour(-1)
+	case "tab":
+		return m.toggleSince()
+	case "R":
+		return m.showNote("reading again …", false), []any{m.change.show()}
+	}
+	if !m.change.read { // the other keys need the change
+		return m, nil
+	}
+	switch k.Name {
+	case "c":
+		return m.writeComment()
+	case "e", "d", "r":
+		return m.changeComment(k.Name)
+	case "v":
+		return m.toggleViewed()
+	case "a":
+		return m.approve()
+	case "s":
+		return m.sendBack()
+	case "m":
+		return m.merge()
+	case "x":
+		return m.confirmFirst("Discard the change of "+display.Line(m.change.task, 40)+"? Its branch and its worktree are deleted; a rescue ref keeps the work.", "y discards", Discard)
+	case "u":
+		return m.undo()
+	}
+	var note string
+	if m.change, note = m.change.move(k.Name, m.body()); note != "" {
+		return m.showNote(note, false), nil
+	}
+	return m, nil
+}
+
+// back ends the choice of several lines, or goes from a file to the overview, and from
+// there to the list.
+func (m Model) back() (Model, []any) {
+	switch c := m.change; {
+	case c.mark:
+		m.change.mark = false
+	case c.file > 0:
+		m.change = c.goTo(0)
+	default:
+		m.list.cursor, m.change = c.task, change{}
+		return m, []any{Show{Run: m.list.run}}
+	}
+	return m, nil
+}
+
+// toggleSince switches between the whole change and what is new since the last review.
+func (m Model) toggleSince() (Model, []any) {
+	c := m.change
+	if !c.since && c.page.Review.Seen == "" {
+		return m.showNote("you have not sent back or approved this change yet, so all of it is new", false), nil
+	}
+	m.change = change{run: c.run, task: c.task, since: !c.since}
+	return m, []any{m.change.show()}
+}
+
+// act returns an action on the shown change.
+func (m Model) act(kind Kind) Act {
+	return Act{Kind: kind, Run: m.change.run, Task: m.change.task, Tree: m.change.page.Change.Tree}
+}
+
+// confirmFirst asks the user before an action.
+func (m Model) confirmFirst(question, yes string, kind Kind) (Model, []any) {
+	m.confirm = confirmation{question, yes, m.act(kind)}
+	return m, nil
+}
+
+// writeComment opens the editor for a comment on what is chosen.
+func (m Model) writeComment() (Model, []any) {
+	comment, ok := m.change.newComment(m.body())
+	if !ok {
+		return m.showNote("this file is not read yet", false), nil
+	}
+	m.editor = editor{open: true, act: m.act(Comment)}
+	m.editor.act.Comment = comment
+	return m, nil
+}
+
+// changeComment edits, deletes or resolves the chosen comment, by the key e, d or r.
+func (m Model) changeComment(key string) (Model, []any) {
+	comment, ok := m.change.commentAt(m.body())
+	act := m.act(Edit)
+	act.Comment = comment
+	switch {
+	case !ok:
+		return m.showNote("choose a comment first", false), nil
+	case key == "r":
+		act.Kind, act.Comment.Resolved = Resolve, !comment.Resolved
+		return m, []any{act}
+	case comment.Round > 0:
+		return m.showNote("this comment was sent in round "+fmt.Sprint(comment.Round)+": the agent has read it", false), nil
+	case key == "d":
+		act.Kind = Delete
+		return m, []any{act}
+	}
+	m.editor = editor{open: true, act: act, input: parts.Input(comment.Text)}
+	return m, nil
+}
+
+// toggleViewed marks the chosen file as viewed and goes to the next file, or takes the
+// mark away.
+func (m Model) toggleViewed() (Model, []any) {
+	c := m.change
+	file, ok := c.chosenFile(m.body())
+	if !ok {
+		return m.showNote("choose a file first", false), nil
+	}
+	act := m.act(View)
+	act.Path = file.Path
+	if c.page.Review.Viewed[file.Path] != file.Digest {
+		act.Digest = file.Digest
+		if c.file > 0 && c.file < len(c.page.Change.Files) {
+			m.change = c.goTo(c.file + 1)
+		}
+	}
+	return m, []any{act}
+}
+
+func (m Model) approve() (Model, []any) {
+	if drafts := len(drafts(m.change.page.Review)); drafts > 0 {
+		return m.confirmFirst("Approve with "+phrase.Count(drafts, "comment")+" that was never sent to the agent?", "y approves", Approve)
+	}
+	return m, []any{m.act(Approve)}
+}
+
+func (m Model) sendBack() (Model, []any) {
+	review := m.change.page.Review
+	if len(drafts(review)) == 0 && review.State != fleet.ReviewSentBack { // what was sent may wait for a gaffer that died
+		return m.showNote("there is no comment to send: c writes one", false), nil
+	}
+	return m, []any{m.act(SendBack)}
+}
+
+func (m Model) merge() (Model, []any) {
+	page := m.change.page
+	text := fmt.Sprintf("Merge the change of %s: %s, +%d −%d? Files of a worktree that has the branch checked out are updated.", display.Line(m.change.task, 40), phrase.Count(len(page.Change.Files), "file"), page.Change.Added, page.Change.Removed)
+	if page.Review.State != fleet.ReviewApproved {
+		text += " It is not approved."
+	}
+	return m.confirmFirst(text, "y merges", Merge)
+}
+
+// undo takes a merge back, or brings a discarded change back.
+func (m Model) undo() (Model, []any) {
+	switch m.change.page.Review.State {
+	case fleet.ReviewMerged:
+		return m.confirmFirst("Undo the merge of "+display.Line(m.change.task, 40)+"? The branch moves back to where it was.", "y undoes it", UndoMerge)
+	case fleet.ReviewDiscarded:
+		return m, []any{m.act(Restore)}
+	}
+	return m.showNote("only a merge or a discarded change can be undone", false), nil
+}
+
+// drafts returns the comments that were not sent yet.
+func drafts(r fleet.Review) (list []fleet.Comment) {
+	for _, c := range r.Comments {
+		if c.Round == 0 && !c.Resolved {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// openNeighbour opens the next or the previous change.
+func (m Model) openNeighbour(by int) (Model, []any) {
+	entries := m.list.changes.Entries
+	at := slices.IndexFunc(entries, func(e Entry) bool { return e.Task.ID == m.change.task })
+	switch {
+	case !m.list.read:
+		return m.showNote("the list of changes is not read yet", false), nil
+	case at+by < 0:
+		return m.showNote("this is the first change", false), nil
+	case at+by >= len(entries):
+		return m.showNote("this is the last change", false), nil
+	}
+	return m.open(entries[at+by].Task)
+}
