@@ -108,72 +108,27 @@ func (c *change) key() store.TaskKey { return c.task.TaskKey }
 // after those that it depends on, and otherwise in the order of the plan. It first
 // completes what a crash has left.
 func (l *Lander) changes(ctx context.Context, run string) ([]*change, error) {
-	var row store.Run
-	var tasks []store.Task
-	err := l.opts.Store.Read(ctx, func(r store.Reader) (err error) {
-		if row, err = r.Run(run); err != nil {
-			return err
-		}
-		tasks, err = r.Tasks(run)
-		return err
-	})
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, &git.MissingError{What: "run", Name: run, Advice: "'gaffer runs' lists them"}
-	}
+	row, tasks, err := l.readRun(ctx, run)
 	if err != nil {
 		return nil, err
-	}
-	header, err := plan.DecodeHeader(row.Plan)
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case row.Conducted || header.Team != nil:
-		return nil, &NoChangeError{"run " + run, "a team merges its work itself"}
-	case header.Workflow != nil:
-		return nil, &NoChangeError{"run " + run, "a workflow merges its work itself, into " + header.Workflow.Branch}
-	case !l.opts.Here(row):
-		return nil, &ElsewhereError{Run: run}
 	}
 	all := map[string]*change{}
-	repos := map[string]*worktree.Repo{}
-	trees := map[string][]worktree.Tree{}
-	root := cmp.Or(row.Project, l.opts.Project)
+	repos := repositories{}
 	for _, t := range tasks {
 		spec, err := plan.DecodeTask(t.Spec)
 		if err != nil {
 			return nil, fmt.Errorf("task %s: %w", t.Task, err)
 		}
 		if !spec.Worktree && spec.Branch == "" || spec.SharedWorktree != "" || spec.Candidate != "" || spec.Agent == workspace.MergeAgent {
-			continue
+			continue // it has no worktree of its own, or another task merges its work
 		}
-		dir := root
+		dir := cmp.Or(row.Project, l.opts.Project)
 		if spec.Dispatch != nil {
 			dir = spec.Dispatch.Repo
 		}
-		if repos[dir] == nil {
-			if repos[dir], err = worktree.Open(ctx, dir); err != nil {
-				return nil, err
-			}
-			if trees[dir], err = repos[dir].List(ctx, run); err != nil {
-				return nil, err
-			}
+		if all[t.Task], err = repos.change(ctx, dir, t, spec); err != nil {
+			return nil, err
 		}
-		c := &change{task: t, spec: spec, repo: repos[dir], into: spec.Into, review: fleet.Review{Run: run, Task: t.Task, State: fleet.ReviewOpen}}
-		i := slices.IndexFunc(trees[dir], func(tree worktree.Tree) bool { return tree.Task == t.Task })
-		if i < 0 {
-			c.gone, c.tree = true, worktree.Tree{Run: run, Task: t.Task, Branch: cmp.Or(spec.Branch, worktree.BranchOf(run, t.Task))}
-		} else {
-			c.tree = trees[dir][i]
-		}
-		if c.into == "" {
-			base, err := c.repo.Base(ctx, "")
-			if err != nil {
-				return nil, err
-			}
-			c.into = base.Branch
-		}
-		all[t.Task] = c
 	}
 	reviews, err := l.opts.Reviews.Reviews(ctx, run)
 	if err != nil {
@@ -190,12 +145,81 @@ func (l *Lander) changes(ctx context.Context, run string) ([]*change, error) {
 			list = append(list, c)
 		}
 	}
-	for dir := range repos {
-		if err := l.sync(ctx, repos[dir], run, list); err != nil {
+	for _, repo := range repos {
+		if err := l.sync(ctx, repo.Repo, run, list); err != nil {
 			return nil, err
 		}
 	}
 	return list, nil
+}
+
+// readRun returns a run and its tasks. It returns an error if the changes of the run are
+// not merged here: they are on another machine, or the run merges them itself.
+func (l *Lander) readRun(ctx context.Context, run string) (row store.Run, tasks []store.Task, err error) {
+	err = l.opts.Store.Read(ctx, func(r store.Reader) (err error) {
+		if row, err = r.Run(run); err != nil {
+			return err
+		}
+		tasks, err = r.Tasks(run)
+		return err
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		err = &git.MissingError{What: "run", Name: run, Advice: "'gaffer runs' lists them"}
+	}
+	if err != nil {
+		return row, nil, err
+	}
+	header, err := plan.DecodeHeader(row.Plan)
+	switch {
+	case err != nil:
+	case row.Conducted || header.Team != nil:
+		err = &NoChangeError{"run " + run, "a team merges its work itself"}
+	case header.Workflow != nil:
+		err = &NoChangeError{"run " + run, "a workflow merges its work itself, into " + header.Workflow.Branch}
+	case !l.opts.Here(row):
+		err = &ElsewhereError{Run: run}
+	}
+	return row, tasks, err
+}
+
+// repositories are the repositories of a run's tasks, by folder.
+type repositories map[string]*repository
+
+// repository is a repository with the worktrees of one run.
+type repository struct {
+	*worktree.Repo
+	trees []worktree.Tree
+}
+
+// change returns the change of a task in the repository of a folder. Its review is open.
+func (r repositories) change(ctx context.Context, dir string, t store.Task, spec plan.Task) (*change, error) {
+	repo := r[dir]
+	if repo == nil {
+		opened, err := worktree.Open(ctx, dir)
+		if err != nil {
+			return nil, err
+		}
+		trees, err := opened.List(ctx, t.Run)
+		if err != nil {
+			return nil, err
+		}
+		repo = &repository{opened, trees}
+		r[dir] = repo
+	}
+	c := &change{task: t, spec: spec, repo: repo.Repo, into: spec.Into, review: fleet.Review{Run: t.Run, Task: t.Task, State: fleet.ReviewOpen}}
+	if i := slices.IndexFunc(repo.trees, func(tree worktree.Tree) bool { return tree.Task == t.Task }); i >= 0 {
+		c.tree = repo.trees[i]
+	} else {
+		c.gone, c.tree = true, worktree.Tree{Run: t.Run, Task: t.Task, Branch: cmp.Or(spec.Branch, worktree.BranchOf(t.Run, t.Task))}
+	}
+	if c.into == "" {
+		base, err := repo.Base(ctx, "")
+		if err != nil {
+			return nil, err
+		}
+		c.into = base.Branch
+	}
+	return c, nil
 }
 
 // inOrder returns the names of tasks, each after those that it needs.

@@ -215,77 +215,23 @@ func (s *Service) Blob(ctx context.Context, run, task, blob string) ([]byte, err
 // picks one of them has a change to review.
 func (s *Service) Reviews(ctx context.Context, id string) (fleet.RunReviews, error) {
 	all := fleet.RunReviews{Reviews: []fleet.Review{}}
-	var tasks []store.Task
-	unchanged := map[string]bool{}
-	err := s.opts.Store.Read(ctx, func(r store.Reader) error {
-		tasks = nil
-		run, err := s.find(r, id)
-		if err != nil {
-			return err
-		}
-		locate, err := s.opts.Worktrees(run)
-		if err != nil {
-			return err
-		}
-		list, err := r.Tasks(id)
-		if err != nil {
-			return err
-		}
-		for _, t := range list {
-			spec, err := plan.DecodeTask(t.Spec)
-			if err != nil || spec.Candidate != "" || t.Tries == 0 { // a task that cannot be decoded has no worktree
-				continue
-			}
-			_, _, ok, err := locate(t)
-			if elsewhere := (*ElsewhereError)(nil); err != nil && !errors.As(err, &elsewhere) {
-				return err
-			}
-			if !ok {
-				continue
-			}
-			tasks = append(tasks, t)
-			if t.RunningAttempt == "" && t.LastAttempt != "" {
-				last, err := r.Attempt(t.LastAttempt)
-				if err != nil {
-					return err
-				}
-				diff := runquery.AttemptOf(last).Diff
-				unchanged[t.Task] = diff != nil && diff.Changed == 0
-			}
-		}
-		return nil
-	})
+	tasks, err := s.tasksWithWorktrees(ctx, id)
 	if err != nil {
 		return all, err
 	}
-	slices.SortFunc(tasks, func(a, b store.Task) int { return cmp.Compare(a.Seq, b.Seq) })
 	reviews, err := s.opts.Reviews.Reviews(ctx, id)
 	if err != nil {
 		return all, err
 	}
 	for _, t := range tasks {
-		v := fleet.Review{Run: t.Run, Task: t.Task, State: fleet.ReviewOpen}
-		if i := slices.IndexFunc(reviews, func(v fleet.Review) bool { return v.Task == t.Task }); i >= 0 {
+		v := fleet.Review{Run: t.Run, Task: t.Task.Task, State: fleet.ReviewOpen}
+		if i := slices.IndexFunc(reviews, func(v fleet.Review) bool { return v.Task == t.Task.Task }); i >= 0 {
 			v = reviews[i]
-		} else if unchanged[t.Task] {
+		} else if t.unchanged {
 			continue
 		}
 		all.Reviews = append(all.Reviews, v)
-		all.Changes++
-		switch v.State {
-		case fleet.ReviewCommented:
-			all.Commented++
-		case fleet.ReviewSentBack:
-			all.SentBack++
-		case fleet.ReviewMerged:
-			all.Merged++
-		case fleet.ReviewDiscarded:
-			all.Discarded++
-		default:
-			if t.Status == store.Complete {
-				all.Ready++
-			}
-		}
+		count(&all, v.State, t.Status)
 	}
 	if all.Ready == 0 || s.opts.Overview == nil {
 		return all, nil
@@ -301,6 +247,77 @@ func (s *Service) Reviews(ctx context.Context, id string) (fleet.RunReviews, err
 	all.Conflicts, all.Into = min(sum.Conflicts, all.Ready), sum.Into
 	all.Ready -= all.Conflicts
 	return all, nil
+}
+
+// count adds the change of a task to the numbers of a run.
+func count(all *fleet.RunReviews, state fleet.ReviewState, status store.Status) {
+	all.Changes++
+	switch state {
+	case fleet.ReviewCommented:
+		all.Commented++
+	case fleet.ReviewSentBack:
+		all.SentBack++
+	case fleet.ReviewMerged:
+		all.Merged++
+	case fleet.ReviewDiscarded:
+		all.Discarded++
+	default:
+		if status == store.Complete {
+			all.Ready++
+		}
+	}
+}
+
+// taskWithWorktree is a task that has started in a worktree.
+type taskWithWorktree struct {
+	store.Task
+	unchanged bool // its last attempt has ended and changed no file
+}
+
+// tasksWithWorktrees returns the tasks of a run that have started in a worktree, in the
+// order of the plan, without candidates.
+func (s *Service) tasksWithWorktrees(ctx context.Context, id string) (tasks []taskWithWorktree, err error) {
+	err = s.opts.Store.Read(ctx, func(r store.Reader) error {
+		tasks = nil
+		run, err := s.find(r, id)
+		if err != nil {
+			return err
+		}
+		locate, err := s.opts.Worktrees(run)
+		if err != nil {
+			return err
+		}
+		list, err := r.Tasks(id)
+		if err != nil {
+			return err
+		}
+		for _, row := range list {
+			spec, err := plan.DecodeTask(row.Spec)
+			if err != nil || spec.Candidate != "" || row.Tries == 0 { // what cannot be decoded has no worktree
+				continue
+			}
+			_, _, ok, err := locate(row)
+			if elsewhere := (*ElsewhereError)(nil); err != nil && !errors.As(err, &elsewhere) {
+				return err
+			}
+			if !ok {
+				continue
+			}
+			t := taskWithWorktree{Task: row}
+			if row.RunningAttempt == "" && row.LastAttempt != "" {
+				last, err := r.Attempt(row.LastAttempt)
+				if err != nil {
+					return err
+				}
+				diff := runquery.AttemptOf(last).Diff
+				t.unchanged = diff != nil && diff.Changed == 0
+			}
+			tasks = append(tasks, t)
+		}
+		return nil
+	})
+	slices.SortFunc(tasks, func(a, b taskWithWorktree) int { return cmp.Compare(a.Seq, b.Seq) })
+	return tasks, err
 }
 
 // location is where the worktree of a task is, and the checks of its latest attempt.
