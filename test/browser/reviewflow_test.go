@@ -19,9 +19,7 @@ func cell(path, side string, n int) string {
 // comment writes a comment into the open form and saves it with the keyboard.
 func (p *page) comment(text string) {
 	p.Helper()
-	p.wait("a form is open", `document.activeElement.matches('.editor textarea')`)
-	p.do(chromedp.KeyEvent(text))
-	p.do(chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(chromedp.ModifierCtrl)))
+	p.write(text)
 	p.wait("it is saved", `!document.querySelector('.editor')`)
 }
 

@@ -3,6 +3,7 @@ import { go, link, query, setQuery } from '../core/route.js';
 import { html, useEffect, useMemo, useSignal, useState } from '../core/view.js';
 import { many } from '../core/words.js';
 import { Empty, Wrong } from '../parts/status.js';
+import { Unattended } from '../parts/unattended.js';
 import { About, may as mayAct } from '../review/about.js';
 import { Actions, Result, ReviewState, decisions } from '../review/actions.js';
 import { Comment, Form } from '../review/comment.js';
@@ -36,15 +37,17 @@ function Review({ about, task, scope }) {
   const state = source.state.value;
   const change = source.change.value;
   const comments = commentsByPath(source);
+  const run = about.detail.run.value;
   return html`<div class=${`review-page${wide ? ' wide' : ''}`}>
-    <nav class="crumbs" aria-label="Where this is"><a href="#/runs">Runs</a> <span aria-hidden="true">/</span> <a href=${link('runs', task.run)}>${about.detail.run.value?.name || task.run}</a> <span aria-hidden="true">/</span> <a href=${back}>${task.name || task.id}</a></nav>
+    <nav class="crumbs" aria-label="Where this is"><a href="#/runs">Runs</a> <span aria-hidden="true">/</span> <a href=${link('runs', task.run)}>${run?.name || task.run}</a> <span aria-hidden="true">/</span> <a href=${back}>${task.name || task.id}</a></nav>
     <header class="reviewbar"><h1>Review <bdi>${task.name || task.id}</bdi></h1>
       ${source.review.value && html`<${ReviewState} state=${source.review.value.state} />`}
       ${change && html`<span class="faint">${many(change.files?.length ?? 0, 'file')} <${Counts} added=${change.added} removed=${change.removed} /></span>`}
       <span class="space"></span>
       ${change && html`<${Scope} source=${source} about=${about} scope=${scope} /><${Layout} />`}
       ${source.review.value && html`<${Actions} source=${source} task=${task} may=${may} act=${act} result=${result} />`}</header>
-    <${Result} source=${source} result=${result} />
+    <${Unattended} run=${run} />
+    <${Result} source=${source} result=${result} gone=${Boolean(run?.owner?.gone)} />
     ${source.newer.value && html`<p class="outcome newer" role="status">The agent has changed more since this was loaded. <button class="primary" onClick=${() => source.show(source.newer.value)}>Show the newest</button></p>`}
     <${Body} state=${state} source=${source} desk=${desk} about=${about} task=${task} may=${may} wide=${wide} comments=${comments} />
   </div>`;

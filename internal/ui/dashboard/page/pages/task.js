@@ -2,6 +2,7 @@
 import { html } from '../core/view.js';
 import { link, query } from '../core/route.js';
 import { Empty, Wrong } from '../parts/status.js';
+import { Unattended } from '../parts/unattended.js';
 import { Attempts, Checks, Prompt } from '../task/attempts.js';
 import { Head } from '../task/head.js';
 import { LogTab } from '../task/logtab.js';
@@ -22,6 +23,7 @@ export function Page({ run, task: id }) {
   const checks = list.reduce((n, a) => n + (a.checks?.length ?? 0), 0);
   const counts = { attempts: list.length, checks };
   return html`<${Head} source=${source} task=${task} />
+    <${Unattended} run=${source.detail.run.value} />
     ${problem && html`<${Wrong} message=${problem} />`}
     ${task.agent && !task.candidates?.length && html`<${Talk} task=${task} />`}
     <nav class="tabs" aria-label="About the task">${tabs.map(([name, word]) => html`<a key=${name} href=${`${link('runs', run, 'tasks', id)}${name === 'log' ? '' : `?tab=${name}`}`} aria-current=${here === name ? 'page' : undefined}>${word}${counts[name] > 0 && html` <span class="faint">${counts[name]}</span>`}</a>`)}</nav>

@@ -40,19 +40,26 @@ export function choices(review, task) {
 export function decisions(source, task, result) {
   const name = `${source.run}/${source.task}`;
   // run performs an action and stores its outcome in result as {doing}, {good} or {bad},
-  // with further lines and what the user can do next.
-  const run = async (doing, action) => {
+  // with further lines and what the user can do next. If the server goes away meanwhile,
+  // the outcome is outcomeOf(review), as soon as the server answers again.
+  const run = async (doing, action, outcomeOf) => {
     if (result.value?.doing) return;
     result.value = { doing };
     let end;
     try {
-      end = await action();
+      end = await action().catch(async (e) => {
+        if (e.code !== 'away') throw e;
+        result.value = { doing: 'The server does not answer. When it does, this page says what became of your request.' };
+        return outcomeOf(await source.answered());
+      });
     } catch (e) {
       end = { bad: e.message };
     }
     await source.look();
     result.value = end;
   };
+  // unless returns the outcome of an action that was not carried out.
+  const unless = (done, what, word, act) => (r) => (done(r) ? null : { bad: `The server was away, and ${what}.`, next: { word, act }, during: r.state });
   const allowed = (what) => {
     const why = choices(source.review.value, task)[what];
     if (why) say(why, 'bad');
@@ -74,35 +81,40 @@ export function decisions(source, task, result) {
       case 'check_failed': return { bad: `The checks of the merged result failed. ${m.into} was not changed.\n${m.why ?? ''}`, ...more, next: fix };
       default: return { bad: m.why || `It was not merged: ${m.state}.`, ...more };
     }
-  });
+  }, unless((r) => r.state === 'merged', 'the change is not merged', 'Merge again', () => merge(how)));
   const undo = (how) => run('Undoing…', async () => {
     const { merge: m = {} } = await send(`${source.url}/undo`, how);
     const more = { lines: m.files, hint: m.hint, commands: m.commands };
     if (m.needs_consent && !how.yes) return { bad: m.why, ...more, next: { word: `Undo and change the files of ${m.into}`, act: () => undo({ ...how, yes: true }) } };
     if (!m.state || m.state === 'undone') return { good: 'The merge is undone.' };
     return { bad: m.why || `It was not undone: ${m.state}.`, ...more, next: how.revert ? undefined : { word: 'Revert it with a new commit', act: () => undo({ ...how, revert: true }) } };
-  });
-  return {
+  }, unless((r) => !r.landing, 'the merge is not undone', 'Undo again', () => undo(how)));
+  const discard = (back) => run(back ? 'Restoring…' : 'Discarding…', async () => {
+    await send(`${source.url}/discard`, back ? { undo: true } : {});
+    return { good: back ? 'The change is restored.' : 'Discarded. A copy is kept.' };
+  }, unless((r) => (r.state === 'discarded') !== back, `the change is not ${back ? 'restored' : 'discarded'}`, back ? 'Restore it' : 'Discard it', () => discard(back)));
+  const act = {
     async sendBack() {
       if (!allowed('sendBack')) return;
       const { drafts } = choices(source.review.value, task);
+      const { round } = source.review.value;
       await run('Sending the comments…', async () => {
         await source.act({ action: 'send_back', tree: source.change.value.tree });
         return { good: `${many(drafts, 'comment')} sent. The agent continues its conversation.`, during: 'sent_back' };
-      });
+      }, unless((r) => r.round > round, 'your comments were not sent', 'Send them', act.sendBack));
     },
     async approve() {
       if (!allowed('approve')) return;
       await run('Approving…', async () => {
         await source.act({ action: 'approve', tree: source.change.value.tree });
         return { good: 'Approved.', during: 'approved' };
-      });
+      }, unless((r) => r.state === 'approved', 'the change is not approved', 'Approve it', act.approve));
     },
     async reopen() {
       await run('Opening the review again…', async () => {
         await source.act({ action: 'reopen' });
         return { good: 'The review is open again.' };
-      });
+      }, unless((r) => r.state !== 'approved', 'the review is not open again', 'Reopen it', act.reopen));
     },
     async merge() {
       if (!allowed('merge')) return;
@@ -117,10 +129,7 @@ export function decisions(source, task, result) {
       if (!allowed('discard')) return;
       const text = html`<p>The change of <code>${name}</code> is not merged, and its worktree is deleted. A copy is kept, so that you can undo this.</p>`;
       if (await confirm({ title: 'Discard this change?', text, action: 'Discard', danger: true }) === null) return;
-      await run('Discarding…', async () => {
-        await send(`${source.url}/discard`, {});
-        return { good: 'Discarded. A copy is kept.' };
-      });
+      await discard(false);
     },
     async undo() {
       if (!allowed('undo')) return;
@@ -128,15 +137,10 @@ export function decisions(source, task, result) {
       const { into } = source.review.value?.landing ?? {};
       const text = merged ? html`<p><code>${into}</code> goes back to where it was before the merge of <code>${name}</code>.</p>` : html`<p>The worktree of <code>${name}</code> is restored.</p>`;
       if (await confirm({ title: merged ? 'Undo the merge?' : 'Undo the discard?', text, action: 'Undo', danger: merged }) === null) return;
-      if (merged) await undo({});
-      else {
-        await run('Restoring…', async () => {
-          await send(`${source.url}/discard`, { undo: true });
-          return { good: 'The change is restored.' };
-        });
-      }
+      await (merged ? undo({}) : discard(true));
     },
   };
+  return act;
 }
 
 /** @param {{source: import('./source.js').Source, task: any, may: boolean, act: any, result: any}} props */
@@ -154,10 +158,12 @@ export function Actions({ source, task, may, act, result }) {
     ${button('Discard…', 'discard', 'danger')}${review?.landing && button('Undo merge…', 'undo', '')}</span>`;
 }
 
-/** Shows the outcome of the last decision, and where a merged or discarded change is. */
-export function Result({ source, result }) {
+/** Shows the outcome of the last decision, and where a merged or discarded change is. @param {{source: import('./source.js').Source, result: any, gone: boolean}} props gone: no process works on the run */
+export function Result({ source, result, gone }) {
   const review = source.review.value;
-  const r = result.value?.during && result.value.during !== review?.state ? null : result.value; // hide the outcome after the review's state has changed
+  const { during } = result.value ?? {};
+  const outdated = during && (during !== review?.state || (gone && during === 'sent_back')); // the review's state has changed, or the agent does not go on
+  const r = outdated ? null : result.value;
   const { landing } = review ?? {};
   return html`
     ${r?.doing && html`<p class="outcome" role="status"><span class="spin" aria-hidden="true">◌</span> ${r.doing}</p>`}
@@ -170,5 +176,5 @@ export function Result({ source, result }) {
     ${r?.good && html`<p class="outcome good" role="status">${r.good}</p>`}
     ${!r?.good && review?.state !== 'discarded' && landing && html`<p class="outcome good">Merged into <code>${landing.into}</code> as <code>${String(landing.after).slice(0, 9)}</code> (${landing.method}) <${Ago} time=${landing.at} />.</p>`}
     ${review?.state === 'discarded' && html`<p class="outcome">Discarded${review.rescue && html`. A copy is kept at <code>${review.rescue}</code>`}.</p>`}
-    ${!r?.good && review?.state === 'sent_back' && html`<p class="outcome">Sent back, round ${review.round}. The agent works on the comments; its answers appear beside them.</p>`}`;
+    ${!r?.good && review?.state === 'sent_back' && html`<p class="outcome">Sent back, round ${review.round}. ${gone ? 'The agent goes on with the comments when the run is resumed.' : 'The agent works on the comments; its answers appear beside them.'}</p>`}`;
 }

@@ -32,7 +32,7 @@ export function Form({ desk, source, place }) {
     const { path, side, first, last, tree, lines } = place;
     key.current ||= newId();
     const comment = { key: key.current, text, tree, ...(path && { path }), ...(first && { side, first, last, lines }) };
-    if (!await quietly(() => source.act({ action: 'comment', comment }))) return;
+    await source.act({ action: 'comment', comment });
     desk.keep(place, '');
     desk.form.value = null;
     desk.marked.value = null;
@@ -45,13 +45,15 @@ export function Form({ desk, source, place }) {
 function Editor({ label, text: given, action, save, leave, keep }) {
   const [text, setText] = useState(given);
   const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState('');
   const ref = useRef(null);
   useEffect(() => { ref.current.focus({ preventScroll: true }); ref.current.closest('.tall')?.scrollIntoView({ block: 'nearest' }); }, []);
   const submit = async (e) => {
     e?.preventDefault();
     if (!text.trim() || busy) return;
     setBusy(true);
-    await save(text.trim());
+    setProblem('');
+    await save(text.trim()).catch((e) => setProblem(e.message));
     setBusy(false);
   };
   const key = (e) => {
@@ -62,7 +64,7 @@ function Editor({ label, text: given, action, save, leave, keep }) {
   return html`<form class="comment editor" onSubmit=${submit} onKeyDown=${key}>
     <label><span class="faint">${label}</span>
       <textarea ref=${ref} rows="3" maxlength="16000" value=${text} placeholder="What should the agent change?" onInput=${(e) => { setText(e.currentTarget.value); keep?.(e.currentTarget.value); }}></textarea></label>
-    <div class="row-actions"><button type="submit" class="primary" disabled=${busy || !text.trim()}>${action}</button><button type="button" onClick=${leave}>Close</button><span class="faint hint"><kbd>Ctrl</kbd> <kbd>Enter</kbd> saves, <kbd>Esc</kbd> closes</span></div>
+    <div class="row-actions"><button type="submit" class="primary" disabled=${busy || !text.trim()}>${action}</button><button type="button" onClick=${leave}>Close</button>${problem ? html`<span class="problem" role="alert">✗ Not saved: ${problem}</span>` : html`<span class="faint hint"><kbd>Ctrl</kbd> <kbd>Enter</kbd> saves, <kbd>Esc</kbd> closes</span>`}</div>
   </form>`;
 }
 
@@ -74,7 +76,7 @@ export function Comment({ source, comment: c, anchor, may }) {
   const moved = anchor.outdated || !anchor.first !== !c.first;
   if (edited) {
     return html`<${Editor} label="Change the comment" text=${c.text} action="Save draft" leave=${() => setEdited(false)}
-      save=${async (text) => { if (await act({ action: 'edit', id: c.id, comment: { text } })) setEdited(false); }} />`;
+      save=${async (text) => { await source.act({ action: 'edit', id: c.id, comment: { text } }); setEdited(false); }} />`;
   }
   return html`<article class=${`comment${c.resolved ? ' resolved' : ''}${draft ? ' draft' : ''}`} aria-label=${`Comment ${c.id}`} data-comment=${c.id}>
     <header><strong>${c.by || 'You'}</strong><span class="faint"><${Ago} time=${c.at} /></span>

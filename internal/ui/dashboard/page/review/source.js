@@ -2,13 +2,15 @@
 // loaded when the file becomes visible.
 import { ask, get, path, send } from '../core/api.js';
 import { onChange } from '../core/fleet.js';
-import { batch, signal, useLayoutEffect, useMemo } from '../core/view.js';
+import { connection } from '../core/stream.js';
+import { batch, effect, signal, untracked, useLayoutEffect, useMemo } from '../core/view.js';
 import { linesOf, oldText } from './diff.js';
 import { Highlighter } from './highlight.js';
 import { treeOrder } from './order.js';
 
 const atOnce = 4; // parallel requests for files
 const slowAfter = 3_000; // milliseconds
+const askAgain = 1_000; // milliseconds
 const restAfter = 150; // milliseconds without scrolling before files are highlighted
 export const largest = 4_000; // a file with more changed lines is shown only after a click
 
@@ -67,8 +69,14 @@ export class Source {
       if (type === 'reviews' || type === 'messages' || (type === 'tasks' && c.status !== this.status)) this.look();
       if (type === 'tasks') this.status = c.status;
     });
+    let away = false;
+    const unfollow = effect(() => {
+      const live = connection.value.state === 'live';
+      if (live && away) untracked(() => this.returned());
+      away = !live;
+    });
     this.load();
-    return () => { this.forget(); this.over.abort(); this.highlighter.end(); clearTimeout(this.timer); };
+    return () => { this.forget(); unfollow(); this.over.abort(); this.highlighter.end(); clearTimeout(this.timer); };
   }
 
   async request() {
@@ -142,6 +150,30 @@ export class Source {
     if (!this.again) return undefined;
     this.again = false;
     return this.look();
+  }
+
+  /** Called when the server answers again. The review may have changed, and failed files are loaded again. */
+  returned() {
+    this.wake?.();
+    this.look();
+    for (const file of this.files.value) {
+      if (file.state !== 'failed') continue;
+      file.state = 'unread';
+      file.touch();
+    }
+    this.fetch();
+  }
+
+  /** Waits until the server answers, and returns the review. */
+  async answered() {
+    for (;;) {
+      try {
+        return (await this.request()).review;
+      } catch (e) {
+        if (e.code !== 'away') throw e;
+      }
+      await new Promise((done) => { this.wake = done; setTimeout(done, askAgain); });
+    }
   }
 
   /** Sets which files are visible. @param {File[]} files */

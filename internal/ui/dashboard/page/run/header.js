@@ -7,6 +7,7 @@ import { count, final, many, money, sign, text } from '../core/words.js';
 import { html } from '../core/view.js';
 import { attempt, confirm, say } from '../parts/dialog.js';
 import { Lasting, Progress, Status, Until } from '../parts/status.js';
+import { Unattended } from '../parts/unattended.js';
 import { Changes } from './changes.js';
 import { spentOf, states } from './task.js';
 
@@ -24,14 +25,6 @@ export function Header({ detail, run, tasks, counts }) {
     <${Lanes} tasks=${tasks} />
     <${Changes} run=${run} />
   </header>`;
-}
-
-// The warning that no process works on a run. Only runs of the server's machine need one.
-function Unattended({ run }) {
-  if (final(run.status) || !run.owner?.gone) return null;
-  const may = self.value.role !== 'viewer';
-  const resume = () => attempt(`Resumed: ${text(run.name) || text(run.id)}`, () => send(path`/v1/runs/${run.id}/resume`));
-  return html`<p class="stopping"><${Status} of="offline" word="no process" /> No gaffer works on this run: no task starts, and no answer reaches an agent. <button disabled=${!may} title=${may ? undefined : 'This browser may only look.'} onClick=${resume}>Resume</button> <span class="faint">or <code>gaffer resume ${text(run.id)}</code></span></p>`;
 }
 
 function Facts({ detail, run, tasks, counts }) {

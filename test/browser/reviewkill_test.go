@@ -1,0 +1,208 @@
+package browser
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"gaffer/fleet"
+)
+
+// lines returns the lines of a file, or none if it does not exist.
+func (w *world) lines(file string) []string {
+	w.Helper()
+	text, err := os.ReadFile(file)
+	if !os.IsNotExist(err) {
+		w.must(err)
+	}
+	return strings.Fields(string(text))
+}
+
+// reaches waits until a file has n lines.
+func (w *world) reaches(file string, n int) {
+	w.Helper()
+	until(w, filepath.Base(file), func() ([]string, bool) { all := w.lines(file); return all, len(all) == n })
+}
+
+// killResume waits until a gaffer has started in the background, and kills it.
+func (w *world) killResume() {
+	w.Helper()
+	until(w, "a gaffer in the background", func() (found bool, ok bool) {
+		all, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		w.must(err)
+		for _, file := range all {
+			line, _ := os.ReadFile(file) // it may have ended
+			environ, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "environ"))
+			if !bytes.Contains(line, []byte("\x00resume\x00")) || !bytes.Contains(environ, []byte("HOME="+w.home+"\x00")) {
+				continue
+			}
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			w.must(err)
+			return true, syscall.Kill(pid, syscall.SIGKILL) == nil
+		}
+		return false, false
+	})
+}
+
+// killOwner kills the gaffer that works on a run. The page says so, and the user resumes the
+// run there.
+func (p *page) killOwner(run string, then func()) {
+	p.Helper()
+	owner := until(p.world, "a gaffer works on the run", func() (fleet.Owner, bool) { o := p.run(run).Owner; return o, o.Alive })
+	p.must(syscall.Kill(owner.PID, syscall.SIGKILL))
+	p.sees("No gaffer works on this run", "gaffer resume "+run)
+	then()
+	p.click("Resume")
+	p.seesNot("No gaffer works on this run")
+}
+
+// The whole way from done to merged, by clicks and keys on one page that is never loaded
+// again. The server, and the gaffer that works on the run, are killed in each step.
+// Nothing is lost or done twice, and the page says what happened.
+func TestAChangeIsMergedThoughGafferIsKilledInEachStep(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	aside := t.TempDir() // files that do not belong to the change
+	begun, checked, hold, proceed := aside+"/begun", aside+"/checked", aside+"/hold", aside+"/go"
+	touch := func(file string) { w.must(os.WriteFile(file, nil, 0o600)) }
+	write(w, aside, map[string]string{
+		"fix":   "echo x >> " + begun + "; until test -e " + proceed + "; do sleep 0.1; done; sed -i s/api/shop_api/ api.go\n",
+		"check": "pwd >> " + checked + "; while test -e " + hold + "; do sleep 0.1; done; grep api api.go\n",
+	})
+	w.git("symbolic-ref", "HEAD", "refs/heads/main")
+	w.commit(map[string]string{"api.go": "package old\n\nfunc first() {}\n\nfunc last() {}\n", ".gitignore": "plan.yaml\n"})
+	start := w.git("rev-parse", "main")
+	id, _ := w.local(`
+name: shop
+defaults: {agent: fake, worktree: true}
+tasks:
+  - id: api
+    prompt: |
+      fake: tool sed -i 's/package old/package api/' api.go
+      fake: say I have built the API.
+    verify: sh ` + aside + `/check
+`)
+	p := w.open(task(id, "api") + "/review")
+	p.act("window.same = true")
+	p.wait("the diff", cell("api.go", "new", 1))
+
+	// Killed when a comment is saved, and while another is written.
+	p.clickLine("api.go", "new", 1)
+	p.comment("Call the package shop.\nfake: tool sh " + aside + "/fix")
+	p.sees("Send back 1")
+	w.restart(func() {
+		p.sees("stale since")
+		p.clickLine("api.go", "new", 3)
+		p.write("Is this needed?\nfake: say c1: fixed\\nc2: not fixed: the tests call it")
+		p.sees("Not saved: The server does not answer.")
+		p.looks("killed-comment")
+	})
+	p.sees("live")
+	p.comment("")
+	p.wait("both are drafts", `document.querySelectorAll('.comment.draft').length === 2`)
+
+	// Killed before the comments are sent.
+	w.restart(func() {
+		p.press("s")
+		p.sees("The server does not answer.")
+		p.looks("killed-send-back")
+	})
+	p.sees("The server was away, and your comments were not sent.")
+	p.looks("killed-not-sent")
+	// Killed when they are sent, with the gaffer that was to continue the agent.
+	p.press("s")
+	w.killResume()
+	w.restart(func() { p.sees("stale since") })
+	p.sees("Sent back, round 1. The agent goes on with the comments when the run is resumed.", "No gaffer works on this run")
+	p.looks("killed-sent")
+	p.click("Resume")
+
+	// Killed while the agent works, and while the check of its work runs.
+	w.reaches(begun, 1)
+	p.killOwner(id, func() { p.looks("killed-at-work") })
+	touch(hold)
+	touch(proceed)
+	w.reaches(checked, 2)
+	p.killOwner(id, func() { w.must(os.Remove(hold)) })
+	p.click("Show the newest")
+	p.sees("agent: fixed", "agent: not fixed", "the tests call it")
+	p.seesNot("No gaffer works")
+
+	// Killed after the approval.
+	p.press("a")
+	p.sees("Approved.")
+	w.restart(func() { p.sees("stale since") })
+	p.sees("live", "approved")
+
+	// Killed while the check of the merged files runs.
+	touch(hold)
+	p.press("m")
+	p.click("Merge")
+	p.click("Merge and change the files of main")
+	w.reaches(checked, 3)
+	w.restart(func() {
+		p.sees("The server does not answer.")
+		p.looks("killed-merging")
+	})
+	p.sees("The server was away, and the change is not merged.")
+	p.looks("killed-not-merged")
+	if got := w.git("rev-parse", "main"); got != start {
+		t.Errorf("main has moved to %s before the check has passed", got)
+	}
+	w.must(os.Remove(hold))
+	p.click("Merge again")
+	merged := until(w, "main has moved", func() (string, bool) { at := w.git("rev-parse", "main"); return at, at != start })
+	p.sees("Merged into main as " + merged[:9])
+
+	// Killed after the merge.
+	w.restart(func() { p.sees("stale since") })
+	p.sees("live", "merged", "Undo merge…")
+	p.looks("killed-merged")
+
+	if !p.holds("window.same") {
+		t.Error("the page was loaded again")
+	}
+	if all := p.threads(id, "api"); len(all) != 2 || all[0] == "" || all[0] != all[1] {
+		t.Errorf("the conversations are %q, want the same one twice", all)
+	}
+	review := ask[fleet.Review](p, "/v1/runs/"+id+"/tasks/api/change", "review")
+	messages := ask[[]fleet.Message](p, "/v1/runs/"+id+"/tasks/api/change", "messages")
+	if len(messages) != 1 || len(review.Comments) != 2 || review.Comments[0].Answer == nil || review.Comments[1].Answer == nil || review.State != fleet.ReviewMerged || review.Landing.After != merged {
+		t.Errorf("want one message, two answered comments and one merge: %+v\n%+v", review, messages)
+	}
+	if n := len(w.lines(begun)); n != 1 {
+		t.Errorf("the agent has worked on the comments %d times", n)
+	}
+	if dirs := w.lines(checked); len(dirs) != 4 || dirs[0] != dirs[1] || dirs[2] == dirs[1] || dirs[3] == dirs[1] {
+		t.Errorf("want two checks in the worktree and two elsewhere: %q", dirs)
+	}
+	if got := w.git("show", "main:api.go"); w.git("rev-parse", "main") != merged || w.git("rev-list", "--count", "--merges", "main") != "1" || !strings.HasPrefix(got, "package shop_api") {
+		t.Errorf("api.go of main is %q\n%s", got, w.git("log", "--graph", "--oneline", "main"))
+	}
+	if left := w.git("worktree", "list"); strings.Count(left, "\n") != 1 || w.git("status", "--porcelain") != "" {
+		t.Errorf("left:\n%s\n%s", left, w.git("status"))
+	}
+	w.git("fsck", "--strict")
+}
+
+// clickLine clicks the number of a line, which opens the form for a comment.
+func (p *page) clickLine(path, side string, n int) {
+	p.Helper()
+	p.act(`const cell = ` + cell(path, side, n) + `;
+cell.dispatchEvent(new PointerEvent('pointerdown', { bubbles: true, buttons: 1 })); cell.dispatchEvent(new PointerEvent('pointerup', { bubbles: true }))`)
+}
+
+// write writes text into the open form and asks to save it.
+func (p *page) write(text string) {
+	p.Helper()
+	p.wait("a form is open", `document.activeElement.matches('.editor textarea')`)
+	p.do(chromedp.KeyEvent(text))
+	p.do(chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(chromedp.ModifierCtrl)))
+}
