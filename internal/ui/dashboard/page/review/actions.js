@@ -66,8 +66,11 @@ export function decisions(source, task, result) {
     return !why;
   };
   const merge = (how) => run('Merging. The checks run on the merged result…', async () => {
-    const answer = await send(`${source.url}/merge`, how);
-    const m = answer.merges?.[0] ?? answer.merge ?? {};
+    let m;
+    do { // the checks may take longer than a request: the same request again waits for the same merge
+      const answer = await send(`${source.url}/merge`, how);
+      m = answer.merges?.[0] ?? answer.merge ?? {};
+    } while (m.state === 'running' && !source.over.signal.aborted);
     const more = { lines: m.files, hint: m.hint, commands: m.commands };
     const fix = { word: 'Send it to the agent', act: () => merge({ ...how, fix: true }) };
     if (m.needs_consent && !how.yes) return { bad: m.why, ...more, next: { word: `Merge and change the files of ${m.into}`, act: () => merge({ ...how, yes: true }) } };
@@ -75,7 +78,6 @@ export function decisions(source, task, result) {
       case 'merged': return { good: `Merged into ${m.into} as ${String(m.landing?.after).slice(0, 9)}.` };
       case 'already': return { good: `It was merged into ${m.into} before.` };
       case 'nothing': return { good: 'The task has changed nothing. There is nothing to merge.' };
-      case 'running': return { good: 'The checks still run. The result is shown here when they end.' };
       case 'sent_back': return { good: 'The agent works on it, in the same conversation.' };
       case 'conflict': return { bad: `It conflicts with ${m.into}. Nothing was changed. The files:`, ...more, next: fix };
       case 'check_failed': return { bad: `The checks of the merged result failed. ${m.into} was not changed.\n${m.why ?? ''}`, ...more, next: fix };
