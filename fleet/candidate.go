@@ -19,8 +19,8 @@ type Candidate struct {
 	Files    int   `json:"files"` // number of changed files
 	Added    int   `json:"added"`
 	Removed  int   `json:"removed"`
-	Spent    Cost  `json:"spent,omitzero"` // cost of the last attempt
-	WorkedMS int64 `json:"worked_ms"`
+	Spent    Cost  `json:"spent,omitzero"` // cost of all attempts
+	WorkedMS int64 `json:"worked_ms"`      // time of all attempts that have ended
 
 	Summary string `json:"summary,omitempty"` // the agent's last message
 	Picked  bool   `json:"picked,omitempty"`
@@ -40,7 +40,10 @@ func (c *Candidate) Count(checks []Check) {
 func CandidateOf(t Task) Candidate {
 	c := Candidate{Task: t.ID, Agent: t.Agent, Model: t.Model, Status: t.Status, Outcome: t.Outcome, Branch: t.Branch}
 	if a := t.Attempt; a != nil {
-		c.Spent, c.WorkedMS, c.Summary = a.Spent, a.WorkedMS, a.Summary
+		c.Spent, c.WorkedMS, c.Summary = t.Spent, max(t.WorkedMS, a.WorkedMS), a.Summary
+		if a.Ended.IsZero() || c.Spent == (Cost{}) { // a task of an older gaffer has no sum
+			c.Spent.USD, c.Spent.Tokens = c.Spent.USD+a.Spent.USD, c.Spent.Tokens+a.Spent.Tokens
+		}
 		c.Count(a.Checks)
 		if a.Diff != nil {
 			c.Files, c.Added, c.Removed = a.Diff.Changed, a.Diff.Added, a.Diff.Removed

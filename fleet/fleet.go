@@ -101,6 +101,8 @@ type Task struct {
 	Retries  int       `json:"retries"`             // how many attempts are allowed after the first
 	Outcome  string    `json:"outcome,omitempty"`   // failure class of the last attempt, or why the task was cancelled
 	RetryAt  time.Time `json:"retry_at,omitzero"`   // earliest time of the next attempt
+	Spent    Cost      `json:"spent,omitzero"`      // by all attempts that have ended
+	WorkedMS int64     `json:"worked_ms,omitempty"` // by all attempts that have ended
 	NoWorker string    `json:"no_worker,omitempty"` // why no online worker takes this task, although it is ready
 	Worktree string    `json:"worktree,omitempty"`
 	Branch   string    `json:"branch,omitempty"`

@@ -1,6 +1,9 @@
 package fleet
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 func TestATypedNumberChoosesAnOptionOrIsRefused(t *testing.T) {
 	for _, c := range []struct {
@@ -37,6 +40,24 @@ func TestAQuestionIsNamedByItsTaskOrItsAsker(t *testing.T) {
 	} {
 		if got := QuestionName(c.run, c.task); got != c.want {
 			t.Errorf("%q, %q: %q, want %q", c.run, c.task, got, c.want)
+		}
+	}
+}
+
+func TestACandidateCostsWhatAllItsAttemptsCost(t *testing.T) {
+	t.Parallel()
+	ended := time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		task Task
+		want Cost
+	}{
+		"the last has ended":     {Task{Spent: Cost{USD: 3, Tokens: 30}, Attempt: &Attempt{Ended: ended, Spent: Cost{USD: 1, Tokens: 10}}}, Cost{USD: 3, Tokens: 30}},
+		"the last is running":    {Task{Spent: Cost{USD: 3, Tokens: 30}, Attempt: &Attempt{Spent: Cost{USD: 1, Tokens: 10}}}, Cost{USD: 4, Tokens: 40}},
+		"a task without the sum": {Task{Attempt: &Attempt{Ended: ended, Spent: Cost{USD: 1}}}, Cost{USD: 1}},
+		"it has not started yet": {Task{}, Cost{}},
+	} {
+		if got := CandidateOf(c.task).Spent; got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}
 }

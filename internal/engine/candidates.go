@@ -63,7 +63,8 @@ func (c *claims) compareCandidates(t *store.Task) error {
 	return err
 }
 
-// candidateResult returns the result of a candidate's last attempt.
+// candidateResult returns the result of a candidate's last attempt, and the cost and the
+// time of all its attempts.
 func (c *claims) candidateResult(key store.TaskKey) (fleet.Candidate, error) {
 	t, err := c.task(key)
 	if err != nil {
@@ -81,8 +82,9 @@ func (c *claims) candidateResult(key store.TaskKey) (fleet.Candidate, error) {
 	if err != nil {
 		return one, err
 	}
-	one.Summary, one.Spent = a.Summary, fleet.Cost{USD: float64(a.Spent.MicroUSD) / 1e6, Tokens: a.Spent.Tokens}
-	one.WorkedMS = max(a.Ended.Sub(a.Started)-a.Waited, 0).Milliseconds()
+	spent := cmp.Or(t.Spent, a.Spent) // a task of an older gaffer has no sum
+	one.Summary, one.Spent = a.Summary, fleet.Cost{USD: float64(spent.MicroUSD) / 1e6, Tokens: spent.Tokens}
+	one.WorkedMS = max(t.Worked, a.Ended.Sub(a.Started)-a.Waited, 0).Milliseconds()
 	var checks []fleet.Check
 	if len(a.Checks) > 0 {
 		_ = json.Unmarshal(a.Checks, &checks) // the worker has encoded it, so this cannot fail

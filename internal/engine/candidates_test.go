@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"gaffer/fleet"
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/contest"
 	"gaffer/internal/engine/failure"
+	"gaffer/internal/engine/runquery"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
 )
@@ -83,6 +85,50 @@ func TestATaskThatPicksStartsWhenItsCandidatesHaveEnded(t *testing.T) {
 		t.Errorf("the candidate that was picked before is %q", step.Picked)
 	}
 	f.expect(run, map[string]store.Status{"api": store.Running, "docs": store.Complete})
+}
+
+// A candidate that was tried again, or has continued, costs what all its attempts cost.
+func TestChecksPickByTheCostOfAllAttempts(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	run := f.submit(contested(plan.PickChecks))
+	end := func(a engine.Assignment, usd int64, class failure.Class) {
+		t.Helper()
+		done := engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Ending: fleet.Ending{Class: class}}
+		done.Spent.MicroUSD = usd * 1e6
+		for _, m := range a.Messages {
+			done.Delivered = append(done.Delivered, m.ID)
+		}
+		f.now = f.now.Add(time.Minute)
+		_, err := f.Finish(context.Background(), done)
+		f.must(err)
+	}
+	end(f.claim(), 3, failure.None)
+	codex := f.claim()
+	f.send(run, "api.codex", "smaller")
+	end(codex, 2, failure.None)
+	a := f.claim()
+	for a.Task.Task != "api" {
+		class := failure.None
+		if a.Task.Task == "api.gemini" {
+			class = failure.Crashed
+		}
+		end(a, 2, class)
+		a = f.claim()
+	}
+	spec, err := plan.DecodeTask(a.Task.Spec)
+	f.must(err)
+	var step contest.PickInput
+	f.must(json.Unmarshal([]byte(spec.Prompt), &step))
+	if id, why, _ := step.Decide(); id != "api.claude" || step.Candidates[1].Spent.USD != 4 || step.Candidates[1].WorkedMS != 2*60_000 {
+		t.Errorf("picked %s, %s; codex is %+v", id, why, step.Candidates[1])
+	}
+	row := f.task(run, "api.codex")
+	last, err := plan.DecodeTask(row.Spec)
+	f.must(err)
+	if seen := runquery.TaskOf(row, last); seen.Spent.USD != 4 || seen.WorkedMS != 2*60_000 {
+		t.Errorf("the task has spent %v in %d ms", seen.Spent, seen.WorkedMS)
+	}
 }
 
 func TestATaskThatPicksFailsIfNoCandidateIsComplete(t *testing.T) {

@@ -125,8 +125,10 @@ func (e *finishes) endAttempt(a store.Attempt, class failure.Class, final bool) 
 	run.Reserved = subtractAmounts(run.Reserved, t.Reserve)
 	run.Spent = addAmounts(run.Spent, a.Spent)
 	run.Waited += a.Waited
-	run.Worked += max(a.Ended.Sub(a.Started)-a.Waited, 0)
+	worked := max(a.Ended.Sub(a.Started)-a.Waited, 0)
+	run.Worked += worked
 	e.PutRun(run)
+	t.Spent, t.Worked = addAmounts(t.Spent, a.Spent), t.Worked+worked
 
 	if t.SentBack && class == failure.None {
 		if err := e.reviews.recordAnswers(a); err != nil {

@@ -102,6 +102,8 @@ type Task struct {
 	NewConversation bool            `json:"fresh,omitempty"`   // the next attempt starts a new conversation
 	Reserve         Amount          `json:"reserve,omitzero"`  // part of the run's budget that is reserved while the task is running
 	Timeout         time.Duration   `json:"timeout,omitempty"`
+	Spent           Amount          `json:"spent,omitzero"`    // cost of all attempts that have ended
+	Worked          time.Duration   `json:"worked,omitempty"`  // working time of all attempts that have ended
 	Outcome         string          `json:"outcome,omitempty"` // why the task has ended: the failure class of its last attempt, "dependency" or "cancelled"
 
 	HasMessages bool   `json:"mail,omitempty"`      // users have sent messages to the task's agent

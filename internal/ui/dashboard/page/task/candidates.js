@@ -51,7 +51,7 @@ function Candidate({ c, all, row }) {
     if (!await attempt(`Picked: ${c.task}`, () => send(path`/v1/questions/${all.question.id}/answer`, { text: c.task, deny: false }))) setBusy(false);
   };
   const ended = final(c.status);
-  const spent = (!ended && row?.attempt?.spent) || c.spent;
+  const spent = ended || !row?.attempt?.spent ? c.spent : sum(row.spent, row.attempt.spent);
   const href = link('runs', all.run, 'tasks', c.task);
   const outcome = c.outcome && c.outcome !== c.status && c.status !== 'complete' && String(c.outcome).replaceAll('_', ' ');
   return html`<article class=${`panel candidate${c.picked ? ' won' : ''}`} aria-label=${c.task}>
@@ -69,7 +69,10 @@ function Candidate({ c, all, row }) {
   </article>`;
 }
 
-const most = 400; // shown characters of a summary
+// sum returns the cost of the attempts that have ended and of the one that runs.
+const sum = (before, now) => ({ usd: (before?.usd ?? 0) + (now.usd ?? 0), tokens: (before?.tokens ?? 0) + (now.tokens ?? 0) });
+
+const most = 400; // characters of a summary
 
 // endOf returns the end of a summary, where agents describe the result.
 function endOf(summary) {
