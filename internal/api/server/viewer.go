@@ -169,13 +169,18 @@ func (h *viewerHandlers) activate(c *request) error {
 func (h *viewerHandlers) buildStatus(c *request) error {
 	return respondForProject(c, h.viewer.BuildStatus)
 }
+
 func (h *viewerHandlers) readiness(c *request) error { return respondForProject(c, h.viewer.Readiness) }
 func (h *viewerHandlers) inbox(c *request) error     { return respondForProject(c, h.viewer.Inbox) }
 func (h *viewerHandlers) sections(c *request) error  { return respondForProject(c, h.viewer.Sections) }
+
 func (h *viewerHandlers) scenarios(c *request) error { return respondForProject(c, h.viewer.Scenarios) }
-func (h *viewerHandlers) storyMap(c *request) error  { return respondForProject(c, h.viewer.StoryMap) }
-func (h *viewerHandlers) diagrams(c *request) error  { return respondForProject(c, h.viewer.Diagrams) }
-func (h *viewerHandlers) priority(c *request) error  { return respondForProject(c, h.viewer.Priority) }
+
+func (h *viewerHandlers) storyMap(c *request) error { return respondForProject(c, h.viewer.StoryMap) }
+
+func (h *viewerHandlers) diagrams(c *request) error { return respondForProject(c, h.viewer.Diagrams) }
+
+func (h *viewerHandlers) priority(c *request) error { return respondForProject(c, h.viewer.Priority) }
 
 // defaultThreshold is the similarity from which sections count as similar, if the request
 // does not give one.

@@ -133,7 +133,7 @@ func (b builder) copyCommits(ctx context.Context, onto string) (string, error) {
 		ids := strings.Fields(line)
 		switch {
 		case len(ids) > 2:
-			return "", &MergeCommitsError{b.branch}
+			return "", &CommitsError{b.branch}
 		case len(ids) == 2 && ids[1] == onto:
 			onto = ids[0]
 			continue

@@ -93,15 +93,15 @@ func (e *RevertedError) Hint() string {
 	return fmt.Sprintf("bring it back with 'git revert %.12s' on %s, then merge again", e.Commit, e.Into)
 }
 
-// MergeCommitsError reports that a branch with merge commits cannot be rebased.
-type MergeCommitsError struct{ Branch string }
+// CommitsError reports that a branch with merge commits cannot be rebased.
+type CommitsError struct{ Branch string }
 
-func (e *MergeCommitsError) Error() string {
+func (e *CommitsError) Error() string {
 	return fmt.Sprintf("branch %s has merge commits, which a rebase would lose", e.Branch)
 }
 
 // Conflict marks the error as a conflict with the current state.
-func (e *MergeCommitsError) Conflict() bool { return true }
+func (e *CommitsError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
-func (e *MergeCommitsError) Hint() string { return "use --merge or --squash" }
+func (e *CommitsError) Hint() string { return "use --merge or --squash" }

@@ -22,7 +22,8 @@ type answers struct {
 }
 
 func (a *answers) Review(context.Context, string, string) (fleet.Review, error) { return a.review, nil }
-func (a *answers) EnsureProcess(context.Context, string) error                  { a.attended++; return nil }
+
+func (a *answers) EnsureProcess(context.Context, string) error { a.attended++; return nil }
 
 func (a *answers) ChangeReview(_ context.Context, _, _ string, action fleet.ReviewAction) (fleet.Review, error) {
 	a.asks = append(a.asks, action)
