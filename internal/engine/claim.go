@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"gaffer/fleet"
-	"gaffer/internal/engine/failure"
 	"gaffer/internal/engine/store"
 )
 
@@ -188,9 +187,6 @@ func hasOneOfEach(labels string, sets [][]string) bool {
 	return true
 }
 
-// errNoBudget reports that a task cannot start because it might exceed the run's budget.
-var errNoBudget = errors.New("not within the budget")
-
 // startAttempt stores a new running attempt at a task. It returns errNoBudget if the
 // run's budget does not allow the attempt.
 func (c *claims) startAttempt(t store.Task, r Claim) (Assignment, error) {
@@ -292,38 +288,4 @@ func (c *claims) stillAssigned(id *string, worker string) (*Assignment, error) {
 	}
 	given := &Assignment{Attempt: a, Task: t, Before: before}
 	return given, given.AddMessages(c)
-}
-
-// overBudget handles a task that might exceed the run's budget. While other tasks of the
-// run are running, the task waits for the rest of their reserved budget; otherwise it
-// fails. overBudget returns errNoBudget unless it fails itself.
-func (c *claims) overBudget(t store.Task, run store.Run) error {
-	if run.Active > 0 {
-		if err := c.schedule.setReady(t, false, "the budget is reserved by others"); err != nil {
-			return err
-		}
-		return errNoBudget
-	}
-	t.Outcome = string(failure.OverBudget)
-	if err := c.schedule.setStatus(&t, store.Failed, "the run's budget does not allow it"); err != nil {
-		return err
-	}
-	if err := c.propagation.statusChanged(t); err != nil {
-		return err
-	}
-	return errNoBudget
-}
-
-func withinBudget(run store.Run, more store.Amount) bool {
-	total := addAmounts(addAmounts(run.Spent, run.Reserved), more)
-	return (run.Budget.MicroUSD == 0 || total.MicroUSD <= run.Budget.MicroUSD) &&
-		(run.Budget.Tokens == 0 || total.Tokens <= run.Budget.Tokens)
-}
-
-func addAmounts(a, b store.Amount) store.Amount {
-	return store.Amount{MicroUSD: a.MicroUSD + b.MicroUSD, Tokens: a.Tokens + b.Tokens}
-}
-
-func subtractAmounts(a, b store.Amount) store.Amount {
-	return store.Amount{MicroUSD: a.MicroUSD - b.MicroUSD, Tokens: a.Tokens - b.Tokens}
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"gaffer/internal/engine/store"
@@ -137,8 +136,3 @@ func unique(list []string) (all []string) {
 func WorkerLabel(worker string) string { return "@" + worker }
 
 var onFail = map[plan.OnFailure]store.OnFail{plan.Stop: store.StopOnFail, plan.StopNow: store.EndOnFail}
-
-// AmountOf converts a plan's budget to the form that the store uses.
-func AmountOf(b plan.Budget) store.Amount {
-	return store.Amount{MicroUSD: int64(math.Round(b.USD * 1e6)), Tokens: b.Tokens}
-}
