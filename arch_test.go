@@ -169,6 +169,7 @@ var rules = []rule{
 
 	// What tests share, and tests of the whole program.
 	{"internal/testkit/machines", []string{"internal/engine/store/postgres/pgtest"}, []string{"github.com/jackc/pgx", "golang.org/x/sys"}},
+	{"internal/testkit/dashboard", []string{"internal/testkit/testenv"}, []string{"github.com/chromedp"}},
 	{"internal/testkit/...", nil, nil},
 	{"script/ansisvg", []string{"internal/text/cells"}, nil},
 	{"script/samplecomments", nil, nil},

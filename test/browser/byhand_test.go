@@ -26,17 +26,17 @@ func TestAnAgentStartedByHandIsShownAndAnsweredByClick(t *testing.T) {
 	w := newWorld(t)
 	p := w.open("#/")
 	w.hook(`"hook_event_name":"UserPromptSubmit","prompt":"push it"`)
-	p.wait("it is seen to run", badge("running"))
+	p.Wait("it is seen to run", badge("running"))
 	w.hook(`"hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"command":"git push"}`)
-	p.wait("it is seen to wait", badge("waiting"))
-	p.sees("by hand in "+filepath.Base(w.dir), "Bash: git push")
+	p.Wait("it is seen to wait", badge("waiting"))
+	p.Sees("by hand in "+filepath.Base(w.dir), "Bash: git push")
 
 	c := w.client()
 	id, err := c.Questions.Ask(t.Context(), coordinator.NewQuestion{From: "claude-s1", Text: "May I push?", Options: []string{"Allow", "Deny"}, Seconds: 60})
 	w.must(err)
-	p.sees("One agent waits for you", "claude-s1", "May I push?")
-	p.shot("by-hand")
-	p.click("Allow")
+	p.Sees("One agent waits for you", "claude-s1", "May I push?")
+	p.Shot("by-hand")
+	p.Click("Allow")
 	q := until(w, "it is answered", func() (fleet.Answered, bool) {
 		q, err := c.Questions.Get(t.Context(), id)
 		w.must(err)
@@ -45,9 +45,9 @@ func TestAnAgentStartedByHandIsShownAndAnsweredByClick(t *testing.T) {
 	if q.Answer != "Allow" {
 		t.Errorf("the answer is %+v", q)
 	}
-	p.seesNot("May I push?")
+	p.SeesNot("May I push?")
 	w.hook(`"hook_event_name":"SessionEnd","reason":"other"`)
-	p.seesNot("by hand in")
+	p.SeesNot("by hand in")
 }
 
 // The page shows the name that the user types in a terminal.
@@ -57,7 +57,7 @@ func TestAQuestionHasTheSameNameOnThePageAsInTheTerminal(t *testing.T) {
 	w.worker("w1")
 	p := w.open("#/")
 	id := w.submit("name: paint\ntasks:\n  - {id: colour, agent: fake, prompt: \"fake: ask Which colour? | red | green\"}\n")
-	p.sees("One agent waits for you", "Which colour?")
+	p.Sees("One agent waits for you", "Which colour?")
 	out, err := w.command("answer").Output()
 	w.must(err)
 	name := ""
@@ -69,13 +69,13 @@ func TestAQuestionHasTheSameNameOnThePageAsInTheTerminal(t *testing.T) {
 	if name == "" {
 		t.Fatalf("gaffer answer lists no such question:\n%s", out)
 	}
-	p.sees(name, "of paint")
-	p.visit("#/runs/" + id)
-	p.sees(name)
-	p.visit("#/runs/" + id + "/tasks/colour")
-	p.sees(name + " asks")
-	p.click("green")
-	p.sees("Answered “green”: " + name)
+	p.Sees(name, "of paint")
+	p.Visit("#/runs/" + id)
+	p.Sees(name)
+	p.Visit("#/runs/" + id + "/tasks/colour")
+	p.Sees(name + " asks")
+	p.Click("green")
+	p.Sees("Answered “green”: " + name)
 	w.ends(id)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"gaffer/fleet"
+	"gaffer/internal/testkit/dashboard"
 )
 
 // candidate is a script that finds the card of a candidate.
@@ -20,7 +21,7 @@ func candidate(task string) string {
 func (p *page) candidateSees(task string, texts ...string) {
 	p.Helper()
 	for _, text := range texts {
-		p.wait(task+" says "+text, candidate(task)+"?.innerText.includes("+quoted(text)+")")
+		p.Wait(task+" says "+text, candidate(task)+"?.innerText.includes("+quoted(text)+")")
 	}
 }
 
@@ -57,47 +58,47 @@ tasks:
   - {id: docs, shell: "until test -e $HOME/gate; do sleep 0.1; done; cat health.txt", after: api}
 `, "--detach")
 	p := w.open(task(id, "api"))
-	p.sees("3 candidates", "Pick one.")
+	p.Sees("3 candidates", "Pick one.")
 	p.candidateSees("api.rival-large", "rival large", "complete", "1 of 1 passed", "2 files +49 −1", "$0.84", "all tests pass.")
 	p.candidateSees("api.rival-broken", "rival broken", "failed", "none ran", "nothing", "$0.03", "I could not find the endpoint.")
 	p.candidateSees("api.rival-small", "rival small", "complete", "1 of 1 passed", "1 file +1 −1", "$0.14", "One line was enough.")
-	if p.holds(candidate("api.rival-broken") + ".querySelector('button')") {
+	if p.Holds(candidate("api.rival-broken") + ".querySelector('button')") {
 		t.Error("a failed candidate can be picked")
 	}
 	p.fits("candidates")
 	p.everywhere("candidates")
 
-	p.click("Review api.rival-small")
-	p.wait("its change", cell("health.txt", "new", 1))
-	p.visit(task(id, "api.rival-small"))
-	p.sees("Candidate of")
-	p.visit(task(id, "api"))
-	p.click("Pick api.rival-small")
-	p.sees("api.rival-small is picked: the user has picked it")
+	p.Click("Review api.rival-small")
+	p.Wait("its change", dashboard.Cell("health.txt", "new", 1))
+	p.Visit(task(id, "api.rival-small"))
+	p.Sees("Candidate of")
+	p.Visit(task(id, "api"))
+	p.Click("Pick api.rival-small")
+	p.Sees("api.rival-small is picked: the user has picked it")
 	p.candidateSees("api.rival-small", "picked")
-	p.wait("no more can be picked", `![...document.querySelectorAll('.candidate button')].length`)
+	p.Wait("no more can be picked", `![...document.querySelectorAll('.candidate button')].length`)
 	p.everywhere("candidates-picked")
 
 	// The agent of the picked candidate works again, while the next task goes on from the first pick.
-	p.visit(task(id, "docs"))
-	p.wait("it runs", `document.querySelector('.taskhead .status').innerText.includes('running')`)
-	p.visit(task(id, "api.rival-small"))
-	p.act(`document.querySelector('.writer textarea').focus()`)
-	p.do(chromedp.KeyEvent("Say fine."))
-	p.press(enter)
-	p.visit(task(id, "api"))
-	p.click("Take its newer work")
+	p.Visit(task(id, "docs"))
+	p.Wait("it runs", `document.querySelector('.taskhead .status').innerText.includes('running')`)
+	p.Visit(task(id, "api.rival-small"))
+	p.Act(`document.querySelector('.writer textarea').focus()`)
+	p.Do(chromedp.KeyEvent("Say fine."))
+	p.Press(enter)
+	p.Visit(task(id, "api"))
+	p.Click("Take its newer work")
 	until(w, "the newer work is taken", func() (string, bool) {
 		text := w.git("show", ask[fleet.Task](p, "/v1/runs/"+id+"/tasks/api", "task").Branch+":health.txt")
 		return text, text == "fine"
 	})
-	p.sees("api.rival-small is picked")
+	p.Sees("api.rival-small is picked")
 
 	write(w, w.home, map[string]string{"gate": ""})
 	if run := w.ends(id); run.Status != fleet.Complete {
 		t.Fatalf("the run is %s", run.Status)
 	}
-	p.visit(task(id, "docs"))
+	p.Visit(task(id, "docs"))
 	p.seesLine("ok")
 	docs := ask[fleet.Task](p, "/v1/runs/"+id+"/tasks/docs", "task")
 	if got := w.git("show", docs.Branch+":health.txt"); strings.TrimSpace(got) != "ok" {
@@ -109,14 +110,14 @@ tasks:
 func (p *page) everywhere(name string) {
 	p.Helper()
 	for _, dark := range []bool{false, true} {
-		p.dark(dark)
+		p.Dark(dark)
 		for _, width := range []int64{400, 1280, 1920} {
-			p.size(width, map[bool]int64{true: 1000, false: 800}[width != 1280])
-			p.wait("the page fits", `document.documentElement.scrollWidth <= innerWidth`)
-			p.act(`scrollTo(0, 0)`)
-			p.shot(fmt.Sprintf("%s-%d%s", name, width, map[bool]string{true: "-dark"}[dark]))
+			p.Size(width, map[bool]int64{true: 1000, false: 800}[width != 1280])
+			p.Wait("the page fits", `document.documentElement.scrollWidth <= innerWidth`)
+			p.Act(`scrollTo(0, 0)`)
+			p.Shot(fmt.Sprintf("%s-%d%s", name, width, map[bool]string{true: "-dark"}[dark]))
 		}
 	}
-	p.dark(false)
-	p.size(1280, 800)
+	p.Dark(false)
+	p.Size(1280, 800)
 }

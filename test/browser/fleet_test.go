@@ -16,7 +16,7 @@ func badges(name string) string {
 
 func (p *page) seesBadges(name, want string) {
 	p.Helper()
-	p.wait(name+" is "+want, badges(name)+" === "+quoted(want))
+	p.Wait(name+" is "+want, badges(name)+" === "+quoted(want))
 }
 
 // channelTask creates a task in a new channel and lets an agent claim it.
@@ -34,7 +34,7 @@ func TestTheProtocolsFourScenariosAreSeenAsBadges(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.open("#/")
-	p.sees("No worker has been heard of.")
+	p.Sees("No worker has been heard of.")
 
 	// An online worker without a task.
 	w.beat(coordinator.Heartbeat{AgentID: "dev", Name: "dev", ClaudeStatus: coordinator.Idle})
@@ -44,7 +44,7 @@ func TestTheProtocolsFourScenariosAreSeenAsBadges(t *testing.T) {
 
 	// A worker with a task. Claiming the task alone does not change its status.
 	task := w.channelTask("dev", "Paint the door")
-	p.sees("Paint the door")
+	p.Sees("Paint the door")
 	p.seesBadges("dev", "online idle")
 	w.beat(coordinator.Heartbeat{AgentID: "dev", ClaudeStatus: coordinator.Running, CurrentTaskID: task.ID})
 	p.seesBadges("dev", "online running")
@@ -56,10 +56,10 @@ func TestTheProtocolsFourScenariosAreSeenAsBadges(t *testing.T) {
 	})
 	w.beat(coordinator.Heartbeat{AgentID: "dev", ClaudeStatus: coordinator.Waiting, CurrentTaskID: task.ID})
 	p.seesBadges("dev", "online waiting")
-	p.sees("One agent waits for you", "Which colour?")
-	p.wait("the title says so", `document.title === '(1) gaffer'`)
-	p.shot("fleet-question")
-	p.click("blue")
+	p.Sees("One agent waits for you", "Which colour?")
+	p.Wait("the title says so", `document.title === '(1) gaffer'`)
+	p.Shot("fleet-question")
+	p.Click("blue")
 	var input struct{ Input coordinator.Input }
 	until(w, "the answer", func() (string, bool) {
 		text, ok := w.try("/v1/tasks/inputs/claim", map[string]string{"task_id": task.ID, "agent_id": "dev"})
@@ -70,12 +70,12 @@ func TestTheProtocolsFourScenariosAreSeenAsBadges(t *testing.T) {
 	}
 	w.beat(coordinator.Heartbeat{AgentID: "dev", ClaudeStatus: coordinator.Running, CurrentTaskID: task.ID})
 	p.seesBadges("dev", "online running")
-	p.seesNot("Which colour?")
+	p.SeesNot("Which colour?")
 
 	// A crashed worker: it is offline after 30 seconds and keeps its last status.
 	for time.Since(crashed) < coordinator.OfflineAfter-5*time.Second {
 		w.beat(coordinator.Heartbeat{AgentID: "dev", ClaudeStatus: coordinator.Running, CurrentTaskID: task.ID})
-		if !p.holds(badges("old")+" === 'online running'") && time.Since(crashed) < coordinator.OfflineAfter-10*time.Second {
+		if !p.Holds(badges("old")+" === 'online running'") && time.Since(crashed) < coordinator.OfflineAfter-10*time.Second {
 			t.Fatalf("old is %s after %s", eval[string](p, badges("old")), time.Since(crashed))
 		}
 		time.Sleep(2 * time.Second) // the interval of heartbeats
@@ -85,7 +85,7 @@ func TestTheProtocolsFourScenariosAreSeenAsBadges(t *testing.T) {
 		t.Errorf("old was offline after %s", late)
 	}
 	p.seesBadges("dev", "online running")
-	p.shot("fleet-offline")
+	p.Shot("fleet-offline")
 }
 
 // twoPictures makes a copy of the fleet's module request the whole fleet again while

@@ -148,8 +148,8 @@ func TestUnderManyChangesPagesNeitherGrowNorFallBehind(t *testing.T) {
 		stands = append(stands, w.stand(i))
 	}
 	pages := map[string]*watched{"run": {page: w.open("#/runs/" + run)}, "fleet": {page: w.open("#/")}}
-	pages["run"].sees("task-0000")
-	pages["fleet"].sees("load")
+	pages["run"].Sees("task-0000")
+	pages["fleet"].Sees("load")
 	for _, p := range pages {
 		eval[bool](p.page, listen)
 	}
@@ -197,6 +197,6 @@ func (p *watched) neitherGrewNorFellBehind(mayGrow float64) {
 // matches fails unless the page has the same status for every task as the server.
 func (p *page) matches(run string) {
 	p.Helper()
-	p.wait("the page knows what the server knows", fmt.Sprintf(`Promise.all([import('/assets/core/fleet.js'), fetch('/v1/runs/%s').then((r) => r.json())]).then(([m, { run }]) => {
+	p.Wait("the page knows what the server knows", fmt.Sprintf(`Promise.all([import('/assets/core/fleet.js'), fetch('/v1/runs/%s').then((r) => r.json())]).then(([m, { run }]) => {
 		const d = m.watchRun(run.id); const same = run.tasks.every((t) => d.tasks.rows.get(t.id)?.status === t.status); m.releaseRun(d); return same && run.tasks.some((t) => t.status === 'complete'); })`, run))
 }

@@ -33,11 +33,11 @@ func TestATaskIsRetriedByClickInARunThatNoProcessWorksOn(t *testing.T) {
 	w := newWorld(t)
 	id, _ := w.local("name: mended\ntasks:\n  - {id: bad, shell: \"test -e mended\"}\n")
 	p := w.open("#/runs/" + id)
-	p.sees("✗\nfailed")
+	p.Sees("✗\nfailed")
 	w.must(os.WriteFile(filepath.Join(w.dir, "mended"), nil, 0o600))
-	p.click("Retry the failed task…")
-	p.click("Retry")
-	p.wait("the run is complete", `document.querySelector('.run-head .status').innerText.includes('complete')`)
+	p.Click("Retry the failed task…")
+	p.Click("Retry")
+	p.Wait("the run is complete", `document.querySelector('.run-head .status').innerText.includes('complete')`)
 }
 
 func TestARunWhoseProcessWasKilledSaysSoAndIsResumedByClick(t *testing.T) {
@@ -46,20 +46,20 @@ func TestARunWhoseProcessWasKilledSaysSoAndIsResumedByClick(t *testing.T) {
 	gate := filepath.Join(w.dir, "gate")
 	id, pid := w.local("name: orphan\ntasks:\n  - {id: gate, shell: \"until test -e gate; do sleep 0.1; done\"}\n  - {id: next, shell: \"true\", after: gate}\n", "--detach")
 	p := w.open("#/runs/" + id)
-	p.wait("it runs", `document.querySelector('.row .status')?.innerText.includes('running')`)
-	p.seesNot("No gaffer works on this run")
+	p.Wait("it runs", `document.querySelector('.row .status')?.innerText.includes('running')`)
+	p.SeesNot("No gaffer works on this run")
 	w.must(syscall.Kill(pid, syscall.SIGKILL))
-	p.sees("No gaffer works on this run", "gaffer resume "+id)
+	p.Sees("No gaffer works on this run", "gaffer resume "+id)
 	p.looks("run-unattended")
-	p.click("Resume")
-	p.sees("Resumed: orphan")
-	p.wait("it says so no more", `!document.body.innerText.includes('No gaffer works on this run')`)
+	p.Click("Resume")
+	p.Sees("Resumed: orphan")
+	p.Wait("it says so no more", `!document.body.innerText.includes('No gaffer works on this run')`)
 	w.must(os.WriteFile(gate, nil, 0o600))
 	if run := w.ends(id); run.Status != fleet.Complete {
 		t.Errorf("the run is %s", run.Status)
 	}
-	p.wait("the run is complete", `document.querySelector('.run-head .status').innerText.includes('complete')`)
-	if text := p.text(); strings.Contains(text, "No gaffer works") {
+	p.Wait("the run is complete", `document.querySelector('.run-head .status').innerText.includes('complete')`)
+	if text := p.Text(); strings.Contains(text, "No gaffer works") {
 		t.Errorf("a run that has ended needs no process:\n%s", text)
 	}
 }
@@ -71,11 +71,11 @@ func TestAPageWhoseServerWasAwaySeesThatNoProcessWorksOnARun(t *testing.T) {
 	w := newWorld(t)
 	id, _ := w.local("name: late\ntasks:\n  - {id: bad, shell: \"false\"}\n")
 	p := w.open("#/runs/" + id)
-	p.sees("✗\nfailed")
+	p.Sees("✗\nfailed")
 	w.restart(func() {
 		if out, err := w.command("retry", id+"/bad").CombinedOutput(); err != nil {
 			t.Fatalf("retry: %v\n%s", err, out)
 		}
 	})
-	p.sees("No gaffer works on this run")
+	p.Sees("No gaffer works on this run")
 }

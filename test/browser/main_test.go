@@ -1,14 +1,12 @@
 package browser
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/chromedp/chromedp"
-
+	"gaffer/internal/testkit/dashboard"
 	"gaffer/internal/testkit/testenv"
 )
 
@@ -16,7 +14,7 @@ import (
 // server and its own browser profile without cookies.
 var (
 	gaffer  string
-	browser context.Context
+	browser *dashboard.Browser
 )
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -30,26 +28,10 @@ func run(m *testing.M) int {
 	if gaffer, err = testenv.BuildProgram(); err != nil {
 		return fail(err)
 	}
-	ctx, quit := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath("chromium"),
-		chromedp.NoSandbox,
-		chromedp.UserDataDir(filepath.Join(dir, "profile")),
-		chromedp.Flag("disable-background-networking", true),
-		chromedp.Flag("disable-component-update", true),
-		chromedp.Flag("disable-sync", true),
-		chromedp.Flag("disable-quic", true),
-		chromedp.Flag("disable-gpu", true),
-		chromedp.Flag("disable-dev-shm-usage", true),
-		chromedp.Flag("enable-precise-memory-info", true),
-		chromedp.Flag("js-flags", "--expose-gc"),
-	)...)
-	defer quit()
-	var end context.CancelFunc
-	browser, end = chromedp.NewContext(ctx)
-	defer end()
-	if err := chromedp.Do(browser); err != nil {
-		return fail(fmt.Errorf("start chromium: %w", err))
+	if browser, err = dashboard.Start(filepath.Join(dir, "profile")); err != nil {
+		return fail(err)
 	}
+	defer browser.Close()
 	return m.Run()
 }
 

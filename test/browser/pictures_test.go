@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gaffer/fleet"
+	"gaffer/internal/testkit/dashboard"
 )
 
 var (
@@ -30,7 +31,7 @@ func demo(t *testing.T) *page {
 	link, err := open.Output()
 	w.must(err)
 	p := w.tabAt(strings.TrimSpace(string(link)))
-	p.wait("the page is there", there)
+	p.Wait("the page is there", dashboard.There)
 	return p
 }
 
@@ -92,18 +93,18 @@ func escaped(p *page, text string) string {
 func TestEveryPageIsPictured(t *testing.T) {
 	t.Parallel()
 	p := demo(t)
-	p.sees("live")
+	p.Sees("live")
 	for name, hash := range p.views() {
-		p.visit(hash)
-		p.wait(name+" shows something", `document.querySelector('main').innerText.trim().length > 20 && !document.querySelector('.wrong[role=alert]')`)
+		p.Visit(hash)
+		p.Wait(name+" shows something", `document.querySelector('main').innerText.trim().length > 20 && !document.querySelector('.wrong[role=alert]')`)
 		for _, dark := range []bool{false, true} {
-			p.dark(dark)
-			p.shot(name + map[bool]string{false: "", true: "-dark"}[dark])
+			p.Dark(dark)
+			p.Shot(name + map[bool]string{false: "", true: "-dark"}[dark])
 		}
-		p.dark(false)
-		p.size(400, 800)
+		p.Dark(false)
+		p.Size(400, 800)
 		p.fits(name)
-		p.shot(name + "-narrow")
-		p.size(1280, 800)
+		p.Shot(name + "-narrow")
+		p.Size(1280, 800)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
+
+	"gaffer/internal/testkit/dashboard"
 )
 
 // worked returns a project with records: of two models, some failed, some with two
@@ -35,19 +37,19 @@ func TestTheRecordsAreCountedFilteredAndLookedInto(t *testing.T) {
 	t.Parallel()
 	w, run := worked(t)
 	p := w.open("#/records")
-	p.sees("Recommendations", "By agent", "By model", "How long runs took", "Why runs failed or timed out", "Attempts that tasks took", "Runs by week", "Success by week", "verify_failed")
-	p.sees("of 13 tasks")
+	p.Sees("Recommendations", "By agent", "By model", "How long runs took", "Why runs failed or timed out", "Attempts that tasks took", "Runs by week", "Success by week", "verify_failed")
+	p.Sees("of 13 tasks")
 	p.looks("records")
-	p.act(`document.querySelector('.charts').scrollIntoView()`)
-	p.shot("records-charts")
-	p.act(`[...document.querySelectorAll('.chart')].at(-1).scrollIntoView()`)
-	p.shot("records-charts-more")
-	p.do(call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"}))
-	p.act(`scrollTo(0, 0)`)
-	p.shot("records-print")
-	p.do(call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{}))
-	p.act(`document.querySelector('.ledger').scrollIntoView()`)
-	p.shot("records-table")
+	p.Act(`document.querySelector('.charts').scrollIntoView()`)
+	p.Shot("records-charts")
+	p.Act(`[...document.querySelectorAll('.chart')].at(-1).scrollIntoView()`)
+	p.Shot("records-charts-more")
+	p.Do(dashboard.Call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"}))
+	p.Act(`scrollTo(0, 0)`)
+	p.Shot("records-print")
+	p.Do(dashboard.Call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{}))
+	p.Act(`document.querySelector('.ledger').scrollIntoView()`)
+	p.Shot("records-table")
 	if n := eval[int](p, `document.querySelectorAll('.ledger tbody tr').length`); n < 16 {
 		t.Errorf("there are %d records, want 16 or more", n)
 	}
@@ -56,23 +58,23 @@ func TestTheRecordsAreCountedFilteredAndLookedInto(t *testing.T) {
 	}
 
 	// A filter is part of the address.
-	p.act(`((s) => { s.value = 'small'; s.dispatchEvent(new Event('change', { bubbles: true })); })([...document.querySelectorAll('.filters select')].find((s) => [...s.options].some((o) => o.value === 'small')))`)
-	p.sees("of 6 tasks")
-	p.wait("the address says so", `location.hash.includes('model=small')`)
-	p.wait("other choices are still there", `[...document.querySelectorAll('.filters option')].some((o) => o.value === 'large')`)
-	p.visit("#/records?agent=nobody")
-	p.sees("No record is like that.", "nobody")
-	p.click("Show all records")
-	p.sees("of 13 tasks")
+	p.Act(`((s) => { s.value = 'small'; s.dispatchEvent(new Event('change', { bubbles: true })); })([...document.querySelectorAll('.filters select')].find((s) => [...s.options].some((o) => o.value === 'small')))`)
+	p.Sees("of 6 tasks")
+	p.Wait("the address says so", `location.hash.includes('model=small')`)
+	p.Wait("other choices are still there", `[...document.querySelectorAll('.filters option')].some((o) => o.value === 'large')`)
+	p.Visit("#/records?agent=nobody")
+	p.Sees("No record is like that.", "nobody")
+	p.Click("Show all records")
+	p.Sees("of 13 tasks")
 
 	// From a record to its task.
-	p.act(`[...document.querySelectorAll('.ledger a')].find((a) => a.innerText.startsWith('bd-part-01')).click()`)
-	p.sees("failure_reason", "prompt_hash", "Task part-01", "Verification")
-	p.wait("it is in the address", `location.hash.includes('bead=bd-part-01')`)
+	p.Act(`[...document.querySelectorAll('.ledger a')].find((a) => a.innerText.startsWith('bd-part-01')).click()`)
+	p.Sees("failure_reason", "prompt_hash", "Task part-01", "Verification")
+	p.Wait("it is in the address", `location.hash.includes('bead=bd-part-01')`)
 	p.looks("records-one")
-	p.click("Task part-01")
-	p.wait("its task is shown", fmt.Sprintf(`location.hash.startsWith('#/runs/%s/tasks/part-01')`, run))
-	p.sees("Attempts 2")
+	p.Click("Task part-01")
+	p.Wait("its task is shown", fmt.Sprintf(`location.hash.startsWith('#/runs/%s/tasks/part-01')`, run))
+	p.Sees("Attempts 2")
 }
 
 func TestRecordsAreShownAsText(t *testing.T) {
@@ -82,17 +84,17 @@ func TestRecordsAreShownAsText(t *testing.T) {
 	run := w.submit(`{"name": "x", "defaults": {"agent": "fake"}, "tasks": [{"id": "a", "model": ` + quoted(evil) + `, "prompt": ` + quoted(evil+" prompt\nfake: fail "+evil+" reason") + `}]}`)
 	w.ends(run)
 	p := w.open("#/records")
-	p.sees(evil)
-	p.act(`document.querySelector('.ledger a').click()`)
-	p.sees(evil + " reason")
-	p.wait("the record can be unfolded", `!!document.querySelector('.record details')`)
-	p.act(`document.querySelector('.record details').open = true`)
-	p.sees(evil + " prompt")
+	p.Sees(evil)
+	p.Act(`document.querySelector('.ledger a').click()`)
+	p.Sees(evil + " reason")
+	p.Wait("the record can be unfolded", `!!document.querySelector('.record details')`)
+	p.Act(`document.querySelector('.record details').open = true`)
+	p.Sees(evil + " prompt")
 	p.harmless()
-	p.size(400, 800)
+	p.Size(400, 800)
 	p.fits("a record")
-	p.visit("#/records?bead=%3Cscript%3E&model=" + "%3Cscript%3E")
-	p.sees("There is no such record")
+	p.Visit("#/records?bead=%3Cscript%3E&model=" + "%3Cscript%3E")
+	p.Sees("There is no such record")
 	p.harmless()
 }
 
@@ -100,7 +102,7 @@ func TestWithoutRecordsThePageSaysWhatTheyAre(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.open("#/records")
-	p.sees("Nothing was recorded yet.", "Each attempt of a run becomes a record.")
-	p.visit("#/records?since=some+day")
-	p.sees("since")
+	p.Sees("Nothing was recorded yet.", "Each attempt of a run becomes a record.")
+	p.Visit("#/records?since=some+day")
+	p.Sees("since")
 }

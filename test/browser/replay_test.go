@@ -17,47 +17,47 @@ func TestAReplayGoesFromEverythingQueuedToWhatTheRunIs(t *testing.T) {
 	w.worker("w1", "--slots", "4")
 	id := w.submit(shop)
 	p := w.open("#/runs/" + id)
-	p.click("blue")
+	p.Click("blue")
 	run := w.ends(id)
-	p.click("Replay")
-	p.sees("submitted with 7 tasks")
-	p.wait("everything is queued", `[...document.querySelectorAll('.t-rows .status')].length === 7 && [...document.querySelectorAll('.t-rows .status')].every((s) => s.innerText.includes('queued'))`)
+	p.Click("Replay")
+	p.Sees("submitted with 7 tasks")
+	p.Wait("everything is queued", `[...document.querySelectorAll('.t-rows .status')].length === 7 && [...document.querySelectorAll('.t-rows .status')].every((s) => s.innerText.includes('queued'))`)
 	p.looks("replay-first")
 
-	p.click("To the last")
-	p.wait("it is as the run is", listed+" === "+quoted(statuses(run)))
-	p.sees("the run is complete")
+	p.Click("To the last")
+	p.Wait("it is as the run is", listed+" === "+quoted(statuses(run)))
+	p.Sees("the run is complete")
 	moments := eval[int](p, `Number(document.querySelector('.player input').max)`)
 	if want := len(w.past(id)) - 7; moments != want { // the run and its tasks are one moment
 		t.Errorf("there are %d moments, want %d", moments, want)
 	}
 
 	p.stepThrough(moments)
-	p.act(`document.activeElement.blur()`)
-	p.press(kb.Home)
-	p.sees("submitted with 7 tasks")
-	p.press(" ")
-	p.wait("it plays", `document.querySelector('[aria-label=Pause]')`)
-	p.wait("it ends by itself", listed+" === "+quoted(statuses(run))+` && document.querySelector('[aria-label=Play]')`)
+	p.Act(`document.activeElement.blur()`)
+	p.Press(kb.Home)
+	p.Sees("submitted with 7 tasks")
+	p.Press(" ")
+	p.Wait("it plays", `document.querySelector('[aria-label=Pause]')`)
+	p.Wait("it ends by itself", listed+" === "+quoted(statuses(run))+` && document.querySelector('[aria-label=Play]')`)
 }
 
 // stepThrough steps back through the replay and checks each part.
 func (p *page) stepThrough(moments int) {
 	p.Helper()
 	var shown string
-	p.act(`document.querySelector('.player input').focus()`)
+	p.Act(`document.querySelector('.player input').focus()`)
 	for m := moments; m > 1; m-- {
-		p.wait(fmt.Sprint("moment ", m), fmt.Sprintf(`document.querySelector('.player input').value === '%d'`, m))
+		p.Wait(fmt.Sprint("moment ", m), fmt.Sprintf(`document.querySelector('.player input').value === '%d'`, m))
 		shown += eval[string](p, `document.querySelector('.happened').innerText.replace(/\s+/g, ' ')`) + "\n"
 		if m == moments/2 {
-			p.act(`[...document.querySelectorAll('.tabs a')][1].click()`)
-			p.wait("the graph is there", `document.querySelectorAll('.node').length === 7`)
+			p.Act(`[...document.querySelectorAll('.tabs a')][1].click()`)
+			p.Wait("the graph is there", `document.querySelectorAll('.node').length === 7`)
 			p.looks("replay-graph")
-			p.act(`[...document.querySelectorAll('.tabs a')][0].click()`)
-			p.wait("the list is there", `document.querySelector('.t-rows')`)
-			p.act(`document.querySelector('.player input').focus()`)
+			p.Act(`[...document.querySelectorAll('.tabs a')][0].click()`)
+			p.Wait("the list is there", `document.querySelector('.t-rows')`)
+			p.Act(`document.querySelector('.player input').focus()`)
 		}
-		p.press(kb.ArrowLeft)
+		p.Press(kb.ArrowLeft)
 	}
 	for _, want := range []string{"schema started by w1", "api started, attempt 2", "api attempt 1 failed, queued again", "design asks: Which colour shall the shop have?", "design was answered: blue", "tests is complete: Eleven tests are written."} {
 		if !strings.Contains(shown, want) {

@@ -73,7 +73,7 @@ func contextLines(old, fresh, n int) string {
 func TestAHostileFileDoesNotStopTheHighlightingOfOthers(t *testing.T) {
 	t.Parallel()
 	p := newWorld(t).open("#/")
-	p.act(`import('/assets/review/highlight.js').then((m) => {
+	p.Act(`import('/assets/review/highlight.js').then((m) => {
   const h = new m.Highlighter();
   window.coloured = [];
   h.add('evil.md', ['[['.repeat(100000), ''], () => true, () => window.coloured.push('evil.md'));
@@ -81,11 +81,11 @@ func TestAHostileFileDoesNotStopTheHighlightingOfOthers(t *testing.T) {
   good();
   window.good = good;
 })`)
-	p.wait("the other file is highlighted", `window.good && (window.coloured.includes('good.go') || (window.good(), false))`)
+	p.Wait("the other file is highlighted", `window.good && (window.coloured.includes('good.go') || (window.good(), false))`)
 	if got, want := eval[string](p, "window.runs"), "7 keyword 6  12 comment|4 keyword 1  4 title 2 params 3 "; got != want {
 		t.Errorf("the syntax is %q, want %q", got, want)
 	}
-	if p.holds("window.coloured.includes('evil.md')") {
+	if p.Holds("window.coloured.includes('evil.md')") {
 		t.Error("the hostile file was highlighted; the test needs another one")
 	}
 }
@@ -113,44 +113,44 @@ func TestAChangeThatDoesNotLoadIsNotShownAsEmpty(t *testing.T) {
 	w := newWorld(t)
 	id, _ := w.local("name: one\ntasks:\n  - {id: only, shell: \"true\"}\n")
 	p := w.open("#/runs/" + id)
-	p.act(fakeAnswers)
-	p.act(`window.answer.change = () => give({ error: { code: 'change_elsewhere', message: 'the change is on worker two' } }, 409)`)
-	p.visit(task(id, "only") + "/review")
-	p.sees("The change could not be loaded: the change is on worker two")
-	p.act(`window.answer.change = () => new Promise((done) => { window.later = () => done(window.whole()); })`)
-	p.click("Try again")
-	p.sees("Loading the change…")
-	p.sees("Still loading the change.")
-	p.act(`window.answer['change/file'] = () => give({ error: { message: 'an object is missing' } }, 500); window.later()`)
-	p.sees("The diff of this file could not be loaded: an object is missing")
-	p.seesNot("has changed no file")
-	p.act(`window.answer['change/file'] = () => give({ file: { ...window.change.files[0], hunks: [{ old_first: 1, old_lines: 1, new_first: 1, new_lines: 2, lines: [{ op: ' ', text: 'one' }, { op: '+', text: 'two' }] }] } })`)
-	p.click("Try again")
-	p.wait("the line is shown", `document.querySelector('.dl.ins')?.innerText.includes('two')`)
+	p.Act(fakeAnswers)
+	p.Act(`window.answer.change = () => give({ error: { code: 'change_elsewhere', message: 'the change is on worker two' } }, 409)`)
+	p.Visit(task(id, "only") + "/review")
+	p.Sees("The change could not be loaded: the change is on worker two")
+	p.Act(`window.answer.change = () => new Promise((done) => { window.later = () => done(window.whole()); })`)
+	p.Click("Try again")
+	p.Sees("Loading the change…")
+	p.Sees("Still loading the change.")
+	p.Act(`window.answer['change/file'] = () => give({ error: { message: 'an object is missing' } }, 500); window.later()`)
+	p.Sees("The diff of this file could not be loaded: an object is missing")
+	p.SeesNot("has changed no file")
+	p.Act(`window.answer['change/file'] = () => give({ file: { ...window.change.files[0], hunks: [{ old_first: 1, old_lines: 1, new_first: 1, new_lines: 2, lines: [{ op: ' ', text: 'one' }, { op: '+', text: 'two' }] }] } })`)
+	p.Click("Try again")
+	p.Wait("the line is shown", `document.querySelector('.dl.ins')?.innerText.includes('two')`)
 
 	// A newer change is announced, and does not move what the user reads.
-	p.act(`window.change = { ...window.change, tree: 'dd', files: [...window.change.files, { path: 'b.txt', status: 'added', added: 0, removed: 0, digest: '2' }] };
+	p.Act(`window.change = { ...window.change, tree: 'dd', files: [...window.change.files, { path: 'b.txt', status: 'added', added: 0, removed: 0, digest: '2' }] };
 window.review = { ...window.review, viewed: { 'a.txt': 'another digest' } }; window.answer.change = window.whole; window.answer.review = () => give({});`)
-	p.click("Comment on a.txt")
-	p.wait("the form is open", `document.activeElement.matches('textarea')`)
-	p.press("x")
-	p.act(`window.answer.review = () => { window.answer.review = () => give({}); return Promise.reject(new TypeError('the answer is lost')); }`)
-	p.click("Save draft")
-	p.sees("The server does not answer.")
-	p.click("Save draft")
-	p.sees("The agent has changed more since this was loaded.", "changed since viewed")
-	if p.holds(`document.querySelector('[data-path="b.txt"]')`) {
+	p.Click("Comment on a.txt")
+	p.Wait("the form is open", `document.activeElement.matches('textarea')`)
+	p.Press("x")
+	p.Act(`window.answer.review = () => { window.answer.review = () => give({}); return Promise.reject(new TypeError('the answer is lost')); }`)
+	p.Click("Save draft")
+	p.Sees("The server does not answer.")
+	p.Click("Save draft")
+	p.Sees("The agent has changed more since this was loaded.", "changed since viewed")
+	if p.Holds(`document.querySelector('[data-path="b.txt"]')`) {
 		t.Error("the newer change is shown without a click")
 	}
-	p.click("Show the newest")
-	p.wait("the newer change is shown", `document.querySelector('[data-path="b.txt"]')`)
+	p.Click("Show the newest")
+	p.Wait("the newer change is shown", `document.querySelector('[data-path="b.txt"]')`)
 	asked := eval[string](p, `window.asked.filter((a) => a.startsWith('review ')).join('\n')`)
 	wanted := regexp.MustCompile(`^review (\{"action":"comment","comment":\{"key":"[0-9a-f]{24}","text":"x","tree":"aa","path":"a.txt"\}\})\nreview (.*)$`).FindStringSubmatch(asked)
 	if wanted == nil || wanted[1] != wanted[2] { // the key of a repeated comment stays the same
 		t.Errorf("the requests were %s", asked)
 	}
-	p.press("g", "r") // keys of the dashboard still work
-	p.wait("the runs", `location.hash === '#/runs'`)
+	p.Press("g", "r") // keys of the dashboard still work
+	p.Wait("the runs", `location.hash === '#/runs'`)
 }
 
 // git runs git in the project and returns its output.
@@ -219,36 +219,36 @@ func TestALargeAndHostileChangeIsReadable(t *testing.T) {
 	id, _ := w.local("name: large\ntasks:\n  - {id: all, worktree: true, shell: \"cp -R " + copies + "/. . && rm 'a/old name.txt'\"}\n")
 
 	p := w.open("#/runs/" + id)
-	p.sees("1 change: 1 ready to merge")
-	p.act(`window.tasks = []; new PerformanceObserver((list) => list.getEntries().forEach((e) => window.tasks.push(Math.round(e.duration)))).observe({ type: 'longtask' });
+	p.Sees("1 change: 1 ready to merge")
+	p.Act(`window.tasks = []; new PerformanceObserver((list) => list.getEntries().forEach((e) => window.tasks.push(Math.round(e.duration)))).observe({ type: 'longtask' });
 window.began = performance.now();
 new MutationObserver((_, me) => { if (document.querySelector('.dl')) { window.opened = Math.round(performance.now() - window.began); me.disconnect(); } }).observe(document.body, { subtree: true, childList: true })`)
-	p.click("Review all")
-	p.wait("lines are shown", `window.opened`)
-	p.sees("406 files", "0 of 406 viewed")
+	p.Click("Review all")
+	p.Wait("lines are shown", `window.opened`)
+	p.Sees("406 files", "0 of 406 viewed")
 	opened := eval[int](p, "window.opened")
 
-	p.sees(`a/<img src=x onerror="window.pwned=1">.html`, evil, "U+202EreversedESC[31mU+200B", "renamed", "Renamed without other changes.", "A binary file. Its contents are not shown.")
+	p.Sees(`a/<img src=x onerror="window.pwned=1">.html`, evil, "U+202EreversedESC[31mU+200B", "renamed", "Renamed without other changes.", "A binary file. Its contents are not shown.")
 	p.harmless()
-	if !p.holds(`[...document.querySelectorAll('.file')].some((f) => f.dataset.path === 'a/line\nbreak.txt')`) {
+	if !p.Holds(`[...document.querySelectorAll('.file')].some((f) => f.dataset.path === 'a/line\nbreak.txt')`) {
 		t.Error("the file with a line break in its name is not shown")
 	}
-	p.wait("the large file is named and not shown", `((f) => f && /MB|changed lines/.test(f.innerText) && !f.querySelector('.dl'))(document.querySelector('[data-path="a/large.csv"]'))`)
-	p.wait("a line that wraps is as high as it was computed", `[...document.querySelectorAll('.file')].every((f) => f.scrollHeight <= f.clientHeight + 2)`)
+	p.Wait("the large file is named and not shown", `((f) => f && /MB|changed lines/.test(f.innerText) && !f.querySelector('.dl'))(document.querySelector('[data-path="a/large.csv"]'))`)
+	p.Wait("a line that wraps is as high as it was computed", `[...document.querySelectorAll('.file')].every((f) => f.scrollHeight <= f.clientHeight + 2)`)
 	p.looks("review-hostile")
 
-	p.act(`window.tasks.length = 0`)
+	p.Act(`window.tasks.length = 0`)
 	_ = eval[bool](p, `new Promise(async (done) => { while (scrollY + innerHeight < document.documentElement.scrollHeight - 2 && (window.steps = (window.steps ?? 0) + 1) < 120) { scrollBy(0, 1500); await new Promise(requestAnimationFrame); } done(true); })`)
 	longest := eval[int](p, `Math.max(0, ...window.tasks)`)
 	t.Logf("opened in %d ms; the longest task while scrolling took %d ms", opened, longest)
 	if opened > 20_000 || longest > 3_000 {
 		t.Errorf("opened in %d ms, the longest task took %d ms", opened, longest)
 	}
-	p.act(`[...document.querySelectorAll('.treerow .name')].at(-1).closest('.tree').scrollTop = 1e9`)
-	p.wait("the tree shows its last file", `[...document.querySelectorAll('.treerow')].some((r) => r.innerText.includes('file399.go'))`)
-	p.act(`[...document.querySelectorAll('.treerow')].find((r) => r.innerText.includes('file399.go')).querySelector('button').click()`)
-	p.wait("its lines are shown", `[...document.querySelectorAll('.dl.ins')].some((l) => l.innerText.includes('// file 399') && l.getBoundingClientRect().top < innerHeight)`)
-	p.wait("and highlighted", `document.querySelector('[data-path="pkg19/file399.go"] .h-comment')`)
+	p.Act(`[...document.querySelectorAll('.treerow .name')].at(-1).closest('.tree').scrollTop = 1e9`)
+	p.Wait("the tree shows its last file", `[...document.querySelectorAll('.treerow')].some((r) => r.innerText.includes('file399.go'))`)
+	p.Act(`[...document.querySelectorAll('.treerow')].find((r) => r.innerText.includes('file399.go')).querySelector('button').click()`)
+	p.Wait("its lines are shown", `[...document.querySelectorAll('.dl.ins')].some((l) => l.innerText.includes('// file 399') && l.getBoundingClientRect().top < innerHeight)`)
+	p.Wait("and highlighted", `document.querySelector('[data-path="pkg19/file399.go"] .h-comment')`)
 	if n := eval[int](p, `document.querySelectorAll('.dl').length`); n > 1000 {
 		t.Errorf("%d lines are in the page", n)
 	}

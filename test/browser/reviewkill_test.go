@@ -9,10 +9,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/chromedp/chromedp"
-	"github.com/chromedp/chromedp/kb"
-
 	"gaffer/fleet"
+	"gaffer/internal/testkit/dashboard"
 )
 
 // lines returns the lines of a file, or none if it does not exist.
@@ -57,10 +55,10 @@ func (p *page) killOwner(run string, then func()) {
 	p.Helper()
 	owner := until(p.world, "a gaffer works on the run", func() (fleet.Owner, bool) { o := p.run(run).Owner; return o, o.Alive })
 	p.must(syscall.Kill(owner.PID, syscall.SIGKILL))
-	p.sees("No gaffer works on this run", "gaffer resume "+run)
+	p.Sees("No gaffer works on this run", "gaffer resume "+run)
 	then()
-	p.click("Resume")
-	p.seesNot("No gaffer works on this run")
+	p.Click("Resume")
+	p.SeesNot("No gaffer works on this run")
 }
 
 // The whole way from done to merged, by clicks and keys on one page that is never loaded
@@ -90,39 +88,39 @@ tasks:
     verify: sh ` + aside + `/check
 `)
 	p := w.open(task(id, "api") + "/review")
-	p.act("window.same = true")
-	p.wait("the diff", cell("api.go", "new", 1))
+	p.Act("window.same = true")
+	p.Wait("the diff", dashboard.Cell("api.go", "new", 1))
 
 	// Killed when a comment is saved, and while another is written.
-	p.clickLine("api.go", "new", 1)
-	p.comment("Call the package shop.\nfake: tool sh " + aside + "/fix")
-	p.sees("Send back 1")
+	p.ClickLine("api.go", 1)
+	p.Comment("Call the package shop.\nfake: tool sh " + aside + "/fix")
+	p.Sees("Send back 1")
 	w.restart(func() {
-		p.sees("stale since")
-		p.clickLine("api.go", "new", 3)
-		p.write("Is this needed?\nfake: say c1: fixed\\nc2: not fixed: the tests call it")
-		p.sees("Not saved: The server does not answer.")
+		p.Sees("stale since")
+		p.ClickLine("api.go", 3)
+		p.Write("Is this needed?\nfake: say c1: fixed\\nc2: not fixed: the tests call it")
+		p.Sees("Not saved: The server does not answer.")
 		p.looks("killed-comment")
 	})
-	p.sees("live")
-	p.comment("")
-	p.wait("both are drafts", `document.querySelectorAll('.comment.draft').length === 2`)
+	p.Sees("live")
+	p.Comment("")
+	p.Wait("both are drafts", `document.querySelectorAll('.comment.draft').length === 2`)
 
 	// Killed before the comments are sent.
 	w.restart(func() {
-		p.press("s")
-		p.sees("The server does not answer.")
+		p.Press("s")
+		p.Sees("The server does not answer.")
 		p.looks("killed-send-back")
 	})
-	p.sees("The server was away, and your comments were not sent.")
+	p.Sees("The server was away, and your comments were not sent.")
 	p.looks("killed-not-sent")
 	// Killed when they are sent, with the gaffer that was to continue the agent.
-	p.press("s")
+	p.Press("s")
 	w.killResume()
-	w.restart(func() { p.sees("stale since") })
-	p.sees("Sent back, round 1. The agent goes on with the comments when the run is resumed.", "No gaffer works on this run")
+	w.restart(func() { p.Sees("stale since") })
+	p.Sees("Sent back, round 1. The agent goes on with the comments when the run is resumed.", "No gaffer works on this run")
 	p.looks("killed-sent")
-	p.click("Resume")
+	p.Click("Resume")
 
 	// Killed while the agent works, and while the check of its work runs.
 	w.reaches(begun, 1)
@@ -131,42 +129,42 @@ tasks:
 	touch(proceed)
 	w.reaches(checked, 2)
 	p.killOwner(id, func() { w.must(os.Remove(hold)) })
-	p.click("Show the newest")
-	p.sees("agent: fixed", "agent: not fixed", "the tests call it")
-	p.seesNot("No gaffer works")
+	p.Click("Show the newest")
+	p.Sees("agent: fixed", "agent: not fixed", "the tests call it")
+	p.SeesNot("No gaffer works")
 
 	// Killed after the approval.
-	p.press("a")
-	p.sees("Approved.")
-	w.restart(func() { p.sees("stale since") })
-	p.sees("live", "approved")
+	p.Press("a")
+	p.Sees("Approved.")
+	w.restart(func() { p.Sees("stale since") })
+	p.Sees("live", "approved")
 
 	// Killed while the check of the merged files runs.
 	touch(hold)
-	p.press("m")
-	p.click("Merge")
-	p.click("Merge and change the files of main")
+	p.Press("m")
+	p.Click("Merge")
+	p.Click("Merge and change the files of main")
 	w.reaches(checked, 3)
 	w.restart(func() {
-		p.sees("The server does not answer.")
+		p.Sees("The server does not answer.")
 		p.looks("killed-merging")
 	})
-	p.sees("The server was away, and the change is not merged.")
+	p.Sees("The server was away, and the change is not merged.")
 	p.looks("killed-not-merged")
 	if got := w.git("rev-parse", "main"); got != start {
 		t.Errorf("main has moved to %s before the check has passed", got)
 	}
 	w.must(os.Remove(hold))
-	p.click("Merge again")
+	p.Click("Merge again")
 	merged := until(w, "main has moved", func() (string, bool) { at := w.git("rev-parse", "main"); return at, at != start })
-	p.sees("Merged into main as " + merged[:9])
+	p.Sees("Merged into main as " + merged[:9])
 
 	// Killed after the merge.
-	w.restart(func() { p.sees("stale since") })
-	p.sees("live", "merged", "Undo merge…")
+	w.restart(func() { p.Sees("stale since") })
+	p.Sees("live", "merged", "Undo merge…")
 	p.looks("killed-merged")
 
-	if !p.holds("window.same") {
+	if !p.Holds("window.same") {
 		t.Error("the page was loaded again")
 	}
 	if all := p.threads(id, "api"); len(all) != 2 || all[0] == "" || all[0] != all[1] {
@@ -190,19 +188,4 @@ tasks:
 		t.Errorf("left:\n%s\n%s", left, w.git("status"))
 	}
 	w.git("fsck", "--strict")
-}
-
-// clickLine clicks the number of a line, which opens the form for a comment.
-func (p *page) clickLine(path, side string, n int) {
-	p.Helper()
-	p.act(`const cell = ` + cell(path, side, n) + `;
-cell.dispatchEvent(new PointerEvent('pointerdown', { bubbles: true, buttons: 1 })); cell.dispatchEvent(new PointerEvent('pointerup', { bubbles: true }))`)
-}
-
-// write writes text into the open form and asks to save it.
-func (p *page) write(text string) {
-	p.Helper()
-	p.wait("a form is open", `document.activeElement.matches('.editor textarea')`)
-	p.do(chromedp.KeyEvent(text))
-	p.do(chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(chromedp.ModifierCtrl)))
 }

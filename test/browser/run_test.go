@@ -85,14 +85,14 @@ func (w *world) ends(id string) fleet.Run {
 // looks takes screenshots in light, in dark, and on a phone.
 func (p *page) looks(name string) {
 	p.Helper()
-	p.shot(name)
-	p.dark(true)
-	p.shot(name + "-dark")
-	p.dark(false)
-	p.size(400, 800)
-	p.wait("the page fits 400 pixels", `document.documentElement.scrollWidth <= 400`)
-	p.shot(name + "-400")
-	p.size(1280, 800)
+	p.Shot(name)
+	p.Dark(true)
+	p.Shot(name + "-dark")
+	p.Dark(false)
+	p.Size(400, 800)
+	p.Wait("the page fits 400 pixels", `document.documentElement.scrollWidth <= 400`)
+	p.Shot(name + "-400")
+	p.Size(1280, 800)
 }
 
 // nodes is a script for the status in each box of a graph, by task.
@@ -114,7 +114,7 @@ func TestTheGraphOfARunIsLive(t *testing.T) {
 	w := newWorld(t)
 	id := w.submit(shop)
 	p := w.open("#/runs/" + id + "?view=graph")
-	p.wait("the graph is there", `document.querySelectorAll('.node').length === 7`)
+	p.Wait("the graph is there", `document.querySelectorAll('.node').length === 7`)
 	for task, word := range eval[map[string]string](p, nodes) {
 		if word != "○ queued" {
 			t.Errorf("%s is %q before there is a worker", task, word)
@@ -123,18 +123,18 @@ func TestTheGraphOfARunIsLive(t *testing.T) {
 	if n := eval[int](p, `document.querySelectorAll('.edges path').length`); n != 7 {
 		t.Errorf("%d lines are drawn", n)
 	}
-	p.act(watchNodes)
+	p.Act(watchNodes)
 
 	w.worker("w1", "--slots", "4")
-	p.sees("One agent waits for you", "Which colour shall the shop have?")
-	p.wait("the box says so", nodes+`.design === '? waiting'`)
-	p.wait("one runs", nodes+`.api === '● running'`)
+	p.Sees("One agent waits for you", "Which colour shall the shop have?")
+	p.Wait("the box says so", nodes+`.design === '? waiting'`)
+	p.Wait("one runs", nodes+`.api === '● running'`)
 	p.looks("run-graph")
-	p.click("green")
+	p.Click("green")
 	w.ends(id)
-	p.wait("all boxes are complete", `Object.values(`+nodes+`).every((s) => s === '✓ complete')`)
+	p.Wait("all boxes are complete", `Object.values(`+nodes+`).every((s) => s === '✓ complete')`)
 
-	if !p.holds(`[...document.querySelectorAll('.node')].every((n) => boxes.get(n.dataset.task) === n)`) {
+	if !p.Holds(`[...document.querySelectorAll('.node')].every((n) => boxes.get(n.dataset.task) === n)`) {
 		t.Error("boxes were made anew")
 	}
 	if others := eval[[]string](p, "others"); len(others) > 0 {
@@ -150,9 +150,9 @@ func TestTheGraphOfARunIsLive(t *testing.T) {
 		t.Errorf("design was %s", got)
 	}
 
-	p.act(`document.querySelector('[data-task=copy]').dispatchEvent(new PointerEvent('pointerover', {bubbles: true}))`)
-	p.wait("its path is shown", `[...document.querySelectorAll('.node.lit')].map((n) => n.dataset.task).sort().join() === 'copy,pages,review,schema'`)
-	p.shot("run-graph-path")
+	p.Act(`document.querySelector('[data-task=copy]').dispatchEvent(new PointerEvent('pointerover', {bubbles: true}))`)
+	p.Wait("its path is shown", `[...document.querySelectorAll('.node.lit')].map((n) => n.dataset.task).sort().join() === 'copy,pages,review,schema'`)
+	p.Shot("run-graph-path")
 	p.graphByKeyboard(id)
 }
 
@@ -160,15 +160,15 @@ func TestTheGraphOfARunIsLive(t *testing.T) {
 func (p *page) graphByKeyboard(id string) {
 	p.Helper()
 	transform := `document.querySelector('.graph svg > g').getAttribute('transform')`
-	p.act(`document.querySelector('.node[tabindex="0"]').focus()`)
+	p.Act(`document.querySelector('.node[tabindex="0"]').focus()`)
 	before := eval[string](p, transform)
-	p.press("+")
-	p.wait("it is closer", transform+" !== "+quoted(before))
-	p.press("0", kb.ArrowRight)
-	p.wait("the focus is one on", `document.activeElement.dataset.task === 'api' || document.activeElement.dataset.task === 'copy'`)
-	p.wait("a screen reader gets the label", `/^(api|copy), .+, complete, stage 2/.test(document.activeElement.getAttribute('aria-label'))`)
-	p.press(enter)
-	p.wait("the task is opened", `/^#\/runs\/`+id+`\/tasks\/(api|copy)$/.test(location.hash)`)
+	p.Press("+")
+	p.Wait("it is closer", transform+" !== "+quoted(before))
+	p.Press("0", kb.ArrowRight)
+	p.Wait("the focus is one on", `document.activeElement.dataset.task === 'api' || document.activeElement.dataset.task === 'copy'`)
+	p.Wait("a screen reader gets the label", `/^(api|copy), .+, complete, stage 2/.test(document.activeElement.getAttribute('aria-label'))`)
+	p.Press(enter)
+	p.Wait("the task is opened", `/^#\/runs\/`+id+`\/tasks\/(api|copy)$/.test(location.hash)`)
 }
 
 func TestTheTimelineShowsAttemptsAndTheCriticalPath(t *testing.T) {
@@ -178,29 +178,29 @@ func TestTheTimelineShowsAttemptsAndTheCriticalPath(t *testing.T) {
 	gate := filepath.Join(w.dir, "gate")
 	id := w.submit(strings.Replace(shop, "fake: say Eleven", "fake: tool until [ -e "+gate+" ]; do sleep 0.05; done\n      fake: say Eleven", 1))
 	p := w.open("#/runs/" + id + "?view=timeline")
-	p.sees("Which colour shall the shop have?")
-	p.wait("waiting for the user is hatched", `document.querySelector('[data-task=design] .g-bar.asked')`)
-	p.wait("there is a line for now", `document.querySelector('.g-lines .now')`)
-	p.shot("run-timeline-live")
-	p.click("blue")
-	p.wait("what the answer was for is over before the tests are", `document.querySelector('[data-task=pages] .g-bar.k-complete')`)
+	p.Sees("Which colour shall the shop have?")
+	p.Wait("waiting for the user is hatched", `document.querySelector('[data-task=design] .g-bar.asked')`)
+	p.Wait("there is a line for now", `document.querySelector('.g-lines .now')`)
+	p.Shot("run-timeline-live")
+	p.Click("blue")
+	p.Wait("what the answer was for is over before the tests are", `document.querySelector('[data-task=pages] .g-bar.k-complete')`)
 	w.must(os.WriteFile(gate, nil, 0o600))
 	w.ends(id)
 
 	bars := func(task string) string {
 		return fmt.Sprintf(`[...document.querySelectorAll('[data-task=%s] .g-bar:not(.asked)')].map((b) => b.className).join()`, task)
 	}
-	p.wait("both attempts are shown", bars("api")+` === 'g-bar k-failed,g-bar k-complete'`)
-	p.wait("the wait between them is shown", `document.querySelector('[data-task=api] .g-gap')`)
-	p.wait("the line for now is gone", `!document.querySelector('.g-lines .now')`)
-	p.wait("the critical path is "+shopPath, `[...document.querySelectorAll('.gantt.critical')].map((r) => r.dataset.task).join(' ') === `+quoted(shopPath))
-	p.sees(strings.ReplaceAll(shopPath, " ", " → "))
-	p.act(`document.querySelector('[data-task=api] .g-bar.k-failed').dispatchEvent(new PointerEvent('pointerover', {bubbles: true}))`)
-	p.wait("details are shown", `/attempt 1 .*failed/s.test(document.querySelector('.g-tip')?.innerText)`)
+	p.Wait("both attempts are shown", bars("api")+` === 'g-bar k-failed,g-bar k-complete'`)
+	p.Wait("the wait between them is shown", `document.querySelector('[data-task=api] .g-gap')`)
+	p.Wait("the line for now is gone", `!document.querySelector('.g-lines .now')`)
+	p.Wait("the critical path is "+shopPath, `[...document.querySelectorAll('.gantt.critical')].map((r) => r.dataset.task).join(' ') === `+quoted(shopPath))
+	p.Sees(strings.ReplaceAll(shopPath, " ", " → "))
+	p.Act(`document.querySelector('[data-task=api] .g-bar.k-failed').dispatchEvent(new PointerEvent('pointerover', {bubbles: true}))`)
+	p.Wait("details are shown", `/attempt 1 .*failed/s.test(document.querySelector('.g-tip')?.innerText)`)
 	p.looks("run-timeline")
-	p.click("Closer")
-	p.click("Closer")
-	p.wait("the run is longer than what is in sight", `parseFloat(document.querySelector('.whole .g-bar').style.width) > 200`)
+	p.Click("Closer")
+	p.Click("Closer")
+	p.Wait("the run is longer than what is in sight", `parseFloat(document.querySelector('.whole .g-bar').style.width) > 200`)
 }
 
 func TestTheCriticalPathIsTheChainThatARunWaitedFor(t *testing.T) {
@@ -254,10 +254,10 @@ tasks:
 	p := w.open("#/runs/" + id)
 	w.ends(id)
 	rows := `[...document.querySelectorAll('.row')].sort((a, b) => a.dataset.index - b.dataset.index).map((r) => r.querySelector('.c-task a').textContent).join(' ')`
-	p.wait("what failed is first, the others as in the plan", rows+` === 'two four one three'`)
+	p.Wait("what failed is first, the others as in the plan", rows+` === 'two four one three'`)
 	p.looks("run-list-failed")
-	p.visit("#/runs/" + id + "?view=timeline")
-	p.wait("the timeline goes by time", `[...document.querySelectorAll('[data-task]')].map((r) => r.dataset.task).filter(Boolean).join(' ') === 'one two three four'`)
+	p.Visit("#/runs/" + id + "?view=timeline")
+	p.Wait("the timeline goes by time", `[...document.querySelectorAll('[data-task]')].map((r) => r.dataset.task).filter(Boolean).join(' ') === 'one two three four'`)
 }
 
 const stuck = `
@@ -279,31 +279,31 @@ func TestARunIsCancelledAndItsFailuresRetriedByClick(t *testing.T) {
 	w.worker("w1", "--slots", "2")
 	id := w.submit(stuck)
 	p := w.open("#/runs/" + id)
-	p.sees("There is no such database.", "waits for hangs", "1 failed")
-	p.wait("one hangs", `document.querySelector('.row[data-index="1"] .status').innerText.includes('running')`)
-	p.click("Retry the failed task…")
-	p.sees("Retry 1 task?", "fails")
-	p.click("Retry")
+	p.Sees("There is no such database.", "waits for hangs", "1 failed")
+	p.Wait("one hangs", `document.querySelector('.row[data-index="1"] .status').innerText.includes('running')`)
+	p.Click("Retry the failed task…")
+	p.Sees("Retry 1 task?", "fails")
+	p.Click("Retry")
 	until(w, "a second try", func() (fleet.Task, bool) { t := w.run(id).Tasks[1]; return t, t.Tries > 1 && t.Status == fleet.Failed })
-	p.wait("the page knows", `/failed[^]*2.2[^]*no such database/.test(document.querySelector('.row[data-index="0"]').innerText)`)
+	p.Wait("the page knows", `/failed[^]*2.2[^]*no such database/.test(document.querySelector('.row[data-index="0"]').innerText)`)
 
-	p.click("Cancel run…")
-	p.sees("Cancel the run stuck?", "1 task that runs is ended")
-	p.shot("run-cancel")
-	p.click("No")
+	p.Click("Cancel run…")
+	p.Sees("Cancel the run stuck?", "1 task that runs is ended")
+	p.Shot("run-cancel")
+	p.Click("No")
 	if w.run(id).Status.Final() {
 		t.Fatal("no was taken for yes")
 	}
-	p.click("Cancel run…")
-	p.click("Cancel the run")
-	p.sees("Cancelled: stuck")
+	p.Click("Cancel run…")
+	p.Click("Cancel the run")
+	p.Sees("Cancelled: stuck")
 	if run := w.ends(id); run.Status != fleet.Cancelled {
 		t.Errorf("the run is %s", run.Status)
 	}
-	p.wait("the page says so", `document.querySelector('.run-head .status').innerText.includes('cancelled')`)
+	p.Wait("the page says so", `document.querySelector('.run-head .status').innerText.includes('cancelled')`)
 	p.looks("run-list")
-	p.act(`document.querySelector('.counter.k-failed').click()`)
-	p.wait("only what failed is shown", `document.querySelectorAll('.row').length === 1 && location.hash.includes('status=failed')`)
+	p.Act(`document.querySelector('.counter.k-failed').click()`)
+	p.Wait("only what failed is shown", `document.querySelectorAll('.row').length === 1 && location.hash.includes('status=failed')`)
 }
 
 func TestATaskIsReachedFromTheRunsAndLeftByKeyboardAlone(t *testing.T) {
@@ -311,29 +311,29 @@ func TestATaskIsReachedFromTheRunsAndLeftByKeyboardAlone(t *testing.T) {
 	w := newWorld(t)
 	id := w.submit(shop)
 	p := w.open("#/runs")
-	p.sees("shop")
+	p.Sees("shop")
 	p.tabTo("the run", `document.activeElement.matches('a.card')`)
-	p.press(enter)
-	p.wait("the run is shown", `document.querySelectorAll('.t-rows .row').length === 7`)
+	p.Press(enter)
+	p.Wait("the run is shown", `document.querySelectorAll('.t-rows .row').length === 7`)
 	p.tabTo("the tasks", `document.activeElement.matches('.t-rows .row')`)
-	p.press(kb.ArrowDown, kb.ArrowDown)
-	p.wait("the third has the focus", `document.activeElement.dataset.index === '2'`)
-	p.shot("run-focus")
+	p.Press(kb.ArrowDown, kb.ArrowDown)
+	p.Wait("the third has the focus", `document.activeElement.dataset.index === '2'`)
+	p.Shot("run-focus")
 	task := eval[string](p, `document.activeElement.querySelector('.c-task a').innerText`)
-	p.press(enter)
-	p.wait("the task is shown", `location.hash === `+quoted("#/runs/"+id+"/tasks/"+task))
-	p.act(`history.back()`)
-	p.wait("the row has the focus again", `document.activeElement.dataset.index === '2'`)
+	p.Press(enter)
+	p.Wait("the task is shown", `location.hash === `+quoted("#/runs/"+id+"/tasks/"+task))
+	p.Act(`history.back()`)
+	p.Wait("the row has the focus again", `document.activeElement.dataset.index === '2'`)
 }
 
 // tabTo presses Tab until a script's value is true.
 func (p *page) tabTo(what, holds string) {
 	p.Helper()
 	for range 60 {
-		if p.holds(holds) {
+		if p.Holds(holds) {
 			return
 		}
-		p.press(tab)
+		p.Press(tab)
 	}
 	p.Fatalf("%s has no focus after 60 tabs; it is on %s", what, eval[string](p, `document.activeElement.outerHTML.slice(0, 200)`))
 }
@@ -353,42 +353,42 @@ func TestARunOfFiveThousandTasksIsShownAtOnceAndScrolls(t *testing.T) {
 	w := newWorld(t)
 	id := w.submit(waves(5000))
 	p := w.open("#/")
-	p.act(`window.began = performance.now(); location.hash = ` + quoted("#/runs/"+id) + `; new MutationObserver((_, o) => { if (document.querySelector('.t-rows .row')) { o.disconnect(); requestAnimationFrame(() => requestAnimationFrame(() => { window.shown = performance.now() - began; })); } }).observe(document.getElementById('app'), {subtree: true, childList: true})`)
-	p.wait("the rows are there", `window.shown > 0`)
+	p.Act(`window.began = performance.now(); location.hash = ` + quoted("#/runs/"+id) + `; new MutationObserver((_, o) => { if (document.querySelector('.t-rows .row')) { o.disconnect(); requestAnimationFrame(() => requestAnimationFrame(() => { window.shown = performance.now() - began; })); } }).observe(document.getElementById('app'), {subtree: true, childList: true})`)
+	p.Wait("the rows are there", `window.shown > 0`)
 	shown := eval[float64](p, `Math.round(shown)`)
 	t.Logf("5,000 tasks were shown %.0f ms after they were asked for", shown)
 	if shown > 30_000 {
 		t.Errorf("it took %.0f ms", shown)
 	}
 	most, longest := 0, 0.0
-	p.act(`window.slow = 0; let before = performance.now(); (function next(t) { slow = Math.max(slow, t - before); before = t; requestAnimationFrame(next); })(before)`)
+	p.Act(`window.slow = 0; let before = performance.now(); (function next(t) { slow = Math.max(slow, t - before); before = t; requestAnimationFrame(next); })(before)`)
 	for part := range 20 {
-		p.act(fmt.Sprintf(`scrollTo(0, document.documentElement.scrollHeight * %d / 20)`, part+1))
-		p.wait("rows are in sight", `[...document.querySelectorAll('.t-rows .row')].some((r) => { const b = r.getBoundingClientRect(); return b.top < innerHeight && b.bottom > innerHeight / 2; })`)
+		p.Act(fmt.Sprintf(`scrollTo(0, document.documentElement.scrollHeight * %d / 20)`, part+1))
+		p.Wait("rows are in sight", `[...document.querySelectorAll('.t-rows .row')].some((r) => { const b = r.getBoundingClientRect(); return b.top < innerHeight && b.bottom > innerHeight / 2; })`)
 		most = max(most, eval[int](p, `document.querySelectorAll('.t-rows .row').length`))
 	}
 	longest = eval[float64](p, "Math.round(slow)")
 	t.Logf("at most %d rows were in the page, the longest frame took %.0f ms", most, longest)
-	p.sees("task-4999")
+	p.Sees("task-4999")
 	if most > 80 {
 		t.Errorf("%d rows were in the page", most)
 	}
-	p.shot("run-crowd")
-	p.act(`scrollTo(0, 0)`)
-	p.wait("the first is there", `document.querySelector('.row[data-index="0"]')`)
-	p.act(`document.querySelector('.row[data-index="0"]').focus()`)
-	p.press(kb.End)
-	p.wait("a key goes to the last", `document.activeElement.dataset.index === '4999'`)
-	p.visit("#/runs/" + id + "?view=graph")
-	p.sees("5,000 tasks are too many for a graph.")
-	p.visit("#/runs/" + id + "?view=timeline")
-	p.act(`scrollTo(0, document.documentElement.scrollHeight)`)
-	p.sees("task-4999")
+	p.Shot("run-crowd")
+	p.Act(`scrollTo(0, 0)`)
+	p.Wait("the first is there", `document.querySelector('.row[data-index="0"]')`)
+	p.Act(`document.querySelector('.row[data-index="0"]').focus()`)
+	p.Press(kb.End)
+	p.Wait("a key goes to the last", `document.activeElement.dataset.index === '4999'`)
+	p.Visit("#/runs/" + id + "?view=graph")
+	p.Sees("5,000 tasks are too many for a graph.")
+	p.Visit("#/runs/" + id + "?view=timeline")
+	p.Act(`scrollTo(0, document.documentElement.scrollHeight)`)
+	p.Sees("task-4999")
 	if n := eval[int](p, `document.querySelectorAll('.gantt').length`); n > 80 {
 		t.Errorf("%d rows of the timeline were in the page", n)
 	}
-	p.visit("#/runs/" + id + "?filter=number+4321")
-	p.wait("one task is like that", `document.querySelectorAll('.t-rows .row').length === 1`)
+	p.Visit("#/runs/" + id + "?filter=number+4321")
+	p.Wait("one task is like that", `document.querySelectorAll('.t-rows .row').length === 1`)
 }
 
 func TestAGraphOfAThousandTasksIsLaidOutBesideThePage(t *testing.T) {
@@ -406,13 +406,13 @@ func TestAGraphOfAThousandTasksIsLaidOutBesideThePage(t *testing.T) {
 	}
 	id := w.submit(b.String())
 	p := w.open("#/")
-	p.act(`window.slow = 0; let before = performance.now(); (function next(t) { slow = Math.max(slow, t - before); before = t; requestAnimationFrame(next); })(before); window.began = performance.now()`)
-	p.visit("#/runs/" + id + "?view=graph")
-	p.wait("the graph is there", `document.querySelectorAll('.node').length === 1000 && (window.took ??= performance.now() - began)`)
+	p.Act(`window.slow = 0; let before = performance.now(); (function next(t) { slow = Math.max(slow, t - before); before = t; requestAnimationFrame(next); })(before); window.began = performance.now()`)
+	p.Visit("#/runs/" + id + "?view=graph")
+	p.Wait("the graph is there", `document.querySelectorAll('.node').length === 1000 && (window.took ??= performance.now() - began)`)
 	t.Logf("1,000 tasks were laid out after %.0f ms; the page's longest frame took %.0f ms", eval[float64](p, "took"), eval[float64](p, "slow"))
-	p.shot("run-graph-1000")
-	p.click("All of it")
-	p.shot("run-graph-1000-fit")
+	p.Shot("run-graph-1000")
+	p.Click("All of it")
+	p.Shot("run-graph-1000-fit")
 }
 
 func TestTheTasksOfWavesStandInTheirColumns(t *testing.T) {
@@ -420,9 +420,9 @@ func TestTheTasksOfWavesStandInTheirColumns(t *testing.T) {
 	w := newWorld(t)
 	id := w.submit(waves(120))
 	p := w.open("#/runs/" + id + "?view=graph")
-	p.wait("the graph is there", `document.querySelectorAll('.node').length === 120`)
-	p.wait("there are ten waves of twelve", `[...document.querySelectorAll('.bands text')].map((t) => t.textContent).join() === [...Array(10).keys()].map((i) => 'Stage ' + (i + 1) + '12').join()`)
-	p.wait("each task is in the column of its wave", `[...document.querySelectorAll('.node')].every((n, i) => { const band = document.querySelectorAll('.bands rect')[Math.floor(i / 12)].getBoundingClientRect(); const box = n.getBoundingClientRect(); return box.left >= band.left && box.right <= band.right; })`)
+	p.Wait("the graph is there", `document.querySelectorAll('.node').length === 120`)
+	p.Wait("there are ten waves of twelve", `[...document.querySelectorAll('.bands text')].map((t) => t.textContent).join() === [...Array(10).keys()].map((i) => 'Stage ' + (i + 1) + '12').join()`)
+	p.Wait("each task is in the column of its wave", `[...document.querySelectorAll('.node')].every((n, i) => { const band = document.querySelectorAll('.bands rect')[Math.floor(i / 12)].getBoundingClientRect(); const box = n.getBoundingClientRect(); return box.left >= band.left && box.right <= band.right; })`)
 	p.looks("run-waves")
 }
 
@@ -443,14 +443,14 @@ func TestAGraphMayHaveFewerTasksThanBefore(t *testing.T) {
 	t.Parallel()
 	p := newWorld(t).open("#/")
 	_ = eval[bool](p, fewerTasks)
-	p.wait("there are three", `document.querySelectorAll('.node').length === 3`)
-	p.act(`const last = document.querySelector('[data-task=c]'); last.focus(); last.dispatchEvent(new PointerEvent('pointerover', {bubbles: true}))`)
-	p.wait("its path is shown", `document.querySelectorAll('.node.lit').length === 3 && document.querySelector('[data-task=c]').tabIndex === 0`)
-	p.act(`draw('a', 'b')`)
-	p.wait("there are two", `document.querySelectorAll('.node').length === 2 && !document.querySelector('.node.lit')`)
-	p.wait("the keyboard reaches one", `document.querySelector('[data-task=a]').tabIndex === 0`)
-	p.act(`document.querySelector('.graph').dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}))`)
-	p.wait("and goes on to the next", `document.activeElement.dataset.task === 'b'`)
+	p.Wait("there are three", `document.querySelectorAll('.node').length === 3`)
+	p.Act(`const last = document.querySelector('[data-task=c]'); last.focus(); last.dispatchEvent(new PointerEvent('pointerover', {bubbles: true}))`)
+	p.Wait("its path is shown", `document.querySelectorAll('.node.lit').length === 3 && document.querySelector('[data-task=c]').tabIndex === 0`)
+	p.Act(`draw('a', 'b')`)
+	p.Wait("there are two", `document.querySelectorAll('.node').length === 2 && !document.querySelector('.node.lit')`)
+	p.Wait("the keyboard reaches one", `document.querySelector('[data-task=a]').tabIndex === 0`)
+	p.Act(`document.querySelector('.graph').dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}))`)
+	p.Wait("and goes on to the next", `document.activeElement.dataset.task === 'b'`)
 }
 
 // past returns a run's changes in the form that the page receives.

@@ -27,13 +27,13 @@ func TestThePageComesBackAfterTheServerWasKilledWithNothingMissed(t *testing.T) 
 	w := newWorld(t)
 	w.beat(coordinator.Heartbeat{AgentID: "early", Name: "early", ClaudeStatus: coordinator.Idle})
 	p := w.open("#/")
-	p.sees("live")
-	p.act(`window.here = true`)
+	p.Sees("live")
+	p.Act(`window.here = true`)
 	p.seesBadges("early", "online idle")
 	address := w.url
 	w.restart(func() {
-		p.sees("stale since", "reconnecting")
-		p.shot("fleet-stale")
+		p.Sees("stale since", "reconnecting")
+		p.Shot("fleet-stale")
 		// Meanwhile another coordinator on the same database continues.
 		other := w.start("serve", "--listen", "127.0.0.1:0")
 		w.url = other.await(listening)
@@ -42,13 +42,13 @@ func TestThePageComesBackAfterTheServerWasKilledWithNothingMissed(t *testing.T) 
 		other.end()
 		w.url = address
 	})
-	p.sees("live")
+	p.Sees("live")
 	for name, status := range map[string]string{"early": coordinator.Running, "late": coordinator.Waiting} {
-		p.wait(name+" is "+status, badges(name)+"?.endsWith("+quoted(" "+status)+")")
+		p.Wait(name+" is "+status, badges(name)+"?.endsWith("+quoted(" "+status)+")")
 		w.beat(coordinator.Heartbeat{AgentID: name, ClaudeStatus: status}) // an agent without heartbeats for long is offline
 		p.seesBadges(name, "online "+status)
 	}
-	if !p.holds(`window.here`) {
+	if !p.Holds(`window.here`) {
 		t.Error("the page was loaded anew")
 	}
 }
@@ -99,15 +99,15 @@ func TestWhatAgentsCallThemselvesIsShownAsText(t *testing.T) {
 	w.beat(coordinator.Heartbeat{AgentID: "two", ClaudeStatus: coordinator.Waiting, CurrentTaskID: other.ID})
 	w.post("/v1/events", coordinator.NewEvent{AgentID: "two", TaskID: other.ID, Type: coordinator.TaskPrompt, Payload: json.RawMessage(`{"question":{"toString":1},"options":[{"label":{"toString":2}}]}`)})
 	p := w.open("#/?workers=__proto__")
-	p.sees("<img src=x onerror", "<script>window.pwned=2</script>", "2 agents wait for you")
+	p.Sees("<img src=x onerror", "<script>window.pwned=2</script>", "2 agents wait for you")
 	p.seesBadges("__proto__", "online idle")
 	p.seesBadges("constructor", "online idle")
-	p.wait("no object has got more", `JSON.stringify(Object.keys(Object.prototype)) === '[]'`)
-	p.shot("fleet-hostile")
+	p.Wait("no object has got more", `JSON.stringify(Object.keys(Object.prototype)) === '[]'`)
+	p.Shot("fleet-hostile")
 	p.harmless()
-	p.visit("#/projects")
-	p.visit("#/" + "<img src=x onerror=alert(1)>")
-	p.sees("There is no such page.")
+	p.Visit("#/projects")
+	p.Visit("#/" + "<img src=x onerror=alert(1)>")
+	p.Sees("There is no such page.")
 	p.harmless()
 }
 
@@ -121,7 +121,7 @@ func must(data []byte, err error) []byte {
 // harmless fails if a text was rendered as markup or executed.
 func (p *page) harmless() {
 	p.Helper()
-	if p.holds(`'pwned' in window || document.querySelector('img[src=x], main script, [onerror]')`) {
+	if p.Holds(`'pwned' in window || document.querySelector('img[src=x], main script, [onerror]')`) {
 		p.Errorf("text became more than that:\n%s", eval[string](p, `document.querySelector('main').outerHTML.slice(0, 4000)`))
 	}
 }
@@ -133,24 +133,24 @@ func TestAQuestionIsAnsweredWithTheKeyboardAlone(t *testing.T) {
 	task := w.channelTask("dev", "Paint the door")
 	w.question("dev", task.ID, "Which colour?", "red", "blue")
 	p := w.open("#/")
-	p.sees("Which colour?")
-	p.press("q") // jumps to the first question
-	p.wait("its first answer has the focus", `document.activeElement.innerText === 'red'`)
-	p.press(tab)
-	p.wait("then the second", `document.activeElement.innerText === 'blue'`)
-	if !p.holds(`getComputedStyle(document.activeElement).outlineStyle !== 'none'`) {
+	p.Sees("Which colour?")
+	p.Press("q") // jumps to the first question
+	p.Wait("its first answer has the focus", `document.activeElement.innerText === 'red'`)
+	p.Press(tab)
+	p.Wait("then the second", `document.activeElement.innerText === 'blue'`)
+	if !p.Holds(`getComputedStyle(document.activeElement).outlineStyle !== 'none'`) {
 		t.Error("the focus is not seen")
 	}
-	p.press(enter)
-	p.sees("Answered “blue”")
+	p.Press(enter)
+	p.Sees("Answered “blue”")
 
-	p.press("?")
-	p.wait("the help is open", `document.querySelector('dialog[open]')`)
-	p.press(kb.Escape)
-	p.wait("and closed", `!document.querySelector('dialog[open]')`)
+	p.Press("?")
+	p.Wait("the help is open", `document.querySelector('dialog[open]')`)
+	p.Press(kb.Escape)
+	p.Wait("and closed", `!document.querySelector('dialog[open]')`)
 	for key, hash := range map[string]string{"r": "#/runs", "p": "#/projects", "e": "#/records", "f": "#/"} {
-		p.press("g", key)
-		p.wait(key+" goes to "+hash, fmt.Sprintf("location.hash === %s", quoted(hash)))
+		p.Press("g", key)
+		p.Wait(key+" goes to "+hash, fmt.Sprintf("location.hash === %s", quoted(hash)))
 	}
 }
 
@@ -181,20 +181,20 @@ func TestTheFleetFitsANarrowScreenAndTheDark(t *testing.T) {
 	task := w.channelTask("worker-with-a-long-name-1", "A task whose title is so long that it does not fit into one line of a narrow screen")
 	w.question("worker-with-a-long-name-1", task.ID, "May I delete "+strings.Repeat("averylongfolder/", 20)+"?", "yes", "no, and tell me why you ask", strings.Repeat("w", 200))
 	p := w.open("#/")
-	p.sees("One agent waits for you")
+	p.Sees("One agent waits for you")
 	for _, dark := range []bool{false, true} {
-		p.dark(dark)
+		p.Dark(dark)
 		for _, width := range []int64{400, 1280} {
-			p.size(width, 800)
+			p.Size(width, 800)
 			p.fits(fmt.Sprint("the fleet at ", width))
-			p.shot(fmt.Sprintf("fleet-%d-dark-%t", width, dark))
+			p.Shot(fmt.Sprintf("fleet-%d-dark-%t", width, dark))
 		}
 	}
 	if light, dark := luminance(p, false), luminance(p, true); light < 0.8 || dark > 0.2 {
 		t.Errorf("the ground is %f in the light and %f in the dark", light, dark)
 	}
-	p.click("Colours: as the system. Change to dark.")
-	p.dark(false)
+	p.Click("Colours: as the system. Change to dark.")
+	p.Dark(false)
 	if got := eval[string](p, `document.documentElement.dataset.theme`); got != "dark" {
 		t.Errorf("the theme is %q", got)
 	}
@@ -203,7 +203,7 @@ func TestTheFleetFitsANarrowScreenAndTheDark(t *testing.T) {
 // luminance returns the brightness of the page's background, from 0 to 1.
 func luminance(p *page, dark bool) float64 {
 	p.Helper()
-	p.dark(dark)
+	p.Dark(dark)
 	return eval[float64](p, `(() => { const [r, g, b] = getComputedStyle(document.body).backgroundColor.match(/\d+/g).map(Number); return (r + g + b) / 765; })()`)
 }
 
@@ -211,13 +211,13 @@ func TestABrowserThatIsNotLoggedInShowsHowToLogIn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.open("#/")
-	p.sees("live")
-	p.click("Log out")
-	p.wait("the question is open", `document.querySelector('dialog[open] button.primary') === document.activeElement`)
-	p.press(enter)
-	p.sees("with a link that works once")
-	p.shot("stranger")
-	if text := p.text(); strings.Contains(text, "Workers") {
+	p.Sees("live")
+	p.Click("Log out")
+	p.Wait("the question is open", `document.querySelector('dialog[open] button.primary') === document.activeElement`)
+	p.Press(enter)
+	p.Sees("with a link that works once")
+	p.Shot("stranger")
+	if text := p.Text(); strings.Contains(text, "Workers") {
 		t.Errorf("the page still shows the fleet:\n%s", text)
 	}
 }
@@ -226,10 +226,10 @@ func TestABrowserThatIsNotLoggedInShowsHowToLogIn(t *testing.T) {
 // milliseconds.
 func (p *page) firstPaint(rows string) float64 {
 	p.Helper()
-	p.do(chromedp.Reload())
-	p.wait("there are rows", rows)
+	p.Do(chromedp.Reload())
+	p.Wait("there are rows", rows)
 	const paint = `performance.getEntriesByName('first-contentful-paint')[0]`
-	p.wait("they were painted", paint)
+	p.Wait("they were painted", paint)
 	return eval[float64](p, paint+".startTime")
 }
 
@@ -244,7 +244,7 @@ func TestTheFirstPictureIsThereAtOnce(t *testing.T) {
 	}
 	run := w.submit(plan.String())
 	p := w.open("#/runs/" + run)
-	p.sees("task-000")
+	p.Sees("task-000")
 	var best float64
 	for range 5 {
 		took := p.firstPaint(`document.body.innerText.includes('task-000')`)

@@ -25,9 +25,6 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// patience is how long a test waits for something that should happen at once.
-const patience = testenv.Patience
-
 // world is a project in its own environment, with a server.
 type world struct {
 	*testing.T

@@ -1,0 +1,53 @@
+// Package dashboard drives gaffer's dashboard in a Chromium, for tests of the whole
+// program. Only tests import it.
+package dashboard
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// Browser is a running Chromium. All tests of a package share one; each test has profiles
+// of its own, without cookies.
+type Browser struct {
+	ctx context.Context
+	end func()
+}
+
+// Start starts a Chromium that keeps its files in a folder.
+func Start(dir string) (*Browser, error) {
+	allocated, quit := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath("chromium"),
+		chromedp.NoSandbox,
+		chromedp.UserDataDir(dir),
+		chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-sync", true),
+		chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-gpu", true),
+		chromedp.Flag("disable-dev-shm-usage", true),
+		chromedp.Flag("enable-precise-memory-info", true),
+		chromedp.Flag("js-flags", "--expose-gc"),
+	)...)
+	ctx, end := chromedp.NewContext(allocated)
+	b := &Browser{ctx, func() { end(); quit() }}
+	if err := chromedp.Do(ctx); err != nil {
+		b.Close()
+		return nil, fmt.Errorf("start chromium: %w", err)
+	}
+	return b, nil
+}
+
+// Close ends the browser.
+func (b *Browser) Close() { b.end() }
+
+// Open opens an address in a new profile.
+func (b *Browser) Open(t testing.TB, url string) *Page {
+	t.Helper()
+	p := newPage(b.ctx, t, chromedp.WithNewBrowserContext())
+	p.Do(chromedp.Navigate(url))
+	return p
+}

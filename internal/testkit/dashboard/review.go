@@ -1,0 +1,37 @@
+package dashboard
+
+import (
+	"fmt"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// Cell returns a script that finds the number of a line on one side of a file, on the
+// review page.
+func Cell(path, side string, n int) string {
+	return fmt.Sprintf(`document.querySelector('[data-path=%q]')?.querySelector('.n[data-side=%q][data-n="%d"]')`, path, side, n)
+}
+
+// ClickLine clicks the number of a line of the new file, which opens a form.
+func (p *Page) ClickLine(path string, n int) {
+	p.t.Helper()
+	p.Wait("the line is there", Cell(path, "new", n))
+	p.Act(`const cell = ` + Cell(path, "new", n) + `;
+cell.dispatchEvent(new PointerEvent('pointerdown', { bubbles: true, buttons: 1 })); cell.dispatchEvent(new PointerEvent('pointerup', { bubbles: true }))`)
+}
+
+// Write adds text to the open form and saves it with the keyboard.
+func (p *Page) Write(text string) {
+	p.t.Helper()
+	p.Wait("a form is open", `document.activeElement.matches('.editor textarea')`)
+	p.Do(chromedp.KeyEvent(text))
+	p.Do(chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(chromedp.ModifierCtrl)))
+}
+
+// Comment is like Write, and waits until the comment is saved.
+func (p *Page) Comment(text string) {
+	p.t.Helper()
+	p.Write(text)
+	p.Wait("it is saved", `!document.querySelector('.editor')`)
+}
