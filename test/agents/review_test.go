@@ -37,26 +37,52 @@ func (p *environment) killOwner(pid int) {
 	p.until("no process works on the run", func() bool { return !p.status().Owner.Alive })
 }
 
+// finishChange runs a task with a worktree until it has a change that can be reviewed. Its
+// check writes to the file checked in aside where it runs, and waits while the file hold
+// exists there.
+func (p *environment) finishChange(agent string) (aside string, task fleet.Task) {
+	p.Helper()
+	aside = filepath.Join(p.home, "aside") // files that do not belong to the change
+	p.must(os.Mkdir(aside, 0o755))
+	p.write("list.txt", "one\ntwo\nthree\nfour\n")
+	p.plan(agent, fmt.Sprintf(`questions: allow, worktree: true, verify: "pwd >> %[1]s/checked; while test -e %[1]s/hold; do sleep 0.1; done; test $(wc -l < list.txt) = 4"`, aside))
+	p.git("config", "user.name", "Person")
+	p.git("config", "user.email", "person@example.com")
+	p.git("add", "--all")
+	p.git("commit", "--quiet", "-m", "start")
+	p.play("tool:sed -i 's/two/TWO/; s/four/FOUR/' list.txt", "text:the list is better")
+	p.done("run", "plan.yaml")
+	task = p.ended()
+	p.came(task, fleet.Complete, "")
+	return aside, task
+}
+
+// checkAnswered checks that the agent has worked on the comments once, in the same
+// conversation. first is the number of the model's turns before that.
+func (p *environment) checkAnswered(before, after fleet.Task, aside string, first int) {
+	p.Helper()
+	if after.Attempt.ID == before.Attempt.ID || before.Attempt.Thread == "" || after.Attempt.Thread != before.Attempt.Thread {
+		p.Errorf("want another attempt in the same conversation:\n%s\n%s", encode(before), encode(after))
+	}
+	turns := p.turns()
+	if len(turns) != first+2 || p.times(aside+"/begun") != 1 || p.times(aside+"/checked") != 2 {
+		p.Errorf("want two turns more, with one tool call, and one check: %d turns, %d calls, %d checks", len(turns)-first, p.times(aside+"/begun"), p.times(aside+"/checked"))
+	}
+	last := string(turns[len(turns)-1].Body)
+	for _, text := range []string{"do the work", "the list is better", "[c1] list.txt:2", "Write a digit.", "[c2] list.txt:4", "Why in capitals?"} {
+		if n := strings.Count(last, text); n != 1 {
+			p.Errorf("the model has %q %d times:\n%s", text, n, last)
+		}
+	}
+}
+
 // The whole way from done to merged: comment on two lines, send back, the same
 // conversation answers, approve, merge with checks, undo. gaffer is killed in each
 // step, and nothing is lost or done twice.
 func TestAChangeIsSentBackAnsweredAndMergedThoughGafferIsKilled(t *testing.T) {
 	each(t, func(p *environment, agent string) {
-		aside := filepath.Join(p.home, "aside") // files that do not belong to the change
-		p.must(os.Mkdir(aside, 0o755))
-		p.write("list.txt", "one\ntwo\nthree\nfour\n")
-		// The check notes where it runs, and waits while the file hold exists.
-		p.plan(agent, fmt.Sprintf(`questions: allow, worktree: true, verify: "pwd >> %[1]s/checked; while test -e %[1]s/hold; do sleep 0.1; done; test $(wc -l < list.txt) = 4"`, aside))
-		p.git("config", "user.name", "Person")
-		p.git("config", "user.email", "person@example.com")
-		p.git("add", "--all")
-		p.git("commit", "--quiet", "-m", "start")
-		main, start := p.git("branch", "--show-current"), p.git("rev-parse", "HEAD")
-
-		p.play("tool:sed -i 's/two/TWO/; s/four/FOUR/' list.txt", "text:the list is better")
-		p.done("run", "plan.yaml")
-		before, first := p.ended(), len(p.turns())
-		p.came(before, fleet.Complete, "")
+		aside, before := p.finishChange(agent)
+		main, start, first := p.git("branch", "--show-current"), p.git("rev-parse", "HEAD"), len(p.turns())
 		p.done("review", "work", "--comment", "list.txt:2", "Write a digit.")
 		p.done("review", "work", "--comment", "list.txt:4", "Why in capitals?")
 
@@ -99,19 +125,7 @@ func TestAChangeIsSentBackAnsweredAndMergedThoughGafferIsKilled(t *testing.T) {
 		p.done("resume")
 		after := p.ended()
 		p.came(after, fleet.Complete, "")
-		if after.Attempt.ID == before.Attempt.ID || before.Attempt.Thread == "" || after.Attempt.Thread != before.Attempt.Thread {
-			p.Errorf("want another attempt in the same conversation:\n%s\n%s", encode(before), encode(after))
-		}
-		turns := p.turns()
-		if len(turns) != first+2 || p.times(aside+"/begun") != 1 || p.times(aside+"/checked") != 2 {
-			p.Errorf("want two turns more, with one tool call, and one check: %d turns, %d calls, %d checks", len(turns)-first, p.times(aside+"/begun"), p.times(aside+"/checked"))
-		}
-		last := string(turns[len(turns)-1].Body)
-		for _, text := range []string{"do the work", "the list is better", "[c1] list.txt:2", "Write a digit.", "[c2] list.txt:4", "Why in capitals?"} {
-			if n := strings.Count(last, text); n != 1 {
-				p.Errorf("the model has %q %d times:\n%s", text, n, last)
-			}
-		}
+		p.checkAnswered(before, after, aside, first)
 		c := p.review()
 		if c.Review.State != fleet.ReviewOpen || len(c.Review.Comments) != 2 || len(c.Messages) != 1 || c.Messages[0].Attempt != after.Attempt.ID || c.Messages[0].Waiting() {
 			p.Fatalf("want two comments, delivered as one message:\n%s", encode(c))
