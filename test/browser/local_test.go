@@ -79,3 +79,23 @@ func TestAPageWhoseServerWasAwaySeesThatNoProcessWorksOnARun(t *testing.T) {
 	})
 	p.Sees("No gaffer works on this run")
 }
+
+func TestAPageThatWasOpenedWhileTheServerWasAwayIsShownLater(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	one, _ := w.local("name: one\ntasks: [{id: first, shell: \"true\"}]\n")
+	two, _ := w.local("name: two\ntasks: [{id: second, shell: echo hello}]\n")
+	p := w.open("#/runs/" + one)
+	p.Sees("first")
+	w.restart(func() {
+		p.Visit("#/runs/" + two)
+		p.Sees("The server does not answer.")
+	})
+	p.Sees("second")
+	p.SeesNot("The server does not answer.")
+	w.restart(func() {
+		p.Visit(task(two, "second"))
+		p.Sees("This page could not be loaded from the server.")
+	})
+	p.Sees("hello")
+}

@@ -2,6 +2,7 @@
 import { html, render, signal, useEffect } from './core/view.js';
 import { begin, loaded } from './core/fleet.js';
 import { route } from './core/route.js';
+import { onReturn } from './core/stream.js';
 import { own } from './core/words.js';
 import { Shell } from './parts/shell.js';
 import { Empty, Wrong } from './parts/status.js';
@@ -57,6 +58,7 @@ function Page() {
 }
 
 begin();
+onReturn((again) => { if (again && failed.value) location.reload(); }); // a browser may not ask twice for a module
 const place = document.getElementById('app');
 place.replaceChildren();
 render(html`<${Shell}><${Page} /><//>`, place);

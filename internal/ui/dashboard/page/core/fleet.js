@@ -1,7 +1,7 @@
 // The state of the fleet: loaded once, then updated by the changes from the stream. It
 // is loaded again only if changes were missed.
 import { get, path } from './api.js';
-import { follow } from './stream.js';
+import { follow, onReturn } from './stream.js';
 import { Table } from './table.js';
 import { at, now, setClock } from './time.js';
 import { final, own } from './words.js';
@@ -277,6 +277,7 @@ async function sync() {
 
 /** Loads the state and keeps it up to date. Call it once. */
 export function begin() {
+  onReturn(() => { for (const d of details.values()) if (d.error.value) d.load(); });
   follow((told) => {
     if (told.kind === 'hello') {
       const { time } = JSON.parse(told.data);

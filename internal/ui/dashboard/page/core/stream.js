@@ -1,9 +1,23 @@
 // A page's access to the browser's shared event stream.
 import { Source, everything } from './source.js';
-import { signal } from './view.js';
+import { effect, signal, untracked } from './view.js';
 
 /** The state of the connection to the server, and since when. */
 export const connection = signal({ state: 'lost', since: Date.now(), began: true });
+
+/**
+ * Calls returned when the server answers, until the returned function is called.
+ * @param {(again: boolean) => void} returned again: it has answered before, and was away since
+ */
+export function onReturn(returned) {
+  let [live, again] = [false, false];
+  return effect(() => {
+    const before = live;
+    live = connection.value.state === 'live';
+    if (!before && live) untracked(() => returned(again));
+    again ||= live;
+  });
+}
 
 /**
  * Calls tell with every message of the stream while the page is open.

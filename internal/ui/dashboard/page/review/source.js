@@ -2,8 +2,8 @@
 // loaded when the file becomes visible.
 import { ask, get, path, send } from '../core/api.js';
 import { onChange } from '../core/fleet.js';
-import { connection } from '../core/stream.js';
-import { batch, effect, signal, untracked, useLayoutEffect, useMemo } from '../core/view.js';
+import { onReturn } from '../core/stream.js';
+import { batch, signal, useLayoutEffect, useMemo } from '../core/view.js';
 import { linesOf, oldText } from './diff.js';
 import { Highlighter } from './highlight.js';
 import { treeOrder } from './order.js';
@@ -69,12 +69,7 @@ export class Source {
       if (type === 'reviews' || type === 'messages' || (type === 'tasks' && c.status !== this.status)) this.look();
       if (type === 'tasks') this.status = c.status;
     });
-    let away = false;
-    const unfollow = effect(() => {
-      const live = connection.value.state === 'live';
-      if (live && away) untracked(() => this.returned());
-      away = !live;
-    });
+    const unfollow = onReturn((again) => { if (again || this.state.value === 'failed') this.returned(); });
     this.load();
     return () => { this.forget(); unfollow(); this.over.abort(); this.highlighter.end(); clearTimeout(this.timer); };
   }

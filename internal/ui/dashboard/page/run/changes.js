@@ -2,6 +2,7 @@
 import { get, path } from '../core/api.js';
 import { onChange } from '../core/fleet.js';
 import { link } from '../core/route.js';
+import { onReturn } from '../core/stream.js';
 import { html, useEffect, useState } from '../core/view.js';
 import { many } from '../core/words.js';
 
@@ -31,7 +32,8 @@ export function Changes({ run }) {
       clearTimeout(timer); // many tasks may end at once
       timer = setTimeout(load, 1_000);
     });
-    return () => { over = true; clearTimeout(timer); forget(); };
+    const unfollow = onReturn((again) => { if (again) load(); });
+    return () => { over = true; clearTimeout(timer); forget(); unfollow(); };
   }, [run.id]);
   if (!answer?.changes) return null;
   const first = order.map((s) => answer.reviews.find((r) => r.state === s)).find(Boolean);

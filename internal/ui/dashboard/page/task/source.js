@@ -1,6 +1,7 @@
 // The data of a task's page: the task from its run, plus its prompt and all attempts.
 import { get, path } from '../core/api.js';
 import { onChange, releaseRun, watchRun } from '../core/fleet.js';
+import { onReturn } from '../core/stream.js';
 import { Table } from '../core/table.js';
 import { signal, useLayoutEffect, useMemo } from '../core/view.js';
 
@@ -17,8 +18,9 @@ export class Source {
   open() {
     this.detail = watchRun(this.run);
     this.forget = onChange((update) => this.hear(update));
+    const unfollow = onReturn(() => { if (this.error.value) this.load(); });
     this.load();
-    return () => { this.forget(); releaseRun(this.detail); };
+    return () => { this.forget(); unfollow(); releaseRun(this.detail); };
   }
 
   async load() {
