@@ -118,7 +118,7 @@ tasks:
 	p.Press("s")
 	w.killResume()
 	w.restart(func() { p.Sees("stale since") })
-	p.Sees("Sent back, round 1. The agent goes on with the comments when the run is resumed.", "No gaffer works on this run")
+	p.Sees("Sent back, round 1. The answers of the agent appear when the run is resumed.", "No gaffer works on this run")
 	p.looks("killed-sent")
 	p.Click("Resume")
 

@@ -178,5 +178,5 @@ export function Result({ source, result, gone }) {
     ${r?.good && html`<p class="outcome good" role="status">${r.good}</p>`}
     ${!r?.good && review?.state !== 'discarded' && landing && html`<p class="outcome good">Merged into <code>${landing.into}</code> as <code>${String(landing.after).slice(0, 9)}</code> (${landing.method}) <${Ago} time=${landing.at} />.</p>`}
     ${review?.state === 'discarded' && html`<p class="outcome">Discarded${review.rescue && html`. A copy is kept at <code>${review.rescue}</code>`}.</p>`}
-    ${!r?.good && review?.state === 'sent_back' && html`<p class="outcome">Sent back, round ${review.round}. ${gone ? 'The agent goes on with the comments when the run is resumed.' : 'The agent works on the comments; its answers appear beside them.'}</p>`}`;
+    ${!r?.good && review?.state === 'sent_back' && html`<p class="outcome">Sent back, round ${review.round}. ${gone ? 'The answers of the agent appear when the run is resumed.' : 'The agent works on the comments; its answers appear beside them.'}</p>`}`;
 }
