@@ -136,7 +136,7 @@ func (p testProject) log(run, task string) string {
 	return string(text)
 }
 
-func TestARateLimitPausesTheLaneAndBurnsNoAttempt(t *testing.T) {
+func TestARateLimitPausesTheAccountAndUsesNoAttempt(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
 	p := newPlace(t)

@@ -21,7 +21,7 @@ func bead(id, ledger string, after ...string) plan.Task {
 	return plan.Task{ID: id, After: after, Dispatch: &plan.Dispatch{Bead: id, Ledger: ledger}}
 }
 
-// held expects an error because the run by holds the bead.
+// held checks that err is a BeadHeldError that names the run by.
 func (f *fixture) held(err error, by string) {
 	f.t.Helper()
 	held := (*engine.BeadHeldError)(nil)
@@ -53,13 +53,13 @@ func TestABeadHasOneTaskAtATime(t *testing.T) {
 func TestAttemptsAtABeadAreCountedOn(t *testing.T) {
 	f := newFixture(t)
 	task := bead("bd-1", "/s")
-	task.Retries, task.Dispatch.Earlier = 1, 3 // attempts in records of other tools
+	task.Retries, task.Dispatch.Earlier = 1, 3 // number of attempts in the records of other tools
 	run, err := f.dispatch(task)
 	f.must(err)
 	for range 2 {
 		f.finish(f.claim(), failure.VerifyFailed)
 	}
-	task.Dispatch.Earlier = 4 // the records are not up to date
+	task.Dispatch.Earlier = 4 // the records do not contain all attempts of the first run
 	again, err := f.dispatch(task)
 	f.must(err)
 	for run, want := range map[string]int{run: 3, again: 5} {
@@ -97,7 +97,7 @@ func TestATaskWhoseBeadWasDispatchedAgainIsNotRetried(t *testing.T) {
 	}
 }
 
-func TestOfManyWhoDispatchABeadAtOnceOneHasIt(t *testing.T) {
+func TestOnlyOneOfManyConcurrentDispatchesOfABeadSucceeds(t *testing.T) {
 	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "db"))
 	if err != nil {
 		t.Fatal(err)

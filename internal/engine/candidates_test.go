@@ -16,7 +16,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// contested returns a plan in which three agents do a task, and another task comes after.
+// contested returns a plan with a task that three agents do, and a task that depends on
+// it.
 func contested(by plan.PickBy) plan.Plan {
 	api := task("api")
 	api.Prompt = "Do it."
@@ -24,7 +25,7 @@ func contested(by plan.PickBy) plan.Plan {
 	return plan.Plan{OnFailure: plan.StopNow, Tasks: []plan.Task{api, task("docs", "api")}}.ExpandCandidates()
 }
 
-// end claims the task that must start next and ends it.
+// end claims a task, which must be the one with this id, and ends its attempt.
 func (f *fixture) end(id string, ending fleet.Ending) {
 	f.t.Helper()
 	a := f.claim()
@@ -41,7 +42,7 @@ func TestATaskThatPicksStartsWhenItsCandidatesHaveEnded(t *testing.T) {
 	f.end("api.claude", fleet.Ending{Class: failure.Crashed, Summary: "no"})
 	f.end("api.codex", fleet.Ending{Summary: "done", Checks: json.RawMessage(`[{"ok":true},{"ok":false}]`), Diff: json.RawMessage(`{"changed":2,"added":7,"removed":1}`)})
 	last := f.claim()
-	f.nothing() // one candidate still works
+	f.nothing() // one candidate is still running
 	f.finish(last, failure.None)
 	pick := f.claim()
 	spec, err := plan.DecodeTask(pick.Task.Spec)
@@ -60,7 +61,7 @@ func TestATaskThatPicksStartsWhenItsCandidatesHaveEnded(t *testing.T) {
 	f.nothing() // docs waits for the pick
 	_, err = f.Finish(context.Background(), engine.Finish{Attempt: pick.Attempt.ID, Token: pick.Attempt.Token, Ending: fleet.Ending{Answer: "picked api.codex: why not\n"}})
 	f.must(err)
-	// A comment could never be sent, so it is refused. The error names whose work it is.
+	// A pick task has no agent, so comments are refused. The error names the candidate.
 	_, err = f.ActOnReview(context.Background(), store.TaskKey{Run: run, Task: "api"}, "ada", fleet.ReviewAction{Action: fleet.ActComment, Comment: fleet.Comment{Text: "why?"}})
 	if !conflict(err) || !strings.Contains(err.Error(), "'gaffer review "+run+"/api.codex'") {
 		t.Errorf("a comment on the picked work: %v", err)
@@ -71,8 +72,8 @@ func TestATaskThatPicksStartsWhenItsCandidatesHaveEnded(t *testing.T) {
 	if got := f.runStatus(run); got != store.Complete {
 		t.Errorf("the run is %s although its only failure is a candidate", got)
 	}
-	// The picked agent continues with a message. The pick takes the newer work on request,
-	// and what is complete after it stays so.
+	// The picked candidate continues with a message. A retry of the pick task takes the newer
+	// work. Complete tasks that depend on it stay complete.
 	_, err = f.Send(context.Background(), fleet.Message{Run: run, Task: "api.codex", Text: "more"})
 	f.must(err)
 	f.end("api.codex", fleet.Ending{})
@@ -144,7 +145,7 @@ func TestATaskThatPicksFailsIfNoCandidateIsComplete(t *testing.T) {
 	if got := f.runStatus(run); got != store.Failed {
 		t.Errorf("the run is %s", got)
 	}
-	// A candidate that is tried again revives all of it.
+	// A retry of a candidate also queues the pick task and its dependents again.
 	f.must(f.Retry(context.Background(), store.TaskKey{Run: run, Task: "api.codex"}, "ada", ""))
 	f.end("api.codex", fleet.Ending{})
 	f.end("api.judge", fleet.Ending{Answer: "winner: api.codex"})
@@ -161,14 +162,14 @@ func TestATaskThatPicksWaitsForACandidateThatIsTriedAgain(t *testing.T) {
 	f.end("api.claude", fleet.Ending{Class: failure.Crashed})
 	f.end("api.codex", fleet.Ending{})
 	f.end("api.gemini", fleet.Ending{})
-	f.must(f.Retry(context.Background(), store.TaskKey{Run: run, Task: "api.claude"}, "ada", "")) // the pick was ready
+	f.must(f.Retry(context.Background(), store.TaskKey{Run: run, Task: "api.claude"}, "ada", "")) // the pick task was ready, and waits again
 	again := f.claim()
 	if again.Task.Task != "api.claude" {
 		t.Fatalf("%s starts", again.Task.Task)
 	}
 	f.nothing()
 	f.finish(again, failure.None)
-	// A message goes to a candidate. The pick waits for it, if it has not started.
+	// A candidate that gets a message runs again. The pick task waits for it.
 	if _, err := f.Send(context.Background(), fleet.Message{Run: run, Task: "api", Text: "hello"}); !conflict(err) {
 		t.Errorf("the task that picks takes a message: %v", err)
 	}

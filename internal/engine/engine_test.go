@@ -243,7 +243,7 @@ func TestTheSameKeyGivesTheSameAnswer(t *testing.T) {
 	}
 }
 
-func TestATaskThatNamesNoAgentIsInTheLaneOfTheOneThatDoesIt(t *testing.T) {
+func TestATaskWithoutAnAgentUsesTheAccountOfTheDefaultAgent(t *testing.T) {
 	f := newFixture(t)
 	f.submit(plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "claude"}, {ID: "b"}, {ID: "c", Argv: []string{"true"}}}})
 	a := f.claim()
@@ -256,7 +256,7 @@ func TestATaskThatNamesNoAgentIsInTheLaneOfTheOneThatDoesIt(t *testing.T) {
 	}
 }
 
-func TestARateLimitPausesTheLaneAndBurnsNoAttempt(t *testing.T) {
+func TestARateLimitPausesTheAccountAndUsesNoAttempt(t *testing.T) {
 	f := newFixture(t)
 	other := task("other")
 	other.Agent = "codex"
@@ -364,7 +364,7 @@ func TestATurnEndsOneAttemptAndClaimsTheNext(t *testing.T) {
 	}
 }
 
-// The outcome of a failure cannot be derived from the attempt later.
+// The result of a failed attempt cannot be derived from its row, so it must be stored.
 func TestATurnThatEndedInAFailureIsAnsweredTheSameAgain(t *testing.T) {
 	f := newFixture(t)
 	ctx := context.Background()
@@ -380,7 +380,7 @@ func TestATurnThatEndedInAFailureIsAnsweredTheSameAgain(t *testing.T) {
 	}
 }
 
-func TestATurnForWhatSomebodyElseHasEndedComesTooLate(t *testing.T) {
+func TestATurnForAnAttemptThatHasEndedOtherwiseComesTooLate(t *testing.T) {
 	f := newFixture(t)
 	ctx := context.Background()
 	f.submit(plan.Plan{Tasks: []plan.Task{task("a"), task("b")}})
@@ -450,7 +450,7 @@ func TestARetryBringsBackWhatTheFailureCancelled(t *testing.T) {
 	}
 }
 
-func TestAQuestionIsAnsweredByAPersonOrByTime(t *testing.T) {
+func TestAQuestionIsAnsweredByTheUserOrExpires(t *testing.T) {
 	f := newFixture(t)
 	f.submit(plan.Plan{Tasks: []plan.Task{task("a")}})
 	a := f.claim()

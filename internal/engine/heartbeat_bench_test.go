@@ -15,8 +15,9 @@ import (
 	"gaffer/internal/plan"
 )
 
-// BenchmarkHeartbeats measures concurrent heartbeats of a thousand agents that hold a
-// task each. For comparison it also measures plain writes of the same rows.
+// BenchmarkHeartbeats measures concurrent heartbeats of a thousand clients that hold one
+// attempt each. For comparison it also measures writes of the same rows without the
+// engine.
 func BenchmarkHeartbeats(b *testing.B) {
 	const agents = 1000
 	s, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "gaffer.db"))

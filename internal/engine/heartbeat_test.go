@@ -31,7 +31,7 @@ func (f *fixture) heartbeat(said store.Worker) (w store.Worker) {
 	return w
 }
 
-// give claims a task for a worker that renews its leases by heartbeats alone.
+// give claims a task for a client of the coordinator protocol.
 func (f *fixture) give(worker string, labels ...string) (a *engine.Assignment) {
 	f.t.Helper()
 	f.do(func(s *engine.Tx) (err error) {
@@ -189,7 +189,7 @@ func TestAnOrderedRunTriesATaskAgainBeforeTheNext(t *testing.T) {
 	}
 }
 
-func TestAWorkerOfOneRunIsGoneWithItAndComesBackWithIt(t *testing.T) {
+func TestTheWorkerOfOneRunLeavesAndReturnsWithTheRun(t *testing.T) {
 	f := newFixture(t)
 	ctx := context.Background()
 	said := store.Worker{ID: "r1", Name: "here", Status: "running"}
@@ -202,7 +202,7 @@ func TestAWorkerOfOneRunIsGoneWithItAndComesBackWithIt(t *testing.T) {
 		}))
 		return w
 	}
-	for _, run := range []string{"r1", "r2"} { // the second run is bound to a worker that stays
+	for _, run := range []string{"r1", "r2"} { // the second run is bound to a worker that also works for other runs
 		_, err := f.Submit(ctx, engine.Submission{ID: run, OnlyWorker: "r1", Plan: plan.Plan{Tasks: []plan.Task{{ID: "one"}}}})
 		f.must(err)
 	}
@@ -218,7 +218,7 @@ func TestAWorkerOfOneRunIsGoneWithItAndComesBackWithIt(t *testing.T) {
 	if n := f.kinds("worker.changed"); n != events+1 {
 		t.Errorf("%d events tell that it is gone", n-events)
 	}
-	if w := beat(); !w.Left.Equal(f.now) { // a last report
+	if w := beat(); !w.Left.Equal(f.now) { // the last heartbeat after the end of the run
 		t.Errorf("after the end: %+v", w)
 	}
 	f.must(f.Retry(ctx, store.TaskKey{Run: "r1", Task: "one"}, "", ""))

@@ -112,8 +112,8 @@ func checkTask(r store.Reader, t store.Task) error {
 	return nil
 }
 
-// usesAttempt reports whether an attempt counts against the retries of its task. A
-// running attempt does, and so does a cancelled one, however it ended.
+// usesAttempt reports whether an attempt counts against the retries of its task. Running
+// and cancelled attempts always count.
 func usesAttempt(a store.Attempt) bool {
 	switch a.Class {
 	case failure.RateLimited, failure.Released, failure.Lost:
@@ -128,8 +128,8 @@ type losses map[store.TaskKey]int
 // mostLost is how many attempts of a task without retries may be lost.
 const mostLost = 6
 
-// add applies an event. It returns an error if a task is retried although too many of
-// its attempts were lost, or given up although they were not.
+// add applies an event. It returns an error if a task is retried after too many lost
+// attempts, or fails before that.
 func (l losses) add(e store.Event, t store.Task, a store.Attempt) error {
 	key := store.TaskKey{Run: e.Run, Task: e.Task}
 	switch {

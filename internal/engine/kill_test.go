@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// beChild prints each run and each task after the engine has acknowledged that it is
-// submitted or complete.
+// beChild submits runs and finishes tasks, and prints the id of each when the engine has
+// acknowledged it.
 func beChild(path string) error {
 	s, err := sqlite.Open(context.Background(), path)
 	if err != nil {
@@ -55,8 +55,8 @@ func beChild(path string) error {
 	return <-failed
 }
 
-// submitAndFinish submits two tasks, one after the other, and finishes two, which may
-// belong to other processes.
+// submitAndFinish submits two tasks, of which the second depends on the first, and
+// finishes two tasks, which another process may have submitted.
 func submitAndFinish(e *engine.Engine) error {
 	ctx := context.Background()
 	run, err := e.Submit(ctx, engine.Submission{Plan: plan.Plan{Tasks: []plan.Task{{ID: "a"}, {ID: "b", After: []string{"a"}}}}})

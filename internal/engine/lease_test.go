@@ -65,7 +65,7 @@ func TestAClaimABeatAndATurnSayHowLongTheLeaseIs(t *testing.T) {
 	}
 }
 
-func TestAnAttemptThatIsHandedBackIsQueuedAtOnceAndUsesUpNoRetry(t *testing.T) {
+func TestTheTaskOfAReleasedAttemptIsQueuedAtOnceAndUsesNoRetry(t *testing.T) {
 	f := newFixture(t)
 	ctx := context.Background()
 	run := f.submit(plan.Plan{Tasks: []plan.Task{task("a")}})
@@ -102,7 +102,7 @@ func TestAnAttemptThatIsHandedBackIsQueuedAtOnceAndUsesUpNoRetry(t *testing.T) {
 	}
 }
 
-func TestWhatWasToBeCancelledIsNotQueuedAgainWhenItIsHandedBack(t *testing.T) {
+func TestACancelledTaskIsNotQueuedAgainWhenItsAttemptIsReleased(t *testing.T) {
 	f := newFixture(t)
 	run := f.submit(plan.Plan{Tasks: []plan.Task{task("a")}})
 	a := f.claim()
@@ -113,7 +113,7 @@ func TestWhatWasToBeCancelledIsNotQueuedAgainWhenItIsHandedBack(t *testing.T) {
 	}
 }
 
-func TestWhoCouldNotBeHeardIsNotGivenUpBeforeAWholeLease(t *testing.T) {
+func TestAnAttemptIsNotLostBeforeAWholeLeaseSinceHeartbeatsCouldArrive(t *testing.T) {
 	f := newFixture(t)
 	run := f.submit(plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "claude", Limits: plan.Limits{Timeout: 62 * time.Minute, Retries: 1}}}})
 	a := f.claim()
@@ -145,13 +145,13 @@ func (s slow) Write(ctx context.Context, change func(*store.Tx) error) error {
 	return s.Store.Write(context.WithoutCancel(ctx), change)
 }
 
-func TestASweepThatHadToWaitTooLongGivesNobodyUp(t *testing.T) {
+func TestASweepThatWaitedTooLongEndsNoAttempt(t *testing.T) {
 	f := newFixture(t)
 	run := f.submit(plan.Plan{Tasks: []plan.Task{task("a")}})
 	f.claim()
 	ctx, cancel := context.WithCancel(context.Background())
 	late := engine.New(slow{f.store, func() {
-		f.now = f.now.Add(time.Hour) // heartbeats could not arrive meanwhile
+		f.now = f.now.Add(time.Hour) // no heartbeats arrive during this time
 		cancel()
 	}}, engine.Options{
 		Now: func() time.Time { return f.now }, Rand: func() float64 { return 0.5 }, NewID: func() string { return "id" }, Lease: time.Minute,
@@ -164,7 +164,7 @@ func TestASweepThatHadToWaitTooLongGivesNobodyUp(t *testing.T) {
 	}
 }
 
-func TestADeadlineIsKeptAlsoOfWhoCouldNotBeHeard(t *testing.T) {
+func TestADeadlineHoldsEvenIfHeartbeatsCouldNotArrive(t *testing.T) {
 	f := newFixture(t)
 	f.submit(plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "claude", Limits: plan.Limits{Timeout: time.Minute}}}})
 	a := f.claim()
@@ -234,11 +234,11 @@ func TestAConversationIsNotCarriedToAnotherWorker(t *testing.T) {
 	}
 }
 
-// A run of this machine and a coordinator may share one database.
+// A local run and a coordinator may share one database.
 func TestAnEngineOfThisMachineGivesUpNothingOfACoordinator(t *testing.T) {
 	f := newFixture(t)
 	ctx := context.Background()
-	ahead := f.now.Add(10 * time.Minute) // this clock is wrong
+	ahead := f.now.Add(10 * time.Minute) // the local engine's clock is wrong
 	ids := 0
 	local := engine.New(f.store, engine.Options{
 		Now: func() time.Time { return ahead }, Rand: func() float64 { return 0 }, Lease: 100 * 365 * 24 * time.Hour, Endless: true,
@@ -266,7 +266,7 @@ func TestAnEngineOfThisMachineGivesUpNothingOfACoordinator(t *testing.T) {
 	}
 }
 
-func TestTasksThatAreKeptBySomethingElseAreInNobodysWay(t *testing.T) {
+func TestDelayedTasksThatCannotStartDoNotBlockOtherDelayedTasks(t *testing.T) {
 	f := newFixture(t)
 	var tasks []plan.Task
 	for i := range 120 {
@@ -278,7 +278,7 @@ func TestTasksThatAreKeptBySomethingElseAreInNobodysWay(t *testing.T) {
 	for range tasks {
 		f.finish(f.claim(), failure.APIError)
 	}
-	f.sweep(time.Hour) // one task is ready; the parallel limit holds back all others
+	f.sweep(time.Hour) // because of the parallel limit, only one task is ready
 	busy := f.claim()
 	other := task("other")
 	other.Retries = 3
@@ -308,7 +308,7 @@ func TestANeedThatIsNamedTwiceIsMetOnce(t *testing.T) {
 	f.expect(run, map[string]store.Status{"a": store.Complete, "b": store.Complete})
 }
 
-func TestALaneIsPausedNeitherForEverNorForLessThanItWas(t *testing.T) {
+func TestThePauseOfAnAccountIsLimitedAndNeverShortened(t *testing.T) {
 	f := newFixture(t)
 	f.submit(plan.Plan{Tasks: []plan.Task{task("a"), task("b"), task("c")}})
 	limited := func(a engine.Assignment, reset time.Time) {

@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// lose claims a task and ends the lease of the attempt.
+// lose claims a task and lets the lease of the attempt expire.
 func (f *fixture) lose() engine.Assignment {
 	f.t.Helper()
 	f.sweep(10 * time.Minute) // wait for the backoff of a retry
@@ -57,7 +57,7 @@ func TestARetryIsLeftAfterALostWorker(t *testing.T) {
 	}
 }
 
-func TestATaskThatKeepsLosingItsWorkersIsGivenUp(t *testing.T) {
+func TestATaskFailsAfterTooManyLostAttempts(t *testing.T) {
 	for name, c := range map[string]struct{ retries, lost int }{
 		"five times without retries":    {0, 6},
 		"as often as it allows retries": {8, 9},
@@ -92,7 +92,7 @@ func TestATaskThatWasToStopIsNotTriedAgainWhenItsWorkerIsLost(t *testing.T) {
 	run := f.submit(plan.Plan{Tasks: []plan.Task{task("a"), {ID: "b", Agent: "claude", Limits: plan.Limits{Timeout: 30 * time.Second}}}})
 	f.claim()
 	f.claim()
-	f.sweep(40 * time.Second) // past the deadline of b, which is asked to stop
+	f.sweep(40 * time.Second) // after the deadline of b, so that its worker is asked to stop it
 	f.must(f.Cancel(context.Background(), engine.Target{Run: run, Task: "a"}, "sam", "enough"))
 	f.sweep(time.Minute)
 	f.expect(run, map[string]store.Status{"a": store.Cancelled, "b": store.Failed})

@@ -25,11 +25,11 @@ var (
 	runs = flag.Int("runs", 0, "how many runs to simulate; 0 means as many as the test level wants")
 )
 
-func TestSimulatedFleetsKeepEveryPromise(t *testing.T) {
+func TestSimulatedFleetsKeepAllInvariants(t *testing.T) {
 	simulateRuns(t, runCount(testenv.Count(500, 3000, 100_000)), inMemory)
 }
 
-// runCount returns the value of -runs, or else the level's default.
+// runCount returns the value of the flag -runs, or else the default of the test level.
 func runCount(level int) int {
 	if *runs > 0 {
 		return *runs
@@ -37,8 +37,8 @@ func runCount(level int) int {
 	return level
 }
 
-// simulateRuns simulates one seed after the other until the given number of runs was
-// submitted. With -seed it simulates only that seed.
+// simulateRuns simulates one seed after the other until the given number of runs has been
+// submitted. With the flag -seed it simulates only that seed.
 func simulateRuns(t *testing.T, want int, open func(*world) store.Store) {
 	t.Helper()
 	runs, givenUp := 0, 0
@@ -76,22 +76,23 @@ type world struct {
 	engines []*engine.Engine
 	workers []*worker
 	runs    []string
-	keys    []string // of submissions
+	keys    []string // idempotency keys of submissions
 	since   time.Time
-	steady  bool // no more faults
-	givenUp int  // tasks that reached the limit of lost attempts
-	talk    talk // what users and agents say to each other
+	steady  bool // no more faults are injected
+	givenUp int  // number of tasks that failed because of too many lost attempts
+	talk    talk // messages between users and agents
 	log     []string
 }
 
-// worker is a simulated worker that holds attempts and may lose its memory.
+// worker is a simulated worker. It may forget the attempts that it holds, as if it had
+// crashed.
 type worker struct {
 	id     string
 	labels []string
 	held   []engine.Assignment
-	done   []engine.Finish // sent before; may be sent again
-	claims []string        // keys
-	silent int             // number of steps in which it does nothing
+	done   []engine.Finish // reports that were sent, and that may be sent again
+	claims []string        // idempotency keys of earlier claims
+	silent int             // number of further steps in which the worker does nothing
 }
 
 func newWorld(seed uint64, open func(*world) store.Store) *world {
@@ -196,7 +197,7 @@ func (w *world) note(format string, args ...any) {
 	w.log = append(w.log, w.now.Format("15:04:05 ")+fmt.Sprintf(format, args...))
 }
 
-// expected ignores the errors that a fleet must tolerate.
+// expected returns nil for errors that clients of the engine must tolerate.
 func expected(err error) error {
 	var conflict interface{ Conflict() bool }
 	if errors.Is(err, errCommit) || errors.Is(err, engine.ErrNothing) || errors.As(err, &conflict) {
@@ -280,7 +281,7 @@ func (w *world) claim(by *worker) error {
 	}
 	for _, h := range by.held {
 		if h.Attempt.ID == a.Attempt.ID {
-			return nil // the same answer again
+			return nil // a repeated claim returns the same attempt
 		}
 	}
 	by.held = append(by.held, a)
@@ -291,8 +292,8 @@ func (w *world) claim(by *worker) error {
 	return w.die(by, a)
 }
 
-// die simulates a task that kills its worker. The worker returns without its memory,
-// after the coordinator has given up its attempts and the task's backoff is over.
+// die simulates a task that crashes its worker. The worker starts again without its
+// attempts, after the engine has ended them and the task's backoff is over.
 func (w *world) die(by *worker, of engine.Assignment) error {
 	w.note("%s is killed by %s", by.id, of.Task.Task)
 	by.held = nil
@@ -314,7 +315,7 @@ func (w *world) die(by *worker, of engine.Assignment) error {
 }
 
 // mayStart checks the conditions for the start of an attempt. It ignores a repeated
-// answer, which says nothing about the current state.
+// assignment, because the conditions held only when the attempt started.
 func (w *world) mayStart(a engine.Assignment) error {
 	return w.store.Read(context.Background(), func(r store.Reader) error {
 		stored, err := r.Attempt(a.Attempt.ID)
@@ -405,7 +406,8 @@ func (w *world) turn(by *worker, i int, f engine.Finish) error {
 	return w.given(f.Attempt, next)
 }
 
-// given checks that a worker knows the attempt that was assigned to it in its turn.
+// given checks that next is the attempt that was assigned in the turn that ended the
+// attempt ended.
 func (w *world) given(ended string, next *engine.Assignment) error {
 	running, err := w.running()
 	for _, a := range running {
@@ -447,8 +449,8 @@ func (w *world) beat(by *worker) error {
 	return nil
 }
 
-// release simulates a worker that stops for a while: it hands back its attempts, some
-// of them twice.
+// release simulates a worker that stops for a while: it releases its attempts, and repeats
+// some of the requests.
 func (w *world) release(by *worker) error {
 	var held []engine.HeldAttempt
 	for _, h := range by.held {
@@ -478,7 +480,7 @@ func (w *world) release(by *worker) error {
 // retries left as before.
 func (w *world) released(before map[string]store.Attempt, a store.Attempt) error {
 	if was, ok := before[a.ID]; !ok || was.Token != a.Token || was.StopReason != "" {
-		return nil // it was not the worker's, or was stopped for another reason
+		return nil // the worker did not hold the attempt, or the attempt was stopped for another reason
 	}
 	return w.store.Read(context.Background(), func(r store.Reader) error {
 		ended, err := r.Attempt(a.ID)
@@ -557,7 +559,7 @@ func (w *world) passTime() {
 	}
 }
 
-// mishap makes a worker forget its attempts or stop sending heartbeats.
+// mishap makes a worker forget its attempts, or stop sending heartbeats for a while.
 func (w *world) mishap(by *worker) error {
 	switch w.rng.IntN(3) {
 	case 0:
@@ -611,8 +613,8 @@ func (w *world) meddle() error {
 	return w.orMissing(err)
 }
 
-// conduct extends a run, ends it or reopens it. The engine refuses this if the run is
-// not conducted, or is in the wrong state.
+// conduct simulates a conductor that extends, ends or reopens a run. The engine refuses
+// this if the run has no conductor, or is in the wrong state.
 func (w *world) conduct(run string) error {
 	var err error
 	switch w.rng.IntN(4) {

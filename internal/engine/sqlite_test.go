@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-func TestSimulatedFleetsOnSQLiteKeepEveryPromise(t *testing.T) {
+func TestSimulatedFleetsOnSQLiteKeepAllInvariants(t *testing.T) {
 	dir, n := t.TempDir(), 0
 	simulateRuns(t, runCount(testenv.Count(20, 100, 1000)), func(*world) store.Store {
 		n++

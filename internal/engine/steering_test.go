@@ -25,7 +25,7 @@ func (f *fixture) send(run, task, text string) fleet.Message {
 	return m
 }
 
-// refused checks that an operation is a conflict whose message contains a text.
+// refused checks that err is a conflict whose text contains want.
 func (f *fixture) refused(err error, want string) {
 	f.t.Helper()
 	var conflict interface{ Conflict() bool }
@@ -34,7 +34,7 @@ func (f *fixture) refused(err error, want string) {
 	}
 }
 
-// deliver sends a heartbeat for an attempt that reports delivered messages.
+// deliver sends a heartbeat that reports delivered messages of an attempt.
 func (f *fixture) deliver(a engine.Assignment, delivered ...string) engine.Order {
 	f.t.Helper()
 	orders, err := f.Beat(context.Background(), store.Worker{ID: a.Attempt.Worker},
@@ -132,7 +132,7 @@ func TestARunningAgentGetsAMessageUntilItIsDelivered(t *testing.T) {
 			t.Fatalf("waiting: %q", got)
 		}
 	}
-	for range 2 { // a worker may not have received the answer
+	for range 2 { // repeated, as if the reply to the worker was lost
 		if got := f.texts(f.deliver(a, one.ID, "unknown").Messages); !slices.Equal(got, []string{"two"}) {
 			t.Fatalf("after the first was delivered: %q", got)
 		}
@@ -145,14 +145,14 @@ func TestARunningAgentGetsAMessageUntilItIsDelivered(t *testing.T) {
 	}
 }
 
-func TestAMessageIsNotDeliveredByAnAttemptThatIsGone(t *testing.T) {
+func TestAMessageIsNotDeliveredByALostAttempt(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	run := f.submit(plan.Plan{Tasks: []plan.Task{{ID: "a"}}})
 	lost := f.claim()
 	m := f.send(run, "a", "hello")
-	f.sweep(10 * time.Minute) // gives it up
-	f.sweep(10 * time.Minute) // and its task may start again
+	f.sweep(10 * time.Minute) // the attempt's lease expires
+	f.sweep(10 * time.Minute) // the delay of the retry passes
 	if o := f.deliver(lost, m.ID); !o.Gone {
 		t.Fatalf("the lost attempt gets %+v", o)
 	}
@@ -175,7 +175,7 @@ func TestATaskDoesNotEndWhileAMessageWaits(t *testing.T) {
 	if o := f.say(a, ""); o.Status != store.Queued || o.Fresh {
 		t.Fatalf("after the agent's end: %+v", o)
 	}
-	a = f.claim() // not b
+	a = f.claim() // task a again, and not b, which waits for it
 	if a.Task.Task != "a" || len(a.Messages) != 1 {
 		t.Fatalf("claimed %s with %d messages", a.Task.Task, len(a.Messages))
 	}
@@ -189,7 +189,7 @@ func TestAMessageThatCouldNotBeDeliveredIsTriedAgainAFewTimes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		class failure.Class
-		tries int // attempts after the message was sent
+		tries int // number of attempts after the message was sent
 	}{{failure.Crashed, 3}, {failure.Stalled, 3}, {failure.Auth, 1}, {failure.None, 1}, {failure.Interrupted, 1}} {
 		f := newFixture(t)
 		run := f.submit(plan.Plan{Tasks: []plan.Task{{ID: "a"}}})
@@ -227,7 +227,7 @@ func TestTasksWaitAgainForACompleteTaskThatContinues(t *testing.T) {
 	if done.Task.Task != "done" || a.Task.Task != "a" {
 		t.Fatalf("claimed %s, then %s", done.Task.Task, a.Task.Task)
 	}
-	f.nothing() // ready waits for a
+	f.nothing() // the task "ready" waits for a
 	f.say(a, "", m.ID)
 	for _, want := range []string{"ready", "later"} {
 		next := f.claim()
@@ -236,7 +236,7 @@ func TestTasksWaitAgainForACompleteTaskThatContinues(t *testing.T) {
 		}
 		f.say(next, "")
 	}
-	f.nothing() // done is not run again
+	f.nothing() // the task "done" does not run again
 	if s := f.runStatus(run); s != store.Complete {
 		t.Error("the run is", s)
 	}
@@ -247,7 +247,7 @@ func TestALaterWaveWaitsForATaskThatContinues(t *testing.T) {
 	f := newFixture(t)
 	run := f.submit(plan.Plan{Tasks: []plan.Task{{ID: "a", Wave: 1}, {ID: "b", Wave: 2}}})
 	f.say(f.claim(), "")
-	m := f.send(run, "a", "again") // b is ready
+	m := f.send(run, "a", "again") // while b is ready
 	a := f.claim()
 	f.nothing()
 	f.say(a, "", m.ID)
@@ -380,7 +380,7 @@ func TestAnInterruptedTaskWaitsForAMessage(t *testing.T) {
 		t.Fatalf("%d messages, after %q, fresh %v", len(a.Messages), a.Before.Class, a.Task.NewConversation)
 	}
 	f.say(a, "", m.ID)
-	if b := f.claim(); b.Task.Task != "b" { // it was cancelled with a
+	if b := f.claim(); b.Task.Task != "b" { // b was cancelled together with a, and is queued again
 		t.Fatal("claimed", b.Task.Task)
 	}
 }
@@ -475,7 +475,7 @@ func TestAnAgentAnswersAReviewThatWasSentBack(t *testing.T) {
 	if len(a.Messages) != 1 || a.Messages[0].Round != 1 || !a.Task.SentBack || !strings.Contains(a.Messages[0].Text, "[c2] a.go:1\n> x\nrename it") {
 		t.Fatalf("the attempt gets %+v", a.Messages)
 	}
-	comment("and a test") // for the next round
+	comment("and a test") // this comment waits for the next round
 	f.say(a, "I did it.\nc1: not fixed: it is needed\nc2: fixed\nc3: fixed", a.Messages[0].ID)
 	v := got(fleet.ReviewCommented)
 	if c := v.Comments; c[0].Answer == nil || c[0].Answer.Fixed || c[0].Answer.Text != "it is needed" || c[1].Answer == nil || !c[1].Answer.Fixed || c[1].Answer.Attempt != a.Attempt.ID || c[2].Answer != nil {
@@ -493,7 +493,7 @@ func TestAnAgentAnswersAReviewThatWasSentBack(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	f.must(approve())
-	m := f.send(run, "a", "one more thing") // the approved change changes
+	m := f.send(run, "a", "one more thing") // the agent works on an approved change again
 	got(fleet.ReviewOpen)
 	a = f.claim()
 	f.say(a, "", m.ID)
@@ -530,9 +530,9 @@ func TestAReviewWhoseMessageIsWithdrawnHasDraftsAgain(t *testing.T) {
 	if s := f.status(run, "a"); s != store.Complete {
 		t.Error("the task is", s)
 	}
-	f.must(f.SendBack(ctx, key, "sam", "")) // and it can be sent again
+	f.must(f.SendBack(ctx, key, "sam", "")) // the review can be sent back again
 	a := f.claim()
-	f.finish(a, failure.Auth) // the comments wait for the user's retry
+	f.finish(a, failure.Auth) // the comments wait until the user retries the task
 	if v, err := f.Review(ctx, key); err != nil || v.State != fleet.ReviewSentBack {
 		t.Error(v.State, err)
 	}
@@ -566,7 +566,7 @@ func TestATaskContinuesOnTheWorkerThatHasItsConversation(t *testing.T) {
 	a, err = claim("one")
 	f.must(err)
 	f.finish(a, failure.Auth)
-	f.must(f.Retry(ctx, store.TaskKey{Run: run, Task: "a"}, "sam", "")) // without the worker, by choice of the user
+	f.must(f.Retry(ctx, store.TaskKey{Run: run, Task: "a"}, "sam", "")) // a user's retry may run on any worker
 	if _, err := claim("two"); err != nil {
 		t.Error("after the user's retry:", err)
 	}

@@ -12,14 +12,14 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// talk is what simulated users and agents say to each other.
+// talk holds the messages between simulated users and agents.
 type talk struct {
 	sent  []fleet.Message     // messages that the engine may have accepted
-	taken map[string]bool     // those that it has surely accepted
-	inbox map[string][]string // by attempt: the messages that its agent can take
+	taken map[string]bool     // ids of the messages that the engine has certainly accepted
+	inbox map[string][]string // by attempt: ids of the messages that its agent can receive
 }
 
-// hear gives messages to the agent of an attempt.
+// hear puts messages into the inbox of an attempt's agent.
 func (t *talk) hear(attempt string, list []fleet.Message) {
 	if t.inbox == nil {
 		t.inbox = map[string][]string{}
@@ -31,8 +31,8 @@ func (t *talk) hear(attempt string, list []fleet.Message) {
 	}
 }
 
-// delivered returns messages that the agent of an attempt has taken: all, or some of
-// them. It may return a message again.
+// delivered returns the ids of messages that an attempt's agent has received: all of its
+// inbox, or some. It may return an id again.
 func (w *world) delivered(attempt string, all bool) (ids []string) {
 	for _, id := range w.talk.inbox[attempt] {
 		if all || w.chance(3) {
@@ -50,7 +50,7 @@ func (w *world) answers() string {
 	return "c1: fixed\nc2: not fixed: no"
 }
 
-// speak simulates a user who talks to agents and reviews their work.
+// speak simulates a user who sends messages to agents and reviews their work.
 func (w *world) speak() error {
 	if len(w.runs) == 0 {
 		return nil

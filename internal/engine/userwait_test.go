@@ -20,7 +20,7 @@ func (f *fixture) beat(a engine.Assignment, asking ...string) engine.Order {
 	return orders[0]
 }
 
-// goOn lets time pass with regular heartbeats, and returns the answer to the last one.
+// goOn lets time pass with regular heartbeats, and returns the reply to the last one.
 func (f *fixture) goOn(a engine.Assignment, d time.Duration, asking ...string) (last engine.Order) {
 	f.t.Helper()
 	for end := f.now.Add(d); f.now.Before(end); {
@@ -48,7 +48,7 @@ func limited(t *testing.T) (*fixture, string, engine.Assignment) {
 	return f, run, f.claim()
 }
 
-func TestWaitingForAPersonCountsNeitherForTheDeadlineNorAsWork(t *testing.T) {
+func TestWaitingForAUserCountsNeitherForTheDeadlineNorAsWork(t *testing.T) {
 	f, run, a := limited(t)
 	f.goOn(a, 4*time.Minute)
 	q := f.ask(a, "q")
@@ -93,11 +93,11 @@ func TestQuestionsThatOverlapAreOneWait(t *testing.T) {
 	}
 }
 
-// The agent does not know an answer that was given while its worker was away.
+// If the user answers while the worker is offline, the agent does not get the answer yet.
 func TestAWaitEndsWhenTheWorkerHearsTheAnswerAndNotBefore(t *testing.T) {
 	f, _, a := limited(t)
 	e := engine.New(f.store, engine.Options{Now: func() time.Time { return f.now }, Rand: func() float64 { return 0 }, Lease: 24 * time.Hour})
-	_, err := e.Beat(t.Context(), store.Worker{ID: "w"}, []engine.HeldAttempt{{Attempt: a.Attempt.ID, Token: a.Attempt.Token}}) // a lease as in a run on this machine
+	_, err := e.Beat(t.Context(), store.Worker{ID: "w"}, []engine.HeldAttempt{{Attempt: a.Attempt.ID, Token: a.Attempt.Token}}) // renews the lease, which is very long in a local run
 	f.must(err)
 	q := f.ask(a, "q")
 	f.now = f.now.Add(time.Minute)
@@ -111,7 +111,7 @@ func TestAWaitEndsWhenTheWorkerHearsTheAnswerAndNotBefore(t *testing.T) {
 	}
 }
 
-// An agent may ask by a tool of gaffer, which its worker does not see.
+// An agent may ask with gaffer's MCP tool. Its worker does not see such a question.
 func TestAnAttemptWaitsForAnAnswerThatItsAgentAskedForByATool(t *testing.T) {
 	f, _, a := limited(t)
 	q, err := f.AskStandalone(t.Context(), engine.StandaloneQuestion{From: "run/a", Text: "may I?", Within: 2 * time.Hour, Attempt: a.Attempt.ID})

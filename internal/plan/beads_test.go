@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// loadBeads reads lines as a file of beads.
+// loadBeads loads a file of beads with these lines.
 func loadBeads(t *testing.T, lines ...string) Plan {
 	t.Helper()
 	dir := files(t, map[string]string{"work.jsonl": strings.Join(lines, "\n")})
@@ -86,8 +86,8 @@ func TestAnExportMayHaveAnyOtherKey(t *testing.T) {
 	}
 }
 
-// exported returns a line of an export. A link with ^ names the container of the
-// bead.
+// exported returns a line of the tracker's export. A link that begins with ^ names the
+// container of the bead.
 func exported(id, kind, status string, links ...string) string {
 	var deps []string
 	for _, l := range links {

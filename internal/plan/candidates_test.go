@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// shape is what matters of a task that comes from another with candidates.
+// shape holds those fields of a task that ExpandCandidates sets.
 type shape struct {
 	Agent, Model, Candidate string
 	After                   []string
@@ -69,8 +69,8 @@ tasks:
 			t.Errorf("%s has the branch %q", task.ID, task.Branch)
 		}
 	}
-	// All candidates and the task that picks start from the same work. What comes after
-	// starts from the picked work, and not from a candidate's.
+	// All candidates and the pick task start from the same commit. Tasks after the pick task
+	// start from its result, and not from that of a candidate.
 	origins := p.Origins(nil)
 	for id, from := range map[string]string{"api.claude": "base", "api.codex": "base", "api": "base", "page.codex": "api", "page.judge": "api", "page": "api", "last": "page"} {
 		if diff := cmp.Diff(Origin{Tasks: []int{index[from]}}, origins[index[id]]); diff != "" {

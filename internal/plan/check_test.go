@@ -58,7 +58,7 @@ func TestAPlanThatWasSentIsCheckedAsOneThatWasRead(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithAPlanThatWasSentIsToldInAFewLines(t *testing.T) {
+func TestTheProblemsOfASentPlanAreReportedInAFewLines(t *testing.T) {
 	p := plan.Plan{}
 	for range 20_000 {
 		p.Tasks = append(p.Tasks, plan.Task{ID: "/", After: []string{"x", "y", "z"}})

@@ -16,7 +16,7 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// encoded has a plan for each feature. Each has a golden file with its JSON.
+// encoded holds a plan for each feature. Each has a golden file with its JSON.
 var encoded = map[string]Plan{
 	"plan": {
 		Name: "release", Format: Gaffer, Source: SourceOrchestrate, SourceFile: "plan.yaml", Parallel: 3, OnFailure: StopNow,
@@ -89,7 +89,7 @@ func TestEachFieldOfAPlanHasAJSONNameThatAGoldenFileContains(t *testing.T) {
 	for _, part := range []any{Plan{}, Budget{}, Task{}, Dispatch{}, Pick{}, Workflow{}, OnComplete{}, Problem{}} {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(part)) {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if f.Anonymous || name == "-" { // a field without a JSON form exists only while a plan is read
+			if f.Anonymous || name == "-" { // such a field is used only while a plan is read
 				continue
 			}
 			if name == "" || !bytes.Contains(all.Bytes(), []byte(`"`+name+`":`)) {

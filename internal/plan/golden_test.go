@@ -36,8 +36,8 @@ func golden(t *testing.T, name, text string) {
 	}
 }
 
-// dump formats a plan: its properties, the waves, and the fields of each task that
-// are not zero.
+// dump formats a plan: its properties, its waves, and those fields of each task that are
+// not zero, by their JSON names.
 func dump(p Plan) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s, %s %s\n", p.Name, p.Format, p.Source, p.SourceFile)
@@ -69,7 +69,8 @@ func dump(p Plan) string {
 	return b.String()
 }
 
-// examples lists the plans of the repository and their arguments.
+// examples lists the example plans of the repository, and the name of the golden file of
+// each.
 var examples = []struct {
 	golden, arg string
 	options     Options

@@ -52,8 +52,8 @@ func TestALongCycleIsShortened(t *testing.T) {
 	}
 }
 
-// acyclic generates a plan whose tasks wait only for tasks before them in some random
-// order, with matching waves.
+// acyclic generates a random plan without cycles: its tasks wait only for tasks before
+// them in a random order, and their waves agree with that.
 func acyclic(t *rapid.T) Plan {
 	n := rapid.IntRange(0, 30).Draw(t, "tasks")
 	files := []string{"a", "a/b", "a/b/c.go", "a/*.go", "d", "d/**/x.go", "d/e/x.go", "f?.go", "f1.go", "**/z", "."}
@@ -183,7 +183,7 @@ func TestTenThousandTasksTakeNoTime(t *testing.T) {
 		"two waves": {n, func(i int) Task { return task(fmt.Sprint(i), 1+i/(n/2)) }},
 		"n waves":   {n, func(i int) Task { return task(fmt.Sprint(i), 1+i) }},
 		"own files": {n, func(i int) Task { return Task{ID: fmt.Sprint(i), Files: []string{fmt.Sprintf("src/%d/x.go", i)}} }},
-		// Every task overlaps with every other, so the result itself is quadratic.
+		// All tasks overlap with each other, so the result itself has quadratic size.
 		"one file":   {n / 4, func(i int) Task { return Task{ID: fmt.Sprint(i), Files: []string{"go.mod"}} }},
 		"one folder": {n / 4, func(i int) Task { return Task{ID: fmt.Sprint(i), Files: []string{fmt.Sprintf("a/*x%d", i)}} }},
 		"hard globs": {n / 10, func(i int) Task { return Task{ID: fmt.Sprint(i), Files: []string{fmt.Sprintf("*a*%d*b*c*d*e*", i)}} }},

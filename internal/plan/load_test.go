@@ -185,11 +185,11 @@ plan.yaml:5: c and d may run at the same time and change the same files (docs an
 	}
 }
 
-// slow is far more CPU time than any of these tests takes, even with the race detector.
+// slow is the maximum CPU time of a test. It is much more than any test takes, even with
+// the race detector.
 const slow = time.Minute
 
-// cpuTime returns the CPU time of this process. Other work on the machine does not
-// affect it.
+// cpuTime returns the CPU time of this process, which does not depend on other processes.
 func cpuTime(t *testing.T) time.Duration {
 	t.Helper()
 	var used syscall.Rusage
@@ -260,7 +260,8 @@ func TestHostileFilesAreRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// epics returns two epics with n parts each. The second waits for the first.
+// epics returns a file of beads with two epics of n parts each. The second epic waits for
+// the first.
 func epics(n int) string {
 	return `{"id": "e1", "title": "x", "issue_type": "epic"}` + "\n" +
 		`{"id": "e2", "title": "x", "issue_type": "epic", "dependencies": [{"depends_on_id": "e1"}]}` + "\n" +
@@ -268,8 +269,8 @@ func epics(n int) string {
 		many(n, `{"id": "b%d", "title": "x", "dependencies": [{"depends_on_id": "e2", "type": "parent-child"}]}`+"\n")
 }
 
-// nested returns epics that are each a part of the previous one and wait for the
-// first.
+// nested returns a file of beads with n epics. Each is a part of the previous one and
+// waits for the first.
 func nested(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -286,7 +287,7 @@ func many(n int, format string) string {
 	return b.String()
 }
 
-// drawn returns a graph with rows of distinct ids.
+// drawn returns a drawn graph of n ids, in rows.
 func drawn(n, inRow int, end string) string {
 	var b strings.Builder
 	for i := range n {
@@ -327,7 +328,7 @@ type swapping struct {
 func (s swapping) Open(op host.Op, name string) (host.File, error) {
 	f, err := s.Host.Open(op, name)
 	if err == nil && filepath.Ext(name) == ".yaml" {
-		_ = os.Remove(name) // the open file keeps its content
+		_ = os.Remove(name) // the process that has opened the file still reads the old content
 		err = os.WriteFile(name, []byte(s.text), 0o600)
 	}
 	return f, err

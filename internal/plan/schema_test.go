@@ -28,7 +28,7 @@ func compiled(t *testing.T) *jsonschema.Schema {
 	return s
 }
 
-// obeys validates a YAML text against the schema.
+// obeys returns an error if a YAML text does not match the schema.
 func obeys(t *testing.T, s *jsonschema.Schema, text string) error {
 	t.Helper()
 	jsonText, err := yaml.YAMLToJSON([]byte(text))
@@ -65,13 +65,13 @@ func TestTheSchemaAcceptsTheExamples(t *testing.T) {
 	}
 }
 
-// beyond lists broken plans that the schema accepts and only the reader can reject: the
-// problem is between tasks, between a task and the plan, or in other files.
+// beyond lists broken plans that only the reader rejects, because the schema cannot
+// express the rule: it is about several tasks, a task and the plan, or other files.
 var beyond = []string{
 	"references", "cycle", "cycle-by-waves", "prompt-files",
 }
 
-// Each line is invalid as a line of a task, for the schema and for the reader.
+// Both the schema and the reader must reject each of these lines in a task.
 func TestTheSchemaRefusesWhatTheReaderRefuses(t *testing.T) {
 	s := compiled(t)
 	for _, line := range []string{

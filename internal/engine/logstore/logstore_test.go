@@ -19,7 +19,7 @@ import (
 
 const attempt = "a1"
 
-// logs is a log on one store.
+// logs is the log of one attempt in a store.
 type logs struct {
 	t      *testing.T
 	store  store.Store
@@ -126,7 +126,7 @@ func TestWhatWasAppendedIsReadAgain(t *testing.T) {
 	})
 }
 
-func TestALogThatNobodyHasBegunIsEmpty(t *testing.T) {
+func TestALogWithoutDataIsEmpty(t *testing.T) {
 	onEach(t, 100, func(l *logs) {
 		if from, text, done := l.kept(10); from != 0 || len(text) != 0 || done {
 			t.Errorf("%d %q %v", from, text, done)

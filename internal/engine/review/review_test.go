@@ -13,7 +13,7 @@ import (
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// steps are the changes that a table of the tests names.
+// steps holds the actions on a review that test tables name.
 var steps = map[string]func(r *fleet.Review) error{
 	"comment": func(r *fleet.Review) error {
 		_, err := AddComment(r, fleet.Comment{Path: "a.go", First: 3, Lines: "x := 1\n", Text: "why?"}, "sam", now)
@@ -57,14 +57,14 @@ func TestAReviewGoesFromStateToState(t *testing.T) {
 		{"comment,send back", "edit", fleet.ReviewSentBack, true},
 		{"comment,send back", "delete", fleet.ReviewSentBack, true},
 		{"comment,send back", "resolve", fleet.ReviewSentBack, false},
-		{"comment,send back", "comment", fleet.ReviewSentBack, false}, // for the next round
+		{"comment,send back", "comment", fleet.ReviewSentBack, false}, // the comment waits for the next round
 		{"comment,send back", "approve", fleet.ReviewSentBack, true},
 		{"comment,send back", "merge", fleet.ReviewSentBack, true},
 		{"comment,send back", "answer", fleet.ReviewOpen, false},
 		{"comment,send back,comment", "answer", fleet.ReviewCommented, false},
 		{"comment,send back", "take back", fleet.ReviewCommented, false},
 		{"comment,send back,take back", "edit", fleet.ReviewCommented, false},
-		{"comment", "approve", fleet.ReviewCommented, true}, // the comment would be forgotten
+		{"comment", "approve", fleet.ReviewCommented, true}, // a draft prevents the approval, because it would never be sent
 		{"comment,send back,answer", "approve", fleet.ReviewApproved, false},
 		{"approve", "comment", fleet.ReviewCommented, false},
 		{"approve", "reopen", fleet.ReviewOpen, false},
@@ -194,7 +194,7 @@ c1: not fixed: the reason
 	if r.Round != 1 || r.Seen != "abc" || Drafts(r) != 0 {
 		t.Errorf("after it: %+v", r)
 	}
-	if len(Answers(text)) == 0 { // the form is one that the parser knows
+	if len(Answers(text)) == 0 { // the parser must understand the format that the prompt asks for
 		t.Error("the form of the answers cannot be read")
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestABellWakesThoseWhoWait(t *testing.T) {
+func TestAnAnnouncedEventWakesWaitingReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b EventSignal
 		nothing := func(context.Context) (int64, error) { return 0, nil }
@@ -17,7 +17,7 @@ func TestABellWakesThoseWhoWait(t *testing.T) {
 			go func() { done <- b.Wait(t.Context(), 4, time.Hour, nothing) }()
 		}
 		synctest.Wait()
-		b.Announce(4) // not after 4
+		b.Announce(4) // this event is not after 4, so the waiter stays blocked
 		synctest.Wait()
 		start := time.Now()
 		b.Announce(5)
@@ -32,7 +32,7 @@ func TestABellWakesThoseWhoWait(t *testing.T) {
 	})
 }
 
-func TestWhoeverWaitsLooksEverySoOften(t *testing.T) {
+func TestAWaitingReaderPollsRegularly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b EventSignal
 		looks := int64(0)
@@ -47,7 +47,7 @@ func TestWhoeverWaitsLooksEverySoOften(t *testing.T) {
 	})
 }
 
-func TestAnErrorOfLookingEndsTheWait(t *testing.T) {
+func TestAPollThatFailsEndsTheWait(t *testing.T) {
 	var b EventSignal
 	bad := errors.New("bad")
 	if err := b.Wait(t.Context(), 0, time.Hour, func(context.Context) (int64, error) { return 0, bad }); !errors.Is(err, bad) {

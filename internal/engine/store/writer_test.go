@@ -65,7 +65,7 @@ func (f *fake) together(changes ...func(*Tx) error) []error {
 	errs := make([]error, len(changes))
 	var wg sync.WaitGroup
 	for i, change := range changes {
-		for f.writer.group.Waiting() < i { // keep their order
+		for f.writer.group.Waiting() < i { // start the requests one after the other, to keep their order
 			runtime.Gosched()
 		}
 		wg.Go(func() { errs[i] = f.writer.Write(context.Background(), change) })
@@ -196,7 +196,7 @@ func TestNothingIsCommittedWhenAllFail(t *testing.T) {
 	}
 }
 
-// A busy database is busy for all requests, so retrying each alone does not help.
+// busy is the error of a busy database. The writer must not repeat the requests.
 type busy struct{}
 
 func (busy) Error() string { return "busy" }
@@ -262,7 +262,7 @@ func (r *remote) LoadEach() error {
 	return r.Load()
 }
 
-// chain looks up workers one after the other and counts them.
+// chain returns a request that looks up workers one after the other.
 func chain(ids ...string) func(*Tx) error {
 	return func(tx *Tx) error {
 		for _, id := range ids {

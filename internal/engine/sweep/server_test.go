@@ -13,11 +13,11 @@ import (
 	"gaffer/internal/plan"
 )
 
-func TestAWatchmanKnowsSinceWhenWorkersCouldBeHeard(t *testing.T) {
+func TestListeningKnowsSinceWhenHeartbeatsCouldBeReceived(t *testing.T) {
 	type sweep struct {
-		at                int // in seconds
+		at                int // time of the sweep, in seconds
 		succeeded, online bool
-		since             int // result of sinceAt one second later
+		since             int // expected result of sinceAt one second later, in seconds
 	}
 	ok := func(at, since int) sweep { return sweep{at, true, true, since} }
 	alone := func(at int) sweep { return sweep{at, true, false, at} }
@@ -43,8 +43,8 @@ func TestAWatchmanKnowsSinceWhenWorkersCouldBeHeard(t *testing.T) {
 	}
 }
 
-// patrol runs a server's sweeps on a store in memory, with a settable clock and workers
-// that may be cut off.
+// patrol runs the sweeps of a Server on a store in memory, with a clock that tests can set
+// and workers that may lose their connection.
 type patrol struct {
 	t      *testing.T
 	now    time.Time
@@ -52,7 +52,7 @@ type patrol struct {
 	engine *engine.Engine
 	store  *memory.Store
 	server *Server
-	held   map[string]engine.Assignment // by worker
+	held   map[string]engine.Assignment // the first attempt of each worker
 	heard  map[string]bool
 }
 
@@ -134,7 +134,7 @@ func (p *patrol) runs(worker string) (runs bool) {
 	return runs
 }
 
-func TestAWorkerThatFallsSilentAmongOthersIsGivenUpAfterItsLease(t *testing.T) {
+func TestTheAttemptOfOneSilentWorkerIsLostAfterItsLease(t *testing.T) {
 	p := newPatrol(t, "a", "b")
 	p.pass(2 * time.Minute)
 	p.heard["b"] = false
@@ -148,7 +148,7 @@ func TestAWorkerThatFallsSilentAmongOthersIsGivenUpAfterItsLease(t *testing.T) {
 	}
 }
 
-func TestNobodyIsGivenUpBecauseTheDatabaseWasAwayForAnHour(t *testing.T) {
+func TestNoAttemptIsLostBecauseTheDatabaseWasUnreachableForAnHour(t *testing.T) {
 	p := newPatrol(t, "a", "b", "gone")
 	p.pass(time.Minute)
 	p.away = true
@@ -156,7 +156,7 @@ func TestNobodyIsGivenUpBecauseTheDatabaseWasAwayForAnHour(t *testing.T) {
 	p.away = false
 	p.heard["b"], p.heard["gone"] = false, false
 	p.pass(40 * time.Second)
-	p.heard["b"] = true // it takes a while to reconnect
+	p.heard["b"] = true // the worker b needs some time to reconnect
 	p.pass(10 * time.Second)
 	if !p.runs("a") || !p.runs("b") || !p.runs("gone") {
 		t.Errorf("a: %t, b: %t, gone: %t", p.runs("a"), p.runs("b"), p.runs("gone"))
@@ -167,7 +167,7 @@ func TestNobodyIsGivenUpBecauseTheDatabaseWasAwayForAnHour(t *testing.T) {
 	}
 }
 
-func TestNobodyIsGivenUpWhenAllWereCutOffForAnHourAndComeBackOneAfterTheOther(t *testing.T) {
+func TestNoAttemptIsLostWhenAllWorkersWereOfflineForAnHour(t *testing.T) {
 	p := newPatrol(t, "a", "b", "gone")
 	p.pass(time.Minute)
 	clear(p.heard)
@@ -185,7 +185,7 @@ func TestNobodyIsGivenUpWhenAllWereCutOffForAnHourAndComeBackOneAfterTheOther(t 
 	}
 }
 
-func TestACoordinatorThatWasStoppedForAnHourGivesNobodyUpAtOnce(t *testing.T) {
+func TestNoAttemptIsLostRightAfterTheCoordinatorWasStoppedForAnHour(t *testing.T) {
 	p := newPatrol(t, "a", "gone")
 	p.pass(time.Minute)
 	p.heard["gone"] = false
@@ -200,7 +200,7 @@ func TestACoordinatorThatWasStoppedForAnHourGivesNobodyUpAtOnce(t *testing.T) {
 	}
 }
 
-func TestWorkersOfRunsOfThisMachineAreNotThoseThatCouldBeHeard(t *testing.T) {
+func TestWorkersOfLocalRunsDoNotCountAsOnline(t *testing.T) {
 	now := time.Now()
 	local, offline := store.Worker{ID: "place", Seen: now}, store.Worker{ID: "x", Created: now, Seen: now.Add(-time.Minute)}
 	if anyOnline([]store.Worker{local, offline}, now.Add(-30*time.Second)) {

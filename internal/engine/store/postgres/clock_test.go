@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// sky has two clocks that tests can set: the local one and the database's.
+// sky holds two clocks that tests can set: the local clock and the database's clock.
 type sky struct {
 	ours, theirs time.Time
 	there, back  time.Duration // network delay to the database, and back
@@ -33,7 +33,7 @@ func (s *sky) clock() *clock {
 	}}
 }
 
-// isRight checks that the error of the clock is at most within.
+// isRight checks that c differs from the database's clock by at most within.
 func (s *sky) isRight(t *testing.T, c *clock, within time.Duration) {
 	t.Helper()
 	if wrong := c.now().Sub(s.theirs); wrong.Abs() > within {
@@ -63,7 +63,7 @@ func TestTheDatabasesClockIsKnownUpToHalfTheWay(t *testing.T) {
 	}
 }
 
-func TestALookThatTookTooLongOrFailedIsPassedOver(t *testing.T) {
+func TestASlowOrFailedMeasurementIsIgnored(t *testing.T) {
 	s := newSky(time.Hour)
 	c := s.clock()
 	if err := c.measure(t.Context(), 0); err != nil {
@@ -103,7 +103,7 @@ func TestTheClockDoesNotGoBackUnlessTheDatabasesWasSet(t *testing.T) {
 	s.isRight(t, c, 0)
 }
 
-func TestTheDatabasesClockIsLookedAtAgainInTimeAndWhenOursWasSet(t *testing.T) {
+func TestTheClockIsMeasuredAgainInTimeAndAfterAStepOfTheLocalClock(t *testing.T) {
 	for name, c := range map[string]struct {
 		wall, monotonic time.Duration
 		want            bool

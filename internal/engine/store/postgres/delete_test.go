@@ -8,8 +8,8 @@ import (
 )
 
 // Writers wait while rows are deleted. So the duration must not depend on the number of
-// rows that stay.
-func TestRowsAreTakenAwayByTheirIndexes(t *testing.T) {
+// rows in the table.
+func TestDeletionsUseIndexes(t *testing.T) {
 	s, err := Open(t.Context(), pgtest.Database(t))
 	if err != nil {
 		t.Fatal(err)

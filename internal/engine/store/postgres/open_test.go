@@ -18,7 +18,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// with returns a URL with a connection setting.
+// with returns a database URL with an additional connection setting.
 func with(t *testing.T, address, name, value string) string {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -31,7 +31,7 @@ func with(t *testing.T, address, name, value string) string {
 	return u.String()
 }
 
-// connect returns a connection of a user who looks at the tables.
+// connect opens a connection that does not belong to a store, to look at the tables.
 func connect(t *testing.T, address string) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), with(t, address, "search_path", "gaffer"))
@@ -116,8 +116,8 @@ func TestAStoreComesBackWhenItsConnectionsAreCut(t *testing.T) {
 	}
 }
 
-// If a connection breaks, only the current session fails, not the next one.
-func TestACutInTheMiddleOfASessionFailsItAlone(t *testing.T) {
+// If a connection breaks, only the current transaction fails, not the next one.
+func TestABrokenConnectionFailsOnlyItsTransaction(t *testing.T) {
 	address := pgtest.Database(t)
 	s := open(t, address)
 	defer func() { _ = s.Close() }()
@@ -145,16 +145,16 @@ func TestACutInTheMiddleOfASessionFailsItAlone(t *testing.T) {
 	}
 }
 
-func TestASessionThatStandsStillIsEndedByTheServer(t *testing.T) {
+func TestTheServerEndsAnIdleTransaction(t *testing.T) {
 	testenv.Integration(t)
 	address := pgtest.Database(t)
-	other := open(t, address) // it creates the tables, which may take longer than the timeout below
+	other := open(t, address) // opened first, because creating the tables may take longer than the timeout below
 	defer func() { _ = other.Close() }()
 	stalled := open(t, with(t, address, "idle_in_transaction_session_timeout", "2000"))
 	defer func() { _ = stalled.Close() }()
 	err := stalled.Write(t.Context(), func(tx *store.Tx) error {
 		tx.Append(store.Event{Kind: "stalled"})
-		return appendOne(other) // must wait until the server ends the stalled session
+		return appendOne(other) // must wait until the server ends the stalled transaction
 	})
 	if err == nil {
 		t.Error("a session that stood still was committed")
@@ -184,8 +184,8 @@ func TestALockThatIsHeldForTooLongIsReported(t *testing.T) {
 	}
 }
 
-// The views are for people. They must work even if an agent wrote a zero byte.
-func TestTheViewsCanBeReadByAPerson(t *testing.T) {
+// The views are for users. They must work even if an agent has written a zero byte.
+func TestUsersCanReadTheViews(t *testing.T) {
 	address := pgtest.Database(t)
 	s := open(t, address)
 	defer func() { _ = s.Close() }()
@@ -214,7 +214,7 @@ func TestTheStoresClockIsTheDatabasesAndGoesOn(t *testing.T) {
 	s := open(t, address)
 	defer func() { _ = s.Close() }()
 	look := connect(t, address)
-	for last := (time.Time{}); time.Since(opened(t, look)) < 7*time.Second; { // until after the second measurement
+	for last := (time.Time{}); time.Since(opened(t, look)) < 7*time.Second; { // long enough for a second measurement of the clock
 		var theirs time.Time
 		before := s.Now()
 		if err := look.QueryRow(t.Context(), "SELECT clock_timestamp()").Scan(&theirs); err != nil {

@@ -90,7 +90,7 @@ func startPgBouncer(t *testing.T, program, socket string) int {
 		t.Fatal(err)
 	}
 	args := []string{file}
-	if os.Getuid() == 0 { // it refuses to run as root
+	if os.Getuid() == 0 { // PgBouncer refuses to run as root
 		for _, path := range []string{filepath.Dir(dir), dir, file} {
 			if err := os.Chmod(path, 0o777); err != nil {
 				t.Fatal(err)

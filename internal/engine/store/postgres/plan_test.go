@@ -12,9 +12,9 @@ import (
 	"gaffer/internal/engine/store/postgres/pgtest"
 )
 
-// The duration of these queries must not depend on the number of tasks. So none may
-// scan a table or sort, even while the table is empty, because a plan is cached. Only the
-// first tasks of several lists are sorted.
+// The duration of these queries must not depend on the number of tasks. So they must not
+// scan or sort the table, even while it is empty, because the server caches the plan. Only
+// the first tasks of several lists may be sorted.
 func TestTheQueueIsReadFromItsIndexes(t *testing.T) {
 	s, err := Open(t.Context(), pgtest.Database(t))
 	if err != nil {
@@ -25,7 +25,7 @@ func TestTheQueueIsReadFromItsIndexes(t *testing.T) {
 		query  string
 		args   []any
 		index  string
-		merges bool // the first rows of several lists
+		merges bool // the query sorts the first rows of several lists
 	}{
 		"label sets":  {labelSets, nil, "task_ready", false},
 		"ready tasks": {readyTasks, []any{[]string{""}, []string{}, []string{}, 1}, "task_ready", true},
@@ -71,7 +71,7 @@ func TestWhatIsCommittedIsDurableWhateverTheDefaultIs(t *testing.T) {
 	}
 }
 
-// writing returns a connection on which the store writes.
+// writing returns the connection of the store's write transactions.
 func writing(t *testing.T, s *Store) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.ConnectConfig(t.Context(), s.config.Copy())

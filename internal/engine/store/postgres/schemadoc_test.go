@@ -10,7 +10,8 @@ import (
 	"gaffer/internal/engine/store/postgres/pgtest"
 )
 
-// The page is for people who query the database. Each of its queries must work.
+// The page docs/schema.md is for users who query the database. All of its queries must
+// work.
 func TestTheQueriesOfTheSchemaPageWork(t *testing.T) {
 	page, err := os.ReadFile("../../../../docs/schema.md")
 	if err != nil {

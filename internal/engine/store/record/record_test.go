@@ -48,7 +48,7 @@ func TestTextIsReadableAndReadBack(t *testing.T) {
 	}
 }
 
-func TestATaskIsIdleWhenOnlyTimeWaveOrLaneKeepIt(t *testing.T) {
+func TestATaskIsIdleIfOnlyItsTimeWaveOrAccountKeepsItFromBeingReady(t *testing.T) {
 	for _, test := range []struct {
 		task store.Task
 		want bool

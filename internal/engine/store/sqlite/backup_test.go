@@ -115,7 +115,7 @@ func TestABackupIsOneMomentOfADatabaseThatIsWrittenTo(t *testing.T) {
 	wg.Wait()
 }
 
-// countTwo increments counters in two rows and appends an event, all or none.
+// countTwo increments the counters in two rows and appends an event, in one transaction.
 func countTwo(s store.Store) error {
 	return s.Write(context.Background(), func(tx *store.Tx) error {
 		for _, id := range []string{"a", "b"} {
@@ -234,7 +234,7 @@ func TestARestoreKeepsTheDatabaseBeforeBesideIt(t *testing.T) {
 	path := withWorker(t, filepath.Join(dir, "gaffer.db"), "old")
 	backup := withWorker(t, filepath.Join(t.TempDir(), "backup"), "new")
 	var kept []string
-	for range 2 { // within the same second
+	for range 2 { // two restores in the same second, which need different names
 		r, err := sqlite.Restore(t.Context(), backup, path, when, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -247,7 +247,7 @@ func TestARestoreKeepsTheDatabaseBeforeBesideIt(t *testing.T) {
 	if filepath.Base(kept[0]) != "gaffer.db.before-20260301-120000" {
 		t.Errorf("it is called %s", kept[0])
 	}
-	r, err := sqlite.Restore(t.Context(), kept[0], path, when, nil) // this undoes a restore
+	r, err := sqlite.Restore(t.Context(), kept[0], path, when, nil) // restoring the previous database undoes a restore
 	if err != nil || fmt.Sprint(workers(t, path)) != "[old]" || r.Last != 1 {
 		t.Errorf("undone: %v, %+v", err, r)
 	}
@@ -279,9 +279,9 @@ func TestARestoreWorksWhereNothingOrADamagedFileIs(t *testing.T) {
 	}
 }
 
-// A killed process leaves a log with its committed changes. That log belongs to the
-// previous database, not to the restored one.
-func TestNobodyLosesADatabaseThatIsInUse(t *testing.T) {
+// A killed process leaves a write-ahead log with committed changes. The log belongs to the
+// previous database, and must not be applied to the restored one.
+func TestARestoreRefusesADatabaseThatIsInUse(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "gaffer.db")
 	backup := withWorker(t, filepath.Join(t.TempDir(), "backup"), "new")

@@ -15,7 +15,7 @@ import (
 	"gaffer/internal/engine/store/sqlite"
 )
 
-// run executes statements in a file.
+// run executes SQL statements in a database file.
 func run(t *testing.T, path string, statements ...string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
@@ -84,7 +84,7 @@ func TestADatabaseOfANewerGafferIsRefused(t *testing.T) {
 	if !errors.As(err, &newer) || newer.Hint() == "" {
 		t.Errorf("error is %T, want a NewerError with a hint", err)
 	}
-	run(t, path, "PRAGMA user_version = 4") // the file must be unchanged
+	run(t, path, "PRAGMA user_version = 4") // set the version back, to check that the failed open has changed nothing
 	if err := open(t, path).Close(); err != nil {
 		t.Error(err)
 	}
@@ -129,7 +129,7 @@ func TestADamagedDatabaseIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	junk := []byte(strings.Repeat("junk", 1024))
-	for at := int64(4096); at < info.Size(); at += 4096 { // all but the first page
+	for at := int64(4096); at < info.Size(); at += 4096 { // overwrite all pages except the first
 		if _, err := file.WriteAt(junk, at); err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +180,7 @@ func TestAClosedStoreSaysSo(t *testing.T) {
 	}
 }
 
-// Writers other than gaffer, such as the sqlite3 program, are waited for.
+// Programs other than gaffer, such as sqlite3, do not use the writers' queue.
 func TestAForeignWriterIsWaitedFor(t *testing.T) {
 	path := made(t)
 	db, err := sql.Open("sqlite", path)
@@ -214,7 +214,7 @@ func TestAForeignWriterIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestADatabaseThatIsTakenAwayIsNotWrittenTo(t *testing.T) {
+func TestADeletedOrReplacedDatabaseIsNotWritten(t *testing.T) {
 	for name, take := range map[string]func(t *testing.T, path string) (giveBack func()){
 		"its folder is moved": func(t *testing.T, path string) func() {
 			dir := filepath.Dir(path)

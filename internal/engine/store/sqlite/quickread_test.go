@@ -14,7 +14,7 @@ import (
 	"gaffer/internal/engine/store/sqlite"
 )
 
-// runsSeen returns the ids of the runs that Look finds since a time.
+// runsSeen returns the ids of the runs since a time, read with QuickRead.
 func runsSeen(t *testing.T, path string, since time.Time) (ids []string) {
 	t.Helper()
 	err := sqlite.QuickRead(t.Context(), path, func(r store.Reader) error {
@@ -42,7 +42,7 @@ func putRun(t *testing.T, s store.Store, id string, status store.Status, created
 	}
 }
 
-func TestALookFindsWhatIsStoredWhileAnotherWrites(t *testing.T) {
+func TestQuickReadReadsWhileAnotherProcessWrites(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gaffer.db")
 	s := open(t, path)
 	defer func() { _ = s.Close() }()
@@ -65,8 +65,9 @@ func TestALookFindsWhatIsStoredWhileAnotherWrites(t *testing.T) {
 	}
 }
 
-// A killed process leaves its log behind. The next writer merges it; Look does not.
-func TestALookReadsWhatAKilledProcessLeftAndChangesNothing(t *testing.T) {
+// A killed process leaves a write-ahead log. QuickRead must read it, but must not merge it
+// into the file.
+func TestQuickReadReadsTheLogOfAKilledProcessAndChangesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gaffer.db")
 	s := open(t, path)
 	defer func() { _ = s.Close() }()
@@ -93,7 +94,7 @@ func TestALookReadsWhatAKilledProcessLeftAndChangesNothing(t *testing.T) {
 	}
 }
 
-func TestALookMakesNoDatabaseAndRefusesWhatIsNone(t *testing.T) {
+func TestQuickReadCreatesNoDatabaseAndRefusesOtherFiles(t *testing.T) {
 	none := func(store.Reader) error { t.Error("looked"); return nil }
 	dir := t.TempDir()
 	if err := sqlite.QuickRead(t.Context(), filepath.Join(dir, "sub", "gaffer.db"), none); !errors.Is(err, os.ErrNotExist) {

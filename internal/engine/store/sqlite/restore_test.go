@@ -13,9 +13,9 @@ import (
 	"gaffer/statefile/host"
 )
 
-// A process that opens a database while it is replaced must get the new one. The old
-// file no longer has a name, so writes to it would be lost.
-func TestWhoOpensADatabaseWhileItIsReplacedGetsTheNewOne(t *testing.T) {
+// A process that opens a database while it is replaced must get the new file. Writes to
+// the old file, which is deleted, would be lost.
+func TestAStoreThatIsOpenedWhileItsFileIsReplacedUsesTheNewFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gaffer.db")
 	old := named(t, path, "old")
 	other := named(t, filepath.Join(filepath.Dir(path), "other"), "new")
@@ -33,7 +33,7 @@ func TestWhoOpensADatabaseWhileItIsReplacedGetsTheNewOne(t *testing.T) {
 		s, err := Open(context.WithoutCancel(t.Context()), path)
 		done <- opened{s, err}
 	}()
-	for waiting := false; !waiting; { // until it waits for its turn
+	for waiting := false; !waiting; { // wait until the store waits for its turn
 		soon, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		next, err := host.OS().Lock(soon, opNext, queue.next)
 		if waiting = errors.Is(err, context.DeadlineExceeded); err == nil {

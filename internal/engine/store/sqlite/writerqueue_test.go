@@ -7,19 +7,19 @@ import (
 	"testing"
 )
 
-// taken reports whether a new writer would have to wait. It does not wait itself,
-// because a writer that gives up may stay in the queue for a while.
+// taken reports whether a new writer would have to wait. It does not wait itself, because
+// a cancelled wait may hold a lock a little longer.
 func taken(t *testing.T, q writerQueue) bool {
 	t.Helper()
 	p := &queueHandle{writerQueue: q}
-	defer p.close() // this unlocks it
+	defer p.close() // closing the files releases the locks
 	if err := p.open(); err != nil {
 		t.Fatal(err)
 	}
 	return !p.try()
 }
 
-func TestAPlaceInTheQueueIsTakenAndGivenBackAgainAndAgain(t *testing.T) {
+func TestATurnCanBeTakenAndReleasedRepeatedly(t *testing.T) {
 	q := queueOf(filepath.Join(t.TempDir(), "db"))
 	p := &queueHandle{writerQueue: q}
 	defer p.close()
@@ -40,7 +40,7 @@ func TestAPlaceInTheQueueIsTakenAndGivenBackAgainAndAgain(t *testing.T) {
 	}
 }
 
-func TestAFileThatWasReplacedIsNobodysTurn(t *testing.T) {
+func TestTheLockOnAReplacedFileIsNotATurn(t *testing.T) {
 	q := queueOf(filepath.Join(t.TempDir(), "db"))
 	p := &queueHandle{writerQueue: q}
 	defer p.close()
@@ -67,7 +67,7 @@ func TestAFileThatWasReplacedIsNobodysTurn(t *testing.T) {
 	}
 }
 
-func TestWhoStandsInLineComesFirst(t *testing.T) {
+func TestAWaitingWriterComesBeforeThePreviousWriter(t *testing.T) {
 	q := queueOf(filepath.Join(t.TempDir(), "db"))
 	p := &queueHandle{writerQueue: q}
 	defer p.close()
@@ -84,7 +84,7 @@ func TestWhoStandsInLineComesFirst(t *testing.T) {
 		}
 		free <- err
 	}()
-	for !taken(t, writerQueue{q.next, q.next + "-nobody"}) { // until the other writer is next
+	for !taken(t, writerQueue{q.next, q.next + "-nobody"}) { // wait until the other writer holds the lock next
 	}
 	if err := turn.Unlock(); err != nil {
 		t.Fatal(err)

@@ -21,9 +21,9 @@ const (
 	tasksToClaim   = 10_000
 )
 
-// claimers claim the first task repeatedly until there is none, on two handles. The
-// history of all claims must be that of a queue: there must be an order in which each
-// claim took the first task, whatever overlaps.
+// claimers lets several goroutines claim tasks with two stores on one database. The claims
+// must be linearizable: there must be an order of all claims in which each claim takes the
+// first task.
 func claimers(t *testing.T, db Database) {
 	s, other := open(t, db), open(t, db)
 	write(t, s, func(tx *store.Tx) {
@@ -67,7 +67,8 @@ func claimers(t *testing.T, db Database) {
 	}
 }
 
-// claimOne marks the first task as running and returns its number, or -1.
+// claimOne marks the first ready task as running and returns its number, or -1 if there is
+// none.
 func claimOne(t *testing.T, s store.Store) (taken int, err error) {
 	err = s.Write(t.Context(), func(tx *store.Tx) error {
 		taken = -1
@@ -85,8 +86,8 @@ func claimOne(t *testing.T, s store.Store) (taken int, err error) {
 	return taken, err
 }
 
-// queue models a queue of the numbers from 0 up to tasksToClaim. Its state is the next
-// number.
+// queue is the model of the tasks for the linearizability checker: a queue of the numbers
+// below tasksToClaim. Its state is the next number.
 var queue = porcupine.Model{
 	Init: func() any { return 0 },
 	Step: func(state, _, output any) (bool, any) {

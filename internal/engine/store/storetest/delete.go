@@ -35,7 +35,7 @@ func takeAway(t *testing.T, s store.Store, g store.Deletions) {
 	}
 }
 
-// putWhole puts a run with two tasks, the second of which needs the first, and related
+// putWhole puts a run with two tasks, of which the second needs the first, and related
 // rows of every kind.
 func putWhole(tx *store.Tx, id string) {
 	tx.PutRun(store.Run{ID: id, Status: store.Complete, Created: at(1), Plan: json.RawMessage(`{"name":"x"}`)})
@@ -54,7 +54,7 @@ func putWhole(tx *store.Tx, id string) {
 	tx.PutWorker(store.Worker{ID: "w" + id, Seen: at(1)})
 }
 
-// wholeOf lists the rows of putWhole, except its events.
+// wholeOf returns the keys of the rows that putWhole puts, except events.
 func wholeOf(id string) store.Deletions {
 	return store.Deletions{
 		Runs: []string{id}, Tasks: []store.TaskKey{{Run: id, Task: "a"}, {Run: id, Task: "b"}}, Questions: []string{id + "q"},
@@ -112,7 +112,7 @@ func runTakenAway(t *testing.T, db Database) {
 		same(t, "rows before", n, err, whole)
 	})
 	takeAway(t, s, wholeOf("r"))
-	takeAway(t, s, wholeOf("r")) // again, when nothing is left
+	takeAway(t, s, wholeOf("r")) // deleting rows that do not exist has no effect
 	read(t, s, func(r store.Reader) {
 		n, err := count(r, "r")
 		same(t, "rows that were taken away", n, err, 0)
@@ -126,7 +126,7 @@ func runTakenAway(t *testing.T, db Database) {
 func goneForAnother(t *testing.T, db Database) {
 	s, other := open(t, db), open(t, db)
 	write(t, s, func(tx *store.Tx) { putWhole(tx, "r") })
-	for _, from := range []store.Store{s, other} { // both stores cache the rows
+	for _, from := range []store.Store{s, other} { // both stores have cached the rows
 		inTx(t, from, func(tx *store.Tx) {
 			_, err := tx.Run("r")
 			same(t, "before", err, nil, nil)
@@ -229,9 +229,9 @@ func eventsThatAreLeft(t *testing.T, db Database) {
 	}
 }
 
-// takenAlone changes the rows on other handles at the same time. A change before the
-// deletion is deleted as well. A change after it finds nothing. In both cases nothing
-// is left.
+// takenAlone deletes rows while other goroutines change them with two stores. A row that
+// is changed before the deletion is deleted. A change after the deletion does not find the
+// row. So no row is left in both cases.
 func takenAlone(t *testing.T, db Database) {
 	s, other := open(t, db), open(t, db)
 	for range 10 {

@@ -74,8 +74,8 @@ func eventsOfRun(t *testing.T, db Database) {
 	})
 }
 
-// follower reads events while they are written, on a separate handle. Their numbers
-// must never have a gap; otherwise a reader would miss the event that comes late.
+// follower reads events with one store while another store writes them. The numbers must
+// never have a gap; otherwise a reader would miss the event that fills the gap later.
 func follower(t *testing.T, db Database) {
 	const writers, times = 16, 25
 	s, other := open(t, db), open(t, db)

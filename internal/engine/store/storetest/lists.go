@@ -24,7 +24,7 @@ func shuffled(n int) []int { return rand.New(rand.NewPCG(1, 2)).Perm(n) }
 
 func listsInOrder(t *testing.T, db Database) {
 	s := open(t, db)
-	ids := []string{"e", "d", "c", "b", "a"} // by time; c and d have the same time
+	ids := []string{"e", "d", "c", "b", "a"} // in the order of their times; c and d have the same time
 	times := []int{0, 1, 1, 3, 4}
 	for _, i := range shuffled(5) {
 		write(t, s, func(tx *store.Tx) {

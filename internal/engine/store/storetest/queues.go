@@ -18,8 +18,8 @@ var queues = map[string]func(*testing.T, Database){
 	"waiting tasks may become ready":                     waiting,
 	"delayed tasks come when their time has come":        delayed,
 	"label sets are those of ready tasks":                labelSets,
-	"hints change no answer":                             hints,
-	"lists are the same from session to session":         listsStay,
+	"a transaction reads the stored rows":                hints,
+	"a transaction and a reader return the same lists":   listsStay,
 }
 
 func ready(id string, seq int64, priority int) store.Task {
@@ -99,7 +99,7 @@ func claimableChanges(t *testing.T, db Database) {
 		}
 	})
 	write(t, s, func(tx *store.Tx) {
-		for i := range 4 { // take the first four, one after the other
+		for i := range 4 { // claim the first four tasks, one after the other
 			list, err := tx.ClaimableTasks(claim(1))
 			same(t, "claimable", names(list, taskName), err, fmt.Sprint(i))
 			task := list[0]
@@ -223,8 +223,7 @@ func labelSets(t *testing.T, db Database) {
 	})
 }
 
-// hints checks that a request gets the same answers with a hint, without one, and with
-// an unrelated one.
+// hints checks that lookups and lists in a transaction return the stored rows.
 func hints(t *testing.T, db Database) {
 	s := open(t, db)
 	write(t, s, func(tx *store.Tx) {
@@ -270,7 +269,8 @@ func hints(t *testing.T, db Database) {
 	}
 }
 
-// The cached lists of a session must match the stored rows, whatever was written since.
+// listsStay checks in many rounds of random changes that a transaction returns the same
+// lists as a reader.
 func listsStay(t *testing.T, db Database) {
 	s := open(t, db)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -283,7 +283,7 @@ func listsStay(t *testing.T, db Database) {
 		tasks[i] = store.Task{TaskKey: store.TaskKey{Run: "r", Task: fmt.Sprint(i)}, Seq: int64(i), Status: store.Running}
 	}
 	write(t, s, func(tx *store.Tx) {
-		for i := range 250 { // the other tasks are not yet written
+		for i := range 250 { // later rounds insert the other tasks
 			change(tx, i)
 		}
 	})
@@ -306,7 +306,7 @@ func listsStay(t *testing.T, db Database) {
 			same(t, fmt.Sprintf("round %d: waiting %+v", round, wait), got, errors.Join(failed, err[1]), idle)
 			names, failed := tx.LabelSets()
 			same(t, fmt.Sprintf("round %d: label sets", round), names, errors.Join(failed, err[2]), sets)
-			if round > rounds/2 { // until nothing is left
+			if round > rounds/2 { // in the second half, claim tasks until none is left
 				for _, task := range ready[:min(3, len(ready))] {
 					task.Ready, task.Status = false, store.Running
 					tx.PutTask(task)
@@ -325,7 +325,7 @@ func listsStay(t *testing.T, db Database) {
 	}
 }
 
-// move moves a task to a random list, or to none.
+// move changes a task randomly, so that it belongs to another list or to none.
 func move(task *store.Task, random *rand.Rand) {
 	task.Ready, task.Status, task.Blockers = false, store.Queued, 0
 	switch random.IntN(5) {

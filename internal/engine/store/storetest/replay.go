@@ -83,8 +83,8 @@ func ReadRows(r store.Reader) (Rows, error) {
 	return rows, nil
 }
 
-// text returns the rows without the data that no event contains: leases, marks about
-// messages and reviews, and a run's counters and sums, which follow from its tasks.
+// text returns the rows for a comparison, without data that events do not contain: leases,
+// fields about messages and reviews, and the counters and sums of runs.
 func (rows Rows) text() string {
 	var lines []string
 	for _, run := range rows.Runs {
@@ -114,8 +114,8 @@ func line(row any) string {
 	return string(text)
 }
 
-// apply applies an event. Events after the first leave out a run's plan and a task's
-// spec, which never change.
+// apply applies an event. Only the first event of a run contains its plan, and only the
+// first event of a task its spec, so apply keeps these.
 func (rows Rows) apply(e store.Event) error {
 	switch kind, _, _ := strings.Cut(e.Kind, "."); kind {
 	case "run":

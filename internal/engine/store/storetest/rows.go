@@ -19,7 +19,8 @@ var rows = map[string]func(*testing.T, Database){
 	"lists of rows that are not there are empty": emptyLists,
 }
 
-// Every field has a value, so that a lost field is noticed.
+// Rows in which every field has a value, so that the tests notice a field that is not
+// stored.
 var (
 	aRun = store.Run{
 		ID: "r1", Name: "Build it", Status: store.Running, Source: "plan", SourceFile: "plan.yaml",

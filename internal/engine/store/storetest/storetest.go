@@ -1,5 +1,4 @@
-// Package storetest is the contract suite of the stores. Every store must pass all of
-// its tests.
+// Package storetest contains the tests that every implementation of a store must pass.
 package storetest
 
 import (
@@ -14,13 +13,14 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Database is an empty database that can be opened.
+// Database is a new empty database.
 type Database struct {
-	// Open returns a handle such as another process would have. The test closes it.
+	// Open opens a store on the database. Each call returns a separate store, as another
+	// process would have. The test closes it.
 	Open func(t *testing.T) store.Store
 }
 
-// Run runs the suite. create creates a new database for each test.
+// Run runs all tests. create creates a new database for each test.
 func Run(t *testing.T, create func(t *testing.T) Database) {
 	for _, suite := range []map[string]func(*testing.T, Database){rows, lists, queues, texts, transactions, events, items, gone, crowds} {
 		for name, test := range suite {
@@ -40,7 +40,7 @@ func open(t *testing.T, db Database) store.Store {
 	return s
 }
 
-// write makes a change that must succeed. It may be called in any goroutine.
+// write makes a change, which must succeed. It may be called in any goroutine.
 func write(t *testing.T, s store.Store, change func(tx *store.Tx)) {
 	t.Helper()
 	err := s.Write(t.Context(), func(tx *store.Tx) error {

@@ -82,7 +82,8 @@ func failingNeighbours(t *testing.T, db Database) {
 	})
 }
 
-// oneState checks that two rows which are always changed together are always equal.
+// oneState checks that readers always see the same value in two rows that are always
+// changed together.
 func oneState(t *testing.T, db Database) {
 	s, other := open(t, db), open(t, db)
 	ctx, stop := context.WithCancel(t.Context())
@@ -114,7 +115,7 @@ func oneState(t *testing.T, db Database) {
 	wg.Wait()
 }
 
-// twoHandles increments a number many times, on two handles.
+// twoHandles increments a number many times, concurrently with two stores.
 func twoHandles(t *testing.T, db Database) {
 	const writers, times = 8, 25
 	var wg sync.WaitGroup
