@@ -78,9 +78,9 @@ type world struct {
 	runs    []string
 	keys    []string // idempotency keys of submissions
 	since   time.Time
-	steady  bool // no more faults are injected
-	givenUp int  // number of tasks that failed because of too many lost attempts
-	talk    talk // messages between users and agents
+	steady  bool        // no more faults are injected
+	givenUp int         // number of tasks that failed because of too many lost attempts
+	talk    simMessages // messages between users and agents
 	log     []string
 }
 

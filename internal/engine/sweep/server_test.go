@@ -43,9 +43,9 @@ func TestListeningKnowsSinceWhenHeartbeatsCouldBeReceived(t *testing.T) {
 	}
 }
 
-// patrol runs the sweeps of a Server on a store in memory, with a clock that tests can set
+// testServer runs the sweeps of a Server on a store in memory, with a clock that tests can set
 // and workers that may lose their connection.
-type patrol struct {
+type testServer struct {
 	t      *testing.T
 	now    time.Time
 	away   bool // the database is unreachable
@@ -58,8 +58,8 @@ type patrol struct {
 
 var errAway = errors.New("the database is away")
 
-func newPatrol(t *testing.T, workers ...string) *patrol {
-	p := &patrol{t: t, now: time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC), store: memory.New(), held: map[string]engine.Assignment{}, heard: map[string]bool{}}
+func newPatrol(t *testing.T, workers ...string) *testServer {
+	p := &testServer{t: t, now: time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC), store: memory.New(), held: map[string]engine.Assignment{}, heard: map[string]bool{}}
 	p.store.FailCommit = func() (bool, error) {
 		if p.away {
 			return true, errAway
@@ -89,7 +89,7 @@ func newPatrol(t *testing.T, workers ...string) *patrol {
 	return p
 }
 
-func (p *patrol) beat(worker string) {
+func (p *testServer) beat(worker string) {
 	p.t.Helper()
 	var held []engine.HeldAttempt
 	if a, ok := p.held[worker]; ok {
@@ -103,7 +103,7 @@ func (p *patrol) beat(worker string) {
 
 // pass lets time pass, with a sweep every second and a heartbeat of the reachable
 // workers every 15 seconds.
-func (p *patrol) pass(d time.Duration) {
+func (p *testServer) pass(d time.Duration) {
 	p.t.Helper()
 	for second := range int(d / time.Second) {
 		p.now = p.now.Add(time.Second)
@@ -121,7 +121,7 @@ func (p *patrol) pass(d time.Duration) {
 }
 
 // runs reports whether the first attempt of a worker is still running.
-func (p *patrol) runs(worker string) (runs bool) {
+func (p *testServer) runs(worker string) (runs bool) {
 	p.t.Helper()
 	err := p.store.Read(context.Background(), func(r store.Reader) error {
 		a, err := r.Attempt(p.held[worker].Attempt.ID)

@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// sky holds two clocks that tests can set: the local clock and the database's clock.
-type sky struct {
+// testClocks holds two clocks that tests can set: the local clock and the database's clock.
+type testClocks struct {
 	ours, theirs time.Time
 	there, back  time.Duration // network delay to the database, and back
 	err          error
 }
 
-func newSky(ahead time.Duration) *sky {
-	s := &sky{ours: time.Now()}
+func newSky(ahead time.Duration) *testClocks {
+	s := &testClocks{ours: time.Now()}
 	s.theirs = s.ours.Round(0).Add(ahead)
 	return s
 }
 
-func (s *sky) pass(d time.Duration) { s.ours, s.theirs = s.ours.Add(d), s.theirs.Add(d) }
+func (s *testClocks) pass(d time.Duration) { s.ours, s.theirs = s.ours.Add(d), s.theirs.Add(d) }
 
-func (s *sky) clock() *clock {
+func (s *testClocks) clock() *clock {
 	return &clock{local: func() time.Time { return s.ours }, open: func(context.Context) (func() (time.Time, error), func(), error) {
 		return func() (time.Time, error) {
 			s.pass(s.there)
@@ -33,8 +33,8 @@ func (s *sky) clock() *clock {
 	}}
 }
 
-// isRight checks that c differs from the database's clock by at most within.
-func (s *sky) isRight(t *testing.T, c *clock, within time.Duration) {
+// check checks that c differs from the database's clock by at most within.
+func (s *testClocks) check(t *testing.T, c *clock, within time.Duration) {
 	t.Helper()
 	if wrong := c.now().Sub(s.theirs); wrong.Abs() > within {
 		t.Errorf("it is wrong by %s", wrong)
@@ -42,7 +42,7 @@ func (s *sky) isRight(t *testing.T, c *clock, within time.Duration) {
 }
 
 func TestTheDatabasesClockIsKnownUpToHalfTheWay(t *testing.T) {
-	for name, s := range map[string]*sky{
+	for name, s := range map[string]*testClocks{
 		"at once": newSky(time.Hour), "behind": newSky(-time.Hour),
 		"far away": {there: 300 * time.Millisecond, back: 300 * time.Millisecond},
 		"one way":  {there: 600 * time.Millisecond},
@@ -56,9 +56,9 @@ func TestTheDatabasesClockIsKnownUpToHalfTheWay(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Run(name, func(t *testing.T) {
-			s.isRight(t, c, (s.there-s.back).Abs()/2)
+			s.check(t, c, (s.there-s.back).Abs()/2)
 			s.pass(time.Minute)
-			s.isRight(t, c, (s.there-s.back).Abs()/2)
+			s.check(t, c, (s.there-s.back).Abs()/2)
 		})
 	}
 }
@@ -73,12 +73,12 @@ func TestASlowOrFailedMeasurementIsIgnored(t *testing.T) {
 	if err := c.measure(t.Context(), maxRoundTrip); err != nil {
 		t.Fatal(err)
 	}
-	s.isRight(t, c, 0)
+	s.check(t, c, 0)
 	s.err = errors.New("away")
 	if err := c.measure(t.Context(), maxRoundTrip); err == nil {
 		t.Error("it did not fail")
 	}
-	s.isRight(t, c, 0)
+	s.check(t, c, 0)
 }
 
 func TestTheClockDoesNotGoBackUnlessTheDatabasesWasSet(t *testing.T) {
@@ -97,10 +97,10 @@ func TestTheClockDoesNotGoBackUnlessTheDatabasesWasSet(t *testing.T) {
 		t.Errorf("corrected by ten seconds it went by %s", after.Sub(before))
 	}
 	s.pass(11 * time.Second)
-	s.isRight(t, c, 0)
+	s.check(t, c, 0)
 	s.theirs = s.theirs.Add(-time.Hour)
 	measure()
-	s.isRight(t, c, 0)
+	s.check(t, c, 0)
 }
 
 func TestTheClockIsMeasuredAgainInTimeAndAfterAStepOfTheLocalClock(t *testing.T) {

@@ -11,20 +11,20 @@ import (
 )
 
 var gone = map[string]func(*testing.T, Database){
-	"a run is taken away with all of its rows and no others":      runTakenAway,
-	"what was taken away is gone for another process":             goneForAnother,
-	"a run that was taken away can be made again":                 madeAgain,
-	"no number of an event is given twice":                        numbersAreNew,
-	"events that are left are read in their order":                eventsThatAreLeft,
-	"nobody changes a row in the session in which it is taken":    takenAlone,
-	"what is old is listed without what is big":                   oldRows,
-	"promises that were made before a time are listed by key":     oldPromises,
-	"a failed change takes nothing away":                          failedTakesNothing,
-	"a task that is taken away can no longer be claimed or found": taskTakenAway,
+	"deleting a run deletes its rows and no others":               runIsDeleted,
+	"other processes do not see deleted rows":                     deletedForOtherProcesses,
+	"a deleted run can be created again":                          createdAgain,
+	"numbers of deleted events are not reused":                    numbersAreNotReused,
+	"the remaining events are read in their order":                remainingEvents,
+	"no request changes a row in the transaction that deletes it": deletedWhileChanged,
+	"old runs and events are listed without their plans and rows": oldRows,
+	"idempotency records before a time are listed by key":         oldIdempotencyRecords,
+	"a failed change deletes nothing":                             failedDeletesNothing,
+	"a deleted task can be neither claimed nor found":             taskIsDeleted,
 }
 
-// takeAway deletes rows, which must succeed.
-func takeAway(t *testing.T, s store.Store, g store.Deletions) {
+// deleteRows deletes rows, which must succeed.
+func deleteRows(t *testing.T, s store.Store, g store.Deletions) {
 	t.Helper()
 	err := s.Write(t.Context(), func(tx *store.Tx) error {
 		tx.DeleteRows(g)
@@ -35,9 +35,9 @@ func takeAway(t *testing.T, s store.Store, g store.Deletions) {
 	}
 }
 
-// putWhole puts a run with two tasks, of which the second needs the first, and related
+// putRunWithAll puts a run with two tasks, of which the second needs the first, and related
 // rows of every kind.
-func putWhole(tx *store.Tx, id string) {
+func putRunWithAll(tx *store.Tx, id string) {
 	tx.PutRun(store.Run{ID: id, Status: store.Complete, Created: at(1), Plan: json.RawMessage(`{"name":"x"}`)})
 	for i, task := range []string{"a", "b"} {
 		key := store.TaskKey{Run: id, Task: task}
@@ -54,8 +54,8 @@ func putWhole(tx *store.Tx, id string) {
 	tx.PutWorker(store.Worker{ID: "w" + id, Seen: at(1)})
 }
 
-// wholeOf returns the keys of the rows that putWhole puts, except events.
-func wholeOf(id string) store.Deletions {
+// keysOfRun returns the keys of the rows that putWhole puts, except events.
+func keysOfRun(id string) store.Deletions {
 	return store.Deletions{
 		Runs: []string{id}, Tasks: []store.TaskKey{{Run: id, Task: "a"}, {Run: id, Task: "b"}}, Questions: []string{id + "q"},
 		Workers: []string{"w" + id}, IdempotencyKeys: []string{"p " + id}, Cursors: []string{"c " + id},
@@ -101,31 +101,31 @@ func count(r store.Reader, id string) (n int, err error) {
 	return n, err
 }
 
-// whole is the number of rows that putWhole puts.
-const whole = 15
+// rowsOfRun is the number of rows that putWhole puts.
+const rowsOfRun = 15
 
-func runTakenAway(t *testing.T, db Database) {
+func runIsDeleted(t *testing.T, db Database) {
 	s := open(t, db)
-	write(t, s, func(tx *store.Tx) { putWhole(tx, "r"); putWhole(tx, "other") })
+	write(t, s, func(tx *store.Tx) { putRunWithAll(tx, "r"); putRunWithAll(tx, "other") })
 	read(t, s, func(r store.Reader) {
 		n, err := count(r, "r")
-		same(t, "rows before", n, err, whole)
+		same(t, "rows before", n, err, rowsOfRun)
 	})
-	takeAway(t, s, wholeOf("r"))
-	takeAway(t, s, wholeOf("r")) // deleting rows that do not exist has no effect
+	deleteRows(t, s, keysOfRun("r"))
+	deleteRows(t, s, keysOfRun("r")) // deleting rows that do not exist has no effect
 	read(t, s, func(r store.Reader) {
 		n, err := count(r, "r")
 		same(t, "rows that were taken away", n, err, 0)
 		n, err = count(r, "other")
-		same(t, "rows of another run", n, err, whole)
+		same(t, "rows of another run", n, err, rowsOfRun)
 		runs, err := r.Runs()
 		same(t, "runs", names(runs, runName), err, "other")
 	})
 }
 
-func goneForAnother(t *testing.T, db Database) {
+func deletedForOtherProcesses(t *testing.T, db Database) {
 	s, other := open(t, db), open(t, db)
-	write(t, s, func(tx *store.Tx) { putWhole(tx, "r") })
+	write(t, s, func(tx *store.Tx) { putRunWithAll(tx, "r") })
 	for _, from := range []store.Store{s, other} { // both stores have cached the rows
 		inTx(t, from, func(tx *store.Tx) {
 			_, err := tx.Run("r")
@@ -136,15 +136,15 @@ func goneForAnother(t *testing.T, db Database) {
 			same(t, "worker before", err, nil, nil)
 		})
 	}
-	takeAway(t, other, wholeOf("r"))
+	deleteRows(t, other, keysOfRun("r"))
 	for _, from := range []store.Store{s, other} {
 		inTx(t, from, func(tx *store.Tx) {
 			_, run := tx.Run("r")
 			_, task := tx.Task(store.TaskKey{Run: "r", Task: "a"})
 			_, attempt := tx.Attempt("ra")
 			_, worker := tx.Worker("wr")
-			_, promise := tx.IdempotencyRecord("p r")
-			for _, err := range []error{run, task, attempt, worker, promise} {
+			_, record := tx.IdempotencyRecord("p r")
+			for _, err := range []error{run, task, attempt, worker, record} {
 				if !errors.Is(err, store.ErrNotFound) {
 					t.Errorf("error is %v, want ErrNotFound", err)
 				}
@@ -155,15 +155,15 @@ func goneForAnother(t *testing.T, db Database) {
 	}
 }
 
-func madeAgain(t *testing.T, db Database) {
+func createdAgain(t *testing.T, db Database) {
 	s := open(t, db)
 	for range 3 {
-		write(t, s, func(tx *store.Tx) { putWhole(tx, "r") })
+		write(t, s, func(tx *store.Tx) { putRunWithAll(tx, "r") })
 		read(t, s, func(r store.Reader) {
 			n, err := count(r, "r")
-			same(t, "rows", n, err, whole)
+			same(t, "rows", n, err, rowsOfRun)
 		})
-		takeAway(t, s, wholeOf("r"))
+		deleteRows(t, s, keysOfRun("r"))
 	}
 	write(t, s, func(tx *store.Tx) { tx.PutRun(store.Run{ID: "r", Plan: json.RawMessage(`{"name":"another"}`)}) })
 	read(t, s, func(r store.Reader) {
@@ -176,13 +176,13 @@ func seqs(list []store.Event) string {
 	return names(list, func(e store.Event) string { return fmt.Sprint(e.Seq) })
 }
 
-func numbersAreNew(t *testing.T, db Database) {
+func numbersAreNotReused(t *testing.T, db Database) {
 	s, other := open(t, db), open(t, db)
 	add := func(s store.Store) { write(t, s, func(tx *store.Tx) { tx.Append(store.Event{Kind: "x"}) }) }
 	for range 4 {
 		add(s)
 	}
-	takeAway(t, s, store.Deletions{Events: []int64{1, 2, 3, 4, 5}})
+	deleteRows(t, s, store.Deletions{Events: []int64{1, 2, 3, 4, 5}})
 	read(t, s, func(r store.Reader) {
 		list, err := r.Events(0, 9)
 		same(t, "the last one stays", seqs(list), err, "4")
@@ -206,14 +206,14 @@ func numbersAreNew(t *testing.T, db Database) {
 	})
 }
 
-func eventsThatAreLeft(t *testing.T, db Database) {
+func remainingEvents(t *testing.T, db Database) {
 	s := open(t, db)
 	write(t, s, func(tx *store.Tx) {
 		for i := range 9 {
 			tx.Append(store.Event{Kind: "k", Run: fmt.Sprint(i % 3), Row: json.RawMessage(`{"a":1}`), AttemptRow: json.RawMessage(`{}`)})
 		}
 	})
-	takeAway(t, s, store.Deletions{Events: []int64{1, 4, 7, 8}})
+	deleteRows(t, s, store.Deletions{Events: []int64{1, 4, 7, 8}})
 	read(t, s, func(r store.Reader) {
 		list, err := r.Events(0, 3)
 		same(t, "the first three", seqs(list), err, "2 3 5")
@@ -229,13 +229,13 @@ func eventsThatAreLeft(t *testing.T, db Database) {
 	}
 }
 
-// takenAlone deletes rows while other goroutines change them with two stores. A row that
+// deletedWhileChanged deletes rows while other goroutines change them with two stores. A row that
 // is changed before the deletion is deleted. A change after the deletion does not find the
 // row. So no row is left in both cases.
-func takenAlone(t *testing.T, db Database) {
+func deletedWhileChanged(t *testing.T, db Database) {
 	s, other := open(t, db), open(t, db)
 	for range 10 {
-		write(t, s, func(tx *store.Tx) { putWhole(tx, "r") })
+		write(t, s, func(tx *store.Tx) { putRunWithAll(tx, "r") })
 		var wg sync.WaitGroup
 		for i := range 8 {
 			by := []store.Store{s, other}[i%2]
@@ -253,7 +253,7 @@ func takenAlone(t *testing.T, db Database) {
 				}
 			})
 		}
-		wg.Go(func() { takeAway(t, s, wholeOf("r")) })
+		wg.Go(func() { deleteRows(t, s, keysOfRun("r")) })
 		wg.Wait()
 		read(t, other, func(r store.Reader) {
 			n, err := count(r, "r")
@@ -276,7 +276,7 @@ func oldRows(t *testing.T, db Database) {
 	})
 }
 
-func oldPromises(t *testing.T, db Database) {
+func oldIdempotencyRecords(t *testing.T, db Database) {
 	s := open(t, db)
 	write(t, s, func(tx *store.Tx) {
 		for _, i := range shuffled(6) {
@@ -294,12 +294,12 @@ func oldPromises(t *testing.T, db Database) {
 	})
 }
 
-func failedTakesNothing(t *testing.T, db Database) {
+func failedDeletesNothing(t *testing.T, db Database) {
 	s := open(t, db)
-	write(t, s, func(tx *store.Tx) { putWhole(tx, "r") })
+	write(t, s, func(tx *store.Tx) { putRunWithAll(tx, "r") })
 	stop := errors.New("no")
 	err := s.Write(t.Context(), func(tx *store.Tx) error {
-		tx.DeleteRows(wholeOf("r"))
+		tx.DeleteRows(keysOfRun("r"))
 		return stop
 	})
 	if !errors.Is(err, stop) {
@@ -307,11 +307,11 @@ func failedTakesNothing(t *testing.T, db Database) {
 	}
 	read(t, s, func(r store.Reader) {
 		n, err := count(r, "r")
-		same(t, "rows", n, err, whole)
+		same(t, "rows", n, err, rowsOfRun)
 	})
 }
 
-func taskTakenAway(t *testing.T, db Database) {
+func taskIsDeleted(t *testing.T, db Database) {
 	s := open(t, db)
 	write(t, s, func(tx *store.Tx) {
 		tx.PutRun(store.Run{ID: "r", Status: store.Running})
@@ -324,7 +324,7 @@ func taskTakenAway(t *testing.T, db Database) {
 		list, err := tx.ClaimableTasks(claim)
 		same(t, "before", names(list, taskName), err, "a b")
 	})
-	takeAway(t, s, store.Deletions{Tasks: []store.TaskKey{{Run: "r", Task: "a"}}})
+	deleteRows(t, s, store.Deletions{Tasks: []store.TaskKey{{Run: "r", Task: "a"}}})
 	inTx(t, s, func(tx *store.Tx) {
 		list, err := tx.ClaimableTasks(claim)
 		same(t, "claimable", names(list, taskName), err, "b")

@@ -9,12 +9,12 @@ import (
 )
 
 var items = map[string]func(*testing.T, Database){
-	"items are listed by their number and id":        itemsInOrder,
-	"an item that is dropped is gone":                itemDropped,
-	"an item can be dropped and put in one change":   itemDroppedAndPut,
-	"lists of items show what a change has put":      itemsShowChanges,
-	"an item that another process changed is seen":   itemOfAnother,
-	"attempts of a run come in the order they began": attemptsOfARun,
+	"items are listed by their number and id":               itemsInOrder,
+	"a deleted item is not found":                           itemDropped,
+	"an item can be deleted and put in one change":          itemDroppedAndPut,
+	"lists of items include the changes of the transaction": itemsShowChanges,
+	"a store sees the items of another process":             itemOfAnother,
+	"attempts of a run are ordered by their start":          attemptsOfARun,
 }
 
 func itemName(i store.Item) string { return i.ID }

@@ -9,14 +9,14 @@ import (
 )
 
 var lists = map[string]func(*testing.T, Database){
-	"lists are in their order":                        listsInOrder,
-	"names are ordered by their bytes":                byteOrder,
-	"dependents are the tasks that need it":           dependents,
-	"tasks that have ended come latest first":         ended,
-	"due attempts come earliest first":                due,
-	"expired questions come earliest first":           expired,
-	"a list belongs to the caller":                    listBelongs,
-	"lists in a transaction show what it has changed": listsShowChanges,
+	"lists are in their order":                   listsInOrder,
+	"names are ordered by their bytes":           byteOrder,
+	"dependents are the tasks that need it":      dependents,
+	"tasks that have ended come latest first":    ended,
+	"due attempts come earliest first":           due,
+	"expired questions come earliest first":      expired,
+	"the caller may change a list":               listBelongs,
+	"lists in a transaction include its changes": listsShowChanges,
 }
 
 // shuffled returns the numbers below n in a fixed random order.
@@ -57,8 +57,8 @@ func listsInOrder(t *testing.T, db Database) {
 		same(t, "questions", names(questions, questionName), err, "e c d b a")
 		questions, err = r.Questions(true)
 		same(t, "open questions", names(questions, questionName), err, "d b")
-		lanes, err := r.Accounts()
-		same(t, "lanes", names(lanes, func(l store.Account) string { return l.Name }), err, "a b c d e")
+		accounts, err := r.Accounts()
+		same(t, "accounts", names(accounts, func(l store.Account) string { return l.Name }), err, "a b c d e")
 	})
 }
 
@@ -237,9 +237,9 @@ func listBelongs(t *testing.T, db Database) {
 		tasks, err = tx.WaitingTasks(store.WaitQuery{Run: "idle", Limit: 9})
 		same(t, "waiting", names(tasks, taskName), err, "a b")
 		clear(tasks)
-		lanes, err := tx.Accounts()
-		same(t, "lanes", len(lanes), err, 2)
-		clear(lanes)
+		accounts, err := tx.Accounts()
+		same(t, "accounts", len(accounts), err, 2)
+		clear(accounts)
 		questions, err := tx.Questions("x")
 		same(t, "questions", names(questions, questionName), err, "a b")
 		clear(questions)
@@ -271,8 +271,8 @@ func listsShowChanges(t *testing.T, db Database) {
 		same(t, "running runs", names(runs, runName), err, "old new")
 		tasks, err := tx.Tasks("r")
 		same(t, "tasks", names(tasks, taskName), err, "a b")
-		lanes, err := tx.Accounts()
-		same(t, "lanes", lanes, err, []store.Account{{Name: "a"}, {Name: "b", Reason: "changed"}})
+		accounts, err := tx.Accounts()
+		same(t, "accounts", accounts, err, []store.Account{{Name: "a"}, {Name: "b", Reason: "changed"}})
 	})
 	read(t, s, func(r store.Reader) {
 		runs, err := r.RunningRuns()

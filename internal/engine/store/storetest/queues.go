@@ -12,14 +12,14 @@ import (
 )
 
 var queues = map[string]func(*testing.T, Database){
-	"claimable tasks come by priority and then by age":   claimableOrder,
-	"claimable tasks have the labels and no paused lane": claimableFilters,
-	"claimable tasks show what was changed":              claimableChanges,
-	"waiting tasks may become ready":                     waiting,
-	"delayed tasks come when their time has come":        delayed,
-	"label sets are those of ready tasks":                labelSets,
-	"a transaction reads the stored rows":                hints,
-	"a transaction and a reader return the same lists":   listsStay,
+	"claimable tasks come by priority and then by age":       claimableOrder,
+	"claimable tasks have the labels and no paused account":  claimableFilters,
+	"claimable tasks include the changes of the transaction": claimableChanges,
+	"waiting tasks may become ready":                         waiting,
+	"delayed tasks are listed when their time has passed":    delayed,
+	"label sets are those of ready tasks":                    labelSets,
+	"a transaction reads the stored rows":                    transactionReadsRows,
+	"a transaction and a reader return the same lists":       transactionListsMatch,
 }
 
 func ready(id string, seq int64, priority int) store.Task {
@@ -31,10 +31,10 @@ func claim(limit int) store.ClaimQuery { return store.ClaimQuery{Labels: []strin
 func claimableOrder(t *testing.T, db Database) {
 	s := open(t, db)
 	write(t, s, func(tx *store.Tx) {
-		for i, lane := range []string{"", "claude", "codex"} {
+		for i, account := range []string{"", "claude", "codex"} {
 			for _, n := range shuffled(4) {
 				task := ready(fmt.Sprintf("%d%d", n, i), int64(10*n+i), n%2)
-				task.Account = lane
+				task.Account = account
 				tx.PutTask(task)
 			}
 		}
@@ -55,10 +55,10 @@ func claimableFilters(t *testing.T, db Database) {
 	write(t, s, func(tx *store.Tx) {
 		seq := int64(0)
 		for _, labels := range []string{"", "gpu", "gpu,linux"} {
-			for _, lane := range []string{"", "claude", "codex"} {
+			for _, account := range []string{"", "claude", "codex"} {
 				seq++
-				task := ready(labels+"/"+lane, seq, 0)
-				task.Labels, task.Account = labels, lane
+				task := ready(labels+"/"+account, seq, 0)
+				task.Labels, task.Account = labels, account
 				tx.PutTask(task)
 			}
 		}
@@ -67,8 +67,8 @@ func claimableFilters(t *testing.T, db Database) {
 		tx.PutTask(blocked)
 	})
 	for _, test := range []struct {
-		labels, paused, lanes []string
-		want                  string
+		labels, paused, accounts []string
+		want                     string
 	}{
 		{nil, nil, nil, ""},
 		{[]string{""}, nil, nil, "/ /claude /codex"},
@@ -79,7 +79,7 @@ func claimableFilters(t *testing.T, db Database) {
 		{[]string{"", "gpu"}, nil, []string{"codex", "unknown"}, "/codex gpu/codex"},
 		{[]string{"", "gpu"}, []string{"claude"}, []string{"claude", "codex"}, "/codex gpu/codex"},
 	} {
-		claim := store.ClaimQuery{Labels: test.labels, PausedAccounts: test.paused, Accounts: test.lanes, Limit: 9}
+		claim := store.ClaimQuery{Labels: test.labels, PausedAccounts: test.paused, Accounts: test.accounts, Limit: 9}
 		read(t, s, func(r store.Reader) {
 			list, err := r.ClaimableTasks(claim)
 			same(t, fmt.Sprint("claimable ", claim), names(list, taskName), err, test.want)
@@ -223,8 +223,8 @@ func labelSets(t *testing.T, db Database) {
 	})
 }
 
-// hints checks that lookups and lists in a transaction return the stored rows.
-func hints(t *testing.T, db Database) {
+// transactionReadsRows checks that lookups and lists in a transaction return the stored rows.
+func transactionReadsRows(t *testing.T, db Database) {
 	s := open(t, db)
 	write(t, s, func(tx *store.Tx) {
 		putAll(tx)
@@ -243,8 +243,8 @@ func hints(t *testing.T, db Database) {
 	})
 	for range 2 {
 		inTx(t, s, func(tx *store.Tx) {
-			promise, err := tx.IdempotencyRecord(aPromise.Key)
-			same(t, "promise", promise, err, aPromise)
+			record, err := tx.IdempotencyRecord(anIdempotencyRecord.Key)
+			same(t, "idempotency record", record, err, anIdempotencyRecord)
 			attempt, err := tx.Attempt("x1")
 			same(t, "attempt", attempt, err, anAttempt)
 			task, err := tx.Task(aTask.TaskKey)
@@ -261,17 +261,17 @@ func hints(t *testing.T, db Database) {
 			same(t, "claimable", names(list, taskName), err, "ready0 ready1 ready2 ready3 ready4")
 			list, err = tx.WaitingTasks(store.WaitQuery{Run: "r1", Now: at(10), Limit: 9})
 			same(t, "waiting", names(list, taskName), err, "idle0 idle1 idle2 idle3 idle4")
-			lanes, err := tx.Accounts()
-			same(t, "lanes", lanes, err, []store.Account{aLane})
+			accounts, err := tx.Accounts()
+			same(t, "accounts", accounts, err, []store.Account{anAccount})
 			sets, err := tx.LabelSets()
 			same(t, "label sets", sets, err, []string{"", "gpu,linux"})
 		})
 	}
 }
 
-// listsStay checks in many rounds of random changes that a transaction returns the same
+// transactionListsMatch checks in many rounds of random changes that a transaction returns the same
 // lists as a reader.
-func listsStay(t *testing.T, db Database) {
+func transactionListsMatch(t *testing.T, db Database) {
 	s := open(t, db)
 	random := rand.New(rand.NewPCG(1, 2))
 	tasks := make([]store.Task, 300)

@@ -12,11 +12,11 @@ import (
 )
 
 var rows = map[string]func(*testing.T, Database){
-	"a row is read as it was put":                putAndRead,
-	"a row that is put again is replaced":        putAgain,
-	"a row that is not there is not found":       notFound,
-	"rows survive closing and opening":           reopened,
-	"lists of rows that are not there are empty": emptyLists,
+	"a row is read as it was put":            putAndRead,
+	"a row that is put again is replaced":    putAgain,
+	"a row that does not exist is not found": notFound,
+	"rows survive closing and opening":       reopened,
+	"lists without rows are empty":           emptyLists,
 }
 
 // Rows in which every field has a value, so that the tests notice a field that is not
@@ -53,10 +53,10 @@ var (
 		ID: "q1", Attempt: "x1", Run: "r1", Task: "a", Text: "May I?", Options: json.RawMessage(`["yes","no"]`), Asked: at(4),
 		Expires: at(44), Default: "no", Answer: "yes", By: "ann", Answered: at(5), Closed: true,
 	}
-	aLane    = store.Account{Name: "claude", Until: at(100), Reason: "limit"}
-	aPromise = store.IdempotencyRecord{Key: "claim k1", Answer: json.RawMessage(`{"ok":true}`), Made: at(6)}
-	aCursor  = store.Cursor{Name: "recorder", Seq: 12}
-	anEvent  = store.Event{
+	anAccount           = store.Account{Name: "claude", Until: at(100), Reason: "limit"}
+	anIdempotencyRecord = store.IdempotencyRecord{Key: "claim k1", Answer: json.RawMessage(`{"ok":true}`), Made: at(6)}
+	aCursor             = store.Cursor{Name: "recorder", Seq: 12}
+	anEvent             = store.Event{
 		AttemptRow: json.RawMessage(`{"id":"x"}`),
 		At:         at(7), Kind: "task.running", Run: "r1", Task: "a", Attempt: "x1", From: "queued", To: "running", Who: "w1", Why: "asked",
 		Row: json.RawMessage(`{"id":"a"}`),
@@ -69,8 +69,8 @@ func putAll(tx *store.Tx) {
 	tx.PutAttempt(anAttempt)
 	tx.PutWorker(aWorker)
 	tx.PutQuestion(aQuestion)
-	tx.PutAccount(aLane)
-	tx.PutIdempotencyRecord(aPromise)
+	tx.PutAccount(anAccount)
+	tx.PutIdempotencyRecord(anIdempotencyRecord)
 	tx.PutCursor(aCursor)
 	tx.PutItem(anItem)
 	tx.Append(anEvent)
@@ -88,10 +88,10 @@ func checkAll(t *testing.T, r store.Reader) {
 	same(t, "worker", worker, err, aWorker)
 	question, err := r.Question("q1")
 	same(t, "question", question, err, aQuestion)
-	lane, err := r.Account("claude")
-	same(t, "lane", lane, err, aLane)
-	promise, err := r.IdempotencyRecord("claim k1")
-	same(t, "promise", promise, err, aPromise)
+	account, err := r.Account("claude")
+	same(t, "account", account, err, anAccount)
+	record, err := r.IdempotencyRecord("claim k1")
+	same(t, "idempotency record", record, err, anIdempotencyRecord)
 	cursor, err := r.Cursor("recorder")
 	same(t, "cursor", cursor, err, aCursor)
 	item, err := r.Item(anItem.ItemKey)
@@ -115,8 +115,8 @@ func putAndRead(t *testing.T, db Database) {
 		same(t, "run in a transaction", run, err, aRun)
 		task, err := tx.Task(aTask.TaskKey)
 		same(t, "task in a transaction", task, err, aTask)
-		lane, err := tx.Account("claude")
-		same(t, "lane in a transaction", lane, err, aLane)
+		account, err := tx.Account("claude")
+		same(t, "account in a transaction", account, err, anAccount)
 		question, err := tx.Question("q1")
 		same(t, "question in a transaction", question, err, aQuestion)
 	})
@@ -126,12 +126,12 @@ func putAgain(t *testing.T, db Database) {
 	s := open(t, db)
 	write(t, s, putAll)
 	run, task, attempt, worker := aRun, aTask, anAttempt, aWorker
-	question, lane, promise, cursor := aQuestion, aLane, aPromise, aCursor
+	question, account, record, cursor := aQuestion, anAccount, anIdempotencyRecord, aCursor
 	run.Status, run.Open, run.Waves = store.Complete, 0, nil
 	task.Status, task.Ready, task.NotBefore, task.Labels, task.Spec = store.Running, false, time.Time{}, "", json.RawMessage(`{"prompt":"other"}`)
 	attempt.Status, attempt.Lease = store.Complete, at(500)
-	worker.Seen, question.Answer, lane.Until = at(900), "maybe", time.Time{}
-	promise.Answer, cursor.Seq = json.RawMessage(`[]`), 13
+	worker.Seen, question.Answer, account.Until = at(900), "maybe", time.Time{}
+	record.Answer, cursor.Seq = json.RawMessage(`[]`), 13
 	item := anItem
 	item.Parent, item.Seq, item.Data = "", 99, nil
 	worker.Meta, worker.Channels, worker.Status = nil, nil, "idle"
@@ -141,8 +141,8 @@ func putAgain(t *testing.T, db Database) {
 		tx.PutAttempt(attempt)
 		tx.PutWorker(worker)
 		tx.PutQuestion(question)
-		tx.PutAccount(lane)
-		tx.PutIdempotencyRecord(promise)
+		tx.PutAccount(account)
+		tx.PutIdempotencyRecord(record)
 		tx.PutCursor(cursor)
 		tx.PutItem(item)
 	}
@@ -158,10 +158,10 @@ func putAgain(t *testing.T, db Database) {
 		same(t, "worker", gotWorker, err, worker)
 		gotQuestion, err := r.Question("q1")
 		same(t, "question", gotQuestion, err, question)
-		gotLane, err := r.Account("claude")
-		same(t, "lane", gotLane, err, lane)
-		gotPromise, err := r.IdempotencyRecord(promise.Key)
-		same(t, "promise", gotPromise, err, promise)
+		gotAccount, err := r.Account("claude")
+		same(t, "account", gotAccount, err, account)
+		gotRecord, err := r.IdempotencyRecord(record.Key)
+		same(t, "idempotency record", gotRecord, err, record)
 		gotCursor, err := r.Cursor("recorder")
 		same(t, "cursor", gotCursor, err, cursor)
 		gotItem, err := r.Item(item.ItemKey)
@@ -190,9 +190,9 @@ func notFound(t *testing.T, db Database) {
 		_, err = r.Question("no")
 		missing("question", err)
 		_, err = r.Account("no")
-		missing("lane", err)
+		missing("account", err)
 		_, err = r.IdempotencyRecord("no")
-		missing("promise", err)
+		missing("idempotency record", err)
 		_, err = r.Cursor("no")
 		missing("cursor", err)
 		_, err = r.Item(store.ItemKey{Kind: "note", ID: "no"})
@@ -209,7 +209,7 @@ func notFound(t *testing.T, db Database) {
 		_, err = tx.Attempt("no")
 		missing("attempt in a transaction", err)
 		_, err = tx.IdempotencyRecord("no")
-		missing("promise in a transaction", err)
+		missing("idempotency record in a transaction", err)
 		_, err = tx.Task(store.TaskKey{Run: "no", Task: "a"})
 		missing("task in a transaction", err)
 	})
@@ -246,7 +246,7 @@ func emptyLists(t *testing.T, db Database) {
 			"items":        func() (int, error) { l, err := r.Items("k", "", 0, 9); return len(l), err },
 			"workers":      func() (int, error) { l, err := r.Workers(); return len(l), err },
 			"questions":    func() (int, error) { l, err := r.Questions(false); return len(l), err },
-			"lanes":        func() (int, error) { l, err := r.Accounts(); return len(l), err },
+			"accounts":     func() (int, error) { l, err := r.Accounts(); return len(l), err },
 			"events":       func() (int, error) { l, err := r.Events(0, 9); return len(l), err },
 			"last event":   func() (int, error) { n, err := r.LastSeq(); return int(n), err },
 			"claimable": func() (int, error) {

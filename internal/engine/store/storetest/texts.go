@@ -14,11 +14,11 @@ import (
 )
 
 var texts = map[string]func(*testing.T, Database){
-	"texts may be odd": oddTexts,
-	"keys may be odd":  oddKeys,
-	"a key that no database can hold is refused": badKeys,
-	"rows may be big":              bigRows,
-	"times come back as they were": oddTimes,
+	"texts may contain any bytes":                   oddTexts,
+	"keys may contain any valid text":               oddKeys,
+	"a key that a database cannot store is refused": badKeys,
+	"rows may be large":                             bigRows,
+	"times are read as they were written":           oddTimes,
 }
 
 var odd = []string{

@@ -11,12 +11,12 @@ import (
 )
 
 var transactions = map[string]func(*testing.T, Database){
-	"a change sees what it has put":              ownPuts,
-	"a change that fails leaves nothing":         failedChange,
-	"one that fails does not disturb the others": failingNeighbours,
-	"a read sees one state":                      oneState,
-	"two handles lose no update":                 twoHandles,
-	"a cancelled request is written or not":      cancelledRequests,
+	"a change sees what it has put":                           ownPuts,
+	"a change that fails writes nothing":                      failedChange,
+	"a request that fails does not affect the others":         failingRequest,
+	"a read sees a consistent snapshot":                       oneState,
+	"two stores lose no update":                               twoStores,
+	"a cancelled request is written completely or not at all": cancelledRequests,
 }
 
 func ownPuts(t *testing.T, db Database) {
@@ -33,10 +33,10 @@ func ownPuts(t *testing.T, db Database) {
 		same(t, "worker", worker, err, aWorker)
 		question, err := tx.Question("q1")
 		same(t, "question", question, err, aQuestion)
-		lane, err := tx.Account("claude")
-		same(t, "lane", lane, err, aLane)
-		promise, err := tx.IdempotencyRecord(aPromise.Key)
-		same(t, "promise", promise, err, aPromise)
+		account, err := tx.Account("claude")
+		same(t, "account", account, err, anAccount)
+		record, err := tx.IdempotencyRecord(anIdempotencyRecord.Key)
+		same(t, "idempotency record", record, err, anIdempotencyRecord)
 		item, err := tx.Item(anItem.ItemKey)
 		same(t, "item", item, err, anItem)
 		same(t, "next event", tx.NextSeq(), nil, 2)
@@ -54,7 +54,7 @@ func failedChange(t *testing.T, db Database) {
 	})
 }
 
-func failingNeighbours(t *testing.T, db Database) {
+func failingRequest(t *testing.T, db Database) {
 	s := open(t, db)
 	stop := errors.New("no")
 	var wg sync.WaitGroup
@@ -102,12 +102,12 @@ func oneState(t *testing.T, db Database) {
 	for range 200 {
 		for _, s := range []store.Store{s, other} {
 			read(t, s, func(r store.Reader) {
-				lane, err := r.Account("b")
-				same(t, "lane", lane.Name, err, "b")
+				account, err := r.Account("b")
+				same(t, "account", account.Name, err, "b")
 				cursor, err := r.Cursor("a")
-				same(t, "cursor and lane", fmt.Sprint(cursor.Seq), err, lane.Reason)
+				same(t, "cursor and account", fmt.Sprint(cursor.Seq), err, account.Reason)
 				last, err := r.LastSeq()
-				same(t, "last event", fmt.Sprint(last), err, lane.Reason)
+				same(t, "last event", fmt.Sprint(last), err, account.Reason)
 			})
 		}
 	}
@@ -115,8 +115,8 @@ func oneState(t *testing.T, db Database) {
 	wg.Wait()
 }
 
-// twoHandles increments a number many times, concurrently with two stores.
-func twoHandles(t *testing.T, db Database) {
+// twoStores increments a number many times, concurrently with two stores.
+func twoStores(t *testing.T, db Database) {
 	const writers, times = 8, 25
 	var wg sync.WaitGroup
 	write(t, open(t, db), func(tx *store.Tx) { tx.PutWorker(store.Worker{ID: "n"}) })

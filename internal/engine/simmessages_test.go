@@ -12,15 +12,15 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// talk holds the messages between simulated users and agents.
-type talk struct {
+// simMessages holds the messages between simulated users and agents.
+type simMessages struct {
 	sent  []fleet.Message     // messages that the engine may have accepted
 	taken map[string]bool     // ids of the messages that the engine has certainly accepted
 	inbox map[string][]string // by attempt: ids of the messages that its agent can receive
 }
 
 // hear puts messages into the inbox of an attempt's agent.
-func (t *talk) hear(attempt string, list []fleet.Message) {
+func (t *simMessages) hear(attempt string, list []fleet.Message) {
 	if t.inbox == nil {
 		t.inbox = map[string][]string{}
 	}
@@ -100,7 +100,7 @@ func (w *world) withdraw() error {
 
 // check verifies that no message of a run is lost, and that its reviews agree with its
 // tasks.
-func (t *talk) check(r store.Reader, run store.Run) error {
+func (t *simMessages) check(r store.Reader, run store.Run) error {
 	for _, m := range t.sent {
 		if m.Run != run.ID || !t.taken[m.ID] {
 			continue

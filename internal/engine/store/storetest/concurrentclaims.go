@@ -13,7 +13,7 @@ import (
 )
 
 var crowds = map[string]func(*testing.T, Database){
-	"10,000 tasks go to 16 claimers, each to one": claimers,
+	"10,000 tasks go to 16 claimers, each to one": concurrentClaims,
 }
 
 const (
@@ -21,10 +21,10 @@ const (
 	tasksToClaim   = 10_000
 )
 
-// claimers lets several goroutines claim tasks with two stores on one database. The claims
+// concurrentClaims lets several goroutines claim tasks with two stores on one database. The claims
 // must be linearizable: there must be an order of all claims in which each claim takes the
 // first task.
-func claimers(t *testing.T, db Database) {
+func concurrentClaims(t *testing.T, db Database) {
 	s, other := open(t, db), open(t, db)
 	write(t, s, func(tx *store.Tx) {
 		for i := range tasksToClaim {
