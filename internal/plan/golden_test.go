@@ -60,7 +60,8 @@ func dump(p Plan) string {
 			if d, ok := value.Interface().(*Dispatch); ok {
 				text = fmt.Sprintf("%+v", *d)
 			}
-			fmt.Fprintf(&b, "  %s: %.100q\n", f.Name, text)
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			fmt.Fprintf(&b, "  %s: %.100q\n", name, text)
 		}
 	}
 	for _, w := range p.Warnings {

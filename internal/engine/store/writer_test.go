@@ -38,12 +38,12 @@ func (f *fake) begin(context.Context) (Transaction, error) {
 	return f, nil
 }
 
-func (f *fake) LastSeq() (int64, error)              { return f.last, nil }
-func (f *fake) Worker(string) (Worker, error)        { return Worker{}, ErrNotFound }
-func (f *fake) Claimable(ClaimQuery) ([]Task, error) { return nil, nil }
-func (f *fake) LabelSets() ([]string, error)         { return nil, nil }
-func (f *fake) Rollback() error                      { return nil }
-func (f *fake) Dependents(TaskKey) ([]Task, error)   { return nil, nil }
+func (f *fake) LastSeq() (int64, error)                   { return f.last, nil }
+func (f *fake) Worker(string) (Worker, error)             { return Worker{}, ErrNotFound }
+func (f *fake) ClaimableTasks(ClaimQuery) ([]Task, error) { return nil, nil }
+func (f *fake) LabelSets() ([]string, error)              { return nil, nil }
+func (f *fake) Rollback() error                           { return nil }
+func (f *fake) Dependents(TaskKey) ([]Task, error)        { return nil, nil }
 
 func (f *fake) Commit(c Changes) error {
 	if f.refuse != nil {

@@ -63,7 +63,7 @@ type Request struct {
 }
 
 // Dispatch submits beads as one run and returns the run's id. If an agent already works
-// on one of the beads, it returns an [*engine.HeldError] and submits nothing, unless
+// on one of the beads, it returns an [*engine.BeadHeldError] and submits nothing, unless
 // q.Force is set.
 func (b *Beads) Dispatch(ctx context.Context, q Request) (string, error) {
 	inTmux := false
