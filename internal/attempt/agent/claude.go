@@ -237,8 +237,8 @@ func (c *claudeReader) assistant(l claudeLine) []Signal {
 // count adds the tokens of each message once. A message with several parts is printed
 // as several lines.
 func (c *claudeReader) count(l claudeLine) *Usage {
-	const most = 1000 // sub-agents; only the result includes the tokens of further sub-agents
-	if l.Message.ID == "" || c.counted[l.Parent] == l.Message.ID || len(c.counted) >= most {
+	const maxSubAgents = 1000 // sub-agents; only the result includes the tokens of further sub-agents
+	if l.Message.ID == "" || c.counted[l.Parent] == l.Message.ID || len(c.counted) >= maxSubAgents {
 		return nil
 	}
 	c.counted[l.Parent] = l.Message.ID

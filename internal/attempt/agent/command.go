@@ -131,18 +131,18 @@ func (c *commandReader) ask(text string) []Signal {
 }
 
 func (c *commandReader) Verdict(exit Exit) Verdict {
-	said := c.final
+	final := c.final
 	switch {
-	case said != nil && said.class != failure.None:
-	case exit.Code == 0 && exit.Signal == "" && (c.done == nil || said != nil):
-		said = &finalMessage{text: c.otherOutput.all()}
+	case final != nil && final.class != failure.None:
+	case exit.Code == 0 && exit.Signal == "" && (c.done == nil || final != nil):
+		final = &finalMessage{text: c.otherOutput.all()}
 	case exit.Code == 0 && exit.Signal == "":
 		return judge(&finalMessage{class: failure.Crashed, text: appendDetail("ended without its done line", c.otherOutput.String())}, denial{}, "", exit)
-	case exit.StopReason == Lingered && said != nil:
+	case exit.StopReason == Lingered && final != nil:
 	default:
-		said = &finalMessage{class: failure.Crashed, text: appendDetail(describeExit(exit), c.otherOutput.String())}
+		final = &finalMessage{class: failure.Crashed, text: appendDetail(describeExit(exit), c.otherOutput.String())}
 	}
-	return judge(said, denial{}, c.otherOutput.String(), exit)
+	return judge(final, denial{}, c.otherOutput.String(), exit)
 }
 
 func describeExit(exit Exit) string {

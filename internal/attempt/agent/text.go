@@ -174,12 +174,12 @@ func endOfAnswer(text string) string {
 type lastOutput struct{ text []byte }
 
 func (t *lastOutput) add(line []byte) {
-	const most = outputLength
-	if n := len(line) - most; n > 0 {
+	const limit = outputLength
+	if n := len(line) - limit; n > 0 {
 		line = line[n:]
 	}
-	if len(t.text)+len(line) > 2*most {
-		t.text = append(t.text[:0], t.text[max(0, len(t.text)-most):]...)
+	if len(t.text)+len(line) > 2*limit {
+		t.text = append(t.text[:0], t.text[max(0, len(t.text)-limit):]...)
 	}
 	t.text = append(append(t.text, line...), '\n')
 }

@@ -47,28 +47,28 @@ func (d *denial) usedTool() { d.continued = len(d.requests) > 0 }
 // code.
 //
 // A denial is a failure only if the agent stopped because of it.
-func judge(said *finalMessage, refused denial, rest string, exit Exit) Verdict {
+func judge(final *finalMessage, denied denial, otherOutput string, exit Exit) Verdict {
 	if exit.StopReason != "" && exit.StopReason != Lingered {
-		return stoppedVerdict(said, rest, exit)
+		return stoppedVerdict(final, otherOutput, exit)
 	}
-	done := said != nil && said.class == failure.None
-	if len(refused.requests) > 0 && !refused.continued && (done || said == nil || said.class == failure.Crashed) {
-		v := Verdict{Class: failure.Denied, Summary: denialSummary(said, refused.requests), Denied: refused.requests, Done: done}
+	done := final != nil && final.class == failure.None
+	if len(denied.requests) > 0 && !denied.continued && (done || final == nil || final.class == failure.Crashed) {
+		v := Verdict{Class: failure.Denied, Summary: denialSummary(final, denied.requests), Denied: denied.requests, Done: done}
 		if done {
-			v.Answer = endOfAnswer(said.text)
+			v.Answer = endOfAnswer(final.text)
 		}
 		return v
 	}
-	if said == nil {
-		return Verdict{Class: failure.Crashed, Summary: appendDetail(describeCrash(exit), rest), Denied: refused.requests}
+	if final == nil {
+		return Verdict{Class: failure.Crashed, Summary: appendDetail(describeCrash(exit), otherOutput), Denied: denied.requests}
 	}
-	v := Verdict{Class: said.class, Summary: summary(said.text), Denied: refused.requests, Done: done}
+	v := Verdict{Class: final.class, Summary: summary(final.text), Denied: denied.requests, Done: done}
 	if done {
-		v.Answer = endOfAnswer(said.text)
-		v.Summary = v.summaryWithDenials(said.text)
+		v.Answer = endOfAnswer(final.text)
+		v.Summary = v.summaryWithDenials(final.text)
 	}
-	if said.class == failure.RateLimited {
-		v.Reset = said.resetTime(exit.At)
+	if final.class == failure.RateLimited {
+		v.Reset = final.resetTime(exit.At)
 	}
 	return v
 }
@@ -115,22 +115,22 @@ func (w *finalMessage) resetTime(now time.Time) time.Time {
 
 // stoppedVerdict returns the verdict on a program that gaffer has stopped. Its class is the
 // stop reason. An unknown reason counts as a cancellation.
-func stoppedVerdict(said *finalMessage, rest string, exit Exit) Verdict {
-	v := Verdict{Class: failure.Cancelled, Summary: rest}
+func stoppedVerdict(final *finalMessage, otherOutput string, exit Exit) Verdict {
+	v := Verdict{Class: failure.Cancelled, Summary: otherOutput}
 	known := []failure.Class{failure.Stalled, failure.TimedOut, failure.Lost, failure.OverBudget, failure.Released, failure.Interrupted}
 	if class := failure.Class(exit.StopReason); slices.Contains(known, class) {
 		v.Class = class
 	}
-	if said != nil && said.text != "" {
-		v.Summary = summary(said.text)
+	if final != nil && final.text != "" {
+		v.Summary = summary(final.text)
 	}
 	return v
 }
 
-func denialSummary(said *finalMessage, denied []string) string {
+func denialSummary(final *finalMessage, denied []string) string {
 	text := "denied: " + strings.Join(denied, "; ")
-	if said != nil && said.class == failure.None {
-		text = appendDetail(text, said.text)
+	if final != nil && final.class == failure.None {
+		text = appendDetail(text, final.text)
 	}
 	return firstChars(clean(text), summaryLength)
 }

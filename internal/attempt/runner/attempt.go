@@ -205,9 +205,9 @@ func (a *Attempt) handle(s agent.Signal) {
 // spentOn converts the usage reported by an agent. It bounds the values, so that sums
 // cannot overflow.
 func spentOn(u agent.Usage) fleet.Amount {
-	const most = 1e15
-	bound := func(n int64) int64 { return min(max(n, 0), most) }
-	return fleet.Amount{MicroUSD: int64(min(max(math.Round(u.USD*1e6), 0), most)), Tokens: bound(u.Input) + bound(u.Output)}
+	const maxAmount = 1e15
+	bound := func(n int64) int64 { return min(max(n, 0), maxAmount) }
+	return fleet.Amount{MicroUSD: int64(min(max(math.Round(u.USD*1e6), 0), maxAmount)), Tokens: bound(u.Input) + bound(u.Output)}
 }
 
 // dropQuestion drops a question or a reply that the agent no longer waits for. It notifies

@@ -46,16 +46,16 @@ func (l *lease) over(now time.Time) bool {
 	return !until.IsZero() && !now.Before(until)
 }
 
-// moveTo moves the lease to another process. told is the end of the lease that this
+// moveTo moves the lease to another process. current is the end of the lease that this
 // process was started with; zero means forever.
-func (l *lease) moveTo(to *supervisor.Process, told time.Time) error {
+func (l *lease) moveTo(to *supervisor.Process, current time.Time) error {
 	l.sending.Lock()
 	defer l.sending.Unlock()
 	l.mu.Lock()
 	l.process = to
 	until := l.until
 	l.mu.Unlock()
-	if until.Equal(told) {
+	if until.Equal(current) {
 		return nil
 	}
 	return to.Extend(until)

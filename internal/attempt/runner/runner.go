@@ -147,12 +147,12 @@ func ReadJob(dir string) (Job, error) {
 	n, err := f.launches()
 	for ; n > 0 && err == nil; n-- {
 		var j Job
-		said, err := supervisor.Job(f.agentFolder(n))
+		stored, err := supervisor.Job(f.agentFolder(n))
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // the process that launched it died before it wrote the spec
 			continue
 		case err == nil:
-			err = json.Unmarshal(said, &j)
+			err = json.Unmarshal(stored, &j)
 		}
 		if err != nil {
 			return Job{}, fmt.Errorf("%s: %w", f.agentFolder(n), err)

@@ -30,7 +30,7 @@ func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 	if job.LogFrom, err = logSize(job.Log); err != nil {
 		return nil, err
 	}
-	said, err := json.Marshal(job)
+	stored, err := json.Marshal(job)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 	p, err := opts.launch(ctx, f.agentFolder(n+1), supervisor.Spec{
 		Attempt: job.Attempt, Argv: launch.Argv, Env: env, Dir: job.Work, Log: job.Log,
 		Input: launch.Input, Open: launch.Open, Deadline: job.Deadline, Interrupt: job.Grace, Terminate: job.Grace,
-		Until: opts.Until, Abandon: opts.Abandon, Job: said,
+		Until: opts.Until, Abandon: opts.Abandon, Job: stored,
 	}, job.LogFrom)
 	if err != nil {
 		return nil, err

@@ -25,14 +25,14 @@ func (a *Attempt) verify(ctx context.Context, r Result) (Result, error) {
 	for i, command := range a.job.Verify {
 		a.now.State, a.now.Doing = string(agent.Running), "verify: "+command
 		a.handlePending()
-		check, told, err := a.check(ctx, i+1, command)
+		check, stopReason, err := a.check(ctx, i+1, command)
 		if err != nil {
 			return Result{}, err
 		}
 		checks = append(checks, check)
 		r.Checks, _ = json.Marshal(checks) // cannot fail: only strings and numbers
-		if told != "" {
-			r.Class, r.Summary = failure.Class(told), "stopped during "+command
+		if stopReason != "" {
+			r.Class, r.Summary = failure.Class(stopReason), "stopped during "+command
 			return r, nil
 		}
 		if !check.OK {

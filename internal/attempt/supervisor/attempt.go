@@ -44,7 +44,7 @@ type attempt struct {
 	stopTimer, deadlineTimer, leaseTimer, socketTimer *time.Timer
 
 	mu         sync.Mutex // guards the fields below, which clients read
-	in         *stdin
+	stdin      *stdin
 	stage      stage
 	stopReason string
 	allFrozen  bool // all processes are frozen
@@ -104,11 +104,11 @@ func (a *attempt) run() (free bool, err error) {
 		a.exit.Unrecorded = err.Error()
 	}
 	free = a.clients.shut() < 2 && err == nil && a.reusable && !a.unwanted && len(a.exit.Left) == 0
-	told := a.clients.finish(a.exit, free)
+	delivered := a.clients.finish(a.exit, free)
 	if a.log != nil {
 		_ = a.log.Close() // only the agent wrote to the log
 	}
-	return free && told, err
+	return free && delivered, err
 }
 
 func (a *attempt) begin() error {
@@ -149,25 +149,25 @@ func (a *attempt) launch() error {
 		return err
 	}
 	a.log, a.exit.LogFrom, a.exit.LogTo = log, size, size
-	in, theirs, err := newStdin(a.spec.Input, a.spec.Open)
+	stdin, agentEnd, err := newStdin(a.spec.Input, a.spec.Open)
 	if err != nil {
 		return err
 	}
-	defer theirs.Close()
+	defer agentEnd.Close()
 	a.exit.Started = time.Now().UTC()
-	a.agentPID, err = launch(a.spec, a.env, theirs.Fd(), log.Fd(), a.group)
+	a.agentPID, err = launch(a.spec, a.env, agentEnd.Fd(), log.Fd(), a.group)
 	if err != nil && a.group != nil && a.group.remove() == nil { // the kernel may refuse to start a process in that group
 		a.group = nil
 		if err = a.recordSupervisor(); err == nil {
-			a.agentPID, err = launch(a.spec, a.env, theirs.Fd(), log.Fd(), nil)
+			a.agentPID, err = launch(a.spec, a.env, agentEnd.Fd(), log.Fd(), nil)
 		}
 	}
 	if err != nil {
-		in.abandon()
+		stdin.abandon()
 		return err
 	}
 	a.mu.Lock()
-	a.in = in
+	a.stdin = stdin
 	a.mu.Unlock()
 	a.armDeadline()
 	a.lease = newLease(a.spec.Until.Round(0), a.exit.Started).received(time.Now())
@@ -221,7 +221,7 @@ func (a *attempt) open() {
 
 // completeExit fills in the exit after all processes have ended.
 func (a *attempt) completeExit() {
-	a.in.abandon()
+	a.stdin.abandon()
 	if info, err := a.log.Stat(); err == nil {
 		a.exit.LogTo = info.Size()
 	}

@@ -182,7 +182,7 @@ func (c *clients) finish(e Exit, free bool) bool {
 func (a *attempt) follow(o order) reply {
 	r := reply{ID: o.ID}
 	a.mu.Lock()
-	in := a.in
+	in := a.stdin
 	status := Status{Doing: a.stage.String(), StopReason: a.stopReason, Frozen: a.allFrozen}
 	a.mu.Unlock()
 	switch o.Do {

@@ -49,7 +49,7 @@ func SweepMarked(variable, value string) (left []int, err error) {
 // nil, is killed as a whole.
 func sweep(find func() []process, in *cgroup) (left []int) {
 	begin := time.Now()
-	told := map[identity]bool{}
+	terminated := map[identity]bool{}
 	for clean := 0; clean < 2; {
 		list := find()
 		age := time.Since(begin)
@@ -66,7 +66,7 @@ func sweep(find func() []process, in *cgroup) (left []int) {
 				in.kill()
 			}
 		default:
-			terminateOnce(list, told)
+			terminateOnce(list, terminated)
 		}
 		clean = 0
 		time.Sleep(sweepPause)
@@ -76,10 +76,10 @@ func sweep(find func() []process, in *cgroup) (left []int) {
 
 // terminateOnce sends SIGTERM once to each process: some programs take a second signal
 // as an order to exit immediately.
-func terminateOnce(list []process, told map[identity]bool) {
+func terminateOnce(list []process, terminated map[identity]bool) {
 	for _, p := range list {
-		if id := p.identity(); !told[id] {
-			told[id] = true
+		if id := p.identity(); !terminated[id] {
+			terminated[id] = true
 			p.signal(syscall.SIGTERM)
 		}
 	}

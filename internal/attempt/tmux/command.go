@@ -56,12 +56,12 @@ func (s *Server) runOnce(ctx context.Context, env []string, input string, args .
 	}
 	limited, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	var out, said strings.Builder
+	var out, stderr strings.Builder
 	// -u: otherwise tmux prints underscores for non-ASCII characters on a terminal
 	// that is not UTF-8.
 	cmd := exec.CommandContext(limited, program, slices.Concat([]string{"-u"}, s.flags(), args)...)
 	cmd.Dir, cmd.Env = "/", env
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &said
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &stderr
 	// tmux passes its streams to the server, and a server that hangs keeps them open.
 	cmd.WaitDelay = time.Second
 	err = cmd.Run()
@@ -73,7 +73,7 @@ func (s *Server) runOnce(ctx context.Context, env []string, input string, args .
 	case limited.Err() != nil:
 		return "", &TimeoutError{Command: args[0], Socket: s.socket, Waited: s.timeout}
 	}
-	return "", &CommandError{Command: args[0], Socket: s.socket, Stderr: strings.TrimSpace(said.String()), Err: err}
+	return "", &CommandError{Command: args[0], Socket: s.socket, Stderr: strings.TrimSpace(stderr.String()), Err: err}
 }
 
 // find returns the path of the tmux program.

@@ -99,11 +99,11 @@ type CommandError struct {
 }
 
 func (e *CommandError) Error() string {
-	said := e.Stderr
-	if said == "" {
-		said = e.Err.Error()
+	reason := e.Stderr
+	if reason == "" {
+		reason = e.Err.Error()
 	}
-	return fmt.Sprintf("tmux %s on %s: %s", e.Command, e.Socket, truncate.Bytes(said, 1000))
+	return fmt.Sprintf("tmux %s on %s: %s", e.Command, e.Socket, truncate.Bytes(reason, 1000))
 }
 
 func (e *CommandError) Unwrap() error { return e.Err }

@@ -13,13 +13,13 @@ import (
 // check checks the socket's path: it must be absolute, and short enough for the
 // system.
 func (s *Server) check() error {
-	most := len(syscall.RawSockaddrUnix{}.Path) - 1
+	limit := len(syscall.RawSockaddrUnix{}.Path) - 1
 	switch {
 	case !filepath.IsAbs(s.socket):
 		return &SocketError{s.socket, "is not an absolute path", "give the whole path of the socket"}
-	case len(s.socket) > most:
+	case len(s.socket) > limit:
 		return &SocketError{
-			s.socket, fmt.Sprintf("has %d bytes, more than the %d that the path of a socket may have", len(s.socket), most),
+			s.socket, fmt.Sprintf("has %d bytes, more than the %d that the path of a socket may have", len(s.socket), limit),
 			"use a shorter path",
 		}
 	}

@@ -21,12 +21,12 @@ func Available(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, program, "-V").CombinedOutput()
-	said := strings.TrimSpace(string(out))
+	version := strings.TrimSpace(string(out))
 	if err != nil {
-		return fmt.Errorf("%s -V: %w: %s", program, err, said)
+		return fmt.Errorf("%s -V: %w: %s", program, err, version)
 	}
-	if isOld(said) {
-		return &OldError{Program: program, Version: said}
+	if isOld(version) {
+		return &OldError{Program: program, Version: version}
 	}
 	return nil
 }

@@ -175,8 +175,8 @@ func (b *browser) reason(err error) error {
 // shortTemp returns a folder for temporary files whose path is short enough for the
 // browser's sockets. The system allows socket paths of 108 bytes at most.
 func shortTemp(dir string) string {
-	const most = 40
-	if len(dir) > most {
+	const maxLength = 40
+	if len(dir) > maxLength {
 		return "/tmp"
 	}
 	return dir

@@ -60,9 +60,9 @@ func isPage(response *http.Response) bool {
 	return kind == "" || kind == "text/html" || kind == "application/xhtml+xml"
 }
 
-// readUpTo reads at most most bytes. If reading fails, it returns what it has read so far.
-func readUpTo(body io.Reader, most int64) string {
-	data, _ := io.ReadAll(io.LimitReader(body, most))
+// readUpTo reads at most limit bytes. If reading fails, it returns what it has read so far.
+func readUpTo(body io.Reader, limit int64) string {
+	data, _ := io.ReadAll(io.LimitReader(body, limit))
 	return string(data)
 }
 

@@ -86,13 +86,13 @@ func (w *Worker) shortestLease() (shortest time.Duration) {
 func (w *Worker) beat(ctx context.Context) {
 	sent := w.opts.Now()
 	w.beatTimer.last, w.beatTimer.dirty, w.beatTimer.inFlight = sent, false, true
-	said, list, shortest := w.describe(), make([]engine.HeldAttempt, 0, len(w.held)), w.shortestLease()
+	self, list, shortest := w.describe(), make([]engine.HeldAttempt, 0, len(w.held)), w.shortestLease()
 	for _, h := range w.held {
 		list = append(list, h.report())
 	}
 	slices.SortFunc(list, func(a, b engine.HeldAttempt) int { return strings.Compare(a.Attempt, b.Attempt) }) // the engine shows the first
 	w.running.Go(func() {
-		orders, err := w.sendBeat(ctx, said, list, shortest)
+		orders, err := w.sendBeat(ctx, self, list, shortest)
 		w.runInLoop(ctx, func() {
 			w.beatTimer.ended(err == nil, shortest)
 			for _, o := range orders {
@@ -107,16 +107,16 @@ func (w *Worker) beat(ctx context.Context) {
 // sendBeat sends one heartbeat. Its timeout leaves time for another one before a lease ends
 // or the worker counts as offline. There is no timeout if no lease ends and the worker
 // has no name.
-func (w *Worker) sendBeat(ctx context.Context, said store.Worker, held []engine.HeldAttempt, shortest time.Duration) ([]engine.Order, error) {
+func (w *Worker) sendBeat(ctx context.Context, self store.Worker, held []engine.HeldAttempt, shortest time.Duration) ([]engine.Order, error) {
 	within, cancel := ctx, func() {}
 	switch {
 	case shortest > 0:
 		within, cancel = context.WithTimeout(ctx, max(shortest/4, minBeatTimeout))
-	case said.Name != "":
+	case self.Name != "":
 		within, cancel = context.WithTimeout(ctx, maxBeatInterval)
 	}
 	defer cancel()
-	orders, err := w.opts.Engine.Beat(within, said, held)
+	orders, err := w.opts.Engine.Beat(within, self, held)
 	w.noteAnswer(ctx, "beat", err)
 	return orders, err
 }
@@ -124,9 +124,9 @@ func (w *Worker) sendBeat(ctx context.Context, said store.Worker, held []engine.
 // describe returns the worker's description of itself. A worker without a name only
 // reports its id and slots.
 func (w *Worker) describe() store.Worker {
-	said := store.Worker{ID: w.opts.ID, Slots: w.opts.Slots}
+	self := store.Worker{ID: w.opts.ID, Slots: w.opts.Slots}
 	if w.opts.Name == "" {
-		return said
+		return self
 	}
 	labels := slices.Sorted(slices.Values(w.opts.Labels))
 	about := w.opts.About
@@ -134,10 +134,10 @@ func (w *Worker) describe() store.Worker {
 	if len(w.held) > 0 {
 		about.Source = outputSource
 	}
-	said.Meta, _ = json.Marshal(about) // cannot fail: only strings and numbers
-	said.Name, said.Version, said.Labels = w.opts.Name, about.Version, strings.Join(labels, ",")
-	said.Status, said.Task = w.status(), w.shownTask()
-	return said
+	self.Meta, _ = json.Marshal(about) // cannot fail: only strings and numbers
+	self.Name, self.Version, self.Labels = w.opts.Name, about.Version, strings.Join(labels, ",")
+	self.Status, self.Task = w.status(), w.shownTask()
+	return self
 }
 
 // shownTask returns the task that is shown for the worker: one that waits for the user,

@@ -160,8 +160,8 @@ func (h *heldAttempt) endAll(ctx context.Context) bool {
 // awaitLeftProcesses waits for processes that could not be ended. While one of them is
 // alive, the task must not be started again.
 func (h *heldAttempt) awaitLeftProcesses(ctx context.Context, left []int) {
-	for told := false; slices.ContainsFunc(left, isAlive) && ctx.Err() == nil; told = true {
-		if !told {
+	for notified := false; slices.ContainsFunc(left, isAlive) && ctx.Err() == nil; notified = true {
+		if !notified {
 			h.worker.opts.Notice(fmt.Sprintf("task %s: its processes %v cannot be ended; waiting for them", h.Task.Task, left))
 		}
 		pause.For(ctx, time.Second)

@@ -91,15 +91,15 @@ func (h *heldAttempt) handBack(ctx context.Context, r runner.Result) {
 // coordinator does not understand the request, retryUntilAnswered notifies the user and
 // still tries again, because the coordinator may be upgraded.
 func (h *heldAttempt) retryUntilAnswered(ctx context.Context, what string, request func() error) {
-	told := false
+	notified := false
 	for wait := firstRetryPause; ctx.Err() == nil; wait = min(2*wait, maxRetryPause) {
 		err := request()
 		h.worker.noteAnswer(ctx, what, err)
 		if err == nil || isRefusal(err) {
 			return
 		}
-		if isAnswer(err) && !told {
-			told = true
+		if isAnswer(err) && !notified {
+			notified = true
 			h.worker.opts.Notice(fmt.Sprintf("%s: %v; trying again", what, err))
 		}
 		pause.For(ctx, wait)

@@ -185,7 +185,7 @@ func (s *reservations) shouldReport(now time.Time) bool {
 func (s *reservations) shouldReportEnd() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	tells := s.endUnreported
+	report := s.endUnreported
 	s.endUnreported = false
-	return tells
+	return report
 }

@@ -158,10 +158,10 @@ func openPullRequest(ctx context.Context, root, branch, base string, out io.Writ
 	}
 	run := func(out io.Writer, argv ...string) error {
 		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-		var said bytes.Buffer
-		cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = root, environ, out, &said
+		var stderr bytes.Buffer
+		cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = root, environ, out, &stderr
 		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("%s: %w: %s", argv[0], err, bytes.TrimSpace(said.Bytes()))
+			return fmt.Errorf("%s: %w: %s", argv[0], err, bytes.TrimSpace(stderr.Bytes()))
 		}
 		return nil
 	}

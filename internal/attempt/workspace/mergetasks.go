@@ -172,12 +172,12 @@ func (m *mergePlanner) merge(repo string, from plan.Origin) (_ mergeTask, added 
 	}
 	m.n++
 	id := m.ids.reserve(fmt.Sprintf("merge-%d", m.n))
-	made := mergeTask{id, worktree.BranchOf(m.run, id)}
-	s.Into = made.branch
+	merge := mergeTask{id, worktree.BranchOf(m.run, id)}
+	s.Into = merge.branch
 	task, err := s.task(id, "Merge "+shortList(s.Tasks))
 	task.After = s.Tasks
-	m.merges[key] = made
-	return made, []plan.Task{task}, err
+	m.merges[key] = merge
+	return merge, []plan.Task{task}, err
 }
 
 // checkedOut names the commit that is checked out in the project's own folder.

@@ -171,25 +171,25 @@ func notInteractive(program string, words []string) bool {
 // arguments returns the arguments of a process, up to a limit.
 func arguments(pid int) []string {
 	data := readProc(pid, "cmdline", 16<<10)
-	const most = 200
+	const limit = 200
 	var words []string
-	for _, w := range bytes.SplitN(bytes.TrimSuffix(data, []byte{0}), []byte{0}, most+1) {
+	for _, w := range bytes.SplitN(bytes.TrimSuffix(data, []byte{0}), []byte{0}, limit+1) {
 		words = append(words, string(w))
 	}
-	return words[:min(len(words), most)]
+	return words[:min(len(words), limit)]
 }
 
-// readProc reads at most most bytes of a file of a process.
-func readProc(pid int, name string, most int) []byte {
+// readProc reads at most limit bytes of a file of a process.
+func readProc(pid int, name string, limit int) []byte {
 	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/"+name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return nil
 	}
 	defer func() { _ = syscall.Close(fd) }() // the file was only read, so closing loses nothing
-	data := make([]byte, 0, min(most, 4<<10))
-	for len(data) < most {
-		data = slices.Grow(data, min(most-len(data), 4<<10))
-		n, err := syscall.Read(fd, data[len(data):min(cap(data), most)])
+	data := make([]byte, 0, min(limit, 4<<10))
+	for len(data) < limit {
+		data = slices.Grow(data, min(limit-len(data), 4<<10))
+		n, err := syscall.Read(fd, data[len(data):min(cap(data), limit)])
 		if n <= 0 || err != nil {
 			break
 		}
@@ -225,9 +225,9 @@ func withoutParts(list []Process) []Process {
 // directly or indirectly. It returns 0 if there is none, or if the ancestor is an
 // app-server of Codex, which runs the hooks of many agents.
 func Ancestor(program string) int {
-	const most = 12
+	const limit = 12
 	pid := os.Getppid()
-	for range most {
+	for range limit {
 		p, ok := Find(pid)
 		if !ok || pid <= 1 {
 			return 0
@@ -324,8 +324,8 @@ func RolloutOf(pid int) string {
 		return ""
 	}
 	defer func() { _ = dir.Close() }() // the file was only read, so closing loses nothing
-	const most = 512
-	names, _ := dir.Readdirnames(most)
+	const limit = 512
+	names, _ := dir.Readdirnames(limit)
 	newest := ""
 	for _, name := range names {
 		path, err := os.Readlink(folder + "/" + name)

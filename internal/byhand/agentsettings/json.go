@@ -161,21 +161,21 @@ func (t *jsonText) countOurs(entries []Entry) (n int) {
 	return n
 }
 
-// findOurs calls tell for each of our entries below v.
-func (t *jsonText) findOurs(v jsontree.Value, entries []Entry, tell func(jsonPart)) {
+// findOurs calls each for each of our entries below v.
+func (t *jsonText) findOurs(v jsontree.Value, entries []Entry, each func(jsonPart)) {
 	for _, p := range parts(v) {
-		inner, mine := advance(v, entries, p)
-		if mine {
-			tell(p)
+		inner, ours := advance(v, entries, p)
+		if ours {
+			each(p)
 		} else if len(inner) > 0 {
-			t.findOurs(p.value, inner, tell)
+			t.findOurs(p.value, inner, each)
 		}
 	}
 }
 
 // advance returns the entries to look for within a part of v, with their remaining
 // paths, and reports whether the part itself is ours.
-func advance(v jsontree.Value, entries []Entry, p jsonPart) (inner []Entry, mine bool) {
+func advance(v jsontree.Value, entries []Entry, p jsonPart) (inner []Entry, ours bool) {
 	var value any
 	is := func(e Entry) bool {
 		if value == nil {
@@ -185,7 +185,7 @@ func advance(v jsontree.Value, entries []Entry, p jsonPart) (inner []Entry, mine
 	}
 	for _, e := range entries {
 		if e.Item && len(e.Path) == 0 {
-			mine = mine || v.Kind() == jsontree.Array && is(e)
+			ours = ours || v.Kind() == jsontree.Array && is(e)
 			continue
 		}
 		if len(e.Path) == 0 || e.Path[0] != "*" && (v.Kind() != jsontree.Object || e.Path[0] != p.name) {
@@ -193,12 +193,12 @@ func advance(v jsontree.Value, entries []Entry, p jsonPart) (inner []Entry, mine
 		}
 		e.Path = e.Path[1:]
 		if len(e.Path) == 0 && !e.Item {
-			mine = mine || is(e)
+			ours = ours || is(e)
 			continue
 		}
 		inner = append(inner, e)
 	}
-	return inner, mine
+	return inner, ours
 }
 
 // decoded returns a value as a JSON decoder would return it.

@@ -287,8 +287,8 @@ func (l layout) flat(text []byte) string {
 }
 
 // replacedIn returns the values of other programs in base that our entries replace in
-// made, by path.
-func replacedIn(f Format, base, made []byte, entries []Entry) map[string][]byte {
+// changed, by path.
+func replacedIn(f Format, base, changed []byte, entries []Entry) map[string][]byte {
 	if f != JSON {
 		return nil
 	}
@@ -296,7 +296,7 @@ func replacedIn(f Format, base, made []byte, entries []Entry) map[string][]byte 
 	if err != nil {
 		return nil
 	}
-	after, err := parseJSON(made)
+	after, err := parseJSON(changed)
 	if err != nil {
 		return nil
 	}

@@ -30,17 +30,17 @@ func (c jsonRemover) cut(v jsontree.Value, entries []Entry, path []string) (spli
 	var dead []int
 	for i, p := range list {
 		here := append(slices.Clone(path), p.name)
-		inner, mine := advance(v, entries, p)
-		if was, ok := c.replaced[dotted(here)]; mine && ok && p.name != "" {
+		inner, ours := advance(v, entries, p)
+		if was, ok := c.replaced[dotted(here)]; ours && ok && p.name != "" {
 			splices = append(splices, Splice{At: p.From, Old: bytes.Clone(c.src[p.From:p.To]), New: was})
 			continue
 		}
-		if !mine && len(inner) > 0 {
+		if !ours && len(inner) > 0 {
 			var below []Splice
-			below, mine = c.cut(p.value, inner, here)
+			below, ours = c.cut(p.value, inner, here)
 			splices = append(splices, below...)
 		}
-		if mine {
+		if ours {
 			dead = append(dead, i)
 		}
 	}

@@ -156,11 +156,11 @@ func planExtended(f Format, w formatWriter, old []byte, entries []Entry, replace
 	if err != nil {
 		return c, err
 	}
-	made := apply(text, adds)
-	if after, err := w.inspect(made, entries); err != nil || !after.complete {
+	result := apply(text, adds)
+	if after, err := w.inspect(result, entries); err != nil || !after.complete {
 		return c, err
 	}
-	return Change{Base: apply(text, cuts), New: made, Splices: combine(cuts, adds)}, nil
+	return Change{Base: apply(text, cuts), New: result, Splices: combine(cuts, adds)}, nil
 }
 
 // Strip returns old without our entries. replaced holds the values of other programs that
@@ -174,11 +174,11 @@ func Strip(f Format, old []byte, entries []Entry, replaced map[string][]byte) ([
 	if err != nil {
 		return nil, err
 	}
-	made := apply(old, splices)
-	if err := w.check(made); err != nil {
+	result := apply(old, splices)
+	if err := w.check(result); err != nil {
 		return nil, &unsafeChangeError{err.Error()}
 	}
-	return made, nil
+	return result, nil
 }
 
 // formatWriter edits one format.

@@ -56,20 +56,20 @@ func apply(old []byte, splices []Splice) []byte {
 	return append(b, old[from:]...)
 }
 
-// reverse undoes apply. It returns nil if made cannot be a result of these splices.
-func reverse(made []byte, splices []Splice) []byte {
+// reverse undoes apply. It returns nil if changed cannot be a result of these splices.
+func reverse(changed []byte, splices []Splice) []byte {
 	b := []byte{}
 	from, shift := 0, 0
 	for _, s := range splices {
 		at := s.At + shift
-		if at < from || at+len(s.New) > len(made) || string(made[at:at+len(s.New)]) != string(s.New) {
+		if at < from || at+len(s.New) > len(changed) || string(changed[at:at+len(s.New)]) != string(s.New) {
 			return nil
 		}
-		b = append(append(b, made[from:at]...), s.Old...)
+		b = append(append(b, changed[from:at]...), s.Old...)
 		from = at + len(s.New)
 		shift += len(s.New) - len(s.Old)
 	}
-	return append(b, made[from:]...)
+	return append(b, changed[from:]...)
 }
 
 func deletion(text []byte, from, to int) Splice {

@@ -31,9 +31,9 @@ func readRollout(path string) (*Rollout, error) {
 		return nil, err
 	}
 	r := &Rollout{}
-	for _, most := range []int64{firstTail, maxTail} {
-		from := max(0, info.Size()-most)
-		tail, err := io.ReadAll(io.NewSectionReader(file, from, most))
+	for _, limit := range []int64{firstTail, maxTail} {
+		from := max(0, info.Size()-limit)
+		tail, err := io.ReadAll(io.NewSectionReader(file, from, limit))
 		if err != nil {
 			return nil, err
 		}

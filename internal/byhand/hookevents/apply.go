@@ -129,8 +129,8 @@ func permissionRequested(s *Session, e Event, now time.Time) []Action {
 }
 
 func (s *Session) waitFor(a PendingDecision, now time.Time) {
-	const most = 16
-	if len(s.Asked) < most {
+	const limit = 16
+	if len(s.Asked) < limit {
 		s.Asked = append(s.Asked, a)
 	}
 	s.setStatus(Waiting, now)

@@ -154,8 +154,8 @@ func (s *Session) setStatus(status Status, now time.Time) {
 func (s *Session) repeatsOf(agent string) *RepeatedCall {
 	i := slices.IndexFunc(s.Repeats, func(t RepeatedCall) bool { return t.Agent == agent })
 	if i < 0 {
-		const most = 16
-		if len(s.Repeats) == most {
+		const limit = 16
+		if len(s.Repeats) == limit {
 			s.Repeats = s.Repeats[1:]
 		}
 		s.Repeats = append(s.Repeats, RepeatedCall{Agent: agent})

@@ -20,9 +20,9 @@ func open(path string, flags int) (fd int, err error) {
 // errNotSmallFile is returned for a file that is not regular or too large.
 var errNotSmallFile = errors.New("no regular file")
 
-// ReadSmallFile reads a regular file of at most most bytes. Other kinds of files, on
+// ReadSmallFile reads a regular file of at most limit bytes. Other kinds of files, on
 // which reading could block, are an error.
-func ReadSmallFile(path string, most int64) ([]byte, error) {
+func ReadSmallFile(path string, limit int64) ([]byte, error) {
 	fd, err := open(path, syscall.O_RDONLY|syscall.O_NONBLOCK)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
@@ -32,13 +32,13 @@ func ReadSmallFile(path string, most int64) ([]byte, error) {
 	if err := syscall.Fstat(fd, &info); err != nil {
 		return nil, &os.PathError{Op: "stat", Path: path, Err: err}
 	}
-	if info.Mode&syscall.S_IFMT != syscall.S_IFREG || info.Size > most {
-		return nil, fmt.Errorf("%s: %w of at most %d bytes", path, errNotSmallFile, most)
+	if info.Mode&syscall.S_IFMT != syscall.S_IFREG || info.Size > limit {
+		return nil, fmt.Errorf("%s: %w of at most %d bytes", path, errNotSmallFile, limit)
 	}
 	data := make([]byte, 0, info.Size+1) // one byte more than the file has, so that reading reaches its end
-	for int64(len(data)) < most {
+	for int64(len(data)) < limit {
 		data = slices.Grow(data, 1)
-		n, err := syscall.Read(fd, data[len(data):min(int64(cap(data)), most)])
+		n, err := syscall.Read(fd, data[len(data):min(int64(cap(data)), limit)])
 		switch {
 		case err == syscall.EINTR:
 		case err != nil:

@@ -95,7 +95,7 @@ func (s *Server) asker(req *sdk.CallToolRequest) string {
 
 // plainName returns a name that is easy to type.
 func plainName(name string) string {
-	const most = 40
+	const maxLength = 40
 	name = strings.Trim(strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
@@ -108,18 +108,18 @@ func plainName(name string) string {
 	if name == "" {
 		return "agent"
 	}
-	return name[:min(len(name), most)]
+	return name[:min(len(name), maxLength)]
 }
 
 // waitFor asks a question, and waits until it is answered or the time is over. It
 // withdraws a question that was not answered.
-func waitFor(ctx context.Context, f Fleet, q fleet.Ask, tell func(waited time.Duration)) (askResult, error) {
+func waitFor(ctx context.Context, f Fleet, q fleet.Ask, notify func(waited time.Duration)) (askResult, error) {
 	id, err := askQuestion(ctx, f, q)
 	if err != nil {
 		return askResult{}, err
 	}
-	begun, told := time.Now(), time.Duration(0)
-	tell(0)
+	begun, notified := time.Now(), time.Duration(0)
+	notify(0)
 	look := time.NewTicker(pollInterval)
 	defer look.Stop()
 	for {
@@ -133,9 +133,9 @@ func waitFor(ctx context.Context, f Fleet, q fleet.Ask, tell func(waited time.Du
 			return askResult{Answer: got.Answer, Denied: got.Denied, By: got.By}, nil
 		case waited >= q.Within:
 			return askResult{}, withdraw(ctx, f, id, "no answer in time", &unansweredError{q.Within})
-		case waited-told >= progressInterval:
-			told = waited
-			tell(waited)
+		case waited-notified >= progressInterval:
+			notified = waited
+			notify(waited)
 		}
 		select {
 		case <-look.C:

@@ -153,14 +153,14 @@ func (s *Server) readMessages(ctx context.Context, _ *sdk.CallToolRequest, a mes
 // messages that are not returned must not be marked as read. It skips a message that is
 // too large for any answer, so that this message does not block the ones after it.
 func fitting(list []team.Message) ([]team.Message, error) {
-	const most = maxAnswer - 1<<10 // leaves room for the JSON around the messages
-	fit, left := []team.Message{}, most
+	const limit = maxAnswer - 1<<10 // leaves room for the JSON around the messages
+	fit, left := []team.Message{}, limit
 	for _, m := range list {
 		text, err := json.Marshal(m)
 		if err != nil {
 			return nil, err
 		}
-		if len(text) >= most {
+		if len(text) >= limit {
 			continue
 		}
 		if left -= len(text) + 1; left < 0 {

@@ -104,11 +104,11 @@ func (s *Server) loadPlanFile(file string) (p plan.Plan, err error) {
 const opLook host.Op = "look at plan"
 
 func listProblems(problems plan.Problems) string {
-	const most = 20
+	const limit = 20
 	var lines []string
 	for i, p := range problems {
-		if i == most {
-			lines = append(lines, fmt.Sprintf("and %d more", len(problems)-most))
+		if i == limit {
+			lines = append(lines, fmt.Sprintf("and %d more", len(problems)-limit))
 			break
 		}
 		lines = append(lines, p.String())

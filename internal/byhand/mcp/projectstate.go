@@ -171,9 +171,9 @@ func limitOrDefault(limit int) int {
 }
 
 // limitRange sets the range of the limit argument.
-func limitRange(most float64) func(map[string]*jsonschema.Schema) {
+func limitRange(maximum float64) func(map[string]*jsonschema.Schema) {
 	return func(p map[string]*jsonschema.Schema) {
-		p["limit"].Minimum, p["limit"].Maximum = ptr(1.0), ptr(most)
+		p["limit"].Minimum, p["limit"].Maximum = ptr(1.0), ptr(maximum)
 	}
 }
 

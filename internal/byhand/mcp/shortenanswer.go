@@ -18,31 +18,31 @@ func shortened(data []byte) ([]byte, error) {
 		return nil, err
 	}
 	const least = 16 // more than the number of members of any result
-	for most := maxText; ; most /= 2 {
-		short, err := json.Marshal(shortenValue(result, most))
-		if err != nil || len(short) <= maxAnswer || most <= least {
+	for limit := maxText; ; limit /= 2 {
+		short, err := json.Marshal(shortenValue(result, limit))
+		if err != nil || len(short) <= maxAnswer || limit <= least {
 			return short, err
 		}
 	}
 }
 
-// shortenValue keeps at most most characters of a text, items of an array, or members of an
+// shortenValue keeps at most limit characters of a text, items of an array, or members of an
 // object. At each level below it keeps half as many.
-func shortenValue(v any, most int) any {
+func shortenValue(v any, limit int) any {
 	switch v := v.(type) {
 	case string:
-		return truncate.Chars(v, most)
+		return truncate.Chars(v, limit)
 	case []any:
 		list := []any{}
-		for _, item := range v[:min(len(v), most)] {
-			list = append(list, shortenValue(item, most/2))
+		for _, item := range v[:min(len(v), limit)] {
+			list = append(list, shortenValue(item, limit/2))
 		}
 		return list
 	case map[string]any:
 		m := map[string]any{}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			if len(m) < most && len(name) <= most {
-				m[name] = shortenValue(v[name], most/2)
+			if len(m) < limit && len(name) <= limit {
+				m[name] = shortenValue(v[name], limit/2)
 			}
 		}
 		return m

@@ -30,4 +30,4 @@ func OneLine(text string) string {
 }
 
 // Line is like [OneLine], and shortens the line to at most this number of characters.
-func Line(text string, most int) string { return truncate.Chars(OneLine(text), most) }
+func Line(text string, limit int) string { return truncate.Chars(OneLine(text), limit) }

@@ -8,16 +8,16 @@ const ellipsis = "…"
 
 // Chars shortens a text to at most this number of characters. A shortened text ends
 // with "…", which is included in the number.
-func Chars(text string, most int) string {
-	if len(text) <= most {
+func Chars(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
 	chars, cut := 0, 0
 	for i := range text {
-		if chars == most-1 {
+		if chars == limit-1 {
 			cut = i
 		}
-		if chars == most {
+		if chars == limit {
 			return text[:cut] + ellipsis
 		}
 		chars++
@@ -27,19 +27,19 @@ func Chars(text string, most int) string {
 
 // Bytes shortens a text to at most this number of bytes. A shortened text ends with
 // "…", which is included in the number.
-func Bytes(text string, most int) string {
-	if len(text) <= most {
+func Bytes(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
-	return Head(text, most-len(ellipsis)) + ellipsis
+	return Head(text, limit-len(ellipsis)) + ellipsis
 }
 
 // Head returns the beginning of a text, at most this number of bytes.
-func Head(text string, most int) string {
-	if len(text) <= most {
+func Head(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
-	end := max(most, 0)
+	end := max(limit, 0)
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
 	}
@@ -47,8 +47,8 @@ func Head(text string, most int) string {
 }
 
 // Tail returns the end of a text, at most this number of bytes.
-func Tail(text string, most int) string {
-	start := max(len(text)-max(most, 0), 0)
+func Tail(text string, limit int) string {
+	start := max(len(text)-max(limit, 0), 0)
 	for start < len(text) && !utf8.RuneStart(text[start]) {
 		start++
 	}

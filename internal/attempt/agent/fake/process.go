@@ -46,8 +46,8 @@ func (a *actor) shell(command string) (output string, code int) {
 type limited []byte
 
 func (l *limited) Write(data []byte) (int, error) {
-	const most = 1 << 20
-	*l = append(*l, data[:min(len(data), max(0, most-len(*l)))]...)
+	const limit = 1 << 20
+	*l = append(*l, data[:min(len(data), max(0, limit-len(*l)))]...)
 	return len(data), nil
 }
 
@@ -60,17 +60,17 @@ func (a *actor) ignoreSignals() {
 
 // finishOnSignal makes a signal end the script with success.
 func (a *actor) finishOnSignal() {
-	heard, over, left := make(chan os.Signal, 1), make(chan struct{}), make(chan struct{})
-	signal.Notify(heard, syscall.SIGINT, syscall.SIGTERM)
+	signals, over, left := make(chan os.Signal, 1), make(chan struct{}), make(chan struct{})
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	go func() {
 		defer close(left)
 		select {
-		case <-heard:
+		case <-signals:
 			a.stop.Do(func() { close(a.stopped) })
 		case <-over:
 		}
 	}()
-	a.release = append(a.release, func() { signal.Stop(heard); close(over); <-left })
+	a.release = append(a.release, func() { signal.Stop(signals); close(over); <-left })
 }
 
 // orphan starts a process that signals to our process group do not reach.
@@ -83,10 +83,10 @@ func (a *actor) forks(args string) error {
 	if err != nil {
 		return err
 	}
-	const most = 500
+	const limit = 500
 	n, err := strconv.Atoi(word)
-	if err != nil || n < 0 || n > most {
-		return fmt.Errorf("found %q, want a number of processes up to %d", word, most)
+	if err != nil || n < 0 || n > limit {
+		return fmt.Errorf("found %q, want a number of processes up to %d", word, limit)
 	}
 	for range n {
 		if err := sleeper(rest, nil); err != nil {

@@ -15,7 +15,7 @@ const sectionPrefix = "== "
 // matches the task is used. Empty lines and lines that start with # are skipped.
 func scriptFor(text, task string) ([]string, error) {
 	var steps []string
-	found, mine := false, false
+	found, inSection := false, false
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if name, ok := strings.CutPrefix(line, sectionPrefix); ok {
@@ -26,10 +26,10 @@ func scriptFor(text, task string) ([]string, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", line, err)
 			}
-			found, mine = fits, fits
+			found, inSection = fits, fits
 			continue
 		}
-		if mine && line != "" && line[0] != '#' {
+		if inSection && line != "" && line[0] != '#' {
 			steps = append(steps, line)
 		}
 	}

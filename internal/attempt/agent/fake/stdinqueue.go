@@ -25,15 +25,15 @@ type userMessage struct {
 
 func newStdinQueue() *stdinQueue { return &stdinQueue{more: make(chan struct{}, 1)} }
 
-// listen passes each line of stdin to heard. It starts a goroutine for that.
-func (i *stdinQueue) listen(w *stdio, heard func(line []byte)) {
+// listen passes each line of stdin to handle. It starts a goroutine for that.
+func (i *stdinQueue) listen(w *stdio, handle func(line []byte)) {
 	go func() {
 		for {
 			var line json.RawMessage
 			if w.readJSON(&line) != nil {
 				break
 			}
-			heard(line)
+			handle(line)
 		}
 		i.change(func() { i.ended = true })
 	}()
