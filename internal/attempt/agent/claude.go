@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// linger is the time that a program may take to exit after its final message. It runs
-// its hooks then.
+// linger is the time that a program may take to exit after its final message. In that
+// time it runs its hooks.
 const linger = 20 * time.Second
 
 // claude is Claude Code over stdio. Questions and requests for permission are lines on

@@ -13,8 +13,8 @@ const (
 
 // readLongResult reads a result that is longer than MaxLine. Results get that long if many
 // requests were denied, since each denial contains its whole input. readLongResult reads the
-// members before the cut. If a success is cut before its list of denials, it counts as
-// a failure.
+// members before the cut. A success that is cut before its list of denials counts as a
+// failure.
 func readLongResult(line []byte) (claudeResult, bool) {
 	var r claudeResult
 	if len(line) < MaxLine || !bytes.HasPrefix(line, []byte(`{"type":"result"`)) {

@@ -16,8 +16,8 @@ func (c *serverReader) asked(l serverLine, p serverParams) []Signal {
 	return []Signal{{State: Waiting, Ask: &q, Doing: shortLine(q.Text)}}
 }
 
-// refuse answers a request without the user: it denies it, or returns a "not supported"
-// error.
+// refuse answers a request without asking the user: with a denial, or with a "not
+// supported" error.
 func (c *serverReader) refuse(l serverLine, p serverParams) []Signal {
 	refusal := encode(object{"id": l.ID, "error": object{"code": -32601, "message": "gaffer does not support " + l.Method}})
 	if q, ok := c.question(l, p); ok {

@@ -38,8 +38,8 @@ func (c codex) server(r Request) Launch {
 	return Launch{Argv: append(argv, "app-server"), Env: c.env, Input: input, Open: true, Linger: linger}
 }
 
-// serverReader interprets the output of the app server. There is one turn, and another
-// one for each message that arrives after the end of a turn.
+// serverReader interprets the output of the app server. The prompt starts a turn, and each
+// message that arrives after the end of a turn starts another turn.
 type serverReader struct {
 	request     Request
 	thread      string

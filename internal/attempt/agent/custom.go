@@ -11,10 +11,10 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// Custom is an agent in gaffer.yaml: a known agent with other settings, or a new one.
+// Custom is an agent in gaffer.yaml: a built-in agent with other settings, or a new agent.
 type Custom struct {
-	// Like is the agent whose protocol this one speaks. The default is the agent itself
-	// if it is known, or else "command".
+	// Like is the built-in agent whose protocol the custom agent uses. The default is the
+	// built-in agent of the same name, or else "command".
 	Like string `yaml:"like"`
 	// Argv is the program and its first arguments, instead of the known program's name.
 	// The arguments of the protocol follow.

@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// gemini is the Gemini CLI in its non-interactive mode. It never asks: tools that it
-// may not use are not offered to the model.
+// gemini is the Gemini CLI in its non-interactive mode. It never asks the user: tools that
+// are not allowed are not offered to the model.
 type gemini struct{ setup }
 
 func (g gemini) Launch(r Request) (Launch, error) {
@@ -25,8 +25,8 @@ func (g gemini) Launch(r Request) (Launch, error) {
 	if r.Model != "" {
 		argv = append(argv, "-m", r.Model)
 	}
-	// Without this it refuses folders that the user has not opened by hand, such as a
-	// new worktree.
+	// Without this variable Gemini refuses folders that the user has not opened before,
+	// such as a new worktree.
 	env := append([]string{"GEMINI_CLI_TRUST_WORKSPACE=true"}, g.env...)
 	l := Launch{Argv: argv, Env: env, Input: []byte(r.Prompt), Linger: linger}
 	if g.prompt == Argument {

@@ -121,7 +121,7 @@ func (o *opencodeReader) read(l opencodeLine) Signal {
 	return s
 }
 
-// finished handles the end of a step and reports whether it is the last one. After a
+// finished handles the end of a step and reports whether the step is the last one. After a
 // tool call another step follows.
 func (o *opencodeReader) finished(reason string) bool {
 	switch reason {
@@ -135,7 +135,7 @@ func (o *opencodeReader) finished(reason string) bool {
 	return true
 }
 
-// add sums the usage of the steps. Each step reports only its own.
+// add sums the usage of the steps. Each step reports only its own usage.
 func (o *opencodeReader) add(l opencodeLine) *Usage {
 	t := l.Part.Tokens
 	o.usage.Input += t.Input + t.Cache.Read + t.Cache.Write

@@ -17,8 +17,8 @@ var resetPattern = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // resetTime returns when a limit ends, or zero if the text does not say. Missing parts
-// are taken from now: a time of day, and a date without a year, mean the next one. The
-// zone defaults to that of now.
+// are taken from now: a time of day means its next occurrence, and so does a date without
+// a year. The default zone is the zone of now.
 func resetTime(text string, now time.Time) time.Time {
 	text = firstChars(text, 4000)
 	if at := exactTime(text); !at.IsZero() {

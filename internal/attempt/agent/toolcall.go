@@ -38,8 +38,9 @@ func describeCall(tool string, input json.RawMessage) string {
 	return shortLine(tool)
 }
 
-// describeWholeCall describes a tool call with all of its input, for a user who must decide about
-// it. The most informative member comes first, the others follow as JSON.
+// describeWholeCall describes a tool call with all of its input, for the user who must
+// allow or deny it. The most informative member comes first; the other members follow as
+// JSON.
 func describeWholeCall(tool string, input json.RawMessage) string {
 	members := map[string]json.RawMessage{}
 	decode(input, &members)

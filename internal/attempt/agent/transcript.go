@@ -158,7 +158,7 @@ func toolOutput(output string, failed bool, at time.Time) []Entry {
 	}
 	switch {
 	case more == 1:
-		// Showing the line takes no more room than saying that it is missing.
+		// If one line is missing, showing it takes no more room than a note about it.
 	case more > 1 && failed:
 		lines = append([]string{fmt.Sprintf("… %d lines before", more)}, lines[more:]...)
 	case more > 1:

@@ -24,8 +24,8 @@ type login struct {
 	next      string       // what the user can do to log in
 }
 
-// loginTrace is a file that indicates a login: if it contains one of the words, or, without
-// words, if it exists.
+// loginTrace is a file that indicates a login if it contains one of the words. Without
+// words, the file's existence indicates a login.
 type loginTrace struct {
 	name  string
 	words []string

@@ -251,8 +251,8 @@ func (g *cgroup) populated() bool {
 	return len(g.members()) > 0
 }
 
-// kill kills all members, including those being forked right now. It does not wait for
-// their end.
+// kill kills all members, including processes that are being forked right now. It does not
+// wait for their end.
 func (g *cgroup) kill() {
 	if g.Version == 2 && writeCgroupFile(g.path("cgroup.kill"), "1") == nil {
 		return

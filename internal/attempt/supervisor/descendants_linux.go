@@ -43,8 +43,8 @@ func signalEach(list []process, sig syscall.Signal) []int {
 }
 
 // closeFilesOnExec sets close-on-exec on every descriptor except the first three, so that
-// programs started from here inherit only the files that they are given. An inherited
-// descriptor may be a lock or a pipe, and its owner may be waiting for it to be
+// programs started from here inherit only the files that are passed to them. An inherited
+// descriptor may be a lock or a pipe, and another process may be waiting until it is
 // closed.
 func closeFilesOnExec() {
 	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) // a kernel without this call leaves the descriptors as they are

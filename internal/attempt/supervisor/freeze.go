@@ -26,8 +26,9 @@ func (f *frozen) tooLong(now time.Time, client bool) bool {
 	return now.Sub(f.client) >= f.abandon || now.Sub(f.since) >= maxFrozen
 }
 
-// freeze runs one freezing pass and schedules the next. The next is soon if a process
-// was still running, and later if not, because another program may resume a process.
+// freeze runs one freezing pass and schedules the next pass: soon if a process was still
+// running, otherwise later. Later passes are needed because another program may resume a
+// process.
 func (a *attempt) freeze() {
 	still, wait := a.freezer.result(a.freezer.pass(a.agentPID))
 	if still {
@@ -36,7 +37,7 @@ func (a *attempt) freeze() {
 	a.leaseTimer.Reset(wait)
 }
 
-// thaw resumes all processes. It records that before it does so, so that no process
+// thaw resumes all processes. Before that it records that they run, so that no process
 // runs while the attempt is reported as frozen.
 func (a *attempt) thaw() {
 	a.setFrozen(false)

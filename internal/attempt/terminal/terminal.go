@@ -82,7 +82,7 @@ func (t *Terminals) For(task store.Task, spec plan.Task, log string, from int64)
 
 // startSession starts a tmux session. An existing session of that name belongs to the
 // previous attempt, because a bead has one agent at a time. startSession waits up to 2
-// seconds for it to end, and then ends it.
+// seconds for that session to end, and then ends it.
 func startSession(ctx context.Context, server *tmux.Server, session string, argv, env []string, dir string) error {
 	exists := (*tmux.ExistsError)(nil)
 	var err error

@@ -72,7 +72,7 @@ func script(session string, argv, env []string, dir string) string {
 }
 
 // withoutShell returns argv as a list that tmux executes without a shell. tmux passes a list
-// of one element to a shell to parse, so direct wraps it in a shell command that
+// of one element to a shell to parse, so withoutShell wraps it in a shell command that
 // parses nothing.
 func withoutShell(argv []string) []string {
 	if len(argv) > 1 {

@@ -31,9 +31,9 @@ func (s *Server) Start(ctx context.Context, session string, argv, env []string, 
 	if err := s.makeFolder(); err != nil {
 		return err
 	}
-	// The commands are passed on standard input. As arguments they would be limited to
-	// 16 kB and visible to all users, and those of the command that starts the server
-	// would stay visible while the server runs.
+	// The commands are passed on standard input. Arguments would be limited to 16 kB and
+	// visible to all users. The arguments of the command that starts the server would even
+	// stay visible while the server runs.
 	_, err := s.run(ctx, clientEnv(env), script(session, argv, env, dir), "start-server", ";", "source-file", "-")
 	switch {
 	case stderrContains(err, "duplicate session"):

@@ -16,8 +16,8 @@ import (
 type Check struct {
 	Name string `json:"name,omitempty"` // shown in the feed; derived from the other fields if empty
 
-	// Command is a shell command that must exit with 0. Processes that it leaves behind
-	// are ended with it.
+	// Command is a shell command that must exit with 0. When it exits, the processes that
+	// it has started are ended.
 	Command string `json:"command,omitempty"`
 
 	// File must exist in the work folder. It is a relative path of a file or folder, or

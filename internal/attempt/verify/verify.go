@@ -155,8 +155,8 @@ func (v *verification) run(ctx context.Context) {
 	}
 }
 
-// check makes a check, and repeats it once if it fails. If the browser does not run at
-// all, the remaining checks are made without it, because the agent could not fix that.
+// check makes a check, and repeats it once if it fails. If the browser cannot be run, the
+// remaining checks are made without a browser, because the agent cannot repair the browser.
 func (v *verification) check(ctx context.Context, c Check, picture string) (f tryResult, retried bool) {
 	f = v.try(ctx, c, picture)
 	if !f.ok() && v.pause(ctx) {

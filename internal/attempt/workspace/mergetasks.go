@@ -11,10 +11,10 @@ import (
 	"gaffer/internal/plan"
 )
 
-// AddMergeTasks adds the tasks that merge branches. A workflow gets one after each wave
-// of several tasks, and one at the end. Other plans get one before each task that needs
-// the work of several others. So a merge conflict is a task that the user sees, can
-// repair and can retry. A team merges by itself.
+// AddMergeTasks adds the tasks that merge branches. A workflow gets a merge task after each
+// wave of several tasks, and one at the end. Other plans get a merge task before each task
+// that needs the work of several tasks. So a merge conflict is a task that the user sees,
+// can repair and can retry. A team gets no merge tasks: package teammerge merges its work.
 func AddMergeTasks(p plan.Plan, run string) (plan.Plan, error) {
 	switch {
 	case p.Team != nil:
@@ -156,7 +156,7 @@ func (m *mergePlanner) setBase(t *plan.Task, from plan.Origin) (added []plan.Tas
 	return added, nil
 }
 
-// merge returns the merge of the work at an origin. It adds a task if there is none
+// merge returns the merge task for the work at an origin. It adds a task if there is none
 // yet.
 func (m *mergePlanner) merge(repo string, from plan.Origin) (_ mergeTask, added []plan.Task, err error) {
 	s := mergeStep{Run: m.run, Repo: repo, Start: m.tasks[from.Tasks[0]].Branch}

@@ -45,8 +45,8 @@ func PickMain(ctx context.Context, file string, in io.Reader, out, errs io.Write
 }
 
 // RunPick picks a candidate and merges its branch into the branch of the task that picks.
-// That branch is the record of the decision: if it already contains a candidate, an
-// earlier attempt has picked that one, and RunPick does not ask again.
+// That branch is the record of the decision: if it already contains a candidate's commits,
+// an earlier attempt has picked that candidate, and RunPick does not ask again.
 func RunPick(ctx context.Context, root, file string, in io.Reader, out io.Writer) error {
 	f, err := os.Open(file)
 	if err != nil {

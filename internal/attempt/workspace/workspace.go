@@ -92,8 +92,8 @@ type Workspace struct {
 // Log implements [worker.Workspace].
 func (w Workspace) Log(t store.Task) string { return w.LogFile(t) }
 
-// Work implements [worker.Workspace]. It returns the task's worktree. Tasks without one
-// work in the root of the project or of their bead's repository.
+// Work implements [worker.Workspace]. It returns the task's worktree. Tasks without a
+// worktree work in the root of the project or of their bead's repository.
 func (w Workspace) Work(ctx context.Context, t store.Task, task plan.Task) (string, error) {
 	spec := w.treeOf(t.TaskKey, task)
 	if spec == nil {

@@ -223,8 +223,8 @@ func (w *stdio) sleep(d time.Duration) {
 	}
 }
 
-// hang waits silently until a signal or the user asks the agent to finish, or it is
-// killed.
+// hang waits silently until a signal or the user asks the agent to finish, or a signal
+// kills the agent.
 func (w *stdio) hang() {
 	for !w.isStopped() {
 		w.sleep(time.Hour)
