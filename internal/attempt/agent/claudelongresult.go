@@ -11,10 +11,10 @@ const (
 	unreadDenial   = `{"tool_name":"a tool with a long input"}`
 )
 
-// readLongResult reads a result that is longer than MaxLine. Results get that long if many
-// requests were denied, since each denial contains its whole input. readLongResult reads the
-// members before the cut. A success that is cut before its list of denials counts as a
-// failure.
+// readLongResult reads a result that is longer than MaxLine. Results get that long if
+// many requests were denied, since each denial contains its whole input. readLongResult
+// reads the members before the cut. A success that is cut before its list of denials
+// counts as a failure.
 func readLongResult(line []byte) (claudeResult, bool) {
 	var r claudeResult
 	if len(line) < MaxLine || !bytes.HasPrefix(line, []byte(`{"type":"result"`)) {

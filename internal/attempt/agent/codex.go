@@ -114,8 +114,8 @@ func retrying(message string) []Signal {
 	return nil
 }
 
-// sinceStart subtracts the usage before this attempt. In each attempt codex counts the whole
-// conversation.
+// sinceStart subtracts the usage before this attempt. In each attempt codex counts the
+// whole conversation.
 func (c *codexReader) sinceStart(input, output int64) *Usage {
 	return &Usage{Input: max(0, input-c.usedBefore.Input), Output: max(0, output-c.usedBefore.Output)}
 }

@@ -94,8 +94,8 @@ func firstChars(text string, n int) string {
 	return text
 }
 
-// endFromLine returns at most the last n characters of text. The result starts at the beginning
-// of a line, or of a word if the text is one long line.
+// endFromLine returns at most the last n characters of text. The result starts at the
+// beginning of a line, or of a word if the text is one long line.
 func endFromLine(text string, n int) string {
 	kept := lastChars(text, n)
 	if len(kept) == len(text) || n < 2 {

@@ -253,7 +253,8 @@ func (t *Transcript) claude(line []byte) (entries []Entry) {
 			var text string
 			_ = json.Unmarshal(l.Message.Content, &text) // on an error the text is empty, and nothing is shown
 			if t.promptSeen {
-				// The line has the time at which the message was sent, not when it was delivered.
+				// The line has the time at which the message was sent, not when it was
+				// delivered.
 				entries = append(entries, Entry{UserMessage, strings.TrimSpace(clean(text)), time.Time{}})
 			}
 			t.promptSeen = true

@@ -228,9 +228,9 @@ func (a *Attempt) dropQuestion(id string) {
 	}
 }
 
-// handlePending handles the signals that were read, and the timeouts. It informs the supervisor
-// that the agent waits before it asks the question, so that the deadline is postponed
-// even if this process dies.
+// handlePending handles the signals that were read, and the timeouts. It informs the
+// supervisor that the agent waits before it asks the question, so that the deadline is
+// postponed even if this process dies.
 func (a *Attempt) handlePending() {
 	var asks []agent.Question
 	for _, s := range a.pending {

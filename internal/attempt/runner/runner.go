@@ -56,8 +56,8 @@ type Result struct {
 // Activity describes what the agent is doing. Its Source, Said and Log are not set.
 type Activity struct {
 	fleet.Progress
-	// Unproven is why we cannot tell whether the agent has ended, see [UnprovenText]. If it is
-	// set, Doing has the same text.
+	// Unproven is why we cannot tell whether the agent has ended, see [UnprovenText].
+	// If it is set, Doing has the same text.
 	Unproven string
 }
 

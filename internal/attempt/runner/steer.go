@@ -80,8 +80,8 @@ func (a *Attempt) noteDelivered(id string) {
 	}
 }
 
-// notePromptDelivered handles the messages that the prompt contains: the agent has received them
-// when it works on its prompt.
+// notePromptDelivered handles the messages that the prompt contains: the agent has
+// received them when it works on its prompt.
 func (a *Attempt) notePromptDelivered() {
 	for _, id := range a.job.Messages {
 		a.noteDelivered(id)

@@ -188,8 +188,8 @@ const (
 	openDelay = 100 * time.Millisecond
 	// openRetryPause is when open is retried after an error. The agent keeps running.
 	openRetryPause = time.Second
-	// socketCheckInterval is how often a supervisor without clients checks that its socket still
-	// exists. One with clients checks when a client disconnects.
+	// socketCheckInterval is how often a supervisor without clients checks that its
+	// socket still exists. One with clients checks when a client disconnects.
 	socketCheckInterval = 5 * time.Second
 )
 

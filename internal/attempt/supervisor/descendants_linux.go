@@ -13,8 +13,8 @@ import (
 // Linux it is empty.
 func PlatformLimits() string { return "" }
 
-// becomeSubreaper makes this process a child subreaper. A descendant whose parent ends becomes
-// our child, so none can escape, even into another session.
+// becomeSubreaper makes this process a child subreaper. A descendant whose parent ends
+// becomes our child, so none can escape, even into another session.
 func becomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 // noneLeft reports whether the last process has ended, given the error of a wait for

@@ -137,8 +137,8 @@ func (a lockRecord) specIn(f folder) (s Spec, err error) {
 	return s, nil
 }
 
-// appendRecord appends a line to a lock that we hold. It first writes a newline, because the
-// previous line may be incomplete after a crash.
+// appendRecord appends a line to a lock that we hold. It first writes a newline,
+// because the previous line may be incomplete after a crash.
 func appendRecord(lock *os.File, word string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// describeDescendants sets the fields that are needed to find the processes of an attempt if its
-// supervisor is killed.
+// describeDescendants sets the fields that are needed to find the processes of an
+// attempt if its supervisor is killed.
 func (s *supervisorRecord) describeDescendants() {
 	groups, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -183,8 +183,8 @@ func (s supervisorRecord) mayOwn(pid int) bool {
 	return me == 0 || !ok || int(stat.Uid) == me
 }
 
-// groupsContain reports whether a process is in all the control groups that the supervisor was
-// in, or below them.
+// groupsContain reports whether a process is in all the control groups that the
+// supervisor was in, or below them.
 func (s supervisorRecord) groupsContain(pid int) bool {
 	now, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil {

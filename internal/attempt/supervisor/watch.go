@@ -127,8 +127,8 @@ func (a *attempt) signalled(sig os.Signal) (action, time.Duration) {
 	return a.ending.stop(unix.SignalName(sig.(syscall.Signal)), a.ending.stage != running)
 }
 
-// maxDeadlineTimer is the maximum duration of the deadline's timer. Timers stand still while the
-// machine sleeps, but the deadline does not.
+// maxDeadlineTimer is the maximum duration of the deadline's timer. Timers stand still
+// while the machine sleeps, but the deadline does not.
 const maxDeadlineTimer = 30 * time.Second
 
 // armDeadline sets the deadline's timer, or stops it while the agent waits for the

@@ -71,9 +71,9 @@ func script(session string, argv, env []string, dir string) string {
 	return b.String()
 }
 
-// withoutShell returns argv as a list that tmux executes without a shell. tmux passes a list
-// of one element to a shell to parse, so withoutShell wraps it in a shell command that
-// parses nothing.
+// withoutShell returns argv as a list that tmux executes without a shell. tmux passes a
+// list of one element to a shell to parse, so withoutShell wraps it in a shell command
+// that parses nothing.
 func withoutShell(argv []string) []string {
 	if len(argv) > 1 {
 		return argv

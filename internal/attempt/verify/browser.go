@@ -126,7 +126,8 @@ func (b *browser) handleEvents() {
 	go func() {
 		for _, err := range dialogs {
 			if err == nil {
-				// Without an answer the page stays blocked, and the check runs into its time limit.
+				// Without an answer the page stays blocked, and the check runs into its
+				// time limit.
 				_, _ = cdp.Call(b.page, target, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true})
 			}
 		}

@@ -94,8 +94,8 @@ func (s *server) await(ctx context.Context, address string) error {
 // dialTimeout is the time limit for testing whether a port of this machine is in use.
 const dialTimeout = time.Second
 
-// checkPortFree returns an error if a process on this machine already listens at the server's
-// address. Its pages would be mistaken for the chunk's pages.
+// checkPortFree returns an error if a process on this machine already listens at the
+// server's address. Its pages would be mistaken for the chunk's pages.
 func checkPortFree(ctx context.Context, address string) error {
 	if strings.Contains(address, portPlaceholder) {
 		return nil // the address contains {port}, which a free port will replace

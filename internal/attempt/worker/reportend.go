@@ -106,8 +106,8 @@ func (h *heldAttempt) retryUntilAnswered(ctx context.Context, what string, reque
 	}
 }
 
-// removeReported removes an attempt whose end was reported, and its folder, from the worker.
-// It starts the next attempt if one was claimed with the report.
+// removeReported removes an attempt whose end was reported, and its folder, from the
+// worker. It starts the next attempt if one was claimed with the report.
 func (h *heldAttempt) removeReported(ctx context.Context, next *engine.Assignment, asked time.Time) {
 	w := h.worker
 	if ctx.Err() != nil {
@@ -117,8 +117,8 @@ func (h *heldAttempt) removeReported(ctx context.Context, next *engine.Assignmen
 	w.runInLoop(ctx, func() { w.removeReported(ctx, h, next, asked) })
 }
 
-// keepsAnswer reports whether the agent's complete last message is kept: the task wants it, or
-// it has the answers to a review.
+// keepsAnswer reports whether the agent's complete last message is kept: the task wants
+// it, or it has the answers to a review.
 func (h *heldAttempt) keepsAnswer() bool {
 	spec, err := h.spec()
 	return err == nil && (spec.KeepMessage || h.Task.SentBack || h.sentBack.Load())

@@ -180,8 +180,8 @@ func (s *reservations) shouldReport(now time.Time) bool {
 	return true
 }
 
-// shouldReportEnd reports whether to notify the user that the shortage has ended: once for each
-// reported shortage.
+// shouldReportEnd reports whether to notify the user that the shortage has ended: once
+// for each reported shortage.
 func (s *reservations) shouldReportEnd() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -169,8 +169,8 @@ func assertNoTempFiles(t *testing.T, dir, name string) {
 	}
 }
 
-// assertHoldsAll checks that the file's program can read it, and that it has its old contents
-// in the same order, plus the entries.
+// assertHoldsAll checks that the file's program can read it, and that it has its old
+// contents in the same order, plus the entries.
 func assertHoldsAll(t *testing.T, f File, old, made []byte) {
 	t.Helper()
 	w, err := writerOf(f.Format)

@@ -27,8 +27,8 @@ type record struct {
 	Replaced map[string][]byte `json:"replaced,omitempty"` // values of other programs that our entries replaced, by path
 }
 
-// journal stores the records. A file has one record, except during a change: then it
-// has the previous and the new one.
+// journal stores the records. A file has one record, except during a change: then it has
+// the previous and the new record.
 type journal struct {
 	doc  *statefile.File
 	host host.Host

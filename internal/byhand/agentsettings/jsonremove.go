@@ -74,10 +74,10 @@ func (c jsonRemover) remove(list []jsonPart, dead []int) (splices []Splice) {
 	return splices
 }
 
-// cutStart returns where to start cutting a part that ends at end. If nothing follows
-// the part on its line, that is the end of the previous line, or the white space before
-// the part. Otherwise it is the white space only, so that the text that follows does
-// not become part of a comment.
+// cutStart returns where to start cutting a part that ends at end. If nothing follows the
+// part on its line, the cut starts at the end of the previous line, or at the white space
+// before the part. Otherwise the cut includes only the white space, so that the text that
+// follows does not become part of a comment.
 func (c jsonRemover) cutStart(at, end int) int {
 	for at > 0 && (c.src[at-1] == ' ' || c.src[at-1] == '\t') {
 		at--

@@ -147,8 +147,8 @@ type jsonPart struct {
 	value jsontree.Value
 }
 
-// comma returns the index of the comma after a part, which may be a trailing one, or
-// -1. Comments may come before the comma.
+// comma returns the index of the comma after a part, or -1. The comma may be a trailing
+// comma, and comments may come before it.
 func (t *jsonText) comma(after int) int {
 	for i := after; i < len(t.src); i++ {
 		switch {

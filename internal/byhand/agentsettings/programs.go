@@ -68,9 +68,9 @@ const (
 	codexLastTimeout = 3
 )
 
-// codexToolTimeout is how long Codex waits for an MCP tool, in seconds. The default
-// would leave the user one minute to answer a question; this is half an hour, as
-// elsewhere.
+// codexToolTimeout is how long Codex waits for an MCP tool, in seconds. Codex's default
+// would leave the user one minute to answer a question. Half an hour is also the default
+// of gaffer's tool that asks the user.
 const codexToolTimeout = int64(1800)
 
 // ClaudeEvents returns the events of Claude Code that call gaffer's hook, in the
@@ -112,8 +112,8 @@ type server struct {
 // toolEvents lists the events about tools, for which a matcher of tool names can be set.
 var toolEvents = []string{"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest"}
 
-// hooks returns the entries for a program's events. It adds entries without a value,
-// which find our hooks at other places so that they are removed.
+// hooks returns the entries for a program's events. It adds entries without a value: they
+// match our hooks at other places in the file, which are then removed.
 func (w Integration) hooks(p Program, events []string) []Entry {
 	var entries []Entry
 	for _, event := range events {
@@ -222,8 +222,8 @@ func (w Integration) statusLine() Entry {
 
 func (w Integration) serverArgs() []string { return append(slices.Clone(w.Argv[1:]), "mcp") }
 
-// fixServerCommand corrects only the program's path and keeps the arguments. Any server whose
-// first argument is "mcp" is recognized as ours.
+// fixServerCommand corrects only the program's path and keeps the arguments. Any server
+// whose first argument is "mcp" is recognized as ours.
 func (w Integration) fixServerCommand(string) string { return w.Argv[0] }
 
 func (w Integration) jsonServer() Entry {

@@ -2,7 +2,7 @@
 // so that nothing is lost, reordered or reformatted. It can remove its text again and
 // restore the file byte for byte.
 //
-// In this package, "our entries" are those that gaffer has written.
+// In this package, "our entries" are the entries that gaffer has written.
 //
 // [Plan] and [Strip] are pure functions from the bytes of a file to new bytes. An
 // [Editor] applies them to files, and keeps a journal of the changes.
@@ -137,8 +137,8 @@ func planFresh(f Format, w formatWriter, old, base []byte, entries []Entry, repl
 }
 
 // planExtended is like planFresh, but leaves in place the entries that the user has
-// extended. It returns a Change without New if there is no such entry, or if one occurs
-// twice.
+// extended. It returns a Change without New if the user has extended no entry, or if an
+// extended entry occurs twice.
 func planExtended(f Format, w formatWriter, old []byte, entries []Entry, replaced map[string][]byte) (c Change, err error) {
 	extended, rest, fixes, err := w.fixCommands(old, entries)
 	if err != nil || len(extended) == 0 {
@@ -187,8 +187,7 @@ type formatWriter interface {
 	check(text []byte) error
 	// inspect returns which of the entries a file has.
 	inspect(old []byte, entries []Entry) (inspection, error)
-	// add returns the splices that insert the entries into a file that has none of
-	// ours.
+	// add returns the splices that insert the entries into a file without our entries.
 	add(old []byte, entries []Entry) ([]Splice, error)
 	// fixCommands separates the entries that the user has extended from the others, and
 	// returns the splices that correct their commands.

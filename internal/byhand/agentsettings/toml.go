@@ -212,7 +212,7 @@ func (tomlWriter) fixCommands(old []byte, entries []Entry) (extended, rest []Ent
 	return extended, rest, ordered(splices), nil
 }
 
-// find returns the key at a path, also one in an inline table.
+// find returns the key at a path. The key may be in an inline table.
 func find(items []tomlItem, path []string) (tomlItem, bool) {
 	for _, item := range items {
 		n := len(item.path)

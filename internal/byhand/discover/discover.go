@@ -1,5 +1,5 @@
-// Package discover finds out what agent programs do that users have started in their
-// terminals: Claude Code, Codex and Gemini CLI.
+// Package discover finds the agent programs that users have started in their terminals,
+// and what each of them does: Claude Code, Codex and Gemini CLI.
 //
 // A [Finder] gathers the events of their hooks (package hookevents) and other
 // evidence on this machine. [Judge] derives each agent's status from the best source

@@ -26,9 +26,9 @@ func (l *Finder) documents() []*document {
 }
 
 // sessionWithoutProcess returns the unfinished session of a program in a folder whose
-// process is unknown because a server ran its hooks. If there are several, they cannot
-// be assigned to processes. Then it returns nil and marks them as claimed, so that they
-// do not count as additional agents.
+// process is unknown because a server ran its hooks. Several such sessions cannot be
+// assigned to processes. Then sessionWithoutProcess returns nil and marks them as claimed,
+// so that they do not count as additional agents.
 func sessionWithoutProcess(docs []*document, program, dir string) *hookevents.Session {
 	var all []*document
 	claimed := false

@@ -71,8 +71,8 @@ const (
 	skipUnansweredFor = time.Minute    // how long a tmux server that did not answer is skipped
 )
 
-// Find returns the running agents, by name, except those that gaffer runs itself. It
-// deletes documents of sessions that ended long ago.
+// Find returns the running agents, sorted by name, without the agents that gaffer runs
+// itself. It deletes documents of sessions that ended long ago.
 func (l *Finder) Find(ctx context.Context) ([]Agent, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -19,9 +19,8 @@ type sourceStatus struct {
 }
 
 // Judge returns the state of an agent. The first source that has a status counts; the
-// sources are ordered by reliability, not by age. A source is skipped if it is
-// certainly out of date: it belongs to another process, or another source contradicts
-// it.
+// sources are ordered by reliability, not by age. A source that is certainly out of date
+// is skipped: it is about another process, or another source contradicts it.
 //
 // Judge returns false if the agent is gone: its process has ended, or its process is
 // unknown and its hooks have sent no event for an hour.

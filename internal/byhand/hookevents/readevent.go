@@ -28,7 +28,7 @@ func ReadEvent(in io.Reader) (jsontree.Value, error) {
 	return jsontree.Value{}, fmt.Errorf("read the event: %w", err)
 }
 
-// readObject reads up to the bracket that closes the first one, or to the end of the
+// readObject reads up to the bracket that closes the first bracket, or to the end of the
 // input.
 func readObject(in io.Reader) ([]byte, error) {
 	data := make([]byte, 0, 8<<10)

@@ -133,7 +133,7 @@ func (s *Server) refuse(next sdk.MethodHandler) sdk.MethodHandler {
 }
 
 // Serve handles requests until in or ctx ends. Then it answers the requests received so
-// far, except those that wait for the user.
+// far, except requests that wait for the user.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer s.markClientGone()
 	err := s.sdk.Run(context.WithoutCancel(ctx), &streamTransport{in: in, out: out, stop: ctx, inputEnded: s.markClientGone})

@@ -151,7 +151,7 @@ func (s *Server) readMessages(ctx context.Context, _ *sdk.CallToolRequest, a mes
 
 // fitting returns the first messages of the list that fit into one answer, because
 // messages that are not returned must not be marked as read. It skips a message that is
-// too large for any answer, so that this message does not block the ones after it.
+// too large for any answer, so that this message does not block later messages.
 func fitting(list []team.Message) ([]team.Message, error) {
 	const limit = maxAnswer - 1<<10 // leaves room for the JSON around the messages
 	fit, left := []team.Message{}, limit

@@ -26,8 +26,8 @@ func shortened(data []byte) ([]byte, error) {
 	}
 }
 
-// shortenValue keeps at most limit characters of a text, items of an array, or members of an
-// object. At each level below it keeps half as many.
+// shortenValue keeps at most limit characters of a text, items of an array, or members
+// of an object. At each level below it keeps half as many.
 func shortenValue(v any, limit int) any {
 	switch v := v.(type) {
 	case string:
