@@ -20,7 +20,7 @@ type terminal struct {
 	*environment
 	program string
 	pid     int
-	lookout *discover.Finder
+	finder  *discover.Finder
 	id      string // id of its worker
 }
 
@@ -70,7 +70,7 @@ func (p *environment) openAs(program string, args ...string) *terminal {
 	t := &terminal{environment: p, program: program}
 	t.pid, err = strconv.Atoi(strings.TrimSpace(out))
 	p.must(err)
-	t.lookout = discover.NewFinder(filepath.Join(p.home, ".local/state/gaffer"), p.home, time.Now)
+	t.finder = discover.NewFinder(filepath.Join(p.home, ".local/state/gaffer"), p.home, time.Now)
 	p.Cleanup(func() {
 		if p.Failed() {
 			p.Logf("the screen at the end:\n%s", t.screen())
@@ -136,7 +136,7 @@ func (t *terminal) made(file string) func() bool { return func() bool { return t
 // look returns the sighting of this agent.
 func (t *terminal) look() (discover.Agent, bool) {
 	t.Helper()
-	list, err := t.lookout.Find(t.Context())
+	list, err := t.finder.Find(t.Context())
 	t.must(err)
 	for _, s := range list {
 		if s.PID == t.pid {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// finishTimeout is how long clients have to receive the last message.
+// finishTimeout is how long clients have to receive the exit.
 const finishTimeout = 2 * time.Second
 
 // clients are the connections that may send orders. Each has its own goroutines, so
@@ -117,7 +117,7 @@ func (c *clients) sendEvents(l *link, gone <-chan struct{}) {
 	}
 	select {
 	case <-c.over:
-		_ = l.send(message{Exit: &c.exit, Free: c.free}) // a client that misses it can read the exit record
+		_ = l.send(message{Exit: &c.exit, Free: c.free}) // a client that misses the exit can read it from the lock
 	case <-gone:
 	}
 }
@@ -155,8 +155,8 @@ func (c *clients) shut() int {
 	return int(c.connected.Load())
 }
 
-// finish sends the exit to all clients and waits up to finishTimeout. It reports
-// whether all of them have received it or disconnected.
+// finish sends the exit to all clients and waits up to finishTimeout. It reports whether
+// every client has received the exit or disconnected.
 func (c *clients) finish(e Exit, free bool) bool {
 	c.exit, c.free = e, free
 	close(c.over)

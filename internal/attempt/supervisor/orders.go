@@ -39,10 +39,10 @@ func (p *Process) CloseInput() error {
 	return exceptOver(err)
 }
 
-// Stop stops the agent: it is interrupted, then terminated, then killed with all its
-// descendants, with pauses in between. If now is true, the agent is killed at once,
-// even if it is already being stopped. Stop returns when the supervisor has received
-// the order; Wait waits for the end. It returns nil if the agent has already ended.
+// Stop interrupts the agent, then terminates it, then kills it with all its descendants,
+// with pauses in between. If now is true, the agent is killed at once, even if it is
+// already being stopped. Stop returns when the supervisor has received the order; Wait
+// waits for the end. Stop returns nil if the agent has already ended.
 func (p *Process) Stop(why string, now bool) error {
 	_, err := p.ask(order{Do: doStop, Why: why, Now: now}, true)
 	return exceptOver(err)

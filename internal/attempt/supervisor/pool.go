@@ -67,8 +67,8 @@ func (p *Pool) start(ctx context.Context, n *preparedAttempt) (*Process, error) 
 
 // Recycle offers the pool the folder of a finished attempt for reuse. The caller must
 // have reported the attempt, and no process may need the folder any more. The pool
-// refuses a folder that contains more than the lock, and refuses all if it has enough.
-// taken reports whether the pool owns the folder now.
+// refuses a folder that contains more than the lock, and every folder if it has enough
+// spare folders. taken reports whether the pool owns the folder now.
 func (p *Pool) Recycle(dir string) (taken bool) {
 	abs, err := filepath.Abs(dir)
 	if err != nil || !folder(abs).holdsLockAlone() {
@@ -96,7 +96,7 @@ func (p *Pool) prepare(dir string, s Spec) (*preparedAttempt, error) {
 	if lock, err := spare.reuseFor(f, s); err == nil {
 		return &preparedAttempt{f, s, lock}, nil
 	}
-	return prepare(dir, s) // the spare folder is left as it is: a finished attempt, or one that never started
+	return prepare(dir, s) // a spare folder that could not be reused stays as it is: its attempt has ended or never started
 }
 
 func (p *Pool) takeSpare() folder {
@@ -110,7 +110,7 @@ func (p *Pool) takeSpare() folder {
 	return f
 }
 
-// begin hands over an attempt and waits until the agent runs.
+// begin hands an attempt to the supervisor and waits until the agent runs.
 func (c *child) begin(ctx context.Context, n *preparedAttempt) (*Process, error) {
 	l, err := handOver(c.control, n)
 	if err != nil {
@@ -121,11 +121,10 @@ func (c *child) begin(ctx context.Context, n *preparedAttempt) (*Process, error)
 	return awaitAgent(ctx, newProcess(n.folder, n.spec.Attempt, c.pool.opts, c), l)
 }
 
-// neverStarted reports whether an attempt must be handed to another supervisor. That is
-// so if the supervisor is dead, has not recorded itself in the lock, and has not recorded
-// why it did not start. A lock without a supervisor's record proves that there was no
-// agent. The supervisor may
-// have been about to exit when it was chosen.
+// neverStarted reports whether an attempt must be handed to another supervisor: the chosen
+// supervisor is dead, and has recorded in the lock neither itself nor why it did not start.
+// It may have been about to exit when it was chosen. A lock without a supervisor's record
+// proves that there was no agent.
 func (n *preparedAttempt) neverStarted(ctx context.Context, err error) bool {
 	silent := (*noReportError)(nil)
 	if ctx.Err() != nil || !errors.As(err, &silent) {
@@ -195,8 +194,8 @@ func (p *Pool) watch(c *child) {
 	}
 }
 
-// Close kills the idle supervisors. Busy ones continue, and exit when their attempt is
-// over. A closed pool can still start attempts, but keeps no supervisors.
+// Close kills the idle supervisors. Busy supervisors continue, and exit when their attempt
+// is over. A closed pool can still start attempts, but keeps no supervisors.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed = true

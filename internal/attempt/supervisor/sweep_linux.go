@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// A process has no environment for a moment during exec. So sweep must find no
-	// process twice, with this pause, before it concludes that none is left.
+	// A process has no environment for a moment during exec. So sweep must find no process
+	// two times in a row, with this pause in between, before it concludes that none is left.
 	sweepAgain = 50 * time.Millisecond
 	sweepPause = 10 * time.Millisecond
 	sweepLimit = 15 * time.Second
@@ -25,8 +25,8 @@ func Sweep(attempt string) (left []int, err error) {
 	return sweepAttempt(attempt, supervisorRecord{})
 }
 
-// sweepAttempt is like Sweep. It also ends the processes that the record of the
-// attempt's supervisor leads to.
+// sweepAttempt is like Sweep. It also ends the processes that are found through the record
+// of the attempt's supervisor: its control group and its limits.
 func sweepAttempt(attempt string, by supervisorRecord) (left []int, err error) {
 	if attempt == "" {
 		return nil, fmt.Errorf("attempt %q: not an id", attempt)
