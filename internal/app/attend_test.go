@@ -37,7 +37,7 @@ func TestSecurityAServerStartsNothingForARunThatThisMachineHasNotBegun(t *testin
 	}
 }
 
-func TestARunWhoseProcessEndsAtOnceIsReportedWithItsErrorAndTheCommandThatGoesOn(t *testing.T) {
+func TestABackgroundProcessThatEndsAtOnceIsReportedWithItsErrorAndTheCommandToContinue(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
 	p := newPlace(t)

@@ -17,7 +17,7 @@ import (
 )
 
 // The command lines that the error suggests for a PostgreSQL database work.
-func TestAServersDatabaseIsBackedUpAndRestoredAsIsTold(t *testing.T) {
+func TestTheSuggestedCommandsBackUpAndRestoreADatabaseServer(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.db = pgtest.Database(t)

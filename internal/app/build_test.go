@@ -113,7 +113,7 @@ func tellable(events []workflow.Event) (list []string) {
 	return list
 }
 
-func TestABuildKilledAfterEveryKindOfEventEndsCompletedAndIsToldOnce(t *testing.T) {
+func TestABuildKilledAfterEveryKindOfEventCompletesAndReportsEachEventOnce(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
 	p := newPlace(t).withSpec(specText)

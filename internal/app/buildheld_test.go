@@ -47,7 +47,7 @@ func (p testProject) statuses() string {
 	return strings.Join(list, ", ")
 }
 
-func TestAChunkThatWaitsForAPersonIsNotBuiltAndNeitherIsWhatDependsOnIt(t *testing.T) {
+func TestAChunkThatWaitsForTheUserAndItsDependentsAreNotBuilt(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t).withSpec(specText).withState(wildState(t, "dependencies-in-words.json"))
 	a := p.open()
@@ -95,7 +95,7 @@ chunks:
 	}
 }
 
-func TestAChunkThatAPersonMarksDoneStaysDoneWhileTheBuildGoesOn(t *testing.T) {
+func TestAChunkThatTheUserMarksDoneStaysDoneWhileTheBuildContinues(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t).withSpec(specText).withState(wildState(t, "dependencies-in-words.json"))
 	a := p.open()

@@ -9,7 +9,7 @@ import (
 	"gaffer/internal/byhand/hookevents"
 )
 
-func TestAnAgentThatAPersonStartedIsAWorkerOfTheFleet(t *testing.T) {
+func TestAnAgentStartedByHandIsAWorkerOfTheFleet(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	hook := func(status hookevents.Status, ended bool) {

@@ -302,7 +302,7 @@ func TestOfTwoDispatchesOfABeadOneIsRefused(t *testing.T) {
 	p.valid()
 }
 
-func TestForceEndsAnAgentThatNobodyLooksAfter(t *testing.T) {
+func TestForceEndsAnAgentWhoseRunHasNoProcess(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	a := p.open()

@@ -145,7 +145,7 @@ func TestFaultDocumentsAreWrittenByTheNextGafferIfOneDiedBeforeItTriedAgain(t *t
 	})
 }
 
-func TestFaultAServerWritesTheDocumentsThatAreOwedInAnyProjectOfItsMachine(t *testing.T) {
+func TestFaultAServerWritesThePendingDocumentsOfAllProjectsOnItsMachine(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
 	eachOwing(t, func(o owing) {

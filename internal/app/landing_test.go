@@ -65,7 +65,7 @@ func TestAServerMergesAndDiscardsTheChangesOfItsOwnMachine(t *testing.T) {
 }
 
 // Checks may take longer than a request. A client then repeats the request.
-func TestARepeatedMergeRequestGetsTheResultOfTheMergeThatGoesOn(t *testing.T) {
+func TestARepeatedMergeRequestGetsTheResultOfTheRunningMerge(t *testing.T) {
 	p := newRepository(t)
 	c, a := p.coordinate(), p.open()
 	defer a.Close()
@@ -109,7 +109,7 @@ func TestARepeatedMergeRequestGetsTheResultOfTheMergeThatGoesOn(t *testing.T) {
 	}
 }
 
-func TestAReviewTellsOfAMergeWhoseProcessDied(t *testing.T) {
+func TestAReviewShowsAMergeWhoseProcessDied(t *testing.T) {
 	p := newRepository(t)
 	c, a := p.coordinate(), p.open()
 	defer a.Close()

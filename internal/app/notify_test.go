@@ -78,7 +78,7 @@ func (p testProject) secret(text string) string {
 	return path
 }
 
-func TestARunTellsAPersonWhatHappensAndACoordinatorOnItsStoreDoesNotTellItAgain(t *testing.T) {
+func TestARunNotifiesTheUserAndACoordinatorOnItsStoreDoesNotRepeatThat(t *testing.T) {
 	t.Parallel()
 	for name, db := range map[string]func() string{"sqlite": func() string { return "" }, "postgres": func() string { return pgtest.Database(t) }} {
 		t.Run(name, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestARunTellsAPersonWhatHappensAndACoordinatorOnItsStoreDoesNotTellItAgain(
 	}
 }
 
-func TestAReceiverThatHangsBreaksNoRunAndItsNoteIsToldByTheNext(t *testing.T) {
+func TestAReceiverThatHangsDelaysNoRunAndTheNextProgramSendsItsNotification(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
 	p := newPlace(t)

@@ -108,7 +108,7 @@ func TestAMergeThatWasKilledIsFinishedByTheNext(t *testing.T) {
 	}
 }
 
-func TestARetriedTaskGoesOnFromWhereItStarted(t *testing.T) {
+func TestARetriedTaskKeepsItsBaseCommit(t *testing.T) {
 	t.Parallel()
 	p := newRepository(t)
 	a := p.open()

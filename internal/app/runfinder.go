@@ -36,7 +36,7 @@ func (f runFinder) belongsTo(root string) func(store.Run) bool {
 	return func(run store.Run) bool { return run.Project == root || run.Project == name() }
 }
 
-// Sessions implements [viewers.Ours]. The session of a run has the run's id.
+// Sessions implements [viewers.RunFinder]. The session of a run has the run's id.
 func (f runFinder) Sessions(ctx context.Context, root string, ids []string) (runs map[string]string, err error) {
 	of := f.belongsTo(root)
 	err = f.store.Read(ctx, func(r store.Reader) error {
@@ -58,7 +58,7 @@ func (f runFinder) Sessions(ctx context.Context, root string, ids []string) (run
 	return runs, err
 }
 
-// Team implements [viewers.Ours].
+// Team implements [viewers.RunFinder].
 func (f runFinder) Team(ctx context.Context, root, session string) (id string, err error) {
 	err = f.store.Read(ctx, func(r store.Reader) (err error) {
 		id, err = f.teamRun(r, root, session)
@@ -89,7 +89,7 @@ func (f runFinder) teamRun(r store.Reader, root, session string) (string, error)
 	return "", nil
 }
 
-// Build implements [viewers.Ours].
+// Build implements [viewers.RunFinder].
 func (f runFinder) Build(ctx context.Context, root string, state jsontree.Value) (id string, working bool, err error) {
 	named, _ := build.Cursor(state)
 	if named == "" {

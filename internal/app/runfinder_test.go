@@ -41,7 +41,7 @@ func (p testProject) leave(name, text string) {
 	}
 }
 
-func TestTheSessionOfARunIsOursAndAnotherProgramsIsNot(t *testing.T) {
+func TestTheSessionOfARunBelongsToGafferAndAnotherProgramsDoesNot(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	run := p.run(shell("a", "echo hello"))
@@ -66,7 +66,7 @@ func TestTheSessionOfARunIsOursAndAnotherProgramsIsNot(t *testing.T) {
 	})
 }
 
-func TestTheTeamOfARunIsOursAndAnotherProgramsIsNot(t *testing.T) {
+func TestTheTeamOfARunBelongsToGafferAndAnotherProgramsDoesNot(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t, "== *\nsay nothing\n")
 	begun := c.begin(c.open(), teamsession.Request{})
@@ -89,7 +89,7 @@ func TestTheTeamOfARunIsOursAndAnotherProgramsIsNot(t *testing.T) {
 	})
 }
 
-func TestTheBuildOfARunIsOursUntilAnotherReplacesIt(t *testing.T) {
+func TestTheBuildOfARunBelongsToGafferUntilAnotherReplacesIt(t *testing.T) {
 	t.Parallel()
 	const text = "name: two\nagent: fake\nretries: 0\nchunks:\n  - {id: 1, name: One, prompt: \"fake: say one\"}\n  - {id: 2, name: Two, prompt: \"fake: fail it broke\"}\n"
 	p := newPlace(t)

@@ -61,7 +61,7 @@ func onBoth(t *testing.T, test func(p testProject)) {
 	})
 }
 
-func TestACoordinatorShowsTheWorkerAndTheLogOfARunThatNobodySubmittedToIt(t *testing.T) {
+func TestACoordinatorShowsTheWorkerAndTheLogOfALocalRun(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(p testProject) {
 		t, ctx := p.t, p.t.Context()

@@ -56,7 +56,7 @@ func (p testProject) put(change func(tx *store.Tx)) {
 	}
 }
 
-func TestAGlanceCountsWhatRunsWaitsFailedAndCostsToday(t *testing.T) {
+func TestASummaryCountsRunningWaitingFailedAndTodaysCost(t *testing.T) {
 	t.Parallel()
 	t.Run("SQLite", func(t *testing.T) { testGlance(t, newPlace(t)) })
 	t.Run("PostgreSQL", func(t *testing.T) {
@@ -100,7 +100,7 @@ func testGlance(t *testing.T, p testProject) {
 	}
 }
 
-func TestAGlanceMakesNoDatabase(t *testing.T) {
+func TestASummaryCreatesNoDatabase(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	if diff := cmp.Diff(fleet.Summary{}, p.glance(false)); diff != "" {

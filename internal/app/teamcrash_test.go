@@ -116,7 +116,7 @@ func (c crew) sameEnd(a *app.App, run string) {
 	}
 }
 
-func TestAMergeGoesOnWhenGafferIsKilledDuringItsTests(t *testing.T) {
+func TestAMergeContinuesAfterGafferIsKilledDuringItsTests(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
 	c := newCrew(t, small)

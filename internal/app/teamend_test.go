@@ -46,7 +46,7 @@ func (c crew) stopped(run fleet.Run, says string) {
 	c.valid()
 }
 
-func TestATeamThatStoppedWithAnErrorGoesOnFromThere(t *testing.T) {
+func TestATeamThatStoppedWithAnErrorContinuesFromThere(t *testing.T) {
 	for name, s := range map[string]struct {
 		scripts string
 		wish    teamsession.Request
@@ -108,7 +108,7 @@ say {"status":"CONTINUE"}
 	}
 }
 
-func TestASessionStopsBeforeItsBudgetIsOverspentAndGoesOnWithALargerOne(t *testing.T) {
+func TestASessionStopsBeforeItsBudgetIsOverspentAndContinuesWithALargerOne(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t, "== main-developer-1\nusage 1000 1000 5\nsay {\"status\":\"READY_FOR_REVIEW\"}\n"+small)
 	a := c.open()
@@ -128,7 +128,7 @@ func TestASessionStopsBeforeItsBudgetIsOverspentAndGoesOnWithALargerOne(t *testi
 	}
 }
 
-func TestASessionThatWasCancelledGoesOnWithTheStepThatWasEnded(t *testing.T) {
+func TestACancelledSessionContinuesWithTheStepThatWasEnded(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t, "== main-developer-1\ntool touch {dir}/developer.waits\nhang\n"+small)
 	a := c.open()
@@ -194,7 +194,7 @@ func TestASessionThatAnAgentRenamesComesToItsEnd(t *testing.T) {
 	}
 }
 
-func TestASessionThatWasCancelledBeforeItBeganGoesOn(t *testing.T) {
+func TestASessionThatWasCancelledBeforeItStartedCanContinue(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t, strings.ReplaceAll(small, "pm-1", "pm-2"))
 	a := c.open()
@@ -280,7 +280,7 @@ say {"status":"PLANNED","mode":"simple","tasks":[{"id":"T1","description":"make 
 	}
 }
 
-func TestAllOfItIsDeliveredToThePersonsBranchIfTheyWant(t *testing.T) {
+func TestTheWorkIsMergedIntoTheUsersBranchIfRequested(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t, small)
 	c.write("mine.txt", "not committed\n")
@@ -298,7 +298,7 @@ func TestAllOfItIsDeliveredToThePersonsBranchIfTheyWant(t *testing.T) {
 	}
 }
 
-func TestWhatAPersonHasNotCommittedIsInNobodysWay(t *testing.T) {
+func TestUncommittedChangesOfTheUserStayAndStopTheMerge(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t, "== main-developer-1\ntool echo theirs > start.txt\nsay {\"status\":\"READY_FOR_REVIEW\"}\n"+small)
 	c.write("start.txt", "changed\n")
@@ -327,7 +327,7 @@ func TestWhatAPersonHasNotCommittedIsInNobodysWay(t *testing.T) {
 	}
 }
 
-func TestADeliveryThatConflictsIsMadeWhenThePersonHasPutItRight(t *testing.T) {
+func TestADeliveryThatConflictsIsMadeAfterTheUserHasResolvedIt(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
 	c := newCrew(t, small)

@@ -88,7 +88,7 @@ func (p person) isGone() {
 	})
 }
 
-func TestAPersonAttachesAndDetachesAndTheOutcomeIsTheSame(t *testing.T) {
+func TestAttachingAndDetachingDoesNotChangeTheOutcome(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
 	p := newPlace(t)
@@ -131,7 +131,7 @@ func TestAPersonAttachesAndDetachesAndTheOutcomeIsTheSame(t *testing.T) {
 	})
 }
 
-func TestAPersonAnswersInTheTerminal(t *testing.T) {
+func TestTheUserAnswersInTheTerminal(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	task := beadOf("bd-1", "ask Which port? | 8080 | 9090", "say thanks")

@@ -178,7 +178,7 @@ func TestARateLimitPausesTheAccountAndUsesNoAttempt(t *testing.T) {
 	}
 }
 
-func TestAQuestionIsAnsweredByAPersonOrByItsDefault(t *testing.T) {
+func TestAQuestionIsAnsweredByTheUserOrByItsDefault(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
 	p := newPlace(t)

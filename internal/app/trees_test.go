@@ -98,7 +98,7 @@ func TestAWorkflowWorksInWorktreesAndIsMergedAsItSays(t *testing.T) {
 	}
 }
 
-func TestAConflictIsATaskThatAPersonPutsRightAndRetries(t *testing.T) {
+func TestAConflictIsATaskThatTheUserResolvesAndRetries(t *testing.T) {
 	t.Parallel()
 	p := newRepository(t)
 	a := p.open()
@@ -137,7 +137,7 @@ func TestAConflictIsATaskThatAPersonPutsRightAndRetries(t *testing.T) {
 	}
 }
 
-func TestAPlanWithWorktreesLeavesItsBranchesToThePerson(t *testing.T) {
+func TestAPlanWithWorktreesLeavesItsBranchesToTheUser(t *testing.T) {
 	t.Parallel()
 	p := newRepository(t)
 	a := p.open()

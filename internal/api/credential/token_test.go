@@ -368,7 +368,7 @@ func (b busy) List(ctx context.Context) ([]Token, error) {
 	return nil, nil
 }
 
-func TestATokenThatWasMadeIsToldEvenIfNothingCanBeReadAfterwards(t *testing.T) {
+func TestANewTokenIsReturnedEvenIfTheStorageCannotBeReadAfterwards(t *testing.T) {
 	_, rows, c := newBook()
 	file := filepath.Join(t.TempDir(), "token")
 	text, err := firstToken(t, NewTokenStore(busy{rows}, c.now, rand.Reader), file)

@@ -79,7 +79,7 @@ func wild(t *testing.T, protocol string) map[string]string {
 
 func problems(m map[string]any) string { return fmt.Sprint(m["problems"]) }
 
-func TestWhateverStandsInADocumentGivesAPicture(t *testing.T) {
+func TestEveryDocumentGivesAPicture(t *testing.T) {
 	for what, text := range evil {
 		root := t.TempDir()
 		for _, name := range []string{"pm_state.json", "group_status.json", "orchestrator_state.json", "messages/dev_to_qa.json", "messages/qa_to_techlead.json", "messages/techlead_to_dev.json"} {
@@ -106,7 +106,7 @@ func TestWhateverStandsInADocumentGivesAPicture(t *testing.T) {
 	}
 }
 
-func TestADocumentThatNobodyCanReadIsAProblemAndNoError(t *testing.T) {
+func TestAnUnreadableDocumentIsAProblemAndNoError(t *testing.T) {
 	root := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(root, "pm_state.json"), 0o755); err != nil {
 		t.Fatal(err)

@@ -100,7 +100,7 @@ func TestScenario3AWorkerThatCrashedIsOfflineWithItsLastKnownState(t *testing.T)
 	})
 }
 
-func TestScenario4AnAgentThatAsksIsWaitingAndGoesOnWhenItIsAnswered(t *testing.T) {
+func TestScenario4AnAgentThatAsksIsWaitingAndContinuesAfterTheAnswer(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(f *fixture) {
 		c := f.channel("build")
@@ -181,7 +181,7 @@ func TestAHeartbeatWithoutAnIDGetsOne(t *testing.T) {
 	})
 }
 
-func TestAWorkersTokenSpeaksOnlyForItsOwnAgents(t *testing.T) {
+func TestAWorkersTokenMayActOnlyForItsOwnAgents(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(f *fixture) {
 		c := f.channel("build")
@@ -305,7 +305,7 @@ func TestAWorkerOfTheEngineIsNoAgentAndNoTokenGetsHoldOfIt(t *testing.T) {
 
 // The worker's row is created by its first heartbeat. Until then, other clients could
 // use its id, which is public.
-func TestTheWorkerOfARunIsNobodysBeforeItsFirstBeat(t *testing.T) {
+func TestNoClientMayUseTheIDOfARunsWorkerBeforeItsFirstHeartbeat(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(f *fixture) {
 		run, err := f.engine.Submit(f.ctx, engine.Submission{Plan: plan.Plan{Name: "n", Tasks: []plan.Task{{ID: "a"}}}})

@@ -16,9 +16,9 @@ import (
 	"gaffer/internal/plan"
 )
 
-// BenchmarkDesk measures requests of many agents at the same time on SQLite, and for
+// BenchmarkService measures requests of many agents at the same time on SQLite, and for
 // comparison plain writes of a row.
-func BenchmarkDesk(b *testing.B) {
+func BenchmarkService(b *testing.B) {
 	for _, queued := range []int{2_000, 100_000} {
 		b.Run(fmt.Sprint(queued), func(b *testing.B) {
 			s, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "gaffer.db"))

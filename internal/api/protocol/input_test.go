@@ -131,7 +131,7 @@ func TestInputsDoNotPileUp(t *testing.T) {
 	f.refused(err, "conflict", "too_many_inputs")
 }
 
-func TestAnEventIsToldOnceForAKey(t *testing.T) {
+func TestAnEventIsStoredOncePerIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(f *fixture) {
 		f.agent("dev")

@@ -169,7 +169,7 @@ func TestATaskIsAssignedToOneAgent(t *testing.T) {
 	})
 }
 
-func TestAPersonSetsTheStatusOfATask(t *testing.T) {
+func TestAUserSetsTheStatusOfATask(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(f *fixture) {
 		c := f.channel("build")

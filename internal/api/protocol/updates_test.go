@@ -178,7 +178,7 @@ func TestAnOldUpdateDoesNotMakeAnAgentOffline(t *testing.T) {
 	}
 }
 
-func TestOtherRunsAreToldInTheShapesOfTheFleetWithoutTheirPrompts(t *testing.T) {
+func TestUsersRunsAreStreamedAsFleetTypesWithoutPrompts(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(f *fixture) {
 		run, err := f.engine.Submit(f.ctx, engine.Submission{Project: "p", Plan: plan.Plan{Name: "n", Tasks: []plan.Task{{ID: "a", Prompt: "a secret", Model: "m"}}}})
@@ -256,7 +256,7 @@ func TestReviewsAndMessagesAreUpdatesOfTheirRun(t *testing.T) {
 	})
 }
 
-func TestATaskThatIsLostIsToldAsQueuedAgain(t *testing.T) {
+func TestALostTaskIsStreamedAsQueuedAgain(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
 	f.task(f.channel("build"), "one")
@@ -273,7 +273,7 @@ func TestATaskThatIsLostIsToldAsQueuedAgain(t *testing.T) {
 }
 
 // Several clients at two coordinators see the same changes while others write.
-func TestWhoeverFollowsSeesEveryChangeOnceAndInOrder(t *testing.T) {
+func TestEveryStreamClientGetsEveryChangeOnceAndInOrder(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(f *fixture) {
 		const writers, each = 4, 10

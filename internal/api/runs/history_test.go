@@ -88,7 +88,7 @@ func (f *fixture) past(run string, atOnce int) (all []coordinator.PastChange) {
 	}
 }
 
-func TestThePastOfARunIsWhatTheStreamHasTold(t *testing.T) {
+func TestTheHistoryOfARunIsWhatTheStreamHasSent(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(f *fixture) {
 		run := f.submit(shop())
@@ -126,7 +126,7 @@ func plain(list []coordinator.PastChange) (out []any) {
 	return out
 }
 
-func TestOnlyLanesThatArePausedAreListedAndBothAreTold(t *testing.T) {
+func TestOnlyPausedAccountsAreListedAndBothChangesAreStreamed(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(f *fixture) {
 		if lanes := must2(f.Lanes(f.ctx))(f); lanes == nil || len(lanes) > 0 {

@@ -247,7 +247,7 @@ func TestTheLastWordsOfAnAttemptAreWaitedForBeforeTheNextIsFollowed(t *testing.T
 	})
 }
 
-func TestALogWhoseWorkerNeverSaysThatItWasAllEndsAfterAWhile(t *testing.T) {
+func TestAFollowedLogEndsAfterADelayIfItsWorkerNeverReportsItsEnd(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
 	run, _, second := f.twice()

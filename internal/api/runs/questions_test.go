@@ -10,7 +10,7 @@ import (
 	"gaffer/internal/engine"
 )
 
-func TestAQuestionOfNoTaskIsAskedOnceAnsweredOnceAndTold(t *testing.T) {
+func TestAQuestionWithoutATaskIsAskedOnceAnsweredOnceAndStreamed(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(f *fixture) {
 		agent := f.as[credential.Worker]

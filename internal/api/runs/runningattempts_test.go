@@ -9,7 +9,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-func TestWhatAttemptsDoIsToldWhileTheyRun(t *testing.T) {
+func TestTheProgressOfAttemptsIsStreamed(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(f *fixture) {
 		run := f.submit(shop())

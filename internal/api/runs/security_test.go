@@ -72,7 +72,7 @@ func TestSecurityOnlyAnOperatorWhoAsksForThemSeesTheValuesOfAPlansVariables(t *t
 }
 
 // A plan that was shown with hidden values must not be run with other values.
-func TestSecurityAPlanWhoseValuesWereHiddenIsNotTaken(t *testing.T) {
+func TestSecurityAPlanWithHiddenValuesIsRefused(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
 	_, body := f.read(credential.Operator, "/v1/runs/"+f.submit(withValues()).ID+"/plan")

@@ -199,7 +199,7 @@ func TestATaskIsCancelledAndRetriedByWhoSaidSo(t *testing.T) {
 	})
 }
 
-func TestAQuestionIsAnsweredOnceAndTheSecondIsToldByWhom(t *testing.T) {
+func TestTheSecondAnswerToAQuestionIsRefusedWithTheNameOfTheFirst(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(f *fixture) {
 		run := f.submit(shop())
@@ -304,7 +304,7 @@ func TestWhatIsNotThereIsNotFound(t *testing.T) {
 	f.refused("questions", err, 404, "not found")
 }
 
-func TestTheRunsOfChannelsAreNobodysRuns(t *testing.T) {
+func TestTheRunsOfChannelsAreHidden(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
 	c, err := f.Channels.Add(f.ctx, "build", "")
@@ -322,7 +322,7 @@ func TestTheRunsOfChannelsAreNobodysRuns(t *testing.T) {
 	}
 }
 
-func TestTheStreamTellsOfARunAlone(t *testing.T) {
+func TestTheStreamCanBeLimitedToOneRun(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(f *fixture) {
 		other := f.submit(shop())

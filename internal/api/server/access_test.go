@@ -27,7 +27,7 @@ import (
 // socket.
 func (w *whole) knock(r server.Route, h held, change func(*http.Request)) said {
 	w.t.Helper()
-	path, body, _ := isPlain(r, h)
+	path, body, _ := validRequest(r, h)
 	text := must[[]byte](w.t)(json.Marshal(body))
 	q := must[*http.Request](w.t)(http.NewRequestWithContext(w.t.Context(), r.Method, "http://"+w.addr+path, bytes.NewReader(text)))
 	if r.Path == "/ws" {
@@ -76,7 +76,7 @@ func TestSecurityNoTokenOnEveryRouteThatIsNotOpen(t *testing.T) {
 	open := []string{"GET /{$}", "GET /assets/{path...}", "GET /health", "GET /openapi.json", "GET /login"} // no other route is open
 	w := startWhole(t)
 	h := w.begin("n", "text")
-	hash := must[[]credential.Token](t)(w.desk.Tokens().List(t.Context()))[0].Hash
+	hash := must[[]credential.Token](t)(w.service.Tokens().List(t.Context()))[0].Hash
 	closed := slices.DeleteFunc(server.Routes(), func(r server.Route) bool { return slices.Contains(open, r.Name) })
 	_, port, _ := net.SplitHostPort(w.addr)
 	w.turnedAway(h, 401, "unauthorized", map[string]func(*http.Request){
@@ -98,7 +98,7 @@ func TestSecurityALimitedTokenOnEveryRouteThatIsNotAboutItsOwnWork(t *testing.T)
 	open := []string{"GET /{$}", "GET /assets/{path...}", "GET /health", "GET /openapi.json", "GET /login", "GET /v1/self", "POST /v1/agents/heartbeat"}
 	w := startWhole(t)
 	h := w.begin("n", "text")
-	book := credential.NewTokenStore(w.desk.Tokens(), time.Now, rand.Reader)
+	book := credential.NewTokenStore(w.service.Tokens(), time.Now, rand.Reader)
 	text, _, err := book.Create(t.Context(), credential.NewToken{Role: credential.Worker, Name: "limited", Limits: credential.Limits{Projects: []string{"web"}}})
 	if err != nil {
 		t.Fatal(err)
@@ -180,7 +180,7 @@ func TestSecurityATokenIsInNoLogNoErrorNoFigureAndNoEvent(t *testing.T) {
 		told = append(told, w.do(q))
 	}
 	for _, r := range server.Routes() {
-		path, body, spots := isPlain(r, h)
+		path, body, spots := validRequest(r, h)
 		full := string(must[[]byte](t)(json.Marshal(body)))
 		stream := r.Path == "/v1/stream" || r.Path == "/api/stream" || r.Path == "/ws"
 		if !stream {
@@ -291,7 +291,7 @@ func takers() []server.Route {
 // pour sends a gigabyte. It returns the status of the answer, or 0 if the connection was
 // reset before it was read, and how much was sent.
 func (w *whole) pour(r server.Route, h held) (status int, sent int64) {
-	path, _, _ := isPlain(r, h)
+	path, _, _ := validRequest(r, h)
 	if r.Path == "/v1/work/logs" {
 		path += fmt.Sprintf("?attempt=%s&token=%d", h.Attempt, h.Token)
 	}
@@ -357,7 +357,7 @@ func TestSecurityABodyMayBeAsLongAsItsRouteSaysAndNoLonger(t *testing.T) {
 	w := startWhole(t)
 	h := w.begin("n", "text")
 	for _, r := range takers() {
-		path, body, _ := isPlain(r, h)
+		path, body, _ := validRequest(r, h)
 		text := must[[]byte](t)(json.Marshal(body))
 		if r.Path == "/v1/work/logs" {
 			path, text = path+fmt.Sprintf("?attempt=%s&token=%d", h.Attempt, h.Token), nil

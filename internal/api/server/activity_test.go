@@ -44,7 +44,7 @@ func (w *world) beat(id string) {
 	}
 }
 
-func TestWhoAsksIsToldWhenAgentsWereSeenAndThenWhoseTimeMoved(t *testing.T) {
+func TestAClientGetsAllLastSeenTimesAndThenTheChangedOnes(t *testing.T) {
 	testenv.Integration(t)
 	w := start(t, nil)
 	w.beat("a")
@@ -69,7 +69,7 @@ func TestWhoAsksIsToldWhenAgentsWereSeenAndThenWhoseTimeMoved(t *testing.T) {
 	}
 }
 
-func TestAStreamThatDoesNotAskIsToldNothingOfWhoWasSeen(t *testing.T) {
+func TestAStreamGetsActivityOnlyIfItRequestsIt(t *testing.T) {
 	w := start(t, func(o *Options) { o.Ping = 50 * time.Millisecond })
 	w.beat("a")
 	other := follow(w, "?seen=1", nil)
@@ -88,7 +88,7 @@ func TestAStreamThatDoesNotAskIsToldNothingOfWhoWasSeen(t *testing.T) {
 	}
 }
 
-func TestWhenNobodyAsksNobodyIsLookedFor(t *testing.T) {
+func TestActivityIsReadOnlyWhileClientsWantIt(t *testing.T) {
 	testenv.Integration(t)
 	w := start(t, nil)
 	w.beat("a")
@@ -111,23 +111,23 @@ func TestWhenNobodyAsksNobodyIsLookedFor(t *testing.T) {
 	}
 }
 
-func TestADatabaseThatIsAwayKeepsNobodyFromTheStream(t *testing.T) {
+func TestTheStreamOpensWhileTheDatabaseIsUnavailable(t *testing.T) {
 	testenv.Integration(t)
 	w := start(t, func(o *Options) { o.Send = 5 * time.Second })
-	w.server.activity.service = awayDesk{w.desk}
+	w.server.activity.service = failingAgents{w.service}
 	r := follow(w, "?seen=1", nil)
 	defer r.close()
-	w.desk.tell(1, "", "")
+	w.service.tell(1, "", "")
 	if e, err := r.next(); err != nil || e.name != "update" {
 		t.Errorf("%+v, %v", e, err)
 	}
 }
 
-// awayDesk is a service whose list of agents fails.
-type awayDesk struct{ *standIn }
+// failingAgents is a service whose list of agents fails.
+type failingAgents struct{ *standIn }
 
 // Agents returns an error.
-func (awayDesk) Agents(context.Context) ([]coordinator.Agent, error) {
+func (failingAgents) Agents(context.Context) ([]coordinator.Agent, error) {
 	return nil, fmt.Errorf("the database is away")
 }
 

@@ -92,7 +92,7 @@ func TestOverTLSRequestsTheStreamAndTheCookieWork(t *testing.T) {
 				t.Errorf("%+v, %v", e, err)
 			}
 		}
-		w.desk.tell(1, "", "")
+		w.service.tell(1, "", "")
 		if ids, err := r.updates(1); err != nil || ids[0] != 1 {
 			t.Errorf("%v, %v", ids, err)
 		}

@@ -20,7 +20,7 @@ func (echoChanges) Change(_ context.Context, run, task string, q fleet.ChangeQue
 
 func (echoChanges) File(_ context.Context, _, _ string, q fleet.FileQuery) (fleet.FileChange, error) {
 	if q.Tree == "elsewhere" {
-		return fleet.FileChange{}, &deskError{"conflict", "change_elsewhere", "the change is on worker w"}
+		return fleet.FileChange{}, &serviceError{"conflict", "change_elsewhere", "the change is on worker w"}
 	}
 	return fleet.FileChange{ChangeFile: fleet.ChangeFile{Path: q.Path, From: fmt.Sprintf("%s %s %d", q.Tree, q.From, q.Context)}}, nil
 }

@@ -226,7 +226,7 @@ func TestSecurityThousandsOfConnectionsAtOnce(t *testing.T) {
 	c.answers(old, "after that")
 }
 
-func TestSecurityThousandsOfStrangersBeyondTheLimitKeepNobodyOut(t *testing.T) {
+func TestSecurityThousandsOfUnauthenticatedConnectionsDoNotLockOthersOut(t *testing.T) {
 	crowd := testenv.Count(200, 1500, 10_000)
 	testenv.Integration(t)
 	limit := crowd / 3

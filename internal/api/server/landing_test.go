@@ -15,7 +15,7 @@ type echoLanding struct{}
 
 func (echoLanding) Merge(_ context.Context, by credential.Identity, m fleet.MergeRequest) ([]fleet.MergeResult, error) {
 	if m.Into == "away" {
-		return nil, &deskError{"conflict", "conflict", "the changes are not on this machine"}
+		return nil, &serviceError{"conflict", "conflict", "the changes are not on this machine"}
 	}
 	return []fleet.MergeResult{{Run: m.Run, Task: m.Task, Into: m.Into, State: fleet.MergeDone, Why: fmt.Sprint(m.Method, m.All, m.Fix, m.Yes, by.Role)}}, nil
 }

@@ -208,7 +208,7 @@ func TestAnAllowanceFillsWithTimeAndIsEachTokensOwn(t *testing.T) {
 	}
 }
 
-func TestSecurityGuessingIsHeldOffAndDisturbsNobody(t *testing.T) {
+func TestSecurityGuessingTokensIsLimitedAndDoesNotDisturbOthers(t *testing.T) {
 	now := time.Now() // it stands still: on a slow machine the limit could refill as fast as it is used
 	w := start(t, func(o *Options) { o.Now = func() time.Time { return now } })
 	held := false

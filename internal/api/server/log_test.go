@@ -17,7 +17,7 @@ func TestSecurityATokenIsNeverInALogNorInAnError(t *testing.T) {
 	w := start(t, nil)
 	secret := w.tokens[credential.Admin]
 	quoted, _ := json.Marshal(secret)
-	w.desk.fall(fmt.Errorf("connect with password %s: refused", secret))
+	w.service.fall(fmt.Errorf("connect with password %s: refused", secret))
 	var told []string
 	try := func(method, path, body string) {
 		for _, role := range []credential.Role{credential.Admin, ""} {
@@ -35,7 +35,7 @@ func TestSecurityATokenIsNeverInALogNorInAnError(t *testing.T) {
 	try("POST", "/v1/agents/heartbeat", `{"agent_id":`+string(quoted)+`,"name":"`+secret+`\n"}`)
 	try("DELETE", "/v1/tokens/"+secret, "")
 	try("GET", "/login?code="+secret, "")
-	w.desk.fall(nil)
+	w.service.fall(nil)
 	try("POST", "/v1/agents/heartbeat", `{"agent_id":`+string(quoted)+`}`)
 	try("POST", "/v1/tasks/complete", `{"task_id":`+string(quoted)+`,"agent_id":`+string(quoted)+`}`)
 	try("PATCH", "/v1/agents/"+secret+"/channels", `{"subscriptions":[]}`)

@@ -25,8 +25,8 @@ var (
 	}
 	// lines come from programs; a line break would be taken for their end.
 	lines = []string{"state", "source", "thread", "class"}
-	// checkTexts may also have several lines.
-	checkTexts = []string{
+	// texts may also have several lines.
+	texts = []string{
 		"title", "description", "text", "reason", "why", "doing", "log", "summary", "answer", "default", "options", "compacted",
 		"content", "consumedBy", "error", "ref", "dropped", "denied", "lines", fileName,
 	}
@@ -46,7 +46,7 @@ const fileName = "path in a change"
 // oddFor returns the values that a field must reject.
 func oddFor(field string) []string {
 	switch {
-	case slices.Contains(checkTexts, field):
+	case slices.Contains(texts, field):
 		return []string{zero}
 	case slices.Contains(lines, field):
 		return slices.Concat(controls, []string{zero, strings.Repeat("x", 5000)})
@@ -126,9 +126,9 @@ func with(body any, path []any, value any) any {
 	panic(fmt.Sprint(path))
 }
 
-// isPlain returns a valid request, so that only the odd value can be the reason for a
+// validRequest returns a valid request, so that only the odd value can be the reason for a
 // rejection.
-func isPlain(r server.Route, h held) (path string, body any, spots []spot) {
+func validRequest(r server.Route, h held) (path string, body any, spots []spot) {
 	path = strings.NewReplacer("{id}", h.run, "{name}", "api", "{message}", "m", "{$}", "").Replace(r.Path)
 	if strings.HasSuffix(path, "/by-name/api") {
 		path = "/v1/channels/by-name/x"
@@ -186,7 +186,7 @@ func TestSecurityPathsInEveryIDAndOddBytesInEveryField(t *testing.T) {
 	h := w.begin("n", "text")
 	n := 0
 	for _, r := range server.Routes() {
-		path, body, spots := isPlain(r, h)
+		path, body, spots := validRequest(r, h)
 		for _, s := range spots {
 			for _, odd := range oddFor(s.field) {
 				text := must[[]byte](t)(json.Marshal(with(body, s.path, odd)))
@@ -216,7 +216,7 @@ func TestSecurityPathsInEveryIDAndOddBytesInEveryField(t *testing.T) {
 		t.Errorf("only %d were tried", n)
 	}
 	for _, r := range bodied() { // otherwise something else might have been rejected
-		path, body, spots := isPlain(r, h)
+		path, body, spots := validRequest(r, h)
 		text := must[[]byte](t)(json.Marshal(body))
 		if got := w.ask(credential.Admin, r.Method, path, string(text)); len(spots) > 0 && got.status == 400 {
 			t.Errorf("%s with nothing odd in %s: %s", r.Name, text, got.body)

@@ -164,7 +164,7 @@ func TestSecurityOpenReadsAreNotForClientsBehindAProxy(t *testing.T) {
 	}
 }
 
-func TestHealthIsToldToWhateverAsksAndSaysNothingSecret(t *testing.T) {
+func TestHealthIsPublicAndContainsNoSecrets(t *testing.T) {
 	w := start(t, nil)
 	for _, host := range []string{"10.0.3.7:4870", "serve-1", "health.check.internal", "evil.example", w.addr} {
 		for _, method := range []string{"GET", "HEAD"} {

@@ -117,7 +117,7 @@ func TestAPathThatIsNotThereIs404InTheProtocolsForm(t *testing.T) {
 	}
 }
 
-func TestABodyThatIsNoJSONIsToldWithItsPlace(t *testing.T) {
+func TestAnInvalidJSONBodyIsRefusedWithThePositionOfTheError(t *testing.T) {
 	w := start(t, nil)
 	for body, want := range map[string]string{
 		"":                          "line 1, column 1: the body is empty, a JSON object is wanted",
@@ -146,9 +146,9 @@ func TestHeadIsGetWithoutTheBody(t *testing.T) {
 	}
 }
 
-func TestADeskThatFailsIs500AndOnlyTheLogSaysWhy(t *testing.T) {
+func TestAFailingServiceAnswers500AndOnlyTheLogHasTheReason(t *testing.T) {
 	w := start(t, nil)
-	w.desk.fall(errTest)
+	w.service.fall(errTest)
 	got := w.ask(credential.Admin, "GET", "/v1/agents", "")
 	w.wants("agents", got, 500, "internal")
 	if strings.Contains(got.body, errTest.Error()) {
@@ -162,7 +162,7 @@ func TestADeskThatFailsIs500AndOnlyTheLogSaysWhy(t *testing.T) {
 
 func TestADatabaseThatIsAwayIs503AndNoFailure(t *testing.T) {
 	w := start(t, nil)
-	w.desk.fall(fmt.Errorf("read: %w", &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}))
+	w.service.fall(fmt.Errorf("read: %w", &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}))
 	got := w.ask(credential.Admin, "GET", "/v1/agents", "")
 	w.wants("agents", got, 503, "database_away")
 	if got.header.Get("Retry-After") == "" {
@@ -179,7 +179,7 @@ func (busy) Busy() bool    { return true }
 
 func TestADatabaseThatIsBusyIsNoConflict(t *testing.T) {
 	w := start(t, nil)
-	w.desk.fall(fmt.Errorf("write: %w", busy{}))
+	w.service.fall(fmt.Errorf("write: %w", busy{}))
 	got := w.ask(credential.Admin, "GET", "/v1/agents", "")
 	w.wants("agents", got, 503, "busy")
 	if got.header.Get("Retry-After") == "" {
@@ -199,7 +199,7 @@ func (damaged) Damaged() bool { return true }
 
 func TestADatabaseThatIsDamagedIsNotTheCallersFault(t *testing.T) {
 	w := start(t, nil)
-	w.desk.fall(fmt.Errorf("read: %w", damaged{}))
+	w.service.fall(fmt.Errorf("read: %w", damaged{}))
 	got := w.ask(credential.Admin, "GET", "/v1/agents", "")
 	w.wants("agents", got, 500, "damaged")
 	if strings.Contains(got.body, "/srv") {
@@ -210,7 +210,7 @@ func TestADatabaseThatIsDamagedIsNotTheCallersFault(t *testing.T) {
 	}
 }
 
-var errTest = &deskError{kind: "", text: "the disk is on fire"}
+var errTest = &serviceError{kind: "", text: "the disk is on fire"}
 
 func TestEveryRouteIsInTheOpenAPIDocumentAndTheReverse(t *testing.T) {
 	w := start(t, nil)
@@ -270,7 +270,7 @@ func TestHealthIs503WhileTheDatabaseDoesNotAnswer(t *testing.T) {
 	if got := w.ask("", "GET", "/health", ""); got.status != 200 || got.field("state") != "ready" {
 		t.Errorf("%d %s", got.status, got.body)
 	}
-	w.desk.fall(errTest)
+	w.service.fall(errTest)
 	if got := w.ask("", "GET", "/health", ""); got.status != 503 || got.field("ok") != false || strings.Contains(got.body, "fire") {
 		t.Errorf("%d %s", got.status, got.body)
 	}
@@ -304,7 +304,7 @@ func TestMetricsCountRequestsTasksAndReaders(t *testing.T) {
 	}
 }
 
-func TestWhoAsksIsToldWhoTheyAre(t *testing.T) {
+func TestSelfReturnsTheIdentityOfTheToken(t *testing.T) {
 	w := start(t, func(o *Options) { o.Version = "1.2.3" })
 	for _, role := range credential.Roles() {
 		got := w.ask(role, "GET", "/v1/self", "")

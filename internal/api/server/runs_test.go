@@ -36,7 +36,7 @@ func TestEveryRouteThatChangesSomethingIsClosedToViewers(t *testing.T) {
 }
 
 // A worker's token may change its own agents and attempts.
-func TestEveryRouteThatChangesSomethingOfPeopleIsClosedToWorkers(t *testing.T) {
+func TestEveryRouteThatChangesUsersDataIsClosedToWorkers(t *testing.T) {
 	theirs := []string{
 		"POST /v1/login", "POST /v1/logout", "POST /v1/agents/heartbeat", "PATCH /v1/agents/{id}/channels", "POST /v1/tasks/claim",
 		"POST /v1/tasks/assign", "POST /v1/tasks/complete", "POST /v1/tasks/fail", "POST /v1/tasks/inputs/claim", "POST /v1/events",

@@ -54,14 +54,14 @@ const another credential.Role = "another worker"
 // whole is a coordinator as 'gaffer serve' starts it: a database on disk, all services, a
 // viewer, and a token of each role.
 type whole struct {
-	t      *testing.T
-	base   string
-	store  store.Store
-	desk   *protocol.Service
-	log    *transcript
-	addr   string
-	client *http.Client
-	tokens map[credential.Role]string
+	t       *testing.T
+	base    string
+	store   store.Store
+	service *protocol.Service
+	log     *transcript
+	addr    string
+	client  *http.Client
+	tokens  map[credential.Role]string
 }
 
 // transcript is a log that may be read while it is written.
@@ -98,7 +98,7 @@ func startWhole(t *testing.T) *whole {
 	db := must[*sqlite.Store](t)(sqlite.Open(t.Context(), filepath.Join(w.base, "gaffer.db")))
 	w.store = db
 	e := engine.New(db, engine.Options{Now: time.Now, NewID: rand.Text, Rand: mathrand.Float64})
-	w.desk = protocol.New(db, e, time.Now)
+	w.service = protocol.New(db, e, time.Now)
 	runsAPI := runs.New(runs.Options{
 		Store: db, Engine: e, Now: time.Now, Random: rand.Reader,
 		Logs: runs.Logs{Span: logstore.Span, Read: logstore.Read, Done: logstore.Done},
@@ -110,14 +110,14 @@ func startWhole(t *testing.T) *whole {
 		t.Fatal(err)
 	}
 	v := viewers.New(viewers.Options{Home: home, Registry: &shelf{}})
-	book := credential.NewTokenStore(w.desk.Tokens(), time.Now, rand.Reader)
+	book := credential.NewTokenStore(w.service.Tokens(), time.Now, rand.Reader)
 	for _, role := range credential.Roles() {
 		w.tokens[role] = w.newToken(book, role, "the "+string(role))
 	}
 	w.tokens[another] = w.newToken(book, credential.Worker, "another")
 	l := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
 	s := must[*server.Server](t)(server.New(server.Options{
-		Landing: noLanding{}, Protocol: w.desk, Viewer: v, Runs: runsAPI, Work: work, Tokens: book, Log: server.NewLog(w.log, slog.LevelDebug),
+		Landing: noLanding{}, Protocol: w.service, Viewer: v, Runs: runsAPI, Work: work, Tokens: book, Log: server.NewLog(w.log, slog.LevelDebug),
 		Now: time.Now, Random: rand.Reader, Hosts: []string{"127.0.0.1"}, Rate: -1, UnauthenticatedRate: -1,
 	}))
 	ctx, stop := context.WithCancel(context.Background())
@@ -242,7 +242,7 @@ func (w *whole) good(role credential.Role, method, path string, body any) said {
 // last returns the number of the last change in the database.
 func (w *whole) last() int64 {
 	w.t.Helper()
-	return must[int64](w.t)(w.desk.Last(w.t.Context()))
+	return must[int64](w.t)(w.service.Last(w.t.Context()))
 }
 
 // held is a task of a run that worker w1 has claimed.

@@ -13,17 +13,17 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// deskError is an error with a configurable kind and code.
-type deskError struct {
+// serviceError is an error with a configurable kind and code.
+type serviceError struct {
 	kind, code, text string
 }
 
-func (e *deskError) Error() string  { return e.text }
-func (e *deskError) Code() string   { return e.code }
-func (e *deskError) NotFound() bool { return e.kind == "missing" }
-func (e *deskError) Conflict() bool { return e.kind == "conflict" }
-func (e *deskError) Invalid() bool  { return e.kind == "invalid" }
-func (e *deskError) Denied() bool   { return e.kind == "denied" }
+func (e *serviceError) Error() string  { return e.text }
+func (e *serviceError) Code() string   { return e.code }
+func (e *serviceError) NotFound() bool { return e.kind == "missing" }
+func (e *serviceError) Conflict() bool { return e.kind == "conflict" }
+func (e *serviceError) Invalid() bool  { return e.kind == "invalid" }
+func (e *serviceError) Denied() bool   { return e.kind == "denied" }
 
 // standIn is an in-memory service with only the rules that the server's tests need.
 type standIn struct {
@@ -120,7 +120,7 @@ func (d *standIn) Heartbeat(ctx context.Context, by credential.Identity, h coord
 
 func (d *standIn) mine(by credential.Identity, agent string) error {
 	if by.Role == credential.Worker && d.owner[agent] != by.ID {
-		return &deskError{"denied", "not_yours", fmt.Sprintf("agent %q is not this token's", agent)}
+		return &serviceError{"denied", "not_yours", fmt.Sprintf("agent %q is not this token's", agent)}
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func (d *standIn) Agent(_ context.Context, id string) (coordinator.Agent, error)
 	defer done()
 	a, ok := d.agents[id]
 	if !ok {
-		return a, &deskError{"missing", "", fmt.Sprintf("no agent %q", id)}
+		return a, &serviceError{"missing", "", fmt.Sprintf("no agent %q", id)}
 	}
 	return a, nil
 }
@@ -157,7 +157,7 @@ func (d *standIn) CurrentTask(ctx context.Context, agent string) (coordinator.Ta
 		return coordinator.Task{}, err
 	}
 	if a.CurrentTaskID == "" {
-		return coordinator.Task{}, &deskError{"missing", "no_current_task", "the agent has no task"}
+		return coordinator.Task{}, &serviceError{"missing", "no_current_task", "the agent has no task"}
 	}
 	return d.Task(ctx, a.CurrentTaskID)
 }
@@ -191,7 +191,7 @@ func (d *standIn) Channel(_ context.Context, name string) (coordinator.Channel, 
 			return c, nil
 		}
 	}
-	return coordinator.Channel{}, &deskError{"missing", "", fmt.Sprintf("no channel %q", name)}
+	return coordinator.Channel{}, &serviceError{"missing", "", fmt.Sprintf("no channel %q", name)}
 }
 
 func (d *standIn) AddChannel(ctx context.Context, _ credential.Identity, c coordinator.Channel) (coordinator.Channel, error) {
@@ -199,7 +199,7 @@ func (d *standIn) AddChannel(ctx context.Context, _ credential.Identity, c coord
 		return old, nil
 	}
 	if c.Name == "" {
-		return c, &deskError{"invalid", "", "a channel needs a name"}
+		return c, &serviceError{"invalid", "", "a channel needs a name"}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -251,7 +251,7 @@ func (d *standIn) find(id string) (*coordinator.Task, error) {
 			return &d.tasks[i], nil
 		}
 	}
-	return nil, &deskError{"missing", "", fmt.Sprintf("no task %q", id)}
+	return nil, &serviceError{"missing", "", fmt.Sprintf("no task %q", id)}
 }
 
 func (d *standIn) AddTask(_ context.Context, _ credential.Identity, n coordinator.NewTask) (coordinator.Task, error) {
@@ -287,7 +287,7 @@ func (d *standIn) Claim(_ context.Context, by credential.Identity, c coordinator
 			return *t, nil
 		}
 	}
-	return coordinator.Task{}, &deskError{"missing", "no_tasks", "nothing is queued"}
+	return coordinator.Task{}, &serviceError{"missing", "no_tasks", "nothing is queued"}
 }
 
 func (d *standIn) Complete(_ context.Context, by credential.Identity, r coordinator.Report) (coordinator.Task, error) {
@@ -309,7 +309,7 @@ func (d *standIn) end(by credential.Identity, r coordinator.Report, status coord
 		return coordinator.Task{}, err
 	}
 	if t.AssignedAgentID != r.AgentID {
-		return coordinator.Task{}, &deskError{"conflict", "", "another agent has the task"}
+		return coordinator.Task{}, &serviceError{"conflict", "", "another agent has the task"}
 	}
 	if t.Status == coordinator.InProgress {
 		t.Status = status
@@ -343,7 +343,7 @@ func (d *standIn) ClaimInput(_ context.Context, by credential.Identity, task, ag
 			return *in, nil
 		}
 	}
-	return coordinator.Input{}, &deskError{"missing", "no_inputs", "nothing was typed"}
+	return coordinator.Input{}, &serviceError{"missing", "no_inputs", "nothing was typed"}
 }
 
 func (d *standIn) Events(_ context.Context, limit int) ([]coordinator.Event, error) {
@@ -461,7 +461,7 @@ func (m *memory) Touch(_ context.Context, id string, at time.Time) error {
 
 // The stand-in does not implement the following methods: the service has its own tests
 // for them.
-var errNoneHere = &deskError{"missing", "not_found", "the stand-in has none"}
+var errNoneHere = &serviceError{"missing", "not_found", "the stand-in has none"}
 
 func (d *standIn) Chain(context.Context, string) (c coordinator.Chain, err error) {
 	return c, errNoneHere

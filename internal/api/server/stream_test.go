@@ -115,7 +115,7 @@ func count(from, to int64) (all []int64) {
 	return all
 }
 
-func TestTheStreamTellsEveryChangeWithItsRow(t *testing.T) {
+func TestTheStreamSendsEveryChangeWithItsRow(t *testing.T) {
 	w := start(t, nil)
 	r := follow(w, "", nil)
 	defer r.close()
@@ -139,17 +139,17 @@ func TestAReaderWhoComesBackGetsWhatItMissed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := start(t, nil)
-			w.desk.tell(500, "", "") // more than a page before any client reads
+			w.service.tell(500, "", "") // more than a page before any client reads
 			r := follow(w, "", nil)
 			if r.id != 500 {
 				t.Fatalf("hello has the id %d", r.id)
 			}
-			w.desk.tell(3, "", "")
+			w.service.tell(3, "", "")
 			if ids, err := r.updates(3); err != nil || !slices.Equal(ids, count(501, 503)) {
 				t.Fatalf("%v, %v", ids, err)
 			}
 			r.close()
-			w.desk.tell(2, "", "")
+			w.service.tell(2, "", "")
 			query, change := back("1")
 			r = follow(w, query, change)
 			defer r.close()
@@ -165,10 +165,10 @@ func TestANumberThatTheStreamNeverGaveIsRefusedOrStartsAtTheEnd(t *testing.T) {
 	for _, id := range []string{"x", "-1", "1.5", "99999999999999999999"} {
 		w.wants(id, w.ask(credential.Viewer, "GET", "/v1/stream?last_event_id="+id, ""), 400, "invalid_request")
 	}
-	w.desk.tell(2, "", "")
+	w.service.tell(2, "", "")
 	r := follow(w, "?last_event_id=7000", nil)
 	defer r.close()
-	w.desk.tell(1, "", "")
+	w.service.tell(1, "", "")
 	if ids, err := r.updates(1); err != nil || ids[0] != 3 {
 		t.Errorf("%v, %v", ids, err)
 	}
@@ -179,10 +179,10 @@ func TestAReaderMayFollowOneRunOrProject(t *testing.T) {
 	run, project := follow(w, "?run=r1", nil), follow(w, "?project=%2Fp", nil)
 	defer run.close()
 	defer project.close()
-	w.desk.tell(1, "r1", "/q")
-	w.desk.tell(1, "r2", "/p")
-	w.desk.tell(1, "", "")
-	w.desk.tell(1, "r1", "/p")
+	w.service.tell(1, "r1", "/q")
+	w.service.tell(1, "r2", "/p")
+	w.service.tell(1, "", "")
+	w.service.tell(1, "r1", "/p")
 	for r, want := range map[*reader][]int64{run: {1, 4}, project: {2, 4}} {
 		if ids, err := r.updates(2); err != nil || !slices.Equal(ids, want) {
 			t.Errorf("%v, %v, want %v", ids, err, want)
@@ -257,7 +257,7 @@ func TestEveryReaderGetsEachChangeOnceAndInOrderWheneverItComesAndGoes(t *testin
 		})
 	}
 	for range changes / 30 {
-		w.desk.tell(30, "", "")
+		w.service.tell(30, "", "")
 		time.Sleep(time.Millisecond) // only sets a pace; it does not synchronize
 	}
 	group.Wait()
@@ -271,9 +271,9 @@ func TestChangesAreReadOnceForAllReaders(t *testing.T) {
 	for i := range all {
 		all[i] = follow(w, "", nil)
 	}
-	w.desk.mu.Lock()
-	before := w.desk.reads
-	w.desk.mu.Unlock()
+	w.service.mu.Lock()
+	before := w.service.reads
+	w.service.mu.Unlock()
 	var group sync.WaitGroup
 	for i, r := range all {
 		group.Go(func() {
@@ -284,12 +284,12 @@ func TestChangesAreReadOnceForAllReaders(t *testing.T) {
 		})
 	}
 	for range changes {
-		w.desk.tell(1, "", "")
+		w.service.tell(1, "", "")
 	}
 	group.Wait()
-	w.desk.mu.Lock()
-	defer w.desk.mu.Unlock()
-	if reads := w.desk.reads - before; reads > changes+1 {
+	w.service.mu.Lock()
+	defer w.service.mu.Unlock()
+	if reads := w.service.reads - before; reads > changes+1 {
 		t.Errorf("%d readings of %d changes", reads, changes)
 	}
 }
@@ -312,11 +312,11 @@ func TestAReaderWhoIsTooSlowIsCutOffAndTheOthersNeverWait(t *testing.T) {
 	// than it buffers for a client that reads late.
 	big := strings.Repeat("x", 10_000)
 	for i := int64(0); i < 2000; i += 10 {
-		w.desk.mu.Lock()
+		w.service.mu.Lock()
 		for range 10 {
-			w.desk.change("events", "", "", big)
+			w.service.change("events", "", "", big)
 		}
-		w.desk.mu.Unlock()
+		w.service.mu.Unlock()
 		if ids, err := quick.updates(10); err != nil || !slices.Equal(ids, count(i+1, i+10)) {
 			t.Fatalf("%v, %v, want %d and on", ids, err, i+1)
 		}
@@ -349,22 +349,22 @@ func TestChangesOfOneNumberStayTogether(t *testing.T) {
 	}
 }
 
-func TestTheStreamGoesOnAfterTheDatabaseWasAway(t *testing.T) {
+func TestTheStreamContinuesAfterAnOutageOfTheDatabase(t *testing.T) {
 	w := start(t, nil)
 	r := follow(w, "", nil)
 	defer r.close()
-	w.desk.fall(errTest)
-	w.desk.tell(1, "", "")
+	w.service.fall(errTest)
+	w.service.tell(1, "", "")
 	testenv.WaitFor(t, "a line about the trouble", w.log.String, func(text string) bool { return strings.Contains(text, "changes cannot be read") })
-	w.desk.fall(nil)
+	w.service.fall(nil)
 	if ids, err := r.updates(1); err != nil || ids[0] != 1 {
 		t.Errorf("%v, %v", ids, err)
 	}
 }
 
-func TestStoppingTellsTheStreamsAndFinishesWhatIsUnderWay(t *testing.T) {
+func TestStoppingNotifiesTheStreamsAndFinishesRequestsInProgress(t *testing.T) {
 	w := start(t, nil)
-	w.desk.slow = make(chan struct{})
+	w.service.slow = make(chan struct{})
 	r := follow(w, "", nil)
 	defer r.close()
 	answered := make(chan reply, 1)
@@ -391,7 +391,7 @@ func TestStoppingTellsTheStreamsAndFinishesWhatIsUnderWay(t *testing.T) {
 			return errors.New("the server accepts connections")
 		})
 	}
-	close(w.desk.slow)
+	close(w.service.slow)
 	if got := <-answered; got.status != 200 {
 		t.Errorf("the request under way: %d %s", got.status, got.body)
 	}
@@ -400,7 +400,7 @@ func TestStoppingTellsTheStreamsAndFinishesWhatIsUnderWay(t *testing.T) {
 
 func TestStoppingWaitsOnlySoLong(t *testing.T) {
 	w := start(t, func(o *Options) { o.Grace = 50 * time.Millisecond })
-	w.desk.slow = make(chan struct{})
+	w.service.slow = make(chan struct{})
 	failed := make(chan error, 1)
 	go func() {
 		req := w.request("POST", "/v1/agents/heartbeat", `{"agent_id":"a"}`)
@@ -419,7 +419,7 @@ func TestStoppingWaitsOnlySoLong(t *testing.T) {
 	}
 }
 
-func TestAServerThatNobodyFollowsReadsNoChanges(t *testing.T) {
+func TestAServerWithoutStreamClientsReadsNoChanges(t *testing.T) {
 	d := newStandIn(time.Now)
 	h := newHub(d, slog.New(slog.DiscardHandler), 1000)
 	ctx, cancel := context.WithCancel(t.Context())

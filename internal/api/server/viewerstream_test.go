@@ -256,7 +256,7 @@ func TestDocumentsOfOtherToolsAppearWithinASecondHoweverTheyAreWritten(t *testin
 	}
 }
 
-func TestWhatIsHalfWrittenNeverTakesAPictureAway(t *testing.T) {
+func TestAHalfWrittenDocumentKeepsTheLastPicture(t *testing.T) {
 	testenv.Integration(t)
 	g := exhibit(t, nil)
 	home := filepath.Join(g.base, "home")
@@ -306,7 +306,7 @@ func TestWhatIsHalfWrittenNeverTakesAPictureAway(t *testing.T) {
 	}
 }
 
-func TestThePageIsToldWhatASocketIsAndMore(t *testing.T) {
+func TestThePageGetsTheMessagesOfASocketAndMore(t *testing.T) {
 	g := exhibit(t, nil)
 	home := filepath.Join(g.base, "home")
 	inPlace(t, filepath.Join(home, "coordination", "pm_state.json"), `{"session_id": "<b>", "task_groups": [{"id": "<i>"}]}`)

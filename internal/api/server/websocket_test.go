@@ -120,7 +120,7 @@ func (p *visitor) ends() websocket.StatusCode {
 	}
 }
 
-func TestASocketTellsEverythingThatAViewerShows(t *testing.T) {
+func TestASocketSendsEverythingThatAViewerShows(t *testing.T) {
 	g := exhibit(t, nil)
 	home := filepath.Join(g.base, "home")
 	g.write(home, "state.json", `{"nextStep":"<go>"}`)
@@ -197,7 +197,7 @@ func TestASocketTellsEverythingThatAViewerShows(t *testing.T) {
 	}
 }
 
-func TestEveryEventIsToldOnceToEverySocketAndInOrder(t *testing.T) {
+func TestEverySocketGetsEveryEventOnceAndInOrder(t *testing.T) {
 	const posts = 40
 	g := exhibit(t, nil)
 	pages := []*visitor{g.open(""), g.open("&project=home"), g.open("")}

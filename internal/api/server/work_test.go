@@ -50,7 +50,7 @@ func (w *workStandIn) Claim(_ context.Context, _ credential.Identity, c coordina
 	if err := w.note("claim " + c.Worker); err != nil {
 		return coordinator.Claimed{}, err
 	}
-	return coordinator.Claimed{}, &deskError{"missing", coordinator.NoTasks, "nothing"}
+	return coordinator.Claimed{}, &serviceError{"missing", coordinator.NoTasks, "nothing"}
 }
 
 func (w *workStandIn) Turn(_ context.Context, _ credential.Identity, t coordinator.WorkTurn) (coordinator.Turned, error) {
@@ -174,7 +174,7 @@ func TestALogIsSentAsBytesAndAGapSaysWhereToGoOn(t *testing.T) {
 	}
 }
 
-func TestNobodyWaitsForAServerThatStops(t *testing.T) {
+func TestAStoppingServerEndsLongPolls(t *testing.T) {
 	w := start(t, nil)
 	w.work.hold = true
 	ended := make(chan reply, 1)

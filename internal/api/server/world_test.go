@@ -35,18 +35,18 @@ func TestMain(m *testing.M) {
 // world is a server that listens on loopback, with an in-memory service and a token for
 // each role.
 type world struct {
-	t      *testing.T
-	desk   *standIn
-	work   *workStandIn
-	rows   *memory
-	book   *credential.TokenStore
-	log    *lines
-	server *Server
-	client *http.Client
-	addr   string
-	stop   context.CancelFunc
-	ended  chan struct{} // closed when the server has stopped
-	tokens map[credential.Role]string
+	t       *testing.T
+	service *standIn
+	work    *workStandIn
+	rows    *memory
+	book    *credential.TokenStore
+	log     *lines
+	server  *Server
+	client  *http.Client
+	addr    string
+	stop    context.CancelFunc
+	ended   chan struct{} // closed when the server has stopped
+	tokens  map[credential.Role]string
 }
 
 // lines is a log that may be read while it is written.
@@ -70,7 +70,7 @@ func (l *lines) String() string {
 func start(t *testing.T, change func(*Options)) *world {
 	t.Helper()
 	w := &world{
-		t: t, desk: newStandIn(time.Now), work: &workStandIn{}, rows: &memory{rows: map[string]credential.Token{}}, log: &lines{},
+		t: t, service: newStandIn(time.Now), work: &workStandIn{}, rows: &memory{rows: map[string]credential.Token{}}, log: &lines{},
 		tokens: map[credential.Role]string{},
 	}
 	w.book = credential.NewTokenStore(w.rows, time.Now, rand.Reader)
@@ -97,7 +97,7 @@ func (w *world) serve(change func(*Options)) {
 		w.t.Fatal(err)
 	}
 	opts := Options{
-		Protocol: w.desk, Work: w.work, Tokens: w.book, Log: NewLog(w.log, slog.LevelDebug), Now: time.Now, Random: rand.Reader,
+		Protocol: w.service, Work: w.work, Tokens: w.book, Log: NewLog(w.log, slog.LevelDebug), Now: time.Now, Random: rand.Reader,
 		Hosts: hosts, Rate: -1, Page: front{},
 	}
 	if change != nil {

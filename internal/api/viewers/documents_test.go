@@ -16,7 +16,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// claims implements Ours with configured answers.
+// claims implements RunFinder with configured answers.
 type claims struct {
 	mu              sync.Mutex
 	sessions, teams map[string]string
@@ -70,7 +70,7 @@ func claimed(t *testing.T) (*viewers.Viewer, *claims, *time.Time, func(name, tex
 	return v, c, &now, write
 }
 
-func TestWhatGafferRunsIsMarkedAsOursWithItsRun(t *testing.T) {
+func TestDocumentsOfGaffersRunsAreMarkedWithTheRun(t *testing.T) {
 	v, c, _, _ := claimed(t)
 	team, err := v.Team(t.Context(), "")
 	if err != nil || !team.Ours || team.Run != "run-7" {
@@ -94,7 +94,7 @@ func TestWhatGafferRunsIsMarkedAsOursWithItsRun(t *testing.T) {
 	}
 }
 
-func TestWhoseADocumentIsIsAskedOnceInAWhile(t *testing.T) {
+func TestTheRunOfADocumentIsCached(t *testing.T) {
 	v, c, now, write := claimed(t)
 	look := func() (ours bool) {
 		t.Helper()
@@ -125,7 +125,7 @@ func TestWhoseADocumentIsIsAskedOnceInAWhile(t *testing.T) {
 	}
 }
 
-func TestDocumentsAreShownThoughNobodyKnowsWhoseTheyAre(t *testing.T) {
+func TestDocumentsAreShownEvenIfTheirRunCannotBeFound(t *testing.T) {
 	v, c, _, _ := claimed(t)
 	c.err = errors.New("the database is away")
 	c.sessions, c.teams = nil, nil
@@ -136,7 +136,7 @@ func TestDocumentsAreShownThoughNobodyKnowsWhoseTheyAre(t *testing.T) {
 	}
 }
 
-func TestThatNobodyKnowsWhoseDocumentsAreIsToldOnceInAWhile(t *testing.T) {
+func TestAFailedSearchForADocumentsRunIsLoggedOncePerMinute(t *testing.T) {
 	now, told := time.Date(2026, 2, 1, 15, 0, 0, 0, time.UTC), 0
 	home := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(home, ".founder-mode/status/sessions/one"), 0o755); err != nil {
@@ -163,7 +163,7 @@ func TestThatNobodyKnowsWhoseDocumentsAreIsToldOnceInAWhile(t *testing.T) {
 	}
 }
 
-func TestAllDocumentsAreWatchedOnlyWhileSomebodyFollowsThem(t *testing.T) {
+func TestDocumentsAreWatchedOnlyWhileThereAreFollowers(t *testing.T) {
 	w := newWorld(t)
 	w.follow("").of.Leave()
 	narrow := w.follow("")
@@ -186,7 +186,7 @@ func TestAllDocumentsAreWatchedOnlyWhileSomebodyFollowsThem(t *testing.T) {
 	}
 }
 
-func TestWhatChangedWhileNobodyLookedIsTold(t *testing.T) {
+func TestChangesWhileThereWereNoFollowersAreReported(t *testing.T) {
 	w := newWorld(t)
 	file := filepath.Join(w.base, "home", "coordination", "pm_state.json")
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {

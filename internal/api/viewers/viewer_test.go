@@ -417,7 +417,7 @@ func TestEventsThatCannotBeMeantAreRefused(t *testing.T) {
 	}
 }
 
-func TestASpecThatIsWrittenRightAfterSomebodyCameIsTold(t *testing.T) {
+func TestASpecThatIsWrittenRightAfterAClientJoinedIsReported(t *testing.T) {
 	w := newWorld(t)
 	root := w.project("home")
 	r := w.follow("home")
@@ -426,7 +426,7 @@ func TestASpecThatIsWrittenRightAfterSomebodyCameIsTold(t *testing.T) {
 	r.until("the spec", func(m map[string]any) bool { return m["type"] == "spec-update" })
 }
 
-func TestFollowersAreToldWhatOthersWriteEachEventOnce(t *testing.T) {
+func TestFollowersGetEachEventOfOtherProgramsOnce(t *testing.T) {
 	w := newWorld(t)
 	root := w.project("home")
 	w.write(root, "state.json", `{"buildEvents":[{"kind":"old"}]}`)
@@ -481,7 +481,7 @@ func TestAnEventThatAProgramWithoutALockLosesDoesNotMakeTheOthersNews(t *testing
 	}
 }
 
-func TestEventsAreToldOnceWhileTheFeedMovesToTheArchive(t *testing.T) {
+func TestEventsAreSentOnceWhileTheFeedMovesToTheArchive(t *testing.T) {
 	w := newWorld(t)
 	r := w.follow("home")
 	defer r.of.Leave()
@@ -562,7 +562,7 @@ func TestReadinessIsTheSpecsOwnWhereTheStateSaysNothing(t *testing.T) {
 	}
 }
 
-func TestWhoComesBackGetsWhatItMissedAndIsToldIfNotAll(t *testing.T) {
+func TestAReconnectingClientGetsWhatItMissedOrAnErrorIfThatIsGone(t *testing.T) {
 	w := newWorld(t)
 	r := w.follow("home")
 	r.first()
@@ -608,7 +608,7 @@ func TestWhoComesBackGetsWhatItMissedAndIsToldIfNotAll(t *testing.T) {
 	}
 }
 
-func TestTheHistoryIsBoundedAndWhoIsBehindItIsToldSo(t *testing.T) {
+func TestTheHistoryIsBoundedAndAClientThatIsBehindItIsNotified(t *testing.T) {
 	testenv.Integration(t)
 	w := newWorld(t)
 	r := w.follow("home")
@@ -648,7 +648,7 @@ func TestALongEventDoesNotCutOffWhoIsUpToDate(t *testing.T) {
 	}
 }
 
-func TestWhoComesIsNotToldWhatADocumentSaidBeforeItBecameTooLong(t *testing.T) {
+func TestANewClientDoesNotGetTheOldVersionOfADocumentThatBecameTooLong(t *testing.T) {
 	w := newWorld(t)
 	root := w.project("home")
 	w.write(root, "inbox.json", `[{"id":"a"}]`)
@@ -667,7 +667,7 @@ func TestWhoComesIsNotToldWhatADocumentSaidBeforeItBecameTooLong(t *testing.T) {
 	r.until("the inbox as it is", func(m map[string]any) bool { return strings.Contains(fmt.Sprint(m["items"]), "id:c") })
 }
 
-func TestNothingIsWatchedWhileNobodyLooksAndAfterTheEnd(t *testing.T) {
+func TestNothingIsWatchedWithoutFollowersOrAfterClose(t *testing.T) {
 	w := newWorld(t)
 	for range 20 { // join and leave; goleak finds leaked goroutines
 		r := w.follow("home")
@@ -681,7 +681,7 @@ func TestNothingIsWatchedWhileNobodyLooksAndAfterTheEnd(t *testing.T) {
 	r.of.Leave()
 }
 
-func TestThePortFileIsReplacedAndRemovedOnlyIfItIsStillOurs(t *testing.T) {
+func TestThePortFileIsReplacedAndRemovedOnlyIfItIsUnchanged(t *testing.T) {
 	file := viewers.PortFile(t.TempDir())
 	if !strings.HasSuffix(file, "/.fctry/viewer.port.json") {
 		t.Error(file)

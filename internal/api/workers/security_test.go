@@ -14,7 +14,7 @@ import (
 // limitedTo returns the identity of a new token with limits.
 func (f *fixture) limitedTo(name string, l credential.Limits) credential.Identity {
 	f.t.Helper()
-	book := credential.NewTokenStore(f.desk.Tokens(), f.clock, rand.Reader)
+	book := credential.NewTokenStore(f.service.Tokens(), f.clock, rand.Reader)
 	_, row, err := book.Create(f.ctx, credential.NewToken{Role: credential.Worker, Name: name, Limits: l})
 	f.must(err)
 	return row.Identity()

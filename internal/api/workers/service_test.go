@@ -44,11 +44,11 @@ var (
 // fixture is a workers service with a clock that tests set.
 type fixture struct {
 	*workers.Service
-	t      *testing.T
-	ctx    context.Context
-	engine *engine.Engine
-	store  store.Store
-	desk   *protocol.Service
+	t       *testing.T
+	ctx     context.Context
+	engine  *engine.Engine
+	store   store.Store
+	service *protocol.Service
 
 	mu  sync.Mutex
 	now time.Time
@@ -82,7 +82,7 @@ func onEach(t *testing.T, test func(f *fixture)) {
 				Now: f.clock, Rand: rand.Float64, Lease: time.Minute, NewID: func() string { return fmt.Sprintf("id%d", ids.Add(1)) },
 			})
 			f.Service = workers.New(workers.Options{Store: s, Engine: f.engine, Lease: time.Minute, Notice: func(text string) { t.Error(text) }})
-			f.desk = protocol.New(s, f.engine, f.clock)
+			f.service = protocol.New(s, f.engine, f.clock)
 			running, stop := context.WithCancel(t.Context())
 			var all sync.WaitGroup
 			all.Go(func() { f.Run(running) })
@@ -197,7 +197,7 @@ func TestAWorkerClaimsBeatsAndFinishes(t *testing.T) {
 		if err := json.Unmarshal(w.Task.Spec, &spec); err != nil || spec.Prompt != "do it" {
 			t.Errorf("spec %s, %v", w.Task.Spec, err)
 		}
-		if task, err := f.desk.CurrentTask(f.ctx, "w-mill"); err != nil || task.ID != run+".one" {
+		if task, err := f.service.CurrentTask(f.ctx, "w-mill"); err != nil || task.ID != run+".one" {
 			t.Errorf("before it has said so: %+v, %v", task, err)
 		}
 		h := held(w)
@@ -206,12 +206,12 @@ func TestAWorkerClaimsBeatsAndFinishes(t *testing.T) {
 		if len(o.Orders) != 1 || o.Orders[0].Gone || o.Orders[0].LeaseMS != 60_000 || o.LeaseMS != 60_000 || o.Seq == 0 {
 			t.Errorf("%+v", o)
 		}
-		a, err := f.desk.Agent(f.ctx, "w-mill")
+		a, err := f.service.Agent(f.ctx, "w-mill")
 		f.must(err)
 		if a.ClaudeStatus != coordinator.Running || a.CurrentTaskID != run+".one" || a.WorkerStatus != coordinator.Online || !strings.Contains(string(a.Meta), "mill.example") {
 			t.Errorf("%+v", a)
 		}
-		if task, err := f.desk.CurrentTask(f.ctx, "w-mill"); err != nil || task.ID != run+".one" || task.AssignedAgentID != "w-mill" {
+		if task, err := f.service.CurrentTask(f.ctx, "w-mill"); err != nil || task.ID != run+".one" || task.AssignedAgentID != "w-mill" {
 			t.Errorf("%+v, %v", task, err)
 		}
 		turn := coordinator.WorkTurn{
@@ -310,7 +310,7 @@ func TestWhatWasGivenUpIsNotGivenAgainToTheSameKey(t *testing.T) {
 	})
 }
 
-func TestATokenSpeaksForItsOwnWorkersOnly(t *testing.T) {
+func TestATokenMayActOnlyForItsOwnWorkers(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		f.submit(plan.Task{ID: "one"}, plan.Task{ID: "two"})
 		f.beat(worker, "mill")
@@ -392,7 +392,7 @@ func TestAWorkerThatStopsIsOfflineAndItsNameFreeAtOnce(t *testing.T) {
 		f.beat(worker, "mill")
 		_, err := f.Beat(f.ctx, worker, coordinator.WorkBeat{Worker: info("mill"), Gone: true})
 		f.must(err)
-		all, err := f.desk.Agents(f.ctx)
+		all, err := f.service.Agents(f.ctx)
 		f.must(err)
 		if len(all) != 1 || all[0].WorkerStatus != coordinator.Offline || f.clock().Sub(all[0].LastSeen) < coordinator.OfflineAfter {
 			t.Errorf("the workers are %+v", all)
@@ -463,7 +463,7 @@ func TestAWorkerThatClaimsBeforeItBeatsIsItsTokens(t *testing.T) {
 
 // The worker's row is created by its first heartbeat. Until then, other clients could
 // use its id, which is public.
-func TestTheWorkerOfARunIsNobodysBeforeItsFirstBeat(t *testing.T) {
+func TestNoClientMayUseTheIDOfARunsWorkerBeforeItsFirstHeartbeat(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		run := f.submit(plan.Task{ID: "one"})
 		mine := coordinator.WorkBeat{Worker: info("mill")}
@@ -525,7 +525,7 @@ func TestAQuestionIsAnsweredThroughTheNextBeat(t *testing.T) {
 		h := held(w)
 		h.Asking = []string{id}
 		f.beat(worker, "mill", h)
-		if a, _ := f.desk.Agent(f.ctx, "w-mill"); a.ClaudeStatus != coordinator.Waiting {
+		if a, _ := f.service.Agent(f.ctx, "w-mill"); a.ClaudeStatus != coordinator.Waiting {
 			t.Errorf("%+v", a)
 		}
 		f.must(f.engine.Answer(f.ctx, engine.Answer{Question: id, Text: "yes", Who: "ada"}))
@@ -564,7 +564,7 @@ func TestWhatIsHandedBackIsQueuedAtOnce(t *testing.T) {
 	})
 }
 
-func TestALogGoesOnAfterTheEnd(t *testing.T) {
+func TestOutputIsAcceptedAfterTheEndOfItsAttempt(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		f.submit(plan.Task{ID: "one"})
 		f.beat(worker, "mill")
@@ -595,7 +595,7 @@ func TestALogGoesOnAfterTheEnd(t *testing.T) {
 	})
 }
 
-func TestWhoWaitsIsToldOfWhatConcernsIt(t *testing.T) {
+func TestAWaitingWorkerIsNotifiedOfWhatConcernsIt(t *testing.T) {
 	testenv.Integration(t)
 	onEach(t, func(f *fixture) {
 		f.beat(worker, "mill")
@@ -649,7 +649,7 @@ func (f *fixture) told(after int64, do func()) coordinator.WorkNews {
 	return must(f, news, err)
 }
 
-func TestATaskForOthersWakesNobody(t *testing.T) {
+func TestATaskForOtherWorkersWakesNoWorker(t *testing.T) {
 	testenv.Integration(t)
 	onEach(t, func(f *fixture) {
 		f.beat(worker, "mill")

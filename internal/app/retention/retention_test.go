@@ -131,7 +131,7 @@ func TestARunThatAGafferWorksOnStays(t *testing.T) {
 	}
 }
 
-func TestFaultARunWhoseDocumentsAreOwedIsNotPruned(t *testing.T) {
+func TestFaultARunWithPendingDocumentsIsNotPruned(t *testing.T) {
 	o := newOldRuns(t)
 	o.add("paid", store.Complete, `{}`)
 	o.add("owing", store.Complete, `{}`)
@@ -196,7 +196,7 @@ func TestNoPathIsMadeOfARunsName(t *testing.T) {
 	}
 }
 
-func TestRetentionGoesOnUntilItIsStopped(t *testing.T) {
+func TestRetentionRunsUntilItIsStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOldRuns(t)
 		o.add("first", store.Complete, `{}`)

@@ -123,7 +123,7 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-func TestFollowingGoesOnWhenTheServerComesBack(t *testing.T) {
+func TestFollowingContinuesWhenTheServerIsBack(t *testing.T) {
 	testenv.Integration(t)
 	s := newServer(t)
 	s.run(fleet.Run{ID: "r1", Status: fleet.Running})
@@ -153,7 +153,7 @@ func TestFollowingGoesOnWhenTheServerComesBack(t *testing.T) {
 	}
 }
 
-func TestAChangeIsSeenWhenItIsTold(t *testing.T) {
+func TestAChangeOnTheStreamIsShownAtOnce(t *testing.T) {
 	testenv.Integration(t)
 	s := newServer(t)
 	s.run(fleet.Run{ID: "r1", Status: fleet.Running})
@@ -362,7 +362,7 @@ func TestTheLastLinesOfALogAreFound(t *testing.T) {
 	}
 }
 
-func TestWhatTheServerHasForgottenIsTold(t *testing.T) {
+func TestOutputThatTheServerNoLongerHasIsReported(t *testing.T) {
 	s := logServer(t, "gone\nkept\n", 5)
 	if got, told := logged(t, s, -1, false), s.told(); got != "kept\n" || len(told) != 1 || !strings.Contains(told[0], "build-1") {
 		t.Errorf("%q, told %q", got, told)
@@ -398,7 +398,7 @@ type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errors.New("nobody reads") }
 
-func TestTasksThatNobodyCouldTakeAreKnown(t *testing.T) {
+func TestTasksThatNoWorkerCanTakeAreMarked(t *testing.T) {
 	gpu := WorkerOf(coordinator.Agent{WorkerStatus: coordinator.Online, Meta: json.RawMessage(`{"labels":["gpu","project:web","@a"],"slots":2}`)})
 	away := WorkerOf(coordinator.Agent{WorkerStatus: coordinator.Offline, Meta: json.RawMessage(`{"labels":["mac","project:web","@b"]}`)})
 	stranger := WorkerOf(coordinator.Agent{WorkerStatus: coordinator.Online, Meta: json.RawMessage(`{"labels":"project:web","slots":"many"}`)})

@@ -387,7 +387,7 @@ func TestAFailureWithMuchToSayIsReported(t *testing.T) {
 	}
 }
 
-func TestThatTheCoordinatorIsAwayIsToldOnceAndThatItIsBack(t *testing.T) {
+func TestAnOutageOfTheCoordinatorIsReportedOnceAndItsEndToo(t *testing.T) {
 	w := start(t)
 	w.submit(plan.Task{ID: "one"})
 	e := w.worker()
@@ -560,7 +560,7 @@ func TestWhatAnAttemptSaysIsSentWhileItRunsAndAfterItsEnd(t *testing.T) {
 	}
 }
 
-func TestALogGoesOnWhereTheCoordinatorHasItAfterACrash(t *testing.T) {
+func TestAfterACrashALogContinuesAtTheCoordinatorsOffset(t *testing.T) {
 	w := start(t)
 	w.submit(plan.Task{ID: "one"}, plan.Task{ID: "two"})
 	first := w.worker()
@@ -625,7 +625,7 @@ func TestNamesThatCouldBePathsAreRefused(t *testing.T) {
 	}
 }
 
-func TestNothingToDoIsToldWhenNothingIsHeld(t *testing.T) {
+func TestIdleIsSignalledOnlyIfNoAttemptIsHeld(t *testing.T) {
 	w := start(t)
 	w.submit(plan.Task{ID: "one"})
 	e := w.worker()

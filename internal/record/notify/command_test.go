@@ -108,7 +108,7 @@ func stateOf(pid int) string {
 // alive treats a zombie as dead: only its parent has not waited for it yet.
 func alive(state string) bool { return state != "" && !strings.HasPrefix(state, "Z") }
 
-func TestAScreenIsToldByNotifySend(t *testing.T) {
+func TestNotificationsAreShownWithNotifySend(t *testing.T) {
 	dir := t.TempDir()
 	script := "#!/bin/sh\nfor a; do printf '%s\\n' \"$a\"; done > " + dir + "/args\n"
 	if err := os.WriteFile(filepath.Join(dir, "notify-send"), []byte(script), 0o755); err != nil {

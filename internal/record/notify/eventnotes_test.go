@@ -13,7 +13,7 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-func TestWhatEventsAreToldAs(t *testing.T) {
+func TestNotesOfEvents(t *testing.T) {
 	run := store.Run{ID: "r1", Name: "web", Project: "/p", Created: noon.Add(-90 * time.Second), Spent: store.Amount{MicroUSD: 1_250_000}}
 	for name, c := range map[string]struct {
 		fact eventWithRows
@@ -58,7 +58,7 @@ func TestWhatEventsAreToldAs(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotTold(t *testing.T) {
+func TestEventsWithoutANotification(t *testing.T) {
 	for _, e := range []store.Event{
 		{Kind: "task.queued", To: "queued"},
 		{Kind: "task.complete", To: "complete"},
@@ -97,7 +97,7 @@ func TestTheSameIsCalledTheSameAndAnotherIsNot(t *testing.T) {
 	}
 }
 
-func TestWhenABudgetIsTold(t *testing.T) {
+func TestBudgetNote(t *testing.T) {
 	for name, c := range map[string]struct {
 		budget, spent store.Amount
 		refused       bool

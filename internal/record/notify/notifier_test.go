@@ -140,7 +140,7 @@ func (w *world) want(i *inbox, titles string) {
 	}
 }
 
-func TestWhatNeedsAPersonIsToldOnceWhoeverLooks(t *testing.T) {
+func TestTwoProgramsSendEachNotificationOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, in := newWorld(t), &inbox{}
 		w.submit("r", 3)
@@ -167,7 +167,7 @@ func TestWhatNeedsAPersonIsToldOnceWhoeverLooks(t *testing.T) {
 	})
 }
 
-func TestTwoChannelsAreToldEach(t *testing.T) {
+func TestANotificationIsSentOverEachChannel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, slow, quick := newWorld(t), &inbox{key: "slow"}, &inbox{key: "quick"}
 		slow.reply = func(ctx context.Context, n Note) error { <-ctx.Done(); return &TemporaryError{Err: ctx.Err()} }
@@ -181,7 +181,7 @@ func TestTwoChannelsAreToldEach(t *testing.T) {
 	})
 }
 
-func TestWhatHappensWhileNobodyTellsIsToldByTheNext(t *testing.T) {
+func TestEventsWithoutANotifierAreSentByTheNextOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, in := newWorld(t), &inbox{}
 		w.submit("before", 1)
@@ -200,7 +200,7 @@ func TestWhatHappensWhileNobodyTellsIsToldByTheNext(t *testing.T) {
 	})
 }
 
-func TestAMessageWhoseEndWasNotNotedIsSentAgainWithTheSameID(t *testing.T) {
+func TestAMessageWithoutAStoredResultIsSentAgainWithTheSameID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, in := newWorld(t), &inbox{}
 		dead := make(chan struct{})
@@ -228,7 +228,7 @@ func TestAMessageWhoseEndWasNotNotedIsSentAgainWithTheSameID(t *testing.T) {
 	})
 }
 
-func TestWhatARunHasDoneBeforeTheTellerLooksIsTold(t *testing.T) {
+func TestEventsBeforeTheNotifierStartedAreSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, in := newWorld(t), &inbox{}
 		w.submit("r", 1)
@@ -249,7 +249,7 @@ func (s slowReads) Read(ctx context.Context, look func(store.Reader) error) erro
 	return err
 }
 
-func TestWhatHappensDuringTheLastLookIsToldBeforeTheEnd(t *testing.T) {
+func TestEventsDuringTheLastReadAreSentBeforeTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, in := newWorld(t), &inbox{}
 		teller := w.tell(in, "r", func(o *Options) { o.Store = slowReads{w.store} })
@@ -306,7 +306,7 @@ func TestAReceiverThatHangsHoldsTheEndUpForAMomentOnly(t *testing.T) {
 	})
 }
 
-func TestAReceiverThatIsAwayIsToldWhenItIsBack(t *testing.T) {
+func TestAnUnreachableReceiverGetsItsNotificationsWhenItIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, in := newWorld(t), &inbox{}
 		in.reply = func(context.Context, Note) error { return &TemporaryError{Err: errors.New("away")} }
@@ -340,7 +340,7 @@ func TestAReceiverThatIsAwayIsToldWhenItIsBack(t *testing.T) {
 	})
 }
 
-func TestWhatHappensInTheNightIsToldInTheMorning(t *testing.T) {
+func TestNotificationsAreHeldDuringQuietHours(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // the clock starts at midnight
 		w, in := newWorld(t), &inbox{}
 		night := func(questions bool) func(*Options) {
@@ -395,7 +395,7 @@ func TestAStormBecomesOne(t *testing.T) {
 	})
 }
 
-func TestAWorkerThatIsNotHeardOfIsToldOnceAndAgainWhenItWasBack(t *testing.T) {
+func TestAnOfflineWorkerCausesOneNotificationPerOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, in := newWorld(t), &inbox{}
 		beat := func(id string) {
@@ -431,7 +431,7 @@ func TestAWorkerThatIsNotHeardOfIsToldOnceAndAgainWhenItWasBack(t *testing.T) {
 	})
 }
 
-func TestABudgetIsToldBeforeItIsUsedUpAndThenOnceMore(t *testing.T) {
+func TestABudgetCausesANotificationBeforeItIsUsedUpAndAnotherWhenItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, in := newWorld(t), &inbox{}
 		w.submit("r", 2, func(p *plan.Plan) { p.Budget = plan.Budget{Tokens: 1000} })
@@ -460,7 +460,7 @@ func TestABudgetIsToldBeforeItIsUsedUpAndThenOnceMore(t *testing.T) {
 	})
 }
 
-func TestOnlyWhatIsWantedIsTold(t *testing.T) {
+func TestOnlyTheConfiguredKindsAreSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, in := newWorld(t), &inbox{}
 		w.submit("r", 1)
@@ -474,7 +474,7 @@ func TestOnlyWhatIsWantedIsTold(t *testing.T) {
 	})
 }
 
-func TestWhatWasToldLongAgoIsForgotten(t *testing.T) {
+func TestOldNotificationsAreDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, in := newWorld(t), &inbox{}
 		w.submit("r", 1)
@@ -517,7 +517,7 @@ func TestAFullQueueGivesUpWhatComesLate(t *testing.T) {
 	})
 }
 
-func TestAWorkerThatWasBackBeforeMorningIsNotToldOf(t *testing.T) {
+func TestAWorkerThatIsBackBeforeTheEndOfQuietHoursCausesNoNotification(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // the clock starts at midnight
 		w, in := newWorld(t), &inbox{}
 		beat := func(id string) {
@@ -541,7 +541,7 @@ func TestAWorkerThatWasBackBeforeMorningIsNotToldOf(t *testing.T) {
 	})
 }
 
-func TestNobodyIsMissedWhoWasSilentWhileTheMachineSlept(t *testing.T) {
+func TestWorkersAreNotOfflineBecauseThisMachineSlept(t *testing.T) {
 	f := follower{}
 	for _, c := range []struct {
 		at   time.Duration

@@ -75,7 +75,7 @@ func batched(list []entry, id string) []entry {
 	return list
 }
 
-func TestWhatIsToldNext(t *testing.T) {
+func TestNextAction(t *testing.T) {
 	night, evening := time.Date(2026, 3, 1, 23, 0, 0, 0, time.UTC), time.Date(2026, 3, 1, 21, 0, 0, 0, time.UTC)
 	morning := time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)
 	hours := QuietHours{From: 22 * 60, To: 7 * 60}

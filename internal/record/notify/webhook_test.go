@@ -95,7 +95,7 @@ func TestARedirectIsNotFollowed(t *testing.T) {
 	}
 }
 
-func TestACertificateThatNobodyVouchesForIsRefused(t *testing.T) {
+func TestAnUntrustedCertificateIsRefused(t *testing.T) {
 	var reached atomic.Bool
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Store(true) }))
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -130,7 +130,7 @@ func TestAReceiverThatHangsIsGivenUpInTime(t *testing.T) {
 	}
 }
 
-func TestNobodyThereIsTriedAgainAndTheAddressIsNotToldToPeople(t *testing.T) {
+func TestAnUnreachableWebhookIsRetriedAndItsURLIsNotShown(t *testing.T) {
 	s := httptest.NewServer(nil)
 	s.Close()
 	h := hook(s.URL+"/services/T0/SECRET?key=SECRET", "SECRET")

@@ -34,13 +34,13 @@ var (
 
 // fixture is a store with old rows.
 type fixture struct {
-	t      *testing.T
-	ctx    context.Context
-	store  store.Store
-	engine *engine.Engine
-	desk   *protocol.Service
-	now    time.Time
-	ids    int
+	t       *testing.T
+	ctx     context.Context
+	store   store.Store
+	engine  *engine.Engine
+	service *protocol.Service
+	now     time.Time
+	ids     int
 	// reviewed are the runs that have reviews, also those that were deleted.
 	reviewed []string
 }
@@ -51,7 +51,7 @@ func newFixture(t *testing.T, s store.Store) *fixture {
 	f.engine = engine.New(s, engine.Options{
 		Now: clock, NewID: func() string { f.ids++; return fmt.Sprint("id", f.ids) }, Rand: func() float64 { return 0.5 }, Who: "test",
 	})
-	f.desk = protocol.New(s, f.engine, clock)
+	f.service = protocol.New(s, f.engine, clock)
 	return f
 }
 
@@ -117,26 +117,26 @@ func tasks(ids ...string) (list []plan.Task) {
 // serve creates a channel with an ended and a waiting task, inputs and a note.
 func (f *fixture) serve(channel, agent string) (done, waits string) {
 	f.t.Helper()
-	_, err := f.desk.Heartbeat(f.ctx, admin, coordinator.Heartbeat{AgentID: agent, Name: agent, ClaudeStatus: "idle"})
+	_, err := f.service.Heartbeat(f.ctx, admin, coordinator.Heartbeat{AgentID: agent, Name: agent, ClaudeStatus: "idle"})
 	f.must(err)
-	c, err := f.desk.AddChannel(f.ctx, admin, coordinator.Channel{Name: channel})
+	c, err := f.service.AddChannel(f.ctx, admin, coordinator.Channel{Name: channel})
 	f.must(err)
 	for _, to := range []*string{&done, &waits} {
-		task, err := f.desk.AddTask(f.ctx, admin, coordinator.NewTask{ChannelID: c.ID, Title: "x"})
+		task, err := f.service.AddTask(f.ctx, admin, coordinator.NewTask{ChannelID: c.ID, Title: "x"})
 		f.must(err)
 		*to = task.ID
 	}
-	_, err = f.desk.Claim(f.ctx, admin, coordinator.Claim{AgentID: agent, Channel: channel, IdempotencyKey: fmt.Sprint("c", f.ids)})
+	_, err = f.service.Claim(f.ctx, admin, coordinator.Claim{AgentID: agent, Channel: channel, IdempotencyKey: fmt.Sprint("c", f.ids)})
 	f.must(err)
 	for range 2 { // one of them is claimed
-		_, err = f.desk.AddInput(f.ctx, admin, coordinator.NewInput{TaskID: done, Text: "yes"})
+		_, err = f.service.AddInput(f.ctx, admin, coordinator.NewInput{TaskID: done, Text: "yes"})
 		f.must(err)
 	}
-	_, err = f.desk.ClaimInput(f.ctx, admin, done, agent)
+	_, err = f.service.ClaimInput(f.ctx, admin, done, agent)
 	f.must(err)
-	_, _, err = f.desk.AddEvent(f.ctx, admin, coordinator.NewEvent{Type: "said", AgentID: agent, TaskID: done})
+	_, _, err = f.service.AddEvent(f.ctx, admin, coordinator.NewEvent{Type: "said", AgentID: agent, TaskID: done})
 	f.must(err)
-	_, err = f.desk.Fail(f.ctx, admin, coordinator.Report{TaskID: done, AgentID: agent})
+	_, err = f.service.Fail(f.ctx, admin, coordinator.Report{TaskID: done, AgentID: agent})
 	f.must(err)
 	return done, waits
 }
@@ -245,7 +245,7 @@ func (f *fixture) dump() (lines []string) {
 // updates reads all updates from the first on, like a client of the stream that was
 // disconnected for long.
 func (f *fixture) updates() error {
-	_, _, err := f.desk.Updates(f.ctx, 0, math.MaxInt32)
+	_, _, err := f.service.Updates(f.ctx, 0, math.MaxInt32)
 	return err
 }
 

@@ -267,27 +267,27 @@ func TestABeadIsKnownForAsLongAsItsRunIs(t *testing.T) {
 	})
 }
 
-func TestAWorkerThatIsHeardOfOrHoldsSomethingStays(t *testing.T) {
+func TestAWorkerWithHeartbeatsOrAttemptsIsNotDeleted(t *testing.T) {
 	f := newFixture(t, memory.New())
 	beat := func(agent string) {
-		_, err := f.desk.Heartbeat(f.ctx, admin, coordinator.Heartbeat{AgentID: agent, ClaudeStatus: "idle"})
+		_, err := f.service.Heartbeat(f.ctx, admin, coordinator.Heartbeat{AgentID: agent, ClaudeStatus: "idle"})
 		f.must(err)
 	}
 	for _, agent := range []string{"silent", "holds", "back", "alive"} {
 		beat(agent)
 	}
-	c, err := f.desk.AddChannel(f.ctx, admin, coordinator.Channel{Name: "dev"})
+	c, err := f.service.AddChannel(f.ctx, admin, coordinator.Channel{Name: "dev"})
 	f.must(err)
-	_, err = f.desk.AddTask(f.ctx, admin, coordinator.NewTask{ChannelID: c.ID, Title: "x"})
+	_, err = f.service.AddTask(f.ctx, admin, coordinator.NewTask{ChannelID: c.ID, Title: "x"})
 	f.must(err)
-	_, err = f.desk.Claim(f.ctx, admin, coordinator.Claim{AgentID: "holds", Channel: "dev"})
+	_, err = f.service.Claim(f.ctx, admin, coordinator.Claim{AgentID: "holds", Channel: "dev"})
 	f.must(err)
 	f.pass(40 * day)
 	beat("alive")
 	found := f.look(30 * day)
 	beat("back")
 	f.take(found)
-	agents, err := f.desk.Agents(f.ctx)
+	agents, err := f.service.Agents(f.ctx)
 	f.must(err)
 	var ids []string
 	for _, a := range agents {
@@ -299,23 +299,23 @@ func TestAWorkerThatIsHeardOfOrHoldsSomethingStays(t *testing.T) {
 }
 
 // The last task of an agent may be deleted before the agent's next heartbeat.
-func TestAnAgentWhoseTaskWasTakenAwayGoesOn(t *testing.T) {
+func TestAnAgentWhoseTaskWasPrunedCanClaimAgain(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		done, waits := f.serve("dev", "a1")
 		f.pass(time.Hour)
-		_, err := f.desk.Subscribe(f.ctx, admin, "a1", []string{"dev"})
+		_, err := f.service.Subscribe(f.ctx, admin, "a1", []string{"dev"})
 		f.must(err)
 		f.take(f.look(time.Minute))
-		if _, err := f.desk.Task(f.ctx, done); err == nil {
+		if _, err := f.service.Task(f.ctx, done); err == nil {
 			t.Error("the task is still there")
 		}
-		_, err = f.desk.CurrentTask(f.ctx, "a1")
+		_, err = f.service.CurrentTask(f.ctx, "a1")
 		if err == nil || !strings.Contains(err.Error(), "has no task") {
 			t.Errorf("its task is %v", err)
 		}
-		_, err = f.desk.Heartbeat(f.ctx, admin, coordinator.Heartbeat{AgentID: "a1", ClaudeStatus: "idle"})
+		_, err = f.service.Heartbeat(f.ctx, admin, coordinator.Heartbeat{AgentID: "a1", ClaudeStatus: "idle"})
 		f.must(err)
-		task, err := f.desk.Claim(f.ctx, admin, coordinator.Claim{AgentID: "a1", Channel: "dev"})
+		task, err := f.service.Claim(f.ctx, admin, coordinator.Claim{AgentID: "a1", Channel: "dev"})
 		if err != nil || task.ID != waits {
 			t.Errorf("claimed %v, %v", task, err)
 		}

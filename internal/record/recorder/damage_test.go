@@ -147,7 +147,7 @@ func TestARecordThatIsDeletedOrDamagedWhileItsAttemptRunsIsWrittenAgain(t *testi
 	}
 }
 
-func TestARecordOfAnotherIsNeverReplacedAndIsToldOf(t *testing.T) {
+func TestARecordOfAnotherProgramIsNeverReplacedAndIsReported(t *testing.T) {
 	t.Parallel()
 	w, finish := halfWay(t)
 	p := newProject(t)
@@ -179,7 +179,7 @@ func TestAFolderInTheNameOfARecordKeepsNoOtherFromBeingWritten(t *testing.T) {
 	}
 }
 
-func TestDocumentsThatCannotBeWrittenStopNothingAreToldOfOnceAndTriedAgain(t *testing.T) {
+func TestUnwritableDocumentsAreReportedOnceAndRetriedWhileTheRunContinues(t *testing.T) {
 	t.Parallel()
 	w, finish := halfWay(t)
 	p := newProject(t)
@@ -237,7 +237,7 @@ func TestARunThatIsNotThereIsNotRecorded(t *testing.T) {
 	}
 }
 
-func TestRunEndsWithItsContextAndAnotherRecorderGoesOn(t *testing.T) {
+func TestRunEndsWithItsContextAndAnotherRecorderContinues(t *testing.T) {
 	t.Parallel()
 	w, finish := halfWay(t)
 	p := newProject(t)
@@ -270,7 +270,7 @@ func (s *sick) Read(ctx context.Context, look func(store.Reader) error) error {
 	return s.Store.Read(ctx, look)
 }
 
-func TestAStoreThatCannotBeReadForAWhileIsToldOfOnceAndReadAgain(t *testing.T) {
+func TestATemporarilyUnreadableStoreIsReportedOnceAndReadAgain(t *testing.T) {
 	t.Parallel()
 	w, finish := halfWay(t)
 	p, s := newProject(t), &sick{Store: w.store}

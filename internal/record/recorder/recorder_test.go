@@ -115,7 +115,7 @@ func TestEverythingWrittenTwiceIsTheSame(t *testing.T) {
 	})
 }
 
-func TestARunIsRecordedWhileItGoesOn(t *testing.T) {
+func TestARunIsRecordedWhileItIsRunning(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, _ string, tell story) {
 		w, p := newWorld(t), newProject(t)
