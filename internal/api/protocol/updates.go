@@ -125,7 +125,7 @@ var types = map[string]string{
 	"lane.open":      "lanes",
 }
 
-func (t *updateReader) update(e store.Event) (u server.Update, told bool, err error) {
+func (t *updateReader) update(e store.Event) (u server.Update, sent bool, err error) {
 	u = server.Update{Seq: e.Seq, Run: e.Run, Update: coordinator.Update{Type: typeOf(e), Time: inUTC(e.At)}}
 	switch {
 	case u.Type == "":

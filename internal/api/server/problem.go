@@ -127,7 +127,7 @@ func (p *problem) write(w http.ResponseWriter) {
 	for name, value := range p.header {
 		w.Header().Set(name, value)
 	}
-	told := p.Problem
-	told.Message = strings.ToValidUTF8(credential.Redact(told.Message), "\uFFFD")
-	writeJSON(w, p.status, failure{told})
+	shown := p.Problem
+	shown.Message = strings.ToValidUTF8(credential.Redact(shown.Message), "\uFFFD")
+	writeJSON(w, p.status, failure{shown})
 }

@@ -145,11 +145,11 @@ func (h *protocolHandlers) routes() []route {
 	const found, made, missing, conflict = http.StatusOK, http.StatusCreated, http.StatusNotFound, http.StatusConflict
 	get, post := http.MethodGet, http.MethodPost
 	return []route{
-		{method: post, path: "/v1/agents/heartbeat", access: work, limited: true, about: "say that an agent lives and what it does", takes: coordinator.Heartbeat{}, gives: oneAgent{}, status: found, do: h.heartbeat},
+		{method: post, path: "/v1/agents/heartbeat", access: work, limited: true, about: "heartbeat of an agent, with its status", takes: coordinator.Heartbeat{}, gives: oneAgent{}, status: found, do: h.heartbeat},
 		{method: get, path: "/v1/agents", access: look, about: "all agents", gives: allAgents{}, status: found, do: h.agents},
 		{method: get, path: "/v1/agents/{id}", access: look, about: "one agent", gives: oneAgent{}, status: found, others: []int{missing}, do: h.agent},
-		{method: get, path: "/v1/agents/{id}/current-task", access: look, about: "the task that an agent has", gives: oneTask{}, status: found, others: []int{missing}, do: h.currentTask},
-		{method: http.MethodPatch, path: "/v1/agents/{id}/channels", access: work, about: "which channels an agent takes tasks of", takes: subscription{}, gives: oneAgent{}, status: found, others: []int{missing}, do: h.subscribe},
+		{method: get, path: "/v1/agents/{id}/current-task", access: look, about: "the current task of an agent", gives: oneTask{}, status: found, others: []int{missing}, do: h.currentTask},
+		{method: http.MethodPatch, path: "/v1/agents/{id}/channels", access: work, about: "set the channels whose tasks an agent takes", takes: subscription{}, gives: oneAgent{}, status: found, others: []int{missing}, do: h.subscribe},
 
 		{method: get, path: "/v1/channels", access: look, about: "all channels", gives: allChannels{}, status: found, do: h.channels},
 		{method: post, path: "/v1/channels", access: operate, about: "add a channel, or return the one of that name", takes: coordinator.Channel{}, gives: oneChannel{}, status: made, do: h.addChannel},
@@ -159,26 +159,26 @@ func (h *protocolHandlers) routes() []route {
 
 		{method: get, path: "/v1/chains/{id}", access: look, about: "one chain", gives: oneChain{}, status: found, others: []int{missing}, do: h.chain},
 		{method: http.MethodPut, path: "/v1/chains/{id}", access: operate, about: "change the name or the description of a chain", takes: coordinator.ChainChange{}, gives: oneChain{}, status: found, others: []int{missing}, do: h.changeChain},
-		{method: http.MethodDelete, path: "/v1/chains/{id}", access: operate, about: "delete a chain; what waits in it is cancelled", status: http.StatusNoContent, others: []int{missing, conflict}, do: h.dropChain},
+		{method: http.MethodDelete, path: "/v1/chains/{id}", access: operate, about: "delete a chain; its queued tasks are cancelled", status: http.StatusNoContent, others: []int{missing, conflict}, do: h.dropChain},
 		{method: post, path: "/v1/chains/{id}/assign-agent", access: operate, about: "let only one agent claim the tasks of a chain", takes: agentName{}, gives: oneChain{}, status: found, others: []int{missing}, do: h.assignChain},
-		{method: post, path: "/v1/chains/{id}/detach", access: operate, about: "let any agent claim the tasks of a chain; what the agent has of it is queued again", takes: agentName{}, gives: done{}, status: found, others: []int{missing, conflict}, do: h.detachChain},
+		{method: post, path: "/v1/chains/{id}/detach", access: operate, about: "let any agent claim the tasks of a chain; the agent's own tasks of the chain are queued again", takes: agentName{}, gives: done{}, status: found, others: []int{missing, conflict}, do: h.detachChain},
 
 		{method: get, path: "/v1/tasks", access: look, about: "tasks", query: []string{"channel_id", "chain_id", "agent_id", "status", "limit"}, gives: allTasks{}, status: found, do: h.tasks},
 		{method: get, path: "/v1/tasks/{id}", access: look, about: "one task", gives: oneTask{}, status: found, others: []int{missing}, do: h.task},
 		{method: post, path: "/v1/tasks", access: operate, about: "add a task", takes: coordinator.NewTask{}, gives: oneTask{}, status: made, others: []int{missing, conflict}, do: h.addTask},
-		{method: post, path: "/v1/tasks/claim", access: work, about: "take a task; no_tasks if there is none", takes: coordinator.Claim{}, gives: oneTask{}, status: found, others: []int{missing, conflict}, do: h.claim},
+		{method: post, path: "/v1/tasks/claim", access: work, about: "claim a task; no_tasks if there is none", takes: coordinator.Claim{}, gives: oneTask{}, status: found, others: []int{missing, conflict}, do: h.claim},
 		{method: post, path: "/v1/tasks/assign", access: work, about: "give one queued task to an agent", takes: coordinator.Assignment{}, gives: oneTask{}, status: found, others: []int{missing, conflict}, do: h.assign},
-		{method: post, path: "/v1/tasks/{id}/status", access: operate, about: "queue a task in progress again, or end it in the place of its agent", takes: statusChange{}, gives: oneTask{}, status: found, others: []int{missing, conflict}, do: h.setStatus},
+		{method: post, path: "/v1/tasks/{id}/status", access: operate, about: "queue a task in progress again, or end it instead of its agent", takes: statusChange{}, gives: oneTask{}, status: found, others: []int{missing, conflict}, do: h.setStatus},
 		{method: post, path: "/v1/agents/request-session", access: operate, about: "queue a task that asks an agent of a channel to start a session", takes: coordinator.NewSession{}, gives: oneTask{}, status: made, others: []int{missing}, do: h.requestSession},
-		{method: post, path: "/v1/tasks/complete", access: work, about: "say that a task is done", takes: coordinator.Report{}, gives: oneTask{}, status: found, others: []int{missing, conflict}, do: h.complete},
-		{method: post, path: "/v1/tasks/fail", access: work, about: "say that a task has failed", takes: coordinator.Report{}, gives: oneTask{}, status: found, others: []int{missing, conflict}, do: h.fail},
-		{method: post, path: "/v1/tasks/inputs", access: operate, about: "type something for the agent of a task", takes: coordinator.NewInput{}, gives: oneInput{}, status: made, others: []int{missing, conflict}, do: h.addInput},
-		{method: post, path: "/v1/tasks/inputs/claim", access: work, about: "take the next input; no_inputs if there is none", takes: inputClaim{}, gives: oneInput{}, status: found, others: []int{missing, conflict}, do: h.claimInput},
+		{method: post, path: "/v1/tasks/complete", access: work, about: "report that a task is done", takes: coordinator.Report{}, gives: oneTask{}, status: found, others: []int{missing, conflict}, do: h.complete},
+		{method: post, path: "/v1/tasks/fail", access: work, about: "report that a task has failed", takes: coordinator.Report{}, gives: oneTask{}, status: found, others: []int{missing, conflict}, do: h.fail},
+		{method: post, path: "/v1/tasks/inputs", access: operate, about: "send text to the agent of a task", takes: coordinator.NewInput{}, gives: oneInput{}, status: made, others: []int{missing, conflict}, do: h.addInput},
+		{method: post, path: "/v1/tasks/inputs/claim", access: work, about: "claim the next input; no_inputs if there is none", takes: inputClaim{}, gives: oneInput{}, status: found, others: []int{missing, conflict}, do: h.claimInput},
 
 		{method: get, path: "/v1/events", access: look, about: "the latest events", query: []string{"limit"}, gives: allEvents{}, status: found, do: h.events},
-		{method: post, path: "/v1/events", access: work, about: "tell something; 200 and deduped if it was told before", takes: coordinator.NewEvent{}, gives: toldEvent{}, status: made, others: []int{found, missing}, do: h.addEvent},
+		{method: post, path: "/v1/events", access: work, about: "add an event; 200 and deduped if it was added before", takes: coordinator.NewEvent{}, gives: toldEvent{}, status: made, others: []int{found, missing}, do: h.addEvent},
 		{method: get, path: "/v1/notifications", access: look, about: "agents that wait for the user", gives: allNotifications{}, status: found, do: h.notifications},
-		{method: post, path: "/v1/notifications/dismiss", access: operate, about: "do not show a notification any more", takes: dismissing{}, gives: done{}, status: found, do: h.dismiss},
-		{method: get, path: "/v1/dashboard", access: look, about: "everything at a glance", gives: coordinator.Dashboard{}, status: found, do: h.dashboard},
+		{method: post, path: "/v1/notifications/dismiss", access: operate, about: "dismiss a notification", takes: dismissing{}, gives: done{}, status: found, do: h.dismiss},
+		{method: get, path: "/v1/dashboard", access: look, about: "all agents, tasks and latest events", gives: coordinator.Dashboard{}, status: found, do: h.dashboard},
 	}
 }

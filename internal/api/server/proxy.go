@@ -51,9 +51,9 @@ func (s *Server) arrivalOf(r *http.Request) arrival {
 	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
 		_, a.sitePort, _ = net.SplitHostPort(local.String()) // always possible for a TCP address
 	}
-	told := slices.ContainsFunc(forwardedBy, func(name string) bool { return r.Header.Get(name) != "" })
+	forwarded := slices.ContainsFunc(forwardedBy, func(name string) bool { return r.Header.Get(name) != "" })
 	if !s.trusted(a.client) {
-		a.untrustedHeaders = told
+		a.untrustedHeaders = forwarded
 		return a
 	}
 	// Each proxy appends the address of its client. The first address from the right that
@@ -77,7 +77,7 @@ func (s *Server) arrivalOf(r *http.Request) arrival {
 	if len(hosts) > 0 {
 		a.host, a.hosts = hosts[0], append(a.hosts, hosts...)
 	}
-	if a.proxied = told; a.proxied {
+	if a.proxied = forwarded; a.proxied {
 		a.sitePort = portOf(a.host, a.tls)
 	}
 	return a

@@ -34,8 +34,8 @@ func (h *questionHandlers) routes() []route {
 	return []route{
 		{method: get, path: "/v1/questions", access: look, about: "questions of agents that wait for the user", query: []string{"run"}, gives: allQuestions{}, status: found, do: h.list},
 		{method: post, path: "/v1/questions/{id}/answer", access: operate, about: "answer a question, once", takes: questionAnswer{}, gives: done{}, status: found, others: []int{missing, conflict}, do: h.answer},
-		{method: post, path: "/v1/questions", access: work, about: "ask the user a question that belongs to no task; the same ref gives the same one", takes: coordinator.NewQuestion{}, gives: oneQuestion{}, status: made, do: h.ask},
-		{method: get, path: "/v1/questions/{id}", access: look, about: "a question, also one that is closed", gives: oneQuestion{}, status: found, others: []int{missing}, do: h.get},
+		{method: post, path: "/v1/questions", access: work, about: "ask the user a question that belongs to no task; the same ref returns the same question", takes: coordinator.NewQuestion{}, gives: oneQuestion{}, status: made, do: h.ask},
+		{method: get, path: "/v1/questions/{id}", access: look, about: "one question, open or closed", gives: oneQuestion{}, status: found, others: []int{missing}, do: h.get},
 		{method: post, path: "/v1/questions/{id}/withdraw", access: work, about: "close a question that belongs to no task", takes: withdrawal{}, gives: done{}, status: found, others: []int{missing, conflict}, do: h.withdraw},
 	}
 }

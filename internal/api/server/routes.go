@@ -64,20 +64,20 @@ func (s *Server) routes(info *infoHandlers) []route {
 	runs := &runHandlers{runs: s.opts.Runs, live: s.live, receiving: make(chan struct{}, maxSubmits)}
 	viewer := &viewerHandlers{viewer: s.opts.Viewer, live: s.live, limiter: s.limiter}
 	own := []route{
-		{method: get, path: "/{$}", access: open, about: "the dashboard's page, which holds no data", status: found, do: info.dashboard},
-		{method: get, path: "/assets/{path...}", access: open, about: "what the dashboard's page loads", status: found, others: []int{missing}, do: info.dashboard},
+		{method: get, path: "/{$}", access: open, about: "the dashboard's page, which contains no data", status: found, do: info.dashboard},
+		{method: get, path: "/assets/{path...}", access: open, about: "the files of the dashboard's page", status: found, others: []int{missing}, do: info.dashboard},
 		{method: get, path: "/health", access: open, anyHost: true, about: "whether the database answers; for load balancers, under any host", gives: health{}, status: found, others: []int{http.StatusServiceUnavailable}, do: info.health},
-		{method: get, path: "/metrics", access: look, about: "figures for Prometheus", status: found, do: metrics.scrape},
+		{method: get, path: "/metrics", access: look, about: "metrics for Prometheus", status: found, do: metrics.scrape},
 		{method: get, path: "/openapi.json", access: open, about: "this document", gives: map[string]any{}, status: found, do: info.document},
-		{method: get, path: "/login", access: open, about: "trade a one-time code for a cookie", query: []string{"code", "to"}, status: http.StatusSeeOther, do: logins.login},
-		{method: post, path: "/v1/login", access: look, about: "make a one-time link to log a browser in with", gives: loginLink{}, status: made, do: logins.link},
-		{method: post, path: "/v1/logout", access: look, about: "end the session of a browser", gives: loggedOut{}, status: found, do: logins.logout},
-		{method: get, path: "/v1/self", access: look, limited: true, about: "which program answers, and who asks", gives: oneSelf{}, status: found, do: info.self},
+		{method: get, path: "/login", access: open, about: "log in: exchange a one-time code for a cookie", query: []string{"code", "to"}, status: http.StatusSeeOther, do: logins.login},
+		{method: post, path: "/v1/login", access: look, about: "create a one-time link that logs a browser in", gives: loginLink{}, status: made, do: logins.link},
+		{method: post, path: "/v1/logout", access: look, about: "log out: end the session of a browser", gives: loggedOut{}, status: found, do: logins.logout},
+		{method: get, path: "/v1/self", access: look, limited: true, about: "the version of the server, and the name and role of the token", gives: oneSelf{}, status: found, do: info.self},
 
 		{method: get, path: "/v1/stream", access: look, about: "changes as server-sent events, replayed from Last-Event-ID", query: []string{"project", "run", "last_event_id", "seen"}, status: found, do: stream.stream},
 
-		{method: get, path: "/v1/tokens", access: manage, about: "all tokens, without what is secret", gives: allTokens{}, status: found, do: tokens.listTokens},
-		{method: post, path: "/v1/tokens", access: manage, about: "make a token, which is shown once", takes: newToken{}, gives: oneToken{}, status: made, do: tokens.addToken},
+		{method: get, path: "/v1/tokens", access: manage, about: "all tokens, without their secrets", gives: allTokens{}, status: found, do: tokens.listTokens},
+		{method: post, path: "/v1/tokens", access: manage, about: "create a token; its secret is returned only once", takes: newToken{}, gives: oneToken{}, status: made, do: tokens.addToken},
 		{method: http.MethodDelete, path: "/v1/tokens/{id}", access: manage, about: "revoke a token", gives: oneToken{}, status: found, others: []int{missing, conflict}, do: tokens.revokeToken},
 	}
 	return slices.Concat(

@@ -131,27 +131,27 @@ func (h *runHandlers) routes() []route {
 	get, post := http.MethodGet, http.MethodPost
 	return []route{
 		{method: get, path: "/v1/runs", access: look, about: "runs without their tasks, the latest first; those that have ended with ended=1", query: []string{"project", "ended", "limit"}, gives: allRuns{}, status: found, do: h.listRuns},
-		{method: post, path: "/v1/runs", access: operate, about: "submit a plan; the same key gives the same run", takes: coordinator.NewRun{}, gives: oneRun{}, status: made, others: []int{conflict}, do: h.submitRun},
-		{method: get, path: "/v1/runs/find", access: look, about: "the run that a user means by name, or the task by task", query: []string{"project", "name", "unfinished", "task"}, gives: foundRun{}, status: found, others: []int{missing, conflict}, do: h.findRun},
+		{method: post, path: "/v1/runs", access: operate, about: "submit a plan; the same key returns the same run", takes: coordinator.NewRun{}, gives: oneRun{}, status: made, others: []int{conflict}, do: h.submitRun},
+		{method: get, path: "/v1/runs/find", access: look, about: "find a run by the user's name for it, or a task by task", query: []string{"project", "name", "unfinished", "task"}, gives: foundRun{}, status: found, others: []int{missing, conflict}, do: h.findRun},
 		{method: get, path: "/v1/runs/{id}", access: look, about: "one run with its tasks, without their prompts", gives: oneRun{}, status: found, others: []int{missing}, do: h.oneRun},
 		{method: get, path: "/v1/runs/{id}/plan", access: look, about: "the plan of a run; values of its variables are hidden, unless an operator asks for them with env=1", query: []string{"env"}, gives: onePlan{}, status: found, others: []int{missing}, do: h.runPlan},
-		{method: post, path: "/v1/runs/{id}/cancel", access: operate, about: "end a run, or one task of it with what waits for it", takes: cancellation{}, gives: done{}, status: found, others: []int{missing, conflict}, do: h.cancelRun},
-		{method: post, path: "/v1/runs/{id}/retry", access: operate, about: "queue a task again that failed or was cancelled", takes: again{}, gives: done{}, status: found, others: []int{missing, conflict}, do: h.retryTask},
-		{method: post, path: "/v1/runs/{id}/resume", access: operate, about: "let a process work on a run of the server's machine if none does", takes: resumption{}, gives: done{}, status: found, others: []int{missing, conflict}, do: h.resumeRun},
+		{method: post, path: "/v1/runs/{id}/cancel", access: operate, about: "cancel a run, or one of its tasks together with its dependents", takes: cancellation{}, gives: done{}, status: found, others: []int{missing, conflict}, do: h.cancelRun},
+		{method: post, path: "/v1/runs/{id}/retry", access: operate, about: "queue a failed or cancelled task again", takes: again{}, gives: done{}, status: found, others: []int{missing, conflict}, do: h.retryTask},
+		{method: post, path: "/v1/runs/{id}/resume", access: operate, about: "start a process for a run of the server's machine if none works on it", takes: resumption{}, gives: done{}, status: found, others: []int{missing, conflict}, do: h.resumeRun},
 		{method: get, path: "/v1/runs/{id}/tasks/{name}", access: look, about: "one task of a run, with its prompt", gives: oneRunTask{}, status: found, others: []int{missing}, do: h.runTask},
-		{method: get, path: "/v1/runs/{id}/tasks/{name}/attempts", access: look, about: "all tries at a task", gives: allAttempts{}, status: found, others: []int{missing}, do: h.attempts},
+		{method: get, path: "/v1/runs/{id}/tasks/{name}/attempts", access: look, about: "all attempts of a task", gives: allAttempts{}, status: found, others: []int{missing}, do: h.attempts},
 		{method: get, path: "/v1/runs/{id}/tasks/{name}/candidates", access: look, about: "the candidates of a task side by side, and which is picked", gives: oneComparison{}, status: found, others: []int{missing}, do: h.candidates},
-		{method: get, path: "/v1/runs/{id}/tasks/{name}/log", access: look, about: "the log of a task as text, from an offset, its end, or as it grows", query: []string{"offset", "tail", "follow"}, status: found, others: []int{http.StatusPartialContent, missing, conflict, http.StatusRequestedRangeNotSatisfiable}, do: h.taskLog},
+		{method: get, path: "/v1/runs/{id}/tasks/{name}/log", access: look, about: "the log of a task as text: from an offset, its end, or followed while it grows", query: []string{"offset", "tail", "follow"}, status: found, others: []int{http.StatusPartialContent, missing, conflict, http.StatusRequestedRangeNotSatisfiable}, do: h.taskLog},
 
 		{method: get, path: "/v1/sessions", access: look, about: "the runs that have a session's document", query: []string{"project", "limit"}, gives: allSessions{}, status: found, do: h.sessions},
-		{method: get, path: "/v1/sessions/{id}/status.json", access: look, about: "the document of a session, as its protocol has it", gives: map[string]any{}, status: found, others: []int{missing}, do: h.statusDocument},
+		{method: get, path: "/v1/sessions/{id}/status.json", access: look, about: "the document of a session, in the format of its protocol", gives: map[string]any{}, status: found, others: []int{missing}, do: h.statusDocument},
 		{method: get, path: "/v1/records", access: look, about: "the ledger's records of a run's attempts", query: []string{"run"}, gives: allRecords{}, status: found, others: []int{missing}, do: h.records},
-		{method: get, path: "/v1/report", access: look, about: "the report over the records of all runs", query: []string{"project", "since", "agent", "model", "template", "rows"}, gives: oneReport{}, status: found, others: []int{http.StatusBadRequest}, do: h.runReport},
+		{method: get, path: "/v1/report", access: look, about: "the report on the records of all runs", query: []string{"project", "since", "agent", "model", "template", "rows"}, gives: oneReport{}, status: found, others: []int{http.StatusBadRequest}, do: h.runReport},
 
 		{method: get, path: "/v1/lanes", access: look, about: "the agent accounts that are paused", gives: allLanes{}, status: found, do: h.lanes},
-		{method: get, path: "/v1/runs/{id}/attempts", access: look, about: "all tries at all tasks of a run, by their start", gives: runAttempts{}, status: found, others: []int{missing}, do: h.runAttempts},
-		{method: get, path: "/v1/runs/{id}/questions", access: look, about: "all questions of a run, also those that are closed", gives: runQuestions{}, status: found, others: []int{missing}, do: h.runQuestions},
-		{method: get, path: "/v1/runs/{id}/changes", access: look, about: "what the stream told of a run, the oldest first; next goes on, and is missing at the end", query: []string{"after", "limit"}, gives: coordinator.PastChanges{}, status: found, others: []int{missing, http.StatusBadRequest}, do: h.runChanges},
+		{method: get, path: "/v1/runs/{id}/attempts", access: look, about: "all attempts of a run, in the order of their start", gives: runAttempts{}, status: found, others: []int{missing}, do: h.runAttempts},
+		{method: get, path: "/v1/runs/{id}/questions", access: look, about: "all questions of a run, open and closed", gives: runQuestions{}, status: found, others: []int{missing}, do: h.runQuestions},
+		{method: get, path: "/v1/runs/{id}/changes", access: look, about: "the changes of a run, the oldest first; next is where to continue, and is missing at the end", query: []string{"after", "limit"}, gives: coordinator.PastChanges{}, status: found, others: []int{missing, http.StatusBadRequest}, do: h.runChanges},
 	}
 }
 

@@ -164,14 +164,14 @@ func (f *Follower) Latest() (list [][]byte, at int64) {
 	l := f.live
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var told []message
+	var messages []message
 	for kind, m := range l.latest {
 		if kind != SpecUpdate && (f.allDocuments || !forAllDocumentsOnly(kind)) {
-			told = append(told, m)
+			messages = append(messages, m)
 		}
 	}
-	slices.SortFunc(told, func(a, b message) int { return cmp.Compare(a.seq, b.seq) })
-	for _, m := range told {
+	slices.SortFunc(messages, func(a, b message) int { return cmp.Compare(a.seq, b.seq) })
+	for _, m := range messages {
 		list = append(list, m.data)
 	}
 	return list, l.seq

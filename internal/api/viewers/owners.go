@@ -61,12 +61,12 @@ func (v *runOwners) logError(err error) {
 	}
 	now := v.now()
 	v.mu.Lock()
-	tell := !now.Before(v.quietUntil)
-	if tell {
+	due := !now.Before(v.quietUntil)
+	if due {
 		v.quietUntil = now.Add(cacheTime)
 	}
 	v.mu.Unlock()
-	if tell {
+	if due {
 		v.notice("viewer: whose documents they are: " + err.Error())
 	}
 }

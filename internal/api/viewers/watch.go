@@ -91,23 +91,23 @@ func checkIsList(v jsontree.Value) error {
 // the first check.
 func (v *watches) watchSpec(ctx context.Context, l *liveProject, watch int, looked func()) {
 	defer looked() // in case the watch ends before the first check
-	var looks specChecks
+	var checks specChecks
 	for ; ctx.Err() == nil; _ = v.host.Sleep(ctx, checkEvery) { // the loop checks ctx
-		v.checkSpec(l, watch, &looks)
+		v.checkSpec(l, watch, &checks)
 		looked()
 	}
 }
 
-func (v *watches) checkSpec(l *liveProject, watch int, looks *specChecks) {
+func (v *watches) checkSpec(l *liveProject, watch int, checks *specChecks) {
 	path := filepath.Join(l.folder, spec.File)
 	info, err := v.host.Lstat(opWatchSpec, path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > spec.MaxSize {
-		*looks = specChecks{checked: true}
+		*checks = specChecks{checked: true}
 		l.specMissing(watch)
 		return
 	}
 	now := v.host.Now()
-	if !looks.due(info, now) {
+	if !checks.due(info, now) {
 		return
 	}
 	if text, err := statefile.ReadBytes(v.host, path); err == nil {

@@ -116,15 +116,15 @@ type watchedFile struct {
 	set  func(data []byte, err error)
 }
 
-// watchFiles calls tell when all files have been read, after each change, and at the
+// watchFiles calls send when all files have been read, after each change, and at the
 // interval recomputeEvery, until ctx ends. The interval is needed because a document's
 // run, and whether a process works on it, may change without the files.
-func (w *watcher) watchFiles(ctx context.Context, files []watchedFile, tell func(context.Context)) {
+func (w *watcher) watchFiles(ctx context.Context, files []watchedFile, send func(context.Context)) {
 	changed := make(chan struct{}, 1)
 	for _, f := range files {
 		w.setUnlessEnded(ctx, f)(docview.ReadDocument(w.host, f.path))
 	}
-	tell(ctx)
+	send(ctx)
 	for _, f := range files {
 		w.running.Go(func() {
 			_ = statefile.New(f.path, statefile.Options{Host: w.host}).Watch(ctx, func(data []byte, err error) { // ends with ctx
@@ -145,7 +145,7 @@ func (w *watcher) watchFiles(ctx context.Context, files []watchedFile, tell func
 		case <-ctx.Done():
 			return
 		}
-		tell(ctx)
+		send(ctx)
 	}
 }
 

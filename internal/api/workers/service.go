@@ -101,19 +101,19 @@ func attemptOf(r rows, by credential.Identity, key coordinator.WorkKey) (store.A
 }
 
 // Beat implements [server.Work].
-func (d *Service) Beat(ctx context.Context, by credential.Identity, b coordinator.WorkBeat) (told coordinator.WorkOrders, err error) {
+func (d *Service) Beat(ctx context.Context, by credential.Identity, b coordinator.WorkBeat) (answer coordinator.WorkOrders, err error) {
 	if err := checkBeat(b); err != nil {
-		return told, err
+		return answer, err
 	}
 	err = d.do(ctx, b.Worker.ID, func(s *engine.Tx) error {
-		told = coordinator.WorkOrders{LeaseMS: d.lease()}
-		if told.Orders, err = beat(s, by, b); err != nil {
+		answer = coordinator.WorkOrders{LeaseMS: d.lease()}
+		if answer.Orders, err = beat(s, by, b); err != nil {
 			return err
 		}
-		told.Seq = s.NextSeq() - 1
+		answer.Seq = s.NextSeq() - 1
 		return nil
 	})
-	return told, err
+	return answer, err
 }
 
 func beat(s *engine.Tx, by credential.Identity, b coordinator.WorkBeat) ([]coordinator.WorkOrder, error) {

@@ -108,11 +108,11 @@ func ChannelAdvice(s Settings) (advice []string) {
 // Advice returns advice about notifications that were given up in the last 24
 // hours.
 func (n *Notifications) Advice(ctx context.Context) (advice []string) {
-	told, err := notify.Recent(ctx, n.opts.Store, usable(channelsOf(n.opts.Settings)), n.opts.Now().Add(-24*time.Hour))
+	recent, err := notify.Recent(ctx, n.opts.Store, usable(channelsOf(n.opts.Settings)), n.opts.Now().Add(-24*time.Hour))
 	if err != nil {
 		return append(advice, fmt.Sprintf("what was told lately cannot be read: %v", err))
 	}
-	given := slices.DeleteFunc(told, func(r notify.Record) bool { return r.State != notify.GivenUp })
+	given := slices.DeleteFunc(recent, func(r notify.Record) bool { return r.State != notify.GivenUp })
 	if len(given) > 0 {
 		advice = append(advice, fmt.Sprintf("%s could not be told within a day, the last by %s: %s; 'gaffer notify test' tries it", phrase.Count(len(given), "notification"), given[0].Channel, given[0].Why))
 	}

@@ -25,8 +25,8 @@ const (
 // returns an error, or when ctx ends. If the server is unreachable, it waits, and
 // prints a notice at the start and the end of the outage.
 func (f *Fleet) Follow(ctx context.Context, run string, interval time.Duration, each func(fleet.Run) error) error {
-	bell := f.listen(ctx, run)
-	defer bell.stop()
+	changes := f.listen(ctx, run)
+	defer changes.stop()
 	absent := outage{fleet: f}
 	for {
 		r, err := f.run(ctx, run)
@@ -43,7 +43,7 @@ func (f *Fleet) Follow(ctx context.Context, run string, interval time.Duration, 
 		if err := each(r); err != nil || r.Status.Final() {
 			return err
 		}
-		if err := bell.wait(ctx, interval); err != nil {
+		if err := changes.wait(ctx, interval); err != nil {
 			return err
 		}
 	}
@@ -129,13 +129,13 @@ func cause(err error) error {
 // changes does not contain the progress of agents, so each is also called regularly,
 // even while the server is unreachable.
 func (f *Fleet) Changes(ctx context.Context, interval time.Duration, each func() error) error {
-	bell := f.listen(ctx, "")
-	defer bell.stop()
+	changes := f.listen(ctx, "")
+	defer changes.stop()
 	for {
 		if err := each(); err != nil {
 			return err
 		}
-		if err := bell.wait(ctx, interval); err != nil {
+		if err := changes.wait(ctx, interval); err != nil {
 			return err
 		}
 	}

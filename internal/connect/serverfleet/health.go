@@ -54,8 +54,8 @@ func (f *Fleet) Doctor(ctx context.Context) (Health, error) {
 // lacksRoute reports whether a request failed because the server is an older version
 // without that route.
 func lacksRoute(err error) bool {
-	told, ok := errors.AsType[*coordinator.Error](err)
-	return ok && told.NotFound()
+	refusal, ok := errors.AsType[*coordinator.Error](err)
+	return ok && refusal.NotFound()
 }
 
 func lanesOf(runs []fleet.Run) (lanes []fleet.Lane) {

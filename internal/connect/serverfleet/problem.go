@@ -29,29 +29,29 @@ func (f *Fleet) problem(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
-	told, ok := errors.AsType[*coordinator.Error](err)
+	refusal, ok := errors.AsType[*coordinator.Error](err)
 	if !ok {
 		return &Error{fmt.Sprintf("server %s: cannot be reached: %v", f.opts.Address, cause(err)), unreachableHint(err), err}
 	}
 	switch {
-	case told.Status == http.StatusUnauthorized:
+	case refusal.Status == http.StatusUnauthorized:
 		return &Error{
-			fmt.Sprintf("server %s: %s", f.opts.Address, told.Message),
+			fmt.Sprintf("server %s: %s", f.opts.Address, refusal.Message),
 			"--token-file FILE or GAFFER_TOKEN gives a token, 'gaffer token create' where the server runs makes one", err,
 		}
-	case told.Status == http.StatusForbidden:
-		return &Error{fmt.Sprintf("server %s: %s", f.opts.Address, told.Message), "'gaffer doctor' tells the role of your token; an operator's may run plans", err}
-	case told.Code == "not_found" && strings.HasPrefix(told.Message, "there is no such path"):
-		return &Error{fmt.Sprintf("server %s: %s", f.opts.Address, told.Message), "the address may have a path too much, or the server is older than this gaffer", err}
-	case told.Code != "http" && (told.NotFound() || told.Conflict() || told.Invalid()):
-		return &Error{told.Message, "", err}
+	case refusal.Status == http.StatusForbidden:
+		return &Error{fmt.Sprintf("server %s: %s", f.opts.Address, refusal.Message), "'gaffer doctor' tells the role of your token; an operator's may run plans", err}
+	case refusal.Code == "not_found" && strings.HasPrefix(refusal.Message, "there is no such path"):
+		return &Error{fmt.Sprintf("server %s: %s", f.opts.Address, refusal.Message), "the address may have a path too much, or the server is older than this gaffer", err}
+	case refusal.Code != "http" && (refusal.NotFound() || refusal.Conflict() || refusal.Invalid()):
+		return &Error{refusal.Message, "", err}
 	}
-	return &Error{fmt.Sprintf("server %s: %v", f.opts.Address, err), f.unexpectedHint(told), err}
+	return &Error{fmt.Sprintf("server %s: %v", f.opts.Address, err), f.unexpectedHint(refusal), err}
 }
 
 // unexpectedHint returns a hint for a response that cannot come from a coordinator.
-func (f *Fleet) unexpectedHint(told *coordinator.Error) string {
-	if told.Code == "http" && told.Status == http.StatusBadRequest && strings.HasPrefix(f.opts.Address, "http://") {
+func (f *Fleet) unexpectedHint(refusal *coordinator.Error) string {
+	if refusal.Code == "http" && refusal.Status == http.StatusBadRequest && strings.HasPrefix(f.opts.Address, "http://") {
 		return "if it has TLS, its address begins with https://"
 	}
 	return ""
@@ -72,8 +72,8 @@ func unreachableHint(err error) string {
 
 // isTemporary reports whether the same request may succeed later.
 func isTemporary(err error) bool {
-	if told, ok := errors.AsType[*coordinator.Error](err); ok {
-		return told.Temporary()
+	if refusal, ok := errors.AsType[*coordinator.Error](err); ok {
+		return refusal.Temporary()
 	}
 	return !errors.Is(err, context.Canceled)
 }

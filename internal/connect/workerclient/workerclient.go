@@ -210,12 +210,12 @@ func (e *Engine) Beat(ctx context.Context, _ store.Worker, held []engine.HeldAtt
 	for _, h := range held {
 		b.Held = append(b.Held, wireHeld(h, e.opts.Now()))
 	}
-	told, err := e.beats.Heartbeat(ctx, b)
+	answer, err := e.beats.Heartbeat(ctx, b)
 	if err := e.requestError(ctx, err); err != nil {
 		return nil, err
 	}
-	orders := make([]engine.Order, len(told.Orders))
-	for i, o := range told.Orders {
+	orders := make([]engine.Order, len(answer.Orders))
+	for i, o := range answer.Orders {
 		orders[i] = order(o)
 	}
 	return orders, nil

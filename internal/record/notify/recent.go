@@ -32,11 +32,11 @@ func (b *channelState) deleteOld(ctx context.Context, now time.Time) error {
 
 // deletable returns the items that are no longer needed. No program changes them any more.
 func (b *channelState) deletable(r store.Reader, before time.Time) (keys []store.ItemKey, err error) {
-	told, err := r.Items(noteKind, b.channel, math.MinInt64, deleteBatch)
+	closed, err := r.Items(noteKind, b.channel, math.MinInt64, deleteBatch)
 	if err != nil {
 		return nil, err
 	}
-	for _, item := range told {
+	for _, item := range closed {
 		if item.Seq < before.UnixMicro() {
 			keys = append(keys, item.ItemKey)
 		}

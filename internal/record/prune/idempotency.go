@@ -39,9 +39,9 @@ type runs interface {
 
 // isExpired reports whether an old idempotency record is no longer needed: it belongs to
 // no run, or its run does not exist or is about to be deleted.
-func isExpired(r runs, p store.IdempotencyRecord, goes func(run string) bool) (bool, error) {
+func isExpired(r runs, p store.IdempotencyRecord, willBeDeleted func(run string) bool) (bool, error) {
 	run, bound := engine.IdempotencyRecordRun(p)
-	if !bound || goes(run) {
+	if !bound || willBeDeleted(run) {
 		return true, nil
 	}
 	_, err := r.Run(run)

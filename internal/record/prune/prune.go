@@ -123,11 +123,11 @@ func (l *search) findRuns() error {
 		return err
 	}
 	for _, run := range all {
-		why, goes := "", endedBefore(run, l.Before)
+		why, isOld := "", endedBefore(run, l.Before)
 		switch {
-		case goes && kept[run.ID]:
+		case isOld && kept[run.ID]:
 			l.found.Kept++
-		case goes:
+		case isOld:
 			if why, err = l.reasonToKeep(run.ID); err != nil {
 				return err
 			}
