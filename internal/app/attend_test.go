@@ -28,7 +28,7 @@ func TestSecurityAServerStartsNothingForARunThatThisMachineHasNotBegun(t *testin
 	}
 	c := p.coordinate()
 	err = c.Runs.Cancel(t.Context(), credential.Identity{Role: credential.Operator}, id, "b", "")
-	want := "it is cancelled, but no gaffer works on run " + id + ", and none was started: no gaffer of this machine has begun it; 'gaffer resume " + id + "' in " + p.root + " goes on with it"
+	want := "it is cancelled, but no gaffer works on run " + id + ", and none was started: no gaffer of this machine has begun it; 'gaffer resume " + id + "' in " + p.root + " continues it"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}

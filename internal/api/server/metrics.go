@@ -152,7 +152,7 @@ type ServiceMetrics struct {
 }
 
 func (f ServiceMetrics) write(b *strings.Builder, now time.Time) {
-	gauge(b, "gaffer_agents_online", "agents that were heard of lately", float64(f.AgentsOnline))
+	gauge(b, "gaffer_agents_online", "agents with a recent heartbeat", float64(f.AgentsOnline))
 	gauge(b, "gaffer_runs", "runs that have not ended", float64(f.Runs))
 	gauge(b, "gaffer_lanes_paused", "agent accounts that start nothing now", float64(f.LanesPaused))
 	if f.Writes != nil {

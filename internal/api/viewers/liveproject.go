@@ -72,7 +72,7 @@ func newLiveProject(path string, place ProjectFolders, now time.Time) *liveProje
 func (l *liveProject) addMessage(kind string, list ...member) {
 	data, err := encodeMessage(kind, l.path, l.seq+1, list...)
 	if err != nil || len(data) > maxMessage {
-		l.notice(kind + " of " + l.path + " cannot be told: it is too long, or no JSON")
+		l.notice(kind + " of " + l.path + " cannot be sent: it is too long, or not JSON")
 		delete(l.latest, kind) // new followers must not get an outdated message
 		return
 	}

@@ -235,7 +235,7 @@ func checkNameFree(s *engine.Tx, has, name string) error {
 		return nil
 	}
 	if err == nil && other.Name == name && s.Now().Sub(other.Seen) < coordinator.OfflineAfter {
-		return protocol.Conflict("name_taken", "another worker is called %s, and was heard of %s ago: choose another name", name, s.Now().Sub(other.Seen).Round(1e9))
+		return protocol.Conflict("name_taken", "another worker is called %s and sent a heartbeat %s ago: choose another name", name, s.Now().Sub(other.Seen).Round(1e9))
 	}
 	return err
 }

@@ -185,7 +185,7 @@ func (h *Health) addRun(run fleet.Run, now time.Time) {
 		})
 	}
 	if !run.Owner.Alive {
-		h.Advice = append(h.Advice, fmt.Sprintf("run %s is not looked after: 'gaffer resume %s' goes on with it, 'gaffer cancel %s' ends it", run.ID, run.ID, run.ID))
+		h.Advice = append(h.Advice, fmt.Sprintf("no process works on run %s: 'gaffer resume %s' continues it, 'gaffer cancel %s' ends it", run.ID, run.ID, run.ID))
 	}
 }
 
@@ -214,7 +214,7 @@ func findDeadAgents(sessions *session.Store) ([]DeadAgent, error) {
 
 func (h *Health) advise() {
 	if len(h.Gone) > 0 {
-		h.Advice = append(h.Advice, "'gaffer resume' goes on with a run of gaffer whose agent is gone; of another program, 'gaffer session fail SESSION AGENT' says how it ended")
+		h.Advice = append(h.Advice, "if gaffer ran an agent that is gone, 'gaffer resume' continues its run; if another program ran it, 'gaffer session fail SESSION AGENT' records that it ended")
 	}
 	if len(h.Orphans) > 0 {
 		h.Advice = append(h.Advice, "'gaffer doctor --repair' ends the processes that attempts have left behind")

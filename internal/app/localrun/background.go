@@ -162,7 +162,7 @@ type NoProcessError struct {
 }
 
 func (e *NoProcessError) Error() string {
-	return fmt.Sprintf("no gaffer works on run %s, and none was started: %v; 'gaffer resume %s' in %s goes on with it", e.Run, e.Why, e.Run, e.Project)
+	return fmt.Sprintf("no gaffer works on run %s, and none was started: %v; 'gaffer resume %s' in %s continues it", e.Run, e.Why, e.Run, e.Project)
 }
 
 func (e *NoProcessError) Unwrap() error { return e.Why }

@@ -170,7 +170,7 @@ func (r *Runs) land(ctx context.Context, id string) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		r.opts.Notice(fmt.Sprintf("the changes of run %s are not all merged: %s; 'gaffer merge %s --all' goes on", id, oneLine(err), id))
+		r.opts.Notice(fmt.Sprintf("the changes of run %s are not all merged: %s; 'gaffer merge %s --all' continues", id, oneLine(err), id))
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ type NoChannelError struct{ Name string }
 
 func (e *NoChannelError) Error() string {
 	if e.Name == "" {
-		return "there is no way to tell you anything"
+		return "no notification channel can be used"
 	}
 	return fmt.Sprintf("no channel %q", e.Name)
 }
@@ -105,16 +105,15 @@ func ChannelAdvice(s Settings) (advice []string) {
 	return append(advice, webhookAdvice(s)...)
 }
 
-// Advice returns advice about notifications that were given up in the last 24
-// hours.
+// Advice returns advice about notifications that could not be sent in the last 24 hours.
 func (n *Notifications) Advice(ctx context.Context) (advice []string) {
 	recent, err := notify.Recent(ctx, n.opts.Store, usable(channelsOf(n.opts.Settings)), n.opts.Now().Add(-24*time.Hour))
 	if err != nil {
-		return append(advice, fmt.Sprintf("what was told lately cannot be read: %v", err))
+		return append(advice, fmt.Sprintf("the recent notifications cannot be read: %v", err))
 	}
 	given := slices.DeleteFunc(recent, func(r notify.Record) bool { return r.State != notify.GivenUp })
 	if len(given) > 0 {
-		advice = append(advice, fmt.Sprintf("%s could not be told within a day, the last by %s: %s; 'gaffer notify test' tries it", phrase.Count(len(given), "notification"), given[0].Channel, given[0].Why))
+		advice = append(advice, fmt.Sprintf("%s could not be sent in the last 24 hours, the last by %s: %s; 'gaffer notify test' sends a test notification", phrase.Count(len(given), "notification"), given[0].Channel, given[0].Why))
 	}
 	return advice
 }

@@ -104,7 +104,7 @@ type outage struct {
 // wait waits longer after each failure, up to longest.
 func (a *outage) wait(ctx context.Context, err error) {
 	if a.tries++; a.tries == 1 {
-		a.fleet.opts.Notice(fmt.Sprintf("the server is away (%v); what runs goes on, and so does this when it is back", cause(err)))
+		a.fleet.opts.Notice(fmt.Sprintf("the server is unreachable (%v); runs continue, and this command continues when the server is back", cause(err)))
 	}
 	pause.For(ctx, min(minPoll<<min(a.tries, 10), maxRetryWait))
 }

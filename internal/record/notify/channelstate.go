@@ -167,7 +167,7 @@ func (b *channelState) addToQueue(tx *store.Tx, notes []Note, now time.Time) err
 		}
 		e := entry{Note: n, Queued: now.Add(time.Duration(i) * time.Microsecond), State: Pending} // distinct times, so that they stay in this order
 		if room--; room < 0 {
-			e.State, e.Ended, e.Why = GivenUp, now, "too many others waited to be told"
+			e.State, e.Ended, e.Why = GivenUp, now, "too many other notifications were queued"
 		}
 		if err := b.putEntry(tx, e); err != nil {
 			return err
@@ -290,7 +290,7 @@ func outdatedReason(tx *store.Tx, e entry, now time.Time) (why string, state Sta
 	case e.Note.Kind == Offline:
 		w, err := tx.Worker(e.Note.Worker)
 		if err == nil && w.Seen.After(e.Note.Seen) {
-			return "it was heard of again", Outdated, nil
+			return "the worker has sent a heartbeat again", Outdated, nil
 		}
 		return "", "", ignoreNotFound(err)
 	}

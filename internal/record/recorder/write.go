@@ -48,7 +48,7 @@ func (r *Recorder) reportOnce(ctx context.Context, what string, err error) {
 		r.failing[what] = err
 	default:
 		if r.failing[what] == nil && !r.opts.Quiet {
-			r.opts.Notice(fmt.Sprintf("the documents of run %s are behind: %v; the run goes on, and they are tried again", r.opts.Run, err))
+			r.opts.Notice(fmt.Sprintf("the documents of run %s are not up to date: %v; the run continues, and gaffer tries again", r.opts.Run, err))
 		}
 		r.failing[what] = err
 	}
