@@ -46,7 +46,7 @@ type LandingService struct {
 	all  sync.WaitGroup
 
 	mu   sync.Mutex
-	last map[string]*runMerge // by run: the merge that goes on, or whose result waits for its request
+	last map[string]*runMerge // by run: the running merge, or the last one until its result was requested
 }
 
 // runMerge is a merge that may take longer than its request.
@@ -72,7 +72,7 @@ func (s *LandingService) close() {
 
 const (
 	mergeWait  = 20 * time.Second // how long a request waits for its merge
-	resultTime = time.Minute      // how long the result of a merge waits for its request to be repeated
+	resultTime = time.Minute      // how long the result of a merge is kept for a repeated request
 )
 
 // Merge implements [server.Landing]. A request that is repeated while its merge goes on, or

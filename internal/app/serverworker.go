@@ -43,7 +43,7 @@ type ServerWorkerOptions struct {
 	Name    string
 	Slots   int
 	Labels  []string
-	Allow   []string // the agents whose tasks it claims; empty for all
+	Allow   []string // the agents whose tasks the worker claims; empty for all
 	Version string
 	Once    bool // end when there is no task to claim
 
@@ -106,7 +106,7 @@ func (s *ServerWorker) createWorker() (err error) {
 		if !slices.Contains(allow, plan.CommandAgent) {
 			noCommands = fmt.Errorf("this worker runs no commands of a plan: it was started for %s", strings.Join(allow, ", "))
 		}
-		allow = append(slices.Clone(allow), workspace.MergeAgent, plan.PickAgent, teamrun.MergeAgent) // gaffer's own tasks between those of the plan
+		allow = append(slices.Clone(allow), workspace.MergeAgent, plan.PickAgent, teamrun.MergeAgent) // gaffer adds tasks of these agents to plans, so every worker must take them
 	}
 	s.engine, err = workerclient.New(workerclient.Options{
 		Connect: s.connect, Now: s.opts.Now, Rand: mathrand.Float64, Report: s.report,

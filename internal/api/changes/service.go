@@ -64,7 +64,7 @@ var _ server.Changes = (*Service)(nil)
 type cachedChange struct {
 	key    store.TaskKey
 	reader *change.Reader
-	change fleet.Change // its Task is the name of the worktree
+	change fleet.Change // change.Task is the name of the worktree
 }
 
 const (
@@ -271,7 +271,7 @@ func count(all *fleet.RunReviews, state fleet.ReviewState, status store.Status) 
 // taskWithWorktree is a task that has started in a worktree.
 type taskWithWorktree struct {
 	store.Task
-	unchanged bool // its last attempt has ended and changed no file
+	unchanged bool // the task's last attempt has ended and changed no file
 }
 
 // tasksWithWorktrees returns the tasks of a run that have started in a worktree, in the

@@ -24,7 +24,7 @@ const (
 	Admin    Role = "admin"    // also create and revoke tokens
 	Operator Role = "operator" // also submit, answer, cancel
 	Viewer   Role = "viewer"   // read only
-	Worker   Role = "worker"   // claim tasks, and act for its own agents and their tasks; also read
+	Worker   Role = "worker"   // read, claim tasks, and act for the agents that the token registered
 )
 
 // Roles lists the roles, the most powerful first.
@@ -59,7 +59,7 @@ type Token struct {
 	Parent  string    `json:"parent,omitempty"` // id of the token that this one was created from; if the parent is revoked, this token is invalid
 	Created time.Time `json:"created_at"`
 	Expires time.Time `json:"expires_at,omitzero"`
-	Used    time.Time `json:"used_at,omitzero"` // approximately when it was last used
+	Used    time.Time `json:"used_at,omitzero"` // approximate time of the last use
 
 	root string // Identity.Root; empty if it was not determined
 }

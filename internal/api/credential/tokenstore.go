@@ -227,7 +227,7 @@ func (b *TokenStore) load(ctx context.Context, age time.Duration) error {
 	b.loading.Lock()
 	defer b.loading.Unlock()
 	if b.recent(age) {
-		return nil // another goroutine read them meanwhile
+		return nil // another goroutine has read the rows meanwhile
 	}
 	return b.read(ctx)
 }

@@ -16,7 +16,7 @@ type BuildPicture struct {
 	Found    bool          `json:"found"` // the project has a build run
 	Ours     bool          `json:"ours"`  // gaffer runs the build
 	Run      string        `json:"run,omitempty"`
-	Working  bool          `json:"working"` // a gaffer process works on it now
+	Working  bool          `json:"working"` // a gaffer process works on the build now
 	RunID    string        `json:"runId,omitempty"`
 	Status   string        `json:"status,omitempty"`
 	Started  time.Time     `json:"started,omitzero"`

@@ -18,7 +18,7 @@ type BuildChunk struct {
 	Sections  []string  `json:"sections"`
 	Scenarios []string  `json:"scenarios"`
 	DependsOn []string  `json:"dependsOn"`
-	Layer     int       `json:"layer"` // row in the graph, from 0; below all chunks that it depends on
+	Layer     int       `json:"layer"` // row in the graph, from 0; a chunk is below its dependencies
 	Started   time.Time `json:"started,omitzero"`
 	Ended     time.Time `json:"ended,omitzero"`
 	Spec      string    `json:"spec,omitempty"` // the version of the spec that the chunk was built for

@@ -76,7 +76,7 @@ func last[T any](list []T, most int) []T {
 type document struct {
 	value   jsontree.Value
 	exists  bool   // the document's file exists, even if it cannot be read
-	problem string // why it cannot be read now
+	problem string // why the document cannot be read now
 }
 
 // set updates the document from the result of a read. If the new contents cannot be

@@ -20,7 +20,7 @@ const MaxTail = 1 << 20
 // LogTail is the end of a log.
 type LogTail struct {
 	Text     []byte
-	From, To int64 // its offsets in the log
+	From, To int64 // offsets of Text in the log
 }
 
 // logs returns the logs in a session's folder, by name.

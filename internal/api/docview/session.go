@@ -26,11 +26,11 @@ type SessionAgent struct {
 	Status  string    `json:"status"`
 	Started time.Time `json:"started,omitzero"`
 	Ended   time.Time `json:"ended,omitzero"`
-	Seconds *float64  `json:"seconds,omitempty"` // its duration; missing while it is running
+	Seconds *float64  `json:"seconds,omitempty"` // the agent's duration; missing while the agent is running
 	Error   string    `json:"error,omitempty"`
-	PID     int       `json:"pid,omitempty"` // while it is running
+	PID     int       `json:"pid,omitempty"` // only while the agent is running
 	Model   string    `json:"model,omitempty"`
-	Log     string    `json:"log,omitempty"` // the path of its output, if that can be shown
+	Log     string    `json:"log,omitempty"` // the path of the agent's output, if it can be shown
 }
 
 // SessionPicture is a session and the problems of its document.

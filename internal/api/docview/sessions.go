@@ -32,7 +32,7 @@ type SessionEntry struct {
 	Started    time.Time       `json:"started,omitzero"`
 	Ended      time.Time       `json:"ended,omitzero"`
 	Counts     session.Summary `json:"counts"`
-	Ours       bool            `json:"ours"` // gaffer runs it
+	Ours       bool            `json:"ours"` // gaffer runs the session
 	Run        string          `json:"run,omitempty"`
 	Version    string          `json:"version"`           // changes with every change of the document
 	Problem    string          `json:"problem,omitempty"` // why the document cannot be read
@@ -56,7 +56,7 @@ type SessionReader struct {
 type cachedSession struct {
 	info     fs.FileInfo // nil if the document must be read again
 	entry    SessionEntry
-	readOnce bool // it could be read completely at least once
+	readOnce bool // the document could be read completely at least once
 }
 
 // NewSessionReader returns the sessions below a root, such as .founder-mode/status. It
@@ -110,7 +110,7 @@ func (s *SessionReader) status(id string) string {
 func (s *SessionReader) folders() []string {
 	entries, err := s.host.ReadDir(opRead, s.sessions())
 	if err != nil {
-		return nil // there are none, or they cannot be read
+		return nil // the folder is missing or unreadable
 	}
 	var names []string
 	for _, e := range entries {

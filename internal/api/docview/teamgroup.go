@@ -16,7 +16,7 @@ type TeamGroup struct {
 	Status    string        `json:"status"` // as written in the document
 	Stage     string        `json:"stage"`  // the column of the board
 	Branch    string        `json:"branch"`
-	Agent     string        `json:"agent,omitempty"` // the agent that works on it
+	Agent     string        `json:"agent,omitempty"` // the agent that works on the group
 	Attempts  TeamAttempts  `json:"attempts"`
 	Blockers  []TeamBlocker `json:"blockers"`
 	DependsOn []string      `json:"depends_on"`

@@ -18,7 +18,7 @@ import (
 type chainRow struct {
 	coordinator.Chain
 	Last    int       `json:"last,omitempty"`   // the highest sequence number so far
-	Deleted time.Time `json:"deleted,omitzero"` // when it was deleted; its ended tasks can still be read
+	Deleted time.Time `json:"deleted,omitzero"` // when the chain was deleted; its ended tasks can still be read
 }
 
 // Chains implements [server.Protocol].

@@ -90,7 +90,7 @@ func wireWith(s spec, t store.Task, a *store.Attempt) coordinator.Task {
 	}
 	started, ended := inUTC(a.Started), inUTC(a.Ended)
 	switch {
-	case t.Status == store.Queued: // queued again, because its agent was lost
+	case t.Status == store.Queued: // the task was queued again, because its agent was lost
 		w.UpdatedAt = ended
 	case t.Status.Final():
 		w.AssignedAgentID, w.ClaimedAt, w.DoneAt, w.UpdatedAt = a.Worker, &started, &ended, ended

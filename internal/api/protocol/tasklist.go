@@ -235,7 +235,7 @@ func (l *lister) waiting() error {
 func (l *lister) ended(in store.Status) error {
 	most := l.maxEnded
 	if l.filter.Agent != "" {
-		most = maxListed // many of them may belong to other agents
+		most = maxListed // read more, because many of the tasks may belong to other agents
 	}
 	var latest []store.Task
 	for _, run := range l.runs {

@@ -28,8 +28,8 @@ type Logs struct {
 // logPart is the log of one attempt within the log of its task.
 type logPart struct {
 	attempt  string
-	base     int64 // its offset in the whole log
-	from, to int64 // the offsets of its kept bytes
+	base     int64 // offset of the part in the whole log
+	from, to int64 // offsets of the kept bytes within the attempt's log
 }
 
 // logLayout describes the log of a task: the output of its attempts, one after the other.

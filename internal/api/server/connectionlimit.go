@@ -35,7 +35,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 		p := &limitedConn{Conn: c, listener: l}
 		old, ok := l.admit(p)
 		if old != nil {
-			_ = old.Conn.Close() // its handler notices the closed connection
+			_ = old.Conn.Close() // the connection's handler notices this
 		}
 		if ok {
 			return p, nil
@@ -66,7 +66,7 @@ type limitedConn struct {
 	net.Conn
 	listener      *limitedListener
 	authenticated atomic.Bool
-	element       *queue.Element // its element in unknown; nil if it is not in the list
+	element       *queue.Element // the connection's element in listener.unauthenticated; nil if it is not in that list
 	released      bool
 }
 

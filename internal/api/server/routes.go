@@ -42,13 +42,13 @@ type route struct {
 	about        string
 	query        []string // the names of the query parameters
 	takes        any      // an example of the body; nil for none
-	gives        any      // an example of the answer; nil if it is not JSON
+	gives        any      // an example of the answer; nil if the answer is not JSON
 	status       int      // the status of a successful answer
 	others       []int    // further documented statuses
 	anyHost      bool     // skip the check of the host name
-	limited      bool     // tokens with limits may use it too; they may only do their worker's work
+	limited      bool     // tokens with limits may use the route too
 	do           func(*request) error
-	label        string // its name, set when it is registered
+	label        string // the name of the route, set when the route is registered
 }
 
 // routes returns the table of all routes. Each group of routes has a type with its

@@ -27,7 +27,7 @@ type BuildStatus struct {
 	BuildRun            json.RawMessage `json:"buildRun"`
 	ContextState        json.RawMessage `json:"contextState"`
 
-	Mission docview.BuildPicture `json:"mission"` // the view that is derived from these members
+	Mission docview.BuildPicture `json:"mission"` // the build's picture, derived from the other members
 }
 
 // workflowService answers the requests about builds, their feeds and inboxes.

@@ -16,7 +16,7 @@ var ErrClosed = errors.New("the viewer is closed")
 // Follower is a client that follows one project. It must call Leave.
 type Follower struct {
 	live         *liveProject
-	allDocuments bool // it follows all documents, not only the workflow's
+	allDocuments bool // the follower gets messages about all documents, not only the workflow's
 }
 
 // watches follows the documents of projects while there are followers.

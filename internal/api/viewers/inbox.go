@@ -44,7 +44,7 @@ func (v *workflowService) AddItem(ctx context.Context, ref, kind, content string
 type ItemChange struct {
 	Status     string `json:"status"`     // processing, processed or error
 	ConsumedBy string `json:"consumedBy"` // what used the idea of a processed item
-	Error      string `json:"error"`      // why it could not be processed
+	Error      string `json:"error"`      // why the item could not be processed
 }
 
 // ChangeItem changes the status of an item in a project's inbox.

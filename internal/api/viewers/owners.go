@@ -118,7 +118,7 @@ func (v *runOwners) withBuildRun(ctx context.Context, l *liveProject, b *docview
 // often than their runs.
 type owners struct {
 	mu    sync.Mutex
-	runs  map[string]string // by session; "" if it belongs to another program
+	runs  map[string]string // run by session; "" if the session belongs to another program
 	until time.Time
 
 	session   string // of the team

@@ -28,8 +28,8 @@ const (
 // Entry is a registered project.
 type Entry struct {
 	Path   string    `json:"path"`         // absolute, with links resolved
-	As     string    `json:"as,omitempty"` // the path given at registration, if it differs
-	Used   time.Time `json:"used"`         // when it was registered or activated
+	As     string    `json:"as,omitempty"` // the path given at registration, if it differs from Path
+	Used   time.Time `json:"used"`         // when the project was registered or last activated
 	Active bool      `json:"active,omitempty"`
 }
 

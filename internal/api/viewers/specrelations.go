@@ -39,7 +39,7 @@ type MapSection struct {
 	Alias      string `json:"alias"` // without #
 	Readiness  string `json:"readiness"`
 	Level      int    `json:"level"`
-	TopSection string `json:"topSection"` // the first part of its number
+	TopSection string `json:"topSection"` // the first part of Number
 }
 
 // MapEdge links two sections by alias: one mentions the other (cross-ref), or a scenario

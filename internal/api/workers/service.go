@@ -23,7 +23,7 @@ import (
 type Options struct {
 	Store  store.Store
 	Engine *engine.Engine // on the same store
-	Lease  time.Duration  // the engine's lease; zero means its default
+	Lease  time.Duration  // the engine's lease; zero means the engine's default
 	Keep   int64          // number of bytes of an attempt's log to keep; zero means logstore's default
 	Notice func(text string)
 }

@@ -21,7 +21,7 @@ func findAgents(ctx context.Context, opts Options) []Agent {
 			names = append(names, name)
 		}
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return name == plan.CommandAgent }) // it has no fixed program
+	names = slices.DeleteFunc(names, func(name string) bool { return name == plan.CommandAgent }) // the command agent has no fixed program
 	list := make([]Agent, len(names))
 	var all sync.WaitGroup
 	for i, name := range names {

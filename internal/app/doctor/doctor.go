@@ -23,7 +23,7 @@ import (
 type Health struct {
 	Database string              `json:"database"`
 	Method   string              `json:"method"` // how the processes of attempts are identified
-	Limits   []string            `json:"limits"` // what is weaker on this system, in full sentences
+	Limits   []string            `json:"limits"` // what gaffer cannot guarantee on this system, in full sentences
 	Agents   []Agent             `json:"agents"`
 	Holding  []RunningAttempt    `json:"holding"`  // running attempts, which use capacity
 	Orphans  []Orphan            `json:"orphans"`  // processes that attempts have left behind
@@ -40,7 +40,7 @@ type Agent struct {
 	Program string `json:"program"`
 	Path    string `json:"path,omitempty"` // empty if the program is not installed
 	Version string `json:"version,omitempty"`
-	Problem string `json:"problem,omitempty"` // why it cannot be used and what to do
+	Problem string `json:"problem,omitempty"` // why the agent cannot be used and what to do
 }
 
 // RunningAttempt is a running attempt, which holds a slot.
@@ -76,7 +76,7 @@ type Options struct {
 	Database string // the database's file or URL, for display
 	// Open opens the database. It is nil if there is none.
 	Open    func(ctx context.Context) (Database, error)
-	State   string // the folder for state of this machine
+	State   string // gaffer's state folder on this machine
 	Project string // the project's root
 	Session *session.Store
 	Names   []string // the agents of gaffer.yaml

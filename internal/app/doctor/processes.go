@@ -20,7 +20,7 @@ type Unproven struct {
 	Attempt   string            `json:"attempt"`
 	Run       string            `json:"run,omitempty"`
 	Task      string            `json:"task,omitempty"`
-	Since     time.Time         `json:"since,omitzero"` // when its task began to wait
+	Since     time.Time         `json:"since,omitzero"` // since when the attempt's task waits
 	Why       string            `json:"why"`            // which processes may still be alive, and what the user can do about them
 	Processes []supervisor.Left `json:"processes"`
 }
@@ -142,7 +142,7 @@ func taskOf(ctx context.Context, db store.Store, attempt string) (run, task stri
 // known, or its processes are known to be alive.
 type NotUnprovenError struct {
 	Attempt string
-	Alive   []supervisor.Left // its processes that are known to be alive
+	Alive   []supervisor.Left // processes of the attempt that are known to be alive
 }
 
 func (e *NotUnprovenError) Error() string {

@@ -33,8 +33,8 @@ type BackgroundOptions struct {
 	Store    store.Store
 	Query    *runquery.Querier
 	Locks    runlock.Locks
-	State    string   // the folder for state of this machine
-	Project  string   // the root of a project whose runs do not name one
+	State    string   // gaffer's state folder on this machine
+	Project  string   // the project's root, for runs that store no project
 	Shared   bool     // other machines may use the same database
 	Settings []string // NAME=TEXT of each setting from this command's flags
 	Getenv   func(string) string

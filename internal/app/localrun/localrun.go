@@ -43,9 +43,9 @@ type Options struct {
 	Engine  *engine.Engine // on the same store
 	Query   *runquery.Querier
 	Locks   runlock.Locks
-	State   string // the folder for state of this machine
+	State   string // gaffer's state folder on this machine
 	Project string // the project's root
-	Version string // of this program
+	Version string // the version of gaffer
 
 	Build     buildrun.Project
 	Team      teamsession.Project

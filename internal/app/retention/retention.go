@@ -24,8 +24,8 @@ import (
 type Options struct {
 	Store    store.Store
 	Locks    runlock.Locks
-	State    string // the folder for state of this machine
-	Database string // the database file, if the store is one
+	State    string // gaffer's state folder on this machine
+	Database string // the database's file; empty if the database is a server
 	Author   string // the author of the events about deletions
 	// Protocol finds the old rows of protocol clients.
 	Protocol prune.ProtocolRows
@@ -44,16 +44,16 @@ func New(opts Options) *Pruner { return &Pruner{opts} }
 
 // Policy says how long ended runs are kept.
 type Policy struct {
-	OlderThan  time.Duration // delete what ended longer ago than this
-	KeepLatest int           // but keep this many of the latest runs of each project
+	OlderThan  time.Duration // delete runs and rows that ended longer ago
+	KeepLatest int           // number of latest runs to keep per project
 }
 
 // Pruned counts what can be deleted, or was deleted.
 type Pruned struct {
 	Before    time.Time `json:"before"`
 	Runs      int       `json:"runs"`
-	Oldest    time.Time `json:"oldest,omitzero"` // when the oldest and the newest of these runs ended
-	Newest    time.Time `json:"newest,omitzero"`
+	Oldest    time.Time `json:"oldest,omitzero"` // when the oldest of these runs ended
+	Newest    time.Time `json:"newest,omitzero"` // when the newest of these runs ended
 	Tasks     int       `json:"tasks"`
 	Attempts  int       `json:"attempts"`
 	Questions int       `json:"questions"`
@@ -62,7 +62,7 @@ type Pruned struct {
 	Promises  int       `json:"promises"`
 	Workers   int       `json:"workers"`
 	Events    int       `json:"events"`
-	Folders   int       `json:"folders"` // on this machine
+	Folders   int       `json:"folders"` // number of folders on this machine
 	IDs       []string  `json:"run_ids"`
 	Kept      int       `json:"kept"` // old runs that are among the latest of their project
 	Spared    []Spared  `json:"spared"`

@@ -121,7 +121,7 @@ func (b *channelState) openCursor(ctx context.Context, from int64, now time.Time
 		return c, err
 	}
 	return c, b.store.Write(ctx, func(tx *store.Tx) error {
-		found, err := get(tx, b.cursorKey(), &c) // another program may have stored it in the meantime
+		found, err := get(tx, b.cursorKey(), &c) // another program may have stored a cursor in the meantime
 		if err != nil || found {
 			return err
 		}
@@ -165,7 +165,7 @@ func (b *channelState) addToQueue(tx *store.Tx, notes []Note, now time.Time) err
 		if found {
 			continue
 		}
-		e := entry{Note: n, Queued: now.Add(time.Duration(i) * time.Microsecond), State: Pending} // distinct times, so that they stay in this order
+		e := entry{Note: n, Queued: now.Add(time.Duration(i) * time.Microsecond), State: Pending} // distinct times keep the notifications in this order
 		if room--; room < 0 {
 			e.State, e.Ended, e.Why = GivenUp, now, "too many other notifications were queued"
 		}

@@ -7,8 +7,8 @@ type entry struct {
 	Note   Note      `json:"note"`
 	Queued time.Time `json:"queued"`
 	State  State     `json:"state"`
-	Batch  string    `json:"batch,omitempty"` // id of the message that contains it; if set, that message may have been sent
-	Why    string    `json:"why,omitempty"`   // why it was not sent
+	Batch  string    `json:"batch,omitempty"` // id of the message that contains the notification; if set, that message may have been sent
+	Why    string    `json:"why,omitempty"`   // why the notification was not sent
 	Ended  time.Time `json:"ended,omitzero"`
 }
 
@@ -26,9 +26,9 @@ const (
 // sender is the state of a channel that all programs on one store share.
 type sender struct {
 	Holder string      `json:"holder,omitempty"` // the program that is sending
-	Until  time.Time   `json:"until,omitzero"`   // end of its lease
+	Until  time.Time   `json:"until,omitzero"`   // end of the holder's lease
 	Tries  int         `json:"tries,omitempty"`  // consecutive failures
-	Retry  time.Time   `json:"retry,omitzero"`   // nothing is sent before this
+	Retry  time.Time   `json:"retry,omitzero"`   // nothing is sent before this time
 	Sent   []time.Time `json:"sent,omitempty"`   // times of the messages in the last minute
 }
 

@@ -178,8 +178,8 @@ func refusedForBudget(f eventWithRows) bool {
 // is offline.
 type workerLoad struct {
 	store.Worker
-	holds int  // number of its running attempts
-	local bool // it works only for one run on its own machine, and stops with that run
+	holds int  // number of the worker's running attempts
+	local bool // the worker belongs to one local run, and stops with that run
 }
 
 // offlineRule says when a worker counts as offline.

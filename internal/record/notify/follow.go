@@ -21,7 +21,7 @@ const (
 // follower reads the store's events and derives notifications from them.
 type follower struct {
 	store   store.Store
-	run     string // only this run; all if empty
+	run     string // id of the followed run; empty for all runs
 	kinds   []Kind
 	offline time.Duration // a worker without a heartbeat for this long is offline
 

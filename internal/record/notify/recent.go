@@ -63,8 +63,8 @@ type Record struct {
 	State   State     `json:"state"`
 	Queued  time.Time `json:"queued"`
 	Ended   time.Time `json:"ended,omitzero"`
-	Why     string    `json:"why,omitempty"`  // why it was not sent, or not yet
-	With    string    `json:"with,omitempty"` // id of the digest that contained it
+	Why     string    `json:"why,omitempty"`  // why the notification was not sent, or not yet
+	With    string    `json:"with,omitempty"` // id of the digest that contained the notification
 	Note    Note      `json:"note"`
 }
 

@@ -36,7 +36,7 @@ func (t *deleter) deleteTaskBatch(ctx context.Context, run string, tasks []OldTa
 		tries = 0
 		for _, task := range tasks {
 			if _, err := tx.Task(task.TaskKey); errors.Is(err, store.ErrNotFound) {
-				continue // another process has deleted it
+				continue // another process has deleted the task
 			}
 			if task.Failed {
 				row.Failed--

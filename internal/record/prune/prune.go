@@ -21,7 +21,7 @@ import (
 
 // Retention says what is old enough to delete.
 type Retention struct {
-	Before     time.Time // rows that ended before this are old
+	Before     time.Time // rows that ended before this time are old
 	Now        time.Time
 	KeepLatest int // number of most recently ended runs to keep per project
 	// ReasonToKeep returns why an old run must not be deleted, or "". The run includes
@@ -43,7 +43,7 @@ type ProtocolRows interface {
 // OldProtocolRows lists old rows of protocol clients.
 type OldProtocolRows struct {
 	Tasks     []OldTask
-	KeptTasks map[store.TaskKey]bool // all other tasks
+	KeptTasks map[store.TaskKey]bool // all tasks of protocol clients that are not old
 	Inputs    []store.ItemKey        // claimed inputs
 	Notes     []store.ItemKey
 }
@@ -53,7 +53,7 @@ type OldTask struct {
 	store.TaskKey
 	Failed   bool
 	Attempts int
-	Inputs   store.ItemList // its unclaimed inputs
+	Inputs   store.ItemList // the task's unclaimed inputs
 }
 
 // repeatWithin is how long idempotency records are kept, which answer repeated requests.
@@ -68,7 +68,7 @@ type Found struct {
 	Counts
 
 	questions      map[string][]string // by run; "" for questions without a task
-	promisesBefore time.Time           // idempotency records from before this are old
+	promisesBefore time.Time           // idempotency records from before this time are old
 	partlyDeleted  []string            // runs that an earlier prune has only partly deleted
 	protocol       OldProtocolRows
 	ownsRun        func(run string) bool // ProtocolRows.OwnsRun

@@ -30,7 +30,7 @@ type entry struct {
 	started time.Time
 	result  *ledger.Result // set for an end
 	end     *ledger.Result // set for a start whose end is written at the same time
-	written bool           // already written in a batch, including its end
+	written bool           // the start was written in a batch, together with the end
 }
 
 // entryOf returns the ledger entry for an event, or false if the event needs none. In a
@@ -104,7 +104,7 @@ func (e entry) runOf(as bead, project string, spec plan.Task, before *store.Atte
 func messagesOf(from store.Reader, a store.Attempt) (texts []string, err error) {
 	for _, id := range a.PromptMessages {
 		item, err := from.Item(store.ItemKey{Kind: engine.MessageKind, ID: id})
-		if errors.Is(err, store.ErrNotFound) { // a prune deletes it
+		if errors.Is(err, store.ErrNotFound) { // a prune has deleted the message
 			continue
 		}
 		if err != nil {

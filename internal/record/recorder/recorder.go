@@ -226,7 +226,7 @@ func (r *Recorder) wait(ctx context.Context, began time.Time) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if r.state.unwritten { // it was too early to write the document
+	if r.state.unwritten { // the document's pace did not allow another write yet
 		return nil
 	}
 	for {

@@ -22,7 +22,7 @@ import (
 func (r *Recorder) write(ctx context.Context, all bool) {
 	moved := r.state.unwritten || len(r.pending) > 0
 	if all || r.state.unwritten && r.due() || r.failing[sessionProblem] != nil || r.recording.Disturbed() {
-		r.reportOnce(ctx, sessionProblem, r.writeSession(ctx)) // first, because it also reads new events
+		r.reportOnce(ctx, sessionProblem, r.writeSession(ctx)) // the session first, because writing it also reads new events
 	}
 	limit := time.Now().Add(r.opts.Pace)
 	r.reportOnce(ctx, recordsProblem, r.writeRecords(ctx, func() bool { return all || time.Now().Before(limit) }))

@@ -22,7 +22,7 @@ type columnsChart struct {
 // column is one week. Positions and sizes are percentages of the chart.
 type column struct {
 	Slot, SlotWidth string // position of the week
-	Start, Width    string // position of its bar
+	Start, Width    string // position of the week's bar
 	Middle          string
 	Parts           []columnPart
 	Dot             string // height of the point; empty for none

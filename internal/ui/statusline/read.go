@@ -49,7 +49,7 @@ func Read(d Documents) Line {
 	for _, n := range sections {
 		all += n
 	}
-	if all > 0 { // these need no more work
+	if all > 0 { // count the sections that need no more work
 		line.Ready = &Ready{Ready: sections["aligned"] + sections["ready-to-execute"] + sections["satisfied"], Total: all}
 	}
 	for _, change := range state.Get("untrackedChanges").Items() {

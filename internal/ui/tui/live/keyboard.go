@@ -26,7 +26,7 @@ const (
 // Action is something that the user wants, with its arguments.
 type Action struct {
 	Kind     ActionKind
-	Question string // its id
+	Question string // id of the question
 	Text     string
 	Deny     bool
 }
@@ -44,7 +44,7 @@ const (
 // one.
 type Keyboard struct {
 	Observer bool // another process owns the run, so there is nothing to stop
-	Remote   bool // the run belongs to a server whose workers do it, so leaving it is normal
+	Remote   bool // the run belongs to a server and continues there when the user leaves
 
 	mode       mode
 	question   string // id of the question that is shown

@@ -26,7 +26,7 @@ type Options struct {
 	Now      func() time.Time
 	Color    bool
 	Observer bool // another process owns the run
-	Remote   bool // the run belongs to a server, whose workers do it
+	Remote   bool // the run belongs to a server, whose workers execute it
 
 	// Runs delivers the run whenever it has changed. It is closed when the run has
 	// ended.

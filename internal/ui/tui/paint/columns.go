@@ -12,7 +12,7 @@ type Column struct {
 	Min   int  // minimum width of a column with text, so that changing values do not move the other columns
 	Right bool // right-aligned
 	Drop  int  // if space is short, the column with the lowest value is removed first; 0 means never
-	Flex  bool // it takes the space that the others leave; columns are removed until it has at least Min
+	Flex  bool // takes the space that the other columns leave; others are removed until this one has at least Min
 	Width int  // set by [Table.Rows]; 0 hides the column
 }
 

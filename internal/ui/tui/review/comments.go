@@ -15,7 +15,7 @@ import (
 type placed struct {
 	fleet.Comment
 	anchor    fleet.Anchor
-	elsewhere bool // its line is in no hunk that is shown
+	elsewhere bool // the comment's line is in no shown hunk
 }
 
 // commentsOf returns the comments on a file, or on the whole change if path is empty.

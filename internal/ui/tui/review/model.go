@@ -21,7 +21,7 @@ type Model struct {
 	where         string // the server's address, or empty for this machine
 	now           time.Time
 	list          list
-	change        change // shown if its task is set
+	change        change // the shown change; if change.task is empty, the list is shown
 	editor        editor // the comment that the user types
 	confirm       confirmation
 	help          bool

@@ -16,7 +16,7 @@ import (
 type (
 	// Changes is the list of a run's changes.
 	Changes struct {
-		Run     fleet.Run // its tasks are in Entries
+		Run     fleet.Run // without tasks: those are in Entries
 		Entries []Entry   // in the order of the plan
 	}
 

@@ -96,7 +96,7 @@ type listScreen struct {
 	content
 	filter filter
 	cursor item // the chosen item; the zero item means the first one
-	at     int  // its index, used if the item disappears
+	at     int  // index of the chosen item, used if the item disappears
 	top    int  // the first visible row
 }
 

@@ -21,7 +21,7 @@ type snapshot struct {
 
 	focus   Focus
 	run     fleet.Run // the run of the focus
-	stages  []int     // stages of its tasks
+	stages  []int     // stages of the run's tasks
 	task    Task      // the task of the focus
 	sending string    // id of the question whose answer is being sent
 }
