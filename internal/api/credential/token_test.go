@@ -150,7 +150,7 @@ func TestARoleOrNameThatIsNoneIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatAnotherProcessDoesHoldsWithinSeconds(t *testing.T) {
+func TestTokensOfAnotherProcessAreSeenWithinSeconds(t *testing.T) {
 	b, rows, c := newBook()
 	other := NewTokenStore(rows, c.now, rand.Reader)
 	if _, err := b.Check(t.Context(), "gft_none"); !unknownToken(err) {
@@ -437,7 +437,7 @@ func TestABookIsUsedByManyAtOnce(t *testing.T) {
 	group.Wait()
 }
 
-func TestATokenEndsWithThoseItComesFromHoweverFar(t *testing.T) {
+func TestATokenEndsWithItsAncestors(t *testing.T) {
 	for name, end := range map[string]func(b *TokenStore, c *clock) error{
 		"revoked": func(b *TokenStore, _ *clock) error { _, err := b.Revoke(t.Context(), "p"); return err },
 		"expired": func(_ *TokenStore, c *clock) error { c.pass(time.Hour); return nil },
@@ -468,7 +468,7 @@ func TestATokenEndsWithThoseItComesFromHoweverFar(t *testing.T) {
 	}
 }
 
-func TestOfTheTokensMadeFromOneTheOldestEndsWhenThereAreTooMany(t *testing.T) {
+func TestTheOldestDescendantOfATokenIsDeletedWhenThereAreTooMany(t *testing.T) {
 	b, rows, c := newBook()
 	root, first := create(t, b, NewToken{Role: Viewer, Name: "first"})
 	other, _ := create(t, b, NewToken{Role: Viewer, Name: "other"})

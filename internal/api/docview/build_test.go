@@ -164,7 +164,7 @@ func TestAnIncompleteBuildAsksHowToGoOn(t *testing.T) {
 	}
 }
 
-func TestAChunkWhoseSpecHasChangedIsAskedAbout(t *testing.T) {
+func TestAChunkWhoseSpecHasChangedOffersChoices(t *testing.T) {
 	var b docview.Build
 	b.SetState([]byte(strings.Replace(building, `"id": 1,`, `"id": 1, "specVersionAtBuild": "1.0",`, 1)), nil)
 	r := b.Picture(spec.Parse([]byte("---\nversion: 2.0\n---\n# Demo\n")), time.Now()).Resume

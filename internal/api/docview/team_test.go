@@ -116,7 +116,7 @@ func TestATeamIsShownWithEverythingThatItsPageNeeds(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReadLeavesWhatWasSeenBefore(t *testing.T) {
+func TestAnUnreadableDocumentKeepsItsLastContents(t *testing.T) {
 	team1 := docview.NewTeam()
 	saw := team1.Setter(team.GroupStatusDoc)
 	saw([]byte(`{"A": {"status": "dev_working"}}`), nil)

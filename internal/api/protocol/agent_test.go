@@ -48,7 +48,7 @@ func TestScenario1AWorkerWithoutATaskIsOnlineAndIdle(t *testing.T) {
 	})
 }
 
-func TestScenario2AWorkerWithATaskIsOnlineAndRunningWhenItSaysSo(t *testing.T) {
+func TestScenario2AWorkerWithATaskIsOnlineAndRunningWhenItReportsThat(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(f *fixture) {
 		c := f.channel("build")
@@ -373,7 +373,7 @@ func TestWhatIsNotThereIsNotFound(t *testing.T) {
 	})
 }
 
-func TestWhatNoDatabaseOrTerminalShouldHoldIsRefused(t *testing.T) {
+func TestTextsThatADatabaseCannotStoreAreRefused(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
 	c := f.channel("build")

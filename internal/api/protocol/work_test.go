@@ -262,7 +262,7 @@ func TestTasksAreFiltered(t *testing.T) {
 	})
 }
 
-func TestTheSameKeyGivesTheSameTask(t *testing.T) {
+func TestTheSameKeyReturnsTheSameTask(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(f *fixture) {
 		c := f.channel("build")

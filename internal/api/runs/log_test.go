@@ -131,7 +131,7 @@ func TestARangeOfALog(t *testing.T) {
 	}
 }
 
-func TestALogIsTextWhateverIsInIt(t *testing.T) {
+func TestALogIsSentAsPlainTextWhateverItContains(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
 	run := f.submit(shop()).ID

@@ -75,7 +75,7 @@ func TestALogThatIsInAFileAloneIsReadFromThere(t *testing.T) {
 	})
 }
 
-func TestWhatTheStoreHasOfALogGoesBeforeAFile(t *testing.T) {
+func TestALogInTheStoreTakesPrecedenceOverAFile(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
 	f.withFile()("not this")

@@ -57,7 +57,7 @@ func TestAQuestionOfNoTaskIsWithdrawnOrRefusedByTime(t *testing.T) {
 	})
 }
 
-func TestWhatIsNoQuestionIsNotAsked(t *testing.T) {
+func TestAnInvalidQuestionIsRefused(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
 	agent := f.as[credential.Worker]

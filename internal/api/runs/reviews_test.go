@@ -78,7 +78,7 @@ func TestAChangeIsReviewedAndItsAgentIsTalkedToOverHTTP(t *testing.T) {
 
 func second[A any](_ A, err error) error { return err }
 
-func TestOnlyOperatorsReviewAndTalk(t *testing.T) {
+func TestOnlyOperatorsReviewAndSendMessages(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
 	run := f.submit(shop()).ID

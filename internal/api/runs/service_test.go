@@ -96,7 +96,7 @@ func TestOnlyAWorkerOfTheProjectTakesATask(t *testing.T) {
 	}
 }
 
-func TestTheSameKeyGivesTheSameRun(t *testing.T) {
+func TestTheSameKeyReturnsTheSameRun(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(f *fixture) {
 		n := coordinator.NewRun{Project: "web", Key: "k", Plan: text(shop())}
@@ -240,7 +240,7 @@ func TestTheSecondAnswerToAQuestionIsRefusedWithTheNameOfTheFirst(t *testing.T) 
 	})
 }
 
-func TestWhoMayNotChangesNothing(t *testing.T) {
+func TestAClientWithoutPermissionChangesNothing(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
 	run := f.submit(shop())

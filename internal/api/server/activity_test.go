@@ -131,7 +131,7 @@ func (failingAgents) Agents(context.Context) ([]coordinator.Agent, error) {
 	return nil, fmt.Errorf("the database is away")
 }
 
-func TestWhoHasMissedARoundGetsAll(t *testing.T) {
+func TestAClientThatMissedARoundGetsEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newActivityFeed(nil, nil, time.Now, nil)
 		at := time.Now()

@@ -110,7 +110,7 @@ func TestAMethodThatAPathHasNotIs405AndSaysWhichItHas(t *testing.T) {
 	}
 }
 
-func TestAPathThatIsNotThereIs404InTheProtocolsForm(t *testing.T) {
+func TestAnUnknownPathIs404InTheProtocolsFormat(t *testing.T) {
 	w := start(t, nil)
 	for _, path := range []string{"/nothing", "/v1", "/v1/agents/", "/v1//agents", "/v1/agents/../tasks", "/v1/agents/x/y/z", "/v2/tasks"} {
 		w.wants(path, w.ask(credential.Admin, "GET", path, ""), 404, "not_found")
@@ -160,7 +160,7 @@ func TestAFailingServiceAnswers500AndOnlyTheLogHasTheReason(t *testing.T) {
 	}
 }
 
-func TestADatabaseThatIsAwayIs503AndNoFailure(t *testing.T) {
+func TestAnUnavailableDatabaseIs503AndNotLoggedAsAFailure(t *testing.T) {
 	w := start(t, nil)
 	w.service.fall(fmt.Errorf("read: %w", &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}))
 	got := w.ask(credential.Admin, "GET", "/v1/agents", "")
@@ -251,7 +251,7 @@ func TestEveryRouteIsInTheOpenAPIDocumentAndTheReverse(t *testing.T) {
 	}
 }
 
-func TestWhatTheDocumentDescribesIsAnswered(t *testing.T) {
+func TestEveryRouteOfTheOpenAPIDocumentIsAnswered(t *testing.T) {
 	w := start(t, nil)
 	for _, r := range routes() {
 		path := strings.NewReplacer("{id}", "x", "{name}", "x", "{path...}", "x", "{$}", "").Replace(r.path)

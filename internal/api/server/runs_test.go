@@ -15,7 +15,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-func TestACoordinatorWithoutRunsSaysSo(t *testing.T) {
+func TestACoordinatorWithoutRunsAnswers404(t *testing.T) {
 	w := start(t, nil)
 	for _, r := range runRoutes() {
 		got := w.ask(credential.Admin, r.method, concrete(r, "x")+"?run=x", `{"text":"y","task":"t"}`)

@@ -108,7 +108,7 @@ func TestTheSpecAndTheChangelogAreMarkdownThatABrowserDoesNotRun(t *testing.T) {
 	}
 }
 
-func TestAProjectWithoutDocumentsGivesTheEmptyFormOfEachAnswer(t *testing.T) {
+func TestAProjectWithoutDocumentsGivesEmptyAnswers(t *testing.T) {
 	g := exhibit(t, nil)
 	for path, want := range map[string]string{
 		"/api/scenarios": `{"scenarios":[]}`, "/api/story-map": `{"sections":[],"edges":[]}`, "/api/sections": `{"sections":[]}`,

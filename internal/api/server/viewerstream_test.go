@@ -228,7 +228,7 @@ var writings = []struct {
 	},
 }
 
-func TestDocumentsOfOtherToolsAppearWithinASecondHoweverTheyAreWritten(t *testing.T) {
+func TestDocumentsOfOtherToolsAppearWithinASecondForEveryWayOfWriting(t *testing.T) {
 	testenv.Integration(t)
 	ways := []struct {
 		name  string

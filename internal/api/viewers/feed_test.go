@@ -24,7 +24,7 @@ func feedFrom(t *testing.T, letters string, left int) feed {
 	return f
 }
 
-func TestOnlyWhatIsNewInAFeedIsNews(t *testing.T) {
+func TestOnlyNewEventsOfAFeedAreReported(t *testing.T) {
 	for _, c := range []struct {
 		what, before string
 		leftBefore   int
@@ -65,7 +65,7 @@ func TestOnlyWhatIsNewInAFeedIsNews(t *testing.T) {
 	}
 }
 
-func TestAnEventIsTheSameHoweverItIsSpelt(t *testing.T) {
+func TestEventsWithDifferentlyFormattedJSONAreEqual(t *testing.T) {
 	if a, b := normalized([]byte(`{"a":1.0,"b":"\u0041"}`)), normalized([]byte(` { "b" : "A" , "a" : 1 } `)); a != b {
 		t.Errorf("%s, %s", a, b)
 	}

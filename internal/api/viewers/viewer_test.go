@@ -506,7 +506,7 @@ func TestEventsAreSentOnceWhileTheFeedMovesToTheArchive(t *testing.T) {
 	}
 }
 
-func TestHostileStatesAreReadAsTheyAreAndTellNothingFalse(t *testing.T) {
+func TestHostileStatesAreReadWithoutFalseValues(t *testing.T) {
 	w := newWorld(t)
 	root := w.project("home")
 	ctx := t.Context()

@@ -20,7 +20,7 @@ func (f *fixture) limitedTo(name string, l credential.Limits) credential.Identit
 	return row.Identity()
 }
 
-func TestSecurityALimitedTokenTakesTasksOfItsProjectsAlone(t *testing.T) {
+func TestSecurityALimitedTokenTakesOnlyTasksOfItsProjects(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		f.submit(plan.Task{ID: "one", Labels: []string{"gpu"}}, plan.Task{ID: "two"})
 		elsewhere := f.limitedTo("elsewhere", credential.Limits{Projects: []string{"web"}})

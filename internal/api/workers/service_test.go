@@ -283,7 +283,7 @@ func (f *fixture) heldBy(name string) []coordinator.Work {
 	return must(f, list, err)
 }
 
-func TestWhatWasGivenUpIsNotGivenAgainToTheSameKey(t *testing.T) {
+func TestAGivenUpAttemptIsNotReturnedForTheSameKey(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		run := f.submit(plan.Task{ID: "one", Limits: plan.Limits{Retries: 3}})
 		f.beat(worker, "mill")
@@ -486,7 +486,7 @@ func TestNoClientMayUseTheIDOfARunsWorkerBeforeItsFirstHeartbeat(t *testing.T) {
 	})
 }
 
-func TestWhatAWorkerSaysItHasSpentIsKeptWithinBounds(t *testing.T) {
+func TestTheReportedCostIsLimited(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		f.beat(worker, "mill")
 		for said, want := range map[coordinator.Amount]store.Amount{
@@ -545,7 +545,7 @@ func TestAQuestionIsAnsweredThroughTheNextBeat(t *testing.T) {
 	})
 }
 
-func TestWhatIsHandedBackIsQueuedAtOnce(t *testing.T) {
+func TestAReleasedTaskIsQueuedAtOnce(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		run := f.submit(plan.Task{ID: "one"})
 		f.beat(worker, "mill")
@@ -671,7 +671,7 @@ func TestATaskForOtherWorkersWakesNoWorker(t *testing.T) {
 	})
 }
 
-func TestWhatAWorkerSaysOfItsDiffIsKeptWithinBounds(t *testing.T) {
+func TestTheReportedDiffIsLimited(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		f.beat(worker, "mill")
 		for text, want := range map[string]string{

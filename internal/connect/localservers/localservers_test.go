@@ -62,7 +62,7 @@ func TestAServerIsFoundWhileItRuns(t *testing.T) {
 	}
 }
 
-func TestWhatAKilledServerHasLeftIsNoServer(t *testing.T) {
+func TestTheFileOfAKilledServerIsIgnored(t *testing.T) {
 	state := t.TempDir()
 	cmd := exec.Command("sleep", "60")
 	if err := cmd.Start(); err != nil {
@@ -96,7 +96,7 @@ func TestAnotherProcessWithTheSamePIDIsNoServer(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoNoteOfAServerOfThisMachineIsPassedOver(t *testing.T) {
+func TestFilesThatAreNoRegistrationsAreIgnored(t *testing.T) {
 	state := t.TempDir()
 	self := host.OS().Self()
 	for name, url := range map[string]string{

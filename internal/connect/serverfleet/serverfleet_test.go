@@ -183,7 +183,7 @@ func TestAChangeOnTheStreamIsShownAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhatTheServerRefusesEndsFollowing(t *testing.T) {
+func TestARefusalOfTheServerEndsFollowing(t *testing.T) {
 	s := newServer(t)
 	err := s.fleet.Follow(within(t), "r1", time.Millisecond, func(fleet.Run) error { return nil })
 	if e, ok := errors.AsType[*coordinator.Error](err); !ok || !e.NotFound() || err.Error() != "nothing is there" {
@@ -225,7 +225,7 @@ func TestErrorsSayWhichServerAndWhatToDo(t *testing.T) {
 	s.start(s.addr)
 }
 
-func TestWhatTLSRefusesSaysWhatToDo(t *testing.T) {
+func TestATLSErrorHasAHint(t *testing.T) {
 	encrypted, plain := httptest.NewTLSServer(http.NotFoundHandler()), httptest.NewServer(http.NotFoundHandler())
 	defer encrypted.Close()
 	defer plain.Close()
@@ -245,7 +245,7 @@ func TestWhatTLSRefusesSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestAPlanIsSubmittedOnceHoweverOftenItIsSent(t *testing.T) {
+func TestARepeatedSubmissionCreatesOneRun(t *testing.T) {
 	s := newServer(t)
 	var keys []string
 	s.on("POST /v1/runs", func(w http.ResponseWriter, r *http.Request) {

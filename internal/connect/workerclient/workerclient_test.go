@@ -512,7 +512,7 @@ func (w *world) runs(e *workerclient.Engine) (wakes, attends *atomic.Int64, stop
 	return wakes, attends, stop
 }
 
-func TestAWorkerIsWokenByATaskAndAfterTheCoordinatorWasAway(t *testing.T) {
+func TestAWorkerIsWokenByATaskAndAfterAnOutage(t *testing.T) {
 	w := start(t)
 	e := w.worker()
 	w.join(e)
@@ -535,7 +535,7 @@ func TestAWorkerIsWokenByATaskAndAfterTheCoordinatorWasAway(t *testing.T) {
 	w.until("woken again", func() (any, bool) { n := wakes.Load(); return n, n > before })
 }
 
-func TestWhatAnAttemptSaysIsSentWhileItRunsAndAfterItsEnd(t *testing.T) {
+func TestOutputIsSentWhileAnAttemptRunsAndAfterItsEnd(t *testing.T) {
 	w := start(t)
 	w.submit(plan.Task{ID: "one"})
 	e := w.worker()

@@ -78,7 +78,7 @@ func TestACommandThatHangsIsKilledWithAllOfIt(t *testing.T) {
 	})
 }
 
-func TestWhatACommandLeavesBehindIsNotWaitedFor(t *testing.T) {
+func TestProcessesThatACommandLeavesBehindAreNotWaitedFor(t *testing.T) {
 	dir := t.TempDir()
 	err := sh(`sleep 600 & echo $! > "$1/pid"; mv "$1/pid" "$1/child"`, dir).Send(t.Context(), Note{})
 	child := pidIn(t, filepath.Join(dir, "child"))

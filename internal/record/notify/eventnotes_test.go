@@ -121,7 +121,7 @@ func TestBudgetNote(t *testing.T) {
 	}
 }
 
-func TestWhoIsMissed(t *testing.T) {
+func TestOfflineNote(t *testing.T) {
 	h := offlineRule{began: noon.Add(-time.Hour), since: noon.Add(-time.Hour), after: 30 * time.Second}
 	seen := func(ago time.Duration) store.Worker {
 		return store.Worker{ID: "w", Name: "mill", Seen: noon.Add(-ago), Created: noon.Add(-2 * time.Hour)}

@@ -495,7 +495,7 @@ func TestOldNotificationsAreDeleted(t *testing.T) {
 	})
 }
 
-func TestAFullQueueGivesUpWhatComesLate(t *testing.T) {
+func TestAFullQueueDropsNewNotifications(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, in := newWorld(t), &inbox{}
 		b := &channelState{store: w.store, channel: in.Key(), scope: everything, program: "m"}

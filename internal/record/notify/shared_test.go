@@ -19,7 +19,7 @@ import (
 )
 
 // Programs that share a database have separate stores.
-func TestProgramsThatShareADatabaseTellEachThingOnce(t *testing.T) {
+func TestProgramsThatShareADatabaseSendEachNotificationOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gaffer.db")
 	open := func() store.Store {
 		s, err := sqlite.Open(t.Context(), path)

@@ -62,7 +62,7 @@ func TestASignatureIsWhatOtherProgramsMakeOfIt(t *testing.T) {
 	}
 }
 
-func TestWhatAnAnswerMeans(t *testing.T) {
+func TestResponseErrorsByStatus(t *testing.T) {
 	for code, again := range map[int]bool{200: false, 204: false, 302: false, 400: false, 404: false, 408: true, 410: false, 429: true, 500: true, 503: true} {
 		s := serveHook(t, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Retry-After", "17")

@@ -17,7 +17,7 @@ import (
 	"gaffer/internal/record/prune"
 )
 
-func TestWhatEndedLongAgoGoesAndAllElseStays(t *testing.T) {
+func TestOnlyRowsThatEndedLongAgoAreDeleted(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		f.run("before", failure.None, tasks("a", "b")...)
 		f.serve("old", "silent")
@@ -329,7 +329,7 @@ func TestAnAgentWhoseTaskWasPrunedCanClaimAgain(t *testing.T) {
 	})
 }
 
-func TestWhatWasTakenIsAnEventAndTheFloorGrows(t *testing.T) {
+func TestAPruneIsAnEventAndAdvancesDeletedUpTo(t *testing.T) {
 	f := newFixture(t, memory.New())
 	f.run("r", failure.None, tasks("a")...)
 	f.pass(40 * day)
@@ -360,7 +360,7 @@ func TestWhatWasTakenIsAnEventAndTheFloorGrows(t *testing.T) {
 }
 
 // Several coordinators may prune one database.
-func TestTwoPrunesAtOnceTakeTheSameAway(t *testing.T) {
+func TestTwoConcurrentPrunesDeleteTheSameRows(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		for i := range 5 {
 			f.run(fmt.Sprint("r", i), failure.Denied, tasks("a", "b", "c")...)

@@ -226,7 +226,7 @@ func TestALockThatIsHeldDelaysTheSessionAndNotTheRecords(t *testing.T) {
 	p.valid(true)
 }
 
-func TestARunThatIsNotThereIsNotRecorded(t *testing.T) {
+func TestAMissingRunIsNotRecorded(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	if err := p.recorder(newWorld(t).store).Flush(t.Context()); !errors.Is(err, store.ErrNotFound) {

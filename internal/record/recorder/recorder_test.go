@@ -66,7 +66,7 @@ func TestTheDocumentsAtEveryMoment(t *testing.T) {
 	})
 }
 
-func TestOneRecorderThatSeesEveryEventByItselfWritesTheSame(t *testing.T) {
+func TestARecorderThatFlushesAfterEveryEventWritesTheSame(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, _ string, tell story) {
 		w, p := told(t, tell), newProject(t)
