@@ -27,7 +27,7 @@ type Cleaner struct {
 	pipe io.WriteCloser
 }
 
-// StartCleaner starts the keeper of a folder. Call it before you start processes that it
+// StartCleaner starts the cleaner of a folder. Call it before you start processes that it
 // may have to end.
 func StartCleaner(f Folder, keep bool) (*Cleaner, error) {
 	self, err := os.Executable()
@@ -45,7 +45,7 @@ func StartCleaner(f Folder, keep bool) (*Cleaner, error) {
 		return nil, err
 	}
 	if err := k.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start the demo's keeper: %w", err)
+		return nil, fmt.Errorf("start the demo's cleaner: %w", err)
 	}
 	return k, nil
 }
@@ -57,7 +57,7 @@ func (k *Cleaner) End() error { return errors.Join(k.pipe.Close(), k.cmd.Wait())
 func CleanerMain(args []string, in io.Reader, errw io.Writer) int {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // nothing may interrupt the cleanup
 	if err := cleanUp(args, in); err != nil {
-		fmt.Fprintf(errw, "gaffer: the demo's keeper: %v\n", err)
+		fmt.Fprintf(errw, "gaffer: the demo's cleaner: %v\n", err)
 		return 1
 	}
 	return 0

@@ -67,11 +67,11 @@ func (o options) run(ctx context.Context, e *env.Env) (err error) {
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	keeper, err := demo.StartCleaner(f, o.keep)
+	cleaner, err := demo.StartCleaner(f, o.keep)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	defer func() { err = errors.Join(err, o.cleanUp(e, f, keeper)) }()
+	defer func() { err = errors.Join(err, o.cleanUp(e, f, cleaner)) }()
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	if err := o.show(ctx, end, e, f, l); ctx.Err() == nil {
