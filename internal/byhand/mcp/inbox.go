@@ -57,13 +57,13 @@ type addArgs struct {
 }
 
 type itemResult struct {
-	Item object `json:"item" jsonschema:"the item as it stands in the inbox"`
+	Item object `json:"item" jsonschema:"the item as stored in the inbox"`
 }
 
 func (s *Server) inboxAdd() tool {
 	return define(s, toolDoc{
 		name: "inbox_add", title: "Add to the inbox", need: rightNote,
-		text:    "Leave an idea, a link or a feature in the project's inbox for later. Use it for what you notice and is not part of your task, instead of doing it now.",
+		text:    "Leave an idea, a link or a feature in the project's inbox for later. Use it for things that you notice and that are not part of your task, instead of doing them now.",
 		example: `{"type": "evolve", "content": "Make onboarding faster: the second page asks for what the first knows"}`,
 		shape:   func(p map[string]*jsonschema.Schema) { p["type"].Enum = oneOf(workflow.ItemTypes()...) },
 	}, func(ctx context.Context, _ *sdk.CallToolRequest, a addArgs) (r itemResult, text string, err error) {
@@ -74,13 +74,13 @@ func (s *Server) inboxAdd() tool {
 }
 
 type takeArgs struct {
-	ID   string `json:"id,omitempty" jsonschema:"this item; the oldest that is free if absent"`
+	ID   string `json:"id,omitempty" jsonschema:"the id of the item; if absent, the oldest available one"`
 	Type string `json:"type,omitempty" jsonschema:"only an item of this type"`
 }
 
 type takeResult struct {
-	Taken bool   `json:"taken" jsonschema:"false if nothing is free"`
-	Item  object `json:"item,omitzero" jsonschema:"the item as it stands in the inbox"`
+	Taken bool   `json:"taken" jsonschema:"false if no item is available"`
+	Item  object `json:"item,omitzero" jsonschema:"the item as stored in the inbox"`
 }
 
 func (s *Server) inboxTake() tool {
@@ -102,13 +102,13 @@ func (s *Server) inboxTake() tool {
 type concludeArgs struct {
 	ID         string `json:"id" jsonschema:"the item's id"`
 	ConsumedBy string `json:"consumed_by,omitempty" jsonschema:"what used the item, such as a section of the spec or a commit"`
-	Error      string `json:"error,omitempty" jsonschema:"why it could not be done; without it the item is done"`
+	Error      string `json:"error,omitempty" jsonschema:"why the item could not be done; if absent, the item is done"`
 }
 
 func (s *Server) inboxFinish() tool {
 	return define(s, toolDoc{
 		name: "inbox_finish", title: "Finish an item", need: rightTake,
-		text:    "Say that an item of the inbox is done, or with error that it could not be done. Use it for what you took with inbox_take; what another has taken and works on is refused.",
+		text:    "Say that an item of the inbox is done, or with error that it could not be done. Use it for what you took with inbox_take; an item that another live process has taken is refused.",
 		example: `{"id": "inbox-1708012345678-a1b2c3", "consumed_by": "section 2.2"}`,
 	}, func(ctx context.Context, _ *sdk.CallToolRequest, a concludeArgs) (r itemResult, text string, err error) {
 		inbox := s.opts.Workflow.Inbox().As(s.opts.Self)

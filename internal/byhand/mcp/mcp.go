@@ -48,7 +48,7 @@ type Fleet interface {
 // Submitted is a run that was submitted.
 type Submitted struct {
 	Run      string   `json:"run" jsonschema:"the run's id, for run_status"`
-	Where    string   `json:"where" jsonschema:"what works on it: a gaffer in the background, or the workers of a server"`
+	Where    string   `json:"where" jsonschema:"what runs it: a gaffer process in the background, or the workers of a server"`
 	Warnings []string `json:"warnings,omitempty" jsonschema:"what may prevent the run from continuing"`
 }
 

@@ -13,11 +13,11 @@ import (
 )
 
 type sendArgs struct {
-	From    string `json:"from,omitempty" jsonschema:"the role that sends; your own if you have one"`
-	To      string `json:"to,omitempty" jsonschema:"the role that receives; each role sends to one, so it may be left out"`
-	Group   string `json:"group" jsonschema:"the id of the group that it is about"`
-	Subject string `json:"subject" jsonschema:"what it is about, in a line"`
-	Body    object `json:"body,omitzero" jsonschema:"the fields of such a message"`
+	From    string `json:"from,omitempty" jsonschema:"the sending role; your own if you have one"`
+	To      string `json:"to,omitempty" jsonschema:"the receiving role; optional, because each role sends to one role only"`
+	Group   string `json:"group" jsonschema:"the id of the group"`
+	Subject string `json:"subject" jsonschema:"the subject, in one line"`
+	Body    object `json:"body,omitzero" jsonschema:"the fields of the message's body"`
 }
 
 type sendResult struct {
@@ -29,7 +29,7 @@ type sendResult struct {
 func (s *Server) messageSend() tool {
 	return define(s, toolDoc{
 		name: "message_send", title: "Send a message in the team", need: rightSend,
-		text: "Send a message to the next role of the team (coordination/messages): from developer to qa_expert, from qa_expert to tech_lead, from tech_lead to developer. Use it to hand over a group's work, test results or a review. Fields of the body:\n" +
+		text: "Send a message to the next role of the team (coordination/messages): from developer to qa_expert, from qa_expert to tech_lead, from tech_lead to developer. Use it to report a group's work, test results or a review. Fields of the body:\n" +
 			bodyFields(),
 		example: `{"from": "developer", "group": "A", "subject": "Ready for QA", "body": {"status": "READY_FOR_QA", "context": {"files_modified": ["auth.py"], "notes": "2 new endpoints"}}}`,
 		shape: func(p map[string]*jsonschema.Schema) {
@@ -98,7 +98,7 @@ func bodyFields() string {
 }
 
 type messagesArgs struct {
-	To       string `json:"to,omitempty" jsonschema:"only messages to this role; to your own if you have one, else to all"`
+	To       string `json:"to,omitempty" jsonschema:"only messages to this role; if absent, to your own role, or to all if you have none"`
 	Group    string `json:"group,omitempty" jsonschema:"only messages about the group of this id"`
 	All      bool   `json:"all,omitempty" jsonschema:"also messages that were read before"`
 	MarkRead bool   `json:"mark_read,omitempty" jsonschema:"mark the returned messages as read"`

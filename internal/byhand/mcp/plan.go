@@ -34,7 +34,7 @@ type planResult struct {
 func (s *Server) planSubmit() tool {
 	return define(s, toolDoc{
 		name: "plan_submit", title: "Submit a plan", need: rightSubmit,
-		text:    "Submit a plan of tasks for other agents, which gaffer runs in the background. It costs money: use it only when the user wants work done by several agents, and call it with check_only first. run_status shows how it goes on.",
+		text:    "Submit a plan of tasks for other agents, which gaffer runs in the background. It costs money: use it only when the user wants work done by several agents, and call it with check_only first. run_status shows its progress.",
 		example: `{"text": "name: health\ntasks:\n  - id: api\n    agent: claude\n    prompt: Add GET /health.\n  - id: docs\n    agent: claude\n    prompt: Document GET /health.\n    after: [api]\n", "check_only": true}`,
 		shape: func(p map[string]*jsonschema.Schema) {
 			p["text"].MaxLength, p["file"].MaxLength = ptr(maxPlan), ptr(4096)

@@ -28,7 +28,7 @@ type stateResult struct {
 func (s *Server) stateRead() tool {
 	return define(s, toolDoc{
 		name: "state_read", title: "Read the workflow state", need: rightRead,
-		text:    "Read the workflow state of the project (.fctry/state.json): the command under way, the step that is worked on, what is complete, the build run and the activity feed. Use it before you begin a step, and to see what other agents left for you.",
+		text:    "Read the workflow state of the project (.fctry/state.json): the current command and step, what is complete, the build run and the activity feed. Use it before you begin a step, and to see what other agents left for you.",
 		example: `{"path": "workflowStep"}`,
 	}, func(_ context.Context, _ *sdk.CallToolRequest, a stateArgs) (r stateResult, text string, err error) {
 		v, err := s.opts.Workflow.Load()
@@ -139,7 +139,7 @@ type sessionResult struct {
 func (s *Server) sessionRead() tool {
 	return define(s, toolDoc{
 		name: "session_read", title: "Read a session", need: rightRead,
-		text:    "Read one session: its agents with their status, wave, times, exit codes, errors and log files. Use it to see what the agents beside you do, or why one failed.",
+		text:    "Read one session: its agents with their status, wave, times, exit codes, errors and log files. Use it to see what the other agents do, or why one failed.",
 		example: `{"status": "failed"}`,
 		shape:   limitRange(200),
 	}, func(_ context.Context, _ *sdk.CallToolRequest, a sessionArgs) (r sessionResult, text string, err error) {

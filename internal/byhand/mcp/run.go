@@ -48,7 +48,7 @@ func runLineOf(r fleet.Run) runLine {
 func (s *Server) runList() tool {
 	return define(s, toolDoc{
 		name: "run_list", title: "List runs", need: rightRead,
-		text:    "List the runs of plans in this project. Use it to find the id of a run, or to see whether one is under way before you submit another.",
+		text:    "List the runs of plans in this project. Use it to find the id of a run, or to see whether one is running before you submit another.",
 		example: `{"ended": true, "limit": 5}`,
 		shape:   limitRange(200),
 	}, func(ctx context.Context, _ *sdk.CallToolRequest, a runsArgs) (r runsResult, text string, err error) {
@@ -90,7 +90,7 @@ type taskLine struct {
 	Outcome  string   `json:"outcome,omitempty" jsonschema:"how the last attempt failed, or why it was cancelled"`
 	Doing    string   `json:"doing,omitempty" jsonschema:"what its agent does now"`
 	Summary  string   `json:"summary,omitempty" jsonschema:"its agent's last message, or what went wrong"`
-	Question string   `json:"question,omitempty" jsonschema:"what it waits for the user to decide"`
+	Question string   `json:"question,omitempty" jsonschema:"the question that the user must answer"`
 	Asked    string   `json:"question_name,omitempty" jsonschema:"the name of that question: 'gaffer answer NAME' answers it"`
 	Branch   string   `json:"branch,omitempty"`
 	Log      string   `json:"log,omitempty"`
@@ -113,7 +113,7 @@ func taskLineOf(t fleet.Task) taskLine {
 func (s *Server) runStatus() tool {
 	return define(s, toolDoc{
 		name: "run_status", title: "Read a run's status", need: rightRead,
-		text:    "Read how a run stands: each task with its status, what its agent does now, how often it was tried, why it failed, and what it waits for. Use it after plan_submit, or to find out whether work that yours depends on is done.",
+		text:    "Read the state of a run: each task with its status, what its agent does now, how often it was tried, why it failed, and what it waits for. Use it after plan_submit, or to find out whether work that yours depends on is done.",
 		example: `{"status": "failed"}`,
 		shape: func(p map[string]*jsonschema.Schema) {
 			limitRange(200)(p)

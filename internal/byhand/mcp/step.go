@@ -18,8 +18,8 @@ type beginArgs struct {
 }
 
 type beginResult struct {
-	Outcome string `json:"outcome" jsonschema:"begun; missing if another step had to come first and was begun instead; aborted if the command was ended"`
-	Step    string `json:"step,omitempty" jsonschema:"the step that is worked on now"`
+	Outcome string `json:"outcome" jsonschema:"begun; missing if an earlier step was begun instead; aborted if the command was ended"`
+	Step    string `json:"step,omitempty" jsonschema:"the current step"`
 }
 
 // missingStepChoices maps the words for the user's choice to the workflow's values.
@@ -30,7 +30,7 @@ func missingStepChoices() map[string]int {
 func (s *Server) stepBegin() tool {
 	return define(s, toolDoc{
 		name: "step_begin", title: "Begin a step", need: rightSteps, repeatable: true,
-		text:    "Say that you begin a step of the workflow's command. Use it before you do the work of a step. If a step that must come before is missing the call fails and names the choices; the choice is the user's (person_ask), so give if_missing only after they have chosen.",
+		text:    "Say that you begin a step of the workflow's command. Use it before you do the work of a step. If an earlier step is missing, the call fails and lists the choices. The user must choose (person_ask), so set if_missing only after that.",
 		example: `{"step": "state-owner-scan"}`,
 		shape: func(p map[string]*jsonschema.Schema) {
 			p["step"].Enum, p["if_missing"].Enum = oneOf(workflow.Steps()...), oneOf("run", "skip", "abort")
@@ -85,11 +85,11 @@ func (s *Server) stepFinish() tool {
 
 type emitArgs struct {
 	Kind   string `json:"kind" jsonschema:"what happened, such as chunk-started; a kind that gaffer does not know is kept as it is"`
-	Fields object `json:"fields,omitzero" jsonschema:"more about it: chunk, summary, and what else the kind has"`
+	Fields object `json:"fields,omitzero" jsonschema:"further fields: chunk, summary, and those of the kind"`
 }
 
 type emitResult struct {
-	Event json.RawMessage `json:"event" jsonschema:"the event as it stands in the feed"`
+	Event json.RawMessage `json:"event" jsonschema:"the event as stored in the feed"`
 }
 
 func (s *Server) eventEmit() tool {
