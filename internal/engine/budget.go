@@ -18,8 +18,8 @@ func AmountOf(b plan.Budget) store.Amount {
 var errNoBudget = errors.New("not within the budget")
 
 // overBudget handles a task that might exceed the run's budget. While other tasks of the
-// run are running, the task waits for the rest of their reserved budget; otherwise it
-// fails. overBudget returns errNoBudget unless it fails itself.
+// run are running, the task waits, because they may not use up their reserved budget.
+// Otherwise the task fails. overBudget returns errNoBudget, or an error of the store.
 func (c *claims) overBudget(t store.Task, run store.Run) error {
 	if run.Active > 0 {
 		if err := c.schedule.setReady(t, false, "the budget is reserved by others"); err != nil {

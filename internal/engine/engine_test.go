@@ -486,7 +486,7 @@ func TestAnAttemptPastItsDeadlineIsAskedToEndAndRetried(t *testing.T) {
 	if err != nil || orders[0].Stop != string(failure.TimedOut) {
 		t.Fatalf("the worker is told %+v, %v", orders, err)
 	}
-	if o := f.finish(a, failure.Cancelled); o.Status != store.Queued || o.Retry.IsZero() {
+	if o := f.finish(a, failure.Cancelled); o.Status != store.Queued || o.RetryAt.IsZero() {
 		t.Errorf("what follows is %+v", o)
 	}
 	f.expect(run, map[string]store.Status{"a": store.Queued})

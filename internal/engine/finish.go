@@ -27,9 +27,9 @@ type Finish struct {
 
 // FinishResult describes the task after the end of an attempt.
 type FinishResult struct {
-	Status store.Status `json:"status"`          // status of the task
-	Retry  time.Time    `json:"retry,omitzero"`  // earliest time of the next attempt, if the task is queued again
-	Fresh  bool         `json:"fresh,omitempty"` // the next attempt starts a new conversation
+	Status          store.Status `json:"status"`          // status of the task
+	RetryAt         time.Time    `json:"retry,omitzero"`  // earliest time of the next attempt, if the task is queued again
+	NewConversation bool         `json:"fresh,omitempty"` // the next attempt starts a new conversation
 }
 
 // Finish ends an attempt. It changes nothing and returns a [*ConflictError] if the attempt
@@ -154,7 +154,7 @@ func (e *finishes) endAttempt(a store.Attempt, class failure.Class, final bool) 
 	if v.Delay > 0 && !run.Ordered { // in an ordered run, the next task would start before a task with a delay
 		t.NotBefore = e.now.Add(v.Delay)
 	}
-	o := FinishResult{Status: v.Status, Retry: t.NotBefore, Fresh: v.NewConversation}
+	o := FinishResult{Status: v.Status, RetryAt: t.NotBefore, NewConversation: v.NewConversation}
 	if err := e.schedule.setStatusWithAttempt(&t, &a, v.Status, a.Summary); err != nil {
 		return o, err
 	}

@@ -28,7 +28,7 @@ func (p *propagation) statusChanged(t store.Task) error {
 		err = p.taskFailed(t)
 	case store.Cancelled:
 		err = p.cancelDependents(t)
-	case store.Queued: // for a retry
+	case store.Queued: // the task will be retried
 		if run.Stopping != "" {
 			err = p.cancelQueued(t.TaskKey, "the run is stopping: "+run.Stopping)
 		}

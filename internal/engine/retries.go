@@ -213,7 +213,7 @@ func (r *retries) requeueDependents(run, why string) error {
 				return err
 			}
 			again = true
-			break // this may have changed what other tasks wait for
+			break // list the tasks again, because requeueing t may have changed other tasks
 		}
 	}
 	return nil

@@ -104,7 +104,7 @@ func (e *Engine) ChangeReview(ctx context.Context, key store.TaskKey, who string
 		if err := change(&v); err != nil {
 			return err
 		}
-		if reflect.DeepEqual(v, before) { // a repeated request
+		if reflect.DeepEqual(v, before) { // nothing has changed, for example because the request was repeated
 			return nil
 		}
 		if len(v.Comments) > len(before.Comments) && t.Account == plan.PickAgent { // a pick task has no agent that could receive comments

@@ -172,7 +172,7 @@ func TestATaskDoesNotEndWhileAMessageWaits(t *testing.T) {
 	run := f.submit(plan.Plan{Tasks: []plan.Task{{ID: "a"}, {ID: "b", After: []string{"a"}}}})
 	a := f.claim()
 	m := f.send(run, "a", "wait")
-	if o := f.say(a, ""); o.Status != store.Queued || o.Fresh {
+	if o := f.say(a, ""); o.Status != store.Queued || o.NewConversation {
 		t.Fatalf("after the agent's end: %+v", o)
 	}
 	a = f.claim() // task a again, and not b, which waits for it

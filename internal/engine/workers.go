@@ -85,8 +85,7 @@ func (ws *workers) markLeft(run store.Run) error {
 	return err
 }
 
-// applyReport returns a worker's row as it is stored, and with the worker's report
-// applied.
+// applyReport returns a worker's stored row, and the row with the worker's report applied.
 func (ws *workers) applyReport(report store.Worker) (before, w store.Worker, err error) {
 	before, err = ws.Worker(report.ID)
 	w = before
@@ -96,7 +95,7 @@ func (ws *workers) applyReport(report store.Worker) (before, w store.Worker, err
 	case err != nil:
 		return before, w, err
 	case w.OwnerName == "" && w.Owner == report.Owner:
-		w.OwnerName = report.OwnerName // the row was written before this field existed
+		w.OwnerName = report.OwnerName // an older gaffer, without this field, has written the row
 	}
 	w.Seen, w.Task = ws.now, report.Task
 	w.Name, w.Version = cmp.Or(report.Name, w.Name), cmp.Or(report.Version, w.Version)

@@ -12,7 +12,7 @@ type beadOrder struct {
 	wholes  [][]int         // by bead: the beads that it is a part of
 	missing []string        // ids that issues wait for but that are not in the file
 	noted   map[string]bool // ids that are in missing
-	steps   int             // work done so far; see maxSteps
+	steps   int             // work done so far, limited by maxSteps
 }
 
 // wait is a reference to a bead that another bead waits for. bead is -1 if the bead is not

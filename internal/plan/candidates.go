@@ -34,7 +34,7 @@ type Pick struct {
 	By         PickBy   `json:"By"`
 	Candidates []string `json:"Candidates"`      // ids of the candidates' tasks
 	JudgeTask  string   `json:"Judge,omitzero"`  // id of the judge's task; empty if there is no judge
-	IsJudge    bool     `json:"Judges,omitzero"` // this task is the judge
+	IsJudge    bool     `json:"Judges,omitzero"` // this task judges the candidates and does not pick one
 	Goal       string   `json:"Goal,omitzero"`   // the prompt of the candidates, for the judge
 	Rubric     string   `json:"Rubric,omitzero"` // by what the judge compares the results
 }

@@ -108,7 +108,7 @@ func (l *loader) listedFile(item string) (string, bool) {
 		return item, true
 	}
 	l.report(position{}, "%q is no prompt's file, and no id such as 001 or 001-02", item)
-	if near, ok := l.notFoundError(item).(*NameError); ok { //nolint:errorlint // it is made right there
+	if near, ok := l.notFoundError(item).(*NameError); ok { //nolint:errorlint // notFoundError always returns this type
 		l.problems[len(l.problems)-1].Suggestion = near.Meant
 	}
 	return "", false

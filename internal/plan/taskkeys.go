@@ -58,7 +58,7 @@ func defaultKeys() []keySpec[Task] {
 		newKey("worktree", boolean(), func(t *Task) *bool { return &t.Worktree },
 			"work in a git worktree of its own; false without it", "worktree: true"),
 		newKey("land", choice(LandReview, LandMerge, LandPR, LandKeep), func(t *Task) *Land { return &t.Land },
-			"what becomes of the change in its worktree when the run's tasks are complete: review (as without it) leaves it to a person, merge merges it, pr opens a pull request, keep leaves it on its branch", "land: merge"),
+			"what becomes of the change in its worktree when the run's tasks are complete: review (as without it) leaves it to the user, merge merges it, pr opens a pull request, keep leaves it on its branch", "land: merge"),
 		newKey("into", branch(), func(t *Task) *string { return &t.Into },
 			"the branch that its change is for; the one that is checked out when the run starts if absent", "into: develop"),
 		env,

@@ -106,7 +106,7 @@ func wireOrder(o engine.Order) coordinator.WorkOrder {
 }
 
 func wireOutcome(o engine.FinishResult, now time.Time) coordinator.WorkOutcome {
-	return coordinator.WorkOutcome{Status: string(o.Status), RetryInMS: millisUntil(o.Retry, now), Fresh: o.Fresh}
+	return coordinator.WorkOutcome{Status: string(o.Status), RetryInMS: millisUntil(o.RetryAt, now), Fresh: o.NewConversation}
 }
 
 func finishOf(f coordinator.WorkFinish, now time.Time) engine.Finish {

@@ -75,7 +75,7 @@ func order(o coordinator.WorkOrder) engine.Order {
 }
 
 func outcome(o coordinator.WorkOutcome, now time.Time) engine.FinishResult {
-	return engine.FinishResult{Status: store.Status(o.Status), Retry: timeAfter(now, o.RetryInMS), Fresh: o.Fresh}
+	return engine.FinishResult{Status: store.Status(o.Status), RetryAt: timeAfter(now, o.RetryInMS), NewConversation: o.Fresh}
 }
 
 // Length limits of the coordinator for texts from agents, in bytes.

@@ -122,8 +122,8 @@ func RunningAttempts(r DueAttemptLister) ([]Attempt, error) {
 // ClaimQuery selects the tasks that a worker may claim.
 type ClaimQuery struct {
 	Labels         []string // values of Task.Labels that the worker satisfies
-	PausedAccounts []string // lanes
-	Accounts       []string // only these; empty allows all
+	PausedAccounts []string // leave out tasks of these accounts
+	Accounts       []string // select only tasks of these accounts; empty selects all
 	Limit          int
 	Skip           func(TaskKey) bool // reports tasks to skip; nil skips none
 }
@@ -133,7 +133,7 @@ type WaitQuery struct {
 	Run            string
 	Wave           int // the highest wave whose tasks may start
 	Now            time.Time
-	PausedAccounts []string // lanes
+	PausedAccounts []string // leave out tasks of these accounts
 	Limit          int
 	Skip           func(TaskKey) bool // reports tasks to skip; nil skips none
 }

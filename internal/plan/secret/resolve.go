@@ -67,7 +67,7 @@ func (r Resolver) Resolve(ctx context.Context, vars map[string]Value) (environ [
 			text, err = r.file(v)
 		case Command:
 			text, err = r.command(ctx, v)
-		default: // cannot happen: Check has rejected it
+		default: // Check rejects such values when the plan is read
 			err = v.Check()
 		}
 		switch {

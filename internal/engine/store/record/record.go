@@ -15,7 +15,7 @@ import (
 func Text(row any) (string, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false) // keep <, > and & readable for users who read the database
+	encoder.SetEscapeHTML(false) // keep <, > and & as they are, for users who read the database
 	if err := encoder.Encode(row); err != nil {
 		return "", fmt.Errorf("%T: %w", row, err)
 	}

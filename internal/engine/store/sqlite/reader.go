@@ -254,7 +254,8 @@ func (r *reader) IdempotencyRecords(made time.Time, after string, limit int) ([]
 	return listRows[store.IdempotencyRecord](r.c, "SELECT data FROM promise WHERE key > ? AND made < ? ORDER BY key LIMIT ?+0", after, record.Nanos(made), limit)
 }
 
-// The condition run <> ” matches that of the index event_run.
+// eventsOf repeats the condition of the index event_run, that run is not empty, so that
+// SQLite uses the index.
 const (
 	eventsOf    = "SELECT data, row, tried FROM event WHERE run = ? AND run <> '' AND seq > ? ORDER BY seq LIMIT ?+0"
 	questionsOf = "SELECT data FROM question WHERE data ->> 'run' = ? ORDER BY asked, id"

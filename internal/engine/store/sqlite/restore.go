@@ -13,7 +13,7 @@ import (
 // InUseError reports that a process has the database open.
 type InUseError struct {
 	Path string
-	PID  int // 0 if unknown
+	PID  int // of the process; 0 if unknown
 }
 
 func (e *InUseError) Error() string {

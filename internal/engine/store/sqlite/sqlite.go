@@ -126,7 +126,7 @@ var errTooSmall = errors.New("it is too small")
 func makeFile(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && info.Size() > 0 && info.Size() < smallestFile {
-		return &DamagedError{path, errTooSmall} // SQLite would overwrite it
+		return &DamagedError{path, errTooSmall} // SQLite would treat the file as empty and overwrite it
 	}
 	if !errors.Is(err, os.ErrNotExist) {
 		return err
