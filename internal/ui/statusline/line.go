@@ -9,8 +9,8 @@ import (
 	"gaffer/workflow"
 )
 
-// Line holds the contents of the rows. Unknown values are empty. Text is as it stands
-// in the documents; [Render] makes it printable.
+// Line holds the contents of the rows. Unknown values are empty. Texts are
+// unchanged from the documents; [Render] makes them printable.
 type Line struct {
 	Project     string   `json:"project"`
 	Version     string   `json:"version,omitempty"`

@@ -151,7 +151,7 @@ func Overview(entries []Entry) string {
 	return phrase.Count(len(entries), "change") + ": " + strings.Join(facts, ", ")
 }
 
-// PlaceName returns where a comment stands, for the user.
+// PlaceName describes the position of a comment for the user.
 func PlaceName(c fleet.Comment) string {
 	path := display.Line(c.Path, 60)
 	old := ""

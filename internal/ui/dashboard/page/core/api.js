@@ -40,7 +40,7 @@ export const get = async (path, signal) => (await ask(path, { signal })).json();
 export const send = async (path, body, method = 'POST') =>
   (await ask(path, { method, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body ?? {}) })).json();
 
-/** A random id for what is sent: the same id is sent again after a lost answer. */
+/** A random id for a request. After a lost answer the request is repeated with the same id. */
 export const newId = () => Array.from(crypto.getRandomValues(new Uint8Array(12)), (b) => b.toString(16).padStart(2, '0')).join('');
 
 /** Tag of templates for URL paths; it escapes the values: path`/v1/runs/${id}`. */

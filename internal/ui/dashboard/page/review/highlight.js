@@ -28,7 +28,7 @@ export class Highlighter {
 
   /**
    * Calls done with the runs of each line of each text, unless that is not possible.
-   * @param {string} path @param {string[]} texts @param {() => boolean} wanted whether the file is still in sight
+   * @param {string} path @param {string[]} texts @param {() => boolean} wanted whether the file is still visible
    * @param {(lines: any[][]) => void} done
    */
   add(path, texts, wanted, done) {
