@@ -25,7 +25,7 @@ type Options struct {
 	Now       func() time.Time // the clock, for interpreting times that the coordinator sends; time.Now if nil
 
 	Rand    func() float64 // jitter for retries: a number from 0 up to 1
-	Timeout time.Duration  // of one try of a request; default 30 s
+	Timeout time.Duration  // timeout of one try of a request; default 30 s
 	Tries   int            // maximum tries of a request that is safe to repeat; default 4
 	Pause   time.Duration  // pause before the second try, doubled for each further one; default 200 ms
 	Silence time.Duration  // time without data after which a stream connection counts as broken; default 45 s

@@ -173,7 +173,7 @@ type WorkFinish struct {
 	fleet.Progress
 	fleet.Ending
 	ResetInMS int64    `json:"reset_in_ms,omitempty"` // time until a rate limit ends
-	Delivered []string `json:"delivered,omitempty"`   // as in HeldWork
+	Delivered []string `json:"delivered,omitempty"`   // ids of messages that the agent's program has received
 }
 
 // Turned is the answer to a WorkTurn.

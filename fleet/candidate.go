@@ -60,7 +60,7 @@ type Comparison struct {
 	Picked     string      `json:"picked,omitempty"` // the id of the picked candidate
 	Why        string      `json:"why,omitempty"`
 	Question   *Question   `json:"question,omitempty"` // set while the user must pick
-	Candidates []Candidate `json:"candidates"`         // in the order of the plan
+	Candidates []Candidate `json:"candidates"`         // sorted as in the plan
 }
 
 // Compare compares the candidates of a task. id names the picking task or one of its

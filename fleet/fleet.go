@@ -46,7 +46,7 @@ type Run struct {
 	Ended      time.Time `json:"ended,omitzero"`
 	Owner      Owner     `json:"owner,omitzero"`      // the gaffer process that works on the run, if any
 	Documents  string    `json:"documents,omitempty"` // the folder of the run's session, with status.json and the logs
-	Tasks      []Task    `json:"tasks"`               // in the order of the plan
+	Tasks      []Task    `json:"tasks"`               // sorted as in the plan
 	Lanes      []Lane    `json:"lanes,omitempty"`     // only paused lanes
 }
 

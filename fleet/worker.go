@@ -37,7 +37,7 @@ type Worker struct {
 	Held         int       `json:"held,omitempty"` // number of attempts that it runs now
 	Labels       []string  `json:"labels,omitempty"`
 	Allowed      []string  `json:"agents,omitempty"` // the agents whose tasks it takes; empty means all
-	Pools        []string  `json:"pools,omitempty"`  // it takes only tasks that require one of these labels; empty means no limit
+	Pools        []string  `json:"pools,omitempty"`  // the worker takes only tasks that require one of these labels; empty means no limit
 	Version      string    `json:"version,omitempty"`
 	Host         string    `json:"host,omitempty"`
 	Source       string    `json:"source,omitempty"` // how the worker knows what its agents do

@@ -181,8 +181,8 @@ func (a *Attempt) addRun(run fields) {
 	a.TemplateName, a.Verification = run.get("template_name"), run.get("verification")
 }
 
-// setStart sets the start time to that of the run record, unless that is not a time and
-// the result has one. If the start and end of a result are equal, the writer of the
+// setStart sets the start time from the run record, unless the run record has no valid time
+// and the result has one. If the start and end of a result are equal, the writer of the
 // result did not know the start; see filled.
 func (a *Attempt) setStart(said string) {
 	if known := a.StartedAt != "" && a.StartedAt != a.FinishedAt; !known || !timeOf(said).IsZero() {

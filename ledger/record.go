@@ -39,7 +39,7 @@ type Run struct {
 	Agent           string        `json:"agent"`
 	Model           string        `json:"model"`
 	Repo            string        `json:"repo"`
-	Prompt          string        `json:"prompt"` // see Excerpt
+	Prompt          string        `json:"prompt"` // the start of the prompt; see Excerpt
 	PromptFull      string        `json:"prompt_full"`
 	PromptHash      string        `json:"prompt_hash"` // hash of the full prompt; see Hash
 	StartedAt       string        `json:"started_at"`
@@ -51,7 +51,7 @@ type Run struct {
 	SessionName     string        `json:"session_name"`
 	ResultFile      string        `json:"result_file"`
 	ExitCode        *int          `json:"exit_code"`
-	OutputSummary   *string       `json:"output_summary,omitempty"` // see Summary
+	OutputSummary   *string       `json:"output_summary,omitempty"` // the end of the output; see Summary
 	FailureReason   *string       `json:"failure_reason,omitempty"`
 	TemplateName    *string       `json:"template_name,omitempty"`
 	Verification    *Verification `json:"verification,omitempty"`

@@ -20,7 +20,7 @@ type need uint8
 const (
 	optional need = iota
 	inFull
-	inBoth // also in the minimal form
+	inBoth // required in the full and the minimal form
 )
 
 // anyNumber as a rule's least value means that there is no lower limit.

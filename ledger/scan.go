@@ -107,7 +107,7 @@ func firstNames(names []fileName) []fileName {
 }
 
 // nameOf is like parseName but accepts any file, because the user may have named it. If
-// the name is not that of a record, the whole name is the bead.
+// a record cannot have the name, the whole name is the bead.
 func nameOf(name string) fileName {
 	if parsed, ok := parseName(name); ok {
 		return parsed

@@ -18,7 +18,7 @@ type Statistics struct {
 	Failed             int        `json:"failed"`
 	Timeout            int        `json:"timeout"`
 	Running            int        `json:"running"`
-	Other              int        `json:"other"` // with a status that the protocol does not define
+	Other              int        `json:"other"` // runs with a status that the protocol does not define
 	Lost               int        `json:"lost"`  // included in Failed and Timeout
 	Stuck              int        `json:"stuck"` // included in Running: runs that cannot be running any more
 	SuccessRate        float64    `json:"success_rate"`

@@ -134,7 +134,7 @@ func (c *check) outlived(result *check) {
 	}
 }
 
-// sameOutcome reports a run whose outcome differs from that of its result.
+// sameOutcome reports a run whose outcome differs from the result's outcome.
 func (c *check) sameOutcome(result *check) {
 	mine, theirs := Status(c.text("status")), Status(result.text("status"))
 	if slices.Contains(nextStatuses[Running], mine) && slices.Contains(nextStatuses[Running], theirs) && mine != theirs {

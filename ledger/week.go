@@ -19,7 +19,7 @@ const maxWeeks = 26
 // is added, the counts of the earliest week move to earlier.
 type weeks struct {
 	now              time.Time
-	by               map[int64]*sum // by week number, see weekOf
+	by               map[int64]*sum // counts by week number; see weekOf
 	earlier, undated sum
 }
 

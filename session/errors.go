@@ -81,8 +81,8 @@ func (e *ActiveError) NotFound() bool { return true }
 // Hint returns what the user can do next.
 func (e *ActiveError) Hint() string { return "name a session by its id" }
 
-// DocumentError reports a document that cannot be changed because its structure is
-// not that of the protocol.
+// DocumentError reports a document that cannot be changed because it does not
+// have the protocol's structure.
 type DocumentError struct {
 	Path     string
 	Mismatch jsontree.Mismatch

@@ -29,7 +29,7 @@ func (r *Recording) updateChanged(root *jsontree.Node, is Contents) writtenDocum
 }
 
 // updateAll updates a document that another program has changed. It sets the
-// recording's members, agents and waves, and keeps those of other programs.
+// recording's members, agents and waves, and keeps the members of other programs.
 func (r *Recording) updateAll(root *jsontree.Node, is *Status) writtenDocument {
 	setSessionMembers(root, r.id, is)
 	agents := root.Array("agents")

@@ -155,7 +155,7 @@ func (h *heldLock) takeFolder(ctx context.Context, folder string) error {
 func (h *heldLock) makeFolder(folder string) error {
 	f := h.file
 	if f.kept == "" {
-		aside := hiddenPath(f.host, f.path, forLock) // in the folder of the lock: the document may be a link to another disk
+		aside := hiddenPath(f.host, f.path, forLock) // in the folder of the lock, because the document may be a link to another disk
 		if err := h.makeSigned(aside); err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ type Contents struct {
 	PM           PMState
 	Groups       Groups
 	Orchestrator OrchestratorState
-	Messages     []Message // of all channels, in the order in which they were sent
+	Messages     []Message // messages of all channels, in the order in which they were sent
 }
 
 // documents returns the content that each document should have.

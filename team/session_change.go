@@ -31,7 +31,7 @@ const (
 )
 
 // change is a plan for changing the documents of a session: archive the listed
-// documents, then create those of a new session. The plan is written to disk before its
+// documents, then create the documents of a new session. The plan is written to disk before its
 // first step. Every step can be repeated, so any process that finds the plan can
 // complete it.
 type change struct {

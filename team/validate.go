@@ -71,7 +71,7 @@ func Validate(h host.Host, root string) ([]statefile.Finding, error) {
 // folder holds all documents of a team during validation.
 type folder struct {
 	store  *Store
-	values map[Document]jsontree.Value // only documents that are JSON
+	values map[Document]jsontree.Value // content of each document that is JSON
 	absent []Document
 	found  []statefile.Finding
 }

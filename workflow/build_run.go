@@ -8,7 +8,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// BuildRun is one autonomous build. It is stored in the state, so that it outlives the
+// BuildRun is one autonomous build. It is stored in the state, so that it survives the
 // session that started it.
 type BuildRun struct {
 	RunID            string    `json:"runId"`
@@ -122,7 +122,7 @@ func (id *ID) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// normalize converts the forms that other programs write to those of the protocol.
+// normalize converts the forms that other programs write to the protocol's forms.
 func (r *BuildRun) normalize() {
 	if r.RunID == "" {
 		r.RunID, r.ID = r.ID, ""

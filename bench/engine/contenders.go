@@ -8,7 +8,7 @@ import (
 
 // contender is a queue of tasks that is measured.
 type contender struct {
-	name     string // its name for the flag -only
+	name     string // name for the flag -only
 	title    string
 	anchor   string // name of the contender whose rate is 1 in the ratio column; may be this one
 	postgres bool

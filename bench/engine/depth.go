@@ -9,7 +9,7 @@ import (
 
 const (
 	batchSize  = 20 // claims in a row; then as many tasks are added
-	maxBatches = 50 // maximum number of bites for each depth
+	maxBatches = 50 // maximum number of batches for each depth
 )
 
 // depths prints how long a claim takes for each number of queued tasks in the settings.
@@ -40,7 +40,7 @@ func depths(ctx context.Context, p *databases, s settings, chosen []contender) e
 	return nil
 }
 
-// claimTimes measures claims at each depth. Each depth has its own database. Bites at all
+// claimTimes measures claims at each depth. Each depth has its own database. Batches at all
 // depths alternate, so that other work of the machine affects all depths alike.
 func claimTimes(ctx context.Context, p *databases, c contender, s settings) (all []result, err error) {
 	var fleets []*fleet
@@ -87,7 +87,7 @@ func enqueue(ctx context.Context, f *fleet, n int) error {
 	return nil
 }
 
-// timeClaims claims and finishes one bite of tasks, adds the claim times to r, and submits
+// timeClaims claims and finishes one batch of tasks, adds the claim times to r, and submits
 // as many new tasks.
 func (f *fleet) timeClaims(ctx context.Context, r *result) error {
 	for range batchSize {

@@ -13,7 +13,7 @@ import (
 type attempt struct {
 	run    ledger.Run
 	result *ledger.Result // nil if the attempt has not ended
-	last   bool           // it is the last attempt of its task
+	last   bool           // the attempt is the last one of its task
 }
 
 var (

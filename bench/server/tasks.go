@@ -82,9 +82,9 @@ type depth struct {
 	*bench
 	queued  int
 	channel string
-	alone   claiming // with one client
-	all     claiming // with all clients
-	turns   claiming // with gaffer's own workers
+	alone   claiming // claims of one client
+	all     claiming // claims of all clients at once
+	turns   claiming // claims of gaffer's own workers
 }
 
 // tasks measures claims with a short queue and with a long one, and the dashboard.
@@ -159,7 +159,7 @@ func (d *depth) turn(each time.Duration) error {
 	})
 }
 
-// print prints the measurements, and the ratio of claim times to those of another depth.
+// print prints the measurements, and the ratio of claim times to the claim times of another depth.
 func (d *depth) print(other *depth) error {
 	flat := func(mine, theirs result) target {
 		ratio := float64(mine.quantile(.5)) / float64(theirs.quantile(.5))
@@ -209,7 +209,7 @@ func (c *claiming) pairs() result {
 }
 
 // claims measures claims and finishes of a number of clients. It keeps the length of the
-// queue: before every bite of claims it adds as many tasks.
+// queue: before every batch of claims it adds as many tasks.
 func (d *depth) claims(all *claiming, clients int, each time.Duration, newClient func(i int, left *int) func(answer) ([]byte, *result)) error {
 	n := batchSize
 	if clients == 1 {

@@ -75,7 +75,7 @@ func measure(list []*program, n int) error {
 	return nil
 }
 
-// run runs the program once. The CPU time is that of the program alone.
+// run runs the program once. The CPU time includes only the program itself.
 func (p *program) run() error {
 	cmd := exec.Command(p.argv[0], p.argv[1:]...)
 	cmd.Stdin = bytes.NewReader(p.stdin)

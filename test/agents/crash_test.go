@@ -171,7 +171,7 @@ func TestALostAttemptIsFollowedInTheSameConversation(t *testing.T) {
 			// how the agent died, and then the attempt is not lost.
 			for _, signal := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL} {
 				for pid := range all {
-					_ = syscall.Kill(pid, signal) // it may have ended
+					_ = syscall.Kill(pid, signal) // the process may have ended
 				}
 			}
 			return fmt.Errorf("%v", all)

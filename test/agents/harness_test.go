@@ -272,7 +272,7 @@ func (g *process) isOver() bool {
 
 // kill kills the program only, not its children.
 func (g *process) kill() {
-	_ = g.cmd.Process.Kill() // it may have ended
+	_ = g.cmd.Process.Kill() // the process may have ended
 	<-g.over
 }
 
@@ -316,7 +316,7 @@ func (p *environment) ended() fleet.Task {
 	return r.Tasks[0]
 }
 
-// tmux runs a tmux command on this place's server, which stands for the user's
+// tmux runs a tmux command on this environment's server, which stands for the user's
 // terminals.
 func (p *environment) tmux(args ...string) (string, error) {
 	cmd := p.command("tmux", append([]string{"-L", "person", "-f", "/dev/null"}, args...)...)

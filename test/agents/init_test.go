@@ -19,7 +19,7 @@ func (p *environment) program(name string, args ...string) string {
 	var out, talk bytes.Buffer
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &talk, time.Second
 	p.must(cmd.Start())
-	over := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }) // it may have ended
+	over := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }) // the process may have ended
 	defer over.Stop()
 	if err := cmd.Wait(); err != nil {
 		p.Fatalf("%s: %v\n%s%s", cmd, err, out.String(), talk.String())

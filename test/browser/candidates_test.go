@@ -79,7 +79,7 @@ tasks:
 	p.Wait("no more can be picked", `![...document.querySelectorAll('.candidate button')].length`)
 	p.everywhere("candidates-picked")
 
-	// The agent of the picked candidate works again, while the next task goes on from the first pick.
+	// The agent of the picked candidate works again, while the next task continues from the first pick.
 	p.Visit(task(id, "docs"))
 	p.Wait("it runs", `document.querySelector('.taskhead .status').innerText.includes('running')`)
 	p.Visit(task(id, "api.rival-small"))

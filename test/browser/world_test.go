@@ -58,7 +58,7 @@ func (w *world) killAgents() {
 		}
 		environ, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "environ"))
 		if err == nil && bytes.Contains(environ, []byte("HOME="+w.home+"\x00")) {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+			_ = syscall.Kill(pid, syscall.SIGKILL) // the process may have ended
 		}
 	}
 }
@@ -169,7 +169,7 @@ func (p *process) await(want *regexp.Regexp) string {
 
 // end sends SIGTERM to a process, and kills it after some time.
 func (p *process) end() {
-	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // the process may have ended
 	select {
 	case <-p.over:
 	case <-time.After(20 * time.Second):
@@ -178,7 +178,7 @@ func (p *process) end() {
 }
 
 func (p *process) kill() {
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // it may have ended
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // the process may have ended
 	<-p.over
 }
 

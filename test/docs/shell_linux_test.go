@@ -49,7 +49,7 @@ func newProject(t *testing.T, fixture *txtar.Archive) *project {
 		testenv.Wait(t, "the end of all processes of the page", func() error {
 			left := testenv.ProcessesWith(mark)
 			for _, pid := range left {
-				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+				_ = syscall.Kill(pid, syscall.SIGKILL) // the process may have ended
 			}
 			if len(left) > 0 {
 				return fmt.Errorf("processes %v are there", left)
@@ -185,7 +185,7 @@ func newShell(t *testing.T, p *project) *shell {
 	_ = w.Close() // the shell has its own descriptor
 	s.status, s.lines = r, bufio.NewReader(r)
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Process.Kill() // the process may have ended
 		_ = cmd.Wait()         // the error is expected: it was killed
 		_ = r.Close()          // opened for reading only
 	})

@@ -113,7 +113,7 @@ func withPrompts(list []Asked, byHand []fleet.Worker) []Asked {
 // Everything holds the open questions and the fleets that were searched for them.
 type Everything struct {
 	Fleets []Fleet // the configured server, if any, and this machine
-	Asked  []Asked // their open questions, the oldest first
+	Asked  []Asked // open questions of the fleets, the oldest first
 	Failed error   // why the server did not answer, or nil
 }
 

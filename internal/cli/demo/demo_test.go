@@ -47,7 +47,7 @@ func start(t *testing.T, args ...string) *demo {
 	}
 	go func() { defer close(d.ended); d.err = d.cmd.Wait() }()
 	t.Cleanup(func() {
-		_ = d.cmd.Process.Kill() // it may have ended
+		_ = d.cmd.Process.Kill() // the process may have ended
 		<-d.ended
 		for _, pid := range d.processes() {
 			_ = syscall.Kill(pid, syscall.SIGKILL)

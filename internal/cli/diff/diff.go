@@ -111,7 +111,7 @@ func show(ctx context.Context, e *env.Env, f connect.Fleet, name string, o optio
 	if o.json {
 		answer := struct {
 			fleet.TaskChange
-			Diffs []fleet.FileChange `json:"diffs,omitempty"` // without --stat
+			Diffs []fleet.FileChange `json:"diffs,omitempty"` // empty with --stat
 		}{TaskChange: v}
 		for _, file := range v.Change.Files {
 			if o.stat {

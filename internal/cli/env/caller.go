@@ -13,8 +13,8 @@ type cachedAgent struct{ agent *caller.Agent }
 
 // Agent returns the agent that started this command, or nil if a user did.
 //
-// An agent counts as a user if the command works on another fleet than that of the
-// agent's user. So an agent can test a program that uses gaffer.
+// An agent counts as a user if the command does not work on the fleet of the agent's
+// user. So an agent can test a program that uses gaffer.
 func (e *Env) Agent() *caller.Agent {
 	if e.caller == nil {
 		e.caller = &cachedAgent{e.findAgent()}

@@ -80,7 +80,7 @@ const questionTool = "AskUserQuestion"
 // agentsettings). The sum of the timeouts below and Budget must be less than these 10
 // seconds.
 const (
-	openWithin     = 5 * time.Second // to open the store and ask the question
+	openWithin     = 5 * time.Second // timeout for opening the store and asking the question
 	withdrawWithin = 2 * time.Second
 )
 

@@ -110,7 +110,7 @@ func (c command) merge(ctx context.Context) error {
 	next := func(ctx context.Context, yes bool) (results []fleet.MergeResult, err error) {
 		request := c.request
 		request.Yes = yes
-		if resolved != "" && request.Task == "" { // its approval is void, so it is merged by its name
+		if resolved != "" && request.Task == "" { // the task is not approved any more, so name it explicitly
 			request.Task = resolved
 			results, err = c.overServer(ctx, request)
 			if last := len(results) - 1; err != nil || last >= 0 && (results[last].State == fleet.MergeSent || results[last].State == fleet.MergeBlocked) {

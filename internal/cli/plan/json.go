@@ -29,7 +29,7 @@ type checked struct {
 	Waves      [][]string          `json:"waves"`
 	Tasks      []checkedTask       `json:"tasks"`
 	Warnings   plan.Problems       `json:"warnings"`
-	Ready      bool                `json:"ready"` // it can run on this machine
+	Ready      bool                `json:"ready"` // the plan can run on this machine
 	Lacks      []preflight.Problem `json:"lacks"` // what prevents it from running here
 }
 

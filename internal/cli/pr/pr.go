@@ -92,7 +92,7 @@ func (o options) fetchComments(ctx context.Context, e *env.Env, a *app.App, t fl
 			return err
 		}
 		said = "there is nothing to send to the agent of %s"
-		if connect.HasDrafts(r) || r.State == fleet.ReviewSentBack { // also what an earlier command has added or sent before it was killed
+		if connect.HasDrafts(r) || r.State == fleet.ReviewSentBack { // also continue comments that a killed command has added or sent
 			r, before, err := connect.SendBack(ctx, f, t.Run, t.ID, "")
 			if err != nil {
 				return err
@@ -105,7 +105,7 @@ func (o options) fetchComments(ctx context.Context, e *env.Env, a *app.App, t fl
 	if *o.json {
 		return e.PrintJSON(struct {
 			landing.Feedback
-			Round int `json:"round,omitempty"` // of the review, if it was sent to the agent
+			Round int `json:"round,omitempty"` // round of the review that was sent to the agent; 0 if none
 		}{done, round})
 	}
 	for _, c := range done.Added {

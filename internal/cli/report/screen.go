@@ -10,8 +10,8 @@ import (
 	"gaffer/internal/ui/tui/terminal"
 )
 
-// screenOf describes the terminal that stdout is written to. Its width is that of the
-// terminal, otherwise the value of COLUMNS, otherwise 0.
+// screenOf describes the terminal that stdout is written to. Its width is the
+// terminal's, otherwise the value of COLUMNS, otherwise 0.
 func screenOf(e *env.Env) report.Screen {
 	width := terminal.Columns(e.Out)
 	if width == 0 {

@@ -81,7 +81,7 @@ func (d *fixture) kill(wanted func(argv []string) bool) (n int) {
 		left := d.processes(wanted)
 		for _, pid := range left {
 			n++
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended by itself
+			_ = syscall.Kill(pid, syscall.SIGKILL) // the process may have ended by itself
 		}
 		if len(left) > 0 {
 			return fmt.Errorf("processes %v", left)
@@ -147,7 +147,7 @@ func TestAChangeIsCommentedSentBackApprovedAndMerged(t *testing.T) {
 	d.press("Enter")
 	d.sees("c1 · ", "draft", "✎ 1 comment")
 
-	// The screen dies. The draft is there again, and so is the second one.
+	// The screen is killed. Afterwards both drafts still exist.
 	if d.kill(review) == 0 {
 		t.Fatal("no screen was killed")
 	}
@@ -157,8 +157,8 @@ func TestAChangeIsCommentedSentBackApprovedAndMerged(t *testing.T) {
 	d.press("]")
 	d.sees("c1 · ", "c2 · ", "2 + TWO")
 
-	// The gaffer that continues the agent dies while the agent works. Its agent goes on,
-	// and the next gaffer takes it up.
+	// The gaffer that continues the agent dies while the agent works. The agent continues,
+	// and the next gaffer process adopts it.
 	d.press("s")
 	d.sees("↻ sent back", "sent in round 1")
 	testenv.Wait(t, "the background process", func() error {
@@ -187,7 +187,7 @@ func TestAChangeIsCommentedSentBackApprovedAndMerged(t *testing.T) {
 	if got := d.run("git", "show", "main:list.txt"); got != "one\n2\nthree\nFOUR\n" {
 		t.Errorf("main has %q", got)
 	}
-	// One conversation: the second attempt has continued that of the first.
+	// The second attempt has continued the conversation of the first.
 	if got := d.run("sh", "-c", `gaffer review api --json | jq -r '.review.round, (.review.comments | length)'`); got != "1\n2\n" {
 		t.Errorf("rounds and comments: %q", got)
 	}

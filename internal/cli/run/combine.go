@@ -44,8 +44,8 @@ func harder(a, b plan.OnFailure) bool {
 	return rank[a] > rank[b]
 }
 
-// checkCombinable returns an error if the plans cannot be combined. A workflow has a
-// branch of its own and must run alone. Two tasks must not have the same id.
+// checkCombinable returns an error if the plans cannot be combined. A workflow has its own
+// branch and must run alone. Two tasks must not have the same id.
 func checkCombinable(plans []plan.Plan) error {
 	var problems plan.Problems
 	from := map[string]plan.Plan{}

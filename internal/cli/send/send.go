@@ -97,7 +97,7 @@ last. The exit code is then 1 if the task has failed.`,
 // result is what the command prints as JSON.
 type result struct {
 	Message fleet.Message `json:"message"`
-	Task    *fleet.Task   `json:"task,omitempty"` // with --wait: how it ended
+	Task    *fleet.Task   `json:"task,omitempty"` // the ended task; only with --wait
 }
 
 // printNext prints what happens next. t is the task before the message was sent.

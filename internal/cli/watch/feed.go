@@ -41,7 +41,7 @@ type feed struct {
 	send    func(any)
 
 	mu       sync.Mutex
-	runs     []fleet.Run   // as last read
+	runs     []fleet.Run   // the runs as last read
 	nextRead chan struct{} // closed at the next read
 	last     time.Time     // the time of the last read
 	failing  bool          // reading has failed since the last read

@@ -76,7 +76,7 @@ func (s tmuxTerminal) gone() {
 		if exec.Command("tmux", "-S", s.socket, "has-session").Run() != nil {
 			return "", true
 		}
-		screen, _ := exec.Command("tmux", "-S", s.socket, "capture-pane", "-p").Output() // it may have ended meanwhile
+		screen, _ := exec.Command("tmux", "-S", s.socket, "capture-pane", "-p").Output() // the process may have ended
 		return string(screen), false
 	})
 }

@@ -107,7 +107,7 @@ func (f *fleet) start(args ...string) *process {
 }
 
 func (p *process) kill() {
-	_ = p.Process.Kill() // it may have ended
+	_ = p.Process.Kill() // the process may have ended
 	<-p.ended
 }
 
@@ -299,7 +299,7 @@ func (f *fleet) processes(variable string) (list []int) {
 // endAll kills all processes of the fleet, also after a failed test.
 func (f *fleet) endAll() {
 	for _, pid := range f.processes("HOME=" + f.dir) {
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+		_ = syscall.Kill(pid, syscall.SIGKILL) // the process may have ended
 	}
 }
 

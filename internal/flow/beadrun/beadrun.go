@@ -50,9 +50,9 @@ type TerminalMode int
 
 // Values of TerminalMode.
 const (
-	PreferTmux  TerminalMode = iota // in tmux if tmux is installed
-	RequireTmux                     // in tmux; fail if tmux is missing
-	Headless                        // never in a terminal
+	PreferTmux  TerminalMode = iota // use tmux if it is installed
+	RequireTmux                     // use tmux; fail if it is missing
+	Headless                        // use no terminal
 )
 
 // Request describes a set of beads to run.

@@ -18,7 +18,7 @@ import (
 type Template struct {
 	Name        string // name of its file, without .md
 	Path        string
-	Description string // its first heading, or its first line
+	Description string // the first heading, or the first line
 	Text        string // the original text
 
 	parts []part

@@ -40,7 +40,7 @@ type Feature struct {
 
 // Validated is a section that a scenario tests.
 type Validated struct {
-	Alias  string `json:"alias"`  // without #
+	Alias  string `json:"alias"`  // alias without #
 	Number string `json:"number"` // number of the section; empty if not stated
 }
 

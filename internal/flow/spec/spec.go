@@ -37,7 +37,7 @@ type Spec struct {
 	Version  string // version in config.json, or else in the spec itself
 	Status   string
 	Synopsis string    // the short synopsis in the front matter, if any
-	Sections []Section // in the order of the file
+	Sections []Section // sorted as in the file
 }
 
 // Section is one heading and the text up to the next heading.

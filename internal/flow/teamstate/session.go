@@ -107,8 +107,8 @@ func (s *Session) End(id string, e Ending) error {
 	return nil
 }
 
-// Resume records that the user continues a session that ended with an error. Limits
-// are counted anew, and failed steps are repeated. It does nothing if the session has
+// Resume records that the user continues a session that ended with an error. Counters
+// start again, and failed steps are repeated. It does nothing if the session has
 // not ended with an error.
 func (s *Session) Resume(at time.Time) {
 	if s.ending.problem == nil {

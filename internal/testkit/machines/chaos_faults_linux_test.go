@@ -301,7 +301,7 @@ func (w *world) killSupervisor(on *service) fault {
 
 // attemptBelow returns the attempt that a supervisor supervises, or "".
 func (w *world) attemptBelow(pid int) string {
-	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid)) // it may have ended
+	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid)) // the process may have ended
 	for _, child := range strings.Fields(string(children)) {
 		for _, a := range marked(w.mark) {
 			if filepath.Base(a.proc) == child {

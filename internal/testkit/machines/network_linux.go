@@ -38,12 +38,12 @@ func New(t testing.TB) *Network {
 // Machine is a machine of a network.
 type Machine struct {
 	Name    string
-	Address string // at which the others reach it
-	Home    string // its home folder
+	Address string // address for the other machines
+	Home    string // home folder
 
 	*space
 	network *Network
-	port    string // its network interface at the switch
+	port    string // the machine's network interface at the switch
 }
 
 // Machine adds a machine to the network.

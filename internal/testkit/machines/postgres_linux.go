@@ -17,8 +17,8 @@ import (
 
 // Postgres is a PostgreSQL server on a machine.
 type Postgres struct {
-	URL   string // for the other machines
-	Local string // for the test itself, over a socket in the file system
+	URL   string // URL for the other machines
+	Local string // URL for the test itself, over a socket in the file system
 
 	t       testing.TB
 	machine *Machine

@@ -64,7 +64,7 @@ func (s *space) end() {
 	for _, p := range s.all {
 		p.wake() // the kernel waits until each parent outside of the namespaces has reaped its child
 	}
-	_ = s.first.Wait() // it ends because its input is closed
+	_ = s.first.Wait() // the process ends because its input is closed
 	for _, p := range s.all {
 		<-p.ended
 	}

@@ -88,7 +88,7 @@ func (w *Watch) Live() (pids []string) {
 }
 
 func (w *Watch) look() {
-	live := map[string]agent{} // by task
+	live := map[string]agent{} // live agents by task
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.looks++

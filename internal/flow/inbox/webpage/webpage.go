@@ -23,7 +23,7 @@ import (
 
 // The limits of one fetch.
 const (
-	Timeout      = 10 * time.Second // of the whole fetch, including redirects and body
+	Timeout      = 10 * time.Second // timeout of the whole fetch, including redirects and body
 	MaxSize      = 1 << 20          // bytes read of a page; further bytes are ignored
 	MaxRedirects = 5
 )
