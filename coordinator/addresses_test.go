@@ -200,7 +200,7 @@ func TestWaitingRequestsAreRedirectedToTheWorkingAddress(t *testing.T) {
 	for what, ask := range map[string]func(*Client, context.Context) error{
 		"a request": func(c *Client, ctx context.Context) error { _, err := c.Agents.List(ctx); return err },
 		"a stream": func(c *Client, ctx context.Context) error {
-			err := c.Stream(ctx, From{}, func(Change) error { return errEnough })
+			err := c.Stream(ctx, StreamQuery{}, func(Change) error { return errEnough })
 			if errors.Is(err, errEnough) {
 				return nil
 			}
@@ -219,8 +219,8 @@ func TestWaitingRequestsAreRedirectedToTheWorkingAddress(t *testing.T) {
 				start := time.Now()
 				waits := make(chan error, 1)
 				go func() { waits <- ask(c, t.Context()) }()
-				time.Sleep(time.Second)           // on the test's clock: the request waits for a by now
-				beats := c.Apart(2 * time.Second) // like the client of SendHeartbeats for an interval of three seconds
+				time.Sleep(time.Second)              // on the test's clock: the request waits for a by now
+				beats := c.Separate(2 * time.Second) // like the client of SendHeartbeats for an interval of three seconds
 				if err := oneHeartbeat(t.Context(), beats); err == nil {
 					t.Error("a heartbeat got no answer")
 				}
@@ -256,8 +256,8 @@ func TestRequestsAreNotRedirectedWhileNoAddressAnswers(t *testing.T) {
 	withCoordinators(t, map[string]http.HandlerFunc{"a": slow, "b": slow}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
 		waits := make(chan error, 1)
 		go func() { _, err := c.Agents.List(t.Context()); waits <- err }()
-		time.Sleep(time.Second)           // on the test's clock: the request waits by now
-		beats := c.Apart(2 * time.Second) // like the client of SendHeartbeats for an interval of three seconds
+		time.Sleep(time.Second)              // on the test's clock: the request waits by now
+		beats := c.Separate(2 * time.Second) // like the client of SendHeartbeats for an interval of three seconds
 		for range 5 {
 			_ = oneHeartbeat(t.Context(), beats) // no coordinator answers in time
 		}
@@ -301,7 +301,7 @@ func TestAStreamContinuesAtAnotherAddress(t *testing.T) {
 	}
 	withCoordinators(t, map[string]http.HandlerFunc{"a": nil, "b": server}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
 		n := 0
-		err := c.Stream(t.Context(), From{After: "0"}, func(change Change) error {
+		err := c.Stream(t.Context(), StreamQuery{After: "0"}, func(change Change) error {
 			if n++; change.ID != fmt.Sprint(n) || change.Gap {
 				t.Errorf("change %d has the id %s, a gap: %t", n, change.ID, change.Gap)
 			}
@@ -337,7 +337,7 @@ func TestASilentStreamDoesNotSwitchTheAddress(t *testing.T) {
 	withCoordinators(t, map[string]http.HandlerFunc{"a": hello, "b": nil}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
 		ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second+time.Millisecond) // ends when the silence is detected
 		defer cancel()
-		_ = c.Stream(ctx, From{After: "4"}, func(Change) error { return nil }) // ends with the timeout
+		_ = c.Stream(ctx, StreamQuery{After: "4"}, func(Change) error { return nil }) // ends with the timeout
 		if c.conn.addresses.works != 0 {
 			t.Errorf("address %d works", c.conn.addresses.works)
 		}
@@ -350,7 +350,7 @@ func TestSeparateClientsShareTheWorkingAddress(t *testing.T) {
 		waits := make(chan error, 1)
 		go func() { _, err := c.Agents.List(t.Context()); waits <- err }()
 		time.Sleep(time.Second) // on the test's clock: the request waits for a by now
-		own := c.Apart(5 * time.Second)
+		own := c.Separate(5 * time.Second)
 		defer own.conn.http.CloseIdleConnections()
 		agents(t, own)
 		if err := <-waits; err != nil || time.Since(start) != 6*time.Second || d.order() != "a a b b" {

@@ -47,7 +47,7 @@ type Client struct {
 
 	Runs      *RunClient
 	Questions *QuestionClient
-	Talk      *TalkClient
+	Reviews   *ReviewClient
 	Sessions  *SessionClient
 	Work      *WorkClient // requests of gaffer's own workers
 
@@ -80,7 +80,7 @@ func newClient(conn *connection) *Client {
 	return &Client{
 		Agents: &AgentClient{conn}, Channels: &ChannelClient{conn}, Chains: &ChainClient{conn}, Tasks: &TaskClient{conn},
 		Events: &EventClient{conn}, Notifications: &NotificationClient{conn},
-		Runs: &RunClient{conn}, Questions: &QuestionClient{conn}, Talk: &TalkClient{conn}, Sessions: &SessionClient{conn}, Work: &WorkClient{conn},
+		Runs: &RunClient{conn}, Questions: &QuestionClient{conn}, Reviews: &ReviewClient{conn}, Sessions: &SessionClient{conn}, Work: &WorkClient{conn},
 		conn: conn,
 	}
 }
@@ -100,9 +100,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Apart returns a client with its own connections and the given timeout for one try.
+// Separate returns a client with its own connections and the given timeout for one try.
 // Both clients share the information about which address works.
-func (c *Client) Apart(timeout time.Duration) *Client {
+func (c *Client) Separate(timeout time.Duration) *Client {
 	own, _ := c.conn.separate()
 	own.opt.Timeout = timeout
 	return newClient(own)

@@ -90,14 +90,14 @@ var (
 			return err
 		},
 		"comment": func(ctx context.Context, c *Client) error {
-			_, err := c.Talk.Change(ctx, "r1", "t1", fleet.ReviewAction{Action: fleet.ActComment, Comment: fleet.Comment{Text: "why?"}})
+			_, err := c.Reviews.Change(ctx, "r1", "t1", fleet.ReviewAction{Action: fleet.ActComment, Comment: fleet.Comment{Text: "why?"}})
 			return err
 		},
 		"subscribe": func(ctx context.Context, c *Client) error { _, err := c.Agents.Subscribe(ctx, "a1", nil); return err },
 	}
 	unsafe = map[string]func(context.Context, *Client) error{
 		"send back": func(ctx context.Context, c *Client) error {
-			_, err := c.Talk.Change(ctx, "r1", "t1", fleet.ReviewAction{Action: fleet.ActSendBack})
+			_, err := c.Reviews.Change(ctx, "r1", "t1", fleet.ReviewAction{Action: fleet.ActSendBack})
 			return err
 		},
 		"heartbeat without id": func(ctx context.Context, c *Client) error { _, err := c.Agents.Heartbeat(ctx, Heartbeat{}); return err },
@@ -305,8 +305,8 @@ func TestARedirectIsRefusedAndTheTokenStays(t *testing.T) {
 		for what, ask := range map[string]func() error{
 			"get":    func() error { _, err := c.Agents.List(t.Context()); return err },
 			"post":   func() error { _, err := c.Tasks.Complete(t.Context(), Report{}); return err },
-			"stream": func() error { return c.Stream(t.Context(), From{}, func(Change) error { return nil }) },
-			"beat":   func() error { return oneHeartbeat(t.Context(), c.Apart(time.Second)) },
+			"stream": func() error { return c.Stream(t.Context(), StreamQuery{}, func(Change) error { return nil }) },
+			"beat":   func() error { return oneHeartbeat(t.Context(), c.Separate(time.Second)) },
 		} {
 			if e := refused(t, ask()); e.Code != Redirected || e.Status != status {
 				t.Errorf("%d of a %s: %v", status, what, e)

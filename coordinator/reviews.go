@@ -8,19 +8,19 @@ import (
 	"gaffer/fleet"
 )
 
-// TalkClient reviews the changes of tasks and exchanges messages with their agents.
-type TalkClient struct{ conn *connection }
+// ReviewClient reviews the changes of tasks and exchanges messages with their agents.
+type ReviewClient struct{ conn *connection }
 
 // Review returns the review of a task's change. A task that was not reviewed yet has an
 // open review.
-func (c *TalkClient) Review(ctx context.Context, run, task string) (fleet.Review, error) {
+func (c *ReviewClient) Review(ctx context.Context, run, task string) (fleet.Review, error) {
 	return ask[fleet.Review](ctx, c.conn, get(nil, "v1", "runs", run, "tasks", task, "review"), "review")
 }
 
 // Change applies a user's action to a review and returns the changed review. A new
 // comment without a key gets one, so that the request can be repeated. Requests for other
 // actions are never repeated.
-func (c *TalkClient) Change(ctx context.Context, run, task string, a fleet.ReviewAction) (fleet.Review, error) {
+func (c *ReviewClient) Change(ctx context.Context, run, task string, a fleet.ReviewAction) (fleet.Review, error) {
 	comment := a.Action == fleet.ActComment
 	if comment && a.Comment.Key == "" {
 		a.Comment.Key = rand.Text()
@@ -29,13 +29,13 @@ func (c *TalkClient) Change(ctx context.Context, run, task string, a fleet.Revie
 }
 
 // Messages returns the messages to the agent of a task, the oldest first.
-func (c *TalkClient) Messages(ctx context.Context, run, task string) ([]fleet.Message, error) {
+func (c *ReviewClient) Messages(ctx context.Context, run, task string) ([]fleet.Message, error) {
 	return ask[[]fleet.Message](ctx, c.conn, get(nil, "v1", "runs", run, "tasks", task, "messages"), "messages")
 }
 
 // Send sends a message to the agent of a task. Only Run, Task, Text, Now and the id of
 // m are sent. A message without an id gets one, so that the request can be repeated.
-func (c *TalkClient) Send(ctx context.Context, m fleet.Message) (fleet.Message, error) {
+func (c *ReviewClient) Send(ctx context.Context, m fleet.Message) (fleet.Message, error) {
 	if m.ID == "" {
 		m.ID = rand.Text()
 	}
@@ -45,14 +45,14 @@ func (c *TalkClient) Send(ctx context.Context, m fleet.Message) (fleet.Message, 
 
 // Withdraw withdraws a message that was not delivered yet. If it was delivered, the
 // [Error] is a Conflict.
-func (c *TalkClient) Withdraw(ctx context.Context, run, task, message string) error {
+func (c *ReviewClient) Withdraw(ctx context.Context, run, task, message string) error {
 	_, err := c.conn.do(ctx, call{method: http.MethodDelete, route: []string{"v1", "runs", run, "tasks", task, "messages", message}, safe: true})
 	return err
 }
 
 // Interrupt ends the current turn of a running agent, and keeps its conversation. The
 // request is never repeated, because the agent may have started another turn meanwhile.
-func (c *TalkClient) Interrupt(ctx context.Context, run, task string) error {
+func (c *ReviewClient) Interrupt(ctx context.Context, run, task string) error {
 	_, err := c.conn.do(ctx, post(map[string]string{}, false, "v1", "runs", run, "tasks", task, "interrupt"))
 	return err
 }

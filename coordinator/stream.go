@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// From selects where a stream starts and which changes it contains.
-type From struct {
+// StreamQuery selects where a stream starts and which changes it contains.
+type StreamQuery struct {
 	After   string // id of the last known change; if empty, the stream starts with the next change
 	Project string // only this project's changes
 	Run     string // only this run's changes
@@ -45,7 +45,7 @@ type Change struct {
 // each returns an error, or when the coordinator refuses the request. It replaces
 // broken and silent connections, and continues after the last change that it has passed
 // to each.
-func (c *Client) Stream(ctx context.Context, from From, each func(Change) error) error {
+func (c *Client) Stream(ctx context.Context, from StreamQuery, each func(Change) error) error {
 	conn, end := c.conn.separate()
 	defer end()
 	s := &stream{conn: conn, last: from.After, each: each}

@@ -19,7 +19,7 @@ var errEnough = errors.New("enough")
 
 // follow reads at most the given number of changes from a stream. It returns each
 // change as a text: the id, a ! for a gap, and the type.
-func follow(t *testing.T, c *Client, from From, most int) (changes []string, err error) {
+func follow(t *testing.T, c *Client, from StreamQuery, most int) (changes []string, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
@@ -36,7 +36,7 @@ func follow(t *testing.T, c *Client, from From, most int) (changes []string, err
 	return changes, err
 }
 
-func expect(t *testing.T, c *Client, from From, want ...string) {
+func expect(t *testing.T, c *Client, from StreamQuery, want ...string) {
 	t.Helper()
 	changes, err := follow(t, c, from, len(want))
 	if !errors.Is(err, errEnough) || strings.Join(changes, ", ") != strings.Join(want, ", ") {
@@ -90,7 +90,7 @@ func TestABrokenStreamContinuesAfterItsLastChange(t *testing.T) {
 			want = append(want, fmt.Sprintf("%d tasks", id))
 		}
 		start := time.Now()
-		expect(t, c, From{After: "2"}, want...)
+		expect(t, c, StreamQuery{After: "2"}, want...)
 		if took := time.Since(start); took > 3*time.Second {
 			t.Errorf("connections that sent something were replaced after %s in all", took)
 		}
@@ -101,7 +101,7 @@ func TestAStreamWithoutPingsIsReplaced(t *testing.T) {
 	for what, said := range map[string]string{"nothing": "", "hello": "event: hello\nid: 4\ndata: {}\n\n", "half a line": "event: hello\nid: 4\n\ndata: {"} {
 		withClient(t, script(said, event(5)), Options{}, func(t *testing.T, c *Client) {
 			start := time.Now()
-			expect(t, c, From{After: "4"}, "5 tasks")
+			expect(t, c, StreamQuery{After: "4"}, "5 tasks")
 			if took := time.Since(start); took < 45*time.Second || took > 50*time.Second {
 				t.Errorf("after %s the next connection was made after %s", what, took)
 			}
@@ -112,7 +112,7 @@ func TestAStreamWithoutPingsIsReplaced(t *testing.T) {
 func TestAStreamWithoutAResponseHeaderIsReplaced(t *testing.T) {
 	var hits atomic.Int32
 	withClient(t, firstThen(&hits, troubles["a hang"], script(event(1))), Options{}, func(t *testing.T, c *Client) {
-		expect(t, c, From{}, "1 tasks")
+		expect(t, c, StreamQuery{}, "1 tasks")
 	})
 }
 
@@ -130,7 +130,7 @@ func TestIncompleteLinesDoNotKeepAConnectionAlive(t *testing.T) {
 		t.Error("the connection was kept for 1000 s")
 	}
 	withClient(t, firstThen(&hits, drip, script(event(1))), Options{}, func(t *testing.T, c *Client) {
-		expect(t, c, From{}, "1 tasks")
+		expect(t, c, StreamQuery{}, "1 tasks")
 	})
 }
 
@@ -150,7 +150,7 @@ func TestPingsKeepAConnection(t *testing.T) {
 		flush(w)
 		<-q.Context().Done()
 	}, Options{}, func(t *testing.T, c *Client) {
-		expect(t, c, From{}, "1 tasks")
+		expect(t, c, StreamQuery{}, "1 tasks")
 		if hits.Load() != 1 {
 			t.Errorf("%d connections", hits.Load())
 		}
@@ -170,7 +170,7 @@ func TestASlowReaderOfAStreamIsNotDisconnected(t *testing.T) {
 	}
 	withClient(t, firstThen(&hits, slow, troubles["500"]), Options{}, func(t *testing.T, c *Client) {
 		changes := 0
-		err := c.Stream(t.Context(), From{}, func(Change) error {
+		err := c.Stream(t.Context(), StreamQuery{}, func(Change) error {
 			time.Sleep(10 * time.Minute)
 			if changes++; changes == 2 {
 				return errEnough
@@ -216,7 +216,7 @@ func TestAGapIsReported(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			withClient(t, script(of.said...), Options{}, func(t *testing.T, c *Client) {
-				expect(t, c, From{After: of.after}, of.want...)
+				expect(t, c, StreamQuery{After: of.after}, of.want...)
 			})
 		})
 	}
@@ -225,13 +225,13 @@ func TestAGapIsReported(t *testing.T) {
 func TestARefusedStreamEnds(t *testing.T) {
 	for status, want := range map[int]func(*Error) bool{401: (*Error).Denied, 403: (*Error).Denied, 404: (*Error).NotFound, 400: (*Error).Invalid, 204: func(e *Error) bool { return e.Status == 204 }} {
 		withClient(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }, Options{}, func(t *testing.T, c *Client) {
-			if _, err := follow(t, c, From{}, 1); !want(refused(t, err)) {
+			if _, err := follow(t, c, StreamQuery{}, 1); !want(refused(t, err)) {
 				t.Errorf("status %d: %v", status, err)
 			}
 		})
 	}
 	withClient(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>log in") }, Options{}, func(t *testing.T, c *Client) {
-		if _, err := follow(t, c, From{}, 1); refused(t, err).Code != BadAnswer {
+		if _, err := follow(t, c, StreamQuery{}, 1); refused(t, err).Code != BadAnswer {
 			t.Errorf("a page: %v", err)
 		}
 	})
@@ -250,7 +250,7 @@ func TestAStreamSurvivesACoordinatorThatIsAway(t *testing.T) {
 		}
 		withClient(t, away, Options{}, func(t *testing.T, c *Client) {
 			start := time.Now()
-			expect(t, c, From{}, "1 tasks")
+			expect(t, c, StreamQuery{}, "1 tasks")
 			if took := time.Since(start); took < time.Minute {
 				t.Errorf("%s: 20 connections in %s", trouble, took)
 			}
@@ -268,7 +268,7 @@ func TestAStreamRequestContainsItsFilters(t *testing.T) {
 		}
 		script(event(5))(w, q)
 	}, Options{}, func(t *testing.T, c *Client) {
-		expect(t, c, From{After: "4", Project: "p & q", Run: "r"}, "5 tasks")
+		expect(t, c, StreamQuery{After: "4", Project: "p & q", Run: "r"}, "5 tasks")
 	})
 }
 
@@ -277,7 +277,7 @@ func TestAStreamEndsWithItsContext(t *testing.T) {
 		withClient(t, handle, Options{}, func(t *testing.T, c *Client) {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
-			if err := c.Stream(ctx, From{}, func(Change) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
+			if err := c.Stream(ctx, StreamQuery{}, func(Change) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%s: ended with %v", what, err)
 			}
 		})
@@ -287,7 +287,7 @@ func TestAStreamEndsWithItsContext(t *testing.T) {
 func TestAServerSetsThePauseBeforeAReconnect(t *testing.T) {
 	withClient(t, script("retry: 9000\n\n#", event(1)), Options{}, func(t *testing.T, c *Client) {
 		start := time.Now()
-		changes, err := follow(t, c, From{}, 1)
+		changes, err := follow(t, c, StreamQuery{}, 1)
 		if took := time.Since(start); took < 9*time.Second || took > 12*time.Second {
 			t.Errorf("took %s; changes %q, %v", took, changes, err)
 		}

@@ -55,25 +55,25 @@ type Worker struct {
 // Online reports whether the worker sent a heartbeat recently.
 func (w Worker) Online() bool { return w.WorkerStatus == "online" }
 
-// Runs reports whether the worker takes tasks of this agent.
-func (w Worker) Runs(agent string) bool {
+// TakesAgent reports whether the worker takes tasks of this agent.
+func (w Worker) TakesAgent(agent string) bool {
 	return len(w.Allowed) == 0 || slices.Contains(w.Allowed, agent)
 }
 
-// Serves reports whether the worker's token lets it take tasks that require these labels.
-func (w Worker) Serves(labels []string) bool {
+// TokenAllows reports whether the worker's token lets it take tasks that require these labels.
+func (w Worker) TokenAllows(labels []string) bool {
 	return len(w.Pools) == 0 || slices.ContainsFunc(labels, func(l string) bool { return slices.Contains(w.Pools, l) })
 }
 
-// Has reports whether the worker has all of these labels.
-func (w Worker) Has(labels []string) bool {
+// HasLabels reports whether the worker has all of these labels.
+func (w Worker) HasLabels(labels []string) bool {
 	return !slices.ContainsFunc(labels, func(l string) bool { return !slices.Contains(w.Labels, l) })
 }
 
 // Prefixes of labels that a worker gives to itself: its projects and its identity.
 const (
-	projectLabel = "project:"
-	placeLabel   = "@"
+	projectLabel  = "project:"
+	identityLabel = "@"
 )
 
 // Projects returns the names of the projects that the worker works for.
@@ -86,18 +86,18 @@ func (w Worker) Projects() (names []string) {
 	return names
 }
 
-// Own returns the labels that the user has given to the worker.
-func (w Worker) Own() (labels []string) {
+// UserLabels returns the labels that the user has given to the worker.
+func (w Worker) UserLabels() (labels []string) {
 	for _, l := range w.Labels {
-		if !strings.HasPrefix(l, projectLabel) && !strings.HasPrefix(l, placeLabel) {
+		if !strings.HasPrefix(l, projectLabel) && !strings.HasPrefix(l, identityLabel) {
 			labels = append(labels, l)
 		}
 	}
 	return labels
 }
 
-// Of reports whether the worker works for a project.
-func (w Worker) Of(project string) bool { return slices.Contains(w.Labels, projectLabel+project) }
+// WorksFor reports whether the worker works for a project.
+func (w Worker) WorksFor(project string) bool { return slices.Contains(w.Labels, projectLabel+project) }
 
 // MergeWorkers returns a copy of list in which each worker of newer replaces the worker
 // with the same id. Workers with a new id are appended.

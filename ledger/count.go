@@ -22,15 +22,15 @@ func NewCount(q Query, now time.Time) *Count {
 	return &Count{query: q, now: now, tally: newTally(now), pick: newSelection(q)}
 }
 
-// Pair holds the records of an attempt: its run, and its result if it has ended.
-type Pair struct {
+// AttemptRecords holds the records of an attempt: its run, and its result if it has ended.
+type AttemptRecords struct {
 	Run    Run
 	Result *Result
 }
 
 // Add counts the attempts of one task, as [Store.Report] does for records in files. It
 // returns the attempts that match the query.
-func (c *Count) Add(attempts []Pair) ([]Attempt, error) {
+func (c *Count) Add(attempts []AttemptRecords) ([]Attempt, error) {
 	var m merged
 	for _, p := range attempts {
 		if p.Result != nil {
@@ -86,7 +86,7 @@ func (c *Count) Report() Report {
 
 // Completed returns the records of an attempt as [Store.Begin] and, if it has ended,
 // [Store.Finish] would write them. It reads and writes no file.
-func (s *Store) Completed(p Pair) Pair {
+func (s *Store) Completed(p AttemptRecords) AttemptRecords {
 	if p.Run.ResultFile == "" {
 		p.Run.ResultFile = s.resultFile(p.Run.Bead)
 	}
@@ -94,5 +94,5 @@ func (s *Store) Completed(p Pair) Pair {
 		return p
 	}
 	r := fillResult(*p.Result, p.Run, nil, s.opts.Now())
-	return Pair{Run: completed(p.Run, r), Result: &r}
+	return AttemptRecords{Run: completed(p.Run, r), Result: &r}
 }

@@ -132,7 +132,7 @@ func mustHold(t *testing.T, s *Store, n int) {
 			t.Errorf("result %d: %+v, run %s, %v", attempt, result, run.Status, err)
 		}
 	}
-	err := s.Validate(t.Context(), Checks{}, func(c Checked) error {
+	err := s.Validate(t.Context(), ValidateOptions{}, func(c ValidatedFile) error {
 		for _, f := range onlyInvalid(c.Found) {
 			t.Error(f)
 		}

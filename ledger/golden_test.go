@@ -101,7 +101,7 @@ func TestEveryIrregularFormIsNamed(t *testing.T) {
 	}
 	for _, c := range rows {
 		t.Run(c.file, func(t *testing.T) {
-			got := strings.Join(namesOf(validated(t, c.file, Checks{}).Found), "\n")
+			got := strings.Join(namesOf(validated(t, c.file, ValidateOptions{}).Found), "\n")
 			if want := strings.Join(c.names, "\n"); got != want {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
@@ -110,7 +110,7 @@ func TestEveryIrregularFormIsNamed(t *testing.T) {
 }
 
 func TestStrictAcceptsOnlyTheProtocolsAgents(t *testing.T) {
-	found := validated(t, "wild/run-gemini.json", Checks{Strict: true}).Found
+	found := validated(t, "wild/run-gemini.json", ValidateOptions{Strict: true}).Found
 	if len(found) != 1 || found[0].Name != unknownAgent || found[0].Severity != statefile.Invalid {
 		t.Errorf("found %v", found)
 	}
@@ -134,12 +134,12 @@ func plant(t *testing.T, s *Store, golden string) (Kind, string) {
 }
 
 // validated copies a golden file into a ledger and validates it.
-func validated(t *testing.T, golden string, opts Checks) Checked {
+func validated(t *testing.T, golden string, opts ValidateOptions) ValidatedFile {
 	t.Helper()
 	s := testStore(t)
 	kind, path := plant(t, s, filepath.Join("testdata", golden))
-	var answers []Checked
-	err := s.ValidatePath(t.Context(), kind, path, opts, func(c Checked) error {
+	var answers []ValidatedFile
+	err := s.ValidatePath(t.Context(), kind, path, opts, func(c ValidatedFile) error {
 		answers = append(answers, c)
 		return nil
 	})

@@ -68,8 +68,8 @@ func TestAFolderLargerThanTheWindowIsReadInOrder(t *testing.T) {
 func TestAnInterruptedListingIsAnError(t *testing.T) {
 	l := &listing{Host: host.OS(), names: shuffled(3), err: fs.ErrPermission}
 	s := Open("state", Options{Host: l})
-	each := func(Checked) error { return nil }
-	if err := s.Validate(t.Context(), Checks{}, each); !errors.Is(err, fs.ErrPermission) {
+	each := func(ValidatedFile) error { return nil }
+	if err := s.Validate(t.Context(), ValidateOptions{}, each); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("validate: %v", err)
 	}
 	if _, err := s.Report(t.Context(), Query{}, func(Attempt) error { return nil }); !errors.Is(err, fs.ErrPermission) {

@@ -71,7 +71,7 @@ func TestARunIsWrittenAtDispatchAndCompletedOnce(t *testing.T) {
 func soundLedger(t *testing.T, s *Store) int {
 	t.Helper()
 	count := 0
-	err := s.Validate(t.Context(), Checks{Strict: true}, func(c Checked) error {
+	err := s.Validate(t.Context(), ValidateOptions{Strict: true}, func(c ValidatedFile) error {
 		count++
 		for _, f := range c.Found {
 			t.Error(f)

@@ -11,15 +11,15 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Checked is the result of validating one file.
-type Checked struct {
+// ValidatedFile is the result of validating one file.
+type ValidatedFile struct {
 	Path    string
 	Found   []statefile.Finding
 	Skipped bool // the file is not a record; a finding says so
 }
 
-// Checks configures the validation.
-type Checks struct {
+// ValidateOptions configures the validation.
+type ValidateOptions struct {
 	// Strict accepts only the protocol's two agent names and the names of gaffer's own
 	// steps. Irregular records are not invalid because of Strict; the caller decides
 	// about them.
@@ -28,7 +28,7 @@ type Checks struct {
 
 // Validate checks every record of the ledger and whether runs and results match. It
 // calls each for every file, task by task.
-func (s *Store) Validate(ctx context.Context, opts Checks, each func(Checked) error) error {
+func (s *Store) Validate(ctx context.Context, opts ValidateOptions, each func(ValidatedFile) error) error {
 	all, err := s.tasksByBead(ctx)
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func (s *Store) Validate(ctx context.Context, opts Checks, each func(Checked) er
 }
 
 // ValidatePath checks the records of one kind in a folder, or one record.
-func (s *Store) ValidatePath(ctx context.Context, kind Kind, path string, opts Checks, each func(Checked) error) error {
+func (s *Store) ValidatePath(ctx context.Context, kind Kind, path string, opts ValidateOptions, each func(ValidatedFile) error) error {
 	files, err := s.at(kind, path)
 	if err != nil {
 		return err
@@ -58,18 +58,18 @@ func (s *Store) at(kind Kind, path string) (folder, error) {
 	return folder{s.host, kind, filepath.Clean(dir), name}, nil
 }
 
-func (s *Store) validate(ctx context.Context, all iter.Seq2[task, error], opts Checks, pairs bool, each func(Checked) error) error {
+func (s *Store) validate(ctx context.Context, all iter.Seq2[task, error], opts ValidateOptions, pairs bool, each func(ValidatedFile) error) error {
 	now := s.opts.Now()
-	work := func(t task) []Checked {
+	work := func(t task) []ValidatedFile {
 		checks := make([]*check, len(t))
-		answers := make([]Checked, len(t))
+		answers := make([]ValidatedFile, len(t))
 		for i, f := range t {
 			r := read(s.host, f)
 			checks[i] = newCheck(f.kind, f.path(), opts.Strict)
 			checks[i].reading(r)
 			checks[i].plausibility()
 			checks[i].irregularities(nameOf(f.file), now)
-			answers[i] = Checked{Path: f.path(), Skipped: r.name == notRecord}
+			answers[i] = ValidatedFile{Path: f.path(), Skipped: r.name == notRecord}
 		}
 		if pairs {
 			pair(checks)
@@ -79,7 +79,7 @@ func (s *Store) validate(ctx context.Context, all iter.Seq2[task, error], opts C
 		}
 		return answers
 	}
-	return inOrder(ctx, all, work, func(answers []Checked) error {
+	return inOrder(ctx, all, work, func(answers []ValidatedFile) error {
 		for _, a := range answers {
 			if err := each(a); err != nil {
 				return err

@@ -13,10 +13,10 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-func validateAll(t *testing.T, s *Store) []Checked {
+func validateAll(t *testing.T, s *Store) []ValidatedFile {
 	t.Helper()
-	var all []Checked
-	err := s.Validate(t.Context(), Checks{}, func(c Checked) error {
+	var all []ValidatedFile
+	err := s.Validate(t.Context(), ValidateOptions{}, func(c ValidatedFile) error {
 		all = append(all, c)
 		return nil
 	})
@@ -105,14 +105,14 @@ func TestResultsAreInTheOrderOfTasks(t *testing.T) {
 		writeFile(t, s.path(ResultKind, fmt.Sprintf("bd-%03d", i)), []byte("{"))
 	}
 	all := validateAll(t, s)
-	inTurn := slices.IsSortedFunc(all, func(a, b Checked) int {
+	inTurn := slices.IsSortedFunc(all, func(a, b ValidatedFile) int {
 		return strings.Compare(filepath.Base(a.Path), filepath.Base(b.Path))
 	})
 	if len(all) != 1000 || !inTurn {
 		t.Errorf("%d answers, in turn: %v", len(all), inTurn)
 	}
 	stop := errors.New("enough")
-	if err := s.Validate(t.Context(), Checks{}, func(Checked) error { return stop }); !errors.Is(err, stop) {
+	if err := s.Validate(t.Context(), ValidateOptions{}, func(ValidatedFile) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -280,7 +280,7 @@ func foundIn(t *testing.T, kind Kind, data []byte) string {
 	}
 	writeFile(t, path, data)
 	var found []string
-	must(t, s.ValidatePath(t.Context(), kind, path, Checks{Strict: true}, func(c Checked) error {
+	must(t, s.ValidatePath(t.Context(), kind, path, ValidateOptions{Strict: true}, func(c ValidatedFile) error {
 		for _, f := range c.Found {
 			found = append(found, strings.Join(strings.Fields(fmt.Sprint(f.Severity, " ", f.At, " ", f.Name)), " "))
 		}

@@ -176,7 +176,7 @@ func TestTheClientFollowsTheStream(t *testing.T) {
 	defer cancel()
 	enough := errors.New("enough")
 	var names []string
-	err = c.Stream(ctx, coordinator.From{After: "0"}, func(change coordinator.Change) error {
+	err = c.Stream(ctx, coordinator.StreamQuery{After: "0"}, func(change coordinator.Change) error {
 		var channel coordinator.Channel
 		if err := json.Unmarshal(change.Change, &channel); err != nil || change.Type != "channels" || change.ID == "" || change.Gap {
 			t.Errorf("change is %+v: %v", change, err)

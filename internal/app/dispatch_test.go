@@ -171,7 +171,7 @@ func (p testProject) read(kind, name string, into any) {
 func (p testProject) valid() {
 	p.t.Helper()
 	s := ledger.Open(filepath.Join(p.root, "state"), ledger.Options{})
-	err := s.Validate(p.t.Context(), ledger.Checks{}, func(c ledger.Checked) error {
+	err := s.Validate(p.t.Context(), ledger.ValidateOptions{}, func(c ledger.ValidatedFile) error {
 		for _, f := range c.Found {
 			if f.Severity == statefile.Invalid {
 				p.t.Errorf("%s: %s", c.Path, f)

@@ -135,7 +135,7 @@ func (s *ServerWorker) connect(timeout time.Duration) (_ *coordinator.Client, er
 			return nil, err
 		}
 	}
-	return s.client.Apart(timeout), nil
+	return s.client.Separate(timeout), nil
 }
 
 func (s *ServerWorker) folder(name string) string { return filepath.Join(s.dir, name) }

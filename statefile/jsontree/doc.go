@@ -29,7 +29,7 @@ func Parse(data []byte) (*Doc, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, _ := root.Place()
+	at, _ := root.Position()
 	d := &Doc{lead: data[:at.From], trail: data[at.To:], style: styleOf(root)}
 	d.root = &Node{doc: d, found: root}
 	return d, nil

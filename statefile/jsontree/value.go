@@ -164,19 +164,19 @@ func (v Value) Items() iter.Seq2[int, Value] {
 	}
 }
 
-// Place is the position of a value in the parsed bytes.
-type Place struct {
+// Position is the position of a value in the parsed bytes.
+type Position struct {
 	Name     int // start of the member's name; equals From for an item of an array
 	From, To int // start and end of the value
 }
 
-// Place returns the position of v in the parsed bytes, or false if an edit has set v.
-func (v Value) Place() (Place, bool) {
+// Position returns the position of v in the parsed bytes, or false if an edit has set v.
+func (v Value) Position() (Position, bool) {
 	if v.index == nil {
-		return Place{}, false
+		return Position{}, false
 	}
 	m := v.index.entries[v.at]
-	return Place{Name: int(m.key), From: int(m.val), To: int(m.end)}, true
+	return Position{Name: int(m.key), From: int(m.val), To: int(m.end)}, true
 }
 
 // String returns v as readable text: a string without its quotes, and the JSON text

@@ -114,7 +114,7 @@ func (p *environment) seedClaude() {
 // play sets the model's modes, see stubmodel.Modes.
 func (p *environment) play(modes ...string) { model.Play(p.name, modes...) }
 
-// turns returns the model's requests from this place.
+// turns returns the model's requests from this environment.
 func (p *environment) turns() []stubmodel.Request { return model.Turns(p.name) }
 
 // write writes a file. A relative path is relative to the project.
@@ -162,15 +162,15 @@ func (p *environment) until(what string, holds func() bool) {
 	})
 }
 
-// environmentError collects the state of a place only when a wait has failed.
-type environmentError struct{ place *environment }
+// environmentError collects the state of an environment only when a wait has failed.
+type environmentError struct{ env *environment }
 
 func (e environmentError) Error() string {
-	screen, _ := e.place.tmux("capture-pane", "-p", "-t", "person") // there may be none
-	return fmt.Sprintf("the run\n%s\nprocesses %v\nthe terminal\n%s", encode(e.place.status()), e.place.alive(), screen)
+	screen, _ := e.env.tmux("capture-pane", "-p", "-t", "person") // there may be none
+	return fmt.Sprintf("the run\n%s\nprocesses %v\nthe terminal\n%s", encode(e.env.status()), e.env.alive(), screen)
 }
 
-// command returns a program of this place that is not started yet.
+// command returns a program of this environment that is not started yet.
 func (p *environment) command(name string, args ...string) *exec.Cmd {
 	if !strings.Contains(name, "/") && (name == "gaffer" || name == "claude" || name == "codex") {
 		name = filepath.Join(programs, name)
@@ -324,7 +324,7 @@ func (p *environment) tmux(args ...string) (string, error) {
 	return string(out), err
 }
 
-// alive returns the processes of this place, identified by their environment.
+// alive returns the processes of this environment, identified by their environment.
 func (p *environment) alive() map[int]string {
 	all, err := os.ReadDir("/proc")
 	p.must(err)
@@ -344,7 +344,7 @@ func (p *environment) alive() map[int]string {
 	return found
 }
 
-// nothingLeft waits until no process of this place is alive.
+// nothingLeft waits until no process of this environment is alive.
 func (p *environment) nothingLeft() {
 	p.Helper()
 	p.until("nothing is left running", func() bool { return len(p.alive()) == 0 })

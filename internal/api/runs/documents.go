@@ -122,7 +122,7 @@ func (d *documentReader) Records(ctx context.Context, id string, to io.Writer) e
 	if _, err := io.WriteString(to, `{"records":{"runs":[`); err != nil {
 		return err
 	}
-	err = recorder.Records(ctx, d.store, id, run.Project, d.ledger(), func(p ledger.Pair) error {
+	err = recorder.Records(ctx, d.store, id, run.Project, d.ledger(), func(p ledger.AttemptRecords) error {
 		n++
 		if p.Result == nil {
 			return out(to, p.Run, n == 1)

@@ -64,7 +64,7 @@ func noWorker(workers []fleet.Worker, labels []string, agent string) string {
 	for _, label := range labels {
 		project, ofProject := strings.CutPrefix(label, ProjectLabel(""))
 		place, ofPlace := strings.CutPrefix(label, engine.WorkerLabel(""))
-		has := slices.ContainsFunc(workers, func(w fleet.Worker) bool { return w.Has([]string{label}) })
+		has := slices.ContainsFunc(workers, func(w fleet.Worker) bool { return w.HasLabels([]string{label}) })
 		switch {
 		case ofProject && !has:
 			return fmt.Sprintf("no worker of project %s is online", project)
@@ -74,15 +74,15 @@ func noWorker(workers []fleet.Worker, labels []string, agent string) string {
 			own = append(own, label)
 		}
 	}
-	able := slices.DeleteFunc(slices.Clone(workers), func(w fleet.Worker) bool { return !w.Has(labels) })
+	able := slices.DeleteFunc(slices.Clone(workers), func(w fleet.Worker) bool { return !w.HasLabels(labels) })
 	if len(able) == 0 {
 		return fmt.Sprintf("no worker that is online has the labels %s", strings.Join(own, ", "))
 	}
-	able = slices.DeleteFunc(able, func(w fleet.Worker) bool { return !w.Serves(labels) })
+	able = slices.DeleteFunc(able, func(w fleet.Worker) bool { return !w.TokenAllows(labels) })
 	if len(able) == 0 {
 		return "the tokens of the workers that are online are limited to other pools"
 	}
-	if !slices.ContainsFunc(able, func(w fleet.Worker) bool { return w.Runs(agent) }) {
+	if !slices.ContainsFunc(able, func(w fleet.Worker) bool { return w.TakesAgent(agent) }) {
 		return fmt.Sprintf("no worker that is online and has its labels runs agent %s", agent)
 	}
 	return ""

@@ -16,24 +16,24 @@ func TestAChangeIsReviewedAndItsAgentIsTalkedToOverHTTP(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(f *fixture) {
 		run := f.submit(shop()).ID
-		act := func(a fleet.ReviewAction) (fleet.Review, error) { return f.Talk.Change(f.ctx, run, "api", a) }
+		act := func(a fleet.ReviewAction) (fleet.Review, error) { return f.Reviews.Change(f.ctx, run, "api", a) }
 		a := f.claim()
-		m := must2(f.Talk.Send(f.ctx, fleet.Message{Run: run, Task: "api", Text: "in English"}))(f)
+		m := must2(f.Reviews.Send(f.ctx, fleet.Message{Run: run, Task: "api", Text: "in English"}))(f)
 		if m.ID == "" || m.By != "the operator" || !m.Waiting() {
 			t.Errorf("sent is %+v", m)
 		}
-		again := must2(f.Talk.Send(f.ctx, fleet.Message{ID: m.ID, Run: run, Task: "api", Text: "in English"}))(f)
-		if again.ID != m.ID || len(must2(f.Talk.Messages(f.ctx, run, "api"))(f)) != 1 {
+		again := must2(f.Reviews.Send(f.ctx, fleet.Message{ID: m.ID, Run: run, Task: "api", Text: "in English"}))(f)
+		if again.ID != m.ID || len(must2(f.Reviews.Messages(f.ctx, run, "api"))(f)) != 1 {
 			t.Errorf("the same message is sent as %+v", again)
 		}
-		_, err := f.Talk.Send(f.ctx, fleet.Message{Run: run, Task: "api", Text: " "})
+		_, err := f.Reviews.Send(f.ctx, fleet.Message{Run: run, Task: "api", Text: " "})
 		f.refused("an empty message", err, 400, "no text")
 		f.finish(a, engine.Finish{Delivered: []string{m.ID}})
-		f.refused("after it was delivered", f.Talk.Withdraw(f.ctx, run, "api", m.ID), 409, "delivered")
-		f.refused("of another task", f.Talk.Withdraw(f.ctx, run, "docs", m.ID), 404, "not found")
-		f.refused("a task that has ended", f.Talk.Interrupt(f.ctx, run, "api"), 409, "is complete")
+		f.refused("after it was delivered", f.Reviews.Withdraw(f.ctx, run, "api", m.ID), 409, "delivered")
+		f.refused("of another task", f.Reviews.Withdraw(f.ctx, run, "docs", m.ID), 404, "not found")
+		f.refused("a task that has ended", f.Reviews.Interrupt(f.ctx, run, "api"), 409, "is complete")
 
-		if v := must2(f.Talk.Review(f.ctx, run, "api"))(f); v.State != fleet.ReviewOpen || v.Task != "api" {
+		if v := must2(f.Reviews.Review(f.ctx, run, "api"))(f); v.State != fleet.ReviewOpen || v.Task != "api" {
 			t.Errorf("at first: %+v", v)
 		}
 		v := must2(act(fleet.ReviewAction{Action: "comment", Comment: fleet.Comment{Path: "a.go", First: 2, Lines: "x", Text: "why?"}}))(f)
@@ -62,14 +62,14 @@ func TestAChangeIsReviewedAndItsAgentIsTalkedToOverHTTP(t *testing.T) {
 			t.Fatalf("claimed %s with %d messages", a.Task.Task, len(a.Messages))
 		}
 		f.finish(a, engine.Finish{Delivered: []string{a.Messages[0].ID}, Ending: fleet.Ending{Summary: "c1: fixed"}})
-		if v := must2(f.Talk.Review(f.ctx, run, "api"))(f); v.State != fleet.ReviewOpen || v.Comments[0].Answer == nil || !v.Comments[0].Answer.Fixed {
+		if v := must2(f.Reviews.Review(f.ctx, run, "api"))(f); v.State != fleet.ReviewOpen || v.Comments[0].Answer == nil || !v.Comments[0].Answer.Fixed {
 			t.Errorf("answered: %+v", v)
 		}
 		f.claim() // docs
-		f.must(f.Talk.Interrupt(f.ctx, run, "docs"))
+		f.must(f.Reviews.Interrupt(f.ctx, run, "docs"))
 		for what, err := range map[string]error{
-			"no run":  second(f.Talk.Review(f.ctx, "x", "api")),
-			"no task": second(f.Talk.Messages(f.ctx, run, "x")),
+			"no run":  second(f.Reviews.Review(f.ctx, "x", "api")),
+			"no task": second(f.Reviews.Messages(f.ctx, run, "x")),
 		} {
 			f.refused(what, err, 404, "not found")
 		}
@@ -92,7 +92,7 @@ func TestOnlyOperatorsReviewAndSendMessages(t *testing.T) {
 				t.Errorf("%s: %v", role, err)
 			}
 		}
-		if _, err := f.as[role].Talk.Messages(f.ctx, run, "api"); err != nil {
+		if _, err := f.as[role].Reviews.Messages(f.ctx, run, "api"); err != nil {
 			t.Errorf("%s may not look: %v", role, err)
 		}
 	}

@@ -329,7 +329,7 @@ func TestTheStreamCanBeLimitedToOneRun(t *testing.T) {
 		run := must2(f.Runs.Submit(f.ctx, coordinator.NewRun{Project: "app", Plan: text(shop())}))(f)
 		f.must(f.Runs.Cancel(f.ctx, other.ID, "", ""))
 		f.must(f.Runs.Cancel(f.ctx, run.ID, "", ""))
-		for _, from := range []coordinator.From{{After: "0", Run: run.ID}, {After: "0", Project: "app"}} {
+		for _, from := range []coordinator.StreamQuery{{After: "0", Run: run.ID}, {After: "0", Project: "app"}} {
 			var types []string
 			end := fmt.Errorf("enough")
 			err := f.Stream(f.ctx, from, func(c coordinator.Change) error {

@@ -132,7 +132,7 @@ func (jsonWriter) fixCommands(old []byte, entries []Entry) (extended, rest []Ent
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		place, _ := line.Place()
+		place, _ := line.Position()
 		splices = append(splices, Splice{At: place.From, Old: bytes.Clone(old[place.From:place.To]), New: text})
 	}
 	return extended, rest, ordered(splices), nil

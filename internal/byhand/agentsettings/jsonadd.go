@@ -45,9 +45,9 @@ type additions struct {
 }
 
 func additionsTo(groups *[]*additions, at jsontree.Value) *additions {
-	place, _ := at.Place()
+	place, _ := at.Position()
 	for _, g := range *groups {
-		if there, _ := g.at.Place(); there == place {
+		if there, _ := g.at.Position(); there == place {
 			return g
 		}
 	}
@@ -99,7 +99,7 @@ func (t *jsonText) replaceValue(at jsontree.Value, e Entry) (Splice, error) {
 	if err != nil {
 		return Splice{}, err
 	}
-	place, _ := at.Place()
+	place, _ := at.Position()
 	l := t.layout(t.root)
 	return Splice{At: place.From, Old: bytes.Clone(t.src[place.From:place.To]), New: []byte(l.flat(text))}, nil
 }
@@ -150,7 +150,7 @@ func (t *jsonText) lineEnd(at int) int {
 
 // fillEmpty inserts parts into an empty container.
 func (t *jsonText) fillEmpty(at jsontree.Value, l layout, text string) Splice {
-	place, _ := at.Place()
+	place, _ := at.Position()
 	from, to := place.From+1, place.To-1
 	inner := t.src[from:to]
 	if !l.lines {
@@ -189,7 +189,7 @@ type layout struct {
 func (t *jsonText) layout(at jsontree.Value) layout {
 	l := layout{unit: "  ", eol: t.eol(), lines: true, space: true}
 	if first := parts(t.root); len(first) > 0 {
-		top, _ := t.root.Place()
+		top, _ := t.root.Position()
 		if lead := t.src[top.From+1 : first[0].Name]; bytes.IndexByte(lead, '\n') >= 0 {
 			l.unit = lineIndent(t.src, first[0].Name)
 		} else {
@@ -197,7 +197,7 @@ func (t *jsonText) layout(at jsontree.Value) layout {
 			l.space = first[0].From > 0 && t.src[first[0].From-1] != ':'
 		}
 	}
-	place, _ := at.Place()
+	place, _ := at.Position()
 	list := parts(at)
 	if len(list) == 0 {
 		l.indent = lineIndent(t.src, place.From) + l.unit
@@ -307,7 +307,7 @@ func replacedIn(f Format, base, changed []byte, entries []Entry) map[string][]by
 		}
 		now, _, _ := after.descend(e)
 		was, rest, err := before.descend(e)
-		place, there := was.Place()
+		place, there := was.Position()
 		if err != nil || len(rest) > 0 || !there || !e.IsOurs(jsontree.Interface(now)) {
 			continue
 		}

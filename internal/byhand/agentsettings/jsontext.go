@@ -124,25 +124,25 @@ func isTrailingComma(b []byte, i int) bool {
 }
 
 func (t *jsonText) shapeError(v jsontree.Value, path []string, want jsontree.Kind) error {
-	place, _ := v.Place()
+	place, _ := v.Position()
 	return &ShapeError{At: dotted(path), Line: lineOf(t.src, place.From), Found: v.Kind().String(), Want: want.String()}
 }
 
 // parts returns the members or items of a container, in order.
 func parts(v jsontree.Value) (list []jsonPart) {
 	for name, part := range v.Members() {
-		place, _ := part.Place()
+		place, _ := part.Position()
 		list = append(list, jsonPart{place, name, part})
 	}
 	for _, part := range v.Items() {
-		place, _ := part.Place()
+		place, _ := part.Position()
 		list = append(list, jsonPart{place, "", part})
 	}
 	return list
 }
 
 type jsonPart struct {
-	jsontree.Place
+	jsontree.Position
 	name  string
 	value jsontree.Value
 }

@@ -49,7 +49,7 @@ func idleWarnings(workers []serverfleet.Worker, p plan.Plan, project, on, server
 		return warnings
 	case on != "" && !slices.ContainsFunc(workers, func(w serverfleet.Worker) bool { return w.Name == on && w.Online() }):
 		return []string{fmt.Sprintf("worker %s is not online: its tasks wait for it", display.Printable(on))}
-	case !slices.ContainsFunc(workers, func(w serverfleet.Worker) bool { return w.Online() && w.Of(project) }):
+	case !slices.ContainsFunc(workers, func(w serverfleet.Worker) bool { return w.Online() && w.WorksFor(project) }):
 		return []string{fmt.Sprintf("no worker of project %s is online: 'gaffer worker%s' in a checkout of it starts one", display.Printable(project), serverArg)}
 	}
 	for _, labels := range lacking {

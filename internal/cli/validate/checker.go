@@ -22,7 +22,7 @@ import (
 )
 
 // document is one validated document with its findings.
-type document = ledger.Checked
+type document = ledger.ValidatedFile
 
 // checker validates the documents of one kind at a path, which is a file or a folder.
 // It calls each for every document.
@@ -102,12 +102,12 @@ func (v *validator) store(root string) *ledger.Store {
 
 func (v *validator) records(k ledger.Kind) checker {
 	return func(ctx context.Context, path string, each func(document) error) error {
-		return v.store(v.projectPath(ledgers)).ValidatePath(ctx, k, path, ledger.Checks{Strict: v.strict}, each)
+		return v.store(v.projectPath(ledgers)).ValidatePath(ctx, k, path, ledger.ValidateOptions{Strict: v.strict}, each)
 	}
 }
 
 func (v *validator) ledger(ctx context.Context, root string, each func(document) error) error {
-	return v.store(root).Validate(ctx, ledger.Checks{Strict: v.strict}, each)
+	return v.store(root).Validate(ctx, ledger.ValidateOptions{Strict: v.strict}, each)
 }
 
 func (v *validator) sessions(_ context.Context, path string, each func(document) error) error {

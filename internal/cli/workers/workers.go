@@ -100,7 +100,7 @@ func row(w serverfleet.Worker, now time.Time) []table.Cell {
 		{Text: display.Line(strings.Join(w.Projects(), ", "), 40)},
 		{Text: display.Line(taskText(w), 60)},
 		{Text: slots},
-		{Text: display.Line(strings.Join(w.Own(), ", "), 60)},
+		{Text: display.Line(strings.Join(w.UserLabels(), ", "), 60)},
 		{Text: ago(w.LastSeen, now)},
 		{Text: w.Version},
 	}

@@ -26,7 +26,7 @@ func (f *Fleet) Reviews(ctx context.Context, run string) (fleet.RunReviews, erro
 
 // Review returns the review of a task's change.
 func (f *Fleet) Review(ctx context.Context, run, task string) (fleet.Review, error) {
-	v, err := f.client.Talk.Review(ctx, run, task)
+	v, err := f.client.Reviews.Review(ctx, run, task)
 	return v, f.problem(err)
 }
 
@@ -35,6 +35,6 @@ func (f *Fleet) ChangeReview(ctx context.Context, run, task string, a fleet.Revi
 	if err := f.refuse("gaffer review"); err != nil {
 		return fleet.Review{}, err
 	}
-	v, err := f.client.Talk.Change(ctx, run, task, a)
+	v, err := f.client.Reviews.Change(ctx, run, task, a)
 	return v, f.problem(err)
 }

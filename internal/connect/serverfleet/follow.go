@@ -62,7 +62,7 @@ func (f *Fleet) listen(ctx context.Context, run string) changeSignal {
 	b := changeSignal{changes: make(chan struct{}, 1)}
 	var all sync.WaitGroup
 	all.Go(func() {
-		_ = f.client.Stream(ctx, coordinator.From{Run: run}, func(coordinator.Change) error {
+		_ = f.client.Stream(ctx, coordinator.StreamQuery{Run: run}, func(coordinator.Change) error {
 			select {
 			case b.changes <- struct{}{}:
 			default: // already signalled

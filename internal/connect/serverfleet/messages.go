@@ -8,7 +8,7 @@ import (
 
 // Messages returns the messages to the agent of a task, oldest first.
 func (f *Fleet) Messages(ctx context.Context, run, task string) ([]fleet.Message, error) {
-	list, err := f.client.Talk.Messages(ctx, run, task)
+	list, err := f.client.Reviews.Messages(ctx, run, task)
 	return list, f.problem(err)
 }
 
@@ -17,7 +17,7 @@ func (f *Fleet) Send(ctx context.Context, m fleet.Message) (fleet.Message, error
 	if err := f.refuse("gaffer send"); err != nil {
 		return m, err
 	}
-	sent, err := f.client.Talk.Send(ctx, m)
+	sent, err := f.client.Reviews.Send(ctx, m)
 	return sent, f.problem(err)
 }
 
@@ -26,7 +26,7 @@ func (f *Fleet) WithdrawMessage(ctx context.Context, run, task, message string) 
 	if err := f.refuse("gaffer send"); err != nil {
 		return err
 	}
-	return f.problem(f.client.Talk.Withdraw(ctx, run, task, message))
+	return f.problem(f.client.Reviews.Withdraw(ctx, run, task, message))
 }
 
 // Interrupt ends the current turn of a running agent, and keeps its conversation.
@@ -34,5 +34,5 @@ func (f *Fleet) Interrupt(ctx context.Context, run, task string) error {
 	if err := f.refuse("gaffer interrupt"); err != nil {
 		return err
 	}
-	return f.problem(f.client.Talk.Interrupt(ctx, run, task))
+	return f.problem(f.client.Reviews.Interrupt(ctx, run, task))
 }

@@ -66,7 +66,7 @@ func MissingLabels(workers []Worker, p plan.Plan, project, on string) (lacking [
 	seen := map[string]bool{}
 	for _, t := range p.Tasks {
 		labels := slices.Concat(needed, t.Labels)
-		has := func(w Worker) bool { return w.Online() && w.Has(labels) && w.Serves(t.Labels) }
+		has := func(w Worker) bool { return w.Online() && w.HasLabels(labels) && w.TokenAllows(t.Labels) }
 		if key := strings.Join(labels, ","); !seen[key] && !slices.ContainsFunc(workers, has) {
 			seen[key] = true
 			lacking = append(lacking, strings.Join(t.Labels, ", "))
@@ -84,8 +84,8 @@ func DisallowedAgents(workers []Worker, p plan.Plan, project, on string, agentOf
 	}
 	for _, t := range p.Tasks {
 		labels, name := slices.Concat(needed, t.Labels), agentOf(t)
-		has := func(w Worker) bool { return w.Online() && w.Has(labels) && w.Serves(t.Labels) }
-		runs := func(w Worker) bool { return has(w) && w.Runs(name) }
+		has := func(w Worker) bool { return w.Online() && w.HasLabels(labels) && w.TokenAllows(t.Labels) }
+		runs := func(w Worker) bool { return has(w) && w.TakesAgent(name) }
 		if slices.ContainsFunc(workers, has) && !slices.ContainsFunc(workers, runs) && !slices.Contains(agents, name) {
 			agents = append(agents, name)
 		}

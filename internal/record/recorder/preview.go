@@ -78,7 +78,7 @@ func runOf(ctx context.Context, s store.Store, id string) (run store.Run, err er
 // Records calls each with the ledger's records of a run's attempts: first the ended
 // attempts in the order of their end, then the running ones. l provides the file names
 // of records; its files are not accessed.
-func Records(ctx context.Context, s store.Store, id, project string, l *ledger.Store, each func(ledger.Pair) error) error {
+func Records(ctx context.Context, s store.Store, id, project string, l *ledger.Store, each func(ledger.AttemptRecords) error) error {
 	r := New(Options{Store: s, Run: id, Project: project, Ledger: l, Session: session.New("", session.Options{}), Notice: func(string) {}})
 	if err := r.openFrom(ctx, 0); err != nil {
 		return err
@@ -110,7 +110,7 @@ func Records(ctx context.Context, s store.Store, id, project string, l *ledger.S
 // yet.
 type startedAttempts struct {
 	recorder *Recorder
-	each     func(ledger.Pair) error
+	each     func(ledger.AttemptRecords) error
 	started  map[attemptKey]entry
 	order    []attemptKey
 }
@@ -150,7 +150,7 @@ func (u *startedAttempts) emit(ctx context.Context, e entry) error {
 	if err != nil {
 		return err
 	}
-	p := ledger.Pair{Run: runs[0]}
+	p := ledger.AttemptRecords{Run: runs[0]}
 	if e.result != nil {
 		result := u.recorder.withBeadName(e, *e.result)
 		p.Result = &result

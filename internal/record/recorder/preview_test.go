@@ -91,7 +91,7 @@ func TestADocumentOfLongAgoDoesNotReadWhatCameAfter(t *testing.T) {
 // recorded returns the records that Records produces for the world's run, by file name.
 func recorded(t *testing.T, w *world, l *ledger.Store) map[string]any {
 	all := map[string]any{}
-	must(t, recorder.Records(context.Background(), w.store, runID, "/home/sam/shop", l, func(p ledger.Pair) error {
+	must(t, recorder.Records(context.Background(), w.store, runID, "/home/sam/shop", l, func(p ledger.AttemptRecords) error {
 		all[name("runs", p.Run.Bead, p.Run.Attempt)] = tree(t, p.Run)
 		if p.Result != nil {
 			all[name("results", p.Run.Bead, p.Run.Attempt)] = tree(t, p.Result)

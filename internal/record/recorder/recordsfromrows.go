@@ -12,14 +12,14 @@ import (
 // store's rows. [Records] reads the events instead, which is slower. Two values may
 // differ: whether a retry was planned after the last attempt, and how many retries were
 // allowed when an attempt started.
-func RecordsOf(from store.Reader, t store.Task, attempts []store.Attempt, project string, l *ledger.Store) ([]ledger.Pair, error) {
+func RecordsOf(from store.Reader, t store.Task, attempts []store.Attempt, project string, l *ledger.Store) ([]ledger.AttemptRecords, error) {
 	spec, err := plan.DecodeTask(t.Spec)
 	if err != nil {
 		return nil, fmt.Errorf("task %s: %w", t.Task, err)
 	}
 	as := beadOf(t.Run, t.Task, spec.Dispatch)
 	var before *store.Attempt
-	pairs := make([]ledger.Pair, len(attempts))
+	pairs := make([]ledger.AttemptRecords, len(attempts))
 	for i := range attempts {
 		a := &attempts[i]
 		e := entry{task: t.Task, number: a.Number, retries: t.Retries, started: a.Started}

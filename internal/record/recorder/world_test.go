@@ -199,7 +199,7 @@ func (p *project) valid(whole bool) {
 			p.t.Error(f)
 		}
 	}
-	must(p.t, p.ledger.Validate(context.Background(), ledger.Checks{}, func(c ledger.Checked) error {
+	must(p.t, p.ledger.Validate(context.Background(), ledger.ValidateOptions{}, func(c ledger.ValidatedFile) error {
 		for _, f := range c.Found {
 			if whole || f.Name != "run-without-result" {
 				p.t.Error(f)

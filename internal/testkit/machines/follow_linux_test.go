@@ -27,7 +27,7 @@ func follow(name string, c *coordinator.Client) *follower {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &follower{name: name, cancel: cancel}
 	f.done.Go(func() {
-		err := c.Stream(ctx, coordinator.From{After: "0"}, f.take)
+		err := c.Stream(ctx, coordinator.StreamQuery{After: "0"}, f.take)
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.err = err

@@ -205,7 +205,7 @@ func workerRows(s snapshot, f filter, width int) (items []item, rows []paint.Lin
 		return cmp.Or(compareBool(!a.Online(), !b.Online()), strings.Compare(a.Name, b.Name))
 	})
 	for _, w := range sorted {
-		labels := display.Line(strings.Join(w.Own(), ", "), 60)
+		labels := display.Line(strings.Join(w.UserLabels(), ", "), 60)
 		if !f.matches(w.Name, w.Host, w.WorkerStatus, w.ClaudeStatus, w.Task, labels) {
 			continue
 		}

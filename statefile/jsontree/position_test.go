@@ -2,14 +2,14 @@ package jsontree
 
 import "testing"
 
-func TestAValueReturnsItsPlace(t *testing.T) {
+func TestAValueReturnsItsPosition(t *testing.T) {
 	text := []byte("\xef\xbb\xbf {\"a\": [1, {\"b\" : \"x\"}]}")
 	root, err := ParseValue(text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := func(v Value) string {
-		p, ok := v.Place()
+		p, ok := v.Position()
 		if !ok {
 			return "nowhere"
 		}
