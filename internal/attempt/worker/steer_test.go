@@ -2,7 +2,6 @@ package worker_test
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,21 +38,28 @@ func eachSteerable(t *testing.T, test func(t *testing.T, like string)) {
 
 // gate is a step of the fake agent that ends when the file go appears. It comes after a
 // text by which a test knows that the agent works.
-const gate = "fake: say started\nfake: tool while [ ! -e %s/go ]; do sleep 0.02; done\n"
+const gate = "fake: say started\nfake: tool while [ ! -e DIR/go ]; do sleep 0.02; done\n"
 
 // newSteerTest starts a task and waits until its agent is at the gate.
 func newSteerTest(t *testing.T, like, questions string) *steerTest {
 	t.Helper()
-	f := newFleet(t, time.Minute)
-	f.agents = func(name string) (agent.Agent, error) {
-		return agent.New(name, map[string]agent.Custom{"fake": {Like: like, Argv: []string{os.Args[0], "fake-agent", "--protocol", like}}})
-	}
-	prompt := fmt.Sprintf(gate, f.dir) + "fake: say first"
-	run, err := f.Submit(t.Context(), engine.Submission{Plan: plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "fake", Prompt: prompt, QuestionRules: plan.QuestionRules{Questions: plan.QuestionPolicy(questions)}}}}})
-	f.must(err)
-	k := &steerTest{fleet: f, t: t, run: run, worker: f.startWorker("w", 1)}
+	program := agent.Custom{Like: like, Argv: []string{os.Args[0], "fake-agent", "--protocol", like}}
+	k := startSteerTest(t, program, plan.Task{Prompt: gate + "fake: say first", QuestionRules: plan.QuestionRules{Questions: plan.QuestionPolicy(questions)}})
 	k.logHas("started")
 	return k
+}
+
+// startSteerTest starts a task of an agent. DIR in its prompt stands for the fleet's folder.
+func startSteerTest(t *testing.T, program agent.Custom, task plan.Task) *steerTest {
+	t.Helper()
+	f := newFleet(t, time.Minute)
+	f.agents = func(name string) (agent.Agent, error) {
+		return agent.New(name, map[string]agent.Custom{"fake": program})
+	}
+	task.ID, task.Agent, task.Prompt = "a", "fake", strings.ReplaceAll(task.Prompt, "DIR", f.dir)
+	run, err := f.Submit(t.Context(), engine.Submission{Plan: plan.Plan{Tasks: []plan.Task{task}}})
+	f.must(err)
+	return &steerTest{fleet: f, t: t, run: run, worker: f.startWorker("w", 1)}
 }
 
 func (k *steerTest) logHas(text string) {
@@ -217,15 +223,10 @@ func TestAWithdrawnMessageIsRemovedFromTheQueue(t *testing.T) {
 // An agent that cannot resume its conversation gets everything again in its prompt.
 func TestAMessageToAProgramWithoutConversationsFollowsThePromptAndTheResult(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, time.Minute)
-	f.agents = func(name string) (agent.Agent, error) {
-		script := "cat >" + f.dir + "/prompt-$GAFFER_ATTEMPT_NUMBER; echo done by $GAFFER_ATTEMPT_NUMBER"
-		return agent.New(name, map[string]agent.Custom{"plain": {Argv: []string{"sh", "-c", script}}})
-	}
-	run, err := f.Submit(t.Context(), engine.Submission{Plan: plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "plain", Prompt: "Do it."}}}})
-	f.must(err)
-	k := &steerTest{fleet: f, t: t, run: run, worker: f.startWorker("w", 1)}
-	k.until(run, "a", store.Complete)
+	prompts := t.TempDir()
+	script := "cat >" + prompts + "/$GAFFER_ATTEMPT_NUMBER; echo done by $GAFFER_ATTEMPT_NUMBER"
+	k := startSteerTest(t, agent.Custom{Argv: []string{"sh", "-c", script}}, plan.Task{Prompt: "Do it."})
+	k.until(k.run, "a", store.Complete)
 	for n, text := range []string{"Be kind.", "And brief."} {
 		m := k.send(text)
 		testenv.WaitFor(t, "the message to be delivered", func() []seen.Message {
@@ -233,10 +234,10 @@ func TestAMessageToAProgramWithoutConversationsFollowsThePromptAndTheResult(t *t
 			k.must(err)
 			return all
 		}, func(all []seen.Message) bool { return !all[n].Delivered.IsZero() })
-		k.until(run, "a", store.Complete)
+		k.until(k.run, "a", store.Complete)
 		k.checkDelivered(m, n+2)
 	}
-	got, err := os.ReadFile(filepath.Join(f.dir, "prompt-3"))
+	got, err := os.ReadFile(filepath.Join(prompts, "3"))
 	want := "Do it.\n\n---\nThis was worked on before. The result of attempt 2 was:\ndone by 2\n\n---\nThe user has said since:\nBe kind.\n\nAnd brief.\n"
 	if err != nil || string(got) != want {
 		t.Errorf("the prompt of the third attempt is %q, %v, want %q", got, err, want)
@@ -245,18 +246,13 @@ func TestAMessageToAProgramWithoutConversationsFollowsThePromptAndTheResult(t *t
 
 func TestAnAgentThatDoesNotEndItsTurnIsStopped(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, time.Minute)
-	f.agents = func(name string) (agent.Agent, error) {
-		return agent.New(name, map[string]agent.Custom{"deaf": {Like: "claude", Argv: []string{"sh", "-c", `echo '{"type":"system","subtype":"init","session_id":"s"}'; sleep 600`}}})
-	}
-	run, err := f.Submit(t.Context(), engine.Submission{Plan: plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "deaf", Prompt: "go"}}}})
-	f.must(err)
-	k := &steerTest{fleet: f, t: t, run: run, worker: f.startWorker("w", 1)}
+	deaf := `echo '{"type":"system","subtype":"init","session_id":"s"}'; sleep 600`
+	k := startSteerTest(t, agent.Custom{Like: "claude", Argv: []string{"sh", "-c", deaf}}, plan.Task{Prompt: "go"})
 	k.logHas("init")
 	k.must(k.Interrupt(t.Context(), k.key(), "ann"))
 	k.worker.CheckOrders()
-	k.until(run, "a", store.Cancelled)
-	if a := k.attempts(run, "a")[0]; a.Class != failure.Interrupted || a.Thread != "s" {
+	k.until(k.run, "a", store.Cancelled)
+	if a := k.attempts(k.run, "a")[0]; a.Class != failure.Interrupted || a.Thread != "s" {
 		t.Errorf("attempt %+v", a)
 	}
 }
