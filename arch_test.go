@@ -79,7 +79,7 @@ var rules = []rule{
 	}, nil},
 
 	// Reads the change of a task, and follows comments on it.
-	{"internal/change", []string{"internal/attempt/worktree", "internal/git", "internal/text/truncate", "fleet"}, []string{"github.com/bluekeyes/go-gitdiff"}},
+	{"internal/change", []string{"internal/attempt/snapshot", "internal/attempt/worktree", "internal/git", "internal/text/truncate", "fleet"}, []string{"github.com/bluekeyes/go-gitdiff"}},
 
 	// Settings, and where each came from.
 	{"internal/config", []string{"internal/attempt/agent", "internal/plan/secret", "internal/project", "internal/text/...", "internal/yamldoc"}, []string{"github.com/goccy/go-yaml"}},

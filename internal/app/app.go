@@ -105,7 +105,7 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 	if strings.Contains(a.database, "://") {
 		a.store, err = postgres.Open(ctx, a.database)
 	} else if closed := readOnly(a.database); closed != nil {
-		a.store, err = openSnapshot(ctx, a.database, closed)
+		a.store, err = openReadOnlyCopy(ctx, a.database, closed)
 	} else {
 		a.store, err = sqlite.Open(ctx, a.database)
 	}
@@ -127,7 +127,7 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 		Store: a.store, Reviews: a.engine, Project: opts.Project.Root, Scratch: filepath.Join(state, "merges"), Here: a.locks.WorkedOn, Who: opts.author(),
 	})
 	a.Runs, a.session, a.ledger, a.Terminals = a.openProject(opts, false)
-	_, readOnly := a.store.(*snapshot)
+	_, readOnly := a.store.(*readOnlyCopy)
 	a.Pending = localrun.NewPending(localrun.PendingOptions{
 		Store: a.store, Locks: a.locks, Project: opts.Project.Root, RunsOf: a.runsOf, ReadOnly: readOnly, Now: opts.Now, Notice: opts.Notice,
 	})

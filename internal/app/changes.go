@@ -12,6 +12,7 @@ import (
 	"gaffer/fleet"
 	"gaffer/internal/api/changes"
 	"gaffer/internal/api/protocol"
+	"gaffer/internal/attempt/snapshot"
 	"gaffer/internal/attempt/workspace"
 	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/engine"
@@ -107,5 +108,5 @@ func deleteKeptChanges(ctx context.Context, project string, runs []string) error
 	if err != nil {
 		return err
 	}
-	return repo.ForgetKept(ctx, runs)
+	return snapshot.Forget(ctx, repo, runs)
 }

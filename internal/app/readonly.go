@@ -42,16 +42,16 @@ func readOnly(database string) error {
 	return nil
 }
 
-// snapshot is a temporary copy of a database whose folder is read-only. SQLite cannot
+// readOnlyCopy is a temporary copy of a database whose folder is read-only. SQLite cannot
 // open the original, because it writes files beside a database even to read it.
-type snapshot struct {
+type readOnlyCopy struct {
 	store.Store
 	dir string
 	err error
 }
 
-// openSnapshot opens a temporary copy of the database. Close deletes it.
-func openSnapshot(ctx context.Context, database string, why error) (_ *snapshot, err error) {
+// openReadOnlyCopy opens a temporary copy of the database. Close deletes it.
+func openReadOnlyCopy(ctx context.Context, database string, why error) (_ *readOnlyCopy, err error) {
 	dir, err := os.MkdirTemp("", "gaffer-read-only-")
 	if err != nil {
 		return nil, errors.Join(why, err)
@@ -72,14 +72,14 @@ func openSnapshot(ctx context.Context, database string, why error) (_ *snapshot,
 	if err != nil {
 		return nil, errors.Join(why, err)
 	}
-	return &snapshot{s, dir, why}, nil
+	return &readOnlyCopy{s, dir, why}, nil
 }
 
 // Write rejects every change.
-func (s *snapshot) Write(context.Context, func(*store.Tx) error) error { return s.err }
+func (s *readOnlyCopy) Write(context.Context, func(*store.Tx) error) error { return s.err }
 
 // Close closes and deletes the copy.
-func (s *snapshot) Close() error { return errors.Join(s.Store.Close(), os.RemoveAll(s.dir)) }
+func (s *readOnlyCopy) Close() error { return errors.Join(s.Store.Close(), os.RemoveAll(s.dir)) }
 
 func copyFile(to, from string) error {
 	in, err := os.Open(from)

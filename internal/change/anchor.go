@@ -11,7 +11,7 @@ import (
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
 
 	"gaffer/fleet"
-	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/attempt/snapshot"
 	"gaffer/internal/git"
 )
 
@@ -28,7 +28,7 @@ import (
 // A comment on the old side may name the tree of the change on which it was written, or
 // the commit or tree that this change was compared with.
 func (r *Reader) Anchors(ctx context.Context, c fleet.Change, comments []fleet.Comment) ([]fleet.Anchor, error) {
-	kept, err := r.repo.ListKept(ctx, c.Run, c.Task)
+	kept, err := snapshot.List(ctx, r.repo, c.Run, c.Task)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (r *Reader) Anchors(ctx context.Context, c fleet.Change, comments []fleet.C
 		from, to := comment.Tree, c.Tree
 		if comment.Side == fleet.OldSide {
 			to = c.Base
-			if i := slices.IndexFunc(kept, func(k worktree.Kept) bool { return k.Tree == from }); i >= 0 {
+			if i := slices.IndexFunc(kept, func(k snapshot.Snapshot) bool { return k.Tree == from }); i >= 0 {
 				from = kept[i].Base
 			}
 			if f, ok := find(c.Files, comment.Path); ok && f.From != "" { // the old side has the old name

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"gaffer/fleet"
+	"gaffer/internal/attempt/snapshot"
 	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/git"
 	"gaffer/internal/text/truncate"
@@ -39,11 +40,11 @@ func Open(ctx context.Context, dir string) (*Reader, error) {
 }
 
 // Change returns the current change of a task. A ref keeps its content, see
-// [worktree.Repo.KeepForReview], so that comments on it can be followed later. If the
+// [snapshot.ForReview], so that comments on it can be followed later. If the
 // worktree was removed, it is the last change that was kept. task is the name of the
 // task's worktree.
 func (r *Reader) Change(ctx context.Context, run, task string) (fleet.Change, error) {
-	kept, err := r.repo.KeepForReview(ctx, run, task)
+	kept, err := snapshot.ForReview(ctx, r.repo, run, task)
 	if err != nil {
 		return fleet.Change{}, err
 	}
@@ -53,7 +54,7 @@ func (r *Reader) Change(ctx context.Context, run, task string) (fleet.Change, er
 // Attempt returns the change of a task at the end of an attempt. It returns an
 // [*AttemptError] if it was not kept.
 func (r *Reader) Attempt(ctx context.Context, run, task string, number int) (fleet.Change, error) {
-	all, err := r.repo.ListAttempts(ctx, run, task)
+	all, err := snapshot.Attempts(ctx, r.repo, run, task)
 	if err != nil {
 		return fleet.Change{}, err
 	}
@@ -88,20 +89,20 @@ func (r *Reader) At(ctx context.Context, run, task, tree string) (fleet.Change, 
 // has, or was compared with.
 func (r *Reader) Keeps(ctx context.Context, run, task, tree string) error {
 	list, err := r.keptAndAttempts(ctx, run, task)
-	if err == nil && !slices.ContainsFunc(list, func(k worktree.Kept) bool { return k.Tree == tree || k.Base == tree }) {
+	if err == nil && !slices.ContainsFunc(list, func(k snapshot.Snapshot) bool { return k.Tree == tree || k.Base == tree }) {
 		err = &git.MissingError{What: "earlier tree of the change", Name: truncate.Bytes(tree, 70), Advice: "only trees of this task's change can be compared"}
 	}
 	return err
 }
 
 // keptAndAttempts returns everything that is kept of a task's change, the latest first.
-func (r *Reader) keptAndAttempts(ctx context.Context, run, task string) ([]worktree.Kept, error) {
-	list, err := r.repo.ListKept(ctx, run, task)
+func (r *Reader) keptAndAttempts(ctx context.Context, run, task string) ([]snapshot.Snapshot, error) {
+	list, err := snapshot.List(ctx, r.repo, run, task)
 	if err != nil {
 		return nil, err
 	}
 	slices.Reverse(list)
-	attempts, err := r.repo.ListAttempts(ctx, run, task)
+	attempts, err := snapshot.Attempts(ctx, r.repo, run, task)
 	for _, n := range slices.Backward(slices.Sorted(maps.Keys(attempts))) {
 		list = append(list, attempts[n])
 	}
@@ -135,7 +136,7 @@ func (r *Reader) Since(ctx context.Context, c fleet.Change, tree string) (fleet.
 // and the trees of the list.
 func (r *Reader) Release(ctx context.Context, run, task string, trees []string) error {
 	const newest = 20
-	return r.repo.ReleaseKept(ctx, run, task, newest, trees)
+	return snapshot.Release(ctx, r.repo, run, task, newest, trees)
 }
 
 // AttemptError reports an attempt whose change was not kept.
@@ -163,7 +164,7 @@ func (e *AttemptError) NotFound() bool { return true }
 // Hint returns advice for the user.
 func (e *AttemptError) Hint() string { return "leave out --attempt for the current change" }
 
-func (r *Reader) of(ctx context.Context, run, task string, kept worktree.Kept) (fleet.Change, error) {
+func (r *Reader) of(ctx context.Context, run, task string, kept snapshot.Snapshot) (fleet.Change, error) {
 	c := fleet.Change{Run: run, Task: task, Branch: kept.Branch, Base: kept.Base, Tip: kept.Tip, Tree: kept.Tree, Commits: []fleet.Commit{}}
 	files, err := r.compare(ctx, kept.Base, kept.Tree)
 	if err != nil {

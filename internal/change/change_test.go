@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"gaffer/fleet"
-	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/attempt/snapshot"
 	"gaffer/internal/git"
 )
 
@@ -258,7 +258,7 @@ func TestAChangeOutlivesItsWorktreeAndGit(t *testing.T) {
 		t.Errorf("a task without a worktree: %v", err)
 	}
 	w.Write(w.dir, "a", "2\n")
-	if list, _, err := w.repo.KeepAttempt(t.Context(), "run1", "a", 1); err != nil || len(list) != 1 || list[0] != (worktree.FileDiff{Path: "a", Insertions: 1, Deletions: 1}) {
+	if list, _, err := snapshot.OfAttempt(t.Context(), w.repo, "run1", "a", 1); err != nil || len(list) != 1 || list[0] != (git.FileDiff{Path: "a", Insertions: 1, Deletions: 1}) {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	w.Write(w.dir, "a", "3\n")
@@ -300,7 +300,7 @@ func TestOnlyTreesThatAreNeededAreKept(t *testing.T) {
 	if err := w.reader().Release(t.Context(), "run1", "a", trees[1:2]); err != nil {
 		t.Fatal(err)
 	}
-	kept, err := w.repo.ListKept(t.Context(), "run1", "a")
+	kept, err := snapshot.List(t.Context(), w.repo, "run1", "a")
 	if err != nil || len(kept) != 21 || kept[0].Tree != trees[1] || kept[1].Tree != trees[4] || kept[20].Tree != trees[23] {
 		t.Errorf("%+v, %v", kept, err)
 	}

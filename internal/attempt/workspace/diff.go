@@ -6,8 +6,10 @@ import (
 	"unicode"
 
 	"gaffer/fleet"
+	"gaffer/internal/attempt/snapshot"
 	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/engine/store"
+	"gaffer/internal/git"
 	"gaffer/internal/plan"
 	"gaffer/internal/text/truncate"
 )
@@ -24,10 +26,10 @@ func (w Workspace) Diff(ctx context.Context, t store.Task, task plan.Task) (*fle
 	if err != nil {
 		return nil, err
 	}
-	var list []worktree.FileDiff
+	var list []git.FileDiff
 	var there bool
 	if spec.Task == t.Task {
-		list, there, err = repo.KeepAttempt(ctx, spec.Run, spec.Task, t.Tries)
+		list, there, err = snapshot.OfAttempt(ctx, repo, spec.Run, spec.Task, t.Tries)
 	} else {
 		list, there, err = repo.Diff(ctx, spec.Run, spec.Task)
 	}
@@ -41,7 +43,7 @@ func (w Workspace) Diff(ctx context.Context, t store.Task, task plan.Task) (*fle
 const maxShownPath = 300
 
 // diffOf counts all files and lists the first [fleet.MostFiles].
-func diffOf(list []worktree.FileDiff) *fleet.Diff {
+func diffOf(list []git.FileDiff) *fleet.Diff {
 	d := &fleet.Diff{Files: []fleet.FileDiff{}, Changed: len(list)}
 	for _, f := range list {
 		d.Added, d.Removed = d.Added+f.Insertions, d.Removed+f.Deletions

@@ -57,7 +57,7 @@ func (r *Repo) Create(ctx context.Context, s Spec) (Tree, error) {
 
 // wanted checks a spec and fills in the defaults.
 func (r *Repo) wanted(ctx context.Context, s Spec) (Tree, error) {
-	if err := checkIDs(s.Run, s.Task); err != nil {
+	if err := CheckIDs(s.Run, s.Task); err != nil {
 		return Tree{}, err
 	}
 	if s.Branch == "" {

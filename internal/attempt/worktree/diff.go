@@ -5,23 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strconv"
-	"strings"
 
 	"gaffer/internal/git"
 )
 
-// FileDiff describes a file that differs from the base. Binary files have neither
-// insertions nor deletions.
-type FileDiff struct {
-	Path                  string // as git has it; need not be valid text
-	Insertions, Deletions int
-}
-
 // Diff lists the differences between a task's tree and its base commit, by path. It
 // includes uncommitted files that are not ignored. It changes nothing. It reports false
 // if the task has no tree or its folder is missing.
-func (r *Repo) Diff(ctx context.Context, run, task string) (list []FileDiff, there bool, err error) {
+func (r *Repo) Diff(ctx context.Context, run, task string) (list []git.FileDiff, there bool, err error) {
 	rec, err := r.read(run, task)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
@@ -39,7 +30,7 @@ func (r *Repo) Diff(ctx context.Context, run, task string) (list []FileDiff, the
 	return list, true, nil
 }
 
-func (r *Repo) differences(ctx context.Context, t Tree) ([]FileDiff, error) {
+func (r *Repo) differences(ctx context.Context, t Tree) ([]git.FileDiff, error) {
 	g, err := r.at(r.Git, t)
 	if err != nil {
 		return nil, err
@@ -57,7 +48,7 @@ func (r *Repo) differences(ctx context.Context, t Tree) ([]FileDiff, error) {
 
 // compare compares all files with the base. It writes objects only to a temporary
 // folder.
-func (r *Repo) compare(ctx context.Context, g git.Client, t Tree, without []string) ([]FileDiff, error) {
+func (r *Repo) compare(ctx context.Context, g git.Client, t Tree, without []string) ([]git.FileDiff, error) {
 	s, err := newScratch(ctx, g)
 	if err != nil {
 		return nil, err
@@ -71,20 +62,5 @@ func (r *Repo) compare(ctx context.Context, g git.Client, t Tree, without []stri
 		return nil, err
 	}
 	out, err := s.git.Run(ctx, "diff-tree", "-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", t.Base.Commit, snap.tree)
-	return parseNumstat(out), err
-}
-
-func parseNumstat(out string) (list []FileDiff) {
-	for line := range strings.SplitSeq(out, "\x00") {
-		added, rest, ok := strings.Cut(line, "\t")
-		if !ok {
-			continue
-		}
-		removed, path, _ := strings.Cut(rest, "\t")
-		f := FileDiff{Path: path}
-		f.Insertions, _ = strconv.Atoi(added) // a binary file has a dash
-		f.Deletions, _ = strconv.Atoi(removed)
-		list = append(list, f)
-	}
-	return list
+	return git.ParseNumstat(out), err
 }

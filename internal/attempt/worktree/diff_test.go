@@ -4,6 +4,8 @@ import (
 	"os"
 	"reflect"
 	"testing"
+
+	"gaffer/internal/git"
 )
 
 func TestWhatATaskHasChangedIsListedByFile(t *testing.T) {
@@ -16,7 +18,9 @@ func TestWhatATaskHasChangedIsListedByFile(t *testing.T) {
 	p.Write(tree.Path, "noise.log", "ignored\n")
 	index := p.Read(p.Dir, ".git/worktrees/a/index")
 	list, there, err := p.repo.Diff(t.Context(), tree.Run, tree.Task)
-	want := []FileDiff{{"done.txt", 3, 0}, {"folder/with\ttab.txt", 1, 0}, {"picture.bin", 0, 0}, {"shared.txt", 0, 1}}
+	want := []git.FileDiff{
+		{Path: "done.txt", Insertions: 3}, {Path: "folder/with\ttab.txt", Insertions: 1}, {Path: "picture.bin"}, {Path: "shared.txt", Deletions: 1},
+	}
 	if err != nil || !there || !reflect.DeepEqual(list, want) {
 		t.Errorf("%+v, %v, %v", list, there, err)
 	}

@@ -54,7 +54,7 @@ func (r *Repo) Discard(ctx context.Context, t Tree) (done Discarded, err error) 
 				return err
 			}
 			done = Discarded{Tree: rec.Tree, Rescue: rec.Removing}
-			if done.Head, err = r.headOf(ctx, g, rec.Tree); err != nil {
+			if done.Head, err = r.HeadOf(ctx, g, rec.Tree); err != nil {
 				return err
 			}
 			text, err := json.Marshal(done)
@@ -92,9 +92,9 @@ func (r *Repo) Discard(ctx context.Context, t Tree) (done Discarded, err error) 
 	return done, err
 }
 
-// headOf returns the commit that a tree has checked out, or the tip of its branch if its
-// folder is missing.
-func (r *Repo) headOf(ctx context.Context, g git.Client, t Tree) (string, error) {
+// HeadOf returns the commit that a tree has checked out. If its folder is missing, it
+// returns the commit of its branch, or else its base.
+func (r *Repo) HeadOf(ctx context.Context, g git.Client, t Tree) (string, error) {
 	head, err := "", error(nil)
 	if filled, e := folder.IsFilled(t.Path); e == nil && filled {
 		at, err := r.at(g, t)

@@ -36,7 +36,7 @@ func (r *Repo) recordPath(run, task string) string { return r.StatePath("trees",
 
 // read reads the record of a task. If it is missing, the error is fs.ErrNotExist.
 func (r *Repo) read(run, task string) (record, error) {
-	if err := checkIDs(run, task); err != nil {
+	if err := CheckIDs(run, task); err != nil {
 		return record{}, err
 	}
 	path := r.recordPath(run, task)
@@ -69,6 +69,12 @@ func parseRecord(data []byte) (record, error) {
 }
 
 func treePath(root, run, task string) string { return filepath.Join(root, run, task) }
+
+// Lookup returns the tree of a task. If there is none, the error is fs.ErrNotExist.
+func (r *Repo) Lookup(run, task string) (Tree, error) {
+	rec, err := r.read(run, task)
+	return rec.Tree, err
+}
 
 // Find returns the tree of a task as it is recorded. It returns a [*git.MissingError] if
 // there is none at the same path.
@@ -178,8 +184,8 @@ func BranchOf(run, task string) string {
 	return "gaffer/" + git.RefPart(run) + "/" + git.RefPart(task)
 }
 
-// checkIDs returns an error if the ids are not valid folder names.
-func checkIDs(run, task string) error {
+// CheckIDs returns an error if the ids are not valid folder names.
+func CheckIDs(run, task string) error {
 	if err := statefile.CheckName("run", run); err != nil {
 		return err
 	}

@@ -208,3 +208,61 @@ func (s *scratch) take(ctx context.Context, without []string) (snapshot, error) 
 	}
 	return snapshot{tree: tree, staged: staged}, err
 }
+
+// WriteFiles writes the files of a tree's folder as a git tree, without ignored files and
+// nested repositories. It changes neither the folder nor its index. An agent may be at
+// work there: a file that is gone when git reads it counts as deleted. WriteFiles returns
+// a [*git.MissingError] if the folder is missing.
+func (r *Repo) WriteFiles(ctx context.Context, t Tree) (string, error) {
+	g, err := r.at(r.Git, t)
+	if err != nil {
+		return "", err
+	}
+	dirty, err := files(ctx, g)
+	if err != nil {
+		return "", err
+	}
+	without, err := nested(ctx, g, dirty)
+	if err != nil {
+		return "", err
+	}
+	s, err := newScratch(ctx, g)
+	if err != nil {
+		return "", err
+	}
+	defer s.close()
+	list := []string{"ls-files", "-z", "--modified", "--deleted", "--others", "--exclude-standard", "--", "."}
+	for _, path := range without {
+		list = append(list, ":(exclude,literal)"+path)
+	}
+	const tries = 10
+	for range tries {
+		var out string
+		if out, err = s.git.Run(ctx, list...); err != nil {
+			return "", err
+		}
+		var gone, there strings.Builder
+		for path := range strings.SplitSeq(out, "\x00") {
+			if path == "" || strings.HasSuffix(path, "/") { // a nested repository
+				continue
+			}
+			if info, err := os.Lstat(filepath.Join(g.Dir, path)); err != nil || info.IsDir() {
+				gone.WriteString(path + "\x00")
+			} else {
+				there.WriteString(path + "\x00")
+			}
+		}
+		// Unlike git add, update-index accepts files that are gone. One that goes while git
+		// reads it is an error still.
+		if _, err = s.git.Feed(ctx, gone.String(), "update-index", "-z", "--force-remove", "--stdin"); err == nil {
+			_, err = s.git.Feed(ctx, there.String(), "update-index", "-z", "--add", "--remove", "--replace", "--stdin")
+		}
+		if git.ExitCode(err) < 1 {
+			break
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	return s.git.Line(ctx, "write-tree")
+}

@@ -1,0 +1,320 @@
+// Package snapshot keeps the content of tasks' worktrees, as it was at some moment: when
+// the user has looked at a change, and when an attempt has ended. Refs keep it, so that
+// git does not delete it, even after the worktree and its branch are gone:
+//
+//	refs/gaffer/review/<run>/<task>/<n>         what the user has looked at
+//	refs/gaffer/attempt/<run>/<task>/<attempt>  the end of an attempt
+//
+// A snapshot has files that are not committed, but no ignored ones. Taking it changes
+// neither the worktree nor its index, and runs no program of the repository.
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/attempt/worktree/folder"
+	"gaffer/internal/git"
+)
+
+// Snapshot is the content of a task's worktree at one moment.
+type Snapshot struct {
+	Ref    string
+	Commit string // it has the tree; its parents are Tip and Base
+	Branch string
+	Base   string // the commit that the content is compared with
+	Tip    string // the commit of the branch
+	Tree   string // all files that are not ignored, with uncommitted ones
+}
+
+const (
+	reviewPrefix  = "refs/gaffer/review/"
+	attemptPrefix = "refs/gaffer/attempt/"
+)
+
+// ForReview keeps the current content of a task's worktree for a review. If an earlier
+// snapshot for reviews has the same content, it returns that one. If the folder is
+// missing, it keeps the content of the branch. If the whole worktree was removed, it
+// returns the last snapshot. It returns a [*git.MissingError] if nothing is known of the
+// task.
+func ForReview(ctx context.Context, r *worktree.Repo, run, task string) (Snapshot, error) {
+	list, err := List(ctx, r, run, task)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	t, err := r.Lookup(run, task)
+	if errors.Is(err, fs.ErrNotExist) {
+		return last(ctx, r, run, task, list)
+	}
+	if err != nil {
+		return Snapshot{}, err
+	}
+	k, err := take(ctx, r, t)
+	if missing := (*git.MissingError)(nil); errors.As(err, &missing) {
+		return last(ctx, r, run, task, list)
+	}
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("content of %s: %w", t.Path, err)
+	}
+	number := 1
+	for _, old := range list {
+		if old.Tree == k.Tree && old.Tip == k.Tip && old.Base == k.Base {
+			return old, nil
+		}
+		number = max(number, old.number()+1)
+	}
+	if k.Commit, err = commit(ctx, r, t, k); err != nil {
+		return Snapshot{}, err
+	}
+	const tries = 20
+	for range tries { // another process may take the number at the same moment
+		k.Ref = refPrefix(reviewPrefix, run, task) + strconv.Itoa(number)
+		if _, err = r.Git.Run(ctx, "update-ref", "-m", "gaffer: review", k.Ref, k.Commit, strings.Repeat("0", len(k.Commit))); err == nil || ctx.Err() != nil {
+			break
+		}
+		number++
+	}
+	return k, err
+}
+
+// OfAttempt keeps the current content of a task's worktree as the end of an attempt. It
+// returns the differences from the base, as [worktree.Repo.Diff] does.
+func OfAttempt(ctx context.Context, r *worktree.Repo, run, task string, number int) (list []git.FileDiff, there bool, err error) {
+	t, err := r.Lookup(run, task)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if filled, err := folder.IsFilled(t.Path); err != nil || !filled {
+		return nil, false, err
+	}
+	k, err := take(ctx, r, t)
+	if err == nil {
+		k.Commit, err = commit(ctx, r, t, k)
+	}
+	if err == nil {
+		_, err = r.Git.Run(ctx, "update-ref", "-m", "gaffer: attempt", refPrefix(attemptPrefix, run, task)+strconv.Itoa(number), k.Commit)
+	}
+	if err != nil {
+		return nil, true, fmt.Errorf("diff of %s: %w", t.Path, err)
+	}
+	out, err := r.Inspect(ctx, "", "diff-tree", "-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", k.Base, k.Tree)
+	return git.ParseNumstat(out), true, err
+}
+
+// List returns the snapshots of a task for reviews, oldest first.
+func List(ctx context.Context, r *worktree.Repo, run, task string) ([]Snapshot, error) {
+	return list(ctx, r, reviewPrefix, run, task)
+}
+
+// Attempts returns the snapshots of a task's attempts, by attempt number.
+func Attempts(ctx context.Context, r *worktree.Repo, run, task string) (map[int]Snapshot, error) {
+	list, err := list(ctx, r, attemptPrefix, run, task)
+	all := map[int]Snapshot{}
+	for _, k := range list {
+		all[k.number()] = k
+	}
+	return all, err
+}
+
+// Release deletes the snapshots of a task for reviews, except the newest ones and those
+// whose tree or base is in the list. Git deletes the content later, if nothing else has it.
+func Release(ctx context.Context, r *worktree.Repo, run, task string, newest int, trees []string) error {
+	list, err := List(ctx, r, run, task)
+	if err != nil || len(list) <= newest {
+		return err
+	}
+	var commands strings.Builder
+	for _, k := range list[:len(list)-newest] {
+		if !slices.Contains(trees, k.Tree) && !slices.Contains(trees, k.Base) {
+			fmt.Fprintf(&commands, "delete %s %s\n", k.Ref, k.Commit)
+		}
+	}
+	if commands.Len() == 0 {
+		return nil
+	}
+	_, err = r.Git.Feed(ctx, commands.String(), "update-ref", "--stdin")
+	return err
+}
+
+// Forget deletes all snapshots of these runs. Rescue refs stay.
+func Forget(ctx context.Context, r *worktree.Repo, runs []string) error {
+	gone := map[string]bool{}
+	for _, run := range runs {
+		gone[git.RefPart(run)] = true
+	}
+	out, err := r.Git.Run(ctx, "for-each-ref", "--format=%(refname) %(objectname)", reviewPrefix, attemptPrefix)
+	if err != nil {
+		return err
+	}
+	var commands strings.Builder
+	for line := range strings.Lines(out) {
+		if parts := strings.Split(line, "/"); len(parts) > 3 && gone[parts[3]] { // refs/gaffer/review/RUN/…
+			commands.WriteString("delete " + line)
+		}
+	}
+	if commands.Len() == 0 {
+		return nil
+	}
+	_, err = r.Git.Feed(ctx, commands.String(), "update-ref", "--stdin")
+	return err
+}
+
+// refPrefix returns the start of the names of a task's refs.
+func refPrefix(prefix, run, task string) string {
+	return prefix + git.RefPart(run) + "/" + git.RefPart(task) + "/"
+}
+
+// number returns the last part of the ref's name.
+func (k Snapshot) number() int {
+	n, _ := strconv.Atoi(k.Ref[strings.LastIndexByte(k.Ref, '/')+1:]) // other names count as 0
+	return n
+}
+
+// list returns the snapshots of a task under a prefix, by number.
+func list(ctx context.Context, r *worktree.Repo, prefix, run, task string) ([]Snapshot, error) {
+	if err := worktree.CheckIDs(run, task); err != nil {
+		return nil, err
+	}
+	out, err := r.Git.Run(ctx, "for-each-ref", "--format=%(refname)%00%(objectname)%00%(tree)%00%(contents:body)%00", refPrefix(prefix, run, task))
+	if err != nil {
+		return nil, err
+	}
+	var list []Snapshot
+	words := strings.Split(out, "\x00")
+	for i := 0; i+3 < len(words); i += 4 {
+		k := Snapshot{Ref: strings.TrimPrefix(words[i], "\n"), Commit: words[i+1], Tree: words[i+2]}
+		for line := range strings.Lines(words[i+3]) {
+			name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+			switch name {
+			case "Branch":
+				k.Branch = value
+			case "Base":
+				k.Base = value
+			case "Tip":
+				k.Tip = value
+			}
+		}
+		// Agents can write refs too. Only ids go on to other commands.
+		if git.IsID(k.Tree) && git.IsID(k.Base) && git.IsID(k.Tip) {
+			list = append(list, k)
+		}
+	}
+	slices.SortFunc(list, func(a, b Snapshot) int { return a.number() - b.number() })
+	return list, nil
+}
+
+// last returns the newest snapshot of a task whose worktree is gone.
+func last(ctx context.Context, r *worktree.Repo, run, task string, list []Snapshot) (Snapshot, error) {
+	if len(list) > 0 {
+		return list[len(list)-1], nil
+	}
+	attempts, err := Attempts(ctx, r, run, task)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	var newest Snapshot
+	for _, k := range attempts {
+		if newest.Ref == "" || k.number() > newest.number() {
+			newest = k
+		}
+	}
+	if newest.Ref == "" {
+		return Snapshot{}, &git.MissingError{What: "worktree of task", Name: task, Advice: "the task has not started yet, or its worktree was removed before its change was looked at"}
+	}
+	return newest, nil
+}
+
+// take reads the content of a worktree, and writes its files as git objects. If the folder
+// is missing, the content is that of the branch.
+func take(ctx context.Context, r *worktree.Repo, t worktree.Tree) (k Snapshot, err error) {
+	k.Branch = t.Branch
+	if k.Tip, err = r.Tip(ctx, t.Branch); err != nil {
+		return k, err
+	}
+	k.Tree, err = r.WriteFiles(ctx, t)
+	if missing := (*git.MissingError)(nil); err != nil && (k.Tip == "" || !errors.As(err, &missing)) {
+		return k, err
+	}
+	if k.Tip == "" { // the agent has deleted or renamed its branch
+		if k.Tip, err = r.HeadOf(ctx, r.Git, t); err != nil {
+			return k, err
+		}
+	}
+	if k.Tree == "" {
+		if k.Tree, err = r.Git.Resolve(ctx, k.Tip+"^{tree}"); err != nil {
+			return k, err
+		}
+	}
+	k.Base, err = baseOf(ctx, r, t, k.Tip)
+	return k, err
+}
+
+// baseOf returns the commit that a change is compared with: the recorded one, or a later
+// commit of the branch that the work started from, if the work contains it because the
+// agent merged that branch or was rebased onto it. The content of that branch is not the
+// agent's work.
+func baseOf(ctx context.Context, r *worktree.Repo, t worktree.Tree, tip string) (string, error) {
+	base := t.Base.Commit
+	target := "HEAD"
+	if t.Base.Branch != "" {
+		target = git.Heads + t.Base.Branch
+	}
+	into, err := r.Git.CommitID(ctx, target)
+	if err != nil || into == "" {
+		return base, err
+	}
+	common, err := r.Git.Line(ctx, "merge-base", into, tip)
+	if git.ExitCode(err) == 1 || err == nil && common == base { // exit code 1: they have no common commit
+		return base, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	later, err := r.Git.Contains(ctx, common, base)
+	if err != nil || !later {
+		return base, err
+	}
+	// The target may contain the tip, because the work was merged. Therefore only commits
+	// that were made on the target itself count.
+	out, err := r.Git.Run(ctx, "rev-list", "--first-parent", into, "--not", base)
+	if err != nil {
+		return "", err
+	}
+	own, err := r.Git.Run(ctx, "rev-list", tip, "--not", base)
+	if err != nil {
+		return "", err
+	}
+	inWork := map[string]bool{}
+	for id := range strings.Lines(own) {
+		inWork[id] = true
+	}
+	for id := range strings.Lines(out) {
+		if inWork[id] && strings.TrimSuffix(id, "\n") != tip {
+			return strings.TrimSuffix(id, "\n"), nil
+		}
+		if inWork[id] {
+			return base, nil // the target was moved to the work itself
+		}
+	}
+	return base, nil
+}
+
+// commit creates the commit of a snapshot.
+func commit(ctx context.Context, r *worktree.Repo, t worktree.Tree, k Snapshot) (string, error) {
+	parents := []string{k.Tip}
+	if k.Base != k.Tip {
+		parents = append(parents, k.Base)
+	}
+	message := fmt.Sprintf("gaffer: content of task %s\n\nRun: %s\nTask: %s\nBranch: %s\nBase: %s\nTip: %s\n", t.Task, t.Run, t.Task, k.Branch, k.Base, k.Tip)
+	g := r.Git.With("GIT_AUTHOR_NAME=gaffer", "GIT_AUTHOR_EMAIL=gaffer@localhost", "GIT_COMMITTER_NAME=gaffer", "GIT_COMMITTER_EMAIL=gaffer@localhost")
+	return g.CommitTree(ctx, k.Tree, message, parents...)
+}

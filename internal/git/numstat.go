@@ -1,0 +1,29 @@
+package git
+
+import (
+	"strconv"
+	"strings"
+)
+
+// FileDiff describes a file that differs between two trees. Binary files have neither
+// insertions nor deletions.
+type FileDiff struct {
+	Path                  string // as git has it; need not be valid text
+	Insertions, Deletions int
+}
+
+// ParseNumstat parses the output of git diff-tree -z --numstat.
+func ParseNumstat(out string) (list []FileDiff) {
+	for line := range strings.SplitSeq(out, "\x00") {
+		added, rest, ok := strings.Cut(line, "\t")
+		if !ok {
+			continue
+		}
+		removed, path, _ := strings.Cut(rest, "\t")
+		f := FileDiff{Path: path}
+		f.Insertions, _ = strconv.Atoi(added) // a binary file has a dash
+		f.Deletions, _ = strconv.Atoi(removed)
+		list = append(list, f)
+	}
+	return list
+}
