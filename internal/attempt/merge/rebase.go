@@ -37,7 +37,7 @@ func Rebase(ctx context.Context, repo *worktree.Repo, t worktree.Tree, onto stri
 			return err
 		}
 		if done.After != done.Before {
-			if done.Rescue, err = repo.KeepCommit(ctx, l.git, l.spec.Tree, done.Before); err != nil {
+			if done.Rescue, err = worktree.KeepCommit(ctx, l.git, l.spec.Tree, done.Before); err != nil {
 				return err
 			}
 			if err := repo.MoveBranch(ctx, l.git, l.spec.Tree, done.Before, done.After); err != nil {

@@ -22,8 +22,9 @@ func (r *Repo) clear(ctx context.Context, g git.Client, rec record, list []git.W
 	if filled && !registered {
 		return &git.TakenError{What: "folder", Name: rec.Path, By: "there is something in it, but git does not know it as a worktree", Advice: "move it away"}
 	}
-	if registered && rec.Made {
-		if err := r.keepHead(ctx, g, rec, e); err != nil {
+	if registered && rec.Made && rec.Removing == "" && e.Head != "" && e.Branch == "" {
+		// Only the detached HEAD refers to its commits. Git would lose them.
+		if _, err := KeepCommit(ctx, g, rec.Tree, e.Head); err != nil {
 			return err
 		}
 	}
@@ -34,16 +35,6 @@ func (r *Repo) clear(ctx context.Context, g git.Client, rec record, list []git.W
 		return nil
 	}
 	_, err = g.Run(ctx, "worktree", "remove", "--force", "--force", "--", rec.Path)
-	return err
-}
-
-// keepHead rescues commits that only the worktree's detached HEAD refers to. Git would
-// lose them together with the worktree.
-func (r *Repo) keepHead(ctx context.Context, g git.Client, rec record, e git.Worktree) error {
-	if e.Head == "" || e.Branch != "" || rec.Removing != "" {
-		return nil
-	}
-	_, err := r.KeepCommit(ctx, g, rec.Tree, e.Head)
 	return err
 }
 

@@ -48,7 +48,7 @@ func (r *Repo) Commit(ctx context.Context, t Tree, message string) (string, erro
 	if err := r.MayWrite(); err != nil {
 		return "", err
 	}
-	rec, err := r.findRecord(t)
+	rec, err := r.records.find(t)
 	if err != nil {
 		return "", err
 	}

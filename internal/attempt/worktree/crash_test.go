@@ -82,7 +82,7 @@ func TestWhatAKilledGitLeftIsMadeAnew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newProject(t)
 			tree := p.create("a")
-			p.Must(p.repo.save(record{Tree: tree})) // the record as it was before the creation was complete
+			p.Must(p.repo.records.save(record{Tree: tree})) // the record as it was before the creation was complete
 			damage(p, tree)
 			if again := p.create("a"); again != tree {
 				t.Errorf("got %+v, want %+v", again, tree)
@@ -96,14 +96,14 @@ func TestARemovalThatTouchedNothingIsTakenBackByCreate(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
-	p.Must(p.repo.save(record{Tree: tree, Made: true, Removing: "refs/gaffer/rescue/run1/a"}))
+	p.Must(p.repo.records.save(record{Tree: tree, Made: true, Removing: "refs/gaffer/rescue/run1/a"}))
 	p.Write(tree.Path, "new.txt", "x\n")
 	_, err := p.repo.Remove(t.Context(), tree, false) // it checks the state again
 	_ = gittest.As[*KeptError](t, err)
 	if again := p.create("a"); again != tree || p.Read(tree.Path, "new.txt") != "x\n" {
 		t.Errorf("got %+v", again)
 	}
-	if rec, err := p.repo.read("run1", "a"); err != nil || rec.Removing != "" {
+	if rec, err := p.repo.records.read("run1", "a"); err != nil || rec.Removing != "" {
 		t.Errorf("record: %+v, %v", rec, err)
 	}
 }
@@ -112,7 +112,7 @@ func TestFilesInAFolderThatWasNeverAWorktreeAreKept(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
-	p.Must(p.repo.save(record{Tree: tree}))
+	p.Must(p.repo.records.save(record{Tree: tree}))
 	p.Git(p.Dir, "worktree", "remove", tree.Path)
 	p.Write(tree.Path, "mine.txt", "x\n")
 	_, err := p.repo.Create(t.Context(), p.spec("a"))
@@ -126,7 +126,7 @@ func TestABranchThatMovedBeforeTheTreeWasMadeIsNotTakenOver(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
-	p.Must(p.repo.save(record{Tree: tree}))
+	p.Must(p.repo.records.save(record{Tree: tree}))
 	tip := p.commitEmpty()
 	p.Git(p.Dir, "worktree", "remove", tree.Path)
 	p.Git(p.Dir, "branch", "--force", tree.Branch, tip)

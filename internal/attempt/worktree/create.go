@@ -129,7 +129,7 @@ func (r *Repo) PrepareFolder(root string) (string, error) {
 // begin returns the record of a tree. If there is none, it writes one, provided that
 // the folder and the branch are free.
 func (r *Repo) begin(ctx context.Context, g git.Client, want Tree) (record, error) {
-	rec, err := r.read(want.Run, want.Task)
+	rec, err := r.records.read(want.Run, want.Task)
 	if err == nil {
 		return rec, sameSpec(rec.Tree, want)
 	}
@@ -140,7 +140,7 @@ func (r *Repo) begin(ctx context.Context, g git.Client, want Tree) (record, erro
 		return record{}, err
 	}
 	rec = record{Tree: want}
-	return rec, r.save(rec)
+	return rec, r.records.save(rec)
 }
 
 // sameSpec ignores the base, because the branch that it came from may have moved.
@@ -181,7 +181,11 @@ func (r *Repo) make(ctx context.Context, g git.Client, rec *record) error {
 		if whole, err := r.isWhole(ctx, g, rec.Path); err != nil {
 			return err
 		} else if whole {
-			return r.stay(rec)
+			if rec.Removing == "" {
+				return nil
+			}
+			rec.Removing = "" // a removal was interrupted before it changed anything
+			return r.records.save(*rec)
 		}
 	}
 	list, err := r.Worktrees(ctx, g)
@@ -195,16 +199,7 @@ func (r *Repo) make(ctx context.Context, g git.Client, rec *record) error {
 		return err
 	}
 	rec.Made, rec.Removing = true, ""
-	return r.save(*rec)
-}
-
-// stay cancels a removal that was interrupted before it changed anything.
-func (r *Repo) stay(rec *record) error {
-	if rec.Removing == "" {
-		return nil
-	}
-	rec.Removing = ""
-	return r.save(*rec)
+	return r.records.save(*rec)
 }
 
 // checkOut creates the branch and the worktree.
@@ -244,7 +239,7 @@ func (r *Repo) undo(ctx context.Context, g git.Client, rec record) error {
 		// This fails if the branch does not exist or has moved. Then it is not ours.
 		_, _ = g.Run(ctx, "update-ref", "-d", git.Heads+rec.Branch, rec.Base.Commit)
 	}
-	return r.forget(rec)
+	return r.records.delete(rec)
 }
 
 // isWhole reports whether a folder contains its worktree. A folder with files that is

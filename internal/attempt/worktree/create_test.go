@@ -355,7 +355,7 @@ func TestRecordsThatCannotBeReadAreNamedAndKept(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	good, bad := p.create("good"), p.create("bad")
-	path := p.repo.recordPath("run1", "bad")
+	path := p.repo.records.path("run1", "bad")
 	for _, text := range []string{
 		"{", "null", `{"run":"run1","task":"bad"}`, `{"run":"run1","task":"good","path":"/x/run1/good","branch":"b","base":{"commit":"c"}}`,
 		`{"run":"run1","task":"bad","path":"/home","branch":"b","base":{"commit":"c"}}`,

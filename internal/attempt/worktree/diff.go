@@ -13,7 +13,7 @@ import (
 // includes uncommitted files that are not ignored. It changes nothing. It reports false
 // if the task has no tree or its folder is missing.
 func (r *Repo) Diff(ctx context.Context, run, task string) (list []git.FileDiff, there bool, err error) {
-	rec, err := r.read(run, task)
+	rec, err := r.records.read(run, task)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
 	}

@@ -25,53 +25,37 @@ type Discarded struct {
 	Head   string `json:"head"`   // its checked-out commit
 }
 
+func discardedRef(t Tree) string {
+	return discardedPrefix + git.RefPart(t.Run) + "/" + git.RefPart(t.Task)
+}
+
 // Discard removes the tree of a task and keeps its content under a rescue ref. The
 // branch stays. [Repo.Restore] brings the tree back. Like [Repo.Remove] it returns a
 // [*KeptError] if the tree is in use, locked, or contains another repository.
 // Discard continues a removal that was interrupted.
 func (r *Repo) Discard(ctx context.Context, t Tree) (done Discarded, err error) {
 	err = r.Locked(ctx, func(g git.Client) error {
-		ref := discardedPrefix + git.RefPart(t.Run) + "/" + git.RefPart(t.Task)
-		rec, err := r.findRecord(t)
+		rec, err := r.records.find(t)
 		if missing := (*git.MissingError)(nil); errors.As(err, &missing) {
-			if list, e := r.discarded(ctx, g, t.Run); e == nil { // removed by an earlier call
-				if i := slices.IndexFunc(list, func(d Discarded) bool { return d.Tree.Task == t.Task }); i >= 0 {
-					done = list[i]
-					return nil
-				}
+			if d, ok, e := findDiscarded(ctx, g, t); e == nil && ok { // removed by an earlier call
+				done = d
+				return nil
 			}
 		}
 		if err != nil {
 			return err
 		}
-		if gone, err := r.isGone(rec); err != nil {
+		filled, err := folder.IsFilled(rec.Path)
+		if err != nil {
 			return err
-		} else if !gone {
-			if g, err = g.WithAuthor(ctx); err != nil {
-				return err
-			}
-			if err := r.release(ctx, g, &rec, true); err != nil {
-				return err
-			}
-			done = Discarded{Tree: rec.Tree, Rescue: rec.Removing}
-			if done.Head, err = r.HeadOf(ctx, g, rec.Tree); err != nil {
-				return err
-			}
-			text, err := json.Marshal(done)
-			if err != nil {
-				return err
-			}
-			tree, err := g.Resolve(ctx, rec.Removing+"^{tree}")
-			if err != nil {
-				return err
-			}
-			note, err := g.CommitTree(ctx, tree, "gaffer: discarded\n\n"+string(text)+"\n", slices.Compact([]string{done.Head, rec.Base.Commit})...)
-			if err != nil {
-				return err
-			}
-			if _, err := g.Run(ctx, "update-ref", "-m", "gaffer: discard", ref, note); err != nil {
-				return err
-			}
+		}
+		if rec.Removing != "" && !filled { // an earlier call has deleted the folder
+			done, _, err = findDiscarded(ctx, g, t)
+		} else {
+			done, err = r.recordDiscarded(ctx, g, &rec)
+		}
+		if err != nil {
+			return err
 		}
 		list, err := r.Worktrees(ctx, g)
 		if err != nil {
@@ -80,15 +64,37 @@ func (r *Repo) Discard(ctx context.Context, t Tree) (done Discarded, err error) 
 		if err := r.clear(ctx, g, rec, list); err != nil {
 			return err
 		}
-		return r.forget(rec)
+		return r.records.delete(rec)
 	})
-	if err == nil && done.Rescue == "" { // the folder was deleted by an earlier call
-		list, e := r.Discarded(ctx, t.Run)
-		if i := slices.IndexFunc(list, func(d Discarded) bool { return d.Tree.Task == t.Task }); i >= 0 {
-			return list[i], nil
-		}
-		err = e
+	return done, err
+}
+
+// recordDiscarded rescues the content of a tree, and creates the ref from which the tree
+// can be restored.
+func (r *Repo) recordDiscarded(ctx context.Context, g git.Client, rec *record) (done Discarded, err error) {
+	if g, err = g.WithAuthor(ctx); err != nil {
+		return done, err
 	}
+	if err := r.release(ctx, g, rec, true); err != nil {
+		return done, err
+	}
+	done = Discarded{Tree: rec.Tree, Rescue: rec.Removing}
+	if done.Head, err = r.HeadOf(ctx, g, rec.Tree); err != nil {
+		return done, err
+	}
+	text, err := json.Marshal(done)
+	if err != nil {
+		return done, err
+	}
+	tree, err := g.Resolve(ctx, done.Rescue+"^{tree}")
+	if err != nil {
+		return done, err
+	}
+	note, err := g.CommitTree(ctx, tree, "gaffer: discarded\n\n"+string(text)+"\n", slices.Compact([]string{done.Head, rec.Base.Commit})...)
+	if err != nil {
+		return done, err
+	}
+	_, err = g.Run(ctx, "update-ref", "-m", "gaffer: discard", discardedRef(rec.Tree), note)
 	return done, err
 }
 
@@ -116,10 +122,10 @@ func (r *Repo) HeadOf(ctx context.Context, g git.Client, t Tree) (string, error)
 
 // Discarded returns the discarded trees of a run, or of all runs if run is empty.
 func (r *Repo) Discarded(ctx context.Context, run string) ([]Discarded, error) {
-	return r.discarded(ctx, r.Git, run)
+	return listDiscarded(ctx, r.Git, run)
 }
 
-func (r *Repo) discarded(ctx context.Context, g git.Client, run string) ([]Discarded, error) {
+func listDiscarded(ctx context.Context, g git.Client, run string) ([]Discarded, error) {
 	prefix := discardedPrefix
 	if run != "" {
 		prefix += git.RefPart(run) + "/"
@@ -136,6 +142,15 @@ func (r *Repo) discarded(ctx context.Context, g git.Client, run string) ([]Disca
 	return list, err
 }
 
+// findDiscarded returns the discarded tree of a task.
+func findDiscarded(ctx context.Context, g git.Client, t Tree) (Discarded, bool, error) {
+	list, err := listDiscarded(ctx, g, t.Run)
+	if i := slices.IndexFunc(list, func(d Discarded) bool { return d.Tree.Task == t.Task }); i >= 0 {
+		return list[i], true, err
+	}
+	return Discarded{}, false, err
+}
+
 // Restore brings a discarded tree back, at the same path and with the files that were
 // not committed.
 func (r *Repo) Restore(ctx context.Context, d Discarded) (Tree, error) {
@@ -150,10 +165,10 @@ func (r *Repo) Restore(ctx context.Context, d Discarded) (Tree, error) {
 		if _, err := g.StartBranch(ctx, t.Branch, d.Head); err != nil {
 			return err
 		}
-		rec, err := r.read(t.Run, t.Task)
+		rec, err := r.records.read(t.Run, t.Task)
 		if errors.Is(err, fs.ErrNotExist) {
 			rec = record{Tree: t, Made: true}
-			err = r.save(rec)
+			err = r.records.save(rec)
 		}
 		if err != nil {
 			return err
@@ -161,35 +176,40 @@ func (r *Repo) Restore(ctx context.Context, d Discarded) (Tree, error) {
 		if err := r.make(ctx, g, &rec); err != nil {
 			return err
 		}
-		at, err := r.at(g, t)
-		if err != nil {
+		if err := r.restoreFiles(ctx, g, d); err != nil {
 			return err
 		}
-		dirty, err := files(ctx, at)
-		if err != nil {
-			return err
-		}
-		head, err := at.CommitID(ctx, "HEAD")
-		if err != nil {
-			return err
-		}
-		kept, err := at.CommitID(ctx, d.Rescue)
-		if err != nil {
-			return err
-		}
-		if len(dirty) == 0 && head == d.Head && kept != "" && kept != head { // else an earlier call has restored them
-			if _, err := at.Run(ctx, "read-tree", "--reset", "-u", kept); err != nil {
-				return err
-			}
-			if _, err := at.Run(ctx, "reset", "--mixed", "--quiet"); err != nil {
-				return err
-			}
-		}
-		_, err = g.Run(ctx, "update-ref", "-d", discardedPrefix+git.RefPart(t.Run)+"/"+git.RefPart(t.Task))
+		_, err = g.Run(ctx, "update-ref", "-d", discardedRef(t))
 		return err
 	})
 	if err != nil {
 		return t, fmt.Errorf("restore %s: %w", t.Path, err)
 	}
 	return t, nil
+}
+
+// restoreFiles brings the files of a restored tree back that were not committed, unless an
+// earlier call has done so.
+func (r *Repo) restoreFiles(ctx context.Context, g git.Client, d Discarded) error {
+	g, err := r.at(g, d.Tree)
+	if err != nil {
+		return err
+	}
+	dirty, err := files(ctx, g)
+	if err != nil {
+		return err
+	}
+	head, err := g.CommitID(ctx, "HEAD")
+	if err != nil {
+		return err
+	}
+	kept, err := g.CommitID(ctx, d.Rescue)
+	if err != nil || len(dirty) > 0 || head != d.Head || kept == "" || kept == head {
+		return err
+	}
+	if _, err := g.Run(ctx, "read-tree", "--reset", "-u", kept); err != nil {
+		return err
+	}
+	_, err = g.Run(ctx, "reset", "--mixed", "--quiet")
+	return err
 }

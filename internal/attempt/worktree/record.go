@@ -32,15 +32,18 @@ type record struct {
 	Removing string `json:"removing,omitempty"` // the rescue ref, once removal has begun; when the folder is deleted, the rest may be deleted too
 }
 
-func (r *Repo) recordPath(run, task string) string { return r.StatePath("trees", run, task+".json") }
+// records are the files that keep the records of trees, in the repository's git folder.
+type records struct{ repo *git.Repo }
+
+func (r records) path(run, task string) string { return r.repo.StatePath("trees", run, task+".json") }
 
 // read reads the record of a task. If it is missing, the error is fs.ErrNotExist.
-func (r *Repo) read(run, task string) (record, error) {
+func (r records) read(run, task string) (record, error) {
 	if err := CheckIDs(run, task); err != nil {
 		return record{}, err
 	}
-	path := r.recordPath(run, task)
-	data, err := statefile.ReadBytes(r.Host, path)
+	path := r.path(run, task)
+	data, err := statefile.ReadBytes(r.repo.Host, path)
 	if err != nil {
 		return record{}, err
 	}
@@ -72,29 +75,29 @@ func treePath(root, run, task string) string { return filepath.Join(root, run, t
 
 // Lookup returns the tree of a task. If there is none, the error is fs.ErrNotExist.
 func (r *Repo) Lookup(run, task string) (Tree, error) {
-	rec, err := r.read(run, task)
+	rec, err := r.records.read(run, task)
 	return rec.Tree, err
 }
 
 // Find returns the tree of a task as it is recorded. It returns a [*git.MissingError] if
 // there is none at the same path.
 func (r *Repo) Find(t Tree) (Tree, error) {
-	rec, err := r.findRecord(t)
+	rec, err := r.records.find(t)
 	return rec.Tree, err
 }
 
 // SetBase records a new start of a tree's branch. The caller holds the repository's lock.
 func (r *Repo) SetBase(t Tree, base git.Base) error {
-	rec, err := r.findRecord(t)
+	rec, err := r.records.find(t)
 	if err != nil {
 		return err
 	}
 	rec.Base = base
-	return r.save(rec)
+	return r.records.save(rec)
 }
 
-// findRecord reads the record of a tree that a caller has from this package.
-func (r *Repo) findRecord(t Tree) (record, error) {
+// find reads the record of a tree that a caller has from this package.
+func (r records) find(t Tree) (record, error) {
 	rec, err := r.read(t.Run, t.Task)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && rec.Path != t.Path {
 		return record{}, &git.MissingError{What: "worktree", Name: t.Path, Advice: "'git worktree list' shows those that are there"}
@@ -103,17 +106,17 @@ func (r *Repo) findRecord(t Tree) (record, error) {
 }
 
 // save writes a record durably. The caller holds the repository's lock.
-func (r *Repo) save(rec record) error {
+func (r records) save(rec record) error {
 	data, err := json.MarshalIndent(rec, "", "  ")
 	if err != nil {
 		return err
 	}
-	return r.WriteState(r.recordPath(rec.Run, rec.Task), append(data, '\n'))
+	return r.repo.WriteState(r.path(rec.Run, rec.Task), append(data, '\n'))
 }
 
-// forget deletes a record, and its folder if that is empty then.
-func (r *Repo) forget(rec record) error {
-	path := r.recordPath(rec.Run, rec.Task)
+// delete deletes a record, and its folder if that is empty then.
+func (r records) delete(rec record) error {
+	path := r.path(rec.Run, rec.Task)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -139,17 +142,17 @@ func (r *Repo) List(ctx context.Context, run string) ([]Tree, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		found, err := r.listRun(run)
+		found, err := r.records.list(run)
 		trees, problems = append(trees, found...), append(problems, err)
 	}
 	return trees, errors.Join(problems...)
 }
 
-func (r *Repo) listRun(run string) ([]Tree, error) {
+func (r records) list(run string) ([]Tree, error) {
 	if err := statefile.CheckName("run", run); err != nil {
 		return nil, err
 	}
-	files, err := folder.Names(r.StatePath("trees", run))
+	files, err := folder.Names(r.repo.StatePath("trees", run))
 	if err != nil {
 		return nil, err
 	}

@@ -95,63 +95,54 @@ func mayGo(s Status, force bool) bool {
 func (r *Repo) Remove(ctx context.Context, t Tree, force bool) (Removal, error) {
 	var done Removal
 	err := r.Locked(ctx, func(g git.Client) error {
-		rec, err := r.findRecord(t)
+		rec, err := r.records.find(t)
 		if err != nil {
 			return err
 		}
-		if gone, err := r.isGone(rec); err != nil {
+		if err := r.release(ctx, g, &rec, force); err != nil {
 			return err
-		} else if !gone {
-			if err := r.release(ctx, g, &rec, force); err != nil {
-				return err
-			}
 		}
 		done.Rescue = rec.Removing
-		done.BranchDeleted, err = r.remove(ctx, g, rec)
-		return err
+		list, err := r.Worktrees(ctx, g)
+		if err != nil {
+			return err
+		}
+		if err := r.clear(ctx, g, rec, list); err != nil {
+			return err
+		}
+		if done.BranchDeleted, err = deleteMerged(ctx, g, rec, list); err != nil {
+			return err
+		}
+		_ = os.Remove(filepath.Dir(rec.Path)) // fails while the run has other worktrees
+		return r.records.delete(rec)
 	})
 	return done, err
 }
 
-// isGone reports whether an earlier removal has already deleted the folder.
-func (r *Repo) isGone(rec record) (bool, error) {
-	filled, err := folder.IsFilled(rec.Path)
-	return rec.Removing != "" && !filled, err
-}
-
-// release rescues a tree that may be removed, and records the start of the removal.
+// release rescues the content of a tree that may be removed, and records the start of the
+// removal. It does nothing if an earlier removal has already deleted the folder.
 func (r *Repo) release(ctx context.Context, g git.Client, rec *record, force bool) error {
+	filled, err := folder.IsFilled(rec.Path)
+	if err != nil || rec.Removing != "" && !filled {
+		return err
+	}
+	rescue := r.rescueGone // no agent has worked in a tree whose creation was never completed
 	if rec.Made {
-		if err := r.checkMayGo(ctx, g, *rec, force); err != nil {
+		rescue = r.rescue
+		s, err := r.statusOrGone(ctx, g, *rec)
+		if err != nil {
 			return err
 		}
+		if !mayGo(s, force) {
+			return &KeptError{Tree: rec.Tree, Status: s, Forced: force}
+		}
 	}
-	ref, err := r.rescueMade(ctx, g, *rec)
+	ref, err := rescue(ctx, g, rec.Tree)
 	if err != nil {
 		return fmt.Errorf("worktree %s: not removed: rescue: %w", rec.Path, err)
 	}
 	rec.Removing = ref
-	return r.save(*rec)
-}
-
-// rescueMade rescues the content of a tree. If the creation was never completed it
-// keeps only commits, because no agent has worked in it.
-func (r *Repo) rescueMade(ctx context.Context, g git.Client, rec record) (string, error) {
-	if !rec.Made {
-		return r.rescueGone(ctx, g, rec.Tree)
-	}
-	return r.rescue(ctx, g, rec.Tree)
-}
-
-func (r *Repo) checkMayGo(ctx context.Context, g git.Client, rec record, force bool) error {
-	s, err := r.statusOrGone(ctx, g, rec)
-	if err != nil {
-		return err
-	}
-	if !mayGo(s, force) {
-		return &KeptError{Tree: rec.Tree, Status: s, Forced: force}
-	}
-	return nil
+	return r.records.save(*rec)
 }
 
 // statusOrGone returns the status of a tree, as far as possible if its folder is
@@ -176,22 +167,6 @@ func (r *Repo) statusOrGone(ctx context.Context, g git.Client, rec record) (s St
 	}
 	s.Occupants, err = sitters(ctx, rec.Path)
 	return s, err
-}
-
-func (r *Repo) remove(ctx context.Context, g git.Client, rec record) (branchDeleted bool, err error) {
-	list, err := r.Worktrees(ctx, g)
-	if err != nil {
-		return false, err
-	}
-	if err := r.clear(ctx, g, rec, list); err != nil {
-		return false, err
-	}
-	branchDeleted, err = deleteMerged(ctx, g, rec, list)
-	if err != nil {
-		return false, err
-	}
-	_ = os.Remove(filepath.Dir(rec.Path)) // fails while the run has other worktrees
-	return branchDeleted, r.forget(rec)
 }
 
 // deleteMerged deletes a branch whose commits are on other branches or remotes. It

@@ -307,7 +307,7 @@ func TestARemovalThatStoppedWhileItDeletedGoesOn(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
-	p.Must(p.repo.save(record{Tree: tree, Made: true, Removing: p.rescue(tree)}))
+	p.Must(p.repo.records.save(record{Tree: tree, Made: true, Removing: p.rescue(tree)}))
 	aside := filepath.Join(filepath.Dir(tree.Path), ".a.removed")
 	p.Must(os.Rename(tree.Path, aside))
 	p.Must(os.Remove(filepath.Join(aside, ".git")))
@@ -324,7 +324,7 @@ func TestATreeThatWasNeverWholeIsRemoved(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	tree := p.create("a")
-	p.Must(p.repo.save(record{Tree: tree}))
+	p.Must(p.repo.records.save(record{Tree: tree}))
 	p.Must(os.Remove(filepath.Join(tree.Path, "shared.txt")))
 	if done, err := p.repo.Remove(t.Context(), tree, false); err != nil || !done.BranchDeleted || p.Worktrees() != 0 {
 		t.Errorf("%+v, %v", done, err)

@@ -21,7 +21,7 @@ const rescuePrefix = "refs/gaffer/rescue/"
 //
 // If the tree's folder is missing, Rescue keeps its commits.
 func (r *Repo) Rescue(ctx context.Context, t Tree) (ref string, err error) {
-	rec, err := r.findRecord(t)
+	rec, err := r.records.find(t)
 	if err == nil {
 		ref, err = r.rescue(ctx, r.Git, rec.Tree)
 	}
@@ -41,11 +41,11 @@ func (r *Repo) rescue(ctx context.Context, g git.Client, t Tree) (string, error)
 	if err != nil {
 		return "", err
 	}
-	commit, err := r.snapshotCommit(ctx, at, t)
+	commit, err := snapshotCommit(ctx, at, t)
 	if err != nil {
 		return "", err
 	}
-	return r.KeepCommit(ctx, g, t, commit)
+	return KeepCommit(ctx, g, t, commit)
 }
 
 // rescueGone keeps the commits that git still knows of a worktree without a folder.
@@ -63,12 +63,12 @@ func (r *Repo) rescueGone(ctx context.Context, g git.Client, t Tree) (string, er
 	if e.Head == "" {
 		e.Head = t.Base.Commit
 	}
-	return r.KeepCommit(ctx, g, t, e.Head)
+	return KeepCommit(ctx, g, t, e.Head)
 }
 
 // snapshotCommit creates a commit of all files in a worktree. It returns HEAD if that
 // has the same content.
-func (r *Repo) snapshotCommit(ctx context.Context, g git.Client, t Tree) (string, error) {
+func snapshotCommit(ctx context.Context, g git.Client, t Tree) (string, error) {
 	snap, err := snapshotOf(ctx, g)
 	if err != nil {
 		return "", err
@@ -128,7 +128,7 @@ func snapshotOf(ctx context.Context, g git.Client) (snapshot, error) {
 
 // KeepCommit keeps a commit of a tree under a rescue ref, and returns the ref: the first
 // that is free or already has the same content. The caller holds the repository's lock.
-func (r *Repo) KeepCommit(ctx context.Context, g git.Client, t Tree, commit string) (string, error) {
+func KeepCommit(ctx context.Context, g git.Client, t Tree, commit string) (string, error) {
 	base := rescuePrefix + git.RefPart(t.Run) + "/" + git.RefPart(t.Task)
 	want, err := content(ctx, g, commit)
 	if err != nil {

@@ -31,7 +31,7 @@ func (s Status) Clean() bool { return len(s.Dirty) == 0 }
 // Status examines a tree and changes nothing in it. It returns a [*MissingError] if the
 // tree's folder is missing.
 func (r *Repo) Status(ctx context.Context, t Tree) (Status, error) {
-	rec, err := r.findRecord(t)
+	rec, err := r.records.find(t)
 	if err != nil {
 		return Status{}, err
 	}
@@ -62,8 +62,12 @@ func (r *Repo) status(ctx context.Context, g git.Client, rec record) (s Status, 
 	if s.Ahead, s.Unpushed, err = commits(ctx, g, rec.Tree, s.Head); err != nil {
 		return s, err
 	}
-	if s.Diff, err = r.diff(ctx, g, rec.Tree, s.Nested); err != nil {
+	diffs, err := r.compare(ctx, g, rec.Tree, s.Nested)
+	if err != nil {
 		return s, err
+	}
+	for _, f := range diffs {
+		s.Diff = Diff{s.Diff.Files + 1, s.Diff.Insertions + f.Insertions, s.Diff.Deletions + f.Deletions}
 	}
 	more, err := hidden(ctx, g)
 	if err != nil {
@@ -122,12 +126,4 @@ func tipsOf(ctx context.Context, g git.Client, t Tree, head string) ([]string, e
 		tips = append(tips, tip)
 	}
 	return tips, err
-}
-
-func (r *Repo) diff(ctx context.Context, g git.Client, t Tree, without []string) (d Diff, err error) {
-	list, err := r.compare(ctx, g, t, without)
-	for _, f := range list {
-		d = Diff{d.Files + 1, d.Insertions + f.Insertions, d.Deletions + f.Deletions}
-	}
-	return d, err
 }

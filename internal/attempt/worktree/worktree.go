@@ -30,7 +30,10 @@ import (
 
 // Repo is a git repository with worktrees for tasks. It keeps no files open. It is safe for
 // concurrent use, also by several processes.
-type Repo struct{ *git.Repo }
+type Repo struct {
+	*git.Repo
+	records records
+}
 
 // Open finds the repository of a folder, which may be anywhere in it or in a linked
 // worktree. It returns an [*git.OpenError] if the repository cannot be used.
@@ -39,5 +42,5 @@ func Open(ctx context.Context, dir string) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Repo{r}, nil
+	return &Repo{r, records{r}}, nil
 }
