@@ -19,7 +19,7 @@ const (
 	NoCommit      Problem = "the repository has no commit yet"
 )
 
-// OpenError reports a folder in which worktrees cannot be created.
+// OpenError reports a folder without a repository that gaffer can use.
 type OpenError struct {
 	Problem Problem
 	Dir     string
@@ -61,7 +61,7 @@ type Error struct {
 	Args []string
 	Dir  string
 	Exit int    // -1 if a signal killed it
-	Said string // stderr
+	Said string // what it printed on stderr
 }
 
 // Error shortens git's message, which may list a thousand files.

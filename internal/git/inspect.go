@@ -39,8 +39,8 @@ func IsID(text string) bool {
 	return (len(text) == 40 || len(text) == 64) && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// LinesOf returns lines of a file in a tree, from 1, or "" if it does not have all of
-// them.
+// LinesOf returns the lines first to last of a file in a tree, or "" if the file does not
+// have all of them. The first line has the number 1.
 func (r *Repo) LinesOf(ctx context.Context, tree, path string, first, last int) (string, error) {
 	out, err := r.Inspect(ctx, "", "cat-file", "blob", tree+":"+path)
 	if ExitCode(err) > 0 {
@@ -54,7 +54,7 @@ func (r *Repo) LinesOf(ctx context.Context, tree, path string, first, last int) 
 }
 
 // WithObjectsIn returns a client that writes new objects to a folder below dir instead of
-// the repository. They are gone when the caller deletes dir.
+// the repository. The caller deletes dir, and the objects with it.
 func (r *Repo) WithObjectsIn(g Client, dir string) (Client, error) {
 	objects := filepath.Join(dir, "objects")
 	escaped := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(filepath.Join(r.Folder, "objects"))

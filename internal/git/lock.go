@@ -12,12 +12,12 @@ import (
 	"gaffer/statefile/host"
 )
 
-// busyPause is the interval between checks whether an orphaned git has ended.
+// busyPause is the interval between checks whether such a git process has ended.
 const busyPause = 20 * time.Millisecond
 
-// Locked calls do while it holds the repository's lock, which all processes use that
-// work with this package. It is needed because git does not wait: of several gits that
-// add a worktree at once, some fail.
+// Locked calls do while it holds the repository's lock. All gaffer processes take that lock
+// before they change something. Git itself does not wait: of several git processes that
+// add a worktree at the same time, some fail.
 func (r *Repo) Locked(ctx context.Context, do func(Client) error) error {
 	if err := statefile.MkdirAll(r.Host, r.StatePath()); err != nil {
 		return err
@@ -37,9 +37,9 @@ func (r *Repo) Locked(ctx context.Context, do func(Client) error) error {
 	return do(g)
 }
 
-// awaitOrphans waits for a git that a killed gaffer left running. That git has
-// inherited the open file that is returned here, and thereby its lock. The kernel
-// releases the lock when the last process with the file ends.
+// awaitOrphans waits for git processes that a killed gaffer has left running. They have
+// inherited the file that it had locked, and the kernel releases that lock when the last
+// of them ends. awaitOrphans returns the file, open and locked, for the next git processes.
 func (r *Repo) awaitOrphans(ctx context.Context) (*os.File, error) {
 	f, err := host.OpenLock(r.StatePath("busy"))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 // FileDiff describes a file that differs between two trees. Binary files have neither
 // insertions nor deletions.
 type FileDiff struct {
-	Path                  string // as git has it; need not be valid text
+	Path                  string // the bytes that git has; need not be valid UTF-8
 	Insertions, Deletions int
 }
 

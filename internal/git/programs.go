@@ -63,8 +63,8 @@ func (r *Repo) readPrograms(ctx context.Context) error {
 // setting is a git setting.
 type setting struct{ key, value string }
 
-// split parses git's list of settings. own are those in one of the scopes, users are
-// those of the user and the system.
+// split parses git's list of settings. own has the settings in one of the scopes, users
+// the settings of the user and the system.
 func split(list string, scopes ...string) (own, users []setting) {
 	words := strings.Split(list, "\x00")
 	for i := 0; i+1 < len(words); i += 2 {
@@ -124,8 +124,8 @@ func withoutProgram(key string) ([]setting, bool) {
 	return nil, false
 }
 
-// changesFiles reports whether a program determines the content of files or commits.
-// Without it they would have other content.
+// changesFiles reports whether files or commits would have another content without the
+// program.
 func changesFiles(p trust.Program) bool {
 	return strings.HasPrefix(p.Setting, "git filter.") || strings.HasPrefix(p.Setting, "git merge.")
 }
@@ -136,7 +136,7 @@ func (r *Repo) MayWrite() error {
 	return trust.Check(os.Getenv, r.main, slices.DeleteFunc(r.Programs(), func(p trust.Program) bool { return !changesFiles(p) }))
 }
 
-// writer returns the git for changes to files or commits. It uses the repository's
+// writer returns the client for changes to files or commits. It uses the repository's
 // programs if the user has trusted all of them.
 func (r *Repo) writer() Client {
 	if trust.Check(os.Getenv, r.main, r.programs) != nil {

@@ -40,7 +40,7 @@ type Repo struct {
 	here   string // the worktree where Open was called
 	Folder string // the git folder that all worktrees share
 
-	programs []trust.Program // see Programs
+	programs []trust.Program // that the repository's own settings name
 }
 
 // Main returns the folder of the repository's main worktree. A bare repository has
@@ -73,7 +73,7 @@ func Open(ctx context.Context, dir string) (*Repo, error) {
 
 var version = lazyregexp.New(`(\d+)\.(\d+)`)
 
-// The first version with merge-tree --write-tree.
+// Version 2.38 is the first with merge-tree --write-tree.
 const oldestMajor, oldestMinor = 2, 38
 
 func (r *Repo) checkVersion(ctx context.Context, dir string) error {

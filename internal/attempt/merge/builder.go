@@ -133,7 +133,7 @@ func (b builder) copyCommits(ctx context.Context, onto string) (string, error) {
 		ids := strings.Fields(line)
 		switch {
 		case len(ids) > 2:
-			return "", &CommitsError{b.branch}
+			return "", &NotLinearError{b.branch}
 		case len(ids) == 2 && ids[1] == onto:
 			onto = ids[0]
 			continue

@@ -19,8 +19,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// checkSite is the place of the temporary worktree in which the result of a merge is
-// checked. There is one for each target branch:
+// checkSite is the temporary worktree in which the result of a merge is checked, with its
+// record and its lock. There is one for each target branch:
 //
 //	gaffer/checks/<name>.json  the record, in the repository's git folder
 //	gaffer/checks/<name>.lock  held by the process that checks the merge
@@ -32,7 +32,7 @@ type checkSite struct {
 	name string
 	path string // path of the worktree
 	lock host.Lock
-	away bool // there is no worktree at the site
+	away bool // the site has no worktree
 }
 
 // siteRecord is on disk from before the worktree's creation until after its deletion.
@@ -42,7 +42,7 @@ type siteRecord struct {
 	Commit string `json:"commit"`
 }
 
-// sitePrefix starts the names of all sites.
+// sitePrefix is the start of the names of all sites.
 const sitePrefix = "check-"
 
 // siteName returns a name that is unique for a branch and safe in the paths of any
@@ -185,11 +185,11 @@ func (s *checkSite) takeAway(ctx context.Context, g git.Client) error {
 	return nil
 }
 
-// asidePrefix starts the new names of folders that were at path.
+// asidePrefix is the start of the names that moveAside gives to a folder.
 func asidePrefix(path string) string { return "." + filepath.Base(path) + ".removed-" }
 
-// moveAside renames a folder to a new name each time. An earlier leftover of a check
-// may be impossible to delete and must not be in the way.
+// moveAside renames a folder, to another name each time: a folder that an earlier check has
+// left may be impossible to delete.
 func moveAside(path string) error {
 	for n := 1; ; n++ {
 		aside := filepath.Join(filepath.Dir(path), fmt.Sprint(asidePrefix(path), n))

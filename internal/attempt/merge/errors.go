@@ -11,7 +11,7 @@ import (
 type TargetError struct {
 	Branch, Path string
 	Files        []string // changed files in the worktree
-	Problem      string   // another problem, if there is one
+	Problem      string   // if set, the reason instead of changed files
 }
 
 func (e *TargetError) Error() string {
@@ -93,15 +93,15 @@ func (e *RevertedError) Hint() string {
 	return fmt.Sprintf("bring it back with 'git revert %.12s' on %s, then merge again", e.Commit, e.Into)
 }
 
-// CommitsError reports that a branch with merge commits cannot be rebased.
-type CommitsError struct{ Branch string }
+// NotLinearError reports that a branch with merge commits cannot be rebased.
+type NotLinearError struct{ Branch string }
 
-func (e *CommitsError) Error() string {
+func (e *NotLinearError) Error() string {
 	return fmt.Sprintf("branch %s has merge commits, which a rebase would lose", e.Branch)
 }
 
 // Conflict marks the error as a conflict with the current state.
-func (e *CommitsError) Conflict() bool { return true }
+func (e *NotLinearError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
-func (e *CommitsError) Hint() string { return "use --merge or --squash" }
+func (e *NotLinearError) Hint() string { return "use --merge or --squash" }

@@ -41,7 +41,7 @@ const (
 )
 
 // recordLanding creates the commit that an undo ref points to. Its parents keep the
-// landing's commits, its message has the rest.
+// landing's commits, and its message has the landing as JSON.
 func recordLanding(ctx context.Context, g git.Client, l Landing) (string, error) {
 	text, err := json.Marshal(l)
 	if err != nil {

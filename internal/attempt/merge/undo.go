@@ -12,7 +12,7 @@ import (
 // UndoSpec says which landing is taken back, and how.
 type UndoSpec struct {
 	Landing        Landing
-	MoveCheckedOut bool // see [LandSpec]
+	MoveCheckedOut bool // the user agrees that files of a worktree with the branch change
 	// Revert adds a commit that reverts the landing if the branch has moved since.
 	// Without it, Undo returns a [*MovedError] then.
 	Revert bool

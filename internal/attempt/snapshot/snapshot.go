@@ -175,7 +175,7 @@ func refPrefix(prefix, run, task string) string {
 
 // number returns the last part of the ref's name.
 func (k Snapshot) number() int {
-	n, _ := strconv.Atoi(k.Ref[strings.LastIndexByte(k.Ref, '/')+1:]) // other names count as 0
+	n, _ := strconv.Atoi(k.Ref[strings.LastIndexByte(k.Ref, '/')+1:]) // a name that is not a number counts as 0
 	return n
 }
 
@@ -203,7 +203,7 @@ func list(ctx context.Context, r *worktree.Repo, prefix, run, task string) ([]Sn
 				k.Tip = value
 			}
 		}
-		// Agents can write refs too. Only ids go on to other commands.
+		// Agents can write refs too. Only ids may become arguments of git.
 		if git.IsID(k.Tree) && git.IsID(k.Base) && git.IsID(k.Tip) {
 			list = append(list, k)
 		}
@@ -234,7 +234,7 @@ func last(ctx context.Context, r *worktree.Repo, run, task string, list []Snapsh
 }
 
 // take reads the content of a worktree, and writes its files as git objects. If the folder
-// is missing, the content is that of the branch.
+// is missing, the content is the content of the branch.
 func take(ctx context.Context, r *worktree.Repo, t worktree.Tree) (k Snapshot, err error) {
 	k.Branch = t.Branch
 	if k.Tip, err = r.Tip(ctx, t.Branch); err != nil {

@@ -54,11 +54,11 @@ func (r *Repo) Commit(ctx context.Context, t Tree, message string) (string, erro
 	}
 	commit := ""
 	err = r.Locked(ctx, func(g git.Client) error {
-		g, err := r.at(g, rec.Tree)
+		g, err := r.inTree(g, rec.Tree)
 		if err != nil {
 			return err
 		}
-		dirty, err := files(ctx, g)
+		dirty, err := uncommittedFiles(ctx, g)
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func checkNowhereElse(ctx context.Context, g git.Client, t Tree) error {
 // commitAll commits the dirty files. It returns "" if only nested repositories are
 // dirty.
 func commitAll(ctx context.Context, g git.Client, dirty []File, message string) (string, error) {
-	without, err := nested(ctx, g, dirty)
+	without, err := nestedRepositories(ctx, g, dirty)
 	if err != nil {
 		return "", err
 	}

@@ -15,7 +15,7 @@ import (
 // Spec describes a worktree to create.
 type Spec struct {
 	Run, Task string   // ids from a plan; valid file names
-	Base      git.Base // start of the branch if it does not exist
+	Base      git.Base // the commit at which the branch is created, if it does not exist
 	Branch    string   // gaffer/<run>/<task> if empty
 	Root      string   // the worktree is <Root>/<run>/<task>
 
@@ -29,22 +29,22 @@ type Spec struct {
 // creation was interrupted. If the user has deleted the folder, it recreates it from
 // the branch.
 //
-// It returns a [*TakenError] if the branch or the folder exists and is not the task's.
+// It returns a [*git.TakenError] if the branch or the folder exists and is not the task's.
 func (r *Repo) Create(ctx context.Context, s Spec) (Tree, error) {
 	if err := r.MayWrite(); err != nil {
 		return Tree{}, err
 	}
-	want, err := r.wanted(ctx, s)
+	want, err := r.checkSpec(ctx, s)
 	if err != nil {
 		return Tree{}, err
 	}
 	var rec record
 	err = r.Locked(ctx, func(g git.Client) error {
-		if rec, err = r.begin(ctx, g, want); err != nil {
+		if rec, err = r.beginCreation(ctx, g, want); err != nil {
 			return err
 		}
-		if err := r.make(ctx, g, &rec); err != nil {
-			_ = r.undo(ctx, g, rec) // the next Create handles the leftovers
+		if err := r.finishCreation(ctx, g, &rec); err != nil {
+			_ = r.undoCreation(ctx, g, rec) // the next Create handles the leftovers
 			return err
 		}
 		return nil
@@ -55,8 +55,8 @@ func (r *Repo) Create(ctx context.Context, s Spec) (Tree, error) {
 	return rec.Tree, nil
 }
 
-// wanted checks a spec and fills in the defaults.
-func (r *Repo) wanted(ctx context.Context, s Spec) (Tree, error) {
+// checkSpec checks a spec and fills in the defaults.
+func (r *Repo) checkSpec(ctx context.Context, s Spec) (Tree, error) {
 	if err := CheckIDs(s.Run, s.Task); err != nil {
 		return Tree{}, err
 	}
@@ -126,9 +126,9 @@ func (r *Repo) PrepareFolder(root string) (string, error) {
 	return root, nil
 }
 
-// begin returns the record of a tree. If there is none, it writes one, provided that
-// the folder and the branch are free.
-func (r *Repo) begin(ctx context.Context, g git.Client, want Tree) (record, error) {
+// beginCreation returns the record of a tree. If there is none, it writes one, provided
+// that the folder and the branch are free.
+func (r *Repo) beginCreation(ctx context.Context, g git.Client, want Tree) (record, error) {
 	rec, err := r.records.read(want.Run, want.Task)
 	if err == nil {
 		return rec, sameSpec(rec.Tree, want)
@@ -143,7 +143,8 @@ func (r *Repo) begin(ctx context.Context, g git.Client, want Tree) (record, erro
 	return rec, r.records.save(rec)
 }
 
-// sameSpec ignores the base, because the branch that it came from may have moved.
+// sameSpec returns an error if a task's recorded tree is not the wanted one. It ignores the
+// base, because the branch that it came from may have moved.
 func sameSpec(found, want Tree) error {
 	found.Base = want.Base
 	if found == want {
@@ -155,6 +156,7 @@ func sameSpec(found, want Tree) error {
 	}
 }
 
+// checkFree returns an error if the folder or the branch of a new tree exists already.
 func checkFree(ctx context.Context, g git.Client, want Tree) error {
 	if filled, err := folder.IsFilled(want.Path); err != nil {
 		return err
@@ -175,10 +177,11 @@ func branchTaken(name string) error {
 	}
 }
 
-// make performs the steps of the record that are not done yet.
-func (r *Repo) make(ctx context.Context, g git.Client, rec *record) error {
+// finishCreation creates the worktree of a record, unless it is complete already. It
+// deletes what an interrupted creation has left.
+func (r *Repo) finishCreation(ctx context.Context, g git.Client, rec *record) error {
 	if rec.Made {
-		if whole, err := r.isWhole(ctx, g, rec.Path); err != nil {
+		if whole, err := r.isComplete(ctx, g, rec.Path); err != nil {
 			return err
 		} else if whole {
 			if rec.Removing == "" {
@@ -192,7 +195,7 @@ func (r *Repo) make(ctx context.Context, g git.Client, rec *record) error {
 	if err != nil {
 		return err
 	}
-	if err := r.clear(ctx, g, *rec, list); err != nil {
+	if err := r.deleteWorktree(ctx, g, *rec, list); err != nil {
 		return err
 	}
 	if err := checkOut(ctx, g, *rec, list); err != nil {
@@ -223,8 +226,8 @@ func checkOut(ctx context.Context, g git.Client, rec record, list []git.Worktree
 	return err
 }
 
-// undo reverts an incomplete creation, so that another spec may be tried.
-func (r *Repo) undo(ctx context.Context, g git.Client, rec record) error {
+// undoCreation reverts an incomplete creation, so that another spec may be tried.
+func (r *Repo) undoCreation(ctx context.Context, g git.Client, rec record) error {
 	if rec.Made || ctx.Err() != nil {
 		return nil
 	}
@@ -232,19 +235,19 @@ func (r *Repo) undo(ctx context.Context, g git.Client, rec record) error {
 	if err != nil {
 		return err
 	}
-	if err := r.clear(ctx, g, rec, list); err != nil {
+	if err := r.deleteWorktree(ctx, g, rec, list); err != nil {
 		return err
 	}
 	if !rec.Shared && len(git.CheckedOut(list, rec.Branch)) == 0 {
-		// This fails if the branch does not exist or has moved. Then it is not ours.
+		// This fails if the branch does not exist or has moved. Then gaffer did not create it.
 		_, _ = g.Run(ctx, "update-ref", "-d", git.Heads+rec.Branch, rec.Base.Commit)
 	}
 	return r.records.delete(rec)
 }
 
-// isWhole reports whether a folder contains its worktree. A folder with files that is
-// no longer a worktree is an error, because the origin of the files is unknown.
-func (r *Repo) isWhole(ctx context.Context, g git.Client, path string) (bool, error) {
+// isComplete reports whether the folder of a tree is a worktree. It returns an error if the
+// folder has files but is no longer a worktree, because their origin is unknown.
+func (r *Repo) isComplete(ctx context.Context, g git.Client, path string) (bool, error) {
 	filled, err := folder.IsFilled(path)
 	if !filled || err != nil {
 		return false, err

@@ -31,15 +31,15 @@ func (r *Repo) Diff(ctx context.Context, run, task string) (list []git.FileDiff,
 }
 
 func (r *Repo) differences(ctx context.Context, t Tree) ([]git.FileDiff, error) {
-	g, err := r.at(r.Git, t)
+	g, err := r.inTree(r.Git, t)
 	if err != nil {
 		return nil, err
 	}
-	dirty, err := files(ctx, g)
+	dirty, err := uncommittedFiles(ctx, g)
 	if err != nil {
 		return nil, err
 	}
-	inner, err := nested(ctx, g, dirty)
+	inner, err := nestedRepositories(ctx, g, dirty)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (r *Repo) compare(ctx context.Context, g git.Client, t Tree, without []stri
 	if s.git, err = r.WithObjectsIn(s.git, s.dir); err != nil {
 		return nil, err
 	}
-	snap, err := s.take(ctx, without)
+	snap, err := s.saveFiles(ctx, without)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 	"gaffer/internal/git"
 )
 
-// discardedPrefix starts the refs of discarded trees. Such a ref is created before the
+// discardedPrefix is the start of the names of refs of discarded trees. Such a ref is created before the
 // tree is removed, and deleted after it was restored.
 const discardedPrefix = "refs/gaffer/discarded/"
 
@@ -61,7 +61,7 @@ func (r *Repo) Discard(ctx context.Context, t Tree) (done Discarded, err error) 
 		if err != nil {
 			return err
 		}
-		if err := r.clear(ctx, g, rec, list); err != nil {
+		if err := r.deleteWorktree(ctx, g, rec, list); err != nil {
 			return err
 		}
 		return r.records.delete(rec)
@@ -103,7 +103,7 @@ func (r *Repo) recordDiscarded(ctx context.Context, g git.Client, rec *record) (
 func (r *Repo) HeadOf(ctx context.Context, g git.Client, t Tree) (string, error) {
 	head, err := "", error(nil)
 	if filled, e := folder.IsFilled(t.Path); e == nil && filled {
-		at, err := r.at(g, t)
+		at, err := r.inTree(g, t)
 		if err != nil {
 			return "", err
 		}
@@ -173,7 +173,7 @@ func (r *Repo) Restore(ctx context.Context, d Discarded) (Tree, error) {
 		if err != nil {
 			return err
 		}
-		if err := r.make(ctx, g, &rec); err != nil {
+		if err := r.finishCreation(ctx, g, &rec); err != nil {
 			return err
 		}
 		if err := r.restoreFiles(ctx, g, d); err != nil {
@@ -191,11 +191,11 @@ func (r *Repo) Restore(ctx context.Context, d Discarded) (Tree, error) {
 // restoreFiles brings the files of a restored tree back that were not committed, unless an
 // earlier call has done so.
 func (r *Repo) restoreFiles(ctx context.Context, g git.Client, d Discarded) error {
-	g, err := r.at(g, d.Tree)
+	g, err := r.inTree(g, d.Tree)
 	if err != nil {
 		return err
 	}
-	dirty, err := files(ctx, g)
+	dirty, err := uncommittedFiles(ctx, g)
 	if err != nil {
 		return err
 	}

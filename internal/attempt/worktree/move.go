@@ -11,7 +11,7 @@ import (
 // if there is one. It returns an [*UnfinishedError] if the worktree has files that are not
 // committed, or has another branch checked out. The caller holds the repository's lock.
 func (r *Repo) MoveBranch(ctx context.Context, g git.Client, t Tree, from, to string) error {
-	at, err := r.at(g, t)
+	at, err := r.inTree(g, t)
 	if missing := (*git.MissingError)(nil); errors.As(err, &missing) {
 		_, err := g.Run(ctx, "update-ref", "-m", "gaffer: rebase", git.Heads+t.Branch, to, from)
 		return err
@@ -23,7 +23,7 @@ func (r *Repo) MoveBranch(ctx context.Context, g git.Client, t Tree, from, to st
 	if err != nil {
 		return err
 	}
-	dirty, err := files(ctx, at)
+	dirty, err := uncommittedFiles(ctx, at)
 	if err != nil {
 		return err
 	}

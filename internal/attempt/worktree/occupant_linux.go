@@ -13,9 +13,9 @@ import (
 	"gaffer/internal/git"
 )
 
-// sitters returns the processes whose current folder is in a folder, except gits that
-// gaffer runs. It cannot see processes of other users.
-func sitters(_ context.Context, dir string) ([]Occupant, error) {
+// processesIn returns the processes whose current folder is in a folder, except git
+// processes that gaffer has started. It cannot see processes of other users.
+func processesIn(_ context.Context, dir string) ([]Occupant, error) {
 	list, err := folder.Names("/proc")
 	if err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func sitters(_ context.Context, dir string) ([]Occupant, error) {
 		}
 		// If the folder was deleted, the link still has its name.
 		cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
-		if err != nil || !inside(dir, strings.TrimSuffix(cwd, " (deleted)")) || isOurs(pid) {
+		if err != nil || !inside(dir, strings.TrimSuffix(cwd, " (deleted)")) || startedByGaffer(pid) {
 			continue
 		}
 		command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
@@ -37,7 +37,8 @@ func sitters(_ context.Context, dir string) ([]Occupant, error) {
 	return found, nil
 }
 
-func isOurs(pid int) bool {
+// startedByGaffer reports whether a process is a git process that gaffer has started.
+func startedByGaffer(pid int) bool {
 	env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	return slices.ContainsFunc(bytes.Split(env, []byte{0}), func(v []byte) bool { return string(v) == git.Mark })
 }

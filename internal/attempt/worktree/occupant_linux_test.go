@@ -20,7 +20,7 @@ func TestAGitOfOursIsNoOccupant(t *testing.T) {
 	p.Must(cmd.Start())
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
 	testenv.Wait(t, "sleep to run", func() error {
-		if !isOurs(cmd.Process.Pid) {
+		if !startedByGaffer(cmd.Process.Pid) {
 			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", cmd.Process.Pid)) // it may have ended
 			return fmt.Errorf("process %d is %q", cmd.Process.Pid, line)
 		}
@@ -41,7 +41,7 @@ func TestSittersAreFoundInAFolderThatWasDeleted(t *testing.T) {
 	if err := os.Remove(dir); err != nil {
 		t.Fatal(err)
 	}
-	found, err := sitters(t.Context(), dir)
+	found, err := processesIn(t.Context(), dir)
 	if err != nil || len(found) != 1 || found[0].PID != cmd.Process.Pid {
 		t.Errorf("found %+v, %v", found, err)
 	}

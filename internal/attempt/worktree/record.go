@@ -29,7 +29,7 @@ type Tree struct {
 type record struct {
 	Tree
 	Made     bool   `json:"made"`               // creation is complete, and there may be work in it
-	Removing string `json:"removing,omitempty"` // the rescue ref, once removal has begun; when the folder is deleted, the rest may be deleted too
+	Removing string `json:"removing,omitempty"` // the rescue ref, set when removal begins; if the folder is missing then, the rest is deleted too
 }
 
 // records are the files that keep the records of trees, in the repository's git folder.
@@ -96,7 +96,8 @@ func (r *Repo) SetBase(t Tree, base git.Base) error {
 	return r.records.save(rec)
 }
 
-// find reads the record of a tree that a caller has from this package.
+// find reads the record of a tree. It returns a [*git.MissingError] if there is none, or if
+// it has another path.
 func (r records) find(t Tree) (record, error) {
 	rec, err := r.read(t.Run, t.Task)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && rec.Path != t.Path {

@@ -75,10 +75,10 @@ func (e *KeptError) Hint() string {
 	return fmt.Sprintf("merge or push %s, or force the removal: a rescue ref keeps it, and the branch stays", e.Tree.Branch)
 }
 
-// mayGo reports whether a tree may be removed. With force, work that a rescue ref keeps
-// may be removed. Force does not apply to what a rescue ref cannot keep: a process that
-// still writes, a lock, a nested repository.
-func mayGo(s Status, force bool) bool {
+// mayBeRemoved reports whether a tree may be removed. Force allows the removal of work,
+// because a rescue ref keeps it. It does not allow the removal of a tree that a process
+// uses, that is locked, or that contains another repository.
+func mayBeRemoved(s Status, force bool) bool {
 	if len(s.Occupants) > 0 || s.Locked != "" || len(s.Nested) > 0 {
 		return false
 	}
@@ -107,7 +107,7 @@ func (r *Repo) Remove(ctx context.Context, t Tree, force bool) (Removal, error) 
 		if err != nil {
 			return err
 		}
-		if err := r.clear(ctx, g, rec, list); err != nil {
+		if err := r.deleteWorktree(ctx, g, rec, list); err != nil {
 			return err
 		}
 		if done.BranchDeleted, err = deleteMerged(ctx, g, rec, list); err != nil {
@@ -126,14 +126,14 @@ func (r *Repo) release(ctx context.Context, g git.Client, rec *record, force boo
 	if err != nil || rec.Removing != "" && !filled {
 		return err
 	}
-	rescue := r.rescueGone // no agent has worked in a tree whose creation was never completed
+	rescue := r.rescueCommits // no agent has worked in a tree whose creation was never completed
 	if rec.Made {
 		rescue = r.rescue
-		s, err := r.statusOrGone(ctx, g, *rec)
+		s, err := r.statusIfGone(ctx, g, *rec)
 		if err != nil {
 			return err
 		}
-		if !mayGo(s, force) {
+		if !mayBeRemoved(s, force) {
 			return &KeptError{Tree: rec.Tree, Status: s, Forced: force}
 		}
 	}
@@ -145,27 +145,27 @@ func (r *Repo) release(ctx context.Context, g git.Client, rec *record, force boo
 	return r.records.save(*rec)
 }
 
-// statusOrGone returns the status of a tree, as far as possible if its folder is
-// missing.
-func (r *Repo) statusOrGone(ctx context.Context, g git.Client, rec record) (s Status, err error) {
+// statusIfGone returns the status of a tree. If its folder is missing, it returns what git
+// still knows.
+func (r *Repo) statusIfGone(ctx context.Context, g git.Client, rec record) (s Status, err error) {
 	filled, err := folder.IsFilled(rec.Path)
 	if err != nil {
 		return s, err
 	}
 	if filled {
-		at, err := r.at(g, rec.Tree)
+		at, err := r.inTree(g, rec.Tree)
 		if err != nil {
 			return s, err
 		}
 		return r.status(ctx, at, rec)
 	}
-	if err := r.lookUp(ctx, g, rec.Path, &s); err != nil {
+	if err := r.readGitList(ctx, g, rec.Path, &s); err != nil {
 		return s, err
 	}
-	if s.Ahead, s.Unpushed, err = commits(ctx, g, rec.Tree, ""); err != nil {
+	if s.Ahead, s.Unpushed, err = countCommits(ctx, g, rec.Tree, ""); err != nil {
 		return s, err
 	}
-	s.Occupants, err = sitters(ctx, rec.Path)
+	s.Occupants, err = processesIn(ctx, rec.Path)
 	return s, err
 }
 
@@ -181,7 +181,7 @@ func deleteMerged(ctx context.Context, g git.Client, rec record, list []git.Work
 			return false, nil
 		}
 	}
-	_, unpushed, err := commits(ctx, g, rec.Tree, "")
+	_, unpushed, err := countCommits(ctx, g, rec.Tree, "")
 	if err != nil || unpushed > 0 {
 		return false, err
 	}

@@ -9,7 +9,7 @@ import (
 	"gaffer/internal/git"
 )
 
-// rescuePrefix starts the refs that keep the content of removed worktrees.
+// rescuePrefix is the start of the names of refs that keep the content of removed worktrees.
 const rescuePrefix = "refs/gaffer/rescue/"
 
 // Rescue keeps the content of a tree under a ref and returns the ref:
@@ -35,21 +35,21 @@ func (r *Repo) rescue(ctx context.Context, g git.Client, t Tree) (string, error)
 	if filled, err := folder.IsFilled(t.Path); err != nil {
 		return "", err
 	} else if !filled {
-		return r.rescueGone(ctx, g, t)
+		return r.rescueCommits(ctx, g, t)
 	}
-	at, err := r.at(g, t)
+	at, err := r.inTree(g, t)
 	if err != nil {
 		return "", err
 	}
-	commit, err := snapshotCommit(ctx, at, t)
+	commit, err := commitFiles(ctx, at, t)
 	if err != nil {
 		return "", err
 	}
 	return KeepCommit(ctx, g, t, commit)
 }
 
-// rescueGone keeps the commits that git still knows of a worktree without a folder.
-func (r *Repo) rescueGone(ctx context.Context, g git.Client, t Tree) (string, error) {
+// rescueCommits keeps the commits that git still knows of a worktree without a folder.
+func (r *Repo) rescueCommits(ctx context.Context, g git.Client, t Tree) (string, error) {
 	list, err := r.Worktrees(ctx, g)
 	if err != nil {
 		return "", err
@@ -66,10 +66,10 @@ func (r *Repo) rescueGone(ctx context.Context, g git.Client, t Tree) (string, er
 	return KeepCommit(ctx, g, t, e.Head)
 }
 
-// snapshotCommit creates a commit of all files in a worktree. It returns HEAD if that
+// commitFiles creates a commit of all files in a worktree. It returns HEAD if that
 // has the same content.
-func snapshotCommit(ctx context.Context, g git.Client, t Tree) (string, error) {
-	snap, err := snapshotOf(ctx, g)
+func commitFiles(ctx context.Context, g git.Client, t Tree) (string, error) {
+	snap, err := saveAllFiles(ctx, g)
 	if err != nil {
 		return "", err
 	}
@@ -109,28 +109,28 @@ func rescueMessage(t Tree, what string) string {
 		what, t.Task, t.Run, t.Task, t.Branch, t.Path)
 }
 
-func snapshotOf(ctx context.Context, g git.Client) (snapshot, error) {
-	dirty, err := files(ctx, g)
+func saveAllFiles(ctx context.Context, g git.Client) (savedFiles, error) {
+	dirty, err := uncommittedFiles(ctx, g)
 	if err != nil {
-		return snapshot{}, err
+		return savedFiles{}, err
 	}
-	without, err := nested(ctx, g, dirty)
+	without, err := nestedRepositories(ctx, g, dirty)
 	if err != nil {
-		return snapshot{}, err
+		return savedFiles{}, err
 	}
 	s, err := newScratch(ctx, g)
 	if err != nil {
-		return snapshot{}, err
+		return savedFiles{}, err
 	}
 	defer s.close()
-	return s.take(ctx, without)
+	return s.saveFiles(ctx, without)
 }
 
 // KeepCommit keeps a commit of a tree under a rescue ref, and returns the ref: the first
 // that is free or already has the same content. The caller holds the repository's lock.
 func KeepCommit(ctx context.Context, g git.Client, t Tree, commit string) (string, error) {
 	base := rescuePrefix + git.RefPart(t.Run) + "/" + git.RefPart(t.Task)
-	want, err := content(ctx, g, commit)
+	want, err := contentID(ctx, g, commit)
 	if err != nil {
 		return "", err
 	}
@@ -147,15 +147,15 @@ func KeepCommit(ctx context.Context, g git.Client, t Tree, commit string) (strin
 			_, err := g.Run(ctx, "update-ref", "-m", "gaffer: rescue", ref, commit, "")
 			return ref, err
 		}
-		if got, err := content(ctx, g, found); err != nil || found == commit || got == want {
+		if got, err := contentID(ctx, g, found); err != nil || found == commit || got == want {
 			return ref, err
 		}
 	}
 }
 
-// content identifies a commit apart from its time: by its tree, its first parent and
+// contentID identifies a commit apart from its time: by its tree, its first parent and
 // the tree of its second parent.
-func content(ctx context.Context, g git.Client, commit string) (string, error) {
+func contentID(ctx context.Context, g git.Client, commit string) (string, error) {
 	var parts []string
 	for _, of := range []string{"^{tree}", "^1", "^2^{tree}"} {
 		part, err := g.Resolve(ctx, commit+of)

@@ -28,14 +28,14 @@ type Diff struct {
 // Clean reports whether everything in the worktree is committed or ignored.
 func (s Status) Clean() bool { return len(s.Dirty) == 0 }
 
-// Status examines a tree and changes nothing in it. It returns a [*MissingError] if the
+// Status examines a tree and changes nothing in it. It returns a [*git.MissingError] if the
 // tree's folder is missing.
 func (r *Repo) Status(ctx context.Context, t Tree) (Status, error) {
 	rec, err := r.records.find(t)
 	if err != nil {
 		return Status{}, err
 	}
-	g, err := r.at(r.Git, rec.Tree)
+	g, err := r.inTree(r.Git, rec.Tree)
 	if err != nil {
 		return Status{}, err
 	}
@@ -50,16 +50,16 @@ func (r *Repo) status(ctx context.Context, g git.Client, rec record) (s Status, 
 	if s.Head, err = g.CommitID(ctx, "HEAD"); err != nil {
 		return s, err
 	}
-	if err := r.lookUp(ctx, g, rec.Path, &s); err != nil {
+	if err := r.readGitList(ctx, g, rec.Path, &s); err != nil {
 		return s, err
 	}
-	if s.Dirty, err = files(ctx, g); err != nil {
+	if s.Dirty, err = uncommittedFiles(ctx, g); err != nil {
 		return s, err
 	}
-	if s.Nested, err = nested(ctx, g, s.Dirty); err != nil {
+	if s.Nested, err = nestedRepositories(ctx, g, s.Dirty); err != nil {
 		return s, err
 	}
-	if s.Ahead, s.Unpushed, err = commits(ctx, g, rec.Tree, s.Head); err != nil {
+	if s.Ahead, s.Unpushed, err = countCommits(ctx, g, rec.Tree, s.Head); err != nil {
 		return s, err
 	}
 	diffs, err := r.compare(ctx, g, rec.Tree, s.Nested)
@@ -69,17 +69,17 @@ func (r *Repo) status(ctx context.Context, g git.Client, rec record) (s Status, 
 	for _, f := range diffs {
 		s.Diff = Diff{s.Diff.Files + 1, s.Diff.Insertions + f.Insertions, s.Diff.Deletions + f.Deletions}
 	}
-	more, err := hidden(ctx, g)
+	more, err := hiddenRepositories(ctx, g)
 	if err != nil {
 		return s, err
 	}
 	s.Nested = append(s.Nested, more...)
-	s.Occupants, err = sitters(ctx, rec.Path)
+	s.Occupants, err = processesIn(ctx, rec.Path)
 	return s, err
 }
 
-// lookUp sets the fields that come from git's list of worktrees.
-func (r *Repo) lookUp(ctx context.Context, g git.Client, path string, s *Status) error {
+// readGitList sets the fields that come from git's list of worktrees.
+func (r *Repo) readGitList(ctx context.Context, g git.Client, path string, s *Status) error {
 	list, err := r.Worktrees(ctx, g)
 	if err != nil {
 		return err
@@ -95,9 +95,9 @@ func (r *Repo) lookUp(ctx context.Context, g git.Client, path string, s *Status)
 	return nil
 }
 
-// commits counts the commits since the base, and those that would be lost with the tree
+// countCommits counts the commits since the base, and those that would be lost with the tree
 // and its branch.
-func commits(ctx context.Context, g git.Client, t Tree, head string) (ahead, unpushed int, err error) {
+func countCommits(ctx context.Context, g git.Client, t Tree, head string) (ahead, unpushed int, err error) {
 	if head != "" {
 		if ahead, err = g.CountCommits(ctx, head, "--not", t.Base.Commit); err != nil {
 			return 0, 0, err

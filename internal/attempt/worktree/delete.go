@@ -11,9 +11,10 @@ import (
 	"gaffer/internal/git"
 )
 
-// clear deletes a worktree's folder and its entry in git. It does not check for work in
-// it. But it deletes no files in a folder that git does not list as a linked worktree.
-func (r *Repo) clear(ctx context.Context, g git.Client, rec record, list []git.Worktree) error {
+// deleteWorktree deletes a worktree's folder and its entry in git's list of worktrees. It
+// does not check for work in the folder. But it deletes no files in a folder that git does
+// not list as a linked worktree.
+func (r *Repo) deleteWorktree(ctx context.Context, g git.Client, rec record, list []git.Worktree) error {
 	e, registered := git.FindLinked(list, rec.Path)
 	filled, err := folder.IsFilled(rec.Path)
 	if err != nil {
@@ -23,7 +24,7 @@ func (r *Repo) clear(ctx context.Context, g git.Client, rec record, list []git.W
 		return &git.TakenError{What: "folder", Name: rec.Path, By: "there is something in it, but git does not know it as a worktree", Advice: "move it away"}
 	}
 	if registered && rec.Made && rec.Removing == "" && e.Head != "" && e.Branch == "" {
-		// Only the detached HEAD refers to its commits. Git would lose them.
+		// Only the worktree's detached HEAD may refer to its commits. Git would lose them.
 		if _, err := KeepCommit(ctx, g, rec.Tree, e.Head); err != nil {
 			return err
 		}
@@ -38,7 +39,7 @@ func (r *Repo) clear(ctx context.Context, g git.Client, rec record, list []git.W
 	return err
 }
 
-// removeFolder renames a folder before it deletes it, so that a folder under its
+// removeFolder renames a folder before it deletes it, so that a folder with its
 // original name always has all of its files. It also deletes leftovers of an earlier
 // removal. The new name cannot be a task's folder, because ids never begin with a dot.
 func removeFolder(path string) error {

@@ -1,0 +1,180 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gaffer/internal/git"
+)
+
+// savedFiles holds the content of a worktree as git objects.
+type savedFiles struct {
+	tree   string // tree of all files that are not ignored
+	staged string // tree of the index, if it differs; else empty
+}
+
+// scratch is a temporary folder with a copy of a worktree's index, so that git can add
+// files without changing the worktree's own index.
+type scratch struct {
+	git git.Client
+	dir string
+}
+
+// newScratch copies the index of the client's worktree. With a copy git need not read
+// unchanged files. The caller must call close.
+func newScratch(ctx context.Context, g git.Client) (*scratch, error) {
+	dir, err := os.MkdirTemp("", "gaffer-worktree-")
+	if err != nil {
+		return nil, err
+	}
+	index := filepath.Join(dir, "index")
+	s := &scratch{git: g.With("GIT_INDEX_FILE=" + index), dir: dir}
+	err = copyIndex(filepath.Join(g.GitFolder, "index"), index)
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err = s.git.Run(ctx, "read-tree", "HEAD")
+	}
+	if err == nil {
+		err = s.checkAll(ctx)
+	}
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// copyIndex copies an index with its modification time: git reads the files that are not
+// older than the index.
+func copyIndex(from, to string) error {
+	info, err := os.Stat(from) // before reading: with a time that is too early, git only reads more files
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(to, data, 0o600); err != nil {
+		return err
+	}
+	return os.Chtimes(to, info.ModTime(), info.ModTime())
+}
+
+// checkAll makes git also check files that are marked assume-unchanged or
+// skip-worktree.
+func (s *scratch) checkAll(ctx context.Context) error {
+	paths, err := uncheckedFiles(ctx, s.git)
+	if err != nil || len(paths) == 0 {
+		return err
+	}
+	list := strings.Join(paths, "\x00") + "\x00"
+	for _, how := range []string{"--no-assume-unchanged", "--no-skip-worktree"} {
+		if _, err := s.git.Feed(ctx, list, "update-index", how, "-z", "--stdin"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// uncheckedFiles lists existing files that git assumes to be unchanged, whatever their
+// content.
+func uncheckedFiles(ctx context.Context, g git.Client) ([]string, error) {
+	out, err := g.Run(ctx, "ls-files", "-v", "-z")
+	var found []string
+	for line := range strings.SplitSeq(out, "\x00") {
+		if len(line) < 3 || line[0] != 'S' && (line[0] < 'a' || line[0] > 'z') {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(g.Dir, line[2:])); err == nil {
+			found = append(found, line[2:])
+		}
+	}
+	return found, err
+}
+
+func (s *scratch) close() { _ = os.RemoveAll(s.dir) } // in the temporary folder, so leftovers are harmless
+
+// saveFiles writes all files as git objects, without nested repositories.
+func (s *scratch) saveFiles(ctx context.Context, without []string) (savedFiles, error) {
+	staged, err := s.git.Line(ctx, "write-tree")
+	if git.ExitCode(err) > 0 { // in the middle of a merge
+		staged, err = "", nil
+	}
+	if err != nil {
+		return savedFiles{}, err
+	}
+	args := []string{"add", "--all", "--sparse", "--", "."}
+	for _, path := range without {
+		args = append(args, ":(exclude,literal)"+path)
+	}
+	if _, err := s.git.Run(ctx, args...); err != nil {
+		return savedFiles{}, err
+	}
+	tree, err := s.git.Line(ctx, "write-tree")
+	if staged == tree {
+		staged = ""
+	}
+	return savedFiles{tree: tree, staged: staged}, err
+}
+
+// WriteFiles writes the files of a tree's folder as a git tree, without ignored files and
+// nested repositories. It changes neither the folder nor its index. An agent may be at
+// work there: a file that is gone when git reads it counts as deleted. WriteFiles returns
+// a [*git.MissingError] if the folder is missing.
+func (r *Repo) WriteFiles(ctx context.Context, t Tree) (string, error) {
+	g, err := r.inTree(r.Git, t)
+	if err != nil {
+		return "", err
+	}
+	dirty, err := uncommittedFiles(ctx, g)
+	if err != nil {
+		return "", err
+	}
+	without, err := nestedRepositories(ctx, g, dirty)
+	if err != nil {
+		return "", err
+	}
+	s, err := newScratch(ctx, g)
+	if err != nil {
+		return "", err
+	}
+	defer s.close()
+	list := []string{"ls-files", "-z", "--modified", "--deleted", "--others", "--exclude-standard", "--", "."}
+	for _, path := range without {
+		list = append(list, ":(exclude,literal)"+path)
+	}
+	const tries = 10
+	for range tries {
+		var out string
+		if out, err = s.git.Run(ctx, list...); err != nil {
+			return "", err
+		}
+		var gone, there strings.Builder
+		for path := range strings.SplitSeq(out, "\x00") {
+			if path == "" || strings.HasSuffix(path, "/") { // a nested repository
+				continue
+			}
+			if info, err := os.Lstat(filepath.Join(g.Dir, path)); err != nil || info.IsDir() {
+				gone.WriteString(path + "\x00")
+			} else {
+				there.WriteString(path + "\x00")
+			}
+		}
+		// Unlike git add, update-index accepts files that are gone. A file that is
+		// deleted while git reads it is still an error: then all is tried again.
+		if _, err = s.git.Feed(ctx, gone.String(), "update-index", "-z", "--force-remove", "--stdin"); err == nil {
+			_, err = s.git.Feed(ctx, there.String(), "update-index", "-z", "--add", "--remove", "--replace", "--stdin")
+		}
+		if git.ExitCode(err) < 1 {
+			break
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	return s.git.Line(ctx, "write-tree")
+}
