@@ -162,7 +162,9 @@ type ChangeFile struct {
 	NewBlob string `json:"new_blob,omitempty"`
 	Added   int    `json:"added"`
 	Removed int    `json:"removed"`
-	Binary  bool   `json:"binary,omitempty"`
+	Binary  bool   `json:"binary,omitempty"`   // it is not text, so it has no hunks
+	OldSize int64  `json:"old_size,omitempty"` // in bytes; only of binary and of large files
+	NewSize int64  `json:"new_size,omitempty"`
 	Digest  string `json:"digest"` // digest of the file's diff; see [Review.Viewed]
 }
 

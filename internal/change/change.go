@@ -324,7 +324,8 @@ func parseList(out string) ([]fleet.ChangeFile, error) {
 	return files, nil
 }
 
-// markLarge clears Binary of files that git did not read because they are large.
+// markLarge clears Binary of files that git did not read because they are large, and sets
+// the sizes of those files and of the binary ones.
 func (r *Reader) markLarge(ctx context.Context, files []fleet.ChangeFile) error {
 	var ids []string
 	for _, f := range files {
@@ -337,8 +338,9 @@ func (r *Reader) markLarge(ctx context.Context, files []fleet.ChangeFile) error 
 		return err
 	}
 	for i, f := range files {
-		if f.Binary && max(sizes[f.OldBlob], sizes[f.NewBlob]) > maxBlob {
-			files[i].Binary = false
+		if f.Binary {
+			files[i].OldSize, files[i].NewSize = sizes[f.OldBlob], sizes[f.NewBlob]
+			files[i].Binary = max(files[i].OldSize, files[i].NewSize) <= maxBlob
 		}
 	}
 	return nil

@@ -228,7 +228,7 @@ new MutationObserver((_, me) => { if (document.querySelector('.dl')) { window.op
 	p.Sees("406 files", "0 of 406 viewed")
 	opened := eval[int](p, "window.opened")
 
-	p.Sees(`a/<img src=x onerror="window.pwned=1">.html`, evil, "U+202EreversedESC[31mU+200B", "renamed", "Renamed without other changes.", "A binary file. Its contents are not shown.")
+	p.Sees(`a/<img src=x onerror="window.pwned=1">.html`, evil, "U+202EreversedESC[31mU+200B", "renamed", "Renamed without other changes.", "A binary file: 3 B. Its contents are not shown.")
 	p.harmless()
 	if !p.Holds(`[...document.querySelectorAll('.file')].some((f) => f.dataset.path === 'a/line\nbreak.txt')`) {
 		t.Error("the file with a line break in its name is not shown")

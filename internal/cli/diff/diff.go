@@ -108,6 +108,7 @@ func show(ctx context.Context, e *env.Env, f connect.Fleet, name string, o optio
 	read := func(file fleet.ChangeFile) (fleet.FileChange, error) {
 		return f.ChangedFile(ctx, t.Run, t.ID, fleet.FileQuery{Path: file.Path, Tree: v.Change.Tree, From: from, Context: o.context})
 	}
+	var missing []string // files whose content is in no diff
 	if o.json {
 		answer := struct {
 			fleet.TaskChange
@@ -122,8 +123,13 @@ func show(ctx context.Context, e *env.Env, f connect.Fleet, name string, o optio
 				return err
 			}
 			answer.Diffs = append(answer.Diffs, d)
+			missing = appendMissing(missing, d)
 		}
-		return e.PrintJSON(answer)
+		if err := e.PrintJSON(answer); err != nil {
+			return err
+		}
+		sayMissing(e, v.Change, missing)
+		return nil
 	}
 	if len(v.Change.Files) == 0 {
 		what := "since its branch started"
@@ -133,8 +139,9 @@ func show(ctx context.Context, e *env.Env, f connect.Fleet, name string, o optio
 		e.Talk("task %s has changed nothing %s", display.Printable(t.ID), what)
 		return nil
 	}
-	return withPager(e, o.noPager, func(out io.Writer) error {
-		p := printer{out: out, color: e.Color(e.Out), terminal: display.IsTerminal(e.Out)}
+	terminal := display.IsTerminal(e.Out)
+	err = withPager(e, o.noPager, func(out io.Writer) error {
+		p := printer{out: out, color: e.Color(e.Out), terminal: terminal}
 		if o.stat {
 			return p.stat(v.Change)
 		}
@@ -146,9 +153,35 @@ func show(ctx context.Context, e *env.Env, f connect.Fleet, name string, o optio
 			if err != nil {
 				return err
 			}
+			missing = appendMissing(missing, d)
 		}
 		return nil
 	})
+	if err == nil && !terminal { // the lines of a diff on a terminal say it
+		sayMissing(e, v.Change, missing)
+	}
+	return err
+}
+
+// appendMissing appends the name of a file whose content is not in its diff.
+func appendMissing(list []string, d fleet.FileChange) []string {
+	if (d.Binary || d.TooLarge != "") && d.OldBlob != d.NewBlob {
+		list = append(list, display.Printable(d.Path))
+	}
+	return list
+}
+
+// sayMissing warns those who use the diff as a patch.
+func sayMissing(e *env.Env, c fleet.Change, files []string) {
+	if len(files) == 0 {
+		return
+	}
+	const most = 5
+	names := strings.Join(files[:min(len(files), most)], ", ")
+	if more := len(files) - most; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	e.Talk("the diff has no content of binary and large files: %s; 'git show %.12s:FILE' prints it", names, c.Tree)
 }
 
 // selectFiles removes the files from a change that are not at or below one of the paths.

@@ -11,6 +11,7 @@ import (
 	"gaffer/fleet"
 	"gaffer/internal/text/display"
 	"gaffer/internal/text/worddiff"
+	"gaffer/internal/ui/phrase"
 )
 
 // The styles of a diff.
@@ -62,6 +63,9 @@ func (p printer) stat(c fleet.Change) error {
 		}
 		if f.OldMode != "" && f.NewMode != "" && f.OldMode != f.NewMode {
 			name += fmt.Sprintf("  (mode %s → %s)", f.OldMode, f.NewMode)
+		}
+		if f.Binary {
+			name += "  (" + phrase.Sizes(f) + ")"
 		}
 		padding := strings.Repeat(" ", width-len(counts[i]))
 		fmt.Fprintf(out, "%-8s %s%s  %s\n", f.Status, padding, p.paintCounts(counts[i]), name)
@@ -158,7 +162,11 @@ func (p printer) file(f fleet.FileChange) error {
 	case f.TooLarge != "":
 		fmt.Fprintln(out, p.paint(display.Yellow, "not shown: "+f.TooLarge))
 	case f.Binary:
-		fmt.Fprintf(out, "Binary files %s and %s differ\n", name(before), name(after))
+		fmt.Fprintf(out, "Binary files %s and %s differ", name(before), name(after))
+		if p.terminal { // in a patch the line must be as git prints it
+			fmt.Fprintf(out, ": %s", phrase.Sizes(f.ChangeFile))
+		}
+		fmt.Fprintln(out)
 	case len(f.Hunks) > 0:
 		// Like git, add a tab after a name with a space. Otherwise other programs would end
 		// the name at the space.

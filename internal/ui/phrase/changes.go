@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"gaffer/fleet"
+	"gaffer/internal/text/display"
 )
 
 // Changes returns a line such as "5 changes: 3 ready to merge, 1 with comments, 1
@@ -39,4 +40,15 @@ func Changes(c fleet.Changes) string {
 		}
 	}
 	return Count(c.Total, "change") + ": " + strings.Join(parts, ", ")
+}
+
+// Sizes returns how many bytes a file of a change had before and has after the change.
+func Sizes(f fleet.ChangeFile) string {
+	switch f.Status {
+	case "added":
+		return display.Bytes(f.NewSize)
+	case "deleted":
+		return display.Bytes(f.OldSize) + " before"
+	}
+	return display.Bytes(f.OldSize) + " before, " + display.Bytes(f.NewSize) + " after"
 }

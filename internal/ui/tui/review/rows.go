@@ -211,7 +211,7 @@ func (c change) fileRows(file fleet.ChangeFile, width int) []row {
 	case d.file.TooLarge != "":
 		rows = append(rows, plain(paint.Styled(display.Yellow, "not shown: "+phrase.Line(d.file.TooLarge)))...)
 	case d.file.Binary:
-		rows = append(rows, plain(paint.Styled(display.Faint, "a binary file"))...)
+		rows = append(rows, plain(paint.Styled(display.Faint, "a binary file: "+phrase.Sizes(d.file.ChangeFile)))...)
 	case len(lines) == 0:
 		rows = append(rows, plain(paint.Styled(display.Faint, "no line has changed"))...)
 	}

@@ -1,6 +1,6 @@
 // One file of the diff: its head and its visible rows.
 import { html } from '../core/view.js';
-import { count, many } from '../core/words.js';
+import { bytes, count, many } from '../core/words.js';
 import { quietly } from '../parts/dialog.js';
 import { Comment, Form, Tall } from './comment.js';
 import { Both, Line } from './line.js';
@@ -73,11 +73,17 @@ function Gap({ r, source, file }) {
     ${r.section && html`<code class="faint">${r.section}</code>`}</div>`;
 }
 
+// sizes says how large a file was before and is after the change.
+function sizes({ status, old_size: before = 0, new_size: after = 0 }) {
+  if (status === 'added') return bytes(after);
+  return status === 'deleted' ? `${bytes(before)} before` : `${bytes(before)} before, ${bytes(after)} after`;
+}
+
 function Note({ what, source, file }) {
   const { file: f } = file;
   const again = () => { file.accepted = true; file.state = 'unread'; file.touch(); source.read(file); };
   switch (what) {
-    case 'binary': return html`<p class="note">A binary file. Its contents are not shown.</p>`;
+    case 'binary': return html`<p class="note">A binary file: ${sizes(f)}. Its contents are not shown.</p>`;
     case 'large': return html`<p class="note">${file.diff.too_large} <span class="faint">Its contents are not shown.</span></p>`;
     case 'many': return html`<p class="note">${count(f.added + f.removed)} changed lines. <button onClick=${again}>Show them</button></p>`;
     case 'failed': return html`<p class="note bad" role="alert">The diff of this file could not be loaded: ${file.error} <button onClick=${again}>Try again</button></p>`;
