@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"time"
 
+	"gaffer/internal/engine/contest"
 	"gaffer/internal/engine/store"
+	"gaffer/internal/plan"
 )
 
 // Ask is an agent's question to the user.
@@ -40,6 +42,16 @@ func (qs *questions) ask(a Ask) (string, error) {
 	attempt, err := qs.ownedAttempt(a.Attempt, a.Token)
 	if err != nil {
 		return "", err
+	}
+	t, err := qs.task(attempt.Key())
+	if err != nil {
+		return "", err
+	}
+	if t.Account == plan.PickAgent && len(a.Options) == 0 {
+		var input contest.PickInput
+		if spec, err := plan.DecodeTask(t.Spec); err == nil && json.Unmarshal([]byte(spec.Prompt), &input) == nil {
+			a.Text, a.Options = input.Readable(a.Text)
+		}
 	}
 	options, err := json.Marshal(a.Options)
 	if err != nil {

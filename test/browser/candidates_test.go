@@ -68,6 +68,12 @@ tasks:
 	p.fits("candidates")
 	p.everywhere("candidates")
 
+	for _, page := range []string{"#/runs/" + id, "#/"} { // the question has a line and a button for each candidate
+		p.Visit(page)
+		p.Wait("the question", `((q) => q && /is taken\?\napi\.rival-large: 1 of 1 checks passed, .*\napi\.rival-small: [^\n]*$/.test(q.querySelector('.text').innerText.trim())
+			&& [...q.querySelectorAll('.answers button')].map((b) => b.innerText).join() === 'api.rival-large,api.rival-small')(document.querySelector('.question'))`)
+	}
+	p.Visit(task(id, "api"))
 	p.Click("Review api.rival-small")
 	p.Wait("its change", dashboard.Cell("health.txt", "new", 1))
 	p.Visit(task(id, "api.rival-small"))

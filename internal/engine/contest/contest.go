@@ -95,6 +95,22 @@ func (s PickInput) Question() string {
 	return fmt.Sprintf("Which candidate of %s is taken? %s", s.Task, strings.Join(options, "; "))
 }
 
+// Readable returns the question to the user as it is shown, one line for each candidate,
+// and its options. asked is what the step has asked in one line: [PickInput.Question],
+// after what was wrong with the last answer.
+func (s PickInput) Readable(asked string) (text string, options []string) {
+	problem, ok := strings.CutSuffix(asked, s.Question())
+	if !ok {
+		return asked, nil
+	}
+	text = problem + fmt.Sprintf("Which candidate of %s is taken?", s.Task)
+	for _, c := range s.CompleteCandidates() {
+		text += fmt.Sprintf("\n%s: %s", c.Task, Describe(c))
+		options = append(options, c.Task)
+	}
+	return text, options
+}
+
 // FindChosen returns the id of the candidate that the user has chosen. text is the
 // candidate's id, the part of the id after the task's id, or the number in the question.
 func (s PickInput) FindChosen(text string) (string, error) {

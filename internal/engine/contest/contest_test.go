@@ -67,3 +67,24 @@ func TestTheUserNamesACandidate(t *testing.T) {
 		t.Errorf("the question is %s", q)
 	}
 }
+
+func TestTheQuestionIsShownWithALineForEachCandidate(t *testing.T) {
+	t.Parallel()
+	s := step(plan.PickUser, "")
+	text, options := s.Readable(`"x" is no candidate. ` + s.Question())
+	want := `"x" is no candidate. Which candidate of api is taken?
+api.claude: 1 of 2 checks passed, +1 -0 in 0 files, 0s
+api.codex: 2 of 2 checks passed, +9 -1 in 0 files, $2.00, 0s
+api.claude-opus: 2 of 2 checks passed, +10 -0 in 0 files, $1.00, 0s`
+	if text != want || strings.Join(options, " ") != "api.claude api.codex api.claude-opus" {
+		t.Errorf("the text is\n%s\nand the options are %q", text, options)
+	}
+	for _, option := range options {
+		if id, err := s.FindChosen(option); err != nil || id != option {
+			t.Errorf("the option %s chooses %q, %v", option, id, err)
+		}
+	}
+	if text, options := s.Readable("Another question?"); text != "Another question?" || options != nil {
+		t.Errorf("another question is shown as %q with %q", text, options)
+	}
+}
