@@ -57,6 +57,7 @@ type Changes struct {
 	Total     int    `json:"total"`
 	Ready     int    `json:"ready"`               // changes that can be merged
 	Approved  int    `json:"approved"`            // ready changes that the user has approved
+	Unlanded  int    `json:"unlanded,omitempty"`  // ready changes that the plan merges by itself, and has not merged yet
 	Commented int    `json:"commented"`           // changes with comments that were not sent yet
 	SentBack  int    `json:"sent_back"`           // changes whose agent works on the user's comments
 	Conflicts int    `json:"conflicts"`           // changes that conflict with the target branch

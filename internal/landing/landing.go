@@ -100,6 +100,7 @@ type change struct {
 	gone   bool // its worktree was discarded or removed
 	review fleet.Review
 	into   string // the branch that it is for
+	lands  bool   // its run is complete, and the plan merges it by itself
 }
 
 func (c *change) key() store.TaskKey { return c.task.TaskKey }
@@ -129,6 +130,7 @@ func (l *Lander) changes(ctx context.Context, run string) ([]*change, error) {
 		if all[t.Task], err = repos.change(ctx, dir, t, spec); err != nil {
 			return nil, err
 		}
+		all[t.Task].lands = spec.Land == plan.LandMerge && row.Status == store.Complete
 	}
 	reviews, err := l.opts.Reviews.Reviews(ctx, run)
 	if err != nil {

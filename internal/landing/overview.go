@@ -79,6 +79,9 @@ func (l *Lander) Overview(ctx context.Context, run string) (fleet.Changes, error
 				first(c)
 			default:
 				sum.Ready++
+				if c.lands {
+					sum.Unlanded++
+				}
 				if c.review.State == fleet.ReviewApproved {
 					sum.Approved++
 				}

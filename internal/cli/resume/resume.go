@@ -3,8 +3,12 @@
 package resume
 
 import (
+	"context"
+	"slices"
+
 	"github.com/spf13/cobra"
 
+	"gaffer/fleet"
 	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/runview"
@@ -19,7 +23,9 @@ func New(e *env.Env) *cobra.Command {
 		Short: "Continue a run that was left, detached or interrupted",
 		Long: `Work on a run until it ends: the latest of this project that has not ended,
 unless another is named. Agents that still run are taken over; the results of
-those that ended meanwhile are collected; nothing is started twice.
+those that ended meanwhile are collected; nothing is started twice. If all runs
+have ended, it goes on with one that was killed before it had merged all changes
+that its plan merges.
 
 It shows the run and ends as 'gaffer run' does, with the same exit codes. A run
 that another gaffer works on is refused with exit code 4.
@@ -47,6 +53,11 @@ A server continues its runs without this command; they are only shown.`,
 					return forgotten
 				}
 			}
+			if exit.Of(err) == exit.CodeNotFound && t.App != nil && name == "" {
+				if unlanded := findUnlanded(ctx, t); unlanded != "" {
+					id, err = unlanded, nil
+				}
+			}
 			if err != nil {
 				return err
 			}
@@ -62,4 +73,21 @@ A server continues its runs without this command; they are only shown.`,
 		})
 	}
 	return cmd
+}
+
+// findUnlanded returns the latest run that has ended before all changes were merged that
+// its plan merges, because its gaffer was killed. It returns "" if there is none.
+func findUnlanded(ctx context.Context, t *runview.View) string {
+	all, err := t.Fleet.Runs(ctx, false, true)
+	if err != nil {
+		return ""
+	}
+	slices.SortFunc(all, func(a, b fleet.Run) int { return b.Created.Compare(a.Created) })
+	const most = 5 // each is compared with its branch, which takes git some time
+	for _, r := range all[:min(len(all), most)] {
+		if c, err := t.App.Landing.Overview(ctx, r.ID); err == nil && c.Unlanded > 0 {
+			return r.ID
+		}
+	}
+	return ""
 }

@@ -39,7 +39,11 @@ func Changes(c fleet.Changes) string {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
 		}
 	}
-	return Count(c.Total, "change") + ": " + strings.Join(parts, ", ")
+	text := Count(c.Total, "change") + ": " + strings.Join(parts, ", ")
+	if c.Unlanded > 0 {
+		text += fmt.Sprintf("; the plan merges %d of them, and 'gaffer resume %s' goes on with that", c.Unlanded, c.Run)
+	}
+	return text
 }
 
 // Sizes returns how many bytes a file of a change had before and has after the change.
