@@ -36,7 +36,7 @@ func (s *submissions) extend(x Extension) error {
 	}
 	for _, t := range x.Tasks {
 		if len(t.After) > 0 || t.Wave > 0 {
-			return fmt.Errorf("task %s: one that is added to a run cannot wait for others", t.ID)
+			return fmt.Errorf("task %s: a task that is added to a running run cannot depend on other tasks", t.ID)
 		}
 		if _, err := s.Task(store.TaskKey{Run: run.ID, Task: t.ID}); err == nil {
 			return &ConflictError{"task " + t.ID, "is there already"}

@@ -50,7 +50,7 @@ func (e *QuestionError) Invalid() bool { return true }
 func (a StandaloneQuestion) check() error {
 	switch {
 	case a.From == "":
-		return &QuestionError{"it is not said who asks"}
+		return &QuestionError{"the name of the asking agent is missing"}
 	case a.Text == "":
 		return &QuestionError{"there is no question"}
 	case a.Within <= 0 || a.Within > MaxStandaloneWait:

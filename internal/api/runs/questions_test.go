@@ -63,14 +63,14 @@ func TestAnInvalidQuestionIsRefused(t *testing.T) {
 	agent := f.as[credential.Worker]
 	whole := coordinator.NewQuestion{From: "claude-7", Text: "may I?", Seconds: 60}
 	for name, spoil := range map[string]func(q *coordinator.NewQuestion){
-		"it is not said who asks":    func(q *coordinator.NewQuestion) { q.From = "" },
-		"there is no question":       func(q *coordinator.NewQuestion) { q.Text = "" },
-		"more than nothing":          func(q *coordinator.NewQuestion) { q.Seconds = 0 },
-		"seconds: may be 86400":      func(q *coordinator.NewQuestion) { q.Seconds = 1e300 },
-		"text: is not text":          func(q *coordinator.NewQuestion) { q.Text = "a\x00" },
-		"options: are 51":            func(q *coordinator.NewQuestion) { q.Options = make([]string, 51) },
-		"want at most 200 printable": func(q *coordinator.NewQuestion) { q.From = strings.Repeat("x", 201) },
-		"options: has 20000 bytes,":  func(q *coordinator.NewQuestion) { q.Options = []string{strings.Repeat("x", 20_000)} },
+		"the name of the asking agent is missing": func(q *coordinator.NewQuestion) { q.From = "" },
+		"there is no question":                    func(q *coordinator.NewQuestion) { q.Text = "" },
+		"more than nothing":                       func(q *coordinator.NewQuestion) { q.Seconds = 0 },
+		"seconds: may be 86400":                   func(q *coordinator.NewQuestion) { q.Seconds = 1e300 },
+		"text: is not text":                       func(q *coordinator.NewQuestion) { q.Text = "a\x00" },
+		"options: are 51":                         func(q *coordinator.NewQuestion) { q.Options = make([]string, 51) },
+		"want at most 200 printable":              func(q *coordinator.NewQuestion) { q.From = strings.Repeat("x", 201) },
+		"options: has 20000 bytes,":               func(q *coordinator.NewQuestion) { q.Options = []string{strings.Repeat("x", 20_000)} },
 	} {
 		q := whole
 		spoil(&q)

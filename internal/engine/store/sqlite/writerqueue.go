@@ -39,7 +39,7 @@ func (q writerQueue) wait(ctx context.Context) (host.Lock, error) {
 	return turn, next.Unlock()
 }
 
-var errLockTimeout = errors.New("nobody wrote for long")
+var errLockTimeout = errors.New("timeout while waiting for other writers")
 
 func (q writerQueue) fail(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errLockTimeout) {
