@@ -7,7 +7,7 @@ special='/test/browser$|/test/agents$|/internal/testkit/machines$'
 
 # These tests run in one goroutine, or start processes of the built program. The
 # race detector sees nothing in them and makes them several times slower.
-outside_race='Simulated|HoweverOften|^TestScript$|^TestWherever|WhereverItDies|RecordingThatDies|AtAnyStep|CrashAnywhere|AHugeAnswer'
+outside_race='Simulated|HoweverOften|^TestScript$|^TestWherever|^TestACrash(Anywhere|Of|Leaves|While)|RecordingThatCrashes|AtAnyStep|AHugeAnswer'
 
 # These run with race detection in a small version, and in full without it.
 twice='^TestATeam'
