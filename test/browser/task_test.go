@@ -78,7 +78,7 @@ func TestLinesOfAgentsAreReadAsSentences(t *testing.T) {
 		`{"type":"user","message":{"content":[{"type":"tool_result","content":[{"text":{"toString":1}}]}]}}`: "null",
 		`plain`: "null",
 	} {
-		got := module[string](p, "task/speech.js", "((s) => s ? s.kind + ': ' + s.text : 'null')(m.read("+quoted(line)+"))")
+		got := module[string](p, "task/agentoutput.js", "((s) => s ? s.kind + ': ' + s.text : 'null')(m.read("+quoted(line)+"))")
 		if got != want {
 			t.Errorf("%s is %q, want %q", line, got, want)
 		}

@@ -11,7 +11,7 @@ import { Graph } from '../run/graph.js';
 import { List, narrow } from '../run/list.js';
 import { usePlayer } from '../run/player.js';
 import { workerName } from '../run/row.js';
-import { story } from '../run/story.js';
+import { story } from '../run/describechange.js';
 import { structureOf } from '../run/structure.js';
 import { countsOf, states, unfinishedOf } from '../run/task.js';
 

@@ -7,7 +7,7 @@ import { Attempts, Checks, Prompt } from '../task/attempts.js';
 import { Head } from '../task/head.js';
 import { LogTab } from '../task/logtab.js';
 import { useTask } from '../task/source.js';
-import { Talk } from '../task/talk.js';
+import { Talk } from '../task/messages.js';
 
 const tabs = [['log', 'Log'], ['attempts', 'Attempts'], ['prompt', 'Prompt'], ['checks', 'Checks']];
 

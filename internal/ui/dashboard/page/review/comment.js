@@ -25,7 +25,7 @@ export function Tall({ tell, name, children }) {
   return html`<div ref=${ref} class="tall" data-key=${name}>${children}</div>`;
 }
 
-/** The form for a new comment. @param {{desk: import('./desk.js').Desk, source: import('./source.js').Source, place: import('./desk.js').Place}} props */
+/** The form for a new comment. @param {{desk: import('./pagestate.js').Desk, source: import('./source.js').Source, place: import('./pagestate.js').Place}} props */
 export function Form({ desk, source, place }) {
   const key = useRef(''); // the same comment is sent again after a lost answer
   const save = async (text) => {

@@ -15,7 +15,7 @@ export const Path = ({ file }) => html`<span class="path" title=${file.path}><bd
 export const Counts = ({ added, removed }) => html`<span class="sums"><span class="plus">+${count(added)}</span> <span class="minus">−${count(removed)}</span></span>`;
 
 /**
- * @param {{index: number, source: import('./source.js').Source, desk: import('./desk.js').Desk, block: any, first: number, last: number, may: boolean, cursor: any, marked: any, tell: (block: any, key: string, height: number) => void}} props
+ * @param {{index: number, source: import('./source.js').Source, desk: import('./pagestate.js').Desk, block: any, first: number, last: number, may: boolean, cursor: any, marked: any, tell: (block: any, key: string, height: number) => void}} props
  */
 export function FileView({ index, source, desk, block, first, last, may, cursor, marked, tell }) {
   const { file } = block;

@@ -1,7 +1,7 @@
 // The keys of the review page.
 import { html, useEffect } from '../core/view.js';
 import { confirm, quietly } from '../parts/dialog.js';
-import { layout } from './desk.js';
+import { layout } from './pagestate.js';
 
 const list = [
   ['j k', 'next, previous line'], ['J K', 'mark lines'], ['n p', 'next, previous hunk'], ['] [', 'next, previous file'], ['c', 'comment on the line, the marked lines or the file'],
@@ -12,7 +12,7 @@ function help() {
   confirm({ title: 'Keys of the review', text: html`<dl class="keys">${list.map(([k, what]) => html`<dt>${k.split(' ').map((one) => html`<kbd>${one}</kbd> `)}</dt><dd>${what}</dd>`)}</dl>`, action: 'Good' });
 }
 
-/** @param {import('./desk.js').Desk} desk @param {any} act decisions @param {boolean} may @param {() => void} leave */
+/** @param {import('./pagestate.js').Desk} desk @param {any} act decisions @param {boolean} may @param {() => void} leave */
 export function useKeys(desk, act, may, leave) {
   useEffect(() => {
     let before = '';

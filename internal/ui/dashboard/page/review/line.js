@@ -4,7 +4,7 @@ import { count } from '../core/words.js';
 import { differences, pieces } from './diff.js';
 import { names } from './highlight.js';
 import { visible } from './visible.js';
-import { widest } from './sheet.js';
+import { widest } from './layout.js';
 
 /** Cache of the differences of paired lines, by the old line. */
 const compared = new WeakMap();

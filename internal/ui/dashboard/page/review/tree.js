@@ -9,7 +9,7 @@ const high = 26;
 const signs = { added: 'A', deleted: 'D', renamed: 'R', copied: 'C', type: 'T', changed: 'M' };
 const signWords = { added: 'new', deleted: 'deleted', renamed: 'renamed', copied: 'copied', type: 'type changed', changed: 'changed' };
 
-/** @param {{source: import('./source.js').Source, desk: import('./desk.js').Desk, comments: Map<string, any[]>}} props */
+/** @param {{source: import('./source.js').Source, desk: import('./pagestate.js').Desk, comments: Map<string, any[]>}} props */
 export function Tree({ source, desk, comments }) {
   const ref = useRef(null);
   const [sight, setSight] = useState({ from: 0, to: 60 });

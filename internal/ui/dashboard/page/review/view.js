@@ -1,13 +1,13 @@
 // The view of the diff. Only the visible files and lines are in the DOM.
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../core/view.js';
-import { layout } from './desk.js';
+import { layout } from './pagestate.js';
 import { FileView } from './file.js';
-import { Sheet, head } from './sheet.js';
+import { Sheet, head } from './layout.js';
 
 const spare = 450; // extra pixels drawn above and below the window
 const narrow = 800; // width in pixels below which two columns do not fit
 
-/** @param {{source: import('./source.js').Source, desk: import('./desk.js').Desk, may: boolean}} props */
+/** @param {{source: import('./source.js').Source, desk: import('./pagestate.js').Desk, may: boolean}} props */
 export function DiffView({ source, desk, may }) {
   const ref = useRef(null);
   const probe = useRef(null);

@@ -2,7 +2,7 @@
 // the last. The next match is searched from the user's position.
 import { plain } from './ansi.js';
 import { size, texts, within } from './lines.js';
-import { read } from './speech.js';
+import { read } from './agentoutput.js';
 
 /** The displayed text of a line, in lower case. @param {string} text @param {boolean} raw */
 export const shown = (text, raw) => plain((!raw && read(text)?.text) || text).toLowerCase();

@@ -1,8 +1,8 @@
 // The view of a log. Only the visible lines are in the DOM.
 import { html, memo, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../core/view.js';
 import { bytes, count } from '../core/words.js';
-import { mark, show } from './show.js';
-import { Sight } from './sight.js';
+import { mark, show } from './renderline.js';
+import { Sight } from './viewport.js';
 
 /** @param {{log: import('./log.js').Log, raw: boolean, wrap: boolean, find: string, attempt: string, live: boolean, control: {current: any}}} props */
 export function LogView({ log, raw, wrap, find, control }) {

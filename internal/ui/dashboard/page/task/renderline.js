@@ -2,7 +2,7 @@
 // functions.
 import { runs } from './ansi.js';
 import { widest } from './lines.js';
-import { read } from './speech.js';
+import { read } from './agentoutput.js';
 
 /**
  * @typedef {{kind: string, runs: import('./ansi.js').Run[], cut: number}} Shown

@@ -10,7 +10,7 @@ import { lineWords } from './comment.js';
 /** Whether the user may change anything. */
 export const may = () => self.value.role !== 'viewer' && self.value.role !== 'worker';
 
-/** @param {{source: import('./source.js').Source, desk: import('./desk.js').Desk, about: import('../task/source.js').Source, task: any}} props */
+/** @param {{source: import('./source.js').Source, desk: import('./pagestate.js').Desk, about: import('../task/source.js').Source, task: any}} props */
 export function About({ source, desk, about, task }) {
   const list = about.attempts.all().sort((a, b) => a.number - b.number);
   const last = list.at(-1);
