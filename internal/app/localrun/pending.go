@@ -3,6 +3,7 @@ package localrun
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,9 +74,20 @@ func NewPending(opts PendingOptions) *Pending {
 // project or in all projects. It skips runs that a process is working on, because that
 // process writes the documents.
 func (p *Pending) List(ctx context.Context, everywhere bool) ([]pending.Documents, error) {
-	return p.list.Ended(ctx, func(run store.Run) bool {
+	unowned := func(run store.Run) bool {
 		return (everywhere || run.Project == p.opts.Project) && p.opts.Locks.WorkedOn(run) && !p.opts.Locks.Owner(run.ID).Alive
-	})
+	}
+	found, err := p.list.Ended(ctx, unowned)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	// A process that works on a run deletes the run's entry and then releases the run. If it
+	// does both while we read, the entry is in found, and the process looks dead. The entry
+	// is not there when we read again.
+	again, err := p.list.Ended(ctx, unowned)
+	return slices.DeleteFunc(again, func(d pending.Documents) bool {
+		return !slices.ContainsFunc(found, func(f pending.Documents) bool { return f.Run == d.Run })
+	}), err
 }
 
 // Check returns a [*pending.UnwrittenError] if the documents of the run are pending.
