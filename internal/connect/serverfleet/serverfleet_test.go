@@ -148,7 +148,7 @@ func TestFollowingContinuesWhenTheServerIsBack(t *testing.T) {
 	if err != nil || !slices.Equal(seen, []fleet.Status{fleet.Running, fleet.Complete}) {
 		t.Errorf("saw %v, %v", seen, err)
 	}
-	if told := s.told(); len(told) != 2 || !strings.Contains(told[0], "away") || !strings.Contains(told[1], "back") {
+	if told := s.told(); len(told) != 2 || !strings.Contains(told[0], "unreachable") || !strings.Contains(told[1], "back") {
 		t.Errorf("told %q", told)
 	}
 }
