@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// BeadHeldError reports that another task works on a bead, or was the last to work on
-// it.
+// BeadHeldError reports that a task cannot run for a bead (a work item of the ledger protocol),
+// because another task, By, works on the bead now or was created for it later.
 type BeadHeldError struct {
 	Bead   string
 	By     store.TaskKey
@@ -24,17 +24,18 @@ func (e *BeadHeldError) Error() string {
 	return fmt.Sprintf("bead %s is %s in run %s", e.Bead, e.Status, e.By.Run)
 }
 
-// Conflict marks the error as a conflict with another task.
+// Conflict marks the error as a conflict with the task By.
 func (e *BeadHeldError) Conflict() bool { return true }
 
-// beads records which task holds a bead: the task that was created for it last. At most
-// one task of a bead may be unfinished.
+// beads records, for each bead, the task that was created for it last: the bead's holder. A bead
+// cannot have two unfinished tasks.
 type beads struct{ *txContext }
 
-// beadKey returns the key of the idempotency record that names the task of a bead.
+// beadKey returns the key of the idempotency record that stores which task holds a bead.
 func beadKey(d *plan.Dispatch) string { return "bead " + d.Bead + " " + d.Ledger }
 
-// lastHolder returns the task that was created for a bead last.
+// lastHolder returns the task that was created last for the bead of d. If the bead has never had a
+// task, the error is [store.ErrNotFound].
 func (b *beads) lastHolder(d *plan.Dispatch) (t store.Task, err error) {
 	p, err := b.IdempotencyRecord(beadKey(d))
 	if err != nil {
@@ -47,9 +48,9 @@ func (b *beads) lastHolder(d *plan.Dispatch) (t store.Task, err error) {
 	return b.Task(key)
 }
 
-// take records a new task as the holder of a bead. It returns a [*BeadHeldError] if the
-// previous task of the bead has not ended. The new task continues the attempt numbers of
-// the previous one.
+// take records the new task key as the holder of the bead of d. It returns a [*BeadHeldError] if
+// the bead's previous task has not ended. In the returned Dispatch, Earlier includes the attempts
+// of the previous task, so that the new task continues their numbers.
 func (b *beads) take(key store.TaskKey, d plan.Dispatch) (*plan.Dispatch, error) {
 	before, err := b.lastHolder(&d)
 	switch {
@@ -73,8 +74,8 @@ func (b *beads) take(key store.TaskKey, d plan.Dispatch) (*plan.Dispatch, error)
 	return &d, nil
 }
 
-// checkHolds returns a [*BeadHeldError] if a newer task was created for the bead of t.
-// Then t must not run again.
+// checkHolds returns a [*BeadHeldError] if a newer task was created for the bead of t, because then
+// t must not run again. It returns nil if t has no bead.
 func (b *beads) checkHolds(t store.Task) error {
 	d, err := dispatchOf(t)
 	if err != nil || d == nil {

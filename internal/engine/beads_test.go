@@ -21,7 +21,8 @@ func bead(id, ledger string, after ...string) plan.Task {
 	return plan.Task{ID: id, After: after, Dispatch: &plan.Dispatch{Bead: id, Ledger: ledger}}
 }
 
-// held checks that err is a BeadHeldError that names the run by.
+// held checks that err is a BeadHeldError, and that the task which holds the bead belongs to the
+// run by.
 func (f *fixture) held(err error, by string) {
 	f.t.Helper()
 	held := (*engine.BeadHeldError)(nil)
@@ -53,13 +54,13 @@ func TestABeadHasOneTaskAtATime(t *testing.T) {
 func TestAttemptsAtABeadAreCountedOn(t *testing.T) {
 	f := newFixture(t)
 	task := bead("bd-1", "/s")
-	task.Retries, task.Dispatch.Earlier = 1, 3 // number of attempts in the records of other tools
+	task.Retries, task.Dispatch.Earlier = 1, 3 // Earlier is 3: other tools have recorded three attempts at the bead
 	run, err := f.dispatch(task)
 	f.must(err)
 	for range 2 {
 		f.finish(f.claim(), failure.VerifyFailed)
 	}
-	task.Dispatch.Earlier = 4 // the records do not contain all attempts of the first run
+	task.Dispatch.Earlier = 4 // other tools have recorded fewer attempts than the 3 + 2 that the first run has counted
 	again, err := f.dispatch(task)
 	f.must(err)
 	for run, want := range map[string]int{run: 3, again: 5} {

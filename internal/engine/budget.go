@@ -14,12 +14,13 @@ func AmountOf(b plan.Budget) store.Amount {
 	return store.Amount{MicroUSD: int64(math.Round(b.USD * 1e6)), Tokens: b.Tokens}
 }
 
-// errNoBudget reports that a task cannot start because it might exceed the run's budget.
+// errNoBudget is returned for a task that cannot start because it might exceed the run's budget.
 var errNoBudget = errors.New("not within the budget")
 
-// overBudget handles a task that might exceed the run's budget. While other tasks of the
-// run are running, the task waits, because they may not use up their reserved budget.
-// Otherwise the task fails. overBudget returns errNoBudget, or an error of the store.
+// overBudget handles a task that cannot start because it might exceed the run's budget. While other
+// tasks of the run are running, the task waits: they may use less than the budget that is reserved
+// for them. If none is running, the task fails. overBudget returns errNoBudget, or an error of the
+// store.
 func (c *claims) overBudget(t store.Task, run store.Run) error {
 	if run.Active > 0 {
 		if err := c.schedule.setReady(t, false, "the budget is reserved by others"); err != nil {

@@ -7,8 +7,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Target says what to cancel: a run, one of its tasks, or all tasks that depend on that
-// task.
+// Target says what to cancel: a whole run, one task, or all tasks that depend on one task.
 type Target struct {
 	Run            string
 	Task           string // empty means the whole run

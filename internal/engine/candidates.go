@@ -11,9 +11,9 @@ import (
 	"gaffer/internal/plan"
 )
 
-// compareCandidates sets the prompt of a task that picks or judges candidates to their
-// results. It does nothing for other tasks. The prompt is stored when the attempt starts,
-// so that every process that continues the attempt sees the same results.
+// compareCandidates writes the results of the candidates into the prompt of a task that picks or
+// judges them. It does nothing for other tasks. The prompt is stored when the attempt starts, so
+// that every process that continues the attempt sees the same results.
 func (c *claims) compareCandidates(t *store.Task) error {
 	spec, err := plan.DecodeTask(t.Spec)
 	if err != nil || spec.Pick == nil {
@@ -63,7 +63,7 @@ func (c *claims) compareCandidates(t *store.Task) error {
 	return err
 }
 
-// candidateResult returns the result of a candidate's last attempt, and the cost and the
+// candidateResult returns the result of a candidate's last attempt, and the total cost and working
 // time of all its attempts.
 func (c *claims) candidateResult(key store.TaskKey) (fleet.Candidate, error) {
 	t, err := c.task(key)
@@ -82,25 +82,25 @@ func (c *claims) candidateResult(key store.TaskKey) (fleet.Candidate, error) {
 	if err != nil {
 		return one, err
 	}
-	spent := cmp.Or(t.Spent, a.Spent) // a task of an older gaffer has no sum
+	spent := cmp.Or(t.Spent, a.Spent) // older versions of gaffer stored no sum: use the cost of the last attempt
 	one.Summary, one.Spent = a.Summary, fleet.Cost{USD: float64(spent.MicroUSD) / 1e6, Tokens: spent.Tokens}
 	one.WorkedMS = max(t.Worked, a.Ended.Sub(a.Started)-a.Waited, 0).Milliseconds()
 	var checks []fleet.Check
 	if len(a.Checks) > 0 {
-		_ = json.Unmarshal(a.Checks, &checks) // the worker has encoded it, so this cannot fail
+		_ = json.Unmarshal(a.Checks, &checks) // the worker has encoded the checks, so this cannot fail
 	}
 	one.Count(checks)
 	if len(a.Diff) > 0 {
 		var d fleet.Diff
-		_ = json.Unmarshal(a.Diff, &d) // the worker has encoded it, so this cannot fail
+		_ = json.Unmarshal(a.Diff, &d) // the worker has encoded the diff, so this cannot fail
 		one.Files, one.Added, one.Removed = d.Changed, d.Added, d.Removed
 	}
 	return one, nil
 }
 
-// pickTaskError returns the error for a message to a task that picks a candidate: it has
-// no agent. If a candidate was picked, the error names it, because its agent has done the
-// work.
+// pickTaskError returns the error for a message to a task that picks one of its candidates. The
+// task has no agent that could receive the message. If it has picked a candidate, the error tells
+// the user to send the message to that candidate.
 func (c *txContext) pickTaskError(t store.Task) error {
 	id := ""
 	if t.LastAttempt != "" {

@@ -16,8 +16,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// contested returns a plan with a task that three agents do, and a task that depends on
-// it.
+// contested returns a plan with a task that three agents do as candidates, and a second task that
+// depends on it.
 func contested(by plan.PickBy) plan.Plan {
 	api := task("api")
 	api.Prompt = "Do it."
@@ -25,7 +25,7 @@ func contested(by plan.PickBy) plan.Plan {
 	return plan.Plan{OnFailure: plan.StopNow, Tasks: []plan.Task{api, task("docs", "api")}}.ExpandCandidates()
 }
 
-// end claims a task, which must be the one with this id, and ends its attempt.
+// end claims a task, checks that its id is id, and ends its attempt.
 func (f *fixture) end(id string, ending fleet.Ending) {
 	f.t.Helper()
 	a := f.claim()
@@ -61,7 +61,8 @@ func TestATaskThatPicksStartsWhenItsCandidatesHaveEnded(t *testing.T) {
 	f.nothing() // docs waits for the pick
 	_, err = f.Finish(context.Background(), engine.Finish{Attempt: pick.Attempt.ID, Token: pick.Attempt.Token, Ending: fleet.Ending{Answer: "picked api.codex: why not\n"}})
 	f.must(err)
-	// A pick task has no agent, so comments are refused. The error names the candidate.
+	// A pick task has no agent, so comments on it are refused. The error names the picked
+	// candidate.
 	_, err = f.ActOnReview(context.Background(), store.TaskKey{Run: run, Task: "api"}, "ada", fleet.ReviewAction{Action: fleet.ActComment, Comment: fleet.Comment{Text: "why?"}})
 	if !conflict(err) || !strings.Contains(err.Error(), "'gaffer review "+run+"/api.codex'") {
 		t.Errorf("a comment on the picked work: %v", err)
@@ -72,8 +73,8 @@ func TestATaskThatPicksStartsWhenItsCandidatesHaveEnded(t *testing.T) {
 	if got := f.runStatus(run); got != store.Complete {
 		t.Errorf("the run is %s although its only failure is a candidate", got)
 	}
-	// The picked candidate continues with a message. A retry of the pick task takes the newer
-	// work. Complete tasks that depend on it stay complete.
+	// A message lets the picked candidate continue its work. Then a retry of the pick task takes
+	// the newer work. Complete tasks that depend on the pick task stay complete.
 	_, err = f.Send(context.Background(), fleet.Message{Run: run, Task: "api.codex", Text: "more"})
 	f.must(err)
 	f.end("api.codex", fleet.Ending{})
@@ -88,7 +89,7 @@ func TestATaskThatPicksStartsWhenItsCandidatesHaveEnded(t *testing.T) {
 	f.expect(run, map[string]store.Status{"api": store.Running, "docs": store.Complete})
 }
 
-// A candidate that was tried again, or has continued, costs what all its attempts cost.
+// The cost of a candidate is the sum over all its attempts, also after a retry or a message.
 func TestChecksPickByTheCostOfAllAttempts(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -162,14 +163,15 @@ func TestATaskThatPicksWaitsForACandidateThatIsTriedAgain(t *testing.T) {
 	f.end("api.claude", fleet.Ending{Class: failure.Crashed})
 	f.end("api.codex", fleet.Ending{})
 	f.end("api.gemini", fleet.Ending{})
-	f.must(f.Retry(context.Background(), store.TaskKey{Run: run, Task: "api.claude"}, "ada", "")) // the pick task was ready, and waits again
+	f.must(f.Retry(context.Background(), store.TaskKey{Run: run, Task: "api.claude"}, "ada", "")) // the pick task was ready; now it must wait for the candidate again
 	again := f.claim()
 	if again.Task.Task != "api.claude" {
 		t.Fatalf("%s starts", again.Task.Task)
 	}
 	f.nothing()
 	f.finish(again, failure.None)
-	// A candidate that gets a message runs again. The pick task waits for it.
+	// A candidate that gets a message runs again. The pick task waits until the candidate has
+	// ended.
 	if _, err := f.Send(context.Background(), fleet.Message{Run: run, Task: "api", Text: "hello"}); !conflict(err) {
 		t.Errorf("the task that picks takes a message: %v", err)
 	}

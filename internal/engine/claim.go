@@ -15,15 +15,16 @@ import (
 type Claim struct {
 	Worker string
 	Labels []string
-	Only   bool   // claim only tasks whose labels are exactly Labels
+	Only   bool   // claim only tasks whose required labels are exactly Labels
 	Key    string // idempotency key: the same key returns the same task while it is running
-	After  string // id of the attempt that the worker finished in the same request, if any
-	// OneOf holds sets of labels. A task must have at least one label of each set.
+	After  string // id of the attempt that the worker ends in the same request; empty if it ends none
+	// OneOf holds sets of labels. The worker gets only tasks that have at least one label of each
+	// set.
 	OneOf [][]string `json:"-"`
 	// Agents limits the claim to tasks of these agents; empty allows all agents.
 	Agents []string `json:"-"`
-	// May reports whether the worker may take a task. Other tasks are skipped. nil allows
-	// every task.
+	// May reports whether the worker may take a task; the engine skips tasks for which it returns
+	// false. If May is nil, the worker may take every task.
 	May func(store.TaskKey) (bool, error) `json:"-"`
 }
 
@@ -31,21 +32,21 @@ type Claim struct {
 type Assignment struct {
 	Attempt store.Attempt
 	Task    store.Task
-	Before  *store.Attempt // the previous attempt at the task, if any
-	// Messages are the user's messages that the agent has not received, oldest first. If
-	// the conversation continues, they are its next prompt. In a new conversation they
-	// follow the task's prompt.
+	Before  *store.Attempt // the attempt at the task that ended last; nil if this is the first attempt
+	// Messages are the user's messages that the agent has not received, oldest first. If the agent
+	// continues its conversation, they are its next prompt. If it starts a new conversation, they
+	// are appended to the task's prompt.
 	Messages []fleet.Message
-	// Earlier are the messages that agents of earlier attempts have received. A new
-	// conversation must repeat them.
+	// Earlier are the messages that agents of earlier attempts have received. An agent that starts
+	// a new conversation must get them again.
 	Earlier []fleet.Message
 	// Lease is how long the attempt stays valid without a heartbeat, counted from the
 	// reply to the claim. Zero means forever; the engine never sets zero.
 	Lease time.Duration `json:"-"`
 }
 
-// Remaining returns how long an attempt stays valid without a heartbeat. It returns one
-// millisecond if the lease has ended, because zero would mean forever.
+// Remaining returns how long an attempt stays valid without a heartbeat. If its lease has already
+// ended, Remaining returns one millisecond, because zero would mean forever.
 func Remaining(a store.Attempt, now time.Time) time.Duration {
 	return max(a.Lease.Sub(now), time.Millisecond)
 }
@@ -57,8 +58,8 @@ type claims struct {
 	propagation *propagation
 }
 
-// withLease sets Lease of an assignment, which may be nil. It is computed for each reply,
-// because a repeated reply has less time left than the first one.
+// withLease sets a.Lease, unless a is nil, and returns a. The lease is computed for each reply,
+// because less of it is left when a reply is repeated.
 func (c *claims) withLease(a *Assignment) *Assignment {
 	if a != nil {
 		a.Lease = Remaining(a.Attempt, c.now)
@@ -83,10 +84,10 @@ func (e *Engine) Claim(ctx context.Context, r Claim) (Assignment, error) {
 	return *a, nil
 }
 
-// claimOp is the operation name under which answers to claims are stored.
+// claimOp is the operation in the keys of idempotency records that store answers to claims.
 const claimOp = "work-claim"
 
-// claimOnce claims a task. If the key was used before, it returns the same assignment
+// claimOnce claims a task. If r.Key was used before, it returns the assignment of the first claim
 // again, or nil if that attempt is not running any more.
 func (c *claims) claimOnce(r Claim) (*Assignment, error) {
 	var given *Assignment
@@ -104,9 +105,9 @@ func (c *claims) claimOnce(r Claim) (*Assignment, error) {
 	return c.withLease(given), err
 }
 
-// claim starts an attempt at the first task that the worker may take. It returns nil if
-// no task can start. That is not an error: the transaction must keep the other changes of
-// claim, such as tasks that failed because of the budget.
+// claim starts an attempt at the first task that the worker may take. If no task can start, it
+// returns nil without an error, so that its changes are committed: tasks may have failed because of
+// the budget.
 func (c *claims) claim(r Claim) (*Assignment, error) {
 	query, err := c.query(r)
 	if err != nil {
@@ -139,7 +140,7 @@ func (c *claims) claim(r Claim) (*Assignment, error) {
 	}
 }
 
-// query returns the store query for the next task that the worker's labels allow.
+// query returns the store query for the next task whose labels the worker has.
 func (c *claims) query(r Claim) (store.ClaimQuery, error) {
 	paused, err := c.pausedAccounts()
 	if err != nil {
@@ -159,15 +160,15 @@ func (c *claims) query(r Claim) (store.ClaimQuery, error) {
 	return q, err
 }
 
-// joinLabels returns labels in the form of [store.Task.Labels]: sorted, unique, separated
-// by commas.
+// joinLabels returns labels in the format of [store.Task.Labels]: sorted, without duplicates and
+// separated by commas, for example "gpu,linux".
 func joinLabels(labels []string) string {
 	sorted := slices.Sorted(slices.Values(labels))
 	return strings.Join(slices.Compact(sorted), ",")
 }
 
-// Satisfies reports whether a worker with these labels may take a task whose
-// [store.Task.Labels] is set.
+// Satisfies reports whether a worker with these labels may take a task. set are the labels that the
+// task requires, in the format of [store.Task.Labels].
 func Satisfies(labels []string, set string) bool {
 	for label := range strings.SplitSeq(set, ",") {
 		if label != "" && !slices.Contains(labels, label) {
@@ -177,7 +178,8 @@ func Satisfies(labels []string, set string) bool {
 	return true
 }
 
-// hasOneOfEach reports whether a task's labels contain at least one label of each set.
+// hasOneOfEach reports whether the labels of a task, separated by commas, contain at least one
+// label of each set.
 func hasOneOfEach(labels string, sets [][]string) bool {
 	for _, set := range sets {
 		if !slices.ContainsFunc(strings.Split(labels, ","), func(l string) bool { return slices.Contains(set, l) }) {
@@ -218,9 +220,9 @@ func (c *claims) startAttempt(t store.Task, r Claim) (Assignment, error) {
 	if err != nil {
 		return Assignment{}, err
 	}
-	if before != nil && before.Worker == r.Worker && !t.NewConversation { // only that worker has the conversation
+	if before != nil && before.Worker == r.Worker && !t.NewConversation { // only the worker of the previous attempt can continue its conversation
 		a.SpentEarlier = addAmounts(before.SpentEarlier, before.Spent)
-		a.Thread = before.Thread // set now, in case the attempt ends before its agent has started
+		a.Thread = before.Thread // set now, so that it is not lost if the attempt ends before its agent has started
 	}
 	given := Assignment{Task: t, Before: before}
 	if err := given.AddMessages(c); err != nil {
@@ -235,7 +237,8 @@ func (c *claims) startAttempt(t store.Task, r Claim) (Assignment, error) {
 	return given, err
 }
 
-// AddMessages adds the messages of users to an assignment whose Task is set.
+// AddMessages adds the users' messages to the task a.Task: new ones to Messages, already received
+// ones to Earlier.
 func (a *Assignment) AddMessages(r ItemLister) error {
 	if !a.Task.HasMessages {
 		return nil
@@ -252,7 +255,7 @@ func (a *Assignment) AddMessages(r ItemLister) error {
 	return err
 }
 
-// previousAttempt returns the attempt at a task that ended last, or nil if none has.
+// previousAttempt returns the attempt at a task that ended last, or nil if no attempt has ended.
 func (c *claims) previousAttempt(t store.Task) (*store.Attempt, error) {
 	if t.LastAttempt == "" {
 		return nil, nil
@@ -264,9 +267,9 @@ func (c *claims) previousAttempt(t store.Task) (*store.Attempt, error) {
 	return &a, nil
 }
 
-// stillAssigned returns the assignment of an earlier reply to the same worker. It returns
-// nil if that attempt is not running any more: returning it would let two agents work on
-// one task. id may be nil.
+// stillAssigned returns the assignment of attempt id, which an earlier reply has sent to the
+// worker. It returns nil if id is nil or the attempt is not running any more. Repeating the
+// assignment then would let two agents work on one task.
 func (c *claims) stillAssigned(id *string, worker string) (*Assignment, error) {
 	if id == nil {
 		return nil, nil

@@ -8,11 +8,11 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Extension describes tasks to add to a conducted run. A conductor is a program that
-// adds tasks to a run while it runs, and decides when it ends.
+// Extension describes tasks to add to a conducted run. The conductor of a run is a program that
+// adds tasks to it and decides when the run ends.
 type Extension struct {
 	Run   string
-	Key   string // idempotency key: the same key adds the tasks only once
+	Key   string // idempotency key: the tasks are added only once for the same key
 	Tasks []plan.Task
 }
 
@@ -57,9 +57,9 @@ func refusalReason(why string, s store.Status) string {
 	return "it is " + string(s)
 }
 
-// Conclude ends a conducted run with the status that its conductor has chosen: complete,
-// or failed with a reason. It returns a [*ConflictError] while a task is unfinished. It
-// does not change a run that has ended.
+// Conclude ends a conducted run with the status that its conductor has chosen: complete, or failed
+// with a reason. It returns a [*ConflictError] if a task of the run is unfinished. If the run has
+// already ended, Conclude does nothing.
 func (e *Engine) Conclude(ctx context.Context, id string, to store.Status, why string) error {
 	return e.write(ctx, "", func(tx *transaction) error {
 		run, err := tx.submissions.conductedRun(id)
@@ -76,11 +76,10 @@ func (e *Engine) Conclude(ctx context.Context, id string, to store.Status, why s
 // Reopening is a user's request to continue a conducted run.
 type Reopening struct {
 	Run, Who, Why string
-	Budget        store.Amount // the new budget; zero keeps the old one
+	Budget        store.Amount // the new budget of the run; zero keeps the old budget
 }
 
-// Reopen continues a conducted run that has ended, and sets its budget. If the run has
-// not ended, Reopen only sets the budget.
+// Reopen sets the budget of a conducted run and, if the run has ended, continues it.
 func (e *Engine) Reopen(ctx context.Context, r Reopening) error {
 	return e.write(ctx, r.Who, func(tx *transaction) error {
 		run, err := tx.submissions.conductedRun(r.Run)

@@ -17,19 +17,19 @@ type Options struct {
 	Now   func() time.Time
 	NewID func() string  // must never return the same id twice
 	Rand  func() float64 // in [0, 1), for jitter
-	Lease time.Duration  // how long an attempt stays valid without a heartbeat; DefaultLease if zero
-	Who   string         // default for the user or program that events name as their cause
-	// Endless is set for an engine whose leases are very long, because its workers are on
-	// this machine. If it shares the database with a coordinator, it does not end attempts
-	// that the coordinator has assigned.
+	Lease time.Duration  // how long an attempt stays valid after a heartbeat; DefaultLease if zero
+	Who   string         // user or program that events name as their cause if a request names none
+	// Endless is set for an engine whose workers are on this machine, and whose leases are very
+	// long. If it shares its database with a coordinator, it does not end attempts that the
+	// coordinator has assigned.
 	Endless bool
 }
 
-// DefaultLease is the default of Options.Lease. Workers send heartbeats every 15 s, so a
-// few of them may be lost.
+// DefaultLease is the default of Options.Lease. Workers send a heartbeat every 15 s, so an attempt
+// stays valid if up to three heartbeats in a row are lost.
 const DefaultLease = time.Minute
 
-// Engine runs the transactions. It is safe for concurrent use.
+// Engine runs the transactions that change the store. It is safe for concurrent use.
 type Engine struct {
 	store store.Store
 	opts  Options
@@ -43,22 +43,22 @@ func New(s store.Store, opts Options) *Engine {
 	return &Engine{store: s, opts: opts}
 }
 
-// ErrNothing is returned by a claim when no task can start now.
+// ErrNothing is returned by [Engine.Claim] if no task can start now.
 var ErrNothing = errors.New("no task can start now")
 
-// ConflictError rejects a request that the current state does not allow, for example
-// because it came too late or from the wrong worker. Nothing was written.
+// ConflictError rejects a request that the current state does not allow, for example because it
+// came too late or from the wrong worker. The request has changed nothing in the store.
 type ConflictError struct{ What, Why string }
 
 func (e *ConflictError) Error() string { return e.What + ": " + e.Why }
 
-// Conflict marks the error as a conflict with a change by another caller.
+// Conflict marks the error as a conflict with the current state of the store.
 func (e *ConflictError) Conflict() bool { return true }
 
-// NotFoundError reports that a row does not exist in the store.
+// NotFoundError reports that a row, such as a run or a task, does not exist in the store.
 type NotFoundError struct{ What, ID string }
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("%s %s: not found", e.What, e.ID) }
 
-// NotFound marks the error as one about a row that does not exist.
+// NotFound marks the error as caused by a row that does not exist.
 func (e *NotFoundError) NotFound() bool { return true }

@@ -16,7 +16,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// fixture is an engine on a store in memory, with a clock that tests can set.
+// fixture is an engine on a store in memory, with a clock that the test sets.
 type fixture struct {
 	*engine.Engine
 	t     *testing.T
@@ -364,7 +364,8 @@ func TestATurnEndsOneAttemptAndClaimsTheNext(t *testing.T) {
 	}
 }
 
-// The result of a failed attempt cannot be derived from its row, so it must be stored.
+// A repeated turn must return the same result. The result of a failed attempt cannot be computed
+// from the attempt's row, so the engine must store it.
 func TestATurnThatEndedInAFailureIsAnsweredTheSameAgain(t *testing.T) {
 	f := newFixture(t)
 	ctx := context.Background()

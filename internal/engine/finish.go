@@ -15,17 +15,17 @@ import (
 type Finish struct {
 	Attempt string
 	Token   int64
-	Key     string // idempotency key: the same key returns the same result
+	Key     string // idempotency key: a repeated report with the same key gets the same result
 
-	fleet.Progress // the last progress of the attempt; LogFrom is set even if the agent never started
+	fleet.Progress // the last progress of the attempt; LogFrom is set even if the agent has not started
 	fleet.Ending
 	Final bool      // do not retry this failure, even if the task has retries left
-	Reset time.Time // when the rate limit ends, if the attempt failed because of one
-	// Delivered are the ids of messages that the agent's program has received.
+	Reset time.Time // when the agent's rate limit ends, if the attempt failed because of it; zero if unknown
+	// Delivered are the ids of the messages that the agent's program has received.
 	Delivered []string
 }
 
-// FinishResult describes the task after the end of an attempt.
+// FinishResult describes the task after one of its attempts has ended.
 type FinishResult struct {
 	Status          store.Status `json:"status"`          // status of the task
 	RetryAt         time.Time    `json:"retry,omitzero"`  // earliest time of the next attempt, if the task is queued again
@@ -66,7 +66,7 @@ func (e *finishes) finish(f Finish) (FinishResult, error) {
 		return FinishResult{}, err
 	}
 	a.Ending = f.Ending
-	if f.Spent != (store.Amount{}) { // if the cost is unknown, keep the cost of the last heartbeat
+	if f.Spent != (store.Amount{}) { // the report contains no cost: keep the cost of the last heartbeat
 		a.Spent = f.Spent
 	}
 	a.Thread, a.Log, a.LogFrom = cmp.Or(f.Thread, a.Thread), cmp.Or(f.Log, a.Log), cmp.Or(a.LogFrom, f.LogFrom)
@@ -83,7 +83,8 @@ func (e *finishes) finish(f Finish) (FinishResult, error) {
 	return e.endAttempt(a, f.Class, f.Final)
 }
 
-// endAttempt ends an attempt and updates its task and its run.
+// endAttempt ends an attempt, decides whether its task is retried, and updates the task and its
+// run.
 func (e *finishes) endAttempt(a store.Attempt, class failure.Class, final bool) (FinishResult, error) {
 	t, err := e.task(a.Key())
 	if err != nil {
@@ -151,7 +152,7 @@ func (e *finishes) endAttempt(a store.Attempt, class failure.Class, final bool) 
 	if !v.Counts {
 		t.CountedAttempts--
 	}
-	if v.Delay > 0 && !run.Ordered { // in an ordered run, the next task would start before a task with a delay
+	if v.Delay > 0 && !run.Ordered { // an ordered run has no delays, because the next task would start before the delayed one
 		t.NotBefore = e.now.Add(v.Delay)
 	}
 	o := FinishResult{Status: v.Status, RetryAt: t.NotBefore, NewConversation: v.NewConversation}
@@ -161,10 +162,9 @@ func (e *finishes) endAttempt(a store.Attempt, class failure.Class, final bool) 
 	return o, e.propagation.statusChanged(t)
 }
 
-// Release ends attempts that a worker returns because it is stopping. Their tasks are
-// queued again at once, without using up a retry. The worker must have ended all
-// processes of these attempts. Release skips attempts that the worker does not hold, so
-// it may be repeated.
+// Release ends attempts that a worker gives back because it is stopping. Their tasks are queued
+// again at once, without using up a retry. The worker must first end all processes of these
+// attempts. Release skips attempts that the worker does not hold, so a request may be repeated.
 func (e *Engine) Release(ctx context.Context, worker string, held []HeldAttempt) error {
 	return e.write(ctx, worker, func(tx *transaction) error {
 		return tx.finishes.release(worker, held)
@@ -192,9 +192,9 @@ func (e *finishes) release(worker string, held []HeldAttempt) error {
 	return nil
 }
 
-// expireAttempts ends attempts whose worker has stopped sending heartbeats, and asks
-// workers to end attempts past their deadline. It returns the number of these attempts.
-// since is the parameter of [Engine.Sweep].
+// expireAttempts ends attempts whose worker has stopped sending heartbeats, and asks workers to end
+// attempts past their deadline. It returns how many attempts it has handled. since is the parameter
+// of [Engine.Sweep].
 func (e *finishes) expireAttempts(since time.Time) (expired int, err error) {
 	due, err := e.DueAttempts(e.now, sweepAtOnce)
 	if err != nil {
@@ -202,13 +202,13 @@ func (e *finishes) expireAttempts(since time.Time) (expired int, err error) {
 	}
 	for _, a := range due {
 		if e.opts.Endless && a.Lease.Before(e.now.Add(e.opts.Lease/2)) {
-			continue // a coordinator has assigned this attempt; only the coordinator may end it, by its own clock
+			continue // a coordinator has assigned this attempt; only the coordinator may end it, by its clock
 		}
 		expired++
 		silent, until := a.Lease.Before(e.now), e.leaseEnd(since)
 		switch {
 		case silent && e.now.Before(until):
-			a.Lease = until // sweeps do not find the attempt again before then; a passed deadline is handled later
+			a.Lease = until // no sweep finds the attempt before then, even if its deadline has passed
 			e.PutAttempt(a)
 		case silent:
 			a.Summary = "the worker was not heard of for " + e.opts.Lease.String()

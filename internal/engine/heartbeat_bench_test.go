@@ -15,9 +15,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// BenchmarkHeartbeats measures concurrent heartbeats of a thousand clients that hold one
-// attempt each. For comparison it also measures writes of the same rows without the
-// engine.
+// BenchmarkHeartbeats measures concurrent heartbeats of a thousand clients. Each client holds one
+// attempt. For comparison, the benchmark also writes the same rows without the engine.
 func BenchmarkHeartbeats(b *testing.B) {
 	const agents = 1000
 	s, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "gaffer.db"))

@@ -31,7 +31,8 @@ func (f *fixture) heartbeat(said store.Worker) (w store.Worker) {
 	return w
 }
 
-// give claims a task for a client of the coordinator protocol.
+// give claims a task for a client of the coordinator protocol, and returns nil if no task can
+// start.
 func (f *fixture) give(worker string, labels ...string) (a *engine.Assignment) {
 	f.t.Helper()
 	f.do(func(s *engine.Tx) (err error) {
@@ -202,7 +203,7 @@ func TestTheWorkerOfOneRunLeavesAndReturnsWithTheRun(t *testing.T) {
 		}))
 		return w
 	}
-	for _, run := range []string{"r1", "r2"} { // the second run is bound to a worker that also works for other runs
+	for _, run := range []string{"r1", "r2"} { // r1 is the worker of the run r1 only; nevertheless, the run r2 is bound to it too
 		_, err := f.Submit(ctx, engine.Submission{ID: run, OnlyWorker: "r1", Plan: plan.Plan{Tasks: []plan.Task{{ID: "one"}}}})
 		f.must(err)
 	}
@@ -218,7 +219,7 @@ func TestTheWorkerOfOneRunLeavesAndReturnsWithTheRun(t *testing.T) {
 	if n := f.kinds("worker.changed"); n != events+1 {
 		t.Errorf("%d events tell that it is gone", n-events)
 	}
-	if w := beat(); !w.Left.Equal(f.now) { // the last heartbeat after the end of the run
+	if w := beat(); !w.Left.Equal(f.now) { // the worker sends a last heartbeat after its run has ended
 		t.Errorf("after the end: %+v", w)
 	}
 	f.must(f.Retry(ctx, store.TaskKey{Run: "r1", Task: "one"}, "", ""))

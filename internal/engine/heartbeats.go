@@ -9,15 +9,15 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// HeldAttempt is an attempt that a worker reports as running on it.
+// HeldAttempt is a worker's report about an attempt that it is running.
 type HeldAttempt struct {
 	Attempt string
 	Token   int64
-	Now     fleet.Progress // what the agent is doing; ignored if State is empty
-	Asking  []string       // ids of the questions whose answers the worker wants
-	Dropped []string       // questions that the agent has withdrawn, by the agent's own ids
-	// Delivered are the ids of messages that the agent's program has received. Repeating
-	// an id changes nothing.
+	Now     fleet.Progress // what the agent is doing; ignored if its State is empty
+	Asking  []string       // ids of the questions whose answers the worker waits for
+	Dropped []string       // questions that the agent no longer asks, by the ids that the agent has given them
+	// Delivered are the ids of the messages that the agent's program has received. A worker may
+	// report an id again.
 	Delivered []string
 }
 
@@ -25,24 +25,23 @@ type HeldAttempt struct {
 type Order struct {
 	Attempt string
 	Stop    string           // why the worker must end the attempt; empty if it may continue
-	Gone    bool             // the worker no longer holds the attempt: it must end the agent and not report the end
-	Answers []store.Question // those questions in HeldAttempt.Asking that are closed
-	Waits   bool             // the agent waits for a user; a worker does not see this itself if the agent asked with gaffer's MCP tool
+	Gone    bool             // the attempt no longer belongs to the worker: it must end the agent, and not report the attempt's end
+	Answers []store.Question // the questions of HeldAttempt.Asking that are closed, with their answers
+	Waits   bool             // the agent waits for a user; the worker does not know this if the agent asked with gaffer's MCP tool
 	Lease   time.Duration    // how long the attempt stays valid after this heartbeat; 0 if Gone is set
-	// Messages are the messages that the agent has not received, oldest first. They are
-	// repeated until the worker reports that they were delivered.
+	// Messages are the messages that the agent has not received, oldest first. Each heartbeat
+	// returns them again until the worker reports that they were delivered.
 	Messages []fleet.Message
-	// Interrupt is set if Stop is a user's interrupt. If the agent supports it, the worker
-	// ends only the agent's current turn; otherwise it stops the agent. The conversation
+	// Interrupt is set if the reason in Stop is a user's interrupt. The worker ends only the
+	// agent's current turn if the agent supports this, and stops the agent if not. The conversation
 	// can be continued in both cases.
 	Interrupt bool
 }
 
-// Beat records a heartbeat of a worker and of the attempts that it holds. It returns what
-// the worker must do about each attempt. Empty fields of the report keep their stored
-// value. Beat appends events when an agent has started, and when a named worker has
-// changed the data about itself. It appends no event when only an agent's activity has
-// changed.
+// Beat records a heartbeat of a worker and of the attempts that it holds. It returns what the
+// worker must do about each attempt. Fields that are empty in the report keep their stored value.
+// Beat appends an event when an agent has started, and when the data of a worker with a name has
+// changed. It appends none when only the activity of an agent has changed.
 func (e *Engine) Beat(ctx context.Context, report store.Worker, held []HeldAttempt) (orders []Order, err error) {
 	err = e.write(ctx, report.ID, func(tx *transaction) error {
 		orders, err = tx.heartbeats.recordWorker(report, held)
@@ -51,7 +50,7 @@ func (e *Engine) Beat(ctx context.Context, report store.Worker, held []HeldAttem
 	return orders, err
 }
 
-// heartbeats records the heartbeats of workers that list their attempts in each one.
+// heartbeats handles the heartbeats of workers that list their attempts in each heartbeat.
 type heartbeats struct {
 	*txContext
 	workers   *workers
@@ -122,8 +121,8 @@ func (b *heartbeats) recordAttempt(h HeldAttempt) (Order, error) {
 	}, nil
 }
 
-// applyProgress sets an attempt's progress to the worker's report. PID, Log and Thread
-// keep their values if the report leaves them empty. LogFrom is set only once.
+// applyProgress sets the progress of an attempt to now, the worker's report. PID, Log and Thread
+// keep their values if they are empty in the report. LogFrom is set only once.
 func applyProgress(a *store.Attempt, now fleet.Progress) {
 	if now.State == "" {
 		return

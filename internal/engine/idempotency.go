@@ -9,15 +9,15 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// IdempotencyRecordRun returns the run of an idempotency record that must be kept as long
-// as the run: the record of a bead's task, or of tasks that a conductor has added. For
-// any other record, bound is false: it only answers repeated requests and may expire.
+// IdempotencyRecordRun returns the id of the run to which an idempotency record belongs. Such a
+// record is kept as long as its run: it stores the task of a bead, or the tasks that a conductor
+// has added. If bound is false, the record only answers repeated requests, and may expire.
 func IdempotencyRecordRun(p store.IdempotencyRecord) (run string, bound bool) {
 	operation, rest, _ := strings.Cut(p.Key, " ")
 	switch operation {
 	case "bead":
 		var key store.TaskKey
-		_ = json.Unmarshal(p.Answer, &key) // if this fails, the record belongs to no run
+		_ = json.Unmarshal(p.Answer, &key) // if this fails, the run's id is empty and the record belongs to no run
 		return key.Run, true
 	case "extend":
 		run, _, _ := strings.Cut(rest, " ")
@@ -26,9 +26,9 @@ func IdempotencyRecordRun(p store.IdempotencyRecord) (run string, bound bool) {
 	return "", false
 }
 
-// once makes an operation idempotent. If the operation was done before with the same key,
-// once returns the stored answer. Otherwise it runs do and stores its answer. Without a
-// key, do always runs. An answer whose JSON is null is not stored.
+// once makes an operation idempotent. The first call with a key runs do and stores its answer,
+// unless the answer's JSON is null. Later calls with the same key return the stored answer and do
+// not run do. If key is empty, do always runs.
 func once[A any](c *txContext, operation, key string, do func() (A, error)) (A, error) {
 	if key == "" {
 		return do()

@@ -9,7 +9,7 @@ import (
 	"gaffer/internal/engine/store/storetest"
 )
 
-// check verifies the invariants of the stored rows.
+// check verifies that the stored rows of all runs are consistent.
 func (w *world) check() error {
 	return w.store.Read(context.Background(), func(r store.Reader) error {
 		runs, err := r.Runs()
@@ -29,7 +29,7 @@ func (w *world) check() error {
 }
 
 func checkRun(r store.Reader, run store.Run) error {
-	run.Plan = nil // too long for a message
+	run.Plan = nil // the plan would make error messages too long
 	tasks, err := r.Tasks(run.ID)
 	if err != nil {
 		return err
@@ -112,8 +112,8 @@ func checkTask(r store.Reader, t store.Task) error {
 	return nil
 }
 
-// usesAttempt reports whether an attempt counts against the retries of its task. Running
-// and cancelled attempts always count.
+// usesAttempt reports whether an attempt counts against the retries of its task. Only rate limited,
+// released and lost attempts that were not cancelled do not count.
 func usesAttempt(a store.Attempt) bool {
 	switch a.Class {
 	case failure.RateLimited, failure.Released, failure.Lost:
@@ -122,14 +122,14 @@ func usesAttempt(a store.Attempt) bool {
 	return true
 }
 
-// losses counts the lost attempts of tasks since the last retry by a user.
+// losses counts, for each task, its lost attempts since a user last retried it.
 type losses map[store.TaskKey]int
 
-// mostLost is how many attempts of a task without retries may be lost.
+// mostLost is the number of lost attempts after which a task without retries fails.
 const mostLost = 6
 
-// add applies an event. It returns an error if a task is retried after too many lost
-// attempts, or fails before that.
+// add counts a lost attempt if e is the event of one. It returns an error if the task is retried
+// although too many attempts were lost, or fails although it should be retried.
 func (l losses) add(e store.Event, t store.Task, a store.Attempt) error {
 	key := store.TaskKey{Run: e.Run, Task: e.Task}
 	switch {
@@ -145,7 +145,8 @@ func (l losses) add(e store.Event, t store.Task, a store.Attempt) error {
 	return nil
 }
 
-// replay compares the rows with the events, and checks the limit of lost attempts.
+// replay checks that the events lead to the stored rows, and that tasks fail after the right number
+// of lost attempts.
 func (w *world) replay() error {
 	return w.store.Read(context.Background(), func(r store.Reader) error {
 		lost, delivered := losses{}, map[string]string{}

@@ -19,8 +19,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// childOf is the environment variable with the database of a child process. The child
-// submits and finishes tasks until it is killed.
+// childOf is the environment variable that makes the test program a child process. Its value is the
+// path of the database. The child submits and finishes tasks until it is killed.
 const childOf = "GAFFER_TEST_CHILD_OF"
 
 func TestMain(m *testing.M) {
@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// beChild submits runs and finishes tasks, and prints the id of each when the engine has
-// acknowledged it.
+// beChild submits runs and finishes tasks. It prints the id of each run and task after the engine
+// has stored it.
 func beChild(path string) error {
 	s, err := sqlite.Open(context.Background(), path)
 	if err != nil {
@@ -55,8 +55,8 @@ func beChild(path string) error {
 	return <-failed
 }
 
-// submitAndFinish submits two tasks, of which the second depends on the first, and
-// finishes two tasks, which another process may have submitted.
+// submitAndFinish submits a run of two tasks, the second of which depends on the first. Then it
+// claims and finishes two tasks, which may belong to the run of another process.
 func submitAndFinish(e *engine.Engine) error {
 	ctx := context.Background()
 	run, err := e.Submit(ctx, engine.Submission{Plan: plan.Plan{Tasks: []plan.Task{{ID: "a"}, {ID: "b", After: []string{"a"}}}}})
@@ -97,8 +97,8 @@ func TestNothingAcknowledgedIsLostWhenTheEngineIsKilled(t *testing.T) {
 	}
 }
 
-// killOne starts a process, kills it after it has printed the given number of lines,
-// and returns all its output.
+// killOne starts a child process, kills it after it has printed the given number of lines, and
+// returns the lines that it has printed.
 func killOne(t *testing.T, path string, after int) (said []string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -126,8 +126,8 @@ func killOne(t *testing.T, path string, after int) (said []string) {
 	return said
 }
 
-// checkAcknowledged opens the database, which must work at once, and checks that every
-// acknowledged run and task exists.
+// checkAcknowledged checks that the database can be opened at once after a kill, and contains all
+// runs and tasks whose ids the child has printed.
 func checkAcknowledged(t *testing.T, path string, said []string) {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), path)

@@ -134,7 +134,7 @@ func TestAnAttemptIsNotLostBeforeAWholeLeaseSinceHeartbeatsCouldArrive(t *testin
 	}
 }
 
-// slow is a store that executes a write much later than it was requested.
+// slow is a store that starts each write much later than it was called.
 type slow struct {
 	store.Store
 	meanwhile func()
@@ -151,7 +151,7 @@ func TestASweepThatWaitedTooLongEndsNoAttempt(t *testing.T) {
 	f.claim()
 	ctx, cancel := context.WithCancel(context.Background())
 	late := engine.New(slow{f.store, func() {
-		f.now = f.now.Add(time.Hour) // no heartbeats arrive during this time
+		f.now = f.now.Add(time.Hour) // an hour without heartbeats passes before the write starts
 		cancel()
 	}}, engine.Options{
 		Now: func() time.Time { return f.now }, Rand: func() float64 { return 0.5 }, NewID: func() string { return "id" }, Lease: time.Minute,
@@ -234,7 +234,8 @@ func TestAConversationIsNotCarriedToAnotherWorker(t *testing.T) {
 	}
 }
 
-// A local run and a coordinator may share one database.
+// A local run and a coordinator may use the same database. The engine of the local run must not end
+// attempts that the coordinator has assigned.
 func TestAnEngineOfThisMachineGivesUpNothingOfACoordinator(t *testing.T) {
 	f := newFixture(t)
 	ctx := context.Background()
@@ -278,7 +279,7 @@ func TestDelayedTasksThatCannotStartDoNotBlockOtherDelayedTasks(t *testing.T) {
 	for range tasks {
 		f.finish(f.claim(), failure.APIError)
 	}
-	f.sweep(time.Hour) // because of the parallel limit, only one task is ready
+	f.sweep(time.Hour) // the delays of all tasks are over, but Parallel allows only one task to be ready
 	busy := f.claim()
 	other := task("other")
 	other.Retries = 3

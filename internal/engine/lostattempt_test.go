@@ -12,10 +12,10 @@ import (
 	"gaffer/internal/plan"
 )
 
-// lose claims a task and lets the lease of the attempt expire.
+// lose claims a task, lets the lease of the attempt expire, and returns the assignment.
 func (f *fixture) lose() engine.Assignment {
 	f.t.Helper()
-	f.sweep(10 * time.Minute) // wait for the backoff of a retry
+	f.sweep(10 * time.Minute) // wait until the delay before the next attempt is over
 	a := f.claim()
 	f.sweep(time.Minute + time.Second)
 	return a
@@ -92,7 +92,7 @@ func TestATaskThatWasToStopIsNotTriedAgainWhenItsWorkerIsLost(t *testing.T) {
 	run := f.submit(plan.Plan{Tasks: []plan.Task{task("a"), {ID: "b", Agent: "claude", Limits: plan.Limits{Timeout: 30 * time.Second}}}})
 	f.claim()
 	f.claim()
-	f.sweep(40 * time.Second) // after the deadline of b, so that its worker is asked to stop it
+	f.sweep(40 * time.Second) // the deadline of b has passed: its worker is asked to stop it
 	f.must(f.Cancel(context.Background(), engine.Target{Run: run, Task: "a"}, "sam", "enough"))
 	f.sweep(time.Minute)
 	f.expect(run, map[string]store.Status{"a": store.Cancelled, "b": store.Failed})

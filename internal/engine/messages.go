@@ -14,25 +14,25 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// MessageKind is the kind of the store items that hold messages of users to agents. Their
-// parent is the [TaskItemID] of their task.
+// MessageKind is the kind of store items that hold messages of users to agents. The parent of these
+// items is the [TaskItemID] of the task.
 const MessageKind = "message"
 
 // TaskItemID returns the id RUN/TASK. It is the parent of the items that hold a task's
 // messages, and the id of the item that holds its review.
 func TaskItemID(key store.TaskKey) string { return key.Run + "/" + key.Task }
 
-// messages stores the messages of users to agents.
+// messages reads and writes the messages of users to agents.
 type messages struct{ *txContext }
 
-// message is a stored message.
+// message is a message as it is stored.
 type message struct {
 	fleet.Message
-	TriesWhenSent int   `json:"tries"` // Task.Tries when the message was sent
-	seq           int64 // position in the task's list of messages
+	TriesWhenSent int   `json:"tries"` // value of Task.Tries when the message was sent
+	seq           int64 // Seq of the store item; messages of a task are ordered by it
 }
 
-// Messages returns the messages to a task's agent, oldest first.
+// Messages returns all messages that users have sent to a task's agent, oldest first.
 func (e *Engine) Messages(ctx context.Context, key store.TaskKey) (list []fleet.Message, err error) {
 	err = e.store.Read(ctx, func(r store.Reader) error {
 		if _, err := r.Task(key); err != nil {
@@ -65,10 +65,10 @@ func taskMessages(r ItemLister, key store.TaskKey) ([]message, error) {
 	return list, err
 }
 
-// ofTask returns all messages to a task's agent, oldest first.
+// ofTask returns all messages that users have sent to a task's agent, oldest first.
 func (ms *messages) ofTask(key store.TaskKey) ([]message, error) { return taskMessages(ms.Tx, key) }
 
-// waiting returns the messages that the task's agent must still receive, oldest first.
+// waiting returns the messages that the task's agent has not received yet, oldest first.
 func (ms *messages) waiting(key store.TaskKey) (list []fleet.Message, err error) {
 	all, err := ms.ofTask(key)
 	for _, m := range all {
@@ -79,7 +79,7 @@ func (ms *messages) waiting(key store.TaskKey) (list []fleet.Message, err error)
 	return list, err
 }
 
-// get returns a message, or [store.ErrNotFound].
+// get returns the message with an id, or [store.ErrNotFound].
 func (ms *messages) get(id string) (m message, err error) {
 	item, err := ms.Item(store.ItemKey{Kind: MessageKind, ID: id})
 	if err != nil {
@@ -92,8 +92,8 @@ func (ms *messages) get(id string) (m message, err error) {
 	return m, nil
 }
 
-// put stores a message and appends an event. The event contains only the message's id
-// and the beginning of its text.
+// put stores a message and appends an event of the given kind. The event contains only the
+// message's id and the beginning of its text.
 func (ms *messages) put(m message, kind, attempt string) error {
 	data, err := json.Marshal(m)
 	if err != nil {
@@ -110,17 +110,17 @@ func (ms *messages) put(m message, kind, attempt string) error {
 	return ms.event(store.Event{Kind: kind, Run: m.Run, Task: m.Task, Attempt: attempt, Why: why}, MessageRow{m.ID})
 }
 
-// shortText is the maximum number of characters of a message in an event.
+// shortText is how many characters of a message's text an event contains at most.
 const shortText = 100
 
-// MessageRow is the Row of events about a message.
+// MessageRow is what events about a message store as their Row.
 type MessageRow struct {
 	ID string `json:"id"`
 }
 
-// deliver records that an attempt's agent has received messages. It ignores messages of
-// other tasks and messages that were already recorded as delivered. A withdrawn message
-// counts as delivered if the agent had received it before.
+// deliver records that the agent of attempt a has received the messages with these ids. It ignores
+// messages of other tasks, and messages that are already recorded as delivered. A message that the
+// user has withdrawn is still recorded as delivered if the agent has received it.
 func (ms *messages) deliver(a store.Attempt, ids []string) error {
 	for _, id := range ids {
 		m, err := ms.get(id)
@@ -141,16 +141,17 @@ func (ms *messages) deliver(a store.Attempt, ids []string) error {
 	return nil
 }
 
-// maxUndelivered is how many attempts in a row may fail before the agent has received a
-// message. Then the task ends, and the message waits until the user retries the task.
+// maxUndelivered is how many attempts in a row may fail before the agent has received a message.
+// After that the task is not queued again for the message. The message waits until the user retries
+// the task.
 const maxUndelivered = 3
 
-// needsAttempt reports whether a waiting message needs another attempt at a task whose
-// attempt ends now with the given class. That is so if the message was sent after the
-// attempt had started, or if the agent failed before it could receive the message.
+// needsAttempt reports whether a task must be queued again because a message waits for its agent.
+// class says how the task's attempt ends now. The result is true if the message was sent after the
+// attempt had started, or if the agent failed before it received the message.
 func (ms *messages) needsAttempt(t store.Task, class failure.Class) (bool, error) {
 	all, err := ms.ofTask(t.TaskKey)
-	tried := maxUndelivered // number of attempts that started after the last waiting message was sent
+	tried := maxUndelivered // how many attempts have started since the newest waiting message was sent
 	for _, m := range all {
 		if m.Waiting() {
 			tried = t.Tries - m.TriesWhenSent
@@ -163,10 +164,10 @@ func (ms *messages) needsAttempt(t store.Task, class failure.Class) (bool, error
 // MaxMessage is the longest text of a message, in bytes.
 const MaxMessage = 256 << 10
 
-// maxWaiting is how many messages may wait for one agent.
+// maxWaiting is how many undelivered messages one agent may have.
 const maxWaiting = 100
 
-// MessageError reports why a message is not valid.
+// MessageError says why a user's message is not valid.
 type MessageError struct{ Why string }
 
 func (e *MessageError) Error() string { return "message: " + e.Why }

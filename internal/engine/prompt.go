@@ -10,11 +10,11 @@ import (
 	"gaffer/internal/plan"
 )
 
-// DefaultAgent is the agent of a task that names none.
+// DefaultAgent is the agent of a task whose plan names no agent.
 const DefaultAgent = "claude"
 
-// AgentOf returns the agent of a task. If the task names no agent, that is
-// [plan.CommandAgent] for a task with a command line, and DefaultAgent otherwise.
+// AgentOf returns the agent of a task. For a task without an agent it returns [plan.CommandAgent]
+// if the task has a command line, and DefaultAgent if not.
 func AgentOf(spec plan.Task) string {
 	if spec.Agent == "" && len(spec.Argv) > 0 {
 		return plan.CommandAgent
@@ -22,21 +22,21 @@ func AgentOf(spec plan.Task) string {
 	return cmp.Or(spec.Agent, DefaultAgent)
 }
 
-// Prompt returns the prompt for an attempt: the task's prompt, and how the previous
-// attempt failed. before is the previous attempt, or nil. The prompt of a task with a
-// command line is not changed.
+// Prompt returns the prompt for an attempt: the task's prompt, and a text about how the previous
+// attempt failed. before is the previous attempt, or nil. For a task with a command line, Prompt
+// returns the task's prompt unchanged.
 func Prompt(spec plan.Task, before *store.Attempt) string {
 	if before == nil || before.Class == "" || len(spec.Argv) > 0 {
 		return spec.Prompt
 	}
 	switch before.Class {
-	case failure.RateLimited, failure.Released: // the attempt did not end because of its work
+	case failure.RateLimited, failure.Released: // the previous attempt did not fail because of its work, so the prompt does not mention it
 		return spec.Prompt
 	}
 	return fmt.Sprintf("%s\n\n---\nThis was tried before. Attempt %d failed (%s):\n%s\n", spec.Prompt, before.Number, before.Class, before.Summary)
 }
 
-// WithMessages returns a prompt that is followed by messages of the user.
+// WithMessages returns the prompt with the texts of the user's messages appended.
 func WithMessages(prompt string, texts []string) string {
 	if len(texts) == 0 {
 		return prompt

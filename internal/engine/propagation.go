@@ -7,15 +7,13 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// propagation updates the other tasks of a run, and the run itself, when the status of a
-// task has changed.
+// propagation updates a run and its other tasks after the status of one task has changed.
 type propagation struct {
 	*txContext
 	schedule *schedule
 }
 
-// statusChanged updates the run of t and its other tasks after the status of t has
-// changed.
+// statusChanged updates the run of t, and the run's other tasks, after the status of t has changed.
 func (p *propagation) statusChanged(t store.Task) error {
 	run, err := p.run(t.Run)
 	if err != nil {
@@ -42,8 +40,8 @@ func (p *propagation) statusChanged(t store.Task) error {
 	return p.schedule.endRunIfDone(t.Run)
 }
 
-// taskFailed cancels the tasks that need the failed task t. It also stops the run if that
-// is the run's OnFail setting.
+// taskFailed cancels the tasks that need the failed task t. It also stops the run if the plan's
+// OnFail setting says so.
 func (p *propagation) taskFailed(t store.Task) error {
 	if err := p.cancelDependents(t); err != nil {
 		return err
@@ -67,7 +65,7 @@ func (p *propagation) taskFailed(t store.Task) error {
 	return nil
 }
 
-// stopRun prevents any more tasks of a run from starting. Running tasks continue.
+// stopRun makes sure that no more tasks of a run start. Running tasks continue.
 func (p *propagation) stopRun(run store.Run, why string) error {
 	run.Stopping = why
 	p.PutRun(run)
@@ -86,8 +84,8 @@ func (p *propagation) stopRun(run store.Run, why string) error {
 	return nil
 }
 
-// cancelDependents cancels the tasks that can no longer start because t has ended without
-// being complete: the tasks that need t, and the tasks of later waves.
+// cancelDependents is called after t has ended without being complete. It cancels the tasks that
+// can no longer start: the tasks that need t, and the tasks of later waves.
 func (p *propagation) cancelDependents(t store.Task) error {
 	why := fmt.Sprintf("%s is %s", t.Task, t.Status)
 	below, err := p.Dependents(t.TaskKey)
@@ -118,9 +116,9 @@ func (p *propagation) cancelDependents(t store.Task) error {
 	return nil
 }
 
-// needEnded updates a task with AnyNeed after one of its needs has ended without being
-// complete. If all needs have ended and none is complete, the task fails; it is cancelled
-// if all needs were cancelled.
+// needEnded updates t, a task with AnyNeed, after one of its needs has ended without being
+// complete. If all needs of t have ended and none is complete, t fails, or is cancelled if all its
+// needs were cancelled.
 func (p *propagation) needEnded(t store.Task, why string) error {
 	t, err := p.task(t.TaskKey) // read the task again: it may have changed since it was listed
 	if err != nil || t.Status != store.Queued {
@@ -142,7 +140,8 @@ func (p *propagation) needEnded(t store.Task, why string) error {
 	return p.taskFailed(t)
 }
 
-// needCounts holds how many needs of a task are complete, unfinished and failed.
+// needCounts says how many of a task's needs are complete, how many are unfinished, and how many
+// have failed.
 type needCounts struct{ complete, open, failed int }
 
 func (c *txContext) countNeeds(t store.Task) (n needCounts, err error) {
@@ -162,7 +161,8 @@ func (c *txContext) countNeeds(t store.Task) (n needCounts, err error) {
 	return n, nil
 }
 
-// cancelQueued cancels a task and the tasks that need it, unless the task has started.
+// cancelQueued cancels a queued task and the tasks that need it. It does nothing if the task has
+// started.
 func (p *propagation) cancelQueued(key store.TaskKey, why string) error {
 	t, err := p.task(key)
 	if err != nil {
@@ -177,7 +177,8 @@ func (p *propagation) cancelQueued(key store.TaskKey, why string) error {
 	return p.endedUnstarted(t)
 }
 
-// endedUnstarted updates the tasks that need t after t has ended while it was queued.
+// endedUnstarted updates the tasks that need t. It is called after t has ended without having been
+// started.
 func (p *propagation) endedUnstarted(t store.Task) error {
 	if t.Status == store.Complete {
 		return p.schedule.unblockDependents(t.TaskKey)
@@ -185,8 +186,8 @@ func (p *propagation) endedUnstarted(t store.Task) error {
 	return p.cancelDependents(t)
 }
 
-// dependencyOutcome is the Outcome of a task that was cancelled because of another task,
-// or because its run is stopping.
+// dependencyOutcome is the Outcome of a task that was cancelled because another task has failed or
+// was cancelled, or because its run is stopping.
 const dependencyOutcome = "dependency"
 
 // stopAllTasks asks the workers to end all running tasks of a run.
@@ -203,8 +204,8 @@ func (p *propagation) stopAllTasks(run, why string) error {
 	return nil
 }
 
-// stopTask asks the worker of a task to end the running attempt. It does nothing if the
-// task is not running.
+// stopTask asks the worker of a task to end the running attempt, for the reason why. It does
+// nothing if the task is not running.
 func (p *propagation) stopTask(t store.Task, why string) error {
 	if t.Status != store.Running {
 		return nil

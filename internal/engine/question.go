@@ -18,11 +18,11 @@ import (
 type Ask struct {
 	Attempt string
 	Token   int64
-	Ref     string // the agent's own id of the question; repeating it does not create a second question
+	Ref     string // id that the agent has given the question; repeating it does not create a second question
 	Text    string
 	Options []string
 	Within  time.Duration // how long to wait for an answer; zero means forever
-	Default string        // the answer if the user gives none in time; empty denies the request
+	Default string        // the answer if the user gives none in time; if empty, the request is denied
 }
 
 // Ask stores a question and returns its id.
@@ -34,8 +34,8 @@ func (e *Engine) Ask(ctx context.Context, a Ask) (id string, err error) {
 	return id, err
 }
 
-// questions stores the questions of agents, the answers, and how long attempts wait for
-// them.
+// questions stores the questions of agents and the answers, and records how long attempts wait for
+// the answers.
 type questions struct{ *txContext }
 
 func (qs *questions) ask(a Ask) (string, error) {
@@ -83,13 +83,14 @@ func (qs *questions) ask(a Ask) (string, error) {
 	return q.ID, qs.startWait(attempt)
 }
 
-// questionID derives a question's id from the agent's own id of it.
+// questionID returns the id of a question: the same id for the same attempt and the same ref, the
+// agent's id of the question.
 func questionID(attempt, ref string) string {
 	return fmt.Sprintf("%s-%x", attempt, sha256.Sum256([]byte(ref)))[:len(attempt)+9]
 }
 
-// withdraw closes the questions that an attempt's agent no longer asks. References to
-// questions that were never asked are ignored.
+// withdraw closes questions that an attempt's agent no longer asks. refs are the ids that the agent
+// has given them; unknown ids are ignored.
 func (qs *questions) withdraw(attempt string, refs []string) error {
 	for _, ref := range refs {
 		q, err := qs.Question(questionID(attempt, ref))
@@ -110,12 +111,12 @@ func (qs *questions) withdraw(attempt string, refs []string) error {
 type Answer struct {
 	Question string
 	Text     string
-	Deny     bool // denies the request, with Text as the reason
+	Deny     bool // denies the request; Text is the reason
 	Who      string
 }
 
-// Answer answers a question. It returns a [*ConflictError] if the question is closed,
-// because it was answered or its attempt has ended.
+// Answer stores the answer to a question. It returns a [*ConflictError] if the question is closed,
+// because it was answered before or its attempt has ended.
 func (e *Engine) Answer(ctx context.Context, a Answer) error {
 	return e.write(ctx, a.Who, func(tx *transaction) error {
 		q, err := tx.Question(a.Question)
@@ -159,7 +160,7 @@ func (qs *questions) appendEvent(kind string, q store.Question, why string) erro
 	return qs.event(store.Event{Kind: kind, Run: q.Run, Task: q.Task, Attempt: q.Attempt, Why: why}, q)
 }
 
-// answers returns the closed questions among the given ones.
+// answers returns those of the questions with the given ids that are closed.
 func (qs *questions) answers(questions []string) (closed []store.Question, err error) {
 	for _, id := range questions {
 		q, err := qs.Question(id)
@@ -173,8 +174,8 @@ func (qs *questions) answers(questions []string) (closed []store.Question, err e
 	return closed, nil
 }
 
-// expireQuestions closes the questions that were not answered in time, and returns their
-// number.
+// expireQuestions closes the questions whose time to answer has passed, and returns how many it has
+// closed.
 func (qs *questions) expireQuestions() (int, error) {
 	expired, err := qs.ExpiredQuestions(qs.now, sweepAtOnce)
 	if err != nil {

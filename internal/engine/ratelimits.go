@@ -8,23 +8,23 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// rateLimits pauses agent accounts that have reached a rate limit, and ends the pauses.
+// rateLimits pauses the accounts of agents that have reached a rate limit, and ends the pauses.
 type rateLimits struct {
 	*txContext
 	schedule *schedule
 }
 
-// maxPause is the longest pause of an account; weekly rate limits are shorter. A longer
-// time that an agent reports is a mistake, and a user could not end the pause.
+// maxPause is the longest pause of an account. Even weekly rate limits are shorter, so a longer
+// time that an agent reports must be wrong. Users cannot end a pause themselves.
 const maxPause = 8 * 24 * time.Hour
 
-// pauseAccount prevents tasks of an account from starting until a time. In runs with a
-// parallel limit, tasks of other accounts become ready instead.
+// pauseAccount prevents tasks of an account from starting before until. In runs with a parallel
+// limit, tasks of other accounts become ready in their place.
 func (l *rateLimits) pauseAccount(account string, until time.Time) error {
 	if most := l.now.Add(maxPause); until.After(most) {
 		until = most
 	}
-	if until.Before(l.now) { // the end of the limit is unknown: pause for a minute, but do not shorten a longer pause
+	if until.Before(l.now) { // the end of the limit is unknown or has passed: pause for a minute, and do not shorten a longer pause
 		was, err := l.Account(account)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
@@ -56,7 +56,7 @@ func (l *rateLimits) pauseAccount(account string, until time.Time) error {
 	return nil
 }
 
-// reopenAccounts ends the pauses whose time has passed, and returns their number.
+// reopenAccounts ends the pauses whose time has passed, and returns how many it has ended.
 func (l *rateLimits) reopenAccounts() (int, error) {
 	all, err := l.Accounts()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// retries queues ended tasks again when a user retries them or sends a message, and
+// retries queues ended tasks again when a user retries them or sends them a message. It also
 // continues their runs.
 type retries struct {
 	*txContext
@@ -21,10 +21,10 @@ type retries struct {
 	reviews  *reviews
 }
 
-// Retry queues a failed or cancelled task again, with its full number of retries. It also
-// queues the tasks that were cancelled only because of that task. If the run has ended, it
-// continues. A complete task that has picked a candidate can be retried too: it takes the
-// candidate's newer work. Complete tasks that depend on it stay complete.
+// Retry queues a failed or cancelled task again, with its full number of retries. It also queues
+// the tasks that were cancelled only because of that task, and continues the run if it has ended. A
+// complete task that has picked a candidate can be retried too: it takes the candidate's newer
+// work. Complete tasks that depend on the retried task stay complete.
 func (e *Engine) Retry(ctx context.Context, key store.TaskKey, who, why string) error {
 	return e.write(ctx, who, func(tx *transaction) error {
 		run, err := tx.run(key.Run)
@@ -67,7 +67,7 @@ func (e *Engine) Retry(ctx context.Context, key store.TaskKey, who, why string) 
 	})
 }
 
-// resume lets tasks of a run start again that has ended or is stopping.
+// resume continues a run that has ended or is stopping: its tasks may start again.
 func (r *retries) resume(run store.Run, why string) error {
 	run.Stopping = ""
 	if run.Status == store.Running {
@@ -77,8 +77,8 @@ func (r *retries) resume(run store.Run, why string) error {
 	return r.schedule.setRunStatus(run, store.Running, why)
 }
 
-// requeueWithRetries queues an ended task again, with its full number of retries. Any
-// worker with the task's labels may claim it.
+// requeueWithRetries queues an ended task again, with its full number of retries. Any worker that
+// has the labels of the task may claim it, not only the worker of the last attempt.
 func (r *retries) requeueWithRetries(t store.Task, why string) error {
 	t.Retries += t.CountedAttempts
 	run, err := r.run(t.Run)
@@ -93,7 +93,8 @@ func (r *retries) requeueWithRetries(t store.Task, why string) error {
 	return r.queueAgain(t, why)
 }
 
-// queueAgain queues an ended task again. This voids an approval of the task's change.
+// queueAgain queues an ended task again. If the user has approved the task's change, the approval
+// is void.
 func (r *retries) queueAgain(t store.Task, why string) error {
 	if err := r.beads.checkHolds(t); err != nil {
 		return err
@@ -114,7 +115,7 @@ func (r *retries) queueAgain(t store.Task, why string) error {
 	if err := r.schedule.setStatus(&t, store.Queued, why); err != nil || ended == store.Complete {
 		return err
 	}
-	// A dependent with AnyNeed did not wait for this task any more, so block it again.
+	// A dependent with AnyNeed may have stopped waiting for this task, so block it again.
 	dependents, err := r.Dependents(t.TaskKey)
 	if err != nil {
 		return err
@@ -129,8 +130,8 @@ func (r *retries) queueAgain(t store.Task, why string) error {
 	return nil
 }
 
-// requeueForMessage queues an ended task again, because a message waits for its agent.
-// The agent continues its conversation, so only the same worker may claim the task. The
+// requeueForMessage queues an ended task again, because a message waits for its agent. Only the
+// worker of the last attempt may claim the task, so that the agent continues its conversation. The
 // task gets one more attempt. If the run has ended, it continues.
 func (r *retries) requeueForMessage(run store.Run, t store.Task, why string) error {
 	tasks, err := r.Tasks(run.ID)
@@ -158,7 +159,7 @@ func (r *retries) requeueForMessage(run store.Run, t store.Task, why string) err
 		if err := r.schedule.blockDependents(t.TaskKey); err != nil {
 			return err
 		}
-		if run.Ordered || t.Wave > 0 { // this task must start before the tasks that are ready now
+		if run.Ordered || t.Wave > 0 { // this task must start before the tasks that are ready now, so they wait again
 			if err := r.schedule.clearReady(run.ID, "", t.Task+" comes first"); err != nil {
 				return err
 			}
@@ -169,8 +170,8 @@ func (r *retries) requeueForMessage(run store.Run, t store.Task, why string) err
 	return r.schedule.makeTasksReady(run.ID)
 }
 
-// labelsForSameWorker returns the labels of a task and the label of the worker of its
-// last attempt, which has the conversation and the files.
+// labelsForSameWorker returns the labels of a task and the label of its last attempt's worker. Only
+// that worker has the conversation and the files of the attempt.
 func (r *retries) labelsForSameWorker(t store.Task) (string, error) {
 	labels := strings.FieldsFunc(t.Labels, func(r rune) bool { return r == ',' })
 	bound := func(label string) bool { return strings.HasPrefix(label, WorkerLabel("")) }
@@ -183,14 +184,14 @@ func (r *retries) labelsForSameWorker(t store.Task) (string, error) {
 	}
 	w, err := r.Worker(last.Worker)
 	if errors.Is(err, store.ErrNotFound) || err == nil && w.Name == "" {
-		return t.Labels, nil // an unnamed worker has no label
+		return t.Labels, nil // a worker without a name has no label
 	}
 	return joinLabels(append(labels, WorkerLabel(w.Name))), err
 }
 
-// requeueDependents queues the tasks of a run again that have ended because of other
-// tasks. It skips a task if a task that it waits for has ended without being complete, or
-// if another task holds its bead now.
+// requeueDependents queues those tasks of a run again that have ended because of other tasks. It
+// skips a task that waits for a task which has ended without being complete, and a task whose bead
+// another task holds now.
 func (r *retries) requeueDependents(run, why string) error {
 	for again := true; again; {
 		again = false
@@ -219,8 +220,8 @@ func (r *retries) requeueDependents(run, why string) error {
 	return nil
 }
 
-// failedNeed returns a task that has ended without being complete and because of which t
-// cannot start.
+// failedNeed returns a task because of which t cannot start: t waits for it, and it has ended
+// without being complete. is reports whether there is one.
 func failedNeed(t store.Task, tasks []store.Task) (found store.Task, is bool) {
 	for _, other := range tasks {
 		need := slices.Contains(t.Needs, other.Task)
@@ -232,7 +233,7 @@ func failedNeed(t store.Task, tasks []store.Task) (found store.Task, is bool) {
 			if !t.AnyNeed || !need {
 				return found, true
 			}
-		case need && t.AnyNeed: // this need is complete or unfinished, and one such need is enough
+		case need && t.AnyNeed: // this need of t is complete or unfinished; t waits for any one of its needs, so it can start
 			return store.Task{}, false
 		}
 	}

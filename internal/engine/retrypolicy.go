@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// cancelled is the stop reason of a run or an attempt that a user cancels.
+	// cancelled is the stop reason of a run or an attempt that a user has cancelled.
 	cancelled = "cancelled"
-	// interrupted is the stop reason of an attempt that a user interrupts.
+	// interrupted is the stop reason of an attempt that a user has interrupted.
 	interrupted = string(failure.Interrupted)
 )
 
-// decision says what happens to a task when an attempt ends.
+// decision says what happens to a task after one of its attempts has ended.
 type decision struct {
 	Status          store.Status
 	Counts          bool          // the attempt counts against the task's retries
@@ -22,12 +22,14 @@ type decision struct {
 	NewConversation bool          // the next attempt starts a new conversation
 }
 
-// maxLostAttempts is how many lost attempts of a task are retried, unless the task allows
-// more retries. A task that crashes its workers must not crash all of them.
+// maxLostAttempts is how often a task is retried after its attempts were lost, unless the task
+// allows more retries. The limit prevents a task that crashes its workers from crashing all of
+// them.
 const maxLostAttempts = 5
 
-// decideNext decides whether a task is retried when an attempt ends, and how. The counters
-// of t include this attempt. stop is the attempt's StopReason. jitter is in [0, 1).
+// decideNext decides whether and how a task is retried after an attempt has ended with the given
+// class. The counters of t include this attempt. stop is the attempt's StopReason. jitter is a
+// random number in [0, 1).
 func decideNext(class failure.Class, stop string, t store.Task, jitter float64) decision {
 	again := func(v decision) decision {
 		if t.CountedAttempts > t.Retries {
@@ -55,14 +57,15 @@ func decideNext(class failure.Class, stop string, t store.Task, jitter float64) 
 	case class == failure.Cancelled, class == failure.Interrupted:
 		return decision{Status: store.Cancelled, Counts: true}
 	}
-	fresh := class == failure.Crashed // after all other failures the conversation can be continued
+	fresh := class == failure.Crashed // after the other failures the agent can continue its conversation
 	return again(decision{Status: store.Queued, Counts: true, Delay: backoff(t.CountedAttempts, jitter), NewConversation: fresh})
 }
 
-// retryForMessage changes a decision that would end the task, because a message waits for
-// the agent: the task is queued again, in the same conversation. It returns v unchanged if
-// another attempt could not deliver the message: the user has cancelled the task or must
-// act first, or attempts at the task keep getting lost.
+// retryForMessage returns the decision to queue a task again because a message waits for its agent.
+// The agent continues its conversation, unless that is too long for the model. v is the decision
+// that would end the task. retryForMessage returns v unchanged if another attempt could not deliver
+// the message: the user has cancelled the task or must do something first, or too many attempts at
+// the task were lost.
 func (v decision) retryForMessage(class failure.Class, stop string, jitter float64) decision {
 	if !v.Status.Final() || stop == cancelled {
 		return v
@@ -81,7 +84,7 @@ const (
 	lastBackoff  = 5 * time.Minute
 )
 
-// backoff returns the delay after a number of failed attempts. It doubles with each
+// backoff returns the delay after the given number of failed attempts. The delay doubles with each
 // attempt, up to lastBackoff, and varies randomly by up to 25 %.
 func backoff(attempts int, jitter float64) time.Duration {
 	wait := firstBackoff

@@ -16,8 +16,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// ReviewKind is the kind of the store items that hold reviews. Their parent is the run's
-// id.
+// ReviewKind is the kind of store items that hold reviews. The parent of these items is the id of
+// the run.
 const ReviewKind = "review"
 
 // reviews stores the reviews of tasks: what users say about the changes of agents.
@@ -43,8 +43,8 @@ func (e *Engine) Review(ctx context.Context, key store.TaskKey) (v fleet.Review,
 	return v, err
 }
 
-// Reviews returns the reviews of a run in the order of its tasks. It leaves out tasks that
-// were not reviewed yet.
+// Reviews returns the reviews of a run's tasks, in the order of the tasks. Tasks without a review
+// are left out.
 func (e *Engine) Reviews(ctx context.Context, run string) (list []fleet.Review, err error) {
 	err = e.store.Read(ctx, func(r store.Reader) error {
 		list = nil
@@ -87,9 +87,9 @@ func decodeReview(item store.Item) (v fleet.Review, err error) {
 	return v, nil
 }
 
-// ChangeReview changes the review of a task with a function of package review. change may
-// run more than once. If change returns an error, or changes nothing, nothing is stored.
-// ChangeReview returns a [*ConflictError] if a task is approved that has not ended.
+// ChangeReview changes the review of a task with the function change, which calls rules of package
+// review. change may run more than once. If it returns an error or changes nothing, nothing is
+// stored. ChangeReview returns a [*ConflictError] if change approves a task that has not ended.
 func (e *Engine) ChangeReview(ctx context.Context, key store.TaskKey, who string, change func(*fleet.Review) error) error {
 	return e.write(ctx, who, func(tx *transaction) error {
 		t, err := tx.task(key)
@@ -118,8 +118,8 @@ func (e *Engine) ChangeReview(ctx context.Context, key store.TaskKey, who string
 	})
 }
 
-// ActOnReview performs a user's action on the review of a task, and returns the review
-// after it. Its errors are those of [Engine.SendBack] and [Engine.ChangeReview].
+// ActOnReview performs the user's action a on the review of a task, and returns the changed review.
+// It returns the same errors as [Engine.SendBack] and [Engine.ChangeReview].
 func (e *Engine) ActOnReview(ctx context.Context, key store.TaskKey, who string, a fleet.ReviewAction) (v fleet.Review, err error) {
 	if a.Action == fleet.ActSendBack {
 		err = e.SendBack(ctx, key, who, a.Tree)
@@ -132,7 +132,7 @@ func (e *Engine) ActOnReview(ctx context.Context, key store.TaskKey, who string,
 	return e.Review(ctx, key)
 }
 
-// put stores a review and appends an event. before is the review's state before the
+// put stores the review v and appends an event. before is the state that the review had before the
 // change.
 func (rs *reviews) put(t store.Task, v fleet.Review, before fleet.ReviewState) error {
 	v.Run, v.Task, v.Updated = t.Run, t.Task, rs.now
@@ -152,8 +152,8 @@ func (rs *reviews) put(t store.Task, v fleet.Review, before fleet.ReviewState) e
 	return nil
 }
 
-// update applies a function of package review to the review of a task, if the task has a
-// review. It does not change By, which names the user who changed the review last.
+// update changes the review of a task with the function rule of package review. It does nothing if
+// the task has no review. It does not change By, the user who changed the review last.
 func (rs *reviews) update(key store.TaskKey, rule func(*fleet.Review)) error {
 	v, known, err := reviewOf(rs.Tx, key)
 	if err != nil || !known {
@@ -170,11 +170,11 @@ func (rs *reviews) update(key store.TaskKey, rule func(*fleet.Review)) error {
 	return rs.put(t, v, before.State)
 }
 
-// voidApproval voids an approval, because the task is queued again.
+// voidApproval makes the approval of a task's change void, because the task is queued again.
 func (rs *reviews) voidApproval(key store.TaskKey) error { return rs.update(key, review.VoidApproval) }
 
-// recordAnswers stores the agent's answers to the comments that it has received. They are
-// in the attempt's last message.
+// recordAnswers reads the agent's answers to review comments from the last message of an attempt,
+// and stores them in the review.
 func (rs *reviews) recordAnswers(a store.Attempt) error {
 	all, err := rs.messages.ofTask(a.Key())
 	if err != nil {
@@ -215,8 +215,8 @@ func (rs *reviews) withdrawAll(key store.TaskKey) error {
 	return nil
 }
 
-// returnToUser ends the round of a review that was sent back, because the task has ended.
-// It does nothing while comments still wait for the agent.
+// returnToUser ends the round of a review that the user has sent back to the agent, because the
+// task has ended. It does nothing while comments still wait for the agent.
 func (rs *reviews) returnToUser(t *store.Task) error {
 	waiting, err := rs.messages.waiting(t.TaskKey)
 	if err != nil || slices.ContainsFunc(waiting, func(m fleet.Message) bool { return m.Round > 0 }) {

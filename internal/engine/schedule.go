@@ -11,18 +11,18 @@ import (
 	"gaffer/internal/engine/store/record"
 )
 
-// schedule changes the status of tasks and runs, keeps the counters of runs, and
+// schedule changes the status of tasks and runs, maintains the counters in the rows of runs, and
 // decides which tasks may be claimed.
 type schedule struct {
 	*txContext
 	workers          *workers
 	reviews          *reviews
-	lastCompletedRun string // run of the task that was completed last in this transaction
+	lastCompletedRun string // id of the run whose task was completed last in this transaction; empty if none was
 }
 
-// allowedTransitions lists the statuses that may follow each status of a task. Only a
-// user's retry or message changes a final status. If the user withdraws the message, the
-// queued task gets its final status back.
+// allowedTransitions lists, for each status of a task, the statuses that may follow it. A final
+// status changes only when a user retries the task or sends it a message. If the user withdraws the
+// message, the task gets its final status back.
 var allowedTransitions = map[store.Status][]store.Status{
 	"":              {store.Queued},
 	store.Queued:    {store.Running, store.Cancelled, store.Failed, store.Complete},
@@ -38,8 +38,8 @@ func (s *schedule) setStatus(t *store.Task, to store.Status, why string) error {
 	return s.setStatusWithAttempt(t, nil, to, why)
 }
 
-// setStatusWithAttempt does the same as setStatus, and also stores the attempt that starts
-// or ends.
+// setStatusWithAttempt does the same as setStatus, and stores the attempt a, which starts or ends
+// with the change.
 func (s *schedule) setStatusWithAttempt(t *store.Task, a *store.Attempt, to store.Status, why string) error {
 	from := t.Status
 	if !slices.Contains(allowedTransitions[from], to) {
@@ -79,8 +79,8 @@ func (s *schedule) setStatusWithAttempt(t *store.Task, a *store.Attempt, to stor
 	return s.event(e, *t)
 }
 
-// addToCounters adds by, which is 1 or -1, to those counters of a run that include a task
-// in status s.
+// addToCounters adds by, which is 1 or -1, to those counters of a run that count a task with status
+// s.
 func addToCounters(run *store.Run, t store.Task, s store.Status, by int) {
 	wave := t.Wave
 	switch {
@@ -104,8 +104,8 @@ func addToCounters(run *store.Run, t store.Task, s store.Status, by int) {
 	run.Waves[i].Open += by
 }
 
-// openWave returns the highest wave whose tasks may start, which is the lowest wave
-// with unfinished tasks.
+// openWave returns the number of the lowest wave that has unfinished tasks. Tasks of later waves
+// may not start yet. If no wave has unfinished tasks, openWave returns MaxInt32.
 func openWave(run store.Run) int {
 	for _, w := range run.Waves {
 		if w.Open > 0 {
@@ -115,9 +115,9 @@ func openWave(run store.Run) int {
 	return math.MaxInt32
 }
 
-// endQueued cancels a queued task, with the given outcome. If the task had ended before
-// and was queued again for a message, it gets its earlier status back instead, and its
-// messages are withdrawn.
+// endQueued cancels a queued task and sets its outcome. If the task had ended before and was queued
+// again for a message, it gets its earlier status back instead, and its undelivered messages are
+// withdrawn.
 func (s *schedule) endQueued(t *store.Task, outcome, why string) error {
 	to := t.EndedAs
 	if to == "" {
@@ -157,8 +157,8 @@ func (s *schedule) setReady(t store.Task, ready bool, why string) error {
 	return s.event(store.Event{Kind: kind, Run: t.Run, Task: t.Task, Why: why}, t)
 }
 
-// makeTasksReady makes tasks of a run ready, up to the number that may run at once. Few
-// tasks are ready at a time, so that a claim does not scan all queued tasks.
+// makeTasksReady makes as many tasks of a run ready as may run at once. The limit keeps the number
+// of ready tasks small, so that a claim does not scan all queued tasks.
 func (s *schedule) makeTasksReady(id string) error {
 	run, err := s.run(id)
 	if err != nil {
@@ -190,8 +190,8 @@ func (s *schedule) makeTasksReady(id string) error {
 	return nil
 }
 
-// unblockDependents decrements Blockers of every task that needs the given task, which is
-// complete now.
+// unblockDependents is called when the task key has become complete. It decrements Blockers of
+// every task that needs it.
 func (s *schedule) unblockDependents(key store.TaskKey) error {
 	dependents, err := s.Dependents(key)
 	if err != nil {
@@ -205,8 +205,8 @@ func (s *schedule) unblockDependents(key store.TaskKey) error {
 	return nil
 }
 
-// blockDependents increments Blockers of every task that needs the given task, which was
-// complete and is queued again. Dependents that have started are not affected.
+// blockDependents is called when the task key was complete and is queued again. It increments
+// Blockers of every task that needs it, except tasks that have already started.
 func (s *schedule) blockDependents(key store.TaskKey) error {
 	dependents, err := s.Dependents(key)
 	if err != nil {
@@ -221,7 +221,7 @@ func (s *schedule) blockDependents(key store.TaskKey) error {
 	return nil
 }
 
-// blockOne increments Blockers of a task.
+// blockOne increments t.Blockers: the number of tasks that t waits for.
 func (s *schedule) blockOne(t store.Task, why string) error {
 	t.Blockers++
 	if t.Ready {
@@ -231,15 +231,15 @@ func (s *schedule) blockOne(t store.Task, why string) error {
 	return s.event(store.Event{Kind: "task.blocked", Run: t.Run, Task: t.Task, Why: why}, t)
 }
 
-// unblockOne decrements Blockers of a task.
+// unblockOne decrements t.Blockers: the number of tasks that t waits for.
 func (s *schedule) unblockOne(t store.Task, why string) error {
 	t.Blockers--
 	s.PutTask(t)
 	return s.event(store.Event{Kind: "task.unblocked", Run: t.Run, Task: t.Task, Why: why}, t)
 }
 
-// endRunIfDone ends a run that has no unfinished tasks left. It ends a conducted run only
-// if the run is stopping; otherwise the conductor decides when the run ends.
+// endRunIfDone ends a run if all its tasks have ended. A conducted run is ended here only if it is
+// stopping; if it is not, its conductor decides when it ends.
 func (s *schedule) endRunIfDone(id string) error {
 	run, err := s.run(id)
 	if err != nil {
@@ -254,7 +254,7 @@ func (s *schedule) endRunIfDone(id string) error {
 		to = store.Cancelled
 	case run.Failed > 0 || run.Stopping != "":
 		to = store.Failed
-	case s.lastCompletedRun != id: // no task was completed now: if none is complete, the run is cancelled
+	case s.lastCompletedRun != id: // no task of the run was completed in this transaction, so check whether any task is complete
 		tasks, err := s.Tasks(id)
 		if err != nil {
 			return err
@@ -266,7 +266,7 @@ func (s *schedule) endRunIfDone(id string) error {
 	return s.setRunStatus(run, to, "")
 }
 
-// setRunStatus changes a run's status.
+// setRunStatus changes a run's status and appends an event with the reason why.
 func (s *schedule) setRunStatus(run store.Run, to store.Status, why string) error {
 	from := run.Status
 	run.Status = to
@@ -282,8 +282,8 @@ func (s *schedule) setRunStatus(run store.Run, to store.Status, why string) erro
 	return s.workers.markLeft(run)
 }
 
-// clearReady makes the ready tasks of a run wait again. If account is not empty, only the
-// tasks of that account.
+// clearReady makes the ready tasks of a run wait again: the tasks of the given account, or all
+// tasks if account is empty.
 func (s *schedule) clearReady(run, account, why string) error {
 	tasks, err := s.Tasks(run)
 	if err != nil {
@@ -299,9 +299,9 @@ func (s *schedule) clearReady(run, account, why string) error {
 	return nil
 }
 
-// startDelayed makes tasks ready whose NotBefore has passed, and returns their number. If
-// a task cannot become ready for another reason, startDelayed clears NotBefore. Otherwise
-// each sweep would find the same tasks again and never reach the others.
+// startDelayed makes tasks ready whose NotBefore has passed, and returns how many it has handled.
+// If a task cannot become ready for another reason, startDelayed clears its NotBefore, so that the
+// next sweep does not find the same task again instead of others.
 func (s *schedule) startDelayed() (int, error) {
 	tasks, err := s.DelayedTasks(s.now, sweepAtOnce)
 	if err != nil {

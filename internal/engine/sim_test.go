@@ -29,7 +29,8 @@ func TestSimulatedFleetsKeepAllInvariants(t *testing.T) {
 	simulateRuns(t, runCount(testenv.Count(500, 3000, 100_000)), inMemory)
 }
 
-// runCount returns the value of the flag -runs, or else the default of the test level.
+// runCount returns how many runs to simulate: the value of the flag -runs, or the default of the
+// test level if the flag is not set.
 func runCount(level int) int {
 	if *runs > 0 {
 		return *runs
@@ -37,8 +38,8 @@ func runCount(level int) int {
 	return level
 }
 
-// simulateRuns simulates one seed after the other until the given number of runs has been
-// submitted. With the flag -seed it simulates only that seed.
+// simulateRuns simulates one seed after the other until at least want runs were submitted. If the
+// flag -seed is set, it simulates only that seed.
 func simulateRuns(t *testing.T, want int, open func(*world) store.Store) {
 	t.Helper()
 	runs, givenUp := 0, 0
@@ -58,15 +59,15 @@ func simulateRuns(t *testing.T, want int, open func(*world) store.Store) {
 	}
 }
 
-// inMemory returns a store whose commits fail now and then, with or without storing the
-// changes.
+// inMemory returns a store in memory in which commits fail at random. A commit that fails may or
+// may not have stored its changes.
 func inMemory(w *world) store.Store {
 	s := memory.New()
 	s.FailCommit = w.failCommit
 	return s
 }
 
-// world is a simulated fleet on one store: two coordinators, some workers, a clock that
+// world is a simulated fleet on one store. It has two coordinators, some workers, a clock that
 // jumps, and commits that fail.
 type world struct {
 	rng     *rand.Rand
@@ -76,11 +77,11 @@ type world struct {
 	engines []*engine.Engine
 	workers []*worker
 	runs    []string
-	keys    []string // idempotency keys of submissions
+	keys    []string // idempotency keys of all submissions; some are used again
 	since   time.Time
-	steady  bool        // no more faults are injected
-	givenUp int         // number of tasks that failed because of too many lost attempts
-	talk    simMessages // messages between users and agents
+	steady  bool        // set at the end of a simulation: no more faults are injected
+	givenUp int         // number of tasks that failed because too many of their attempts were lost
+	talk    simMessages // messages that simulated users have sent to agents
 	log     []string
 }
 
@@ -90,9 +91,9 @@ type worker struct {
 	id     string
 	labels []string
 	held   []engine.Assignment
-	done   []engine.Finish // reports that were sent, and that may be sent again
+	done   []engine.Finish // reports of ended attempts, some of which are sent again
 	claims []string        // idempotency keys of earlier claims
-	silent int             // number of further steps in which the worker does nothing
+	silent int             // number of further steps in which the worker claims, beats and finishes nothing
 }
 
 func newWorld(seed uint64, open func(*world) store.Store) *world {
@@ -110,7 +111,7 @@ func newWorld(seed uint64, open func(*world) store.Store) *world {
 		}
 		w.workers = append(w.workers, worker)
 	}
-	w.workers[0].labels = []string{"gpu"} // one worker can run every task
+	w.workers[0].labels = []string{"gpu"} // the first worker has all labels, so that it can run every task
 	return w
 }
 
@@ -123,7 +124,7 @@ func (w *world) engine() *engine.Engine { return w.engines[w.rng.IntN(len(w.engi
 
 var errCommit = errors.New("the commit failed")
 
-// failCommit decides for every commit whether it fails.
+// failCommit decides at random whether a commit fails, and whether its changes are lost.
 func (w *world) failCommit() (lost bool, err error) {
 	if w.steady || !w.chance(25) {
 		return false, nil
@@ -131,7 +132,7 @@ func (w *world) failCommit() (lost bool, err error) {
 	return w.chance(2), errCommit
 }
 
-// simulate runs the simulation of one seed and returns the final world.
+// simulate runs the simulation of one seed and returns the world at its end.
 func simulate(seed uint64, open func(*world) store.Store) (*world, error) {
 	w := newWorld(seed, open)
 	if err := w.live(); err != nil {
@@ -167,7 +168,7 @@ func (w *world) live() error {
 	return w.replay()
 }
 
-// step does one random action.
+// step does one random action in the simulated fleet.
 func (w *world) step() error {
 	switch w.rng.IntN(15) {
 	case 0:
@@ -197,7 +198,7 @@ func (w *world) note(format string, args ...any) {
 	w.log = append(w.log, w.now.Format("15:04:05 ")+fmt.Sprintf(format, args...))
 }
 
-// expected returns nil for errors that clients of the engine must tolerate.
+// expected returns nil if err is an error that clients of the engine must tolerate, and err if not.
 func expected(err error) error {
 	var conflict interface{ Conflict() bool }
 	if errors.Is(err, errCommit) || errors.Is(err, engine.ErrNothing) || errors.As(err, &conflict) {
@@ -209,7 +210,7 @@ func expected(err error) error {
 func (w *world) submit() error {
 	key := w.newID()
 	if len(w.keys) > 0 && w.chance(5) {
-		key = w.keys[w.rng.IntN(len(w.keys))] // a client did not receive the answer
+		key = w.keys[w.rng.IntN(len(w.keys))] // repeat an earlier key, as a client does that has not received the answer
 	}
 	w.keys = append(w.keys, key)
 	id, err := w.engine().Submit(context.Background(), engine.Submission{Plan: w.plan(), Key: key, Conducted: w.chance(4)})
@@ -220,7 +221,7 @@ func (w *world) submit() error {
 	return expected(err)
 }
 
-// deadly is the name of tasks that kill each worker that starts them.
+// deadly is the name of a task that crashes each worker that starts it.
 const deadly = "deadly"
 
 // plan returns a random plan.
@@ -281,7 +282,7 @@ func (w *world) claim(by *worker) error {
 	}
 	for _, h := range by.held {
 		if h.Attempt.ID == a.Attempt.ID {
-			return nil // a repeated claim returns the same attempt
+			return nil // the claim was a repetition: the worker already has this attempt
 		}
 	}
 	by.held = append(by.held, a)
@@ -292,8 +293,8 @@ func (w *world) claim(by *worker) error {
 	return w.die(by, a)
 }
 
-// die simulates a task that crashes its worker. The worker starts again without its
-// attempts, after the engine has ended them and the task's backoff is over.
+// die simulates a task that crashes its worker. The worker starts again without its attempts, after
+// the engine has ended them and the delay before the task's next attempt is over.
 func (w *world) die(by *worker, of engine.Assignment) error {
 	w.note("%s is killed by %s", by.id, of.Task.Task)
 	by.held = nil
@@ -314,8 +315,8 @@ func (w *world) die(by *worker, of engine.Assignment) error {
 	})
 }
 
-// mayStart checks the conditions for the start of an attempt. It ignores a repeated
-// assignment, because the conditions held only when the attempt started.
+// mayStart checks that the assigned attempt was allowed to start. It skips an assignment that the
+// engine has repeated, because the conditions may have changed since the attempt started.
 func (w *world) mayStart(a engine.Assignment) error {
 	return w.store.Read(context.Background(), func(r store.Reader) error {
 		stored, err := r.Attempt(a.Attempt.ID)
@@ -378,7 +379,7 @@ func (w *world) end(by *worker, i int, class failure.Class) error {
 	o, err := w.engine().Finish(context.Background(), f)
 	w.note("%s ends %s of %s as %q: %v, %v", by.id, h.Attempt.ID, h.Task.Task, class, o.Status, err)
 	if errors.Is(err, errCommit) {
-		return nil // the worker tries again
+		return nil // the commit has failed: the worker repeats the request in a later step
 	}
 	by.held = append(by.held[:i:i], by.held[i+1:]...)
 	by.done = append(by.done, f)
@@ -390,7 +391,7 @@ func (w *world) turn(by *worker, i int, f engine.Finish) error {
 	o, next, err := w.engine().Turn(context.Background(), f, engine.Claim{Worker: by.id, Labels: by.labels})
 	w.note("%s turns from %s as %q: %v, %v", by.id, f.Attempt, f.Class, o.Status, err)
 	if errors.Is(err, errCommit) {
-		return nil // the worker tries again
+		return nil // the commit has failed: the worker repeats the request in a later step
 	}
 	by.held = append(by.held[:i:i], by.held[i+1:]...)
 	if next != nil {
@@ -406,8 +407,8 @@ func (w *world) turn(by *worker, i int, f engine.Finish) error {
 	return w.given(f.Attempt, next)
 }
 
-// given checks that next is the attempt that was assigned in the turn that ended the
-// attempt ended.
+// given checks the result of a turn: next must be the attempt that was assigned in the turn which
+// ended the attempt with the id ended.
 func (w *world) given(ended string, next *engine.Assignment) error {
 	running, err := w.running()
 	for _, a := range running {
@@ -439,7 +440,7 @@ func (w *world) beat(by *worker) error {
 			if h.Attempt.ID != o.Attempt || !o.Gone && o.Stop == "" {
 				continue
 			}
-			if o.Gone { // the worker ends the agent without a report
+			if o.Gone { // the engine has ended the attempt: the worker ends the agent and reports nothing
 				by.held = append(by.held[:i:i], by.held[i+1:]...)
 				break
 			}
@@ -449,8 +450,8 @@ func (w *world) beat(by *worker) error {
 	return nil
 }
 
-// release simulates a worker that stops for a while: it releases its attempts, and repeats
-// some of the requests.
+// release simulates a worker that stops for a while. It releases its attempts, and sends some of
+// these requests twice.
 func (w *world) release(by *worker) error {
 	var held []engine.HeldAttempt
 	for _, h := range by.held {
@@ -476,8 +477,8 @@ func (w *world) release(by *worker) error {
 	return nil
 }
 
-// released checks that the task of a released attempt is queued again, with as many
-// retries left as before.
+// released checks that the task of the released attempt a is queued again, with as many retries
+// left as before.
 func (w *world) released(before map[string]store.Attempt, a store.Attempt) error {
 	if was, ok := before[a.ID]; !ok || was.Token != a.Token || was.StopReason != "" {
 		return nil // the worker did not hold the attempt, or the attempt was stopped for another reason
@@ -505,8 +506,8 @@ func (w *world) released(before map[string]store.Attempt, a store.Attempt) error
 	})
 }
 
-// sweep runs a sweep of one coordinator, which has received heartbeats since a random
-// time or always.
+// sweep lets one coordinator do a sweep. The coordinator has received heartbeats without
+// interruption since a random time, or always.
 func (w *world) sweep() error {
 	switch {
 	case w.steady, w.chance(3):
@@ -533,7 +534,7 @@ func (w *world) sweep() error {
 	return nil
 }
 
-// running returns the running attempts.
+// running returns the running attempts by their ids.
 func (w *world) running() (map[string]store.Attempt, error) {
 	attempts := map[string]store.Attempt{}
 	err := w.store.Read(context.Background(), func(r store.Reader) error {
@@ -591,7 +592,7 @@ func (w *world) askAndAnswer(by *worker) error {
 	return expected(err)
 }
 
-// meddle simulates a user who cancels and retries.
+// meddle simulates a user who cancels and retries tasks and runs.
 func (w *world) meddle() error {
 	if len(w.runs) == 0 {
 		return nil
@@ -613,8 +614,8 @@ func (w *world) meddle() error {
 	return w.orMissing(err)
 }
 
-// conduct simulates a conductor that extends, ends or reopens a run. The engine refuses
-// this if the run has no conductor, or is in the wrong state.
+// conduct simulates a conductor that extends, ends or reopens a run. The engine refuses the request
+// if the run has no conductor or is in the wrong state.
 func (w *world) conduct(run string) error {
 	var err error
 	switch w.rng.IntN(4) {
@@ -625,7 +626,7 @@ func (w *world) conduct(run string) error {
 	default:
 		added := plan.Task{ID: w.newID(), Agent: "claude", Limits: plan.Limits{Retries: w.rng.IntN(3)}}
 		x := engine.Extension{Run: run, Key: added.ID, Tasks: []plan.Task{added}}
-		for range 1 + w.rng.IntN(2) { // a client did not receive the answer
+		for range 1 + w.rng.IntN(2) { // the conductor may repeat the request, as if it had not received the answer
 			err = w.engine().Extend(context.Background(), x)
 		}
 	}
@@ -668,7 +669,7 @@ func (w *world) orMissing(err error) error {
 	return expected(err)
 }
 
-// finishAll runs without faults until all runs have ended.
+// finishAll lets the fleet work without faults until all runs have ended.
 func (w *world) finishAll() error {
 	w.steady = true
 	for range 2000 {

@@ -12,11 +12,11 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// simMessages holds the messages between simulated users and agents.
+// simMessages holds the messages that simulated users have sent to agents.
 type simMessages struct {
-	sent  []fleet.Message     // messages that the engine may have accepted
-	taken map[string]bool     // ids of the messages that the engine has certainly accepted
-	inbox map[string][]string // by attempt: ids of the messages that its agent can receive
+	sent  []fleet.Message     // messages that were sent; the engine may not have stored all of them
+	taken map[string]bool     // ids of the messages that the engine has certainly stored
+	inbox map[string][]string // ids of the messages that an agent can receive, by the id of the agent's attempt
 }
 
 // hear puts messages into the inbox of an attempt's agent.
@@ -31,8 +31,8 @@ func (t *simMessages) hear(attempt string, list []fleet.Message) {
 	}
 }
 
-// delivered returns the ids of messages that an attempt's agent has received: all of its
-// inbox, or some. It may return an id again.
+// delivered returns ids of messages for a worker to report as received by an attempt's agent: all
+// ids of the agent's inbox, or a random part. It may return an id that was reported before.
 func (w *world) delivered(attempt string, all bool) (ids []string) {
 	for _, id := range w.talk.inbox[attempt] {
 		if all || w.chance(3) {
@@ -42,7 +42,7 @@ func (w *world) delivered(attempt string, all bool) (ids []string) {
 	return ids
 }
 
-// answers returns the last message of an agent, which may answer comments.
+// answers returns an agent's last message. At random it answers two review comments or none.
 func (w *world) answers() string {
 	if w.chance(3) {
 		return "nothing to say"
@@ -98,8 +98,8 @@ func (w *world) withdraw() error {
 	return w.orMissing(err)
 }
 
-// check verifies that no message of a run is lost, and that its reviews agree with its
-// tasks.
+// check verifies that no message to the run's tasks is lost, and that the states of its reviews
+// agree with the statuses of its tasks.
 func (t *simMessages) check(r store.Reader, run store.Run) error {
 	for _, m := range t.sent {
 		if m.Run != run.ID || !t.taken[m.ID] {
@@ -170,7 +170,8 @@ func checkTalk(r store.Reader, run store.Run, t store.Task) error {
 	return err
 }
 
-// deliveredOnce checks that a message is delivered once, to a running attempt.
+// deliveredOnce checks that an event of a delivered message is the first for that message, and that
+// the attempt to which it was delivered is running.
 func deliveredOnce(delivered map[string]string, e store.Event, to store.Attempt) error {
 	var row engine.MessageRow
 	if err := json.Unmarshal(e.Row, &row); err != nil {

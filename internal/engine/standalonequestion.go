@@ -11,20 +11,20 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// StandaloneQuestion is a question that belongs to no task, such as a question of an agent
-// that a user has started by hand.
+// StandaloneQuestion is a question that belongs to no task, for example because a user has started
+// the asking agent by hand.
 type StandaloneQuestion struct {
 	From    string // name of the asking agent, shown to the user
-	Ref     string // the agent's own id of the question; repeating it does not create a second question
+	Ref     string // id that the agent has given the question; repeating it does not create a second question
 	Text    string
 	Options []string
 	Within  time.Duration // how long the user has to answer
-	Asker   string        // id of the credential that asks; it may withdraw the question; empty if unknown
-	Attempt string        // id of the asking agent's attempt, if gaffer has started the agent; the attempt waits for the answer
+	Asker   string        // id of the credential that asks, and that may withdraw the question; empty if unknown
+	Attempt string        // id of the asking agent's attempt, which waits for the answer; empty if gaffer has not started the agent
 }
 
-// MaxStandaloneWait is the longest time that a question without a task may stay open. If
-// the asking agent has crashed, nothing else closes the question.
+// MaxStandaloneWait is the longest time that a question without a task may stay open. If the agent
+// that asked has crashed, only this limit closes the question.
 const MaxStandaloneWait = 24 * time.Hour
 
 // AskStandalone stores a question that belongs to no task, and returns its id.
@@ -39,7 +39,7 @@ func (e *Engine) AskStandalone(ctx context.Context, a StandaloneQuestion) (id st
 	return id, err
 }
 
-// QuestionError reports why a question is not valid.
+// QuestionError says why a question is not valid.
 type QuestionError struct{ Why string }
 
 func (e *QuestionError) Error() string { return "ask: " + e.Why }
@@ -87,7 +87,7 @@ func (qs *questions) askStandalone(a StandaloneQuestion) (string, error) {
 	return q.ID, qs.startWait(attempt)
 }
 
-// Withdraw closes a question that belongs to no task, because the agent no longer waits
+// Withdraw closes a question that belongs to no task, because the agent that asked no longer waits
 // for the answer. It does nothing if the question is already closed.
 func (e *Engine) Withdraw(ctx context.Context, question, why string) error {
 	return e.write(ctx, "", func(tx *transaction) error {

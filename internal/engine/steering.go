@@ -12,8 +12,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// steering sends the messages and review comments of users to agents, and interrupts
-// agents.
+// steering sends users' messages and review comments to agents, and interrupts agents.
 type steering struct {
 	*txContext
 	schedule    *schedule
@@ -28,9 +27,9 @@ type steering struct {
 // and its agent continues the conversation. An accepted message waits until an agent has
 // received it, or until the user withdraws it.
 //
-// The message's id is an idempotency key: a repeated request returns the stored message.
-// Send returns a [*ConflictError] if the task's agent takes no messages: the task belongs
-// to a team, runs a command, is being cancelled, or its change was discarded.
+// The message's id is an idempotency key: a repeated request returns the stored message. Send
+// returns a [*ConflictError] if the agent cannot get messages, because the task belongs to a team,
+// runs a command or is being cancelled, or because its change was discarded.
 func (e *Engine) Send(ctx context.Context, m fleet.Message) (sent fleet.Message, err error) {
 	if err := checkMessage(m); err != nil {
 		return m, err
@@ -84,8 +83,7 @@ func (s *steering) send(m fleet.Message) (fleet.Message, error) {
 	return m, s.retries.requeueForMessage(run, t, "a message of "+cmp.Or(m.By, "the user")+" waits for its agent")
 }
 
-// reachableTask returns a task and its run, or an error if the task's agent takes no
-// messages.
+// reachableTask returns a task and its run, or an error if the task's agent cannot get messages.
 func (s *steering) reachableTask(key store.TaskKey) (run store.Run, t store.Task, err error) {
 	if run, err = s.run(key.Run); err != nil {
 		return run, t, err
@@ -193,9 +191,9 @@ func (s *steering) withdraw(m message) error {
 	return s.propagation.statusChanged(t)
 }
 
-// Interrupt asks the worker of a running task to end the agent's current turn. Then the
-// task is cancelled, and a later message continues the conversation. If messages already
-// wait, the agent continues with them at once.
+// Interrupt asks the worker of a running task to end the agent's current turn. Then the task is
+// cancelled, and a later message can continue the conversation. If messages already wait for the
+// agent, it continues with them at once.
 func (e *Engine) Interrupt(ctx context.Context, key store.TaskKey, who string) error {
 	return e.write(ctx, who, func(tx *transaction) error {
 		run, err := tx.run(key.Run)

@@ -34,7 +34,8 @@ func (f *fixture) refused(err error, want string) {
 	}
 }
 
-// deliver sends a heartbeat that reports delivered messages of an attempt.
+// deliver sends a heartbeat for attempt a. It reports that the agent has received the messages with
+// the given ids, and returns the order for the attempt.
 func (f *fixture) deliver(a engine.Assignment, delivered ...string) engine.Order {
 	f.t.Helper()
 	orders, err := f.Beat(context.Background(), store.Worker{ID: a.Attempt.Worker},
@@ -43,7 +44,8 @@ func (f *fixture) deliver(a engine.Assignment, delivered ...string) engine.Order
 	return orders[0]
 }
 
-// say ends an attempt successfully, with the agent's last message.
+// say ends attempt a successfully. answer is the agent's last message, and delivered are the ids of
+// messages that the agent has received.
 func (f *fixture) say(a engine.Assignment, answer string, delivered ...string) engine.FinishResult {
 	f.t.Helper()
 	o, err := f.Finish(context.Background(), engine.Finish{
@@ -132,7 +134,7 @@ func TestARunningAgentGetsAMessageUntilItIsDelivered(t *testing.T) {
 			t.Fatalf("waiting: %q", got)
 		}
 	}
-	for range 2 { // repeated, as if the reply to the worker was lost
+	for range 2 { // the worker repeats the report, as if the reply was lost
 		if got := f.texts(f.deliver(a, one.ID, "unknown").Messages); !slices.Equal(got, []string{"two"}) {
 			t.Fatalf("after the first was delivered: %q", got)
 		}
@@ -175,7 +177,7 @@ func TestATaskDoesNotEndWhileAMessageWaits(t *testing.T) {
 	if o := f.say(a, ""); o.Status != store.Queued || o.NewConversation {
 		t.Fatalf("after the agent's end: %+v", o)
 	}
-	a = f.claim() // task a again, and not b, which waits for it
+	a = f.claim() // the claim must return task a again; b still waits for a
 	if a.Task.Task != "a" || len(a.Messages) != 1 {
 		t.Fatalf("claimed %s with %d messages", a.Task.Task, len(a.Messages))
 	}
@@ -189,7 +191,7 @@ func TestAMessageThatCouldNotBeDeliveredIsTriedAgainAFewTimes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		class failure.Class
-		tries int // number of attempts after the message was sent
+		tries int // number of attempts that start after the message was sent
 	}{{failure.Crashed, 3}, {failure.Stalled, 3}, {failure.Auth, 1}, {failure.None, 1}, {failure.Interrupted, 1}} {
 		f := newFixture(t)
 		run := f.submit(plan.Plan{Tasks: []plan.Task{{ID: "a"}}})
@@ -227,7 +229,7 @@ func TestTasksWaitAgainForACompleteTaskThatContinues(t *testing.T) {
 	if done.Task.Task != "done" || a.Task.Task != "a" {
 		t.Fatalf("claimed %s, then %s", done.Task.Task, a.Task.Task)
 	}
-	f.nothing() // the task "ready" waits for a
+	f.nothing() // the task "ready" waits for a, so nothing can be claimed
 	f.say(a, "", m.ID)
 	for _, want := range []string{"ready", "later"} {
 		next := f.claim()
@@ -236,7 +238,7 @@ func TestTasksWaitAgainForACompleteTaskThatContinues(t *testing.T) {
 		}
 		f.say(next, "")
 	}
-	f.nothing() // the task "done" does not run again
+	f.nothing() // the task "done" stays complete, so nothing can be claimed
 	if s := f.runStatus(run); s != store.Complete {
 		t.Error("the run is", s)
 	}
@@ -247,7 +249,7 @@ func TestALaterWaveWaitsForATaskThatContinues(t *testing.T) {
 	f := newFixture(t)
 	run := f.submit(plan.Plan{Tasks: []plan.Task{{ID: "a", Wave: 1}, {ID: "b", Wave: 2}}})
 	f.say(f.claim(), "")
-	m := f.send(run, "a", "again") // while b is ready
+	m := f.send(run, "a", "again") // b is ready, and must wait for a again
 	a := f.claim()
 	f.nothing()
 	f.say(a, "", m.ID)
@@ -380,7 +382,7 @@ func TestAnInterruptedTaskWaitsForAMessage(t *testing.T) {
 		t.Fatalf("%d messages, after %q, fresh %v", len(a.Messages), a.Before.Class, a.Task.NewConversation)
 	}
 	f.say(a, "", m.ID)
-	if b := f.claim(); b.Task.Task != "b" { // b was cancelled together with a, and is queued again
+	if b := f.claim(); b.Task.Task != "b" { // b was cancelled because of a, and was queued again with it
 		t.Fatal("claimed", b.Task.Task)
 	}
 }
@@ -475,7 +477,7 @@ func TestAnAgentAnswersAReviewThatWasSentBack(t *testing.T) {
 	if len(a.Messages) != 1 || a.Messages[0].Round != 1 || !a.Task.SentBack || !strings.Contains(a.Messages[0].Text, "[c2] a.go:1\n> x\nrename it") {
 		t.Fatalf("the attempt gets %+v", a.Messages)
 	}
-	comment("and a test") // this comment waits for the next round
+	comment("and a test") // the agent is already working, so this comment waits for the next round
 	f.say(a, "I did it.\nc1: not fixed: it is needed\nc2: fixed\nc3: fixed", a.Messages[0].ID)
 	v := got(fleet.ReviewCommented)
 	if c := v.Comments; c[0].Answer == nil || c[0].Answer.Fixed || c[0].Answer.Text != "it is needed" || c[1].Answer == nil || !c[1].Answer.Fixed || c[1].Answer.Attempt != a.Attempt.ID || c[2].Answer != nil {
@@ -484,7 +486,7 @@ func TestAnAgentAnswersAReviewThatWasSentBack(t *testing.T) {
 
 	f.must(f.SendBack(ctx, key, "sam", "aa2"))
 	a = f.claim()
-	f.send(run, "a", "hurry") // the round ends with the attempt that gets this message
+	f.send(run, "a", "hurry") // the round does not end before the agent has got this message too
 	f.say(a, "c3: fixed", a.Messages[0].ID)
 	got(fleet.ReviewSentBack)
 	a = f.claim()
@@ -493,7 +495,7 @@ func TestAnAgentAnswersAReviewThatWasSentBack(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	f.must(approve())
-	m := f.send(run, "a", "one more thing") // the agent works on an approved change again
+	m := f.send(run, "a", "one more thing") // the message makes the approval void
 	got(fleet.ReviewOpen)
 	a = f.claim()
 	f.say(a, "", m.ID)
@@ -530,7 +532,7 @@ func TestAReviewWhoseMessageIsWithdrawnHasDraftsAgain(t *testing.T) {
 	if s := f.status(run, "a"); s != store.Complete {
 		t.Error("the task is", s)
 	}
-	f.must(f.SendBack(ctx, key, "sam", "")) // the review can be sent back again
+	f.must(f.SendBack(ctx, key, "sam", "")) // the user sends the comments back again
 	a := f.claim()
 	f.finish(a, failure.Auth) // the comments wait until the user retries the task
 	if v, err := f.Review(ctx, key); err != nil || v.State != fleet.ReviewSentBack {
@@ -566,7 +568,7 @@ func TestATaskContinuesOnTheWorkerThatHasItsConversation(t *testing.T) {
 	a, err = claim("one")
 	f.must(err)
 	f.finish(a, failure.Auth)
-	f.must(f.Retry(ctx, store.TaskKey{Run: run, Task: "a"}, "sam", "")) // a user's retry may run on any worker
+	f.must(f.Retry(ctx, store.TaskKey{Run: run, Task: "a"}, "sam", "")) // after a user's retry, any worker may claim the task
 	if _, err := claim("two"); err != nil {
 		t.Error("after the user's retry:", err)
 	}

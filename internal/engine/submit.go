@@ -16,22 +16,22 @@ import (
 type Submission struct {
 	Plan plan.Plan
 	Who  string
-	Key  string // idempotency key: the same key returns the same run
+	Key  string // idempotency key: a second submission with the same key returns the same run
 
 	ID         string // id of the run; the engine chooses one if empty
-	Project    string // the folder that the run works in, if it is bound to a machine
-	Base       string // the commit that the run's worktrees start from
-	OnlyWorker string // the only worker that may claim tasks of the run; empty allows any
+	Project    string // path of the folder that the run works in; empty if the run is not bound to a machine
+	Base       string // id of the commit that the run's worktrees start from
+	OnlyWorker string // name or id of the only worker that may claim the run's tasks; empty allows all workers
 
-	// Conducted marks a run to which its conductor adds tasks with [Engine.Extend],
-	// until it calls [Engine.Conclude].
+	// Conducted marks a run with a conductor: a program that adds tasks with [Engine.Extend] and
+	// ends the run with [Engine.Conclude].
 	Conducted bool
-	// Ordered marks a run whose tasks run one after the other, highest priority first. A
-	// task that is retried runs before the others.
+	// Ordered marks a run whose tasks run one after the other, highest priority first. If a task
+	// must be retried, it runs again before the next task starts.
 	Ordered bool
 }
 
-// Submit stores a run and its tasks, and makes the tasks ready that wait for nothing. It
+// Submit stores a run and its tasks. Tasks that depend on no other task become ready. Submit
 // returns the run's id, or a [*BeadHeldError] if another task works on a bead of the plan.
 func (e *Engine) Submit(ctx context.Context, s Submission) (id string, err error) {
 	text, err := planText(s)
@@ -53,7 +53,7 @@ func planText(s Submission) (json.RawMessage, error) {
 	return text, nil
 }
 
-// submissions creates runs, and adds tasks to runs.
+// submissions stores new runs, and adds tasks to conducted runs.
 type submissions struct {
 	*txContext
 	schedule *schedule
@@ -111,7 +111,7 @@ func (s *submissions) add(run store.Run, task plan.Task) (err error) {
 	return s.schedule.setStatus(&t, store.Queued, "")
 }
 
-// labelsOf returns the labels that a worker needs for a task. onlyWorker is the run's
+// labelsOf returns the labels that a worker must have to claim a task. onlyWorker is the run's
 // OnlyWorker, or empty.
 func labelsOf(task plan.Task, onlyWorker string) string {
 	labels := slices.Clone(task.Labels)
@@ -121,7 +121,7 @@ func labelsOf(task plan.Task, onlyWorker string) string {
 	return joinLabels(labels)
 }
 
-// unique returns a list without duplicates.
+// unique returns the list without duplicates, in the same order.
 func unique(list []string) (all []string) {
 	for _, one := range list {
 		if !slices.Contains(all, one) {
@@ -131,8 +131,8 @@ func unique(list []string) (all []string) {
 	return all
 }
 
-// WorkerLabel returns the label that only one worker has: the worker with the given name
-// or id. Plans cannot contain it, because it begins with @.
+// WorkerLabel returns the label that only the worker with the given name or id has, for example
+// "@build-1". Labels in plans cannot begin with @.
 func WorkerLabel(worker string) string { return "@" + worker }
 
 var onFail = map[plan.OnFailure]store.OnFail{plan.Stop: store.StopOnFail, plan.StopNow: store.EndOnFail}

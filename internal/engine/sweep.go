@@ -8,18 +8,18 @@ import (
 // sweepAtOnce is the maximum number of rows of each kind that one sweep handles.
 const sweepAtOnce = 100
 
-// Sweep makes all changes that depend only on time. It ends attempts whose worker has
-// stopped sending heartbeats, asks workers to end attempts past their deadline, closes
-// expired questions, ends the pauses of accounts, and makes delayed tasks ready. An
-// expired question gets its default answer, or is denied if it has none. Sweep reports
-// whether there may be more to do.
+// Sweep makes all changes that become due by the passing of time. It ends attempts whose worker has
+// stopped sending heartbeats, asks workers to end attempts past their deadline, closes expired
+// questions, ends the pauses of accounts, and makes delayed tasks ready. An expired question gets
+// its default answer, or is denied if it has none. Sweep handles a limited number of rows; more
+// reports whether to call it again at once.
 //
-// since is the time since when workers could reach this process without interruption.
-// Heartbeats before it may have been lost. So no attempt is ended for missing heartbeats
-// until a whole lease has passed since then. The zero time means long ago.
+// Since the time since, workers have been able to reach this process without interruption. Earlier
+// heartbeats may have been lost. So Sweep ends no attempt for missing heartbeats until a whole
+// lease has passed after since. The zero time means that workers could always reach it.
 func (e *Engine) Sweep(ctx context.Context, since time.Time) (more bool, err error) {
 	err = e.write(ctx, "sweep", func(tx *transaction) error {
-		// If the wait for the database was too long, since is out of date.
+		// If the write had to wait until ctx has ended, since is out of date, so change nothing.
 		if err := ctx.Err(); err != nil {
 			return err
 		}

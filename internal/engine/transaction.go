@@ -13,8 +13,8 @@ import (
 	"gaffer/internal/engine/store/record"
 )
 
-// transaction is an engine transaction in progress. Each part is responsible for one kind
-// of change, and has pointers only to the parts that it uses.
+// transaction is an engine transaction in progress. Each of its parts makes one kind of change, and
+// has pointers only to the parts that it uses.
 type transaction struct {
 	*txContext
 	beads        beads
@@ -53,8 +53,8 @@ func newTransaction(c *txContext) *transaction {
 	return tx
 }
 
-// write runs do in a transaction. who names the cause of its events; empty means the
-// engine's default.
+// write runs do in a transaction of the store. Its events name who as their cause; if who is empty,
+// the engine's default.
 func (e *Engine) write(ctx context.Context, who string, do func(tx *transaction) error) error {
 	if who == "" {
 		who = e.opts.Who
@@ -67,9 +67,9 @@ func (e *Engine) write(ctx context.Context, who string, do func(tx *transaction)
 	})
 }
 
-// repeatableIDs returns a function that returns the ids of known one by one, and then new
-// ids, which it adds to known. A store may run the function of a transaction several times
-// before it commits. Each time it gets the same ids, so that it looks up the same rows.
+// repeatableIDs returns a function that returns the ids in known one by one, and then new ids,
+// which it adds to known. A store may run the function of a transaction several times until it can
+// commit. With repeatableIDs, each run uses the same ids, and so the same rows.
 func repeatableIDs(known *[]string, newID func() string) func() string {
 	used := 0
 	return func() string {
@@ -81,8 +81,8 @@ func repeatableIDs(known *[]string, newID func() string) func() string {
 	}
 }
 
-// txContext is shared by all parts of a transaction: the store's transaction, the time,
-// and who has caused the changes.
+// txContext is what all parts of a transaction share: the store's transaction, the time, and the
+// user or program that causes the changes.
 type txContext struct {
 	*store.Tx
 	opts Options
@@ -90,7 +90,7 @@ type txContext struct {
 	who  string
 }
 
-// run, task and attempt return a row, or a [*NotFoundError].
+// run, task and attempt return the row with the given id, or a [*NotFoundError].
 
 func (c *txContext) run(id string) (store.Run, error) {
 	run, err := c.Run(id)
@@ -107,7 +107,7 @@ func (c *txContext) attempt(id string) (store.Attempt, error) {
 	return a, asNotFound(err, "attempt", id)
 }
 
-// ownedAttempt returns a running attempt if token is its fencing token. Otherwise it
+// ownedAttempt returns attempt id if it is running and token is its fencing token. If not, it
 // returns a [*ConflictError].
 func (c *txContext) ownedAttempt(id string, token int64) (store.Attempt, error) {
 	a, err := c.attempt(id)
@@ -136,7 +136,7 @@ func (c *txContext) heldBy(worker string) ([]store.Attempt, error) {
 	return slices.DeleteFunc(all, func(a store.Attempt) bool { return a.Worker != worker }), err
 }
 
-// pausedAccounts returns the names of the accounts whose tasks may not start now.
+// pausedAccounts returns the names of the accounts that are paused now. Their tasks may not start.
 func (c *txContext) pausedAccounts() ([]string, error) {
 	accounts, err := c.Accounts()
 	var names []string
@@ -148,11 +148,11 @@ func (c *txContext) pausedAccounts() ([]string, error) {
 	return names, err
 }
 
-// leaseEnd returns the end of a lease that starts at the given time.
+// leaseEnd returns when a lease ends that was granted or renewed at from.
 func (c *txContext) leaseEnd(from time.Time) time.Time { return from.Add(c.opts.Lease) }
 
-// event appends an event and the row that has changed. A run's Plan and a task's Spec
-// never change, so only the first event of the run or task contains them.
+// event appends the event e. row is the changed row, which is stored with the event. The Plan of a
+// run and the Spec of a task never change, so only the first event of a run or task contains them.
 func (c *txContext) event(e store.Event, row any) error {
 	first := e.From == "" && e.To != ""
 	switch r := row.(type) {
@@ -181,9 +181,9 @@ func (c *txContext) attemptEvent(kind string, a store.Attempt, why string) error
 	return c.event(store.Event{Kind: kind, Run: a.Run, Task: a.Task, Attempt: a.ID, Why: why}, a)
 }
 
-// recordCompactions appends an event for each compaction of the agent's context that the
-// worker reports. A worker may report a compaction again after a crash; its event is
-// appended only once.
+// recordCompactions appends an event for each compaction of the agent's context that the worker
+// reports in p. A compaction that was reported before, for example before a crash of the worker,
+// gets no second event.
 func (c *txContext) recordCompactions(a store.Attempt, p fleet.Progress) error {
 	for n := 1; n <= min(p.Compactions, maxCompactions); n++ {
 		_, err := once(c, "compacted", fmt.Sprintf("%s %d", a.ID, n), func() (int, error) {
@@ -196,10 +196,11 @@ func (c *txContext) recordCompactions(a store.Attempt, p fleet.Progress) error {
 	return nil
 }
 
-// maxCompactions limits the compaction events of one attempt.
+// maxCompactions is how many compaction events one attempt may have.
 const maxCompactions = 1000
 
-// asNotFound turns store.ErrNotFound into a [*NotFoundError] that names the row.
+// asNotFound returns a [*NotFoundError] that names the row if err is store.ErrNotFound, and err if
+// not.
 func asNotFound(err error, what, id string) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return &NotFoundError{what, id}

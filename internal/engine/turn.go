@@ -8,13 +8,13 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Turn does [Engine.Finish] and then [Engine.Claim] for the same worker, in one
-// transaction. If the claim names no worker, nothing is claimed. The assignment is nil if
-// no task can start. If the attempt has already ended, nothing is claimed.
+// Turn ends an attempt like [Engine.Finish], and then claims the next task for the same worker like
+// [Engine.Claim], in one transaction. Nothing is claimed if r names no worker, or if the attempt
+// had already ended. next is nil if no task was claimed.
 //
-// A turn may be repeated if its reply was lost. A repeated turn changes nothing. It
-// returns the same result, and the same assignment if that attempt is still running. No
-// idempotency key is needed.
+// A worker may repeat a turn if it has not received the reply; it needs no idempotency key. A
+// repeated turn changes nothing. It returns the same result, and the same assignment if that
+// attempt is still running.
 func (e *Engine) Turn(ctx context.Context, f Finish, r Claim) (o FinishResult, next *Assignment, err error) {
 	err = e.write(ctx, "", func(tx *transaction) error {
 		o, next, err = tx.turns.turn(f, r)
@@ -23,20 +23,20 @@ func (e *Engine) Turn(ctx context.Context, f Finish, r Claim) (o FinishResult, n
 	return o, next, err
 }
 
-// storedTurn is the stored answer to a turn.
+// storedTurn is the answer to a turn as an idempotency record stores it.
 type storedTurn struct {
 	Result FinishResult `json:"outcome"`
 	Next   *string      `json:"next,omitempty"` // id of the attempt that was assigned
 }
 
-// turnOp is the operation name under which answers to turns are stored.
+// turnOp is the operation in the keys of idempotency records that store answers to turns.
 const turnOp = "work-turn"
 
-// completedResult is the result of nearly all turns. It follows from the attempt's row, so
-// no idempotency record is stored for it.
+// completedResult is the result of a turn whose task is complete, as in nearly all turns. It can be
+// computed from the attempt's row, so no idempotency record is stored for it.
 var completedResult = FinishResult{Status: store.Complete}
 
-// turns ends attempts and assigns the next task to their workers.
+// turns ends attempts and assigns the next tasks to the same workers.
 type turns struct {
 	*txContext
 	claims   *claims
@@ -74,9 +74,9 @@ func (t *turns) turn(f Finish, r Claim) (FinishResult, *Assignment, error) {
 
 func turnKey(f Finish) string { return fmt.Sprintf("%s %d", f.Attempt, f.Token) }
 
-// repeatedTurn answers a turn whose attempt has already ended. If an earlier turn has
-// ended the attempt, the answer is the same. If the attempt is not complete and no answer
-// is stored, the attempt has ended in another way, and the turn comes too late.
+// repeatedTurn answers a turn whose attempt has already ended. If an earlier turn has ended the
+// attempt, repeatedTurn returns the same answer again. If the attempt is not complete and no answer
+// is stored, something else has ended the attempt, and repeatedTurn returns a [*ConflictError].
 func (t *turns) repeatedTurn(a store.Attempt, f Finish) (FinishResult, *Assignment, error) {
 	done := storedTurn{Result: completedResult}
 	kept, err := t.IdempotencyRecord(turnOp + " " + turnKey(f))
@@ -99,8 +99,8 @@ func (t *turns) repeatedTurn(a store.Attempt, f Finish) (FinishResult, *Assignme
 	return done.Result, t.claims.withLease(next), err
 }
 
-// assignedAfter returns the id of the running attempt that was assigned in the same turn
-// that ended the given attempt, or nil.
+// assignedAfter returns the id of the attempt that was assigned by the turn which ended the attempt
+// ended. It returns nil if that attempt is not running any more or no attempt was assigned.
 func (t *turns) assignedAfter(ended store.Attempt) (*string, error) {
 	running, err := t.heldBy(ended.Worker)
 	for _, a := range running {

@@ -9,13 +9,13 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Tx is a transaction that combines several engine operations, for requests that need more
-// than one. It is valid only until the function that received it returns.
+// Tx lets a caller combine several engine operations in one transaction. It is valid only until the
+// function that received it returns.
 type Tx struct{ tx *transaction }
 
-// Do runs do in one transaction: all of its changes are stored, or none. do may run more
-// than once, so it must have no side effects outside the transaction. who names the cause
-// of the events.
+// Do runs do in one transaction: either all of its changes are stored, or none. do may run more
+// than once, so it must have no effects outside the transaction. The events name who as their
+// cause.
 func (e *Engine) Do(ctx context.Context, who string, do func(s *Tx) error) error {
 	return e.write(ctx, who, func(tx *transaction) error { return do(&Tx{tx}) })
 }
@@ -26,42 +26,42 @@ func (s *Tx) Now() time.Time { return s.tx.now }
 // NewID returns a new unique id.
 func (s *Tx) NewID() string { return s.tx.opts.NewID() }
 
-// NextSeq returns the number that the next event will get.
+// NextSeq returns the Seq that the next appended event will get.
 func (s *Tx) NextSeq() int64 { return s.tx.NextSeq() }
 
-// Worker returns a worker. Like Run, Task, Attempt and Item, it returns
+// Worker returns the worker with an id. Like Run, Task, Attempt and Item, it returns
 // [store.ErrNotFound] if the row does not exist.
 func (s *Tx) Worker(id string) (store.Worker, error) { return s.tx.Worker(id) }
 
-// Run returns a run.
+// Run returns the run with an id.
 func (s *Tx) Run(id string) (store.Run, error) { return s.tx.Run(id) }
 
-// Task returns a task.
+// Task returns the task with a key.
 func (s *Tx) Task(key store.TaskKey) (store.Task, error) { return s.tx.Task(key) }
 
-// Attempt returns an attempt.
+// Attempt returns the attempt with an id.
 func (s *Tx) Attempt(id string) (store.Attempt, error) { return s.tx.Attempt(id) }
 
-// HeldBy returns the running attempts of a worker, ordered by the end of their lease or
-// deadline. It scans all running attempts.
+// HeldBy returns the running attempts of a worker, ordered by the end of their lease or by their
+// deadline, whichever is earlier. It scans the running attempts of all workers.
 func (s *Tx) HeldBy(worker string) ([]store.Attempt, error) { return s.tx.heldBy(worker) }
 
 // Item returns a store item.
 func (s *Tx) Item(key store.ItemKey) (store.Item, error) { return s.tx.Item(key) }
 
-// Items returns the items of a kind and a parent whose Seq is greater than after, at most
-// limit.
+// Items returns items with the given kind and parent, in the order of Seq: at most limit items
+// whose Seq is greater than after.
 func (s *Tx) Items(kind, parent string, after int64, limit int) ([]store.Item, error) {
 	return s.tx.Items(kind, parent, after, limit)
 }
 
-// PutItem adds or changes an item.
+// PutItem adds an item, or replaces the item with the same key.
 func (s *Tx) PutItem(i store.Item) { s.tx.PutItem(i) }
 
 // DropItem deletes an item.
 func (s *Tx) DropItem(key store.ItemKey) { s.tx.DropItem(key) }
 
-// Event appends an event and the row that has changed.
+// Event appends the event e. row is the changed row, which is stored with the event.
 func (s *Tx) Event(e store.Event, row any) error { return s.tx.event(e, row) }
 
 // Submit does the same as [Engine.Submit].
@@ -79,8 +79,9 @@ func (s *Tx) Extend(x Extension) error {
 	return err
 }
 
-// ClaimForClient does the same as [Engine.Claim] for a client of the coordinator protocol,
-// which renews its leases with [Tx.ClientHeartbeat]. It returns nil if no task can start.
+// ClaimForClient assigns a task to a client of the coordinator protocol, like [Engine.Claim]. The
+// client renews its lease with [Tx.ClientHeartbeat]. ClaimForClient returns nil if no task can
+// start.
 func (s *Tx) ClaimForClient(r Claim) (*Assignment, error) {
 	return once(s.tx.txContext, "claim", r.Key, func() (*Assignment, error) {
 		a, err := s.tx.claims.claim(r)
@@ -91,10 +92,10 @@ func (s *Tx) ClaimForClient(r Claim) (*Assignment, error) {
 	})
 }
 
-// Assign assigns a certain queued task to a client of the coordinator protocol;
-// [Tx.ClaimForClient] chooses a task instead. Assign returns a [*ConflictError] if the
-// task has started or ended, if it must wait for other tasks, if its run has ended or is
-// stopping, or if the budget does not allow it.
+// Assign assigns the queued task key to a client of the coordinator protocol. ([Tx.ClaimForClient]
+// chooses the task itself.) Assign returns a [*ConflictError] if the task has started or ended, if
+// it must wait for other tasks, if its run has ended or is stopping, or if the budget does not
+// allow it.
 func (s *Tx) Assign(key store.TaskKey, worker string) (*Assignment, error) {
 	tx := s.tx
 	t, err := tx.task(key)
@@ -133,8 +134,8 @@ func (s *Tx) Cancel(t Target, why string) error { return s.tx.cancellation.cance
 // Tasks returns all tasks of a run.
 func (s *Tx) Tasks(run string) ([]store.Task, error) { return s.tx.Tasks(run) }
 
-// ClaimForWorker does the same as [Engine.Claim] for a gaffer worker, which renews its
-// leases with [Tx.Beat]. It returns nil if no task can start.
+// ClaimForWorker assigns a task to a gaffer worker, like [Engine.Claim]. The worker renews its
+// lease with [Tx.Beat]. ClaimForWorker returns nil if no task can start.
 func (s *Tx) ClaimForWorker(r Claim) (*Assignment, error) { return s.tx.claims.claimOnce(r) }
 
 // Beat does the same as [Engine.Beat].
@@ -142,8 +143,8 @@ func (s *Tx) Beat(report store.Worker, held []HeldAttempt) ([]Order, error) {
 	return s.tx.heartbeats.recordWorker(report, held)
 }
 
-// Messages returns the messages that a task's agent has not received, and the messages
-// that it has received, each oldest first.
+// Messages returns two lists of messages to a task's agent: those that it has not received, and
+// those that it has received. Both are ordered from the oldest to the newest.
 func (s *Tx) Messages(t store.Task) (waiting, delivered []fleet.Message, err error) {
 	a := Assignment{Task: t}
 	err = a.AddMessages(s)
@@ -166,9 +167,9 @@ func (s *Tx) Finish(f Finish) (FinishResult, error) {
 	return once(s.tx.txContext, "finish", f.Key, func() (FinishResult, error) { return s.tx.finishes.finish(f) })
 }
 
-// Once makes an operation idempotent. If the operation was done before with the same key,
-// Once returns the stored answer. Otherwise it runs do and stores its answer. Without a
-// key, do always runs.
+// Once makes an operation idempotent. The first call with a key runs do and stores its answer.
+// Later calls with the same key return the stored answer and do not run do. If key is empty, do
+// always runs.
 func Once[A any](s *Tx, operation, key string, do func() (A, error)) (A, error) {
 	return once(s.tx.txContext, operation, key, do)
 }

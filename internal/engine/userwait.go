@@ -6,13 +6,14 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// The time that an attempt waits for a user counts neither for the task's timeout nor for
-// its reported working time. An attempt waits from its first open question on. When the
-// last question is closed, the agent does not have the answer yet. So the wait ends with
-// the worker's next heartbeat, because the reply to it contains the answers. If no worker
-// is running when the user answers, the time until it runs again does not count either.
+// The time that an attempt waits for a user counts neither for the task's timeout nor for its
+// reported working time. The wait starts with the attempt's first open question. When the last
+// question is answered, the agent does not have the answer yet: it comes with the reply to the
+// worker's next heartbeat. So the wait ends with that heartbeat. If the worker is offline when the
+// user answers, the time until it is back is part of the wait too.
 
-// startWait starts the wait of an attempt, if it is not waiting already.
+// startWait records that attempt a waits for a user from now on. It does nothing if a already
+// waits.
 func (qs *questions) startWait(a store.Attempt) error {
 	if !a.WaitingSince.IsZero() {
 		return nil
@@ -22,8 +23,8 @@ func (qs *questions) startWait(a store.Attempt) error {
 	return qs.attemptEvent("attempt.waiting", a, "")
 }
 
-// endWaitIfAnswered ends the wait of an attempt that has no open question, and extends the
-// attempt's deadline by the duration of the wait.
+// endWaitIfAnswered ends an attempt's wait for the user if all its questions are closed, and
+// extends the attempt's deadline by the duration of the wait.
 func (qs *questions) endWaitIfAnswered(a *store.Attempt) error {
 	if a.WaitingSince.IsZero() {
 		return nil

@@ -11,7 +11,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// beat sends a heartbeat for an attempt, and asks for the answers to questions.
+// beat sends a heartbeat for attempt a, and returns the order for it. asking are the ids of
+// questions whose answers the worker wants.
 func (f *fixture) beat(a engine.Assignment, asking ...string) engine.Order {
 	f.t.Helper()
 	held := []engine.HeldAttempt{{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Asking: asking}}
@@ -20,7 +21,8 @@ func (f *fixture) beat(a engine.Assignment, asking ...string) engine.Order {
 	return orders[0]
 }
 
-// goOn lets time pass with regular heartbeats, and returns the reply to the last one.
+// goOn lets the time d pass with regular heartbeats for attempt a, and returns the order in the
+// last reply.
 func (f *fixture) goOn(a engine.Assignment, d time.Duration, asking ...string) (last engine.Order) {
 	f.t.Helper()
 	for end := f.now.Add(d); f.now.Before(end); {
@@ -93,7 +95,8 @@ func TestQuestionsThatOverlapAreOneWait(t *testing.T) {
 	}
 }
 
-// If the user answers while the worker is offline, the agent does not get the answer yet.
+// If the user answers while the worker is offline, the agent still waits: it gets the answer when
+// the worker is back.
 func TestAWaitEndsWhenTheWorkerHearsTheAnswerAndNotBefore(t *testing.T) {
 	f, _, a := limited(t)
 	e := engine.New(f.store, engine.Options{Now: func() time.Time { return f.now }, Rand: func() float64 { return 0 }, Lease: 24 * time.Hour})
@@ -111,7 +114,8 @@ func TestAWaitEndsWhenTheWorkerHearsTheAnswerAndNotBefore(t *testing.T) {
 	}
 }
 
-// An agent may ask with gaffer's MCP tool. Its worker does not see such a question.
+// An agent may ask a question with gaffer's MCP tool. The agent's worker does not see this
+// question.
 func TestAnAttemptWaitsForAnAnswerThatItsAgentAskedForByATool(t *testing.T) {
 	f, _, a := limited(t)
 	q, err := f.AskStandalone(t.Context(), engine.StandaloneQuestion{From: "run/a", Text: "may I?", Within: 2 * time.Hour, Attempt: a.Attempt.ID})

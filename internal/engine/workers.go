@@ -10,15 +10,14 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// workers stores what workers report about themselves, and which attempts they hold.
+// workers stores the reports of workers about themselves, and which attempts each worker holds.
 type workers struct{ *txContext }
 
-// ClientHeartbeat records a heartbeat of a client of the coordinator protocol, which is a
-// worker that does not list its attempts. It stores Name, Status, Task, Meta and Version
-// of the report; empty fields keep their stored value, except Task. It renews the leases
-// of the attempts that [Tx.ClaimForClient] has assigned. Owner is stored only for a new
-// worker. Left is stored as reported. An event is appended if anything except a time has
-// changed.
+// ClientHeartbeat records a heartbeat of a client of the coordinator protocol, which is a worker
+// that does not list its attempts. Fields that are empty in the report keep their stored value,
+// except Task and Left. Owner is stored only if the worker is new. ClientHeartbeat renews the
+// leases of the attempts that [Tx.ClaimForClient] has assigned to the worker. It appends an event
+// if anything except a time has changed.
 func (s *Tx) ClientHeartbeat(report store.Worker) (store.Worker, error) {
 	return s.tx.workers.clientHeartbeat(report)
 }
@@ -38,8 +37,8 @@ func (ws *workers) clientHeartbeat(report store.Worker) (store.Worker, error) {
 	return ws.put(before, w)
 }
 
-// recordHeartbeat records a heartbeat of a worker that lists its attempts. A worker
-// without a name is not shown to users, so no events are appended for it.
+// recordHeartbeat records a heartbeat of a worker that lists its attempts. It appends no events for
+// a worker without a name, because users do not see such workers.
 func (ws *workers) recordHeartbeat(report store.Worker) error {
 	before, w, err := ws.applyReport(report)
 	if err != nil {
@@ -65,12 +64,12 @@ func (ws *workers) isOpenRun(run string) bool {
 	return err == nil && !row.Status.Final()
 }
 
-// markLeft records that the worker of a run has left, because the run has ended. It does
-// nothing if the worker may also work for other runs. The worker may still send a last
-// report.
+// markLeft records that the worker which worked only for this run has left, because the run has
+// ended. It does nothing if the worker may also work for other runs. The worker may still send a
+// last report.
 func (ws *workers) markLeft(run store.Run) error {
 	if run.OnlyWorker != run.ID {
-		return nil // the run had no worker that worked for it only
+		return nil // no worker works only for this run
 	}
 	before, err := ws.Worker(run.OnlyWorker)
 	if errors.Is(err, store.ErrNotFound) || before.Name == "" {
@@ -85,7 +84,7 @@ func (ws *workers) markLeft(run store.Run) error {
 	return err
 }
 
-// applyReport returns a worker's stored row, and the row with the worker's report applied.
+// applyReport returns the stored row of a worker, and the same row changed by the worker's report.
 func (ws *workers) applyReport(report store.Worker) (before, w store.Worker, err error) {
 	before, err = ws.Worker(report.ID)
 	w = before
@@ -95,7 +94,7 @@ func (ws *workers) applyReport(report store.Worker) (before, w store.Worker, err
 	case err != nil:
 		return before, w, err
 	case w.OwnerName == "" && w.Owner == report.Owner:
-		w.OwnerName = report.OwnerName // an older gaffer, without this field, has written the row
+		w.OwnerName = report.OwnerName // an older version of gaffer has written the row without this field
 	}
 	w.Seen, w.Task = ws.now, report.Task
 	w.Name, w.Version = cmp.Or(report.Name, w.Name), cmp.Or(report.Version, w.Version)
@@ -109,7 +108,7 @@ func (ws *workers) applyReport(report store.Worker) (before, w store.Worker, err
 	return before, w, nil
 }
 
-// SetLastSeen sets the time of a worker's last heartbeat to an earlier time, because the
+// SetLastSeen sets the time of a worker's last heartbeat to seen, which is earlier, because the
 // worker reports that it stops. Clients compute from this time whether a worker is online.
 func (s *Tx) SetLastSeen(id string, seen time.Time) error {
 	w, err := s.tx.Worker(id)
@@ -121,7 +120,7 @@ func (s *Tx) SetLastSeen(id string, seen time.Time) error {
 	return s.tx.event(store.Event{Kind: "worker.changed", From: w.Status, To: w.Status}, w)
 }
 
-// Subscribe sets the channels that a worker takes tasks from.
+// Subscribe sets the channels from which a worker takes tasks.
 func (s *Tx) Subscribe(id string, channels []string) (store.Worker, error) {
 	before, err := s.tx.Worker(id)
 	if err != nil {
@@ -143,16 +142,16 @@ func (ws *workers) put(before, w store.Worker) (store.Worker, error) {
 	return w, ws.event(store.Event{Kind: "worker.changed", From: before.Status, To: w.Status}, w)
 }
 
-// sameButTimes reports whether two versions of a worker differ at most in times and in
-// HeldAttempts.
+// sameButTimes reports whether a and b, two versions of a worker's row, are equal except for times
+// and HeldAttempts.
 func sameButTimes(a, b *store.Worker) bool {
 	return a.ID == b.ID && a.Name == b.Name && a.Labels == b.Labels && a.Slots == b.Slots && a.Status == b.Status && a.Task == b.Task &&
 		bytes.Equal(a.Meta, b.Meta) && a.Version == b.Version && a.Owner == b.Owner && a.OwnerName == b.OwnerName && slices.Equal(a.Channels, b.Channels) &&
 		a.Created.Equal(b.Created) && a.Left.IsZero() == b.Left.IsZero()
 }
 
-// extendLeases renews the leases of a worker's HeldAttempts, and returns those that are
-// still running.
+// extendLeases renews the leases of the attempts in w.HeldAttempts. It returns the ids of those
+// that are still running.
 func (ws *workers) extendLeases(w store.Worker) (held []string, err error) {
 	for _, id := range w.HeldAttempts { // request all rows first, so that a remote database loads them in one round trip
 		_, _ = ws.Attempt(id)
@@ -162,7 +161,7 @@ func (ws *workers) extendLeases(w store.Worker) (held []string, err error) {
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return nil, err
 		}
-		if a.Status != store.Running { // the attempt has ended, or its row was deleted
+		if a.Status != store.Running { // the attempt has ended, or its row does not exist any more
 			continue
 		}
 		a.Lease = ws.leaseEnd(ws.now)
@@ -172,8 +171,8 @@ func (ws *workers) extendLeases(w store.Worker) (held []string, err error) {
 	return held, nil
 }
 
-// addHeldAttempt adds an attempt to a worker's HeldAttempts, and removes attempts that
-// have ended.
+// addHeldAttempt adds an attempt to the HeldAttempts of a worker, and removes attempts that have
+// ended from it.
 func (ws *workers) addHeldAttempt(worker, attempt string) error {
 	w, err := ws.Worker(worker)
 	if err != nil {
