@@ -206,7 +206,7 @@ func (s *schedule) unblockDependents(key store.TaskKey) error {
 }
 
 // blockDependents is called when the task key was complete and is queued again. It increments
-// Blockers of every task that needs it, except tasks that have already started.
+// Blockers of every task that needs it. This does not affect tasks that have already started.
 func (s *schedule) blockDependents(key store.TaskKey) error {
 	dependents, err := s.Dependents(key)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package contest compares candidates: the results of several agents that did the same
-// task. It proposes one of them, and writes the prompt of the agent that judges them. Its
-// functions are pure.
+// Package contest compares candidates: the results of several agents that did the same task. It
+// proposes one candidate, and writes the prompt of the agent that judges the candidates. Its
+// functions have no side effects.
 package contest
 
 import (
@@ -15,15 +15,15 @@ import (
 	"gaffer/internal/plan"
 )
 
-// PickInput is the input of the task that picks a candidate. Its JSON is the task's
-// prompt.
+// PickInput is the input of the task that picks a candidate. It is encoded as JSON in the prompt of
+// that task.
 type PickInput struct {
 	Run        string            `json:"run"`
-	Task       string            `json:"task"` // id of the task that picks
+	Task       string            `json:"task"` // id of the task that picks a candidate
 	By         plan.PickBy       `json:"by"`
 	Candidates []fleet.Candidate `json:"candidates"`
-	Verdict    string            `json:"verdict,omitempty"` // the judge's last message, if the judge's task is complete
-	Picked     string            `json:"picked,omitempty"`  // id of the candidate that an earlier attempt has picked; this attempt takes its newer work
+	Verdict    string            `json:"verdict,omitempty"` // the last message of the judge; empty if there is no judge or its task is not complete
+	Picked     string            `json:"picked,omitempty"`  // id of the candidate that an earlier attempt has picked; this attempt takes the candidate's newer work
 }
 
 // CompleteCandidates returns the candidates that can be picked: those that are complete.
@@ -36,8 +36,8 @@ func (s PickInput) CompleteCandidates() (list []fleet.Candidate) {
 	return list
 }
 
-// Decide returns the id of the candidate to pick, and the reason. ok is false if the user
-// must pick.
+// Decide returns the id of the candidate to pick, and the reason. ok is false if no candidate is
+// complete or the user must pick one.
 func (s PickInput) Decide() (id, why string, ok bool) {
 	list := s.CompleteCandidates()
 	switch {
@@ -55,8 +55,8 @@ func (s PickInput) Decide() (id, why string, ok bool) {
 	return "", "", false
 }
 
-// compare orders candidates, the best first: the fewest failed checks, then the fewest
-// changed lines, then the lowest cost.
+// compare orders candidates from best to worst: by the number of failed checks, then by the number
+// of changed lines, then by cost. Lower numbers are better.
 func compare(a, b fleet.Candidate) int {
 	return cmp.Or(
 		cmp.Compare(a.Checks-a.Passed, b.Checks-b.Passed),
@@ -66,7 +66,8 @@ func compare(a, b fleet.Candidate) int {
 	)
 }
 
-// Describe returns the result of a candidate in a few words.
+// Describe returns the result of a candidate in a few words, for example "2 of 2 checks passed, +10
+// -3 in 1 file, $0.52, 2m0s".
 func Describe(c fleet.Candidate) string {
 	facts := []string{}
 	if c.Status != fleet.Complete {
@@ -86,7 +87,7 @@ func Describe(c fleet.Candidate) string {
 	return strings.Join(append(facts, (time.Duration(c.WorkedMS)*time.Millisecond).Round(time.Second).String()), ", ")
 }
 
-// Question returns the question to the user which candidate to pick, in one line.
+// Question returns, in one line, the question which candidate the user wants to pick.
 func (s PickInput) Question() string {
 	var options []string
 	for i, c := range s.CompleteCandidates() {
@@ -95,9 +96,9 @@ func (s PickInput) Question() string {
 	return fmt.Sprintf("Which candidate of %s is taken? %s", s.Task, strings.Join(options, "; "))
 }
 
-// Readable returns the question to the user as it is shown, one line for each candidate,
-// and its options. asked is what the step has asked in one line: [PickInput.Question],
-// after what was wrong with the last answer.
+// Readable returns the question to the user with one line for each candidate, and the ids of the
+// candidates as options. asked is the question in one line as [PickInput.Question] returns it. The
+// text before it in asked says what was wrong with the user's last answer.
 func (s PickInput) Readable(asked string) (text string, options []string) {
 	problem, ok := strings.CutSuffix(asked, s.Question())
 	if !ok {
@@ -111,8 +112,9 @@ func (s PickInput) Readable(asked string) (text string, options []string) {
 	return text, options
 }
 
-// FindChosen returns the id of the candidate that the user has chosen. text is the
-// candidate's id, the part of the id after the task's id, or the number in the question.
+// FindChosen returns the id of the candidate that the user has chosen. text is the user's answer:
+// the candidate's id such as "api.codex", the part "codex" after the task's id, or the candidate's
+// number in the question.
 func (s PickInput) FindChosen(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	list := s.CompleteCandidates()
@@ -152,9 +154,9 @@ func JudgePrompt(p plan.Pick, list []fleet.Candidate) string {
 	return b.String()
 }
 
-// Winner returns the id of the candidate that the judge's message names in its last line
-// "winner: CANDIDATE", and the text before that line. The id is empty if there is no such
-// line.
+// Winner looks for the last line "winner: CANDIDATE" in the judge's message. It returns the id of
+// that candidate and the text before the line. The id is empty if no line names a candidate of
+// list.
 func Winner(verdict string, list []fleet.Candidate) (id, why string) {
 	winner := regexp.MustCompile("(?im)^[ \\t*_#>-]*winner[*_]*[ \\t]*[:=][ \\t*_`\"']*([^\\s*`\"',;]+)")
 	found := winner.FindAllStringSubmatchIndex(verdict, -1)

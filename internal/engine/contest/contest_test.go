@@ -43,7 +43,7 @@ func TestAJudgeNamesAWinnerInManyForms(t *testing.T) {
 		"**Winner:** `api.codex`.":                                            "api.codex",
 		"winner: api.claude\nOr rather:\nWINNER = gaffer/r/api.claude-opus\n": "api.claude-opus",
 		"- winner: \"api.claude\"":                                            "api.claude",
-		"winner: api.gemini":                                                  "", // that candidate has failed
+		"winner: api.gemini":                                                  "", // api.gemini has failed, so it cannot win
 		"winner: somebody":                                                    "",
 		"The winner is api.codex":                                             "",
 		"":                                                                    "",

@@ -1,19 +1,19 @@
-// Package failure defines the classes of failed attempts. The engine decides by the class
-// whether a task is retried.
+// Package failure defines the classes of failed attempts. The class decides whether the engine
+// retries the task.
 package failure
 
 import "gaffer/fleet"
 
-// Class says how an attempt has failed. The empty class means success.
+// Class says why an attempt has failed. The empty class means that it has succeeded.
 type Class = fleet.Class
 
-// The failure classes.
+// The classes. Each comment says what has happened, and whether the engine retries the task.
 const (
 	None            Class = ""
-	RateLimited     Class = "rate_limited"     // retried when the rate limit ends; does not count as an attempt
+	RateLimited     Class = "rate_limited"     // retried when the rate limit ends; does not use up a retry
 	APIError        Class = "api_error"        // the model's API has failed; retried with backoff
 	Stalled         Class = "stalled"          // the agent showed no activity; retried with backoff
-	Lost            Class = "lost"             // the worker or supervisor has crashed or is unreachable; retried with backoff a limited number of times; does not count as an attempt
+	Lost            Class = "lost"             // the worker or supervisor has crashed or is unreachable; retried a limited number of times; does not use up a retry
 	TimedOut        Class = "timeout"          // the task's timeout has passed; retried with backoff
 	Crashed         Class = "failed"           // the agent exited with an error; retried with backoff
 	ContextOverflow Class = "context_overflow" // the conversation is too long for the model; retried in a new conversation
@@ -25,5 +25,5 @@ const (
 	OverBudget      Class = "budget"           // the budget is spent; the user must act
 	Cancelled       Class = "cancelled"        // a user has cancelled the attempt
 	Interrupted     Class = "interrupted"      // a user has interrupted the agent; the conversation can be continued
-	Released        Class = "released"         // the worker has returned the attempt; queued at once; does not count as an attempt
+	Released        Class = "released"         // the worker has given the attempt back; queued again at once; does not use up a retry
 )

@@ -1,6 +1,7 @@
-// Package logstore stores the output of attempts as items of the store: the last bytes of
-// each log, up to a limit. A log consists of one item per piece, and a head item with the
-// range of bytes that is kept. Appending costs the same for long and short logs.
+// Package logstore stores the output of attempts as items of the store. It keeps the last bytes of
+// each log, up to a limit. A log consists of pieces and a head. Each piece is an item with a part
+// of the output. The head is an item with the range of bytes that is kept. Appending takes the same
+// time for long and short logs.
 package logstore
 
 import (
@@ -17,8 +18,8 @@ import (
 // DefaultKeep is the default number of bytes that are kept of an attempt's log.
 const DefaultKeep = 8 << 20
 
-// The kinds of a log's items. The attempt's id is the parent of its pieces and the id of
-// its head.
+// The kinds of a log's items. Pieces have the id of the attempt as their parent. The head has it as
+// its id.
 const (
 	PieceKind = "log"
 	HeadKind  = "log-head"
@@ -26,13 +27,13 @@ const (
 
 const (
 	maxPiece   = 64 << 10 // maximum number of bytes in one piece
-	smallPiece = 4 << 10  // a last piece with fewer bytes is extended instead of adding a piece
+	smallPiece = 4 << 10  // if the last piece has fewer bytes, new data extends it instead of creating a piece
 )
 
-// GapError rejects data that does not follow the end of the log. Nothing was changed.
+// GapError rejects data that starts after the end of the log. The log was not changed.
 type GapError struct {
 	Attempt string
-	Want    int64 // the end of the log, which is the expected offset
+	Want    int64 // the offset that was expected: the end of the log
 	Got     int64
 }
 
@@ -43,25 +44,25 @@ func (e *GapError) Error() string {
 // Conflict marks the error as a conflict with the stored log.
 func (e *GapError) Conflict() bool { return true }
 
-// Offset returns the expected offset.
+// Offset returns the expected offset: the end of the log.
 func (e *GapError) Offset() int64 { return e.Want }
 
-// Code returns the error's code in the protocol.
+// Code returns the error code that the server sends to the worker.
 func (e *GapError) Code() string { return "log_gap" }
 
-// EndedError rejects data for a log that is complete. Nothing was changed.
+// EndedError rejects data for a log that is marked as complete. The log was not changed.
 type EndedError struct{ Attempt string }
 
 func (e *EndedError) Error() string { return fmt.Sprintf("log of attempt %s: has ended", e.Attempt) }
 
-// Conflict marks the error as a conflict with the stored log.
+// Conflict marks the error as a conflict with the log's end.
 func (e *EndedError) Conflict() bool { return true }
 
 // head describes the range of a log that is kept.
 type head struct {
 	From int64 `json:"from"` // offset of the first byte that is kept
-	Next int64 `json:"next"` // offset after the last byte
-	Last int64 `json:"last"` // offset of the last piece
+	Next int64 `json:"next"` // offset after the last byte of the log
+	Last int64 `json:"last"` // offset of the first byte of the last piece
 	Done bool  `json:"done,omitempty"`
 }
 
@@ -91,10 +92,10 @@ func readHead(r items, attempt string) (h head, err error) {
 	return h, nil
 }
 
-// Append adds data at an offset to the log of an attempt, and returns the next expected
-// offset. Append skips data that is already stored, so a request may be repeated. It
-// returns a [*GapError] if the offset is beyond the end of the log. It keeps at least the
-// last keep bytes of the log, and at most one piece more.
+// Append adds data to the log of an attempt, and returns the offset that it expects next. offset is
+// the position of data in the log. Append skips the part of data that is already stored, so a
+// request may be repeated. It returns a [*GapError] if offset is beyond the end of the log. It
+// keeps the last keep bytes of the log, and at most one piece more.
 func Append(s *engine.Tx, attempt string, offset int64, data []byte, keep int64) (next int64, err error) {
 	return write(s, attempt, offset, data, keep, false)
 }
@@ -145,8 +146,8 @@ func (w writer) put(key store.ItemKey, parent string, seq int64, value any) {
 	w.PutItem(store.Item{ItemKey: key, Parent: parent, Seq: seq, Data: text, Made: w.Now()})
 }
 
-// add appends data. It extends a short last piece, so that short outputs do not each
-// create a row.
+// add appends data to the log. If the last piece is short, add extends it, so that many short
+// outputs do not create a row each.
 func (w writer) add(data []byte) error {
 	h := w.head
 	if n := h.Next - h.Last; len(data) > 0 && n > 0 && n < smallPiece {
@@ -169,10 +170,10 @@ func (w writer) add(data []byte) error {
 	return nil
 }
 
-// piecesAtOnce is the number of pieces that are read at once.
+// piecesAtOnce is how many pieces are read from the store at once.
 const piecesAtOnce = 16
 
-// trim deletes the pieces that lie entirely before the last keep bytes.
+// trim deletes the pieces that are not needed for the last keep bytes of the log.
 func (w writer) trim(keep int64) error {
 	h := w.head
 	for h.Next-h.From > keep {
@@ -192,8 +193,8 @@ func (w writer) trim(keep int64) error {
 	return nil
 }
 
-// Drop deletes a limited number of a log's pieces, and reports whether it must be called
-// again. When no pieces are left, it deletes the head.
+// Drop deletes some pieces of an attempt's log. If more is true, it must be called again. After the
+// last piece, it deletes the head.
 func Drop(s *engine.Tx, attempt string) (more bool, err error) {
 	list, err := s.Items(PieceKind, attempt, -1, piecesAtOnce)
 	if err != nil {
@@ -209,8 +210,8 @@ func Drop(s *engine.Tx, attempt string) (more bool, err error) {
 	return false, nil
 }
 
-// pieceBytes decodes the data of a piece, which is a JSON string with base64. It does not
-// use a JSON parser, which would be too slow for logs of hundreds of megabytes.
+// pieceBytes returns the bytes of a piece, which is stored as a JSON string in base64. It does not
+// use a JSON parser, because that is too slow for logs of hundreds of megabytes.
 func pieceBytes(piece store.Item) ([]byte, error) {
 	data := piece.Data
 	if len(data) < 2 || data[0] != '"' || data[len(data)-1] != '"' {

@@ -19,7 +19,7 @@ import (
 
 const attempt = "a1"
 
-// logs is the log of one attempt in a store.
+// logs is a store with the log of one attempt, and functions to change and read it.
 type logs struct {
 	t      *testing.T
 	store  store.Store
@@ -69,7 +69,8 @@ func (l *logs) append(offset int64, data []byte) int64 {
 	return next
 }
 
-// kept returns the part of the log that is kept, read in pieces of the given size.
+// kept reads the part of the log that the store has kept, size bytes at a time. from is the offset
+// of its first byte.
 func (l *logs) kept(size int) (from int64, text []byte, done bool) {
 	l.t.Helper()
 	err := l.store.Read(context.Background(), func(r store.Reader) error {

@@ -4,8 +4,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Span returns the range of an attempt's log that is kept: the offset of its first byte
-// and the offset after its last byte. Both are 0 if there is no log.
+// Span returns which part of an attempt's log is kept: from is the offset of its first byte, and to
+// the offset after its last byte. Both are 0 if the attempt has no log.
 func Span(r store.Reader, attempt string) (from, to int64, err error) {
 	h, err := readHead(r, attempt)
 	return h.From, h.Next, err
@@ -17,17 +17,17 @@ func Done(r store.Reader, attempt string) (bool, error) {
 	return h.Done, err
 }
 
-// Read returns at most limit bytes of a log, starting at an offset. It returns nothing if
-// the offset is outside the range that is kept, which [Span] returns.
+// Read returns at most limit bytes of an attempt's log, starting at offset. It returns nil if
+// offset is outside of the range that is kept; see [Span].
 func Read(r store.Reader, attempt string, offset int64, limit int) ([]byte, error) {
 	h, err := readHead(r, attempt)
 	if err != nil || offset < h.From || offset >= h.Next {
 		return nil, err
 	}
 	var out []byte
-	at := offset - maxPiece // pieces at or before this position end before the offset
+	at := offset - maxPiece // the store returns pieces after this position; earlier pieces end before offset
 	for len(out) < limit {
-		// Pieces are large, so reading unneeded ones costs more than another query.
+		// Read only as many pieces as needed: an unneeded piece costs more than another query.
 		list, err := r.Items(PieceKind, attempt, at, min(piecesAtOnce, 2+(limit-len(out))/maxPiece))
 		if err != nil || len(list) == 0 {
 			return out, err
@@ -42,8 +42,8 @@ func Read(r store.Reader, attempt string, offset int64, limit int) ([]byte, erro
 	return out, nil
 }
 
-// appendPart appends the part of a piece that [Read] must return to out. offset is the
-// offset of out in the log.
+// appendPart appends to out those bytes of a piece that follow the end of out, until out has limit
+// bytes. offset is the position of out in the log.
 func appendPart(out []byte, piece store.Item, offset int64, limit int) ([]byte, error) {
 	room := limit - len(out)
 	if room <= 0 {

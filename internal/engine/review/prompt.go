@@ -8,11 +8,11 @@ import (
 	"gaffer/fleet"
 )
 
-// maxQuoted is the maximum number of lines of the file that the prompt quotes for each
-// comment. The agent can read the rest in the file.
+// maxQuoted is how many lines of a file the prompt quotes at most for one comment. The agent can
+// read more lines in the file itself.
 const maxQuoted = 40
 
-// Prompt returns the text that sends comments back to the agent.
+// Prompt returns the text that asks the agent to handle the user's comments.
 func Prompt(comments []fleet.Comment) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The user has reviewed your change and has %s. Line numbers are those of the files as you left them.\n", count(len(comments), "comment", "comments"))
@@ -39,8 +39,8 @@ func Prompt(comments []fleet.Comment) string {
 	return b.String()
 }
 
-// commentLocation returns what a comment refers to: the whole change, a file, or lines of
-// a file.
+// commentLocation says in words what a comment refers to: the whole change, a file, or lines of a
+// file.
 func commentLocation(c fleet.Comment) string {
 	switch {
 	case c.Path == "":
@@ -61,23 +61,23 @@ func commentLocation(c fleet.Comment) string {
 // Answer is the agent's answer to a comment.
 type Answer struct {
 	Fixed bool
-	Text  string // the agent's explanation: what it did, or why it did not fix it
+	Text  string // what the agent did, or why it did not do what the comment asks for
 }
 
 var (
-	// answerLine matches a line that starts with the id of a comment, also with markup
-	// around the id, such as "- **[c1]**:" or "| `c1` |".
+	// answerLine matches a line that starts with the id of a comment. The id may have markup around
+	// it, for example "- **[c1]**:" or "| `c1` |".
 	answerLine = regexp.MustCompile("(?i)^[\\s>*+|#•–—-]*(?:\\d+[.)]\\s+)?[\\s\\[(`*_\"']*(?:comment\\s+)?[\\[(`*_\"']*(c\\d+)[\\])`*_\"']*\\s*(?:[:=|.,–—-]|->|→)?[\\s`*_|:]*(.*)$")
 	notFixed   = regexp.MustCompile(`(?i)^(not (?:yet )?(?:fixed|done|changed|addressed|applied|resolved|needed|possible)|unfixed|unchanged|won['’]?t[ -]?fix|wontfix|will not fix|no change(?:s)?(?: needed| made)?|left (?:unchanged|as is|as it is)|declined|rejected|skipped|disagree)\b`)
 	fixed      = regexp.MustCompile(`(?i)^((?:is |was |has been |now )?(?:fixed|done|resolved|addressed|changed|applied|implemented))\b`)
 )
 
-// maxAnswer is the maximum length of an answer's text, in bytes.
+// maxAnswer is how many bytes of an answer's text are kept.
 const maxAnswer = 4 << 10
 
-// Answers returns the agent's answers in its last message, by the id of the comment. It
-// accepts variants of the format that [Prompt] asks for. If a comment has several answers,
-// the last one counts. A line that only mentions a comment is not an answer.
+// Answers finds the agent's answers to comments in its last message. The keys of the result are the
+// ids of the comments. Answers accepts variants of the format that [Prompt] asks for. If a comment
+// has several answers, the last one counts. A line that only mentions a comment is not an answer.
 func Answers(message string) map[string]Answer {
 	answers := map[string]Answer{}
 	for line := range strings.Lines(message) {

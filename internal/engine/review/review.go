@@ -1,12 +1,12 @@
-// Package review implements the rules of a review: what a user may do in each state, the
-// prompt for the agent when a review is sent back, and the parser of the agent's answers.
-// Its functions are pure: they change the given review and store nothing.
+// Package review implements the rules of a review: what a user may do in each state, the prompt
+// that sends comments to the agent, and the parser for the agent's answers. Its functions only
+// change the review that they are given; they store nothing.
 //
 //	open ──comment──> commented ──send back──> sent back ──answered──> open
 //	  └────approve────────┴──────> approved ──merge──> merged
 //
-// A change can be discarded in every state except merged. Merging and discarding can be
-// undone. If the task runs again, an approval is void.
+// A change can be discarded in every state except merged. Merging and discarding can be undone. An
+// approval becomes void if the task runs again.
 package review
 
 import (
@@ -21,15 +21,15 @@ import (
 	"gaffer/fleet"
 )
 
-// RefusedError reports that the state of a review does not allow a change.
+// RefusedError reports that a change of a review is not allowed in its current state.
 type RefusedError struct{ What, Why string }
 
 func (e *RefusedError) Error() string { return e.What + ": " + e.Why }
 
-// Conflict marks the error as a conflict with the current state.
+// Conflict marks the error as a conflict with the current state of the review.
 func (e *RefusedError) Conflict() bool { return true }
 
-// InvalidError reports a mistake in the user's input.
+// InvalidError reports that a value in the user's request is not valid.
 type InvalidError struct{ What, Why string }
 
 func (e *InvalidError) Error() string { return e.What + ": " + e.Why }
@@ -37,15 +37,15 @@ func (e *InvalidError) Error() string { return e.What + ": " + e.Why }
 // Invalid marks the error as the caller's mistake.
 func (e *InvalidError) Invalid() bool { return true }
 
-// NotFoundError reports that a review has no comment with this id.
+// NotFoundError reports that a review has no comment with the id ID.
 type NotFoundError struct{ ID string }
 
 func (e *NotFoundError) Error() string { return "comment " + e.ID + ": not found" }
 
-// NotFound marks the error as one about a missing comment.
+// NotFound marks the error as caused by a comment that does not exist.
 func (e *NotFoundError) NotFound() bool { return true }
 
-// The limits of a review, in bytes unless noted.
+// The maximum sizes of a review's parts, in bytes if the comment names no other unit.
 const (
 	MaxText     = 16 << 10 // text of a comment
 	MaxLines    = 64 << 10 // text of the lines that a comment refers to
@@ -55,8 +55,8 @@ const (
 	MaxViewed   = 20_000 // number of files that are marked as viewed
 )
 
-// Apply performs a user's action on a review, except sending it back, which [SendBack]
-// does.
+// Apply performs the user's action a on a review. It does not support the action "send back"; use
+// [SendBack].
 func Apply(r *fleet.Review, a fleet.ReviewAction, who string, now time.Time) error {
 	id := cmp.Or(a.ID, a.Comment.ID)
 	switch a.Action {
@@ -83,8 +83,7 @@ func Apply(r *fleet.Review, a fleet.ReviewAction, who string, now time.Time) err
 	return &InvalidError{"action", fmt.Sprintf("%.40q: want comment, edit, delete, resolve, view, approve, send_back or reopen", a.Action)}
 }
 
-// Drafts returns the number of drafts, which are comments that were not sent to the agent
-// yet.
+// Drafts returns the number of drafts: comments that were not sent to the agent yet.
 func Drafts(r fleet.Review) (n int) {
 	for _, c := range r.Comments {
 		if c.Round == 0 {
@@ -94,10 +93,10 @@ func Drafts(r fleet.Review) (n int) {
 	return n
 }
 
-// AddComment adds a comment as a draft, and returns it with its id. c contains the
-// comment's location and text, and a key if the client may repeat the request: a comment
-// with the key of an earlier one is not added again. While the agent works on a review
-// that was sent back, new comments wait for the next round.
+// AddComment adds the comment c as a draft, and returns it with its id. c has a location and a
+// text. It also has a key if the client may repeat the request: a second comment with the same key
+// is not added. A comment that is added while the agent works on earlier comments waits for the
+// next round.
 func AddComment(r *fleet.Review, c fleet.Comment, who string, now time.Time) (fleet.Comment, error) {
 	c, err := validComment(c)
 	if err != nil {
@@ -128,8 +127,8 @@ func AddComment(r *fleet.Review, c fleet.Comment, who string, now time.Time) (fl
 	return c, nil
 }
 
-// validComment returns a comment with defaults for its side and its last line, or an error
-// if the comment is not valid.
+// validComment returns c with the defaults for its side and its last line filled in, or an error if
+// c is not valid.
 func validComment(c fleet.Comment) (fleet.Comment, error) {
 	c.Text = strings.TrimSpace(c.Text)
 	if c.Side == "" && c.First > 0 {
@@ -160,7 +159,7 @@ func validComment(c fleet.Comment) (fleet.Comment, error) {
 	return c, checkTree(c.Tree)
 }
 
-// EditComment changes the text of a draft.
+// EditComment changes the text of a comment that was not sent to the agent yet.
 func EditComment(r *fleet.Review, id, text string, now time.Time) error {
 	i, err := draftIndex(*r, id, "cannot be changed")
 	if err != nil {
@@ -176,7 +175,7 @@ func EditComment(r *fleet.Review, id, text string, now time.Time) error {
 	return nil
 }
 
-// DeleteComment deletes a draft.
+// DeleteComment deletes a comment that was not sent to the agent yet.
 func DeleteComment(r *fleet.Review, id string) error {
 	i, err := draftIndex(*r, id, "cannot be deleted: resolve it")
 	if err != nil {
@@ -187,8 +186,8 @@ func DeleteComment(r *fleet.Review, id string) error {
 	return nil
 }
 
-// draftIndex returns the index of a draft. It returns an error with the text cannot if the
-// comment was already sent.
+// draftIndex returns the index of the draft with an id in r.Comments. If the comment was already
+// sent to the agent, it returns an error; cannot is a part of the error's text.
 func draftIndex(r fleet.Review, id, cannot string) (int, error) {
 	i := slices.IndexFunc(r.Comments, func(c fleet.Comment) bool { return c.ID == id })
 	if i < 0 {
@@ -211,13 +210,13 @@ func Resolve(r *fleet.Review, id string, resolved bool) error {
 	return nil
 }
 
-// View marks a file as viewed. The mark is valid as long as the file's diff has this
-// digest. An empty digest removes the mark.
+// View marks a file as viewed. digest identifies the diff that the user has seen; the mark is no
+// longer valid when the file's diff changes. An empty digest removes the mark.
 func View(r *fleet.Review, path, digest string) error {
 	if path == "" || len(path) > MaxPath || len(digest) > 200 || !utf8.ValidString(path+digest) || strings.ContainsRune(path+digest, 0) {
 		return &InvalidError{"viewed", "want the path of a file and the digest of its diff"}
 	}
-	viewed := make(map[string]string, len(r.Viewed)+1) // copy the map, because other readers may use it
+	viewed := make(map[string]string, len(r.Viewed)+1) // copy the map, because other goroutines may read the old one
 	for p, d := range r.Viewed {
 		viewed[p] = d
 	}
@@ -232,8 +231,8 @@ func View(r *fleet.Review, path, digest string) error {
 	return nil
 }
 
-// Approve approves the change. tree is the id of the git tree that the user has seen, or
-// empty.
+// Approve approves the change. tree is the id of the git tree that the user has seen; empty means
+// the last one that is known.
 func Approve(r *fleet.Review, tree string) error {
 	if err := checkTree(tree); err != nil {
 		return err
@@ -251,7 +250,7 @@ func Approve(r *fleet.Review, tree string) error {
 	return nil
 }
 
-// Reopen withdraws an approval.
+// Reopen withdraws the user's approval of a change.
 func Reopen(r *fleet.Review) error {
 	if r.State != fleet.ReviewApproved {
 		return &RefusedError{"reopen", fmt.Sprintf("the review is %s, and only an approved one can be reopened", StateText(r.State))}
@@ -261,8 +260,8 @@ func Reopen(r *fleet.Review) error {
 	return nil
 }
 
-// SendBack marks all drafts as sent, in a new round, and returns the prompt for the agent.
-// tree is the id of the git tree that the user has seen, or empty.
+// SendBack marks all drafts as sent, starts a new round, and returns the prompt for the agent. tree
+// is the id of the git tree that the user has seen; empty means the last one that is known.
 func SendBack(r *fleet.Review, tree string) (text string, err error) {
 	if err := checkTree(tree); err != nil {
 		return "", err
@@ -286,8 +285,8 @@ func SendBack(r *fleet.Review, tree string) (text string, err error) {
 	return Prompt(sent), nil
 }
 
-// ReturnToDrafts makes the comments of a round drafts again, because the agent did not
-// receive them.
+// ReturnToDrafts turns the comments of a round into drafts again, because the agent did not receive
+// them.
 func ReturnToDrafts(r *fleet.Review, round int) {
 	r.Comments = slices.Clone(r.Comments)
 	for i := range r.Comments {
@@ -298,8 +297,8 @@ func ReturnToDrafts(r *fleet.Review, round int) {
 	EndRound(r)
 }
 
-// RecordAnswers adds the agent's answers to the comments of the given rounds. It reports
-// whether there were any.
+// RecordAnswers stores the agent's answers in the comments of the given rounds. found reports
+// whether any of these comments got an answer.
 func RecordAnswers(r *fleet.Review, rounds []int, answers map[string]Answer, attempt string, now time.Time) (found bool) {
 	r.Comments = slices.Clone(r.Comments)
 	for i := range r.Comments {
@@ -312,7 +311,8 @@ func RecordAnswers(r *fleet.Review, rounds []int, answers map[string]Answer, att
 	return found
 }
 
-// EndRound ends a round, because the agent no longer works on the comments.
+// EndRound ends the round of a review that was sent back, because the agent no longer works on the
+// comments.
 func EndRound(r *fleet.Review) {
 	if r.State == fleet.ReviewSentBack {
 		r.State = fleet.ReviewOpen
@@ -320,9 +320,9 @@ func EndRound(r *fleet.Review) {
 	}
 }
 
-// VoidApproval voids an approval, because the agent works on the change again. A merged
-// change is open again too, because its next commits are not merged yet. Landing still
-// describes the last merge.
+// VoidApproval sets an approved review to open, because the agent works on the change again. It
+// does the same with a merged one, because the agent's next commits are not merged yet. Landing
+// still describes the last merge.
 func VoidApproval(r *fleet.Review) {
 	if r.State == fleet.ReviewApproved || r.State == fleet.ReviewMerged {
 		r.State = fleet.ReviewOpen
@@ -330,7 +330,7 @@ func VoidApproval(r *fleet.Review) {
 	}
 }
 
-// Merge records that the change was merged.
+// Merge records that the change was merged. l describes the merge.
 func Merge(r *fleet.Review, l fleet.Landing) error {
 	if err := checkNotLanded(*r, "merge"); err != nil {
 		return err
@@ -342,8 +342,8 @@ func Merge(r *fleet.Review, l fleet.Landing) error {
 	return nil
 }
 
-// Discard records that the change was discarded. rescue is the git ref under which the
-// change is kept.
+// Discard records that the change was discarded. rescue is the git ref that still points to the
+// discarded change.
 func Discard(r *fleet.Review, rescue string) error {
 	if err := checkNotLanded(*r, "discard"); err != nil {
 		return err
@@ -361,7 +361,7 @@ func Undo(r *fleet.Review) error {
 		updateState(r)
 	case r.State == fleet.ReviewMerged:
 		r.State, r.Landing = fleet.ReviewApproved, nil
-	case r.Landing != nil: // the agent has worked on the change since it was merged
+	case r.Landing != nil: // the change was merged, and then the agent has worked on it again
 		r.Landing = nil
 	default:
 		return &RefusedError{"undo", fmt.Sprintf("the change is neither merged nor discarded; its review is %s", StateText(r.State))}
@@ -369,11 +369,11 @@ func Undo(r *fleet.Review) error {
 	return nil
 }
 
-// StateText returns the name of a state for use in a sentence.
+// StateText returns a review's state as words for a sentence, for example "sent back".
 func StateText(s fleet.ReviewState) string { return strings.ReplaceAll(string(s), "_", " ") }
 
-// checkNotLanded returns an error if the change was merged or discarded. what is the
-// refused action.
+// checkNotLanded returns an error if the change was merged or discarded. what names the user's
+// action in the error, for example "approve".
 func checkNotLanded(r fleet.Review, what string) error {
 	if r.State == fleet.ReviewMerged || r.State == fleet.ReviewDiscarded {
 		return &RefusedError{what, fmt.Sprintf("the change is %s; undo that first", r.State)}
@@ -381,8 +381,8 @@ func checkNotLanded(r fleet.Review, what string) error {
 	return nil
 }
 
-// updateState sets the state that follows from the number of drafts. A review that was
-// sent back stays in that state.
+// updateState sets the state of a review with drafts to commented, and of a commented review
+// without drafts to open. A review that was sent back stays in that state.
 func updateState(r *fleet.Review) {
 	switch {
 	case r.State == fleet.ReviewSentBack:
@@ -400,7 +400,7 @@ func checkTree(tree string) error {
 	return nil
 }
 
-// seenTree returns the tree that the user has seen last.
+// seenTree returns tree, or the tree that the user has seen before if tree is empty.
 func seenTree(r fleet.Review, tree string) string {
 	if tree == "" {
 		return r.Seen

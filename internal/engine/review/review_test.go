@@ -13,7 +13,7 @@ import (
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// steps holds the actions on a review that test tables name.
+// steps holds the actions on a review by the names that the test tables use.
 var steps = map[string]func(r *fleet.Review) error{
 	"comment": func(r *fleet.Review) error {
 		_, err := AddComment(r, fleet.Comment{Path: "a.go", First: 3, Lines: "x := 1\n", Text: "why?"}, "sam", now)
@@ -44,27 +44,27 @@ var steps = map[string]func(r *fleet.Review) error{
 func TestAReviewGoesFromStateToState(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		done    string // steps that succeed, separated by commas
-		then    string // the last step
+		done    string // names of steps that must succeed, separated by commas
+		then    string // name of the step that is tested after them
 		want    fleet.ReviewState
 		refused bool
 	}{
 		{"", "comment", fleet.ReviewCommented, false},
 		{"comment", "delete", fleet.ReviewOpen, false},
 		{"comment,comment", "delete", fleet.ReviewCommented, false},
-		{"", "send back", fleet.ReviewOpen, true}, // nothing to send
+		{"", "send back", fleet.ReviewOpen, true}, // refused: the review has no comments to send
 		{"comment", "send back", fleet.ReviewSentBack, false},
 		{"comment,send back", "edit", fleet.ReviewSentBack, true},
 		{"comment,send back", "delete", fleet.ReviewSentBack, true},
 		{"comment,send back", "resolve", fleet.ReviewSentBack, false},
-		{"comment,send back", "comment", fleet.ReviewSentBack, false}, // the comment waits for the next round
+		{"comment,send back", "comment", fleet.ReviewSentBack, false}, // allowed: the comment waits for the next round
 		{"comment,send back", "approve", fleet.ReviewSentBack, true},
 		{"comment,send back", "merge", fleet.ReviewSentBack, true},
 		{"comment,send back", "answer", fleet.ReviewOpen, false},
 		{"comment,send back,comment", "answer", fleet.ReviewCommented, false},
 		{"comment,send back", "take back", fleet.ReviewCommented, false},
 		{"comment,send back,take back", "edit", fleet.ReviewCommented, false},
-		{"comment", "approve", fleet.ReviewCommented, true}, // a draft prevents the approval, because it would never be sent
+		{"comment", "approve", fleet.ReviewCommented, true}, // refused: an approval would leave a comment that is never sent
 		{"comment,send back,answer", "approve", fleet.ReviewApproved, false},
 		{"approve", "comment", fleet.ReviewCommented, false},
 		{"approve", "reopen", fleet.ReviewOpen, false},
@@ -194,7 +194,7 @@ c1: not fixed: the reason
 	if r.Round != 1 || r.Seen != "abc" || Drafts(r) != 0 {
 		t.Errorf("after it: %+v", r)
 	}
-	if len(Answers(text)) == 0 { // the parser must understand the format that the prompt asks for
+	if len(Answers(text)) == 0 { // the parser must understand answers in the format that the prompt asks for
 		t.Error("the form of the answers cannot be read")
 	}
 }
@@ -270,8 +270,8 @@ func TestAnAnswerIsKeptWithItsComment(t *testing.T) {
 	}
 }
 
-// A client that got no answer repeats its request. By then the comment may have been sent,
-// or the change merged.
+// A client that did not get an answer repeats its request with the same key. By then the comment
+// may already have been sent to the agent, or the change may have been merged.
 func TestAKeyMakesARepeatedCommentHarmless(t *testing.T) {
 	t.Parallel()
 	r := fleet.Review{State: fleet.ReviewOpen}

@@ -8,7 +8,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// RunOf converts a run to its public form, without its tasks.
+// RunOf converts the row of a run to the type of package fleet, without its tasks.
 func RunOf(run store.Run) fleet.Run {
 	return fleet.Run{
 		ID: run.ID, Name: run.Name, Status: fleet.Status(run.Status), Project: run.Project, SourceFile: run.SourceFile,
@@ -21,7 +21,7 @@ func costOf(a store.Amount) fleet.Cost {
 	return fleet.Cost{USD: float64(a.MicroUSD) / 1e6, Tokens: a.Tokens}
 }
 
-// TaskOf converts a task to its public form. spec is the task's part of the plan.
+// TaskOf converts the row of a task to the type of package fleet. spec is the task in the plan.
 func TaskOf(t store.Task, spec plan.Task) fleet.Task {
 	v := fleet.Task{
 		Run: t.Run, ID: t.Task, Name: t.Name, Status: fleet.Status(t.Status), Wave: t.Wave, After: t.Needs,
@@ -38,7 +38,7 @@ func TaskOf(t store.Task, spec plan.Task) fleet.Task {
 	return v
 }
 
-// AttemptOf converts an attempt to its public form.
+// AttemptOf converts the row of an attempt to the type of package fleet.
 func AttemptOf(a store.Attempt) *fleet.Attempt {
 	v := &fleet.Attempt{
 		ID: a.ID, Number: a.Number, Status: fleet.Status(a.Status), Worker: a.Worker, Class: string(a.Class), Summary: a.Summary,
@@ -50,14 +50,14 @@ func AttemptOf(a store.Attempt) *fleet.Attempt {
 		v.WorkedMS = worked.Milliseconds()
 	}
 	if len(a.Checks) > 0 {
-		_ = json.Unmarshal(a.Checks, &v.Checks) // the worker has encoded it, so this cannot fail
+		_ = json.Unmarshal(a.Checks, &v.Checks) // the worker has encoded the checks, so this cannot fail
 	}
 	v.Diff = diffOf(a.Diff)
 	return v
 }
 
-// diffOf decodes the diff that a worker has reported. It returns nil if there is none. The
-// list of files is never nil, so that its JSON is not null.
+// diffOf decodes the diff that a worker has reported. It returns nil if text is empty. The list of
+// files in the result is never nil, so that its JSON is [] and not null.
 func diffOf(text json.RawMessage) *fleet.Diff {
 	d := &fleet.Diff{}
 	if len(text) == 0 || json.Unmarshal(text, d) != nil {
@@ -68,16 +68,16 @@ func diffOf(text json.RawMessage) *fleet.Diff {
 	return d
 }
 
-// QuestionOf converts a question to its public form.
+// QuestionOf converts the row of a question to the type of package fleet.
 func QuestionOf(q store.Question) fleet.Question {
 	v := fleet.Question{ID: q.ID, Name: fleet.QuestionName(q.Run, q.Task), Run: q.Run, Task: q.Task, Text: q.Text, Asked: q.Asked, Expires: q.Expires, Default: q.Default}
 	if len(q.Options) > 0 {
-		_ = json.Unmarshal(q.Options, &v.Options) // the engine has encoded them, so this cannot fail
+		_ = json.Unmarshal(q.Options, &v.Options) // the engine has encoded the options, so this cannot fail
 	}
 	return v
 }
 
-// AnsweredOf converts a question to its answer. Closed is false if there is no answer yet.
+// AnsweredOf returns the answer to a question. If the question has no answer yet, Closed is false.
 func AnsweredOf(q store.Question) fleet.Answered {
 	return fleet.Answered{Closed: q.Closed, Answer: q.Answer, Denied: q.Denied, By: q.By}
 }

@@ -11,20 +11,20 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// NotFoundError reports that the run or task that a user named does not exist.
+// NotFoundError reports that no run or task has the name that the user gave.
 type NotFoundError struct{ What, Name string }
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("%s %q: not found", e.What, e.Name) }
 
-// NotFound marks the error as one about a run or task that does not exist.
+// NotFound marks the error as caused by a run or task that does not exist.
 func (e *NotFoundError) NotFound() bool { return true }
 
-// Hint returns what the user can do next.
+// Hint returns an advice for the user, such as a command that lists the existing names.
 func (e *NotFoundError) Hint() string {
 	return "'gaffer ps' lists what runs, 'gaffer runs' all runs, 'gaffer status' the tasks of one"
 }
 
-// AmbiguousError reports that a short name matches several ids.
+// AmbiguousError reports that the short name which the user gave matches several ids.
 type AmbiguousError struct {
 	What, Name string
 	Could      []string
@@ -37,8 +37,8 @@ func (e *AmbiguousError) Error() string {
 // Conflict marks the error as an ambiguous request.
 func (e *AmbiguousError) Conflict() bool { return true }
 
-// Missing turns store.ErrNotFound into a [*NotFoundError] with the name that the user
-// gave.
+// Missing returns a [*NotFoundError] with the name that the user gave if err is store.ErrNotFound,
+// and err if not.
 func Missing(err error, what, name string) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return &NotFoundError{what, name}
@@ -46,13 +46,13 @@ func Missing(err error, what, name string) error {
 	return err
 }
 
-// FindRun returns the id of the run that a user has named. text is a whole id, a unique
-// prefix of an id or of the last part of an id, the name of a plan (for its latest run),
-// or "-" or "" for the latest run. If unfinished is set, runs that have ended are found
-// only by their whole id.
+// FindRun returns the id of the run that a user has named. text is one of: a whole id; the
+// beginning of an id, or of the last part of an id, if no other id matches; the name of a plan, for
+// its latest run; "-" or "" for the latest run of all. If unfinished is set, a run that has ended
+// is found only by its whole id.
 func (l *Querier) FindRun(ctx context.Context, project, text string, unfinished bool) (id string, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
-		if run, err := r.Run(text); err == nil { // a whole id also finds runs of other projects
+		if run, err := r.Run(text); err == nil { // a whole id finds the run even if it belongs to another project
 			id = run.ID
 			return nil
 		}
@@ -73,8 +73,8 @@ func (l *Querier) FindRun(ctx context.Context, project, text string, unfinished 
 	return id, err
 }
 
-// latestNamed returns the id of the latest run with a name, or err if there is none. The
-// runs are sorted, latest first.
+// latestNamed returns the id of the latest run whose plan has this name. If there is none, it
+// returns err. runs must be sorted, latest first.
 func latestNamed(runs []store.Run, name string, err error) (string, error) {
 	for _, run := range runs {
 		if run.Name == name && name != "" {
@@ -84,8 +84,8 @@ func latestNamed(runs []store.Run, name string, err error) (string, error) {
 	return "", err
 }
 
-// matchID returns the id that text names: the whole id, or a unique prefix of one of its
-// forms. An empty text or "-" names the first id.
+// matchID returns the id of ids that text names. text is a whole id, or the beginning of one of the
+// id's forms if no other id matches. If text is empty or "-", matchID returns the first id.
 func matchID(what, text string, ids []string, forms func(id string) []string) (string, error) {
 	if (text == "" || text == "-") && len(ids) > 0 {
 		return ids[0], nil
@@ -108,9 +108,9 @@ func matchID(what, text string, ids []string, forms func(id string) []string) (s
 	return "", &AmbiguousError{what, text, could}
 }
 
-// FindTask returns the task that a user has named. text is RUN/TASK, or TASK for the
-// latest run that has such a task. If no run has it, text is a prefix of a task's id,
-// which must be unique in the latest run that has a match.
+// FindTask returns the task that a user has named. text is RUN/TASK, or TASK for the latest run
+// that has a task with this id. If no run has one, text is the beginning of a task's id, which must
+// be unique in the latest run with a match.
 func (l *Querier) FindTask(ctx context.Context, project, text string) (fleet.Task, error) {
 	if at := strings.IndexByte(text, '/'); at >= 0 {
 		run, err := l.FindRun(ctx, project, text[:at], false)
@@ -142,8 +142,8 @@ func (l *Querier) FindTask(ctx context.Context, project, text string) (fleet.Tas
 	return fleet.Task{}, &NotFoundError{"task", text}
 }
 
-// indexOfRunWith returns the index of the first run that has a task with exactly this id,
-// or -1.
+// indexOfRunWith returns the index of the first run in runs that has a task with exactly this id,
+// or -1 if no run has one.
 func indexOfRunWith(r store.Reader, runs []store.Run, task string) (int, error) {
 	for i, run := range runs {
 		_, err := r.Task(store.TaskKey{Run: run.ID, Task: task})

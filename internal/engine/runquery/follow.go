@@ -9,9 +9,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Follow calls each with the current state of the run, at once and then after each
-// change, but at most once per interval. It returns when the run has ended, when each
-// returns an error, or when ctx ends.
+// Follow calls each with the current state of the run: once at the start, and then after each
+// change, at most once per interval. It returns when the run has ended, when each returns an error,
+// or when ctx ends.
 func (l *Querier) Follow(ctx context.Context, run string, interval time.Duration, each func(fleet.Run) error) error {
 	f := &follower{querier: l, id: run}
 	for {
@@ -27,9 +27,9 @@ func (l *Querier) Follow(ctx context.Context, run string, interval time.Duration
 	}
 }
 
-// Changes calls each at once and then after each change in the store, but at most once per
-// interval. It returns when each returns an error or when ctx ends. Changes of what agents
-// are doing create no event, so each is also called regularly without an event.
+// Changes calls each once at the start, and then after each change in the store, at most once per
+// interval. It also calls each every second without an event, because no event reports what agents
+// are doing. It returns when each returns an error or when ctx ends.
 func (l *Querier) Changes(ctx context.Context, interval time.Duration, each func() error) error {
 	for {
 		var last int64
@@ -49,12 +49,12 @@ func (l *Querier) Changes(ctx context.Context, interval time.Duration, each func
 	}
 }
 
-// activityInterval is how often the activity of agents is read. Changes of it create no
-// event.
+// activityInterval is how often Follow and Changes look at what agents are doing. No event reports
+// changes of that.
 const activityInterval = time.Second
 
-// waitForChange returns when there is an event after last, or after activityInterval, but
-// not before interval.
+// waitForChange waits for an event after the event last, at most for activityInterval. It never
+// returns before interval has passed, unless ctx ends.
 func (l *Querier) waitForChange(ctx context.Context, last int64, interval time.Duration) error {
 	pause := time.NewTimer(interval)
 	defer pause.Stop()
@@ -70,21 +70,21 @@ func (l *Querier) waitForChange(ctx context.Context, last int64, interval time.D
 	return ctx.Err()
 }
 
-// follower keeps the state of a run up to date. A run may have thousands of tasks, so it
-// reads only the tasks that have changed and the running attempts.
+// follower keeps a copy of a run's state up to date. A run may have thousands of tasks, so follower
+// reads only the tasks that have changed, and the running attempts.
 type follower struct {
 	querier *Querier
 	id      string
-	last    int64 // number of the last event that run includes
+	last    int64 // Seq of the last event whose changes run contains
 	run     fleet.Run
-	at      map[string]int // index of each task in run.Tasks
+	at      map[string]int // index in run.Tasks of each task, by the id of the task
 }
 
-// maxEvents is how many new events are read. If there are more, the whole run is read
-// again.
+// maxEvents is how many new events of a run are read at once. If there are more, the whole run is
+// read again.
 const maxEvents = 5000
 
-// refresh updates run.
+// refresh updates f.run to the current state of the store.
 func (f *follower) refresh(r store.Reader) error {
 	if f.at == nil {
 		return f.readAll(r)
@@ -105,7 +105,7 @@ func (f *follower) refresh(r store.Reader) error {
 		return err
 	}
 	run := f.querier.runOf(row)
-	run.Tasks, run.Counts = slices.Clone(f.run.Tasks), f.run.Counts // copy the tasks: the receiver of the last state still uses them
+	run.Tasks, run.Counts = slices.Clone(f.run.Tasks), f.run.Counts // copy the tasks: the receiver of the previous state still uses the old slice
 	for _, id := range changed {
 		if err := f.readTask(r, &run, id); err != nil {
 			return err
@@ -122,7 +122,7 @@ func (f *follower) refresh(r store.Reader) error {
 	return err
 }
 
-// readAll reads the whole run.
+// readAll reads the run with all its tasks into f.
 func (f *follower) readAll(r store.Reader) (err error) {
 	if f.last, err = r.LastSeq(); err != nil {
 		return err
@@ -137,7 +137,8 @@ func (f *follower) readAll(r store.Reader) (err error) {
 	return nil
 }
 
-// readActivity reads what the running agents are doing. Changes of it create no event.
+// readActivity updates what the running agents are doing. It must always be read, because no event
+// reports a change.
 func (f *follower) readActivity(r store.Reader, run *fleet.Run) error {
 	running, err := store.RunningAttempts(r)
 	for _, a := range running {
@@ -148,8 +149,8 @@ func (f *follower) readActivity(r store.Reader, run *fleet.Run) error {
 	return err
 }
 
-// changedTasks returns the tasks of the new events, without duplicates. ok is false if
-// there were too many events.
+// changedTasks returns the ids of the tasks that new events are about, without duplicates. ok is
+// false if there were more than maxEvents events.
 func (f *follower) changedTasks(r store.Reader) (tasks []string, ok bool, err error) {
 	events, err := r.Events(f.last, maxEvents)
 	if err != nil || len(events) == maxEvents {
@@ -166,7 +167,7 @@ func (f *follower) changedTasks(r store.Reader) (tasks []string, ok bool, err er
 	return tasks, true, nil
 }
 
-// readTask reads a task and updates or adds it in run.
+// readTask reads the task with an id, and replaces it in run.Tasks or adds it there.
 func (f *follower) readTask(r store.Reader, run *fleet.Run, id string) error {
 	row, err := r.Task(store.TaskKey{Run: f.id, Task: id})
 	if err != nil {
@@ -177,7 +178,7 @@ func (f *follower) readTask(r store.Reader, run *fleet.Run, id string) error {
 		return err
 	}
 	at, known := f.at[id]
-	if !known { // a conductor has added the task
+	if !known { // a conductor has added the task to the run
 		at = len(run.Tasks)
 		f.at[id] = at
 		run.Tasks = append(run.Tasks, task)

@@ -7,7 +7,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Summaries returns the same runs as [Querier.Runs] without their tasks, at most limit.
+// Summaries returns the first limit runs of those that [Querier.Runs] would return, without their
+// tasks.
 func (l *Querier) Summaries(ctx context.Context, project string, ended bool, limit int) (list []fleet.Run, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		list = nil
@@ -32,8 +33,8 @@ func (l *Querier) Summaries(ctx context.Context, project string, ended bool, lim
 	return list, err
 }
 
-// Latest returns the rows of the runs that [Querier.Runs] returns, at most limit. Their
-// plans are left out if the store supports that.
+// Latest returns the rows of the first limit runs that [Querier.Runs] would return. The rows do not
+// contain the runs' plans if the store can read rows without them.
 func (l *Querier) Latest(r store.Reader, project string, ended bool, limit int) (list []store.Run, err error) {
 	quick, ok := r.(store.Summaries)
 	if !ok {
@@ -60,7 +61,7 @@ func (l *Querier) Latest(r store.Reader, project string, ended bool, limit int) 
 
 func (l *Querier) summary(r store.Reader, row store.Run) (v fleet.Run, err error) {
 	if row.Conducted && row.Plan == nil && l.opts.Annotate != nil {
-		if row, err = r.Run(row.ID); err != nil { // read the run with its plan, which Annotate needs
+		if row, err = r.Run(row.ID); err != nil { // read the run again with its plan, which Annotate needs
 			return v, err
 		}
 	}
@@ -69,7 +70,7 @@ func (l *Querier) summary(r store.Reader, row store.Run) (v fleet.Run, err error
 	return v, err
 }
 
-// Count counts the tasks of a run by status.
+// Count returns how many tasks of a run have each status.
 func Count(r store.Reader, run string) (c fleet.Counts, err error) {
 	if quick, ok := r.(store.Summaries); ok {
 		counts, err := quick.TaskCounts(run)
@@ -85,7 +86,7 @@ func Count(r store.Reader, run string) (c fleet.Counts, err error) {
 	return c, err
 }
 
-// Summary returns a run without its tasks.
+// Summary returns the run with an id, without its tasks.
 func (l *Querier) Summary(ctx context.Context, id string) (v fleet.Run, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		row, err := r.Run(id)
@@ -98,7 +99,7 @@ func (l *Querier) Summary(ctx context.Context, id string) (v fleet.Run, err erro
 	return v, err
 }
 
-// Task returns one task, with its open question.
+// Task returns a task, with its open question if it has one.
 func (l *Querier) Task(ctx context.Context, key store.TaskKey) (v fleet.Task, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		row, err := r.Task(key)
@@ -131,7 +132,7 @@ func (l *Querier) Attempts(ctx context.Context, key store.TaskKey) (list []fleet
 	return list, err
 }
 
-// Lanes returns the paused agent accounts.
+// Lanes returns the accounts of agents that are paused because of a rate limit.
 func (l *Querier) Lanes(ctx context.Context) (paused []fleet.Lane, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) (err error) {
 		paused, err = pausedAccounts(r)

@@ -9,13 +9,13 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// maxSummaryAge is the maximum age of an ended run in a summary. A shell prompt shows the
-// summary, so it must be fast and cannot read the runs of a whole year.
+// maxSummaryAge is how long ago an ended run may have been created to be part of a summary. Shell
+// prompts show the summary, so it must be fast, and cannot read the runs of a whole year.
 const maxSummaryAge = 30 * 24 * time.Hour
 
-// ProjectSummary returns a few numbers about the runs of a project, or of all projects if
-// project is empty. The numbers include the open questions of runs. others are the open
-// questions that belong to no run: the store does not know their project.
+// ProjectSummary returns a few numbers about the runs of a project, or of all projects if project
+// is empty. The numbers include the open questions of these runs. others are the open questions
+// that belong to no run; the store does not know to which project they belong.
 func ProjectSummary(r store.Reader, project string, now time.Time) (g fleet.Summary, others []fleet.Question, err error) {
 	year, month, day := now.Date()
 	today := time.Date(year, month, day, 0, 0, 0, 0, now.Location())
@@ -45,7 +45,7 @@ func ProjectSummary(r store.Reader, project string, now time.Time) (g fleet.Summ
 	return g, others, err
 }
 
-// projectRuns returns the runs that are running or have ended today, by id.
+// projectRuns returns the runs of a project that are running or have ended today, by their ids.
 func projectRuns(r store.Reader, project string, today time.Time) (map[string]store.Run, error) {
 	list, err := recentRuns(r, today.Add(-maxSummaryAge))
 	runs := map[string]store.Run{}
@@ -58,7 +58,7 @@ func projectRuns(r store.Reader, project string, today time.Time) (map[string]st
 	return runs, err
 }
 
-// addEnded adds the cost of a run's attempts that started today and have ended.
+// addEnded adds to spent the cost of those attempts of a run that started today and have ended.
 func addEnded(r store.Reader, run store.Run, today time.Time, spent *store.Amount) error {
 	if run.Spent == (store.Amount{}) {
 		return nil
@@ -76,7 +76,7 @@ func addEnded(r store.Reader, run store.Run, today time.Time, spent *store.Amoun
 	return err
 }
 
-// addRunning adds the cost so far of the running attempts that started today.
+// addRunning adds to spent what the running attempts of runs that started today have cost so far.
 func addRunning(r store.Reader, runs map[string]store.Run, today time.Time, spent *store.Amount) error {
 	attempts, err := store.RunningAttempts(r)
 	for _, a := range attempts {
@@ -87,8 +87,8 @@ func addRunning(r store.Reader, runs map[string]store.Run, today time.Time, spen
 	return err
 }
 
-// addQuestions counts the open questions of runs, and returns those that belong to no
-// run.
+// addQuestions adds the open questions of runs to the summary g. It returns the open questions that
+// belong to no run.
 func addQuestions(r store.Reader, runs map[string]store.Run, now time.Time, g *fleet.Summary) (others []fleet.Question, err error) {
 	questions, err := r.Questions(true)
 	tasks := map[store.TaskKey]bool{}
@@ -118,8 +118,8 @@ func addAmount(to *store.Amount, a store.Amount) {
 	to.Tokens += a.Tokens
 }
 
-// recentRuns returns the running runs and the runs created since a time. If the store has
-// no such query, it returns all runs.
+// recentRuns returns the running runs, and the runs that were created at or after since. If the
+// store has no query for this, recentRuns returns all runs.
 func recentRuns(r store.Reader, since time.Time) ([]store.Run, error) {
 	if quick, ok := r.(interface {
 		RunsSince(time.Time) ([]store.Run, error)
@@ -129,7 +129,7 @@ func recentRuns(r store.Reader, since time.Time) ([]store.Run, error) {
 	return r.Runs()
 }
 
-// attemptsSince returns the attempts of a run that started since a time.
+// attemptsSince returns those attempts of a run that started at or after since.
 func attemptsSince(r store.Reader, run string, since time.Time) (list []store.Attempt, err error) {
 	if quick, ok := r.(interface {
 		AttemptsSince(string, time.Time) ([]store.Attempt, error)

@@ -1,6 +1,6 @@
-// Package runquery reads runs, tasks, attempts and questions from a store and converts
-// them to the types of package fleet. It finds them by the names that users give, follows
-// their changes, and counts them. It changes nothing.
+// Package runquery reads runs, tasks, attempts and questions from a store, and converts them to the
+// types of package fleet. It finds runs and tasks by the names that users give, follows the changes
+// of runs, and counts tasks. It changes nothing in the store.
 package runquery
 
 import (
@@ -12,12 +12,11 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Options holds functions that add information from outside the store. Each may be nil.
+// Options holds functions that add information from outside of the store. Each may be nil.
 type Options struct {
 	Annotate     func(v *fleet.Run, run store.Run)
 	AnnotateTask func(v *fleet.Task, spec plan.Task)
-	// Hide reports whether a run is left out of lists. Such a run can be found only by its
-	// whole id.
+	// Hide reports whether lists leave out a run. A hidden run can be found only by its whole id.
 	Hide func(run store.Run) bool
 }
 
@@ -30,7 +29,7 @@ type Querier struct {
 // New returns a querier for a store.
 func New(s store.Store, opts Options) *Querier { return &Querier{s, opts} }
 
-// Run returns the current state of a run.
+// Run returns the current state of a run, with its tasks.
 func (l *Querier) Run(ctx context.Context, id string) (run fleet.Run, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		run, err = l.View(r, id)
@@ -60,7 +59,7 @@ func (l *Querier) Runs(ctx context.Context, project string, ended bool) (list []
 	return list, err
 }
 
-// Rows returns the rows of the runs that [Querier.Runs] returns.
+// Rows returns the rows of those runs that [Querier.Runs] returns for the same arguments.
 func (l *Querier) Rows(r store.Reader, project string, ended bool) ([]store.Run, error) {
 	read := r.RunningRuns
 	if ended {
@@ -72,8 +71,8 @@ func (l *Querier) Rows(r store.Reader, project string, ended bool) ([]store.Run,
 	return runs, err
 }
 
-// shows reports whether a run is in the lists of a project. An empty project means all
-// projects.
+// shows reports whether lists of a project contain a run. If project is empty, they contain the
+// runs of all projects.
 func (l *Querier) shows(run store.Run, project string) bool {
 	return (project == "" || run.Project == project) && (l.opts.Hide == nil || !l.opts.Hide(run))
 }

@@ -17,7 +17,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// counted counts how often all tasks of a run are read.
+// counted is a store that counts how often all tasks of a run are read.
 type counted struct {
 	store.Store
 	all int
@@ -78,7 +78,7 @@ func TestAFollowerReadsOnlyWhatHasChanged(t *testing.T) {
 		_, err = e.Finish(ctx, engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token})
 		return err
 	})
-	if !errors.Is(err, enough) || s.all != 2 { // once at the start of Follow, and once by Run
+	if !errors.Is(err, enough) || s.all != 2 { // Follow reads all tasks once at its start, and Run once
 		t.Errorf("%v; all tasks were read %d times", err, s.all)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Running returns the running attempts of a run, in the order of their tasks. The
-// assignments include the messages to their agents.
+// Running returns the running attempts of a run, in the order of the run's tasks. The assignments
+// contain the users' messages to the agents.
 func Running(r store.Reader, run string) (list []engine.Assignment, err error) {
 	running, err := store.RunningAttempts(r)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// View returns a run with its tasks.
+// View returns the run with an id, and its tasks.
 func (l *Querier) View(r store.Reader, id string) (fleet.Run, error) {
 	run, err := r.Run(id)
 	if err != nil {
@@ -68,7 +68,7 @@ func openQuestions(r store.Reader, run string) (map[string]*fleet.Question, erro
 	list, err := r.Questions(true)
 	byTask := map[string]*fleet.Question{}
 	for _, q := range list {
-		if q.Run != run || byTask[q.Task] != nil { // keep only the first question of a task, which is the oldest
+		if q.Run != run || byTask[q.Task] != nil { // questions are sorted by age: keep only the oldest question of each task
 			continue
 		}
 		v := QuestionOf(q)

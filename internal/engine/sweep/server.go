@@ -9,21 +9,22 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// maxGap is the longest time between two sweeps during which this process is assumed to
-// have received heartbeats.
+// maxGap is how far apart two sweeps may be. If more time has passed between them, this process may
+// have missed heartbeats.
 const maxGap = 5 * time.Second
 
-// listening tracks since when this process could receive heartbeats without interruption.
-// Missing heartbeats during an interruption do not mean that a worker is lost.
+// listening tracks since when this process could receive heartbeats without interruption. A
+// heartbeat that is missing because of an interruption does not mean that its worker is lost.
 //
-// Its times are those of the engine's clock. A step of the clock is an interruption too,
-// because it makes all leases longer or shorter.
+// All times are times of the engine's clock. If that clock is set, this counts as an interruption
+// too, because leases become longer or shorter.
 type listening struct {
-	since time.Time // the end of the last interruption
+	since time.Time // when the last interruption ended
 	last  time.Time // when the last successful sweep ended
 }
 
-// sinceAt returns since when heartbeats could be received, for a sweep that starts now.
+// sinceAt is called when a sweep starts, at the time now. It returns since when this process could
+// receive heartbeats without interruption.
 func (w listening) sinceAt(now time.Time) time.Time {
 	if w.broken(now) {
 		return now
@@ -31,8 +32,8 @@ func (w listening) sinceAt(now time.Time) time.Time {
 	return w.since
 }
 
-// recordSweep records that a sweep has ended. If no worker is online, the network of this
-// process is probably down, so that counts as an interruption.
+// recordSweep records that a sweep has ended. If no worker is online, the network of this process
+// is probably down, so this counts as an interruption.
 func (w *listening) recordSweep(now time.Time, succeeded, online bool) {
 	if !succeeded {
 		return
@@ -51,17 +52,17 @@ func (w listening) broken(now time.Time) bool {
 // Server sweeps a store whose workers are on many machines.
 type Server struct {
 	Engine       *engine.Engine
-	Store        store.Store // the engine's store
+	Store        store.Store // the store that the engine works on
 	Now          func() time.Time
-	OfflineAfter time.Duration // how long after its last heartbeat a worker is offline
+	OfflineAfter time.Duration // how long after its last heartbeat a worker counts as offline
 
 	listening     listening
 	online        bool
-	onlineChecked time.Time // when online was last determined
+	onlineChecked time.Time // when the field online was last updated
 }
 
-// Sweep runs one sweep. It is cancelled after maxGap, because then it no longer knows
-// whether heartbeats could be received.
+// Sweep does one sweep. It cancels the sweep after maxGap, because then this process may have
+// missed heartbeats.
 func (s *Server) Sweep(ctx context.Context) (more bool, err error) {
 	within, cancel := context.WithTimeout(ctx, maxGap)
 	defer cancel()
@@ -73,8 +74,8 @@ func (s *Server) Sweep(ctx context.Context) (more bool, err error) {
 	return more, err
 }
 
-// clock returns the time without its monotonic reading, which stops while the machine
-// sleeps. Leases also expire during that time.
+// clock returns the time without its monotonic clock reading. The monotonic clock stops while the
+// machine sleeps, but leases expire during that time too.
 func (s *Server) clock() time.Time { return s.Now().Round(0) }
 
 // checkOnline updates s.online, at most once per maxGap.
@@ -93,7 +94,7 @@ func (s *Server) checkOnline(ctx context.Context) error {
 	})
 }
 
-// anyOnline reports whether any worker has sent a heartbeat after a time. It ignores
+// anyOnline reports whether any worker has sent a heartbeat after the given time. It ignores
 // workers that are not registered: they work for a local run, whose leases do not expire.
 func anyOnline(workers []store.Worker, after time.Time) bool {
 	return slices.ContainsFunc(workers, func(w store.Worker) bool { return !w.Created.IsZero() && w.Seen.After(after) })

@@ -15,9 +15,9 @@ import (
 
 func TestListeningKnowsSinceWhenHeartbeatsCouldBeReceived(t *testing.T) {
 	type sweep struct {
-		at                int // time of the sweep, in seconds
+		at                int // time at which the sweep ends, in seconds since the start
 		succeeded, online bool
-		since             int // expected result of sinceAt one second later, in seconds
+		since             int // what sinceAt must return one second after the sweep, in seconds since the start
 	}
 	ok := func(at, since int) sweep { return sweep{at, true, true, since} }
 	alone := func(at int) sweep { return sweep{at, true, false, at} }
@@ -43,16 +43,16 @@ func TestListeningKnowsSinceWhenHeartbeatsCouldBeReceived(t *testing.T) {
 	}
 }
 
-// testServer runs the sweeps of a Server on a store in memory, with a clock that tests can set
-// and workers that may lose their connection.
+// testServer runs the sweeps of a Server on a store in memory. The test sets the clock and the
+// connections of the workers.
 type testServer struct {
 	t      *testing.T
 	now    time.Time
-	away   bool // the database is unreachable
+	away   bool // set while the database cannot be reached
 	engine *engine.Engine
 	store  *memory.Store
 	server *Server
-	held   map[string]engine.Assignment // the first attempt of each worker
+	held   map[string]engine.Assignment // the first assignment of each worker, by the worker's id
 	heard  map[string]bool
 }
 
@@ -101,8 +101,8 @@ func (p *testServer) beat(worker string) {
 	}
 }
 
-// pass lets time pass, with a sweep every second and a heartbeat of the reachable
-// workers every 15 seconds.
+// pass lets the time d pass. There is a sweep every second, and every 15 seconds a heartbeat of
+// each worker that can reach the server.
 func (p *testServer) pass(d time.Duration) {
 	p.t.Helper()
 	for second := range int(d / time.Second) {
@@ -120,7 +120,7 @@ func (p *testServer) pass(d time.Duration) {
 	}
 }
 
-// runs reports whether the first attempt of a worker is still running.
+// runs reports whether the first attempt that a worker got is still running.
 func (p *testServer) runs(worker string) (runs bool) {
 	p.t.Helper()
 	err := p.store.Read(context.Background(), func(r store.Reader) error {
@@ -156,7 +156,7 @@ func TestNoAttemptIsLostBecauseTheDatabaseWasUnreachableForAnHour(t *testing.T) 
 	p.away = false
 	p.heard["b"], p.heard["gone"] = false, false
 	p.pass(40 * time.Second)
-	p.heard["b"] = true // the worker b needs some time to reconnect
+	p.heard["b"] = true // the worker b reaches the server again only now, later than the others
 	p.pass(10 * time.Second)
 	if !p.runs("a") || !p.runs("b") || !p.runs("gone") {
 		t.Errorf("a: %t, b: %t, gone: %t", p.runs("a"), p.runs("b"), p.runs("gone"))

@@ -1,5 +1,5 @@
-// Package sweep calls [engine.Engine.Sweep] periodically, which ends attempts past their
-// lease or deadline and makes the other changes that depend only on time.
+// Package sweep calls [engine.Engine.Sweep] every second. A sweep makes the changes that become due
+// by the passing of time, such as the end of an attempt whose lease has expired.
 package sweep
 
 import (
@@ -13,14 +13,14 @@ import (
 // Every is the interval between sweeps.
 const Every = time.Second
 
-// Local sweeps the store of this machine every second until ctx ends. The leases of local
-// runs never expire. notice gets messages for the user.
+// Local sweeps the store of a local run every second until ctx ends. Leases of local runs never
+// expire. notice shows a message to the user.
 func Local(ctx context.Context, e *engine.Engine, notice func(text string)) {
 	Loop(ctx, func(ctx context.Context) (bool, error) { return e.Sweep(ctx, time.Time{}) }, notice)
 }
 
-// Loop calls sweep every second until ctx ends, and at once again if there is more to do.
-// It passes the first failure, and the first success after it, to notice as a message.
+// Loop calls sweep every second until ctx ends, and again at once if sweep reports more to do. When
+// sweep fails, and when it works again, Loop passes a message to notice.
 func Loop(ctx context.Context, sweep func(context.Context) (more bool, err error), notice func(string)) {
 	tick := time.NewTicker(Every)
 	defer tick.Stop()
