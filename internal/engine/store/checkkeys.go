@@ -6,8 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// KeyError reports a key that not every database can store. Other texts are part of the
-// row's JSON and may contain anything.
+// KeyError reports a key that not every database can store, because it contains a zero byte or is
+// not valid UTF-8. Texts that are not keys may contain anything: they are stored as a part of the
+// row's JSON.
 type KeyError struct{ Kind, Key string }
 
 func (e *KeyError) Error() string {
@@ -17,7 +18,7 @@ func (e *KeyError) Error() string {
 // Invalid marks the error as the caller's mistake.
 func (e *KeyError) Invalid() bool { return true }
 
-// check returns a [*KeyError] if a key of a row is not valid.
+// check returns a [*KeyError] if a key in one of the changed rows is not valid.
 func (r *rows) check() error {
 	var bad error
 	key := func(kind string, keys ...string) {

@@ -1,25 +1,25 @@
 package store
 
-// Deletions lists the keys of rows to delete. The last event of a store is never deleted,
-// even if it is listed, because the number of the next event is derived from it.
+// Deletions lists the keys of rows to delete. The last event of a store is never deleted, even if
+// it is listed here, because the store computes the number of the next event from it.
 type Deletions struct {
-	Runs            []string  // deletes the runs and their plans, but not their tasks and events
-	Tasks           []TaskKey // deletes the tasks, their attempts, and their rows in the table need
+	Runs            []string  // ids of runs to delete with their plans, but without their tasks and events
+	Tasks           []TaskKey // keys of tasks to delete, with their attempts and their rows in the table need
 	Questions       []string
 	Workers         []string
 	IdempotencyKeys []string
 	Cursors         []string
-	Lists           []ItemList // deletes all items in these lists
+	Lists           []ItemList // lists of items to delete with all their items
 	Events          []int64
 }
 
-// ItemList identifies all items of a kind and a parent.
+// ItemList identifies the list of all items with the same kind and the same parent.
 type ItemList struct {
 	Kind   string `json:"kind"`
 	Parent string `json:"parent"`
 }
 
-// Empty reports whether there is nothing to delete.
+// Empty reports whether g lists no rows.
 func (g *Deletions) Empty() bool {
 	return len(g.Runs) == 0 && len(g.Tasks) == 0 && len(g.Questions) == 0 && len(g.Workers) == 0 && len(g.IdempotencyKeys) == 0 &&
 		len(g.Cursors) == 0 && len(g.Lists) == 0 && len(g.Events) == 0
@@ -36,7 +36,6 @@ func (g *Deletions) merge(later *Deletions) {
 	g.Events = append(g.Events, later.Events...)
 }
 
-// DeleteRows deletes rows. Rows that do not exist are ignored. The rows are deleted at the
-// commit, so the request itself can still read them. A request that deletes rows does not
-// share its database transaction with other requests.
+// DeleteRows deletes rows at the commit; until then the request can still read them. It ignores
+// rows that do not exist. A request that deletes rows gets a database transaction for itself.
 func (tx *Tx) DeleteRows(g Deletions) { tx.own.deletions.merge(&g) }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// EventSignal wakes readers that wait for new events. The zero value is ready to use.
+// EventSignal wakes goroutines that wait for new events. The zero value is ready to use.
 type EventSignal struct {
 	mu       sync.Mutex
 	last     int64
@@ -15,7 +15,7 @@ type EventSignal struct {
 	lastPoll time.Time     // time of the last poll; guarded by polling
 }
 
-// Announce records that an event with this number exists, and wakes the waiting readers.
+// Announce records that the event with the number last exists, and wakes the waiting goroutines.
 func (b *EventSignal) Announce(last int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -40,9 +40,9 @@ func (b *EventSignal) state() (int64, <-chan struct{}) {
 	return b.last, b.changed
 }
 
-// Wait returns when an event after the given number exists, or when ctx ends. It also
-// polls the database with look, at once and then at the given interval, because other
-// processes do not call Announce. One waiter polls for all waiters.
+// Wait returns when an event with a number greater than after exists, or when ctx ends. Other
+// processes do not call Announce, so Wait also polls the database: it calls look at once and then
+// once in the interval every. One waiter polls for all waiters.
 func (b *EventSignal) Wait(ctx context.Context, after int64, every time.Duration, look func(context.Context) (int64, error)) error {
 	timer := time.NewTimer(every)
 	defer timer.Stop()
@@ -67,14 +67,14 @@ func (b *EventSignal) Wait(ctx context.Context, after int64, every time.Duration
 	}
 }
 
-// untilNext returns the time until the next poll. It is the same moment for all waiters,
-// because waking up at different moments costs more than polling.
+// untilNext returns how long a waiter sleeps until it polls again. All waiters wake at the same
+// moment, because waking at different moments would cost more than polling.
 func untilNext(now time.Time, every time.Duration) time.Duration {
 	return now.Truncate(every).Add(every).Sub(now)
 }
 
-// poll reads the number of the last event with look, unless another waiter does so now or
-// has done so recently.
+// poll gets the number of the last event from look and announces it. It does nothing if another
+// waiter polls now or has polled recently.
 func (b *EventSignal) poll(ctx context.Context, every time.Duration, look func(context.Context) (int64, error)) error {
 	if !b.polling.TryLock() {
 		return nil

@@ -17,7 +17,7 @@ func TestAnAnnouncedEventWakesWaitingReaders(t *testing.T) {
 			go func() { done <- b.Wait(t.Context(), 4, time.Hour, nothing) }()
 		}
 		synctest.Wait()
-		b.Announce(4) // this event is not after 4, so the waiter stays blocked
+		b.Announce(4) // not greater than 4, so the waiter stays blocked
 		synctest.Wait()
 		start := time.Now()
 		b.Announce(5)

@@ -2,7 +2,7 @@ package store
 
 import "cmp"
 
-// itemChange is an item that was put or deleted.
+// itemChange is an item that a request has put or deleted.
 type itemChange struct {
 	item    Item
 	deleted bool
@@ -10,7 +10,8 @@ type itemChange struct {
 
 func itemsOf(r *rows) *table[ItemKey, itemChange] { return &r.items }
 
-// changedItems returns the items that were put, and the keys of items that were deleted.
+// changedItems returns the items that requests have put, and the keys of items that they have
+// deleted.
 func (r *rows) changedItems() (put []Item, dropped []ItemKey) {
 	for i := range r.items.rows {
 		if change := &r.items.rows[i]; change.deleted {
@@ -22,7 +23,7 @@ func (r *rows) changedItems() (put []Item, dropped []ItemKey) {
 	return put, dropped
 }
 
-// Item returns an item, or [ErrNotFound].
+// Item returns the item with a key, or [ErrNotFound].
 func (tx *Tx) Item(key ItemKey) (Item, error) {
 	change, err := get(tx, itemsOf, key, func(key ItemKey) (itemChange, error) {
 		item, err := tx.stored.Item(key)
@@ -34,7 +35,7 @@ func (tx *Tx) Item(key ItemKey) (Item, error) {
 	return change.item, err
 }
 
-// PutItem adds or changes an item.
+// PutItem adds an item, or replaces the item with the same key.
 func (tx *Tx) PutItem(i Item) { tx.own.items.put(i.ItemKey, itemChange{item: i}) }
 
 // DropItem deletes an item, if it exists.
@@ -42,8 +43,8 @@ func (tx *Tx) DropItem(key ItemKey) {
 	tx.own.items.put(key, itemChange{item: Item{ItemKey: key}, deleted: true})
 }
 
-// Items returns the items of a kind and a parent whose Seq is greater than after, at most
-// limit.
+// Items returns items with the given kind and parent, in the order of Seq: at most limit items
+// whose Seq is greater than after.
 func (tx *Tx) Items(kind, parent string, after int64, limit int) ([]Item, error) {
 	stored, err := tx.stored.Items(kind, parent, after, limit+len(tx.earlier.items.keys)+len(tx.own.items.keys))
 	changes := make([]itemChange, len(stored))
@@ -64,7 +65,7 @@ func (i *Item) in(kind, parent string, after int64) bool {
 	return i.Kind == kind && i.Parent == parent && i.Seq > after
 }
 
-// In reports whether i has this kind and parent and a Seq greater than after.
+// In reports whether i has this kind and parent, and a Seq greater than after.
 func (i Item) In(kind, parent string, after int64) bool { return i.in(kind, parent, after) }
 
 // ByItemSeq orders items by Seq, then ID.

@@ -5,20 +5,20 @@ import (
 	"sync"
 )
 
-// PlanCache caches the plans of runs. Plans never change, but they can be large, and every
-// request about a run reads the plan. PlanCache is safe for concurrent use. The zero value
-// is ready to use.
+// PlanCache caches the plans of runs. Every request about a run needs its plan, which can be large
+// but never changes. PlanCache is safe for concurrent use. The zero value is ready to use.
 type PlanCache struct {
 	mu    sync.Mutex
 	byRun map[string]json.RawMessage
 	size  int
 }
 
-// maxPlanBytes is the maximum size of the cache in bytes. A full cache is emptied.
+// maxPlanBytes is the maximum total size of the cached plans, in bytes. When the cache is full, all
+// plans are removed.
 const maxPlanBytes = 64 << 20
 
-// Get returns the plan of a run from the cache. If it is not cached, Get reads it with
-// look.
+// Get returns the plan of a run. If the plan is not in the cache, Get reads it with look and adds
+// it.
 func (p *PlanCache) Get(run string, look func(run string) (json.RawMessage, error)) (json.RawMessage, error) {
 	p.mu.Lock()
 	plan, ok := p.byRun[run]
@@ -33,7 +33,8 @@ func (p *PlanCache) Get(run string, look func(run string) (json.RawMessage, erro
 	return plan, err
 }
 
-// Put adds the plan of a run to the cache, unless it is cached or nil.
+// Put adds the plan of a run to the cache. It does nothing if plan is nil or the run's plan is
+// already in the cache.
 func (p *PlanCache) Put(run string, plan json.RawMessage) {
 	p.mu.Lock()
 	_, known := p.byRun[run]
@@ -43,7 +44,7 @@ func (p *PlanCache) Put(run string, plan json.RawMessage) {
 	}
 }
 
-// Forget removes the plans of deleted runs.
+// Forget removes the plans of runs that were deleted.
 func (p *PlanCache) Forget(runs ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -5,10 +5,10 @@
 // ([gaffer/internal/engine/store/postgres]), and one in memory for simulations. All of
 // them pass the same tests (package storetest).
 //
-// Every change is made in a transaction ([Store.Write]) and is durable when the call
-// returns. Transactions are serial: each sees all earlier ones, including those of
-// other processes on the same database. Requests that wait at the same time share one
-// database transaction.
+// Every change is made in a transaction ([Store.Write]) and is durable when Write returns.
+// Transactions run one after the other: each sees the changes of all earlier ones, including those
+// of other processes on the same database. Requests that wait at the same time share one database
+// transaction.
 package store
 
 import (
@@ -18,29 +18,29 @@ import (
 	"time"
 )
 
-// ErrNotFound reports that a row does not exist.
+// ErrNotFound reports that a row does not exist in the store.
 var ErrNotFound = errors.New("not found")
 
-// Store is a database. It is safe for concurrent use.
+// Store is a database with the rows of this package. It is safe for concurrent use.
 type Store interface {
-	// Write runs change in a transaction and commits it durably, all or nothing. If change
-	// returns an error, Write returns that error and writes nothing. change may run more
-	// than once, so it must have no side effects outside tx. tx is valid only until change
-	// returns.
+	// Write runs change in a transaction and commits all of its changes durably. If change returns
+	// an error, Write commits nothing and returns that error. change may run more than once, so it
+	// must have no side effects outside of tx. tx is valid only until change returns.
 	Write(ctx context.Context, change func(tx *Tx) error) error
-	// Read runs look with a consistent snapshot of the database. It never waits for a
-	// writer.
+	// Read calls look with a reader that sees one consistent snapshot of the database. Read never
+	// waits for writers.
 	Read(ctx context.Context, look func(r Reader) error) error
-	// Wait returns when an event with a Seq greater than after exists, or when ctx ends. It
-	// notices events of other processes with a short delay.
+	// Wait returns when an event with a Seq greater than after exists, or when ctx ends. It notices
+	// events that other processes append after a short delay.
 	Wait(ctx context.Context, after int64) error
 	// Close waits for operations in progress and releases all resources.
 	Close() error
 }
 
-// Reader looks up rows. A lookup of a row that does not exist returns ErrNotFound. The
-// caller may change the returned lists. Runs, attempts and questions are ordered by their
-// time and id, tasks and events by Seq, unless noted otherwise.
+// Reader looks up rows. A method that looks up one row returns ErrNotFound if the row does not
+// exist. The caller may change the returned lists. If a method says nothing else, it returns runs,
+// attempts and questions in the order of their time and id, and tasks and events in the order of
+// Seq.
 type Reader interface {
 	Run(id string) (Run, error)
 	Task(key TaskKey) (Task, error)
@@ -55,10 +55,10 @@ type Reader interface {
 	Runs() ([]Run, error)
 	RunningRuns() ([]Run, error) // the runs whose Status is Running
 	Tasks(run string) ([]Task, error)
-	// EndedTasks returns the tasks of a run with the final status in, highest Seq first, at
-	// most limit.
+	// EndedTasks returns at most limit tasks of a run that have the final status in. Tasks with the
+	// highest Seq come first.
 	EndedTasks(run string, in Status, limit int) ([]Task, error)
-	// EndedTaskCounts returns the number of tasks in each final status, over all runs.
+	// EndedTaskCounts returns, for each final status, the number of tasks of all runs that have it.
 	EndedTaskCounts() (map[Status]int, error)
 	// Dependents returns the tasks that have the given task in their Needs.
 	Dependents(key TaskKey) ([]Task, error)
@@ -68,43 +68,41 @@ type Reader interface {
 	Questions(open bool) ([]Question, error) // all questions; if open is set, only those that are not Closed
 	QuestionsOf(run string) ([]Question, error)
 	Accounts() ([]Account, error)
-	// Events returns events with a Seq greater than after, at most limit. Deleted
-	// events leave gaps in the numbers.
+	// Events returns at most limit events whose Seq is greater than after. The numbers have gaps
+	// where events were deleted.
 	Events(after int64, limit int) ([]Event, error)
-	// EventsOf returns events of a run with a Seq greater than after, at most limit. It
-	// does not scan events of other runs.
+	// EventsOf returns at most limit events of a run whose Seq is greater than after. It does not
+	// scan events of other runs.
 	EventsOf(run string, after int64, limit int) ([]Event, error)
 	LastSeq() (int64, error)
 	// EventsWithoutRows returns the same events as Events, without Row and AttemptRow.
 	EventsWithoutRows(after int64, limit int) ([]Event, error)
-	// RunsBefore returns the runs created before a time, without their plans.
+	// RunsBefore returns the runs that were created before the time created, without their plans.
 	RunsBefore(created time.Time) ([]Run, error)
-	// IdempotencyRecords returns the idempotency records that were created before a time
-	// and whose key is greater than after, ordered by key, at most limit.
+	// IdempotencyRecords returns at most limit idempotency records, ordered by key. They were
+	// created before made, and their key is greater than after.
 	IdempotencyRecords(made time.Time, after string, limit int) ([]IdempotencyRecord, error)
-	// Items returns the items of a kind and a parent whose Seq is greater than after,
-	// ordered by Seq and then by id, at most limit.
+	// Items returns at most limit items with the given kind and parent whose Seq is greater than
+	// after. They are ordered by Seq and then by id.
 	Items(kind, parent string, after int64, limit int) ([]Item, error)
 
-	// ClaimableTasks returns the tasks that match c, highest Priority first, then lowest
-	// Seq: Ready tasks whose Labels are in c.Labels, and whose Account is not in
-	// c.PausedAccounts and is in c.Accounts, unless that is empty.
+	// ClaimableTasks returns Ready tasks with the highest Priority first, and then the lowest Seq.
+	// Their Labels are in c.Labels, and their Account is not in c.PausedAccounts. If c.Accounts is
+	// not empty, their Account is in c.Accounts.
 	ClaimableTasks(c ClaimQuery) ([]Task, error)
-	// LabelSets returns the distinct Labels of Ready tasks.
+	// LabelSets returns the different values of Labels that Ready tasks have.
 	LabelSets() ([]string, error)
-	// WaitingTasks returns the tasks that match w, in the order of ClaimableTasks: Queued
-	// tasks of the run that are not Ready and have no Blockers, whose Wave is at most
-	// w.Wave, whose NotBefore is not after w.Now, and whose Account is not in
-	// w.PausedAccounts.
+	// WaitingTasks returns Queued tasks of the run w.Run, in the same order as ClaimableTasks.
+	// These tasks are not Ready and have no Blockers, their Wave is at most w.Wave, their NotBefore
+	// is not after w.Now, and their Account is not in w.PausedAccounts.
 	WaitingTasks(w WaitQuery) ([]Task, error)
-	// DelayedTasks returns Queued tasks that are not Ready, have no Blockers, and whose
-	// NotBefore is set and not after now, earliest NotBefore first, at most limit.
+	// DelayedTasks returns at most limit Queued tasks that are not Ready and have no Blockers, and
+	// whose NotBefore has passed at the time now. The earliest NotBefore comes first.
 	DelayedTasks(now time.Time, limit int) ([]Task, error)
-	// DueAttempts returns the running attempts whose Lease or Deadline is before now,
-	// earliest first, at most limit.
+	// DueAttempts returns at most limit running attempts whose Lease or Deadline is before now, in
+	// the order of these times.
 	DueAttempts(now time.Time, limit int) ([]Attempt, error)
-	// ExpiredQuestions returns the questions that are not Closed and whose Expires is
-	// before now, at most limit.
+	// ExpiredQuestions returns at most limit open questions whose Expires is before now.
 	ExpiredQuestions(now time.Time, limit int) ([]Question, error)
 }
 
@@ -113,33 +111,33 @@ type DueAttemptLister interface {
 	DueAttempts(now time.Time, limit int) ([]Attempt, error)
 }
 
-// RunningAttempts returns all running attempts, ordered by the end of their lease or
-// deadline.
+// RunningAttempts returns all running attempts, in the order of the end of their lease or their
+// deadline, whichever is earlier.
 func RunningAttempts(r DueAttemptLister) ([]Attempt, error) {
 	return r.DueAttempts(time.Unix(0, math.MaxInt64), math.MaxInt32)
 }
 
-// ClaimQuery selects the tasks that a worker may claim.
+// ClaimQuery selects ready tasks that a worker may claim.
 type ClaimQuery struct {
-	Labels         []string // values of Task.Labels that the worker satisfies
+	Labels         []string // values of Task.Labels that are allowed: the worker has all labels in each of them
 	PausedAccounts []string // leave out tasks of these accounts
 	Accounts       []string // select only tasks of these accounts; empty selects all
 	Limit          int
-	Skip           func(TaskKey) bool // reports tasks to skip; nil skips none
+	Skip           func(TaskKey) bool // if not nil, tasks for which it returns true are left out
 }
 
-// WaitQuery selects the tasks of a run that may become ready.
+// WaitQuery selects queued tasks of a run that may become ready.
 type WaitQuery struct {
 	Run            string
 	Wave           int // the highest wave whose tasks may start
 	Now            time.Time
 	PausedAccounts []string // leave out tasks of these accounts
 	Limit          int
-	Skip           func(TaskKey) bool // reports tasks to skip; nil skips none
+	Skip           func(TaskKey) bool // if not nil, tasks for which it returns true are left out
 }
 
-// Changes holds all changes of a transaction: the final versions of the rows that it has
-// put, what it has deleted, and the events that it has appended.
+// Changes holds all changes of a transaction: the final version of each row that was put, the keys
+// of rows that were deleted, and the appended events.
 type Changes struct {
 	Runs               []Run
 	Tasks              []Task
@@ -152,7 +150,7 @@ type Changes struct {
 	Items              []Item
 	Dropped            []ItemKey // keys of deleted items
 	Deletions          Deletions
-	Events             []Event // new events, with their Seq
+	Events             []Event // appended events; their Seq is set
 
-	read *rows // rows that the transaction has read, for StoredTask
+	read *rows // rows that the transaction has read from the database, for StoredTask
 }

@@ -7,47 +7,44 @@ import (
 	"time"
 )
 
-// Transaction is a write transaction of a database. Its lookups return the committed
-// state; Commit writes all changes at once. At most one transaction is open at a time,
-// over all processes.
+// Transaction is a write transaction of a database. Its lookups return rows as they were before the
+// transaction. Commit writes all changes at once. Over all processes, at most one transaction is
+// open at a time.
 type Transaction interface {
 	Reader
-	// Commit writes the changes durably. The numbers of the events must follow the last
-	// event in the database without a gap. If it is unknown whether the commit has
-	// succeeded, the error is a [*CommitError]. Any other error means that nothing was
-	// written. The transaction ends in every case.
+	// Commit writes the changes durably and ends the transaction. The numbers of new events must
+	// continue those in the database without a gap. If it is unknown whether the changes were
+	// written, the error is a [*CommitError]. After any other error, nothing was written.
 	Commit(Changes) error
 	// Rollback ends the transaction without changes.
 	Rollback() error
 }
 
-// Loader is implemented by transactions of a remote database, to reduce the number of
-// round trips. A lookup whose result is not loaded yet returns [ErrNotLoaded]. Load
-// fetches the results of all such lookups in one round trip. Then the requests must run
-// again.
+// Loader is implemented by transactions of a remote database, to reduce the number of round trips.
+// A lookup whose result is not loaded yet returns [ErrNotLoaded]. Load gets the results of all
+// these lookups in one round trip. After that the requests must run again.
 type Loader interface {
-	// Missed reports whether a lookup since the last call has returned [ErrNotLoaded].
+	// Missed reports whether any lookup has returned [ErrNotLoaded] since Missed was last called.
 	Missed() bool
 	Load() error
-	// LoadEach makes each further lookup fetch its result itself.
+	// LoadEach makes all later lookups get their results at once, with one round trip each.
 	LoadEach() error
 }
 
-// ErrNotLoaded is returned by a lookup of a [Loader] whose result must be loaded first.
+// ErrNotLoaded is returned by a lookup of a [Loader] if Load must get its result first.
 var ErrNotLoaded = errors.New("not loaded yet")
 
-// Tx is the part of a transaction that belongs to one request. The request sees its own
-// changes at once. Later requests of the same transaction see them if the request has
-// succeeded.
+// Tx is what one request sees of a transaction. The request sees its own changes at once. Later
+// requests in the same transaction see them too, unless the request fails.
 type Tx struct {
 	stored  Transaction
-	read    *rows // rows that any request of the transaction has read, as stored
-	earlier *rows // changes of earlier requests of the transaction, not committed yet
+	read    *rows // rows that requests of the transaction have read, as they are in the database
+	earlier *rows // changes of earlier requests in the transaction; not committed yet
 	own     rows  // changes of this request
 	lastSeq *int64
 }
 
-// rows holds rows by their keys.
+// rows holds changed or read rows of all kinds, by their keys.
 type rows struct {
 	runs               table[string, Run]
 	tasks              table[TaskKey, Task]
@@ -60,11 +57,11 @@ type rows struct {
 	items              table[ItemKey, itemChange]
 	deletions          Deletions
 	events             []Event
-	tasksByRun         map[string]*allTasks // keys of all stored tasks of a run, by run; set only in Tx.read
+	tasksByRun         map[string]*allTasks // keys of all tasks of a run as stored, by the run's id; set only in Tx.read
 }
 
-// allTasks holds the keys of all tasks of a run, and for each task's id the keys of the
-// tasks that need it.
+// allTasks holds the keys of all tasks of a run. For the id of each task, it also holds the keys of
+// the tasks that need it.
 type allTasks struct {
 	keys       []TaskKey
 	dependents map[string][]TaskKey
@@ -74,13 +71,14 @@ type allTasks struct {
 type table[K comparable, V any] struct {
 	keys []K
 	rows []V
-	at   map[K]int // index of each key; nil while there are few rows
+	at   map[K]int // index of each key in keys; nil if there are at most fewRows rows
 }
 
-// fewRows is the number of rows up to which linear search is faster than a map.
+// fewRows is the number of rows up to which a table uses linear search, because it is faster than a
+// map.
 const fewRows = 8
 
-// find returns the index of a row, or -1.
+// find returns the index of the row with a key, or -1 if the table does not contain it.
 func (t *table[K, V]) find(key K) int {
 	if t.at == nil {
 		return slices.Index(t.keys, key)
@@ -110,8 +108,8 @@ func (t *table[K, V]) put(key K, row V) {
 
 func (t *table[K, V]) has(key K) bool { return t.find(key) >= 0 }
 
-// merge adds the rows of a later request. requests is the expected number of requests,
-// for the initial capacity.
+// merge puts the rows of later, a table of a later request, into t. requests is the expected number
+// of requests, from which the initial capacity is computed.
 func (t *table[K, V]) merge(later *table[K, V], requests int) {
 	if t.keys == nil && len(later.keys) > 0 {
 		t.keys, t.rows = make([]K, 0, requests), make([]V, 0, requests)
@@ -144,8 +142,8 @@ func (r *rows) changes() Changes {
 	}
 }
 
-// StoredTask returns a task as it was before the transaction, if the transaction has read
-// it.
+// StoredTask returns a task as it was before the transaction. The second result is false if the
+// transaction has not read the task.
 func (c *Changes) StoredTask(key TaskKey) (Task, bool) {
 	if c.read == nil {
 		return Task{}, false
@@ -157,8 +155,9 @@ func (c *Changes) StoredTask(key TaskKey) (Task, bool) {
 	return c.read.tasks.rows[i], true
 }
 
-// get returns a row with the changes of this and earlier requests. of selects the table;
-// stored looks up the committed row.
+// get returns a row as changed by this request and by earlier requests of the transaction. If no
+// request has changed it, get returns the committed row. of selects the table, and stored looks up
+// the committed row.
 func get[K comparable, V any](tx *Tx, of func(*rows) *table[K, V], key K, stored func(K) (V, error)) (V, error) {
 	for _, r := range []*rows{&tx.own, tx.earlier, tx.read} {
 		t := of(r)
@@ -173,87 +172,87 @@ func get[K comparable, V any](tx *Tx, of func(*rows) *table[K, V], key K, stored
 	return row, err
 }
 
-// Run returns a run.
+// Run returns the run with an id, or [ErrNotFound].
 func (tx *Tx) Run(id string) (Run, error) {
 	return get(tx, func(r *rows) *table[string, Run] { return &r.runs }, id, tx.stored.Run)
 }
 
-// Task returns a task.
+// Task returns the task with a key, or [ErrNotFound].
 func (tx *Tx) Task(key TaskKey) (Task, error) {
 	return get(tx, tasksOf, key, tx.stored.Task)
 }
 
 func tasksOf(r *rows) *table[TaskKey, Task] { return &r.tasks }
 
-// Attempt returns an attempt.
+// Attempt returns the attempt with an id, or [ErrNotFound].
 func (tx *Tx) Attempt(id string) (Attempt, error) {
 	return get(tx, attemptsOf, id, tx.stored.Attempt)
 }
 
 func attemptsOf(r *rows) *table[string, Attempt] { return &r.attempts }
 
-// Worker returns a worker.
+// Worker returns the worker with an id, or [ErrNotFound].
 func (tx *Tx) Worker(id string) (Worker, error) {
 	return get(tx, workersOf, id, tx.stored.Worker)
 }
 
 func workersOf(r *rows) *table[string, Worker] { return &r.workers }
 
-// Question returns a question.
+// Question returns the question with an id, or [ErrNotFound].
 func (tx *Tx) Question(id string) (Question, error) {
 	return get(tx, questionsOf, id, tx.stored.Question)
 }
 
 func questionsOf(r *rows) *table[string, Question] { return &r.questions }
 
-// Account returns an agent account.
+// Account returns the agent account with a name, or [ErrNotFound].
 func (tx *Tx) Account(name string) (Account, error) {
 	return get(tx, accountsOf, name, tx.stored.Account)
 }
 
 func accountsOf(r *rows) *table[string, Account] { return &r.accounts }
 
-// IdempotencyRecord returns the idempotency record of a key.
+// IdempotencyRecord returns the idempotency record with a key, or [ErrNotFound].
 func (tx *Tx) IdempotencyRecord(key string) (IdempotencyRecord, error) {
 	return get(tx, func(r *rows) *table[string, IdempotencyRecord] { return &r.idempotencyRecords }, key, tx.stored.IdempotencyRecord)
 }
 
-// PutRun adds or changes a run.
+// PutRun adds a run, or replaces the run with the same id.
 func (tx *Tx) PutRun(r Run) { tx.own.runs.put(r.ID, r) }
 
-// PutTask adds or changes a task. Its run must exist or be put in the same transaction.
-// The Needs of a task must not change.
+// PutTask adds a task, or replaces the task with the same key. The task's run must exist or be put
+// in the same transaction. The Needs of an existing task must not change.
 func (tx *Tx) PutTask(t Task) { tx.own.tasks.put(t.TaskKey, t) }
 
-// PutAttempt adds or changes an attempt.
+// PutAttempt adds an attempt, or replaces the attempt with the same id.
 func (tx *Tx) PutAttempt(a Attempt) { tx.own.attempts.put(a.ID, a) }
 
-// PutWorker adds or changes a worker.
+// PutWorker adds a worker, or replaces the worker with the same id.
 func (tx *Tx) PutWorker(w Worker) { tx.own.workers.put(w.ID, w) }
 
-// PutQuestion adds or changes a question.
+// PutQuestion adds a question, or replaces the question with the same id.
 func (tx *Tx) PutQuestion(q Question) { tx.own.questions.put(q.ID, q) }
 
-// PutAccount adds or changes an agent account.
+// PutAccount adds an agent account, or replaces the account with the same name.
 func (tx *Tx) PutAccount(l Account) { tx.own.accounts.put(l.Name, l) }
 
-// PutIdempotencyRecord stores an idempotency record.
+// PutIdempotencyRecord adds an idempotency record, or replaces the record with the same key.
 func (tx *Tx) PutIdempotencyRecord(p IdempotencyRecord) { tx.own.idempotencyRecords.put(p.Key, p) }
 
-// PutCursor adds or moves a cursor.
+// PutCursor adds a cursor, or replaces the cursor with the same name.
 func (tx *Tx) PutCursor(c Cursor) { tx.own.cursors.put(c.Name, c) }
 
-// Append adds an event and assigns its number.
+// Append adds the event e, and sets its number.
 func (tx *Tx) Append(e Event) {
 	e.Seq = *tx.lastSeq + int64(len(tx.own.events)) + 1
 	tx.own.events = append(tx.own.events, e)
 }
 
-// NextSeq returns the number of the next event. It grows with every event of the store,
-// so it can also order new rows.
+// NextSeq returns the number of the next event. The number grows with every event of the store, so
+// new rows can be ordered by it too.
 func (tx *Tx) NextSeq() int64 { return *tx.lastSeq + int64(len(tx.own.events)) + 1 }
 
-// RunningRuns returns the runs that have not ended.
+// RunningRuns returns the runs whose Status is Running.
 func (tx *Tx) RunningRuns() ([]Run, error) {
 	stored, err := tx.stored.RunningRuns()
 	return overlay(tx, func(r *rows) *table[string, Run] { return &r.runs }, stored, err, func(r Run) string { return r.ID },
@@ -261,7 +260,7 @@ func (tx *Tx) RunningRuns() ([]Run, error) {
 		func(a, b Run) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) })
 }
 
-// Tasks returns the tasks of a run.
+// Tasks returns the tasks of a run, in the order of Seq.
 func (tx *Tx) Tasks(run string) ([]Task, error) {
 	var stored []Task
 	var err error
@@ -273,7 +272,7 @@ func (tx *Tx) Tasks(run string) ([]Task, error) {
 	return overlay(tx, tasksOf, stored, err, Task.key, func(t *Task) bool { return t.Run == run }, bySeq)
 }
 
-// cacheTasksOf stores all committed tasks of a run, so that they are read only once.
+// cacheTasksOf keeps the committed tasks of a run, so that the transaction reads them only once.
 func (r *rows) cacheTasksOf(run string, tasks []Task) {
 	all := &allTasks{dependents: map[string][]TaskKey{}}
 	for _, t := range tasks {
@@ -303,7 +302,7 @@ func (t Task) key() TaskKey { return t.TaskKey }
 
 func bySeq(a, b Task) int { return cmp.Compare(a.Seq, b.Seq) }
 
-// Dependents returns the tasks that need the given task.
+// Dependents returns the tasks that have the task key in their Needs.
 func (tx *Tx) Dependents(key TaskKey) ([]Task, error) {
 	var stored []Task
 	var err error
@@ -326,7 +325,7 @@ func (tx *Tx) ClaimableTasks(c ClaimQuery) ([]Task, error) {
 	return list[:min(c.Limit, len(list))], err
 }
 
-// Matches reports whether t is selected by c.
+// Matches reports whether the query c selects t.
 func (c ClaimQuery) Matches(t Task) bool { return c.matches(&t) }
 
 func (c *ClaimQuery) matches(t *Task) bool {
@@ -334,7 +333,7 @@ func (c *ClaimQuery) matches(t *Task) bool {
 		(len(c.Accounts) == 0 || slices.Contains(c.Accounts, t.Account)) && (c.Skip == nil || !c.Skip(t.TaskKey))
 }
 
-// Matches reports whether t is selected by w.
+// Matches reports whether the query w selects t.
 func (w WaitQuery) Matches(t Task) bool { return w.matches(&t) }
 
 func (w *WaitQuery) matches(t *Task) bool {
@@ -342,11 +341,11 @@ func (w *WaitQuery) matches(t *Task) bool {
 		(w.Skip == nil || !w.Skip(t.TaskKey))
 }
 
-// Idle reports whether t is queued, not ready, and waits for no other task. It may still
+// Idle reports whether t is queued, not ready, and does not wait for another task. It may still
 // have to wait for its NotBefore, its wave, its account, or the run's parallel limit.
 func (t *Task) Idle() bool { return t.Status == Queued && !t.Ready && t.Blockers == 0 }
 
-// DelayHasPassed reports whether t is idle and has a NotBefore that has passed.
+// DelayHasPassed reports whether t is idle, and its NotBefore is set and has passed.
 func (t Task) DelayHasPassed(now time.Time) bool {
 	return t.Idle() && !t.NotBefore.IsZero() && !t.NotBefore.After(now)
 }
@@ -382,7 +381,7 @@ func ByPriority(a, b Task) int {
 	return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Seq, b.Seq))
 }
 
-// LabelSets returns the distinct values of Labels of ready tasks.
+// LabelSets returns the different values of Labels that ready tasks have.
 func (tx *Tx) LabelSets() ([]string, error) {
 	sets, err := tx.stored.LabelSets()
 	for _, r := range []*rows{tx.earlier, &tx.own} {
@@ -412,8 +411,8 @@ func (tx *Tx) DueAttempts(now time.Time, limit int) ([]Attempt, error) {
 	return list[:min(limit, len(list))], err
 }
 
-// Due returns when a running attempt must be checked: at the end of its lease or at its
-// deadline. The deadline does not count while the attempt waits for a user.
+// Due returns when a sweep must look at a running attempt: at the end of its lease or at its
+// deadline, whichever is earlier. While the attempt waits for a user, its deadline does not count.
 func (a Attempt) Due() time.Time {
 	if a.WaitingSince.IsZero() && !a.Deadline.IsZero() && a.Deadline.Before(a.Lease) {
 		return a.Deadline
@@ -430,7 +429,7 @@ func (tx *Tx) ExpiredQuestions(now time.Time, limit int) ([]Question, error) {
 	return list[:min(limit, len(list))], err
 }
 
-// Overdue reports whether q is open and its time has expired.
+// Overdue reports whether q is open and the time to answer it has passed.
 func (q Question) Overdue(now time.Time) bool {
 	return !q.Closed && !q.Expires.IsZero() && q.Expires.Before(now)
 }
@@ -443,8 +442,9 @@ func (tx *Tx) Questions(attempt string) ([]Question, error) {
 		func(a, b Question) int { return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.ID, b.ID)) })
 }
 
-// overlay applies the changes of the transaction to a list of committed rows: it removes
-// rows that no longer belong to the list, and adds rows that now do. of selects the table.
+// overlay applies the changes of the transaction to stored, a list of committed rows. It removes
+// rows that were changed so that they no longer belong to the list, and adds rows that now belong
+// to it. of selects the table.
 func overlay[K comparable, V any](tx *Tx, of func(*rows) *table[K, V], stored []V, err error,
 	key func(V) K, belongs func(*V) bool, order func(a, b V) int,
 ) ([]V, error) {

@@ -2,7 +2,7 @@ package store
 
 import "fmt"
 
-// NewerError reports that a newer gaffer has written the database.
+// NewerError reports that a newer version of gaffer has written the database.
 type NewerError struct {
 	Database     string
 	Found, Known int
@@ -12,10 +12,10 @@ func (e *NewerError) Error() string {
 	return fmt.Sprintf("database %s has schema version %d, and this gaffer knows versions up to %d", e.Database, e.Found, e.Known)
 }
 
-// Conflict marks the error as a conflict with another program.
+// Conflict marks the error as a conflict with the newer version.
 func (e *NewerError) Conflict() bool { return true }
 
-// Hint returns what the user can do.
+// Hint returns an advice for the user.
 func (e *NewerError) Hint() string {
 	return "use the newer gaffer that has written it, or another database (--db, GAFFER_DB)"
 }

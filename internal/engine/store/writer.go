@@ -8,12 +8,12 @@ import (
 	"gaffer/statefile/group"
 )
 
-// Writer implements Write of a store. Requests that wait at the same time share one
-// database transaction and its commit.
+// Writer implements the method Write of stores. Requests that wait at the same time share one
+// database transaction and one commit.
 type Writer struct {
-	// Open begins a database transaction. It waits until no other process has one.
+	// Open begins a database transaction. It waits until no other process has one open.
 	Open func(ctx context.Context) (Transaction, error)
-	// Committed is called with the number of the last event after each commit.
+	// Committed is called after each commit, with the number of the last event.
 	Committed func(lastSeq int64)
 
 	group group.Group[*request]
@@ -21,9 +21,9 @@ type Writer struct {
 
 type request struct {
 	change func(tx *Tx) error
-	alone  bool // the request must not share a transaction
+	alone  bool // the request needs a transaction for itself
 	err    error
-	repeat bool // the request must run again, without sharing a transaction
+	repeat bool // the request must run again, in a transaction for itself
 }
 
 // Write implements [Store].
@@ -40,39 +40,39 @@ func (w *Writer) Write(ctx context.Context, change func(tx *Tx) error) error {
 	}
 }
 
-// CommitError reports that the result of a commit is unknown, for example because the
-// connection broke before the reply. A request with an idempotency key may be repeated;
-// other requests must not be repeated automatically.
+// CommitError reports that it is unknown whether a commit has succeeded, for example because the
+// connection broke before the reply. The caller may repeat a request that has an idempotency key.
+// Other requests must not be repeated automatically.
 type CommitError struct{ Err error }
 
 func (e *CommitError) Error() string { return "commit: " + e.Err.Error() }
 
 func (e *CommitError) Unwrap() error { return e.Err }
 
-// leader makes the changes of all waiting requests. It implements [group.Leader].
+// leader runs all waiting requests in its goroutine. It implements [group.Leader].
 type leader struct {
 	writer *Writer
-	open   Transaction // the open transaction, or nil
+	open   Transaction // the database transaction that is open, or nil
 }
 
-// Prepare opens the transaction.
+// Prepare begins the database transaction.
 func (l *leader) Prepare(ctx context.Context, _ *request) (func(), error) {
 	var err error
 	l.open, err = l.writer.Open(ctx)
 	return l.release, err
 }
 
-// release rolls back a transaction that a panic has left open.
+// release rolls back the transaction if a panic has left it open.
 func (l *leader) release() {
 	if l.open != nil {
-		_ = l.open.Rollback() // the caller gets the panic; this error can be ignored
+		_ = l.open.Rollback() // the caller gets the panic, so this error does not matter
 	}
 }
 
-// Work makes the changes of all requests: one transaction for each request that must not
-// share one, and one for all others. If the database rejects a shared transaction, each of
-// its requests is repeated in a separate transaction, so that one request cannot make
-// others fail. Requests are not repeated if the result is unknown or the database is busy.
+// Work runs all requests. Requests that need a transaction for themselves get one each, and all
+// others share one. If the database rejects the shared transaction, each of its requests is
+// repeated in a transaction for itself, so that one request cannot make others fail. Requests are
+// not repeated if it is unknown whether the commit has succeeded, or if the database is busy.
 func (l *leader) Work(batch []*request) []error {
 	var together []*request
 	for _, r := range batch {
@@ -97,8 +97,8 @@ func (l *leader) Work(batch []*request) []error {
 	return make([]error, len(batch))
 }
 
-// commit runs the requests one after the other and commits their changes. It sets err of
-// each request whose change has failed. It returns errors that concern all requests.
+// commit runs the requests one after the other and commits their changes. If the change of a
+// request fails, commit sets err of that request. It returns only errors that concern all requests.
 func (l *leader) commit(batch []*request) (err error) {
 	if l.open == nil {
 		if l.open, err = l.writer.Open(context.Background()); err != nil {
@@ -130,23 +130,23 @@ func (l *leader) commit(batch []*request) (err error) {
 	return nil
 }
 
-// batchChanges collects the changes of all requests of a transaction.
+// batchChanges collects the changes of the requests that share a transaction.
 type batchChanges struct {
 	transaction Transaction
 	read, all   rows
-	last        int64 // number of the last event, including new events
+	last        int64 // number of the last event, including the new events
 	changed     bool
 	shared      bool // the batch has more than one request
 }
 
-// maxLoads is how often results are loaded for a whole batch. After that, each lookup
-// fetches its result itself. Otherwise a request that looks up a new random key each time
+// maxLoads is how often results are loaded for a whole batch of requests. After that, each lookup
+// gets its result at once. Without this limit, a request that looks up a new random key each time
 // would never end.
 const maxLoads = 12
 
-// run runs the requests in their order. If the transaction is a [Loader], a lookup of a
-// request may not be loaded yet. Then this request and the following ones run only to find
-// out what to load, and run again with the loaded results.
+// run runs the requests in their order. If the transaction is a [Loader], a request may look up a
+// row that is not loaded yet. Then this request and the following ones run only to find out what to
+// load. When the rows are loaded, they run again.
 func (b *batchChanges) run(batch []*request) error {
 	loader, _ := b.transaction.(Loader)
 	if loader != nil && len(batch) == 1 {
@@ -189,8 +189,8 @@ func (b *batchChanges) newTx() *Tx {
 	return &Tx{stored: b.transaction, read: &b.read, earlier: &b.all, lastSeq: &b.last}
 }
 
-// accept adds the changes of a request to the batch, unless the request has failed or its
-// changes are invalid.
+// accept adds the changes of a request to the batch. It does not if the request has failed or its
+// changes are not valid.
 func (b *batchChanges) accept(r *request, tx *Tx, requests int) {
 	if r.err == nil {
 		r.err = tx.own.check()
@@ -199,7 +199,7 @@ func (b *batchChanges) accept(r *request, tx *Tx, requests int) {
 		return
 	}
 	if b.shared && !tx.own.deletions.Empty() {
-		r.repeat = true // other requests of the transaction would still see the deleted rows
+		r.repeat = true // other requests in the same transaction would still see the deleted rows
 		return
 	}
 	b.last += int64(len(tx.own.events))

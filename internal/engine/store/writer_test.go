@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// fake is a database that only records its calls.
+// fake is a database that stores nothing and records the calls of its methods.
 type fake struct {
 	Reader
 	writer *Writer
-	full   int // number of requests to wait for before the first transaction begins
+	full   int // how many requests must wait before the first transaction begins
 
 	last         int64
 	transactions int
@@ -29,7 +29,7 @@ func newFake() *fake {
 	return f
 }
 
-// begin waits until enough requests are waiting, so that they share the transaction.
+// begin waits until f.full requests are waiting, so that they share the transaction.
 func (f *fake) begin(context.Context) (Transaction, error) {
 	for f.transactions == 0 && f.writer.group.Waiting() < f.full {
 		runtime.Gosched()
@@ -59,13 +59,13 @@ func (f *fake) Commit(c Changes) error {
 	return nil
 }
 
-// together makes changes concurrently and returns their errors.
+// together runs the changes as concurrent requests, and returns the error of each.
 func (f *fake) together(changes ...func(*Tx) error) []error {
 	f.full = len(changes)
 	errs := make([]error, len(changes))
 	var wg sync.WaitGroup
 	for i, change := range changes {
-		for f.writer.group.Waiting() < i { // start the requests one after the other, to keep their order
+		for f.writer.group.Waiting() < i { // start each request after the one before it waits, to keep their order
 			runtime.Gosched()
 		}
 		wg.Go(func() { errs[i] = f.writer.Write(context.Background(), change) })
@@ -196,7 +196,8 @@ func TestNothingIsCommittedWhenAllFail(t *testing.T) {
 	}
 }
 
-// busy is the error of a busy database. The writer must not repeat the requests.
+// busy is the error of a database that is busy. After this error, the writer must not repeat
+// requests.
 type busy struct{}
 
 func (busy) Error() string { return "busy" }
@@ -215,7 +216,7 @@ func TestABusyDatabaseIsNotTriedByEachAlone(t *testing.T) {
 	}
 }
 
-// remote is a database whose lookups must be loaded first.
+// remote is a database that implements Loader: the results of lookups must be loaded first.
 type remote struct {
 	*fake
 	loaded, wanted map[string]bool
@@ -262,7 +263,7 @@ func (r *remote) LoadEach() error {
 	return r.Load()
 }
 
-// chain returns a request that looks up workers one after the other.
+// chain returns a request that looks up the workers with these ids, one after the other.
 func chain(ids ...string) func(*Tx) error {
 	return func(tx *Tx) error {
 		for _, id := range ids {

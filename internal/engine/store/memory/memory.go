@@ -1,5 +1,5 @@
-// Package memory implements a store in memory, for simulations. It can simulate failed
-// commits, with or without storing the changes.
+// Package memory implements a store in memory, for simulations. It can simulate a commit that
+// returns an error, and whose changes are stored or lost.
 package memory
 
 import (
@@ -21,10 +21,10 @@ type Store struct {
 
 	mu     sync.RWMutex
 	data   data
-	stored chan struct{} // closed and replaced at every commit
+	stored chan struct{} // closed and replaced at every commit, to wake waiting readers
 
-	// FailCommit, if set, is called at every commit. If lost is true, nothing is stored. A
-	// non-nil error becomes the error of the commit.
+	// FailCommit, if set, is called at every commit. If it returns an error, the commit returns
+	// that error. If lost is true, the changes of the commit are not stored.
 	FailCommit func() (lost bool, err error)
 }
 
@@ -99,7 +99,7 @@ func (s *Store) open(ctx context.Context) (store.Transaction, error) {
 	}
 }
 
-// transaction reads the rows of the store. They do not change while it is open.
+// transaction reads the rows of the store. The rows do not change while it is open.
 type transaction struct {
 	*data
 	store *Store

@@ -7,7 +7,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// readyList holds the ready tasks, in the order in which they are claimed.
+// readyList holds the ready tasks in the order in which workers get them.
 type readyList []readyTask
 
 type readyTask struct {
@@ -23,8 +23,8 @@ func (a readyTask) compare(b readyTask) int {
 		cmp.Compare(a.key.Run, b.key.Run), cmp.Compare(a.key.Task, b.key.Task))
 }
 
-// move updates the list after a task has changed. before is the zero value for a new
-// task.
+// move updates the list after a task has changed from before to after. If the task is new, before
+// is the zero value.
 func (r *readyList) move(before, after store.Task) {
 	if before.Ready {
 		if i, found := slices.BinarySearchFunc(*r, entry(before), readyTask.compare); found {

@@ -7,14 +7,14 @@ import (
 	"gaffer/internal/engine/store/record"
 )
 
-// The statements that write rows. Each statement writes all rows of a table: its
-// parameters are arrays with one element for each row.
+// The statements that write rows. One statement writes all rows of a table: its parameters are
+// arrays that have one element for each row.
 const (
 	putRuns = `INSERT INTO run (id, status, created, data) SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[])
 		ON CONFLICT (id) DO UPDATE SET status = excluded.status, created = excluded.created, data = excluded.data`
 	putPlans = `INSERT INTO plan (run, plan) SELECT * FROM unnest($1::text[], $2::text[]) ON CONFLICT DO NOTHING`
-	// PostgreSQL stores a long spec outside the row. It does not write the spec again if
-	// the column is set to its old value.
+	// A spec may be long and never changes. PostgreSQL stores long values outside of the row, and
+	// does not write them again if the statement sets the column to its old value.
 	putTasks = `INSERT INTO task (run, task, seq, status, ready, idle, wave, not_before, priority, labels, lane, data, spec)
 		SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::boolean[], $6::boolean[], $7::bigint[], $8::bigint[],
 			$9::bigint[], $10::text[], $11::text[], $12::text[], $13::text[])
@@ -42,17 +42,17 @@ const (
 		ON CONFLICT (kind, id) DO UPDATE SET parent = excluded.parent, seq = excluded.seq, data = excluded.data`
 	dropItems = `DELETE FROM item USING unnest($1::text[], $2::text[]) AS i (kind, id) WHERE item.kind = i.kind AND item.id = i.id`
 	addEvents = `INSERT INTO event (seq, data, row, tried) SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[])`
-	// Older versions of gaffer cache rows until the column writes changes.
+	// The column writes is for older versions of gaffer: they cache rows until it changes.
 	setLastEvent = `UPDATE last_event SET seq = $1, writes = writes + 1`
 )
 
-// rowWriter adds statements to a batch.
+// rowWriter adds the statements that write and delete rows to a batch.
 type rowWriter struct {
 	batch pgx.Batch
 	err   error
 }
 
-// column returns the values of a column: one for each row.
+// column returns one value for each row, as a parameter for one column of a statement.
 func column[R, V any](rows []R, value func(r *R) V) []V {
 	list := make([]V, len(rows))
 	for i := range rows {
@@ -61,7 +61,7 @@ func column[R, V any](rows []R, value func(r *R) V) []V {
 	return list
 }
 
-// data returns the values of the column data: the JSON of each row.
+// data returns the JSON of each row, for the column data.
 func data[R any](w *rowWriter, rows []R) []string {
 	return column(rows, func(r *R) string {
 		text, err := record.Text(r)
@@ -72,7 +72,8 @@ func data[R any](w *rowWriter, rows []R) []string {
 	})
 }
 
-// texts returns the values of a column with JSON that may be NULL.
+// texts returns one JSON text for each row, for a column that may be NULL. A nil element means
+// NULL.
 func texts[R any](rows []R, text func(r *R) []byte) []*string {
 	return column(rows, func(r *R) *string {
 		if raw := text(r); raw != nil {
@@ -83,7 +84,8 @@ func texts[R any](rows []R, text func(r *R) []byte) []*string {
 	})
 }
 
-// writeChanges adds the statements that write c. last is the number of the last event.
+// writeChanges adds the statements that write the changes c. last is the number of the last event
+// after these changes.
 func (w *rowWriter) writeChanges(c store.Changes, last int64) {
 	w.batch.Queue(setLastEvent, last)
 	w.runs(c.Runs)
@@ -160,8 +162,8 @@ func (w *rowWriter) runs(rows []store.Run) {
 	}
 }
 
-// tasks adds the statements that write tasks. Needs never change, so they are written only
-// if a task may be new: if the transaction has not read it.
+// tasks adds the statements that write the changed tasks. The Needs of a task never change, so they
+// are written only if the task may be new: the transaction has not read it from the database.
 func (w *rowWriter) tasks(c *store.Changes) {
 	rows := c.Tasks
 	if len(rows) == 0 {

@@ -9,31 +9,32 @@ import (
 )
 
 const (
-	// measureEvery is how often the database's clock is read. checkEvery is how often the
-	// local clock is checked for steps, because the user may have set it or the machine may
-	// have slept. checkEvery is also the retry interval after a failed measurement.
+	// measureEvery is how often the database's clock is read. checkEvery is how often the process
+	// checks whether the local clock has jumped, because the user has set it or the machine was
+	// asleep. After a failed measurement, the next one also follows after checkEvery.
 	measureEvery = 5 * time.Second
 	checkEvery   = time.Second
-	// maxRoundTrip is the longest round trip of a valid measurement. The error of a
+	// maxRoundTrip is the longest round trip that a measurement may take to be used. The error of a
 	// measurement is at most half of its round trip.
 	maxRoundTrip = time.Second
-	// If the database's clock steps back by less than maxHiddenStep, this clock stands still
-	// instead. It follows larger steps.
+	// maxHiddenStep limits how far the database's clock can go back unnoticed: after a smaller step
+	// back, Now stands still until the clock has caught up. After a larger one, Now goes back too.
 	maxHiddenStep = time.Minute
 )
 
-// clock estimates the time of the database's clock: the last measured time plus the time
-// that has passed since. So all processes that share a database use the same clock.
+// clock estimates the current time of the database's clock: the time of the last measurement plus
+// the time that has passed since then. With it, all processes that share a database use the same
+// clock.
 type clock struct {
-	local func() time.Time // reads the local clock, with its monotonic reading
-	// open acquires a connection. It returns a function that reads the database's
-	// clock, and one that releases the connection.
+	local func() time.Time // returns the local time, with a monotonic clock reading
+	// open acquires a connection. It returns a function that reads the database's clock on this
+	// connection, and a function that releases the connection.
 	open func(context.Context) (ask func() (time.Time, error), done func(), err error)
 
 	mu         sync.Mutex
-	database   time.Time // time of the database's clock at measuredAt
-	measuredAt time.Time // time of the last measurement, by the local clock
-	last       time.Time // the last result of now
+	database   time.Time // what the database's clock showed at measuredAt
+	measuredAt time.Time // local time of the last measurement
+	last       time.Time // the time that now has returned last
 
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -44,9 +45,9 @@ type clock struct {
 // or more.
 func (s *Store) Now() time.Time { return s.clock.now() }
 
-// clockOf returns a clock that reads the database's clock on a connection of the pool. The
-// connection is acquired before the measurement, so that waiting for it does not count as
-// part of the round trip.
+// clockOf returns a clock that reads the database's clock through a connection of the pool. It
+// acquires the connection before it measures, so that the wait for a connection is not part of the
+// measured round trip.
 func clockOf(pool *pgxpool.Pool) *clock {
 	return &clock{local: time.Now, open: func(ctx context.Context) (ask func() (time.Time, error), done func(), err error) {
 		conn, err := pool.Acquire(ctx)
@@ -60,8 +61,8 @@ func clockOf(pool *pgxpool.Pool) *clock {
 	}}
 }
 
-// start reads the database's clock once, and then keeps measuring it in the background
-// until stop is called.
+// start reads the database's clock once. Then it reads it again and again in the background, until
+// stop is called.
 func (c *clock) start(ctx context.Context) error {
 	if err := c.measure(ctx, 0); err != nil {
 		return err
@@ -90,7 +91,7 @@ func (c *clock) keepMeasuring(ctx context.Context) {
 		}
 		if c.needsMeasurement() {
 			within, cancel := context.WithTimeout(ctx, 2*maxRoundTrip)
-			_ = c.measure(within, maxRoundTrip) // if it fails, the last measurement stays in use
+			_ = c.measure(within, maxRoundTrip) // if this fails, the clock keeps using the last measurement
 			cancel()
 		}
 	}
@@ -103,15 +104,15 @@ func (c *clock) needsMeasurement() bool {
 	return measurementDue(now.Round(0).Sub(c.measuredAt.Round(0)), now.Sub(c.measuredAt))
 }
 
-// measurementDue reports whether a new measurement is needed: after measureEvery, or if
-// the clock has stepped. The parameters are the time since the last measurement by the
+// measurementDue reports whether the database's clock must be read again: measureEvery has passed,
+// or the local clock has jumped. wall and monotonic are the time since the last measurement, by the
 // wall clock and by the monotonic clock.
 func measurementDue(wall, monotonic time.Duration) bool {
 	return monotonic >= measureEvery || (wall-monotonic).Abs() > checkEvery
 }
 
-// measure reads the database's clock. If within is not zero, a measurement with a
-// longer round trip is discarded.
+// measure reads the database's clock. If the round trip takes longer than within, the result is not
+// used. Zero means no limit.
 func (c *clock) measure(ctx context.Context, within time.Duration) error {
 	ask, done, err := c.open(ctx)
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// testClocks holds two clocks that tests can set: the local clock and the database's clock.
+// testClocks holds the local clock and the database's clock of a test. The test sets both.
 type testClocks struct {
 	ours, theirs time.Time
-	there, back  time.Duration // network delay to the database, and back
+	there, back  time.Duration // network delay to the database, and delay of the reply
 	err          error
 }
 
@@ -33,7 +33,7 @@ func (s *testClocks) clock() *clock {
 	}}
 }
 
-// check checks that c differs from the database's clock by at most within.
+// check checks that the time of c differs from the database's clock by at most within.
 func (s *testClocks) check(t *testing.T, c *clock, within time.Duration) {
 	t.Helper()
 	if wrong := c.now().Sub(s.theirs); wrong.Abs() > within {

@@ -2,7 +2,8 @@ package postgres
 
 import "gaffer/internal/engine/store"
 
-// The statements that delete rows. The parameters are arrays with the parts of the keys.
+// The statements that delete rows. Each parameter is an array with one part of all keys: for
+// example, the runs of the tasks to delete.
 const (
 	dropRuns               = `DELETE FROM run USING unnest($1::text[]) AS g (key) WHERE run.id = g.key`
 	dropPlans              = `DELETE FROM plan USING unnest($1::text[]) AS g (key) WHERE plan.run = g.key`
@@ -20,7 +21,7 @@ const (
 		WHERE event.seq = g.seq AND event.seq < (SELECT seq FROM last_event)`
 )
 
-// deleteRows adds the statements that delete rows.
+// deleteRows adds the statements that delete the rows in g.
 func (w *rowWriter) deleteRows(g store.Deletions) {
 	for _, drop := range []struct {
 		query string

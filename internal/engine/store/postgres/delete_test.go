@@ -7,7 +7,7 @@ import (
 	"gaffer/internal/engine/store/postgres/pgtest"
 )
 
-// Writers wait while rows are deleted. So the duration must not depend on the number of
+// Writers wait while rows are deleted. So the time for a deletion must not grow with the number of
 // rows in the table.
 func TestDeletionsUseIndexes(t *testing.T) {
 	s, err := Open(t.Context(), pgtest.Database(t))

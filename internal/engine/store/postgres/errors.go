@@ -12,10 +12,10 @@ import (
 
 var errClosed = errors.New("the store is closed")
 
-// lockNotAvailable is PostgreSQL's error code for a lock timeout.
+// lockNotAvailable is PostgreSQL's error code for a lock that was not available within the timeout.
 const lockNotAvailable = "55P03"
 
-// BusyError reports that another process has been writing for too long.
+// BusyError reports that a write had to wait too long for the writes of another process.
 type BusyError struct {
 	Database string
 	Err      error
@@ -27,16 +27,16 @@ func (e *BusyError) Error() string {
 
 func (e *BusyError) Unwrap() error { return e.Err }
 
-// Busy marks the error as temporary: a retry may succeed.
+// Busy marks the error as temporary: the caller may try again.
 func (e *BusyError) Busy() bool { return true }
 
-// Hint returns what the user can do.
+// Hint returns an advice for the user.
 func (e *BusyError) Hint() string {
 	return "look in pg_stat_activity which connection has been in a transaction for long"
 }
 
-// fail adds the name of the database to an error. It converts errors about missing rows
-// and lock timeouts to the errors of this package and of package store.
+// fail adds the name of the database to an error. It turns a missing row into [store.ErrNotFound],
+// and a lock timeout into a [*BusyError].
 func (s *Store) fail(err error) error {
 	var coded *pgconn.PgError
 	switch {

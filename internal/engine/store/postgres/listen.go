@@ -9,11 +9,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// channel returns the name of the NOTIFY channel on which commits are announced.
+// channel returns the name of the NOTIFY channel on which each commit sends a notification.
 func (s *Store) channel() string { return s.schema + ".event" }
 
-// listener receives notifications about commits of other processes. A notification may be
-// lost, so waiting readers also poll.
+// listener receives notifications about commits of other processes. Notifications can get lost, so
+// waiting readers also poll the database.
 type listener struct {
 	config   *pgx.ConnConfig
 	channel  string
@@ -29,7 +29,7 @@ func listen(config *pgx.ConnConfig, channel string, heard func(int64)) *listener
 	return l
 }
 
-// run listens until ctx ends. If the connection breaks, it connects again.
+// run receives notifications until ctx ends. When the connection breaks, it connects again.
 func (l *listener) run(ctx context.Context) {
 	for pause := time.Second; ctx.Err() == nil; pause = min(2*pause, time.Minute) {
 		began := time.Now()
@@ -44,7 +44,8 @@ func (l *listener) run(ctx context.Context) {
 	}
 }
 
-// listen returns when the connection breaks or cannot be opened.
+// listen opens a connection and receives notifications until the connection breaks. It also returns
+// if the connection cannot be opened.
 func (l *listener) listen(ctx context.Context) {
 	conn, err := pgx.ConnectConfig(ctx, l.config.Copy())
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// with returns a database URL with an additional connection setting.
+// with returns the database URL address with the connection setting name=value added.
 func with(t *testing.T, address, name, value string) string {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -31,7 +31,7 @@ func with(t *testing.T, address, name, value string) string {
 	return u.String()
 }
 
-// connect opens a connection that does not belong to a store, to look at the tables.
+// connect opens a connection for the test itself, so that it can look at the tables.
 func connect(t *testing.T, address string) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), with(t, address, "search_path", "gaffer"))
@@ -116,7 +116,8 @@ func TestAStoreComesBackWhenItsConnectionsAreCut(t *testing.T) {
 	}
 }
 
-// If a connection breaks, only the current transaction fails, not the next one.
+// If a connection breaks, only the transaction on it fails. The next transaction gets a new
+// connection.
 func TestABrokenConnectionFailsOnlyItsTransaction(t *testing.T) {
 	address := pgtest.Database(t)
 	s := open(t, address)
@@ -148,13 +149,13 @@ func TestABrokenConnectionFailsOnlyItsTransaction(t *testing.T) {
 func TestTheServerEndsAnIdleTransaction(t *testing.T) {
 	testenv.Integration(t)
 	address := pgtest.Database(t)
-	other := open(t, address) // opened first, because creating the tables may take longer than the timeout below
+	other := open(t, address) // open this store first: creating the tables may take longer than the timeout below
 	defer func() { _ = other.Close() }()
 	stalled := open(t, with(t, address, "idle_in_transaction_session_timeout", "2000"))
 	defer func() { _ = stalled.Close() }()
 	err := stalled.Write(t.Context(), func(tx *store.Tx) error {
 		tx.Append(store.Event{Kind: "stalled"})
-		return appendOne(other) // must wait until the server ends the stalled transaction
+		return appendOne(other) // must wait until the server ends the idle transaction of stalled
 	})
 	if err == nil {
 		t.Error("a session that stood still was committed")
@@ -184,7 +185,7 @@ func TestALockThatIsHeldForTooLongIsReported(t *testing.T) {
 	}
 }
 
-// The views are for users. They must work even if an agent has written a zero byte.
+// Users query the views. These queries must work even if an agent has written a zero byte.
 func TestUsersCanReadTheViews(t *testing.T) {
 	address := pgtest.Database(t)
 	s := open(t, address)
@@ -214,7 +215,7 @@ func TestTheStoresClockIsTheDatabasesAndGoesOn(t *testing.T) {
 	s := open(t, address)
 	defer func() { _ = s.Close() }()
 	look := connect(t, address)
-	for last := (time.Time{}); time.Since(opened(t, look)) < 7*time.Second; { // long enough for a second measurement of the clock
+	for last := (time.Time{}); time.Since(opened(t, look)) < 7*time.Second; { // seven seconds, so that the store measures the clock a second time
 		var theirs time.Time
 		before := s.Now()
 		if err := look.QueryRow(t.Context(), "SELECT clock_timestamp()").Scan(&theirs); err != nil {
@@ -229,7 +230,7 @@ func TestTheStoresClockIsTheDatabasesAndGoesOn(t *testing.T) {
 	}
 }
 
-// opened returns when a connection was opened.
+// opened returns the time at which the connection conn was opened.
 func opened(t *testing.T, conn *pgx.Conn) (at time.Time) {
 	t.Helper()
 	if err := conn.QueryRow(t.Context(), "SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()").Scan(&at); err != nil {

@@ -16,7 +16,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// A pooler in transaction mode may run each transaction on another connection.
+// With PgBouncer in transaction mode, each transaction may run on another connection to the server.
 func TestStoresWorkThroughPgBouncerInTransactionMode(t *testing.T) {
 	testenv.Integration(t)
 	program, err := osexec.LookPath("pgbouncer")
@@ -72,8 +72,8 @@ func TestStoresWorkThroughPgBouncerInTransactionMode(t *testing.T) {
 	}
 }
 
-// startPgBouncer starts a pooler in front of the server whose socket is in a folder, and
-// returns its port.
+// startPgBouncer starts PgBouncer as a proxy for the server whose Unix socket is in the folder
+// socket, and returns the port of PgBouncer.
 func startPgBouncer(t *testing.T, program, socket string) int {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")

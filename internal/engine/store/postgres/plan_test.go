@@ -12,9 +12,9 @@ import (
 	"gaffer/internal/engine/store/postgres/pgtest"
 )
 
-// The duration of these queries must not depend on the number of tasks. So they must not
-// scan or sort the table, even while it is empty, because the server caches the plan. Only
-// the first tasks of several lists may be sorted.
+// The time for these queries must not grow with the number of tasks. So their plans must not scan
+// or sort the table. This holds for an empty table too, because the server caches the plan. Sorting
+// is allowed only for the first tasks of several lists.
 func TestTheQueueIsReadFromItsIndexes(t *testing.T) {
 	s, err := Open(t.Context(), pgtest.Database(t))
 	if err != nil {
@@ -25,7 +25,7 @@ func TestTheQueueIsReadFromItsIndexes(t *testing.T) {
 		query  string
 		args   []any
 		index  string
-		merges bool // the query sorts the first rows of several lists
+		merges bool // the query may sort the first rows of several lists
 	}{
 		"label sets":  {labelSets, nil, "task_ready", false},
 		"ready tasks": {readyTasks, []any{[]string{""}, []string{}, []string{}, 1}, "task_ready", true},
@@ -45,7 +45,7 @@ func TestTheQueueIsReadFromItsIndexes(t *testing.T) {
 
 func TestWhatIsCommittedIsDurableWhateverTheDefaultIs(t *testing.T) {
 	address := pgtest.Database(t)
-	for range 2 { // the second time with a different default
+	for range 2 { // the second time, the database's default for synchronous_commit is off
 		s, err := Open(t.Context(), address)
 		if err != nil {
 			t.Fatal(err)
@@ -71,7 +71,7 @@ func TestWhatIsCommittedIsDurableWhateverTheDefaultIs(t *testing.T) {
 	}
 }
 
-// writing returns the connection of the store's write transactions.
+// writing returns the connection that the store uses for write transactions.
 func writing(t *testing.T, s *Store) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.ConnectConfig(t.Context(), s.config.Copy())

@@ -1,6 +1,6 @@
-// Package postgres implements a store in a PostgreSQL database, for servers on several
-// machines. Its tables are in a separate schema: the one in the URL's search_path, or else
-// "gaffer".
+// Package postgres implements a store in a PostgreSQL database, for servers on several machines.
+// The tables are in the schema that search_path in the URL names, or in the schema "gaffer" if the
+// URL names none.
 package postgres
 
 import (
@@ -22,7 +22,7 @@ type Store struct {
 	config   *pgx.ConnConfig
 	settings settings
 	schema   string
-	name     string // name of the database in error messages
+	name     string // name of the database, for error messages
 
 	writer   store.Writer
 	bell     store.EventSignal
@@ -31,27 +31,28 @@ type Store struct {
 	listener *listener
 	clock    *clock
 
-	open   chan struct{} // semaphore that the open transaction holds
-	conn   *pgx.Conn     // connection of write transactions; nil if it must be opened; guarded by open
+	open   chan struct{} // semaphore: the open write transaction of this process holds it
+	conn   *pgx.Conn     // connection for write transactions; nil if none is open; guarded by open
 	closed bool          // guarded by open
 }
 
 var _ store.Store = (*Store)(nil)
 
 const (
-	// pollEvery is how often waiting readers poll, in case a notification is lost.
+	// pollEvery is how often waiting readers poll for new events, in case a notification was lost.
 	pollEvery = time.Second
-	// lockTimeout is how long a transaction waits for the previous one to end.
+	// lockTimeout is how long a write transaction waits for the write transaction of another
+	// process to end.
 	lockTimeout = 30 * time.Second
-	// maxIdle is how long a transaction may be idle before the server ends it, so that a
-	// stopped or crashed process does not block all others.
+	// maxIdle is how long a transaction may be idle until the server ends it. Without this limit, a
+	// suspended process could block all others.
 	maxIdle = 15 * time.Second
-	// maxTransaction is the maximum duration of a transaction.
+	// maxTransaction is how long a transaction may take.
 	maxTransaction = 2 * time.Minute
 )
 
-// Open connects to the database at a URL and migrates its schema to the current
-// version.
+// Open connects to the database with the given URL, and migrates the schema to the version of this
+// program.
 func Open(ctx context.Context, url string) (*Store, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -81,7 +82,7 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	if err := s.clock.start(ctx); err != nil {
 		return nil, errors.Join(s.fail(err), s.Close())
 	}
-	if s.settings.query == "" { // not a connection pooler, which does not forward notifications
+	if s.settings.query == "" { // connections go directly to the server; a connection pooler would not forward notifications
 		s.listener = listen(s.config, s.channel(), s.bell.Announce)
 	}
 	return s, nil
@@ -98,7 +99,7 @@ func (s *Store) Read(ctx context.Context, look func(r store.Reader) error) error
 	if err != nil {
 		return s.fail(err)
 	}
-	defer conn.Release() // if the rollback has failed, this closes the connection
+	defer conn.Release() // closes the connection if the rollback below has failed
 	rows := func(query string, args ...any) ([]textRow, error) {
 		found, err := conn.Query(ctx, query, args...)
 		if err != nil {
@@ -115,12 +116,12 @@ func (s *Store) Read(ctx context.Context, look func(r store.Reader) error) error
 		return list, err
 	}
 	err = look(&reader{store: s, rows: rows, rowsNow: rows, rowsByKey: byKey})
-	_, _ = conn.Exec(context.WithoutCancel(ctx), "ROLLBACK") // a read-only transaction has nothing to lose
+	_, _ = conn.Exec(context.WithoutCancel(ctx), "ROLLBACK") // a read-only transaction has no changes, so an error does no harm
 	return err
 }
 
-// beginRead begins a transaction that reads one snapshot, and returns its connection. It
-// skips idle connections that have broken since their last use.
+// beginRead begins a transaction in which all queries see the same snapshot, and returns its
+// connection. It skips pooled connections that have broken since their last use.
 func (s *Store) beginRead(ctx context.Context) (*pgxpool.Conn, error) {
 	for idle := s.reads.Stat().TotalConns(); ; idle-- {
 		conn, err := s.reads.Acquire(ctx)

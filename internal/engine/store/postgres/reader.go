@@ -11,17 +11,18 @@ import (
 	"gaffer/internal/engine/store/record"
 )
 
-// reader implements [store.Reader]. All columns that its queries select have the type
-// TEXT.
+// reader implements [store.Reader]. Its queries select only columns of type TEXT.
 type reader struct {
 	store *Store
-	// rows runs a query. In a write transaction it may return [store.ErrNotLoaded].
+	// rows runs a query and returns its rows. In a write transaction it may return
+	// [store.ErrNotLoaded].
 	rows func(query string, args ...any) ([]textRow, error)
-	// rowsNow runs a query at once, for queries whose arguments differ each time.
+	// rowsNow runs a query at once and never returns [store.ErrNotLoaded]. It is for queries whose
+	// arguments differ each time.
 	rowsNow func(query string, args ...any) ([]textRow, error)
-	// rowsByKey looks up the rows of one key. The query is written for several keys: each
-	// parameter is an array with one part of each key, and the first column of the result
-	// is the position of the key, from 1. rowsByKey removes that column.
+	// rowsByKey looks up the rows of one key. Its queries are written for many keys at once: each
+	// parameter is an array with one part of all keys. The first column of the result is the
+	// position of the key in these arrays, starting at 1. rowsByKey removes that column.
 	rowsByKey func(query string, key ...string) ([]textRow, error)
 }
 
@@ -43,10 +44,10 @@ const (
 	cursorByName           = "SELECT k.n::text, data FROM " + oneKey + " JOIN cursor ON name = key"
 )
 
-// textRow is a row of a result. A column is nil if it is NULL.
+// textRow is a row of a query's result. A nil element means NULL.
 type textRow [][]byte
 
-// textRows returns the rows of a result.
+// textRows reads all rows of a query's result.
 func textRows(rows pgx.Rows) ([]textRow, error) {
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (textRow, error) {
 		raw := row.RawValues()
@@ -60,7 +61,7 @@ func textRows(rows pgx.Rows) ([]textRow, error) {
 	})
 }
 
-// decode decodes rows whose last column is the JSON of a row.
+// decode decodes the last column of each row, which is the JSON of a stored row.
 func decode[V any](rows []textRow, err error) (list []V, _ error) {
 	for _, row := range rows {
 		v, err := record.Read[V](row[len(row)-1])
@@ -72,12 +73,13 @@ func decode[V any](rows []textRow, err error) (list []V, _ error) {
 	return list, err
 }
 
-// listRows returns all rows of a query that selects the column data.
+// listRows runs a query that selects the column data, and decodes all its rows.
 func listRows[V any](r *reader, query string, args ...any) (list []V, err error) {
 	return decode[V](r.rows(query, args...))
 }
 
-// getRow returns the row of a key. The query selects the column data.
+// getRow decodes the row with a key, or returns [store.ErrNotFound]. The query selects the column
+// data.
 func getRow[V any](r *reader, query string, key ...string) (row V, err error) {
 	list, err := decode[V](r.rowsByKey(query, key...))
 	if err != nil {
@@ -89,14 +91,14 @@ func getRow[V any](r *reader, query string, key ...string) (row V, err error) {
 	return list[0], nil
 }
 
-// readTask decodes a row whose last columns are data and spec.
+// readTask decodes a task. The last two columns of row are data and spec.
 func readTask(row textRow) (store.Task, error) {
 	t, err := record.Read[store.Task](row[len(row)-2])
 	t.Spec = row[len(row)-1]
 	return t, err
 }
 
-// decodeTasks decodes rows whose last columns are data and spec.
+// decodeTasks decodes a list of tasks. The last two columns of each row are data and spec.
 func decodeTasks(rows []textRow, err error) (list []store.Task, _ error) {
 	for _, row := range rows {
 		t, err := readTask(row)
@@ -143,7 +145,7 @@ func (r *reader) runs(query string) ([]store.Run, error) {
 	return list, err
 }
 
-// tasks returns the rows of a query that selects the columns data and spec.
+// tasks runs a query that selects the columns data and spec, and decodes the tasks.
 func (r *reader) tasks(query string, args ...any) ([]store.Task, error) {
 	return decodeTasks(r.rows(query, args...))
 }
@@ -163,7 +165,8 @@ func (r *reader) Tasks(run string) ([]store.Task, error) {
 	return r.tasks("SELECT data, spec FROM task WHERE run = $1 ORDER BY seq", run)
 }
 
-// final must be the condition of the index task_ended, so that the queries use it.
+// The condition final must be the same as in the index task_ended; only then PostgreSQL uses the
+// index.
 const (
 	final       = "status IN ('complete', 'failed', 'cancelled')"
 	ended       = "SELECT data, spec FROM task WHERE run = $1 AND status = $2 AND " + final + " ORDER BY seq DESC LIMIT $3"
@@ -178,7 +181,7 @@ func (r *reader) EndedTaskCounts() (map[store.Status]int, error) {
 	return r.counts(endedCounts)
 }
 
-// counts returns the result of a query that selects a status and a number in each row.
+// counts runs a query that selects a status and a number, and returns the numbers by status.
 func (r *reader) counts(query string, args ...any) (map[store.Status]int, error) {
 	rows, err := r.rows(query, args...)
 	counts := map[store.Status]int{}
@@ -274,7 +277,7 @@ func (r *reader) Events(after int64, limit int) ([]store.Event, error) {
 	return r.events("SELECT data, row, tried FROM event WHERE seq > $1 ORDER BY seq LIMIT $2", after, limit)
 }
 
-// events returns the rows of a query that selects the columns data, row and tried.
+// events runs a query that selects the columns data, row and tried, and decodes the events.
 func (r *reader) events(query string, args ...any) (list []store.Event, err error) {
 	rows, err := r.rows(query, args...)
 	for _, row := range rows {

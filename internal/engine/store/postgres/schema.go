@@ -12,17 +12,17 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// schemas contains the migrations: schema/N.sql migrates the schema from version N-1 to
-// version N. A released migration never changes.
+// schemas contains the migrations: schema/N.sql migrates the schema from version N-1 to version N.
+// A migration must not be changed after it was released.
 //
 //go:embed schema/*.sql
 var schemas embed.FS
 
-// migrationLock is the key of the advisory lock that a process holds while it migrates the
-// schema. In ASCII it is "gaff".
+// migrationLock is the key of the advisory lock that a process holds while it migrates the schema.
+// The number is "gaff" in ASCII.
 const migrationLock = 0x67616666
 
-// migrate migrates the schema to the current version. Several processes may call it at the
+// migrate migrates the schema to the version of this program. Several processes may call it at the
 // same time.
 func (s *Store) migrate(ctx context.Context) error {
 	steps, err := readMigrations(schemas)
@@ -58,8 +58,8 @@ func (s *Store) migrate(ctx context.Context) error {
 	return s.fail(err)
 }
 
-// version returns the version of the schema. If the schema does not exist, version creates
-// it and returns 0.
+// version returns the version of the schema in the database. If the schema does not exist, version
+// creates it and returns 0.
 func (s *Store) version(ctx context.Context, conn *pgx.Conn) (version int, err error) {
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", migrationLock); err != nil {
 		return 0, err
@@ -76,9 +76,8 @@ func (s *Store) version(ctx context.Context, conn *pgx.Conn) (version int, err e
 	return version, err
 }
 
-// createSchema creates the table schema_version, and the schema if it does not exist. It
-// does not try to create an existing schema, because the database role may not be allowed
-// to create schemas.
+// createSchema creates the schema, if it does not exist, and the table schema_version. It does not
+// run CREATE SCHEMA IF NOT EXISTS, because the database role may not be allowed to create schemas.
 func (s *Store) createSchema(ctx context.Context, conn *pgx.Conn) error {
 	var there bool
 	err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", s.schema).Scan(&there)

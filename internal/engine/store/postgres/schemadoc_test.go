@@ -10,8 +10,7 @@ import (
 	"gaffer/internal/engine/store/postgres/pgtest"
 )
 
-// The page docs/schema.md is for users who query the database. All of its queries must
-// work.
+// Users copy queries from the page docs/schema.md. All queries on that page must work.
 func TestTheQueriesOfTheSchemaPageWork(t *testing.T) {
 	page, err := os.ReadFile("../../../../docs/schema.md")
 	if err != nil {

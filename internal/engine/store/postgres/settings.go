@@ -7,24 +7,24 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// settings is a query that sets server settings for one transaction. The query is empty if
-// the settings apply to whole connections.
+// settings holds a query that sets server settings for one transaction. The query is empty if the
+// settings were already set for the whole connection.
 type settings struct {
 	query  string
 	values []any
 }
 
 // configure sets the server settings that every transaction needs. Values in the URL have
-// precedence. If the URL asks for queries without prepared statements, the connections may
-// go through a connection pooler. Then settings must be set in each transaction, because
-// the next transaction may run on another connection.
+// precedence. If the URL turns prepared statements off, the connections may go through a connection
+// pooler. In this case the settings must be set in each transaction, because the next one may run
+// on another connection to the server.
 func configure(c *pgx.ConnConfig, schema string) settings {
 	params := c.RuntimeParams
 	values := map[string]string{
 		"lock_timeout":                        fmt.Sprint(lockTimeout.Milliseconds()),
 		"idle_in_transaction_session_timeout": fmt.Sprint(maxIdle.Milliseconds()),
-		// Every query has an index. Without these settings, the server could choose a plan
-		// while a table is small, and scan the whole table with it later.
+		// There is an index for every query. Without these settings, the server could choose to
+		// scan a table while it is small, and would still scan it when it is large.
 		"enable_seqscan":    "off",
 		"enable_bitmapscan": "off",
 		"plan_cache_mode":   "force_generic_plan",
@@ -52,7 +52,7 @@ func configure(c *pgx.ConnConfig, schema string) settings {
 	return s
 }
 
-// begin returns a batch with a statement that begins a transaction, and the settings.
+// begin returns a batch that begins a transaction with the given statement, and sets the settings.
 func (s settings) begin(statement string) *pgx.Batch {
 	batch := &pgx.Batch{}
 	batch.Queue(statement)

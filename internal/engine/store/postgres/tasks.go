@@ -6,9 +6,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// The queries treat the tasks in the index task_ready as one list for each pair of labels
-// and account, and those in task_idle as one list for each wave and account. They find
-// each list with one index lookup, without scanning the lists before it.
+// The index task_ready contains the tasks as one list for each pair of labels and account. The
+// index task_idle contains them as one list for each wave and account. The queries find the start
+// of each list with one index lookup, and do not scan the lists before it.
 const (
 	labelSets = `WITH RECURSIVE list AS (
 		SELECT (SELECT labels FROM task WHERE ready ORDER BY labels LIMIT 1) AS labels
@@ -17,8 +17,8 @@ const (
 		FROM list WHERE list.labels IS NOT NULL)
 		SELECT labels FROM list WHERE labels IS NOT NULL`
 
-	// readyTasks selects the first $4 ready tasks whose labels are in $1. It leaves out the
-	// accounts $2. If $3 is not empty, it selects only these accounts.
+	// readyTasks selects the first $4 ready tasks whose labels are in $1 and whose account is not
+	// in $2. If $3 is not empty, the account must be in $3.
 	readyTasks = `WITH RECURSIVE list AS (
 		SELECT l.labels, (SELECT lane FROM task WHERE ready AND labels = l.labels ORDER BY lane LIMIT 1) AS lane
 		FROM (SELECT labels COLLATE "C" AS labels FROM unnest($1::text[]) AS l (labels)) l
@@ -31,8 +31,8 @@ const (
 		WHERE list.lane <> ALL ($2::text[]) AND (cardinality($3::text[]) = 0 OR list.lane = ANY ($3::text[]))
 		ORDER BY t.priority DESC, t.seq LIMIT $4`
 
-	// idleTasks selects the first $4 idle tasks of the run $1 up to the wave $2. It leaves
-	// out the accounts $3.
+	// idleTasks selects the first $4 idle tasks of the run $1 whose wave is at most $2 and whose
+	// account is not in $3.
 	idleTasks = `WITH RECURSIVE list AS (
 		(SELECT wave, lane FROM task WHERE idle AND run = $1 AND wave <= $2 ORDER BY wave, lane LIMIT 1)
 		UNION ALL
@@ -66,16 +66,17 @@ func (r *reader) WaitingTasks(w store.WaitQuery) ([]store.Task, error) {
 	return r.firstTasks(w.Limit, w.Skip, w.Matches, idleTasks, w.Run, w.Wave, notNil(w.PausedAccounts))
 }
 
-// notNil returns an empty list for nil, because the driver sends nil as NULL.
+// notNil returns the list, or an empty list if it is nil, because the driver would send nil as
+// NULL.
 func notNil(list []string) []string { return append([]string{}, list...) }
 
-// minTasks is the minimum number of tasks that a query fetches. The result is cached, and
-// the other requests of the transaction take the next tasks from it.
+// minTasks is how many tasks a query fetches at least. The transaction keeps the result, and its
+// later requests get their tasks from it without another query.
 const minTasks = 32
 
-// firstTasks returns the first tasks of a query that are not skipped and that match, at
-// most limit. The last parameter of the query is its number of rows. If too many rows are
-// skipped, firstTasks repeats the query with a larger number.
+// firstTasks returns the first tasks of a query for which skip is false and match is true, at most
+// limit. The last parameter of the query is the number of rows to fetch. If too few of these rows
+// remain, firstTasks repeats the query with a larger number.
 func (r *reader) firstTasks(limit int, skip func(store.TaskKey) bool, match func(store.Task) bool, query string, args ...any) ([]store.Task, error) {
 	for fetch := max(limit, minTasks); ; fetch = min(2*fetch, math.MaxInt32) {
 		rows, err := r.rows(query, append(args[:len(args):len(args)], fetch)...)

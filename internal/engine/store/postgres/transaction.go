@@ -16,33 +16,33 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// transaction is a write transaction. At most one is open at a time over all processes,
-// because each locks the row of the table last_event.
+// transaction is a write transaction. Over all processes, at most one is open at a time, because
+// each locks the only row of the table last_event.
 //
-// It is a [store.Loader]: lookups are collected, and Load makes all of them in one round
-// trip. Their results are kept until the end of the transaction.
+// transaction is a [store.Loader]: it collects lookups, and Load sends them all in one round trip.
+// It keeps the results until it ends.
 type transaction struct {
 	*reader
 	store    *Store
-	ctx      context.Context // belongs to the transaction, because several requests share it
+	ctx      context.Context // context of the whole transaction, which several requests share
 	cancel   context.CancelFunc
 	last     int64 // number of the last event
-	loadEach bool  // load the result of each lookup at once
+	loadEach bool  // set by LoadEach: each lookup is sent at once
 	missed   bool
 	wanted   []*lookup
 	lookups  map[string]*lookup // all lookups of the transaction, by query and arguments
 }
 
-// lookup is a query whose result the requests need.
+// lookup is a query that a request has made, and its result.
 type lookup struct {
 	query  string
 	args   []any
-	keys   []string // the parts of the key, if the query is for reader.rowsByKey
+	keys   []string // the parts of the key, if the query was made with reader.rowsByKey
 	loaded bool
 	rows   []textRow
 }
 
-// begin waits until no other transaction of this process is open, and begins one.
+// begin waits until no other write transaction of this process is open, and begins one.
 func (s *Store) begin(ctx context.Context) (store.Transaction, error) {
 	select {
 	case s.open <- struct{}{}:
@@ -52,8 +52,7 @@ func (s *Store) begin(ctx context.Context) (store.Transaction, error) {
 	t := &transaction{store: s, lookups: map[string]*lookup{}}
 	t.ctx, t.cancel = context.WithTimeout(context.Background(), maxTransaction)
 	t.reader = &reader{store: s, rows: t.find, rowsNow: t.findNow, rowsByKey: t.findKey}
-	// Load these together with the first statement, because nearly every transaction needs
-	// them.
+	// Nearly every transaction needs these rows, so load them together with its first statement.
 	_, _ = t.find(allAccounts)
 	_, _ = t.find(openQuestions)
 	_, _ = t.find(labelSets)
@@ -65,8 +64,8 @@ func (s *Store) begin(ctx context.Context) (store.Transaction, error) {
 	return t, nil
 }
 
-// begin begins the transaction on the server. If the connection has broken since its last
-// use, begin opens a new connection.
+// begin begins the transaction on the server. If the connection has broken since it was last used,
+// begin opens a new one.
 func (t *transaction) begin() (err error) {
 	if t.store.closed {
 		return errClosed
@@ -81,22 +80,23 @@ func (t *transaction) begin() (err error) {
 		}
 		batch := t.store.settings.begin("BEGIN")
 		batch.Queue(durable)
-		// Row locks are not fair: other transactions could overtake a waiting one again and
-		// again. So transactions first wait for an advisory lock, which is fair.
+		// Row locks are not fair: a waiting transaction can be overtaken again and again. So each
+		// transaction first waits for an advisory lock, which PostgreSQL grants in the order of the
+		// requests.
 		batch.Queue("SELECT pg_advisory_xact_lock($1, $2)", migrationLock, t.store.queueKey())
 		batch.Queue("SELECT seq FROM last_event FOR UPDATE").QueryRow(func(row pgx.Row) error { return row.Scan(&t.last) })
 		if err = t.send(batch); err == nil {
 			return nil
 		}
 		broken := t.store.conn.IsClosed()
-		t.store.disconnect() // this also ends the transaction
+		t.store.disconnect() // closing the connection ends the transaction too
 		if fresh || !broken {
 			return err
 		}
 	}
 }
 
-// find returns the result of a query, or [store.ErrNotLoaded].
+// find returns the rows of a query, or [store.ErrNotLoaded] if the query was not sent yet.
 func (t *transaction) find(query string, args ...any) ([]textRow, error) {
 	text, err := json.Marshal(args)
 	if err != nil {
@@ -105,9 +105,9 @@ func (t *transaction) find(query string, args ...any) ([]textRow, error) {
 	return t.result(query+string(text), lookup{query: query, args: args})
 }
 
-// findKey returns the rows of one key, or [store.ErrNotLoaded].
+// findKey returns the rows of one key, or [store.ErrNotLoaded] if the lookup was not sent yet.
 func (t *transaction) findKey(query string, key ...string) ([]textRow, error) {
-	return t.result(query+"\x00"+strings.Join(key, "\x00"), lookup{query: query, keys: key}) // no key contains a zero byte
+	return t.result(query+"\x00"+strings.Join(key, "\x00"), lookup{query: query, keys: key}) // keys contain no zero bytes, so this is unique
 }
 
 func (t *transaction) result(name string, wanted lookup) ([]textRow, error) {
@@ -129,7 +129,8 @@ func (t *transaction) result(name string, wanted lookup) ([]textRow, error) {
 	return l.rows, nil
 }
 
-// findNow runs a query at once, for queries whose arguments differ each time.
+// findNow sends a query at once and returns its rows. It is for queries whose arguments differ each
+// time.
 func (t *transaction) findNow(query string, args ...any) ([]textRow, error) {
 	l := &lookup{query: query, args: args}
 	t.wanted = append(t.wanted, l)
@@ -158,8 +159,8 @@ func (t *transaction) Load() error {
 	return t.send(&pgx.Batch{})
 }
 
-// send sends a batch and all wanted lookups in one round trip. Lookups of different keys
-// with the same query become one statement.
+// send sends the statements in batch and all open lookups in one round trip. Lookups with the same
+// query and different keys are sent as one statement.
 func (t *transaction) send(batch *pgx.Batch) error {
 	byQuery := map[string][]*lookup{}
 	for _, l := range t.wanted {
@@ -199,11 +200,12 @@ func (t *transaction) send(batch *pgx.Batch) error {
 	return nil
 }
 
-// durable turns synchronous_commit on for the transaction if the server has turned it off.
+// durable is a query that turns synchronous_commit on for the transaction, if the server's default
+// is off.
 const durable = "SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'"
 
-// queueKey returns the second part of the key of the advisory lock for transactions, which
-// differs for each schema.
+// queueKey returns the second part of the key of the advisory lock that write transactions wait
+// for. It differs for each schema.
 func (s *Store) queueKey() int32 {
 	h := fnv.New32()
 	_, _ = h.Write([]byte(s.schema))
@@ -213,8 +215,8 @@ func (s *Store) queueKey() int32 {
 // LastSeq implements [store.Reader].
 func (t *transaction) LastSeq() (int64, error) { return t.last, nil }
 
-// Commit implements [store.Transaction]. It sends all statements and the commit in one
-// round trip.
+// Commit implements [store.Transaction]. It sends all statements, including COMMIT, in one round
+// trip.
 func (t *transaction) Commit(c store.Changes) error {
 	defer t.end()
 	last := t.last + int64(len(c.Events))
@@ -255,25 +257,25 @@ func (t *transaction) Rollback() error {
 
 func (t *transaction) rollback() error {
 	if _, err := t.store.conn.Exec(t.ctx, "ROLLBACK"); err != nil {
-		t.store.disconnect() // this also ends the transaction
+		t.store.disconnect() // closing the connection ends the transaction too
 		return t.store.fail(err)
 	}
 	return nil
 }
 
-// end lets the next transaction of this process begin.
+// end lets the next write transaction of this process begin.
 func (t *transaction) end() {
 	t.cancel()
 	<-t.store.open
 }
 
-// disconnect closes the connection of write transactions.
+// disconnect closes the connection for write transactions.
 func (s *Store) disconnect() {
 	if s.conn == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = s.conn.Close(ctx) // if this fails, the server still ends the transaction
+	_ = s.conn.Close(ctx) // if this fails, the server ends the transaction when it notices that the connection is gone
 	s.conn = nil
 }

@@ -1,5 +1,5 @@
-// Package record converts rows to and from JSON, which is the form that the databases
-// store. Other columns of a table repeat parts of it for queries.
+// Package record converts rows to and from JSON. Databases store each row as JSON in one column.
+// Their other columns repeat parts of the row, for queries.
 package record
 
 import (
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Text returns a row as JSON.
+// Text returns the JSON of a row.
 func Text(row any) (string, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -22,7 +22,7 @@ func Text(row any) (string, error) {
 	return strings.TrimSuffix(text.String(), "\n"), nil
 }
 
-// Read decodes a row.
+// Read decodes the JSON of a row.
 func Read[V any](text []byte) (V, error) {
 	var row V
 	if err := json.Unmarshal(text, &row); err != nil {
@@ -31,8 +31,8 @@ func Read[V any](text []byte) (V, error) {
 	return row, nil
 }
 
-// Nanos converts a time to nanoseconds since 1970, for a column. Times that do not fit,
-// such as the zero time, become the smallest or largest value.
+// Nanos converts a time to nanoseconds since 1970, for a column of a table. A time that does not
+// fit, such as the zero time, becomes the smallest or the largest int64.
 func Nanos(t time.Time) int64 {
 	switch {
 	case t.Before(time.Unix(0, math.MinInt64)):
@@ -43,7 +43,7 @@ func Nanos(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// NanosOrNull does the same as [Nanos], but returns nil for the zero time.
+// NanosOrNull is like [Nanos], but returns nil for the zero time.
 func NanosOrNull(t time.Time) *int64 {
 	if t.IsZero() {
 		return nil

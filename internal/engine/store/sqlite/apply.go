@@ -5,7 +5,7 @@ import (
 	"gaffer/internal/engine/store/record"
 )
 
-// apply writes the changes of a transaction.
+// apply executes the statements that write the changes of a transaction.
 func (t *transaction) apply(c store.Changes) error {
 	w := &rowWriter{c: t.store.write}
 	for _, r := range c.Runs {
@@ -61,7 +61,7 @@ func (t *transaction) apply(c store.Changes) error {
 	return w.err
 }
 
-// rowWriter executes statements until one fails.
+// rowWriter executes statements. After the first statement that fails, it executes no more.
 type rowWriter struct {
 	c   *conn
 	err error
@@ -73,7 +73,8 @@ func (w *rowWriter) exec(query string, args ...any) {
 	}
 }
 
-// put executes a statement that writes a row. The row's JSON becomes the last parameter.
+// put executes a statement that writes a row. The JSON of the row is the statement's last
+// parameter, after args.
 func (w *rowWriter) put(query string, row any, args ...any) {
 	if w.err != nil {
 		return
@@ -84,8 +85,8 @@ func (w *rowWriter) put(query string, row any, args ...any) {
 	}
 }
 
-// task writes a task. Needs never change, so they are written only if the task may be new:
-// if the transaction has not read it.
+// task writes a task. The Needs of a task never change, so they are written only if the task may be
+// new: the transaction has not read it from the database.
 func (w *rowWriter) task(t store.Task, c *store.Changes) {
 	if _, known := c.StoredTask(t.TaskKey); !known {
 		for _, need := range t.Needs {

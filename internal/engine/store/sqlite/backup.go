@@ -14,11 +14,11 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Copied describes a copy of a database.
+// Copied describes a copy of a database, or a database that was checked.
 type Copied struct {
 	Path    string
 	Bytes   int64
-	Version int   // version of the schema
+	Version int   // version of the database's schema
 	Last    int64 // number of the last event
 }
 
@@ -30,13 +30,13 @@ func (e *ExistsError) Error() string { return e.Path + " is there already" }
 // Conflict marks the error as a conflict with an existing file.
 func (e *ExistsError) Conflict() bool { return true }
 
-// Hint returns what the user can do.
+// Hint returns an advice for the user.
 func (e *ExistsError) Hint() string { return "--force replaces it" }
 
-// Backup writes a consistent copy of the database at path to the file to. Other processes
-// may use the database meanwhile. The copy is synced and checked before it gets its final
-// name. An existing file is replaced only with force. If progress is not nil, it is called
-// regularly with the number of bytes written and the approximate total.
+// Backup writes a consistent copy of the database at path to the file to. Other processes may use
+// the database at the same time. The copy is synced to disk and checked before it gets its final
+// name. If to exists, it is replaced if force is set, and Backup fails if not. If progress is not
+// nil, it is called regularly with the number of bytes that were written and the approximate total.
 func Backup(ctx context.Context, path, to string, force bool, progress func(done, total int64)) (Copied, error) {
 	if err := checkDifferentFiles(path, to); err != nil {
 		return Copied{}, err
@@ -57,7 +57,7 @@ func Backup(ctx context.Context, path, to string, force bool, progress func(done
 
 var errSame = errors.New("it is the database itself")
 
-// checkDifferentFiles returns an error if both paths refer to the same file.
+// checkDifferentFiles returns an error if path and other are the same file.
 func checkDifferentFiles(path, other string) error {
 	a, err := os.Stat(path)
 	if err != nil {
@@ -69,8 +69,8 @@ func checkDifferentFiles(path, other string) error {
 	return nil
 }
 
-// copyBeside copies a database to a temporary file in the folder of to, and checks the
-// copy. Only the owner can read the file.
+// copyBeside copies the database from to a temporary file in the folder of to, and checks the copy.
+// Only the user who owns the temporary file can read it.
 func copyBeside(ctx context.Context, from, to string, progress func(done, total int64)) (temp string, c Copied, err error) {
 	f, err := os.CreateTemp(filepath.Dir(to), "."+filepath.Base(to)+".*")
 	if err != nil {
@@ -92,7 +92,7 @@ func copyBeside(ctx context.Context, from, to string, progress func(done, total 
 	return temp, c, nil
 }
 
-// copyInto copies a database to an empty file, without its unused pages.
+// copyInto copies the database from into the empty file to. It leaves out unused pages.
 func copyInto(ctx context.Context, from, to string, progress func(done, total int64)) error {
 	return openReadOnly(ctx, from, func(c *conn) error {
 		if _, err := knownVersion(c); err != nil {
@@ -109,11 +109,11 @@ func copyInto(ctx context.Context, from, to string, progress func(done, total in
 	})
 }
 
-// progressInterval is the interval of progress reports.
+// progressInterval is how often the function progress is called.
 const progressInterval = 2 * time.Second
 
-// reportProgress calls progress regularly with the size of a file until stop is called.
-// stop waits for the last call to return.
+// reportProgress calls progress regularly with the current size of the file and total, until the
+// caller calls stop. stop waits until the last call of progress has returned.
 func reportProgress(file string, total int64, progress func(done, total int64)) (stop func()) {
 	if progress == nil {
 		return func() {}
@@ -140,7 +140,8 @@ func reportProgress(file string, total int64, progress func(done, total int64)) 
 	}
 }
 
-// openReadOnly opens an existing database read-only and calls read with the connection.
+// openReadOnly opens the database at path for reading, and calls read with the connection. The
+// database must exist.
 func openReadOnly(ctx context.Context, path string, read func(c *conn) error) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -164,8 +165,8 @@ func openReadOnly(ctx context.Context, path string, read func(c *conn) error) er
 	return errors.Join(read(c), c.close(), db.Close())
 }
 
-// knownVersion returns the version of a database's schema. It returns an error if this
-// program does not know that version.
+// knownVersion returns the version of a database's schema, or an error if this program does not
+// support that version.
 func knownVersion(c *conn) (int, error) {
 	steps, err := readMigrations(schemas)
 	if err != nil {
@@ -185,7 +186,8 @@ func knownVersion(c *conn) (int, error) {
 
 var errEmpty = errors.New("it has no tables")
 
-// Check checks the integrity of a whole database that is not in use.
+// Check checks the integrity of the whole database at path. No process may use the database
+// meanwhile.
 func Check(ctx context.Context, path string) (Copied, error) {
 	copied := Copied{Path: path}
 	info, err := os.Stat(path)
@@ -205,7 +207,7 @@ func Check(ctx context.Context, path string) (Copied, error) {
 	return copied, err
 }
 
-// check runs SQLite's integrity check, which reads every page.
+// check runs the integrity check of SQLite, which reads all pages of the database.
 func (c *conn) check(ctx context.Context) error {
 	var found string
 	if err := c.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&found); err != nil {
@@ -225,7 +227,7 @@ func syncFile(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// renameDurably renames a file and syncs its folder.
+// renameDurably renames a file and syncs its folder, so that the new name survives a crash.
 func renameDurably(file, name string) error {
 	if err := os.Rename(file, name); err != nil {
 		return err

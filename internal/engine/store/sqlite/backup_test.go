@@ -19,7 +19,7 @@ import (
 
 var when = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// withWorker creates a database that contains a worker of the given name.
+// withWorker creates a database at path that contains one worker with the name worker.
 func withWorker(t *testing.T, path, worker string) string {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), path)
@@ -38,7 +38,7 @@ func withWorker(t *testing.T, path, worker string) string {
 	return path
 }
 
-// workers returns the names of the workers in a database.
+// workers returns the names of the workers in the database at path.
 func workers(t *testing.T, path string) (names []string) {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), path)
@@ -115,7 +115,7 @@ func TestABackupIsOneMomentOfADatabaseThatIsWrittenTo(t *testing.T) {
 	wg.Wait()
 }
 
-// countTwo increments the counters in two rows and appends an event, in one transaction.
+// countTwo increments a counter in each of two rows and appends an event, in one transaction.
 func countTwo(s store.Store) error {
 	return s.Write(context.Background(), func(tx *store.Tx) error {
 		for _, id := range []string{"a", "b"} {
@@ -234,7 +234,7 @@ func TestARestoreKeepsTheDatabaseBeforeBesideIt(t *testing.T) {
 	path := withWorker(t, filepath.Join(dir, "gaffer.db"), "old")
 	backup := withWorker(t, filepath.Join(t.TempDir(), "backup"), "new")
 	var kept []string
-	for range 2 { // two restores in the same second, which need different names
+	for range 2 { // two restores within a second must keep the previous databases under different names
 		r, err := sqlite.Restore(t.Context(), backup, path, when, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -247,7 +247,7 @@ func TestARestoreKeepsTheDatabaseBeforeBesideIt(t *testing.T) {
 	if filepath.Base(kept[0]) != "gaffer.db.before-20260301-120000" {
 		t.Errorf("it is called %s", kept[0])
 	}
-	r, err := sqlite.Restore(t.Context(), kept[0], path, when, nil) // restoring the previous database undoes a restore
+	r, err := sqlite.Restore(t.Context(), kept[0], path, when, nil) // restore the database that was there before the restore
 	if err != nil || fmt.Sprint(workers(t, path)) != "[old]" || r.Last != 1 {
 		t.Errorf("undone: %v, %+v", err, r)
 	}
@@ -279,8 +279,8 @@ func TestARestoreWorksWhereNothingOrADamagedFileIs(t *testing.T) {
 	}
 }
 
-// A killed process leaves a write-ahead log with committed changes. The log belongs to the
-// previous database, and must not be applied to the restored one.
+// A killed process leaves a write-ahead log with committed changes. The log belongs to the previous
+// database, so SQLite must not apply it to the restored one.
 func TestARestoreRefusesADatabaseThatIsInUse(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "gaffer.db")

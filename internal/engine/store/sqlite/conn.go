@@ -17,8 +17,8 @@ import (
 
 // conn is a connection with its prepared statements. It is not safe for concurrent use.
 //
-// Statements do not use the context of a request. Each takes little time, and a context
-// would start a goroutine for each statement and could interrupt a write.
+// Statements do not use the context of a request. Each takes little time. A context would need a
+// goroutine for each statement, and could interrupt a write.
 type conn struct {
 	*sql.Conn
 	path          string
@@ -27,16 +27,16 @@ type conn struct {
 	args          []sqldriver.NamedValue               // arguments of the current statement
 }
 
-// lockTimeout is how long a connection waits for another connection's lock.
+// lockTimeout is how long a connection waits until another connection releases its lock.
 const lockTimeout = 30 * time.Second
 
-// checkpointPages is the number of pages in the write-ahead log at which a commit merges
-// the log into the file. A plan of ten thousand tasks needs fewer pages, so submitting it
-// does not wait for the merge.
+// checkpointPages is how many pages the write-ahead log may have until a commit copies it into the
+// database file. Submitting a plan with ten thousand tasks needs fewer pages, so a submission does
+// not wait for that.
 const checkpointPages = 4000
 
-// dsn returns the data source name of a file. With its settings, a commit is synced before
-// it succeeds.
+// dsn returns the data source name of a database file. Its settings make SQLite sync a commit to
+// disk before the commit succeeds.
 func dsn(path string, pragmas ...string) string {
 	query := url.Values{"_pragma": append([]string{
 		fmt.Sprintf("busy_timeout(%d)", lockTimeout.Milliseconds()),
@@ -54,8 +54,8 @@ func connect(ctx context.Context, db *sql.DB, path string) (*conn, error) {
 	return &conn{Conn: c, path: path, prepared: map[string]*sql.Stmt{}, rawStatements: map[string]sqldriver.StmtExecContext{}}, nil
 }
 
-// close releases the connection. It closes all statements first: otherwise the driver does
-// not close its own connection, and does not merge the log into the file.
+// close releases the connection. It first closes all prepared statements. If one stays open, the
+// driver neither closes its connection nor copies the write-ahead log into the file.
 func (c *conn) close() error {
 	var errs []error
 	for _, stmt := range c.prepared {
@@ -79,8 +79,8 @@ func (c *conn) prepare(query string) (*sql.Stmt, error) {
 	return stmt, nil
 }
 
-// exec runs a statement. It calls the driver directly, because database/sql would make a
-// small statement 10 % slower.
+// exec executes a statement that returns no rows. It calls the driver directly, because
+// database/sql would make a small statement 10 % slower.
 func (c *conn) exec(query string, args ...any) error {
 	err := c.Raw(func(inner any) error {
 		stmt, err := c.prepareRaw(inner, query)
@@ -124,7 +124,7 @@ func (c *conn) prepareRaw(inner any, query string) (sqldriver.StmtExecContext, e
 	return bare, nil
 }
 
-// valueOf converts a statement's parameter to a value of the driver.
+// valueOf converts a parameter of a statement to a type that the driver accepts.
 func valueOf(arg any) (sqldriver.Value, error) {
 	switch v := arg.(type) {
 	case nil, string, int64, bool:
@@ -155,8 +155,8 @@ func (c *conn) each(query string, row func(scan func(to ...any) error) error, ar
 	return withPath(c.path, rows.Err())
 }
 
-// get runs a query and scans its only row. It returns [store.ErrNotFound] if there is
-// none.
+// get runs a query that returns one row, and scans its columns into to. It returns
+// [store.ErrNotFound] if the query returns no row.
 func (c *conn) get(query string, to []any, args ...any) error {
 	found := false
 	err := c.each(query, func(scan func(...any) error) error {
@@ -169,7 +169,7 @@ func (c *conn) get(query string, to []any, args ...any) error {
 	return err
 }
 
-// DamagedError reports a file that is damaged or is not a database of gaffer.
+// DamagedError reports that a file is damaged, or is not a database of gaffer.
 type DamagedError struct {
 	Path string
 	Err  error
@@ -181,34 +181,35 @@ func (e *DamagedError) Error() string {
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// Invalid marks the error as one about a file's content.
+// Invalid marks the error as caused by the content of a file.
 func (e *DamagedError) Invalid() bool { return true }
 
-// Damaged marks the error as one about the store's own file, not the caller's.
+// Damaged marks the error as a damage of the store's file, for which the caller's request is not to
+// blame.
 func (e *DamagedError) Damaged() bool { return true }
 
-// Hint returns what the user can do.
+// Hint returns an advice for the user.
 func (e *DamagedError) Hint() string {
 	return "move the file aside, with those beside it that end in -wal and -shm, and restore a backup, or begin with a new one"
 }
 
-// GoneError reports that the database's file was deleted, moved or replaced after it was
-// opened. Further writes to it would be lost.
+// GoneError reports that the database file was deleted, moved or replaced after this process had
+// opened it. Changes that are written to the old file would be lost.
 type GoneError struct{ Path string }
 
 func (e *GoneError) Error() string {
 	return fmt.Sprintf("database %s: the file was deleted, moved or replaced while it was in use", e.Path)
 }
 
-// Busy marks the error as temporary: a retry may succeed.
+// Busy marks the error as temporary: the caller may try again.
 func (e *GoneError) Busy() bool { return true }
 
-// Hint returns what the user can do.
+// Hint returns an advice for the user.
 func (e *GoneError) Hint() string {
 	return "move the file back, with those beside it that end in -wal and -shm, or start gaffer again"
 }
 
-// BusyError reports that another program has been writing for too long.
+// BusyError reports that a write had to wait too long for the writes of another program.
 type BusyError struct {
 	Path string
 	Err  error
@@ -220,15 +221,15 @@ func (e *BusyError) Error() string {
 
 func (e *BusyError) Unwrap() error { return e.Err }
 
-// Busy marks the error as temporary: a retry may succeed.
+// Busy marks the error as temporary: the caller may try again.
 func (e *BusyError) Busy() bool { return true }
 
-// Hint returns what the user can do.
+// Hint returns an advice for the user.
 func (e *BusyError) Hint() string {
 	return "see which program has it open (fuser " + e.Path + ") and whether it is stopped"
 }
 
-// withPath adds the file's path to an error of the database.
+// withPath adds the path of the database file to an error.
 func withPath(path string, err error) error {
 	var coded *driver.Error
 	if !errors.As(err, &coded) {

@@ -2,7 +2,8 @@ package sqlite
 
 import "gaffer/internal/engine/store"
 
-// The statements that delete rows. The parameter of each is a JSON array of keys.
+// The statements that delete rows. The only parameter of each statement is a JSON array with the
+// keys.
 const (
 	dropRuns               = "DELETE FROM run WHERE id IN (SELECT value FROM json_each(?))"
 	dropPlans              = "DELETE FROM plan WHERE run IN (SELECT value FROM json_each(?))"
@@ -14,11 +15,11 @@ const (
 	dropIdempotencyRecords = "DELETE FROM promise WHERE key IN (SELECT value FROM json_each(?))"
 	dropCursors            = "DELETE FROM cursor WHERE name IN (SELECT value FROM json_each(?))"
 	dropLists              = "DELETE FROM item WHERE (kind, parent) IN (SELECT value ->> 'kind', value ->> 'parent' FROM json_each(?))"
-	// Never delete the last event: the next event's number is derived from it.
+	// Never delete the last event: the number of the next event is computed from it.
 	dropEvents = "DELETE FROM event WHERE seq IN (SELECT value FROM json_each(?)) AND seq < (SELECT max(seq) FROM event)"
 )
 
-// deleteRows deletes rows.
+// deleteRows deletes the rows in g.
 func (w *rowWriter) deleteRows(g store.Deletions) {
 	for _, drop := range []struct {
 		query string

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Writers wait while rows are deleted. So the duration must not depend on the number of
+// Writers wait while rows are deleted. So the time for a deletion must not grow with the number of
 // rows in the table.
 func TestDeletionsUseIndexes(t *testing.T) {
 	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "gaffer.db"))

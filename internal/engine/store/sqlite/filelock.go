@@ -7,17 +7,17 @@ import (
 	"syscall"
 )
 
-// The range of bytes on which SQLite sets locks. Every open connection to a database with
-// a write-ahead log holds a shared lock on some of them.
+// The bytes of a database file on which SQLite sets its locks. Every open connection to a database
+// with a write-ahead log holds a shared lock on some of these bytes.
 const (
 	lockedFrom  = 0x40000000
 	lockedBytes = 512
 )
 
-// lockFile takes all of SQLite's locks on a file, so that no process can use it as a
-// database until unlock is called. It returns an [*InUseError] if a process uses it. A
-// process that has the database open must not call lockFile: closing the file here would
-// release the locks of its connections.
+// lockFile locks all bytes of a file that SQLite uses for locks. Until unlock is called, no process
+// can use the file as a database. lockFile returns an [*InUseError] if a process uses the database.
+// It must not be called by a process that has the database open, because unlock closes the file,
+// and this would release the locks of the process's connections.
 func lockFile(path string) (unlock func() error, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -36,7 +36,7 @@ func lockFile(path string) (unlock func() error, err error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// lockOwner returns the pid of a process that holds one of the locks, or 0 if unknown.
+// lockOwner returns the id of a process that holds one of SQLite's locks, or 0 if it is unknown.
 func lockOwner(f *os.File) int {
 	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Whence: 0, Start: lockedFrom, Len: lockedBytes}
 	if err := syscall.FcntlFlock(f.Fd(), getLock, &lock); err != nil || lock.Type == syscall.F_UNLCK || lock.Pid < 0 {

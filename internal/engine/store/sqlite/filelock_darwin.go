@@ -2,7 +2,7 @@ package sqlite
 
 import "syscall"
 
-// The fcntl commands for locks that belong to the process.
+// The fcntl commands for locks. These locks belong to the process.
 const (
 	getLock = syscall.F_GETLK
 	setLock = syscall.F_SETLK

@@ -16,8 +16,8 @@ import (
 	"gaffer/internal/engine/store/sqlite"
 )
 
-// childOf is the environment variable with the database of a child process, which
-// writes until it is killed.
+// childOf is the environment variable that makes the test program a child process. Its value is the
+// path of the database. The child writes tasks until it is killed.
 const childOf = "GAFFER_TEST_CHILD_OF"
 
 func TestMain(m *testing.M) {
@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// beChild writes tasks, first ready and then complete, and prints the number of each
-// after it is stored.
+// beChild writes tasks. It first stores each task as ready and then as complete, and then prints
+// the task's number.
 func beChild(path string) error {
 	s, err := sqlite.Open(context.Background(), path)
 	if err != nil {
@@ -93,8 +93,8 @@ func TestNothingAcknowledgedIsLostWhenAProcessIsKilled(t *testing.T) {
 	}
 }
 
-// killOne starts a writing process, kills it after it has acknowledged some tasks, and
-// returns all acknowledged ones.
+// killOne starts a child process, kills it after it has printed the given number of tasks, and
+// returns the numbers of all tasks that it has printed.
 func killOne(t *testing.T, path string, after int) (acknowledged []int64) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

@@ -15,7 +15,7 @@ import (
 	"gaffer/internal/engine/store/sqlite"
 )
 
-// run executes SQL statements in a database file.
+// run executes SQL statements in the database at path.
 func run(t *testing.T, path string, statements ...string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
@@ -84,7 +84,7 @@ func TestADatabaseOfANewerGafferIsRefused(t *testing.T) {
 	if !errors.As(err, &newer) || newer.Hint() == "" {
 		t.Errorf("error is %T, want a NewerError with a hint", err)
 	}
-	run(t, path, "PRAGMA user_version = 4") // set the version back, to check that the failed open has changed nothing
+	run(t, path, "PRAGMA user_version = 4") // with its old version, the database must open: the failed open must not have changed it
 	if err := open(t, path).Close(); err != nil {
 		t.Error(err)
 	}
@@ -180,7 +180,8 @@ func TestAClosedStoreSaysSo(t *testing.T) {
 	}
 }
 
-// Programs other than gaffer, such as sqlite3, do not use the writers' queue.
+// Programs such as sqlite3 do not use the queue of gaffer's writers. A store must wait for them
+// too.
 func TestAForeignWriterIsWaitedFor(t *testing.T) {
 	path := made(t)
 	db, err := sql.Open("sqlite", path)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The duration of these queries must not depend on the number of tasks. So they must not
-// scan or sort the table.
+// The time for these queries must not grow with the number of tasks. So they must not scan or sort
+// the table.
 func TestTheQueueIsReadFromItsIndexes(t *testing.T) {
 	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "gaffer.db"))
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// pool holds the read-only connections. A transaction on such a connection sees the state
-// at its first query. It neither waits for a writer nor blocks one.
+// pool holds the read-only connections. A transaction on one of them sees the database as it was at
+// the transaction's first query. It neither waits for a writer nor makes a writer wait.
 type pool struct {
 	path string
 	db   *sql.DB
@@ -29,8 +29,8 @@ func newPool(path string) (*pool, error) {
 	return &pool{path: path, db: db, used: make(chan struct{}, maxReaders)}, nil
 }
 
-// take returns a free connection: the most recently used one, because its cache is warm,
-// or a new one.
+// take returns the free connection that was used last, because its cache is warm. If no connection
+// is free, it returns a new one.
 func (p *pool) take(ctx context.Context) (*conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (p *pool) giveBack(c *conn) {
 	<-p.used
 }
 
-// close waits until all connections are returned, and closes them.
+// close waits until all connections were returned to the pool, and then closes them.
 func (p *pool) close() error {
 	for range maxReaders {
 		p.used <- struct{}{}

@@ -14,9 +14,9 @@ import (
 	"gaffer/internal/engine/store/record"
 )
 
-// QuickRead reads an existing database as fast as possible, for a shell prompt. It changes
-// nothing and waits for no other process. It fails if the database is being recovered or
-// has another schema version. The reader is a [QuickReader].
+// QuickRead reads an existing database as fast as possible, for a shell prompt. It changes nothing
+// and does not wait for other processes. It fails if SQLite must recover the database first, or if
+// the schema has another version. The reader that look gets is a [QuickReader].
 func QuickRead(ctx context.Context, path string, look func(r store.Reader) error) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -39,7 +39,7 @@ func QuickRead(ctx context.Context, path string, look func(r store.Reader) error
 	return errors.Join(readSnapshot(c, look), c.close(), db.Close())
 }
 
-// quickReadDSN returns the data source name for reading a file without waiting for
+// quickReadDSN returns the data source name for reading the database at path without waiting for
 // locks.
 func quickReadDSN(path string) string {
 	query := url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(0)", "query_only(1)"}}
@@ -67,14 +67,14 @@ func readSnapshot(c *conn, look func(r store.Reader) error) error {
 // QuickReader is a [store.Reader] with additional queries that return fewer rows.
 type QuickReader struct{ *reader }
 
-// RunsSince returns the runs that are running or were created since a time, without
-// their plans.
+// RunsSince returns the running runs, and the runs that were created at or after since. Their plans
+// are left out.
 func (g QuickReader) RunsSince(since time.Time) ([]store.Run, error) {
 	return listRows[store.Run](g.c, `SELECT data FROM run WHERE created >= ?
 		UNION ALL SELECT data FROM run WHERE status = 'running' AND created < ?`, record.Nanos(since), record.Nanos(since))
 }
 
-// AttemptsSince returns the attempts of a run that started since a time.
+// AttemptsSince returns those attempts of a run that started at or after since.
 func (g QuickReader) AttemptsSince(run string, since time.Time) ([]store.Attempt, error) {
 	return listRows[store.Attempt](g.c, "SELECT data FROM attempt WHERE run = ? AND started >= ?", run, record.Nanos(since))
 }

@@ -14,7 +14,7 @@ import (
 	"gaffer/internal/engine/store/sqlite"
 )
 
-// runsSeen returns the ids of the runs since a time, read with QuickRead.
+// runsSeen reads the runs since a time with QuickRead, and returns their ids.
 func runsSeen(t *testing.T, path string, since time.Time) (ids []string) {
 	t.Helper()
 	err := sqlite.QuickRead(t.Context(), path, func(r store.Reader) error {
@@ -65,8 +65,8 @@ func TestQuickReadReadsWhileAnotherProcessWrites(t *testing.T) {
 	}
 }
 
-// A killed process leaves a write-ahead log. QuickRead must read it, but must not merge it
-// into the file.
+// A killed process leaves a write-ahead log. QuickRead must read the changes in the log, but must
+// not copy them into the database file.
 func TestQuickReadReadsTheLogOfAKilledProcessAndChangesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gaffer.db")
 	s := open(t, path)

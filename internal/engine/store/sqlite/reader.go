@@ -15,7 +15,7 @@ type reader struct {
 	plans *store.PlanCache
 }
 
-// getRow returns the only row of a query that selects the column data.
+// getRow runs a query that selects the column data of one row, and decodes it.
 func getRow[V any](c *conn, query string, args ...any) (row V, err error) {
 	var data string
 	if err := c.get(query, []any{&data}, args...); err != nil {
@@ -24,7 +24,7 @@ func getRow[V any](c *conn, query string, args ...any) (row V, err error) {
 	return record.Read[V]([]byte(data))
 }
 
-// listRows returns all rows of a query that selects the column data.
+// listRows runs a query that selects the column data, and decodes all its rows.
 func listRows[V any](c *conn, query string, args ...any) (list []V, err error) {
 	err = c.each(query, func(scan func(...any) error) error {
 		var data string
@@ -85,7 +85,7 @@ func (r *reader) Task(key store.TaskKey) (store.Task, error) {
 	return list[0], nil
 }
 
-// tasks returns the rows of a query that selects the columns data and spec.
+// tasks runs a query that selects the columns data and spec, and decodes the tasks.
 func (r *reader) tasks(query string, args ...any) (list []store.Task, err error) {
 	err = r.c.each(query, func(scan func(...any) error) error {
 		var data string
@@ -117,7 +117,7 @@ func (r *reader) Tasks(run string) ([]store.Task, error) {
 	return r.tasks("SELECT data, spec FROM task WHERE run = ? ORDER BY seq", run)
 }
 
-// final must be the condition of the index task_ended, so that the queries use it.
+// The condition final must be the same as in the index task_ended; only then SQLite uses the index.
 const (
 	final       = "status IN ('complete', 'failed', 'cancelled')"
 	ended       = "SELECT data, spec FROM task WHERE run = ? AND status = ? AND " + final + " ORDER BY seq DESC LIMIT ?+0"
@@ -221,7 +221,7 @@ func (r *reader) Events(after int64, limit int) ([]store.Event, error) {
 	return r.events("SELECT data, row, tried FROM event WHERE seq > ? ORDER BY seq LIMIT ?+0", after, limit)
 }
 
-// events returns the rows of a query that selects the columns data, row and tried.
+// events runs a query that selects the columns data, row and tried, and decodes the events.
 func (r *reader) events(query string, args ...any) (list []store.Event, err error) {
 	err = r.c.each(query, func(scan func(...any) error) error {
 		var data string
@@ -254,8 +254,8 @@ func (r *reader) IdempotencyRecords(made time.Time, after string, limit int) ([]
 	return listRows[store.IdempotencyRecord](r.c, "SELECT data FROM promise WHERE key > ? AND made < ? ORDER BY key LIMIT ?+0", after, record.Nanos(made), limit)
 }
 
-// eventsOf repeats the condition of the index event_run, that run is not empty, so that
-// SQLite uses the index.
+// The index event_run contains only events whose run is not empty. SQLite uses the index only if
+// the query has the same condition, so eventsOf repeats it.
 const (
 	eventsOf    = "SELECT data, row, tried FROM event WHERE run = ? AND run <> '' AND seq > ? ORDER BY seq LIMIT ?+0"
 	questionsOf = "SELECT data FROM question WHERE data ->> 'run' = ? ORDER BY asked, id"

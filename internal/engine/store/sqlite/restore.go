@@ -13,7 +13,7 @@ import (
 // InUseError reports that a process has the database open.
 type InUseError struct {
 	Path string
-	PID  int // of the process; 0 if unknown
+	PID  int // id of the process; 0 if unknown
 }
 
 func (e *InUseError) Error() string {
@@ -23,24 +23,24 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("%s is in use by the process with pid %d", e.Path, e.PID)
 }
 
-// Conflict marks the error as a conflict with another process.
+// Conflict marks the error as a conflict with the process that has the database open.
 func (e *InUseError) Conflict() bool { return true }
 
-// Hint returns what the user can do.
+// Hint returns an advice for the user.
 func (e *InUseError) Hint() string {
 	return "stop every gaffer that uses it first; agents that run go on meanwhile"
 }
 
-// Restored describes a restored database, and where the previous database is kept.
+// Restored describes a restored database, and says where the previous database is kept.
 type Restored struct {
 	Copied
-	Before string // path of the previous database; empty if there was none
+	Before string // path of the previous database; empty if none existed
 }
 
 // Restore replaces the database at path by a copy of the database at from. It returns an
-// [*InUseError] if a process has the database at path open, and prevents processes from
-// opening it meanwhile. It checks the copy before it replaces anything. The previous
-// database is kept in the same folder under another name.
+// [*InUseError] if a process has the database at path open. While the file is replaced, no process
+// can open it. The copy is checked before anything is replaced. The previous database is kept in
+// the same folder under another name.
 func Restore(ctx context.Context, from, path string, now time.Time, progress func(done, total int64)) (r Restored, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return r, err
@@ -52,7 +52,7 @@ func Restore(ctx context.Context, from, path string, now time.Time, progress fun
 		return r, err
 	}
 	if err := checkUnused(path); err != nil {
-		return r, err // fail before the long copy; replace checks this again
+		return r, err // fail now rather than after the long copy; replace checks this again
 	}
 	temp, c, err := copyBeside(ctx, from, path, progress)
 	if err != nil {
@@ -66,9 +66,9 @@ func Restore(ctx context.Context, from, path string, now time.Time, progress fun
 	return r, nil
 }
 
-// replace replaces a database by a file while it holds the turn of the writers' queue. A
-// process that opens the database waits for the turn, and then checks whether the file is
-// still the same.
+// replace replaces the database at path by file, and returns the name of the previous database.
+// Meanwhile it holds the turn of the writers' queue. A process that opens the database waits for
+// its turn, and then checks that the file at path was not replaced.
 func replace(ctx context.Context, file, path string, now time.Time) (before string, err error) {
 	turn, err := queueOf(path).wait(ctx)
 	if err != nil {
@@ -86,9 +86,9 @@ func replace(ctx context.Context, file, path string, now time.Time) (before stri
 	if before, err = linkPrevious(path, now); err != nil {
 		return "", err
 	}
-	// SQLite would apply the old file's log to the new file, so delete the log too. If
-	// this is interrupted, no database is left at the path, rather than one without its
-	// log.
+	// Delete the write-ahead log too, because SQLite would apply the old file's log to the new
+	// file. The database file is deleted first: if this loop is interrupted, no database is left at
+	// the path, and not a database without its log.
 	for _, end := range []string{"", "-wal", "-shm"} {
 		if err := ignoreAbsent(os.Remove(path + end)); err != nil {
 			return before, err
@@ -97,8 +97,8 @@ func replace(ctx context.Context, file, path string, now time.Time) (before stri
 	return before, renameDurably(file, path)
 }
 
-// linkPrevious gives a database and its log a second name with hard links, and returns
-// that name.
+// linkPrevious creates hard links to a database and to its log, so that both are kept under another
+// name. It returns the new name of the database.
 func linkPrevious(path string, now time.Time) (name string, err error) {
 	base := path + ".before-" + now.UTC().Format("20060102-150405")
 	name = base
@@ -121,7 +121,7 @@ func ignoreAbsent(err error) error {
 	return err
 }
 
-// checkUnused returns an [*InUseError] if a process has the database open.
+// checkUnused returns an [*InUseError] if a process has the database at path open.
 func checkUnused(path string) error {
 	unlock, err := lockFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -13,8 +13,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// A process that opens a database while it is replaced must get the new file. Writes to
-// the old file, which is deleted, would be lost.
+// If a process opens a database while its file is replaced, the process must get the new file.
+// Changes that it writes to the old file would be lost.
 func TestAStoreThatIsOpenedWhileItsFileIsReplacedUsesTheNewFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gaffer.db")
 	old := named(t, path, "old")
@@ -33,7 +33,7 @@ func TestAStoreThatIsOpenedWhileItsFileIsReplacedUsesTheNewFile(t *testing.T) {
 		s, err := Open(context.WithoutCancel(t.Context()), path)
 		done <- opened{s, err}
 	}()
-	for waiting := false; !waiting; { // wait until the store waits for its turn
+	for waiting := false; !waiting; { // repeat until the store waits for its turn
 		soon, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		next, err := host.OS().Lock(soon, opNext, queue.next)
 		if waiting = errors.Is(err, context.DeadlineExceeded); err == nil {
@@ -111,7 +111,7 @@ func TestABackupOfAnOlderGafferIsRestoredAndOneOfANewerIsNot(t *testing.T) {
 	}
 }
 
-// versioned creates a database with the given schema migrations.
+// versioned creates a database at path and runs the given schema migrations.
 func versioned(t *testing.T, path string, steps []string) error {
 	t.Helper()
 	db, err := sql.Open("sqlite", dsn(path))

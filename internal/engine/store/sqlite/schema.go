@@ -10,17 +10,18 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// schemas contains the migrations: schema/N.sql migrates the schema from version N-1 to
-// version N. A released migration never changes.
+// schemas contains the migrations: schema/N.sql migrates the schema from version N-1 to version N.
+// A migration must not be changed after it was released.
 //
 //go:embed schema/*.sql
 var schemas embed.FS
 
-// applicationID marks a file as a database of gaffer. In ASCII it is "gaff".
+// applicationID is written into the header of the file to mark it as a database of gaffer. The
+// number is "gaff" in ASCII.
 const applicationID = 0x67616666
 
-// prepareFile migrates the schema to the current version. Several processes may call it
-// at the same time.
+// prepareFile migrates the schema to the version of this program. Several processes may call it at
+// the same time.
 func (s *Store) prepareFile(ctx context.Context) error {
 	steps, err := readMigrations(schemas)
 	if err != nil {
@@ -67,7 +68,7 @@ func readMigrations(from fs.FS) ([]string, error) {
 
 var errForeign = errors.New("it belongs to another program")
 
-// version returns the version of the schema, or 0 for an empty file. It returns a
+// version returns the version of the schema in the file, or 0 if the file is empty. It returns a
 // [*DamagedError] if the file belongs to another program.
 func (c *conn) version() (int, error) {
 	var version, id, tables int
@@ -82,7 +83,7 @@ func (c *conn) version() (int, error) {
 	return version, err
 }
 
-// migrate runs the migrations that follow a version, in one transaction.
+// migrate runs the migrations after the given version, in one transaction.
 func (c *conn) migrate(version int, steps []string) error {
 	if version == len(steps) {
 		return nil

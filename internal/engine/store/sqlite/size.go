@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// Size returns the size of the file, and how much of it is unused, in bytes. SQLite reuses
-// the space of deleted rows, but does not shrink the file.
+// Size returns the size of the database file, and how much of it is unused, in bytes. SQLite reuses
+// the space of deleted rows, but does not make the file smaller.
 func (s *Store) Size(ctx context.Context) (total, free int64, err error) {
 	c, err := s.reads.take(ctx)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package sqlite implements a store in a SQLite file, which is the default. Several
-// processes may use the same file at once. The file must not be on a network file system.
+// Package sqlite implements a store in a SQLite file. It is the default store. Several processes
+// may use the same file at once. The file must not be on a network file system.
 package sqlite
 
 import (
@@ -22,9 +22,9 @@ type Store struct {
 	bell   store.EventSignal
 	plans  store.PlanCache
 	queue  queueHandle
-	file   os.FileInfo // identifies the file that was at path before it was opened
+	file   os.FileInfo // the file at path, as it was before the database was opened
 
-	open   chan struct{} // semaphore that the open transaction holds
+	open   chan struct{} // semaphore: the open write transaction of this process holds it
 	db     *sql.DB
 	write  *conn
 	closed bool // guarded by open
@@ -34,7 +34,7 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// pollEvery is how often waiting readers poll for events of other processes.
+// pollEvery is how often a waiting reader looks for events of other processes.
 const pollEvery = 250 * time.Millisecond
 
 // Open opens the database in a file and migrates its schema to the current version. It
@@ -47,7 +47,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	s := &Store{path: path, open: make(chan struct{}, 1), queue: queueHandle{writerQueue: queueOf(path)}}
 	s.writer.Open, s.writer.Committed = s.begin, s.bell.Announce
 	err = s.connect(ctx)
-	for try := 1; isGone(err) && try < maxTries; try++ { // another process has just restored a backup
+	for try := 1; isGone(err) && try < maxTries; try++ { // another process has just replaced the file by a backup
 		if err = s.disconnect(); err == nil {
 			err = s.connect(ctx)
 		}
@@ -83,8 +83,8 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	return err
 }
 
-// checkFileUnchanged returns a [*GoneError] if the open file is no longer the file at the
-// path.
+// checkFileUnchanged returns a [*GoneError] if the file at s.path is not the file that the store
+// has opened.
 func (s *Store) checkFileUnchanged() error {
 	switch now, err := os.Stat(s.path); {
 	case err == nil && os.SameFile(now, s.file):
@@ -101,7 +101,7 @@ func isGone(err error) bool {
 	return gone
 }
 
-// disconnect closes the writing connection.
+// disconnect closes the connection for write transactions.
 func (s *Store) disconnect() error {
 	var errs []error
 	if s.write != nil {
@@ -120,9 +120,9 @@ const smallestFile = 512
 
 var errTooSmall = errors.New("it is too small")
 
-// makeFile creates an empty file that only its owner may read, if no file exists. It
-// never opens an existing file, because closing it would release the locks that other
-// connections of this process hold on it.
+// makeFile creates an empty file that only its owner may read, if there is no file at path. It does
+// not open an existing file, because closing it would release the locks that other connections of
+// this process hold on it.
 func makeFile(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && info.Size() > 0 && info.Size() < smallestFile {
@@ -168,13 +168,14 @@ func (s *Store) Read(ctx context.Context, look func(r store.Reader) error) error
 	return err
 }
 
-// TuneForServer changes settings of the writing connection for a server with many clients:
-// a larger page cache, and more frequent merges of the log, so that each merge is short.
+// TuneForServer changes settings of the connection for write transactions, for a server with many
+// clients: a larger page cache, and a shorter write-ahead log, so that copying the log into the
+// file takes less time.
 func (s *Store) TuneForServer() {
 	s.open <- struct{}{}
 	defer func() { <-s.open }()
 	if s.write != nil {
-		_, _ = s.write.ExecContext(context.Background(), "PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 1000") // without these settings, the store is only slower
+		_, _ = s.write.ExecContext(context.Background(), "PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 1000") // if this fails, the store is only slower
 	}
 }
 
@@ -185,8 +186,8 @@ func (s *Store) Wait(ctx context.Context, after int64) error {
 	return s.bell.Wait(ctx, after, pollEvery, s.lastSeq)
 }
 
-// lastSeq returns the number of the last event. It returns a [*GoneError] to waiting
-// readers if the file was replaced.
+// lastSeq returns the number of the last event. If the database file was replaced, it returns a
+// [*GoneError], so that waiting readers notice this.
 func (s *Store) lastSeq(ctx context.Context) (int64, error) {
 	if err := s.checkFileUnchanged(); err != nil {
 		return 0, err

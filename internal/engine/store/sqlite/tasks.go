@@ -7,11 +7,11 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// The queries treat the tasks in the index task_ready as one list for each pair of labels
-// and account, and those in task_idle as one list for each wave and account. They find
-// each list with one or two index lookups, without scanning the lists before it. They
-// compare columns separately, because SQLite uses an index only for the first column of a
-// row comparison.
+// The index task_ready contains the tasks as one list for each pair of labels and account. The
+// index task_idle contains them as one list for each wave and account. The queries find the start
+// of each list with one or two index lookups, and do not scan the lists before it. They compare
+// each column separately, because SQLite uses an index only for the first column of a row
+// comparison.
 const (
 	labelSets = `WITH RECURSIVE list (labels) AS (
 		SELECT (SELECT labels FROM task WHERE ready = 1 ORDER BY labels LIMIT 1)
@@ -19,7 +19,7 @@ const (
 		SELECT (SELECT labels FROM task WHERE ready = 1 AND labels > list.labels ORDER BY labels LIMIT 1)
 		FROM list WHERE list.labels IS NOT NULL)
 		SELECT labels FROM list WHERE labels IS NOT NULL`
-	// readyAccounts selects the accounts of the ready tasks with a set of labels.
+	// readyAccounts selects the accounts of the ready tasks whose labels are the parameter.
 	readyAccounts = `WITH RECURSIVE list (lane) AS (
 		SELECT (SELECT lane FROM task WHERE ready = 1 AND labels = ?1 ORDER BY lane LIMIT 1)
 		UNION ALL
@@ -28,8 +28,8 @@ const (
 		SELECT lane FROM list WHERE lane IS NOT NULL`
 	readyTasks = `SELECT run, task, data, spec FROM task WHERE ready = 1 AND labels = ? AND lane = ? ORDER BY priority DESC, seq`
 
-	// idleLists selects the waves and accounts of the idle tasks of the run ?1, up to the
-	// wave ?2.
+	// idleLists selects the pairs of wave and account of the idle tasks of the run ?1 whose wave is
+	// at most ?2.
 	idleLists = `WITH RECURSIVE list (wave, lane) AS (
 		SELECT * FROM (SELECT wave, lane FROM task WHERE idle = 1 AND run = ?1 AND wave <= ?2 ORDER BY wave, lane LIMIT 1)
 		UNION ALL
@@ -109,8 +109,8 @@ func (r *reader) WaitingTasks(w store.WaitQuery) (list []store.Task, err error) 
 
 var errEnough = errors.New("enough rows")
 
-// firstTasks returns the first tasks of a query that are not skipped and that match, at
-// most limit. It does not decode skipped rows, and does not read rows after the limit.
+// firstTasks returns the first tasks of a query for which skip is false and match is true, at most
+// limit. It does not decode rows that are skipped, and stops reading when it has limit tasks.
 func (r *reader) firstTasks(limit int, skip func(store.TaskKey) bool, match func(store.Task) bool, query string, args ...any) (list []store.Task, err error) {
 	err = r.c.each(query, func(scan func(...any) error) error {
 		if len(list) == limit {

@@ -9,14 +9,14 @@ import (
 	"gaffer/statefile/host"
 )
 
-// transaction is a write transaction. At most one is open at a time, over all processes.
+// transaction is a write transaction. Over all processes, at most one is open at a time.
 type transaction struct {
 	*reader
 	store *Store
 	turn  host.Lock
 }
 
-// begin waits until no other transaction is open, and begins one.
+// begin waits until no other write transaction is open, and begins one.
 func (s *Store) begin(ctx context.Context) (store.Transaction, error) {
 	select {
 	case s.open <- struct{}{}:
@@ -54,7 +54,7 @@ func (t *transaction) Commit(c store.Changes) error {
 		return errors.Join(err, t.store.write.exec("ROLLBACK"), t.end())
 	}
 	if err := t.store.write.exec("COMMIT"); err != nil {
-		_ = t.store.write.exec("ROLLBACK") // this fails if SQLite has already rolled back
+		_ = t.store.write.exec("ROLLBACK") // fails if SQLite has already rolled back the transaction
 		return &store.CommitError{Err: errors.Join(err, t.end())}
 	}
 	t.store.plans.Forget(c.Deletions.Runs...)
@@ -69,7 +69,7 @@ func (t *transaction) Rollback() error {
 	return errors.Join(t.store.write.exec("ROLLBACK"), t.end())
 }
 
-// end lets the next transaction begin.
+// end lets the next write transaction begin.
 func (t *transaction) end() error {
 	defer func() { <-t.store.open }()
 	return t.turn.Unlock()

@@ -9,11 +9,11 @@ import (
 	"gaffer/statefile/host"
 )
 
-// writerQueue gives the processes that write to one database fair turns. With SQLite's own
-// lock, a waiting writer polls; under load it may wait forever, because the process that
-// has just written takes the lock again first. writerQueue uses two lock files: the next
-// writer holds the lock next while it waits for the lock turn, so the previous writer
-// comes after it. The kernel releases both locks when a process ends.
+// writerQueue lets the processes that write to one database take turns. SQLite's lock is not fair:
+// a waiting writer polls, and may wait forever, because the process that has just written takes the
+// lock again first. writerQueue has two lock files. The writer that comes next holds the lock next
+// while it waits for the lock turn. So the previous writer has to queue behind it. The kernel
+// releases both locks when a process ends.
 type writerQueue struct{ next, turn string }
 
 func queueOf(path string) writerQueue { return writerQueue{path + "-next", path + "-turn"} }
@@ -23,7 +23,7 @@ const (
 	opTurn host.Op = "wait for the writer"
 )
 
-// wait returns when it is our turn.
+// wait waits for this process's turn to write. Unlocking the returned lock ends the turn.
 func (q writerQueue) wait(ctx context.Context) (host.Lock, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, lockTimeout, errLockTimeout)
 	defer cancel()
@@ -48,16 +48,15 @@ func (q writerQueue) fail(ctx context.Context, err error) error {
 	return err
 }
 
-// queueHandle is a writerQueue for a process that writes repeatedly. It keeps the lock
-// files open, so taking a turn is fast if no other process waits. It is not safe for
-// concurrent use.
+// queueHandle is a writerQueue for a process that writes often. It keeps the lock files open, so
+// that taking a turn is fast if no other process waits. It is not safe for concurrent use.
 type queueHandle struct {
 	writerQueue
-	files [2]*os.File // the open lock files next and turn
+	files [2]*os.File // the lock files next and turn; nil if they are not open
 	infos [2]os.FileInfo
 }
 
-// wait returns when it is our turn. The previous turn must have ended.
+// wait waits for this process's turn to write. The caller must have ended its previous turn.
 func (p *queueHandle) wait(ctx context.Context) (host.Lock, error) {
 	if p.open() == nil && p.try() {
 		return p, nil
@@ -65,14 +64,15 @@ func (p *queueHandle) wait(ctx context.Context) (host.Lock, error) {
 	return p.writerQueue.wait(ctx)
 }
 
-// try takes the turn if no process has it or waits for it, and reports whether it did. It
-// returns false if a lock file was replaced, because a lock on the old file has no effect.
+// try takes the turn if no process has it or waits for it, and reports whether it has taken it. It
+// returns false if a lock file was replaced, because a lock on the old file does not exclude other
+// processes.
 func (p *queueHandle) try() bool {
 	if !tryLock(p.files[0]) {
 		return false
 	}
 	got := tryLock(p.files[1])
-	_ = unlock(p.files[0]) // unlocking an open file does not fail
+	_ = unlock(p.files[0]) // unlocking an open file cannot fail
 	if got && !p.filesUnchanged() {
 		p.close() // closing the files releases the lock
 		return false

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// taken reports whether a new writer would have to wait. It does not wait itself, because
-// a cancelled wait may hold a lock a little longer.
+// taken reports whether a new writer would have to wait. It does not call wait, because a cancelled
+// wait may hold a lock for a short time after it has returned.
 func taken(t *testing.T, q writerQueue) bool {
 	t.Helper()
 	p := &queueHandle{writerQueue: q}
@@ -48,7 +48,7 @@ func TestTheLockOnAReplacedFileIsNotATurn(t *testing.T) {
 		if err := p.open(); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Remove(name); err != nil { // as a cleanup program might do
+		if err := os.Remove(name); err != nil { // another program may delete the lock files
 			t.Fatal(err)
 		}
 		if p.try() {
@@ -84,7 +84,7 @@ func TestAWaitingWriterComesBeforeThePreviousWriter(t *testing.T) {
 		}
 		free <- err
 	}()
-	for !taken(t, writerQueue{q.next, q.next + "-nobody"}) { // wait until the other writer holds the lock next
+	for !taken(t, writerQueue{q.next, q.next + "-nobody"}) { // repeat until the other writer holds the lock next
 	}
 	if err := turn.Unlock(); err != nil {
 		t.Fatal(err)

@@ -21,9 +21,9 @@ const (
 	tasksToClaim   = 10_000
 )
 
-// concurrentClaims lets several goroutines claim tasks with two stores on one database. The claims
-// must be linearizable: there must be an order of all claims in which each claim takes the
-// first task.
+// concurrentClaims lets several goroutines claim tasks through two stores on one database. The
+// claims must be linearizable: it must be possible to put all claims in an order in which each
+// claim takes the first task that is left.
 func concurrentClaims(t *testing.T, db Database) {
 	s, other := open(t, db), open(t, db)
 	write(t, s, func(tx *store.Tx) {
@@ -67,8 +67,8 @@ func concurrentClaims(t *testing.T, db Database) {
 	}
 }
 
-// claimOne marks the first ready task as running and returns its number, or -1 if there is
-// none.
+// claimOne sets the first ready task to running and returns the task's number, or -1 if no task is
+// ready.
 func claimOne(t *testing.T, s store.Store) (taken int, err error) {
 	err = s.Write(t.Context(), func(tx *store.Tx) error {
 		taken = -1
@@ -86,8 +86,8 @@ func claimOne(t *testing.T, s store.Store) (taken int, err error) {
 	return taken, err
 }
 
-// queue is the model of the tasks for the linearizability checker: a queue of the numbers
-// below tasksToClaim. Its state is the next number.
+// queue is the model of the tasks for the linearizability checker: a queue of the numbers from 0 to
+// tasksToClaim-1. Its state is the next number that a claim must return.
 var queue = porcupine.Model{
 	Init: func() any { return 0 },
 	Step: func(state, _, output any) (bool, any) {

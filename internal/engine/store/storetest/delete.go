@@ -23,7 +23,7 @@ var gone = map[string]func(*testing.T, Database){
 	"a deleted task can be neither claimed nor found":             taskIsDeleted,
 }
 
-// deleteRows deletes rows, which must succeed.
+// deleteRows deletes the rows in g. The test fails if this returns an error.
 func deleteRows(t *testing.T, s store.Store, g store.Deletions) {
 	t.Helper()
 	err := s.Write(t.Context(), func(tx *store.Tx) error {
@@ -35,8 +35,8 @@ func deleteRows(t *testing.T, s store.Store, g store.Deletions) {
 	}
 }
 
-// putRunWithAll puts a run with two tasks, of which the second needs the first, and related
-// rows of every kind.
+// putRunWithAll puts a run with two tasks, the second of which needs the first. It also puts rows
+// of every other kind that belong to the run.
 func putRunWithAll(tx *store.Tx, id string) {
 	tx.PutRun(store.Run{ID: id, Status: store.Complete, Created: at(1), Plan: json.RawMessage(`{"name":"x"}`)})
 	for i, task := range []string{"a", "b"} {
@@ -54,7 +54,7 @@ func putRunWithAll(tx *store.Tx, id string) {
 	tx.PutWorker(store.Worker{ID: "w" + id, Seen: at(1)})
 }
 
-// keysOfRun returns the keys of the rows that putWhole puts, except events.
+// keysOfRun returns the keys of the rows that putRunWithAll puts, except the events.
 func keysOfRun(id string) store.Deletions {
 	return store.Deletions{
 		Runs: []string{id}, Tasks: []store.TaskKey{{Run: id, Task: "a"}, {Run: id, Task: "b"}}, Questions: []string{id + "q"},
@@ -63,7 +63,7 @@ func keysOfRun(id string) store.Deletions {
 	}
 }
 
-// count returns how many rows of putWhole exist.
+// count returns how many of the rows that putRunWithAll puts exist.
 func count(r store.Reader, id string) (n int, err error) {
 	found := func(err2 error) {
 		switch {
@@ -101,7 +101,7 @@ func count(r store.Reader, id string) (n int, err error) {
 	return n, err
 }
 
-// rowsOfRun is the number of rows that putWhole puts.
+// rowsOfRun is the number of rows that putRunWithAll puts, as count counts them.
 const rowsOfRun = 15
 
 func runIsDeleted(t *testing.T, db Database) {
@@ -112,7 +112,7 @@ func runIsDeleted(t *testing.T, db Database) {
 		same(t, "rows before", n, err, rowsOfRun)
 	})
 	deleteRows(t, s, keysOfRun("r"))
-	deleteRows(t, s, keysOfRun("r")) // deleting rows that do not exist has no effect
+	deleteRows(t, s, keysOfRun("r")) // delete the rows again: deleting rows that do not exist must not fail
 	read(t, s, func(r store.Reader) {
 		n, err := count(r, "r")
 		same(t, "rows that were taken away", n, err, 0)
@@ -126,7 +126,7 @@ func runIsDeleted(t *testing.T, db Database) {
 func deletedForOtherProcesses(t *testing.T, db Database) {
 	s, other := open(t, db), open(t, db)
 	write(t, s, func(tx *store.Tx) { putRunWithAll(tx, "r") })
-	for _, from := range []store.Store{s, other} { // both stores have cached the rows
+	for _, from := range []store.Store{s, other} { // read the rows in both stores, so that both may have cached them
 		inTx(t, from, func(tx *store.Tx) {
 			_, err := tx.Run("r")
 			same(t, "before", err, nil, nil)
@@ -229,9 +229,9 @@ func remainingEvents(t *testing.T, db Database) {
 	}
 }
 
-// deletedWhileChanged deletes rows while other goroutines change them with two stores. A row that
-// is changed before the deletion is deleted. A change after the deletion does not find the
-// row. So no row is left in both cases.
+// deletedWhileChanged deletes rows while other goroutines change them through two stores. No row
+// may be left: a row that is changed before the deletion is deleted, and a change after the
+// deletion does not find its row.
 func deletedWhileChanged(t *testing.T, db Database) {
 	s, other := open(t, db), open(t, db)
 	for range 10 {

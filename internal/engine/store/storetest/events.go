@@ -44,7 +44,7 @@ func eventsAfter(t *testing.T, db Database) {
 
 func eventsOfRun(t *testing.T, db Database) {
 	s := open(t, db)
-	runs := []string{"r", "", "r\"x", "r-2"} // events with an empty run belong to no run
+	runs := []string{"r", "", "r\"x", "r-2"} // an event with an empty run belongs to no run
 	for i := range 12 {
 		write(t, s, func(tx *store.Tx) {
 			run := runs[i%len(runs)]
@@ -74,8 +74,9 @@ func eventsOfRun(t *testing.T, db Database) {
 	})
 }
 
-// follower reads events with one store while another store writes them. The numbers must
-// never have a gap; otherwise a reader would miss the event that fills the gap later.
+// follower reads events through one store while another store appends them. The numbers that it
+// sees must never have a gap. If they had, a reader would miss the event that is added in the gap
+// later.
 func follower(t *testing.T, db Database) {
 	const writers, times = 16, 25
 	s, other := open(t, db), open(t, db)

@@ -19,12 +19,12 @@ var lists = map[string]func(*testing.T, Database){
 	"lists in a transaction include its changes": listsShowChanges,
 }
 
-// shuffled returns the numbers below n in a fixed random order.
+// shuffled returns the numbers from 0 to n-1 in random order. The order is the same in every test.
 func shuffled(n int) []int { return rand.New(rand.NewPCG(1, 2)).Perm(n) }
 
 func listsInOrder(t *testing.T, db Database) {
 	s := open(t, db)
-	ids := []string{"e", "d", "c", "b", "a"} // in the order of their times; c and d have the same time
+	ids := []string{"e", "d", "c", "b", "a"} // ids in the order of their times; c and d have the same time
 	times := []int{0, 1, 1, 3, 4}
 	for _, i := range shuffled(5) {
 		write(t, s, func(tx *store.Tx) {

@@ -223,7 +223,8 @@ func labelSets(t *testing.T, db Database) {
 	})
 }
 
-// transactionReadsRows checks that lookups and lists in a transaction return the stored rows.
+// transactionReadsRows checks that a transaction can look up and list rows that were committed
+// before.
 func transactionReadsRows(t *testing.T, db Database) {
 	s := open(t, db)
 	write(t, s, func(tx *store.Tx) {
@@ -269,8 +270,8 @@ func transactionReadsRows(t *testing.T, db Database) {
 	}
 }
 
-// transactionListsMatch checks in many rounds of random changes that a transaction returns the same
-// lists as a reader.
+// transactionListsMatch makes random changes in many rounds. In each round it checks that a
+// transaction returns the same lists as a reader.
 func transactionListsMatch(t *testing.T, db Database) {
 	s := open(t, db)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -283,7 +284,7 @@ func transactionListsMatch(t *testing.T, db Database) {
 		tasks[i] = store.Task{TaskKey: store.TaskKey{Run: "r", Task: fmt.Sprint(i)}, Seq: int64(i), Status: store.Running}
 	}
 	write(t, s, func(tx *store.Tx) {
-		for i := range 250 { // later rounds insert the other tasks
+		for i := range 250 { // insert 250 tasks first; later rounds insert more
 			change(tx, i)
 		}
 	})
@@ -306,7 +307,7 @@ func transactionListsMatch(t *testing.T, db Database) {
 			same(t, fmt.Sprintf("round %d: waiting %+v", round, wait), got, errors.Join(failed, err[1]), idle)
 			names, failed := tx.LabelSets()
 			same(t, fmt.Sprintf("round %d: label sets", round), names, errors.Join(failed, err[2]), sets)
-			if round > rounds/2 { // in the second half, claim tasks until none is left
+			if round > rounds/2 { // in the second half of the rounds, claim tasks until no task is ready
 				for _, task := range ready[:min(3, len(ready))] {
 					task.Ready, task.Status = false, store.Running
 					tx.PutTask(task)
@@ -325,7 +326,7 @@ func transactionListsMatch(t *testing.T, db Database) {
 	}
 }
 
-// move changes a task randomly, so that it belongs to another list or to none.
+// move changes a task at random, so that it is in another list than before, or in none.
 func move(task *store.Task, random *rand.Rand) {
 	task.Ready, task.Status, task.Blockers = false, store.Queued, 0
 	switch random.IntN(5) {

@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Rows holds the kinds of rows that events contain.
+// Rows holds rows of the kinds that events contain, by their keys.
 type Rows struct {
 	Runs     map[string]store.Run
 	Tasks    map[store.TaskKey]store.Task
@@ -23,9 +23,9 @@ func newRows() Rows {
 	return Rows{map[string]store.Run{}, map[store.TaskKey]store.Task{}, map[string]store.Attempt{}}
 }
 
-// Replay rebuilds the rows from the events of a store and compares them with the stored
-// rows. Nothing may have been deleted from the store. each is called after every event
-// with the current rows; it may be nil.
+// Replay restores the rows from the events of a store, and compares them with the stored rows.
+// Nothing may have been deleted from the store. If each is not nil, it is called after every event
+// with the rows that were restored so far.
 func Replay(r store.Reader, each func(store.Event, Rows) error) error {
 	events, err := r.Events(0, 1<<30)
 	if err != nil {
@@ -56,7 +56,7 @@ func Replay(r store.Reader, each func(store.Event, Rows) error) error {
 	return nil
 }
 
-// ReadRows reads all rows of the kinds that events contain.
+// ReadRows reads all rows of the kinds that events contain from a store.
 func ReadRows(r store.Reader) (Rows, error) {
 	rows := newRows()
 	runs, err := r.Runs()
@@ -83,8 +83,8 @@ func ReadRows(r store.Reader) (Rows, error) {
 	return rows, nil
 }
 
-// text returns the rows for a comparison, without data that events do not contain: leases,
-// fields about messages and reviews, and the counters and sums of runs.
+// text returns the rows as text, to compare them. It leaves out data that changes without an event:
+// leases, fields about messages and reviews, and the counters and sums of runs.
 func (rows Rows) text() string {
 	var lines []string
 	for _, run := range rows.Runs {
@@ -114,8 +114,9 @@ func line(row any) string {
 	return string(text)
 }
 
-// apply applies an event. Only the first event of a run contains its plan, and only the
-// first event of a task its spec, so apply keeps these.
+// apply puts the rows of an event into rows. Only the first event of a run contains its plan, and
+// only the first event of a task its spec. So apply keeps the plan or the spec that is already
+// there.
 func (rows Rows) apply(e store.Event) error {
 	switch kind, _, _ := strings.Cut(e.Kind, "."); kind {
 	case "run":

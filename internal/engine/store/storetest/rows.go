@@ -19,8 +19,8 @@ var rows = map[string]func(*testing.T, Database){
 	"lists without rows are empty":           emptyLists,
 }
 
-// Rows in which every field has a value, so that the tests notice a field that is not
-// stored.
+// Rows in which every field is set, so that a test fails if a store does not keep one of the
+// fields.
 var (
 	aRun = store.Run{
 		ID: "r1", Name: "Build it", Status: store.Running, Source: "plan", SourceFile: "plan.yaml",

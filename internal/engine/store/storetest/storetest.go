@@ -13,14 +13,15 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Database is a new empty database.
+// Database is an empty database that was created for one test.
 type Database struct {
-	// Open opens a store on the database. Each call returns a separate store, as another
-	// process would have. The test closes it.
+	// Open opens a store on the database. Each call returns a separate store, as if another process
+	// had opened it. The test closes the store.
 	Open func(t *testing.T) store.Store
 }
 
-// Run runs all tests. create creates a new database for each test.
+// Run runs all tests of a store. create is called for each test and must return a new, empty
+// database.
 func Run(t *testing.T, create func(t *testing.T) Database) {
 	for _, suite := range []map[string]func(*testing.T, Database){rows, lists, queues, texts, transactions, events, items, gone, crowds} {
 		for name, test := range suite {
@@ -40,7 +41,8 @@ func open(t *testing.T, db Database) store.Store {
 	return s
 }
 
-// write makes a change, which must succeed. It may be called in any goroutine.
+// write runs change in a transaction. The test fails if this returns an error. write may be called
+// in any goroutine.
 func write(t *testing.T, s store.Store, change func(tx *store.Tx)) {
 	t.Helper()
 	err := s.Write(t.Context(), func(tx *store.Tx) error {
@@ -52,7 +54,7 @@ func write(t *testing.T, s store.Store, change func(tx *store.Tx)) {
 	}
 }
 
-// inTx reads within a transaction that changes nothing.
+// inTx calls look in a transaction whose changes are not committed.
 func inTx(t *testing.T, s store.Store, look func(tx *store.Tx)) {
 	t.Helper()
 	stop := errors.New("only looking")
@@ -91,7 +93,7 @@ func soon(t *testing.T) context.Context {
 	return ctx
 }
 
-// at returns a fixed time plus the given seconds.
+// at returns the time that is the given number of seconds after a fixed time.
 func at(seconds int) time.Time {
 	return time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC).Add(time.Duration(seconds) * time.Second)
 }

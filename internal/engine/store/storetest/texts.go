@@ -143,7 +143,7 @@ func badKeys(t *testing.T, db Database) {
 func bigRows(t *testing.T, db Database) {
 	s := open(t, db)
 	big := strings.Repeat("a long prompt\n", 1<<20/14)
-	for range 2 { // first insert the rows, then update them
+	for range 2 { // the first round inserts the rows, and the second updates them
 		write(t, s, func(tx *store.Tx) {
 			tx.PutRun(store.Run{ID: "r", Plan: quoted(t, big)})
 			tx.PutTask(store.Task{TaskKey: store.TaskKey{Run: "r", Task: "a"}, Spec: quoted(t, big), Outcome: big})

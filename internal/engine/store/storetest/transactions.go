@@ -45,7 +45,7 @@ func ownPuts(t *testing.T, db Database) {
 
 func failedChange(t *testing.T, db Database) {
 	s := open(t, db)
-	inTx(t, s, putAll) // inTx ends with an error, so nothing is written
+	inTx(t, s, putAll) // inTx rolls the transaction back, so nothing is written
 	emptyLists(t, db)
 	write(t, s, func(tx *store.Tx) {
 		_, err := tx.Run("r1")
@@ -82,8 +82,8 @@ func failingRequest(t *testing.T, db Database) {
 	})
 }
 
-// oneState checks that readers always see the same value in two rows that are always
-// changed together.
+// oneState changes two rows together again and again. It checks that readers always see the same
+// value in both rows.
 func oneState(t *testing.T, db Database) {
 	s, other := open(t, db), open(t, db)
 	ctx, stop := context.WithCancel(t.Context())
@@ -115,7 +115,7 @@ func oneState(t *testing.T, db Database) {
 	wg.Wait()
 }
 
-// twoStores increments a number many times, concurrently with two stores.
+// twoStores increments a number many times, through two stores at the same time.
 func twoStores(t *testing.T, db Database) {
 	const writers, times = 8, 25
 	var wg sync.WaitGroup

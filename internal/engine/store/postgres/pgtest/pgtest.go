@@ -2,8 +2,8 @@
 //
 //	func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 //
-// The server keeps its files and its Unix socket in a temporary folder. It ends when the
-// test binary ends, even if that crashes.
+// The server keeps its files and its Unix socket in a temporary folder. It ends when the test
+// binary ends, even if the binary crashes.
 package pgtest
 
 import (
@@ -26,12 +26,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Variable is the environment variable with the server's URL. If it is set, [Main] does
-// not start a server.
+// Variable is the environment variable for the URL of a server that is already running. If it is
+// set, [Main] uses that server and does not start one.
 const Variable = "GAFFER_TEST_POSTGRES"
 
-// Main starts a server, runs the tests of a package, and stops the server. It returns the
-// exit code.
+// Main starts a server, runs the tests of a package, and stops the server. It returns the exit code
+// of the tests.
 func Main(m *testing.M) int {
 	if os.Getenv(Variable) != "" {
 		return m.Run()
@@ -76,13 +76,13 @@ func Database(t *testing.T) string {
 	return server.String()
 }
 
-// Server is a running server.
+// Server is a PostgreSQL server that runs for tests.
 type Server struct {
 	URL string
 
 	dir   string
 	cmd   *exec.Cmd
-	alive io.Closer // stdin of the shell that runs the server; the shell ends the server when it is closed
+	alive io.Closer // stdin of the shell that runs the server; when it is closed, the shell ends the server
 }
 
 // Start starts a server with the newest installed version of PostgreSQL.
@@ -104,7 +104,7 @@ func Start() (*Server, error) {
 	return s, nil
 }
 
-// Programs returns the folder with initdb and postgres.
+// Programs returns the folder that contains initdb and postgres, of the newest installed version.
 func Programs() (string, error) {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if err != nil {
@@ -120,7 +120,7 @@ func Programs() (string, error) {
 	return filepath.Dir(initdb), nil
 }
 
-// version returns the version number in a path such as
+// version returns the PostgreSQL version in the path of initdb, for example 15 for
 // /usr/lib/postgresql/15/bin/initdb.
 func version(initdb string) int {
 	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(initdb))))
@@ -145,7 +145,7 @@ func (s *Server) start(bin string) error {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who}
 		return cmd
 	}
-	// As on most servers, text is not sorted in byte order.
+	// Use a locale that does not sort text in byte order, like most servers do.
 	out, err := command(filepath.Join(bin, "initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8",
 		"--locale-provider=icu", "--icu-locale=en", "--no-sync").CombinedOutput()
 	if err != nil {
@@ -156,8 +156,8 @@ func (s *Server) start(bin string) error {
 	return s.run()
 }
 
-// unprivileged returns the user that the server runs as. PostgreSQL refuses to run as
-// root; for other users it returns nil.
+// unprivileged returns the user as whom the server must run if the tests run as root, because
+// PostgreSQL refuses to run as root. It returns nil if the tests do not run as root.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
@@ -200,10 +200,11 @@ func (s *Server) run() error {
 	return fmt.Errorf("postgres: %w: %s", s.cmd.Wait(), said.String())
 }
 
-// PID returns the pid of the shell whose children are the server's processes.
+// PID returns the process id of the shell that runs the server. The server's processes are its
+// children.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
 
-// Stop ends the server and deletes its files.
+// Stop ends the server and deletes its temporary folder.
 func (s *Server) Stop() error {
 	_ = s.alive.Close()
 	err := s.cmd.Wait()
