@@ -8,20 +8,20 @@ import (
 	"gaffer/statefile"
 )
 
-// beadReader reads a file with one bead per line. A line is in gaffer's own format or in
-// the export format of the issue tracker "beads". One file may contain both.
+// beadReader reads a file with one bead (a work item) per line. A line is in gaffer's own format,
+// or in the export format of the issue tracker "beads". One file may contain lines of both formats.
 type beadReader struct {
 	*reporter
-	dir        string                 // folder of the file
+	dir        string                 // path of the folder that contains the file
 	folder     func(path string) bool // reports whether a folder exists
 	keys       []keySpec[Task]        // keys of a bead in gaffer's own format
 	draft      draft
-	issues     []*issue // the tracker's issue of each task; nil if the bead is in gaffer's own format
+	issues     []*issue // for each task: the issue in the tracker's format; nil if the bead is in gaffer's own format
 	links      []link
-	unreadable map[string]bool // ids of beads whose lines cannot be parsed
+	unreadable map[string]bool // ids of beads on lines that are not valid JSON
 }
 
-// readBeads reads a file of beads with their prompt files, and drops the beads that need
+// readBeads reads a file of beads and the prompt files that it names. It leaves out beads that need
 // no work.
 func (l *loader) readBeads(arg, dir string, data []byte) draft {
 	d := readBeads(arg, dir, data, &l.reporter, func(path string) bool {
@@ -33,8 +33,8 @@ func (l *loader) readBeads(arg, dir string, data []byte) draft {
 	return d
 }
 
-// readBeads reads and checks a file of beads. It marks beads that need no work as done.
-// folder reports whether a folder exists.
+// readBeads reads and checks a file of beads. It marks beads that need no work as Done. folder
+// reports whether a folder exists.
 func readBeads(file, dir string, data []byte, r *reporter, folder func(string) bool) draft {
 	b := beadReader{reporter: r, dir: dir, folder: folder, keys: beadKeys(), unreadable: map[string]bool{}}
 	b.draft.Plan = Plan{Name: defaultName(file), Source: SourceRunPrompt, SourceFile: file, OnFailure: Continue}
@@ -50,7 +50,7 @@ func readBeads(file, dir string, data []byte, r *reporter, folder func(string) b
 		newBeadOrder(&b).setDependencies()
 	}
 	b.draft.check(r, "bead")
-	for i, t := range b.draft.Tasks { // a ledger does not accept all ids that a plan accepts
+	for i, t := range b.draft.Tasks { // a ledger rejects some ids that a plan accepts
 		at := b.draft.positions[i]
 		if strings.Contains(t.ID, attemptMark) {
 			b.report(at.id, "the id %.60q has %q, which names the records of earlier attempts", t.ID, attemptMark)
@@ -62,11 +62,11 @@ func readBeads(file, dir string, data []byte, r *reporter, folder func(string) b
 	return b.draft
 }
 
-// attemptMark separates a bead's id from the attempt number in the file names of records.
-// So no bead's id may contain it.
+// attemptMark separates the id of a bead from the number of the attempt in the names of record
+// files. So the id of a bead must not contain it.
 const attemptMark = ".attempt-"
 
-// isIssue reports whether the keys of a line are those of the tracker's export format.
+// isIssue reports whether a line is in the tracker's export format, by the keys that it has.
 func isIssue(n *node) bool {
 	if n.get("bead") != nil || n.get("prompt") != nil || n.get("prompt_file") != nil || n.get("template") != nil {
 		return false
@@ -74,8 +74,8 @@ func isIssue(n *node) bool {
 	return n.get("_type") != nil || n.get("id") != nil && n.get("agent") == nil || n.get("title") != nil
 }
 
-// beadKeys returns the keys of a bead in gaffer's own format: keys that only beads have or
-// that have another meaning for beads, and all keys of a task that apply to beads.
+// beadKeys returns the keys of a bead in gaffer's own format: keys that only beads have, keys that
+// have another meaning for beads than for tasks, and all keys of a task that apply to beads.
 func beadKeys() []keySpec[Task] {
 	keys := []keySpec[Task]{
 		newKey("bead", text(), func(t *Task) *string { return &t.ID },
@@ -103,14 +103,14 @@ func beadKeys() []keySpec[Task] {
 	return keys
 }
 
-// The tracker's priorities. 0 is the most urgent.
+// Priorities in the tracker's format. 0 is the most urgent.
 const (
 	normalPriority = 2
 	lowestPriority = 4
 )
 
-// beadAgent is the value type of an agent's name with an optional model, such as
-// claude:opus. The agent "command" is not allowed, because a bead always has a prompt.
+// beadAgent is the value type for the name of an agent with an optional model, for example
+// claude:opus. The agent "command" is not allowed, because a bead has a prompt and no command line.
 func beadAgent() valueType[string] {
 	return valueType[string]{schema{Type: "string"}, func(r *reporter, name string, n *node) (string, bool) {
 		agent, model, colon := strings.Cut(n.text, ":")
@@ -128,19 +128,19 @@ func beadAgent() valueType[string] {
 	}}
 }
 
-// bead reads a line in gaffer's own format.
+// bead reads a line in gaffer's own format, and returns its task and the positions of its keys.
 func (b *beadReader) bead(n *node) (Task, taskPositions) {
 	t := Task{
 		QuestionRules: QuestionRules{Questions: Ask}, Priority: normalPriority, Limits: Limits{Timeout: BeadTimeout, Retries: BeadRetries}, Dispatch: &Dispatch{}, FileEntry: FileEntry{Line: n.line},
 	}
 	bead := *n
 	bead.pairs = slices.Clone(n.pairs)
-	// Some programs write null for a key without a value; ignore such keys.
+	// Ignore keys whose value is null: some programs write them for keys that are not set.
 	bead.pairs = slices.DeleteFunc(bead.pairs, func(p pair) bool { return p.value.kind == nothing })
 	if at := slices.IndexFunc(bead.pairs, func(p pair) bool { return p.key == "id" }); at >= 0 && bead.get("bead") == nil {
 		b.report(bead.pairs[at].at, "a bead has no key %q", "id")
 		b.problems[len(b.problems)-1].Suggestion = "bead"
-		bead.pairs[at].key = "bead" // use the right key, so that the value is checked too
+		bead.pairs[at].key = "bead" // treat the key as "bead", so that its value is checked too
 	}
 	given := readMapping(b.reporter, "a bead", &bead, b.keys, rejected, &t)
 	t.Priority = -t.Priority
@@ -149,8 +149,8 @@ func (b *beadReader) bead(n *node) (Task, taskPositions) {
 	return t, positionsOf(given, n.position, "bead", "prompt_file")
 }
 
-// checkBead checks keys that require or exclude each other, and sets values that follow
-// from them.
+// checkBead checks keys of a bead that require or exclude each other, and sets fields of t that
+// depend on several keys.
 func (b *beadReader) checkBead(t *Task, n *node, given map[string]pair) {
 	if n.kind != mapping {
 		return
@@ -171,7 +171,7 @@ func (b *beadReader) checkBead(t *Task, n *node, given map[string]pair) {
 	_, prompt := given["prompt"]
 	_, file := given["prompt_file"]
 	p, template := given["template"]
-	if name := t.Dispatch.Template; template && name != "" { // an empty name was already reported
+	if name := t.Dispatch.Template; template && name != "" { // if the name is empty, readMapping has already reported it
 		if bad, ok := errors.AsType[*statefile.NameError](statefile.CheckName("template", name)); ok {
 			b.report(p.value.withPosition(p.at).position, "template: %.60q %s, want a name such as bug-fix", name, bad.Problem)
 		}
@@ -183,7 +183,7 @@ func (b *beadReader) checkBead(t *Task, n *node, given map[string]pair) {
 		if !template {
 			b.report(n.position, "a bead needs prompt, prompt_file or template")
 		}
-		given["prompt"] = pair{} // prevents a second report by checkTask
+		given["prompt"] = pair{} // so that checkTask does not report the missing prompt again
 	}
 	checkTask(b.reporter, t, n, given)
 }

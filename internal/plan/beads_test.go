@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// loadBeads loads a file of beads with these lines.
+// loadBeads loads a file of beads that consists of the given lines.
 func loadBeads(t *testing.T, lines ...string) Plan {
 	t.Helper()
 	dir := files(t, map[string]string{"work.jsonl": strings.Join(lines, "\n")})
@@ -86,8 +86,8 @@ func TestAnExportMayHaveAnyOtherKey(t *testing.T) {
 	}
 }
 
-// exported returns a line of the tracker's export. A link that begins with ^ names the
-// container of the bead.
+// exported returns one line in the tracker's export format. links are the ids of beads that this
+// bead waits for. A link such as ^e1 means that the bead is a part of e1.
 func exported(id, kind, status string, links ...string) string {
 	var deps []string
 	for _, l := range links {

@@ -13,17 +13,16 @@ type issue struct {
 	priority int
 
 	template, pinned bool
-	conditional      bool // is worked on only if another bead fails
+	conditional      bool // agents work on the issue only if another bead fails
 }
 
-// link is a relation between two beads, which the tracker calls a dependency.
+// link is a relation between two beads. The tracker calls it a dependency.
 type link struct {
 	from, to, kind string
 	at             position
 }
 
-// issueKeys returns the keys of an exported issue that gaffer reads. It ignores all
-// others.
+// issueKeys returns the keys of an exported issue that gaffer reads. All other keys are ignored.
 func issueKeys() []keySpec[issue] {
 	return []keySpec[issue]{
 		newKey("id", text(), func(i *issue) *string { return &i.id }, "its name", `"id": "bd-a1"`).require(),
@@ -51,8 +50,8 @@ func optionalText() valueType[string] {
 	}}
 }
 
-// addIssue adds a task for a line of the tracker's export. It skips lines that are not
-// issues, such as the tracker's memories.
+// addIssue adds a task for a line in the tracker's export format. It skips lines that are not
+// issues, for example memories that the tracker stores for agents.
 func (b *beadReader) addIssue(n *node) {
 	if t := n.get("_type"); t != nil && t.text != "issue" {
 		return
@@ -72,7 +71,8 @@ func (b *beadReader) addIssue(n *node) {
 	}, at)
 }
 
-// onlyKeys returns a copy of a mapping that has only the given keys, and no null values.
+// onlyKeys returns a copy of the mapping n with only the given keys. It leaves out keys whose value
+// is null.
 func onlyKeys[T any](n *node, keys []keySpec[T]) *node {
 	kept := *n
 	kept.pairs = nil
@@ -86,7 +86,7 @@ func onlyKeys[T any](n *node, keys []keySpec[T]) *node {
 	return &kept
 }
 
-// prompt returns the issue's title, followed by each of its texts under a heading.
+// prompt returns the prompt for an issue: its title, followed by its texts, each under a heading.
 func (i *issue) prompt() string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(i.title))
@@ -103,7 +103,7 @@ func (i *issue) prompt() string {
 	return b.String() + "\n"
 }
 
-// addLinks reads an issue's dependencies.
+// addLinks reads the dependencies of an issue and adds them to b.links.
 func (b *beadReader) addLinks(i *issue, n *node) {
 	if n == nil || n.kind == nothing {
 		return
@@ -120,7 +120,7 @@ func (b *beadReader) addLinks(i *issue, n *node) {
 	for _, item := range n.items {
 		l := link{from: i.id, kind: blocks, at: item.position}
 		if readMapping(b.reporter, "a dependency", onlyKeys(item, keys), keys, rejected, &l); l.to == "" {
-			continue // readMapping has reported it
+			continue // not a valid link; readMapping has reported the problem
 		}
 		if l.kind == conditional && l.from == i.id {
 			i.conditional = true
@@ -129,7 +129,8 @@ func (b *beadReader) addLinks(i *issue, n *node) {
 	}
 }
 
-// The types of links that affect the order of beads. All other types are ignored.
+// The types of links that affect the order in which beads are done. Links of other types are
+// ignored.
 const (
 	blocks      = "blocks"
 	waitsFor    = "waits-for"
@@ -137,11 +138,11 @@ const (
 	conditional = "conditional-blocks"
 )
 
-// closed reports whether the issue is finished or was deleted.
+// closed reports whether the tracker says that the issue is finished or deleted.
 func (i *issue) closed() bool { return i.status == "closed" || i.status == "tombstone" }
 
-// container reports whether the issue only groups other beads. Agents work on its parts
-// instead.
+// container reports whether the issue only groups other beads, like an epic. Agents work on the
+// beads in the group, and not on the issue itself.
 func (i *issue) container() bool {
 	switch i.kind {
 	case "epic", "milestone", "molecule", "convoy":
@@ -150,7 +151,7 @@ func (i *issue) container() bool {
 	return false
 }
 
-// holdReason returns why an open issue must not be worked on, or "".
+// holdReason returns why no agent may work on an open issue now, or "" if one may.
 func (i *issue) holdReason() string {
 	switch i.status {
 	case "", "open", "in_progress", "blocked", "hooked":
@@ -172,6 +173,5 @@ func (i *issue) holdReason() string {
 	return ""
 }
 
-// inProgress reports whether the issue is already being worked on, according to the
-// tracker.
+// inProgress reports whether the tracker says that work on the issue has already started.
 func (i *issue) inProgress() bool { return i.status == "in_progress" || i.status == "hooked" }

@@ -59,8 +59,8 @@ func (b *beadReader) isText(data []byte) bool {
 	return false
 }
 
-// wholeFileProblem returns a problem if a line shows that the file does not have one bead
-// on each line. Otherwise it returns "".
+// wholeFileProblem looks at a line of the file. It returns a problem if the line shows that the
+// file does not have one bead on each line, and "" if not.
 func wholeFileProblem(line []byte) string {
 	for _, mark := range []string{"<<<<<<< ", ">>>>>>> "} {
 		if bytes.HasPrefix(line, []byte(mark)) {
@@ -73,10 +73,10 @@ func wholeFileProblem(line []byte) string {
 	return ""
 }
 
-// unreadableID finds the id of a bead in a line that is not valid JSON.
+// unreadableID matches the id of a bead in a line that is not valid JSON. The id is in group 1.
 var unreadableID = lazyregexp.New(`"(?:bead|id)"\s*:\s*"([^"\\]+)"`)
 
-// line parses one line. It reports a problem and returns nil if the line is not valid.
+// line parses one line of the file. If the line is not valid, it reports a problem and returns nil.
 func (b *beadReader) line(line []byte, number int) *node {
 	if _, err := jsontree.Parse(line); err != nil {
 		at, problem := position{line: number}, err.Error()
@@ -100,8 +100,8 @@ func (b *beadReader) line(line []byte, number int) *node {
 	return n
 }
 
-// rewordForLine changes a message of the JSON parser, which is about a document, so that
-// it is about a line.
+// rewordForLine replaces words such as "document" in a message of the JSON parser, so that the
+// message is about a line.
 func rewordForLine(problem string) string {
 	if strings.HasPrefix(problem, "text after the end") {
 		return "found more behind the bead, want one bead on each line"
@@ -109,17 +109,17 @@ func rewordForLine(problem string) string {
 	return strings.ReplaceAll(problem, "the document", "the line")
 }
 
-// jsonReader converts a line of valid JSON to nodes.
+// jsonReader converts a line of valid JSON to nodes with their positions.
 type jsonReader struct {
 	*reporter
 	line    []byte
 	number  int
 	tokens  *json.Decoder
-	counted int // number of bytes of line that column covers
-	column  int // number of characters in the first counted bytes of line
+	counted int // number of bytes at the start of the line that column counts
+	column  int // number of characters in these bytes
 }
 
-// next returns the next token and its position.
+// next returns the next JSON token and its position in the file.
 func (j *jsonReader) next() (json.Token, position) {
 	from := int(j.tokens.InputOffset())
 	for from < len(j.line) && strings.IndexByte(" \t\r,:", j.line[from]) >= 0 {

@@ -1,29 +1,30 @@
 package plan
 
-// beadOrder computes the dependencies of beads. A container, such as an epic, only groups
-// beads, so no agent works on it. A bead that waits for a container waits for all parts of
-// the container, and for every bead that the container waits for. The parts of a container
-// wait for those beads, too. A bead is identified by its index in the draft.
+// beadOrder computes which beads each bead waits for. A container, such as an epic, only groups
+// other beads, its parts; no agent works on it. A bead that waits for a container waits for all
+// parts of the container, and for every bead that the container waits for. The parts of a container
+// also wait for the beads that the container waits for. Each bead is identified by its index in the
+// draft.
 type beadOrder struct {
 	*beadReader
-	index   map[string]int  // index of the first bead with each id
-	waits   [][]wait        // by bead: its references as written in the file
-	parts   [][]int         // by bead: the beads that are parts of it
-	wholes  [][]int         // by bead: the beads that it is a part of
-	missing []string        // ids that issues wait for but that are not in the file
-	noted   map[string]bool // ids that are in missing
-	steps   int             // work done so far, limited by maxSteps
+	index   map[string]int  // index of the first bead with an id, by id
+	waits   [][]wait        // for each bead: the beads that it waits for, as written in the file
+	parts   [][]int         // for each bead: the indexes of its parts
+	wholes  [][]int         // for each bead: the indexes of the beads that it is a part of
+	missing []string        // ids of beads that issues wait for and that are not in the file
+	noted   map[string]bool // set of the ids in missing
+	steps   int             // number of steps done so far, at most maxSteps
 }
 
-// wait is a reference to a bead that another bead waits for. bead is -1 if the bead is not
-// in the file.
+// wait is a reference to a bead that another bead waits for. bead is the index of the bead, or -1
+// if it is not in the file.
 type wait struct {
 	bead int
 	id   string
 	at   position
 }
 
-// maxSteps limits the work of replacing containers by their parts.
+// maxSteps limits how much work is spent on replacing containers by their parts.
 const maxSteps = 2_000_000
 
 func newBeadOrder(b *beadReader) *beadOrder {
@@ -71,7 +72,7 @@ func (o *beadOrder) link(l link) {
 	}
 }
 
-// setDependencies sets After of each task, and marks beads that need no work as done.
+// setDependencies sets After of each task, and marks the tasks of beads that need no work as Done.
 func (o *beadOrder) setDependencies() {
 	tasks := o.draft.Tasks
 	for i := range tasks {
@@ -99,8 +100,8 @@ func (o *beadOrder) setDependencies() {
 	}
 }
 
-// needs returns the ids of the beads that a bead waits for, each once, and the
-// positions of the references.
+// needs returns the ids of the beads that bead i waits for, without duplicates. The positions say
+// where the file refers to each of them.
 func (o *beadOrder) needs(i int) ([]string, []position) {
 	above, within := o.containersOf(i)
 	l := needList{order: o, bead: i, within: within, seen: map[string]bool{}}
@@ -117,11 +118,11 @@ func (o *beadOrder) needs(i int) ([]string, []position) {
 	return l.ids, l.at
 }
 
-// needList collects the beads that one bead waits for.
+// needList collects the beads that the bead with the index bead waits for.
 type needList struct {
 	order  *beadOrder
 	bead   int
-	within map[int]bool // the containers that the bead belongs to
+	within map[int]bool // indexes of the containers that the bead is a part of
 	seen   map[string]bool
 	ids    []string
 	at     []position
@@ -132,7 +133,7 @@ func (l *needList) follow(w wait) {
 	switch {
 	case w.bead < 0:
 		o.absent(l, w)
-	case l.within[w.bead]: // ignore references of a bead to its own container
+	case l.within[w.bead]: // a bead does not wait for a container that it is a part of
 	case o.isContainer(w.bead):
 		for _, part := range o.expandContainer(w.bead) {
 			if part != l.bead {
@@ -151,12 +152,12 @@ func (l *needList) add(id string, at position) {
 	}
 }
 
-// absent handles a reference to a bead that is not in the file. In gaffer's own format,
-// draft.check reports it as a problem. In an export it is allowed: the bead may be closed
-// and deleted, or in another project.
+// absent handles a reference w to a bead that is not in the file. If the bead that refers to it is
+// in gaffer's own format, draft.check reports a problem. In the tracker's format the reference is
+// allowed: the missing bead may be closed and deleted, or be in another project.
 func (o *beadOrder) absent(l *needList, w wait) {
 	switch {
-	case o.unreadable[w.id]: // the line of this bead was already reported
+	case o.unreadable[w.id]: // the line of the missing bead was already reported as not valid
 	case o.issues[l.bead] == nil:
 		l.add(w.id, w.at)
 	case !o.noted[w.id]:
@@ -165,8 +166,8 @@ func (o *beadOrder) absent(l *needList, w wait) {
 	}
 }
 
-// containersOf returns the containers that a bead is a part of, directly or indirectly, as
-// a list and as a set. It leaves out containers that are done.
+// containersOf returns the containers that bead i is a part of, directly or through other
+// containers, as a list and as a set. Containers that are done are left out.
 func (o *beadOrder) containersOf(i int) ([]int, map[int]bool) {
 	seen := map[int]bool{}
 	queue := []int{i}
@@ -189,8 +190,8 @@ func (o *beadOrder) isPart(i, whole int) bool {
 	return within[whole]
 }
 
-// expandContainer returns the beads that replace a reference to a container: its parts and
-// the beads that it waits for, without beads that are done.
+// expandContainer returns the beads for which a bead waits instead of a container: the parts of the
+// container, and the beads that the container waits for. Beads that are done are left out.
 func (o *beadOrder) expandContainer(container int) []int {
 	var found []int
 	seen := map[int]bool{container: true}
@@ -220,9 +221,9 @@ func (o *beadOrder) expandContainer(container int) []int {
 	return found
 }
 
-// isContainer reports whether references to a bead are replaced by references to its
-// parts. A container that the tracker holds back is not replaced, so that beads that wait
-// for it are held back too.
+// isContainer reports whether a bead that waits for bead i waits for the parts of bead i instead.
+// That is not so for a container that the tracker holds back, so that the beads which wait for it
+// are held back too.
 func (o *beadOrder) isContainer(i int) bool {
 	return o.issues[i] != nil && o.issues[i].container() && o.issues[i].holdReason() == ""
 }

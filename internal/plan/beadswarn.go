@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// holdBack leaves out the beads that the tracker holds back, their parts, and all beads
-// that wait for any of these. It does so by marking them as done.
+// holdBack marks beads as Done that must not be worked on now: the beads that the tracker holds
+// back, their parts, and all beads that wait for any of these.
 func (o *beadOrder) holdBack() {
 	tasks := o.draft.Tasks
 	waiting := map[int][]int{}
@@ -58,7 +58,7 @@ func (o *beadOrder) warnHeld(held, others []int) {
 	o.warn(o.lineOf(held[0]), "%s", text)
 }
 
-// warnAll adds warnings about parts of an export that gaffer treats in a way that users
+// warnAll adds warnings about beads in the tracker's format that gaffer treats in a way that users
 // may not expect.
 func (o *beadOrder) warnAll() {
 	var taken, containers []int

@@ -6,53 +6,55 @@ import (
 	"strings"
 )
 
-// PickAgent is the agent name of the task that picks one of several candidates. gaffer
-// itself does this task.
+// PickAgent is the name of the agent in a task that picks one of several candidates. gaffer does
+// such a task itself.
 const PickAgent = "gaffer-pick"
 
 // PickBy says who picks one of several candidates.
 type PickBy string
 
-// The ways to pick a candidate.
+// The values of PickBy.
 const (
 	PickUser   PickBy = "user"
-	PickChecks PickBy = "checks" // the best by checks, changed lines and cost
-	PickJudge  PickBy = "judge"  // an agent compares the results and picks
+	PickChecks PickBy = "checks" // gaffer picks the best by checks, changed lines and cost
+	PickJudge  PickBy = "judge"  // another agent compares the results and picks one
 )
 
-// CandidateKeys holds the keys of a task that several agents do. They are set only while a
-// plan is read: [Plan.ExpandCandidates] replaces the task by one task for each candidate.
+// CandidateKeys holds the values of the keys for a task that several agents do. They are set only
+// while a plan is read: [Plan.ExpandCandidates] replaces the task by one task for each candidate.
 type CandidateKeys struct {
-	Candidates []string `json:"-"` // each is an agent or agent:model
+	Candidates []string `json:"-"` // the agents, each as AGENT or AGENT:MODEL
 	PickBy     PickBy   `json:"-"`
-	JudgeAgent string   `json:"-"` // the judge: an agent or agent:model
-	Rubric     string   `json:"-"` // by what the judge compares the results
+	JudgeAgent string   `json:"-"` // the agent that judges the results, as AGENT or AGENT:MODEL
+	Rubric     string   `json:"-"` // what the judge must look at when it compares the results
 }
 
-// Pick is set for the task that picks one of several candidates, and for the judge's task.
+// Pick describes the candidates for two kinds of tasks: the task that picks one of them, and the
+// task in which an agent judges them.
 type Pick struct {
 	By         PickBy   `json:"By"`
 	Candidates []string `json:"Candidates"`      // ids of the candidates' tasks
-	JudgeTask  string   `json:"Judge,omitzero"`  // id of the judge's task; empty if there is no judge
-	IsJudge    bool     `json:"Judges,omitzero"` // this task judges the candidates and does not pick one
-	Goal       string   `json:"Goal,omitzero"`   // the prompt of the candidates, for the judge
-	Rubric     string   `json:"Rubric,omitzero"` // by what the judge compares the results
+	JudgeTask  string   `json:"Judge,omitzero"`  // id of the task that judges the candidates; empty if there is no judge
+	IsJudge    bool     `json:"Judges,omitzero"` // this task judges the candidates; if false, it picks one
+	Goal       string   `json:"Goal,omitzero"`   // the candidates' prompt, which the judge needs
+	Rubric     string   `json:"Rubric,omitzero"` // what the judge must look at when it compares the results
 }
 
 const (
-	maxCandidates       = 16  // maximum number of candidates of a task
+	maxCandidates       = 16  // maximum number of candidates for one task
 	maxIDWithCandidates = 150 // maximum length of the id of a task with candidates, in bytes
 )
 
-// SplitAgent splits "agent:model". Without a colon, the model is empty.
+// SplitAgent splits a text such as "claude:opus" into agent and model. If the text has no colon,
+// model is empty.
 func SplitAgent(text string) (agent, model string) {
 	agent, model, _ = strings.Cut(strings.TrimSpace(text), ":")
 	return agent, model
 }
 
-// ExpandCandidates replaces each task that has candidates by one task for each candidate,
-// with a worktree for each, and a task with the original id that picks one of the results.
-// Tasks that wait for the original id start from the picked result.
+// ExpandCandidates replaces each task that has candidates by several tasks: one for each candidate,
+// with its own worktree, and one with the original id that picks a result. A task that waits for
+// the original id starts from the picked result.
 func (p Plan) ExpandCandidates() Plan {
 	taken := make(map[string]bool, len(p.Tasks))
 	for _, t := range p.Tasks {
@@ -75,7 +77,7 @@ func (p Plan) ExpandCandidates() Plan {
 		pick := Task{
 			ID: t.ID, Name: t.Name, Agent: PickAgent, Wave: t.Wave, Verify: t.Verify, Isolation: t.Isolation, Env: t.Env,
 			Labels: t.Labels, Priority: t.Priority, FileEntry: t.FileEntry, KeepMessage: true,
-			// The engine replaces this prompt when the candidates have ended.
+			// When the candidates have ended, the engine replaces this prompt by their results.
 			Prompt: "pick a candidate", Pick: &Pick{By: t.PickBy},
 			QuestionRules: QuestionRules{Questions: Ask},
 		}
@@ -89,7 +91,7 @@ func (p Plan) ExpandCandidates() Plan {
 			one.Agent, one.Model = SplitAgent(text)
 			one.ID = free(t.ID + "." + candidateSuffix(one.Agent, one.Model))
 			one.Name = t.Name + ", by " + strings.TrimSpace(one.Agent+" "+one.Model)
-			one.Worktree, one.Branch, one.Land, one.Candidate = true, "", LandKeep, t.ID // LandKeep, because only the picked result is merged
+			one.Worktree, one.Branch, one.Land, one.Candidate = true, "", LandKeep, t.ID // do not merge the work of a candidate: only the pick task's work is merged
 			pick.Pick.Candidates = append(pick.Pick.Candidates, one.ID)
 			tasks = append(tasks, one)
 		}
@@ -111,8 +113,8 @@ func (p Plan) ExpandCandidates() Plan {
 	return p
 }
 
-// candidateSuffix returns the part of a candidate's id after the task's id: the agent and
-// the model.
+// candidateSuffix returns the part of a candidate's id after the id of the task, for example
+// "claude-opus" for the agent claude and the model opus.
 func candidateSuffix(agent, model string) string {
 	name := agent
 	if model != "" {
@@ -127,7 +129,7 @@ func candidateSuffix(agent, model string) string {
 	return name[:min(len(name), 40)]
 }
 
-// candidateKeys returns the keys that only a task with candidates has.
+// candidateKeys returns the keys that only tasks with candidates may have.
 func candidateKeys() []keySpec[Task] {
 	return []keySpec[Task]{
 		newKey("candidates", textOrList(), func(t *Task) *[]string { return &t.Candidates },
@@ -141,7 +143,7 @@ func candidateKeys() []keySpec[Task] {
 	}
 }
 
-// checkCandidates checks the keys of a task with candidates.
+// checkCandidates reports problems with the keys of a task with candidates.
 func checkCandidates(r *reporter, t *Task, given map[string]pair) {
 	at := func(key string) position { return given[key].value.withPosition(given[key].at).position }
 	agents := append(Agents(), r.agents...)

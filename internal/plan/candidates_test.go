@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// shape holds those fields of a task that ExpandCandidates sets.
+// shape holds the fields of a task that ExpandCandidates sets, for comparisons.
 type shape struct {
 	Agent, Model, Candidate string
 	After                   []string
@@ -69,8 +69,8 @@ tasks:
 			t.Errorf("%s has the branch %q", task.ID, task.Branch)
 		}
 	}
-	// All candidates and the pick task start from the same commit. Tasks after the pick task
-	// start from its result, and not from that of a candidate.
+	// All candidates and the pick task start from the same commit. A task after the pick task
+	// starts from the result of the pick task, and not from the result of a candidate.
 	origins := p.Origins(nil)
 	for id, from := range map[string]string{"api.claude": "base", "api.codex": "base", "api": "base", "page.codex": "api", "page.judge": "api", "page": "api", "last": "page"} {
 		if diff := cmp.Diff(Origin{Tasks: []int{index[from]}}, origins[index[id]]); diff != "" {

@@ -12,9 +12,9 @@ import (
 	"gaffer/statefile"
 )
 
-// Check checks a plan that was not read by [Load] but sent by another program, which is
-// not trusted. It returns the first few problems that Load would have reported. It reads
-// no files.
+// Check checks a plan that another program has sent, and that [Load] has not read. The program is
+// not trusted. Check returns the first few of the problems that Load would report. It reads no
+// files.
 func (p Plan) Check() error {
 	c := planCheck{known: make(map[string]bool, len(p.Tasks))}
 	c.plan(p)
@@ -42,10 +42,10 @@ func (p Plan) Check() error {
 // planCheck collects the problems of a plan that another program has sent.
 type planCheck struct {
 	problems Problems
-	known    map[string]bool // ids of the tasks
+	known    map[string]bool // set of the ids of the plan's tasks
 }
 
-// full reports whether so many problems were found that the check can stop.
+// full reports whether enough problems were found to stop the check.
 func (c *planCheck) full() bool {
 	const most = 20
 	return len(c.problems) >= most
@@ -57,7 +57,7 @@ func (c *planCheck) report(t *Task, wrong bool, format string, args ...any) {
 	}
 }
 
-// maxLine is the maximum length of a one-line text, in bytes. maxList is the maximum
+// maxLine is the maximum length of a text that must be one line, in bytes. maxList is the maximum
 // number of items in a list.
 const (
 	maxLine = 1 << 10
@@ -80,7 +80,7 @@ func (c *planCheck) plan(p Plan) {
 	}
 }
 
-// isLine reports whether a text has one line and is not too long.
+// isLine reports whether a text is one line and has at most maxLine bytes.
 func isLine(text string) bool {
 	return len(text) <= maxLine && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
@@ -163,8 +163,8 @@ func (c *planCheck) references(t *Task) {
 	}
 }
 
-// OneMachineReason returns what binds the plan to one machine, such as the worktree of a
-// task. It returns "" if the plan can run on several machines.
+// OneMachineReason returns why all tasks of the plan must run on the same machine, for example
+// because a task has a worktree. It returns "" if the plan can run on several machines.
 func (p Plan) OneMachineReason() string {
 	what := ""
 	if p.Workflow != nil {

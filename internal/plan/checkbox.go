@@ -2,9 +2,9 @@ package plan
 
 import "slices"
 
-// TickCheckbox ticks the checkboxes of the prompt with this id in an orchestrator's
-// markdown: it changes "[ ]" to "[x]" and no other byte. It reports whether it changed a
-// checkbox.
+// TickCheckbox ticks the checkboxes of the prompt with the given id in an orchestrator's markdown.
+// It changes "[ ]" to "[x]" and no other byte. The second result reports whether a checkbox was
+// changed.
 func TickCheckbox(markdown []byte, id string) ([]byte, bool) {
 	var ticked []byte
 	for _, m := range checkbox().FindAllSubmatchIndex(markdown, -1) {

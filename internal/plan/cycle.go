@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// cycle is a list of tasks in which each waits for the next, and the last for the first.
-// It does not contain the gates of a [Graph]. If a task waits for another because of its
-// wave, note says so.
+// cycle is a list of tasks in which each task waits for the next one, and the last task waits for
+// the first. It does not contain the gates of the [Graph]. If some of these tasks wait only because
+// of their waves, note explains this.
 type cycle struct {
 	tasks []int
 	note  string
 }
 
-// cycles returns one cycle for each strongly connected component: a shortest cycle through
-// its first task. It ignores tasks that wait for themselves.
+// cycles returns one cycle for each strongly connected component of the graph: a shortest cycle
+// through the component's first task. It ignores tasks that wait for themselves.
 func (g *Graph) cycles() []cycle {
 	var found []cycle
 	for _, component := range g.components() {
@@ -24,7 +24,7 @@ func (g *Graph) cycles() []cycle {
 	return found
 }
 
-// text formats a cycle, such as a → b → c → a.
+// text returns a cycle as text, for example a → b → c → a.
 func (g *Graph) text(c cycle) string {
 	ids := make([]string, 0, len(c.tasks)+1)
 	for _, i := range append(slices.Clip(c.tasks), c.tasks[0]) {
@@ -37,14 +37,14 @@ func (g *Graph) text(c cycle) string {
 	return strings.Join(ids, " → ") + c.note
 }
 
-// cycleIn returns a shortest cycle through the first task of a component. It searches
-// breadth first.
+// cycleIn returns a shortest cycle through the first task of a strongly connected component. It
+// uses a breadth-first search.
 func (g *Graph) cycleIn(component []int) cycle {
 	inside := make(map[int]bool, len(component))
 	for _, node := range component {
 		inside[node] = true
 	}
-	start := slices.Min(component) // this is a task, because gates have higher indexes and alone never form a cycle
+	start := slices.Min(component) // this is a task: gates have higher indexes, and gates alone form no cycle
 	from := map[int]int{}
 	queue := []int{start}
 	for at := 0; at < len(queue); at++ {
@@ -79,14 +79,14 @@ func (g *Graph) trace(from map[int]int, start, last int) cycle {
 	return c
 }
 
-// gateNote explains a dependency that exists only because of waves.
+// gateNote returns a text which says that the task node waits because of its wave.
 func (g *Graph) gateNote(node int) string {
 	t := g.tasks[node]
 	return fmt.Sprintf(" (%s is of wave %d, which waits for all lower waves)", t.ID, t.Wave)
 }
 
-// components returns the strongly connected components with two or more nodes, by Tarjan's
-// algorithm. It is not recursive, because a chain of tasks may be very long.
+// components returns the strongly connected components that have two or more nodes. It uses
+// Tarjan's algorithm without recursion, because a chain of tasks may be very long.
 func (g *Graph) components() [][]int {
 	s := componentSearch{graph: g, number: make([]int, len(g.needs)), low: make([]int, len(g.needs)), open: make([]bool, len(g.needs))}
 	for node := range g.needs {
@@ -101,7 +101,7 @@ func (g *Graph) components() [][]int {
 type componentSearch struct {
 	graph       *Graph
 	count       int
-	number, low []int // 0 means not visited
+	number, low []int // of each node in Tarjan's algorithm; 0 if the node was not visited yet
 	open        []bool
 	stack       []int
 	found       [][]int
@@ -158,7 +158,7 @@ func (s *componentSearch) leave(node int) {
 	}
 }
 
-// Cycles returns the cycles among the tasks, each such as a → b → a.
+// Cycles returns a text for each cycle among the tasks, for example a → b → a.
 func (g *Graph) Cycles() (texts []string) {
 	for _, c := range g.cycles() {
 		texts = append(texts, g.text(c))

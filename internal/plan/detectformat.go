@@ -11,8 +11,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// detect returns the format of the plan that an argument names. For a folder or file it
-// depends on the content, otherwise on the argument's text.
+// detect returns the format of the plan that arg names. If arg is a folder or a file, the format
+// depends on its content. If not, it depends on the text of arg.
 func (l *loader) detect(arg string) (Format, error) {
 	if l.opts.Format != "" {
 		return l.opts.Format, l.checkFormat(l.opts.Format)
@@ -46,9 +46,9 @@ func (l *loader) detect(arg string) (Format, error) {
 	return "", l.notFoundError(arg)
 }
 
-// fileFormat returns the format of a file. It keeps the parsed tree of a YAML file, because
-// parsing a large plan is slow, and because the file could change before it is read again:
-// then the format would not match the tasks.
+// fileFormat returns the format of the file arg. It keeps the parsed tree of a YAML file for later.
+// Parsing a large plan is slow, and if the file were read twice, it could change in between, so
+// that the format would not match the tasks.
 func (l *loader) fileFormat(arg string) (Format, error) {
 	switch strings.ToLower(filepath.Ext(arg)) {
 	case ".jsonl":
@@ -95,10 +95,10 @@ func (l *loader) checkFormat(f Format) error {
 
 func hasSpace(s string) bool { return strings.ContainsAny(strings.TrimSpace(s), " \t") }
 
-// looksLikeFile reports whether an argument with spaces is probably a file name and not a
-// prompt. A prompt may end with a file name, but it has three or more words and does not
-// begin with an existing folder. "/" is not such a folder, because agents have commands
-// that begin with a slash.
+// looksLikeFile reports whether arg, which contains spaces, is probably the name of a file and not
+// a prompt. If arg ends like a file name, it is a prompt only if it has three or more words and its
+// folder does not exist. The folder "/" does not count, because agents have commands that begin
+// with a slash.
 func (l *loader) looksLikeFile(arg string) bool {
 	ext := strings.ToLower(filepath.Ext(arg))
 	if !slices.Contains([]string{".yaml", ".yml", ".md", ".json", ".jsonl"}, ext) {
@@ -132,22 +132,22 @@ func (l *loader) notFoundError(arg string) error {
 	return e
 }
 
-// NameError reports an argument that does not name a plan.
+// NameError reports an argument of the user that does not name a plan.
 type NameError struct {
 	Arg, Problem string
-	Meant        string // what the user probably meant; empty if unknown
+	Meant        string // the name that the user probably meant; empty if unknown
 	missing      bool
 }
 
 func (e *NameError) Error() string { return fmt.Sprintf("%.80q %s", e.Arg, e.Problem) }
 
-// NotFound reports whether the argument is a valid name of a file that does not exist.
+// NotFound reports whether the argument would be valid if a file with that name existed.
 func (e *NameError) NotFound() bool { return e.missing }
 
-// Usage reports whether the argument can never be the name of a plan.
+// Usage reports whether the argument can never name a plan.
 func (e *NameError) Usage() bool { return !e.missing }
 
-// Hint returns a suggestion of what the user meant, or "".
+// Hint returns the name that the user probably meant as advice, or "" if it is unknown.
 func (e *NameError) Hint() string {
 	if e.Meant != "" {
 		return fmt.Sprintf("did you mean %q?", e.Meant)

@@ -10,20 +10,20 @@ import (
 // maxTasks is the maximum number of tasks in a plan.
 const maxTasks = 20_000
 
-// draft is a plan that was read but not checked, with the positions of its tasks for the
-// messages of later checks.
+// draft is a plan that was read but not checked yet. It includes the positions of the tasks in the
+// file, for the problems that later checks report.
 type draft struct {
 	Plan
-	positions []taskPositions // by index of the task
+	positions []taskPositions // positions of each task in Plan.Tasks, by the same index
 }
 
 type taskPositions struct {
 	id, prompt position
-	after      []position // positions of the references in After, or empty if they are unknown
+	after      []position // positions of the references in After; empty if they are unknown
 }
 
-// reference returns the position of reference k in the task's After, or of the task's id
-// if that is unknown.
+// reference returns the position of the reference After[k] of a task. If that is unknown, it
+// returns the position of the task's id.
 func (p taskPositions) reference(k int) position {
 	if k < len(p.after) {
 		return p.after[k]
@@ -36,8 +36,8 @@ func (d *draft) add(t Task, at taskPositions) {
 	d.positions = append(d.positions, at)
 }
 
-// check reports problems with the ids, references, files and cycles of tasks. word is the
-// format's word for a task, such as "bead".
+// check reports problems with the ids, references and files of tasks, and with cycles. word is what
+// the format calls a task, for example "bead".
 func (d *draft) check(r *reporter, word string) {
 	switch {
 	case len(d.Tasks) == 0 && len(r.problems) == 0:
@@ -103,7 +103,7 @@ func (d *draft) checkFiles(r *reporter) {
 	}
 }
 
-// dropDone removes the tasks that are done, and the references to them.
+// dropDone removes the tasks that are Done, and references to these tasks.
 func (p *Plan) dropDone() {
 	done := map[string]bool{}
 	for _, t := range p.Tasks {

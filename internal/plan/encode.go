@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// Version is the version of the JSON format of plans and tasks. Increase it if an older
-// gaffer would misunderstand the new format. A new field that older versions may ignore
-// needs no new version. JSON without a version has the format of version 1.
+// Version is the version of the JSON format of plans and tasks. It must be increased if an older
+// gaffer would misunderstand the changed format. It stays the same if a new field is added that an
+// older gaffer may ignore. JSON without a version has the format of version 1.
 const Version = 1
 
-// VersionError reports a plan or a task that a newer gaffer has written.
+// VersionError reports that a newer version of gaffer has written a plan or a task.
 type VersionError struct{ Found int }
 
 func (e *VersionError) Error() string {
@@ -20,7 +20,8 @@ func (e *VersionError) Error() string {
 // Hint returns advice for the user.
 func (*VersionError) Hint() string { return "install the newer gaffer here, too" }
 
-// CheckVersion returns a [*VersionError] if this gaffer cannot read the version.
+// CheckVersion returns a [*VersionError] if this version of gaffer cannot read the format version
+// found.
 func CheckVersion(found int) error {
 	if found > Version {
 		return &VersionError{found}
@@ -28,7 +29,7 @@ func CheckVersion(found int) error {
 	return nil
 }
 
-// encodedPlan is the JSON format of a plan, in the store and between machines.
+// encodedPlan is the JSON format of a plan that is stored or sent to another machine.
 type encodedPlan struct {
 	Version int `json:"Version"`
 	Plan
@@ -40,20 +41,20 @@ type encodedTask struct {
 	Task
 }
 
-// Encode returns a plan as JSON, to be stored or sent to a server.
+// Encode returns the JSON of a plan, to store it or send it to a server.
 func Encode(p Plan) (json.RawMessage, error) { return json.Marshal(encodedPlan{Version, p}) }
 
-// EncodeTask returns a task as JSON, to be stored or sent to a worker.
+// EncodeTask returns the JSON of a task, to store it or send it to a worker.
 func EncodeTask(t Task) (json.RawMessage, error) { return json.Marshal(encodedTask{Version, t}) }
 
-// Decode reads a plan from JSON. It does not check the plan, which [Plan.Check] does.
+// Decode reads a plan from JSON. It does not check the plan; use [Plan.Check] for that.
 func Decode(text []byte) (Plan, error) {
 	var e encodedPlan
 	err := json.Unmarshal(text, &e)
 	return e.Plan, decoded(e.Version, err)
 }
 
-// DecodeHeader reads a plan from JSON, without its tasks.
+// DecodeHeader reads a plan from JSON, but leaves out its tasks.
 func DecodeHeader(text []byte) (Plan, error) {
 	var e struct {
 		encodedPlan
@@ -70,8 +71,8 @@ func DecodeTask(text []byte) (Task, error) {
 	return e.Task, decoded(e.Version, err)
 }
 
-// decoded returns the error of decoding JSON. If a newer gaffer has written the JSON, it
-// returns a [*VersionError] instead of err, because that is the likely cause.
+// decoded returns err, the error of decoding JSON with this version. If a newer gaffer has written
+// the JSON, it returns a [*VersionError] instead, because that is the likely cause of err.
 func decoded(version int, err error) error {
 	if newer := CheckVersion(version); newer != nil {
 		return newer
@@ -79,7 +80,7 @@ func decoded(version int, err error) error {
 	return err
 }
 
-// ignored is the type of a field whose JSON value is not decoded.
+// ignored is the type of a field whose value in the JSON is skipped.
 type ignored struct{}
 
 func (*ignored) UnmarshalJSON([]byte) error { return nil }

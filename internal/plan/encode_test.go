@@ -16,7 +16,8 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// encoded holds a plan for each feature. Each has a golden file with its JSON.
+// encoded holds plans that together use all features, by name. For each plan, a golden file
+// contains its JSON.
 var encoded = map[string]Plan{
 	"plan": {
 		Name: "release", Format: Gaffer, Source: SourceOrchestrate, SourceFile: "plan.yaml", Parallel: 3, OnFailure: StopNow,
@@ -75,8 +76,8 @@ func TestTheJSONFormOfAPlanStaysTheSame(t *testing.T) {
 	}
 }
 
-// Without a json tag, the JSON name would change when the Go field is renamed. If no
-// golden file contained the field, a changed name would go unnoticed.
+// If a field had no json tag, its JSON name would change when the Go field is renamed. If no golden
+// file contained the field, no test would notice the changed name.
 func TestEachFieldOfAPlanHasAJSONNameThatAGoldenFileContains(t *testing.T) {
 	var all bytes.Buffer
 	for _, p := range encoded {
@@ -89,7 +90,7 @@ func TestEachFieldOfAPlanHasAJSONNameThatAGoldenFileContains(t *testing.T) {
 	for _, part := range []any{Plan{}, Budget{}, Task{}, Dispatch{}, Pick{}, Workflow{}, OnComplete{}, Problem{}} {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(part)) {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if f.Anonymous || name == "-" { // such a field is used only while a plan is read
+			if f.Anonymous || name == "-" { // fields without a JSON name are used only while a plan is read
 				continue
 			}
 			if name == "" || !bytes.Contains(all.Bytes(), []byte(`"`+name+`":`)) {
@@ -99,7 +100,7 @@ func TestEachFieldOfAPlanHasAJSONNameThatAGoldenFileContains(t *testing.T) {
 	}
 }
 
-// The golden file was written by a gaffer that did not write a version.
+// A gaffer that did not write versions has written this golden file.
 func TestAPlanWithoutAVersionIsRead(t *testing.T) {
 	text, err := os.ReadFile("testdata/json/without-version.json")
 	if err != nil {

@@ -2,21 +2,21 @@ package plan
 
 import "slices"
 
-// fileIndex holds the patterns of the files that tasks declare, in a tree of folders. So a
+// fileIndex holds the patterns of the files that tasks declare, in a tree of folders. With it, a
 // search for overlaps compares a pattern with only a few of thousands of patterns.
 type fileIndex struct {
 	root    folder
 	matcher matcher
 	query   int
-	seen    []int // by task: the number of the last query that found it
-	found   []int // tasks found by the current query
+	seen    []int // for each task: the number of the last query that has found it
+	found   []int // indexes of the tasks that the current query has found
 }
 
 func newFileIndex(tasks int) *fileIndex { return &fileIndex{seen: make([]int, tasks)} }
 
 type folder struct {
 	below map[string]*folder
-	here  []declaredFile // patterns that have their first wildcard, or their last name, in this folder
+	here  []declaredFile // patterns whose part before the first wildcard, or whose whole path, is this folder
 }
 
 type declaredFile struct {
@@ -42,8 +42,8 @@ func (c *fileIndex) add(task int, patterns []*pattern) {
 	}
 }
 
-// overlaps returns the tasks whose patterns overlap the given patterns, in the order of
-// the plan. The list is valid until the next call.
+// overlaps returns the indexes of the tasks that have a pattern which overlaps one of the given
+// patterns, in ascending order. The list is valid until the next call.
 func (c *fileIndex) overlaps(patterns []*pattern) []int {
 	c.found = c.found[:0]
 	c.query++
@@ -54,7 +54,7 @@ func (c *fileIndex) overlaps(patterns []*pattern) []int {
 	return c.found
 }
 
-// search compares a pattern with the patterns that could overlap it: those in its folder,
+// search compares the pattern p with all patterns that could overlap it: those in the folder of p,
 // in the folders above it, and in all folders below it.
 func (c *fileIndex) search(p *pattern) {
 	at := &c.root
@@ -74,8 +74,9 @@ func (c *fileIndex) walk(p *pattern, at *folder) {
 	}
 }
 
-// compare compares a pattern with the patterns of a folder above or below it. Two of them
-// without wildcards always overlap, because one is in a folder that the other names.
+// compare compares the pattern p with patterns of the same folder, of a folder above it or of a
+// folder below it. If neither p nor the other pattern has wildcards, they always overlap, because
+// one path is equal to the other or contains it.
 func (c *fileIndex) compare(p *pattern, others []declaredFile) {
 	for _, other := range others {
 		if c.seen[other.task] == c.query {

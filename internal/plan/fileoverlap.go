@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Overlap is a pair of tasks that may run at the same time and would change the same
+// Overlap is a pair of tasks that may run at the same time and declare that they change the same
 // files.
 type Overlap struct {
-	First, Second         string // ids of the tasks; Second is in a later wave, or later in the plan
-	FirstFile, SecondFile string // the patterns of the two tasks that overlap
+	First, Second         string // ids of the tasks; Second has a later wave, or comes later in the plan
+	FirstFile, SecondFile string // the pattern of First and the pattern of Second that overlap
 }
 
-// Overlaps returns for each task the first earlier task that declares some of the same
-// files and that may run at the same time.
+// Overlaps returns at most one Overlap for each task: with the first earlier task that may run at
+// the same time and declares some of the same files.
 func (p Plan) Overlaps() []Overlap {
 	var found []Overlap
 	s := newSeparation(p)
@@ -28,7 +28,7 @@ func (p Plan) Overlaps() []Overlap {
 	return found
 }
 
-// overlap returns the Overlap of two tasks.
+// overlap returns the Overlap of the tasks with the indexes first and second.
 func (s *separation) overlap(first, second int) Overlap {
 	o := Overlap{First: s.graph.tasks[first].ID, Second: s.graph.tasks[second].ID}
 	var m matcher
@@ -43,17 +43,16 @@ func (s *separation) overlap(first, second int) Overlap {
 	return o
 }
 
-// Separate returns the plan with additional dependencies, so that tasks with overlapping
-// files never run at the same time: the later of two tasks waits for the earlier one. The
-// tasks get as few layers as their order in the plan allows. All existing dependencies
-// stay.
+// Separate returns the plan with additional dependencies, so that tasks with overlapping files
+// never run at the same time: the later of two tasks waits for the earlier one. The tasks get as
+// few layers as their order in the plan allows. No existing dependency is removed.
 func (p Plan) Separate() Plan {
 	s := newSeparation(p)
 	levels := s.assignLevels()
 	p.Tasks = slices.Clone(p.Tasks)
 	s.inOrder(levels, func(task int, hits []int) {
-		// Add the dependency on the latest task first: it often implies the
-		// dependencies on the others.
+		// Add the dependency on the latest task first, because it often implies dependencies on the
+		// other tasks.
 		slices.SortFunc(hits, func(a, b int) int { return cmp.Or(cmp.Compare(levels[b], levels[a]), cmp.Compare(b, a)) })
 		for _, other := range hits {
 			if s.waits[task].has(other) {
@@ -67,8 +66,8 @@ func (p Plan) Separate() Plan {
 	return p
 }
 
-// separation holds the files of each task and, for each node of the graph, the tasks that
-// the node waits for, directly or indirectly.
+// separation holds the file patterns of each task. For each node of the graph, it also holds the
+// tasks that the node waits for, directly or indirectly.
 type separation struct {
 	graph *Graph
 	files [][]*pattern
@@ -85,8 +84,8 @@ func newSeparation(p Plan) *separation {
 	return s
 }
 
-// inOrder calls visit for each task whose files overlap those of earlier tasks, level by
-// level. hits are these earlier tasks.
+// inOrder goes through the tasks level by level. It calls visit for each task whose files overlap
+// the files of earlier tasks. hits are the indexes of these earlier tasks.
 func (s *separation) inOrder(levels []int, visit func(task int, hits []int)) {
 	if !s.any() {
 		return
@@ -109,9 +108,8 @@ func (s *separation) any() bool {
 	return slices.ContainsFunc(s.files, func(p []*pattern) bool { return len(p) > 0 })
 }
 
-// byLevel returns the nodes ordered by level, so that each comes after the nodes that it
-// waits for. Within a level, the tasks come first, in the order of the plan, and then the
-// gates.
+// byLevel returns the nodes sorted by level, so that each node comes after the nodes that it waits
+// for. Within a level, tasks come first, in the order of the plan, and gates come last.
 func (s *separation) byLevel(levels []int) []int {
 	nodes := make([]int, 0, len(levels))
 	for node, level := range levels {
@@ -133,12 +131,12 @@ func (s *separation) inherit(node int) {
 	}
 }
 
-// assignLevels assigns a level to each task: the first level that is higher than the
-// levels of all nodes that it waits for and that has no task with overlapping files.
+// assignLevels returns a level for each node. The level of a task is the first one that is higher
+// than the levels of all nodes that the task waits for, and in which no task has overlapping files.
 func (s *separation) assignLevels() []int {
 	levels := make([]int, len(s.graph.needs))
 	placed := newFileIndex(len(s.graph.tasks))
-	takenBy := make([]int, len(s.graph.tasks)+2) // by level: 1 + the last node whose files overlap those of a task of the level
+	takenBy := make([]int, len(s.graph.tasks)+2) // for each level: 1 + the last node whose files overlap the files of a task on that level
 	for _, node := range s.byLevel(s.graph.levels()) {
 		for _, need := range s.graph.needs[node] {
 			levels[node] = max(levels[node], levels[need])
@@ -158,7 +156,7 @@ func (s *separation) assignLevels() []int {
 	return levels
 }
 
-// taskSet is a set of task indexes, with one bit for each.
+// taskSet is a set of indexes of tasks. It has one bit for each index.
 type taskSet []uint64
 
 func newTaskSet(n int) taskSet { return make(taskSet, (n+63)/64) }

@@ -7,16 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// pattern describes files that a task changes: a file, a folder with everything in it, or
-// a glob. In a glob, * and ? match within a name, and ** matches any number of folders.
+// pattern describes which files a task changes: a file, a folder with everything in it, or a glob.
+// In a glob, * and ? match characters within one name, and ** matches any number of folders.
 type pattern struct {
 	text     string
 	segments []string
-	ends     []literalEnds // by segment
-	literal  int           // number of segments before the first one with a wildcard
+	ends     []literalEnds // of each segment; a segment is a name between slashes
+	literal  int           // number of segments before the first segment with a wildcard
 }
 
-// literalEnds holds the parts of a segment before its first and after its last wildcard.
+// literalEnds holds the part of a segment before its first wildcard, and the part after its last
+// one.
 type literalEnds struct {
 	head, tail string
 	deep       bool // the segment is **
@@ -24,7 +25,7 @@ type literalEnds struct {
 
 const wildcards = "*?[{"
 
-// checkPattern returns what is wrong with a pattern that a task declares, or "".
+// checkPattern returns what is wrong with a file pattern of a task, or "" if it is valid.
 func checkPattern(text string) string {
 	switch {
 	case strings.ContainsRune(text, 0):
@@ -51,16 +52,16 @@ func newPattern(text string) *pattern {
 
 func (p *pattern) glob() bool { return p.literal < len(p.segments) }
 
-// matcher compares patterns. The cost of comparing two globs is the product of their
-// lengths, so a hostile plan could make it slow. When work exceeds maxWork, all globs count
-// as overlapping.
+// matcher compares patterns. The time to compare two globs is the product of their lengths, so a
+// malicious plan could make this slow. When work exceeds maxWork, the matcher treats all globs as
+// overlapping.
 type matcher struct{ work int }
 
 const maxWork = 20_000_000
 
-// overlap reports whether a path exists that matches both patterns. A pattern matches a
-// path if it matches the path itself or a folder above it. Character classes and braces
-// are treated as ? and *, so overlap may report an overlap that does not exist.
+// overlap reports whether there is a path that both patterns match. A pattern matches a path if it
+// matches the path itself or a folder above it. Character classes are treated like ?, and braces
+// like *. So overlap may return true for patterns that do not overlap.
 func (m *matcher) overlap(p, q *pattern) bool {
 	if !p.glob() && !q.glob() {
 		n := min(len(p.segments), len(q.segments))
@@ -72,8 +73,8 @@ func (m *matcher) overlap(p, q *pattern) bool {
 	return m.work > maxWork || m.paths(p, q)
 }
 
-// mayMeet is a fast check that returns false for most patterns without an overlap. Up to
-// the first **, it compares the literal ends of the segments at the same position.
+// mayMeet is a fast check: it returns false for most pairs of patterns that do not overlap. It
+// compares the literal ends of the segments at the same position, up to the first **.
 func (p *pattern) mayMeet(q *pattern) bool {
 	for i := range min(len(p.ends), len(q.ends)) {
 		a, b := &p.ends[i], &q.ends[i]
@@ -106,9 +107,9 @@ func literalEndsOf(name string) literalEnds {
 	return literalEnds{head: name[:first], tail: name[last+1:], deep: name == "**"}
 }
 
-// paths reports whether two globs overlap, by dynamic programming from the end: next[j] is
-// whether the segments of p after i overlap the segments of q from j on. A pattern that
-// ends first is a folder that contains the other.
+// paths reports whether two globs overlap. It uses dynamic programming from the end: next[j] says
+// whether the segments of p after i overlap the segments of q from j on. If one pattern has no more
+// segments, it is a folder that contains the paths of the other, so they overlap.
 func (m *matcher) paths(p, q *pattern) bool {
 	a, b := p.segments, q.segments
 	next := slices.Repeat([]bool{true}, len(b)+1)
@@ -128,7 +129,7 @@ func (m *matcher) paths(p, q *pattern) bool {
 	return next[0]
 }
 
-// names reports whether a name exists that matches both segments.
+// names reports whether there is a name that both segments match.
 func (m *matcher) names(a, b string) bool {
 	if !strings.ContainsAny(a, wildcards) && !strings.ContainsAny(b, wildcards) {
 		return a == b
@@ -138,13 +139,14 @@ func (m *matcher) names(a, b string) bool {
 	return lettersMeet(x, y)
 }
 
-// The values that represent ? and * among the runes of a name.
+// The values that stand for ? and * in the runes of a name.
 const (
 	anyOne  rune = -1
 	anyMany rune = -2
 )
 
-// letters splits a name into runes. It treats a character class as ?, and braces as *.
+// letters returns the runes of a name. A character class becomes anyOne, like ?, and braces become
+// anyMany, like *.
 func letters(name string) []rune {
 	var all []rune
 	for name != "" {
@@ -165,8 +167,8 @@ func letters(name string) []rune {
 	return all
 }
 
-// lettersMeet does for the runes of two names what paths does for segments, except that
-// both names must end at the same position.
+// lettersMeet reports whether there is a name that matches both a and b. It uses the same algorithm
+// as paths, with runes instead of segments. Unlike there, both must end together.
 func lettersMeet(a, b []rune) bool {
 	next := make([]bool, len(b)+1)
 	next[len(b)] = true

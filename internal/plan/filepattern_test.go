@@ -32,7 +32,7 @@ func TestPatternsOverlapWhenOnePathIsOfBoth(t *testing.T) {
 		{"a?c", "abbc", false},
 		{"**/x.go", "deep/down/x.go", true},
 		{"**/x.go", "x.go", true},
-		{"**/x.go", "y.go", true}, // y.go may be a folder that contains x.go
+		{"**/x.go", "y.go", true}, // y.go may be a folder, and may contain x.go
 		{"a/**/z", "a/b/c", true},
 		{"a/**/z", "b/**/z", false},
 		{"a/**", "a", true},
@@ -50,7 +50,7 @@ func TestPatternsOverlapWhenOnePathIsOfBoth(t *testing.T) {
 	}
 }
 
-// The result of overlap must agree with path.Match.
+// For a glob and a name, overlap must return the same result as path.Match.
 func TestAGlobOverlapsWithTheNamesThatItMatches(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`[ab]{1,4}`).Draw(t, "name")

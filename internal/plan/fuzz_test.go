@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// seed adds the files that match the globs to the corpus.
+// seed adds the files that match the globs to the corpus of the fuzz test.
 func seed(f *testing.F, globs ...string) {
 	f.Helper()
 	f.Add([]byte(""))
@@ -25,8 +25,8 @@ func seed(f *testing.F, globs ...string) {
 	}
 }
 
-// sound checks the result of reading arbitrary input: either there are problems with a
-// text, or all tasks of the plan can run.
+// sound checks the result of reading arbitrary input. Either problems with a text were reported, or
+// all tasks of the plan can run.
 func sound(t *testing.T, r *reporter, d draft) {
 	t.Helper()
 	if len(r.problems) > 0 {
@@ -112,7 +112,7 @@ func FuzzPhase(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := &reporter{file: "plan"}
 		task, at := readPhase("01-02-PLAN.md", data, false, r)
-		task.After = nil // the phase plans that it refers to do not exist here
+		task.After = nil // the plan refers to other phase plans, which do not exist here
 		var d draft
 		d.add(task, at)
 		d.check(r, "plan")

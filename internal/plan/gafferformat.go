@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// planDocument is a plan in gaffer's own format before its tasks are read. Tasks need the
+// planDocument is a plan in gaffer's own format whose tasks were not read yet. The tasks need the
 // defaults, which may come later in the file.
 type planDocument struct {
 	name      string
@@ -62,7 +62,8 @@ func budgetKeys() []keySpec[Budget] {
 	}
 }
 
-// readPlan reads a plan in gaffer's own format. root is nil if the file is empty.
+// readPlan reads a plan in gaffer's own format from the parsed YAML root, which is nil if the file
+// is empty.
 func readPlan(file string, root *node, r *reporter) draft {
 	var doc planDocument
 	doc.onFailure = Continue

@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files; read the diff")
 
-// golden compares text with a file in testdata.
+// golden compares text with the content of the file name in testdata.
 func golden(t *testing.T, name, text string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -36,8 +36,8 @@ func golden(t *testing.T, name, text string) {
 	}
 }
 
-// dump formats a plan: its properties, its waves, and those fields of each task that are
-// not zero, by their JSON names.
+// dump returns a plan as text: its properties, its waves, and the fields of each task that are not
+// zero, with their JSON names.
 func dump(p Plan) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s, %s %s\n", p.Name, p.Format, p.Source, p.SourceFile)
@@ -70,8 +70,7 @@ func dump(p Plan) string {
 	return b.String()
 }
 
-// examples lists the example plans of the repository, and the name of the golden file of
-// each.
+// examples lists the example plans of the repository, each with the name of its golden file.
 var examples = []struct {
 	golden, arg string
 	options     Options

@@ -4,19 +4,19 @@ import "slices"
 
 // Graph is the dependency graph of a plan's tasks.
 //
-// Its nodes are the tasks, followed by one gate for each wave except the last. A gate is a
-// node without a task: it waits for the tasks of its wave and for the previous gate, and
-// the tasks of the next wave wait for it. So two waves of thousands of tasks need
-// thousands of edges instead of millions.
+// The first nodes are the tasks. After them, there is one gate for each wave except the last. A
+// gate is a node without a task. It waits for the tasks of its wave and for the previous gate, and
+// the tasks of the next wave wait for it. So for two waves with thousands of tasks, the graph needs
+// thousands of edges and not millions.
 type Graph struct {
 	tasks []Task
-	index map[string]int // index of the first task with each id
-	gates []int          // numbers of the waves that have a gate, ascending
-	waves map[int][]int  // indexes of the tasks of each wave
-	needs [][]int        // by node: the nodes that it waits for, without duplicates
+	index map[string]int // index of the first task with an id, by id
+	gates []int          // numbers of the waves that have a gate, in ascending order
+	waves map[int][]int  // indexes of the tasks of a wave, by the number of the wave
+	needs [][]int        // for each node: the nodes that it waits for, without duplicates
 }
 
-// Graph returns the dependency graph. It ignores references to tasks that do not exist.
+// Graph returns the dependency graph of the plan. It ignores references to tasks that do not exist.
 func (p Plan) Graph() *Graph {
 	g := &Graph{tasks: p.Tasks, index: make(map[string]int, len(p.Tasks)), waves: map[int][]int{}}
 	for i, t := range p.Tasks {
@@ -68,7 +68,7 @@ func (g *Graph) taskNeeds(i int) []int {
 	return needs
 }
 
-// gateBefore returns the node of the gate that the tasks of a wave wait for.
+// gateBefore returns the gate that the tasks of a wave wait for. ok is false if they wait for none.
 func (g *Graph) gateBefore(wave int) (node int, ok bool) {
 	k, _ := slices.BinarySearch(g.gates, wave) // gates[:k] are the gates of lower waves
 	return len(g.tasks) + k - 1, wave > 0 && k > 0
@@ -76,7 +76,7 @@ func (g *Graph) gateBefore(wave int) (node int, ok bool) {
 
 func (g *Graph) isGate(node int) bool { return node >= len(g.tasks) }
 
-// Needs does the same as [Plan.Needs].
+// Needs returns the same as [Plan.Needs].
 func (g *Graph) Needs(id string) []string {
 	i, ok := g.index[id]
 	if !ok {
@@ -100,8 +100,8 @@ func (g *Graph) Needs(id string) []string {
 	return ids
 }
 
-// Waves does the same as [Plan.Waves]. It leaves out tasks on a cycle, and tasks that wait
-// for them.
+// Waves returns the same as [Plan.Waves]. Tasks on a cycle, and tasks that wait for them, are left
+// out.
 func (g *Graph) Waves() [][]string {
 	var waves [][]string
 	levels := g.levels()
@@ -117,9 +117,9 @@ func (g *Graph) Waves() [][]string {
 	return waves
 }
 
-// levels returns a level for each node. The level of a task is one more than the highest
-// level of the nodes that it waits for; the first level is 1. The level of a gate is the
-// highest level of its wave. Nodes on a cycle, or that wait for one, have level 0.
+// levels returns the level of each node. The level of a task is 1 if it waits for nothing. If not,
+// it is one more than the highest level of the nodes that it waits for. The level of a gate is the
+// highest level in its wave. A node on a cycle, or that waits for such a node, has level 0.
 func (g *Graph) levels() []int {
 	levels := make([]int, len(g.needs))
 	for _, node := range g.order() {
@@ -133,11 +133,11 @@ func (g *Graph) levels() []int {
 	return levels
 }
 
-// order returns the nodes in topological order, without nodes on a cycle and nodes that
-// wait for one.
+// order returns the nodes in topological order. Nodes on a cycle, and nodes that wait for them, are
+// left out.
 func (g *Graph) order() []int {
-	waiting := make([]int, len(g.needs)) // by node: number of nodes that it waits for and that are not in order yet
-	opens := make([][]int, len(g.needs)) // by node: the nodes that wait for it
+	waiting := make([]int, len(g.needs)) // for each node: how many of the nodes that it waits for are not in order yet
+	opens := make([][]int, len(g.needs)) // for each node: the nodes that wait for it
 	var order []int
 	for node, needs := range g.needs {
 		waiting[node] = len(needs)

@@ -52,8 +52,8 @@ func TestALongCycleIsShortened(t *testing.T) {
 	}
 }
 
-// acyclic generates a random plan without cycles: its tasks wait only for tasks before
-// them in a random order, and their waves agree with that.
+// acyclic returns a random plan without cycles. Each task waits only for tasks before it in a
+// random order, and the waves agree with that order.
 func acyclic(t *rapid.T) Plan {
 	n := rapid.IntRange(0, 30).Draw(t, "tasks")
 	files := []string{"a", "a/b", "a/b/c.go", "a/*.go", "d", "d/**/x.go", "d/e/x.go", "f?.go", "f1.go", "**/z", "."}
@@ -113,7 +113,8 @@ func TestWavesAreALayeringOfAnyAcyclicPlan(t *testing.T) {
 	})
 }
 
-// reaches reports whether a waits for b, directly or indirectly.
+// reaches reports whether task a waits for task b, directly or indirectly. seen holds tasks that
+// were visited.
 func reaches(g *Graph, a, b string, seen map[string]bool) bool {
 	if seen[a] {
 		return false
@@ -171,7 +172,7 @@ func TestAPlanWithoutOverlapsIsSeparateAlready(t *testing.T) {
 	}
 }
 
-// Each difficult shape takes one or two seconds of CPU time. A quadratic algorithm
+// Each of these plans takes one or two seconds of CPU time. With an algorithm of quadratic time, it
 // would take many minutes.
 func TestTenThousandTasksTakeNoTime(t *testing.T) {
 	const n = 10_000
@@ -183,7 +184,7 @@ func TestTenThousandTasksTakeNoTime(t *testing.T) {
 		"two waves": {n, func(i int) Task { return task(fmt.Sprint(i), 1+i/(n/2)) }},
 		"n waves":   {n, func(i int) Task { return task(fmt.Sprint(i), 1+i) }},
 		"own files": {n, func(i int) Task { return Task{ID: fmt.Sprint(i), Files: []string{fmt.Sprintf("src/%d/x.go", i)}} }},
-		// All tasks overlap with each other, so the result itself has quadratic size.
+		// The files of all tasks overlap, so the result has quadratic size; use fewer tasks.
 		"one file":   {n / 4, func(i int) Task { return Task{ID: fmt.Sprint(i), Files: []string{"go.mod"}} }},
 		"one folder": {n / 4, func(i int) Task { return Task{ID: fmt.Sprint(i), Files: []string{fmt.Sprintf("a/*x%d", i)}} }},
 		"hard globs": {n / 10, func(i int) Task { return Task{ID: fmt.Sprint(i), Files: []string{fmt.Sprintf("*a*%d*b*c*d*e*", i)}} }},

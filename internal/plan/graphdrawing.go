@@ -25,14 +25,14 @@ import (
 //	 ├──> 006
 //	 └──> 007
 //
-// Each row waits for the row above it. All branches of a row together form one row. On one
-// line, all ids after an arrow wait for all ids before it, up to the next arrow. So a list
-// of edges such as "001, 002 -> 003" can be read, too. If these rules would misread how
-// lines join, that is reported as a problem.
+// Each row waits for the row above it. All branches below a row together form one row. If a line
+// contains arrows, all ids between two arrows wait for all ids before the first of these arrows. So
+// a list of edges such as "001, 002 -> 003" is read correctly too. A drawing in which lines join in
+// a way that these rules would misread is reported as a problem.
 type graphDrawing struct {
 	reader  *reporter
 	heading position
-	first   int // line number of the start of the block with the drawing, or 0
+	first   int // number of the line where the block with the drawing starts; 0 if there is none
 
 	ids     []string
 	at      map[string]position
@@ -40,12 +40,12 @@ type graphDrawing struct {
 	after   map[string][]string
 	afterAt map[string][]position
 
-	above     []string           // ids that the next row waits for
-	branches  []string           // ids of the branches below the last row, which form the next row
-	trunks    []trunk            // ids that a branch may start from, from left to right
-	sideLine  []string           // ids that are connected to the line at the right
-	openLines map[int][]position // by column: where lines at the right start that have not reached a row yet
-	linked    bool               // a line without ids connects the next row to the row above
+	above     []string           // ids of the row that the next row waits for
+	branches  []string           // ids of the branches below the last row; together they form the row that the next one waits for
+	trunks    []trunk            // groups of ids from which a branch may start, from left to right
+	sideLine  []string           // ids from which a line at the right starts
+	openLines map[int][]position // positions where lines at the right start that have not reached a row yet, by column
+	linked    bool               // a line of text without ids has connected the next row to the row above
 	edges     map[edge]bool
 }
 
@@ -76,20 +76,21 @@ var (
 
 const drawingCharacters = "─━│┃┌┐└┘├┤┬┴┼╭╮╯╰┣┗┏┓┛┫|/\\<>▶◀→←►◄+*=-[](),&:"
 
-// Limits of a drawing. Two rows can have as many edges as the product of their lengths.
+// Limits of a drawing. Between two rows, there can be as many edges as the product of their
+// lengths.
 const (
 	maxDrawnLine = 4096
 	maxEdges     = 200_000
 )
 
-// drawnToken is an id on a line of the drawing.
+// drawnToken is an id that was found on a line of the drawing.
 type drawnToken struct {
 	id         string
 	start, end int // offsets in the line, in bytes
 	column     int // number of characters before the id
 }
 
-// line reads one line of the drawing.
+// line reads one line of text of the drawing. at is its position in the file.
 func (d *graphDrawing) line(line string, at position) {
 	if len(d.edges) > maxEdges {
 		return
@@ -124,7 +125,7 @@ func (d *graphDrawing) line(line string, at position) {
 	d.recordTrunks(arrows.groups)
 }
 
-// recordTrunks records the row as a possible start of the branches below it.
+// recordTrunks records the ids of a row, so that branches below can start from them.
 func (d *graphDrawing) recordTrunks(groups [][]drawnToken) {
 	column := groups[0][0].column
 	for len(d.trunks) > 0 && d.trunks[len(d.trunks)-1].column >= column {
@@ -135,9 +136,9 @@ func (d *graphDrawing) recordTrunks(groups [][]drawnToken) {
 	}
 }
 
-// tokens returns the ids on a line. An id is at the start of the line, after another id,
-// after a drawing character, or after two or more spaces. Numbers elsewhere belong to a
-// name or a comment.
+// tokens returns the ids on a line of text. An id stands at the start of the line, after another
+// id, after a drawing character, or after two or more spaces. A number in another place belongs to
+// a name or a comment.
 func (d *graphDrawing) tokens(line string, at position) []drawnToken {
 	plain := inParens().ReplaceAllStringFunc(line, func(s string) string { return strings.Repeat(" ", len(s)) })
 	d.misspelt(plain, at)
@@ -160,8 +161,8 @@ func joined(line string, start, end int) bool {
 	return start > 0 && isWordRune(before) || end < len(line) && (isWordRune(after) || after == '-' && end+1 < len(line) && isWordRune(rune(line[end+1])) && !isName(line[end:]))
 }
 
-// isName reports whether the text after an id, such as -setup in 001-setup, is a name and
-// not more digits.
+// isName reports whether rest, the text after an id, is a name and not more digits. For example,
+// rest is -setup in 001-setup.
 func isName(rest string) bool {
 	return len(rest) > 1 && !strings.ContainsRune("0123456789", rune(rest[1]))
 }
@@ -179,7 +180,7 @@ func (d *graphDrawing) standsAlone(line string, start int, before []drawnToken) 
 	return strings.ContainsRune(drawingCharacters, last)
 }
 
-// misspelt reports words that are not ids but look similar to one.
+// misspelt reports words on a line that are not ids, but look like one.
 func (d *graphDrawing) misspelt(line string, at position) {
 	for _, m := range almostID().FindAllStringIndex(line, -1) {
 		word := line[m[0]:m[1]]
@@ -210,17 +211,17 @@ func (t drawnToken) position(at position) position {
 	return position{line: at.line, column: t.column + 1}
 }
 
-// arrows describes the arrows between the ids of a line.
+// arrows describes the arrows on a line of text.
 type arrows struct {
-	groups [][]drawnToken  // the ids, separated by the arrows
-	waits  map[string]bool // ids that an arrow points to
-	leads  map[string]bool // ids that an arrow starts from
+	groups [][]drawnToken  // the ids of the line, divided into groups by the arrows
+	waits  map[string]bool // ids to which an arrow points
+	leads  map[string]bool // ids from which an arrow starts
 }
 
-// between reads the arrows between the ids of a line, and adds their edges.
+// between finds the arrows between the ids of a line, and adds the edges that they stand for.
 func (d *graphDrawing) between(tokens []drawnToken, line string, at position) arrows {
 	a := arrows{groups: [][]drawnToken{{tokens[0]}}, waits: map[string]bool{}, leads: map[string]bool{}}
-	var back []bool // by arrow: whether it points to the left
+	var back []bool // for each arrow: whether it points to the left
 	for i := 1; i < len(tokens); i++ {
 		gap := inParens().ReplaceAllString(line[tokens[i-1].end:tokens[i].start], "")
 		right := strings.ContainsAny(gap, ">▶→►")
@@ -243,8 +244,8 @@ func (d *graphDrawing) between(tokens []drawnToken, line string, at position) ar
 	return a
 }
 
-// addEdges adds an edge from each id of from to each id of to. It ignores an id that is on
-// both sides of an arrow in a list.
+// addEdges adds an edge from each id in from to each id in to. If one of the lists has several ids,
+// an id that is in both lists gets no edge to itself.
 func (d *graphDrawing) addEdges(a arrows, from, to []drawnToken, at position) {
 	for _, t := range to {
 		a.waits[t.id] = true
@@ -257,9 +258,9 @@ func (d *graphDrawing) addEdges(a arrows, from, to []drawnToken, at position) {
 	}
 }
 
-// row adds edges from the row above to the ids of a line, except ids that were drawn
-// earlier: these are only references. A line with arrows that is not connected to the row
-// above gets no such edges.
+// row adds edges from the row above to the ids of a line. Ids that were drawn before get no edge,
+// because they are only references. A line with arrows gets no edges if it is not connected to the
+// row above.
 func (d *graphDrawing) row(tokens []drawnToken, a arrows, known map[string]bool, at position) {
 	above := d.above
 	if len(d.branches) > 0 {
@@ -282,8 +283,8 @@ func (d *graphDrawing) row(tokens []drawnToken, a arrows, known map[string]bool,
 	d.trunks = nil
 }
 
-// branch adds edges to the ids of a branch from the row that the branch starts at: the
-// last row that begins at the branch's column or to its left.
+// branch adds edges to the ids of a branch. They come from the row at which the branch starts: the
+// last row that begins at the column of the branch or to the left of it.
 func (d *graphDrawing) branch(tokens []drawnToken, a arrows, column int, at position) {
 	d.markConnected(column, column)
 	from := d.above

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// draw reads a drawn graph and returns for each id the ids that it waits for.
+// draw reads a drawn graph. For each id, it returns the ids that it waits for.
 func draw(t *testing.T, graph string) map[string]string {
 	t.Helper()
 	r := &reporter{file: "plan.md"}
@@ -181,7 +181,7 @@ func TestADrawnGraphIsReadTopToBottom(t *testing.T) {
 	}
 }
 
-// The rules of graphDrawing would misread these drawings, so they must be reported.
+// The rules of graphDrawing would misread these drawings, so each must be reported as a problem.
 func TestLinesThatJoinInTheMiddleAreReported(t *testing.T) {
 	for graph, want := range map[string][]int{
 		"001 ──┐\n002 ──┼──> 004\n003 ──┘":        {4, 5, 6},

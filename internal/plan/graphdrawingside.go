@@ -7,19 +7,21 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// Patterns for lines that are drawn at the right of the rows.
+// Patterns for lines that are drawn to the right of the rows.
 var (
 	lineIntoRow = lazyregexp.New(`[<◀←◄]\s*[─━—=-]+[┤┘╯┛|+]?`)
 	lineFromRow = lazyregexp.New(`[─━—=-]{2,}\s*[┐┤┘╮┓|+]`)
-	// corner matches where a line at the right changes direction. ASCII characters
-	// count only at the end of the line, because elsewhere they may be part of a text.
+	// corner matches the place where a line to the right of a row changes direction. ASCII
+	// characters match only at the end of the text line, because elsewhere they may be part of a
+	// text.
 	corner = lazyregexp.New(`[─━—=-]([┐┤┘╮┓╯┛])|[─━—=-]{2,}([|+\\/])[\s|│┃]*$`)
 	join   = lazyregexp.New(`[─━—=-][┼├┤┴┐┘┫┣┻╋╯╮┛┓]`)
 	upward = lazyregexp.New(`[┌╭┏][─━—=-]+[>▶→►]\s*$`)
 )
 
-// followSideLine reads the line at the right of a row. Either the line leads into the row,
-// which then waits for the ids that are connected to the line, or it starts at the row.
+// followSideLine reads the line to the right of a row. If the line leads into the row, the row
+// waits for the ids from which such lines start. If the line starts at the row, the ids of the row
+// are added to d.sideLine.
 func (d *graphDrawing) followSideLine(tokens []drawnToken, line string, at position) {
 	last := tokens[len(tokens)-1]
 	rest := blankParens(line[last.end:])
@@ -43,13 +45,13 @@ func (d *graphDrawing) followSideLine(tokens []drawnToken, line string, at posit
 	}
 	d.sideLine = append(d.sideLine, idsOf(tokens)...)
 	if turn < 0 || strings.ContainsAny(line[:tokens[0].start], "┌╭┏└╰┗") {
-		return // this is text, a frame, or the last branch of a row; no line starts here
+		return // a text, a frame or the last branch of a row: no line to the right starts here
 	}
 	column := last.column + len(last.id) + turn
 	d.openLines[column] = append(d.openLines[column], last.position(at))
 }
 
-// cornerIn returns the column at which the line at the right changes direction, or -1.
+// cornerIn returns the column in rest at which the line changes direction, or -1 if it does not.
 func cornerIn(rest string) int {
 	m := corner().FindStringSubmatchIndex(rest)
 	if m == nil {
@@ -58,12 +60,14 @@ func cornerIn(rest string) int {
 	return utf8.RuneCountInString(rest[:max(m[2], m[4])])
 }
 
-// blankParens replaces text in parentheses by spaces, so that columns stay the same.
+// blankParens replaces texts in parentheses by spaces of the same length, so that columns do not
+// change.
 func blankParens(s string) string {
 	return inParens().ReplaceAllStringFunc(s, func(s string) string { return strings.Repeat(" ", utf8.RuneCountInString(s)) })
 }
 
-// endLines marks the vertical lines that end in this row as connected.
+// endLines removes vertical lines that end at an id of this row from d.openLines. It reports an
+// arrow that comes from below.
 func (d *graphDrawing) endLines(tokens []drawnToken, line string, at position) {
 	if upward().MatchString(line[:tokens[0].start]) {
 		d.reader.report(tokens[0].position(at), "the arrow to %s comes from below, and a graph is read from top to bottom, want an edge such as 001 -> 002", tokens[0].id)
@@ -73,8 +77,8 @@ func (d *graphDrawing) endLines(tokens []drawnToken, line string, at position) {
 	}
 }
 
-// endTurningLines marks vertical lines as connected that change direction, or end in an
-// arrow, on a text line without ids.
+// endTurningLines is called for a line of text without ids. It removes vertical lines that turn or
+// end in an arrow there from d.openLines.
 func (d *graphDrawing) endTurningLines(line string) {
 	column := 0
 	for _, r := range line {
@@ -85,16 +89,16 @@ func (d *graphDrawing) endTurningLines(line string) {
 	}
 }
 
-// markConnected marks the vertical lines in these columns as connected. It accepts one
-// column of deviation, because drawings are often imprecise.
+// markConnected removes the vertical lines in the columns from to to from d.openLines. It also
+// removes those one column beside, because drawings are often imprecise.
 func (d *graphDrawing) markConnected(from, to int) {
 	for column := from - 1; column <= to+1; column++ {
 		delete(d.openLines, column)
 	}
 }
 
-// reportOpenLines reports the lines at the right that reach no row, so that their
-// target is unknown.
+// reportOpenLines reports the lines to the right that lead into no row, because it is unknown which
+// row they belong to.
 func (d *graphDrawing) reportOpenLines() {
 	for _, places := range d.openLines {
 		for _, at := range places {

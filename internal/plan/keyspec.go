@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// keySpec describes one key of a YAML or JSON mapping that is read into a T. Lists of
-// keySpecs define what a format accepts, and its JSON Schema. Tests compare them with the
-// documentation.
+// keySpec describes one key of a YAML or JSON mapping, whose value is read into a field of a T. A
+// list of keySpecs defines which keys a format accepts, and its JSON Schema. Tests compare the
+// lists with the documentation.
 type keySpec[T any] struct {
 	name     string
-	doc      string // one line, without a full stop
-	example  string // YAML of one or more lines
+	doc      string // description of the key in one line, without a full stop
+	example  string // example of the key in YAML, in one or more lines
 	required bool
 	schema   schema
 	read     func(r *reporter, n *node, into *T)
 }
 
-// newKey returns a key whose value has the type f. to returns the field of a T that the
-// value is stored in.
+// newKey returns a key with the given name and the value type f. to returns a pointer to the field
+// of a T that gets the value.
 func newKey[T, V any](name string, f valueType[V], to func(*T) *V, doc, example string) keySpec[T] {
 	return keySpec[T]{name: name, doc: doc, example: example, schema: f.schema, read: func(r *reporter, n *node, into *T) {
 		if v, ok := f.read(r, name, n); ok {
@@ -28,7 +28,8 @@ func newKey[T, V any](name string, f valueType[V], to func(*T) *V, doc, example 
 	}}
 }
 
-// exampleText returns the example as part of a message, or "" if it has several lines.
+// exampleText returns the example for use in a message. It returns "" if the example has several
+// lines.
 func (f keySpec[T]) exampleText() string {
 	if strings.Contains(f.example, "\n") {
 		return ""
@@ -41,20 +42,20 @@ func (f keySpec[T]) require() keySpec[T] {
 	return f
 }
 
-// unknownKeys says how unknown keys are handled.
+// unknownKeys says what readMapping does with unknown keys.
 type unknownKeys int
 
 const (
 	rejected  unknownKeys = iota
-	tolerated             // accept unknown keys, but report keys that look like a misspelt known key
+	tolerated             // accept unknown keys, but report a key that looks like a misspelt known key
 )
 
-// readMapping reads the values of a mapping into a T, and returns the given pairs by key.
-// what names the mapping in problems, such as "a task".
+// readMapping reads the values of the mapping n into a T. It returns the pairs of n by their keys.
+// what names the mapping in problems, for example "a task".
 func readMapping[T any](r *reporter, what string, n *node, keys []keySpec[T], unknown unknownKeys, into *T) map[string]pair {
 	given := map[string]pair{}
 	if n == nil {
-		n = &node{} // the file is empty
+		n = &node{} // the file is empty: read an empty mapping
 	}
 	if n.kind != mapping {
 		r.report(n.position, "%s is keys with values, found %s", what, n.kind)
@@ -64,7 +65,7 @@ func readMapping[T any](r *reporter, what string, n *node, keys []keySpec[T], un
 		i := slices.IndexFunc(keys, func(f keySpec[T]) bool { return f.name == p.key })
 		if i < 0 {
 			if meant := unknownKey(r, what, p, keys, unknown); meant != "" {
-				given[meant] = p // the misspelt key must not be reported as missing, too
+				given[meant] = p // so that the correct key is not reported as missing too
 			}
 			continue
 		}
@@ -89,8 +90,8 @@ func unknownKey[T any](r *reporter, what string, p pair, keys []keySpec[T], unkn
 	return meant
 }
 
-// ignoredKeyPrefix is the prefix of keys that gaffer ignores. Plans define YAML anchors in
-// such keys.
+// ignoredKeyPrefix is the prefix of keys that gaffer ignores. Authors of plans define YAML anchors
+// under keys with this prefix.
 const ignoredKeyPrefix = "x-"
 
 func keyNames[T any](keys []keySpec[T]) []string {
@@ -101,8 +102,8 @@ func keyNames[T any](keys []keySpec[T]) []string {
 	return names
 }
 
-// withPosition returns a value with the position at which its problems are reported. For a
-// mapping or a missing value, that is the position of its key, at.
+// withPosition returns the value n with the position for problems with it. That is its own
+// position. For a mapping or a missing value, it is at, the position of its key.
 func (n *node) withPosition(at position) *node {
 	if n.line > 0 && n.kind != mapping {
 		return n
@@ -112,8 +113,7 @@ func (n *node) withPosition(at position) *node {
 	return &placed
 }
 
-// positions returns the positions of the texts in a value that is a text or a list of
-// texts.
+// positions returns the position of each text in n, which is a text or a list of texts.
 func (n *node) positions() []position {
 	if n.kind != list {
 		return []position{n.position}

@@ -25,7 +25,7 @@ func textList() valueType[[]string] {
 	}}
 }
 
-// textOrList is the value type of a text or a list of texts.
+// textOrList is the value type of a list of texts that may also be written as a single text.
 func textOrList() valueType[[]string] {
 	item, many := text(), textList()
 	s := schema{AnyOf: []schema{item.schema, many.schema}}
@@ -42,8 +42,8 @@ func textOrList() valueType[[]string] {
 	}}
 }
 
-// shell is the value type of a shell command. Its value is the argument list that runs the
-// command.
+// shell is the value type of a shell command. The value is the list of arguments that runs the
+// command in a shell.
 func shell() valueType[[]string] {
 	line := text()
 	return valueType[[]string]{line.schema, func(r *reporter, name string, n *node) ([]string, bool) {
@@ -54,7 +54,7 @@ func shell() valueType[[]string] {
 
 var variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// referenceKeys returns the keys of a reference to a secret.
+// referenceKeys returns the keys of a mapping that refers to a secret.
 func referenceKeys() []keySpec[secret.Value] {
 	return []keySpec[secret.Value]{
 		newKey("from", choice(secret.Env, secret.File, secret.Command), func(v *secret.Value) *secret.From { return &v.From },
@@ -68,8 +68,8 @@ func referenceKeys() []keySpec[secret.Value] {
 	}
 }
 
-// variables is the value type of a mapping from variable names to values. read reads one
-// value or reports a problem.
+// variables is the value type of a mapping from names of variables to their values. read reads one
+// value, or reports a problem and returns false.
 func variables[V any](value schema, read func(r *reporter, name string, n *node) (V, bool)) valueType[map[string]V] {
 	s := schema{
 		Type: "object", Additional: &value,
@@ -98,7 +98,7 @@ func variables[V any](value schema, read func(r *reporter, name string, n *node)
 
 func anyText() schema { return schema{Type: []string{"string", "number", "boolean", "null"}} }
 
-// textVariables is the value type of variables whose values are texts, which may be empty.
+// textVariables is the value type of variables whose values are texts. A text may be empty.
 func textVariables(key string) valueType[map[string]string] {
 	return variables(anyText(), func(r *reporter, name string, n *node) (string, bool) {
 		if n.kind == list || n.kind == mapping {
@@ -109,8 +109,8 @@ func textVariables(key string) valueType[map[string]string] {
 	})
 }
 
-// environment is the value type of variables whose values are texts or references to
-// secrets.
+// environment is the value type of environment variables. Each value is a text or a reference to a
+// secret.
 func environment() valueType[map[string]secret.Value] {
 	keys := referenceKeys()
 	s := schema{AnyOf: []schema{anyText(), objectSchema(keys)}}
@@ -139,8 +139,8 @@ func environment() valueType[map[string]secret.Value] {
 	})
 }
 
-// addToDefaults returns a key without a name whose variables are added to those of the
-// defaults, instead of replacing them.
+// addToDefaults returns a keySpec without a name. Variables that a task sets are added to the
+// variables of the defaults, and do not replace all of them.
 func addToDefaults[T any](f valueType[map[string]secret.Value], to func(*T) *map[string]secret.Value) keySpec[T] {
 	return keySpec[T]{schema: f.schema, read: func(r *reporter, n *node, into *T) {
 		vars, ok := f.read(r, "env", n)
@@ -160,6 +160,6 @@ func addToDefaults[T any](f valueType[map[string]secret.Value], to func(*T) *map
 func nestedMapping[V any](what string, keys []keySpec[V], unknown unknownKeys) valueType[V] {
 	return valueType[V]{objectSchema(keys), func(r *reporter, _ string, n *node) (v V, ok bool) {
 		readMapping(r, what, n, keys, unknown, &v)
-		return v, true // true even after a problem, so that later checks find further problems
+		return v, true // return true even after a problem, so that later checks can find more problems
 	}}
 }

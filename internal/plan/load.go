@@ -9,18 +9,18 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Format is the format of a plan.
+// Format is the name of a plan's format.
 type Format string
 
-// The formats.
+// The formats of plans.
 const (
 	Gaffer       Format = "gaffer"       // gaffer's own YAML
-	Orchestrator Format = "orchestrator" // an orchestrator's markdown, with a dependency graph or waves
-	WorkflowFile Format = "workflow"     // YAML with workflows
-	Beads        Format = "beads"        // a file with one JSON object on each line
-	Phase        Format = "phase"        // a file NN-XX-PLAN.md, or a folder of such files
-	Folder       Format = "folder"       // a folder of prompts
-	List         Format = "list"         // ids or files of prompts, separated by commas
+	Orchestrator Format = "orchestrator" // markdown of an orchestrator, with a dependency graph or waves
+	WorkflowFile Format = "workflow"     // YAML with one or more workflows
+	Beads        Format = "beads"        // a file with one bead on each line, as a JSON object
+	Phase        Format = "phase"        // a phase plan: a file NN-XX-PLAN.md, or a folder of such files
+	Folder       Format = "folder"       // a folder of prompt files
+	List         Format = "list"         // ids or file names of prompts, separated by commas
 	PromptFile   Format = "prompt-file"  // a file with one prompt
 	PromptText   Format = "prompt"       // the text of one prompt
 )
@@ -30,28 +30,28 @@ func Formats() []Format {
 	return []Format{Gaffer, Orchestrator, WorkflowFile, Beads, Phase, Folder, List, PromptFile, PromptText}
 }
 
-// Options configures [Load]. The zero value is valid.
+// Options configures [Load]. The zero value of each field is valid.
 type Options struct {
-	Dir           string   // base of relative paths; the working directory if empty
-	Root          string   // the project's root, which is the base of paths in a workflow file; Dir if empty
-	PromptsDir    string   // folder in which prompts are found by id; Root/prompts if empty
+	Dir           string   // folder that relative paths start from; the working directory if empty
+	Root          string   // folder of the project, from which paths in a workflow file start; Dir if empty
+	PromptsDir    string   // folder that contains the prompts that are named by id; Root/prompts if empty
 	Format        Format   // format of the plan; detected if empty
-	Workflow      string   // id of the workflow to use, in a file with several workflows
-	PendingOnly   bool     // leave out tasks that are done
-	Agents        []string // additional agents, which gaffer.yaml defines
-	SeparateFiles bool     // never run tasks that change the same files at the same time
+	Workflow      string   // id of the workflow to load, if the file has several
+	PendingOnly   bool     // leave out tasks that are already done
+	Agents        []string // names of additional agents that gaffer.yaml defines
+	SeparateFiles bool     // add dependencies, so that tasks which change the same files never run at the same time
 }
 
 // Size limits, in bytes.
 const (
 	maxPlan    = 4 << 20
 	maxPrompt  = 1 << 20
-	maxPrompts = 64 << 20 // all prompts together
+	maxPrompts = 64 << 20 // limit for all prompts of a plan together
 )
 
-// Load reads the plan that a user has named: a file, a folder, ids or files separated by
-// commas, or the text of a prompt. If the plan is invalid, the error is a [Problems] with
-// all problems. If a file does not exist, the error is fs.ErrNotExist.
+// Load reads the plan that the user has named in arg: a file, a folder, ids or file names separated
+// by commas, or the text of a prompt. If the plan is not valid, the error is a [Problems] that
+// contains all problems. If a file does not exist, the error wraps fs.ErrNotExist.
 func Load(h host.Host, arg string, o Options) (Plan, error) {
 	l, err := newLoader(h, o)
 	if err != nil {
@@ -72,8 +72,8 @@ func Load(h host.Host, arg string, o Options) (Plan, error) {
 	return l.finish(d.Plan), nil
 }
 
-// Parse reads a plan in gaffer's own format from data instead of a file. Paths of its
-// prompt files are relative to o.Dir.
+// Parse reads a plan in gaffer's own format from data, and not from a file. Relative paths of
+// prompt files start from o.Dir.
 func Parse(h host.Host, data []byte, o Options) (Plan, error) {
 	l, err := newLoader(h, o)
 	if err != nil {
@@ -95,13 +95,13 @@ type loader struct {
 	reporter
 	host       host.Host
 	opts       Options
-	loaded     int          // bytes of prompts read so far
-	ids        *promptIndex // prompts below the prompts folder; nil until needed
-	planFolder *promptIndex // prompts in the plan's folder; nil until needed
-	parsed     *parsed      // the parsed file, if the detection of the format has parsed it as YAML
+	loaded     int          // total size of the prompts read so far, in bytes
+	ids        *promptIndex // index of the prompts in the prompts folder; nil until it is needed
+	planFolder *promptIndex // index of the prompts in the plan's folder; nil until it is needed
+	parsed     *parsed      // the plan's file as parsed YAML; nil if detecting the format did not parse it
 }
 
-// parsed is a parsed YAML file. The root is nil if the file is empty or has problems.
+// parsed is a file that was parsed as YAML. root is nil if the file is empty or is not valid YAML.
 type parsed struct{ root *node }
 
 func newLoader(h host.Host, o Options) (*loader, error) {
@@ -127,8 +127,8 @@ func under(dir, name string) string {
 	return filepath.Join(dir, name)
 }
 
-// read reads a plan in the given format. It adds problems of the plan to l.problems. It
-// returns an error if a file cannot be read.
+// read reads a plan that has the given format. Problems of the plan are added to l.problems. The
+// error is set only if a file cannot be read.
 func (l *loader) read(arg string, format Format) (draft, error) {
 	l.file = arg
 	switch format {
@@ -155,7 +155,8 @@ func (l *loader) read(arg string, format Format) (draft, error) {
 	return l.readDocument(arg, data, format), nil
 }
 
-// readDocument reads a plan that is a single file, and the prompt files that it names.
+// readDocument reads a plan from data, the content of the file arg. It also reads the prompt files
+// that the plan names.
 func (l *loader) readDocument(arg string, data []byte, format Format) draft {
 	dir := l.folderOf(arg)
 	if format == Orchestrator {
@@ -175,7 +176,8 @@ func (l *loader) readDocument(arg string, data []byte, format Format) draft {
 
 func (l *loader) folderOf(arg string) string { return filepath.Dir(under(l.opts.Dir, arg)) }
 
-// readYAML reads a plan from parsed YAML, and the prompt files that it names.
+// readYAML reads a plan from the parsed YAML root of the file arg. It also reads the prompt files
+// that the plan names.
 func (l *loader) readYAML(arg string, root *node, format Format) draft {
 	if root == nil && len(l.problems) > 0 {
 		return draft{}
@@ -192,8 +194,8 @@ func (l *loader) readYAML(arg string, root *node, format Format) draft {
 	return d
 }
 
-// finish applies the options that need the whole plan, adds warnings, and expands
-// candidates.
+// finish applies the options that concern the whole plan, adds warnings, and expands the candidates
+// of tasks.
 func (l *loader) finish(p Plan) Plan {
 	for i, t := range p.Tasks {
 		p.Tasks[i].Name = orElse(t.Name, t.ID)
@@ -227,7 +229,7 @@ func (o Overlap) text(separated bool) string {
 	return fmt.Sprintf("%s and %s may run at the same time and change the same files (%s)", o.First, o.Second, files)
 }
 
-// readFile reads a plan's file.
+// readFile reads the file arg, which contains a plan.
 func (l *loader) readFile(arg string) ([]byte, error) {
 	data, err := statefile.ReadBytes(l.host, under(l.opts.Dir, arg))
 	if e, ok := errors.AsType[*statefile.FormError](err); ok {

@@ -15,7 +15,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// files writes files to a temporary folder and returns its path.
+// files writes the files, given as names and contents, to a temporary folder and returns its path.
 func files(t *testing.T, all map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -185,11 +185,12 @@ plan.yaml:5: c and d may run at the same time and change the same files (docs an
 	}
 }
 
-// slow is the maximum CPU time of a test. It is much more than any test takes, even with
-// the race detector.
+// slow is the limit for the CPU time of a test. Every test takes much less, even with the race
+// detector.
 const slow = time.Minute
 
-// cpuTime returns the CPU time of this process, which does not depend on other processes.
+// cpuTime returns how much CPU time this process has used. Unlike elapsed time, it does not depend
+// on other processes.
 func cpuTime(t *testing.T) time.Duration {
 	t.Helper()
 	var used syscall.Rusage
@@ -260,8 +261,8 @@ func TestHostileFilesAreRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// epics returns a file of beads with two epics of n parts each. The second epic waits for
-// the first.
+// epics returns a file of beads with two epics, each with n parts. The second epic waits for the
+// first.
 func epics(n int) string {
 	return `{"id": "e1", "title": "x", "issue_type": "epic"}` + "\n" +
 		`{"id": "e2", "title": "x", "issue_type": "epic", "dependencies": [{"depends_on_id": "e1"}]}` + "\n" +
@@ -269,8 +270,8 @@ func epics(n int) string {
 		many(n, `{"id": "b%d", "title": "x", "dependencies": [{"depends_on_id": "e2", "type": "parent-child"}]}`+"\n")
 }
 
-// nested returns a file of beads with n epics. Each is a part of the previous one and
-// waits for the first.
+// nested returns a file of beads with n epics. Each epic is a part of the previous one, and waits
+// for the first.
 func nested(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -287,7 +288,8 @@ func many(n int, format string) string {
 	return b.String()
 }
 
-// drawn returns a drawn graph of n ids, in rows.
+// drawn returns a drawn graph with n ids, inRow of them in each row. end is the text at the end of
+// each row.
 func drawn(n, inRow int, end string) string {
 	var b strings.Builder
 	for i := range n {
@@ -319,7 +321,7 @@ func TestTenThousandTasksAreRead(t *testing.T) {
 	}
 }
 
-// swapping is a host that replaces a plan's file right after it was opened.
+// swapping is a host that replaces the plan's file right after the loader has opened it.
 type swapping struct {
 	host.Host
 	text string
@@ -328,7 +330,7 @@ type swapping struct {
 func (s swapping) Open(op host.Op, name string) (host.File, error) {
 	f, err := s.Host.Open(op, name)
 	if err == nil && filepath.Ext(name) == ".yaml" {
-		_ = os.Remove(name) // the process that has opened the file still reads the old content
+		_ = os.Remove(name) // a process that has already opened the file still reads the old content
 		err = os.WriteFile(name, []byte(s.text), 0o600)
 	}
 	return f, err

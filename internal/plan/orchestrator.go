@@ -7,22 +7,22 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// Patterns of an orchestrator's markdown.
+// Patterns for parts of an orchestrator's markdown.
 var (
 	heading      = lazyregexp.New(`^(#{1,6})\s+(.*?)\s*#*\s*$`)
 	graphHeading = lazyregexp.New(`(?i)^dependency\s+graph\b`)
 	waveHeading  = lazyregexp.New(`(?i)^wave\b\s*(.*)$`)
 	waveNumber   = lazyregexp.New(`^#?(\d{1,5})\b\s*[:.)–—-]?\s*(.*)$`)
 	fence        = lazyregexp.New("^\\s*(```+|~~~+)")
-	// promptName matches a prompt's file name in backquotes.
+	// promptName matches the file name of a prompt in backquotes, for example `001-setup.md`.
 	promptName = lazyregexp.New("`([^`\\s]+\\.md)`")
 	checkbox   = lazyregexp.New("\\[([xX ])\\]\\s*`?((\\d{3}(?:-\\d{2})?)(?:-[^`\\s]*)?\\.md)`?")
 	listItem   = lazyregexp.New(`^\s*(?:[-*+]|\d+[.)])\s`)
 	fileID     = lazyregexp.New(`^(\d{3}(?:-\d{2})?)(?:-(.*))?\.md$`)
 )
 
-// isOrchestrator reports whether a markdown file is an orchestrator's plan and not a
-// prompt: whether it has a dependency graph, or waves with prompts.
+// isOrchestrator reports whether a markdown file is the plan of an orchestrator and not a prompt.
+// Such a plan has a dependency graph, or waves with prompts.
 func isOrchestrator(data []byte) bool {
 	inWave := false
 	for line := range strings.Lines(string(data)) {
@@ -40,25 +40,25 @@ func isOrchestrator(data []byte) bool {
 	return false
 }
 
-// orchestrator holds the content of an orchestrator's markdown while it is read.
+// orchestrator holds what was read from an orchestrator's markdown so far.
 type orchestrator struct {
 	reader       *reporter
 	title        string
-	graph        *graphDrawing // nil if the file has no section for the graph
+	graph        *graphDrawing // nil if the file has no section with a dependency graph
 	items        []waveItem
-	waveProblems Problems // problems of the waves, reported only if the waves are used
+	waveProblems Problems // problems of the waves; reported only if the plan uses the waves
 	done         map[string]bool
 }
 
-// waveItem is a prompt in a section such as "### Wave 2: the API".
+// waveItem is a prompt that is listed below a heading such as "### Wave 2: the API".
 type waveItem struct {
 	id, file, name string
 	wave           int
 	at             position
 }
 
-// readOrchestrator reads an orchestrator's markdown. It sets PromptFile of a task to the
-// file name in the markdown, or leaves it empty; findPrompts finds the file later.
+// readOrchestrator reads an orchestrator's markdown. It sets PromptFile of each task to the file
+// name in the markdown, or leaves it empty if there is none. findPrompts finds the files later.
 func readOrchestrator(file string, data []byte, r *reporter) draft {
 	o := orchestrator{reader: r, done: map[string]bool{}}
 	o.scan(strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n"))
@@ -75,8 +75,8 @@ func readOrchestrator(file string, data []byte, r *reporter) draft {
 	return d
 }
 
-// scan reads the lines of the markdown. In fenced blocks it ignores headings and items,
-// but not checkboxes.
+// scan reads the lines of the markdown. In fenced code blocks, it ignores headings and items of
+// waves, but reads checkboxes.
 func (o *orchestrator) scan(lines []string) {
 	wave, wantGraph, block := 0, false, 0
 	for i, line := range lines {
@@ -112,8 +112,9 @@ func (o *orchestrator) scan(lines []string) {
 	}
 }
 
-// heading reads a heading. It returns the wave of the lines below it, and whether the next
-// fenced block is the dependency graph. wave is the wave of the lines above it.
+// heading reads a heading. wave is the wave that the lines above the heading belong to. heading
+// returns the wave of the lines below it, and whether the next fenced code block is the dependency
+// graph.
 func (o *orchestrator) heading(title string, level int, at position, wave int) (int, bool) {
 	if level == 1 && o.title == "" {
 		o.title = title
@@ -136,14 +137,14 @@ func (o *orchestrator) heading(title string, level int, at position, wave int) (
 		return noNumber, false
 	}
 	n, _ := strconv.Atoi(number[1])
-	return n + 1, false // add 1, because some plans have a wave 0 and here 0 means no wave
+	return n + 1, false // 0 means no wave here, and some plans have a wave 0, so add 1
 }
 
-// noNumber is the wave of lines below a heading without a number, such as "Wave one".
+// noNumber stands for the wave below a heading without a number, for example "Wave one".
 const noNumber = -1
 
-// item adds the first prompt file that a line of a wave names. It ignores the text after
-// the name.
+// item adds the prompt file that a line below a wave's heading names. If the line names several
+// files, it adds the first.
 func (o *orchestrator) item(line string, wave int, at position) {
 	file := ""
 	if m := promptName().FindStringSubmatchIndex(line); m != nil {
@@ -205,7 +206,7 @@ func (o *orchestrator) fromWaves(d *draft) {
 	for _, item := range o.items {
 		t := Task{ID: item.id, Name: item.name, PromptFile: item.file, Wave: item.wave, FileEntry: FileEntry{Line: item.at.line}}
 		if lowest > 1 {
-			t.Wave-- // the plan has no wave 0, so use the numbers of its headings
+			t.Wave-- // no heading has the number 0: use the numbers of the headings
 		}
 		d.add(t, taskPositions{id: item.at, prompt: item.at})
 	}

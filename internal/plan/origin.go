@@ -2,24 +2,25 @@ package plan
 
 import "slices"
 
-// Origin is the starting point of a task's worktree: the results of the tasks before it.
-// The zero value means the commit that the run starts from.
+// Origin is what a task's worktree starts from: the work of earlier tasks. The zero value means the
+// commit that the run starts from.
 type Origin struct {
-	// Tasks holds the indexes in [Plan.Tasks] of the nearest earlier tasks with a worktree,
-	// ascending. A task is left out if another of them has started from it, because then
-	// its work is already included.
+	// Tasks holds the nearest earlier tasks that have a worktree, as indexes in [Plan.Tasks], in
+	// ascending order. If one of them has started from another, the other is left out, because its
+	// work is already included.
 	Tasks []int
-	// Checkout is set if one of the nearest earlier tasks has no worktree. The work of such
-	// a task is in the project's folder.
+	// Checkout is set if one of the nearest earlier tasks has no worktree. The work of that task is
+	// in the project's folder.
 	Checkout bool
 }
 
 // HasWorktree reports whether the task works in a git worktree.
 func (t Task) HasWorktree() bool { return t.Worktree || t.Branch != "" || t.SharedWorktree != "" }
 
-// Origins returns the starting point of each task's worktree. in reports whether a task
-// works in the repository; other tasks are ignored. If in is nil, all tasks count. Several
-// tasks may share one list of an Origin, so callers must not change it.
+// Origins returns what the worktree of each task starts from, in the order of [Plan.Tasks]. in
+// reports whether a task works in the repository. Tasks for which it returns false are ignored. If
+// in is nil, no task is ignored. Several tasks may share the list in an Origin, so callers must not
+// change it.
 func (p Plan) Origins(in func(Task) bool) []Origin {
 	o := origins{graph: p.Graph(), in: in}
 	if in == nil {
@@ -34,10 +35,10 @@ func (p Plan) Origins(in func(Task) bool) []Origin {
 	all := make([]Origin, len(o.graph.needs))
 	for _, node := range order {
 		needs := o.graph.needs[node]
-		if node < len(p.Tasks) && p.Tasks[node].Pick != nil && len(p.Tasks[node].Pick.Candidates) > 0 { // a pick task starts where its candidates start
+		if node < len(p.Tasks) && p.Tasks[node].Pick != nil && len(p.Tasks[node].Pick.Candidates) > 0 { // a pick task starts from the same work as its candidates
 			needs = o.graph.needs[o.graph.index[p.Tasks[node].Pick.Candidates[0]]]
 		}
-		if len(needs) == 1 && o.graph.isGate(needs[0]) { // all tasks of a wave have the same origin, so share the list
+		if len(needs) == 1 && o.graph.isGate(needs[0]) { // all tasks of the wave start from the same work, so share the list
 			o.nearest[node], all[node] = o.nearest[needs[0]], all[needs[0]]
 			continue
 		}
@@ -53,16 +54,16 @@ func (p Plan) Origins(in func(Task) bool) []Origin {
 	return all[:len(p.Tasks)]
 }
 
-// origins finds the nearest tasks before each node of a graph.
+// origins finds the nearest earlier tasks of each node in a graph.
 type origins struct {
 	graph    *Graph
 	in       func(Task) bool
-	position []int   // position of each node in the topological order
-	nearest  [][]int // by node: the nearest earlier tasks, ascending
+	position []int   // for each node: its position in the topological order
+	nearest  [][]int // for each node: indexes of the nearest earlier tasks, in ascending order
 }
 
-// find returns the nearest earlier tasks of a node that waits for needs. The entries of
-// needs in o.nearest must be set.
+// find returns the nearest earlier tasks of a node that waits for the nodes needs. o.nearest must
+// already contain the entries of needs.
 func (o *origins) find(needs []int) []int {
 	var found []int
 	for _, need := range needs {
@@ -78,9 +79,9 @@ func (o *origins) find(needs []int) []int {
 	return o.reduce(slices.Compact(found))
 }
 
-// reduce removes tasks whose work is included in the work of another task of the list: a
-// worktree includes the work of all tasks before it, and the project's folder includes the
-// work of all earlier tasks without a worktree.
+// reduce removes each task whose work is included in the work of another task of the list. A task
+// with a worktree includes the work of all tasks that it waits for. The project's folder includes
+// the work of all earlier tasks without a worktree.
 func (o *origins) reduce(found []int) []int {
 	if len(found) < 2 {
 		return found
@@ -101,8 +102,8 @@ func (o *origins) reduce(found []int) []int {
 	})
 }
 
-// before returns the nodes that the given nodes wait for, directly or indirectly. It
-// ignores nodes before position first in the topological order.
+// before returns the set of nodes for which the given nodes wait, directly or indirectly. It
+// ignores nodes whose position in the topological order is lower than first.
 func (o *origins) before(nodes []int, first int) map[int]bool {
 	seen := map[int]bool{}
 	for stack := slices.Clone(nodes); len(stack) > 0; {

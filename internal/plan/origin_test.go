@@ -6,14 +6,15 @@ import (
 	"testing"
 )
 
-// tree returns a task with a worktree.
+// tree returns a task that has a worktree.
 func tree(id string, wave int, after ...string) Task {
 	t := task(id, wave, after...)
 	t.Worktree = true
 	return t
 }
 
-// originText formats an origin, such as "a b checkout".
+// originText returns an origin as text, for example "a b checkout" for the tasks a and b and
+// Checkout.
 func originText(p Plan, o Origin) string {
 	var words []string
 	for _, i := range o.Tasks {

@@ -8,11 +8,11 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// phaseFile matches the file name of a phase plan. Its groups are the phase and the plan's
-// number.
+// phaseFile matches the file name of a phase plan, for example 02-01-PLAN.md. Its groups are the
+// number of the phase and the number of the plan.
 var phaseFile = lazyregexp.New(`^(\d+(?:\.\d+)?)-(\d+)-PLAN\.md$`)
 
-// phaseFrontMatter is the front matter of a phase plan.
+// phaseFrontMatter holds the values in the front matter of a phase plan.
 type phaseFrontMatter struct {
 	phase, plan, kind string
 	wave              int
@@ -29,11 +29,11 @@ func phaseKeys() []keySpec[phaseFrontMatter] {
 		newKey("depends_on", listOrNothing(), func(f *phaseFrontMatter) *[]string { return &f.dependsOn }, "the plans that it waits for", "depends_on: [02-01]"),
 		newKey("files_modified", listOrNothing(), func(f *phaseFrontMatter) *[]string { return &f.files }, "the files that it changes", "files_modified: [src/db.go]"),
 		newKey("autonomous", boolean(), func(f *phaseFrontMatter) *bool { return &f.autonomous }, "whether it needs no user", "autonomous: true"),
-		{name: "must_haves", read: func(*reporter, *node, *phaseFrontMatter) {}}, // only the agent uses this key; its prompt is the whole file
+		{name: "must_haves", read: func(*reporter, *node, *phaseFrontMatter) {}}, // gaffer ignores this key; the agent reads it, because its prompt is the whole file
 	}
 }
 
-// listOrNothing is the value type of a list, which is empty if the key has no value.
+// listOrNothing is the value type of a list. If the key has no value, the list is empty.
 func listOrNothing() valueType[[]string] {
 	f := textOrList()
 	read := f.read
@@ -46,8 +46,8 @@ func listOrNothing() valueType[[]string] {
 	return f
 }
 
-// readPhase reads one phase plan. The whole file is the task's prompt. done reports whether
-// the plan has a summary file.
+// readPhase reads one phase plan. The prompt of its task is the whole file. done says whether the
+// plan has a summary file.
 func readPhase(file string, data []byte, done bool, r *reporter) (Task, taskPositions) {
 	name := phaseFile().FindStringSubmatch(path.Base(file))
 	t := Task{
@@ -88,14 +88,14 @@ func readPhase(file string, data []byte, done bool, r *reporter) (Task, taskPosi
 	return t, at
 }
 
-// objective returns the first line of the <objective> section of a phase plan.
+// objective returns the first line in the <objective> section of a phase plan.
 func objective(data []byte) string {
 	_, text, _ := bytes.Cut(data, []byte("<objective>"))
 	return strings.TrimSpace(firstLine(strings.TrimSpace(string(text[:min(len(text), 300)]))))
 }
 
-// phaseID returns the full id for a reference to a plan: 02-01, 02-01-PLAN.md, or just 01
-// or 1 for a plan of the same phase. digits is the length of the plan's number.
+// phaseID returns the id of the plan that reference names. A reference is 02-01, 02-01-PLAN.md, or
+// just 01 or 1 for a plan of the phase phase. digits is how many digits the number of a plan has.
 func phaseID(reference, phase string, digits int) string {
 	id := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(path.Base(reference)), ".md"), "-PLAN")
 	if strings.Contains(id, "-") || strings.Trim(id, "0123456789") != "" {
@@ -104,8 +104,8 @@ func phaseID(reference, phase string, digits int) string {
 	return phase + "-" + strings.Repeat("0", max(0, digits-len(id))) + id
 }
 
-// frontMatter returns the YAML between the first line, which must be ---, and the next
-// ---. The YAML begins with an empty line, so that line numbers stay the same.
+// frontMatter returns the YAML between the first line, which must be ---, and the next line that is
+// ---. The returned YAML starts with an empty line, so that its line numbers are those of the file.
 func frontMatter(data []byte) (yaml []byte, begun, ended bool) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	first, rest, _ := bytes.Cut(data, []byte("\n"))

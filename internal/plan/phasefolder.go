@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// readPhases reads one phase plan, or all phase plans in a folder.
+// readPhases reads the phase plan arg, or all phase plans in the folder arg.
 func (l *loader) readPhases(arg string) (draft, error) {
 	full := under(l.opts.Dir, arg)
 	info, err := l.host.Stat(readStep, full)
@@ -35,7 +35,8 @@ func (l *loader) readPhases(arg string) (draft, error) {
 	return d, err
 }
 
-// summaries returns the ids of the phase plans that are done: those with a summary file.
+// summaries returns the ids of phase plans that have a summary file, which means that they are
+// done.
 func summaries(entries []fs.DirEntry) map[string]bool {
 	done := map[string]bool{}
 	for _, e := range entries {
@@ -76,8 +77,8 @@ func (p taskPositions) withFile(file string) taskPositions {
 	return p
 }
 
-// dropOutsideReferences removes references to plans that are not part of this run: plans
-// of another phase, or all other plans if single is set. It warns if such a plan is not
+// dropOutsideReferences removes references to plans that are not part of this run: plans of other
+// phases or, if single is set, all other plans. It adds a warning if one of these plans is not
 // done.
 func (l *loader) dropOutsideReferences(d *draft, done map[string]bool, single bool) {
 	phases := map[string]bool{}

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// Problem is one problem of a plan and its position. Line and Column start at 1, and are 0
-// if they are unknown.
+// Problem is one problem of a plan, and its position in the file. Line and Column start at 1. They
+// are 0 if they are unknown.
 type Problem struct {
 	File       string `json:"file,omitempty"`
 	Line       int    `json:"line,omitempty"`
 	Column     int    `json:"column,omitempty"`
 	Text       string `json:"text"`
-	Suggestion string `json:"suggestion,omitempty"` // what the author of the plan probably meant
+	Suggestion string `json:"suggestion,omitempty"` // what the author of the plan probably meant; empty if unknown
 }
 
-// String formats the problem, such as plan.yaml:3:5: unknown key "promt"; did you
-// mean "prompt"?
+// String returns the problem as text, for example plan.yaml:3:5: unknown key "promt"; did you mean
+// "prompt"?
 func (p Problem) String() string {
 	var b strings.Builder
 	if p.File != "" {
@@ -43,7 +43,7 @@ func (p Problem) String() string {
 // Problems holds all problems of a plan, in the order of the file. It is an error.
 type Problems []Problem
 
-// Error returns one problem per line.
+// Error returns the problems as text, one on each line.
 func (p Problems) Error() string {
 	lines := make([]string, len(p))
 	for i, problem := range p {
@@ -52,11 +52,11 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Invalid marks the error as one about a document's content.
+// Invalid marks the error as caused by the content of a file.
 func (p Problems) Invalid() bool { return len(p) > 0 }
 
-// sorted sorts the problems in the order of the file and removes duplicates, which occur
-// because the target of a YAML alias is read at each use.
+// sorted returns the problems in the order of the file, without duplicates. There may be duplicates
+// because the target of a YAML alias is read again for each alias.
 func (p Problems) sorted() Problems {
 	slices.SortStableFunc(p, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
@@ -69,9 +69,9 @@ func (p Problems) sorted() Problems {
 	})
 }
 
-// position is a position in a file. The zero value means an unknown position in the
-// current file.
+// position is a position in a file. The zero value is an unknown position in the file that is being
+// read.
 type position struct {
 	line, column int
-	file         string // empty means the current file
+	file         string // path of the file; empty means the file that is being read
 }

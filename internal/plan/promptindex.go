@@ -9,7 +9,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Limits of the search for prompt files.
+// Limits for the search for prompt files in a folder.
 const (
 	maxFolders = 2_000
 	maxEntries = 100_000
@@ -17,9 +17,9 @@ const (
 
 // promptIndex holds the paths of the prompt files below a folder.
 type promptIndex struct {
-	files map[string][]string // by the id in the file's name
-	names []string            // file names of all prompts, for suggestions
-	full  bool                // the folder exceeds the limits, so the index is incomplete
+	files map[string][]string // paths of the files, by the id at the start of their names
+	names []string            // names of all prompt files, to suggest a similar name
+	full  bool                // the folder has more files than the limits allow, so some are missing in the index
 }
 
 func newPromptIndex(h host.Host, root string) *promptIndex {
@@ -55,12 +55,12 @@ func (x *promptIndex) add(path string) {
 	}
 }
 
-// findPrompts reads the prompt of each task of an orchestrator: from the file that the
-// task names, if it is in the plan's folder, otherwise from the first file with the task's
-// id.
+// findPrompts reads the prompts of the tasks in an orchestrator's plan. If the task names a file
+// and the plan's folder dir contains it, findPrompts reads that file. If not, it reads the first
+// file whose name begins with the id of the task.
 func (l *loader) findPrompts(d *draft, dir string) {
 	if len(d.Tasks) > maxTasks {
-		return // draft.check has reported too many tasks
+		return // there are too many tasks, which draft.check has reported
 	}
 	for i := range d.Tasks {
 		t, at := &d.Tasks[i], d.positions[i].prompt
@@ -77,8 +77,8 @@ func (l *loader) findPrompts(d *draft, dir string) {
 	}
 }
 
-// promptByID returns the path of the first prompt file with an id: from the plan's folder,
-// or else from below the prompts folder.
+// promptByID returns the path of the first prompt file with an id. It looks in the plan's folder
+// dir first, and then in the prompts folder and its subfolders.
 func (l *loader) promptByID(id string, at position, dir string) (string, bool) {
 	if l.ids == nil {
 		l.ids = newPromptIndex(l.host, l.opts.PromptsDir)
@@ -105,7 +105,7 @@ func (l *loader) promptByID(id string, at position, dir string) (string, bool) {
 	return l.displayPath(files[0]), true
 }
 
-// planFolderPrompts returns the prompts in the plan's folder by id, without its
+// planFolderPrompts returns the paths of the prompts in the plan's folder by their ids. It ignores
 // subfolders.
 func (l *loader) planFolderPrompts(dir string) map[string][]string {
 	if dir == "" || dir == l.opts.PromptsDir {

@@ -13,10 +13,10 @@ import (
 )
 
 var (
-	// promptID matches an id in a list of prompts.
+	// promptID matches the id of a prompt in a list, for example 001, 001-02 or gh-12.
 	promptID = lazyregexp.New(`^(\d{3}(?:-\d{2})?|gh-\d+)$`)
-	// namedPrompt matches the name of a prompt file that begins with an id, without its
-	// extension.
+	// namedPrompt matches the name of a prompt file without its extension, if the name begins with
+	// an id. For example, it matches 001-setup.
 	namedPrompt = lazyregexp.New(`^(\d{3}(?:-\d{2})?|gh-\d+)(?:-(.*))?$`)
 )
 
@@ -40,8 +40,8 @@ func (l *loader) readPromptFile(arg string) (draft, error) {
 	return d, nil
 }
 
-// readFolder returns a plan with a task for each markdown file in a folder. The tasks do
-// not depend on each other.
+// readFolder returns a plan that has one task for each markdown file in a folder. The tasks do not
+// depend on each other.
 func (l *loader) readFolder(arg string) (draft, error) {
 	entries, err := l.host.ReadDir(readStep, under(l.opts.Dir, arg))
 	if err != nil {
@@ -54,8 +54,8 @@ func (l *loader) readFolder(arg string) (draft, error) {
 			files = append(files, filepath.Join(arg, name))
 		}
 	}
-	// Leave out files that are plans: an agent that gets such a plan as its prompt would do
-	// the work of the other prompts.
+	// Leave out files that are plans. If an agent got a plan as its prompt, it would do the work of
+	// the other prompts.
 	files = slices.DeleteFunc(files, func(file string) bool {
 		data, err := l.readFile(file)
 		isPlan := err == nil && isOrchestrator(data)
@@ -72,8 +72,8 @@ func (l *loader) readFolder(arg string) (draft, error) {
 	return d, nil
 }
 
-// readList returns a plan with a task for each id or file of a list. The tasks do not
-// depend on each other.
+// readList returns a plan that has one task for each id or file in a list. The tasks do not depend
+// on each other.
 func (l *loader) readList(arg string) draft {
 	items := splitList(arg)
 	d := draft{Plan: Plan{Name: strings.Join(items, ","), Source: SourceOrchestrate, OnFailure: Continue}}
@@ -114,8 +114,8 @@ func (l *loader) listedFile(item string) (string, bool) {
 	return "", false
 }
 
-// addFiles adds a task for each prompt file. The task's id is the id at the start of the
-// file's name if that is unique, otherwise the whole name.
+// addFiles adds a task for each prompt file. The id of the task is the id at the start of the
+// file's name. If another file has the same id, it is the whole name.
 func (l *loader) addFiles(d *draft, files []string) {
 	count := map[string]int{}
 	for _, file := range files {
@@ -144,11 +144,11 @@ func idOf(file string) string {
 	return name
 }
 
-// readPrompts reads the prompt of each task that names a prompt file. It uses the first of
-// the folders that has the file.
+// readPrompts reads the prompts of the tasks that name a prompt file. It looks for the file in each
+// of the folders dirs, and reads the first that it finds.
 func (l *loader) readPrompts(d *draft, dirs ...string) {
 	if len(d.Tasks) > maxTasks {
-		return // draft.check has reported too many tasks
+		return // there are too many tasks, which draft.check has reported
 	}
 	for i := range d.Tasks {
 		t := &d.Tasks[i]
@@ -187,8 +187,8 @@ func (l *loader) readPrompt(t *Task, at position, dirs []string) {
 	}
 }
 
-// withoutPath returns the text of an error without the path, which the problem already
-// contains.
+// withoutPath returns the text of an error without the path of the file, because the problem
+// already contains the path.
 func withoutPath(err error) string {
 	if e, ok := errors.AsType[*statefile.FormError](err); ok {
 		return e.Problem
@@ -216,8 +216,8 @@ func (l *loader) suggestFile(name string, dirs []string) {
 	}
 }
 
-// displayPath returns a path for messages. It is relative if it is below the user's
-// working directory.
+// displayPath returns a path as it is shown in messages. A path below the user's working directory
+// becomes relative.
 func (l *loader) displayPath(path string) string {
 	rel, err := filepath.Rel(l.opts.Dir, path)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {

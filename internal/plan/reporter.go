@@ -10,11 +10,11 @@ import (
 
 // reporter collects the problems and warnings that are found while a plan is read.
 type reporter struct {
-	file     string // the file that is being read
+	file     string // path of the file that is being read
 	problems Problems
 	warnings Problems
-	agents   []string // additional agents, which gaffer.yaml defines
-	compared int      // number of words compared so far to find suggestions
+	agents   []string // names of additional agents that gaffer.yaml defines
+	compared int      // how many words were compared so far to find suggestions
 }
 
 func (r *reporter) report(at position, format string, args ...any) {
@@ -33,17 +33,17 @@ func (r *reporter) problem(at position, format string, args ...any) Problem {
 	return Problem{File: file, Line: at.line, Column: at.column, Text: fmt.Sprintf(format, args...)}
 }
 
-// suggest adds a suggestion to the last problem: the candidate that is most similar to
-// word.
+// suggest adds a suggestion to the last reported problem: the one of the candidates that is most
+// similar to word.
 func (r *reporter) suggest(word string, candidates []string) {
 	r.problems[len(r.problems)-1].Suggestion = r.near(word, candidates)
 }
 
-// Limits of near, which is slow. If a plan has thousands of misspelt words, only the first
-// ones get suggestions.
+// Limits for near, which is slow. If a plan has thousands of misspelt words, only the first of them
+// get a suggestion.
 const (
 	maxCompared = 200_000
-	minWord     = 3 // shorter words are similar to too many others
+	minWord     = 3 // shorter words get no suggestion, because they are similar to too many words
 	maxWord     = 64
 )
 
@@ -68,10 +68,10 @@ func (r *reporter) near(word string, candidates []string) string {
 	return ""
 }
 
-// orList formats a list, such as "a, b or c".
+// orList joins words to a text such as "a, b or c".
 func orList(words []string) string { return wordList(words, "or") }
 
-// andList formats a list, such as "a, b and c".
+// andList joins words to a text such as "a, b and c".
 func andList(words []string) string { return wordList(words, "and") }
 
 func wordList(words []string, last string) string {

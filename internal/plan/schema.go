@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// schema is a JSON Schema. Its JSON has the order of the fields.
+// schema is a JSON Schema. The order of its fields is the order in the JSON.
 type schema struct {
 	Schema      string     `json:"$schema,omitempty"`
 	Title       string     `json:"title,omitempty"`
@@ -48,7 +48,7 @@ func (p properties) MarshalJSON() ([]byte, error) {
 	return append(b.Bytes(), '}'), nil
 }
 
-// objectSchema returns the schema of a mapping with these keys and no others.
+// objectSchema returns the schema of a mapping that may have the given keys and no others.
 func objectSchema[T any](keys []keySpec[T]) schema {
 	s := schema{Type: "object", Patterns: properties{{"^" + ignoredKeyPrefix, schema{}}}, Additional: false}
 	for _, f := range keys {
@@ -62,8 +62,8 @@ func objectSchema[T any](keys []keySpec[T]) schema {
 	return s
 }
 
-// Schema returns the JSON Schema (draft 2020-12) of gaffer's own plan format. It does not
-// contain the rules about unique ids, references and cycles.
+// Schema returns the JSON Schema (draft 2020-12) of gaffer's own plan format. The schema does not
+// check that ids are unique, that references are valid, and that there are no cycles.
 func Schema() []byte {
 	s := objectSchema(planKeys())
 	s.Schema, s.Title = "https://json-schema.org/draft/2020-12/schema", "gaffer plan"
@@ -77,8 +77,8 @@ func Schema() []byte {
 	return b.Bytes()
 }
 
-// exclusiveKeys returns the rules of a task's schema about keys that require or exclude
-// each other.
+// exclusiveKeys returns those rules of a task's schema that say which keys require or exclude each
+// other.
 func exclusiveKeys() []schema {
 	has := func(names ...string) schema { return schema{Required: names} }
 	never := func(s schema) schema { return schema{Not: &s} }

@@ -28,7 +28,7 @@ func compiled(t *testing.T) *jsonschema.Schema {
 	return s
 }
 
-// obeys returns an error if a YAML text does not match the schema.
+// obeys returns an error if the YAML in text does not match the schema s.
 func obeys(t *testing.T, s *jsonschema.Schema, text string) error {
 	t.Helper()
 	jsonText, err := yaml.YAMLToJSON([]byte(text))
@@ -65,8 +65,9 @@ func TestTheSchemaAcceptsTheExamples(t *testing.T) {
 	}
 }
 
-// beyond lists broken plans that only the reader rejects, because the schema cannot
-// express the rule: it is about several tasks, a task and the plan, or other files.
+// beyond lists broken plans that match the schema, but that the reader rejects. The schema cannot
+// express these rules, because they are about several tasks, about a task and the plan, or about
+// other files.
 var beyond = []string{
 	"references", "cycle", "cycle-by-waves", "prompt-files",
 }
@@ -107,7 +108,7 @@ func TestTheSchemaRefusesWhatTheReaderRefuses(t *testing.T) {
 	}
 }
 
-// plans returns a plan for each key, with its example.
+// plans returns a plan for each key that contains the example of the key.
 func plans() map[string]string {
 	all := map[string]string{}
 	for _, f := range planKeys() {

@@ -38,7 +38,7 @@ func taskKeys() []keySpec[Task] {
 	return append(append(own, candidateKeys()...), defaultKeys()...)
 }
 
-// defaultKeys returns the keys of a task that the plan's defaults may set.
+// defaultKeys returns those keys of a task that the section defaults of a plan may also set.
 func defaultKeys() []keySpec[Task] {
 	env := addToDefaults(environment(), func(t *Task) *map[string]secret.Value { return &t.Env })
 	env.name, env.doc, env.example = "env", "variables of the agent's environment, each a text or a reference to where it is kept; a task's add to those of the defaults", "env:\n  PORT: 8080\n  API_KEY: {from: file, path: ~/.secrets/key}"
@@ -73,20 +73,21 @@ func defaultKeys() []keySpec[Task] {
 	}
 }
 
-// defaults is the value type of the mapping with the default values for tasks.
+// defaults is the value type of the section with the default values of tasks.
 func defaults() valueType[Task] {
 	keys := defaultKeys()
 	return valueType[Task]{objectSchema(keys), func(r *reporter, _ string, n *node) (Task, bool) {
 		t := Task{QuestionRules: QuestionRules{Questions: Ask}}
 		if n.kind == nothing {
-			return t, true // the mapping is empty, for example because its keys are commented out
+			return t, true // the section is empty, for example because all its keys are commented out
 		}
 		readMapping(r, "defaults", n, keys, rejected, &t)
 		return t, true
 	}}
 }
 
-// readTask reads one task. Keys that the task does not have get the value of the defaults.
+// readTask reads one task. Keys that the task does not set get their values from the defaults in
+// doc.
 func readTask(r *reporter, n *node, keys []keySpec[Task], doc planDocument) (Task, taskPositions) {
 	t := doc.defaults
 	given := readMapping(r, "a task", n, keys, rejected, &t)
@@ -98,8 +99,8 @@ func readTask(r *reporter, n *node, keys []keySpec[Task], doc planDocument) (Tas
 	return t, positionsOf(given, n.position, "id", "prompt_file")
 }
 
-// positionsOf returns the positions of a task's id, prompt and references. id and prompt
-// are the format's keys for these; at is the position of the task.
+// positionsOf returns the positions of a task's id, prompt and references. id and prompt are the
+// names of these keys in the plan's format. at is the position of the task.
 func positionsOf(given map[string]pair, at position, id, prompt string) taskPositions {
 	all := taskPositions{id: at, prompt: at}
 	if p, ok := given[id]; ok {
@@ -114,8 +115,8 @@ func positionsOf(given map[string]pair, at position, id, prompt string) taskPosi
 	return all
 }
 
-// checkTask checks keys that require or exclude each other, and sets values that
-// follow from them.
+// checkTask checks keys of a task that require or exclude each other, and sets fields of t that
+// depend on several keys.
 func checkTask(r *reporter, t *Task, n *node, given map[string]pair) {
 	if n.kind != mapping {
 		return
@@ -144,8 +145,9 @@ func excludes(r *reporter, given map[string]pair, key, other string) {
 	}
 }
 
-// checkAgent checks that a task of agent command has a program, and that any other task
-// has a prompt and no program. It sets the agent of a task that has only a program.
+// checkAgent checks that a task with the agent "command" has a program, and that every other task
+// has a prompt and no program. If a task has only a program, checkAgent sets its agent to
+// "command".
 func checkAgent(r *reporter, t *Task, n *node, given map[string]pair) {
 	program := ""
 	for _, key := range []string{"command", "shell"} {
@@ -171,8 +173,8 @@ func checkAgent(r *reporter, t *Task, n *node, given map[string]pair) {
 	}
 }
 
-// checkLabels checks that no label contains a comma or @. Labels with @ are reserved for
-// engine.WorkerLabel.
+// checkLabels checks that no label contains a comma or @. Labels with @ are reserved
+// for engine.WorkerLabel.
 func checkLabels(r *reporter, t *Task, given map[string]pair) {
 	for _, label := range t.Labels {
 		if p, own := given["labels"]; own && (label == "" || strings.ContainsAny(label, "@,")) {

@@ -10,16 +10,17 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// valueType describes the type of a key's value: its JSON Schema, and a function that
-// reads it. read reports problems, and returns false if there are any. name is the key.
+// valueType describes which values a key may have: their JSON Schema, and a function that reads a
+// value. read gets the name of the key. If the value is not valid, it reports problems and returns
+// false.
 type valueType[V any] struct {
 	schema schema
 	read   func(r *reporter, name string, n *node) (V, bool)
 }
 
-// scalarType returns a value type for a scalar. want describes valid values in problems.
-// parse returns the value. If the text is invalid, it may return what the user probably
-// meant.
+// scalarType returns the value type of a scalar. want says in problems which values are valid.
+// parse returns the value that a text stands for. If the text is not valid, meant may be the text
+// that the user probably meant.
 func scalarType[V any](s schema, want string, parse func(text string) (v V, ok bool, meant string)) valueType[V] {
 	return valueType[V]{s, func(r *reporter, name string, n *node) (v V, ok bool) {
 		if n.kind != scalar {
@@ -49,8 +50,8 @@ func orElse(text, other string) string {
 	return text
 }
 
-// text is the value type of any scalar that is not empty. Its value is the text as
-// written.
+// text is the value type of a scalar that must not be empty. The value is the text as it is written
+// in the file.
 func text() valueType[string] {
 	s := schema{Type: []string{"string", "number", "boolean"}, Pattern: `\S`}
 	return scalarType(s, "a text", func(s string) (string, bool, string) { return s, strings.TrimSpace(s) != "", "" })
@@ -71,7 +72,7 @@ func choice[V ~string](values ...V) valueType[V] {
 	})
 }
 
-// agentName is the value type of an agent's name: one of [Agents], or an agent that
+// agentName is the value type of the name of an agent: one of [Agents], or an agent that
 // gaffer.yaml defines.
 func agentName() valueType[string] {
 	return valueType[string]{schema{Type: "string", MinLength: 1}, func(r *reporter, name string, n *node) (string, bool) {
@@ -125,8 +126,8 @@ func tokenCount() valueType[int64] {
 
 const durationPattern = `^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))*$`
 
-// duration is the value type of a duration such as 30m. 0 is allowed and means no limit,
-// so that a task can override a default.
+// duration is the value type of a duration, for example 30m. 0 means no limit; a task can set it to
+// override a default.
 func duration() valueType[time.Duration] {
 	zero := 0
 	s := schema{AnyOf: []schema{{Type: "string", Pattern: durationPattern}, {Type: "integer", Minimum: &zero, Maximum: &zero}}}

@@ -1,6 +1,6 @@
 package plan
 
-// workflowModels maps the model names of workflow files to agents and models.
+// workflowModels says which agent and model each model name in a workflow file stands for.
 var workflowModels = []struct{ word, agent, model string }{
 	{"claude", "claude", ""},
 	{"codex", "codex", ""},
@@ -12,7 +12,7 @@ var workflowModels = []struct{ word, agent, model string }{
 	{"claude-zai", "claude", "zai"},
 }
 
-// workflowDoc is one workflow of a workflow file, before its prompts are read.
+// workflowDoc is one workflow of a workflow file whose prompts were not read yet.
 type workflowDoc struct {
 	Workflow
 	prompts *node
@@ -78,8 +78,8 @@ func promptKeys() []keySpec[prompt] {
 	}
 }
 
-// readWorkflows returns the wanted workflow of a file. It reads all workflows, so that the
-// problems of all are reported.
+// readWorkflows returns the workflow of a file that has the id wanted. It reads the other workflows
+// too, to report all problems of the file.
 func readWorkflows(file string, root *node, r *reporter, wanted string) draft {
 	var flows *node
 	readMapping(r, "a workflow file", root, []keySpec[*node]{
@@ -110,7 +110,7 @@ func readWorkflows(file string, root *node, r *reporter, wanted string) draft {
 	return chosen
 }
 
-// readWorkflow reads one workflow with its prompts.
+// readWorkflow reads the workflow p and its prompts.
 func readWorkflow(file string, p pair, r *reporter) draft {
 	f := workflowDoc{Workflow: Workflow{ID: p.key, OnComplete: OnComplete{DeleteWorktree: true}}}
 	readMapping(r, "a workflow", p.value.withPosition(p.at), workflowKeys(), rejected, &f)
@@ -135,8 +135,8 @@ func readWorkflow(file string, p pair, r *reporter) draft {
 	return d
 }
 
-// checkWorkflow checks one workflow and sets the waves of its prompts. If a wave has
-// several prompts, each of them gets a worktree.
+// checkWorkflow checks one workflow, and sets the wave of each prompt. If a wave has several
+// prompts, each of them gets its own worktree.
 func (d *draft) checkWorkflow(r *reporter, at position) {
 	before := len(r.problems)
 	d.check(r, "prompt")
@@ -165,7 +165,7 @@ func (d *draft) checkWorkflow(r *reporter, at position) {
 
 func (d *draft) branchOf(t Task) string { return d.Workflow.ID + "--" + t.ID }
 
-// last returns the tasks that no other task waits for.
+// last returns the ids of the tasks for which no other task waits.
 func (d *draft) last() []string {
 	waited := map[string]bool{}
 	for _, t := range d.Tasks {

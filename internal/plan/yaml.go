@@ -16,7 +16,7 @@ import (
 type kind int
 
 const (
-	nothing kind = iota // no value
+	nothing kind = iota // the key has no value
 	scalar
 	list
 	mapping
@@ -26,15 +26,15 @@ func (k kind) String() string {
 	return [...]string{"no value", "a single value", "a list", "a mapping"}[k]
 }
 
-// node is a value of a YAML or JSON file with its position. YAML aliases share the node of
-// their target.
+// node is a value in a YAML or JSON file, and its position. An alias in YAML shares the node of the
+// value to which it refers.
 type node struct {
 	kind  kind
-	text  string // text of a scalar as written, so that 001 stays 001
+	text  string // text of a scalar as it is written in the file, so that 001 stays 001
 	items []*node
 	pairs []pair
 	position
-	size int // number of values in the node, including the values that its aliases stand for
+	size int // number of values in the node; an alias counts as many as the value to which it refers
 }
 
 type pair struct {
@@ -43,11 +43,11 @@ type pair struct {
 	value *node
 }
 
-// maxExpanded is the maximum number of values that all aliases together stand for.
+// maxExpanded is how many values all aliases of a file may stand for together.
 const maxExpanded = 1_000_000
 
-// tree parses a single YAML document. It returns nil if the document is empty, or if it
-// cannot be parsed and a problem was reported.
+// tree parses data, which must be one YAML document. It returns nil if the document is empty, or if
+// it is not valid; in that case it has reported a problem.
 func (r *reporter) tree(data []byte) *node {
 	body, err := yamldoc.Parse(data, parser.AllowDuplicateMapKey())
 	if problem, ok := errors.AsType[*yamldoc.Error](err); ok {
@@ -65,7 +65,7 @@ func positionOf(tk *token.Token) position {
 	return position{line: line, column: column}
 }
 
-// treeReader converts the nodes of the YAML parser to the node type of this package.
+// treeReader converts the nodes of the YAML parser to nodes of this package.
 type treeReader struct {
 	*reporter
 	anchors  map[string]*node
@@ -76,7 +76,7 @@ func (t *treeReader) read(n ast.Node) *node {
 	switch n := n.(type) {
 	case *ast.AnchorNode:
 		value := t.read(n.Value)
-		t.anchors[n.Name.GetToken().Value] = value // set after reading the value, so that it cannot contain itself
+		t.anchors[n.Name.GetToken().Value] = value // set the anchor after its value was read, so that the value cannot contain itself
 		return value
 	case *ast.AliasNode:
 		return t.alias(n)
@@ -117,8 +117,8 @@ func (t *treeReader) alias(n *ast.AliasNode) *node {
 	return target
 }
 
-// withinAliasLimit counts the values that an alias stands for, and reports whether the
-// total is within maxExpanded.
+// withinAliasLimit adds the values that an alias stands for to the total. It reports whether the
+// total is at most maxExpanded.
 func (t *treeReader) withinAliasLimit(at position, target *node) bool {
 	before := t.expanded
 	t.expanded += target.size
@@ -172,8 +172,7 @@ func (n *node) add(p pair) {
 	n.size += 1 + p.value.size
 }
 
-// merge adds the pairs of YAML merge keys (<<) to a mapping, except keys that the mapping
-// already has.
+// merge adds the pairs of YAML merge keys (<<) to the mapping m. It skips keys that m already has.
 func (t *treeReader) merge(m *node, from []*node) {
 	said := map[string]bool{}
 	for _, p := range m.pairs {
@@ -215,7 +214,7 @@ func keyText(key ast.MapKeyNode) string {
 	return strings.TrimSpace(fmt.Sprint(key.GetToken().Value))
 }
 
-// get returns the value of a key, or nil.
+// get returns the value of a key in a mapping, or nil if the mapping does not have the key.
 func (n *node) get(key string) *node {
 	if n == nil {
 		return nil

@@ -19,7 +19,7 @@ func (e *NotFoundError) Error() string { return fmt.Sprintf("%s %q: not found", 
 // NotFound marks the error as caused by a run or task that does not exist.
 func (e *NotFoundError) NotFound() bool { return true }
 
-// Hint returns an advice for the user, such as a command that lists the existing names.
+// Hint returns advice for the user, such as a command that lists the existing names.
 func (e *NotFoundError) Hint() string {
 	return "'gaffer ps' lists what runs, 'gaffer runs' all runs, 'gaffer status' the tasks of one"
 }

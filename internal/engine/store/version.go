@@ -15,7 +15,7 @@ func (e *NewerError) Error() string {
 // Conflict marks the error as a conflict with the newer version.
 func (e *NewerError) Conflict() bool { return true }
 
-// Hint returns an advice for the user.
+// Hint returns advice for the user.
 func (e *NewerError) Hint() string {
 	return "use the newer gaffer that has written it, or another database (--db, GAFFER_DB)"
 }

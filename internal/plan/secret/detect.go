@@ -6,19 +6,20 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// secretName matches names of variables that usually hold secrets.
+// secretName matches the names of variables that usually contain a secret, for example
+// GITHUB_TOKEN.
 var secretName = lazyregexp.New(`(?i)(^|_)(PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?)(_|$)|(^|_)[A-Z0-9]*(PASSWORD|APIKEY|TOKEN|SECRET)$`)
 
-// secretText matches texts with the format of a secret: keys and tokens of well-known
-// services, private keys, and URLs with a password.
+// secretText matches texts that look like a secret: keys and tokens of well-known services, private
+// keys, and URLs that contain a password.
 var secretText = lazyregexp.New(`^(sk-[\w-]{16,}|gh[pousr]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[abprs]-[\w-]{10,}|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|gft_[\w-]{16,}|eyJ[\w-]{10,}\.[\w-]{10,}\..*)$|^-----BEGIN [A-Z ]*PRIVATE KEY|^[a-z][a-z0-9+.-]*://[^/@:\s]+:[^/@\s]+@`)
 
-// plainText matches texts that are never a secret, even if the variable's name suggests a
-// secret: a number, a boolean, a file path, an empty text.
+// plainText matches texts that are never a secret, whatever the name of the variable is: a number,
+// a boolean, the path of a file, or an empty text.
 var plainText = lazyregexp.New(`^([0-9.]*|(?i:true|false|yes|no|on|off|none)|[~.]?/.*)$`)
 
-// LooksSecret reports whether a value looks like a secret, by the name of its variable
-// or by its text.
+// LooksSecret reports whether the value v of a variable looks like a secret, because of the
+// variable's name or because of the text.
 func LooksSecret(name string, v Value) bool {
 	if v.IsReference() {
 		return false

@@ -17,27 +17,27 @@ import (
 )
 
 const (
-	// maxValue is the maximum length of a value, in bytes. Operating systems allow slightly
-	// longer values.
+	// maxValue is the maximum length of a value, in bytes. It is a little less than operating
+	// systems allow.
 	maxValue = 64 << 10
-	// commandTimeout is the timeout of a program that prints a value. The program may have
-	// to query a server, or ask the user for a passphrase.
+	// commandTimeout is how long a program may take to print a value. The program may have to query
+	// a server, or ask the user for a passphrase.
 	commandTimeout = time.Minute
 )
 
-// Resolver resolves references to secrets on this machine.
+// Resolver gets the values of secrets from the places to which references refer, on this machine.
 type Resolver struct {
-	// Environ is the environment in which variables are looked up and programs run. It
-	// must not contain gaffer's own credentials.
+	// Environ is the environment in which variables are looked up, and with which programs run. It
+	// must not contain credentials of gaffer.
 	Environ []string
-	Dir     string // working directory of programs
-	// Find returns the path of a program. If nil, [exec.LookPath] is used.
+	Dir     string // working directory of the programs that print values
+	// Find returns the path of a program. If it is nil, [exec.LookPath] is used.
 	Find func(program string, environ []string) (string, error)
-	// NoCommands is the reason why programs must not be run, or nil if they may.
+	// NoCommands is an error that says why programs must not be run. It is nil if they may be run.
 	NoCommands error
 }
 
-// Error reports a reference that could not be resolved. It never contains the value.
+// Error reports that a reference could not be resolved. It never contains the value of the secret.
 type Error struct {
 	Variable string
 	Value    Value
@@ -51,10 +51,10 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Hint returns what the user can do.
+// Hint returns advice for the user.
 func (e *Error) Hint() string { return e.hint }
 
-// Resolve returns NAME=value for each variable, or the first error.
+// Resolve returns a text NAME=value for each variable, or the first error.
 func (r Resolver) Resolve(ctx context.Context, vars map[string]Value) (environ []string, err error) {
 	for _, name := range sortedNames(vars) {
 		v := vars[name]
@@ -67,7 +67,7 @@ func (r Resolver) Resolve(ctx context.Context, vars map[string]Value) (environ [
 			text, err = r.file(v)
 		case Command:
 			text, err = r.command(ctx, v)
-		default: // Check rejects such values when the plan is read
+		default: // Check rejects values of this kind when the plan is read
 			err = v.Check()
 		}
 		switch {
@@ -85,8 +85,8 @@ func (r Resolver) Resolve(ctx context.Context, vars map[string]Value) (environ [
 	return environ, nil
 }
 
-// Missing returns an error for each reference that cannot be resolved on this machine. It
-// does not run programs, and only checks whether they exist.
+// Missing returns an error for each reference that cannot be resolved on this machine. It runs no
+// programs; it only checks that they exist.
 func (r Resolver) Missing(vars map[string]Value) (errs []*Error) {
 	for _, name := range sortedNames(vars) {
 		v := vars[name]
@@ -144,8 +144,8 @@ func (r Resolver) variable(name string, v Value) (string, error) {
 	return text, nil
 }
 
-// lookUp returns the value of a variable in environ. If there are several, the last one
-// counts.
+// lookUp returns the value of the variable name in environ. If environ contains the variable
+// several times, the last one counts.
 func lookUp(environ []string, name string) (string, bool) {
 	for _, v := range slices.Backward(environ) {
 		if text, ok := strings.CutPrefix(v, name+"="); ok {
@@ -155,7 +155,7 @@ func lookUp(environ []string, name string) (string, bool) {
 	return "", false
 }
 
-// file reads the value from a regular file. Other kinds of files are an error, because
+// file reads a value from a regular file. It returns an error for other kinds of files, because
 // reading them could block.
 func (r Resolver) file(v Value) (string, error) {
 	path := v.Path
@@ -170,7 +170,7 @@ func (r Resolver) file(v Value) (string, error) {
 	if err != nil {
 		return "", withoutPath(err)
 	}
-	defer func() { _ = f.Close() }() // an error on closing a file that was only read can be ignored
+	defer func() { _ = f.Close() }() // the file was only read, so an error of Close does not matter
 	info, err := f.Stat()
 	if err != nil {
 		return "", withoutPath(err)
@@ -185,8 +185,7 @@ func (r Resolver) file(v Value) (string, error) {
 	return trimValue(data)
 }
 
-// withoutPath removes the path from an error, because the message already contains the
-// reference with its path.
+// withoutPath removes the path of the file from an error, because the message already contains it.
 func withoutPath(err error) error {
 	if e := (*fs.PathError)(nil); errors.As(err, &e) {
 		return e.Err
@@ -194,8 +193,8 @@ func withoutPath(err error) error {
 	return err
 }
 
-// trimValue removes line ends at the end of a value, like a shell's command substitution.
-// It returns an error if the value is too long.
+// trimValue removes the line ends at the end of a value, as a shell does for $(command). It returns
+// an error if the value is too long.
 func trimValue(data []byte) (string, error) {
 	if len(data) > maxValue {
 		return "", fmt.Errorf("it has more than %d bytes", maxValue)
@@ -226,15 +225,16 @@ func (r Resolver) find(v Value) (string, error) {
 	return path, nil
 }
 
-// notInPath is the error for a program that is not in PATH.
+// notInPath is the error for a program that no folder in PATH contains. It holds the program's
+// name.
 type notInPath string
 
 func (e notInPath) Error() string { return fmt.Sprintf("the program %s is not in PATH", string(e)) }
 
 func (notInPath) Is(target error) bool { return target == fs.ErrNotExist }
 
-// command runs a program and returns its output. It discards stderr, which may contain the
-// value.
+// command runs a program and returns what it prints. It discards stderr, because stderr may contain
+// the secret.
 func (r Resolver) command(ctx context.Context, v Value) (string, error) {
 	path, err := r.find(v)
 	if err != nil {
@@ -262,8 +262,8 @@ func (r Resolver) command(ctx context.Context, v Value) (string, error) {
 	return trimValue(out.Bytes())
 }
 
-// limitedBuffer stores at most one byte more than maxValue, to detect a value that is too
-// long. It accepts all writes, so that the program does not fail.
+// limitedBuffer keeps at most maxValue+1 bytes, which is enough to detect a value that is too long.
+// It discards further bytes without an error, so that the program does not fail.
 type limitedBuffer struct{ bytes.Buffer }
 
 func (l *limitedBuffer) Write(data []byte) (int, error) {

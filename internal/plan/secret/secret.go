@@ -1,6 +1,6 @@
-// Package secret represents values of environment variables: a text, or a reference to
-// where the value is stored. A reference is resolved on the machine that starts the agent,
-// immediately before the start. The resolved value is passed only to the agent's process
+// Package secret represents values of environment variables. A value is a text, or a reference to
+// the place where the value is stored. A reference is resolved on the machine that starts the
+// agent, immediately before the start. The resolved value is passed only to the agent's process,
 // and is never stored.
 package secret
 
@@ -15,29 +15,29 @@ import (
 	"strings"
 )
 
-// From is the kind of source that a reference names.
+// From says what kind of source a reference refers to.
 type From string
 
 // The kinds of sources.
 const (
-	Env     From = "env"     // a variable of the worker's own environment
-	File    From = "file"    // the content of a file
-	Command From = "command" // the output of a program
+	Env     From = "env"     // an environment variable of the worker
+	File    From = "file"    // the content of a file on the worker's machine
+	Command From = "command" // the output of a program on the worker's machine
 
-	// hidden marks a text that was removed for display. It is not a source, because the
-	// value is lost.
+	// hidden marks a text that was removed for display. It cannot be resolved, because the text is
+	// lost.
 	hidden From = "hidden"
 )
 
-// Value is the value of a variable: Text if From is empty, else a reference to a
-// source.
+// Value is the value of an environment variable. If From is empty, the value is Text. If not, it is
+// a reference to a source.
 type Value struct {
 	Text string
 
 	From From
-	Name string   // with Env: name of the worker's variable; empty means the same name
-	Path string   // with File: absolute path, or a path that begins with ~/
-	Argv []string // with Command: program and arguments
+	Name string   // for Env: name of the worker's variable; empty means the same name
+	Path string   // for File: an absolute path, or a path that begins with ~/
+	Argv []string // for Command: the program and its arguments
 }
 
 // Text returns a value with the given text.
@@ -46,8 +46,8 @@ func Text(text string) Value { return Value{Text: text} }
 // IsReference reports whether the value is a reference or a hidden text.
 func (v Value) IsReference() bool { return v.From != "" }
 
-// Hidden returns the value for display: a reference unchanged, and instead of a text a
-// mark that it was removed.
+// Hidden returns the value as it may be displayed. A reference does not change. A text is replaced
+// by a mark which says that it was removed.
 func (v Value) Hidden() Value {
 	if v.IsReference() {
 		return v
@@ -55,7 +55,7 @@ func (v Value) Hidden() Value {
 	return Value{From: hidden}
 }
 
-// Hide returns the values for display.
+// Hide returns the variables with all values as they may be displayed; see [Value.Hidden].
 func Hide(vars map[string]Value) map[string]Value {
 	if vars == nil {
 		return nil
@@ -67,7 +67,7 @@ func Hide(vars map[string]Value) map[string]Value {
 	return shown
 }
 
-// String describes the value without revealing a text.
+// String describes the value. It does not contain the text.
 func (v Value) String() string {
 	switch v.From {
 	case Env:
@@ -83,10 +83,10 @@ func (v Value) String() string {
 	return "hidden"
 }
 
-// GoString returns String, so that %#v does not reveal a text either.
+// GoString returns the same as String, so that %#v does not print the text.
 func (v Value) GoString() string { return v.String() }
 
-// reference is the format of a reference in JSON and YAML.
+// reference is how a reference is written in JSON and YAML.
 type reference struct {
 	From From     `json:"from" yaml:"from"`
 	Name string   `json:"name,omitempty" yaml:"name"`
@@ -138,8 +138,8 @@ func (v Value) Check() error {
 	return nil
 }
 
-// MarshalJSON encodes a text as a string and a reference as an object. Older programs
-// that do not know references fail on the object instead of misreading it.
+// MarshalJSON encodes a text as a string, and a reference as an object. Older programs that do not
+// know references report an error for an object, and do not misread it.
 func (v Value) MarshalJSON() ([]byte, error) {
 	if v.From == "" {
 		return json.Marshal(v.Text)
@@ -147,7 +147,7 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return json.Marshal(reference{v.From, v.Name, v.Path, v.Argv})
 }
 
-// UnmarshalJSON reads a string or an object.
+// UnmarshalJSON reads a text from a string, and a reference from an object.
 func (v *Value) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] != '{' {
 		*v = Value{}
@@ -155,7 +155,7 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 	}
 	var r reference
 	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields() // reject references of a newer gaffer with unknown fields
+	d.DisallowUnknownFields() // a newer gaffer may have written fields that this one does not know: reject them
 	err := d.Decode(&r)
 	if err == nil {
 		*v, err = r.value()
@@ -163,7 +163,7 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// UnmarshalYAML reads a string or a mapping.
+// UnmarshalYAML reads a text from a string, and a reference from a mapping.
 func (v *Value) UnmarshalYAML(decode func(any) error) error {
 	*v = Value{}
 	var text string

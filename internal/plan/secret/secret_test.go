@@ -64,7 +64,7 @@ func TestSecurityAReferenceWithoutAValueSaysWhatWhyAndWhatNext(t *testing.T) {
 		r       secret.Resolver
 		v       secret.Value
 		want    string
-		unknown bool // the error occurs only when the program runs
+		unknown bool // the error is found only when the program is run
 	}{
 		{r: r, v: secret.Value{From: secret.Env}, want: "KEY (from env): it is not set; set KEY"},
 		{r: r, v: secret.Value{From: secret.Env, Name: "OTHER"}, want: "KEY (from env OTHER): it is not set; set OTHER"},
@@ -118,8 +118,8 @@ func TestSecurityPrintingAValueDoesNotShowItsText(t *testing.T) {
 	}
 }
 
-// Older versions of gaffer know only strings. They must fail on a reference. If they read
-// it as an empty value, they would run the task without the secret.
+// Older versions of gaffer read only strings. They must report an error for a reference. If they
+// read it as an empty value, they would run the task without the secret.
 func TestSecurityATextIsStoredAsBeforeAndAReferenceFailsAnOlderReader(t *testing.T) {
 	var vars map[string]secret.Value
 	const old = `{"A":"1","B":""}`

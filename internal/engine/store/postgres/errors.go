@@ -30,7 +30,7 @@ func (e *BusyError) Unwrap() error { return e.Err }
 // Busy marks the error as temporary: the caller may try again.
 func (e *BusyError) Busy() bool { return true }
 
-// Hint returns an advice for the user.
+// Hint returns advice for the user.
 func (e *BusyError) Hint() string {
 	return "look in pg_stat_activity which connection has been in a transaction for long"
 }

@@ -30,7 +30,7 @@ func (e *ExistsError) Error() string { return e.Path + " is there already" }
 // Conflict marks the error as a conflict with an existing file.
 func (e *ExistsError) Conflict() bool { return true }
 
-// Hint returns an advice for the user.
+// Hint returns advice for the user.
 func (e *ExistsError) Hint() string { return "--force replaces it" }
 
 // Backup writes a consistent copy of the database at path to the file to. Other processes may use

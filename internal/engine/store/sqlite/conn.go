@@ -188,7 +188,7 @@ func (e *DamagedError) Invalid() bool { return true }
 // blame.
 func (e *DamagedError) Damaged() bool { return true }
 
-// Hint returns an advice for the user.
+// Hint returns advice for the user.
 func (e *DamagedError) Hint() string {
 	return "move the file aside, with those beside it that end in -wal and -shm, and restore a backup, or begin with a new one"
 }
@@ -204,7 +204,7 @@ func (e *GoneError) Error() string {
 // Busy marks the error as temporary: the caller may try again.
 func (e *GoneError) Busy() bool { return true }
 
-// Hint returns an advice for the user.
+// Hint returns advice for the user.
 func (e *GoneError) Hint() string {
 	return "move the file back, with those beside it that end in -wal and -shm, or start gaffer again"
 }
@@ -224,7 +224,7 @@ func (e *BusyError) Unwrap() error { return e.Err }
 // Busy marks the error as temporary: the caller may try again.
 func (e *BusyError) Busy() bool { return true }
 
-// Hint returns an advice for the user.
+// Hint returns advice for the user.
 func (e *BusyError) Hint() string {
 	return "see which program has it open (fuser " + e.Path + ") and whether it is stopped"
 }

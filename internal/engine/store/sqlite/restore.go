@@ -26,7 +26,7 @@ func (e *InUseError) Error() string {
 // Conflict marks the error as a conflict with the process that has the database open.
 func (e *InUseError) Conflict() bool { return true }
 
-// Hint returns an advice for the user.
+// Hint returns advice for the user.
 func (e *InUseError) Hint() string {
 	return "stop every gaffer that uses it first; agents that run go on meanwhile"
 }
