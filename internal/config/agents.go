@@ -13,12 +13,12 @@ import (
 	"gaffer/internal/yamldoc"
 )
 
-// agentsKey is the section of gaffer.yaml that configures agents. The user chooses its
-// keys, so they are not in the table of keys.
+// agentsKey is the section of gaffer.yaml that defines agents. The user chooses the names of the
+// keys in it, so the table keys does not contain them.
 const agentsKey = "agents"
 
-// agents reads the section of agents. An agent in the project's file replaces the whole
-// agent of the same name in the user's file.
+// agents reads the section with agents. If the project's file and the user's file define an agent
+// with the same name, the definition in the project's file replaces the whole other one.
 func (r *reader) agents(n ast.Node) error {
 	if n == nil || n.Type() == ast.NullType {
 		return nil
@@ -56,8 +56,8 @@ func (r *reader) agent(pair *ast.MappingValueNode) error {
 	return nil
 }
 
-// withoutTexts returns an agent's setting for display. It hides literal values of its
-// environment, because they may be secrets.
+// withoutTexts returns the definition of an agent as text, for display. It hides the texts of
+// environment variables, because they may be secrets; references to secrets are shown.
 func withoutTexts(c agent.Custom) string {
 	shown := yaml.MapSlice{}
 	add := func(key string, value any, given bool) {

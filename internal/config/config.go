@@ -1,8 +1,8 @@
 // Package config reads gaffer's settings.
 //
-// A setting comes from the first of these sources that sets it: a flag, the
-// environment, gaffer.yaml at the project's root, the user's gaffer.yaml, the default.
-// Every value records its source. The table keys lists all settings.
+// The value of a setting comes from the first of these sources that sets it: a flag, an environment
+// variable, gaffer.yaml in the project's root folder, the user's gaffer.yaml, the default. Every
+// value records its source. The table keys lists all settings.
 package config
 
 import (
@@ -24,36 +24,36 @@ import (
 // Config holds a valid value for every key.
 type Config struct {
 	root   string
-	own    bool // the user's file is also the project's file
+	own    bool // the user's configuration file is also the project's file
 	values map[string]Value
 }
 
-// Value is the text of one setting and where it came from.
+// Value is the text of one setting, and the source from which it came.
 type Value struct {
 	Key    Key
 	Text   string
 	Source Source
 
-	agent *agent.Custom // only for keys of the section agents
-	layer layer         // the precedence of its source
+	agent *agent.Custom // the agent that the value defines; set only for keys of the section agents
+	layer layer         // precedence of the source of the value
 }
 
-// Setting is one key and value that a flag sets.
+// Setting is a key and a value that the user has set with a flag.
 type Setting struct {
 	Name, Text string
-	Flag       string // the flag, for example --set
+	Flag       string // name of the flag, for example --set
 }
 
-// Inputs holds the sources of settings.
+// Inputs holds the sources from which settings are read.
 type Inputs struct {
-	Root   string // the project's root
+	Root   string // path of the project's root folder
 	Getenv func(string) string
-	Flags  []Setting // a later one overrides an earlier one
+	Flags  []Setting // a later flag overrides an earlier one
 }
 
-// Load reads and checks all sources. A mistake in any source is an error, even if a
-// stronger source sets the same key. Otherwise the mistake would appear only when the
-// stronger setting is removed.
+// Load reads and checks all sources. A mistake in any source is an error, even if a source with
+// higher precedence sets the same key. If it were not, the mistake would appear only when the
+// setting with higher precedence is removed.
 func Load(in Inputs) (*Config, error) {
 	c := &Config{root: in.Root, own: filepath.Join(in.Root, project.ConfigFile) == UserFile(in.Getenv), values: map[string]Value{}}
 	for _, k := range allKeys() {
@@ -69,7 +69,7 @@ func Load(in Inputs) (*Config, error) {
 	return c, nil
 }
 
-// add stores values and overrides those from the same or a weaker layer.
+// add stores the values of layer l. It replaces values of the same or a lower layer.
 func (c *Config) add(l layer, values []Value) {
 	for _, v := range values {
 		if v.layer = l; c.values[v.Key.Name].layer <= l {
@@ -78,8 +78,8 @@ func (c *Config) add(l layer, values []Value) {
 	}
 }
 
-// Values returns every value in the order of the table, then the settings of roles and
-// agents that are not defaults.
+// Values returns the values of all keys in the order of the table keys. After them come the
+// settings of roles and agents that are not defaults.
 func (c *Config) Values() []Value {
 	list := make([]Value, len(keys))
 	for i, k := range keys {
@@ -98,7 +98,7 @@ func (c *Config) Values() []Value {
 	return list
 }
 
-// Agents returns the configured agents by name.
+// Agents returns the agents that the configuration files define, by name.
 func (c *Config) Agents() map[string]agent.Custom {
 	agents := map[string]agent.Custom{}
 	for name, v := range c.values {
@@ -109,14 +109,14 @@ func (c *Config) Agents() map[string]agent.Custom {
 	return agents
 }
 
-// Program is a setting in the project's file that makes gaffer run a program or answer
-// questions for the user.
+// Program is a setting in the project's file that makes gaffer run a program, or answer questions
+// without asking the user.
 type Program struct{ Setting, Value string }
 
-// Programs returns the settings of the project's file that make gaffer run a program or
-// answer for the user: commands and environments of agents, tests of a team, and roles
-// whose permission requests are all allowed. It leaves out settings that a stronger
-// source overrides.
+// Programs returns those settings of the project's file that make gaffer run a program or answer
+// questions without asking the user. These are the commands and environments of agents, the tests
+// of a team, and roles for which all permission requests are allowed. Settings that a source with
+// higher precedence overrides are left out.
 func (c *Config) Programs() (list []Program) {
 	for _, name := range slices.Sorted(maps.Keys(c.values)) {
 		v := c.values[name]
@@ -132,8 +132,8 @@ func (c *Config) Programs() (list []Program) {
 	return list
 }
 
-// startOf returns how an agent is started, as JSON. It uses the parsed setting, so that
-// YAML aliases are resolved.
+// startOf returns how an agent is started, as JSON. It encodes the parsed setting, in which YAML
+// aliases are already replaced by their values.
 func startOf(a agent.Custom) string {
 	text, err := json.Marshal(struct {
 		Like string                  `json:"like,omitempty"`
@@ -146,7 +146,8 @@ func startOf(a agent.Custom) string {
 	return string(text)
 }
 
-// Lookup returns the value of a key that the user has typed.
+// Lookup returns the value of the key that the user has named, or an error if the key does not
+// exist.
 func (c *Config) Lookup(name string) (Value, error) {
 	v, ok := c.values[name]
 	if !ok {
@@ -155,10 +156,10 @@ func (c *Config) Lookup(name string) (Value, error) {
 	return v, nil
 }
 
-// Path returns the value of a Path key as an absolute path.
+// Path returns the value of a key of kind Path, as an absolute path.
 func (c *Config) Path(name string) string { return c.abs(c.mustGet(name, Path)) }
 
-// Duration returns the value of a Duration key.
+// Duration returns the value of a key of kind Duration.
 func (c *Config) Duration(name string) time.Duration {
 	d, err := time.ParseDuration(c.mustGet(name, Duration))
 	if err != nil {
@@ -167,8 +168,8 @@ func (c *Config) Duration(name string) time.Duration {
 	return d
 }
 
-// Database returns the value of a Database key: an absolute path, a PostgreSQL URL, or
-// "" for the database that all projects of a user share.
+// Database returns the value of a key of kind Database: an absolute path, or a PostgreSQL URL. It
+// returns "" for the database that all projects of a user share.
 func (c *Config) Database(name string) string {
 	text := c.mustGet(name, Database)
 	switch {
@@ -180,10 +181,10 @@ func (c *Config) Database(name string) string {
 	return c.abs(text)
 }
 
-// Choice returns the value of a Choice key.
+// Choice returns the value of a key of kind Choice.
 func (c *Config) Choice(name string) string { return c.mustGet(name, Choice) }
 
-// Number returns the value of a Number key.
+// Number returns the value of a key of kind Number.
 func (c *Config) Number(name string) int {
 	n, err := strconv.Atoi(c.mustGet(name, Number))
 	if err != nil {
@@ -192,13 +193,14 @@ func (c *Config) Number(name string) int {
 	return n
 }
 
-// List returns the items of a List key.
+// List returns the items in the value of a key of kind List.
 func (c *Config) List(name string) []string { return splitList(c.mustGet(name, List)) }
 
-// Server returns the addresses of the coordinator, or "" if none is set.
+// Server returns the addresses of the coordinator, separated by commas. It returns "" if no server
+// is set.
 func (c *Config) Server() string { return orEmpty(c.mustGet("server", Server)) }
 
-// File returns the absolute path of a File key, or "".
+// File returns the value of a key of kind File as an absolute path, or "" if the value is "none".
 func (c *Config) File(name string) string {
 	if path := orEmpty(c.mustGet(name, File)); path != "" {
 		return c.abs(path)
@@ -206,14 +208,14 @@ func (c *Config) File(name string) string {
 	return ""
 }
 
-// Text returns the value of a Text key, or "" for "none".
+// Text returns the value of a key of kind Text, or "" if the value is "none".
 func (c *Config) Text(name string) string { return orEmpty(c.mustGet(name, Text)) }
 
-// URL returns the value of a URL key, or "" for "none".
+// URL returns the value of a key of kind URL, or "" if the value is "none".
 func (c *Config) URL(name string) string { return orEmpty(c.mustGet(name, URL)) }
 
-// Hours returns the start and the end of an Hours key, in minutes after midnight. Both
-// are 0 for "none".
+// Hours returns the start and the end of a key of kind Hours, in minutes after midnight. Both are 0
+// if the value is "none".
 func (c *Config) Hours(name string) (from, to int) {
 	from, to, err := parseHours(c.mustGet(name, Hours))
 	if err != nil {
@@ -222,7 +224,7 @@ func (c *Config) Hours(name string) (from, to int) {
 	return from, to
 }
 
-// ProjectName returns the project's name on a server.
+// ProjectName returns the name under which a server knows the project.
 func (c *Config) ProjectName() string {
 	if name := c.mustGet("project_name", Text); name != "auto" && name != "" {
 		return name
@@ -244,9 +246,9 @@ func (c *Config) abs(path string) string {
 	return filepath.Join(c.root, path)
 }
 
-// mustGet returns the text of a key. It panics if no key of this kind has the name: the
-// names in the code are constants, so that is a bug in gaffer and not in a
-// configuration.
+// mustGet returns the text of the key with this name and kind. It panics if there is no such key:
+// the callers use constant names, so that would be a bug in gaffer and not a mistake in a
+// configuration file.
 func (c *Config) mustGet(name string, kind Kind) string {
 	v, ok := c.values[name]
 	if !ok || v.Key.Kind != kind {
@@ -255,15 +257,16 @@ func (c *Config) mustGet(name string, kind Kind) string {
 	return v.Text
 }
 
-// UnknownKeyError is the error for a key that does not exist.
+// UnknownKeyError reports that a key does not exist.
 type UnknownKeyError struct{ Name string }
 
 func (e *UnknownKeyError) Error() string { return "unknown key " + quote(e.Name) }
 
-// NotFound returns true, so that the exit code is "not found".
+// NotFound makes the command end with the exit code for "not found".
 func (e *UnknownKeyError) NotFound() bool { return true }
 
-// Hint suggests the key that the user probably meant.
+// Hint returns advice for the user: the key that the user probably meant, or the command that lists
+// all keys.
 func (e *UnknownKeyError) Hint() string {
 	if isRoleKey(e.Name) {
 		return roleHint(e.Name)

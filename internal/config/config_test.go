@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// sources describes one project: its file, the user's file, variables, flags.
+// sources holds the sources of one test: the project's file, the user's file, environment variables
+// and flags.
 type sources struct {
 	project, user string
 	env           map[string]string

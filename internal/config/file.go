@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// maxFile is the largest configuration file that is read, in bytes.
+// maxFile is the maximum size of a configuration file, in bytes.
 const maxFile = 1 << 20
 
-// readFile returns the settings in one file. A missing file has none.
+// readFile returns the settings in the file at path. If the file does not exist, it returns none.
 func readFile(path string) ([]Value, error) {
 	data, err := readRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -24,8 +24,8 @@ func readFile(path string) ([]Value, error) {
 	return parse(path, data)
 }
 
-// readRegular reads a regular file. It opens with O_NONBLOCK, so that a FIFO is refused
-// instead of blocking the process.
+// readRegular reads a regular file. It opens the file with O_NONBLOCK. Without this, opening a FIFO
+// would block the process before its type can be checked.
 func readRegular(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -49,8 +49,8 @@ func readRegular(path string) ([]byte, error) {
 	return data, nil
 }
 
-// withoutPath removes the path from err, because the wrapping error already starts with
-// the path.
+// withoutPath removes the path of the file from err, because the error that wraps it already starts
+// with the path.
 func withoutPath(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("%s: %w", p.Op, p.Err)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzParse parses arbitrary bytes. The parser must not panic, each returned value must
-// be valid, and each error must name the file.
+// FuzzParse parses arbitrary bytes. The parser must not panic. Each value that it returns must be
+// valid, and each error must name the file.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"", "color: never", "paths:\n  session: x\n", "{color: auto}", "- a", "color: [",

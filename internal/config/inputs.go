@@ -7,7 +7,7 @@ import (
 	"gaffer/internal/project"
 )
 
-// layer is the precedence of a source. A higher layer overrides a lower one.
+// layer is the precedence of a source. Values of a higher layer override values of a lower one.
 type layer int
 
 const (
@@ -15,11 +15,11 @@ const (
 	userLayer
 	projectLayer
 	envLayer
-	rolesLayer // a file that the --roles flag names; see [Config.WithRoles]
+	rolesLayer // the file that the flag --roles names; see [Config.WithRoles]
 	flagLayer
 )
 
-// layers lists the sources of settings, the weakest first.
+// layers lists the sources of settings, lowest precedence first.
 var layers = []struct {
 	layer layer
 	read  func(Inputs) ([]Value, error)
@@ -39,7 +39,7 @@ func fromFlags(in Inputs) ([]Value, error) {
 	return values, nil
 }
 
-// fromEnv treats an empty variable as not set.
+// fromEnv returns the settings in environment variables. It ignores empty variables.
 func fromEnv(in Inputs) ([]Value, error) {
 	var values []Value
 	for _, k := range allKeys() {
@@ -56,9 +56,9 @@ func fromEnv(in Inputs) ([]Value, error) {
 	return values, nil
 }
 
-// fromProject returns an error if the project's file sets a key that only the user may
-// set. A cloned project must not choose programs to run, and must not choose where data
-// is sent.
+// fromProject returns the settings in the project's file. It returns an error if the file sets a
+// key that only the user may set: a cloned project must not choose which programs run, or where
+// data is sent.
 func fromProject(in Inputs) ([]Value, error) {
 	path := filepath.Join(in.Root, project.ConfigFile)
 	values, err := readFile(path)
@@ -86,8 +86,8 @@ func fromUser(in Inputs) ([]Value, error) {
 	return readFile(path)
 }
 
-// UserFile returns the path of the user's configuration file, or "" if there is no home
-// directory. A relative XDG_CONFIG_HOME is ignored, as the XDG specification demands.
+// UserFile returns the path of the user's configuration file, or "" if the user has no home
+// directory. It ignores a relative XDG_CONFIG_HOME, as the XDG specification demands.
 func UserFile(getenv func(string) string) string {
 	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "gaffer", project.ConfigFile)
@@ -98,7 +98,7 @@ func UserFile(getenv func(string) string) string {
 	return ""
 }
 
-// newValue checks one setting and returns its value. All sources use it.
+// newValue checks a setting and returns its value. It is used for settings of all sources.
 func newValue(name, text string, from Source) (Value, error) {
 	k, ok := lookup(name)
 	if !ok {
@@ -115,7 +115,7 @@ func unknownKey(name string, from Source) error {
 	return &Error{Source: from, Err: err, Next: err.Hint()}
 }
 
-// keyError prefixes an error with a key's name: "color: found …".
+// keyError is an error that starts with the name of a key, for example "color: found …".
 type keyError struct {
 	name string
 	err  error

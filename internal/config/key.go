@@ -10,19 +10,19 @@ type Key struct {
 	Name    string
 	Kind    Kind
 	Default string
-	Flag    string // the flag that sets the key, besides --set, or ""
-	Doc     string // one line without a full stop
+	Flag    string // name of a flag that sets the key; empty if only --set does
+	Doc     string // description in one line, without a full stop
 	Example string
-	Choices []string // the values of a Choice; the items that a List may have, if not empty
-	Own     bool     // only the user may set it, not the project's file: it could run programs, send data elsewhere, or answer for the user
-	Min     int      // for a Number
+	Choices []string // the values that a Choice may have, or the items that a List may have; an empty list allows all items
+	Own     bool     // only the user may set the key, and not the project's file, because it could run programs, send data elsewhere, or answer questions for the user
+	Min     int      // minimum value of a Number
 	Max     int
-	Least   time.Duration // for a Duration
-	Most    time.Duration // for a Duration; 0 means no maximum
+	Least   time.Duration // minimum value of a Duration
+	Most    time.Duration // maximum value of a Duration; 0 means no maximum
 }
 
-// keys is the table of all settings. Files, variables, flags, suggestions, the output
-// of 'gaffer config' and its help are all derived from it.
+// keys is the table of all settings. The readers of files, environment variables and flags, the
+// suggestions for misspelt keys, the output of 'gaffer config' and its help use this table.
 var keys = []Key{
 	{
 		Name: "paths.session", Kind: Path, Default: ".founder-mode/status",
@@ -140,11 +140,11 @@ var keys = []Key{
 	},
 }
 
-// notices returns the kinds of notifications that users can choose among.
+// notices returns the kinds of notifications that users can turn on.
 func notices() []string { return []string{"waiting", "failed", "offline", "finished", "budget"} }
 
-// Keys returns every setting except those of a team's roles, in display order. See
-// [RoleKeys] for the roles.
+// Keys returns all settings in the order in which they are displayed, except the settings of a
+// team's roles. [RoleKeys] returns those.
 func Keys() []Key { return append([]Key(nil), keys...) }
 
 // Names returns the names of all settings, including those of roles.
@@ -158,12 +158,13 @@ func Names() []string {
 
 func allKeys() []Key { return append(Keys(), roleKeys()...) }
 
-// Env returns the environment variable that sets the key: GAFFER_ and the name.
+// Env returns the name of the environment variable that sets the key: for example
+// GAFFER_PATHS_STATE for the key paths.state.
 func (k Key) Env() string {
 	return "GAFFER_" + strings.ToUpper(strings.ReplaceAll(k.Name, ".", "_"))
 }
 
-// Usage returns the key's description and, if its values are limited, the choices.
+// Usage returns the description of the key. If only certain values are allowed, it lists them.
 func (k Key) Usage() string {
 	if len(k.Choices) > 0 {
 		return k.Doc + ": " + orList(k.Choices)
@@ -184,7 +185,8 @@ func lookup(name string) (Key, bool) {
 	return Key{}, false
 }
 
-// isSection reports whether name is a prefix of dotted keys, for example "paths".
+// isSection reports whether name is the part before the dot of some keys. For example, "paths" is a
+// section.
 func isSection(name string) bool {
 	for _, k := range allKeys() {
 		if strings.HasPrefix(k.Name, name+".") {

@@ -21,24 +21,24 @@ type Kind int
 
 // The kinds of values.
 const (
-	Path     Kind = iota // a file or folder, relative to the project's root
-	Duration             // 500ms, 30s, 2m
-	Choice               // one of the key's Choices
-	Database             // a file, a PostgreSQL URL, or auto
-	Number               // from the key's Min to its Max
-	Text                 // any single line
-	List                 // a JSON list of strings, or one string
-	Server               // addresses of coordinators, separated by commas; none or empty for no server
-	File                 // a file, relative to the project's root, or none
-	URL                  // an HTTP or HTTPS address, or none
-	Hours                // a daily time range such as 22:00-07:00, or none
+	Path     Kind = iota // path of a file or folder; relative paths start from the project's root
+	Duration             // for example 500ms, 30s or 2m
+	Choice               // one of the values in the key's Choices
+	Database             // path of a file, a PostgreSQL URL, or auto
+	Number               // a number from the key's Min to its Max
+	Text                 // any text of one line
+	List                 // a JSON list of strings, or a single string
+	Server               // addresses of coordinators, separated by commas; "none" or empty means no server
+	File                 // path of a file, which starts from the project's root if it is relative; or "none"
+	URL                  // an HTTP or HTTPS URL, or "none"
+	Hours                // a daily time range, for example 22:00-07:00, or "none"
 )
 
-// none is the value of a key that is switched off.
+// none is the value that switches a setting off.
 const none = "none"
 
-// check returns an error if text is not a valid value of the key. The error contains
-// what was found and what is allowed.
+// check returns an error if text is not a valid value for the key. The error says what was found
+// and what is allowed.
 func (k Key) check(text string) error {
 	switch k.Kind {
 	case Duration:
@@ -94,8 +94,8 @@ func (k Key) checkList(text string) error {
 	return nil
 }
 
-// splitList returns the items of a List. A text that is not a JSON list of strings is
-// one item: a command may start with a bracket.
+// splitList returns the items of a List value. If text is not a JSON list of strings, the whole
+// text is one item, because a command may start with a bracket.
 func splitList(text string) []string {
 	var list []string
 	if strings.HasPrefix(strings.TrimSpace(text), "[") && json.Unmarshal([]byte(text), &list) == nil {
@@ -104,11 +104,11 @@ func splitList(text string) []string {
 	return []string{text}
 }
 
-// joinList returns the JSON list that splitList reads.
+// joinList returns the items as a JSON list, which splitList can read.
 func joinList(list []string) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // users read the text
+	e.SetEscapeHTML(false) // keep <, > and & as they are, because users read the text
 	if err := e.Encode(list); err != nil {
 		panic("config: texts without JSON: " + err.Error())
 	}
@@ -125,8 +125,8 @@ func checkPath(text string) error {
 	return nil
 }
 
-// checkFile accepts only an absolute path for a key that only the user may set. A
-// relative path would name a file of the project.
+// checkFile checks the path in a key of kind File. If only the user may set the key, the path must
+// be absolute, because a relative path would name a file in the project.
 func (k Key) checkFile(text string) error {
 	if k.Own && text != none && !filepath.IsAbs(text) {
 		return fmt.Errorf("found %s, want an absolute path", quote(text))
@@ -134,7 +134,7 @@ func (k Key) checkFile(text string) error {
 	return checkPath(text)
 }
 
-// checkServer checks addresses that are separated by commas.
+// checkServer checks the addresses of coordinators, which are separated by commas.
 func checkServer(text string) error {
 	if text == "" || text == none {
 		return nil
@@ -147,7 +147,8 @@ func checkServer(text string) error {
 	return nil
 }
 
-// checkAddress checks one address. Its error does not show a password in the address.
+// checkAddress checks the address of one coordinator. If the address contains a password, the error
+// does not show it.
 func checkAddress(text string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -159,8 +160,8 @@ func checkAddress(text string) error {
 	return nil
 }
 
-// checkURL checks the URL of a webhook. Its error shows nothing of the URL: often the
-// URL itself is the secret that permits sending.
+// checkURL checks the URL of a webhook. The error does not show any part of the URL, because the
+// URL may be a secret: whoever knows it can send messages.
 func checkURL(text string) error {
 	if text == none {
 		return nil
@@ -172,8 +173,8 @@ func checkURL(text string) error {
 	return nil
 }
 
-// parseHours returns the start and the end of a daily time range, in minutes after
-// midnight. Both are 0 for "none".
+// parseHours parses a daily time range. It returns its start and its end in minutes after midnight,
+// or 0 for both if text is "none".
 func parseHours(text string) (from, to int, err error) {
 	if text == none {
 		return 0, 0, nil
@@ -202,7 +203,7 @@ func (k Key) checkDuration(text string) error {
 	return nil
 }
 
-// orList joins words as in a sentence: a, b or c.
+// orList joins words to a text such as "a, b or c".
 func orList(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
@@ -211,8 +212,8 @@ func orList(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// quote quotes a value for an error message, shortened to 80 bytes. A value may be as
-// long as a whole file.
+// quote returns a value in quotes for an error message. It shortens the value to 80 bytes, because
+// it may be as long as a whole file.
 func quote(text string) string {
 	const most = 80
 	if len(text) <= most {

@@ -9,11 +9,11 @@ import (
 	"gaffer/internal/yamldoc"
 )
 
-// parse reads the YAML text of one file.
+// parse returns the settings in data, the YAML text of the file at path.
 func parse(path string, data []byte) ([]Value, error) { return parseBelow("", path, data) }
 
-// parseBelow reads a file whose content belongs below a dotted key, for example
-// "team.roles".
+// parseBelow returns the settings in the file at path, whose content belongs below the key name,
+// for example "team.roles".
 func parseBelow(name, path string, data []byte) ([]Value, error) {
 	r := reader{path: path}
 	body, err := yamldoc.Parse(data)
@@ -26,18 +26,19 @@ func parseBelow(name, path string, data []byte) ([]Value, error) {
 	return r.values, nil
 }
 
-// reader traverses the YAML of one file and collects its settings.
+// reader goes through the YAML of one file and collects the settings in it.
 type reader struct {
 	path   string
 	values []Value
 }
 
-// node reads the value of a dotted key. The whole file has the key "".
+// node reads the value n of the key name, for example "paths.state". The name of the whole file is
+// "".
 func (r *reader) node(name string, n ast.Node) error {
 	switch n := n.(type) {
 	case nil, *ast.CommentGroupNode:
 		return nil
-	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode: // these node types also implement ScalarNode
+	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode: // must come first, because these node types also implement ScalarNode
 		return r.want(name, n)
 	case *ast.MappingNode:
 		return r.mapping(name, n)
@@ -77,8 +78,8 @@ func (r *reader) pair(name string, pair *ast.MappingValueNode) error {
 	return r.node(name, pair.Value)
 }
 
-// scalar reads a scalar. It treats a section without a value as empty, because all of
-// the section's keys may be commented out.
+// scalar reads the value n of the key name, which is a scalar. A section without a value is treated
+// as empty, because all of its keys may be commented out.
 func (r *reader) scalar(name string, n ast.ScalarNode) error {
 	_, leaf := lookup(name)
 	null := n.Type() == ast.NullType
@@ -96,8 +97,9 @@ func (r *reader) scalar(name string, n ast.ScalarNode) error {
 	return nil
 }
 
-// text returns the value as it is written in the file, without converting numbers. The
-// token of a block scalar is its indicator, so its text comes from the block's value.
+// text returns the text of a scalar as it is written in the file, so that numbers are not
+// converted. The token of a block scalar contains only its indicator (| or >), so its text is taken
+// from the block's value.
 func text(n ast.ScalarNode) string {
 	if block, ok := n.(*ast.LiteralNode); ok {
 		return block.Value.Value
@@ -105,7 +107,8 @@ func text(n ast.ScalarNode) string {
 	return n.GetToken().Value
 }
 
-// want returns the error for a value of the wrong shape.
+// want returns the error for a value n of the wrong type, such as a list where the key name needs
+// one value.
 func (r *reader) want(name string, n ast.Node) error {
 	wanted := "one value"
 	if _, leaf := lookup(name); !leaf {
@@ -118,7 +121,7 @@ func (r *reader) want(name string, n ast.Node) error {
 	return r.fail(n.GetToken(), err)
 }
 
-// shapeError describes a value of the wrong shape, such as a list instead of one text.
+// shapeError reports a value of the wrong type, for example a list where a text is needed.
 type shapeError struct{ found, want string }
 
 func (e *shapeError) Error() string { return "found " + e.found + ", want " + e.want }

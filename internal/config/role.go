@@ -12,8 +12,7 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// rolesKey is the section that configures the roles of a team. All roles have the same
-// keys.
+// rolesKey is the section that configures the roles of a team. The keys are the same for all roles.
 const rolesKey = "team.roles"
 
 // TeamRoles returns the names of a team's roles, as the team protocol spells them.
@@ -22,9 +21,9 @@ func TeamRoles() []string { return []string{"pm", "developer", "qa_expert", "tec
 // Role holds the settings of one role of a team.
 type Role struct {
 	Agent        string
-	Model        string // empty: the agent's default
-	Stronger     string // the model after an escalation; empty: Model
-	Template     string // the folder of its prompt templates, below the templates folder
+	Model        string // name of the model; empty means the agent's default
+	Stronger     string // name of the model that is used after an escalation; empty means Model
+	Template     string // name of the folder with the role's prompt templates, in the templates folder
 	Timeout      time.Duration
 	StallTimeout time.Duration
 	Retries      int
@@ -32,10 +31,10 @@ type Role struct {
 	Labels       []string
 }
 
-// roleTimeouts holds the default timeout of one attempt, by role.
+// roleTimeouts holds, for each role, the default limit for the working time of one attempt.
 var roleTimeouts = map[string]string{"pm": "30m", "developer": "2h", "qa_expert": "1h", "tech_lead": "1h"}
 
-// RoleKeys returns the keys of a role.
+// RoleKeys returns the keys that configure the given role of a team.
 func RoleKeys(role string) []Key {
 	list := []Key{
 		{Name: "agent", Kind: Text, Default: "claude", Doc: "the agent that plays the role", Example: "codex"},
@@ -57,7 +56,7 @@ func RoleKeys(role string) []Key {
 	return list
 }
 
-// roleKeys returns the keys of all roles.
+// roleKeys returns the keys that configure all roles of a team.
 func roleKeys() (all []Key) {
 	for _, role := range TeamRoles() {
 		all = append(all, RoleKeys(role)...)
@@ -67,7 +66,7 @@ func roleKeys() (all []Key) {
 
 func isRoleKey(name string) bool { return strings.HasPrefix(name, rolesKey+".") }
 
-// Role returns the settings of a role. It panics if the role is not in [TeamRoles].
+// Role returns the settings of the given role. It panics if [TeamRoles] does not contain the role.
 func (c *Config) Role(role string) Role {
 	at := rolesKey + "." + role + "."
 	r := Role{
@@ -75,8 +74,8 @@ func (c *Config) Role(role string) Role {
 		Timeout: c.Duration(at + "timeout"), StallTimeout: c.Duration(at + "stall_timeout"), Retries: c.Number(at + "retries"),
 		Questions: c.Choice(at + "questions"), Labels: c.List(at + "labels"),
 	}
-	// A model belongs to the agent that is set in the same layer. An agent from a
-	// stronger layer may not know the model.
+	// The model belongs to the agent that the same layer sets. If a higher layer has set another
+	// agent, that agent may not know the model, so ignore the model.
 	if c.values[at+"model"].layer < c.values[at+"agent"].layer {
 		r.Model = ""
 	}
@@ -86,8 +85,8 @@ func (c *Config) Role(role string) Role {
 	return r
 }
 
-// WithRoles returns a copy of the configuration with the roles that a file sets. The
-// file has the format of the section team.roles. It overrides every source except
+// WithRoles returns a copy of the configuration with the settings of roles in the file at path. The
+// file has the same format as the section team.roles. Its settings override all sources except
 // flags.
 func (c *Config) WithRoles(path string) (*Config, error) {
 	data, err := readRegular(path)
@@ -103,8 +102,7 @@ func (c *Config) WithRoles(path string) (*Config, error) {
 	return merged, nil
 }
 
-// roleHint returns a hint with the valid keys below team.roles, for the unknown key
-// name.
+// roleHint returns a hint for the unknown key name: the keys that are valid below team.roles.
 func roleHint(name string) string {
 	role, key, _ := strings.Cut(strings.TrimPrefix(name, rolesKey+"."), ".")
 	if !slices.Contains(TeamRoles(), role) {
@@ -120,7 +118,7 @@ func roleHint(name string) string {
 	return "a role has " + strings.Join(keys, ", ")
 }
 
-// list reads a YAML sequence of scalars.
+// list reads the value n of the key name, which must be a YAML sequence of scalars.
 func (r *reader) list(name string, n *ast.SequenceNode) error {
 	texts := make([]string, len(n.Values))
 	for i, item := range n.Values {

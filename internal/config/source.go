@@ -2,11 +2,11 @@ package config
 
 import "strconv"
 
-// Source describes where a value came from. The zero Source is the default.
+// Source says where the value of a setting came from. The zero value means the default.
 type Source struct {
-	Flag string // the flag, for example --color
-	Env  string // the environment variable
-	File string // the file; Line and Col are the position of the value
+	Flag string // name of the flag, for example --color
+	Env  string // name of the environment variable
+	File string // path of the file; Line and Col are the position of the value in it
 	Line int
 	Col  int
 }
@@ -23,8 +23,8 @@ func (s Source) String() string {
 	return "default"
 }
 
-// place returns the source as the prefix of an error. Unlike String it includes the
-// column.
+// place returns the source as a prefix for an error. It includes the column, which String leaves
+// out.
 func (s Source) place() string {
 	switch {
 	case s.File == "":
@@ -35,19 +35,18 @@ func (s Source) place() string {
 	return s.String() + ":" + strconv.Itoa(s.Col)
 }
 
-// Error describes a setting that cannot be used.
+// Error reports a setting that is not valid.
 type Error struct {
 	Source Source
 	Err    error
-	Next   string // what the user can do next, or ""
+	Next   string // advice for the user; may be empty
 }
 
 func (e *Error) Error() string { return e.Source.place() + ": " + e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
-// Hint returns what the user can do next, or "".
+// Hint returns advice for the user, or "".
 func (e *Error) Hint() string { return e.Next }
 
-// Usage returns true: a wrong configuration is a user's mistake, like a wrong command
-// line.
+// Usage marks the error as a mistake of the user, like a wrong flag on the command line.
 func (e *Error) Usage() bool { return true }

@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// findGit returns the nearest ancestor that is a git worktree. For a linked worktree it
-// returns the main worktree.
+// findGit returns the project of the git worktree that contains start. If that is a linked
+// worktree, the root of the project is the main worktree. If start is in no git worktree, the
+// result is the zero Project.
 func findGit(start string) (Project, error) {
 	for dir := range ancestors(start) {
 		dotGit := filepath.Join(dir, ".git")
@@ -23,7 +24,7 @@ func findGit(start string) (Project, error) {
 		case info.Mode().IsRegular():
 			return fromGitFile(dir, dotGit)
 		}
-		// Git ignores a .git folder without a HEAD, so gaffer must ignore it, too.
+		// Ignore a .git folder without a HEAD, as git does.
 		if found, err := exists(filepath.Join(dotGit, "HEAD")); err != nil {
 			return Project{}, err
 		} else if found {
@@ -33,9 +34,9 @@ func findGit(start string) (Project, error) {
 	return Project{}, nil
 }
 
-// fromGitFile handles a .git that is a file. It belongs to a linked worktree, to a
-// submodule, or to a repository whose git folder is elsewhere. Only a linked worktree
-// has a commondir.
+// fromGitFile returns the project of a worktree whose .git is a file. That is so in a linked
+// worktree, in a submodule, and in a repository whose git folder is elsewhere. Only the git folder
+// of a linked worktree contains a file commondir.
 func fromGitFile(worktree, dotGit string) (Project, error) {
 	gitDir, err := gitDirOf(worktree, dotGit)
 	if err != nil {
@@ -56,8 +57,9 @@ func fromGitFile(worktree, dotGit string) (Project, error) {
 	return Project{Root: main, From: "git worktree"}, nil
 }
 
-// gitDirOf returns the path after "gitdir: ". A missing target is an error: with the
-// worktree as the root, the project would get a second set of state.
+// gitDirOf returns the path after "gitdir: " in the file dotGit. It returns an error if the path
+// does not exist. If the worktree were used as the root instead, the project would have its state
+// in two places.
 func gitDirOf(worktree, dotGit string) (string, error) {
 	line, err := readLine(dotGit)
 	if err != nil {
@@ -76,8 +78,8 @@ func gitDirOf(worktree, dotGit string) (string, error) {
 	return gitDir, nil
 }
 
-// mainWorktree returns the main worktree of the repository with the git folder common.
-// It returns "" if the repository is bare or its worktree cannot be determined.
+// mainWorktree returns the path of the main worktree of a repository. common is the repository's
+// git folder. The result is "" if the repository is bare, or if its main worktree is unknown.
 func mainWorktree(common string) (string, error) {
 	core, err := readCore(common)
 	if err != nil {
@@ -92,7 +94,7 @@ func mainWorktree(common string) (string, error) {
 	return resolveFolder(filepath.Dir(common))
 }
 
-// readLine returns the first line of one of git's small pointer files.
+// readLine returns the first line of one of the small files in which git stores a path.
 func readLine(path string) (string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

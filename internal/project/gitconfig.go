@@ -9,14 +9,15 @@ import (
 	"strings"
 )
 
-// gitCore holds the settings of git's section [core] that decide the main worktree.
+// gitCore holds the settings in the section [core] of git's configuration that say where the main
+// worktree is.
 type gitCore struct {
 	bare     bool
-	worktree string // set in submodules; relative to the git folder
+	worktree string // path of the worktree, relative to the git folder; set in submodules
 }
 
-// readCore reads the section [core] of a git folder's own configuration. If git's
-// extension worktreeConfig is on, config.worktree contains these keys instead.
+// readCore reads the section [core] in the configuration of a git folder. If git's extension
+// worktreeConfig is on, these settings are in the file config.worktree.
 func readCore(gitDir string) (gitCore, error) {
 	var c gitCore
 	for _, name := range []string{"config", "config.worktree"} {

@@ -1,7 +1,7 @@
 // Package project finds the root folder of a project.
 //
-// All subfolders and linked worktrees of a repository have the same root, so that a
-// project has only one set of state.
+// All subfolders and linked worktrees of a repository have the same root. So a project keeps its
+// state in one place only.
 package project
 
 import (
@@ -12,25 +12,25 @@ import (
 	"path/filepath"
 )
 
-// EnvVar is the environment variable that sets the root.
+// EnvVar is the environment variable that sets the path of the root.
 const EnvVar = "GAFFER_PROJECT"
 
-// ConfigFile is the name of the configuration file at the root. The file also marks the
-// root of a project without git.
+// ConfigFile is the name of the configuration file in the root folder. If a project does not use
+// git, this file marks its root.
 const ConfigFile = "gaffer.yaml"
 
-// unmarked is the value of From if no file or folder marks the root.
+// unmarked is the value of Project.From if no file or folder marks the root.
 const unmarked = "current folder"
 
 // Project is one project on this machine.
 type Project struct {
-	Root string // absolute, with symbolic links resolved
-	From string // how the root was found: a flag, a variable, or the name of the file or folder that marks the root
+	Root string // absolute path of the root folder, with symbolic links resolved
+	From string // how the root was found: name of a flag, of a variable, or of the file or folder that marks the root
 }
 
-// Find returns the project of dir. The root is, in this order: the value of
-// GAFFER_PROJECT; the git worktree that contains dir, or its main worktree; the nearest
-// ancestor that is marked as a project; dir itself.
+// Find returns the project that dir belongs to. Its root is the first of these that exists: the
+// folder in the variable GAFFER_PROJECT; the git worktree that contains dir, or its main worktree;
+// the nearest folder above dir that is marked as a project; dir itself.
 func Find(dir string, getenv func(string) string) (Project, error) {
 	if set := getenv(EnvVar); set != "" {
 		return At(absolute(dir, set), EnvVar)
@@ -42,7 +42,7 @@ func Find(dir string, getenv func(string) string) (Project, error) {
 	return p, nil
 }
 
-// At returns the project with the root dir. from is the flag or variable that named it.
+// At returns the project whose root is dir. from is the flag or the variable that has set dir.
 func At(dir, from string) (Project, error) {
 	root, err := resolveFolder(dir)
 	if err != nil {
@@ -51,8 +51,9 @@ func At(dir, from string) (Project, error) {
 	return Project{Root: root, From: from}, nil
 }
 
-// Contains reports whether a folder belongs to the project: it is below the root and not
-// in another project there, or it is in a linked worktree of the repository.
+// Contains reports whether the folder dir belongs to the project. It does if it is the root or
+// below the root and not in another project there, or if it is in a linked worktree of the
+// project's repository.
 func (p Project) Contains(dir string) bool {
 	found, err := find(dir)
 	if err != nil {
@@ -65,7 +66,7 @@ func (p Project) Contains(dir string) bool {
 	return err == nil && below(p.Root, resolved) && (found.From == unmarked || !below(p.Root, found.Root))
 }
 
-// below reports whether dir is root or inside it.
+// below reports whether dir is the folder root or is inside of it.
 func below(root, dir string) bool {
 	rel, err := filepath.Rel(root, dir)
 	return err == nil && filepath.IsLocal(rel)
@@ -87,8 +88,8 @@ func find(dir string) (Project, error) {
 	return Project{Root: start, From: unmarked}, nil
 }
 
-// findMark returns the nearest ancestor of start that contains one of marks. It returns
-// the zero Project if there is none.
+// findMark returns the project whose root is the nearest folder, start or above it, that contains
+// one of marks. It returns the zero Project if there is none.
 func findMark(start string, marks []string) (Project, error) {
 	for dir := range ancestors(start) {
 		for _, mark := range marks {
@@ -102,7 +103,7 @@ func findMark(start string, marks []string) (Project, error) {
 	return Project{}, nil
 }
 
-// ancestors yields dir, its parent, and so on up to the root of the file system.
+// ancestors yields dir, the folder above it, and so on up to the root of the file system.
 func ancestors(dir string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for yield(dir) {
@@ -123,8 +124,8 @@ func exists(path string) (bool, error) {
 	return err == nil, err
 }
 
-// resolveFolder returns the absolute path of a folder with symbolic links resolved. A link
-// to a subfolder of a repository must lead to that repository, not to the folder that
+// resolveFolder returns the absolute path of a folder, with symbolic links resolved. If path is a
+// link to a subfolder of a repository, the project must be that repository, and not the folder that
 // contains the link.
 func resolveFolder(path string) (string, error) {
 	path, err := filepath.Abs(path)

@@ -11,8 +11,8 @@ import (
 
 func noEnv(string) string { return "" }
 
-// tree creates files in a new folder. A name that ends with a slash is a folder. The
-// returned path has its links resolved, like a root.
+// tree creates files, given as names and contents, in a new folder. A name that ends with a slash
+// is a folder. tree returns the path of the new folder, with symbolic links resolved.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -220,9 +220,9 @@ func TestAProjectContainsItsFoldersAndWorktrees(t *testing.T) {
 		{"app", "app/vendored", false},
 		{"app", "plain", false},
 		{"app", "gone", false},
-		{"app/src", "app/src", true}, // a flag names the root
+		{"app/src", "app/src", true}, // a flag has set the root
 		{"app/src", "app", false},
-		{"plain", "plain/deep", true}, // no file or folder marks it as a project
+		{"plain", "plain/deep", true}, // no file or folder marks a project here
 		{"plain/deep", "plain", false},
 	} {
 		p, err := At(filepath.Join(root, c.project), "a test")

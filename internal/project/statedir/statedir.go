@@ -1,4 +1,4 @@
-// Package statedir finds the folder of gaffer's persistent state.
+// Package statedir finds the folder in which gaffer keeps its state.
 package statedir
 
 import (
@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Path returns the state folder for an environment. A relative XDG_STATE_HOME is
-// ignored, as the XDG specification demands.
+// Path returns the path of the state folder. getenv returns environment variables. A relative
+// XDG_STATE_HOME is ignored, as the XDG specification demands.
 func Path(getenv func(string) string) (string, error) {
 	if dir := getenv("XDG_STATE_HOME"); strings.HasPrefix(dir, "/") {
 		return strings.TrimRight(dir, "/") + "/gaffer", nil

@@ -1,8 +1,8 @@
-// Package trust stores which programs of a project the user allows gaffer to run.
+// Package trust stores which programs of each project the user allows gaffer to run.
 //
-// A cloned project can name programs in gaffer.yaml and in the settings of its git
-// repository. gaffer runs none of them before the user has trusted it. The store keeps
-// a hash of each setting, so a changed setting must be trusted again.
+// A cloned project can name programs in its gaffer.yaml and in the settings of its git repository.
+// gaffer runs none of them until the user has trusted them. The store keeps a hash of each trusted
+// setting, so the user must trust a setting again after it has changed.
 package trust
 
 import (
@@ -21,13 +21,13 @@ import (
 	"gaffer/internal/project/statedir"
 )
 
-// Variable is the environment variable that trusts every project if its value is "all".
+// Variable is the environment variable that makes gaffer trust all projects if its value is "all".
 // It is meant for disposable machines and for tests.
 const Variable = "GAFFER_TRUST"
 
-// Program is a setting of a project that makes gaffer run a program.
+// Program is a setting in a project that makes gaffer run a program.
 type Program struct {
-	Setting string `json:"setting"` // for example agents.codex or git filter.lfs.clean
+	Setting string `json:"setting"` // name of the setting, for example agents.codex or git filter.lfs.clean
 	Value   string `json:"value"`
 }
 
@@ -36,15 +36,15 @@ func (p Program) hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Entry is a project that the user trusts.
+// Entry is a project whose programs the user has trusted.
 type Entry struct {
 	Root     string    `json:"root"`
-	Programs []Program `json:"programs"` // shown to the user; Check compares Hashes instead
+	Programs []Program `json:"programs"` // the trusted programs, only for display
 	Hashes   []string  `json:"hashes"`   // hashes of the trusted settings, which [Check] compares
 	At       time.Time `json:"at"`
 }
 
-// Error reports a project with programs that the user has not trusted.
+// Error reports that a project has programs which the user has not trusted.
 type Error struct {
 	Root     string
 	Programs []Program
@@ -58,10 +58,10 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s names programs that you have not trusted: %s", e.Root, strings.Join(names, ", "))
 }
 
-// Conflict returns true: the command is refused.
+// Conflict marks the error as a refusal of the command.
 func (*Error) Conflict() bool { return true }
 
-// Hint returns what the user can do next.
+// Hint returns advice for the user.
 func (e *Error) Hint() string {
 	return fmt.Sprintf("'gaffer trust --project %s' shows them and asks you", quoted(e.Root))
 }
@@ -73,14 +73,14 @@ func quoted(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// Check returns an [*Error] if any of the programs is not trusted.
+// Check returns an [*Error] if the user has not trusted all of the programs of the project at root.
 func Check(getenv func(string) string, root string, programs []Program) error {
 	if len(programs) == 0 || getenv(Variable) == "all" {
 		return nil
 	}
 	var known Entry
 	if file, err := entryFile(getenv, root); err == nil {
-		known, _ = readEntry(file) // if the file cannot be read, nothing is trusted
+		known, _ = readEntry(file) // if the file cannot be read, no program is trusted
 	}
 	missing := slices.DeleteFunc(slices.Clone(programs), func(p Program) bool { return slices.Contains(known.Hashes, p.hash()) })
 	if len(missing) == 0 {
@@ -89,8 +89,8 @@ func Check(getenv func(string) string, root string, programs []Program) error {
 	return &Error{Root: root, Programs: missing}
 }
 
-// Add stores these programs as the trusted ones of a project. It replaces an earlier
-// list.
+// Add stores that the user trusts these programs of the project at root. It replaces the programs
+// that were trusted before.
 func Add(getenv func(string) string, root string, programs []Program, now time.Time) error {
 	file, err := entryFile(getenv, root)
 	if err != nil {
@@ -122,8 +122,8 @@ func Add(getenv func(string) string, root string, programs []Program, now time.T
 	return nil
 }
 
-// Remove deletes a project's trust. It returns an error that wraps [fs.ErrNotExist] if
-// the project is not trusted.
+// Remove deletes the entry of the project at root, so that none of its programs is trusted. If
+// there is no entry, the error wraps [fs.ErrNotExist].
 func Remove(getenv func(string) string, root string) error {
 	file, err := entryFile(getenv, root)
 	if err != nil {
@@ -136,8 +136,8 @@ func Remove(getenv func(string) string, root string) error {
 	return err
 }
 
-// List returns the trusted projects, sorted by root folder. The error names the files
-// that cannot be read. Their projects are not trusted.
+// List returns the entries of all trusted projects, sorted by root folder. The error names files
+// that cannot be read; the projects in these files are not trusted.
 func List(getenv func(string) string) (list []Entry, err error) {
 	dir, err := storeFolder(getenv)
 	if err != nil {
@@ -181,7 +181,7 @@ func entryFile(getenv func(string) string, root string) (string, error) {
 	return filepath.Join(dir, hex.EncodeToString(sum[:16])+".json"), nil
 }
 
-// resolved returns the path of a folder without symbolic links.
+// resolved returns the path of a folder, with symbolic links resolved.
 func resolved(root string) string {
 	if target, err := filepath.EvalSymlinks(root); err == nil {
 		return target
