@@ -21,7 +21,7 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// Config holds a valid value for every key.
+// Config holds a valid value for every key in the table keys.
 type Config struct {
 	root   string
 	own    bool // the user's configuration file is also the project's file

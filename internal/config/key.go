@@ -147,7 +147,7 @@ func notices() []string { return []string{"waiting", "failed", "offline", "finis
 // team's roles. [RoleKeys] returns those.
 func Keys() []Key { return append([]Key(nil), keys...) }
 
-// Names returns the names of all settings, including those of roles.
+// Names returns the names of all settings, including the settings of a team's roles.
 func Names() []string {
 	var names []string
 	for _, k := range allKeys() {
@@ -159,7 +159,7 @@ func Names() []string {
 func allKeys() []Key { return append(Keys(), roleKeys()...) }
 
 // Env returns the name of the environment variable that sets the key: for example
-// GAFFER_PATHS_STATE for the key paths.state.
+// GAFFER_PATHS_TEAM for the key paths.team.
 func (k Key) Env() string {
 	return "GAFFER_" + strings.ToUpper(strings.ReplaceAll(k.Name, ".", "_"))
 }

@@ -19,7 +19,7 @@ import (
 // Kind is the type of a setting's value.
 type Kind int
 
-// The kinds of values.
+// The kinds. Each comment says which values are valid.
 const (
 	Path     Kind = iota // path of a file or folder; relative paths start from the project's root
 	Duration             // for example 500ms, 30s or 2m

@@ -32,7 +32,7 @@ type reader struct {
 	values []Value
 }
 
-// node reads the value n of the key name, for example "paths.state". The name of the whole file is
+// node reads the value n of the key name, for example "paths.team". The name of the whole file is
 // "".
 func (r *reader) node(name string, n ast.Node) error {
 	switch n := n.(type) {

@@ -9,7 +9,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// AmountOf converts a plan's budget to the form that the store uses.
+// AmountOf converts a plan's budget to the type that the store uses.
 func AmountOf(b plan.Budget) store.Amount {
 	return store.Amount{MicroUSD: int64(math.Round(b.USD * 1e6)), Tokens: b.Tokens}
 }

@@ -10,7 +10,7 @@ import (
 // Target says what to cancel: a whole run, one task, or all tasks that depend on one task.
 type Target struct {
 	Run            string
-	Task           string // empty means the whole run
+	Task           string // id of the task; empty means the whole run
 	DependentsOnly bool   // cancel only the tasks that depend on Task, not Task itself
 }
 
@@ -22,7 +22,7 @@ func (e *Engine) Cancel(ctx context.Context, t Target, who, why string) error {
 	return e.write(ctx, who, func(tx *transaction) error { return tx.cancellation.cancel(t, why) })
 }
 
-// cancellation cancels runs and tasks when the user asks for it.
+// cancellation cancels runs and tasks on the user's request.
 type cancellation struct {
 	*txContext
 	schedule    *schedule

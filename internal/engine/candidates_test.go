@@ -42,7 +42,7 @@ func TestATaskThatPicksStartsWhenItsCandidatesHaveEnded(t *testing.T) {
 	f.end("api.claude", fleet.Ending{Class: failure.Crashed, Summary: "no"})
 	f.end("api.codex", fleet.Ending{Summary: "done", Checks: json.RawMessage(`[{"ok":true},{"ok":false}]`), Diff: json.RawMessage(`{"changed":2,"added":7,"removed":1}`)})
 	last := f.claim()
-	f.nothing() // one candidate is still running
+	f.nothing() // one candidate is still running, so the pick task cannot start
 	f.finish(last, failure.None)
 	pick := f.claim()
 	spec, err := plan.DecodeTask(pick.Task.Spec)
@@ -58,7 +58,7 @@ func TestATaskThatPicksStartsWhenItsCandidatesHaveEnded(t *testing.T) {
 	if c := step.Candidates[1]; c.Status != fleet.Complete || c.Checks != 2 || c.Passed != 1 || c.Files != 2 || c.Added != 7 || c.Removed != 1 || c.Summary != "done" {
 		t.Errorf("the result of codex is %+v", c)
 	}
-	f.nothing() // docs waits for the pick
+	f.nothing() // the task docs waits for the pick task
 	_, err = f.Finish(context.Background(), engine.Finish{Attempt: pick.Attempt.ID, Token: pick.Attempt.Token, Ending: fleet.Ending{Answer: "picked api.codex: why not\n"}})
 	f.must(err)
 	// A pick task has no agent, so comments on it are refused. The error names the picked
@@ -146,7 +146,7 @@ func TestATaskThatPicksFailsIfNoCandidateIsComplete(t *testing.T) {
 	if got := f.runStatus(run); got != store.Failed {
 		t.Errorf("the run is %s", got)
 	}
-	// A retry of a candidate also queues the pick task and its dependents again.
+	// A retry of a candidate also queues the pick task again, and the tasks that depend on it.
 	f.must(f.Retry(context.Background(), store.TaskKey{Run: run, Task: "api.codex"}, "ada", ""))
 	f.end("api.codex", fleet.Ending{})
 	f.end("api.judge", fleet.Ending{Answer: "winner: api.codex"})

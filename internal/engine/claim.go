@@ -16,12 +16,12 @@ type Claim struct {
 	Worker string
 	Labels []string
 	Only   bool   // claim only tasks whose required labels are exactly Labels
-	Key    string // idempotency key: the same key returns the same task while it is running
+	Key    string // idempotency key: a second claim with the same key returns the same task, as long as it is running
 	After  string // id of the attempt that the worker ends in the same request; empty if it ends none
 	// OneOf holds sets of labels. The worker gets only tasks that have at least one label of each
 	// set.
 	OneOf [][]string `json:"-"`
-	// Agents limits the claim to tasks of these agents; empty allows all agents.
+	// Agents are the agents whose tasks the worker can run. Empty means all agents.
 	Agents []string `json:"-"`
 	// May reports whether the worker may take a task; the engine skips tasks for which it returns
 	// false. If May is nil, the worker may take every task.

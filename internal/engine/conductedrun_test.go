@@ -38,7 +38,7 @@ func TestAConductedRunGoesOnUntilItIsConcluded(t *testing.T) {
 		}
 	}
 	f.must(f.Conclude(context.Background(), run, store.Complete, ""))
-	f.must(f.Conclude(context.Background(), run, store.Failed, "too late")) // the run keeps its first final status
+	f.must(f.Conclude(context.Background(), run, store.Failed, "too late")) // the run has already ended and keeps its status
 	if got := f.runStatus(run); got != store.Complete {
 		t.Errorf("the run is %s", got)
 	}

@@ -15,8 +15,8 @@ import (
 // Options configures an [Engine].
 type Options struct {
 	Now   func() time.Time
-	NewID func() string  // must never return the same id twice
-	Rand  func() float64 // in [0, 1), for jitter
+	NewID func() string  // returns a new id; must never return the same id twice
+	Rand  func() float64 // returns a random number in [0, 1), to vary the delays of retries
 	Lease time.Duration  // how long an attempt stays valid after a heartbeat; DefaultLease if zero
 	Who   string         // user or program that events name as their cause if a request names none
 	// Endless is set for an engine whose workers are on this machine, and whose leases are very

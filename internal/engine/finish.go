@@ -215,7 +215,7 @@ func (e *finishes) expireAttempts(since time.Time) (expired int, err error) {
 			_, err = e.endAttempt(a, failure.Lost, false)
 		default:
 			a.StopReason = cmp.Or(a.StopReason, string(failure.TimedOut))
-			a.Deadline = time.Time{} // the worker was asked to stop; do not ask again
+			a.Deadline = time.Time{} // StopReason asks the worker to stop; later sweeps need not ask again
 			e.PutAttempt(a)
 			err = e.attemptEvent("attempt.stopping", a, "its deadline has passed")
 		}

@@ -21,7 +21,7 @@ type HeldAttempt struct {
 	Delivered []string
 }
 
-// Order says what a worker must do about an attempt that it holds.
+// Order says what a worker must do about an attempt that it is running.
 type Order struct {
 	Attempt string
 	Stop    string           // why the worker must end the attempt; empty if it may continue

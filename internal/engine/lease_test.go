@@ -239,7 +239,7 @@ func TestAConversationIsNotCarriedToAnotherWorker(t *testing.T) {
 func TestAnEngineOfThisMachineGivesUpNothingOfACoordinator(t *testing.T) {
 	f := newFixture(t)
 	ctx := context.Background()
-	ahead := f.now.Add(10 * time.Minute) // the local engine's clock is wrong
+	ahead := f.now.Add(10 * time.Minute) // the local engine's clock is 10 minutes ahead of the coordinator's
 	ids := 0
 	local := engine.New(f.store, engine.Options{
 		Now: func() time.Time { return ahead }, Rand: func() float64 { return 0 }, Lease: 100 * 365 * 24 * time.Hour, Endless: true,

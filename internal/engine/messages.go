@@ -161,7 +161,7 @@ func (ms *messages) needsAttempt(t store.Task, class failure.Class) (bool, error
 	return tried == 0 || failed && tried < maxUndelivered, err
 }
 
-// MaxMessage is the longest text of a message, in bytes.
+// MaxMessage is the maximum length of a message's text, in bytes.
 const MaxMessage = 256 << 10
 
 // maxWaiting is how many undelivered messages one agent may have.

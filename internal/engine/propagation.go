@@ -26,7 +26,7 @@ func (p *propagation) statusChanged(t store.Task) error {
 		err = p.taskFailed(t)
 	case store.Cancelled:
 		err = p.cancelDependents(t)
-	case store.Queued: // the task will be retried
+	case store.Queued: // the task is queued again, for a retry
 		if run.Stopping != "" {
 			err = p.cancelQueued(t.TaskKey, "the run is stopping: "+run.Stopping)
 		}
@@ -120,7 +120,7 @@ func (p *propagation) cancelDependents(t store.Task) error {
 // complete. If all needs of t have ended and none is complete, t fails, or is cancelled if all its
 // needs were cancelled.
 func (p *propagation) needEnded(t store.Task, why string) error {
-	t, err := p.task(t.TaskKey) // read the task again: it may have changed since it was listed
+	t, err := p.task(t.TaskKey) // read the task again: it may have changed since the caller has read it
 	if err != nil || t.Status != store.Queued {
 		return err
 	}

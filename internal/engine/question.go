@@ -21,7 +21,7 @@ type Ask struct {
 	Ref     string // id that the agent has given the question; repeating it does not create a second question
 	Text    string
 	Options []string
-	Within  time.Duration // how long to wait for an answer; zero means forever
+	Within  time.Duration // how long the question waits for an answer; zero means forever
 	Default string        // the answer if the user gives none in time; if empty, the request is denied
 }
 

@@ -20,7 +20,7 @@ import (
 // the run.
 const ReviewKind = "review"
 
-// reviews stores the reviews of tasks: what users say about the changes of agents.
+// reviews stores the users' reviews of the changes that tasks have made.
 type reviews struct {
 	*txContext
 	messages *messages

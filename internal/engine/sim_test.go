@@ -85,8 +85,7 @@ type world struct {
 	log     []string
 }
 
-// worker is a simulated worker. It may forget the attempts that it holds, as if it had
-// crashed.
+// worker is a simulated worker. It may forget its running attempts, as if it had crashed.
 type worker struct {
 	id     string
 	labels []string

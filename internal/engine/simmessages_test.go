@@ -74,7 +74,7 @@ func (w *world) speak() error {
 	}
 	m := fleet.Message{ID: w.newID(), Run: key.Run, Task: key.Task, Text: "hello"}
 	if len(w.talk.sent) > 0 && w.chance(4) {
-		m = w.talk.sent[w.rng.IntN(len(w.talk.sent))] // a client did not receive the answer
+		m = w.talk.sent[w.rng.IntN(len(w.talk.sent))] // repeat an earlier message, as a client does that has not received the answer
 	}
 	w.talk.sent = append(w.talk.sent, m)
 	_, err := w.engine().Send(ctx, m)

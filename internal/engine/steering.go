@@ -210,7 +210,7 @@ func (e *Engine) Interrupt(ctx context.Context, key store.TaskKey, who string) e
 			return &ConflictError{"task " + t.Task, fmt.Sprintf("is %s: only a running agent can be interrupted", t.Status)}
 		}
 		a, err := tx.attempt(t.RunningAttempt)
-		if err != nil || a.StopReason != "" { // the attempt is already stopping
+		if err != nil || a.StopReason != "" { // the worker was already asked to end the attempt
 			return err
 		}
 		a.StopReason = interrupted

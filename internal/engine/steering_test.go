@@ -25,7 +25,7 @@ func (f *fixture) send(run, task, text string) fleet.Message {
 	return m
 }
 
-// refused checks that err is a conflict whose text contains want.
+// refused checks that err is marked as a conflict, and that its text contains want.
 func (f *fixture) refused(err error, want string) {
 	f.t.Helper()
 	var conflict interface{ Conflict() bool }
@@ -154,7 +154,7 @@ func TestAMessageIsNotDeliveredByALostAttempt(t *testing.T) {
 	lost := f.claim()
 	m := f.send(run, "a", "hello")
 	f.sweep(10 * time.Minute) // the attempt's lease expires
-	f.sweep(10 * time.Minute) // the delay of the retry passes
+	f.sweep(10 * time.Minute) // the delay before the retry passes
 	if o := f.deliver(lost, m.ID); !o.Gone {
 		t.Fatalf("the lost attempt gets %+v", o)
 	}

@@ -35,7 +35,7 @@ type transaction struct {
 	steering     steering
 }
 
-// newTransaction creates a transaction and connects its parts.
+// newTransaction returns a transaction whose parts have pointers to each other.
 func newTransaction(c *txContext) *transaction {
 	tx := &transaction{txContext: c, beads: beads{c}, workers: workers{c}, questions: questions{c}, messages: messages{c}}
 	tx.reviews = reviews{c, &tx.messages}

@@ -26,7 +26,7 @@ func (e *Engine) Turn(ctx context.Context, f Finish, r Claim) (o FinishResult, n
 // storedTurn is the answer to a turn as an idempotency record stores it.
 type storedTurn struct {
 	Result FinishResult `json:"outcome"`
-	Next   *string      `json:"next,omitempty"` // id of the attempt that was assigned
+	Next   *string      `json:"next,omitempty"` // id of the attempt that the turn has assigned; nil if none
 }
 
 // turnOp is the operation in the keys of idempotency records that store answers to turns.

@@ -20,7 +20,7 @@ func (e *Engine) Do(ctx context.Context, who string, do func(s *Tx) error) error
 	return e.write(ctx, who, func(tx *transaction) error { return do(&Tx{tx}) })
 }
 
-// Now returns the time of the transaction.
+// Now returns the time at which the transaction has started, by the engine's clock.
 func (s *Tx) Now() time.Time { return s.tx.now }
 
 // NewID returns a new unique id.
@@ -46,7 +46,7 @@ func (s *Tx) Attempt(id string) (store.Attempt, error) { return s.tx.Attempt(id)
 // deadline, whichever is earlier. It scans the running attempts of all workers.
 func (s *Tx) HeldBy(worker string) ([]store.Attempt, error) { return s.tx.heldBy(worker) }
 
-// Item returns a store item.
+// Item returns the store item with a key.
 func (s *Tx) Item(key store.ItemKey) (store.Item, error) { return s.tx.Item(key) }
 
 // Items returns items with the given kind and parent, in the order of Seq: at most limit items
@@ -58,13 +58,13 @@ func (s *Tx) Items(kind, parent string, after int64, limit int) ([]store.Item, e
 // PutItem adds an item, or replaces the item with the same key.
 func (s *Tx) PutItem(i store.Item) { s.tx.PutItem(i) }
 
-// DropItem deletes an item.
+// DropItem deletes the item with a key, if it exists.
 func (s *Tx) DropItem(key store.ItemKey) { s.tx.DropItem(key) }
 
 // Event appends the event e. row is the changed row, which is stored with the event.
 func (s *Tx) Event(e store.Event, row any) error { return s.tx.event(e, row) }
 
-// Submit does the same as [Engine.Submit].
+// Submit does the same as [Engine.Submit], as a part of the transaction s.
 func (s *Tx) Submit(sub Submission) (string, error) {
 	text, err := planText(sub)
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *Tx) Submit(sub Submission) (string, error) {
 	return once(s.tx.txContext, "submit", sub.Key, func() (string, error) { return s.tx.submissions.submit(sub, text) })
 }
 
-// Extend does the same as [Engine.Extend].
+// Extend does the same as [Engine.Extend], as a part of the transaction s.
 func (s *Tx) Extend(x Extension) error {
 	_, err := once(s.tx.txContext, "extend", x.Key, func() (int, error) { return len(x.Tasks), s.tx.submissions.extend(x) })
 	return err
@@ -128,7 +128,7 @@ func (s *Tx) Assign(key store.TaskKey, worker string) (*Assignment, error) {
 	return &a, tx.workers.addHeldAttempt(worker, a.Attempt.ID)
 }
 
-// Cancel does the same as [Engine.Cancel].
+// Cancel does the same as [Engine.Cancel], as a part of the transaction s.
 func (s *Tx) Cancel(t Target, why string) error { return s.tx.cancellation.cancel(t, why) }
 
 // Tasks returns all tasks of a run.
@@ -138,7 +138,7 @@ func (s *Tx) Tasks(run string) ([]store.Task, error) { return s.tx.Tasks(run) }
 // lease with [Tx.Beat]. ClaimForWorker returns nil if no task can start.
 func (s *Tx) ClaimForWorker(r Claim) (*Assignment, error) { return s.tx.claims.claimOnce(r) }
 
-// Beat does the same as [Engine.Beat].
+// Beat does the same as [Engine.Beat], as a part of the transaction s.
 func (s *Tx) Beat(report store.Worker, held []HeldAttempt) ([]Order, error) {
 	return s.tx.heartbeats.recordWorker(report, held)
 }
@@ -151,18 +151,18 @@ func (s *Tx) Messages(t store.Task) (waiting, delivered []fleet.Message, err err
 	return a.Messages, a.Earlier, err
 }
 
-// Turn does the same as [Engine.Turn].
+// Turn does the same as [Engine.Turn], as a part of the transaction s.
 func (s *Tx) Turn(f Finish, r Claim) (FinishResult, *Assignment, error) { return s.tx.turns.turn(f, r) }
 
-// Ask does the same as [Engine.Ask].
+// Ask does the same as [Engine.Ask], as a part of the transaction s.
 func (s *Tx) Ask(a Ask) (string, error) { return s.tx.questions.ask(a) }
 
-// Release does the same as [Engine.Release].
+// Release does the same as [Engine.Release], as a part of the transaction s.
 func (s *Tx) Release(worker string, held []HeldAttempt) error {
 	return s.tx.finishes.release(worker, held)
 }
 
-// Finish does the same as [Engine.Finish].
+// Finish does the same as [Engine.Finish], as a part of the transaction s.
 func (s *Tx) Finish(f Finish) (FinishResult, error) {
 	return once(s.tx.txContext, "finish", f.Key, func() (FinishResult, error) { return s.tx.finishes.finish(f) })
 }

@@ -73,7 +73,7 @@ func (ws *workers) markLeft(run store.Run) error {
 	}
 	before, err := ws.Worker(run.OnlyWorker)
 	if errors.Is(err, store.ErrNotFound) || before.Name == "" {
-		return nil // the worker never reported a name
+		return nil // the worker has reported no name, so users do not see it
 	}
 	if err != nil {
 		return err

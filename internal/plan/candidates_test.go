@@ -89,6 +89,6 @@ func TestAServerRefusesATaskThatPicksFromNothing(t *testing.T) {
 		if p.Check() == nil {
 			t.Errorf("%+v is accepted", p.Tasks[0])
 		}
-		p.Origins(nil) // must not panic
+		p.Origins(nil) // must not panic, although the plan is not valid
 	}
 }

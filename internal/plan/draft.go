@@ -60,7 +60,7 @@ func (d *draft) checkIDs(r *reporter, word string) {
 	for i, t := range d.Tasks {
 		at := d.positions[i].id
 		if t.ID == "" {
-			continue // the reader has reported the missing key
+			continue // the task has no id, which the reader has already reported
 		}
 		if bad, ok := errors.AsType[*statefile.NameError](statefile.CheckName(word, t.ID)); ok {
 			r.report(at, "the id %.60q %s", t.ID, bad.Problem)

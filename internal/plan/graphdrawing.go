@@ -87,7 +87,7 @@ const (
 type drawnToken struct {
 	id         string
 	start, end int // offsets in the line, in bytes
-	column     int // number of characters before the id
+	column     int // number of characters on the line before the id
 }
 
 // line reads one line of text of the drawing. at is its position in the file.
@@ -154,7 +154,7 @@ func (d *graphDrawing) tokens(line string, at position) []drawnToken {
 	return tokens
 }
 
-// joined reports whether line[start:end] is part of a longer word.
+// joined reports whether the text line[start:end] is only a part of a longer word.
 func joined(line string, start, end int) bool {
 	before, _ := utf8.DecodeLastRuneInString(line[:start])
 	after, _ := utf8.DecodeRuneInString(line[end:])

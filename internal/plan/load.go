@@ -14,7 +14,7 @@ type Format string
 
 // The formats of plans.
 const (
-	Gaffer       Format = "gaffer"       // gaffer's own YAML
+	Gaffer       Format = "gaffer"       // a file in gaffer's own YAML format
 	Orchestrator Format = "orchestrator" // markdown of an orchestrator, with a dependency graph or waves
 	WorkflowFile Format = "workflow"     // YAML with one or more workflows
 	Beads        Format = "beads"        // a file with one bead on each line, as a JSON object
@@ -42,7 +42,7 @@ type Options struct {
 	SeparateFiles bool     // add dependencies, so that tasks which change the same files never run at the same time
 }
 
-// Size limits, in bytes.
+// The maximum sizes of a plan's files, in bytes.
 const (
 	maxPlan    = 4 << 20
 	maxPrompt  = 1 << 20

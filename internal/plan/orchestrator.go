@@ -128,7 +128,7 @@ func (o *orchestrator) heading(title string, level int, at position, wave int) (
 	m := waveHeading().FindStringSubmatch(title)
 	switch {
 	case m == nil && level > 3:
-		return wave, false // a subsection belongs to the same wave
+		return wave, false // a subsection belongs to the wave of the section around it
 	case m == nil:
 		return 0, false
 	}

@@ -22,7 +22,7 @@ import (
 type Plan struct {
 	Name       string          `json:"Name"`
 	Format     Format          `json:"Format"`
-	Source     string          `json:"Source"`     // one of the Source constants
+	Source     string          `json:"Source"`     // what the plan was made from: one of the Source constants
 	SourceFile string          `json:"SourceFile"` // path as the user has written it; empty if the plan is a prompt's text or a list
 	Parallel   int             `json:"Parallel"`   // how many tasks may run at the same time; 0 means the runner's default
 	OnFailure  OnFailure       `json:"OnFailure"`  // what happens to the other tasks when a task fails

@@ -15,7 +15,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// DefaultKeep is the default number of bytes that are kept of an attempt's log.
+// DefaultKeep is how many bytes of an attempt's log are kept by default.
 const DefaultKeep = 8 << 20
 
 // The kinds of a log's items. Pieces have the id of the attempt as their parent. The head has it as
@@ -58,9 +58,9 @@ func (e *EndedError) Error() string { return fmt.Sprintf("log of attempt %s: has
 // Conflict marks the error as a conflict with the log's end.
 func (e *EndedError) Conflict() bool { return true }
 
-// head describes the range of a log that is kept.
+// head describes which bytes of a log are kept.
 type head struct {
-	From int64 `json:"from"` // offset of the first byte that is kept
+	From int64 `json:"from"` // offset in the log of the first byte that is kept
 	Next int64 `json:"next"` // offset after the last byte of the log
 	Last int64 `json:"last"` // offset of the first byte of the last piece
 	Done bool  `json:"done,omitempty"`

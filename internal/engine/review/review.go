@@ -47,12 +47,12 @@ func (e *NotFoundError) NotFound() bool { return true }
 
 // The maximum sizes of a review's parts, in bytes if the comment names no other unit.
 const (
-	MaxText     = 16 << 10 // text of a comment
-	MaxLines    = 64 << 10 // text of the lines that a comment refers to
+	MaxText     = 16 << 10 // maximum length of a comment's text
+	MaxLines    = 64 << 10 // maximum length of the lines that a comment refers to
 	MaxPath     = 4 << 10
 	MaxKey      = 200
-	MaxComments = 1000   // number of comments
-	MaxViewed   = 20_000 // number of files that are marked as viewed
+	MaxComments = 1000   // maximum number of comments
+	MaxViewed   = 20_000 // maximum number of files that are marked as viewed
 )
 
 // Apply performs the user's action a on a review. It does not support the action "send back"; use
@@ -199,7 +199,7 @@ func draftIndex(r fleet.Review, id, cannot string) (int, error) {
 	return i, nil
 }
 
-// Resolve marks a comment as resolved, or as not resolved.
+// Resolve marks a comment as resolved if resolved is true, and as not resolved if it is false.
 func Resolve(r *fleet.Review, id string, resolved bool) error {
 	i := slices.IndexFunc(r.Comments, func(c fleet.Comment) bool { return c.ID == id })
 	if i < 0 {

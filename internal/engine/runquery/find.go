@@ -34,7 +34,7 @@ func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("%s %q could be %s", e.What, e.Name, strings.Join(e.Could, " or "))
 }
 
-// Conflict marks the error as an ambiguous request.
+// Conflict marks the error as a conflict: the user must name one of the matching ids.
 func (e *AmbiguousError) Conflict() bool { return true }
 
 // Missing returns a [*NotFoundError] with the name that the user gave if err is store.ErrNotFound,

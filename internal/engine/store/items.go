@@ -68,5 +68,5 @@ func (i *Item) in(kind, parent string, after int64) bool {
 // In reports whether i has this kind and parent, and a Seq greater than after.
 func (i Item) In(kind, parent string, after int64) bool { return i.in(kind, parent, after) }
 
-// ByItemSeq orders items by Seq, then ID.
+// ByItemSeq compares two items, to sort them by Seq and then by ID.
 func ByItemSeq(a, b Item) int { return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.ID, b.ID)) }

@@ -25,7 +25,7 @@ func (s Status) Final() bool { return s == Complete || s == Failed || s == Cance
 // Amount is a cost, or the limit of a cost, in micro-dollars and tokens.
 type Amount = fleet.Amount
 
-// Run is one submitted plan.
+// Run is the row of one submitted plan.
 type Run struct {
 	ID         string          `json:"id"`
 	Name       string          `json:"name"`
@@ -76,7 +76,7 @@ type TaskKey struct {
 	Task string `json:"task"`
 }
 
-// Task is one task of a run.
+// Task is the row of one task in a run.
 type Task struct {
 	TaskKey
 	Seq             int64           `json:"seq"` // increases with each submitted task, over all runs
@@ -127,7 +127,7 @@ type Attempt struct {
 	Ended          time.Time `json:"ended,omitzero"`
 	StopReason     string    `json:"stop,omitempty"`            // why the worker must end the attempt; empty if it may continue
 	SpentEarlier   Amount    `json:"carried,omitzero"`          // cost of earlier attempts in the same conversation
-	HasMessages    bool      `json:"mail,omitempty"`            // messages of users may wait for the agent
+	HasMessages    bool      `json:"mail,omitempty"`            // users' messages may be waiting for the agent
 	PromptMessages []string  `json:"prompt_messages,omitempty"` // ids of the messages that the attempt's prompt contains
 
 	fleet.Progress // progress that the worker has reported last
@@ -137,7 +137,7 @@ type Attempt struct {
 	// current wait, which started at WaitingSince. When a wait ends, Deadline is extended by its
 	// duration.
 	Waited       time.Duration `json:"waited,omitempty"`
-	WaitingSince time.Time     `json:"waiting_since,omitzero"` // zero if the agent is not waiting
+	WaitingSince time.Time     `json:"waiting_since,omitzero"` // start of the current wait; zero if the agent is not waiting
 }
 
 // WaitedBy returns how long the agent has waited for a user up to the time now, including the

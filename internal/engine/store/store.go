@@ -53,7 +53,7 @@ type Reader interface {
 	Item(key ItemKey) (Item, error)
 
 	Runs() ([]Run, error)
-	RunningRuns() ([]Run, error) // the runs whose Status is Running
+	RunningRuns() ([]Run, error) // returns the runs whose Status is Running
 	Tasks(run string) ([]Task, error)
 	// EndedTasks returns at most limit tasks of a run that have the final status in. Tasks with the
 	// highest Seq come first.
@@ -65,7 +65,7 @@ type Reader interface {
 	Attempts(key TaskKey) ([]Attempt, error)
 	AttemptsOf(run string) ([]Attempt, error)
 	Workers() ([]Worker, error)
-	Questions(open bool) ([]Question, error) // all questions; if open is set, only those that are not Closed
+	Questions(open bool) ([]Question, error) // returns all questions; if open is set, only questions that are not Closed
 	QuestionsOf(run string) ([]Question, error)
 	Accounts() ([]Account, error)
 	// Events returns at most limit events whose Seq is greater than after. The numbers have gaps

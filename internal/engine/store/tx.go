@@ -67,7 +67,7 @@ type allTasks struct {
 	dependents map[string][]TaskKey
 }
 
-// table holds rows of one kind, in the order in which they were first put.
+// table holds rows of one kind, such as tasks, in the order in which they were added.
 type table[K comparable, V any] struct {
 	keys []K
 	rows []V
@@ -120,7 +120,7 @@ func (t *table[K, V]) merge(later *table[K, V], requests int) {
 }
 
 func (r *rows) merge(later *rows, requests int) {
-	r.runs.merge(&later.runs, 1) // most transactions change only one run
+	r.runs.merge(&later.runs, 1) // capacity for one row, because most transactions change only one run
 	r.tasks.merge(&later.tasks, requests)
 	r.attempts.merge(&later.attempts, requests)
 	r.workers.merge(&later.workers, requests)
@@ -316,7 +316,7 @@ func (tx *Tx) Dependents(key TaskKey) ([]Task, error) {
 	}, bySeq)
 }
 
-// ClaimableTasks is like [Reader.ClaimableTasks].
+// ClaimableTasks is like [Reader.ClaimableTasks], but includes the changes of this transaction.
 func (tx *Tx) ClaimableTasks(c ClaimQuery) ([]Task, error) {
 	unchanged := c
 	unchanged.Skip = func(key TaskKey) bool { return tx.hasPut(key) || c.Skip != nil && c.Skip(key) }
@@ -350,7 +350,7 @@ func (t Task) DelayHasPassed(now time.Time) bool {
 	return t.Idle() && !t.NotBefore.IsZero() && !t.NotBefore.After(now)
 }
 
-// WaitingTasks is like [Reader.WaitingTasks].
+// WaitingTasks is like [Reader.WaitingTasks], but includes the changes of this transaction.
 func (tx *Tx) WaitingTasks(w WaitQuery) ([]Task, error) {
 	unchanged := w
 	unchanged.Skip = func(key TaskKey) bool { return tx.hasPut(key) || w.Skip != nil && w.Skip(key) }
@@ -359,14 +359,14 @@ func (tx *Tx) WaitingTasks(w WaitQuery) ([]Task, error) {
 	return list[:min(w.Limit, len(list))], err
 }
 
-// DelayedTasks is like [Reader.DelayedTasks].
+// DelayedTasks is like [Reader.DelayedTasks], but includes the changes of this transaction.
 func (tx *Tx) DelayedTasks(now time.Time, limit int) ([]Task, error) {
 	stored, err := tx.stored.DelayedTasks(now, limit+tx.changedTasks())
 	list, err := overlay(tx, tasksOf, stored, err, Task.key, func(t *Task) bool { return t.DelayHasPassed(now) }, ByNotBefore)
 	return list[:min(limit, len(list))], err
 }
 
-// ByNotBefore orders tasks by NotBefore, then Seq.
+// ByNotBefore compares two tasks, to sort them by NotBefore and then by Seq.
 func ByNotBefore(a, b Task) int {
 	return cmp.Or(a.NotBefore.Compare(b.NotBefore), cmp.Compare(a.Seq, b.Seq))
 }
@@ -376,7 +376,7 @@ func (tx *Tx) hasPut(key TaskKey) bool { return tx.own.tasks.has(key) || tx.earl
 
 func (tx *Tx) changedTasks() int { return len(tx.earlier.tasks.keys) + len(tx.own.tasks.keys) }
 
-// ByPriority orders tasks by Priority, highest first, then Seq.
+// ByPriority compares two tasks, to sort them by Priority, highest first, and then by Seq.
 func ByPriority(a, b Task) int {
 	return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Seq, b.Seq))
 }
@@ -402,7 +402,7 @@ func (tx *Tx) Accounts() ([]Account, error) {
 		func(a, b Account) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// DueAttempts is like [Reader.DueAttempts].
+// DueAttempts is like [Reader.DueAttempts], but includes the changes of this transaction.
 func (tx *Tx) DueAttempts(now time.Time, limit int) ([]Attempt, error) {
 	stored, err := tx.stored.DueAttempts(now, limit+len(tx.earlier.attempts.keys)+len(tx.own.attempts.keys))
 	list, err := overlay(tx, attemptsOf, stored, err, func(a Attempt) string { return a.ID },
@@ -420,7 +420,7 @@ func (a Attempt) Due() time.Time {
 	return a.Lease
 }
 
-// ExpiredQuestions is like [Reader.ExpiredQuestions].
+// ExpiredQuestions is like [Reader.ExpiredQuestions], but includes the changes of this transaction.
 func (tx *Tx) ExpiredQuestions(now time.Time, limit int) ([]Question, error) {
 	stored, err := tx.stored.ExpiredQuestions(now, limit+len(tx.earlier.questions.keys)+len(tx.own.questions.keys))
 	list, err := overlay(tx, questionsOf, stored, err, func(q Question) string { return q.ID },

@@ -49,7 +49,7 @@ func (w listening) broken(now time.Time) bool {
 	return w.last.IsZero() || gap > maxGap || gap < 0
 }
 
-// Server sweeps a store whose workers are on many machines.
+// Server calls the sweeps of an engine whose workers are on many machines.
 type Server struct {
 	Engine       *engine.Engine
 	Store        store.Store // the store that the engine works on
@@ -78,7 +78,8 @@ func (s *Server) Sweep(ctx context.Context) (more bool, err error) {
 // machine sleeps, but leases expire during that time too.
 func (s *Server) clock() time.Time { return s.Now().Round(0) }
 
-// checkOnline updates s.online, at most once per maxGap.
+// checkOnline sets s.online to whether any worker is online. It reads the store at most once per
+// maxGap.
 func (s *Server) checkOnline(ctx context.Context) error {
 	now := s.clock()
 	if since := now.Sub(s.onlineChecked); since >= 0 && since < maxGap {

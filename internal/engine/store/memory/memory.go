@@ -17,7 +17,7 @@ import (
 // Store is a store in memory.
 type Store struct {
 	writer store.Writer
-	turn   chan struct{} // semaphore that the open transaction holds
+	turn   chan struct{} // semaphore: the open write transaction holds it
 
 	mu     sync.RWMutex
 	data   data
@@ -42,7 +42,7 @@ type data struct {
 	cursors            map[string]store.Cursor
 	items              map[store.ItemKey]store.Item
 	events             []store.Event
-	last               int64 // the number of the last event
+	last               int64 // number of the last event
 	readyTasks         readyList
 }
 
@@ -89,7 +89,7 @@ func (s *Store) Wait(ctx context.Context, after int64) error {
 // Close implements [store.Store].
 func (s *Store) Close() error { return nil }
 
-// open waits until no other transaction is open, and begins one.
+// open waits until no other write transaction is open, and begins one.
 func (s *Store) open(ctx context.Context) (store.Transaction, error) {
 	select {
 	case s.turn <- struct{}{}:

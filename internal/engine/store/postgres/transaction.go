@@ -30,7 +30,7 @@ type transaction struct {
 	loadEach bool  // set by LoadEach: each lookup is sent at once
 	missed   bool
 	wanted   []*lookup
-	lookups  map[string]*lookup // all lookups of the transaction, by query and arguments
+	lookups  map[string]*lookup // all lookups of the transaction; the key contains the query and its arguments
 }
 
 // lookup is a query that a request has made, and its result.

@@ -96,7 +96,7 @@ func (c *conn) exec(query string, args ...any) error {
 			c.args = append(c.args, sqldriver.NamedValue{Ordinal: i + 1, Value: value})
 		}
 		_, err = stmt.ExecContext(context.Background(), c.args)
-		clear(c.args) // let the garbage collector free long texts
+		clear(c.args) // drop the references, so that long texts can be freed
 		return err
 	})
 	return withPath(c.path, err)
