@@ -83,8 +83,8 @@ func (qs *questions) ask(a Ask) (string, error) {
 	return q.ID, qs.startWait(attempt)
 }
 
-// questionID returns the id of a question: the same id for the same attempt and the same ref, the
-// agent's id of the question.
+// questionID returns the id of a question. It is computed from the id of the attempt and from ref,
+// the id that the agent has given the question.
 func questionID(attempt, ref string) string {
 	return fmt.Sprintf("%s-%x", attempt, sha256.Sum256([]byte(ref)))[:len(attempt)+9]
 }

@@ -44,7 +44,7 @@ type graphDrawing struct {
 	branches  []string           // ids of the branches below the last row; together they form the row that the next one waits for
 	trunks    []trunk            // groups of ids from which a branch may start, from left to right
 	sideLine  []string           // ids from which a line at the right starts
-	openLines map[int][]position // positions where lines at the right start that have not reached a row yet, by column
+	openLines map[int][]position // by column: where lines to the right of rows start that do not lead into a row yet
 	linked    bool               // a line of text without ids has connected the next row to the row above
 	edges     map[edge]bool
 }

@@ -80,7 +80,7 @@ type follower struct {
 	at      map[string]int // index in run.Tasks of each task, by the id of the task
 }
 
-// maxEvents is how many new events of a run are read at once. If there are more, the whole run is
+// maxEvents is how many new events refresh reads at most. If there are more, the whole run is
 // read again.
 const maxEvents = 5000
 

@@ -9,8 +9,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// maxSummaryAge is how long ago an ended run may have been created to be part of a summary. Shell
-// prompts show the summary, so it must be fast, and cannot read the runs of a whole year.
+// maxSummaryAge limits which ended runs are part of a summary: they must have been created at most
+// this long ago. Shell prompts show the summary, so it must be fast, and cannot read the runs of a
+// whole year.
 const maxSummaryAge = 30 * 24 * time.Hour
 
 // ProjectSummary returns a few numbers about the runs of a project, or of all projects if project

@@ -17,8 +17,9 @@ const (
 	// maxRoundTrip is the longest round trip that a measurement may take to be used. The error of a
 	// measurement is at most half of its round trip.
 	maxRoundTrip = time.Second
-	// maxHiddenStep limits how far the database's clock can go back unnoticed: after a smaller step
-	// back, Now stands still until the clock has caught up. After a larger one, Now goes back too.
+	// maxHiddenStep says how Now reacts if the database's clock is set back. If it is set back by
+	// less than this, Now stands still until the clock has caught up. If by more, Now goes back
+	// too.
 	maxHiddenStep = time.Minute
 )
 

@@ -6,9 +6,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// The index task_ready contains the tasks as one list for each pair of labels and account. The
-// index task_idle contains them as one list for each wave and account. The queries find the start
-// of each list with one index lookup, and do not scan the lists before it.
+// In the index task_ready, the tasks form one list for each pair of labels and account. In the
+// index task_idle, they form one list for each wave and account. The queries find the start of each
+// list with one index lookup, and do not scan the lists before it.
 const (
 	labelSets = `WITH RECURSIVE list AS (
 		SELECT (SELECT labels FROM task WHERE ready ORDER BY labels LIMIT 1) AS labels

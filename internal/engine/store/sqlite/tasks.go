@@ -7,11 +7,10 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// The index task_ready contains the tasks as one list for each pair of labels and account. The
-// index task_idle contains them as one list for each wave and account. The queries find the start
-// of each list with one or two index lookups, and do not scan the lists before it. They compare
-// each column separately, because SQLite uses an index only for the first column of a row
-// comparison.
+// In the index task_ready, the tasks form one list for each pair of labels and account. In the
+// index task_idle, they form one list for each wave and account. The queries find the start of each
+// list with one or two index lookups, and do not scan the lists before it. They compare each column
+// separately, because SQLite uses an index only for the first column of a row comparison.
 const (
 	labelSets = `WITH RECURSIVE list (labels) AS (
 		SELECT (SELECT labels FROM task WHERE ready = 1 ORDER BY labels LIMIT 1)
