@@ -16,9 +16,9 @@ import (
 // Request describes one attempt of a task for an agent.
 type Request struct {
 	Prompt string
-	Model  string   // empty for the agent's own default
+	Model  string   // empty means the agent's default model
 	Argv   []string // the program and its arguments; for agent "command" only
-	Thread string   // id of the conversation to resume; with Begin, the id for a new one if the program accepts an id
+	Thread string   // id of the conversation to resume; with Begin, the id for a new conversation if the program accepts one
 	Begin  bool
 	Used   Usage  // usage of the conversation before this attempt; some programs include it in their counts
 	Policy Policy // how to handle requests for permission; empty means Ask
@@ -37,9 +37,9 @@ const (
 // Launch describes how to start a program.
 type Launch struct {
 	Argv  []string
-	Env   []string // NAME=value, added to the environment
-	Input []byte   // the beginning of stdin
-	Open  bool     // stdin stays open after Input, for answers; otherwise it is closed
+	Env   []string // variables to add to the environment, as NAME=value
+	Input []byte   // written to the program's stdin at its start
+	Open  bool     // keep stdin open after Input, to write answers; if false, close it
 	// File, if not nil, is the content of a file that must exist before the program
 	// starts. Its path replaces every [FileArg] in Argv.
 	File []byte
@@ -58,7 +58,7 @@ type Agent interface {
 	// References returns environment variables whose values are references to secrets.
 	// The caller that starts the program resolves them.
 	References() map[string]secret.Value
-	// Reader returns a reader for the output of one attempt.
+	// Reader returns a reader that interprets the program's output in one attempt.
 	Reader(Request) Reader
 }
 
@@ -73,10 +73,10 @@ type Reader interface {
 	Verdict(Exit) Verdict
 }
 
-// MaxLine is the number of bytes that are read of a line.
+// MaxLine is the largest number of bytes of one line that a Reader gets. Longer lines are cut.
 const MaxLine = 1 << 20
 
-// Signal is information from a line of output.
+// Signal is what a Reader has learned from one line of output. Zero fields mean no news.
 type Signal struct {
 	State    State  // the agent's new state; empty if unknown
 	Progress bool   // the work has advanced; output alone is not progress
@@ -88,8 +88,8 @@ type Signal struct {
 	ReplyTo  string // identifies Reply. A process that reads the output again sees the same Reply and must not write it twice
 	Usage    *Usage // total of the attempt so far; replaces earlier values
 	Ended    bool   // the program has printed its final message and should exit
-	// Resumed says that the program works again after its final message, because it has
-	// received another message of the user.
+	// Resumed says that the program has started to work again after its final message, because the
+	// user sent another message.
 	Resumed bool
 	// Delivered is the [MessageKey] of a message that the program has passed to its model.
 	Delivered string
@@ -114,10 +114,10 @@ type Steerable interface {
 	Interrupt() []byte
 }
 
-// MessageKey returns the name under which a program knows a message of the user.
+// MessageKey returns the UUID by which an agent program identifies the user's message with this id.
 func MessageKey(id string) string { return UUID(id) }
 
-// UUID returns a UUID that is derived from a text.
+// UUID returns a UUID derived from text: the same text always gives the same UUID.
 func UUID(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // UUID version 8: custom content
@@ -139,14 +139,14 @@ type Question struct {
 	ID      string
 	Text    string
 	Options []string // possible answers; empty for free text
-	// Reply returns the bytes for stdin that give this answer to the program.
+	// Reply returns the bytes to write to the program's stdin to give it this answer.
 	Reply func(Answer) []byte
 }
 
 // Answer is the user's answer to a Question.
 type Answer struct {
-	Text string // one of the options, or free text
-	Deny bool   // denied, with Text as the reason
+	Text string // one of the question's options, or free text
+	Deny bool   // the user denies the request; Text is the reason
 }
 
 // Usage holds the tokens and the cost of an attempt so far.
@@ -157,14 +157,14 @@ type Usage struct {
 
 // Exit describes how the process ended.
 type Exit struct {
-	Code       int       // -1 if a signal killed it
-	Signal     string    // the signal that killed it, such as SIGTERM
+	Code       int       // exit code; -1 if a signal killed the process
+	Signal     string    // the signal that killed the process, such as SIGTERM
 	StopReason string    // why gaffer stopped the process: a failure class or Lingered; else empty
-	At         time.Time // end of the process, in the machine's time zone: some programs print only a time of day
+	At         time.Time // when the process ended, in the machine's time zone: some programs print only a time of day
 }
 
-// Lingered is the reason to stop a program that has printed its final message and does
-// not exit. Unlike all other reasons, it says nothing about the work.
+// Lingered is the stop reason for a program that has printed its final message and does not exit.
+// It says nothing about whether the work was done.
 const Lingered = "lingered"
 
 // Verdict says whether the work was done.

@@ -8,7 +8,8 @@ import (
 	"gaffer/internal/attempt/agent"
 )
 
-// claudeAsks returns the question for the user when Claude Code wants to use a tool.
+// claudeAsks returns the text of the question that the user gets when Claude Code wants to use
+// tool.
 func claudeAsks(t *testing.T, tool, input string) string {
 	t.Helper()
 	signals, _ := readLines(t, "claude", agent.Request{}, agent.Exit{},
@@ -19,7 +20,8 @@ func claudeAsks(t *testing.T, tool, input string) string {
 	return signals[0].Ask.Text
 }
 
-// codexAsks returns the question for the user for a request of the app server.
+// codexAsks returns the text of the question that the user gets when Codex's app server sends a
+// request.
 func codexAsks(t *testing.T, method string, params map[string]any, before ...string) string {
 	t.Helper()
 	request, err := json.Marshal(map[string]any{"method": method, "id": 9, "params": params})

@@ -11,12 +11,11 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// linger is the time that a program may take to exit after its final message. In that
-// time it runs its hooks.
+// linger is how long a program may run after its final message. It runs its hooks in that time.
 const linger = 20 * time.Second
 
-// claude is Claude Code over stdio. Questions and requests for permission are lines on
-// stdout, and answers are lines on stdin.
+// claude is the adapter for Claude Code, which talks JSON over stdio: questions and requests for
+// permission are lines on its stdout, and the answers are lines on its stdin.
 type claude struct{ setup }
 
 func (c claude) Launch(r Request) (Launch, error) {
@@ -49,18 +48,18 @@ func (c claude) Reader(r Request) Reader {
 type claudeReader struct {
 	policy         Policy
 	thread         string
-	openRequests   map[string]string // ids of open requests, by tool use
-	counted        map[string]string // last message whose tokens were counted, by sub-agent
-	usage          Usage             // an estimate until the result has the exact values
+	openRequests   map[string]string // request id of each unanswered request, by id of the tool use
+	counted        map[string]string // id of the last message whose tokens were counted, by sub-agent
+	usage          Usage             // an estimate until the program's result has the exact values
 	deniedByGaffer []claudeDenial    // requests that gaffer has denied
 	tools          int               // number of tool uses so far
-	failedAt       map[string]int    // value of tools when a tool use failed, by its id; a denied tool use also fails
+	failedAt       map[string]int    // value of tools when a tool use failed, by id of the tool use; a denied tool use also fails
 	reset          time.Time         // end of the rate limit that rejected a request
 	errorKind      string            // the program's name for the error that it ends with
 	final          *finalMessage
 	deniedInResult []claudeDenial // requests that the result lists as denied
 	interrupted    bool           // the program has accepted our interrupt
-	otherOutput    lastOutput     // the end of the lines that are not JSON
+	otherOutput    lastOutput     // the last output lines that are not JSON
 }
 
 type claudeLine struct {
@@ -178,7 +177,7 @@ func (c *claudeReader) system(l claudeLine) []Signal {
 	return nil
 }
 
-// compaction describes the compaction in a sentence.
+// compaction returns a sentence that says how the agent shortened its conversation.
 func (l claudeLine) compaction() string {
 	text := "The agent compacted its context"
 	if l.Compact.Trigger != "" {
@@ -202,7 +201,7 @@ type claudeBlock struct {
 	IsError   bool            `json:"is_error"`
 }
 
-// blocks returns the parts of a message. A message that is a plain string has none.
+// blocks returns the parts of a message, or none if the message is a plain string.
 func (l claudeLine) blocks() []claudeBlock {
 	var blocks []claudeBlock
 	_ = json.Unmarshal(l.Message.Content, &blocks) // on an error, keep what could be decoded
@@ -234,10 +233,10 @@ func (c *claudeReader) assistant(l claudeLine) []Signal {
 	return []Signal{s}
 }
 
-// count adds the tokens of each message once. A message with several parts is printed
-// as several lines.
+// count adds a message's tokens to the usage. A message with several parts is printed as several
+// lines, so it counts each message id only once.
 func (c *claudeReader) count(l claudeLine) *Usage {
-	const maxSubAgents = 1000 // sub-agents; only the result includes the tokens of further sub-agents
+	const maxSubAgents = 1000 // more sub-agents are not counted here; the result includes their tokens
 	if l.Message.ID == "" || c.counted[l.Parent] == l.Message.ID || len(c.counted) >= maxSubAgents {
 		return nil
 	}
@@ -305,7 +304,7 @@ func (c *claudeReader) result(r claudeResult) []Signal {
 		c.final.text = interruptedText
 	}
 	c.deniedInResult = r.Denials
-	c.usage = *r.usage() // the tokens of a further turn are added to these
+	c.usage = *r.usage() // the base to which the tokens of a further turn are added
 	signals := []Signal{{Usage: r.usage(), Ended: true}}
 	for _, id := range slices.Sorted(maps.Values(c.openRequests)) {
 		signals = append(signals, Signal{Closed: id})
@@ -346,7 +345,8 @@ func (r claudeResult) text() string {
 	return appendDetail(r.Subtype, r.Reason)
 }
 
-// usage prefers the counts by model, because they include sub-agents.
+// usage returns the usage of the attempt. It prefers the counts by model, because they include
+// sub-agents.
 func (r claudeResult) usage() *Usage {
 	u := Usage{USD: r.USD}
 	for _, m := range r.Models {

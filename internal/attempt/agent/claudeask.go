@@ -76,7 +76,8 @@ func firstOptions(questions []choiceQuestion) string {
 	return strings.Join(lines, "\n")
 }
 
-// choiceQuestion is one of several questions that an agent asks at once.
+// choiceQuestion is one question of an agent with its possible answers. Agents may ask several at
+// once.
 type choiceQuestion struct {
 	ID       string `json:"id"`
 	Question string `json:"question"`
@@ -125,7 +126,8 @@ func (l claudeLine) question() Question {
 	return q
 }
 
-// combineQuestions combines several questions into one, to be answered with one line each.
+// combineQuestions joins several questions into one text. The user answers with one line for each
+// question.
 func combineQuestions(questions []choiceQuestion) (text string, options []string) {
 	if len(questions) == 1 {
 		return forDecision(questions[0].Question), questions[0].labels()

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// Replacements for the part of a result that is too long to be read.
+// Texts that replace a part of a result that was cut off because the result is too long.
 const (
 	unknownDenials = "the result is too long to read, so it is unknown whether something was denied"
 	unreadDenial   = `{"tool_name":"a tool with a long input"}`
@@ -28,7 +28,8 @@ func readLongResult(line []byte) (claudeResult, bool) {
 	return r, true
 }
 
-// membersBeforeCut returns the members of a result before the cut.
+// membersBeforeCut returns the members of the JSON object in line that are complete, which are
+// those before the place where line was cut.
 func membersBeforeCut(line []byte) map[string]json.RawMessage {
 	members := map[string]json.RawMessage{}
 	d := json.NewDecoder(bytes.NewReader(line))
@@ -41,7 +42,7 @@ func membersBeforeCut(line []byte) map[string]json.RawMessage {
 		}
 		if name == "permission_denials" {
 			members[name] = readDenials(d)
-			return members // later members only explain errors
+			return members // stop here: later members only explain errors
 		}
 		var value json.RawMessage
 		if d.Decode(&value) != nil {

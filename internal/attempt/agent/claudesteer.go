@@ -1,14 +1,14 @@
 package agent
 
-// claudeInterrupt is the id of our request to end the turn.
+// claudeInterrupt is the id of the request by which gaffer ends the agent's turn.
 const claudeInterrupt = "gaffer-interrupt"
 
 // interruptedText is the summary of an attempt that the user has interrupted.
 const interruptedText = "interrupted"
 
-// Message implements [Steerable]. Claude Code queues the message and passes it to the
-// model after the next tool call. If there is none, Claude Code starts another turn after
-// the result.
+// Message implements [Steerable]. Claude Code queues the message and passes it to the model after
+// the next tool call. If no tool call follows, Claude Code starts another turn for the message
+// after the result.
 func (c *claudeReader) Message(id, text string, now bool) []byte {
 	line := object{"type": "user", "uuid": MessageKey(id), "message": object{"role": "user", "content": text}}
 	if now {
@@ -17,7 +17,7 @@ func (c *claudeReader) Message(id, text string, now bool) []byte {
 	return encode(line)
 }
 
-// Withdraw implements [Steerable].
+// Withdraw implements [Steerable]: Claude Code removes the message from its queue.
 func (c *claudeReader) Withdraw(id string) []byte {
 	key := MessageKey(id)
 	return encode(object{"type": "control_request", "request_id": "gaffer-withdraw-" + key, "request": object{
@@ -25,8 +25,8 @@ func (c *claudeReader) Withdraw(id string) []byte {
 	}})
 }
 
-// Interrupt implements [Steerable]. Messages that are still queued must be withdrawn
-// before, because Claude Code would start a turn for them.
+// Interrupt implements [Steerable]. The caller must withdraw queued messages first, because Claude
+// Code would start another turn for them.
 func (c *claudeReader) Interrupt() []byte {
 	return encode(object{"type": "control_request", "request_id": claudeInterrupt, "request": object{"subtype": "interrupt"}})
 }

@@ -10,8 +10,8 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// codex is Codex. It uses the app server if the user answers questions, and "codex
-// exec" otherwise.
+// codex is the adapter for Codex. If the user answers questions, it runs "codex app-server". If
+// not, it runs "codex exec".
 type codex struct{ setup }
 
 func (c codex) Launch(r Request) (Launch, error) {
@@ -105,8 +105,8 @@ func (c *codexReader) Line(line []byte) []Signal {
 	return nil
 }
 
-// retrying handles an "error" line. Such a line is never final: if codex gives up, it
-// also prints a failed turn.
+// retrying handles an "error" line. The line never ends the attempt: if Codex gives up, it also
+// prints a line about the failed turn.
 func retrying(message string) []Signal {
 	if strings.HasPrefix(message, "Reconnecting") {
 		return []Signal{{State: Retrying, Doing: shortLine(message)}}
@@ -114,8 +114,8 @@ func retrying(message string) []Signal {
 	return nil
 }
 
-// sinceStart subtracts the usage before this attempt. In each attempt codex counts the
-// whole conversation.
+// sinceStart returns the usage of this attempt. Codex counts the whole conversation, so sinceStart
+// subtracts the usage before this attempt.
 func (c *codexReader) sinceStart(input, output int64) *Usage {
 	return &Usage{Input: max(0, input-c.usedBefore.Input), Output: max(0, output-c.usedBefore.Output)}
 }
@@ -131,7 +131,7 @@ func (c *codexReader) item(i codexItem) []Signal {
 	return []Signal{{State: Running, Progress: true, Doing: i.doing()}}
 }
 
-// stderrLine handles a line of stderr. Codex reports denied commands only there.
+// stderrLine handles a line of stderr. Codex reports denied commands only on stderr.
 func (c *codexReader) stderrLine(line []byte) {
 	c.otherOutput.add(line)
 	text := clean(string(line[:min(len(line), 4000)]))
@@ -203,15 +203,15 @@ func (i codexItem) describe() string {
 	return ""
 }
 
-// shellCall matches a system shell that runs a single word. It does not match
-// double-quoted words that the shell would expand.
+// shellCall matches a system shell that runs one quoted word, as in bash -c 'go test'. It does not
+// match double-quoted words that the shell would expand.
 var shellCall = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("^(?:/(?:usr/(?:local/)?)?bin/)?(?:ba|da|k|z)?sh -l?c (?:" +
 		"'([^']*)'|\"([^\"\\\\$`!]*)\"|([A-Za-z0-9_./:=@%+-]+))$")
 })
 
-// withoutShell returns the command inside a shell call such as "bash -c". Anything more
-// complex is returned whole, so that the user never approves only a part of it.
+// withoutShell returns the command that a shell call such as "bash -c" runs. It returns any more
+// complex command unchanged, so that the user never approves only a part of it.
 func withoutShell(command string) string {
 	if m := shellCall().FindStringSubmatch(command); m != nil {
 		return m[1] + m[2] + m[3]

@@ -56,8 +56,8 @@ func withReason(what, reason string) string {
 	return what + " (" + forDecision(reason) + ")"
 }
 
-// describe describes the requested action. A request may name only the item that it is
-// about.
+// describe describes the action that a request asks permission for. If the request only names an
+// item, describe looks that item up.
 func (c *serverReader) describe(p serverParams) string {
 	if p.Command != "" {
 		return forDecision("shell: " + withoutShell(p.Command))

@@ -9,17 +9,17 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// Ids of our own requests. The server chooses the ids of its requests.
+// Ids of the requests that gaffer sends. The server chooses the ids of its own requests.
 const (
 	initializeID = 1
 	threadID     = 2
 	turnID       = 3
 )
 
-// turnReply identifies the reply that starts the turn.
+// turnReply is the [Signal.ReplyTo] of the request that starts the turn.
 const turnReply = "turn/start"
 
-// server returns the launch of the app server. The turn starts when the server has
+// server returns how to start the app server. The first turn is started later, when the server has
 // reported the thread's id.
 func (c codex) server(r Request) Launch {
 	thread := object{"id": threadID, "method": "thread/start", "params": object{}}
@@ -38,7 +38,7 @@ func (c codex) server(r Request) Launch {
 	return Launch{Argv: append(argv, "app-server"), Env: c.env, Input: input, Open: true, Linger: linger}
 }
 
-// serverReader interprets the output of the app server. The prompt starts a turn, and each
+// serverReader interprets the output of the app server. The prompt starts the first turn. Each
 // message that arrives after the end of a turn starts another turn.
 type serverReader struct {
 	request     Request
@@ -49,7 +49,7 @@ type serverReader struct {
 	text        string
 	reset       time.Time
 	final       *finalMessage
-	interrupted bool // the server has accepted our interrupt
+	interrupted bool // the server has accepted gaffer's request to end the turn
 	denied      denial
 	otherOutput lastOutput
 }
@@ -86,7 +86,7 @@ func (c *serverReader) Line(line []byte) []Signal {
 	}
 	var p serverParams
 	decode(l.Params, &p)
-	// Codex also has internal threads, for example to generate titles.
+	// A foreign thread is an internal one of Codex, for example to generate titles.
 	foreign := p.ThreadID != "" && p.ThreadID != c.thread
 	switch {
 	case len(l.ID) > 0 && foreign:
@@ -99,7 +99,7 @@ func (c *serverReader) Line(line []byte) []Signal {
 	return c.notified(l, p)
 }
 
-// response handles the answer to one of our requests.
+// response handles the server's answer to a request of gaffer.
 func (c *serverReader) response(l serverLine) []Signal {
 	var id int
 	if json.Unmarshal(l.ID, &id) != nil {
@@ -166,7 +166,7 @@ type serverParams struct {
 type serverItem struct {
 	codexItem
 	ID       string `json:"id"`
-	ClientID string `json:"clientId"` // our key of a user's message
+	ClientID string `json:"clientId"` // [MessageKey] of a message that the user sent through gaffer
 	Content  []struct {
 		Text string `json:"text"`
 	} `json:"content"`
@@ -225,7 +225,7 @@ func (c *serverReader) item(p serverParams) []Signal {
 	i := p.Item.codexItem
 	if i.Type == "userMessage" {
 		if p.Item.ClientID == "" {
-			return nil // an echo of the prompt
+			return nil // the item only repeats the prompt
 		}
 		return []Signal{{Delivered: p.Item.ClientID}}
 	}
@@ -241,8 +241,8 @@ func (c *serverReader) item(p serverParams) []Signal {
 	return []Signal{{Progress: true, Doing: i.doing()}}
 }
 
-// tokens handles a usage update, which has the total of the conversation. After a
-// resume the server first reports the earlier total, for a turn that is not ours.
+// tokens handles a usage update, which has the total of the whole conversation. After a resume the
+// server first reports the earlier total, for a turn that this attempt did not start.
 func (c *serverReader) tokens(p serverParams) []Signal {
 	total := Usage{Input: p.Usage.Total.Input, Output: p.Usage.Total.Output}
 	if c.turn == "" || p.TurnID != c.turn {

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// The ids of our requests that concern a running turn.
+// Ids of the requests that gaffer sends while a turn runs.
 const (
 	serverInterrupt = "gaffer-interrupt"
-	serverMessage   = "gaffer-message-" // followed by the message's key
+	serverMessage   = "gaffer-message-" // prefix; the message's key follows
 )
 
 // Message implements [Steerable]. While a turn runs, the request turn/start adds the
@@ -25,11 +25,11 @@ func (c *serverReader) Message(id, text string, _ bool) []byte {
 	}})
 }
 
-// Withdraw implements [Steerable]. The server cannot do that.
+// Withdraw implements [Steerable]. It returns nil because the app server cannot withdraw a message.
 func (c *serverReader) Withdraw(string) []byte { return nil }
 
-// Interrupt implements [Steerable]. The server drops messages that were not delivered to
-// the model. It leaves commands running; they end with the server.
+// Interrupt implements [Steerable]. The server drops messages that it has not passed to the model.
+// Running commands go on until the server exits.
 func (c *serverReader) Interrupt() []byte {
 	if c.turn == "" || c.final != nil {
 		return nil
@@ -37,7 +37,7 @@ func (c *serverReader) Interrupt() []byte {
 	return encode(object{"id": serverInterrupt, "method": "turn/interrupt", "params": object{"threadId": c.thread, "turnId": c.turn}})
 }
 
-// steered handles the response to a message or an interrupt.
+// steered handles the server's response to a message or an interrupt of the user.
 func (c *serverReader) steered(l serverLine) []Signal {
 	var id string
 	_ = json.Unmarshal(l.ID, &id)
@@ -51,8 +51,8 @@ func (c *serverReader) steered(l serverLine) []Signal {
 	return nil
 }
 
-// began handles the start of a turn. The first turn is already known from the response to
-// our request.
+// began handles the server's report that a turn has started. It ignores the first turn, which is
+// known from the response to turn/start.
 func (c *serverReader) began(p serverParams) []Signal {
 	if c.turn == "" || p.Turn.ID == c.turn {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// command is an arbitrary program. Exit code 0 means success. Its output has no meaning
-// except for lines that match the markers.
+// command is the adapter for an arbitrary program. Exit code 0 means success. Output lines have a
+// meaning only if they match one of the markers.
 type command struct{ setup }
 
 func (c command) Launch(r Request) (Launch, error) {
@@ -55,7 +55,8 @@ func insertPrompt(argv []string, mark, text string) []string {
 	return argv
 }
 
-// answerable reports whether stdin is free for answers.
+// answerable reports whether the user can answer questions: a marker finds them, and stdin is free
+// for the answers because the prompt is passed in another way.
 func (c command) answerable(r Request) bool {
 	return c.waiting != nil && asks(r.Policy) && (c.prompt == Argument || c.prompt == File)
 }
@@ -69,7 +70,7 @@ type commandReader struct {
 	command
 	answerable   bool
 	questions    int
-	openQuestion string // id of the open question
+	openQuestion string // id of the question that is not answered yet, or empty
 	final        *finalMessage
 	otherOutput  lastOutput
 }
@@ -114,7 +115,7 @@ func find(re *regexp.Regexp, text string) []string {
 	return re.FindStringSubmatch(text)
 }
 
-// ask returns the signal for a question. The user can answer it only if stdin is free.
+// ask returns the signal for a question. If stdin is not free, the user cannot answer it.
 func (c *commandReader) ask(text string) []Signal {
 	s := Signal{State: Waiting, Doing: shortLine(text), Closed: c.openQuestion}
 	if c.answerable {

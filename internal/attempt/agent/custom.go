@@ -16,12 +16,12 @@ type Custom struct {
 	// Like is the built-in agent whose protocol the custom agent uses. The default is the
 	// built-in agent of the same name, or else "command".
 	Like string `yaml:"like"`
-	// Argv is the program and its first arguments, instead of the known program's name.
+	// Argv is the program and its first arguments. It replaces the default program of the protocol.
 	// The arguments of the protocol follow.
 	Argv []string `yaml:"argv"`
-	// Env is added to the environment.
+	// Env has variables that are added to the program's environment.
 	Env map[string]secret.Value `yaml:"env"`
-	// Prompt says how the prompt is passed. Each protocol has its own default.
+	// Prompt says how the program gets the prompt. Empty means the protocol's default.
 	Prompt PromptMethod `yaml:"prompt"`
 	// Markers is only for agents like "command", whose output has no protocol.
 	Markers Markers `yaml:"markers"`
@@ -69,8 +69,8 @@ func kinds() map[string]func(setup) Agent {
 // Names returns the agents that need no configuration.
 func Names() []string { return []string{"claude", "codex", "gemini", "opencode", "command"} }
 
-// New returns the named agent. The name is one of [Names] or a key of custom, which may
-// also override one of them.
+// New returns the named agent. The name is one of [Names] or a key of custom. If it is both, custom
+// wins.
 func New(name string, custom map[string]Custom) (Agent, error) {
 	c, configured := custom[name]
 	if !configured && !slices.Contains(Names(), name) {
@@ -84,7 +84,7 @@ func New(name string, custom map[string]Custom) (Agent, error) {
 	return kinds()[like](s), nil
 }
 
-// Kind returns which of [Names] an agent's protocol is.
+// Kind returns the one of [Names] whose protocol the named agent uses.
 func Kind(name string, custom map[string]Custom) string {
 	switch like := custom[name].Like; {
 	case like != "":
@@ -95,12 +95,12 @@ func Kind(name string, custom map[string]Custom) string {
 	return "command"
 }
 
-// setup is a validated Custom.
+// setup is the part of a Custom that adapters use, after validation.
 type setup struct {
-	argv    []string                // at least the program, except for agent "command"
+	argv    []string                // the program and its first arguments; may be empty only for agent "command"
 	env     []string                // plain values, as NAME=value
-	refs    map[string]secret.Value // values that are references to secrets
-	prompt  PromptMethod            // empty for the protocol's default
+	refs    map[string]secret.Value // variables whose values are references to secrets, by name
+	prompt  PromptMethod            // empty means the protocol's default
 	waiting *regexp.Regexp
 	limit   *regexp.Regexp
 	done    *regexp.Regexp
@@ -182,19 +182,19 @@ func (m Markers) compile(name, like string, s *setup) error {
 	return nil
 }
 
-// invalid reports a configuration that cannot work.
+// invalid is the error for an agent in gaffer.yaml whose settings cannot work.
 type invalid struct{ text string }
 
 func (e invalid) Error() string { return e.text }
 
-// Invalid marks the error as invalid input.
+// Invalid tells the caller that the user's input is wrong, not gaffer.
 func (invalid) Invalid() bool { return true }
 
 func badKey(agent, key, found, want string) error {
 	return invalid{fmt.Sprintf("agent %s: %s: found %q, %s", agent, key, found, want)}
 }
 
-// UnknownError reports an agent name that is neither known nor configured.
+// UnknownError reports an agent name that is neither built in nor in gaffer.yaml.
 type UnknownError struct {
 	Name    string
 	Nearest string // the most similar known name, or empty
@@ -205,7 +205,7 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("agent %q is not known, want one of %s", e.Name, strings.Join(e.Known, ", "))
 }
 
-// Invalid marks the error as invalid input.
+// Invalid tells the caller that the user's input is wrong, not gaffer.
 func (*UnknownError) Invalid() bool { return true }
 
 // Hint returns advice for the user.

@@ -12,8 +12,8 @@ import (
 	"gaffer/internal/attempt/agent/fake"
 )
 
-// fakes returns the fake agents as gaffer.yaml would define them. Their program is not
-// started: drive calls it.
+// fakes returns the fake agents as gaffer.yaml would define them. Their argv is never started:
+// drive calls the fake agent in this process.
 func fakes() map[string]agent.Custom {
 	return map[string]agent.Custom{
 		"fake-claude": {Like: "claude", Argv: []string{"fake", "--protocol", "claude"}},
@@ -22,7 +22,7 @@ func fakes() map[string]agent.Custom {
 	}
 }
 
-// run is the result of an attempt.
+// run is what drive saw of one attempt.
 type run struct {
 	launch  agent.Launch
 	signals []agent.Signal
@@ -37,11 +37,11 @@ func drive(t *testing.T, name string, r agent.Request, answer func(agent.Questio
 	return steer(t, name, r, answer, func(s agent.Signal, _ agent.Steerable, _ func([]byte)) bool { return s.Ended })
 }
 
-// user is a user who may write something after each signal. It returns true when stdin
-// is to be closed.
+// user imitates a user. It is called after each signal, may write to the agent's stdin, and returns
+// true when stdin must be closed.
 type user func(s agent.Signal, a agent.Steerable, write func([]byte)) (done bool)
 
-// steer is drive with a user who sends messages.
+// steer does the same as drive, and calls u after each signal so that it can send messages.
 func steer(t *testing.T, name string, r agent.Request, answer func(agent.Question) agent.Answer, u user) run {
 	t.Helper()
 	a, err := agent.New(name, fakes())
@@ -105,7 +105,7 @@ func steer(t *testing.T, name string, r agent.Request, answer func(agent.Questio
 	return result
 }
 
-// shared makes stdout and stderr one pipe.
+// shared is the pipe that the fake agent's stdout and stderr have in common.
 type shared struct {
 	mu sync.Mutex
 	to io.Writer

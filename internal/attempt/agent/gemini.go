@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// gemini is the Gemini CLI in its non-interactive mode. It never asks the user: tools that
-// are not allowed are not offered to the model.
+// gemini is the adapter for the Gemini CLI in its non-interactive mode. Gemini never asks the user:
+// it does not offer tools to the model that need permission.
 type gemini struct{ setup }
 
 func (g gemini) Launch(r Request) (Launch, error) {
@@ -35,8 +35,8 @@ func (g gemini) Launch(r Request) (Launch, error) {
 	return l, nil
 }
 
-// approval returns the arguments that offer the editing tools to the agent, or all
-// tools if everything is allowed. Without the editing tools it could not work.
+// approval returns the arguments that offer the editing tools to the agent, or all tools if the
+// policy allows everything. Without the editing tools the agent could not change files.
 func (g gemini) approval(p Policy) []string {
 	for _, a := range g.argv {
 		if a == "-y" || a == "--yolo" || strings.HasPrefix(a, "--approval-mode") {
@@ -99,7 +99,7 @@ func (g *geminiReader) Line(line []byte) []Signal {
 	return nil
 }
 
-// message collects the text, which arrives in small pieces.
+// message collects the model's text, which arrives in small pieces.
 func (g *geminiReader) message(l geminiLine) []Signal {
 	if l.Role != "assistant" {
 		return nil
@@ -110,7 +110,7 @@ func (g *geminiReader) message(l geminiLine) []Signal {
 	return []Signal{{State: Running, Progress: true, Doing: shortLine(g.text.String())}}
 }
 
-// stderrLine handles a line of stderr, the only place where retries are reported.
+// stderrLine handles a line of stderr. Gemini reports retries only on stderr.
 func (g *geminiReader) stderrLine(line []byte) []Signal {
 	g.otherOutput.add(line)
 	if bytes.HasPrefix(line, []byte("Attempt ")) && bytes.Contains(line, []byte("Retrying")) {

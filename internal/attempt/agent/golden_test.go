@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files; read the diff")
 
-// at is the time at which the recorded programs ended, where it matters.
+// at is when the recorded programs ended. Tests need it for messages that have only a time of day.
 var at = time.Date(2026, 11, 15, 5, 20, 0, 0, time.UTC)
 
 // recording is the shortened output of a real program, one file per run. A line that
@@ -60,7 +60,7 @@ func load(t testing.TB, file string) recording {
 	return r
 }
 
-// read passes all lines to a reader.
+// read passes the recording's lines to a new reader. It returns all signals and the verdict.
 func (r recording) read(t testing.TB) ([]agent.Signal, agent.Verdict) {
 	t.Helper()
 	a, err := agent.New(r.agent, nil)

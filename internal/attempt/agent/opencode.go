@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// opencode is "opencode run". It never waits for the user: it denies its own requests
-// for permission, unless everything is allowed.
+// opencode is the adapter for "opencode run". That program never waits for the user: it denies its
+// own requests for permission, unless the policy allows everything.
 type opencode struct{ setup }
 
 func (o opencode) Launch(r Request) (Launch, error) {
@@ -45,7 +45,7 @@ type opencodeReader struct {
 
 type opencodeLine struct {
 	Type      string  `json:"type"`
-	Timestamp float64 `json:"timestamp"` // milliseconds
+	Timestamp float64 `json:"timestamp"` // Unix time in milliseconds
 	SessionID string  `json:"sessionID"`
 	Part      struct {
 		Text   string `json:"text"`
@@ -135,7 +135,7 @@ func (o *opencodeReader) finished(reason string) bool {
 	return true
 }
 
-// add sums the usage of the steps. Each step reports only its own usage.
+// add adds the usage of one step to the total. opencode reports the usage of each step separately.
 func (o *opencodeReader) add(l opencodeLine) *Usage {
 	t := l.Part.Tokens
 	o.usage.Input += t.Input + t.Cache.Read + t.Cache.Write
@@ -155,8 +155,8 @@ func (o *opencodeReader) stderrLine(line []byte) {
 	}
 }
 
-// deny records a denial once. opencode reports each twice in different words: on stderr
-// and with the tool.
+// deny records a denied request. opencode reports each denial twice, on stderr and in the tool's
+// result, in different words. deny records it only once.
 func (o *opencodeReader) deny(what string) {
 	if list := o.denied.requests; len(list) == 0 || !strings.HasPrefix(what, strings.SplitN(list[len(list)-1], " ", 2)[0]) {
 		o.denied.add(what)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// resetPattern matches the end of a rate limit in the programs' prose: a date and time,
-// or only the time of day, with an optional zone.
+// resetPattern matches the text in which a program says when a rate limit ends: a date and time, or
+// only a time of day, with an optional zone.
 var resetPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)(?:try again at|resets?(?: at)?) +` +
 		`(?:([a-z]{3})[a-z]* (\d{1,2})(?:st|nd|rd|th)?,?(?: (\d{4}))?,?(?: at)? +)?` +
@@ -46,8 +46,8 @@ func resetTime(text string, now time.Time) time.Time {
 	return nextTime(m[1], m[2], m[3], hour, minute, now.In(zone))
 }
 
-// nextTime returns the next time at or after now that matches. A date with a year is
-// used as it is.
+// nextTime returns the first time at or after now with the given parts. If a year is given, it
+// returns exactly that date.
 func nextTime(month, day, year string, hour, minute int, now time.Time) time.Time {
 	if month == "" {
 		at := time.Date(now.Year(), now.Month(), now.Day(), hour, minute, 0, 0, now.Location())

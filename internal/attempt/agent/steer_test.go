@@ -12,8 +12,8 @@ func steerable() []string { return []string{"fake-claude", "fake-codex"} }
 
 func yes(agent.Question) agent.Answer { return agent.Answer{Text: "yes"} }
 
-// took returns the keys of the messages that the program has taken. Codex reports each
-// message twice, when it starts and when it is complete.
+// took returns the keys of the messages that the program has passed to its model, each once. Codex
+// reports each message twice: when it starts and when it is complete.
 func (r run) took() []string {
 	var keys []string
 	for _, s := range r.signals {
@@ -39,7 +39,7 @@ func TestAMessageDuringATurnIsDeliveredInThatTurn(t *testing.T) {
 	for _, name := range steerable() {
 		r := steer(t, name, agent.Request{Prompt: "fake: ask Go on? | yes\nfake: say first"}, yes,
 			func(s agent.Signal, a agent.Steerable, write func([]byte)) bool {
-				if s.Ask != nil { // the answer follows, so the agent has the messages at its next step
+				if s.Ask != nil { // after the answer the agent goes on and gets the messages at its next step
 					write(a.Message("m1", "fake: say second", false))
 					write(a.Message("m2", "Be kind.", false))
 				}
@@ -117,7 +117,7 @@ func TestAnUrgentMessageCutsTheTurnOfClaude(t *testing.T) {
 	}
 }
 
-// A gaffer that was killed after it wrote a message may write it again.
+// A gaffer that was killed after it wrote a message may write the same message again.
 func TestClaudeDeliversAMessageThatIsWrittenTwiceOnce(t *testing.T) {
 	t.Parallel()
 	r := steer(t, "fake-claude", agent.Request{Prompt: "fake: ask Go on? | yes"}, yes,

@@ -39,7 +39,7 @@ func clean(text string) string {
 		case r == '\n' || r == '\t' || unicode.IsPrint(r):
 			b.WriteRune(r)
 		case r == '\r' && i < len(text) && text[i] != '\n':
-			// A lone carriage return restarts the line, as progress bars do.
+			// Treat a lone carriage return as a new line: progress bars use it to restart theirs.
 			b.WriteByte('\n')
 		}
 	}
@@ -62,14 +62,14 @@ func escapeLength(text string) int {
 		return len(text)
 	}
 	switch text[1] {
-	case '[': // ends with a byte from @ to ~
+	case '[': // control sequence: ends with a byte from @ to ~
 		for i := 2; i < len(text); i++ {
 			if text[i] >= 0x40 && text[i] <= 0x7e {
 				return i + 1
 			}
 		}
 		return len(text)
-	case ']', 'P', '_', '^': // ends with BEL or ESC \
+	case ']', 'P', '_', '^': // string sequence: ends with BEL or ESC \
 		for i := 2; i < len(text); i++ {
 			if text[i] == 0x07 {
 				return i + 1
@@ -123,7 +123,8 @@ func lastChars(text string, n int) string {
 
 // shortLine shortens text to one short line, for the agent's current activity.
 func shortLine(text string) string {
-	// A line of output can have a megabyte, and only doingLength characters are shown.
+	// A line of output can have a megabyte. Cut it first, because only doingLength characters are
+	// shown.
 	text = firstChars(text, 20*doingLength)
 	text = strings.Join(strings.Fields(clean(text)), " ")
 	return truncate.Chars(text, doingLength)
@@ -148,8 +149,8 @@ func forDecision(text string) string {
 	return b.String()
 }
 
-// visible returns a character in visible form. Spaces of any width stay as they are,
-// because they hide nothing.
+// visible returns a character, escaped if the user could not see it. Spaces of any width stay as
+// they are, because they hide nothing.
 func visible(r rune) string {
 	if r == '\n' || r == '\t' || unicode.IsPrint(r) || unicode.Is(unicode.Zs, r) {
 		return string(r)
@@ -165,7 +166,7 @@ func summary(text string) string {
 	return strings.TrimSpace(endFromLine(strings.TrimSpace(clean(text)), summaryLength))
 }
 
-// endOfAnswer returns the end of text, up to answerLength bytes, as the agent wrote it.
+// endOfAnswer returns the last answerLength bytes of text, otherwise unchanged.
 func endOfAnswer(text string) string {
 	return strings.ToValidUTF8(truncate.Tail(text, answerLength), "\uFFFD")
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// mainInput returns the most informative part of a tool's input.
+// mainInput returns the member of a tool's input that says most, such as the command or the path.
 func mainInput(input json.RawMessage) string {
 	var known struct {
 		Command     string           `json:"command"`
@@ -48,7 +48,7 @@ func describeWholeCall(tool string, input json.RawMessage) string {
 	if what := takeMainInput(members); what != "" {
 		parts = append(parts, what)
 		if tool == "Bash" {
-			delete(members, "description") // only the agent's comment on the command
+			delete(members, "description") // leave it out: it is only the agent's comment on the command
 		}
 	}
 	if len(members) > 0 {

@@ -38,11 +38,11 @@ const (
 type Transcript struct {
 	read         func(t *Transcript, line []byte) []Entry // nil until the program is detected
 	startedItems map[string]bool                          // Codex: ids of items whose start has an entry
-	server       *serverReader                            // Codex: finds the item that a question is about
-	pendingText  strings.Builder                          // Gemini: the text so far, which arrives in small pieces
+	server       *serverReader                            // Codex: looks up the item that a question is about
+	pendingText  strings.Builder                          // Gemini: the agent's text so far, which arrives in small pieces
 	pendingTime  time.Time
-	promptSeen   bool   // Claude: the prompt was repeated; what follows are messages
-	lastText     string // the last text; a result repeats it
+	promptSeen   bool   // Claude: the prompt was already repeated in the log; later user lines are messages
+	lastText     string // the agent's last text, to leave out a result that repeats it
 
 	lastProblem string // text of the last entry, if it was a Problem
 }
@@ -63,7 +63,8 @@ func (t *Transcript) Line(line []byte) (entries []Entry, ok bool) {
 		if e.Text == "" { // for example a call of a tool without a name
 			continue
 		}
-		// Programs report an error when it happens, and again when they give up.
+		// Leave out a repeated error: programs report it when it happens, and again when they give
+		// up.
 		if e.Kind != Problem || e.Text != t.lastProblem {
 			entries = append(entries, e)
 		}
@@ -84,7 +85,7 @@ func detectFormat(line []byte) func(*Transcript, []byte) []Entry {
 		Type    string          `json:"type"`
 		Session string          `json:"session_id"`
 		Thread  string          `json:"thread_id"`
-		Other   string          `json:"sessionID"` // opencode
+		Other   string          `json:"sessionID"` // set in the lines of opencode
 		Message json.RawMessage `json:"message"`
 		Part    json.RawMessage `json:"part"`
 		Item    json.RawMessage `json:"item"`
@@ -158,7 +159,7 @@ func toolOutput(output string, failed bool, at time.Time) []Entry {
 	}
 	switch {
 	case more == 1:
-		// If one line is missing, showing it takes no more room than a note about it.
+		// Two or more lines must be missing: one line takes no more room than a note about it.
 	case more > 1 && failed:
 		lines = append([]string{fmt.Sprintf("… %d lines before", more)}, lines[more:]...)
 	case more > 1:
@@ -173,7 +174,7 @@ func toolOutput(output string, failed bool, at time.Time) []Entry {
 	return []Entry{{kind, strings.Join(lines, "\n"), at}}
 }
 
-// problem returns an entry for an error. An error without a text has no entry.
+// problem returns an entry for an error, or none if the error has no text.
 func problem(text string, at time.Time) []Entry {
 	if text = strings.TrimSpace(clean(text)); text == "" {
 		return nil
@@ -209,7 +210,7 @@ func (u Usage) describe() string {
 	return text
 }
 
-// timeOf returns the time in a line, or zero.
+// timeOf returns the time that a line of the log has, or zero.
 func timeOf(line []byte) time.Time {
 	var l struct {
 		Text string `json:"timestamp"`
@@ -239,7 +240,7 @@ func (t *Transcript) claude(line []byte) (entries []Entry) {
 	case "assistant":
 		for _, b := range l.blocks() {
 			switch {
-			case b.Type == "tool_use" && b.Name != "AskUserQuestion": // a question is also printed as a control request, which has the entry
+			case b.Type == "tool_use" && b.Name != "AskUserQuestion": // skip questions: a control request repeats them, and has the entry
 				entries = append(entries, toolCall(b.Name, b.Input, at))
 			case b.Type == "text" && l.Error != "":
 				t.lastText = strings.TrimSpace(clean(b.Text))
@@ -253,8 +254,8 @@ func (t *Transcript) claude(line []byte) (entries []Entry) {
 			var text string
 			_ = json.Unmarshal(l.Message.Content, &text) // on an error the text is empty, and nothing is shown
 			if t.promptSeen {
-				// The line has the time at which the message was sent, not when it was
-				// delivered.
+				// Leave the time out: the line has the time when the message was sent, not when it
+				// was delivered.
 				entries = append(entries, Entry{UserMessage, strings.TrimSpace(clean(text)), time.Time{}})
 			}
 			t.promptSeen = true
@@ -300,7 +301,7 @@ func (t *Transcript) finished(words string, failed bool, u *Usage, at time.Time)
 	return entries
 }
 
-// output returns the output of a tool, which is a string or a list of parts.
+// output returns a tool's output as text. In the log it is a string or a list of parts.
 func (b claudeBlock) output() string {
 	var text string
 	if json.Unmarshal(b.Content, &text) == nil {
@@ -445,7 +446,7 @@ func (t *Transcript) gemini(line []byte) (entries []Entry) {
 	return entries
 }
 
-// flush returns the text of Gemini that was collected so far.
+// flush returns an entry for Gemini's text that was collected so far, and clears that text.
 func (t *Transcript) flush() []Entry {
 	text := t.pendingText.String()
 	t.pendingText.Reset()

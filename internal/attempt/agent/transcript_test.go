@@ -15,8 +15,8 @@ var kinds = map[agent.EntryKind]string{
 	agent.AgentText: "said", agent.ToolCall: "did", agent.ToolOutput: "got", agent.Problem: "problem", agent.QuestionAsked: "asked", agent.Note: "noted", agent.UserMessage: "told",
 }
 
-// transcript formats the transcript of a log, one line per entry. It marks lines that
-// are not of a protocol.
+// transcript formats the transcript of a log, one line per entry. It marks log lines that are plain
+// text.
 func transcript(lines [][]byte) string {
 	var b strings.Builder
 	var t agent.Transcript

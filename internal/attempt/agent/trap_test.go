@@ -9,7 +9,8 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// readLines passes the lines to a reader of the agent.
+// readLines passes the lines to a new reader of the named agent. It returns all signals and the
+// verdict.
 func readLines(t *testing.T, name string, r agent.Request, exit agent.Exit, lines ...string) ([]agent.Signal, agent.Verdict) {
 	t.Helper()
 	rec := recording{agent: name, request: r, exit: exit}
@@ -40,7 +41,7 @@ func TestTrapA_AReportedSuccessAfterADenialIsNotASuccess(t *testing.T) {
 	}
 }
 
-// A result lists all denied requests, with their whole input.
+// A result lists all denied requests with their whole input, so it can be longer than MaxLine.
 func TestAResultThatIsTooLongIsAFinalMessage(t *testing.T) {
 	const success, failed = `{"type":"result","subtype":"success","is_error":false`, `{"type":"result","subtype":"success","is_error":true,"api_error_status":429`
 	content := strings.Repeat("a", 40<<10)
@@ -141,8 +142,8 @@ func TestTrapG_CodexIsStartedWithoutASharedBackgroundServer(t *testing.T) {
 	}
 }
 
-// Esc fires no hook. The state of an agent is read from its output, so that an
-// interrupted question is closed and the state does not stay at waiting.
+// If the user presses Esc, the agent runs no hook. So gaffer reads the state from the agent's
+// output: the question is closed, and the state does not stay at waiting.
 func TestTrapH_AnInterruptedQuestionIsClosed(t *testing.T) {
 	const asked = `{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","tool_use_id":"t1","input":{"command":"make"}}}`
 	waiting := []string{`{"type":"system","subtype":"session_state_changed","state":"requires_action"}`, asked}
@@ -175,7 +176,7 @@ func TestTrapI_InternalThreadsOfCodexAreIgnored(t *testing.T) {
 		`{"method":"turn/completed","params":{"threadId":"ours","turn":{"id":"turn-0","status":"completed","error":null}}}`,
 	}
 	signals, v := readLines(t, "codex", agent.Request{}, agent.Exit{Code: 0}, lines...)
-	// Requests of such a thread are denied, which says nothing about the work.
+	// Ignore the denials of requests from such a thread, which say nothing about the work.
 	signals = slices.DeleteFunc(signals, func(s agent.Signal) bool { return show(s) == `reply to 9 {"id":9,"result":{"decision":"decline"}}` })
 	if len(signals) != 2 || v.Class != failure.Crashed {
 		t.Errorf("%q, verdict %+v", shown(signals), v)

@@ -10,7 +10,7 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// finalMessage is a program's final message: the result of the work in class and text.
+// finalMessage is a program's final message. class and text say how the work ended.
 type finalMessage struct {
 	class     failure.Class
 	text      string
@@ -22,12 +22,12 @@ type finalMessage struct {
 // stop.
 type denial struct {
 	requests []string
-	// continued says that the agent used another tool after the last denial. Otherwise
-	// gaffer assumes that the agent stopped because of the denial.
+	// continued says that the agent used another tool after the last denial. If false, gaffer
+	// assumes that the agent stopped because of the denial.
 	continued bool
 }
 
-// maxDenied is the largest number of denials that are listed.
+// maxDenied is how many denied requests are recorded at most.
 const maxDenied = 50
 
 func (d *denial) add(what string) {
@@ -37,7 +37,7 @@ func (d *denial) add(what string) {
 	d.continued = false
 }
 
-// usedTool records that the agent has used a tool.
+// usedTool records that the agent used a tool, so it went on after any earlier denial.
 func (d *denial) usedTool() { d.continued = len(d.requests) > 0 }
 
 // judge decides how an attempt ended.
@@ -73,8 +73,8 @@ func judge(final *finalMessage, denied denial, otherOutput string, exit Exit) Ve
 	return v
 }
 
-// Proven returns the verdict after the task's checks have confirmed that the work is
-// done: the denied requests were not needed.
+// Proven returns the verdict after the task's checks have passed: the work is done, so the denied
+// requests were not needed.
 func (v Verdict) Proven() Verdict {
 	v.Class, v.Summary = failure.None, v.summaryWithDenials(v.Answer)
 	return v
@@ -93,8 +93,8 @@ func (v Verdict) summaryWithDenials(text string) string {
 	return text + " (" + note + ")"
 }
 
-// DeniedText lists the denied requests, such as "denied: Bash: make install", or returns
-// "".
+// DeniedText lists the denied requests, such as "denied: Bash: make install". It is empty if no
+// request was denied.
 func (v Verdict) DeniedText() string {
 	if len(v.Denied) == 0 {
 		return ""

@@ -10,7 +10,7 @@ import (
 	"gaffer/internal/git"
 )
 
-// builder creates the commits that bring a branch into a target. No branch refers to them.
+// builder creates the commits that bring a branch into a target. No ref points to them yet.
 type builder struct {
 	git            git.Client
 	target         *target
@@ -23,7 +23,8 @@ type builder struct {
 	earlier []string
 }
 
-// build returns the commit to which the target moves from a commit.
+// build creates the commits for a method on top of the commit from. It returns the new tip of the
+// target.
 func (b builder) build(ctx context.Context, method Method, from string) (string, error) {
 	if method == ByRebase {
 		return b.copyCommits(ctx, from)
@@ -48,10 +49,10 @@ func (b builder) build(ctx context.Context, method Method, from string) (string,
 	return b.squash(ctx, tree, from)
 }
 
-// mergedTree returns the tree of a merge of the branch into a commit, or the files with
-// conflicts. For git the commits in earlier are unrelated to the target, and their lines
-// would conflict. So it merges into a commit that has the target's content, and those
-// commits as parents.
+// mergedTree returns the tree of a merge of the branch into a commit, or the files with conflicts.
+// Git does not know that the target has the content of the commits in earlier, and would report
+// conflicts. So mergedTree merges into a commit that has the target's content, and the commits in
+// earlier as parents.
 func (b builder) mergedTree(ctx context.Context, into string) (tree string, conflicts []string, err error) {
 	if len(b.earlier) > 0 {
 		tree, err := b.git.Resolve(ctx, into+"^{tree}")
@@ -69,7 +70,8 @@ func (b builder) mergedTree(ctx context.Context, into string) (tree string, conf
 	return tree, conflicts, nil
 }
 
-// squash creates one commit with the authors and subjects of all commits.
+// squash creates one commit with the given tree. It names the authors and subjects of all commits
+// of the branch.
 func (b builder) squash(ctx context.Context, tree, from string) (string, error) {
 	out, err := b.git.Run(ctx, append([]string{
 		"log", "--reverse", "--no-merges", "--encoding=UTF-8",
@@ -122,8 +124,8 @@ func withBody(title, body string) string {
 	return title + "\n" + body + "\n"
 }
 
-// copyCommits copies the commits of the branch onto a commit, oldest first, as a rebase
-// does. A commit that already is there keeps its id.
+// copyCommits copies the commits of the branch onto a commit, oldest first, as a rebase does. A
+// commit that already is on top of onto keeps its id.
 func (b builder) copyCommits(ctx context.Context, onto string) (string, error) {
 	out, err := b.git.Run(ctx, append([]string{"rev-list", "--reverse", "--topo-order", "--parents", b.tip, "--not", onto}, b.earlier...)...)
 	if err != nil {
@@ -169,7 +171,7 @@ func (b builder) copyCommit(ctx context.Context, onto, commit string, parents []
 		return "", b.target.rebaseConflict(b.branch, conflicts)
 	}
 	if merged == tree {
-		return onto, nil // the target has the same change
+		return onto, nil // the commit would be empty: onto already has the same change
 	}
 	out, err := b.git.Run(ctx, "log", "-1", "--no-show-signature", "--encoding=UTF-8", "--format=%an%x00%ae%x00%aI%x00%B", commit)
 	if err != nil {
@@ -183,9 +185,9 @@ func (b builder) copyCommit(ctx context.Context, onto, commit string, parents []
 	return g.CommitTree(ctx, merged, strings.TrimRight(part[3], "\n")+"\n", onto)
 }
 
-// mergeTrees merges two commits without a worktree. It returns the tree of the result,
-// or the files with conflicts. Git exits with 1 for conflicts, but also if it cannot
-// merge at all; only for conflicts it prints a tree.
+// mergeTrees merges two commits without a worktree. It returns the tree of the result, or the files
+// with conflicts. Git exits with 1 if there are conflicts and if it cannot merge at all. Only for
+// conflicts it prints a tree.
 func mergeTrees(ctx context.Context, g git.Client, args ...string) (tree string, conflicts []string, err error) {
 	out, err := g.Run(ctx, append([]string{"merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"}, args...)...)
 	tree, files, _ := strings.Cut(strings.TrimSuffix(out, "\n"), "\x00")

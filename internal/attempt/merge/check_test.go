@@ -20,7 +20,7 @@ import (
 // scratch returns the folder in which merges of a project are checked.
 func (p project) scratch() string { return filepath.Join(p.root, "scratch") }
 
-// checked returns a merge of trees into a branch, with a check.
+// checked returns the spec of a merge of the trees' branches into a branch, with a check.
 func (p project) checked(into string, check func(dir string) error, trees ...worktree.Tree) Spec {
 	s := Spec{Into: into, Scratch: p.scratch(), Check: func(_ context.Context, dir string) error { return check(dir) }}
 	for _, t := range trees {
@@ -29,7 +29,8 @@ func (p project) checked(into string, check func(dir string) error, trees ...wor
 	return s
 }
 
-// tidy checks that no merge has left files of its check.
+// tidy fails the test if a merge has left files of its check, or if the number of worktrees
+// differs.
 func (p project) tidy(worktrees int) {
 	p.Helper()
 	if n := p.Worktrees(); n != worktrees {
@@ -222,7 +223,7 @@ func TestChecksOfOneBranchWaitForEachOther(t *testing.T) {
 		_, err := Branches(t.Context(), p.repo, p.checked("main", func(string) error { second++; return nil }, b))
 		done <- err
 	}()
-	p.create(p.spec("c")) // the second merge waits for the first, and does not block others
+	p.create(p.spec("c")) // the merge that waits for the first does not block the creation of worktrees
 	close(go1)
 	if err := errors.Join(<-done, <-done); err != nil || second != 1 {
 		t.Errorf("%v; the second was checked %d times", err, second)
@@ -279,7 +280,7 @@ func TestWhatACrashDuringACheckLeftIsTakenAwayByTheNextMerge(t *testing.T) {
 		if p.Worktrees() != 2 || p.Git(p.Dir, "rev-parse", "main") != a.Base.Commit {
 			t.Fatal("it was not killed during its check")
 		}
-		// The user's own worktree beside it is not gaffer's.
+		// gaffer must not delete the user's own worktree beside the check's worktree.
 		mine := filepath.Join(p.scratch(), "check-main-mine")
 		p.Git(p.Dir, "worktree", "add", "--quiet", "--detach", mine)
 		if _, err := p.merge(into, a); err != nil {
@@ -291,8 +292,8 @@ func TestWhatACrashDuringACheckLeftIsTakenAwayByTheNextMerge(t *testing.T) {
 	}
 }
 
-// killDuringCheck starts another process that merges, and kills it and its children
-// during the check.
+// killDuringCheck merges in another process, and kills that process and its children during the
+// check.
 func (p project) killDuringCheck(s Spec) {
 	p.Helper()
 	begun := filepath.Join(p.root, "begun")

@@ -42,11 +42,10 @@ type siteRecord struct {
 	Commit string `json:"commit"`
 }
 
-// sitePrefix is the start of the names of all sites.
+// sitePrefix is the start of each checkSite's name.
 const sitePrefix = "check-"
 
-// siteName returns a name that is unique for a branch and safe in the paths of any
-// tool.
+// siteName returns a name for the branch's site. It is unique, and any tool accepts it in a path.
 func siteName(branch string) string {
 	const harmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._"
 	plain := strings.Map(func(c rune) rune {
@@ -76,8 +75,8 @@ func claimSite(ctx context.Context, repo *worktree.Repo, branch, scratch string)
 	return s, err
 }
 
-// sweepSites deletes what crashes have left behind. The next sweep retries what it
-// cannot delete.
+// sweepSites deletes the worktrees and records that crashed checks have left. If it cannot delete
+// one, the next sweep tries again.
 func sweepSites(ctx context.Context, repo *worktree.Repo) {
 	files, _ := folder.Names(repo.StatePath("checks"))
 	for _, file := range files {
@@ -92,7 +91,7 @@ func sweepSites(ctx context.Context, repo *worktree.Repo) {
 	}
 }
 
-// trySite locks a site if it is free, and returns nil otherwise.
+// trySite locks the named site. It returns nil if another process has locked it.
 func trySite(repo *worktree.Repo, name string) *checkSite {
 	s := &checkSite{repo: repo, name: name}
 	path := s.file(".lock")
@@ -111,7 +110,7 @@ func trySite(repo *worktree.Repo, name string) *checkSite {
 	return s
 }
 
-// openLock is a lock that ends when its file is closed.
+// openLock is a file lock that ends when the file is closed.
 type openLock struct{ *os.File }
 
 func (l openLock) Unlock() error { return l.Close() }
@@ -151,9 +150,9 @@ func (s *checkSite) checkOut(ctx context.Context, g git.Client, branch, commit s
 	return err
 }
 
-// takeAway removes the worktree from git's list and renames its folder, which is fast.
-// The caller holds the repository's lock. It leaves files alone in a folder that git
-// does not list as a linked worktree.
+// takeAway removes the worktree from git's list and renames its folder, which is fast. It does not
+// touch a folder that git does not list as a linked worktree. The caller holds the repository's
+// lock.
 func (s *checkSite) takeAway(ctx context.Context, g git.Client) error {
 	rec, err := s.read()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -188,8 +187,8 @@ func (s *checkSite) takeAway(ctx context.Context, g git.Client) error {
 // asidePrefix is the start of the names that moveAside gives to a folder.
 func asidePrefix(path string) string { return "." + filepath.Base(path) + ".removed-" }
 
-// moveAside renames a folder, to another name each time: a folder that an earlier check has
-// left may be impossible to delete.
+// moveAside renames a folder, each time to a new name: an earlier renamed folder may still exist,
+// because it could not be deleted.
 func moveAside(path string) error {
 	for n := 1; ; n++ {
 		aside := filepath.Join(filepath.Dir(path), fmt.Sprint(asidePrefix(path), n))
@@ -203,7 +202,7 @@ func moveAside(path string) error {
 	}
 }
 
-// clean deletes the renamed folders, and reports whether none is left.
+// clean deletes the renamed folders. It reports whether all of them are gone.
 func (s *checkSite) clean() bool {
 	rec, err := s.read()
 	if err != nil {
@@ -219,12 +218,12 @@ func (s *checkSite) clean() bool {
 	return err == nil && all
 }
 
-// release unlocks the site. The record stays as long as there is something at the site.
+// release unlocks the site. It deletes the record only if nothing is left at the site.
 func (s *checkSite) release() {
 	if s.away && s.clean() {
 		for _, end := range []string{".json", ".lock"} {
-			_ = os.Remove(s.file(end)) // a later sweep deletes what stays
+			_ = os.Remove(s.file(end)) // if this fails, a later sweep deletes the file
 		}
 	}
-	_ = s.lock.Unlock() // the file is closed even on an error
+	_ = s.lock.Unlock() // ignore the error: the file is closed even then
 }

@@ -11,10 +11,10 @@ import (
 // ConflictError reports a branch that the user must merge by hand.
 type ConflictError struct {
 	Into, Branch string
-	Files        []string // files that both sides changed
+	Files        []string // files with conflicts
 	Dir          string   // the folder in which Commands work
-	Commands     []string // to be run in this order; the user resolves the conflicts before the last two
-	Rest         []string // later branches, which were not merged
+	Commands     []string // commands in the order to run them; the user resolves the conflicts before the last two
+	Rest         []string // branches after this one, which were not merged
 }
 
 func (e *ConflictError) Error() string {
@@ -33,9 +33,9 @@ func (e *ConflictError) Hint() string {
 	return "to finish it, run:\n  " + strings.Join(lines, "\n  ") + "\nand merge again"
 }
 
-// conflict returns the error that explains how to finish a merge by hand. The user merges
-// the target into the branch, in the branch's own worktree. Then the branch can be
-// merged into the target, and no files of the user are in the way.
+// conflict returns the error that explains how to finish a merge by hand. The user merges the
+// target into the branch, in the task's worktree. After that the branch merges into the target
+// without conflicts, and files that the user has changed elsewhere do not matter.
 func (t *target) conflict(branch string, files []string) *ConflictError {
 	e := &ConflictError{Into: t.branch, Branch: branch, Files: files}
 	if where := git.CheckedOut(t.worktrees, branch); len(where) > 0 {

@@ -6,12 +6,12 @@ import (
 	"gaffer/internal/git"
 )
 
-// TargetError reports that the target branch is checked out in a worktree that cannot
-// be moved forward. Nothing was changed.
+// TargetError reports that the target branch is checked out in a worktree that cannot be
+// fast-forwarded. Nothing was changed.
 type TargetError struct {
 	Branch, Path string
 	Files        []string // changed files in the worktree
-	Problem      string   // if set, the reason instead of changed files
+	Problem      string   // why the worktree cannot be moved, if the reason is not changed files
 }
 
 func (e *TargetError) Error() string {
@@ -34,8 +34,8 @@ func (e *TargetError) Hint() string {
 	return fmt.Sprintf("put that right, or check out another branch with 'git -C %s switch', and merge again", path)
 }
 
-// ConsentError reports that a branch is checked out in a worktree whose files would
-// change. Nothing was changed.
+// ConsentError reports that the branch is checked out in a worktree, whose files would change. The
+// user must agree first. Nothing was changed.
 type ConsentError struct{ Branch, Path string }
 
 func (e *ConsentError) Error() string {
@@ -51,8 +51,8 @@ func (e *ConsentError) Hint() string { return "allow that with --yes" }
 // CheckError reports a merge that its check has rejected. Nothing was changed.
 type CheckError struct {
 	Into   string
-	Commit string // the commit that was checked; git deletes it eventually
-	Err    error  // the error of the check
+	Commit string // the merge commit that was checked; no ref keeps it
+	Err    error  // the error that Check returned
 }
 
 func (e *CheckError) Error() string { return "check of what it would become: " + e.Err.Error() }
@@ -74,11 +74,11 @@ func (e *NothingError) Error() string {
 	return fmt.Sprintf("branch %s has no commit that %s lacks", e.Branch, e.Into)
 }
 
-// RevertedError reports that the work was landed before and then reverted. Git would
-// treat it as merged and leave it out.
+// RevertedError reports that the work was landed before and then reverted. Git would treat the work
+// as merged already and leave it out.
 type RevertedError struct {
 	Branch, Into string
-	Commit       string // the commit that reverted it
+	Commit       string // the commit that reverted the work
 }
 
 func (e *RevertedError) Error() string {

@@ -19,7 +19,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// act merges or undoes something in the repository at dir, in another process.
+// act performs the named merge or undo in the repository at dir. It runs in another process, which
+// tests kill.
 func act(name, dir, argument string) error {
 	ctx := context.Background()
 	r, err := worktree.Open(ctx, dir)
@@ -71,8 +72,8 @@ func (c checkedMerge) spec() Spec {
 	return s
 }
 
-// eachCrash prepares a new project, kills an act at one of its calls of git, and checks
-// the project, for each such call. There must be at least so many.
+// eachCrash runs one round for each call of git in the named act: it prepares a new project, kills
+// the act at that call, and checks the project. It fails if there are fewer than least calls.
 func eachCrash(t *testing.T, name string, least int, prepare func(project) any, check func(project)) {
 	gittest.EachCrash(t, least, func(env []string) error {
 		p := newProject(t)
@@ -82,7 +83,7 @@ func eachCrash(t *testing.T, name string, least int, prepare func(project) any, 
 	})
 }
 
-// project is a user's repository and the folder for worktrees beside it.
+// project is a user's repository, with a folder for worktrees beside it.
 type project struct {
 	*gittest.Repo
 	root string
@@ -107,7 +108,7 @@ func (p project) open(dir string) *worktree.Repo {
 	return r
 }
 
-// spec describes the worktree of a task that starts at the commit that is checked out.
+// spec describes a task's worktree that starts at the commit which the user has checked out.
 func (p project) spec(task string) worktree.Spec {
 	p.Helper()
 	base, err := p.repo.Base(p.Context(), "")
@@ -122,7 +123,7 @@ func (p project) create(s worktree.Spec) worktree.Tree {
 	return tree
 }
 
-// work creates a tree with a commit that changes a file.
+// work creates a task's worktree, with a commit that writes text to a file.
 func (p project) work(task, file, text string) worktree.Tree {
 	p.Helper()
 	tree := p.create(p.spec(task))

@@ -25,11 +25,11 @@ type LandSpec struct {
 	Tree    worktree.Tree
 	Into    string // the target branch
 	Method  Method // empty means ByMerge
-	Title   string // title of the merge commit or the squashed commit
-	Message string // added to its message; may be empty
+	Title   string // title of the merge commit or of the squashed commit
+	Message string // text added to that commit's message; may be empty
 
-	// MoveCheckedOut lets Land move a worktree forward that has the target branch
-	// checked out. Without it, Land returns a [*ConsentError].
+	// MoveCheckedOut allows Land to update the files of a worktree that has the target branch
+	// checked out. If it is false, Land returns a [*ConsentError] for such a target.
 	MoveCheckedOut bool
 
 	// Check and Scratch have the same meaning as in a [Spec].
@@ -85,14 +85,14 @@ func Land(ctx context.Context, repo *worktree.Repo, s LandSpec) (done Landing, e
 type lander struct {
 	try
 	spec    LandSpec
-	earlier []string // see builder
-	number  int      // of the newest undo ref of the task
+	earlier []string // commits whose content the target already has, see builder
+	number  int      // number of the task's newest undo ref
 	done    Landing
 }
 
-// readLandings reads the earlier landings of the run. If the same work was landed already,
-// it sets done. It finishes the record of a landing whose branch was moved back, or
-// never moved because of a crash.
+// readLandings reads the earlier landings of the run. If the same work was landed already, it sets
+// done. If the branch of a landing was moved back, or never moved because of a crash, it marks that
+// landing as undone.
 func (l *lander) readLandings(ctx context.Context) error {
 	list, err := landings(ctx, l.git, l.spec.Tree.Run)
 	if err != nil {
@@ -134,7 +134,7 @@ func (l *lander) readLandings(ctx context.Context) error {
 	return nil
 }
 
-// build creates the commits, which no branch refers to before publish.
+// build creates the commits. No ref points to them until publish.
 func (l *lander) build(ctx context.Context) error {
 	if l.done.Earlier {
 		return nil
@@ -169,7 +169,7 @@ func (l *lander) build(ctx context.Context) error {
 
 // publish moves the target branch and creates the undo ref.
 func (l *lander) publish(ctx context.Context) error {
-	if err := l.target.checkConsent(l.spec.MoveCheckedOut); err != nil { // the user may have checked it out during the check
+	if err := l.target.checkConsent(l.spec.MoveCheckedOut); err != nil { // ask again: the user may have checked the branch out during the check
 		return err
 	}
 	l.done = Landing{
@@ -187,8 +187,8 @@ func (l *lander) publish(ctx context.Context) error {
 		steps = fmt.Sprintf("update %s%s %s %s\n", git.Heads, l.done.Into, l.done.After, l.done.Before) + steps
 		return l.orRaced(ctx, l.git.UpdateRefs(ctx, "gaffer: merge", steps))
 	}
-	// Only git itself can move a branch together with the files of its worktree. So the
-	// ref is created first. It counts only if the branch contains After.
+	// Only git itself can move a branch together with the files of its worktree. So create the undo
+	// ref first. It counts only if the branch contains After.
 	steps = fmt.Sprintf("verify %s%s %s\n", git.Heads, l.done.Into, l.done.Before) + steps
 	if err := l.git.UpdateRefs(ctx, "gaffer: merge", steps); err != nil {
 		return l.orRaced(ctx, err)
@@ -196,7 +196,7 @@ func (l *lander) publish(ctx context.Context) error {
 	if err := l.target.forward(ctx, l.git, where[0].Path, l.before, l.after); err != nil {
 		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 		defer stop()
-		if moved, e := l.git.Contains(ctx, git.Heads+l.done.Into, l.done.After); e != nil || moved { // interrupted after the move
+		if moved, e := l.git.Contains(ctx, git.Heads+l.done.Into, l.done.After); e != nil || moved { // git was interrupted after it had moved the branch
 			return err
 		}
 		_, e := l.git.Run(ctx, "update-ref", "-d", l.done.Undo, record)
@@ -206,8 +206,8 @@ func (l *lander) publish(ctx context.Context) error {
 	return nil
 }
 
-// orRaced returns errMoved if a transaction failed because another process has moved a
-// branch or has taken the number of the undo ref, or else err.
+// orRaced returns errMoved if the transaction failed because another process moved a branch or took
+// the number of the undo ref. If not, it returns err.
 func (l *lander) orRaced(ctx context.Context, err error) error {
 	if git.ExitCode(err) <= 0 {
 		return err

@@ -100,8 +100,8 @@ func TestEachMethodLandsOnceAndCanBeUndone(t *testing.T) {
 	}
 }
 
-// The second squash of a branch would conflict with the first, because git does not know
-// that the target has the first commits.
+// The second squash must not conflict with the first one, although git does not know that the
+// target has the first commits.
 func TestABranchIsSquashedAgainAfterMoreWork(t *testing.T) {
 	t.Parallel()
 	for _, method := range []Method{BySquash, ByRebase, ByMerge} {
@@ -123,7 +123,7 @@ func TestABranchIsSquashedAgainAfterMoreWork(t *testing.T) {
 		if got := p.Git(p.Dir, "show", "target:shared.txt"); got != "one\nA again\nthree" {
 			t.Errorf("%s: %s", method, got)
 		}
-		// Task b started from the first commit of a.
+		// Task b started from the first commit of a, which the target has under another id.
 		_, err := Land(t.Context(), p.repo, p.landSpec(b, "target", method))
 		if e := gittest.As[*ConflictError](t, err); !slices.Equal(e.Files, []string{"shared.txt"}) {
 			t.Errorf("%s: %v", method, e)
@@ -155,7 +155,7 @@ func TestACheckedOutTargetIsMovedOnlyWithConsentAndChangedFilesAreKept(t *testin
 	p.Write(p.Dir, "shared.txt", "mine\n")
 	_, err = Undo(t.Context(), p.repo, UndoSpec{Landing: done})
 	_ = gittest.As[*ConsentError](t, err)
-	p.Write(p.Dir, "a.txt", "mine too\n") // the undo would delete it
+	p.Write(p.Dir, "a.txt", "mine too\n") // the user's own change, which the undo would delete
 	_, err = Undo(t.Context(), p.repo, UndoSpec{Landing: done, MoveCheckedOut: true})
 	_ = gittest.As[*TargetError](t, err)
 	if p.Git(p.Dir, "rev-parse", "main") != done.After || p.Read(p.Dir, "a.txt") != "mine too\n" {
@@ -197,7 +197,7 @@ func TestABranchThatHasMovedIsRevertedInsteadOfMovedBack(t *testing.T) {
 				}
 				continue
 			}
-			if e := gittest.As[*RevertedError](t, err); e.Commit != undone.Revert { // git would leave out what it knows as merged
+			if e := gittest.As[*RevertedError](t, err); e.Commit != undone.Revert { // git would treat the reverted work as merged and leave it out
 				t.Errorf("%v", e)
 			}
 		}
@@ -221,7 +221,7 @@ func TestAMergeThatTheCheckRejectsChangesNothing(t *testing.T) {
 	check()
 	tries := 0
 	s.Check = func(_ context.Context, dir string) error {
-		if tries++; tries == 1 { // the user commits meanwhile
+		if tries++; tries == 1 { // the user commits during the first check
 			p.Write(p.Dir, "mine.txt", "x\n")
 			p.Commit(p.Dir, "meanwhile")
 		}
@@ -258,7 +258,7 @@ func TestConflictsSayWhatToDoAndChangeNothing(t *testing.T) {
 	}
 }
 
-// Git ends with 1 for a conflict and for histories that have nothing in common.
+// Git exits with 1 for a conflict, and also for histories without a common commit.
 func TestUnrelatedHistoriesAreNoConflict(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
@@ -312,7 +312,7 @@ func TestALandingIsDoneOnceAfterACrashAtAnyStep(t *testing.T) {
 			return spec
 		}
 		eachCrash(t, "land", 2, prepare, func(p project) {
-			moved := p.Git(p.Dir, "rev-list", "--count", "--first-parent", into) == "2" // read first: a git may outlive the crash
+			moved := p.Git(p.Dir, "rev-list", "--count", "--first-parent", into) == "2" // read this first: a git process may outlive the crash
 			before, err := Landings(p.Context(), p.repo, "run1")
 			p.Must(err)
 			if seen := len(before) == 1 && before[0].Present; moved && !seen {
@@ -336,7 +336,7 @@ func TestALandingIsDoneOnceAfterACrashAtAnyStep(t *testing.T) {
 func TestAnUndoGoesOnAfterACrashAtAnyStep(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
-	const into = "main" // which is checked out; another branch moves in one transaction
+	const into = "main" // main is checked out; a branch that is not moves in one transaction
 	for _, later := range []bool{false, true} {
 		prepare := func(p project) any {
 			p.Git(p.Dir, "branch", "target")

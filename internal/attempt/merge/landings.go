@@ -14,9 +14,8 @@ import (
 	"gaffer/internal/git"
 )
 
-// Landing is a task's work that was brought into a branch. The commit of the ref Undo keeps
-// it in the repository, and has it as JSON in its message. The ref is created together
-// with the move of the branch.
+// Landing is a task's work that was brought into a branch. The ref Undo points to a commit that has
+// the Landing as JSON in its message. The ref is created together with the move of the branch.
 type Landing struct {
 	Run    string    `json:"run"`
 	Task   string    `json:"task"`
@@ -27,12 +26,12 @@ type Landing struct {
 	Branch string    `json:"branch"`
 	Tip    string    `json:"tip"` // the commit of Branch that was landed
 	At     time.Time `json:"at"`
-	Revert string    `json:"revert,omitempty"` // the commit that reverts the landing, if Undo has made one
+	Revert string    `json:"revert,omitempty"` // id of the commit that reverts the landing, if Undo has made one
 
-	Undo    string `json:"-"` // the ref that keeps these commits
+	Undo    string `json:"-"` // name of the ref that keeps these commits
 	Present bool   `json:"-"` // Into contains After
 	Earlier bool   `json:"-"` // set by Land: an earlier call has landed the same work
-	Updated string `json:"-"` // set by Land and Undo: the worktree with Into checked out that was moved
+	Updated string `json:"-"` // set by Land and Undo: path of the worktree with Into checked out that was moved
 }
 
 const (
@@ -55,8 +54,8 @@ func recordLanding(ctx context.Context, g git.Client, l Landing) (string, error)
 	return g.CommitTree(ctx, tree, "gaffer: landing\n\n"+string(text)+"\n", parents...)
 }
 
-// markUndone deletes the undo ref of a landing and creates its undone ref, at the commit
-// record. Further steps may be added to the transaction.
+// markUndone deletes the undo ref of a landing, and creates the undone ref at the commit record.
+// Both happen in one transaction, together with the given steps.
 func markUndone(ctx context.Context, g git.Client, undo, record string, steps ...string) error {
 	undone := undonePrefix + strings.TrimPrefix(undo, undoPrefix)
 	return g.UpdateRefs(ctx, "gaffer: undo", fmt.Sprintf("delete %s\nupdate %s %s\n", undo, undone, record)+strings.Join(steps, ""))
@@ -65,13 +64,13 @@ func markUndone(ctx context.Context, g git.Client, undo, record string, steps ..
 // undone reports whether the landing was taken back.
 func (l Landing) undone() bool { return strings.HasPrefix(l.Undo, undonePrefix) }
 
-// number returns the last part of the ref's name, which counts the landings of a task.
+// number returns the last part of the undo ref's name: 2 is the task's second landing.
 func (l Landing) number() int {
-	n, _ := strconv.Atoi(l.Undo[strings.LastIndexByte(l.Undo, '/')+1:]) // all refs of this package have a number
+	n, _ := strconv.Atoi(l.Undo[strings.LastIndexByte(l.Undo, '/')+1:]) // cannot fail: all refs of this package end with a number
 	return n
 }
 
-// newestNumber returns the highest number of a task's landings, or 0.
+// newestNumber returns the highest number of the task's landings, or 0 if it has none.
 func newestNumber(list []Landing, task string) int {
 	newest := 0
 	for _, l := range list {
@@ -82,15 +81,16 @@ func newestNumber(list []Landing, task string) int {
 	return newest
 }
 
-// Landings returns the landings of a run's tasks that were not taken back, oldest first,
-// or those of all runs if run is empty. If a landing is not Present, a crash has prevented
-// it, or another program has moved the branch back.
+// Landings returns the landings of a run that were not taken back, oldest first. An empty run means
+// all runs. If a landing is not Present, a crash has prevented it, or another program has moved the
+// branch back.
 func Landings(ctx context.Context, repo *worktree.Repo, run string) ([]Landing, error) {
 	list, err := landings(ctx, repo.Git, run)
 	return slices.DeleteFunc(list, Landing.undone), err
 }
 
-// landings returns all landings of a run, or of all runs, with those that were taken back.
+// landings returns all landings of a run, including those that were taken back. An empty run means
+// all runs.
 func landings(ctx context.Context, g git.Client, run string) ([]Landing, error) {
 	args := []string{"for-each-ref", "--format=%(refname)%00%(contents:body)%00"}
 	for _, prefix := range []string{undoPrefix, undonePrefix} {
@@ -108,7 +108,7 @@ func landings(ctx context.Context, g git.Client, run string) ([]Landing, error) 
 	for i := 0; i+1 < len(parts); i += 2 {
 		var l Landing
 		if err := json.Unmarshal([]byte(parts[i+1]), &l); err != nil {
-			continue // another program's ref
+			continue // skip: another program has created this ref
 		}
 		l.Undo = strings.TrimSpace(parts[i])
 		if !git.IsID(l.Before) || !git.IsID(l.After) || !git.IsID(l.Tip) || run != "" && l.Run != run {

@@ -33,25 +33,25 @@ import (
 // Spec describes a merge of branches into another.
 type Spec struct {
 	Into     string   // the target branch
-	Branches []string // in the order of merging
-	Titles   []string // titles of the merge commits, by branch; git's default where empty
-	Message  string   // added to each merge commit's message; may be empty
+	Branches []string // branches to merge, in this order
+	Titles   []string // title of each branch's merge commit, in the order of Branches; empty means git's default
+	Message  string   // text added to the message of each merge commit; may be empty
 
 	// Check examines the result of the merge before the target moves, in a temporary
 	// worktree at dir. It returns an error to reject the result. Other processes may use
 	// the repository meanwhile. Nil means no check.
 	Check func(ctx context.Context, dir string) error `json:"-"`
-	// Scratch is the parent folder of that worktree. The worktree has the same path
-	// each time, so that caches of tools by path remain useful.
+	// Scratch is the parent folder of the temporary worktree. The worktree has the same path each
+	// time, so that tools that cache by path can use their caches.
 	Scratch string
 }
 
 // Result describes what was merged, even if Branches returned an error.
 type Result struct {
-	Before, After string   // tip of the target branch
+	Before, After string   // tip of the target branch before and after the merge
 	Merged        []Merged // in the order of merging
 	Skipped       []string // branches that the target already contained
-	Updated       string   // the worktree with the target branch that was moved forward, or empty
+	Updated       string   // path of the worktree with the target branch that was moved forward, or empty
 }
 
 // Merged is a branch and its merge commit.
@@ -111,7 +111,7 @@ func mergeBranches(ctx context.Context, repo *worktree.Repo, s Spec) (result Res
 type merger struct {
 	try
 	spec     Spec
-	conflict error // the conflict at which merging stopped; the branches before it are merged
+	conflict error // the conflict at which merging stopped, or nil; the branches before it are merged
 	result   Result
 }
 
@@ -150,7 +150,8 @@ func (m *merger) mergeAll(ctx context.Context) error {
 	return nil
 }
 
-// message names both branches, in the title or below it.
+// message returns the message of the i-th merge commit. It names both branches, in the title or
+// below it.
 func (m *merger) message(i int) string {
 	text := fmt.Sprintf("Merge branch '%s' into %s\n", m.spec.Branches[i], m.spec.Into)
 	if i < len(m.spec.Titles) && m.spec.Titles[i] != "" {
@@ -162,7 +163,7 @@ func (m *merger) message(i int) string {
 	return text
 }
 
-// publish moves the target branch to the merged commit, if it has not moved meanwhile.
+// publish moves the target branch to the merge commit, if the target has not moved meanwhile.
 func (m *merger) publish(ctx context.Context) error {
 	if m.after == m.before {
 		return nil

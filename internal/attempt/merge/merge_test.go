@@ -14,7 +14,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// merge merges the trees' branches.
+// merge merges the branches of the trees into a branch.
 func (p project) merge(into string, trees ...worktree.Tree) (Result, error) {
 	s := Spec{Into: into, Message: "Run: run1\n"}
 	for _, t := range trees {
@@ -80,7 +80,7 @@ func TestAWorktreeWithChangesIsNotTouched(t *testing.T) {
 		"staged":  func(p project) { p.Write(p.Dir, "new.txt", "mine\n"); p.Git(p.Dir, "add", "new.txt") },
 		"deleted": func(p project) { p.Must(os.Remove(filepath.Join(p.Dir, "shared.txt"))) },
 		"in the way": func(p project) {
-			p.Write(p.Dir, "a.txt", "mine\n") // untracked, and the merge would overwrite it
+			p.Write(p.Dir, "a.txt", "mine\n") // an untracked file of the user, which the merge would overwrite
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestAWorktreeWithChangesIsNotTouched(t *testing.T) {
 			if name == "in the way" && (p.Read(p.Dir, "a.txt") != "mine\n" || !strings.Contains(e.Error(), "a.txt")) {
 				t.Errorf("%v", e)
 			}
-			// With another target branch the changes are not in the way.
+			// The changed files do not prevent a merge into a branch that is not checked out.
 			p.Git(p.Dir, "branch", "target")
 			if _, err := p.merge("target", tree); err != nil {
 				t.Error(err)
@@ -192,7 +192,7 @@ func (p project) finish(e *ConflictError) {
 		cmd.Dir = p.root
 		cmd.Env = append(os.Environ(), "GIT_EDITOR=true")
 		out, err := cmd.CombinedOutput()
-		if (err != nil) != (i == last-1) { // the merge itself ends with the conflict
+		if (err != nil) != (i == last-1) { // only the merge command fails, because of the conflict
 			p.Fatalf("%s: %v\n%s", command, err, out)
 		}
 		if !strings.Contains(e.Hint(), command) {
@@ -280,7 +280,7 @@ func TestHooksDoNotRunAndSettingsDoNotMatter(t *testing.T) {
 	}
 }
 
-// meddler is a git that runs another command in between, once.
+// meddler is a shell script in place of git. Once, it runs another command before it calls git.
 const meddler = `#!/bin/sh
 case " $* " in
 *" commit-tree "*)
@@ -293,7 +293,7 @@ esac
 exec "$REAL_GIT" "$@"
 `
 
-// mergeWhile merges in another process, and runs a command meanwhile.
+// mergeWhile merges in another process, and runs a command during that merge.
 func (p project) mergeWhile(s Spec, command string) {
 	p.Helper()
 	program, err := exec.LookPath("git")

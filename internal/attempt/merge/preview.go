@@ -8,21 +8,21 @@ import (
 	"gaffer/internal/git"
 )
 
-// Outcome is what a merge of a branch into another would do.
+// Outcome says what merging a branch into a target would do.
 type Outcome struct {
-	Tip       string   // of the branch; empty if it does not exist
-	Merged    bool     // the target contains the branch, or its work under other commits
+	Tip       string   // commit of the branch; empty if the branch does not exist
+	Merged    bool     // the target contains the branch, or the same changes in other commits
 	Conflicts []string // the files with conflicts
 }
 
-// Preview predicts merges of branches of a run into another branch, each alone. It
-// changes nothing, and writes no objects to the repository.
+// Preview predicts what merging each of a run's branches into a target would do, one branch at a
+// time. It changes nothing, and writes no objects to the repository.
 func Preview(ctx context.Context, repo *worktree.Repo, run, into string, branches []string) ([]Outcome, error) {
 	dir, err := os.MkdirTemp("", "gaffer-worktree-")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // in the temporary folder, so leftovers are harmless
+	defer func() { _ = os.RemoveAll(dir) }() // errors are harmless: the folder is in the system's temporary folder
 	g, err := repo.WithObjectsIn(repo.Git, dir)
 	if err != nil {
 		return nil, err

@@ -10,9 +10,9 @@ import (
 
 // Rebased is the result of a rebase.
 type Rebased struct {
-	Before string   `json:"before"` // tip of the task's branch before and after
+	Before string   `json:"before"` // tip of the task's branch before the rebase
 	After  string   `json:"after"`
-	Base   git.Base `json:"base"`   // the new start of the branch
+	Base   git.Base `json:"base"`   // the commit and branch that the task's branch starts from now
 	Rescue string   `json:"rescue"` // the ref that keeps Before; empty if nothing changed
 }
 
@@ -44,7 +44,7 @@ func Rebase(ctx context.Context, repo *worktree.Repo, t worktree.Tree, onto stri
 				return err
 			}
 		}
-		return repo.SetBase(l.spec.Tree, done.Base) // a repeated call does this if we crash before
+		return repo.SetBase(l.spec.Tree, done.Base) // if gaffer crashes before this, a repeated call does it
 	}
 	err = l.locked(ctx, find, l.readBranches, l.readLandings, rebase)
 	if err != nil {

@@ -9,15 +9,15 @@ import (
 	"gaffer/internal/git"
 )
 
-// target is the branch that a merge moves. A worktree that has the branch checked out may
-// be the user's, and moves together with the branch.
+// target is the branch that a merge moves. If a worktree has the branch checked out, its files move
+// together with the branch. That worktree may be the user's.
 type target struct {
 	repo      *worktree.Repo
 	branch    string
 	worktrees []git.Worktree // all worktrees of the repository, set by read
 }
 
-// read reads which worktrees there are. The other methods need it.
+// read lists the repository's worktrees. Call it before the other methods.
 func (t *target) read(ctx context.Context, g git.Client) (err error) {
 	t.worktrees, err = t.repo.Worktrees(ctx, g)
 	return err
@@ -26,8 +26,8 @@ func (t *target) read(ctx context.Context, g git.Client) (err error) {
 // checkedOut returns the worktrees that have the branch checked out.
 func (t *target) checkedOut() []git.Worktree { return git.CheckedOut(t.worktrees, t.branch) }
 
-// checkConsent returns a [*ConsentError] if the branch is checked out, unless the user
-// agrees that the files there change.
+// checkConsent returns a [*ConsentError] if the branch is checked out and the user has not agreed
+// that the files there change.
 func (t *target) checkConsent(agreed bool) error {
 	if where := t.checkedOut(); len(where) > 0 && !agreed {
 		return &ConsentError{t.branch, where[0].Path}
@@ -75,10 +75,10 @@ func (t *target) checkNoRebase() error {
 	return &TargetError{Branch: t.branch, Path: path, Problem: "a rebase of it is not finished"}
 }
 
-// forward moves the worktree at path forward, together with the branch. It is the only
-// step of a merge that changes a worktree which may be the user's. Git refuses to
-// overwrite changed files. The options extend that to ignored files, and override
-// settings that would do less than a merge.
+// forward moves the worktree at path forward, together with the branch. It is the only step of a
+// merge that changes a worktree which may be the user's. Git refuses to overwrite changed files;
+// the options make it refuse for ignored files too. They also override settings that would make git
+// do less than a merge.
 func (t *target) forward(ctx context.Context, g git.Client, path, from, to string) error {
 	g = g.In(path)
 	if on, err := g.HeadBranch(ctx); err != nil {
@@ -96,8 +96,8 @@ func (t *target) forward(ctx context.Context, g git.Client, path, from, to strin
 	return err
 }
 
-// back moves the worktree at path back, together with the branch. Git keeps changed files,
-// and refuses if they are in the way.
+// back moves the worktree at path back, together with the branch. Git keeps files that the user has
+// changed, and refuses if the move would overwrite them.
 func (t *target) back(ctx context.Context, g git.Client, path, from, to string) error {
 	if len(t.checkedOut()) > 1 {
 		return &TargetError{Branch: t.branch, Path: path, Problem: "checked out in another worktree as well"}
@@ -121,8 +121,8 @@ func (t *target) back(ctx context.Context, g git.Client, path, from, to string) 
 	return err
 }
 
-// orMoved returns errMoved if git failed because the branch is no longer at from, or else
-// err.
+// orMoved returns errMoved if git failed because the branch is no longer at the commit from. If
+// not, it returns err.
 func (t *target) orMoved(ctx context.Context, g git.Client, from string, err error) error {
 	if git.ExitCode(err) <= 0 {
 		return err

@@ -10,7 +10,7 @@ import (
 	"gaffer/internal/git"
 )
 
-// maxTries is the number of tries if other programs move a branch meanwhile.
+// maxTries is how often a merge is tried if other programs move a branch during each try.
 const maxTries = 5
 
 var errMoved = errors.New("the branch was moved by another program again and again")
@@ -19,15 +19,15 @@ var errMoved = errors.New("the branch was moved by another program again and aga
 // ends with errMoved if another program moves one of the branches meanwhile.
 type try struct {
 	repo     *worktree.Repo
-	git      git.Client // valid in the steps of locked
+	git      git.Client // valid only while locked runs steps
 	target   target
 	branches []string
-	check    func(ctx context.Context, dir string) error // nil for none
-	site     *checkSite                                  // nil if the target need not be claimed
+	check    func(ctx context.Context, dir string) error // nil means no check
+	site     *checkSite                                  // where the result is checked; nil if the merge needs no check
 
 	tips   []string // the commit of each branch
 	before string   // the commit of the target
-	after  string   // the commit to which the target moves; before if there is nothing to do
+	after  string   // the commit to which the target moves; equals before if there is nothing to merge
 }
 
 func newTry(repo *worktree.Repo, into string, branches []string, check func(ctx context.Context, dir string) error, site *checkSite) try {
@@ -71,7 +71,7 @@ func (t *try) locked(ctx context.Context, steps ...step) error {
 	})
 }
 
-// readBranches finds the commits of all branches before anything is changed.
+// readBranches reads the commits of the target and of all branches before anything is changed.
 func (t *try) readBranches(ctx context.Context) (err error) {
 	if err = t.target.read(ctx, t.git); err != nil {
 		return err
@@ -99,7 +99,7 @@ func tipOf(ctx context.Context, g git.Client, branch string) (string, error) {
 	return tip, err
 }
 
-// checkUnmoved returns errMoved if a branch is no longer where it was.
+// checkUnmoved returns errMoved if the target or a branch has moved since readBranches.
 func (t *try) checkUnmoved(ctx context.Context) error {
 	if err := t.target.read(ctx, t.git); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (t *try) checkUnmoved(ctx context.Context) error {
 	return t.target.checkMovable(ctx, t.git)
 }
 
-// clearSite removes what an earlier check has left.
+// clearSite removes the worktree that an earlier check has left.
 func (t *try) clearSite(ctx context.Context) error { return t.site.takeAway(ctx, t.git) }
 
 // checkOut creates the temporary worktree with the merged files.
@@ -139,7 +139,7 @@ func (t *try) runCheck(ctx context.Context) error {
 	}
 	err := t.check(ctx, t.site.path)
 	switch {
-	case ctx.Err() != nil: // then this is the cause of any failure
+	case ctx.Err() != nil: // the context has ended, which explains any failure
 		return fmt.Errorf("check: %w", context.Cause(ctx))
 	case err != nil:
 		return &CheckError{Into: t.target.branch, Commit: t.after, Err: err}
@@ -147,12 +147,11 @@ func (t *try) runCheck(ctx context.Context) error {
 	return nil
 }
 
-// cleanupTime is the time limit for what must be undone after a step that failed or was
-// stopped.
+// cleanupTime is the time limit for cleaning up after a step that failed or was stopped.
 const cleanupTime = 10 * time.Second
 
-// removeSite deletes the temporary worktree after a check that failed or was stopped. If
-// it cannot, the next merge does.
+// removeSite deletes the temporary worktree after a check that failed or was stopped. If it cannot,
+// the next merge deletes it.
 func (t *try) removeSite(ctx context.Context) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 	defer stop()

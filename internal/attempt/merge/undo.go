@@ -9,16 +9,16 @@ import (
 	"gaffer/internal/git"
 )
 
-// UndoSpec says which landing is taken back, and how.
+// UndoSpec says which landing to take back, and what Undo may do for that.
 type UndoSpec struct {
 	Landing        Landing
-	MoveCheckedOut bool // the user agrees that files of a worktree with the branch change
-	// Revert adds a commit that reverts the landing if the branch has moved since.
-	// Without it, Undo returns a [*MovedError] then.
+	MoveCheckedOut bool // allows Undo to change the files of a worktree that has the branch checked out
+	// Revert allows Undo to add a commit that reverts the landing if the branch has got other
+	// commits since. If it is false, Undo returns a [*MovedError] in that case.
 	Revert bool
 }
 
-// MovedError reports that a branch has more commits than a landing that should be taken
+// MovedError reports that a branch has got other commits after the landing that should be taken
 // back. Nothing was changed.
 type MovedError struct {
 	Landing Landing
@@ -37,19 +37,19 @@ func (e *MovedError) Hint() string {
 	return fmt.Sprintf("'gaffer merge %s/%s --undo --revert' adds a commit that takes the change back and keeps the others", e.Landing.Run, e.Landing.Task)
 }
 
-// GoneError reports a landing that the branch does not contain any more.
+// GoneError reports that the branch no longer contains the landing that should be taken back.
 type GoneError struct{ Landing Landing }
 
 func (e *GoneError) Error() string {
 	return fmt.Sprintf("branch %s does not contain the merge any more", e.Landing.Into)
 }
 
-// Undo takes a landing back. If nothing was added to the branch since, the branch moves
-// back to where it was. Files that the user has changed meanwhile are kept; if they are
-// in the way, Undo changes nothing and returns a [*TargetError]. A worktree that has the
-// branch checked out needs consent, see [*ConsentError]. The result has the commit of a
-// revert, if there is one. Undo of a landing that is gone returns a [*GoneError] and
-// marks it as taken back.
+// Undo takes a landing back. If nothing was added to the branch since, the branch moves back to
+// where it was. Undo keeps files that the user has changed meanwhile; if the move would overwrite
+// them, Undo changes nothing and returns a [*TargetError]. For a worktree that has the branch
+// checked out Undo needs consent, see [*ConsentError]. The result has the id of the reverting
+// commit, if Undo made one. If the landing is gone, Undo marks it as taken back and returns a
+// [*GoneError].
 func Undo(ctx context.Context, repo *worktree.Repo, s UndoSpec) (Landing, error) {
 	done := s.Landing
 	err := repo.Locked(ctx, func(g git.Client) error {
@@ -127,7 +127,7 @@ func takeBack(ctx context.Context, repo *worktree.Repo, g git.Client, s UndoSpec
 		if err := t.checkMovable(ctx, g); err != nil {
 			return err
 		}
-		// After a crash at this point, the next Undo finds the revert in the log.
+		// If gaffer crashes here, the next Undo finds the reverting commit in the log.
 		err = t.forward(ctx, g, where[0].Path, tip, to)
 	} else {
 		err = t.back(ctx, g, where[0].Path, tip, to)
@@ -139,15 +139,16 @@ func takeBack(ctx context.Context, repo *worktree.Repo, g git.Client, s UndoSpec
 	return markUndone(ctx, g, done.Undo, record)
 }
 
-// revert returns a commit on top of tip without the changes of a landing. If tip has such
-// a commit already, it returns that one.
+// revert returns a commit on top of tip that undoes the changes of a landing. If the branch already
+// has a commit that reverts the landing, it returns that commit.
 func revert(ctx context.Context, g git.Client, l Landing, tip string) (string, error) {
 	note := "This reverts " + l.After
 	done, err := g.Line(ctx, "log", "-1", "--no-show-signature", "--format=%H", "--fixed-strings", "--grep="+note, tip, "--not", l.After)
 	if err != nil || done != "" {
 		return done, err
 	}
-	// Merge the content of Before, as if it were a commit on top of After.
+	// Apply the difference from After to Before: merge the content of Before, as if it were a
+	// commit on top of After.
 	tree, err := g.Resolve(ctx, l.Before+"^{tree}")
 	if err != nil {
 		return "", err

@@ -1,6 +1,6 @@
-// Package pane is the program in a terminal that users attach to. It hosts the
-// supervisor of one attempt and shows the agent's activity as readable text. It makes
-// no decisions. If it is killed, the agent keeps running and only the display is lost.
+// Package pane is the program in a terminal in which users watch an agent. It hosts the supervisor
+// of one attempt and shows the agent's activity as readable text. It makes no decisions. If it is
+// killed, the agent keeps running and only the display is lost.
 package pane
 
 import (
@@ -16,12 +16,12 @@ type Args struct {
 	Socket string // socket on which gaffer waits for the supervisor
 	Task   string // RUN/TASK
 	Kind   string // kind of agent, which determines the format of the log
-	Policy string // policy for the agent's questions; the format may depend on it
+	Policy string // policy for the agent's questions; the log's format may depend on it
 	Log    string
 	From   int64 // offset in the log at which this attempt's output begins
 }
 
-// List returns the arguments as command-line arguments.
+// List returns a as command-line arguments.
 func (a Args) List() []string {
 	return []string{a.Socket, a.Task, a.Kind, a.Policy, a.Log, strconv.FormatInt(a.From, 10)}
 }

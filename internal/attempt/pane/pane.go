@@ -21,7 +21,7 @@ const lookEvery = 100 * time.Millisecond
 
 // Main runs the program and returns its exit code when the supervisor has exited.
 func Main(list []string, in io.Reader, out io.Writer) int {
-	// Keys such as Ctrl-C must not reach the agent as signals.
+	// Ignore keys such as Ctrl-C, so that they do not reach the agent as signals.
 	signal.Ignore(syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTSTP)
 	args, err := ParseArgs(list)
 	if err == nil {
@@ -56,7 +56,7 @@ func run(args Args, in io.Reader, out io.Writer) error {
 	return p.until(over, typed)
 }
 
-// read sends every line that the user types.
+// read sends every line that the user types to the channel.
 func read(in io.Reader, typed chan<- string) {
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {

@@ -11,7 +11,7 @@ import (
 // view converts an agent's output to readable text. It keeps only the state that the
 // agent's reader needs.
 type view struct {
-	reader agent.Reader    // nil for output that is already readable
+	reader agent.Reader    // nil if the output is plain text, which needs no conversion
 	asks   *agent.Question // the open question, or nil
 	last   string          // the last activity that was shown
 }
@@ -27,7 +27,7 @@ func newView(kind, policy string) (*view, error) {
 	return &view{reader: a.Reader(agent.Request{Policy: agent.Policy(policy)})}, nil
 }
 
-// line returns the text for one line of output. It is empty if there is nothing new.
+// line returns the text to show for one line of output, or "" if the line has nothing new.
 func (v *view) line(line []byte) string {
 	if v.reader == nil {
 		return string(line) + "\n"
@@ -38,7 +38,7 @@ func (v *view) line(line []byte) string {
 		v.take(&b, s)
 	}
 	if text := bytes.TrimSpace(line); len(text) > 0 && text[0] != '{' && b.Len() == 0 {
-		fmt.Fprintf(&b, "%s\n", line) // output outside the protocol, such as a warning
+		fmt.Fprintf(&b, "%s\n", line) // show output outside the protocol, such as a warning, as it is
 	}
 	return b.String()
 }
@@ -60,8 +60,8 @@ func (v *view) take(b *strings.Builder, s agent.Signal) {
 	}
 }
 
-// answer returns the arguments of 'gaffer answer' for the text that the user has
-// typed.
+// answer returns the arguments of 'gaffer answer' that answer the open question with what the user
+// has typed.
 func (v *view) answer(task, typed string) []string {
 	typed = strings.TrimSpace(typed)
 	var n int

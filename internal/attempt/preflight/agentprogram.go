@@ -19,7 +19,7 @@ import (
 // knownPrograms are the programs that Ask may run.
 var knownPrograms = []string{"claude", "codex", "gemini", "opencode"}
 
-// askTimeout is how long a program may take to answer. Some take seconds to start.
+// askTimeout is the time limit for a call of Ask. Some programs take seconds to start.
 const askTimeout = 10 * time.Second
 
 // Ask runs an agent program that the user has installed, with fixed arguments, and
@@ -39,8 +39,8 @@ func Ask(ctx context.Context, program, root string, environ []string, args ...st
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Dir, cmd.Env = home, environ
-	// Such programs are often scripts that start another program: kill the whole
-	// process group.
+	// Kill the whole process group at the timeout: the program is often a script that starts
+	// another program.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
@@ -71,8 +71,8 @@ func (c *checker) checkModel(ctx context.Context, kind string, u *agentUse) {
 		c.addMissing("name it as PROVIDER/MODEL; 'opencode models' lists them", "%s: opencode has no model %q", u.describe(), model)
 		return
 	}
-	// Only the user's own configuration of opencode is queried. If the project or the
-	// plan adds to it, skip the check.
+	// Only the user's own configuration of opencode can be queried. If the project or the plan adds
+	// settings to it, skip the check.
 	if len(c.Agents[u.agent].Env) > 0 || len(u.first.Env) > 0 || c.configuresOpencode() {
 		return
 	}

@@ -10,12 +10,12 @@ import (
 	"gaffer/statefile/host"
 )
 
-// login lists the places where a program may have its login. If a login cannot be
-// ruled out, it counts as present, so that a run that could work is never refused.
+// login lists the places where a program may keep its login. If gaffer cannot rule out that the
+// user is logged in, it assumes so, to never refuse a run that could work.
 type login struct {
-	variables []string     // names of variables, or prefixes
-	folder    string       // variable with the path of the program's settings folder
-	otherwise string       // default of the settings folder, relative to the home folder
+	variables []string     // environment variables with the login, or prefixes of their names
+	folder    string       // environment variable with the path of the program's settings folder
+	otherwise string       // path of the settings folder, relative to the home folder, if the variable in folder is not set
 	files     []loginTrace // files in the settings folder
 	home      []loginTrace // files in the home folder
 	project   []loginTrace // files in the project
@@ -33,7 +33,7 @@ type loginTrace struct {
 
 var claudeWords = []string{"apiKeyHelper", "ANTHROPIC_API", "ANTHROPIC_AUTH", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_USE_", "CLAUDE_CODE_OAUTH", "forceLogin"}
 
-// logins has no entry for opencode, which has models that need no login.
+// logins has the login of each agent kind. opencode is missing: some of its models need no login.
 var logins = map[string]login{
 	"claude": {
 		variables: []string{"ANTHROPIC_API", "ANTHROPIC_AUTH", "ANTHROPIC_BASE_URL", "ANTHROPIC_UNIX_SOCKET", "CLAUDE_CODE_OAUTH", "CLAUDE_CODE_USE_", "AWS_BEARER_TOKEN_BEDROCK"},
@@ -87,7 +87,7 @@ func (c *checker) checkLogin(kind string, env []string, u *agentUse) {
 	if hasTrace(folder, l.files) || hasTrace(home, l.home) || hasTrace("/", l.system) {
 		return
 	}
-	// Some programs look in every folder above their working folder.
+	// Look in every folder above the project too, as some programs do.
 	for dir := c.Root; ; dir = filepath.Dir(dir) {
 		if hasTrace(dir, l.project) {
 			return
@@ -117,7 +117,7 @@ func hasTrace(folder string, traces []loginTrace) bool {
 	return false
 }
 
-// lookupEnv returns the value of a variable in an environment, or "".
+// lookupEnv returns the value of the named variable in env, or "" if it is not set.
 func lookupEnv(env []string, name string) (text string) {
 	for _, v := range env {
 		if after, ok := strings.CutPrefix(v, name+"="); ok {

@@ -43,7 +43,7 @@ func (c *claude) printInit() {
 	c.writeJSON(object{"type": "system", "subtype": "init", "session_id": c.thread, "model": "fake", "permissionMode": "default"})
 }
 
-// echo prints a message when it is passed to the model.
+// echo prints a message of the user at the moment when it is passed to the model.
 func (c *claude) echo(l userMessage) {
 	if c.replay {
 		c.writeJSON(object{
@@ -72,7 +72,7 @@ func (c *claude) handleLine(line []byte) {
 	var in claudeInput
 	_ = json.Unmarshal(line, &in) // on an error, keep what could be decoded
 	switch {
-	case in.Type == "user" && in.UUID != "" && c.seen[in.UUID]: // the real program prints it without a time
+	case in.Type == "user" && in.UUID != "" && c.seen[in.UUID]: // drop the second copy; the real program prints it without a time
 		c.writeJSON(object{"type": "user", "message": in.Message, "session_id": c.thread, "uuid": in.UUID, "isReplay": true})
 	case in.Type == "user":
 		c.seen[in.UUID] = true
@@ -109,7 +109,7 @@ func (c *claude) arrived() []string {
 	return texts
 }
 
-// endTurn always returns true: messages that are left get another turn.
+// endTurn always returns true: messages that are still queued get another turn.
 func (c *claude) endTurn() bool { return true }
 
 func (c *claude) interrupted(u usage) int {
@@ -122,7 +122,7 @@ func (c *claude) interrupted(u usage) int {
 	return 1
 }
 
-// next waits for another turn. Stdin stays open for that.
+// next waits for the message that starts another turn. It reports false when stdin ends.
 func (c *claude) next() (string, bool) {
 	if c.given {
 		return "", false
@@ -272,7 +272,7 @@ func cause(status int) string {
 	return "server_error"
 }
 
-// synthetic prints an error in place of a message of the model.
+// synthetic prints an error of the program as a message, in place of the model's message.
 func (c *claude) synthetic(cause string, result object) {
 	c.writeJSON(object{"type": "assistant", "error": cause, "session_id": c.thread, "parent_tool_use_id": nil, "message": object{
 		"model": "<synthetic>", "role": "assistant", "content": []object{{"type": "text", "text": result["result"]}},

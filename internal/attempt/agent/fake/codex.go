@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// codex imitates "codex exec". That cannot ask the user, so requests for permission are
-// denied.
+// codex imitates "codex exec". That program cannot ask the user, so it denies every request for
+// permission.
 type codex struct {
 	*stdio
 	options
@@ -85,8 +85,8 @@ func (c *codex) failed(f fault, _ usage) int {
 	return 1
 }
 
-// codexMessage returns the message of Codex for a fault. Codex prints a reset time in
-// minutes, so it is rounded up here.
+// codexMessage returns Codex's error message for a fault. Codex prints reset times in whole
+// minutes, so codexMessage rounds the reset time up.
 func codexMessage(f fault) string {
 	switch {
 	case !f.reset.IsZero():

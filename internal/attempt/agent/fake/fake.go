@@ -64,7 +64,7 @@ func run(o options, w *stdio) (int, error) {
 	}
 }
 
-// turn executes steps, and the steps of messages that arrive in between.
+// turn executes the steps in lines, and the steps of messages that arrive during the turn.
 func (a *actor) turn(lines []string) error {
 	for {
 		for _, message := range a.protocol.arrived() {
@@ -75,7 +75,7 @@ func (a *actor) turn(lines []string) error {
 			if a.protocol.endTurn() {
 				return nil
 			}
-			continue // another message has arrived
+			continue // go on: another message has arrived
 		}
 		if err := a.do(lines[0]); err != nil {
 			return err
@@ -87,8 +87,8 @@ func (a *actor) turn(lines []string) error {
 	}
 }
 
-// scriptEnd is an error that ends the script. With a fault the work has failed. Without
-// one the program just exits.
+// scriptEnd is an error that ends the script. If fault is set, the program reports that the work
+// failed. If not, the program exits without a final message.
 type scriptEnd struct {
 	code  int
 	fault *fault
@@ -96,7 +96,7 @@ type scriptEnd struct {
 
 func (scriptEnd) Error() string { return "the script has ended" }
 
-// end prints the final message of a turn. over says that the program exits at once.
+// end prints the final message of a turn. over says whether the program must exit now.
 func (a *actor) end(err error) (code int, over bool) {
 	var e scriptEnd
 	switch {
@@ -107,7 +107,7 @@ func (a *actor) end(err error) (code int, over bool) {
 	case errors.As(err, &e):
 		return a.protocol.failed(*e.fault, a.usage), false
 	case err != nil && !errors.Is(err, errFinished):
-		// A step that cannot be executed must be visible.
+		// A step cannot be executed: report its error as the result.
 		return a.protocol.failed(fault{text: err.Error()}, a.usage), false
 	}
 	a.protocol.done(a.result, a.usage)
@@ -117,7 +117,7 @@ func (a *actor) end(err error) (code int, over bool) {
 	return 0, false
 }
 
-// answerTo returns the answer to a prompt without steps.
+// answerTo returns the agent's answer to a prompt that contains no steps.
 func answerTo(prompt string) string {
 	for line := range strings.Lines(prompt) {
 		line = strings.TrimSpace(line)
@@ -136,7 +136,7 @@ func attemptNumber() int {
 	return n
 }
 
-// stdio holds the program's input and output, and whether the program or its turn was asked
+// stdio holds the program's input and output, and whether the program or its current turn was asked
 // to end. It is safe for concurrent writes.
 type stdio struct {
 	in *bufio.Reader
@@ -146,7 +146,7 @@ type stdio struct {
 
 	stop    sync.Once
 	stopped chan struct{} // closed when a signal asks the program to finish
-	cut     chan struct{} // closed when the user ends the turn; each turn has a new channel
+	cut     chan struct{} // closed when the user ends the current turn; each turn gets a new channel
 	release []func()
 }
 
@@ -158,7 +158,7 @@ func (w *stdio) close() {
 
 func (w *stdio) line(text string) { w.write([]byte(text + "\n")) }
 
-// write ignores errors: if the reader is gone, the agent continues.
+// write writes data to stdout. It ignores errors: if the reader is gone, the agent continues.
 func (w *stdio) write(data []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -171,7 +171,7 @@ func (w *stdio) writeStderr(text string) {
 	fmt.Fprintln(w.err, text)
 }
 
-// isStopped reports whether a signal or the user asks the agent to finish.
+// isStopped reports whether a signal or the user has asked the agent to finish.
 func (w *stdio) isStopped() bool {
 	select {
 	case <-w.stopped:
@@ -212,7 +212,7 @@ func (w *stdio) newTurn() {
 	w.cut = make(chan struct{})
 }
 
-// sleep returns early if a signal or the user asks the agent to finish.
+// sleep waits for d. It returns early if a signal or the user asks the agent to finish.
 func (w *stdio) sleep(d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -223,8 +223,7 @@ func (w *stdio) sleep(d time.Duration) {
 	}
 }
 
-// hang waits silently until a signal or the user asks the agent to finish, or a signal
-// kills the agent.
+// hang prints nothing and waits until a signal or the user asks the agent to finish.
 func (w *stdio) hang() {
 	for !w.isStopped() {
 		w.sleep(time.Hour)

@@ -15,7 +15,7 @@ import (
 	"gaffer/internal/attempt/agent/fake"
 )
 
-// asAgent is the variable that makes the test binary the fake agent.
+// asAgent is the environment variable that makes the test binary run as the fake agent.
 const asAgent = "GAFFER_TEST_FAKE_AGENT"
 
 func TestMain(m *testing.M) {
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// call runs the fake agent in this process.
+// call runs the fake agent in this process and returns its exit code, stdout and stderr.
 func call(prompt string, args ...string) (code int, out, errs string) {
 	var o, e bytes.Buffer
 	code = fake.Main(args, strings.NewReader(prompt), &o, &e)
@@ -176,7 +176,7 @@ func start(t *testing.T, prompt string, args ...string) program {
 	return p
 }
 
-// until reads stdout up to a text.
+// until reads stdout until it contains text. It returns what it has read.
 func (p program) until(t *testing.T, text string) string {
 	t.Helper()
 	var all []byte

@@ -1,6 +1,7 @@
 package fake
 
-// oneTurn has the methods of a protocol that accepts no messages after the prompt.
+// oneTurn implements the methods about messages for protocols that accept no message after the
+// prompt.
 type oneTurn struct{}
 
 func (oneTurn) interrupted(usage) int { return 1 }

@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// options holds the parsed arguments. The adapters pass the arguments of the real
-// programs, most of which are ignored here.
+// options holds the parsed arguments. The adapters pass the same arguments as to the real programs;
+// most of them are ignored here.
 type options struct {
 	help     bool
 	protocol string
-	server   bool   // codex app-server
+	server   bool   // imitate codex app-server
 	thread   string // id of the conversation to begin or resume
 	resume   bool
-	prompt   string // the prompt, if given is set; otherwise it is on stdin
+	prompt   string // the prompt, if given is set; if not, the prompt is read from stdin
 	given    bool
-	replay   bool   // Claude Code prints each message that it passes to the model
-	scripts  string // a file with the steps of each task, which replaces the prompt's steps
+	replay   bool   // print each message that is passed to the model, as Claude Code does
+	scripts  string // path of a file with the steps of each task; they replace the steps in the prompt
 }
 
-// flagsWithValue returns the arguments of the real programs that have a value.
+// flagsWithValue returns those flags of the real programs that are followed by a value.
 func flagsWithValue() []string {
 	return []string{
 		"--input-format", "--output-format", "--permission-prompt-tool", "--model", "-m", "--disable", "-c", "--sandbox", "-s",

@@ -27,7 +27,7 @@ func TestAnOrphanRunsInItsOwnSession(t *testing.T) {
 
 type child struct{ pid, session int }
 
-// childrenOf returns the child processes of a process, from the process table.
+// childrenOf returns the children of the process with pid parent, from /proc.
 func childrenOf(t *testing.T, parent int) []child {
 	t.Helper()
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
@@ -38,7 +38,7 @@ func childrenOf(t *testing.T, parent int) []child {
 	for _, file := range stats {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			continue // the process has ended meanwhile
+			continue // this process has ended since the list was read
 		}
 		_, rest, _ := strings.Cut(string(data), ") ")
 		fields := strings.Fields(rest) // state, parent, group, session

@@ -16,7 +16,7 @@ func (a *actor) shell(command string) (output string, code int) {
 	var out limited
 	cmd := exec.Command("sh", "-c", command)
 	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.WaitDelay = time.Second // do not wait longer for background processes of the command
+	cmd.WaitDelay = time.Second // after the command's exit, wait at most this long for its background processes
 	if err := cmd.Start(); err != nil {
 		return err.Error() + "\n", 127
 	}
@@ -42,7 +42,7 @@ func (a *actor) shell(command string) (output string, code int) {
 	return string(out), 0
 }
 
-// limited keeps the beginning of the data that is written to it.
+// limited keeps only the beginning of the data written to it, as a bound for the memory.
 type limited []byte
 
 func (l *limited) Write(data []byte) (int, error) {
@@ -51,14 +51,14 @@ func (l *limited) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// ignoreSignals makes the program ignore signals.
+// ignoreSignals makes the program ignore the signals that ask it to exit.
 func (a *actor) ignoreSignals() {
 	deaf := make(chan os.Signal, 1)
 	signal.Notify(deaf, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	a.release = append(a.release, func() { signal.Stop(deaf) })
 }
 
-// finishOnSignal makes a signal end the script with success.
+// finishOnSignal makes the program end its script with success when a signal asks it to exit.
 func (a *actor) finishOnSignal() {
 	signals, over, left := make(chan os.Signal, 1), make(chan struct{}), make(chan struct{})
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
@@ -73,7 +73,8 @@ func (a *actor) finishOnSignal() {
 	a.release = append(a.release, func() { signal.Stop(signals); close(over); <-left })
 }
 
-// orphan starts a process that signals to our process group do not reach.
+// orphan starts a process outside the agent's process group, so that a signal to the group does not
+// reach it.
 func (a *actor) orphan(args string) error {
 	return sleeper(args, &syscall.SysProcAttr{Setsid: true})
 }
@@ -96,7 +97,7 @@ func (a *actor) forks(args string) error {
 	return nil
 }
 
-// sleeper starts a process without waiting for it.
+// sleeper starts a process that sleeps, and does not wait for it.
 func sleeper(duration string, how *syscall.SysProcAttr) error {
 	d, err := parseDuration(duration)
 	if err != nil {

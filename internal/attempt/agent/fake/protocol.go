@@ -25,10 +25,11 @@ type protocol interface {
 	interrupted(u usage) (code int) // prints that the user has ended the turn
 	// arrived returns the messages that have arrived during the turn.
 	arrived() []string
-	// endTurn ends the turn, unless a message has arrived: then it returns false.
+	// endTurn ends the turn and returns true. If a message has arrived, the turn goes on and
+	// endTurn returns false.
 	endTurn() bool
-	// next waits for a message after the turn. ok is false when stdin ends, and at once if
-	// the protocol has only one turn.
+	// next waits for the message that starts another turn. ok is false when stdin ends. A protocol
+	// with only one turn returns false at once.
 	next() (message string, ok bool)
 }
 

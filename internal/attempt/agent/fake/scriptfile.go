@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// sectionPrefix starts the section of a task in a file of scripts.
+// sectionPrefix starts a line of a script file that begins a task's section.
 const sectionPrefix = "== "
 
 // scriptFor returns the steps for a task from a file of scripts. A section starts with a

@@ -11,9 +11,9 @@ type server struct {
 	*stdio
 	options
 	*stdinQueue
-	turn   string // the turn that runs, or has run last
-	latest string // the turn that was announced last; the lock of inbox guards it and active
-	active bool   // a turn runs, or was announced
+	turn   string // id of the turn that runs, or of the last turn
+	latest string // id of the turn announced last; the lock of inbox guards latest and active
+	active bool   // a turn runs, or was announced and is about to run
 	items  int
 	asked  int
 }
@@ -71,7 +71,7 @@ func (s *server) handleLine(line []byte) {
 			}
 			l.turn = s.latest
 			s.queue = append(s.queue, l)
-			// Before the turn prints anything, as the real program does.
+			// The real program also answers before the turn prints anything.
 			s.writeJSON(object{"id": r.ID, "result": object{"turn": object{"id": l.turn, "status": "inProgress"}}})
 		})
 	case "turn/interrupt":
@@ -153,7 +153,7 @@ func (s *server) tool(_, input string) func(string, int) {
 	}
 }
 
-// request sends a request and waits for the answer to it.
+// request sends a request and waits for the client's answer. It reports false if no answer comes.
 func (s *server) request(method, flag string, params object) (serverRequest, bool) {
 	id := s.asked
 	s.asked++
@@ -221,7 +221,7 @@ func (s *server) failed(f fault, _ usage) int {
 		info = object{"httpConnectionFailed": object{"httpStatusCode": f.status}}
 	}
 	s.completed(object{"status": "failed", "error": object{"message": codexMessage(f), "codexErrorInfo": info}})
-	return 0 // the server itself has not failed
+	return 0 // a failed turn does not make the server exit with an error
 }
 
 func (s *server) completed(turn object) {

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// stdinQueue holds the messages and answers that arrive on stdin while the agent works. It
-// is for protocols that accept messages then. Its methods are safe for concurrent use.
+// stdinQueue holds the messages and answers that arrive on stdin while the agent works. Only
+// protocols that accept messages use it. Its methods are safe for concurrent use.
 type stdinQueue struct {
 	lock    sync.Mutex
 	queue   []userMessage // messages that were not passed to the model yet, oldest first
@@ -18,14 +18,14 @@ type stdinQueue struct {
 
 // userMessage is a message of the user.
 type userMessage struct {
-	key  string // empty if the sender gave none
+	key  string // empty if the sender gave no key
 	text string
-	turn string // Codex: the turn that the message belongs to
+	turn string // Codex: id of the turn that the message belongs to
 }
 
 func newStdinQueue() *stdinQueue { return &stdinQueue{more: make(chan struct{}, 1)} }
 
-// listen passes each line of stdin to handle. It starts a goroutine for that.
+// listen starts a goroutine that passes each line of stdin to handle.
 func (i *stdinQueue) listen(w *stdio, handle func(line []byte)) {
 	go func() {
 		for {
@@ -47,7 +47,7 @@ func (i *stdinQueue) change(do func()) {
 	i.lock.Unlock()
 	select {
 	case i.more <- struct{}{}:
-	default: // a signal is already pending
+	default: // a wake-up is already pending
 	}
 }
 
@@ -61,8 +61,8 @@ func (i *stdinQueue) drop(key string) (found bool) {
 	return found
 }
 
-// take removes and returns all queued messages. If the turn is cut, it returns none: the
-// messages are for the next turn.
+// take removes and returns all queued messages. If the user has ended the turn, it returns none, so
+// that the messages start the next turn.
 func (i *stdinQueue) take(w *stdio) []userMessage {
 	i.lock.Lock()
 	defer i.lock.Unlock()
@@ -81,7 +81,7 @@ func (i *stdinQueue) idle() bool {
 	return len(i.queue) == 0
 }
 
-// next waits for a message. ok is false if stdin ends first.
+// next waits for a message and removes it from the queue. ok is false if stdin ends first.
 func (i *stdinQueue) next() (l userMessage, ok bool) {
 	for {
 		i.lock.Lock()
@@ -99,7 +99,8 @@ func (i *stdinQueue) next() (l userMessage, ok bool) {
 	}
 }
 
-// answer waits for a line that fits. ok is false if stdin ends or the turn is cut first.
+// answer waits for an answer line for which fits returns true. ok is false if stdin or the turn
+// ends first.
 func (i *stdinQueue) answer(w *stdio, fits func(line []byte) bool) (ok bool) {
 	for {
 		i.lock.Lock()

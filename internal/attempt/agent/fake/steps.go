@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// step is an action that a prompt can contain.
+// step is one kind of action that a prompt can contain, such as "fake: sleep 1".
 type step struct {
 	name, args, doc string
 	do              func(a *actor, args string) error
@@ -183,7 +183,7 @@ func (a *actor) limit(args string) error {
 	if err != nil {
 		return err
 	}
-	// The protocols have a resolution of seconds.
+	// Round up to whole seconds: the protocols report reset times in seconds.
 	reset := time.Now().Add(d + time.Second - time.Nanosecond).Truncate(time.Second)
 	return failing(fault{text: "usage limit reached", status: 429, reset: reset})
 }
@@ -256,7 +256,7 @@ func (a *actor) longLine(args string) error {
 	return nil
 }
 
-// binary returns bytes that programs do not expect.
+// binary returns bytes that programs do not expect in text, such as control characters.
 func binary() []byte {
 	var b []byte
 	for c := range 256 {
