@@ -31,7 +31,7 @@ type Problem struct {
 	Text string `json:"problem"`
 	Next string `json:"next,omitempty"` // what the user can do about the problem
 
-	err error // determines the exit code; nil for a missing program, login or file
+	err error // error that caused the problem and determines the exit code; nil for a missing program, login or file
 }
 
 func (p Problem) Error() string { return p.Text }
@@ -39,7 +39,7 @@ func (p Problem) Error() string { return p.Text }
 // Hint returns what the user can do next.
 func (p Problem) Hint() string { return p.Next }
 
-// NotFound marks the problem as something that is missing.
+// NotFound reports whether the problem is a missing program, login or file.
 func (p Problem) NotFound() bool { return p.err == nil }
 
 func (p Problem) Unwrap() error { return p.err }
@@ -55,10 +55,10 @@ func (p Problem) String() string {
 // Options describe how the plan would run.
 type Options struct {
 	Root    string                  // the project's root
-	Agents  map[string]agent.Custom // agents from gaffer.yaml, and gaffer's own
-	Environ []string                // environment of the agents, NAME=value; the last value of a name counts
+	Agents  map[string]agent.Custom // the agents in gaffer.yaml, and those that gaffer defines itself
+	Environ []string                // environment of the agents, as NAME=value; if a name occurs twice, the last value counts
 
-	Programs []string // programs that are needed in addition to those of agents
+	Programs []string // programs that the run needs in addition to the agents' programs
 	Branches []string // branches of the project's repository that must exist
 }
 
@@ -77,8 +77,8 @@ func Check(ctx context.Context, p plan.Plan, o Options) []Problem {
 	return c.found
 }
 
-// CheckAgent returns the path of an agent's program, or "", and all problems of the
-// agent.
+// CheckAgent checks one agent. It returns the path of the agent's program, or "" if it was not
+// found, and all problems.
 func CheckAgent(ctx context.Context, name string, o Options) (path string, problems []Problem) {
 	c := &checker{Options: o}
 	path = c.checkAgent(ctx, &agentUse{agent: name})
@@ -90,7 +90,7 @@ type checker struct {
 	plan  plan.Plan
 	found []Problem
 
-	models map[string]bool // the models of opencode; nil before it was queried
+	models map[string]bool // models that opencode lists; nil if opencode was not queried yet
 }
 
 func (c *checker) addMissing(next, format string, args ...any) {
@@ -141,8 +141,8 @@ func (u *agentUse) describe() string {
 	return fmt.Sprintf("agent %s (%s %s)", u.agent, word, names)
 }
 
-// checkAgent checks the program of an agent. For a known program it also checks the login
-// and the model. It returns the path of the program, or "".
+// checkAgent checks the program of an agent. For one of the known programs it also checks the login
+// and the model. It returns the path of the program, or "" if it was not found.
 func (c *checker) checkAgent(ctx context.Context, u *agentUse) string {
 	if _, err := agent.New(u.agent, c.Agents); err != nil {
 		next := "name another agent"
@@ -160,7 +160,7 @@ func (c *checker) checkAgent(ctx context.Context, u *agentUse) string {
 	}
 	if kind == plan.CommandAgent && len(u.first.Argv) > 0 {
 		if len(u.first.After) > 0 || u.first.Wave > 1 {
-			return "" // an earlier task may create the program
+			return "" // do not report it: an earlier task may create the program
 		}
 		program, next = u.first.Argv[0], "install it, or correct the command of the task"
 	}
@@ -174,7 +174,7 @@ func (c *checker) checkAgent(ctx context.Context, u *agentUse) string {
 		c.addMissing(next, "%s: the program %s is not installed: %s", u.describe(), program, where)
 		return ""
 	}
-	if len(own.Argv) == 0 { // the login and the models of a custom program are unknown
+	if len(own.Argv) == 0 { // skip this for a custom program, whose login and models are unknown
 		c.checkLogin(kind, env, u)
 		c.checkModel(ctx, kind, u)
 	}
@@ -189,8 +189,8 @@ var installHints = map[string]string{
 	"opencode": "install it with 'npm install -g opencode-ai', or name another agent",
 }
 
-// find looks a program up as the supervisor will, and returns "" if it is missing. A
-// relative path in a worktree that does not exist yet counts as found.
+// find looks a program up in the same way as the supervisor will. It returns "" if the program is
+// missing. A relative path in a worktree that does not exist yet counts as found.
 func (c *checker) find(program string, env []string, t plan.Task) string {
 	if !strings.Contains(program, "/") {
 		path, err := supervisor.FindProgram(program, env)
@@ -216,7 +216,8 @@ func (c *checker) find(program string, env []string, t plan.Task) string {
 	return program
 }
 
-// variables returns the variables with plain values, not references.
+// variables returns the variables as NAME=value. It leaves out those whose value is a reference to
+// a secret.
 func variables(env map[string]secret.Value) (list []string) {
 	for name, value := range env {
 		if !value.IsReference() {
@@ -226,7 +227,7 @@ func variables(env map[string]secret.Value) (list []string) {
 	return list
 }
 
-// checkReferences reports the variables of an agent and of its tasks whose references
+// checkReferences reports the variables of an agent and of its tasks whose references to secrets
 // cannot be resolved.
 func (c *checker) checkReferences(u *agentUse) {
 	refs := maps.Clone(c.Agents[u.agent].Env)
@@ -295,7 +296,7 @@ func (c *checker) checkRepositories(ctx context.Context) {
 	}
 }
 
-// addError reports an error that has its own hint and exit code.
+// addError adds a problem for an error. The problem keeps the error's hint and exit code.
 func (c *checker) addError(what string, err error) {
 	p := ProblemOf(err)
 	p.Text = what + ": " + p.Text

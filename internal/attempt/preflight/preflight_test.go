@@ -62,7 +62,7 @@ func texts(problems []preflight.Problem) string {
 func TestALoginIsDetectedByAVariableOrAFile(t *testing.T) {
 	for name, c := range map[string]struct {
 		agent    string
-		files    map[string]string // relative to the home folder, or to the project with the prefix project/
+		files    map[string]string // content by path; relative to the home folder, or to the project if it starts with project/
 		variable string
 		missing  bool
 	}{
@@ -97,7 +97,7 @@ func TestALoginIsDetectedByAVariableOrAFile(t *testing.T) {
 				}
 			}
 			_, got := preflight.CheckAgent(t.Context(), c.agent, m.options(nil, c.variable))
-			missing := c.missing && (runtime.GOOS != "darwin" || c.agent == "codex") // the others may use the keychain
+			missing := c.missing && (runtime.GOOS != "darwin" || c.agent == "codex") // on macOS the other agents may have their login in the keychain
 			if want := c.agent + " is not logged in"; strings.Contains(texts(got), want) != missing {
 				t.Errorf("%q, want %q: %v", texts(got), want, missing)
 			}
@@ -128,7 +128,7 @@ func TestAProgramOfTheProjectIsNeverRun(t *testing.T) {
 			t.Fatalf("%s: it was run", name)
 		}
 	}
-	// The same program is run if nothing of the project is involved.
+	// If the project has no settings for it, the same program is run.
 	preflight.Check(t.Context(), p, m.options(nil))
 	if _, err := os.Stat(ran); err != nil {
 		t.Errorf("the user's own opencode was not asked: %v", err)

@@ -36,17 +36,17 @@ func (e *OwnedError) Hint() string {
 
 const (
 	opLock host.Op = "take the run"
-	// Within is how long Lock waits for a lock: a killed gaffer needs a moment to exit,
-	// which releases its locks.
+	// Within is how long Lock waits if another process has the lock. A killed gaffer needs a moment
+	// to exit, which releases its locks.
 	Within = time.Second
 )
 
-// Locks is the folder that holds the locks and the owners of this machine's runs.
+// Locks is the path of the folder with a lock file and an owner file for each run of this machine.
 type Locks string
 
 func (l Locks) ownerFile(run string) string { return filepath.Join(string(l), run+".owner") }
 
-// File returns the lock file of a run.
+// File returns the path of a run's lock file.
 func (l Locks) File(run string) string { return l.ownerFile(run) + ".lock" }
 
 // Lock locks a run, so that only this process works on it. It returns an [*OwnedError]
@@ -64,10 +64,10 @@ func (l Locks) Lock(ctx context.Context, run string) (release func(), err error)
 	if err != nil {
 		return nil, err
 	}
-	// If the lock file was deleted while its holder is alive, we have locked a new
+	// If the lock file was deleted while its owner is alive, this process has just locked a new
 	// file. So check the recorded owner too.
 	if other := l.Owner(run); other.Alive && other.PID != os.Getpid() {
-		_ = lock.Unlock() // even if this fails, another process works on the run
+		_ = lock.Unlock() // ignore the error: another process works on the run anyway
 		return nil, &OwnedError{run, other.PID}
 	}
 	file := l.ownerFile(run)
@@ -84,7 +84,7 @@ func (l Locks) Lock(ctx context.Context, run string) (release func(), err error)
 	}, nil
 }
 
-// Owner returns the process that works on a run, or the last one that did.
+// Owner returns the process that works on a run, or else the process that did so last.
 func (l Locks) Owner(run string) fleet.Owner {
 	data, err := os.ReadFile(l.ownerFile(run))
 	if err != nil {

@@ -31,30 +31,30 @@ type Attempt struct {
 
 	tail           tail
 	answered       sentIDs
-	asked          map[string]agent.Question // questions that the owner was notified of and that are open
+	asked          map[string]agent.Question // unanswered questions that the owner was notified of, by id
 	pending        []agent.Signal            // questions and replies that handlePending has to handle
 	now            Activity
 	recent         recentLines
 	reported       Activity // what the owner was notified of last
 	lastProgress   time.Time
-	waitsUnseen    bool          // the owner says that the agent waits for the user, which its output does not show
-	supervisorWait waitState     // as last sent to the supervisor
+	waitsUnseen    bool          // the owner says that the agent waits for the user, although the agent's output does not show that
+	supervisorWait waitState     // what the supervisor was last told about the agent's waiting
 	waited         time.Duration // total time that the agent waited for the user; set after the agent has ended
 	finishedAt     time.Time     // when the agent reported that it has finished; zero before, and while it works on another message
 	inputClosedAt  time.Time     // when the agent's stdin was closed, after finishedAt; zero before
 	steering       steering
 }
 
-// waitState is what the supervisor knows about whether the agent waits for the user.
+// waitState is what the supervisor was told about whether the agent waits for the user.
 type waitState int
 
 const (
-	waitUnknown waitState = iota // an earlier gaffer process may have set the supervisor's state
+	waitUnknown waitState = iota // nothing was sent yet; an earlier gaffer process may have set the supervisor's state
 	working
 	waitingForUser
 )
 
-// order is a request of the owner to the goroutine of Run.
+// order is a request from the attempt's owner, which the goroutine of Run carries out.
 type order struct {
 	stopReason string
 	now        bool  // with stopReason: kill the agent at once
@@ -63,8 +63,8 @@ type order struct {
 	answer     agent.Answer
 }
 
-// The intervals between reads of the log: short after new output, then doubling up to
-// a maximum.
+// Intervals between reads of the log: the shortest after new output. Without output they double up
+// to the longest.
 const (
 	minReadInterval = 10 * time.Millisecond
 	maxReadInterval = time.Second
@@ -82,7 +82,7 @@ func (a *Attempt) Run(ctx context.Context) (Result, error) {
 			return a.judge(ctx)
 		default:
 		}
-		news, _ := a.read(-1, false) // an error is ignored: the output is read again later, at the latest by judge
+		news, _ := a.read(-1, false) // ignore the error: the output is read again later, at the latest by judge
 		if wait = min(2*wait, maxReadInterval); news {
 			wait = minReadInterval
 		}
@@ -106,8 +106,8 @@ func (a *Attempt) Run(ctx context.Context) (Result, error) {
 	}
 }
 
-// alignWakeUp rounds long waits up to a common moment, so that all attempts wake up at
-// the same time. Waking up costs more than reading the log.
+// alignWakeUp rounds a long wait up to a moment that all attempts share, so that they wake up
+// together. Waking up costs more than reading the log.
 func alignWakeUp(now time.Time, wait time.Duration) time.Duration {
 	if wait < maxReadInterval {
 		return wait
@@ -115,16 +115,17 @@ func alignWakeUp(now time.Time, wait time.Duration) time.Duration {
 	return now.Truncate(maxReadInterval).Add(maxReadInterval).Sub(now)
 }
 
-// Stop stops the agent and all its descendants. It does not wait for their end.
+// Stop orders that the agent and all its descendants are stopped. It does not wait until they have
+// ended.
 func (a *Attempt) Stop(why string, now bool) { a.order(order{stopReason: why, now: now}) }
 
-// Answer answers a question that the owner was notified of.
+// Answer answers a question of the agent. question is an id that the owner was notified of.
 func (a *Attempt) Answer(question string, answer agent.Answer) {
 	a.order(order{question: question, answer: answer})
 }
 
-// Wait reports whether the agent waits for the user in a way that its output does not
-// show.
+// Wait tells the attempt whether the agent waits for the user in a way that the agent's output does
+// not show.
 func (a *Attempt) Wait(waits bool) { a.order(order{wait: &waits}) }
 
 func (a *Attempt) order(o order) {
@@ -202,7 +203,7 @@ func (a *Attempt) handle(s agent.Signal) {
 	}
 }
 
-// spentOn converts the usage reported by an agent. It bounds the values, so that sums
+// spentOn converts the usage that an agent has reported. It limits the values, so that sums of them
 // cannot overflow.
 func spentOn(u agent.Usage) fleet.Amount {
 	const maxAmount = 1e15
@@ -210,9 +211,9 @@ func spentOn(u agent.Usage) fleet.Amount {
 	return fleet.Amount{MicroUSD: int64(min(max(math.Round(u.USD*1e6), 0), maxAmount)), Tokens: bound(u.Input) + bound(u.Output)}
 }
 
-// dropQuestion drops a question or a reply that the agent no longer waits for. It notifies
-// the owner also of a question that is still pending here, because the previous gaffer
-// process may have asked it.
+// dropQuestion drops a question or a reply that the agent no longer waits for. It notifies the
+// owner even if this process has not asked the question yet, because an earlier gaffer process may
+// have asked it.
 func (a *Attempt) dropQuestion(id string) {
 	_, known := a.asked[id]
 	for i, s := range a.pending {
@@ -228,9 +229,9 @@ func (a *Attempt) dropQuestion(id string) {
 	}
 }
 
-// handlePending handles the signals that were read, and the timeouts. It informs the
-// supervisor that the agent waits before it asks the question, so that the deadline is
-// postponed even if this process dies.
+// handlePending handles the signals that were read, and the timeouts. If the agent has a question,
+// handlePending tells the supervisor that the agent waits before it asks the owner. So the deadline
+// is postponed even if this process dies in between.
 func (a *Attempt) handlePending() {
 	var asks []agent.Question
 	for _, s := range a.pending {
@@ -251,7 +252,7 @@ func (a *Attempt) handlePending() {
 	a.reportActivity()
 	now := a.opts.Now()
 	if a.lease.over(now) || a.isWaiting() {
-		a.lastProgress = now // a frozen or waiting agent cannot make progress, and is not stalled
+		a.lastProgress = now // an agent that is frozen or waits for the user cannot make progress, and has not stalled
 	}
 	a.steer(now)
 	a.closeInput(now)
@@ -272,8 +273,8 @@ func (a *Attempt) reportActivity() {
 	}
 }
 
-// updateUnproven sets the activity's Unproven: the supervisor is dead, and the attempt
-// cannot be proved to have ended. In that case the user has to act.
+// updateUnproven sets the activity's Unproven if the supervisor is dead and gaffer cannot prove
+// that the attempt has ended. Then the user has to act.
 func (a *Attempt) updateUnproven() {
 	why := UnprovenText(a.process.Unproven())
 	if why == a.now.Unproven {
@@ -285,8 +286,8 @@ func (a *Attempt) updateUnproven() {
 	}
 }
 
-// UnprovenText returns one line for an attempt that cannot be proved to have ended: why,
-// since when, and what the user can do. It is empty for any other error.
+// UnprovenText returns a line about an attempt that cannot be proved to have ended: the reason,
+// since when, and what the user can do. It returns "" for any other error.
 func UnprovenText(err error) string {
 	unproven := (*supervisor.UnprovenError)(nil)
 	if !errors.As(err, &unproven) {
@@ -298,9 +299,8 @@ func UnprovenText(err error) string {
 // isWaiting reports whether the agent waits for the user.
 func (a *Attempt) isWaiting() bool { return len(a.asked) > 0 || a.waitsUnseen }
 
-// reportWaiting informs the supervisor whether the agent waits for the user, so that the
-// deadline is postponed. If the supervisor cannot be reached, the next call tries
-// again.
+// reportWaiting tells the supervisor whether the agent waits for the user. While it waits, the
+// deadline is postponed. If the supervisor cannot be reached, the next call tries again.
 func (a *Attempt) reportWaiting() {
 	now := working
 	if a.isWaiting() {
@@ -310,14 +310,14 @@ func (a *Attempt) reportWaiting() {
 		return
 	}
 	err := a.process.Waiting(now == waitingForUser)
-	var refused *supervisor.OrderError // from a supervisor of an older version, which does not know this order
+	var refused *supervisor.OrderError // a supervisor of an older version refuses this order, which it does not know
 	if err == nil || errors.As(err, &refused) {
 		a.supervisorWait = now
 	}
 }
 
-// reply writes to the agent's stdin. It ignores an error: the agent has then ended,
-// and its exit will be judged.
+// reply writes data to the agent's stdin. It ignores an error: then the agent has ended, and judge
+// decides what that means.
 func (a *Attempt) reply(id string, data []byte) {
 	if err := a.process.Input(data); err != nil {
 		return
@@ -334,7 +334,7 @@ func (a *Attempt) judge(ctx context.Context) (Result, error) {
 	}
 	limit := exit.LogTo
 	if exit.Lost || limit < a.job.LogFrom {
-		limit = -1 // the end of this attempt's output is unknown
+		limit = -1 // -1 means up to the end of the log: the end of this attempt's output is unknown
 	}
 	if _, err := a.read(limit, true); err != nil {
 		return Result{}, err
@@ -346,7 +346,7 @@ func (a *Attempt) judge(ctx context.Context) (Result, error) {
 		}
 	}
 	for id := range a.asked {
-		a.dropQuestion(id) // an agent that has ended waits for no answer
+		a.dropQuestion(id) // the agent has ended, so it waits for no answer
 	}
 	a.pending = nil
 	r := Result{Progress: a.now.Progress, Ending: fleet.Ending{Exit: exit.Code}, Left: exit.Left, Delivered: a.steering.delivered}

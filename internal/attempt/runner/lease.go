@@ -7,18 +7,18 @@ import (
 	"gaffer/internal/attempt/supervisor"
 )
 
-// lease is how long an attempt may run: first its agent, then its checks.
+// lease is the time until which an attempt may run: first its agent, then its checks.
 type lease struct {
-	sending sync.Mutex // keeps orders in sequence
+	sending sync.Mutex // held while an order is sent, so that orders arrive in sequence
 
-	mu      sync.Mutex // never held while an order is sent
+	mu      sync.Mutex // guards the fields below; never held while an order is sent
 	until   time.Time  // end of the lease; zero means forever
 	process *supervisor.Process
 }
 
-// Extend extends the lease of the agent, or of the check that is running; zero means
-// forever, see [supervisor.Process.Extend]. It ignores a time before the current end.
-// It may be called while Run is running, and does not wait for Run.
+// Extend extends the lease of the agent, or of the check that is running. Zero means forever, see
+// [supervisor.Process.Extend]. A time before the current end has no effect. Extend may be called
+// while Run is running, and does not wait for it.
 func (a *Attempt) Extend(until time.Time) error { return a.lease.extend(until) }
 
 func (l *lease) extend(until time.Time) error {
@@ -46,8 +46,8 @@ func (l *lease) over(now time.Time) bool {
 	return !until.IsZero() && !now.Before(until)
 }
 
-// moveTo moves the lease to another process. current is the end of the lease that this
-// process was started with; zero means forever.
+// moveTo makes the lease apply to another process, for example a check. current is the end of the
+// lease with which that process was started; zero means forever.
 func (l *lease) moveTo(to *supervisor.Process, current time.Time) error {
 	l.sending.Lock()
 	defer l.sending.Unlock()

@@ -5,14 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// recentLines holds the last messages and actions of an agent. They show the user how far
-// a failed agent got.
+// recentLines holds the last messages and actions of an agent, to show the user how far a failed
+// agent got.
 type recentLines struct {
 	lines []string
 	size  int // total number of characters of the lines
 }
 
-// maxRecentChars is the maximum number of characters kept.
+// maxRecentChars is the maximum number of characters that recentLines keeps.
 const maxRecentChars = 500
 
 // add adds a line. If the line starts with the previous line, it replaces the previous
@@ -39,8 +39,8 @@ func (w *recentLines) add(line string) {
 	}
 }
 
-// appendTo returns the problem followed by the last lines, or only the problem if it
-// already contains the last line.
+// appendTo returns the problem followed by the last lines. If the problem already contains the last
+// line, it returns only the problem.
 func (w *recentLines) appendTo(problem string) string {
 	switch {
 	case len(w.lines) == 0 || strings.Contains(problem, w.lines[len(w.lines)-1]):

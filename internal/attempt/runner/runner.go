@@ -1,8 +1,7 @@
-// Package runner runs one attempt of a task. It starts the agent under a supervisor,
-// reads its output, answers its questions, stops it, judges how it ended, and checks
-// the work. All that is needed to continue after a crash is in the attempt's folder
-// before the agent starts. So another process can adopt the attempt at any moment and come
-// to the same result.
+// Package runner runs one attempt of a task. It starts the agent under a supervisor, reads its
+// output, answers its questions, stops it, judges how it ended, and checks the work. Before the
+// agent starts, everything that is needed to continue after a crash is in the attempt's folder. So
+// another process can adopt the attempt at any moment and come to the same result.
 package runner
 
 import (
@@ -22,33 +21,33 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// Job describes what an attempt is to do. It is stored in the attempt's folder, as
-// part of the supervisor's spec.
+// Job describes what an attempt has to do. It is stored in the attempt's folder, as part of the
+// supervisor's spec.
 type Job struct {
 	Attempt  string        `json:"attempt"`
 	Agent    string        `json:"agent"` // the agent's name, for a process that adopts the attempt
 	Request  agent.Request `json:"request"`
 	Work     string        `json:"work"` // the folder the agent works in
 	Log      string        `json:"log"`
-	LogFrom  int64         `json:"log_from"` // offset at which this attempt's output begins
+	LogFrom  int64         `json:"log_from"` // offset in the log at which this attempt's output begins, in bytes
 	Deadline time.Time     `json:"deadline,omitzero"`
 	Stall    time.Duration `json:"stall,omitempty"` // maximum time without progress; 0 means no limit
 	Verify   []string      `json:"verify,omitempty"`
 	Messages []string      `json:"messages,omitempty"` // ids of the user's messages that the prompt contains
-	Grace    time.Duration `json:"grace,omitempty"`    // time to exit after each signal; 0 means the supervisor's default
+	Grace    time.Duration `json:"grace,omitempty"`    // time that the agent has to exit after each stop signal; 0 means the supervisor's default
 
-	Env []string `json:"-"` // added to this process's environment; not stored, because it may contain API keys
-	// Secrets are variables whose values are references. They are resolved when a
-	// program starts, and are not stored.
+	Env []string `json:"-"` // variables added to this process's environment; not stored, because they may contain API keys
+	// Secrets has variables whose values are references to secrets. They are resolved when a
+	// program starts, and the resolved values are not stored.
 	Secrets map[string]secret.Value `json:"-"`
 }
 
-// Result describes how an attempt ended. Its Diff and Log are not set, and its Answer
-// only if the work was done.
+// Result describes how an attempt ended. Diff and Log are not set. Answer is set only if the work
+// was done.
 type Result struct {
-	fleet.Progress // as last reported
+	fleet.Progress // the agent's progress as last reported
 	fleet.Ending
-	Reset     time.Time // when a rate limit ends
+	Reset     time.Time // when a rate limit ends; zero if there is none or its end is unknown
 	Left      []int     // pids of the agent's processes that could not be ended
 	Delivered []string  // ids of the user's messages that the agent has received
 }
@@ -65,28 +64,28 @@ type Activity struct {
 type Owner interface {
 	Doing(Activity)
 	Asked(agent.Question)
-	Closed(question string)   // the agent no longer waits for the answer
-	Delivered(message string) // the agent has received this message of the user; message is its id
+	Closed(question string)   // the agent no longer waits for the answer to the question with this id
+	Delivered(message string) // the agent has received the user's message with this id
 }
 
 // Options are the dependencies of an attempt.
 type Options struct {
 	Now        func() time.Time
 	Supervisor supervisor.Options
-	Home       string           // a folder above the attempts' folders, see supervisor.Spec
+	Home       string           // a folder above the folders of all attempts, see supervisor.Spec
 	Pool       *supervisor.Pool // reuses supervisors; nil starts a new one each time
 	Owner      Owner
-	// Secrets resolves variables whose values are references.
+	// Secrets resolves references to secrets in variables.
 	Secrets secret.Resolver
-	// Until is when the supervisor freezes the agent, unless [Attempt.Extend] is
-	// called before. Zero means never.
+	// Until is when the supervisor freezes the agent. [Attempt.Extend] can postpone that. Zero
+	// means never.
 	Until time.Time
-	// Abandon is how long a frozen agent waits for another worker, see
+	// Abandon is how long a frozen agent waits for another worker before it is stopped, see
 	// [supervisor.Spec].
 	Abandon time.Duration
-	// Terminal returns a terminal in which users can watch the agent. from is the
-	// offset at which its output begins in the log. A nil function or a nil result
-	// means no terminal. It needs a Pool.
+	// Terminal returns a terminal in which users can watch the agent. from is the offset in the log
+	// at which the agent's output begins. If the function or its result is nil, there is no
+	// terminal. It needs a Pool.
 	Terminal func(from int64) *supervisor.Terminal
 }
 
@@ -110,7 +109,7 @@ func (o Options) supervise(ctx context.Context, dir string, spec supervisor.Spec
 	return supervisor.Start(ctx, dir, spec, o.Supervisor)
 }
 
-// folder is an attempt's folder.
+// folder is the path of an attempt's folder.
 type folder string
 
 const (
@@ -121,16 +120,16 @@ const (
 
 func (f folder) path(name string) string { return filepath.Join(string(f), name) }
 
-// agentFolder returns the folder of the supervisor of the n-th launch. There is more
-// than one launch only if earlier ones failed before the agent ran.
+// agentFolder returns the folder of the supervisor of the n-th launch. An attempt has a further
+// launch only if the earlier ones failed before the agent ran.
 func (f folder) agentFolder(n int) string {
 	if n == 1 {
-		return string(f) // saves creating a folder for nearly every attempt
+		return string(f) // the attempt's folder itself: nearly every attempt has one launch, and needs no other folder
 	}
 	return f.path("agent-" + strconv.Itoa(n))
 }
 
-// launches returns the number of launches so far.
+// launches returns how often a launch of the agent was tried so far.
 func (f folder) launches() (int, error) {
 	for n := 0; ; n++ {
 		used, err := supervisor.Used(f.agentFolder(n + 1))
@@ -149,7 +148,7 @@ func ReadJob(dir string) (Job, error) {
 		var j Job
 		stored, err := supervisor.Job(f.agentFolder(n))
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // the process that launched it died before it wrote the spec
+		case errors.Is(err, fs.ErrNotExist): // the process that launched the agent died before it wrote the spec
 			continue
 		case err == nil:
 			err = json.Unmarshal(stored, &j)

@@ -9,11 +9,11 @@ import (
 	"strconv"
 )
 
-// sentIDs records what was written to the agent: the ids of answered questions and
-// requests, or of messages. A process that adopts the attempt finds the same questions in
-// the log, and the same messages in the engine, and must not write to the agent twice. An
-// id is recorded after its answer was sent. If gaffer crashes in between, the answer is
-// sent twice, which is less harmful than an answer that is never sent.
+// sentIDs records what was written to the agent's stdin: ids of answered questions and requests, or
+// ids of messages. A process that adopts the attempt finds the same questions in the log, and the
+// same messages in the engine. It must not write them to the agent again. An id is recorded after
+// its answer was sent. If gaffer crashes in between, the answer is sent twice, which is less
+// harmful than an answer that is never sent.
 type sentIDs struct {
 	path string
 	ids  map[string]bool
@@ -29,7 +29,7 @@ func readSentIDs(f folder, name string) (sentIDs, error) {
 		return a, err
 	}
 	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
-		if id, err := strconv.Unquote(lines.Text()); err == nil { // the last line may be incomplete
+		if id, err := strconv.Unquote(lines.Text()); err == nil { // skip a last line that is incomplete after a crash
 			a.ids[id] = true
 		}
 	}

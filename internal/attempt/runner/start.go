@@ -40,7 +40,7 @@ func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 		}
 	}
 	n, err := f.launches()
-	if err == nil && n > 0 { // an earlier launch failed, as far as we know; make sure that it has ended
+	if err == nil && n > 0 { // an earlier launch seems to have failed: make sure that it has ended
 		opts.Supervisor.Attempt = job.Attempt
 		err = end(ctx, f.agentFolder(n), opts)
 	}
@@ -66,8 +66,8 @@ func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 	return a, err
 }
 
-// environment returns the agent's environment. A variable of the task replaces the
-// agent's variable of the same name, whose reference is then not resolved.
+// environment returns the agent's environment. If a task and its agent both set a variable, the
+// task's value counts, and the agent's reference for it is not resolved.
 func (o Options) environment(ctx context.Context, with agent.Agent, launch agent.Launch, job Job) ([]string, error) {
 	refs := maps.Clone(with.References())
 	maps.DeleteFunc(refs, func(name string, _ secret.Value) bool {
@@ -103,7 +103,7 @@ func Adopt(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 	return a, state, err
 }
 
-// NeverStarted reports whether no agent was ever started in a lost attempt.
+// NeverStarted reports, for an attempt that is Lost, whether no agent was ever started in it.
 func (a *Attempt) NeverStarted() bool {
 	exit, err := a.process.Wait(context.Background()) // returns at once, because the attempt is over
 	return err == nil && exit.NeverStarted
@@ -132,8 +132,8 @@ func newAttempt(f folder, with agent.Agent, job Job, linger time.Duration, p *su
 	}, nil
 }
 
-// thread returns the conversation that the agent continues. It is empty for a new
-// conversation, which the agent will name itself.
+// thread returns the id of the conversation that the agent continues. It is empty for a new
+// conversation whose id the agent chooses.
 func thread(r agent.Request) string {
 	if r.Begin {
 		return ""
@@ -141,8 +141,8 @@ func thread(r agent.Request) string {
 	return r.Thread
 }
 
-// LogSize returns the current size of a log. That is the offset at which the output of
-// an attempt that was not started would begin.
+// LogSize returns the current size of a log in bytes. The output of the next attempt begins at this
+// offset.
 func LogSize(log string) int64 {
 	n, err := logSize(log)
 	if err != nil {
@@ -177,12 +177,11 @@ func (f folder) writePrompt(l *agent.Launch) error {
 	return nil
 }
 
-// SelfEnv is the environment variable with the path of gaffer's program, for agents
-// and checks.
+// SelfEnv is the environment variable in which agents and checks find the path of gaffer's program.
 const SelfEnv = "GAFFER_SELF"
 
-// gitRepositoryVars lists the variables by which git tells hooks and aliases their
-// repository. Agents do not get them, because they may work in another repository.
+// gitRepositoryVars lists the variables in which git passes the repository to hooks and aliases.
+// gaffer removes them for agents, which may work in another repository.
 func gitRepositoryVars() []string {
 	return []string{
 		"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_NAMESPACE",
@@ -190,7 +189,8 @@ func gitRepositoryVars() []string {
 	}
 }
 
-// environ returns this process's environment with additions. Later values win.
+// environ returns this process's environment with the variables in more. If a name occurs twice,
+// the later value counts.
 func environ(more ...[]string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")

@@ -12,11 +12,12 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// interruptWithin is how long an agent may take to end its turn after an interrupt before
-// it is stopped, unless [Job.Grace] is set.
+// interruptWithin is how long an agent may take to end its turn after an interrupt. Then it is
+// stopped. [Job.Grace] replaces this default.
 const interruptWithin = 10 * time.Second
 
-// steerRequest holds what [Attempt.Steer] has set last. It is safe for every goroutine.
+// steerRequest holds the arguments of the last call of [Attempt.Steer]. It is safe for concurrent
+// use.
 type steerRequest struct {
 	changed chan struct{}
 
@@ -36,7 +37,7 @@ func (a *Attempt) Steer(waiting []fleet.Message, interrupt bool) {
 	a.steerRequest.mu.Unlock()
 	select {
 	case a.steerRequest.changed <- struct{}{}:
-	default: // a signal is already pending
+	default: // a wake-up is already pending
 	}
 }
 
@@ -53,9 +54,9 @@ type steering struct {
 	// process that adopts the attempt must not write them again.
 	written   sentIDs
 	keys      map[string]string // ids of the written messages, by key
-	echoed    map[string]bool   // keys of messages that the agent has received
-	delivered []string          // ids of received messages that were reported to the owner
-	// due has the ids of written messages that the agent has not received yet.
+	echoed    map[string]bool   // keys of the messages that the agent has confirmed
+	delivered []string          // ids of the confirmed messages that were reported to the owner
+	// due has the ids of written messages that the agent has not confirmed yet.
 	due         map[string]bool
 	interrupted time.Time // when the interrupt was sent to the agent; zero before
 }
@@ -71,7 +72,7 @@ func newSteering(f folder, r agent.Reader) (steering, error) {
 	return s, err
 }
 
-// noteDelivered handles a message that the agent has received.
+// noteDelivered reports to the owner that the agent has received the message with this id.
 func (a *Attempt) noteDelivered(id string) {
 	delete(a.steering.due, id)
 	if !slices.Contains(a.steering.delivered, id) {
@@ -80,17 +81,16 @@ func (a *Attempt) noteDelivered(id string) {
 	}
 }
 
-// notePromptDelivered handles the messages that the prompt contains: the agent has
-// received them when it works on its prompt.
+// notePromptDelivered reports the messages that the prompt contains as delivered. It is called when
+// the agent works on its prompt.
 func (a *Attempt) notePromptDelivered() {
 	for _, id := range a.job.Messages {
 		a.noteDelivered(id)
 	}
 }
 
-// steer passes messages and an interrupt to the agent. An error of writing means that the
-// agent has ended or its stdin is closed: then the messages keep waiting, and the engine
-// starts another attempt for them.
+// steer passes messages and an interrupt to the agent. If writing fails, the agent has ended or its
+// stdin is closed. Then the messages keep waiting, and the engine starts another attempt for them.
 func (a *Attempt) steer(now time.Time) {
 	s := &a.steering
 	waiting, interrupt, set := a.steerRequest.read()
@@ -117,7 +117,7 @@ func (a *Attempt) steer(now time.Time) {
 		}
 		data := s.agent.Message(m.ID, m.Text, m.Now)
 		if data == nil {
-			return // the agent cannot receive this message now, and later ones must not overtake it
+			return // the agent cannot receive this message now, and later messages must not overtake it
 		}
 		if a.process.InputOnce("message "+m.ID, data) != nil {
 			return
@@ -128,8 +128,8 @@ func (a *Attempt) steer(now time.Time) {
 	}
 }
 
-// withdraw takes back a message that the agent has not received. If withdraw comes too
-// late, the agent still reports that it has received the message.
+// withdraw takes back a message that the agent has not received yet. If it comes too late, the
+// agent confirms the message as usual.
 func (a *Attempt) withdraw(id string) {
 	if data := a.steering.agent.Withdraw(id); data != nil {
 		_ = a.process.Input(data) // fails only if the process has ended
@@ -148,7 +148,7 @@ func (a *Attempt) interrupt(now time.Time) {
 		return
 	case s.agent != nil && a.inputClosedAt.IsZero():
 		s.interrupted = now
-		for _, id := range slices.Sorted(maps.Keys(s.due)) { // otherwise the agent would start another turn for these messages
+		for _, id := range slices.Sorted(maps.Keys(s.due)) { // withdraw the unconfirmed messages, so that the agent does not start another turn for them
 			a.withdraw(id)
 		}
 		clear(s.due)
@@ -162,8 +162,8 @@ func (a *Attempt) interrupt(now time.Time) {
 	}
 }
 
-// closeInput closes the agent's stdin after its final message. If messages are due, it
-// waits up to the agent's linger time for the agent to receive them.
+// closeInput closes the agent's stdin after its final message. If messages are due, it first waits
+// for the agent to receive them, for up to the agent's linger time.
 func (a *Attempt) closeInput(now time.Time) {
 	if a.finishedAt.IsZero() || !a.inputClosedAt.IsZero() || len(a.steering.due) > 0 && now.Sub(a.finishedAt) <= a.linger {
 		return

@@ -13,7 +13,7 @@ import (
 // tail reads a growing log line by line, in constant memory.
 type tail struct {
 	path string
-	at   int64 // offset of the next read
+	at   int64 // offset of the next read in the file, in bytes
 	line []byte
 	skip bool // the current line is too long: skip the rest of the line
 	buf  []byte
@@ -31,7 +31,7 @@ func (t *tail) read(limit int64, last bool, each func(line []byte)) error {
 	}
 	f, err := os.Open(t.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // nothing was written yet, or the log was deleted
+		return nil // no log: nothing was written yet, or the log was deleted
 	}
 	if err != nil {
 		return err
@@ -62,8 +62,8 @@ func (t *tail) read(limit int64, last bool, each func(line []byte)) error {
 	return nil
 }
 
-// growBuffer allocates a buffer of the size of the unread output, up to maxRead. There are
-// many logs, and most are short.
+// growBuffer allocates a buffer as large as the unread output, up to maxRead. It is not larger,
+// because there are many logs and most are short.
 func (t *tail) growBuffer(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {

@@ -17,9 +17,9 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// verify runs the commands that check the work, up to the first that fails. Each runs
-// under a supervisor too. So its processes are ended with it, and if gaffer is killed,
-// another process adopts it.
+// verify runs the commands that check the work, up to the first that fails. Each command runs under
+// a supervisor of its own. So all processes of a check end with it, and if gaffer is killed,
+// another process adopts the check.
 func (a *Attempt) verify(ctx context.Context, r Result) (Result, error) {
 	var checks []fleet.Check
 	for i, command := range a.job.Verify {
@@ -70,8 +70,8 @@ func (a *Attempt) check(ctx context.Context, n int, command string) (fleet.Check
 	}, exit.StopReason, nil
 }
 
-// startCheck starts a check, or adopts one that another process has started. It starts
-// a lost check again, since no process of it is alive.
+// startCheck starts a check, or adopts the check if another process has started it. If that check
+// was lost, none of its processes is alive, and startCheck starts it again.
 func (a *Attempt) startCheck(ctx context.Context, name, log, command string) (*supervisor.Process, error) {
 	secrets, err := a.opts.Secrets.Resolve(ctx, a.job.Secrets)
 	if err != nil {
@@ -90,7 +90,7 @@ func (a *Attempt) startCheck(ctx context.Context, name, log, command string) (*s
 		})
 		state := supervisor.Alive
 		if used := (*supervisor.UsedError)(nil); errors.As(err, &used) {
-			until = time.Time{} // the check's lease is unknown: moveTo sends ours, unless ours is endless
+			until = time.Time{} // the check's lease is unknown: zero makes moveTo send ours, unless ours is endless
 			p, state, err = supervisor.Attach(ctx, dir, a.opts.Supervisor)
 		}
 		if err == nil && state != supervisor.Lost {

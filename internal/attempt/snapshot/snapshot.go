@@ -26,11 +26,11 @@ import (
 // Snapshot is the content of a task's worktree at one moment.
 type Snapshot struct {
 	Ref    string
-	Commit string // it has the tree; its parents are Tip and Base
+	Commit string // id of the commit that keeps the tree; its parents are Tip and Base
 	Branch string
-	Base   string // the commit that the content is compared with
-	Tip    string // the commit of the branch
-	Tree   string // all files that are not ignored, with uncommitted ones
+	Base   string // id of the commit that the content is compared with
+	Tip    string // id of the branch's commit
+	Tree   string // id of the tree with all files that are not ignored, committed or not
 }
 
 const (
@@ -73,7 +73,7 @@ func ForReview(ctx context.Context, r *worktree.Repo, run, task string) (Snapsho
 		return Snapshot{}, err
 	}
 	const tries = 20
-	for range tries { // another process may take the number at the same moment
+	for range tries { // try again if another process takes the same number at the same moment
 		k.Ref = refPrefix(reviewPrefix, run, task) + strconv.Itoa(number)
 		if _, err = r.Git.Run(ctx, "update-ref", "-m", "gaffer: review", k.Ref, k.Commit, strings.Repeat("0", len(k.Commit))); err == nil || ctx.Err() != nil {
 			break
@@ -83,8 +83,8 @@ func ForReview(ctx context.Context, r *worktree.Repo, run, task string) (Snapsho
 	return k, err
 }
 
-// OfAttempt keeps the current content of a task's worktree as the end of an attempt. It
-// returns the differences from the base, as [worktree.Repo.Diff] does.
+// OfAttempt keeps the current content of a task's worktree as the end of an attempt. It returns the
+// differences from the base, in the same form as [worktree.Repo.Diff].
 func OfAttempt(ctx context.Context, r *worktree.Repo, run, task string, number int) (list []git.FileDiff, there bool, err error) {
 	t, err := r.Lookup(run, task)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,7 +110,7 @@ func OfAttempt(ctx context.Context, r *worktree.Repo, run, task string, number i
 	return git.ParseNumstat(out), true, err
 }
 
-// List returns the snapshots of a task for reviews, oldest first.
+// List returns the snapshots that were taken for reviews of a task, oldest first.
 func List(ctx context.Context, r *worktree.Repo, run, task string) ([]Snapshot, error) {
 	return list(ctx, r, reviewPrefix, run, task)
 }
@@ -125,8 +125,8 @@ func Attempts(ctx context.Context, r *worktree.Repo, run, task string) (map[int]
 	return all, err
 }
 
-// Release deletes the snapshots of a task for reviews, except the newest ones and those
-// whose tree or base is in the list. Git deletes the content later, if nothing else has it.
+// Release deletes the snapshots that were taken for reviews of a task. It keeps the newest ones,
+// and those whose tree or base is in trees. Git later deletes content that no ref keeps.
 func Release(ctx context.Context, r *worktree.Repo, run, task string, newest int, trees []string) error {
 	list, err := List(ctx, r, run, task)
 	if err != nil || len(list) <= newest {
@@ -145,7 +145,7 @@ func Release(ctx context.Context, r *worktree.Repo, run, task string, newest int
 	return err
 }
 
-// Forget deletes all snapshots of these runs. Rescue refs stay.
+// Forget deletes all snapshots of these runs. It keeps rescue refs.
 func Forget(ctx context.Context, r *worktree.Repo, runs []string) error {
 	gone := map[string]bool{}
 	for _, run := range runs {
@@ -168,18 +168,18 @@ func Forget(ctx context.Context, r *worktree.Repo, runs []string) error {
 	return err
 }
 
-// refPrefix returns the start of the names of a task's refs.
+// refPrefix returns the common start of the names of a task's refs.
 func refPrefix(prefix, run, task string) string {
 	return prefix + git.RefPart(run) + "/" + git.RefPart(task) + "/"
 }
 
-// number returns the last part of the ref's name.
+// number returns the last part of the ref's name as a number.
 func (k Snapshot) number() int {
 	n, _ := strconv.Atoi(k.Ref[strings.LastIndexByte(k.Ref, '/')+1:]) // a name that is not a number counts as 0
 	return n
 }
 
-// list returns the snapshots of a task under a prefix, by number.
+// list returns the snapshots of a task whose refs start with a prefix, sorted by number.
 func list(ctx context.Context, r *worktree.Repo, prefix, run, task string) ([]Snapshot, error) {
 	if err := worktree.CheckIDs(run, task); err != nil {
 		return nil, err
@@ -203,7 +203,8 @@ func list(ctx context.Context, r *worktree.Repo, prefix, run, task string) ([]Sn
 				k.Tip = value
 			}
 		}
-		// Agents can write refs too. Only ids may become arguments of git.
+		// Agents can write refs too. So use the values as arguments of git only if they are object
+		// ids.
 		if git.IsID(k.Tree) && git.IsID(k.Base) && git.IsID(k.Tip) {
 			list = append(list, k)
 		}
@@ -244,7 +245,7 @@ func take(ctx context.Context, r *worktree.Repo, t worktree.Tree) (k Snapshot, e
 	if missing := (*git.MissingError)(nil); err != nil && (k.Tip == "" || !errors.As(err, &missing)) {
 		return k, err
 	}
-	if k.Tip == "" { // the agent has deleted or renamed its branch
+	if k.Tip == "" { // the branch is missing: the agent has deleted or renamed it
 		if k.Tip, err = r.HeadOf(ctx, r.Git, t); err != nil {
 			return k, err
 		}
@@ -258,10 +259,10 @@ func take(ctx context.Context, r *worktree.Repo, t worktree.Tree) (k Snapshot, e
 	return k, err
 }
 
-// baseOf returns the commit that a change is compared with: the recorded one, or a later
-// commit of the branch that the work started from, if the work contains it because the
-// agent merged that branch or was rebased onto it. The content of that branch is not the
-// agent's work.
+// baseOf returns the commit that a change is compared with. That is the recorded base, unless the
+// agent has since merged, or was rebased onto, the branch that its work started from. Then it is
+// the newest commit of that branch which the work contains, because commits of that branch are not
+// the agent's work.
 func baseOf(ctx context.Context, r *worktree.Repo, t worktree.Tree, tip string) (string, error) {
 	base := t.Base.Commit
 	target := "HEAD"
@@ -273,7 +274,7 @@ func baseOf(ctx context.Context, r *worktree.Repo, t worktree.Tree, tip string) 
 		return base, err
 	}
 	common, err := r.Git.Line(ctx, "merge-base", into, tip)
-	if git.ExitCode(err) == 1 || err == nil && common == base { // exit code 1: they have no common commit
+	if git.ExitCode(err) == 1 || err == nil && common == base { // exit code 1 means that they have no common commit
 		return base, nil
 	}
 	if err != nil {
@@ -283,8 +284,8 @@ func baseOf(ctx context.Context, r *worktree.Repo, t worktree.Tree, tip string) 
 	if err != nil || !later {
 		return base, err
 	}
-	// The target may contain the tip, because the work was merged. Therefore only commits
-	// that were made on the target itself count.
+	// If the work was merged, the target contains the tip. So count only commits that were made on
+	// the target itself.
 	out, err := r.Git.Run(ctx, "rev-list", "--first-parent", into, "--not", base)
 	if err != nil {
 		return "", err
@@ -302,13 +303,13 @@ func baseOf(ctx context.Context, r *worktree.Repo, t worktree.Tree, tip string) 
 			return strings.TrimSuffix(id, "\n"), nil
 		}
 		if inWork[id] {
-			return base, nil // the target was moved to the work itself
+			return base, nil // the target was fast-forwarded to the tip of the work
 		}
 	}
 	return base, nil
 }
 
-// commit creates the commit of a snapshot.
+// commit creates the commit that keeps a snapshot, and returns its id.
 func commit(ctx context.Context, r *worktree.Repo, t worktree.Tree, k Snapshot) (string, error) {
 	parents := []string{k.Tip}
 	if k.Base != k.Tip {

@@ -22,7 +22,7 @@ func TestAFrozenAgentWhoseWorkerNeverReturnsEndsWithItsSupervisor(t *testing.T) 
 		if err := p.Extend(time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		for range 10 { // while a client is connected, the agent stays frozen for longer than Abandon
+		for range 10 { // a connected client keeps the agent frozen for longer than Abandon
 			a.isFrozen(p)
 		}
 		if err := p.Extend(time.Now().Add(time.Hour)); err != nil {
@@ -49,7 +49,7 @@ func TestAFrozenAgentWhoseWorkerNeverReturnsEndsWithItsSupervisor(t *testing.T) 
 	})
 }
 
-// hasEnded reports whether a process is gone, or is an ended child of ours.
+// hasEnded reports whether a process is gone, or is a zombie child of this process.
 func hasEnded(pid int) bool {
 	var who syscall.WaitStatus
 	reaped, _ := syscall.Wait4(pid, &who, syscall.WNOHANG, nil)
@@ -72,7 +72,7 @@ func TestAFrozenAgentWhoseGafferWasKilledEndsInTime(t *testing.T) {
 		t.Error(err)
 	}
 	testenv.WaitFor(t, "a frozen agent", func() []string { return a.lines("frozen ") }, func(l []string) bool { return len(l) > 0 })
-	_ = starter.Process.Kill() // the pid stays valid until we have waited for the process
+	_ = starter.Process.Kill() // safe: the pid stays valid until this process has waited for it
 	_ = starter.Wait()
 	testenv.WaitFor(t, "the end of all processes", func() string { return fmt.Sprint(a.carriers(), a.supervisors()) }, func(left string) bool { return left == "[] []" })
 	if p, state := a.attach(); state != supervisor.Exited || wait(t, p).StopReason != supervisor.Abandoned {

@@ -17,7 +17,7 @@ type State int
 
 // The possible states.
 const (
-	Unknown State = iota // the error says why the state is unknown
+	Unknown State = iota // the error of Attach says why
 	Alive                // the attempt runs, and we are connected to its supervisor
 	Exited               // the attempt has ended, and its exit is recorded
 	Lost                 // the agent was never started, or its supervisor was killed; no process of the attempt is alive
@@ -27,10 +27,10 @@ func (s State) String() string {
 	return [...]string{"unknown", "alive", "exited", "lost"}[s]
 }
 
-// Attach finds out the state of an attempt that another process has started, and follows
-// the attempt if it is alive. Before Attach returns Lost, it has ended the remaining
-// processes and made sure that no supervisor will ever start the attempt, even if the
-// folder did not exist yet.
+// Attach finds out the state of an attempt that another process has started. If the attempt is
+// alive, Attach connects to its supervisor. Before Attach returns Lost, it ends the remaining
+// processes and makes sure that no supervisor can start the attempt later, even if the folder did
+// not exist yet.
 func Attach(ctx context.Context, dir string, opts Options) (*Process, State, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -53,8 +53,8 @@ func Attach(ctx context.Context, dir string, opts Options) (*Process, State, err
 	return p, Alive, nil
 }
 
-// finding is the result of looking for an attempt: either a connection to its live
-// supervisor, or its exit.
+// finding is what find has found out about an attempt: a connection to its live supervisor, or the
+// exit of the attempt.
 type finding struct {
 	attempt string
 	link    *link
@@ -67,9 +67,9 @@ const (
 	maxFindPause = 50 * time.Millisecond
 )
 
-// find tries the lock and the socket alternately. A supervisor that has just started
-// holds the lock but has no socket yet. A supervisor that is about to exit soon releases
-// both. The error says why the state is unknown.
+// find tries the lock and the socket in turn until one of them gives an answer. A supervisor that
+// has just started holds the lock but has no socket yet. A supervisor that is about to exit soon
+// releases both. The error says why the state is unknown.
 func find(ctx context.Context, f folder, attempt string, patience time.Duration) (finding, error) {
 	was, err := f.readLockRecord()
 	if err != nil {
@@ -92,7 +92,7 @@ func find(ctx context.Context, f folder, attempt string, patience time.Duration)
 			exit, err := f.conclude(attempt, lock)
 			return finding{attempt: exit.Attempt, exit: exit}, err
 		}
-		_ = lock.Close() // another process holds the lock, so we wrote nothing
+		_ = lock.Close() // ignore the error: another process holds the lock, so nothing was written here
 		found, err := connect(ctx, f, until)
 		if err == nil {
 			return found, nil
@@ -128,7 +128,7 @@ func connect(ctx context.Context, f folder, until time.Time) (finding, error) {
 	return finding{}, err
 }
 
-// first receives the first message before the deadline. Zero means no deadline.
+// first waits for the supervisor's first message, until a deadline. A zero deadline means none.
 func (l *link) first(ctx context.Context, until time.Time) (message, error) {
 	var m message
 	if err := l.conn.SetReadDeadline(until); err != nil {
@@ -145,7 +145,7 @@ func (l *link) first(ctx context.Context, until time.Time) (message, error) {
 	return m, l.conn.SetReadDeadline(time.Time{})
 }
 
-// origin describes where and when an attempt was started, as its folder says.
+// origin says where and when an attempt was started, according to its folder.
 type origin struct {
 	attempt string
 	foreign bool // started on another machine: we can see neither its lock nor its processes
@@ -167,8 +167,8 @@ func (f folder) origin(attempt string, a lockRecord) origin {
 	return r
 }
 
-// findForeign returns the recorded exit of an attempt on another machine. Without one
-// the state is unknown.
+// findForeign returns the recorded exit of an attempt that was started on another machine. If no
+// exit is recorded, the state is unknown.
 func (r origin) findForeign(a lockRecord) (finding, error) {
 	if a.exit != nil && a.exit.Attempt == r.attempt {
 		return finding{attempt: r.attempt, exit: *a.exit}, nil
@@ -176,9 +176,9 @@ func (r origin) findForeign(a lockRecord) (finding, error) {
 	return finding{}, errors.New("it was started on another machine")
 }
 
-// conclude returns how an attempt ended. The caller holds its lock. An attempt without
-// an exit record is lost: conclude ends its remaining processes and records the exit,
-// so that no supervisor can start it later.
+// conclude returns how an attempt ended. The caller holds its lock. If no exit is recorded, the
+// attempt is lost: conclude ends its remaining processes and records the exit, so that no
+// supervisor can start the attempt later.
 func (f folder) conclude(attempt string, lock *os.File) (Exit, error) {
 	a, err := readLock(lock)
 	if err != nil {
@@ -204,8 +204,8 @@ func (f folder) conclude(attempt string, lock *os.File) (Exit, error) {
 	return exit, f.syncNames()
 }
 
-// proofWithin is how long to wait for proof that an attempt is gone: its last
-// processes may be about to end.
+// proofWithin is how long to wait for proof that all processes of an attempt have ended. The last
+// ones may be about to end.
 const proofWithin = 3 * time.Second
 
 // endRemains ends the remaining processes of an attempt whose supervisor is dead. It

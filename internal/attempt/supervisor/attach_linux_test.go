@@ -105,7 +105,7 @@ func TestAClientThatDoesNotReadBlocksNoOther(t *testing.T) {
 		spec.Open = true
 		p := a.start(spec)
 		mute := connect(t, a.dir)
-		for range 10000 { // more replies than fit into the connection's buffer
+		for range 10000 { // get more replies than fit into the connection's buffer
 			if _, err := mute.Write([]byte(`{"id":1,"do":"state"}` + "\n")); err != nil {
 				break
 			}
@@ -161,7 +161,7 @@ func TestASupervisorThatDoesNotAnswerIsUnknown(t *testing.T) {
 	})
 }
 
-// change changes a field of the starter in the spec.
+// change sets a field of the attempt's spec that describes the starter.
 func (a *attempt) change(field string, value any) {
 	a.t.Helper()
 	said := a.lines("spec ")[0]
@@ -177,7 +177,7 @@ func (a *attempt) change(field string, value any) {
 	a.rewrite("spec "+said, "spec "+string(data)+"\n")
 }
 
-// rewrite replaces a text in the lock.
+// rewrite replaces a text in the attempt's lock file.
 func (a *attempt) rewrite(old, text string) {
 	a.t.Helper()
 	data, err := os.ReadFile(a.lock())
@@ -193,7 +193,7 @@ func TestAnAttemptOfAnotherMachineOrNamespaceIsUnknown(t *testing.T) {
 	for field, want := range map[string]string{"host": "another machine", "space": "another pid namespace"} {
 		eachWay(t, func(t *testing.T, a *attempt) {
 			p := a.start(stubborn(a.id, a.log))
-			a.awaitLine("stubborn") // now its environment shows that it belongs to the attempt
+			a.awaitLine("stubborn") // from here on the process has the attempt's mark in its environment
 			if err := p.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -287,7 +287,7 @@ func TestCloseEndsAWait(t *testing.T) {
 	})
 }
 
-// connect connects to the socket without following the protocol.
+// connect opens a raw connection to the supervisor's socket, without the protocol.
 func connect(t *testing.T, dir string) net.Conn {
 	t.Helper()
 	var conn net.Conn
@@ -295,7 +295,7 @@ func connect(t *testing.T, dir string) net.Conn {
 		conn, err = net.Dial("unix", filepath.Join(dir, "socket"))
 		return err
 	})
-	t.Cleanup(func() { _ = conn.Close() }) // nothing reads what it sent
+	t.Cleanup(func() { _ = conn.Close() }) // ignore the error: nothing reads what was sent
 	if err := conn.SetDeadline(time.Now().Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}

@@ -8,25 +8,25 @@ import (
 	"gaffer/statefile/host"
 )
 
-// attempt is the state of the attempt that a supervisor runs. Only the goroutine of run
-// uses the fields, except for the channels and the fields below mu.
+// attempt is the state of the attempt that a supervisor runs. Only the goroutine of run may use the
+// fields, except for the channels and the fields below mu.
 type attempt struct {
 	folder     folder
 	lock       *os.File
-	lockRecord lockRecord // content of the lock when the supervisor got it
+	lockRecord lockRecord // content of the lock when the supervisor acquired it
 	env        []string   // the agent's environment
 	reusable   bool       // the supervisor may run another attempt afterwards
 	spec       Spec
 	log        *os.File
 	clients    *clients
-	stops      chan stop // clients send to stops, leases and waits
+	stops      chan stop // orders from clients, as are leases and waits
 	leases     chan lease
 	waits      chan bool
 	ended      chan struct{}
 
 	self     host.Process
 	group    *cgroup // nil without a control group
-	agentPID int     // pid of the agent, which is also its process group
+	agentPID int     // pid of the agent, and also the id of its process group
 	started  Started
 	allEnded bool
 	ending   stopSequence
@@ -39,11 +39,11 @@ type attempt struct {
 	exit     Exit
 
 	signals  signals
-	unwanted bool // a signal asks the supervisor to exit
+	unwanted bool // a signal has asked the supervisor to exit
 
 	stopTimer, deadlineTimer, leaseTimer, socketTimer *time.Timer
 
-	mu         sync.Mutex // guards the fields below, which clients read
+	mu         sync.Mutex // guards the fields below, which the clients' goroutines read
 	stdin      *stdin
 	stage      stage
 	stopReason string
@@ -81,9 +81,9 @@ func newAttempt(f folder, lock *os.File, is lockRecord, env []string, s signals)
 	return a
 }
 
-// run starts the agent, waits for its end, records the exit and reports it to the
-// clients. The error says that the exit could not be recorded. free reports whether the
-// supervisor can run another attempt: only the lock is left of this one.
+// run starts the agent, waits for its end, records the exit and reports it to the clients. The
+// error says why the exit could not be recorded. free says whether the supervisor can run another
+// attempt, because nothing but the lock is left of this one.
 func (a *attempt) run() (free bool, err error) {
 	err = a.begin()
 	if err == nil {
@@ -106,7 +106,7 @@ func (a *attempt) run() (free bool, err error) {
 	free = a.clients.shut() < 2 && err == nil && a.reusable && !a.unwanted && len(a.exit.Left) == 0
 	delivered := a.clients.finish(a.exit, free)
 	if a.log != nil {
-		_ = a.log.Close() // only the agent wrote to the log
+		_ = a.log.Close() // ignore the error: only the agent wrote to the log
 	}
 	return free && delivered, err
 }
@@ -135,8 +135,8 @@ func (a *attempt) begin() error {
 	return nil
 }
 
-// recordSupervisor writes the supervisor's identity into the lock before there is an agent,
-// together with what is needed to find all processes that the agent will start.
+// recordSupervisor writes the supervisor's identity into the lock before the agent starts. It also
+// writes what is needed to find all processes that the agent will start.
 func (a *attempt) recordSupervisor() error {
 	s := supervisorRecord{Process: a.self, Group: a.group}
 	s.describeDescendants()
@@ -156,7 +156,7 @@ func (a *attempt) launch() error {
 	defer agentEnd.Close()
 	a.exit.Started = time.Now().UTC()
 	a.agentPID, err = launch(a.spec, a.env, agentEnd.Fd(), log.Fd(), a.group)
-	if err != nil && a.group != nil && a.group.remove() == nil { // the kernel may refuse to start a process in that group
+	if err != nil && a.group != nil && a.group.remove() == nil { // try without the group: the kernel may refuse to start a process in it
 		a.group = nil
 		if err = a.recordSupervisor(); err == nil {
 			a.agentPID, err = launch(a.spec, a.env, agentEnd.Fd(), log.Fd(), nil)
@@ -183,19 +183,20 @@ func (a *attempt) announce() {
 }
 
 const (
-	// openDelay is how long an agent runs before processes other than its starter can
-	// connect, if the starter stays connected.
+	// openDelay is how long the supervisor waits after the agent's start before it opens its socket
+	// to processes other than the starter, if the starter stays connected.
 	openDelay = 100 * time.Millisecond
-	// openRetryPause is when open is retried after an error. The agent keeps running.
+	// openRetryPause is the pause before open is tried again after an error. The agent keeps
+	// running.
 	openRetryPause = time.Second
-	// socketCheckInterval is how often a supervisor without clients checks that its
-	// socket still exists. One with clients checks when a client disconnects.
+	// socketCheckInterval is how often a supervisor without clients checks that its socket still
+	// exists. A supervisor with clients checks that when a client disconnects.
 	socketCheckInterval = 5 * time.Second
 )
 
-// open writes started.json and listens on the socket; it does so again if the socket
-// was deleted. It also makes the names of the folder and the lock durable: from now on the
-// agent may outlive its starter, and the lock is the only record of the attempt.
+// open writes started.json and listens on the socket. If the socket was deleted, open creates it
+// again. open also syncs the names of the folder and the lock to disk: from now on the agent may
+// outlive its starter, and the lock is the only record of the attempt.
 func (a *attempt) open() {
 	a.socketTimer.Stop()
 	if a.clients.reachable(a.folder) {
@@ -219,7 +220,7 @@ func (a *attempt) open() {
 	}
 }
 
-// completeExit fills in the exit after all processes have ended.
+// completeExit sets the remaining fields of the exit when all processes have ended.
 func (a *attempt) completeExit() {
 	a.stdin.abandon()
 	if info, err := a.log.Stat(); err == nil {
@@ -230,8 +231,8 @@ func (a *attempt) completeExit() {
 	a.exit.Swept = len(a.swept)
 }
 
-// recordTries is how often recording the exit is tried. The pauses double: a full disk
-// may have room again.
+// recordTries is how often the supervisor tries to record the exit. The pauses between tries
+// double: a full disk may have room again.
 const recordTries = 6
 
 func (a *attempt) recordExit() error {

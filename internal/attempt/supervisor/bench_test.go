@@ -13,9 +13,9 @@ import (
 	"gaffer/internal/attempt/supervisor"
 )
 
-// BenchmarkTrue compares a whole attempt of a program that does nothing with that
-// program alone. GAFFER_BENCH_SUPERVISOR may name a gaffer program to use as the
-// supervisor, because the test program is larger.
+// BenchmarkTrue compares the cost of an attempt whose program does nothing with the cost of running
+// that program alone. GAFFER_BENCH_SUPERVISOR may name a gaffer program to use as the supervisor,
+// because the test program is larger.
 func BenchmarkTrue(b *testing.B) {
 	b.Run("alone", func(b *testing.B) {
 		before := cpu(b)
@@ -56,7 +56,7 @@ func benchTrue(b *testing.B, start starts, end func()) {
 	for n := 0; b.Loop(); n++ {
 		runTrue(b, filepath.Join(dir, fmt.Sprint(n)), start, parts)
 	}
-	end() // the usage of a child counts only after it has ended
+	end() // end the supervisor: the CPU usage of a child counts only after it has ended
 	b.ReportMetric(float64((cpu(b)-before).Microseconds())/float64(b.N), "cpu-µs/op")
 	for name, all := range parts {
 		slices.Sort(all)

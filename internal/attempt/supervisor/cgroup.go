@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// GroupsVar is the environment variable that controls whether attempts get control
-// groups: "off" for none, "v1" or "v2" for only that version.
+// GroupsVar is the environment variable that says which control groups attempts may use: "off" for
+// none, "v1" or "v2" for only that version.
 const GroupsVar = "GAFFER_CGROUPS"
 
 // cgroup is the control group of an attempt. A process stays in its group when it forks
@@ -21,14 +21,14 @@ type cgroup struct {
 	Version int    `json:"version"` // cgroup version: 1 or 2
 	Kind    string `json:"kind,omitempty"`
 	Dir     string `json:"dir"`
-	// Mount is where the hierarchy is mounted. Its device and inode let another
-	// process check that it sees the same hierarchy there.
+	// Mount is the path where the cgroup hierarchy is mounted. Device and inode of this folder let
+	// another process check that it sees the same hierarchy.
 	Mount string `json:"mount"`
 	Dev   uint64 `json:"dev"`
 	Ino   uint64 `json:"ino"`
 }
 
-// cgroupPrefix is the common prefix of the names of all groups whose attempts have
+// cgroupPrefix returns the common prefix of the names of all control groups whose attempts have
 // their folder below home.
 func cgroupPrefix(home string) string {
 	if target, err := filepath.EvalSymlinks(home); err == nil {
@@ -38,7 +38,7 @@ func cgroupPrefix(home string) string {
 	return "gaffer-" + hex.EncodeToString(sum[:6]) + "-"
 }
 
-// cgroupName returns the name of an attempt's group without the suffix of the
+// cgroupName returns the name of an attempt's control group, without the suffix that identifies the
 // supervisor. It is empty if control groups are off.
 func cgroupName(home, attempt string) string {
 	if os.Getenv(GroupsVar) == "off" {
@@ -54,11 +54,12 @@ func cgroupName(home, attempt string) string {
 	return cgroupPrefix(home) + attempt
 }
 
-// cgroupSuffix ends the name of a group. It identifies the supervisor that created the
-// group.
+// cgroupSuffix returns the end of a control group's name: the pid and start time of the supervisor
+// that created the group.
 func cgroupSuffix(pid int, start uint64) string { return fmt.Sprintf("-%d.%d", pid, start) }
 
-// parseCgroupName parses which process created a group from the group's name.
+// parseCgroupName returns the pid and start time of the process that created a group, from the
+// group's name.
 func parseCgroupName(name string) (pid int, start uint64, ok bool) {
 	at := strings.LastIndexByte(name, '-')
 	first, second, found := strings.Cut(name[at+1:], ".")

@@ -21,7 +21,8 @@ func SweepGroups(string) (left []int) { return nil }
 // ListAbandoned returns nothing: macOS has no control groups.
 func ListAbandoned(string) []Marked { return nil }
 
-// GroupMethod returns how this machine finds the processes of an attempt.
+// GroupMethod says how this machine finds the processes of an attempt: on macOS only by marks in
+// their environment.
 func GroupMethod() string { return marksOnly }
 
 // limitMark is only used on Linux.
@@ -29,7 +30,7 @@ type limitMark struct{}
 
 func (s *supervisorRecord) describeDescendants() {}
 
-// ContainsAncestorOf always returns false: on macOS the parents of processes are not read.
+// ContainsAncestorOf always returns false: on macOS gaffer does not read the parents of processes.
 func (r Remains) ContainsAncestorOf(int) bool { return false }
 
 // remainsOf returns Unproven: on macOS the processes of an attempt cannot be found

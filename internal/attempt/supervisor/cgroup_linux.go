@@ -17,14 +17,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The controllers of cgroup version 1 that are used: pids can forbid members to fork,
-// freezer can stop them.
+// The controllers of cgroup version 1 that gaffer uses: pids can forbid processes of the group to
+// fork, freezer can stop them.
 const (
 	pidsKind    = "pids"
 	freezerKind = "freezer"
 )
 
-// hierarchy is a mounted cgroup hierarchy, and the group of this process in it.
+// hierarchy is a mounted cgroup hierarchy, with the group that this process belongs to.
 type hierarchy struct {
 	version int
 	kind    string
@@ -32,7 +32,7 @@ type hierarchy struct {
 	own     string // the folder of this process's group
 }
 
-// hierarchies lists the hierarchies in which a group can be created, the best first.
+// hierarchies lists the cgroup hierarchies in which a group can be created, the best first.
 func hierarchies() (list []hierarchy) {
 	mounts, err1 := os.ReadFile("/proc/self/mountinfo")
 	groups, err2 := os.ReadFile("/proc/self/cgroup")
@@ -54,7 +54,7 @@ func hierarchies() (list []hierarchy) {
 				continue
 			}
 			below, err := filepath.Rel(root, path)
-			if err != nil || !filepath.IsLocal(below) { // the group is outside the mounted subtree
+			if err != nil || !filepath.IsLocal(below) { // skip: the group is outside the mounted subtree
 				continue
 			}
 			h := want
@@ -65,8 +65,8 @@ func hierarchies() (list []hierarchy) {
 	return list
 }
 
-// pathIn finds the group of a process in the text of /proc/PID/cgroup. An empty kind
-// means version 2.
+// pathIn returns the path of a process's group, from the text of /proc/PID/cgroup. kind is the
+// controller; empty means cgroup version 2.
 func pathIn(groups []byte, kind string) (path string, ok bool) {
 	for line := range bytes.Lines(groups) {
 		parts := strings.SplitN(strings.TrimSuffix(string(line), "\n"), ":", 3)
@@ -80,9 +80,8 @@ func pathIn(groups []byte, kind string) (path string, ok bool) {
 	return "", false
 }
 
-// mountedAt parses a line of /proc/PID/mountinfo and returns which group is mounted
-// where. After the optional fields and a dash come the type, the source and the
-// options.
+// mountedAt parses a line of /proc/PID/mountinfo. It returns which group is mounted, and where.
+// After the optional fields and a dash come the type, the source and the options.
 func (h hierarchy) mountedAt(line string) (root, mount string, ok bool) {
 	before, after, found := strings.Cut(line, " - ")
 	first, last := strings.Fields(before), strings.Fields(after)
@@ -99,8 +98,8 @@ func (h hierarchy) mountedAt(line string) (root, mount string, ok bool) {
 	return unescape(first[3]), unescape(first[4]), true
 }
 
-// makeCgroup creates a group below the group of this process. It returns nil if there
-// are no control groups or we may not write there.
+// makeCgroup creates a group below the group of this process. It returns nil if the machine has no
+// control groups or if this process may not create one.
 func makeCgroup(name string) *cgroup {
 	if name == "" {
 		return nil
@@ -113,8 +112,8 @@ func makeCgroup(name string) *cgroup {
 	return nil
 }
 
-// maxCgroupTries limits how many groups of one name can exist. The same supervisor may
-// start an attempt again.
+// maxCgroupTries is how many groups with the same name and a number can exist. More than one exists
+// if the same supervisor starts an attempt again.
 const maxCgroupTries = 100
 
 func (h hierarchy) makeCgroup(name string) *cgroup {
@@ -122,7 +121,7 @@ func (h hierarchy) makeCgroup(name string) *cgroup {
 	if syscall.Stat(h.mount, &at) != nil {
 		return nil
 	}
-	if h.version == 1 && unix.Access(filepath.Join(h.own, "tasks"), unix.W_OK) != nil { // the thread that forks must be able to move back
+	if h.version == 1 && unix.Access(filepath.Join(h.own, "tasks"), unix.W_OK) != nil { // the thread that forks must be allowed to move back to its own group
 		return nil
 	}
 	g := &cgroup{Version: h.version, Kind: h.kind, Mount: h.mount, Dev: at.Dev, Ino: at.Ino}
@@ -139,7 +138,7 @@ func (h hierarchy) makeCgroup(name string) *cgroup {
 			return nil
 		}
 		if unix.Access(g.path(g.procs()), unix.W_OK) != nil {
-			_ = os.Remove(g.Dir) // the new group is empty
+			_ = os.Remove(g.Dir) // ignore the error: the new group is empty
 			return nil
 		}
 		return g
@@ -149,7 +148,7 @@ func (h hierarchy) makeCgroup(name string) *cgroup {
 
 func (g *cgroup) path(name string) string { return filepath.Join(g.Dir, name) }
 
-// procs is the file to which a pid is written to move it into the group.
+// procs returns the path of the file to which a pid is written to move a process into the group.
 func (g *cgroup) procs() string {
 	if g.Version == 1 {
 		return "tasks"
@@ -157,8 +156,7 @@ func (g *cgroup) procs() string {
 	return "cgroup.procs"
 }
 
-// startInside calls fork such that the new process is in the group from its first
-// instruction.
+// startInside calls fork so that the new process is in the group from its first instruction.
 func (g *cgroup) startInside(attr syscall.SysProcAttr, fork func(*syscall.SysProcAttr) (int, error)) (pid int, err error) {
 	if g.Version == 2 {
 		dir, err := os.Open(g.Dir)
@@ -187,15 +185,14 @@ func (g *cgroup) startInside(attr syscall.SysProcAttr, fork func(*syscall.SysPro
 			pid, err = fork(&attr)
 		}
 		if _, backErr := back.WriteString("0"); backErr == nil {
-			runtime.UnlockOSThread() // otherwise the thread exits with the goroutine and leaves the group
+			runtime.UnlockOSThread() // if it stayed locked, the thread would exit with the goroutine and leave the group
 		}
 	}()
 	<-done
 	return pid, err
 }
 
-// visible reports whether this process sees the hierarchy of the group at the same
-// mount.
+// visible reports whether this process sees the group's hierarchy at the recorded mount.
 func (g *cgroup) visible() bool {
 	var at syscall.Stat_t
 	return syscall.Stat(g.Mount, &at) == nil && at.Dev == g.Dev && at.Ino == g.Ino
@@ -207,7 +204,7 @@ func (g *cgroup) folders() (list []string) {
 		if err == nil && d.IsDir() {
 			list = append(list, path)
 		}
-		return nil // a group may be removed during the walk
+		return nil // skip: the folder was removed during the walk
 	})
 	return list
 }
@@ -219,7 +216,7 @@ func (g *cgroup) members() (list []process) {
 			list = append(list, p)
 		}
 	}
-	again := map[int]bool{} // a pid may have been reused between the two reads
+	again := map[int]bool{} // pids at a second read: a process that has left may have had its pid reused
 	for _, pid := range g.pids() {
 		again[pid] = true
 	}
@@ -229,7 +226,7 @@ func (g *cgroup) members() (list []process) {
 func (g *cgroup) pids() (list []int) {
 	for _, dir := range g.folders() {
 		text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
-		if err != nil { // the group is threaded, or was removed
+		if err != nil { // the group is threaded, or was removed: try its threads
 			text, _ = os.ReadFile(filepath.Join(dir, "cgroup.threads"))
 		}
 		for word := range strings.FieldsSeq(string(text)) {
@@ -251,20 +248,20 @@ func (g *cgroup) populated() bool {
 	return len(g.members()) > 0
 }
 
-// kill kills all members, including processes that are being forked right now. It does not
-// wait for their end.
+// kill kills all processes in the group, including those that are just being forked. It does not
+// wait until they have ended.
 func (g *cgroup) kill() {
 	if g.Version == 2 && writeCgroupFile(g.path("cgroup.kill"), "1") == nil {
 		return
 	}
-	switch { // prevents forks while the members are killed one by one
+	switch { // prevent forks while the processes are killed one by one
 	case g.Version == 2:
 		_ = writeCgroupFile(g.path("cgroup.freeze"), "1")
 	case g.Kind == pidsKind:
 		_ = writeCgroupFile(g.path("pids.max"), "0")
 	case g.Kind == freezerKind:
 		_ = writeCgroupFile(g.path("freezer.state"), "FROZEN")
-		defer func() { _ = writeCgroupFile(g.path("freezer.state"), "THAWED") }() // members handle the signal only after thawing
+		defer func() { _ = writeCgroupFile(g.path("freezer.state"), "THAWED") }() // frozen processes handle the signal only after thawing
 	}
 	signalEach(g.members(), syscall.SIGKILL)
 }
@@ -278,14 +275,14 @@ func writeCgroupFile(file, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// remove removes the group and its subgroups. It fails while there are members.
+// remove removes the group and its subgroups. It fails while a process is in one of them.
 func (g *cgroup) remove() error {
 	err := os.Remove(g.Dir)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	for _, dir := range slices.Backward(g.folders()) {
-		_ = os.Remove(dir) // the last Remove returns the error
+		_ = os.Remove(dir) // ignore the error: the last Remove returns it
 	}
 	if err = os.Remove(g.Dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -296,8 +293,8 @@ func (g *cgroup) remove() error {
 // leaveCgroupTimeout is how long a killed process may take to leave its group.
 const leaveCgroupTimeout = 5 * time.Second
 
-// killAndRemove kills the members of the group and removes it. It returns the pids that are
-// left after leaveCgroupTimeout.
+// killAndRemove kills the processes in the group and removes the group. It returns the pids that
+// are still in the group after leaveCgroupTimeout.
 func (g *cgroup) killAndRemove() (left []int) {
 	for begin := time.Now(); g.remove() != nil; time.Sleep(sweepPause) {
 		if time.Since(begin) > leaveCgroupTimeout {
@@ -310,10 +307,10 @@ func (g *cgroup) killAndRemove() (left []int) {
 	return nil
 }
 
-// SweepGroups ends and removes abandoned control groups and returns the pids that it
-// could not end. A group is abandoned if its name says that its attempt's folder was
-// below home, its supervisor is dead, and no folder below home still needs it for
-// recovery. Only groups below the group of this process are searched.
+// SweepGroups ends the processes in abandoned control groups, and removes these groups. It returns
+// the pids that it could not end. A group is abandoned if its name says that its attempt's folder
+// was below home, its supervisor is dead, and no folder below home still needs it for recovery.
+// Only groups below the group of this process are searched.
 func SweepGroups(home string) (left []int) {
 	for _, g := range abandonedCgroups(home) {
 		left = append(left, g.killAndRemove()...)
@@ -356,8 +353,8 @@ func abandonedCgroups(home string) (list []*cgroup) {
 	return list
 }
 
-// GroupMethod returns how this machine finds the processes of an attempt: by control
-// groups or only by marks. It tries out each hierarchy.
+// GroupMethod says how this machine finds the processes of an attempt: by control groups, or only
+// by marks in their environment. To find out, it tries each hierarchy.
 func GroupMethod() string {
 	for _, h := range hierarchies() {
 		g := h.makeCgroup("gaffer-doctor")
@@ -367,7 +364,7 @@ func GroupMethod() string {
 		_, err := g.startInside(syscall.SysProcAttr{}, func(attr *syscall.SysProcAttr) (int, error) {
 			return syscall.ForkExec("/dev/null/none", []string{"none"}, &syscall.ProcAttr{Sys: attr}) // only the fork matters; exec fails with ENOTDIR
 		})
-		_ = g.remove() // no process was started in the group
+		_ = g.remove() // ignore the error: no process was started in the group
 		if errors.Is(err, syscall.ENOTDIR) {
 			return fmt.Sprintf("control groups v%d", g.Version)
 		}

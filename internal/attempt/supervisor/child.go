@@ -7,13 +7,13 @@ import (
 	"gaffer/statefile/host"
 )
 
-// child is a supervisor that runs our attempts. This process has started it, or a program
-// in a terminal.
+// child is a supervisor that runs attempts for this process. Either this process has started it, or
+// a program in a terminal has.
 type child struct {
 	process     *os.Process
-	notOurChild host.Process  // identity of a supervisor that another program has started; zero for our child
+	notOurChild host.Process  // identity of a supervisor that another program has started; zero if this process has started it
 	pool        *Pool         // nil for a supervisor that runs only one attempt
-	control     *net.UnixConn // hands over attempts; nil without a pool
+	control     *net.UnixConn // connection over which attempts are handed to the supervisor; nil without a pool
 }
 
 // kill kills the supervisor and waits until it is dead.
@@ -34,8 +34,8 @@ func (c *child) wait() {
 	}
 }
 
-// returnToPool returns a supervisor whose attempt is over to its pool. It reports whether
-// the pool keeps it; otherwise the supervisor exits.
+// returnToPool gives a supervisor whose attempt is over back to its pool. It reports whether the
+// pool keeps the supervisor. If not, the supervisor exits.
 func (c *child) returnToPool(free bool) (stays bool) {
 	if free && c.pool != nil && c.notOurChild.PID == 0 && c.pool.put(c) {
 		return true
@@ -44,7 +44,7 @@ func (c *child) returnToPool(free bool) (stays bool) {
 	return false
 }
 
-// exitAfterAttempt makes the supervisor exit when its attempt is over.
+// exitAfterAttempt tells the supervisor to exit when its current attempt is over.
 func (c *child) exitAfterAttempt() {
 	if c.control != nil {
 		_ = c.control.CloseWrite() // fails if the supervisor has exited

@@ -20,11 +20,11 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// TestMain lets the test program also act as the supervisor and as the agents.
+// TestMain lets the test program act as the supervisor and as the agents too.
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) == 3 && os.Args[1] == "supervise":
-		supervisor.SetIdleLimit(testenv.Patience) // a busy machine takes long from one attempt to the next
+		supervisor.SetIdleLimit(testenv.Patience) // on a busy machine it takes long from one attempt to the next
 		os.Exit(supervisor.Main(os.Args[2:]))
 	case len(os.Args) == 4 && os.Args[1] == "impatient":
 		supervisor.SetIdleLimit(time.Second)
@@ -36,8 +36,8 @@ func TestMain(m *testing.M) {
 	case len(os.Args) > 2 && os.Args[1] == "be":
 		be(os.Args[2], os.Args[3:])
 	default:
-		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // otherwise, under nohup, child processes would ignore SIGHUP
-		_ = os.Setenv("GORACE", "atexit_sleep_ms=0")           // a supervisor built with the race detector would take a second to exit
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // without this, child processes would ignore SIGHUP if the tests run under nohup
+		_ = os.Setenv("GORACE", "atexit_sleep_ms=0")           // if not set, a supervisor built with the race detector takes a second to exit
 		goleak.VerifyTestMain(m)
 	}
 }
@@ -60,7 +60,7 @@ func be(role string, args []string) {
 		forever()
 	case "leaser": // starts an attempt, gives it a lease when its input ends, and waits to be killed
 		spec := supervisor.Spec{Attempt: args[1], Log: args[2], Argv: []string{"sh", "-c", args[3]}, Until: time.Now().Add(time.Hour)}
-		if len(args) > 4 { // how long until it is abandoned
+		if len(args) > 4 { // the optional argument is how long until the agent is abandoned
 			spec.Abandon, _ = time.ParseDuration(args[4])
 		}
 		p, err := supervisor.Start(context.Background(), args[0], spec, self())
@@ -68,7 +68,7 @@ func be(role string, args []string) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		fmt.Println("extended", p.Extend(time.Now().Add(time.Second)))
 		forever()
-	case "host": // the program in a terminal
+	case "host": // imitates the program in a terminal, which hosts the supervisor
 		wait, err := supervisor.Host(args[0], self().Command)
 		if err != nil {
 			fmt.Println(err)
@@ -90,8 +90,8 @@ func be(role string, args []string) {
 	}
 }
 
-// loop runs attempts in two lanes. Each attempt's id is its folder. One lane reuses
-// folders.
+// loop runs attempts in two goroutines until it is killed. The id of each attempt is its folder.
+// One of the goroutines reuses folders.
 func loop(dir string) {
 	pool := supervisor.NewPool(self(), 2)
 	fmt.Println("ready")
@@ -116,8 +116,8 @@ func loop(dir string) {
 	forever()
 }
 
-// looped returns the spec of the n-th attempt of a loop. Some have an environment that
-// is larger than the buffer of a connection.
+// looped returns the spec of the n-th attempt of a loop. For some n the environment is larger than
+// the buffer of a connection.
 func looped(folder string, n int) supervisor.Spec {
 	return supervisor.Spec{
 		Attempt: folder, Log: folder + ".log", Argv: []string{"sh", "-c", "echo ran; [ -z \"$LATER\" ] || sleep 0.01"},
@@ -140,7 +140,7 @@ func leaveBehind() {
 	}
 }
 
-// self makes the test program the supervisor.
+// self returns options that use the test program as the supervisor.
 func self() supervisor.Options { return supervisor.Options{Command: []string{os.Args[0]}} }
 
 // stubborn returns the spec of an agent that ignores all signals.
@@ -151,7 +151,7 @@ func stubborn(attempt, log string) supervisor.Spec {
 	}
 }
 
-// attempt is an attempt of a test. It is ended with the test.
+// attempt is an attempt that a test starts. It is ended when the test ends.
 type attempt struct {
 	t        *testing.T
 	id       string
@@ -175,8 +175,8 @@ func newAttempt(t *testing.T) *attempt {
 	return a
 }
 
-// eachWay runs a test with a new supervisor, and with one that has run another attempt
-// before.
+// eachWay runs a test twice: with a new supervisor, and with a supervisor that has run another
+// attempt before.
 func eachWay(t *testing.T, test func(t *testing.T, a *attempt)) {
 	t.Helper()
 	t.Run("fresh", func(t *testing.T) {
@@ -189,8 +189,8 @@ func eachWay(t *testing.T, test func(t *testing.T, a *attempt)) {
 	})
 }
 
-// newReused returns an attempt for a supervisor whose previous attempt used as many
-// features as possible.
+// newReused returns an attempt for a supervisor that has run an attempt before. That attempt used
+// as many features as possible.
 func newReused(t *testing.T) *attempt {
 	t.Helper()
 	before := newAttempt(t)
@@ -210,7 +210,7 @@ func newReused(t *testing.T) *attempt {
 	return a
 }
 
-// pooled returns an attempt that a pool starts.
+// pooled returns an attempt that will be started with the pool.
 func pooled(t *testing.T, pool *supervisor.Pool) *attempt {
 	t.Helper()
 	a := newAttempt(t)
@@ -218,7 +218,7 @@ func pooled(t *testing.T, pool *supervisor.Pool) *attempt {
 	return a
 }
 
-// newPool returns a pool that is closed with the test.
+// newPool returns a pool that is closed when the test ends.
 func newPool(t *testing.T, opts supervisor.Options, keep int) *supervisor.Pool {
 	t.Helper()
 	pool := supervisor.NewPool(opts, keep)
@@ -251,8 +251,8 @@ func (a *attempt) try(ctx context.Context, spec supervisor.Spec) (*supervisor.Pr
 	return supervisor.Start(ctx, a.dir, spec, self())
 }
 
-// end makes sure that no process of an attempt is left, even if its Process was closed
-// and it must be attached again.
+// end makes sure that no process of an attempt is left. If its Process was closed, end attaches to
+// the attempt again.
 func (a *attempt) end(p *supervisor.Process) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -261,7 +261,7 @@ func (a *attempt) end(p *supervisor.Process) {
 		opts := self()
 		opts.Attempt = a.id
 		if p, _, err = supervisor.Attach(ctx, a.dir, opts); err != nil {
-			return // the test has damaged it on purpose
+			return // the test has damaged the folder on purpose
 		}
 		err = p.Stop("the test is over", true)
 	}
@@ -293,8 +293,7 @@ func (a *attempt) text() string {
 	return string(data)
 }
 
-// awaitLine waits for a line of output that starts with the word, and returns the remainder
-// of the line.
+// awaitLine waits for a line of output that starts with word, and returns the part after word.
 func (a *attempt) awaitLine(word string) (rest string) {
 	a.t.Helper()
 	testenv.Wait(a.t, fmt.Sprintf("%q in the log", word), func() error {

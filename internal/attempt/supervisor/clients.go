@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// finishTimeout is how long clients have to receive the exit.
+// finishTimeout is how long the supervisor waits for its clients to receive the exit.
 const finishTimeout = 2 * time.Second
 
-// clients are the connections that may send orders. Each has its own goroutines, so
-// that a slow or broken client does not block the others.
+// clients are the connections to processes that may send orders to the supervisor. Each connection
+// has its own goroutines, so that a slow or broken client does not block the others.
 type clients struct {
 	attempt  *attempt
 	listener *net.UnixListener // nil before the first listen
@@ -28,7 +28,7 @@ type clients struct {
 	over    chan struct{} // closed when exit is set
 	started Started
 	exit    Exit
-	free    bool // sent together with exit
+	free    bool // the supervisor can run another attempt; sent together with exit
 
 	accepting, serving sync.WaitGroup
 }
@@ -37,8 +37,8 @@ func newClients(a *attempt) *clients {
 	return &clients{attempt: a, disconnected: make(chan struct{}, 1), begun: make(chan struct{}), over: make(chan struct{})}
 }
 
-// reachable reports whether new clients can find the socket, which another program may
-// have deleted.
+// reachable reports whether new clients can find the socket. It is false if another program has
+// deleted the socket file.
 func (c *clients) reachable(f folder) bool {
 	_, err := os.Lstat(f.path(socketFile))
 	return c.listener != nil && !errors.Is(err, fs.ErrNotExist)
@@ -47,12 +47,11 @@ func (c *clients) reachable(f folder) bool {
 // none reports whether no client is connected.
 func (c *clients) none() bool { return c.connected.Load() == 0 }
 
-// listen creates the socket and accepts new clients. Only the user has permissions on
-// the socket, from the moment it is created. The socket file is not removed on exit:
-// removing a file makes it slower to create the next file, and the whole folder is deleted
-// later.
+// listen creates the socket and accepts new clients. From its creation on, only the user may access
+// the socket. listen leaves the socket file when the supervisor exits: removing a file makes it
+// slower to create the next file, and the whole folder is deleted later.
 func (c *clients) listen(f folder) error {
-	if c.listener != nil { // the socket file was deleted
+	if c.listener != nil { // the socket file was deleted: listen on a new one
 		_ = c.listener.Close() // a listener has no unwritten data
 		c.accepting.Wait()
 		c.listener = nil
@@ -69,7 +68,7 @@ func (c *clients) listen(f folder) error {
 	return nil
 }
 
-// begin announces the started agent to all clients.
+// begin sends to all clients that the agent has started.
 func (c *clients) begin(s Started) {
 	c.started = s
 	close(c.begun)
@@ -105,7 +104,7 @@ func (c *clients) add(l *link) {
 	})
 }
 
-// sendEvents sends the messages that are not replies: started and exit.
+// sendEvents sends the messages that are not replies to orders: started and exit.
 func (c *clients) sendEvents(l *link, gone <-chan struct{}) {
 	defer l.close()
 	select {
@@ -146,7 +145,7 @@ func (c *clients) handleOrders(l *link) {
 	}
 }
 
-// shut stops accepting clients and returns how many are connected.
+// shut stops accepting clients. It returns the number of connected clients.
 func (c *clients) shut() int {
 	if c.listener != nil {
 		_ = c.listener.Close() // a listener has no unwritten data
@@ -171,14 +170,14 @@ func (c *clients) finish(e Exit, free bool) bool {
 	case <-time.After(finishTimeout):
 	}
 	select {
-	case <-done: // done and the timer were ready at the same time
+	case <-done: // done and the timer were ready at the same time: done counts
 		return true
 	default:
 		return false
 	}
 }
 
-// follow executes one order. It is called from the clients' goroutines.
+// follow executes one order of a client. The goroutine of that client calls it.
 func (a *attempt) follow(o order) reply {
 	r := reply{ID: o.ID}
 	a.mu.Lock()

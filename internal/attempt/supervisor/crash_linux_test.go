@@ -42,7 +42,7 @@ func (a *attempt) supervisors() (pids []string) {
 	return pids
 }
 
-// hasNoSupervisor waits until no supervisor of the attempt is left.
+// hasNoSupervisor waits until the attempt has no supervisor process any more.
 func (a *attempt) hasNoSupervisor() {
 	a.t.Helper()
 	testenv.WaitFor(a.t, "the end of the supervisor", a.supervisors, func(pids []string) bool { return len(pids) == 0 })
@@ -59,7 +59,7 @@ func TestWhereverItsStarterDiesThereIsAtMostOneAgent(t *testing.T) {
 		seen[state]++
 		switch state {
 		case supervisor.Alive:
-			a.awaitLine("stubborn") // now its environment shows that it belongs to the attempt
+			a.awaitLine("stubborn") // from here on the process has the attempt's mark in its environment
 			if got := a.carriers(); len(got) != 1 || p.Started().Agent.PID != got[0] {
 				t.Errorf("starter killed after %s: it is alive, and %v run", delay, got)
 			}
@@ -99,7 +99,7 @@ func (a *attempt) startAndDie(delay time.Duration) {
 	if line != "ready\n" {
 		a.t.Errorf("the starter said %q, %v", line, err)
 	}
-	time.Sleep(delay) // so that the kill comes at a random moment
+	time.Sleep(delay) // makes the kill come at a random moment
 	if err := starter.Process.Kill(); err != nil {
 		a.t.Error(err)
 	}
@@ -163,8 +163,8 @@ func TestWhereverASupervisorIsKilledNothingIsLeft(t *testing.T) {
 	t.Log(seen)
 }
 
-// kill kills the supervisor and waits until all its threads are gone. The first thread
-// may end before the others.
+// kill kills the supervisor and waits until all its threads are gone, because the first thread may
+// end before the others.
 func (a *attempt) kill(p *supervisor.Process) {
 	a.t.Helper()
 	if err := syscall.Kill(p.Started().Supervisor.PID, syscall.SIGKILL); err != nil {

@@ -14,15 +14,16 @@ func PlatformLimits() string {
 
 func becomeSubreaper() error { return nil }
 
-// noneLeft reports whether the last process has ended, given the error of a wait for
-// any child. On macOS only the agent's process group can be checked.
+// noneLeft reports whether the last process of the attempt has ended. wait is the error of a wait
+// for any child. On macOS only the agent's process group can be checked.
 func noneLeft(agent int, wait error) bool {
 	return errors.Is(wait, syscall.ECHILD) && (agent == 0 || errors.Is(syscall.Kill(-agent, 0), syscall.ESRCH))
 }
 
 const waitAny = syscall.WNOHANG
 
-// signalAll sends a signal to the agent's process group.
+// signalAll sends a signal to the agent's process group. It returns the agent's pid, or nil if the
+// group is empty.
 func signalAll(agent int, sig syscall.Signal) []int {
 	if errors.Is(syscall.Kill(-agent, sig), syscall.ESRCH) {
 		return nil

@@ -13,25 +13,26 @@ import (
 // Linux it is empty.
 func PlatformLimits() string { return "" }
 
-// becomeSubreaper makes this process a child subreaper. A descendant whose parent ends
-// becomes our child, so none can escape, even into another session.
+// becomeSubreaper makes this process a child subreaper: a descendant whose parent ends becomes a
+// child of this process. So no descendant can escape, even into another session.
 func becomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// noneLeft reports whether the last process has ended, given the error of a wait for
-// any child. A subreaper without children has no descendants.
+// noneLeft reports whether the last process of the attempt has ended. wait is the error of a wait
+// for any child. A subreaper without children has no descendants.
 func noneLeft(_ int, wait error) bool { return errors.Is(wait, syscall.ECHILD) }
 
-// waitAny also waits for children that do not send SIGCHLD.
+// waitAny has the flags of a wait for any child, even one that does not send SIGCHLD.
 const waitAny = unix.WNOHANG | unix.WALL
 
-// signalAll signals every descendant and returns the pids that existed.
+// signalAll sends a signal to every descendant. It returns the pids of the descendants that
+// existed.
 func signalAll(_ int, sig syscall.Signal) []int {
 	all := processes()
 	return signalEach(liveDescendants(all, func(p process) bool { return p.pid == os.Getpid() }), sig)
 }
 
-// signalEach returns the pids of the processes that existed, including those that we
-// have no permission to signal.
+// signalEach sends a signal to the processes in list. It returns the pids of those that existed,
+// including those that this process may not signal.
 func signalEach(list []process, sig syscall.Signal) []int {
 	var there []int
 	for _, p := range list {
@@ -47,13 +48,13 @@ func signalEach(list []process, sig syscall.Signal) []int {
 // descriptor may be a lock or a pipe, and another process may be waiting until it is
 // closed.
 func closeFilesOnExec() {
-	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) // a kernel without this call leaves the descriptors as they are
+	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) // on an old kernel without this call, the descriptors stay open on exec
 }
 
 // redirectStderr redirects stderr of this process, including crash reports, to a file.
 func redirectStderr(file *os.File) error { return unix.Dup3(int(file.Fd()), syscall.Stderr, 0) }
 
-// startTime returns when a process started, also if it is a zombie.
+// startTime returns the kernel's start time of a process, even of a zombie.
 func startTime(pid int) uint64 {
 	p, _ := readProcess(pid)
 	return p.start

@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dial connects to the socket in a folder. The path of a socket must be short and the
-// folder's path may be long, so dial connects through an open descriptor of the
-// folder.
+// dial connects to the socket in a folder. The kernel limits the length of a socket's path, and the
+// folder's path may be longer. So dial connects through an open descriptor of the folder.
 func dial(f folder) (net.Conn, error) {
 	fd, err := unix.Open(string(f), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

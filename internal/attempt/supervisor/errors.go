@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// UsedError reports a folder in which an attempt was started before.
+// UsedError reports that an attempt cannot be started in a folder, because another attempt was
+// started there before.
 type UsedError struct{ Dir string }
 
 func (e *UsedError) Error() string {
@@ -21,27 +22,27 @@ type SpecError struct{ Err error }
 func (e *SpecError) Error() string { return "spec: " + e.Err.Error() }
 func (e *SpecError) Unwrap() error { return e.Err }
 
-// Invalid marks the error as one about invalid content.
+// Invalid tells the caller that the spec is wrong.
 func (e *SpecError) Invalid() bool { return true }
 
-// StartError reports a supervisor that could not be started, or could not receive the
-// spec. There was no agent. Another attempt may succeed.
+// StartError reports that a supervisor could not be started, or could not receive the spec. No
+// agent was started, and another attempt may succeed.
 type StartError struct{ Err error }
 
 func (e *StartError) Error() string { return "start supervisor: " + e.Err.Error() }
 func (e *StartError) Unwrap() error { return e.Err }
 
-// FailedError reports an agent that could not be started. The attempt is over: no
-// process is running.
+// FailedError reports that the agent could not be started. The attempt is over, and no process of
+// it is running.
 type FailedError struct{ Exit Exit }
 
 func (e *FailedError) Error() string {
 	return fmt.Sprintf("start agent of attempt %s: %s", e.Exit.Attempt, e.Exit.Failed)
 }
 
-// noReportError reports a supervisor that died after a handover without reporting what
-// became of the attempt. The lock says what happened.
-type noReportError struct{ reason error } // nil if unknown
+// noReportError reports that a supervisor died after an attempt was handed to it, without reporting
+// what happened to the attempt. The lock says that.
+type noReportError struct{ reason error } // reason is nil if unknown
 
 func (e *noReportError) Error() string { return "the supervisor died without a report" }
 
@@ -67,7 +68,7 @@ func (e *UnknownError) Hint() string {
 	return "look at the processes named in started.json in that folder, end them if need be, and try again"
 }
 
-// OverError reports an order to an agent that has ended.
+// OverError reports that an order was sent to an agent that has already ended.
 type OverError struct{ Attempt string }
 
 func (e *OverError) Error() string { return "attempt " + e.Attempt + " has ended" }
@@ -86,7 +87,7 @@ func (e *OrderError) Conflict() bool { return true }
 var (
 	// ErrClosed reports that the Process was closed with [Process.Close].
 	ErrClosed = errors.New("the process was closed")
-	// ErrBroken reports a connection that broke before the reply: we cannot tell
-	// whether the order arrived.
+	// ErrBroken reports that the connection broke before the reply, so we cannot tell whether the
+	// order arrived.
 	ErrBroken = errors.New("the connection to the supervisor broke; the order may or may not have arrived")
 )

@@ -2,6 +2,6 @@ package supervisor
 
 import "time"
 
-// SetIdleLimit sets how long this process, a supervisor of a test, waits for its next
-// attempt.
+// SetIdleLimit sets how long a supervisor in this process waits for its next attempt before it
+// exits.
 func SetIdleLimit(d time.Duration) { idleLimit = d }

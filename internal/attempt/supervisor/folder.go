@@ -11,8 +11,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// The files of an attempt's folder. The lock contains the spec. Only programs that start a
-// supervisor without [Start] write spec.json.
+// Names of the files in an attempt's folder. The lock contains the spec. Only a program that starts
+// a supervisor without [Start] writes spec.json.
 const (
 	specFile    = "spec.json"
 	lockFile    = "lock"
@@ -20,13 +20,13 @@ const (
 	startedFile = "started.json"
 )
 
-// folder is the folder of one attempt.
+// folder is the path of one attempt's folder.
 type folder string
 
 func (f folder) path(name string) string { return filepath.Join(string(f), name) }
 
-// claim creates the folder and its lock and returns the lock held. The lock file is
-// created exclusively, so only one process can start an attempt in a folder.
+// claim creates the folder and its lock file, locks the file, and returns it. The file is created
+// exclusively, so only one process can start an attempt in a folder.
 func (f folder) claim() (*os.File, error) {
 	lock, err := f.openLock(os.O_EXCL)
 	if errors.Is(err, fs.ErrExist) {
@@ -36,7 +36,7 @@ func (f folder) claim() (*os.File, error) {
 		return nil, err
 	}
 	held, err := tryLock(lock)
-	if err == nil && (!held || !isEmpty(lock)) { // another process has recorded the attempt as lost in between
+	if err == nil && (!held || !isEmpty(lock)) { // in between, another process has recorded the attempt as lost
 		err = &UsedError{string(f)}
 	}
 	if err != nil {
@@ -51,11 +51,10 @@ func isEmpty(file *os.File) bool {
 	return err == nil && info.Size() == 0
 }
 
-// reuseFor reuses a finished attempt's folder for the attempt next. It writes the spec
-// into the lock, renames the folder, and returns the lock held. This saves creating
-// files, which is the slowest part of starting an attempt. Under its old name the
-// folder never contains a running attempt; under the new name it is complete from the
-// beginning.
+// reuseFor reuses a finished attempt's folder for the attempt next. It writes the spec into the
+// lock, renames the folder, and returns the locked lock file. This saves creating files, which is
+// the slowest part of starting an attempt. Under its old name the folder never contains a running
+// attempt. Under the new name it is complete from the beginning.
 func (f folder) reuseFor(next folder, s Spec) (*os.File, error) {
 	lock, err := os.OpenFile(f.path(lockFile), os.O_RDWR|os.O_APPEND|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -77,7 +76,7 @@ func (f folder) reuseFor(next folder, s Spec) (*os.File, error) {
 	return lock, nil
 }
 
-// holdsLockAlone reports whether the folder contains only the lock.
+// holdsLockAlone reports whether the folder contains the lock and no other file.
 func (f folder) holdsLockAlone() bool {
 	dir, err := os.Open(string(f))
 	if err != nil {
@@ -101,8 +100,8 @@ func (f folder) openLock(flags int) (*os.File, error) {
 	return lock, err
 }
 
-// tryLock tries to acquire the lock without waiting. It succeeds on a file that was
-// passed to us already locked.
+// tryLock tries to acquire the lock without waiting. It also succeeds if the starter has passed the
+// file to this process already locked.
 func tryLock(file *os.File) (bool, error) {
 	for {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -131,14 +130,14 @@ func (f folder) write(name string, v any) error {
 	return os.Rename(temp, f.path(name))
 }
 
-// syncNames makes the names of the lock and of the folder durable.
+// syncNames syncs the names of the lock and of the folder to disk.
 func (f folder) syncNames() error {
 	h, op := host.OS(), host.Op("sync attempt")
 	return errors.Join(h.SyncDir(op, string(f)), h.SyncDir(op, f.path("..")))
 }
 
-// Used reports whether the folder has a lock: an attempt was started in it, or [Attach]
-// has ensured that none will be.
+// Used reports whether the folder has a lock. Then an attempt was started in it, or [Attach] has
+// made sure that none can be.
 func Used(dir string) (bool, error) {
 	_, err := os.Lstat(folder(dir).path(lockFile))
 	if errors.Is(err, fs.ErrNotExist) {

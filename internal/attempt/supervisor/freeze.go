@@ -2,20 +2,20 @@ package supervisor
 
 import "time"
 
-// maxFrozen is how long an agent may stay frozen even if a client is connected, such
-// as a worker that keeps asking for a new lease.
+// maxFrozen is how long an agent may stay frozen while a client is connected, such as a worker that
+// keeps asking for a new lease. Then the agent is stopped.
 const maxFrozen = 24 * time.Hour
 
 // frozen measures how long an agent has been frozen. It does not count the time in
 // which the machine sleeps, because no worker could have connected then.
 type frozen struct {
-	abandon time.Duration // limit without a client
-	since   time.Time     // when the agent was frozen; zero if it is not
-	client  time.Time     // when a client was last connected; initially since
+	abandon time.Duration // how long the agent may stay frozen without a client
+	since   time.Time     // when the agent was frozen; zero if it is not frozen
+	client  time.Time     // when a client was last connected; equals since at first
 }
 
-// tooLong is called while the agent is frozen. It reports whether the agent is to be
-// stopped because no worker will extend the lease.
+// tooLong reports whether a frozen agent must be stopped, because no worker will extend its lease.
+// client says whether a client is connected.
 func (f *frozen) tooLong(now time.Time, client bool) bool {
 	if f.since.IsZero() {
 		f.since, f.client = now, now
@@ -26,9 +26,9 @@ func (f *frozen) tooLong(now time.Time, client bool) bool {
 	return now.Sub(f.client) >= f.abandon || now.Sub(f.since) >= maxFrozen
 }
 
-// freeze runs one freezing pass and schedules the next pass: soon if a process was still
-// running, otherwise later. Later passes are needed because another program may resume a
-// process.
+// freeze runs one pass that stops running processes, and schedules the next pass. That comes soon
+// if this pass found a running process, and later if not. Later passes are needed because another
+// program may resume a process.
 func (a *attempt) freeze() {
 	still, wait := a.freezer.result(a.freezer.pass(a.agentPID))
 	if still {
@@ -37,8 +37,8 @@ func (a *attempt) freeze() {
 	a.leaseTimer.Reset(wait)
 }
 
-// thaw resumes all processes. Before that it records that they run, so that no process
-// runs while the attempt is reported as frozen.
+// thaw resumes all processes. It first records that they run, so that no process runs while the
+// attempt is reported as frozen.
 func (a *attempt) thaw() {
 	a.setFrozen(false)
 	a.freezer.thaw(a.agentPID)
@@ -53,7 +53,7 @@ func (a *attempt) isFrozen() bool {
 	return a.allFrozen
 }
 
-// setFrozen publishes whether all processes are frozen: to clients, and in the lock in
+// setFrozen tells clients whether all processes are frozen. It also writes that into the lock, in
 // case the supervisor dies.
 func (a *attempt) setFrozen(still bool) {
 	if still == a.isFrozen() {
@@ -63,22 +63,22 @@ func (a *attempt) setFrozen(still bool) {
 	if still {
 		word = frozenWord
 	}
-	_ = appendRecord(a.lock, word, map[string]time.Time{"at": time.Now().UTC()}) // if this fails, the lock does not show the state to other processes
+	_ = appendRecord(a.lock, word, map[string]time.Time{"at": time.Now().UTC()}) // if this fails, other processes cannot read the state from the lock
 	a.mu.Lock()
 	a.allFrozen = still
 	a.mu.Unlock()
 }
 
-// passes counts the clean passes of a freezer. One clean pass is not enough: it may
-// have missed a process whose parent ended during the pass. Such a process, or one
-// that it starts, becomes our child and is found by the next pass.
+// passes counts the clean passes of a freezer: those that found no running process. One clean pass
+// is not enough. It may have missed a process whose parent ended during the pass. Such a process,
+// or one that it starts, becomes our child, so the next pass finds it.
 type passes struct {
 	clean int // consecutive passes that found no running process
 	pause time.Duration
 }
 
-// result takes the result of a pass. It reports whether all processes are frozen, and
-// when to run the next pass. The interval grows while processes keep running.
+// result records whether a pass was clean. It reports whether all processes are frozen, and how
+// long to wait before the next pass. The wait grows while processes keep running.
 func (p *passes) result(clean bool) (still bool, wait time.Duration) {
 	switch {
 	case !clean:

@@ -12,14 +12,13 @@ import (
 // freezer stops all descendants of this process, in repeated passes, and resumes them.
 type freezer struct {
 	passes
-	stoppedBefore map[identity]bool // processes that were already stopped before the first pass; thaw leaves them
+	stoppedBefore map[identity]bool // processes that were stopped before the first pass; thaw does not resume them
 }
 
-// pass stops every running process that it finds, and reports whether it found none. A
-// process in uninterruptible sleep ('D') does not count as running: it stops before it
-// executes anything else. A pass can miss a process only if its parent ended during
-// the pass. That parent is then our child, since we are the subreaper, so pass also
-// checks for ended children.
+// pass stops every running process that it finds, and reports whether it found none. A process in
+// uninterruptible sleep ('D') does not count as running: it stops before it executes anything else.
+// A pass can miss a process only if the parent of that process ended during the pass. That parent
+// is then our child, since we are the subreaper. So pass also checks for ended children.
 func (f *freezer) pass(agent int) (still bool) {
 	list := liveDescendants(processes(), func(p process) bool { return p.pid == os.Getpid() })
 	first := f.stoppedBefore == nil
@@ -38,7 +37,7 @@ func (f *freezer) pass(agent int) (still bool) {
 		}
 		if !groups[p.group] && mayStopGroup(p, agent) {
 			groups[p.group] = true
-			_ = syscall.Kill(-p.group, syscall.SIGSTOP) // reaches also processes that we cannot list: each may exit as it starts the next
+			_ = syscall.Kill(-p.group, syscall.SIGSTOP) // also reaches processes that are never in our list, because each exits as it starts the next
 		}
 		p.signal(syscall.SIGSTOP)
 	}
@@ -70,8 +69,8 @@ func (f *freezer) thaw(int) {
 	}
 }
 
-// stopped reports whether all threads of a process are stopped. If its first thread
-// has ended, it checks the other threads.
+// stopped reports whether all threads of a process are stopped. If the first thread has ended,
+// stopped checks the other threads.
 func (p process) stopped() bool {
 	switch p.state {
 	case 'T', 't':

@@ -16,13 +16,12 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// busy is a script that writes to the log repeatedly. It starts a process in another
-// session that does the same.
+// busy is a script that keeps writing to the log. It starts a process in another session that also
+// keeps writing.
 const busy = `setsid sh -c 'while :; do echo grandchild; sleep 0.005; done' & while :; do echo agent; sleep 0.005; done`
 
-// states returns the kernel states of the live processes that carry the attempt's
-// mark. T is stopped. D waits in the kernel, for example for a newly forked child that
-// is stopped.
+// states returns one letter for the kernel state of each live process that has the attempt's mark.
+// T is stopped. D waits in the kernel, for example for a newly forked child that is stopped.
 func (a *attempt) states() (states string) {
 	a.t.Helper()
 	for _, pid := range a.carriers() {
@@ -56,7 +55,7 @@ func (a *attempt) saysFrozen(p *supervisor.Process, want bool) {
 	})
 }
 
-// assertStopped fails if any process runs during a short time.
+// assertStopped fails the test if a process of the attempt runs within a short time.
 func (a *attempt) assertStopped() {
 	a.t.Helper()
 	if why := a.runningProcesses(); why != "" {
@@ -64,13 +63,13 @@ func (a *attempt) assertStopped() {
 	}
 }
 
-// awaitStopped waits until no process runs.
+// awaitStopped waits until no process of the attempt runs.
 func (a *attempt) awaitStopped() {
 	a.t.Helper()
 	testenv.WaitFor(a.t, "all of it to stand still", a.runningProcesses, func(what string) bool { return what == "" })
 }
 
-// runningProcesses returns what was running during a short time, or "".
+// runningProcesses describes the processes that ran within a short time, or returns "" if none ran.
 func (a *attempt) runningProcesses() string {
 	a.t.Helper()
 	size := len(a.text())
@@ -277,7 +276,7 @@ func TestAnAgentWhoseGafferIsDeadIsFrozenAndCanBeAdopted(t *testing.T) {
 	if line, _ := lines.ReadString('\n'); line != "extended <nil>\n" {
 		t.Errorf("the starter said %q", line)
 	}
-	_ = starter.Process.Kill() // the pid stays valid until we have waited for the process
+	_ = starter.Process.Kill() // safe: the pid stays valid until this process has waited for it
 	_ = starter.Wait()
 	a.awaitStopped()
 	p, state := a.attach()

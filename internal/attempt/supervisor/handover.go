@@ -27,7 +27,7 @@ type handover struct {
 	Env []byte `json:"env"` // each variable ends with a zero byte
 }
 
-// maxHandover limits the size of a handover. It is more than the kernel accepts as an
+// maxHandover is the maximum size of a handover in bytes. It is more than the kernel accepts as an
 // environment.
 const maxHandover = 32 << 20
 
@@ -39,8 +39,8 @@ type receivedAttempt struct {
 	env     []string
 }
 
-// handOver hands over an attempt and returns its connection. Even if it returns an
-// error, the supervisor may have received the attempt.
+// handOver hands an attempt to a supervisor and returns the attempt's connection. Even if handOver
+// returns an error, the supervisor may have received the attempt.
 func handOver(control *net.UnixConn, n *preparedAttempt) (*link, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
@@ -66,7 +66,8 @@ func handOver(control *net.UnixConn, n *preparedAttempt) (*link, error) {
 	return l, nil
 }
 
-// receiveAttempt waits for the next attempt. After an error no more attempts arrive.
+// receiveAttempt waits until the pool hands over an attempt. After an error no further attempt can
+// arrive.
 func receiveAttempt(control *net.UnixConn) (*receivedAttempt, error) {
 	lock, conn, err := receiveFiles(control)
 	if err != nil {
@@ -103,9 +104,9 @@ func receiveFiles(control *net.UnixConn) (lock *os.File, conn net.Conn, err erro
 	return lock, conn, nil
 }
 
-// passedDescriptors returns the descriptors that came with a message.
+// passedDescriptors returns the file descriptors that were passed together with a message.
 func passedDescriptors(control []byte) (fds []int) {
-	messages, _ := syscall.ParseSocketControlMessage(control) // the caller counts the descriptors
+	messages, _ := syscall.ParseSocketControlMessage(control) // ignore the error: the caller checks the number of descriptors
 	for i := range messages {
 		some, _ := syscall.ParseUnixRights(&messages[i])
 		fds = append(fds, some...)
@@ -139,7 +140,7 @@ func unpackEnv(packed []byte) (env []string) {
 	return env
 }
 
-// controlOf returns the connection over which a supervisor gets its attempts.
+// controlOf returns the connection over which a pool hands attempts to this supervisor.
 func controlOf(fd uintptr) (*net.UnixConn, error) {
 	conn, err := socketOf(fd)
 	if err != nil {

@@ -35,8 +35,8 @@ func idle(t *testing.T) (*child, *preparedAttempt) {
 	return c, n
 }
 
-// dies simulates the death of this process for the supervisor: it sends a part of the
-// line, closes all connections, and waits until the lock is free.
+// dies imitates the death of this process: it sends only a part of the handover's line, closes all
+// connections, and waits until the supervisor has released the lock.
 func dies(t *testing.T, c *child, n *preparedAttempt, line string) {
 	t.Helper()
 	ours, theirs, err := socketPair()
@@ -62,7 +62,7 @@ func dies(t *testing.T, c *child, n *preparedAttempt, line string) {
 	takes(t, lock)
 }
 
-// takes waits until it can acquire a lock.
+// takes waits until this process can acquire the lock.
 func takes(t *testing.T, lock *os.File) {
 	t.Helper()
 	testenv.Wait(t, "a free lock", func() error {
@@ -111,7 +111,7 @@ func lineFor(t *testing.T, dir string) string {
 	a, b := net.Pipe()
 	defer a.Close()
 	go func() {
-		_ = newLink(b).send(handover{Dir: []byte(dir), Env: packEnv([]string{"A=1"})}) // the test checks what arrives
+		_ = newLink(b).send(handover{Dir: []byte(dir), Env: packEnv([]string{"A=1"})}) // ignore the error: the test checks what arrives
 		_ = b.Close()
 	}()
 	data := make([]byte, 1000)
@@ -184,7 +184,7 @@ func TestASignalBeforeAnAttemptEndsTheSupervisor(t *testing.T) {
 	}
 }
 
-// next returns the result of nextAttempt when an attempt and signals arrive together.
+// next returns what nextAttempt returns if an attempt and the signals arrive at the same time.
 func next(signals ...os.Signal) *receivedAttempt {
 	turns, ends := make(chan *receivedAttempt, 1), make(chan os.Signal, len(signals))
 	turns <- &receivedAttempt{}

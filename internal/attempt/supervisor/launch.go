@@ -51,9 +51,9 @@ func withMark(env []string, attempt string) []string {
 	return append(env, Mark+"="+attempt)
 }
 
-// FindProgram looks for a program in the absolute folders of the PATH in env. It
-// returns a name that contains a slash unchanged, because the kernel resolves it from
-// the folder that the program runs in.
+// FindProgram returns the path of a program. It searches the folders in env's PATH that are
+// absolute. It returns a name with a slash unchanged, because the kernel resolves it relative to
+// the folder in which the program runs.
 func FindProgram(name string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil
@@ -80,7 +80,7 @@ func isProgram(file string) bool {
 
 // openLog opens the log for appending and returns its size.
 func openLog(name string) (*os.File, int64, error) {
-	// O_NONBLOCK: do not hang if the path is a named pipe.
+	// O_NONBLOCK prevents that opening hangs if the path is a named pipe.
 	fd, err := syscall.Open(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o666)
 	if err != nil {
 		return nil, 0, fmt.Errorf("log: %w", &fs.PathError{Op: "open", Path: name, Err: err})

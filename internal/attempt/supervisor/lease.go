@@ -2,14 +2,14 @@ package supervisor
 
 import "time"
 
-// lease is how long an agent may run unless the lease is extended. It ends when either
-// clock says so: the monotonic clock stands still while the machine sleeps, and the
-// wall clock can be set.
+// lease says until when an agent may run; a worker can extend it. It is over as soon as one of two
+// clocks says so, because each can be wrong: the monotonic clock stands still while the machine
+// sleeps, and the wall clock can be set.
 type lease struct {
-	Until time.Time     `json:"until,omitzero"` // wall clock; zero means forever
+	Until time.Time     `json:"until,omitzero"` // end of the lease on the wall clock; zero means forever
 	Left  time.Duration `json:"left_ns,omitempty"`
 
-	end time.Time // monotonic clock of the receiver
+	end time.Time // end of the lease on the receiver's monotonic clock
 }
 
 func newLease(until, now time.Time) lease {
@@ -19,7 +19,8 @@ func newLease(until, now time.Time) lease {
 	return lease{Until: until.Round(0), Left: until.Sub(now)}
 }
 
-// received returns the lease with its end on the receiver's monotonic clock.
+// received returns the lease with end set, which is on the monotonic clock of the process that
+// received it.
 func (l lease) received(now time.Time) lease {
 	l.end = now.Add(l.Left)
 	return l
@@ -31,7 +32,7 @@ func (l lease) over(now time.Time) bool {
 	return !l.forever() && (!now.Before(l.end) || !now.Round(0).Before(l.Until))
 }
 
-// leaseCheckInterval is the maximum interval between two checks of a lease.
+// leaseCheckInterval is the longest time between two checks of a lease.
 const leaseCheckInterval = time.Second
 
 // nextCheck returns how long to wait before the next check.
@@ -48,7 +49,7 @@ func (a *attempt) armLease(now time.Time) {
 	a.leaseTimer.Reset(a.lease.nextCheck(now))
 }
 
-// extend replaces the lease. It resumes a frozen agent if the new lease is not over.
+// extend replaces the lease. If the new lease is not over, it resumes a frozen agent.
 func (a *attempt) extend(l lease) {
 	a.lease = l
 	now := time.Now()
@@ -58,8 +59,8 @@ func (a *attempt) extend(l lease) {
 	a.armLease(now)
 }
 
-// checkLease freezes the agent if the lease is over. It is called repeatedly while that is
-// so, and stops an agent that has been frozen for too long.
+// checkLease freezes the agent if the lease is over, and is then called again and again. It stops
+// an agent that has been frozen for too long.
 func (a *attempt) checkLease() (action, time.Duration) {
 	now := time.Now()
 	if !a.lease.over(now) {

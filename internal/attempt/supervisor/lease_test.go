@@ -13,7 +13,7 @@ func TestALeaseIsOverWhenEitherClockSaysSo(t *testing.T) {
 		lease   lease
 		at      time.Time
 		over    bool
-		soonest time.Duration // until the next check
+		soonest time.Duration // shortest time until the next check
 	}{
 		"for ever":                     {lease{}, in(1000 * time.Hour), false, -1},
 		"not yet":                      {newLease(in(time.Minute), now).received(now), in(59900 * time.Millisecond), false, 100 * time.Millisecond},
@@ -42,7 +42,7 @@ func TestALeaseIsIndependentOfTheReceiversClock(t *testing.T) {
 	if err := json.Unmarshal(text, &o); err != nil {
 		t.Fatal(err)
 	}
-	l := o.Lease.received(now.Add(-time.Hour)) // the receiver's clock is an hour behind
+	l := o.Lease.received(now.Add(-time.Hour)) // received by a process whose clock is an hour behind
 	if l.Left != time.Minute || !l.over(now.Add(-59*time.Minute)) || l.over(now.Add(-59*time.Minute-time.Second)) {
 		t.Errorf("%s has become %+v", text, l)
 	}

@@ -25,16 +25,17 @@ type limitMark struct {
 }
 
 const (
-	// limitRange is by how much the two limits of a supervisor are lowered in sum.
+	// limitRange is the sum of the amounts by which a supervisor lowers its two limits.
 	limitRange = 1 << 56
-	// highestLimit replaces "unlimited". Some programs read limits as signed numbers.
+	// highestLimit replaces "unlimited". It is below 1<<63, because some programs read limits as
+	// signed numbers.
 	highestLimit = 1 << 62
 )
 
-// markDescendants lowers the limits of this process and returns the mark of all
-// processes that it starts from now on. It returns nil if the limits are too low to
-// leave room for marks, or if this process could raise them again: then its
-// descendants could too.
+// markDescendants lowers the limits of this process, and returns the mark of all processes that it
+// starts from now on. It returns nil if the limits are too low to leave room for marks. It also
+// returns nil if this process could raise its limits again, because its descendants could do so
+// too.
 var markDescendants = sync.OnceValue(func() *limitMark {
 	own, err := limitsOf(os.Getpid())
 	if err != nil || own.Locks < 2*limitRange || own.RSS < 2*limitRange {
@@ -48,7 +49,7 @@ var markDescendants = sync.OnceValue(func() *limitMark {
 	if setHardLimit(unix.RLIMIT_LOCKS, m.Locks+1) == nil || setHardLimit(unix.RLIMIT_RSS, m.RSS+1) == nil {
 		return nil
 	}
-	if now, err := limitsOf(os.Getpid()); err != nil || now != m { // a 32-bit kernel reads limits this high as "unlimited"
+	if now, err := limitsOf(os.Getpid()); err != nil || now != m { // the limits were not set: a 32-bit kernel reads values this high as "unlimited"
 		return nil
 	}
 	return &m
@@ -58,8 +59,8 @@ func setHardLimit(resource int, value uint64) error {
 	return unix.Prlimit(0, resource, &unix.Rlimit{Cur: value, Max: value}, nil)
 }
 
-// limitsOf reads the hard limits of a process. The file is readable for processes of
-// other users too, unlike prlimit.
+// limitsOf reads the hard limits of a process from /proc. Unlike prlimit, that also works for
+// processes of other users.
 func limitsOf(pid int) (m limitMark, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
 	if err != nil {
@@ -67,7 +68,7 @@ func limitsOf(pid int) (m limitMark, err error) {
 	}
 	for name, to := range map[string]*uint64{"Max file locks": &m.Locks, "Max resident set": &m.RSS} {
 		_, rest, found := bytes.Cut(text, []byte(name))
-		fields := bytes.Fields(rest) // soft limit, hard limit, unit, and the lines below
+		fields := bytes.Fields(rest) // soft limit, hard limit, unit; then the fields of the lines below
 		if !found || len(fields) < 2 {
 			return limitMark{}, fmt.Errorf("/proc/%d/limits: no %q", pid, name)
 		}
@@ -80,7 +81,7 @@ func limitsOf(pid int) (m limitMark, err error) {
 	return m, nil
 }
 
-// covers reports whether a process with these limits may descend from the supervisor.
+// covers reports whether a process with these limits may descend from the supervisor with mark m.
 func (m limitMark) covers(limits limitMark) bool {
 	return limits.Locks <= m.Locks && limits.RSS <= m.RSS
 }

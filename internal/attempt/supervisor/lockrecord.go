@@ -20,28 +20,28 @@ import (
 // that its environment has enabled.
 const (
 	specWord = "spec {" // what to run; written before a supervisor gets the lock
-	heldWord = "held {" // identity of the supervisor; from here on there may be an agent
+	heldWord = "held {" // identity of the supervisor; an agent may run once this line is written
 	exitWord = "exit {" // how the attempt ended; the last complete line counts
 
 	frozenWord = "frozen {" // when all processes were frozen
 	thawedWord = "thawed {" // when all processes were resumed
 
-	unprovenWord = "doubt {" // since when the supervisor is known to be dead and the attempt's end is not proved
+	unprovenWord = "doubt {" // since when the supervisor is known to be dead without proof that the attempt has ended
 )
 
-// lockRecord is the parsed content of a lock.
+// lockRecord is the parsed content of an attempt's lock file.
 type lockRecord struct {
-	spec          []byte           // nil if missing
-	hasSupervisor bool             // a supervisor has recorded itself, so there may be an agent
+	spec          []byte           // the spec as JSON; nil if missing
+	hasSupervisor bool             // a supervisor has recorded itself, so an agent may run
 	supervisor    supervisorRecord // from the last complete "held" line
 	exit          *Exit
 	frozen        bool
 	stderr        string
 
-	unprovenSince time.Time // since when the end cannot be proved; zero if not recorded
+	unprovenSince time.Time // since when the attempt's end cannot be proved; zero if no line says so
 }
 
-// unprovenRecord is recorded by a process that cannot prove that an attempt has ended.
+// unprovenRecord is written to the lock by a process that cannot prove that the attempt has ended.
 type unprovenRecord struct {
 	Since time.Time `json:"since"`
 }
@@ -49,8 +49,8 @@ type unprovenRecord struct {
 // maxStderr is the maximum number of bytes kept of a supervisor's stderr.
 const maxStderr = 2000
 
-// parseLockRecord parses the text of a lock. It ignores incomplete lines, except that an
-// incomplete "held" line still means that there may be an agent.
+// parseLockRecord parses the text of a lock. It ignores incomplete lines, with one exception: an
+// incomplete "held" line still means that an agent may run.
 func parseLockRecord(text []byte) (a lockRecord) {
 	var words strings.Builder
 	for line := range bytes.Lines(text) {
@@ -87,7 +87,7 @@ func parseLockRecord(text []byte) (a lockRecord) {
 	return a
 }
 
-// readLock reads and parses a lock that we hold.
+// readLock reads and parses a lock file that this process has locked.
 func readLock(lock *os.File) (lockRecord, error) {
 	info, err := lock.Stat()
 	if err != nil {
@@ -104,8 +104,8 @@ func readLock(lock *os.File) (lockRecord, error) {
 	return parseLockRecord(text[:n]), nil
 }
 
-// readLockRecord reads a lock that another process may hold. The record is empty if there
-// is no lock.
+// readLockRecord reads and parses the folder's lock, which another process may hold. The record is
+// empty if the folder has no lock.
 func (f folder) readLockRecord() (lockRecord, error) {
 	text, err := statefile.ReadBytes(host.OS(), f.path(lockFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -137,8 +137,8 @@ func (a lockRecord) specIn(f folder) (s Spec, err error) {
 	return s, nil
 }
 
-// appendRecord appends a line to a lock that we hold. It first writes a newline,
-// because the previous line may be incomplete after a crash.
+// appendRecord appends a line to a lock file that this process has locked. It writes a newline
+// first, because the previous line may be incomplete after a crash.
 func appendRecord(lock *os.File, word string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -153,7 +153,8 @@ func appendRecord(lock *os.File, word string, v any) error {
 	return err
 }
 
-// recordExit durably records how an attempt ended in the lock, which we hold.
+// recordExit writes to the lock, which this process holds, how the attempt ended, and syncs it to
+// disk.
 func (f folder) recordExit(lock *os.File, e Exit) error {
 	if !isFile(int(lock.Fd()), f.path(lockFile)) {
 		return fmt.Errorf("%s was deleted or replaced", f.path(lockFile))

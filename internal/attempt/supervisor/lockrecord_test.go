@@ -9,7 +9,7 @@ func TestALockIsParsedLineByLine(t *testing.T) {
 	const spec, held, exit = `spec {"attempt":"a"}` + "\n", `held {"pid":1}` + "\n", `exit {"attempt":"a","code":3}` + "\n"
 	for text, want := range map[string]struct {
 		spec, signed bool
-		code         int // 0 for no exit
+		code         int // exit code in the record; 0 if no exit is recorded
 		frozen       bool
 		words        string
 	}{

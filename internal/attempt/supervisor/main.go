@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// A starter may pass two open files: the held lock, and one end of a socket pair. The
-// starter is then a client that need not connect.
+// Descriptors of two open files that a starter may pass: one end of a socket pair, and the locked
+// lock file. Such a starter is already connected as a client.
 const (
 	starterFD = 3
 	lockFD    = 4
@@ -47,7 +47,7 @@ func supervise(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer lock.Close() // also keeps the file reachable: its garbage collection would release the lock
+	defer lock.Close() // the defer also keeps lock reachable: if it were garbage collected, the lock would be released
 	is, err := readLock(lock)
 	if err != nil {
 		return err
@@ -65,12 +65,12 @@ func supervise(dir string) error {
 	return err
 }
 
-// signals are the channels for the signals that the supervisor receives. They are kept
-// from one attempt to the next.
+// signals has the channels on which the supervisor receives signals. All attempts of a supervisor
+// use the same channels.
 type signals struct{ children, ends chan os.Signal }
 
-// catchSignals subscribes to the signals. Handled signals are reset to their default
-// in the agent, even if our starter ignored them.
+// catchSignals subscribes to the signals. This also makes sure that the agent starts with the
+// default action for each of them, even if our starter ignored them.
 func catchSignals() signals {
 	s := signals{children: make(chan os.Signal, 1), ends: make(chan os.Signal, 4)}
 	signal.Notify(s.children, syscall.SIGCHLD)
@@ -78,7 +78,7 @@ func catchSignals() signals {
 	return s
 }
 
-// takeLock returns the lock that the starter passed, or acquires it.
+// takeLock returns the lock that the starter has passed. If none was passed, it acquires the lock.
 func takeLock(f folder) (lock *os.File, passed bool, err error) {
 	if isFile(lockFD, f.path(lockFile)) {
 		passed = true
@@ -103,8 +103,8 @@ func mustLock(lock *os.File) error {
 	return err
 }
 
-// isFile reports whether the open descriptor and the path are the same file. It uses
-// Fstat and no os.File, because fd may be anything and an os.File would close it.
+// isFile reports whether the descriptor fd is open on the file at this path. It uses Fstat and no
+// os.File, because fd may be anything and an os.File would close it.
 func isFile(fd int, name string) bool {
 	var open, named syscall.Stat_t
 	return syscall.Fstat(fd, &open) == nil && syscall.Lstat(name, &named) == nil &&

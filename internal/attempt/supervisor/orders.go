@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Input queues more data for the agent's stdin. It does not wait until the agent has
-// read it.
+// Input queues data for the agent's stdin. It does not wait until the agent has read the data.
 func (p *Process) Input(data []byte) error {
 	for len(data) > 0 {
 		n := min(len(data), maxChunk)
@@ -33,32 +32,32 @@ func (p *Process) InputOnce(key string, data []byte) error {
 	return nil
 }
 
-// CloseInput closes the agent's stdin after the data that was queued before.
+// CloseInput closes the agent's stdin after all data that is already queued.
 func (p *Process) CloseInput() error {
 	_, err := p.ask(order{Do: doClose}, true)
 	return exceptOver(err)
 }
 
-// Stop interrupts the agent, then terminates it, then kills it with all its descendants,
-// with pauses in between. If now is true, the agent is killed at once, even if it is
-// already being stopped. Stop returns when the supervisor has received the order; Wait
-// waits for the end. Stop returns nil if the agent has already ended.
+// Stop interrupts the agent, then terminates it, then kills it with all its descendants, with
+// pauses in between. If now is true, the agent is killed at once, even if it is already being
+// stopped. Stop returns when the supervisor has received the order, and Wait waits for the agent's
+// end. Stop returns nil if the agent has already ended.
 func (p *Process) Stop(why string, now bool) error {
 	_, err := p.ask(order{Do: doStop, Why: why, Now: now}, true)
 	return exceptOver(err)
 }
 
-// Extend sets a new end of the agent's lease; zero means forever. A frozen agent
-// continues if until is in the future. Setting the clock does not make the lease
-// longer. Extend returns when the supervisor has received the order.
+// Extend sets a new end of the agent's lease; zero means forever. If until is in the future, a
+// frozen agent continues. Changing the machine's clock does not make the lease longer. Extend
+// returns when the supervisor has received the order.
 func (p *Process) Extend(until time.Time) error {
 	_, err := p.ask(order{Do: doExtend, Lease: newLease(until, time.Now())}, true)
 	return exceptOver(err)
 }
 
-// Waiting reports to the supervisor whether the agent waits for the user. The time
-// spent waiting postpones the deadline. Repeated calls are harmless. Waiting returns
-// when the supervisor has received the order.
+// Waiting tells the supervisor whether the agent waits for the user. The time spent waiting
+// postpones the agent's deadline. Repeated calls are harmless. Waiting returns when the supervisor
+// has received the order.
 func (p *Process) Waiting(waits bool) error {
 	_, err := p.ask(order{Do: doWait, Waits: waits}, true)
 	return exceptOver(err)
@@ -103,9 +102,8 @@ func (p *Process) askOnce(o order, timeout <-chan time.Time) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	// Do not close the link on EPIPE: a supervisor that has exited may have left a
-	// message to read. After any other error the reading goroutine finds a new
-	// connection.
+	// Do not close the link on EPIPE: a supervisor that has exited may have left a message to read.
+	// After any other error, close the link: the reading goroutine then finds a new connection.
 	if err := l.send(o); err != nil && !errors.Is(err, syscall.EPIPE) {
 		l.close()
 	}
@@ -122,7 +120,8 @@ func (p *Process) askOnce(o order, timeout <-chan time.Time) (reply, error) {
 	}
 }
 
-// lateReply returns a reply that arrived just before the end, if there is one.
+// lateReply returns the reply if it arrived just before the connection ended. If not, it returns an
+// error.
 func (p *Process) lateReply(answer chan reply) (reply, error) {
 	select {
 	case r, ok := <-answer:
@@ -134,7 +133,7 @@ func (p *Process) lateReply(answer chan reply) (reply, error) {
 	return reply{}, &OverError{p.attempt}
 }
 
-// closedReason distinguishes an attempt that has ended from a Process that was closed.
+// closedReason returns why no order can be sent: the attempt has ended, or the Process was closed.
 func (p *Process) closedReason() error {
 	if p.isDone() {
 		return &OverError{p.attempt}
@@ -142,7 +141,7 @@ func (p *Process) closedReason() error {
 	return ErrClosed
 }
 
-// register waits for a connection and registers a channel for the reply.
+// register waits for a connection to the supervisor, and registers a channel for the reply to o.
 func (p *Process) register(o *order, timeout <-chan time.Time) (*link, chan reply, error) {
 	for {
 		p.mu.Lock()

@@ -22,9 +22,9 @@ type Pool struct {
 
 	mu       sync.Mutex
 	closed   bool
-	members  map[*child]bool // the supervisors that a watch goroutine waits for
+	members  map[*child]bool // supervisors of this pool, each with a goroutine that waits for its exit
 	idle     []*child
-	spare    []folder // folders of finished attempts, the oldest first
+	spare    []folder // folders of finished attempts that can be reused, the oldest first
 	watching sync.WaitGroup
 }
 
@@ -34,9 +34,9 @@ func NewPool(opts Options, keep int) *Pool {
 	return &Pool{opts: opts, keep: keep, members: map[*child]bool{}}
 }
 
-// Start is [Start] with the pool's options. A supervisor keeps the environment, the
-// limits and the umask that the calling process had when it started the supervisor.
-// The agent's environment comes from the spec.
+// Start does the same as the function [Start], with the pool's options. A supervisor keeps the
+// environment, the limits and the umask that the calling process had when it started the
+// supervisor. The agent's environment comes from the spec.
 func (p *Pool) Start(ctx context.Context, dir string, spec Spec) (*Process, error) {
 	n, err := p.prepare(dir, spec)
 	if err != nil {
@@ -65,10 +65,10 @@ func (p *Pool) start(ctx context.Context, n *preparedAttempt) (*Process, error) 
 	return n.conclude(ctx, started, err)
 }
 
-// Recycle offers the pool the folder of a finished attempt for reuse. The caller must
-// have reported the attempt, and no process may need the folder any more. The pool
-// refuses a folder that contains more than the lock, and every folder if it has enough
-// spare folders. taken reports whether the pool owns the folder now.
+// Recycle offers the pool the folder of a finished attempt for reuse. Before that, the caller must
+// have reported how the attempt ended, and no process may need the folder any more. The pool
+// refuses a folder that contains more than the lock, and every folder if it has enough spare
+// folders. taken reports whether the pool owns the folder now.
 func (p *Pool) Recycle(dir string) (taken bool) {
 	abs, err := filepath.Abs(dir)
 	if err != nil || !folder(abs).holdsLockAlone() {
@@ -96,7 +96,7 @@ func (p *Pool) prepare(dir string, s Spec) (*preparedAttempt, error) {
 	if lock, err := spare.reuseFor(f, s); err == nil {
 		return &preparedAttempt{f, s, lock}, nil
 	}
-	return prepare(dir, s) // a spare folder that could not be reused stays as it is: its attempt has ended or never started
+	return prepare(dir, s) // if a spare folder could not be reused, leave it: its attempt has ended or never started
 }
 
 func (p *Pool) takeSpare() folder {
@@ -121,10 +121,10 @@ func (c *child) begin(ctx context.Context, n *preparedAttempt) (*Process, error)
 	return awaitAgent(ctx, newProcess(n.folder, n.spec.Attempt, c.pool.opts, c), l)
 }
 
-// neverStarted reports whether an attempt must be handed to another supervisor: the chosen
-// supervisor is dead, and has recorded in the lock neither itself nor why it did not start.
-// It may have been about to exit when it was chosen. A lock without a supervisor's record
-// proves that there was no agent.
+// neverStarted reports whether an attempt must be handed to another supervisor. That is so if the
+// chosen supervisor is dead, and has recorded in the lock neither itself nor why it did not start.
+// It may have been about to exit when it was chosen. A lock without a supervisor's record proves
+// that no agent was started.
 func (n *preparedAttempt) neverStarted(ctx context.Context, err error) bool {
 	silent := (*noReportError)(nil)
 	if ctx.Err() != nil || !errors.As(err, &silent) {
@@ -134,8 +134,9 @@ func (n *preparedAttempt) neverStarted(ctx context.Context, err error) bool {
 	return err == nil && !is.used()
 }
 
-// take removes and returns the idle supervisor that was used last, or nil. So supervisors
-// that are not needed reach their idle limit and exit.
+// take removes the idle supervisor that was used last from the pool, and returns it. It returns nil
+// if none is idle. Because the last one is reused first, unneeded supervisors reach their idle
+// limit and exit.
 func (p *Pool) take() *child {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,7 +149,7 @@ func (p *Pool) take() *child {
 	return c
 }
 
-// put reports whether the pool keeps an idle supervisor.
+// put adds an idle supervisor to the pool. It reports whether the pool keeps it.
 func (p *Pool) put(c *child) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -159,8 +160,8 @@ func (p *Pool) put(c *child) bool {
 	return true
 }
 
-// spawn starts a supervisor that gets its attempts by handover. Until the first
-// handover its stderr goes to the given lock, which is the lock of its first attempt.
+// spawn starts a supervisor that gets its attempts from the pool. Until the first handover its
+// stderr goes to lock, which is the lock of its first attempt.
 func (p *Pool) spawn(command []string, lock *os.File) (*child, error) {
 	conn, process, err := spawn(command, WithoutSecrets(os.Environ()), lock)
 	if err != nil {
@@ -169,7 +170,7 @@ func (p *Pool) spawn(command []string, lock *os.File) (*child, error) {
 	return &child{process: process, pool: p, control: conn.(*net.UnixConn)}, nil
 }
 
-// admit starts to watch a supervisor that was given its first attempt.
+// admit starts to watch a supervisor that has got its first attempt.
 func (p *Pool) admit(c *child) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -184,7 +185,7 @@ func (p *Pool) admit(c *child) {
 
 // watch waits until the supervisor has exited or the pool is closed.
 func (p *Pool) watch(c *child) {
-	_, err := c.control.Read(make([]byte, 1)) // the supervisor never sends anything
+	_, err := c.control.Read(make([]byte, 1)) // the supervisor never sends anything, so Read returns only when the connection ends
 	p.mu.Lock()
 	delete(p.members, c)
 	p.idle = slices.DeleteFunc(p.idle, func(other *child) bool { return other == c })

@@ -20,7 +20,7 @@ func TestWhereverAPoolsProcessDiesEachAttemptRanAtMostOnce(t *testing.T) {
 	testenv.Integration(t)
 	seen := map[string]int{}
 	for range 40 {
-		loop := newAttempt(t) // the mark of this attempt identifies the supervisors that it leaves behind
+		loop := newAttempt(t) // its mark identifies the supervisors that the loop leaves behind
 		delay := time.Duration(rand.IntN(60_000)) * time.Microsecond
 		loop.loopAndDie(delay)
 		for _, dir := range loop.looped() {
@@ -57,7 +57,7 @@ func (a *attempt) loopAndDie(delay time.Duration) {
 	if line, err := lines.ReadString('\n'); line != "ready\n" {
 		a.t.Errorf("it said %q, %v", line, err)
 	}
-	time.Sleep(delay) // so that the kill comes at a random moment
+	time.Sleep(delay) // makes the kill come at a random moment
 	if err := looper.Process.Kill(); err != nil {
 		a.t.Error(err)
 	}
@@ -78,11 +78,12 @@ func (a *attempt) looped() []string {
 }
 
 func countRuns(dir string) int {
-	data, _ := os.ReadFile(dir + ".log") // no log means no run
+	data, _ := os.ReadFile(dir + ".log") // a missing log means that the agent did not run
 	return strings.Count(string(data), "ran")
 }
 
-// awaitStartedAtMostOnce waits for the end of an attempt whose starter is gone.
+// awaitStartedAtMostOnce waits for the end of an attempt whose starter is gone. It fails the test
+// if the agent was started more than once.
 func awaitStartedAtMostOnce(t *testing.T, dir string) string {
 	t.Helper()
 	p, state, err := supervisor.Attach(t.Context(), dir, self())
@@ -144,7 +145,7 @@ func TestWhereverASupervisorIsKilledInAHandoverTheAttemptRanAtMostOnce(t *testin
 	t.Log(seen)
 }
 
-// ended waits for the end of an attempt and returns how the end was reported.
+// ended waits for the end of an attempt, and describes how Wait reported it.
 func ended(t *testing.T, p *supervisor.Process, victim int) string {
 	t.Helper()
 	e := wait(t, p)

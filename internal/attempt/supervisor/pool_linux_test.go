@@ -18,7 +18,8 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// runs runs a script to its end and returns the pid of its supervisor and the exit.
+// runs runs a script to its end in the pool. It returns the pid of the script's supervisor, and the
+// exit.
 func runs(t *testing.T, pool *supervisor.Pool, script string) (pid int, e supervisor.Exit) {
 	t.Helper()
 	a := pooled(t, pool)
@@ -153,7 +154,7 @@ func TestTheFolderOfThePreviousAttemptIsUnlocked(t *testing.T) {
 	}
 }
 
-// becomesFree waits until no process holds the lock.
+// becomesFree waits until no process holds the attempt's lock.
 func (a *attempt) becomesFree() {
 	a.t.Helper()
 	testenv.Wait(a.t, "a free lock", func() error {
@@ -164,7 +165,7 @@ func (a *attempt) becomesFree() {
 	})
 }
 
-// isFree reports whether no process holds the lock.
+// isFree reports whether no process holds the attempt's lock.
 func (a *attempt) isFree() bool {
 	a.t.Helper()
 	lock, err := os.Open(filepath.Join(a.dir, "lock"))

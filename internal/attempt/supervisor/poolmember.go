@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// fromPool is given instead of a folder to a supervisor that gets its attempts from a
-// pool.
+// fromPool is the argument of a supervisor that gets its attempts from a pool. It takes the place
+// of the attempt's folder.
 const fromPool = "-"
 
 // idleLimit is how long an idle supervisor waits for its next attempt before it exits.
 // Only tests change it.
 var idleLimit = 10 * time.Second
 
-// superviseFromPool is the main loop of a supervisor in a pool: it runs one attempt after
-// the other. It returns when no attempt arrives within idleLimit, when a signal tells it to
-// exit, or when an attempt has left processes or an unrecorded exit.
+// superviseFromPool is the main loop of a supervisor in a pool, which runs one attempt after the
+// other. It returns when no attempt arrives within idleLimit, when a signal tells it to exit, or
+// when an attempt has left processes or its exit could not be recorded.
 func superviseFromPool(string) error {
 	control, err := controlOf(starterFD)
 	if err != nil {
@@ -45,22 +45,22 @@ func receiveAttempts(control *net.UnixConn, turns chan<- *receivedAttempt) {
 	for {
 		t, err := receiveAttempt(control)
 		if err != nil {
-			return // nextAttempt then returns nil, and this process exits
+			return // no more attempts: nextAttempt returns nil, and this process exits
 		}
 		turns <- t
 	}
 }
 
-// nextAttempt returns nil if this process must exit. It then drops an attempt that has just
-// arrived: the exit of this process releases the attempt's lock, which contains no
-// supervisor's record, so the pool starts the attempt elsewhere.
+// nextAttempt waits for the next attempt. It returns nil if this process must exit, and then drops
+// an attempt that has just arrived. This process's exit releases the lock of that attempt. The lock
+// contains no supervisor's record, so the pool starts the attempt elsewhere.
 func nextAttempt(turns <-chan *receivedAttempt, ends <-chan os.Signal) *receivedAttempt {
 	idle := time.NewTimer(idleLimit)
 	defer idle.Stop()
 	for {
 		select {
 		case t := <-turns:
-			if endSignalled(ends) { // the signal came before the attempt
+			if endSignalled(ends) { // the signal came before the attempt: drop the attempt
 				return nil
 			}
 			return t
@@ -88,9 +88,8 @@ func endSignalled(ends <-chan os.Signal) bool {
 	}
 }
 
-// run runs an attempt that was handed over, like supervise for a supervisor that was
-// started for one attempt. If free is true, the process has left the folder and
-// released the lock.
+// run runs an attempt that was handed over, as supervise does for a supervisor with only one
+// attempt. If free is true, the process has left the attempt's folder and released its lock.
 func (t *receivedAttempt) run(s signals) (free bool, err error) {
 	is, err := t.enter()
 	if err != nil {
@@ -125,8 +124,8 @@ func (t *receivedAttempt) enter() (lockRecord, error) {
 	return is, err
 }
 
-// leave leaves the folder and releases the lock. Stderr, which was the lock, goes to
-// /dev/null from now on.
+// leave makes this process leave the attempt's folder and release the lock. Stderr, which was the
+// lock, goes to /dev/null from now on.
 func (t *receivedAttempt) leave() error {
 	if err := os.Chdir("/"); err != nil {
 		return err
