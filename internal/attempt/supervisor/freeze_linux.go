@@ -51,7 +51,8 @@ func childEnded() bool {
 	return err == nil && who.Signo != 0
 }
 
-// mayStopGroup reports whether a process's group can only contain our descendants.
+// mayStopGroup reports whether it is safe to signal a process's whole group, because the group can
+// only contain our descendants.
 func mayStopGroup(p process, agent int) bool {
 	if p.group <= 1 || p.group == syscall.Getpgrp() {
 		return false

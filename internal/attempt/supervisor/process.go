@@ -8,27 +8,27 @@ import (
 	"gaffer/internal/pause"
 )
 
-// Process is an agent that runs, or has run, under a supervisor. It is safe for
+// Process is an agent that runs, or has run, under a supervisor. All methods are safe for
 // concurrent use.
 type Process struct {
 	folder  folder
 	attempt string
 	opts    Options
-	child   *child // the supervisor, if we started it
+	child   *child // the supervisor; nil if another process has started it
 
-	ctx      context.Context // cancelled when the process is closed or has ended
+	ctx      context.Context // cancelled when Close is called or the attempt has ended
 	cancel   context.CancelFunc
 	followed chan struct{} // closed when the following goroutine has ended
 	done     chan struct{} // closed when exit is set
 
 	mu           sync.Mutex
-	link         *link         // nil while disconnected
-	connectedNow chan struct{} // closed while connected; replaced by an open channel after a disconnect
+	link         *link         // connection to the supervisor; nil while disconnected
+	connectedNow chan struct{} // closed while there is a connection; a new open channel after a disconnect
 	asked        map[int]chan reply
 	lastID       int
 	started      Started
 	exit         Exit
-	keptByPool   bool  // the pool keeps the supervisor; valid when exit is set
+	keptByPool   bool  // the pool keeps the supervisor for another attempt; valid when exit is set
 	unproven     error // why we cannot tell whether the attempt has ended; nil while its supervisor runs
 }
 
@@ -44,13 +44,14 @@ func newProcess(f folder, attempt string, opts Options, c *child) *Process {
 	return p
 }
 
-// follow takes ownership of a connection to the supervisor and follows it.
+// follow starts to follow the supervisor over a connection, which p owns from now on.
 func (p *Process) follow(l *link, s Started) {
 	p.connected(l, s)
 	go p.followUntilEnd(l)
 }
 
-// ended marks the process as ended. It is used instead of follow.
+// ended marks the process as ended with exit e. It is for an attempt that was already over, and
+// replaces a call of follow.
 func (p *Process) ended(e Exit) {
 	p.exit = e
 	close(p.done)
@@ -65,12 +66,12 @@ func (p *Process) Started() Started {
 	return p.started
 }
 
-// Done returns a channel that is closed when it is known how the attempt ended.
+// Done returns a channel that is closed as soon as Wait would return the exit.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Wait waits until the agent and all its descendants have ended and the exit is
-// recorded. If the supervisor was killed, the remaining processes are ended first, and
-// the exit says that the attempt is lost. The error is ctx's error, or [ErrClosed].
+// Wait waits until the agent and all its descendants have ended and the exit is recorded. If the
+// supervisor was killed, its remaining processes are ended first, and the exit says that the
+// attempt is lost. The error is ctx's error, or [ErrClosed].
 func (p *Process) Wait(ctx context.Context) (Exit, error) {
 	select {
 	case <-p.done:
@@ -101,8 +102,8 @@ func (p *Process) Unproven() error {
 	return p.unproven
 }
 
-// Close stops following the agent without stopping it. A supervisor that exits later
-// remains a zombie until this process exits, unless it belongs to a pool.
+// Close stops following the agent, and does not stop the agent. A supervisor that exits later
+// remains a zombie until this process exits, unless the supervisor belongs to a pool.
 func (p *Process) Close() error {
 	p.cancel()
 	p.mu.Lock()
@@ -114,8 +115,8 @@ func (p *Process) Close() error {
 	return nil
 }
 
-// followUntilEnd follows the supervisor, over several connections if needed, until the
-// attempt has ended or the Process is closed.
+// followUntilEnd follows the supervisor until the attempt has ended or Close is called. If a
+// connection breaks, it opens another.
 func (p *Process) followUntilEnd(l *link) {
 	defer close(p.followed)
 	for {
@@ -143,7 +144,8 @@ func (p *Process) followUntilEnd(l *link) {
 // findAgainPause is the pause before the next try to find out the state of an attempt.
 const findAgainPause = time.Second
 
-// findAgain retries until the state of the attempt is known.
+// findAgain looks for the attempt again and again until its state is known. It reports false if
+// Close is called before.
 func (p *Process) findAgain() (finding, bool) {
 	for p.ctx.Err() == nil {
 		found, err := find(p.ctx, p.folder, p.attempt, p.opts.patience())
@@ -160,7 +162,7 @@ func (p *Process) findAgain() (finding, bool) {
 	return finding{}, false
 }
 
-// listen handles messages until the connection ends.
+// listen handles the supervisor's messages until the connection ends.
 func (p *Process) listen(l *link) {
 	defer l.close()
 	for p.ctx.Err() == nil {
@@ -177,8 +179,8 @@ func (p *Process) listen(l *link) {
 	}
 }
 
-// finish sets the exit. It returns a free supervisor to the pool before it closes
-// done, so that a caller that waits for done finds the supervisor idle.
+// finish sets the exit. It returns a free supervisor to the pool before it closes done, so that the
+// supervisor is already idle when a caller has waited for done.
 func (p *Process) finish(e Exit, free bool) {
 	if p.isDone() {
 		return
@@ -188,15 +190,15 @@ func (p *Process) finish(e Exit, free bool) {
 	close(p.done)
 }
 
-// awaitChild waits for the exit of the supervisor if we started it and it does not
-// stay in the pool.
+// awaitChild waits until the supervisor has exited, if this process has started it and the pool
+// does not keep it.
 func (p *Process) awaitChild() {
 	if p.child != nil && !p.keptByPool {
 		p.child.wait()
 	}
 }
 
-// leaveChild lets the supervisor exit by itself after its attempt.
+// leaveChild lets the supervisor exit by itself when its attempt is over.
 func (p *Process) leaveChild() {
 	if p.child != nil {
 		p.child.exitAfterAttempt()
@@ -208,7 +210,7 @@ func (p *Process) connected(l *link, s Started) {
 	defer p.mu.Unlock()
 	p.link, p.started = l, s
 	close(p.connectedNow)
-	if p.ctx.Err() != nil { // closed in between, when there was no link to close
+	if p.ctx.Err() != nil { // Close was called when there was no link to close: close this one
 		l.close()
 	}
 }
@@ -227,7 +229,7 @@ func (p *Process) answer(r reply) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if answer := p.asked[r.ID]; answer != nil {
-		answer <- r // the channel has a buffer of one
+		answer <- r // cannot block: the channel has a buffer of one
 		delete(p.asked, r.ID)
 	}
 }

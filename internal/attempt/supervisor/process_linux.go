@@ -11,17 +11,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process is a snapshot of a process. Its pid and its start time identify it.
+// process is what /proc said about a process at one moment. Pid and start time identify the
+// process.
 type process struct {
-	pid, parent int    // the parent changes when the parent process ends
-	start       uint64 // clock ticks since boot
+	pid, parent int    // parent becomes another process when the parent ends
+	start       uint64 // start time in clock ticks since boot
 	ended       bool   // the process is a zombie
 	state       byte   // state of the first thread, as in /proc
 	group       int    // the process group
 	session     int
 }
 
-// identity identifies a process: pids are reused, but not with the same start time.
+// identity identifies a process, because a pid can be reused, but not with the same start time.
 type identity struct {
 	pid   int
 	start uint64
@@ -37,7 +38,7 @@ func processes() []process {
 		return nil
 	}
 	defer dir.Close()
-	names, _ := dir.Readdirnames(-1) // on an error use the names read so far
+	names, _ := dir.Readdirnames(-1) // on an error, use the names that were read
 	var list []process
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
@@ -60,11 +61,10 @@ func readProcess(pid int) (process, error) {
 	return parseStat(pid, stat)
 }
 
-// parseStat parses /proc/PID/stat. The program's name is in parentheses and may itself
-// contain spaces and parentheses. After it come the state, the parent, the process
-// group and the session. The 18th field is the number of threads and the 20th the
-// start time. The state is the state of the first thread; other threads may still be
-// running.
+// parseStat parses /proc/PID/stat. The program's name is in parentheses and may itself contain
+// spaces and parentheses. The fields after it are the state, the parent, the process group and the
+// session. The 18th of them is the number of threads and the 20th the start time. The state is only
+// the first thread's; other threads may still be running.
 func parseStat(pid int, stat []byte) (process, error) {
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 20 {
@@ -80,7 +80,7 @@ func parseStat(pid int, stat []byte) (process, error) {
 	return p, errors.Join(err1, err2, err3, err4, err5)
 }
 
-// liveDescendants returns the live descendants of the processes for which root is true.
+// liveDescendants returns the live descendants of all processes for which root returns true.
 func liveDescendants(all []process, root func(process) bool) []process {
 	children := map[int][]process{}
 	var list []process
@@ -108,9 +108,9 @@ func withoutZombies(list []process) []process {
 	return kept
 }
 
-// signal sends a signal and reports whether the process still existed. It opens a
-// pidfd first and then compares the start time, so that it cannot signal another
-// process that reuses the pid.
+// signal sends a signal to the process, and reports whether the process still existed. It opens a
+// pidfd and then compares the start time. So it cannot signal another process that has got the same
+// pid.
 func (p process) signal(sig syscall.Signal) bool {
 	fd, err := unix.PidfdOpen(p.pid, 0)
 	if errors.Is(err, syscall.ESRCH) {
@@ -124,7 +124,7 @@ func (p process) signal(sig syscall.Signal) bool {
 	}
 	if err == nil {
 		err = unix.PidfdSendSignal(fd, sig, nil, 0)
-	} else { // a kernel without pidfd
+	} else { // the kernel has no pidfd
 		err = syscall.Kill(p.pid, sig)
 	}
 	return !errors.Is(err, syscall.ESRCH)

@@ -12,12 +12,12 @@ import (
 // The supervisor and its clients exchange lines of JSON. Every order gets a reply. The
 // supervisor sends Started once and Exit once; it closes the connection after Exit.
 
-// order is a request of a client.
+// order is a request that a client sends to the supervisor.
 type order struct {
 	ID    int    `json:"id"`
 	Do    string `json:"do"`
 	Input []byte `json:"input,omitempty"`
-	Key   string `json:"key,omitempty"` // input with the key of earlier input is dropped
+	Key   string `json:"key,omitempty"` // for input: if input with the same key came before, this input is dropped
 	Why   string `json:"why,omitempty"`
 	Now   bool   `json:"now,omitempty"`
 	Lease lease  `json:"lease,omitzero"`
@@ -34,7 +34,7 @@ const (
 	doStatus = "state"
 )
 
-// message is sent to a client. Exactly one of Started, Exit and Reply is set.
+// message is what the supervisor sends to a client. Exactly one of Started, Exit and Reply is set.
 type message struct {
 	Started *Started `json:"started,omitempty"`
 	Exit    *Exit    `json:"exit,omitempty"`
@@ -51,7 +51,7 @@ type reply struct {
 
 // Status is the current state of a supervisor.
 type Status struct {
-	// Doing is running, interrupting, terminating, sweeping or killing.
+	// Doing is the stage of the attempt: running, interrupting, terminating, sweeping or killing.
 	Doing      string `json:"doing"`
 	StopReason string `json:"told,omitempty"`
 	// Frozen says that the agent and all its descendants are frozen, because the lease
@@ -62,11 +62,11 @@ type Status struct {
 }
 
 const (
-	// maxLine is larger than the largest order that this package sends.
+	// maxLine is the maximum size of a line in bytes. No order of this package is that large.
 	maxLine = 1 << 20
 	// maxChunk is the maximum number of bytes of input in one order.
 	maxChunk = 256 << 10
-	// writeTimeout is how long to wait for a peer that does not read.
+	// writeTimeout is how long a write may block if the other side does not read.
 	writeTimeout = 5 * time.Second
 )
 
@@ -115,4 +115,4 @@ func (l *link) receiveUpTo(limit int, into any) error {
 	}
 }
 
-func (l *link) close() { _ = l.conn.Close() } // lines that were sent are in the peer's buffer
+func (l *link) close() { _ = l.conn.Close() } // nothing is lost: lines that were sent are in the peer's buffer

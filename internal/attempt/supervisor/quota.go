@@ -5,23 +5,22 @@ type Quota struct {
 	What  string
 	Max   int
 	Left  int
-	Each  int   // needed by each attempt that starts
-	Spare int   // must be left over after all starts
-	Err   error // returned by system calls beyond the limit
+	Each  int   // how much each attempt needs at its start
+	Spare int   // how much must be left after the start of all attempts
+	Err   error // the error of system calls that exceed the limit
 }
 
 const (
-	// processesEach covers a supervisor, which has about 8 threads, and an agent with
-	// its tools.
+	// processesEach is the number of processes and threads that an attempt needs: a supervisor,
+	// which has about 8 threads, and an agent with its tools.
 	processesEach = 32
-	// filesEach is the number of files that gaffer opens for an attempt. filesSpare is
-	// what it needs to write documents and to read its database.
+	// filesEach is the number of files that gaffer opens for an attempt. filesSpare is the number
+	// that gaffer needs to write documents and to read its database.
 	filesEach, filesSpare = 8, 24
-	// highLimit is the limit from which on usage is not counted, since counting reads
-	// every process of the machine.
+	// highLimit is the size from which on a limit counts as unlimited. Then gaffer does not count
+	// the usage, because counting reads every process of the machine.
 	highLimit = 10000
 )
 
-// Lacks reports whether too little of the resource is left to start the given number of
-// attempts.
+// Lacks reports whether too little of the resource is left to start this number of attempts.
 func (q Quota) Lacks(starting int) bool { return q.Left < q.Spare+starting*q.Each }

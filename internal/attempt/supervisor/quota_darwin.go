@@ -1,4 +1,4 @@
 package supervisor
 
-// Quotas returns nothing: usage cannot be counted on macOS.
+// Quotas returns nothing: on macOS gaffer cannot count the usage.
 func Quotas() []Quota { return nil }

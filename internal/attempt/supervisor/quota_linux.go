@@ -11,7 +11,7 @@ import (
 // rlimitNproc is RLIMIT_NPROC, which package syscall does not have.
 const rlimitNproc = 6
 
-// Quotas returns the limits of this process that are low enough to be reached.
+// Quotas returns the limits of this process that are low enough to matter, below highLimit.
 func Quotas() (list []Quota) {
 	if limit := limitOf(rlimitNproc); limit > 0 && os.Geteuid() != 0 { // the limit does not apply to root
 		list = append(list, Quota{
@@ -26,7 +26,7 @@ func Quotas() (list []Quota) {
 	return list
 }
 
-// limitOf returns a limit of this process, or 0 if it is high or unknown.
+// limitOf returns a limit of this process, or 0 if it is at least highLimit or unknown.
 func limitOf(resource int) int {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(resource, &limit) != nil || limit.Cur >= highLimit {
@@ -49,7 +49,7 @@ func threadsOfUser() (n int) {
 
 // threadsOf returns the number of threads of a process, given its folder in /proc.
 func threadsOf(folder string) int {
-	const index = 17 // of num_threads, counted from the field after the command's name
+	const index = 17 // index of num_threads, counted from the field after the command's name
 	stat, err := os.ReadFile(filepath.Join(folder, "stat"))
 	if err != nil {
 		return 0
@@ -62,8 +62,8 @@ func threadsOf(folder string) int {
 	return n
 }
 
-// openFiles returns how many files this process has open. It returns limit if it
-// cannot open the folder to count them.
+// openFiles returns how many files this process has open. If it cannot open the folder that lists
+// them, it returns limit.
 func openFiles(limit int) int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

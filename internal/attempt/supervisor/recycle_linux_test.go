@@ -10,8 +10,8 @@ import (
 	"gaffer/internal/attempt/supervisor"
 )
 
-// recycled returns the first attempt whose folder the pool accepts after run. The
-// folder of a slow attempt contains more files and is not accepted.
+// recycled runs attempts until the pool accepts the folder of one, and returns that attempt. The
+// pool refuses the folder of a slow attempt, which contains more files.
 func recycled(t *testing.T, pool *supervisor.Pool, run func(*attempt)) *attempt {
 	t.Helper()
 	for range 50 {
@@ -75,7 +75,7 @@ func TestAFolderWithMoreInItIsNotUsedAgain(t *testing.T) {
 func TestAFolderWhoseLockIsHeldIsNotUsedAgain(t *testing.T) {
 	pool := newPool(t, self(), 2)
 	var p *supervisor.Process
-	alive := recycled(t, pool, func(a *attempt) { p = a.start(a.shell("exec sleep 1000")) }) // recycling a running attempt is a mistake of the caller
+	alive := recycled(t, pool, func(a *attempt) { p = a.start(a.shell("exec sleep 1000")) }) // a caller's mistake: this attempt is still running
 	next := pooled(t, pool)
 	if e := wait(t, next.start(next.shell("exit 6"))); e.Code != 6 {
 		t.Errorf("exit %+v", e)
@@ -91,7 +91,7 @@ func TestAFolderWhoseLockIsHeldIsNotUsedAgain(t *testing.T) {
 func TestARecycledFolderReplacesNoExistingFolder(t *testing.T) {
 	pool := newPool(t, self(), 1)
 	lost := pooled(t, pool)
-	if _, state := lost.attach(); state != supervisor.Lost { // attach creates the folder
+	if _, state := lost.attach(); state != supervisor.Lost { // attach has created the folder
 		t.Fatalf("it is %s", state)
 	}
 	old := recycled(t, pool, func(a *attempt) {
@@ -102,7 +102,7 @@ func TestARecycledFolderReplacesNoExistingFolder(t *testing.T) {
 	if _, err := lost.try(t.Context(), lost.shell("echo late")); !errors.As(err, &used) {
 		t.Errorf("error %v", err)
 	}
-	p, state := old.attach() // preparing it for another attempt counts as an attempt that was never started
+	p, state := old.attach() // a folder that was prepared for another attempt looks like an attempt that was never started
 	if e := wait(t, p); state != supervisor.Lost || !e.NeverStarted || e.Attempt != lost.id {
 		t.Errorf("%s, exit %+v", state, e)
 	}

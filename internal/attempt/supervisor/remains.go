@@ -14,26 +14,26 @@ import (
 	"gaffer/statefile/host"
 )
 
-// marksOnly is the [GroupMethod] of a machine without control groups.
+// marksOnly is the result of [GroupMethod] on a machine without control groups.
 const marksOnly = "process marks only"
 
-// supervisorRecord is written into the lock by the supervisor before there is an agent. It
-// says which process the supervisor is, and how to find everything that the agent
-// starts if the supervisor dies.
+// supervisorRecord is what the supervisor writes into the lock before the agent starts. It
+// identifies the supervisor's process, and says how to find everything that the agent starts, in
+// case the supervisor dies.
 type supervisorRecord struct {
 	host.Process
-	// Group is the attempt's control group, or nil.
+	// Group is the attempt's control group; nil if it has none.
 	Group *cgroup `json:"group,omitempty"`
-	// Limits are inherited by everything that the supervisor starts. They are nil if the
-	// agent could raise them.
+	// Limits are the resource limits that everything started by the supervisor inherits. They are
+	// nil if the agent could raise them.
 	Limits *limitMark `json:"limits,omitempty"`
 	// Place is the content of the supervisor's /proc/PID/cgroup.
 	Place string `json:"place,omitempty"`
 	// Since is when this record was written, in clock ticks since boot. All processes of
 	// the agent have started then or later.
 	Since uint64 `json:"since,omitempty"`
-	// Above are the ancestors of the supervisor. When the supervisor dies, its orphans
-	// become children of one of them or of init.
+	// Above lists the ancestors of the supervisor. When the supervisor dies, its children become
+	// children of one of these or of init.
 	Above []ancestor `json:"above,omitempty"`
 }
 
@@ -43,7 +43,7 @@ type ancestor struct {
 	Start uint64 `json:"start"`
 }
 
-// Proof is how certain it is that no process of an attempt is alive.
+// Proof says how certain it is that no process of an attempt is alive.
 type Proof int
 
 // The possible proofs.
@@ -74,7 +74,7 @@ func (l Left) String() string {
 // UnprovenError reports an attempt that may still have live processes.
 type UnprovenError struct {
 	Attempt string
-	Since   time.Time // when it was first found that the end cannot be proved
+	Since   time.Time // when gaffer first found that it cannot prove the end of the attempt
 	Remains Remains
 }
 
@@ -95,11 +95,12 @@ func (e *UnprovenError) Hint() string {
 	return fmt.Sprintf("%s, or say with 'gaffer doctor --gone %s' that the attempt has ended", end, e.Attempt)
 }
 
-// goneFile marks the folder of an attempt that the user has declared gone.
+// goneFile is the name of a file that marks an attempt's folder: the user has declared that no
+// process of the attempt is alive.
 const goneFile = "gone"
 
-// DeclareGone records that the user says that no process of the attempt is alive. It
-// is for an attempt that cannot be proved to be gone.
+// DeclareGone records that, according to the user, no process of the attempt is alive. It is for an
+// attempt that gaffer cannot prove to have ended.
 func DeclareGone(dir string, at time.Time) error {
 	return folder(dir).write(goneFile, map[string]time.Time{"at": at})
 }
@@ -109,16 +110,16 @@ func (f folder) declaredGone() bool {
 	return err == nil
 }
 
-// Orphaned is an attempt whose supervisor died without recording an exit.
+// Orphaned is an attempt whose supervisor has died before it recorded an exit.
 type Orphaned struct {
 	Dir     string
 	Attempt string
-	Since   time.Time // when it was first found that the end cannot be proved; otherwise zero
+	Since   time.Time // when gaffer first found that it cannot prove the attempt's end; zero if it can
 	Remains Remains
 }
 
-// FindOrphaned lists the attempts below home whose supervisors died without recording
-// an exit, with the processes that may be alive. It changes nothing.
+// FindOrphaned lists the attempts below home whose supervisors have died before they recorded an
+// exit, with the processes that may be alive. It changes nothing.
 func FindOrphaned(home string) (list []Orphaned) {
 	for _, f := range lockFolders(home) {
 		a, err := f.readLockRecord()
@@ -134,8 +135,8 @@ func FindOrphaned(home string) (list []Orphaned) {
 	return list
 }
 
-// EndOrphaned ends the known processes of an orphaned attempt. It returns the pids
-// that are left although they were killed.
+// EndOrphaned ends the known processes of an orphaned attempt. It returns the pids that still exist
+// although they were killed.
 func EndOrphaned(a Orphaned) (left []int, err error) {
 	is, err := folder(a.Dir).readLockRecord()
 	if err != nil {
@@ -144,7 +145,7 @@ func EndOrphaned(a Orphaned) (left []int, err error) {
 	return sweepAttempt(a.Attempt, is.supervisor)
 }
 
-// remains finds the processes that may be left of an attempt whose supervisor is dead.
+// remains finds processes that an attempt may have left when its supervisor died.
 func (f folder) remains(r origin, by supervisorRecord) Remains {
 	switch {
 	case r.before:
@@ -159,8 +160,8 @@ func (f folder) remains(r origin, by supervisorRecord) Remains {
 	return found
 }
 
-// lockFolders lists the folders below home that contain a lock. It skips folders of
-// reported attempts. Folders of attempts may be nested.
+// lockFolders lists the folders below home that contain a lock, at any depth. It skips the folders
+// of attempts that were already reported.
 func lockFolders(home string) (list []folder) {
 	_ = filepath.WalkDir(home, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -170,16 +171,16 @@ func lockFolders(home string) (list []folder) {
 		case d.IsDir() && strings.HasSuffix(d.Name(), DoneSuffix):
 			return filepath.SkipDir
 		}
-		return nil // a folder may be deleted during the walk
+		return nil // skip the error: a folder may be deleted during the walk
 	})
 	return list
 }
 
-// DoneSuffix ends the folder name of an attempt that was reported.
+// DoneSuffix is the end of the folder's name of an attempt that was already reported.
 const DoneSuffix = ".done"
 
-// neededGroups lists the control groups of attempts without an exit record. They are still
-// needed to recover those attempts.
+// neededGroups lists the control groups of attempts without an exit record. Recovery of these
+// attempts still needs the groups.
 func neededGroups(home string) map[string]bool {
 	claimed := map[string]bool{}
 	for _, f := range lockFolders(home) {
@@ -190,8 +191,8 @@ func neededGroups(home string) map[string]bool {
 	return claimed
 }
 
-// parseSupervisorRecord returns an empty record for invalid JSON. Older versions of gaffer
-// wrote fewer fields.
+// parseSupervisorRecord parses a record. It returns an empty record for invalid JSON. Fields may be
+// missing, because older versions of gaffer wrote fewer fields.
 func parseSupervisorRecord(text []byte) (s supervisorRecord) {
 	if err := json.Unmarshal(text, &s); err != nil {
 		return supervisorRecord{}
@@ -199,7 +200,8 @@ func parseSupervisorRecord(text []byte) (s supervisorRecord) {
 	return s
 }
 
-// unproven returns an error unless the attempt is proved to be gone.
+// unproven returns nil if it is proved that no process of the attempt is alive. If not, it returns
+// an [*UnprovenError].
 func (r Remains) unproven(attempt string) error {
 	switch r.Proof {
 	case Gone:
@@ -210,7 +212,7 @@ func (r Remains) unproven(attempt string) error {
 	return &UnprovenError{Attempt: attempt, Remains: r}
 }
 
-// maxShown is the maximum number of processes named in a message.
+// maxShown is the maximum number of processes that an error message names.
 const maxShown = 3
 
 func describe(list []Left) string {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// describeDescendants sets the fields that are needed to find the processes of an
-// attempt if its supervisor is killed.
+// describeDescendants sets the fields that help to find the processes of an attempt after its
+// supervisor was killed.
 func (s *supervisorRecord) describeDescendants() {
 	groups, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -38,8 +38,8 @@ func ticks() uint64 {
 	return uint64(now.Sec)*perSecond + uint64(now.Nsec)*perSecond/1e9
 }
 
-// remainsOf looks for the processes of an attempt, see [supervisorRecord.owned] and
-// [supervisorRecord.suspects].
+// remainsOf looks for processes of an attempt whose supervisor is dead, see
+// [supervisorRecord.owned] and [supervisorRecord.suspects].
 func remainsOf(attempt string, by supervisorRecord) Remains {
 	if list := by.owned(attempt); len(list) > 0 {
 		return Remains{Proof: Remaining, Processes: leftOf(list)}
@@ -81,7 +81,7 @@ func (s supervisorRecord) owned(attempt string) []process {
 	return list
 }
 
-// ContainsAncestorOf reports whether one of the processes is pid or an ancestor of it.
+// ContainsAncestorOf reports whether r contains the process pid or one of its ancestors.
 func (r Remains) ContainsAncestorOf(pid int) bool {
 	for range maxAncestors {
 		p, err := readProcess(pid)
@@ -119,7 +119,7 @@ func leftOf(list []process) (left []Left) {
 // Processes that the user has started since can look the same, so the user must decide.
 // gaffer's own processes are excluded.
 func (s supervisorRecord) suspects() (list []process) {
-	if s.Place == "" { // written by an older version of gaffer
+	if s.Place == "" { // an older version of gaffer has written the record
 		return nil
 	}
 	gaffer, _ := os.Stat("/proc/self/exe")
@@ -152,9 +152,9 @@ func (s supervisorRecord) suspects() (list []process) {
 	return list
 }
 
-// mayAdoptOrphans reports whether a process may have become the parent of the supervisor's
-// orphans: init, or an ancestor of the supervisor that is a subreaper. Whether a
-// process is a subreaper is not visible, so only programs that are known not to be
+// mayAdoptOrphans reports whether a process may have become the parent of the supervisor's children
+// when the supervisor died. That is init, or an ancestor of the supervisor that is a subreaper.
+// /proc does not show whether a process is a subreaper. So only programs that are known not to be
 // subreapers are excluded.
 func (s supervisorRecord) mayAdoptOrphans(parent int, start uint64) bool {
 	if parent <= 1 {
@@ -171,8 +171,8 @@ func (s supervisorRecord) mayAdoptOrphans(parent int, start uint64) bool {
 	return true
 }
 
-// mayOwn reports whether a process may belong to the supervisor's user, which is the
-// user of this process. For root every process may.
+// mayOwn reports whether a process may belong to the supervisor's user, who is also the user of
+// this process. If that is root, every process may.
 func (s supervisorRecord) mayOwn(pid int) bool {
 	me := os.Getuid()
 	info, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
@@ -183,8 +183,8 @@ func (s supervisorRecord) mayOwn(pid int) bool {
 	return me == 0 || !ok || int(stat.Uid) == me
 }
 
-// groupsContain reports whether a process is in all the control groups that the
-// supervisor was in, or below them.
+// groupsContain reports whether a process is in each of the supervisor's control groups, or below
+// it.
 func (s supervisorRecord) groupsContain(pid int) bool {
 	now, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil {

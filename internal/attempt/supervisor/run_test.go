@@ -133,13 +133,14 @@ func TestOpenInputIsPassedPieceByPiece(t *testing.T) {
 	})
 }
 
-// A process that adopts an attempt does not know which input the killed process has sent.
+// A process that adopts an attempt does not know which input the earlier, killed process has sent,
+// so it may send the input again.
 func TestInputWithTheSameKeyIsPassedOnce(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		spec := a.shell("while read line; do echo got $line; done")
 		spec.Open = true
 		p := a.start(spec)
-		big := strings.Repeat("x", 300<<10) + "\n" // more than one order
+		big := strings.Repeat("x", 300<<10) + "\n" // needs more than one order
 		for _, line := range []string{"one\n", big} {
 			if err := p.InputOnce(line[:3], []byte(line)); err != nil {
 				t.Fatal(err)
@@ -239,7 +240,7 @@ func TestSecretsOfTheEnvironmentAreInNoFile(t *testing.T) {
 		}
 		for _, file := range files {
 			if info, err := os.Lstat(file); err == nil && info.Mode().Type() == os.ModeSocket {
-				continue // the agent ran long enough for the socket to be created
+				continue // skip this try: the agent ran long enough for the socket to be created
 			}
 			if data, err := os.ReadFile(file); err != nil || bytes.Contains(data, []byte("secret-of-mine")) {
 				t.Errorf("%s: %q, %v", file, data, err)

@@ -11,16 +11,16 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Mark is the environment variable that every process of an attempt carries, also
-// after it has left the session or its supervisor was killed.
+// Mark is the environment variable that identifies every process of an attempt, even after the
+// process has started its own session or its supervisor was killed.
 const Mark = "GAFFER_ATTEMPT"
 
-// secrets are the variables with the credentials of the user's own commands. Neither
-// the agent nor its supervisor gets them, since an agent can read the supervisor's
-// environment.
+// secrets lists the variables with credentials that only the user's own commands need. gaffer
+// removes them from the environment of agents and supervisors, since an agent can read the
+// supervisor's environment.
 var secrets = []string{"GAFFER_TOKEN", "GAFFER_TOKEN_FILE", "GAFFER_NOTIFY_WEBHOOK", "GAFFER_NOTIFY_WEBHOOK_SECRET_FILE"}
 
-// WithoutSecrets returns env without the credentials of gaffer's user.
+// WithoutSecrets returns env without gaffer's own credentials.
 func WithoutSecrets(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -28,42 +28,42 @@ func WithoutSecrets(env []string) []string {
 	})
 }
 
-// Spec describes what to run. Unknown fields are ignored.
+// Spec describes what a supervisor has to run. Readers ignore unknown fields.
 type Spec struct {
-	// Attempt is the value of Mark. It must be unique on the machine: every process
-	// that carries it is ended with the attempt.
+	// Attempt is the attempt's id, and the value of Mark. It must be unique on the machine: every
+	// process that has it in its environment is ended with the attempt.
 	Attempt string   `json:"attempt"`
 	Argv    []string `json:"argv"`
-	// Env is the agent's environment; nil means the starter's environment. Secrets are
-	// removed from it. Env is never written to a file, because it may contain API keys.
-	// It is passed as the supervisor's environment, or over a connection.
+	// Env is the agent's environment; nil means the starter's environment. gaffer removes its own
+	// credentials from it. Env is never written to a file, because it may contain API keys. It is
+	// passed as the supervisor's environment, or over a connection.
 	Env   []string `json:"-"`
 	Dir   string   `json:"dir"`
-	Log   string   `json:"log"` // stdout and stderr are appended to it
+	Log   string   `json:"log"` // file to which stdout and stderr are appended
 	Input []byte   `json:"input,omitempty"`
-	// Open keeps stdin open after Input. Otherwise stdin is closed after Input;
-	// without any Input it is /dev/null.
+	// Open keeps stdin open after Input. If it is false, stdin is closed after Input. If there is
+	// no Input either, stdin is /dev/null.
 	Open bool `json:"open,omitempty"`
-	// Deadline is when the supervisor stops the agent. The time in which the agent
-	// waits for the user is added ([Process.Waiting]). Zero means never.
+	// Deadline is when the supervisor stops the agent. Time in which the agent waits for the user
+	// postpones it, see [Process.Waiting]. Zero means never.
 	Deadline time.Time `json:"deadline,omitzero"`
-	// Until is the end of the lease, when the supervisor freezes the agent unless
-	// [Process.Extend] was called. The worker has then sent no heartbeat, and another
-	// worker may be about to do the same task. Zero means never.
+	// Until is the end of the lease. The supervisor then freezes the agent, unless [Process.Extend]
+	// was called: the worker has sent no heartbeat, and another worker may be about to do the same
+	// task. Zero means never.
 	Until time.Time `json:"until,omitzero"`
-	// Abandon is how long the agent stays frozen while no client is connected, which
-	// means that its worker is gone. Then the supervisor kills the agent and exits.
-	// Zero means DefaultAbandon. While a client is connected the limit is 24 hours.
+	// Abandon is how long the agent stays frozen while no client is connected, that is, while its
+	// worker is gone. After that the supervisor kills the agent and exits. Zero means
+	// DefaultAbandon. While a client is connected the limit is 24 hours.
 	Abandon time.Duration `json:"abandon_ns,omitempty"`
-	// Interrupt and Terminate are how long the agent may take to exit after each
-	// signal, before the next signal is sent. Zero means DefaultGrace.
+	// Interrupt and Terminate are how long the agent may take to exit after SIGINT and after
+	// SIGTERM, before the next signal is sent. Zero means DefaultGrace.
 	Interrupt time.Duration `json:"interrupt_ns,omitempty"`
 	Terminate time.Duration `json:"terminate_ns,omitempty"`
-	// Job is data for a process that attaches to the attempt later. The supervisor
-	// ignores it.
+	// Job is data that the starter stores for a process that attaches to the attempt later. The
+	// supervisor ignores it.
 	Job json.RawMessage `json:"job,omitempty"`
-	// Home is a folder above the attempt's folder, see [SweepGroups]. Empty means its
-	// parent.
+	// Home is a folder above the attempt's folder, see [SweepGroups]. Empty means the parent of the
+	// attempt's folder.
 	Home string `json:"home,omitempty"`
 	// Group is set by Start: the name of the attempt's control group, without the
 	// suffix of the supervisor. Empty means no control group.
@@ -75,7 +75,7 @@ type Spec struct {
 // DefaultGrace is how long an agent may take to exit after each signal.
 const DefaultGrace = 5 * time.Second
 
-// Grace is the maximum time until an agent that is being stopped is killed.
+// Grace returns the longest time from a stop order until the agent is killed.
 func (s Spec) Grace() time.Duration { return s.interrupt() + s.terminate() }
 
 // DefaultAbandon is how long an agent stays frozen while no client is connected.
@@ -106,7 +106,7 @@ func (s Spec) check() error {
 	return nil
 }
 
-// Marked is a process that carries the mark of an attempt.
+// Marked is a process that has the Mark of an attempt in its environment.
 type Marked struct {
 	PID     int
 	Attempt string
@@ -121,8 +121,8 @@ type Started struct {
 	At         time.Time    `json:"at"`
 }
 
-// Values of Exit.StopReason: Timeout if the agent was stopped at its deadline, Abandoned if
-// it was frozen and the lease was not extended in time.
+// Values of Exit.StopReason: Timeout if the agent was stopped at its deadline, Abandoned if it was
+// frozen for too long because its lease was not extended.
 const (
 	Timeout   = "timeout"
 	Abandoned = "lost"
@@ -131,31 +131,32 @@ const (
 // Exit describes how an attempt ended.
 type Exit struct {
 	Attempt string `json:"attempt"`
-	Code    int    `json:"code"`             // -1 if a signal killed it, or if it never ran
-	Signal  string `json:"signal,omitempty"` // the signal that killed it, such as SIGTERM
+	Code    int    `json:"code"`             // exit code of the agent; -1 if a signal killed it, or if it never ran
+	Signal  string `json:"signal,omitempty"` // the signal that killed the agent, such as SIGTERM
 	// StopReason is why the agent was stopped while it ran: Timeout, Abandoned, the
 	// name of a signal that the supervisor received, or the reason given to Stop.
 	StopReason string `json:"told,omitempty"`
-	// Failed is why there is no exit code: the agent could not be started, or the
-	// supervisor was killed.
+	// Failed is why the agent has no exit code: it could not be started, or the supervisor was
+	// killed.
 	Failed string `json:"failed,omitempty"`
-	// Lost says that the supervisor was killed or never started the agent.
+	// Lost says that the supervisor was killed, or never started the agent.
 	Lost bool `json:"lost,omitempty"`
-	// NeverStarted says that a lost attempt never had an agent.
+	// NeverStarted says, if Lost is set, that no agent was started.
 	NeverStarted bool `json:"never,omitempty"`
-	// Unrecorded is why this exit could not be recorded. It is only sent to clients.
+	// Unrecorded is why this exit could not be recorded in the lock. It is only sent to clients.
 	Unrecorded string    `json:"unrecorded,omitempty"`
 	Started    time.Time `json:"started,omitzero"`
 	Ended      time.Time `json:"ended"`
 	// Waited is how long the agent waited for the user, see [Process.Waiting].
 	Waited time.Duration `json:"waited_ns,omitempty"`
-	// Swept is how many processes besides the agent had to be signalled individually.
+	// Swept is the number of processes that outlived the agent and were signalled one by one.
 	Swept int `json:"swept,omitempty"`
-	// Left are the processes that could not be ended: they belong to another user, or
-	// hang in the kernel.
+	// Left has the pids of processes that could not be ended: they belong to another user, or hang
+	// in the kernel.
 	Left  []int `json:"left,omitempty"`
 	Usage Usage `json:"usage,omitzero"`
-	// LogFrom and LogTo are the sizes of the log at the start and at the end.
+	// LogFrom and LogTo are the sizes of the log in bytes, at the start and at the end of the
+	// agent.
 	LogFrom int64 `json:"log_from"`
 	LogTo   int64 `json:"log_to"`
 }
@@ -164,5 +165,5 @@ type Exit struct {
 type Usage struct {
 	User   int64 `json:"user_ms"`
 	System int64 `json:"system_ms"`
-	MaxRSS int64 `json:"max_rss"` // bytes, of the largest process
+	MaxRSS int64 `json:"max_rss"` // of the largest process, in bytes
 }

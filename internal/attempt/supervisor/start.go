@@ -16,10 +16,10 @@ import (
 
 // Options configure how a supervisor is started and found.
 type Options struct {
-	// Command is the program and the first arguments of the supervisor. "supervise"
-	// and the folder are appended. Empty means this program.
+	// Command is the program and the first arguments of the supervisor; "supervise" and the folder
+	// follow. Empty means this program.
 	Command []string
-	// Attempt is the attempt's id, in case its folder no longer contains it.
+	// Attempt is the attempt's id, for a folder that no longer contains the id.
 	Attempt string
 	// Patience is how long to wait for a supervisor that holds the lock but does not
 	// answer. Zero means DefaultPatience.
@@ -36,13 +36,12 @@ func (o Options) patience() time.Duration {
 	return o.Patience
 }
 
-// Start creates the folder dir, starts a supervisor there, and returns when the agent
-// runs. The error is a [*UsedError] if the folder was used before, a [*FailedError] if
-// the agent cannot be started, and a [*StartError] if the supervisor cannot be started
-// or ctx has ended. After an error no process is running and none will start, except
-// after an [*UnknownError]. If the supervisor was killed before it could report that
-// the agent runs, Start returns a Process that has already ended: the attempt is lost, or
-// the agent exited by itself.
+// Start creates the folder dir, starts a supervisor there, and returns when the agent runs. The
+// error is a [*UsedError] if the folder was used before, a [*FailedError] if the agent cannot be
+// started, and a [*StartError] if the supervisor cannot be started or ctx has ended. After an error
+// no process is running and none will start, except after an [*UnknownError]. If the supervisor was
+// killed before it could report that the agent runs, Start returns a Process that has already
+// ended: the attempt is lost, or the agent exited by itself.
 //
 // If the calling process dies in between, the supervisor either is running or will
 // never start. [Attach] finds out which.
@@ -82,15 +81,15 @@ func prepare(dir string, spec Spec) (*preparedAttempt, error) {
 		return nil, &StartError{err}
 	}
 	if err := appendRecord(lock, specWord, spec); err != nil {
-		_ = lock.Close() // the attempt was not started, so the lock's content is not needed
+		_ = lock.Close() // the attempt was not started, so nothing in the lock is needed
 		return nil, &StartError{err}
 	}
 	return &preparedAttempt{f, spec, lock}, nil
 }
 
-// awaitAgent waits until the agent runs. It returns a [*FailedError] if the agent could
-// not be started. If the supervisor reports neither, awaitAgent kills it and returns a
-// [*noReportError].
+// awaitAgent waits until the agent runs. It returns a [*FailedError] if the agent could not be
+// started. If the supervisor does not report one or the other, awaitAgent kills the supervisor and
+// returns a [*noReportError].
 func awaitAgent(ctx context.Context, p *Process, l *link) (*Process, error) {
 	m, err := l.first(ctx, time.Time{})
 	if err == nil && m.Started != nil {
@@ -108,9 +107,8 @@ func awaitAgent(ctx context.Context, p *Process, l *link) (*Process, error) {
 	return nil, &noReportError{}
 }
 
-// conclude handles a [*noReportError] of [awaitAgent]: it finds out what became of the
-// attempt, and records it as lost if there is no exit record. It returns any other
-// result of awaitAgent unchanged.
+// conclude handles a [*noReportError] of [awaitAgent]: it finds out how the attempt ended, and
+// records it as lost if no exit is recorded. It returns any other result of awaitAgent unchanged.
 func (n *preparedAttempt) conclude(ctx context.Context, p *Process, err error) (*Process, error) {
 	silent := (*noReportError)(nil)
 	if !errors.As(err, &silent) {
@@ -134,7 +132,7 @@ func (n *preparedAttempt) conclude(ctx context.Context, p *Process, err error) (
 	return p, nil
 }
 
-// complete checks the spec and fills in its defaults.
+// complete checks the spec and sets the defaults of empty fields.
 func complete(dir string, s Spec) (folder, Spec, error) {
 	if err := s.check(); err != nil {
 		return "", s, &SpecError{err}
@@ -155,7 +153,8 @@ func complete(dir string, s Spec) (folder, Spec, error) {
 	return folder(dir), s, errors.Join(errs[:]...)
 }
 
-// command returns the supervisor's command line without the last argument.
+// command returns the command line of the supervisor, without the last argument, which is the
+// folder.
 func (o Options) command() ([]string, error) {
 	command := o.Command
 	if len(command) == 0 {
@@ -168,9 +167,9 @@ func (o Options) command() ([]string, error) {
 	return append(slices.Clone(command), "supervise"), nil
 }
 
-// spawn starts a supervisor in its own session. It passes one end of a connection, and
-// after it the given files. The supervisor's stderr, including a crash report, goes to
-// the lock file.
+// spawn starts a supervisor in its own session. It passes one end of a connection to the
+// supervisor, followed by the given files. The supervisor's stderr, including a crash report, goes
+// to the lock file.
 func spawn(command, env []string, lock *os.File, files ...uintptr) (net.Conn, *os.Process, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
@@ -197,7 +196,7 @@ func spawn(command, env []string, lock *os.File, files ...uintptr) (net.Conn, *o
 		_ = conn.Close() // nothing was sent
 		return nil, nil, &os.PathError{Op: "run", Path: command[0], Err: err}
 	}
-	process, err := os.FindProcess(pid) // the process exists, at least as a zombie: we have not waited for it
+	process, err := os.FindProcess(pid) // the process exists, at least as a zombie, because this process has not waited for it
 	return conn, process, err
 }
 

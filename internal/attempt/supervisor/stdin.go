@@ -7,29 +7,29 @@ import (
 	"sync"
 )
 
-// maxPending is the maximum number of bytes queued for an agent that does not read its
-// input. The initial input is not limited.
+// maxPending is the maximum number of bytes that wait to be read by the agent. The input that the
+// agent starts with is not limited.
 const maxPending = 16 << 20
 
 var errInputClosed = errors.New("the agent's input is closed")
 
-// stdin is the supervisor's end of the agent's stdin. Adding input never waits for the
-// agent to read it.
+// stdin is the supervisor's end of the agent's stdin. It has a queue: adding input never waits for
+// the agent to read it.
 type stdin struct {
 	pipe *os.File
 	done chan struct{} // closed when the writing goroutine has ended
 
 	mu      sync.Mutex
-	more    sync.Cond // signals the writing goroutine
+	more    sync.Cond // wakes the writing goroutine
 	queue   [][]byte
-	given   map[string]bool // keys of input that was added
+	given   map[string]bool // keys of all input that was added
 	pending int             // bytes not written yet
-	last    bool            // no input will be added to the queue
+	last    bool            // no more input will be added
 	closed  bool            // the agent no longer reads
 }
 
-// newStdin also returns the agent's end. An agent without input gets /dev/null and a
-// nil stdin, because some programs wait forever for the end of an open stdin.
+// newStdin returns the supervisor's and the agent's end of stdin. If the agent gets no input, they
+// are nil and /dev/null, because some programs wait forever for the end of an open stdin.
 func newStdin(input []byte, open bool) (*stdin, *os.File, error) {
 	if len(input) == 0 && !open {
 		null, err := os.Open(os.DevNull)
@@ -63,10 +63,10 @@ func (in *stdin) write() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.closed, in.queue, in.pending = true, nil, 0
-	_ = in.pipe.Close() // data that was written is in the pipe
+	_ = in.pipe.Close() // no data is lost: what was written is in the pipe
 }
 
-// next waits for the next piece of input. It returns nil at the end.
+// next waits for the next piece of input in the queue. It returns nil when no more will come.
 func (in *stdin) next() []byte {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -117,7 +117,7 @@ func (in *stdin) give(key string, piece []byte) error {
 	return nil
 }
 
-// finish ends the input after the pieces in the queue.
+// finish closes the agent's stdin after the pieces in the queue.
 func (in *stdin) finish() {
 	if in == nil {
 		return
@@ -128,7 +128,7 @@ func (in *stdin) finish() {
 	in.more.Signal()
 }
 
-// abandon drops the remaining input after the agent has exited.
+// abandon drops the input that is still queued, after the agent has exited.
 func (in *stdin) abandon() {
 	if in == nil {
 		return

@@ -18,8 +18,8 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// carriers lists the processes that carry the attempt's mark. It reads the process
-// table itself, without the code under test.
+// carriers lists the processes with the attempt's mark. It reads the process table itself, so that
+// it does not depend on the code under test.
 func (a *attempt) carriers() (pids []int) {
 	a.t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/environ")
@@ -36,8 +36,8 @@ func (a *attempt) carriers() (pids []int) {
 	return pids
 }
 
-// allGone fails if any process is left. It is called immediately after the end was
-// reported.
+// allGone fails the test if a process of the attempt is alive. Tests call it immediately after the
+// end was reported.
 func (a *attempt) allGone() {
 	a.t.Helper()
 	if left := a.carriers(); len(left) > 0 {
@@ -171,7 +171,7 @@ func TestAStopAfterTheExitIsNotTheStopReason(t *testing.T) {
 		testenv.Wait(t, "the sweep", func() error {
 			s, err := p.Status()
 			over := (*supervisor.OverError)(nil)
-			if errors.As(err, &over) { // the test machine was suspended or very slow
+			if errors.As(err, &over) { // happens if the test machine was suspended or very slow
 				return nil
 			}
 			if err == nil && s.Doing != "sweeping" {
@@ -189,7 +189,7 @@ func TestAStopAfterTheExitIsNotTheStopReason(t *testing.T) {
 	})
 }
 
-// Each of the 200 background shells starts another process when its current one ends.
+// bomb starts 200 shells in the background. Each starts another process when its current one ends.
 const bomb = `
 n=0
 while [ $n -lt 200 ]; do
@@ -240,7 +240,7 @@ func TestTheDeadlineIsKeptWithoutClients(t *testing.T) {
 		p, state := a.attach()
 		e := wait(t, p)
 		a.allGone()
-		if e.StopReason != supervisor.Timeout || e.Signal == "" || state == supervisor.Lost { // the signal depends on how far stopping had progressed
+		if e.StopReason != supervisor.Timeout || e.Signal == "" || state == supervisor.Lost { // which signal killed the agent depends on how far stopping had progressed
 			t.Errorf("%s, exit %+v", state, e)
 		}
 		if e.Ended.Before(spec.Deadline) {
@@ -261,7 +261,7 @@ func TestADeadlineIsPostponedWhileTheAgentWaitsForTheUser(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := p.Close(); err != nil { // the supervisor knows of the wait even without clients
+		if err := p.Close(); err != nil { // the supervisor keeps counting the wait even without clients
 			t.Fatal(err)
 		}
 		testenv.WaitFor(t, "the deadline has passed", time.Now, func(now time.Time) bool { return now.After(spec.Deadline.Add(500 * time.Millisecond)) })
@@ -311,8 +311,8 @@ func TestHugeOutputDoesNotGoThroughTheSupervisor(t *testing.T) {
 	})
 }
 
-// memory returns a memory value of a process: VmRSS is its current size, VmHWM its
-// maximum.
+// memory returns a value from /proc/PID/status: VmRSS is the memory that a process uses now, VmHWM
+// its maximum.
 func memory(t *testing.T, pid int, what string) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

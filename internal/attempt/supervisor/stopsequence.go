@@ -2,7 +2,7 @@ package supervisor
 
 import "time"
 
-// stage is how far the stopping of an attempt has progressed.
+// stage says how far the supervisor has got in stopping an attempt.
 type stage int
 
 // A stop order interrupts the agent, then terminates it, then kills it with all its
@@ -23,7 +23,7 @@ func (s stage) String() string {
 	return [...]string{"running", "interrupting", "terminating", "sweeping", "killing"}[s]
 }
 
-// action is what the supervisor does next to stop an attempt.
+// action is what the supervisor must do next to stop an attempt.
 type action int
 
 const (
@@ -37,30 +37,29 @@ const (
 
 const (
 	sweepGrace = time.Second
-	// After a kill, the supervisor checks after firstPause which processes are left, then
-	// after pauses that double up to maxPause. It gives up on processes that still exist
-	// after killLimit.
+	// After a kill, the supervisor checks which processes are left: first after firstPause, then
+	// after pauses that double up to maxPause. After killLimit it gives up on the processes that
+	// still exist.
 	firstPause = 2 * time.Millisecond
 	maxPause   = 250 * time.Millisecond
 	killLimit  = 30 * time.Second
 )
 
-// stopSequence decides how an attempt is stopped. It is pure: its methods return
-// an action and how long to wait before [stopSequence.timeUp], and the caller performs
-// the action.
+// stopSequence decides how an attempt is stopped. It does nothing itself: its methods return an
+// action for the caller, and how long to wait before the next call of [stopSequence.timeUp].
 type stopSequence struct {
 	interrupt, terminate time.Duration
 
 	stage  stage
 	reason string
 	exited bool          // the agent has exited
-	frozen bool          // the lease is over: no process of the attempt may run
-	pause  time.Duration // the last pause between kills
+	frozen bool          // the lease is over, so no process of the attempt may run
+	pause  time.Duration // length of the last pause between two kills
 	killed time.Duration // total time spent killing
 }
 
-// stop handles an order to stop. It keeps the first reason, and none if the agent had
-// already exited by itself. A frozen agent is killed, because it would have to run to
+// stop handles an order to stop the agent. It keeps the reason of the first order, or none if the
+// agent had already exited by itself. A frozen agent is killed, because it would have to run to
 // handle another signal.
 func (e *stopSequence) stop(why string, now bool) (action, time.Duration) {
 	if e.reason == "" && !e.exited {
@@ -78,7 +77,7 @@ func (e *stopSequence) stop(why string, now bool) (action, time.Duration) {
 	return nothing, 0
 }
 
-// agentExited handles the exit of the agent while other processes are left.
+// agentExited handles the exit of the agent while processes that it started are left.
 func (e *stopSequence) agentExited() (action, time.Duration) {
 	e.exited = true
 	switch {
@@ -91,8 +90,8 @@ func (e *stopSequence) agentExited() (action, time.Duration) {
 	return terminateAll, sweepGrace
 }
 
-// leaseEnded handles the end of the lease. An attempt that is already stopping is killed. A
-// running one is to be frozen, and freeze is true.
+// leaseEnded handles the end of the lease. If the attempt is already being stopped, it must be
+// killed now. If it is running, freeze is true and the caller must freeze it.
 func (e *stopSequence) leaseEnded() (freeze bool, do action, wait time.Duration) {
 	switch e.stage {
 	case running:
@@ -105,8 +104,8 @@ func (e *stopSequence) leaseEnded() (freeze bool, do action, wait time.Duration)
 	return false, do, wait
 }
 
-// timeUp handles the end of the wait that came with the last action. It moves on to the
-// next stage.
+// timeUp moves on to the next stage. The caller calls it when the wait that came with the last
+// action is over.
 func (e *stopSequence) timeUp() (action, time.Duration) {
 	switch {
 	case e.stage == running:

@@ -10,23 +10,23 @@ import (
 )
 
 const (
-	// A process has no environment for a moment during exec. So sweep must find no process
-	// two times in a row, with this pause in between, before it concludes that none is left.
+	// sweepAgain is the pause between two searches. During exec a process has no environment for a
+	// moment. So sweep must find no process two times in a row before it concludes that none is
+	// left.
 	sweepAgain = 50 * time.Millisecond
 	sweepPause = 10 * time.Millisecond
 	sweepLimit = 15 * time.Second
 )
 
-// Sweep ends all processes that carry the mark of an attempt, and all their
-// descendants. It returns the pids that are left although they were killed. It is for
-// an attempt whose supervisor is dead. It cannot find a process that has cleared its
-// environment and whose parents are gone.
+// Sweep ends all processes with the mark of an attempt, and all their descendants. It is for an
+// attempt whose supervisor is dead. It returns the pids that still exist although they were killed.
+// It cannot find a process that has cleared its environment and whose parents are gone.
 func Sweep(attempt string) (left []int, err error) {
 	return sweepAttempt(attempt, supervisorRecord{})
 }
 
-// sweepAttempt is like Sweep. It also ends the processes that are found through the record
-// of the attempt's supervisor: its control group and its limits.
+// sweepAttempt does the same as Sweep. It also ends the processes that it finds through the
+// supervisor's record: those in the control group, and those with its limits.
 func sweepAttempt(attempt string, by supervisorRecord) (left []int, err error) {
 	if attempt == "" {
 		return nil, fmt.Errorf("attempt %q: not an id", attempt)
@@ -34,9 +34,8 @@ func sweepAttempt(attempt string, by supervisorRecord) (left []int, err error) {
 	return sweep(func() []process { return by.owned(attempt) }, by.Group), nil
 }
 
-// SweepMarked is like [Sweep], for all processes that were started with the given
-// environment variable. The value must be unique, such as the path of a folder that
-// was created for them.
+// SweepMarked does the same as [Sweep], for all processes that were started with this environment
+// variable. The value must be unique, such as the path of a folder that was created for them.
 func SweepMarked(variable, value string) (left []int, err error) {
 	if variable == "" || value == "" {
 		return nil, fmt.Errorf("variable %q=%q: any process could have it", variable, value)
@@ -45,8 +44,8 @@ func SweepMarked(variable, value string) (left []int, err error) {
 	return sweep(func() []process { return marked(mark) }, nil), nil
 }
 
-// sweep ends the processes that find returns until it returns none. The group, if not
-// nil, is killed as a whole.
+// sweep ends the processes that find returns, until find returns none. If in is not nil, sweep also
+// kills that control group as a whole.
 func sweep(find func() []process, in *cgroup) (left []int) {
 	begin := time.Now()
 	terminated := map[identity]bool{}
@@ -74,8 +73,8 @@ func sweep(find func() []process, in *cgroup) (left []int) {
 	return nil
 }
 
-// terminateOnce sends SIGTERM once to each process: some programs take a second signal
-// as an order to exit immediately.
+// terminateOnce sends SIGTERM to each process, but never twice to the same one: some programs take
+// a second signal as an order to exit immediately.
 func terminateOnce(list []process, terminated map[identity]bool) {
 	for _, p := range list {
 		if id := p.identity(); !terminated[id] {
@@ -92,8 +91,8 @@ func pids(list []process) (pids []int) {
 	return pids
 }
 
-// marked lists the live processes that carry the mark, and their descendants, except
-// for this process.
+// marked lists the live processes whose environment contains mark, and their descendants. It leaves
+// out this process.
 func marked(mark []byte) []process {
 	all := slices.DeleteFunc(processes(), func(p process) bool { return p.pid == os.Getpid() })
 	var list []process
@@ -106,7 +105,7 @@ func marked(mark []byte) []process {
 	return append(list, liveDescendants(all, func(p process) bool { return seen[p.pid] })...)
 }
 
-// carries reports whether a process was started with the mark. It returns false for
+// carries reports whether a process was started with mark in its environment. It returns false for
 // processes of other users, whose environment cannot be read.
 func carries(pid int, mark []byte) bool {
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
@@ -121,8 +120,7 @@ func carries(pid int, mark []byte) bool {
 	return false
 }
 
-// ListMarked lists the processes that carry the mark of any attempt, except for this
-// process.
+// ListMarked lists the processes with the mark of any attempt. It leaves out this process.
 func ListMarked() []Marked {
 	var list []Marked
 	for _, p := range processes() {

@@ -21,15 +21,15 @@ import (
 // program that calls [Host]. The agent does not depend on its terminal: it continues
 // when the terminal is gone.
 type Terminal struct {
-	// Open starts the program that will call Host with this socket. It need not wait
-	// for that call.
+	// Open starts the program that will call Host with this socket. Open need not wait until the
+	// program does so.
 	Open func(ctx context.Context, socket string) error
-	// Failed is called with the reason if no terminal could be used.
+	// Failed is called with the reason if the attempt is started without a terminal.
 	Failed func(error)
 }
 
-// StartIn is [Pool.Start] with a supervisor that is started in a terminal and handles
-// only this attempt. If no terminal can be opened, it continues as Start does.
+// StartIn does the same as [Pool.Start], with a supervisor that is started in a terminal and
+// handles only this attempt. If no terminal can be opened, StartIn calls Start.
 func (p *Pool) StartIn(ctx context.Context, dir string, spec Spec, in Terminal) (*Process, error) {
 	n, err := prepare(dir, spec)
 	if err != nil {
@@ -51,13 +51,13 @@ func (p *Pool) StartIn(ctx context.Context, dir string, spec Spec, in Terminal) 
 	return n.conclude(ctx, started, err)
 }
 
-// open starts a supervisor in a terminal and returns it, without an attempt.
+// open starts a supervisor in a terminal, and returns it. The supervisor has no attempt yet.
 func (p *Pool) open(ctx context.Context, in Terminal) (*child, error) {
-	dir, err := os.MkdirTemp("", "gaffer-") // a short path, because the path of a socket must be short
+	dir, err := os.MkdirTemp("", "gaffer-") // not below the project: the path of a socket must be short
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // contains only the socket
+	defer func() { _ = os.RemoveAll(dir) }() // the folder contains only the socket
 	at, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "s"), Net: "unix"})
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (p *Pool) open(ctx context.Context, in Terminal) (*child, error) {
 	return c, nil
 }
 
-// readSupervisorPID reads the pid of the supervisor at the other end from one line.
+// readSupervisorPID reads a line with the supervisor's pid, which Host sends over the connection.
 func readSupervisorPID(control *net.UnixConn, until time.Time) (host.Process, error) {
 	if err := control.SetReadDeadline(until); err != nil {
 		return host.Process{}, err
@@ -109,8 +109,8 @@ func readSupervisorPID(control *net.UnixConn, until time.Time) (host.Process, er
 	return host.Identify(pid)
 }
 
-// Host starts a supervisor for the process that listens on the socket. command is as
-// in [Options]. The supervisor has its own session and does not use the caller's
+// Host starts a supervisor for the gaffer process that listens on the socket. command has the same
+// meaning as in [Options]. The supervisor has its own session and does not use the caller's
 // terminal. wait returns when the supervisor has exited.
 func Host(socket string, command []string) (wait func(), err error) {
 	argv, err := Options{Command: command}.command()
@@ -146,7 +146,7 @@ func Host(socket string, command []string) (wait func(), err error) {
 	return func() { _, _ = process.Wait() }, nil
 }
 
-// awaitEnd waits until a process that is not our child has ended, at most
+// awaitEnd waits until a process has ended that this process has not started. It waits at most
 // DefaultPatience.
 func awaitEnd(p host.Process) {
 	for until := time.Now().Add(DefaultPatience); time.Now().Before(until) && host.OS().Alive(p) != host.Dead; {

@@ -15,7 +15,8 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// terminal is a program that hosts a supervisor, and the errors that were reported.
+// terminal imitates a terminal: it runs a program that hosts a supervisor, and records the errors
+// given to Failed.
 type terminal struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -147,7 +148,7 @@ func TestAnAgentRunsWithoutATerminalIfItCannotBeOpened(t *testing.T) {
 	}
 }
 
-// call connects, sends a text and disconnects.
+// call connects to the socket, sends words and disconnects.
 func call(socket, words string) error {
 	conn, err := net.Dial("unix", socket)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch handles events until no process is left, or only processes that cannot be
-// killed.
+// watch handles events of the attempt until none of its processes is left, or only processes that
+// cannot be killed.
 func (a *attempt) watch() {
 	for !a.allEnded {
 		do, wait := nothing, time.Duration(0)
@@ -77,8 +77,8 @@ func (a *attempt) sweep(sig syscall.Signal) {
 	}
 }
 
-// reap waits for every child that has ended. No other code does, so a pid cannot be
-// reused between two calls.
+// reap waits for every child that has ended. Only this method waits for children, so a pid cannot
+// be reused between two calls.
 func (a *attempt) reap() (action, time.Duration) {
 	exited := false
 	for {
@@ -127,8 +127,8 @@ func (a *attempt) signalled(sig os.Signal) (action, time.Duration) {
 	return a.ending.stop(unix.SignalName(sig.(syscall.Signal)), a.ending.stage != running)
 }
 
-// maxDeadlineTimer is the maximum duration of the deadline's timer. Timers stand still
-// while the machine sleeps, but the deadline does not.
+// maxDeadlineTimer is the longest duration of the deadline's timer. The timer stands still while
+// the machine sleeps, but the deadline does not move. So the timer must be set again and again.
 const maxDeadlineTimer = 30 * time.Second
 
 // armDeadline sets the deadline's timer, or stops it while the agent waits for the
@@ -141,7 +141,7 @@ func (a *attempt) armDeadline() {
 	a.deadlineTimer.Reset(min(max(time.Until(a.deadlineAt()), 0), maxDeadlineTimer))
 }
 
-// deadlineAt returns the deadline, postponed by the time that the agent has waited.
+// deadlineAt returns the deadline, postponed by the time that the agent has waited for the user.
 func (a *attempt) deadlineAt() time.Time { return a.spec.Deadline.Add(a.waiting.waited) }
 
 func (a *attempt) deadlineReached() (action, time.Duration) {
@@ -152,14 +152,14 @@ func (a *attempt) deadlineReached() (action, time.Duration) {
 	return a.ending.stop(Timeout, false)
 }
 
-// waiting measures how long the agent has waited for the user. It uses the wall clock,
-// as the deadline does.
+// waiting measures how long the agent has waited for the user, by the wall clock. The deadline uses
+// the same clock.
 type waiting struct {
 	waited time.Duration // total of earlier waits, without the current wait
 	since  time.Time     // start of the current wait; zero if the agent does not wait
 }
 
-// set updates whether the agent waits. Repeated calls are harmless.
+// set records whether the agent waits for the user now. Repeated calls are harmless.
 func (w *waiting) set(waits bool, now time.Time) {
 	switch {
 	case !waits:

@@ -23,13 +23,13 @@ import (
 
 // Options are the settings and dependencies of Terminals.
 type Options struct {
-	State    string // the folder for state of this machine
+	State    string // path of the folder for state of this machine
 	Project  string // the project's root
-	Ledger   string // the folder of the project's records; it identifies the tmux server
-	Database string // the database that commands in a terminal use
-	// FindTask returns the task that a user means by a name.
+	Ledger   string // path of the folder with the project's records; it identifies the tmux server
+	Database string // database for gaffer commands that run in a terminal
+	// FindTask returns the task with a name that the user has typed.
 	FindTask func(ctx context.Context, name string) (fleet.Task, error)
-	// Kind returns the protocol of an agent.
+	// Kind returns the protocol of an agent: the built-in agent that it behaves like.
 	Kind   func(agent string) string
 	Now    func() time.Time
 	Notice func(text string) // prints a message for the user
@@ -41,7 +41,7 @@ type Terminals struct {
 	server *tmux.Server
 }
 
-// maxSocket is the longest path of a socket, in bytes.
+// maxSocket is the maximum length of a socket's path, in bytes.
 const maxSocket = 100
 
 // New returns the terminals of a project.
@@ -54,8 +54,8 @@ func New(opts Options) *Terminals {
 	return &Terminals{opts, tmux.New(socket)}
 }
 
-// For returns the terminal in which users can watch an attempt, or nil for none. log is
-// the attempt's log, and from the offset at which the attempt begins in it.
+// For returns the terminal in which users can watch an attempt, or nil if it gets none. log is the
+// attempt's log. from is the offset in the log at which the attempt's output begins.
 func (t *Terminals) For(task store.Task, spec plan.Task, log string, from int64) *supervisor.Terminal {
 	d := spec.Dispatch
 	if d == nil || d.Session == "" {
@@ -70,7 +70,7 @@ func (t *Terminals) For(task store.Task, spec plan.Task, log string, from int64)
 			argv := append([]string{self, pane.Command}, pane.Args{
 				Socket: socket, Task: task.Run + "/" + task.Task, Kind: t.opts.Kind(engine.AgentOf(spec)), Policy: string(spec.Questions), Log: log, From: from,
 			}.List()...)
-			// Commands in the terminal use the same project and database.
+			// Make gaffer commands in the terminal use the same project and database.
 			env := append(supervisor.WithoutSecrets(os.Environ()), project.EnvVar+"="+t.opts.Project, "GAFFER_DB="+t.opts.Database)
 			return startSession(ctx, t.server, d.Session, argv, env, t.opts.Project)
 		},
@@ -80,9 +80,9 @@ func (t *Terminals) For(task store.Task, spec plan.Task, log string, from int64)
 	}
 }
 
-// startSession starts a tmux session. An existing session of that name belongs to the
-// previous attempt, because a bead has one agent at a time. startSession waits up to 2
-// seconds for that session to end, and then ends it.
+// startSession starts a tmux session. If a session of that name exists, it belongs to the bead's
+// previous attempt, because a bead has one agent at a time. startSession waits up to 2 seconds
+// until that session ends, and then ends it.
 func startSession(ctx context.Context, server *tmux.Server, session string, argv, env []string, dir string) error {
 	exists := (*tmux.ExistsError)(nil)
 	var err error
@@ -98,24 +98,24 @@ func startSession(ctx context.Context, server *tmux.Server, session string, argv
 	return server.Start(ctx, session, argv, env, dir)
 }
 
-// Attachment is the command that shows an agent in the user's terminal.
+// Attachment is the command line that shows an agent in the user's terminal.
 type Attachment struct {
 	Argv []string
 	Task fleet.Task
 }
 
-// NoTerminalError reports an agent that users cannot attach to.
+// NoTerminalError reports that users cannot attach to a task's agent.
 type NoTerminalError struct{ Task, Why, Next string }
 
 func (e *NoTerminalError) Error() string { return fmt.Sprintf("%s: %s", e.Task, e.Why) }
 
-// NotFound marks the error as "not found".
+// NotFound tells the caller that the terminal does not exist.
 func (e *NoTerminalError) NotFound() bool { return true }
 
 // Hint returns advice for the user.
 func (e *NoTerminalError) Hint() string { return e.Next }
 
-// attachWithin is the time that a new agent may take to get its terminal.
+// attachWithin is how long Attach waits for the terminal of an agent that has just started.
 const attachWithin = 3 * time.Second
 
 // Attach returns the command that attaches to the agent of a task. If the agent has just
@@ -141,7 +141,7 @@ func (t *Terminals) Attach(ctx context.Context, name string, readOnly bool) (Att
 	}
 }
 
-// begins reports whether a task may get a terminal soon.
+// begins reports whether a task that has no terminal may get one soon.
 func (t *Terminals) begins(task fleet.Task) bool {
 	if task.Session == "" || task.Status.Final() {
 		return false
@@ -166,12 +166,12 @@ func noTerminal(t fleet.Task) error {
 	return e
 }
 
-// watchEvery is the interval between checks of the terminals, and the time that a
-// terminal may take to appear.
+// watchEvery is the interval between checks of the terminals. It is also how long a terminal may
+// take to appear.
 const watchEvery = 2 * time.Second
 
-// Watch reports once when terminals of running agents have disappeared, until ctx ends.
-// tasks returns the tasks of a run.
+// Watch prints one notice each time that terminals of running agents have disappeared. It returns
+// when ctx ends. tasks returns the tasks of a run.
 func (t *Terminals) Watch(ctx context.Context, tasks func(context.Context) ([]fleet.Task, error)) {
 	reported := false
 	for ctx.Err() == nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// query runs one command that starts no server. If no server is running, it returns
+// query runs a tmux command that does not start a server. If no server is running, it returns
 // running == false and no error.
 func (s *Server) query(ctx context.Context, args ...string) (out string, running bool, err error) {
 	if err := s.check(); err != nil {
@@ -27,14 +27,14 @@ func (s *Server) query(ctx context.Context, args ...string) (out string, running
 	return "", true, err
 }
 
-// noServer reports whether err says that no server was running. Another process may have
-// started one since.
+// noServer reports whether err says that no server was running. Meanwhile another process may have
+// started one.
 func noServer(err error) bool {
 	return stderrContains(err, "no server running") || stderrContains(err, "(No such file or directory)") || stderrContains(err, "(Connection refused)")
 }
 
-// maxTries is how often a command is tried if the server is just exiting because its
-// last session has ended. Such a server has not read the command.
+// maxTries is how often a command is tried if the server is just exiting because its last session
+// has ended. The exiting server has not read the command.
 const maxTries = 5
 
 func (s *Server) run(ctx context.Context, env []string, input string, args ...string) (out string, err error) {
@@ -47,8 +47,8 @@ func (s *Server) run(ctx context.Context, env []string, input string, args ...st
 	return out, err
 }
 
-// runOnce runs tmux, with input as its standard input. tmux, and a server that it starts,
-// run in the root folder, so that they do not keep any other folder in use.
+// runOnce runs tmux with input as its stdin. tmux, and a server that it starts, run in the root
+// folder, so that they do not keep any other folder in use.
 func (s *Server) runOnce(ctx context.Context, env []string, input string, args ...string) (string, error) {
 	program, err := find()
 	if err != nil {
@@ -57,12 +57,13 @@ func (s *Server) runOnce(ctx context.Context, env []string, input string, args .
 	limited, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	var out, stderr strings.Builder
-	// -u: otherwise tmux prints underscores for non-ASCII characters on a terminal
-	// that is not UTF-8.
+	// -u: without it, tmux prints underscores for non-ASCII characters if the terminal is not
+	// UTF-8.
 	cmd := exec.CommandContext(limited, program, slices.Concat([]string{"-u"}, s.flags(), args)...)
 	cmd.Dir, cmd.Env = "/", env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &stderr
-	// tmux passes its streams to the server, and a server that hangs keeps them open.
+	// Do not wait long for the streams to close: tmux passes them to the server, and a server that
+	// hangs keeps them open.
 	cmd.WaitDelay = time.Second
 	err = cmd.Run()
 	switch {
@@ -85,10 +86,9 @@ func find() (string, error) {
 	return program, nil
 }
 
-// locale returns the variables of our environment that tmux itself needs. All others
-// are left out: they would become the environment of every session of a server that we
-// start, and TMUX would direct tmux to the server in whose terminal gaffer was
-// started.
+// locale returns the variables of our environment that tmux itself needs. It leaves out all others:
+// they would become the environment of every session of a server that we start. TMUX would even
+// direct tmux to the server in whose terminal gaffer was started.
 func locale() (env []string) {
 	for _, name := range localeNames() {
 		if value, ok := os.LookupEnv(name); ok {

@@ -15,7 +15,7 @@ type MissingError struct{ Err error }
 func (e *MissingError) Error() string { return "tmux is not installed: " + e.Err.Error() }
 func (e *MissingError) Unwrap() error { return e.Err }
 
-// NotFound marks the error as one about something that does not exist.
+// NotFound tells the caller that tmux was not found.
 func (e *MissingError) NotFound() bool { return true }
 
 // Hint returns what the user can do next.
@@ -24,7 +24,7 @@ func (e *MissingError) Hint() string { return installHint() }
 // OldError reports a tmux version that is too old.
 type OldError struct {
 	Program string
-	Version string // as tmux prints it
+	Version string // the version as tmux prints it, such as "tmux 3.1c"
 }
 
 func (e *OldError) Error() string {
@@ -41,7 +41,8 @@ func installHint() string {
 	return fmt.Sprintf("install tmux %d.%d or newer (the package is called tmux), or use --headless, which needs none", oldestMajor, oldestMinor)
 }
 
-// SocketError reports a socket that cannot be used.
+// SocketError reports that a server's socket cannot be used, for example because its path is too
+// long.
 type SocketError struct{ Socket, Problem, Advice string }
 
 func (e *SocketError) Error() string { return fmt.Sprintf("tmux socket %s: %s", e.Socket, e.Problem) }
@@ -54,7 +55,7 @@ type SpecError struct{ Session, Problem string }
 
 func (e *SpecError) Error() string { return fmt.Sprintf("start session %q: %s", e.Session, e.Problem) }
 
-// Usage marks the error as one about invalid arguments.
+// Usage tells the caller that the arguments were wrong.
 func (e *SpecError) Usage() bool { return true }
 
 // ExistsError reports that a session of that name already exists.
@@ -72,11 +73,11 @@ type NotFoundError struct{ Session string }
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("session %s: not found", e.Session) }
 
-// NotFound marks the error as one about something that does not exist.
+// NotFound tells the caller that the session was not found.
 func (e *NotFoundError) NotFound() bool { return true }
 
-// TimeoutError reports a server that did not answer in time. The server may still
-// execute the command.
+// TimeoutError reports that a server did not answer in time. The server may still execute the
+// command later.
 type TimeoutError struct {
 	Command, Socket string
 	Waited          time.Duration
@@ -91,11 +92,11 @@ func (e *TimeoutError) Hint() string {
 	return "see what the tmux server on this socket does; if it hangs, end it: its agents get a hangup signal"
 }
 
-// CommandError reports a tmux command that exited with an error.
+// CommandError reports that a tmux command has failed.
 type CommandError struct {
 	Command, Socket string
 	Stderr          string
-	Err             error // exit status
+	Err             error // exit status of tmux
 }
 
 func (e *CommandError) Error() string {

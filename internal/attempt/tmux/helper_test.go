@@ -19,8 +19,8 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// These variables make the test program act as a program in a session: its role, and
-// the folder in which it reports what it does.
+// Environment variables that make the test program act as a program in a session. They have its
+// role, and the folder in which it reports what it does.
 const (
 	role  = "TMUX_TEST_ROLE"
 	place = "TMUX_TEST_PLACE"
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// started is what a program reports about itself.
+// started is what the test program reports about itself when it starts in a session.
 type started struct {
 	Argv, Env []string
 	Dir       string
@@ -84,7 +84,7 @@ func writeReport(dir string) error {
 	return os.Rename(name+".part", name)
 }
 
-// program is the test program in one of its roles.
+// program is the test program that runs in a session, in one of its roles.
 type program struct {
 	t     *testing.T
 	path  string
@@ -102,8 +102,8 @@ func newProgram(t *testing.T, act string) program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The program may still be starting, and writing into its folder, when the test
-	// ends.
+	// Wait for the program's end: it may still be starting, and writing into its folder, when the
+	// test ends.
 	t.Cleanup(func() {
 		testenv.Wait(t, "the removal of the program's folder", func() error { return os.RemoveAll(dir) })
 	})
@@ -144,10 +144,10 @@ func (p program) awaitReports(n int) (list []started) {
 	return list
 }
 
-// newServer returns a server that is ended with the test.
+// newServer returns a server that is ended when the test ends.
 func newServer(t *testing.T) *Server {
 	t.Helper()
-	// The path of the test's own folder is too long for a socket.
+	// Use a short path: the path of the test's own folder is too long for a socket.
 	dir, err := os.MkdirTemp("", "tmux-")
 	if err != nil {
 		t.Fatal(err)
@@ -181,7 +181,7 @@ func awaitNoServer(t *testing.T, s *Server) {
 	})
 }
 
-// awaitEnd waits until a session is gone.
+// awaitEnd waits until a session no longer exists.
 func awaitEnd(t *testing.T, s *Server, session string) {
 	t.Helper()
 	testenv.Wait(t, "the end of session "+session, func() error {

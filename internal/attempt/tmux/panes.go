@@ -13,15 +13,15 @@ import (
 type Pane struct {
 	ID       string // tmux's id of the pane, such as %3
 	Terminal string // path of the pane's terminal device
-	Host     string // the host name, which is the pane's title if no program has set one
+	Host     string // the machine's host name, which tmux uses as title of a pane until a program sets one
 	Title    string
 }
 
-// userServerTimeout is how long a server that is not gaffer's own may take to answer.
+// userServerTimeout is how long the user's own tmux server may take to answer.
 const userServerTimeout = 2 * time.Second
 
-// Panes lists the panes of any tmux server of this user. It does not change the
-// server. The list is empty if the server is not running.
+// Panes lists the panes of a tmux server on this socket, which may be the user's own server. It
+// does not change the server. The list is empty if the server is not running.
 func Panes(ctx context.Context, socket string) ([]Pane, error) {
 	s, err := userServer(socket)
 	if err != nil {
@@ -41,7 +41,7 @@ func Panes(ctx context.Context, socket string) ([]Pane, error) {
 	return list, nil
 }
 
-// Screen returns the visible text of a pane, on any tmux server of this user.
+// Screen returns the visible text of a pane of a tmux server, which may be the user's own server.
 func Screen(ctx context.Context, socket, pane string) (string, error) {
 	s, err := userServer(socket)
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// settings make every server behave the same, whichever gaffer process starts it. With
-// -q, tmux ignores options that its version does not have.
+// settings has tmux commands that make every server behave the same, whichever gaffer process
+// starts it. With -q, tmux ignores options that its version does not have.
 //
-// Only keys for scrolling and detaching are bound. Other keys could accidentally end
-// the program, rename its session or open another one.
+// Only keys for scrolling and detaching are bound. Other keys could accidentally end the program,
+// rename its session or open another one.
 const settings = `
 set-option -qs exit-empty on
 set-option -qs exit-unattached off
@@ -71,9 +71,9 @@ func script(session string, argv, env []string, dir string) string {
 	return b.String()
 }
 
-// withoutShell returns argv as a list that tmux executes without a shell. tmux passes a
-// list of one element to a shell to parse, so withoutShell wraps it in a shell command
-// that parses nothing.
+// withoutShell returns argv as a list that tmux executes without a shell. tmux passes a list of one
+// element to a shell. So withoutShell turns such a list into a command in which the shell has
+// nothing to parse.
 func withoutShell(argv []string) []string {
 	if len(argv) > 1 {
 		return argv
@@ -83,8 +83,8 @@ func withoutShell(argv []string) []string {
 
 const plainShell = "/bin/sh"
 
-// shell returns the value for SHELL. tmux sets SHELL to the server's default shell,
-// which must be an executable.
+// shell returns the program to use as tmux's default shell, which must be executable. tmux sets
+// SHELL to it.
 func shell(env []string) string {
 	path, _ := lookup(env, "SHELL")
 	if _, err := exec.LookPath(path); err != nil || !filepath.IsAbs(path) {

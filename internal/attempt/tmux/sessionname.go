@@ -7,10 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// SessionName returns the name of a bead's session: agent-<bead> if tmux accepts that
-// name. Otherwise, for example for bd-1.2, every byte that tmux would change is written
-// as +XX in hexadecimal, and the name begins with agent~, so that it cannot equal the
-// name of another bead's session.
+// SessionName returns the name of a bead's session. It is agent-<bead> if tmux accepts that name.
+// If not, for example for bd-1.2, it starts with agent~, and every byte that tmux would change is
+// written as +XX in hexadecimal. So no two beads get the same name.
 func SessionName(bead string) string {
 	if onlyAllowed(bead) {
 		return "agent-" + bead
@@ -31,9 +30,8 @@ func SessionName(bead string) string {
 	return b.String()
 }
 
-// isValidName reports whether tmux accepts the name of a session unchanged. The name
-// must begin with a letter: otherwise tmux could take it for the id of a session, a
-// window or a pane.
+// isValidName reports whether tmux accepts the name of a session unchanged. The name must begin
+// with a letter, so that tmux cannot take it for the id of a session, a window or a pane.
 func isValidName(session string) bool {
 	return session != "" && ('a' <= session[0] && session[0] <= 'z' || 'A' <= session[0] && session[0] <= 'Z') && onlyAllowed(session)
 }
@@ -42,9 +40,9 @@ func onlyAllowed(text string) bool {
 	return strings.IndexFunc(text, func(r rune) bool { return !allowed(r) }) < 0
 }
 
-// allowed reports whether tmux leaves a character in a name unchanged. Dots and colons
-// separate the parts of a target, # begins a format, and tmux escapes some others with
-// a backslash or as octal numbers.
+// allowed reports whether tmux leaves a character in a session's name unchanged. Dots and colons
+// separate the parts of a target, # begins a format, and tmux escapes some other characters with a
+// backslash or as octal numbers.
 func allowed(r rune) bool {
 	if r < utf8.RuneSelf {
 		return ' ' <= r && r <= '~' && !strings.ContainsRune(`.:#\$"'`, r)

@@ -49,9 +49,8 @@ func (s *Server) makeFolder() error {
 	return nil
 }
 
-// listening reports whether a server is running, even one that does not answer. It
-// connects to the socket, because tmux has many different messages for a missing
-// server.
+// listening reports whether a server is running, even if it does not answer commands. It connects
+// to the socket, because tmux has many different messages for a missing server.
 func (s *Server) listening() bool {
 	conn, err := net.DialTimeout("unix", s.socket, s.timeout)
 	if err != nil {

@@ -80,8 +80,8 @@ func checkStart(session string, argv, env []string, dir string) error {
 			return refuse("%q has a zero byte", text)
 		}
 	}
-	// tmux would report no error: the session would end at once, or start in another
-	// folder.
+	// Check this first: tmux would report no error, and the session would end at once or start in
+	// another folder.
 	if _, err := exec.LookPath(argv[0]); err != nil {
 		return fmt.Errorf("start session %s: %w", session, err)
 	}

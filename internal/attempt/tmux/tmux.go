@@ -22,14 +22,14 @@ import (
 // the server, and it exits with its last session.
 type Server struct {
 	socket  string
-	timeout time.Duration // timeout for an answer
+	timeout time.Duration // how long the server may take to answer
 }
 
 // answerTimeout is how long a server may take to answer. A busy server needs milliseconds.
 // A server that was stopped by a signal must not block gaffer.
 const answerTimeout = 10 * time.Second
 
-// New returns the server on a socket. It starts and creates nothing.
+// New returns the server on a socket. It does not start the server.
 func New(socket string) *Server { return &Server{socket: socket, timeout: answerTimeout} }
 
 // Session is one session of the server.
@@ -99,7 +99,7 @@ func (s *Server) pid(ctx context.Context) (int, error) {
 // It joins lines that the terminal has wrapped, and removes trailing spaces and
 // trailing empty lines.
 func (s *Server) Capture(ctx context.Context, session string) (string, error) {
-	// With the colon, tmux takes the name as a session, not as a pane.
+	// The colon makes tmux take the name as the name of a session, not of a pane.
 	out, running, err := s.query(ctx, "capture-pane", "-p", "-J", "-S", "-", "-t", exactTarget(session)+":")
 	switch {
 	case err == nil && !running, stderrContains(err, "can't find"):
@@ -143,8 +143,8 @@ func (s *Server) AttachCommand(session string, readOnly bool) []string {
 	return argv
 }
 
-// exactTarget returns a target that only matches this session. Without the = sign tmux
-// also matches prefixes of names.
+// exactTarget returns a tmux target that matches only this session. Without the = sign tmux would
+// also take the name as a prefix of other names.
 func exactTarget(session string) string { return "=" + session }
 
 // flags returns the options before every command: the socket, and no settings file.

@@ -206,7 +206,7 @@ func TestAnAttachedTerminalIsFreeWhenTheSessionEnds(t *testing.T) {
 	}
 }
 
-// userTerminal is a user whose terminal is itself a session of another tmux server.
+// userTerminal imitates a user's terminal. It is a session of another tmux server.
 type userTerminal struct {
 	t        *testing.T
 	s        *Server
@@ -231,7 +231,7 @@ func attach(t *testing.T, s *Server, session string, readOnly bool) userTerminal
 	return p
 }
 
-// awaitAttached waits until the session has that many attached terminals.
+// awaitAttached waits until so many terminals are attached to the session.
 func (p userTerminal) awaitAttached(want int) {
 	p.t.Helper()
 	testenv.Wait(p.t, fmt.Sprintf("%d terminals at %s", want, p.session), func() error {
@@ -259,7 +259,7 @@ func (p userTerminal) typeKeys(keys ...string) {
 	}
 }
 
-// detach detaches, and waits until the user's terminal is free again.
+// detach detaches from the session, and waits until the user's terminal shows its shell again.
 func (p userTerminal) detach() {
 	p.t.Helper()
 	p.typeKeys("C-b", "d")

@@ -11,7 +11,7 @@ import (
 // session's environment.
 const oldestMajor, oldestMinor = 3, 2
 
-// Available returns nil if tmux can be used, otherwise a [*MissingError] or an
+// Available returns nil if tmux can be used. If not, it returns a [*MissingError] or an
 // [*OldError].
 func Available(ctx context.Context) error {
 	program, err := find()
@@ -31,8 +31,8 @@ func Available(ctx context.Context) error {
 	return nil
 }
 
-// isOld parses a version such as "tmux 3.3a" or "tmux next-3.5". A version without
-// numbers was built from the newest source.
+// isOld reports whether a version such as "tmux 3.3a" or "tmux next-3.5" is too old. A version
+// without numbers was built from the newest source, and is not old.
 func isOld(version string) bool {
 	digits := strings.IndexAny(version, "0123456789")
 	if digits < 0 {
@@ -40,7 +40,7 @@ func isOld(version string) bool {
 	}
 	var major, minor int
 	if n, _ := fmt.Sscanf(version[digits:], "%d.%d", &major, &minor); n == 0 || strings.Contains(version, "openbsd") {
-		return false // OpenBSD's tmux has the version of the system
+		return false // not old: OpenBSD's tmux prints the version of the system
 	}
 	return major < oldestMajor || major == oldestMajor && minor < oldestMinor
 }

@@ -8,7 +8,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Steps of writing a file.
+// Names of the steps of writeFile, at which tests can inject errors.
 const (
 	opCreate host.Op = "create temp"
 	opWrite  host.Op = "write temp"
@@ -18,8 +18,8 @@ const (
 	opRemove host.Op = "remove temp"
 )
 
-// writeFile writes a file durably and atomically, and replaces an existing file. It
-// replaces a symbolic link and never follows it.
+// writeFile writes a file atomically and syncs it to disk. It replaces an existing file. It also
+// replaces a symbolic link, and never writes to the link's target.
 func writeFile(h host.Host, path string, data []byte) error {
 	dir := filepath.Dir(path)
 	if err := statefile.MkdirAll(h, dir); err != nil {
@@ -31,7 +31,7 @@ func writeFile(h host.Host, path string, data []byte) error {
 		step, err = opRename, h.Rename(opRename, temp, path)
 	}
 	if err != nil {
-		_ = h.Remove(opRemove, temp) // report the first error
+		_ = h.Remove(opRemove, temp) // ignore its error: the first error is returned
 		return &statefile.StepError{Step: step, Path: path, Err: err}
 	}
 	if err := h.SyncDir(opFolder, dir); err != nil {

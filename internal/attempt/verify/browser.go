@@ -19,9 +19,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browser is a headless browser for a single check of a page, with a temporary profile.
-// gaffer talks to it over two pipes. So it opens no port, and it exits by itself if
-// gaffer dies.
+// browser is a headless browser for a single check of a page. It has a temporary profile. gaffer
+// talks to it over two pipes. So the browser opens no port, and exits by itself if gaffer dies.
 type browser struct {
 	group   *processGroup
 	output  *output
@@ -51,8 +50,8 @@ func startBrowser(ctx context.Context, path string) (*browser, error) {
 	if err != nil {
 		return b, err
 	}
-	b.page, _ = chromedp.NewContext(ctx, func(c *chromedp.Context) { c.Browser = b.client }) // ends with ctx
-	// The browser would end with a context that has a deadline.
+	b.page, _ = chromedp.NewContext(ctx, func(c *chromedp.Context) { c.Browser = b.client }) // the page's context ends with ctx
+	// Use a timer and not a context with a deadline: the browser would end at that deadline.
 	late := time.AfterFunc(browserStart, func() { b.fail(fmt.Errorf("the browser did not start within %s", browserStart)) })
 	defer late.Stop()
 	if err := chromedp.Do(b.page, chromedp.EmulateViewport(viewWidth, viewHeight)); err != nil {
@@ -78,7 +77,7 @@ func (b *browser) startProcess(path string) error {
 	b.conn = chromedp.NewPipeConn(&messageReader{File: ourIn}, ourOut)
 	defer func() { _, _ = theirIn.Close(), theirOut.Close() }()
 	cmd := exec.Command(path, browserFlags(b.profile, os.Getuid() == 0)...)
-	// These variables keep all files of the browser in its profile, which is deleted.
+	// Keep all files of the browser in its profile, which is deleted later.
 	cmd.Env = append(os.Environ(), "TMPDIR="+b.profile, "XDG_CONFIG_HOME="+b.profile, "XDG_CACHE_HOME="+b.profile, "BREAKPAD_DUMP_LOCATION="+b.profile)
 	cmd.ExtraFiles = []*os.File{theirIn, theirOut}
 	if b.output, err = captureOutput(cmd); err != nil {
@@ -88,12 +87,12 @@ func (b *browser) startProcess(path string) error {
 	return err
 }
 
-// maxMessage is the largest message that is accepted from a browser, in bytes. A
-// screenshot of noise has about a tenth of that.
+// maxMessage is the maximum size of a message from a browser, in bytes. A screenshot of random
+// pixels has about a tenth of that.
 const maxMessage = 64 << 20
 
-// messageReader reads messages that end with a zero byte, and fails at one that is too
-// large. A page can log text of any length, and chromedp keeps a message in memory.
+// messageReader reads messages that each end with a zero byte. It fails at a message that is too
+// large: a page can log text of any length, and chromedp keeps a whole message in memory.
 type messageReader struct {
 	*os.File
 	size int // bytes read since the last zero byte
@@ -116,7 +115,7 @@ func (r *messageReader) Read(p []byte) (int, error) {
 // maxErrors is the largest number of script errors that are kept.
 const maxErrors = 5
 
-// handleEvents closes dialogs, which block the page, keeps script errors for the report,
+// handleEvents closes dialogs, because they block the page. It keeps script errors for the report,
 // and ends all calls if the page crashes. It runs until the page's context ends.
 func (b *browser) handleEvents() {
 	target := chromedp.FromContext(b.page).Target
@@ -126,8 +125,8 @@ func (b *browser) handleEvents() {
 	go func() {
 		for _, err := range dialogs {
 			if err == nil {
-				// Without an answer the page stays blocked, and the check runs into its
-				// time limit.
+				// Ignore an error: then the page stays blocked, and the check runs into its time
+				// limit.
 				_, _ = cdp.Call(b.page, target, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true})
 			}
 		}
@@ -164,8 +163,8 @@ func (b *browser) scriptErrors() []string {
 	return slices.Clone(b.errors)
 }
 
-// reason returns why a call failed: the reason of fail if that ended the page's context,
-// else err.
+// reason returns why a call to the browser failed: the error given to fail, if that ended the
+// page's context. If not, it returns err.
 func (b *browser) reason(err error) error {
 	if err != nil && b.page.Err() != nil {
 		return context.Cause(b.page)
@@ -183,7 +182,7 @@ func shortTemp(dir string) string {
 	return dir
 }
 
-// unresolvable is a host name that has no address.
+// unresolvable is a host name that never has an address.
 const unresolvable = "gaffer.invalid"
 
 // browserFlags returns flags that restrict the browser to the page's own requests. By
@@ -200,13 +199,13 @@ func browserFlags(profile string, root bool) []string {
 		fmt.Sprintf("--window-size=%d,%d", viewWidth, viewHeight),
 	}
 	if root {
-		flags = append(flags, "--no-sandbox") // the sandbox does not work for root
+		flags = append(flags, "--no-sandbox") // the browser's sandbox does not work for root
 	}
 	return append(flags, "about:blank")
 }
 
-// close kills the browser with all its processes and deletes its files. It returns the
-// end of the browser's output.
+// close kills all processes of the browser and deletes its files. It returns the end of the
+// browser's output.
 func (b *browser) close() string {
 	if b.fail != nil {
 		b.fail(context.Canceled)
@@ -218,7 +217,7 @@ func (b *browser) close() string {
 		_ = b.conn.Close()
 	}
 	if b.client != nil {
-		<-b.client.LostConnection // wait until the goroutine that reads the pipe has ended
+		<-b.client.LostConnection // returns when the goroutine that reads the pipe has ended
 	}
 	text := ""
 	if b.output != nil {
@@ -230,7 +229,7 @@ func (b *browser) close() string {
 	return text
 }
 
-// removeAll deletes a folder that dying processes may still write to.
+// removeAll deletes a folder. It tries again if dying processes still write to the folder.
 func removeAll(dir string) {
 	for range 20 {
 		if os.RemoveAll(dir) == nil {

@@ -20,7 +20,7 @@ import (
 	"gaffer/workflow"
 )
 
-// pages is a server with pages that are hard to check.
+// pages starts a web server with pages that are hard to check.
 func pages(t *testing.T) *httptest.Server {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -52,12 +52,12 @@ func pages(t *testing.T) *httptest.Server {
 	return s
 }
 
-// tools fails the test if there is no browser, since these tests would prove nothing
-// without one.
+// tools returns the programs of this machine. It fails the test if there is no browser, since these
+// tests would prove nothing without one.
 func tools(t *testing.T) verify.Tools {
 	t.Helper()
-	// The browser's profile must not outlive a check. In its own folder, leftovers are
-	// visible.
+	// The browser's profile must not outlive a check. Leftovers are visible in a folder that only
+	// this test uses.
 	dir, err := os.MkdirTemp("/tmp", "verify-")
 	if err != nil {
 		t.Fatal(err)
@@ -116,8 +116,8 @@ func TestTheReducedModeDoesNotSeeWhatScriptsAdd(t *testing.T) {
 	}
 }
 
-// The browser takes the proxy from its environment. All requests that leave the machine
-// go to the proxy, but those to the machine itself do not.
+// The browser takes the proxy from its environment: requests that leave the machine go to the
+// proxy, and requests to the machine itself do not.
 func TestAPageWithoutTheText(t *testing.T) {
 	testenv.Integration(t)
 	var strangers atomic.Value
@@ -165,7 +165,7 @@ func TestAPageThatCrashesTheBrowserFailsAtOnce(t *testing.T) {
 	found := tools(t)
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, "<!doctype html>stuck")
-		if strings.HasPrefix(r.UserAgent(), "Mozilla") { // not the first request, which gaffer makes itself
+		if strings.HasPrefix(r.UserAgent(), "Mozilla") { // a request of the browser, not the first request, which gaffer makes itself
 			time.AfterFunc(300*time.Millisecond, func() { killRenderers(t) })
 		}
 	}))
@@ -266,7 +266,7 @@ func TestChecksContinueWithoutABrowserThatDoesNotRun(t *testing.T) {
 }
 
 func TestTheBrowserEndsIfGafferIsKilled(t *testing.T) {
-	dir, err := os.MkdirTemp("/tmp", "verify-") // for the files that the killed process leaves
+	dir, err := os.MkdirTemp("/tmp", "verify-") // the folder for files that the killed process leaves
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,32 +11,31 @@ import (
 	"gaffer/workflow"
 )
 
-// Check is a condition that must hold when a chunk is done. It has exactly one of
-// Command, File and URL.
+// Check is a condition that must hold when a chunk is done. Exactly one of Command, File and URL is
+// set.
 type Check struct {
-	Name string `json:"name,omitempty"` // shown in the feed; derived from the other fields if empty
+	Name string `json:"name,omitempty"` // shown in the feed; empty means a name made from the other fields
 
-	// Command is a shell command that must exit with 0. When it exits, the processes that
-	// it has started are ended.
+	// Command is a shell command that must exit with 0. Then the processes that it has started are
+	// ended too.
 	Command string `json:"command,omitempty"`
 
 	// File must exist in the work folder. It is a relative path of a file or folder, or
 	// a pattern with * ? [a-z] that must match at least one name.
 	File string `json:"file,omitempty"`
 
-	// URL must answer over http or https. It may contain {port} if the request has
-	// Serve.
+	// URL must answer over http or https. If the request has a Serve command, URL may contain
+	// {port}.
 	URL    string `json:"url,omitempty"`
-	Status int    `json:"status,omitempty"` // expected status of URL; 0 means 200
-	// Contains is text that the page must contain. With a browser it is searched in the
-	// document after its scripts ran, else in the server's answer. All white space is
-	// equivalent.
+	Status int    `json:"status,omitempty"` // status that URL must answer with; 0 means 200
+	// Contains is text that the page must contain. With a browser, the text is searched in the
+	// document after its scripts ran. Without one, it is searched in the server's answer. All white
+	// space counts as equal.
 	Contains   string `json:"contains,omitempty"`
 	Screenshot bool   `json:"screenshot,omitempty"` // take a picture of the page
 
-	// Timeout is the limit for one try. Zero means 60 s for a command and 20 s for
-	// others. The start of a browser does not count. A server gets the same time to
-	// start.
+	// Timeout is the time limit for one try. Zero means 60 s for a command and 20 s for a file or
+	// URL. The time to start a browser does not count. A server gets the same time to start.
 	Timeout Duration `json:"timeout,omitempty"`
 }
 
@@ -49,7 +48,7 @@ const (
 // Duration is a time.Duration with a text form such as "30s".
 type Duration time.Duration
 
-// MarshalText returns the form of time.Duration.String.
+// MarshalText returns the duration in a form such as "1m30s".
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
 // UnmarshalText parses the text with time.ParseDuration.
@@ -64,7 +63,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 
 // RequestError reports an invalid request or check.
 type RequestError struct {
-	What    string // such as `check 2 "page answers"`; may be empty
+	What    string // what is invalid, such as `check 2 "page answers"`; may be empty
 	Problem string
 }
 
@@ -75,7 +74,7 @@ func (e *RequestError) Error() string {
 	return e.What + ": " + e.Problem
 }
 
-// Invalid marks the error as invalid input.
+// Invalid tells the caller that the user's input is wrong, not gaffer.
 func (e *RequestError) Invalid() bool { return true }
 
 // Validate returns a [*RequestError] if the request is invalid.
@@ -110,7 +109,7 @@ func (r Request) Validate() error {
 	return nil
 }
 
-// Validate returns a [*RequestError] if the check is invalid on any machine.
+// Validate returns a [*RequestError] if the check could work on no machine.
 func (c Check) Validate() error {
 	if problem := c.problem(); problem != "" {
 		return &RequestError{What: fmt.Sprintf("check %q", c.title()), Problem: problem}
@@ -199,5 +198,5 @@ func (c Check) timeout() time.Duration {
 
 func (c Check) needsBrowser() bool { return c.URL != "" && (c.Contains != "" || c.Screenshot) }
 
-// runsIn reports whether the check is made in a mode. The minimal mode only runs commands.
+// runsIn reports whether this check is run in a mode. The minimal mode runs only commands.
 func (c Check) runsIn(mode string) bool { return mode != workflow.Minimal || c.Command != "" }

@@ -78,8 +78,8 @@ func TestATitleIsOnePrintableLine(t *testing.T) {
 	}
 }
 
-// Output may come from a hostile program, and it is used in a prompt, a document and a
-// terminal.
+// The output of a check may come from a hostile program, and gaffer shows it in a prompt, a
+// document and a terminal.
 func FuzzKeptOutputIsPrintable(f *testing.F) {
 	f.Add("plain\ntext", 3)
 	f.Add("\x1b[31mred\x1b[0m\r50%\r100%\x00\xff\u202e", 2000)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// tryCommand runs a shell command. It ends the background processes of the command's
-// group. It does not wait for the output of processes that have left the group.
+// tryCommand runs a check's shell command once. At the end it ends the remaining processes of the
+// command's process group. It does not wait for output of processes that have left the group.
 func tryCommand(ctx context.Context, dir string, c Check) tryResult {
 	cmd := exec.Command("sh", "-c", c.Command)
 	cmd.Dir = dir
@@ -42,7 +42,7 @@ func running(g *processGroup) bool {
 	}
 }
 
-// describeEnd describes how a command failed, or returns "".
+// describeEnd describes how a command failed. It returns "" if the command succeeded.
 func describeEnd(ctx context.Context, cmd *exec.Cmd, cut bool, timeout time.Duration) string {
 	switch {
 	case cut && errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -62,7 +62,8 @@ type output struct {
 	done     chan struct{}
 }
 
-// captureOutput connects a program's stdout and stderr to an output. Its stdin is empty.
+// captureOutput makes an output collect a program's stdout and stderr. The program's stdin is
+// empty.
 func captureOutput(cmd *exec.Cmd) (*output, error) {
 	from, to, err := os.Pipe()
 	if err != nil {
@@ -77,8 +78,8 @@ func captureOutput(cmd *exec.Cmd) (*output, error) {
 	return o, nil
 }
 
-// outputWait is the time to wait for output after all processes of the group have ended.
-// A process that left the group may keep the pipe open forever.
+// outputWait is how long to wait for further output after all processes of the group have ended. A
+// process that left the group may keep the pipe open forever.
 const outputWait = time.Second
 
 // end stops reading and returns the end of the output.

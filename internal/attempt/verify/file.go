@@ -20,22 +20,22 @@ func tryFile(ctx context.Context, dir string, c Check) tryResult {
 	}
 	defer func() { _ = root.Close() }() // the folder was only read
 	name := filepath.ToSlash(filepath.Clean(c.File))
-	_, err = root.Stat(name) // try it as a name before a pattern, because names such as [id].tsx are common
+	_, err = root.Stat(name) // try the name itself before the pattern, because names such as [id].tsx are common
 	if err == nil {
 		return tryResult{output: name + " exists"}
 	}
-	// A malformed pattern can only be a name.
+	// Ignore the error: a malformed pattern can only be the name of a file, which was tried above.
 	found, _ := fs.Glob(contextFS{root.FS(), ctx}, name)
 	for _, match := range found {
-		if _, err := root.Stat(match); err == nil { // Glob does not check whether the targets of links exist
+		if _, err := root.Stat(match); err == nil { // check the target: Glob also returns links to missing files
 			return tryResult{output: match + " exists"}
 		}
 	}
 	return tryResult{problem: err.Error()}
 }
 
-// contextFS is a file tree that returns errors once ctx has ended, so that a pattern with
-// many stars terminates.
+// contextFS is a file tree whose methods fail once ctx has ended. So the search for a pattern with
+// many stars ends.
 type contextFS struct {
 	fs.FS
 	ctx context.Context

@@ -25,14 +25,14 @@ const (
 	exitUsage  = 2
 )
 
-// AttemptVariable is the environment variable with the number of the attempt. The
-// default is 1.
+// AttemptVariable is the environment variable with the number of the attempt: 1 for the first one.
+// If it is not set, the number is 1.
 const AttemptVariable = "GAFFER_ATTEMPT_NUMBER"
 
-// Main is `gaffer verify CHECKS.json`. It reads a [Request], runs it, and writes the
-// [Outcome] to CHECKS.attempt-N.json beside it. It prints the failed checks and the
-// summary. It returns 0 if all checks passed, 1 if not, and 2 if the request is
-// invalid. If it is interrupted it writes nothing.
+// Main is the command `gaffer verify CHECKS.json`. It reads a [Request] from that file, runs its
+// checks, and writes the [Outcome] to CHECKS.attempt-N.json beside it. It prints the failed checks
+// and the summary. It returns 0 if all checks passed, 1 if not, and 2 if the request is invalid. If
+// it is interrupted it writes nothing.
 func Main(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -78,7 +78,7 @@ func verifyFile(ctx context.Context, path, attempt string, stdout io.Writer) (bo
 	return outcome.Passed, err
 }
 
-// OutcomePath returns the file to which [Main] writes the outcome of an attempt.
+// OutcomePath returns the path of the file to which [Main] writes the outcome of an attempt.
 func OutcomePath(request string, attempt int) string {
 	return fmt.Sprintf("%s.attempt-%d.json", strings.TrimSuffix(request, ".json"), attempt)
 }
@@ -116,8 +116,8 @@ func Load(path string) (Request, error) {
 	return r, nil
 }
 
-// reportSize is the number of bytes of a failed check's log that the agent's next
-// attempt receives. All failed checks must be named within it.
+// reportSize is the number of bytes of a verify command's output that the agent's next attempt
+// receives. So report must name all failed checks within it.
 const reportSize = 2000
 
 // report lists the failed checks, with as much of their output as fits, and the
@@ -145,7 +145,7 @@ func report(o Outcome) string {
 	return b.String() + o.Summary + "\n"
 }
 
-// indentedEnd returns the end of text as indented lines, at most room bytes in total.
+// indentedEnd returns the end of text as indented lines, with at most room bytes in total.
 func indentedEnd(text string, room int) string {
 	const margin = "  "
 	lines := strings.Split(text, "\n")

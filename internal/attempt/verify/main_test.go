@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// endByFile ends the process whose pid is in a file.
+// endByFile ends the process whose pid is written in the file at path.
 func endByFile(t *testing.T, path string) {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -80,7 +80,7 @@ func TestTheExitCodeAndTheFileOfEachAttemptShowTheOutcome(t *testing.T) {
 	if code, stdout, _ := call(path); code != 0 || stdout != "2/2 checks passed\n" {
 		t.Errorf("exit %d, %q", code, stdout)
 	}
-	if code, _, _ := call(path); code != 0 { // the same attempt again
+	if code, _, _ := call(path); code != 0 { // verify the same attempt again
 		t.Errorf("exit %d", code)
 	}
 	if names := list(t, filepath.Dir(path)); names != "checks.attempt-4.json checks.attempt-5.json checks.json" {
@@ -166,8 +166,8 @@ func TestAnOutcomeThatCannotBeWrittenIsNotPassed(t *testing.T) {
 	}
 }
 
-// The next attempt receives the last 2,000 bytes, so everything important must be
-// within them.
+// The agent's next attempt receives only the last 2,000 bytes of the report, so everything
+// important must be within them.
 func TestTheReportNamesAllFailedChecksWithinItsLimit(t *testing.T) {
 	for _, failing := range []int{1, 3, 12, 200} {
 		r := verify.Request{Mode: workflow.Minimal, RetryAfter: withoutDelay}

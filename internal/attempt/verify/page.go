@@ -13,7 +13,7 @@ import (
 
 const (
 	maxRedirects = 5
-	maxPage      = 8 << 20 // bytes of an answer that are read
+	maxPage      = 8 << 20 // how many bytes of an answer are read at most
 )
 
 // tryPage fetches a page and, in full mode, checks it with a browser.
@@ -33,7 +33,7 @@ func tryPage(ctx context.Context, c Check, browser string, full bool, picture st
 	}
 	switch {
 	case full && c.Screenshot, full && c.Contains != "" && isPage(response):
-		c.Timeout = max(Duration(c.timeout()-time.Since(began)), 1) // the remaining time
+		c.Timeout = max(Duration(c.timeout()-time.Since(began)), 1) // the time that is left for the browser
 		return tryInBrowser(ctx, c, browser, picture, f)
 	case f.ok() && c.Contains != "":
 		return f.withProblem(missingText(readUpTo(response.Body, maxPage), c.Contains))
@@ -41,7 +41,7 @@ func tryPage(ctx context.Context, c Check, browser string, full bool, picture st
 	return f
 }
 
-// withProblem returns the result with a further problem. An empty problem changes nothing.
+// withProblem returns f with another problem added. An empty problem changes nothing.
 func (f tryResult) withProblem(problem string) tryResult {
 	switch {
 	case problem == "":
@@ -53,8 +53,8 @@ func (f tryResult) withProblem(problem string) tryResult {
 	return f
 }
 
-// isPage reports whether the answer is HTML, which a browser may display differently
-// from the source.
+// isPage reports whether the answer is HTML. A browser may display HTML differently from its
+// source.
 func isPage(response *http.Response) bool {
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")) // an invalid type counts as none
 	return kind == "" || kind == "text/html" || kind == "application/xhtml+xml"
@@ -66,8 +66,8 @@ func readUpTo(body io.Reader, limit int64) string {
 	return string(data)
 }
 
-// missingText returns a problem if a body contains the text neither literally nor with HTML
-// entities.
+// missingText returns a problem if body does not contain the text, neither literally nor with HTML
+// entities. It returns "" if body does.
 func missingText(body, text string) string {
 	text = collapseSpace(text)
 	if strings.Contains(collapseSpace(body), text) || strings.Contains(collapseSpace(html.UnescapeString(body)), text) {
@@ -76,7 +76,7 @@ func missingText(body, text string) string {
 	return fmt.Sprintf("the answer does not have %q; it begins: %s", text, shorten(collapseSpace(body)))
 }
 
-// fetch requests a page. The caller closes the body.
+// fetch requests a page. The caller must close the body of the response.
 func fetch(ctx context.Context, url string) (*http.Response, error) {
 	client := &http.Client{
 		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true},

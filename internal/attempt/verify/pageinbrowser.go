@@ -17,7 +17,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Size of the window, in CSS pixels.
+// Size of the browser's window, in CSS pixels.
 const (
 	viewWidth  = 1280
 	viewHeight = 900
@@ -26,21 +26,21 @@ const (
 const (
 	// browserStart is the time limit for the start of a browser.
 	browserStart = 30 * time.Second
-	// textTimeout is the time that text may take to appear after the page has loaded.
+	// textTimeout is how long the text may take to appear after the page has loaded.
 	textTimeout = 5 * time.Second
 	// pollInterval is the interval between two reads of a page.
 	pollInterval = 100 * time.Millisecond
 )
 
-// pageState is what a page contains at a moment.
+// pageState is what a page contained when it was read.
 type pageState struct {
 	Loaded bool   `json:"loaded"`
 	Found  bool   `json:"found"`
 	Text   string `json:"text"` // the beginning of the displayed text
 }
 
-// readState is JavaScript that searches for text in the document: in the displayed text,
-// the source text and the markup. It ignores scripts, styles and comments.
+// readState is JavaScript that searches the document for a text: in the displayed text, the source
+// text and the markup. It ignores scripts, styles and comments.
 const readState = `(wanted => {
 	const flat = s => s.replace(/\s+/g, " ");
 	const shown = document.body ? document.body.innerText : "";
@@ -53,7 +53,7 @@ const readState = `(wanted => {
 	return {loaded: document.readyState === "complete", found, text: shown.slice(0, 1500)};
 })`
 
-// tryInBrowser checks a page with a browser. It keeps the problems in f.
+// tryInBrowser checks a page with a browser. It adds the problems that it finds to f.
 func tryInBrowser(ctx context.Context, c Check, path, picture string, f tryResult) tryResult {
 	if path == "" {
 		f.noBrowser = true
@@ -90,10 +90,10 @@ func tryInBrowser(ctx context.Context, c Check, path, picture string, f tryResul
 	return f
 }
 
-// load opens the page and waits until it has loaded and contains the text, or the time
+// load opens the page. It waits until the page has loaded and contains the text, or until the time
 // is up.
 func (b *browser) load(ctx context.Context, c Check) (pageState, error) {
-	// A screenshot of a failure needs time too.
+	// Leave a quarter of the time for a screenshot of a failure.
 	ctx, cancel := context.WithTimeout(ctx, c.timeout()*3/4)
 	defer cancel()
 	opened, err := chromedp.Call(ctx, page.Navigate, page.NavigateParams{URL: c.URL})
@@ -121,14 +121,14 @@ func (b *browser) load(ctx context.Context, c Check) (pageState, error) {
 			if b.page.Err() != nil {
 				err = b.page.Err()
 			}
-			return last, err // a page that never finishes loading is judged by what it has
+			return last, err // judge a page that never finishes loading by what it has
 		case <-time.After(pollInterval):
 		}
 	}
 }
 
-// stateOf reads the page in an isolated world, which the page's scripts cannot change. A
-// navigation destroys that world, so each read creates one.
+// stateOf reads the page in an isolated world of JavaScript, which the page's scripts cannot
+// change. A navigation destroys that world, so stateOf creates a new one each time.
 func stateOf(ctx context.Context, frame cdp.FrameID, wanted string) (pageState, error) {
 	world, err := chromedp.Call(ctx, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{FrameID: frame, WorldName: "gaffer"})
 	if err != nil {

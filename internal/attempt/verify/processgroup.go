@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// grace is the time between SIGTERM and SIGKILL.
+// grace is how long a process may take to exit after SIGTERM, before it gets SIGKILL.
 const grace = time.Second
 
-// processGroup is a program in its own process group, with all processes that it started.
+// processGroup is a program that runs in its own process group, together with all processes that it
+// started in it.
 type processGroup struct {
 	cmd    *exec.Cmd
 	exited chan struct{} // closed when the program itself has ended
@@ -28,8 +29,8 @@ func startProcessGroup(cmd *exec.Cmd) (*processGroup, error) {
 	return g, nil
 }
 
-// end ends the whole group and returns when the program has ended. It sends SIGTERM
-// first, if the program is still running and grace is not zero, and then SIGKILL.
+// end ends the whole group and returns when the program has ended. If the program is still running
+// and grace is not zero, it sends SIGTERM and waits for up to grace. Then it sends SIGKILL.
 func (g *processGroup) end(grace time.Duration) {
 	if grace > 0 {
 		g.terminate(grace)
@@ -37,7 +38,7 @@ func (g *processGroup) end(grace time.Duration) {
 	// The program has not been reaped, so its process id cannot be reused yet.
 	_ = syscall.Kill(-g.cmd.Process.Pid, syscall.SIGKILL) // an error means that no process is left
 	<-g.exited
-	_ = g.cmd.Wait() // the result is in ProcessState
+	_ = g.cmd.Wait() // ignore the error: the result is in ProcessState
 }
 
 func (g *processGroup) terminate(grace time.Duration) {

@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// portPlaceholder is the placeholder for a free port in the URLs of a request with Serve.
+// portPlaceholder stands for a free port in the URLs of a request with Serve.
 const portPlaceholder = "{port}"
 
 // server is the request's server process, which runs while pages are checked.
 type server struct {
 	group  *processGroup
 	output *output
-	port   string // value of portPlaceholder; empty if no URL contains it
+	port   string // port that replaces portPlaceholder; empty if no URL contains it
 }
 
-// startServer starts a shell command that should run until it is stopped.
+// startServer starts a shell command as the server. The command should run until it is stopped.
 func startServer(dir, command string, anyPort bool) (*server, error) {
 	s := &server{}
 	cmd := exec.Command("sh", "-c", command)
@@ -66,8 +66,8 @@ func (s *server) address(text string) string {
 	return strings.ReplaceAll(text, portPlaceholder, s.port)
 }
 
-// await waits until a process listens at an address. If the server has ended, the
-// listener is another process, which is an error.
+// await waits until a process listens at an address. It returns an error if the server has ended,
+// even if another process listens there.
 func (s *server) await(ctx context.Context, address string) error {
 	at, err := endpoint(address)
 	for err == nil {
@@ -94,11 +94,11 @@ func (s *server) await(ctx context.Context, address string) error {
 // dialTimeout is the time limit for testing whether a port of this machine is in use.
 const dialTimeout = time.Second
 
-// checkPortFree returns an error if a process on this machine already listens at the
-// server's address. Its pages would be mistaken for the chunk's pages.
+// checkPortFree returns an error if a process on this machine already listens at the server's
+// address. The check would take its pages for the pages of the chunk.
 func checkPortFree(ctx context.Context, address string) error {
 	if strings.Contains(address, portPlaceholder) {
-		return nil // the address contains {port}, which a free port will replace
+		return nil // nothing to check: {port} will be replaced by a free port
 	}
 	at, err := endpoint(address)
 	if err != nil {
@@ -125,7 +125,7 @@ func isLocal(c net.Conn) bool {
 	return ok1 && ok2 && (them.IP.IsLoopback() || them.IP.Equal(us.IP))
 }
 
-// endpoint returns the host and port of a URL.
+// endpoint returns the host and port of a URL, such as "localhost:80".
 func endpoint(address string) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -135,9 +135,8 @@ func endpoint(address string) (string, error) {
 	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), usual[u.Scheme])), nil
 }
 
-// serve starts the request's server if necessary, and returns the check with the
-// server's URL. It stops a server that does not come up, so that the next try starts a
-// new one.
+// serve starts the request's server if it is not running, and returns the check with the server's
+// URL. If the server does not come up, serve stops it, so that the next try starts a new one.
 func (v *verification) serve(ctx context.Context, c Check) (Check, tryResult) {
 	if v.request.Serve == "" {
 		return c, tryResult{}

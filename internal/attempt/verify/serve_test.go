@@ -13,7 +13,7 @@ import (
 	"gaffer/workflow"
 )
 
-// serving returns a command that runs this test as a slow development server.
+// serving returns a shell command that runs this test program as a slow development server.
 func serving() string {
 	return fmt.Sprintf("sleep 0.5; echo up at $PORT; VERIFY_AS_SERVER=1 exec %q", os.Args[0])
 }
@@ -58,7 +58,7 @@ func TestAServerThatEndsSaysWhy(t *testing.T) {
 	}
 }
 
-// startOtherServer starts a server that is not the chunk's.
+// startOtherServer starts a server that does not belong to the checked chunk.
 func startOtherServer(t *testing.T) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }))

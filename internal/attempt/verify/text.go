@@ -10,18 +10,18 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// maxOutput is the number of characters of a check's output that are kept.
+// maxOutput is how many characters of a check's output are kept.
 const maxOutput = 2000
 
-// tail keeps the end of the data that is written to it, in bounded memory.
+// tail keeps only the end of the data that is written to it.
 type tail struct {
 	mu   sync.Mutex
 	data []byte
 	cut  bool
 }
 
-// tailSize has room for maxOutput characters of any size, plus escape sequences that
-// are removed.
+// tailSize is how many bytes a tail keeps. That is enough for maxOutput characters, even with
+// escape sequences that are removed later.
 const tailSize = 8 * maxOutput
 
 // Write implements io.Writer and never fails.
@@ -39,7 +39,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// String returns the kept data, starting at a whole character.
+// String returns the kept data. It drops an incomplete character at the start.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -60,7 +60,7 @@ func lastChars(text string, n int) string {
 	return text[at:]
 }
 
-// shorten cuts text to a single short line's length.
+// shorten cuts text to the length of a short line.
 func shorten(text string) string {
 	return truncate.Chars(text, 120)
 }
@@ -84,5 +84,5 @@ func printable(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// collapseSpace collapses white space, as a browser does.
+// collapseSpace replaces each sequence of white space by one space, as a browser does.
 func collapseSpace(text string) string { return strings.Join(strings.Fields(text), " ") }

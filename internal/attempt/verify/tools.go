@@ -11,11 +11,11 @@ type Tools struct {
 	Missing string // why there is no browser
 }
 
-// BrowserVariable is the environment variable that names the browser. If it is set, no
-// other browser is used. If the name is not a program, no browser is used.
+// BrowserVariable is the environment variable that names the browser program. If it is set, no
+// other browser is used, even if that program does not exist.
 const BrowserVariable = "GAFFER_BROWSER"
 
-// FindTools looks for the programs. It starts none of them.
+// FindTools looks for the programs on this machine. It starts none of them.
 func FindTools() Tools { return findTools(os.Getenv(BrowserVariable), exec.LookPath) }
 
 func findTools(named string, look func(string) (string, error)) Tools {

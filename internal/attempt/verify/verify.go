@@ -21,21 +21,21 @@ import (
 // Request is a set of checks to run.
 type Request struct {
 	Chunk  string  `json:"chunk"`
-	Dir    string  `json:"dir"` // the work folder; empty for the current folder
+	Dir    string  `json:"dir"` // the work folder; empty means the current folder
 	Checks []Check `json:"checks"`
-	// Serve is a shell command, such as a development server, that runs from the first
-	// check of a page to the end. If a URL contains {port}, that is replaced by a free
-	// port, which the command gets in PORT. So several chunks can be checked at the
-	// same time without being confused. If a URL has a fixed port, that port must be
-	// free before.
+	// Serve is a shell command, such as a development server, that runs from the first check of a
+	// page to the end. If a URL contains {port}, that is replaced by a free port, which the command
+	// gets in the variable PORT. So several chunks can be checked at the same time. If a URL has a
+	// fixed port, no other process may use that port.
 	Serve string `json:"serve,omitempty"`
-	// Mode is full, reduced or minimal. Empty selects one by the available programs.
+	// Mode is full, reduced or minimal. Empty means full, or reduced if a check needs a browser and
+	// none was found.
 	Mode string `json:"mode,omitempty"`
-	// Screenshot is the path of the first screenshot. Those of further checks get a
-	// number before the file extension.
+	// Screenshot is the path of the first screenshot. The paths of further screenshots get a number
+	// before the file extension.
 	Screenshot string `json:"screenshot,omitempty"`
-	// RetryAfter is the delay before the second try of a check, because a page may
-	// still be starting. Zero means one second.
+	// RetryAfter is the pause before a failed check is tried again, because a page may still be
+	// starting. Zero means one second.
 	RetryAfter Duration `json:"retryAfter,omitempty"`
 }
 
@@ -50,20 +50,20 @@ type Outcome struct {
 	Passed     bool             `json:"passed"`
 }
 
-// Detail describes the result of a check, in case it failed.
+// Detail describes one check's result, so that a failure can be understood.
 type Detail struct {
 	Name       string  `json:"name"`
 	Output     string  `json:"output"`  // the end of the last try's output, at most 2,000 characters
-	Seconds    float64 `json:"seconds"` // both tries and the wait between them
+	Seconds    float64 `json:"seconds"` // duration of both tries and the pause between them, in seconds
 	Screenshot string  `json:"screenshot,omitempty"`
 }
 
 // defaultRetryAfter is the default of RetryAfter.
 const defaultRetryAfter = time.Second
 
-// Run executes the checks. If the request is invalid, all checks fail. If ctx ends, the
-// remaining checks fail. When Run returns, no process that a check started is left,
-// except those that left the check's process group.
+// Run executes the checks. If the request is invalid, all checks fail. If ctx ends, the remaining
+// checks fail. When Run returns, no process that a check started is running, except for processes
+// that left the check's process group.
 func Run(ctx context.Context, r Request, tools Tools) Outcome {
 	v := verification{request: r, tools: tools}
 	v.out.Mode, v.out.Why = chooseMode(r.Mode, r.Checks, tools)
@@ -111,8 +111,8 @@ func minimalReason(checks []Check) string {
 	return fmt.Sprintf("exit codes alone, %d of %d checks not made", left, len(checks))
 }
 
-// summarize counts the results. The summary mentions a restricted mode. If no check was
-// made, the outcome is not a pass.
+// summarize counts the results. The summary says if the mode was restricted. If no check was run,
+// passed is false.
 func summarize(o Outcome) (summary string, passed bool) {
 	n := 0
 	for _, c := range o.Checks {
@@ -127,7 +127,7 @@ func summarize(o Outcome) (summary string, passed bool) {
 	return summary, n > 0 && n == len(o.Checks)
 }
 
-// verification is a running request.
+// verification is a request while Run executes it.
 type verification struct {
 	request     Request
 	tools       Tools
@@ -155,8 +155,8 @@ func (v *verification) run(ctx context.Context) {
 	}
 }
 
-// check makes a check, and repeats it once if it fails. If the browser cannot be run, the
-// remaining checks are made without a browser, because the agent cannot repair the browser.
+// check runs a check, and runs it again if it fails. If the browser cannot be started, the
+// remaining checks are run without it, because the agent cannot repair the browser.
 func (v *verification) check(ctx context.Context, c Check, picture string) (f tryResult, retried bool) {
 	f = v.try(ctx, c, picture)
 	if !f.ok() && v.pause(ctx) {
@@ -172,7 +172,7 @@ func (v *verification) check(ctx context.Context, c Check, picture string) (f tr
 	return f, retried
 }
 
-// pause waits before the second try, and reports false if ctx ends.
+// pause waits before the second try. It reports false if ctx has ended.
 func (v *verification) pause(ctx context.Context) bool {
 	wait := time.Duration(v.request.RetryAfter)
 	if wait == 0 {
@@ -190,8 +190,8 @@ func (v *verification) pause(ctx context.Context) bool {
 type tryResult struct {
 	problem   string // empty if the check passed
 	output    string
-	picture   string // path of the screenshot that was taken
-	noBrowser bool   // the browser did not run, which says nothing about the page
+	picture   string // path of the screenshot; empty if none was taken
+	noBrowser bool   // the browser could not be run, which says nothing about the page
 }
 
 func (f tryResult) ok() bool { return f.problem == "" }
@@ -223,7 +223,7 @@ func (v *verification) tryPage(ctx context.Context, c Check, picture string) try
 	return f
 }
 
-// pictureFor returns the path for the screenshot of a check.
+// pictureFor returns the path for the screenshot of a check, or "" if the check takes none.
 func (v *verification) pictureFor(c Check) string {
 	if !c.Screenshot {
 		return ""

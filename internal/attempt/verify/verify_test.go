@@ -56,7 +56,7 @@ func list(t *testing.T, dir string) string {
 	return strings.Join(names, " ")
 }
 
-// noProcess waits until no process has the text in its command line.
+// noProcess waits until no running process has text in its command line.
 func noProcess(t *testing.T, text string) {
 	t.Helper()
 	testenv.Wait(t, "the end of all processes with "+text, func() error {
@@ -67,7 +67,7 @@ func noProcess(t *testing.T, text string) {
 	})
 }
 
-// running lists the command lines that contain all the texts.
+// running lists the command lines of running processes that contain all the texts.
 func running(t *testing.T, texts ...string) (list []string) {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -83,7 +83,7 @@ func running(t *testing.T, texts ...string) (list []string) {
 	return list
 }
 
-// awaitFile waits until a check has written to a folder.
+// awaitFile waits until dir contains a file, which the running check writes.
 func awaitFile(t *testing.T, dir string) {
 	t.Helper()
 	testenv.Wait(t, "a file of the check", func() error {
@@ -288,7 +288,7 @@ func TestAnOutcomeWithoutChecksIsNotAPass(t *testing.T) {
 }
 
 func TestTheModeFollowsFromTheAvailablePrograms(t *testing.T) {
-	// There is no real browser: the test only covers the choice.
+	// No real browser is needed: the test covers only the choice of the mode.
 	page := verify.Check{URL: "http://127.0.0.1:1/", Contains: "x"}
 	for _, c := range []struct {
 		check   verify.Check

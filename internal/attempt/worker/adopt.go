@@ -12,10 +12,10 @@ import (
 	"gaffer/internal/engine"
 )
 
-// Adopt takes over the attempts that the store assigns to this worker. Before it
-// returns, it has ended all attempts that are not in running. It must be called before
-// Run, by one process at a time, and immediately after running was queried, because
-// leases are counted from this call.
+// Adopt takes over the attempts in running, which the store assigns to this worker. Before it
+// returns, it ends all other attempts that have a folder in this worker's folder. It must be called
+// before Run, by one process at a time, and immediately after running was queried, because leases
+// are counted from this call.
 func (w *Worker) Adopt(ctx context.Context, running []engine.Assignment) error {
 	asked := w.opts.Now()
 	known := map[string]bool{}
@@ -44,10 +44,9 @@ func (w *Worker) Adopt(ctx context.Context, running []engine.Assignment) error {
 	return nil
 }
 
-// Collect reports how attempts have ended that no gaffer process works on, and is
-// called instead of Run. It claims nothing, and reports attempts that were never
-// started as lost. It waits for attempts that are still running, and stops them if the
-// engine orders it.
+// Collect reports the ends of attempts that no gaffer process works on. It is called instead of
+// Run, and claims nothing. It reports attempts that were never started as lost. It waits for
+// attempts that are still running, and stops them if the engine orders it.
 func (w *Worker) Collect(ctx context.Context, running []engine.Assignment) error {
 	asked := w.opts.Now()
 	for _, a := range running {
@@ -58,7 +57,7 @@ func (w *Worker) Collect(ctx context.Context, running []engine.Assignment) error
 	return w.Run(ctx)
 }
 
-// endStale ends an attempt that the store considers over.
+// endStale ends the processes of an attempt that is over according to the store.
 func endStale(ctx context.Context, dir, attempt string, opts Options) error {
 	if err := runner.End(ctx, dir, attempt, runner.Options{Now: opts.Now, Supervisor: opts.Supervisor}); err != nil {
 		return fmt.Errorf("end attempt %s, which is over: %w", attempt, err)

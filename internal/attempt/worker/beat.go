@@ -12,19 +12,18 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// The interval between heartbeats. The minimum applies when there is something new to
-// report.
+// Shortest and longest interval between two heartbeats. The shortest applies when there is
+// something new to report.
 const (
 	maxBeatInterval = 15 * time.Second
 	minBeatInterval = 100 * time.Millisecond
 )
 
-// minBeatTimeout is the minimum timeout of a heartbeat, because an adopted lease may be
-// almost over. For the same reason the interval between heartbeats is at least
-// firstRetryPause.
+// minBeatTimeout is the shortest timeout of a heartbeat, because an adopted lease may be almost
+// over. For the same reason the interval between two heartbeats is at least firstRetryPause.
 const minBeatTimeout = time.Second
 
-// An unanswered request is repeated after firstRetryPause, then after pauses that double
+// If a request is not answered, it is repeated after firstRetryPause, then after pauses that double
 // up to maxRetryPause.
 const (
 	firstRetryPause = 50 * time.Millisecond
@@ -35,12 +34,12 @@ const (
 type beatTimer struct {
 	last       time.Time     // when the last heartbeat was sent
 	dirty      bool          // there is something new to report
-	inFlight   bool          // a heartbeat is in flight
+	inFlight   bool          // a heartbeat was sent and not answered yet
 	retryPause time.Duration // pause before the next try; 0 if the last heartbeat was answered
 }
 
-// wait returns how long to wait before the next heartbeat. shortest is the shortest
-// lease that must be renewed; 0 if no lease ends.
+// wait returns how long to wait before the next heartbeat. shortest is the length of the shortest
+// lease that must be renewed, or 0 if no lease ends.
 func (b *beatTimer) wait(now time.Time, shortest time.Duration) time.Duration {
 	every := maxBeatInterval
 	if shortest > 0 {
@@ -48,7 +47,7 @@ func (b *beatTimer) wait(now time.Time, shortest time.Duration) time.Duration {
 	}
 	switch {
 	case b.inFlight:
-		return time.Hour // the end of the heartbeat wakes the loop of Run
+		return time.Hour // the answer to the heartbeat wakes the loop of Run earlier
 	case b.retryPause > 0:
 		every = b.retryPause
 	case b.dirty:
@@ -71,7 +70,8 @@ func (b *beatTimer) ended(answered bool, shortest time.Duration) {
 	b.retryPause, b.dirty = min(max(2*b.retryPause, minBeatInterval), limit), true
 }
 
-// shortestLease returns the shortest lease of the held attempts; 0 if no lease ends.
+// shortestLease returns the length of the shortest lease of the held attempts, or 0 if no lease
+// ends.
 func (w *Worker) shortestLease() (shortest time.Duration) {
 	for _, h := range w.held {
 		if length := h.lease.length(); length > 0 && (shortest == 0 || length < shortest) {
@@ -90,7 +90,7 @@ func (w *Worker) beat(ctx context.Context) {
 	for _, h := range w.held {
 		list = append(list, h.report())
 	}
-	slices.SortFunc(list, func(a, b engine.HeldAttempt) int { return strings.Compare(a.Attempt, b.Attempt) }) // the engine shows the first
+	slices.SortFunc(list, func(a, b engine.HeldAttempt) int { return strings.Compare(a.Attempt, b.Attempt) }) // a fixed order, because the engine shows the first attempt
 	w.running.Go(func() {
 		orders, err := w.sendBeat(ctx, self, list, shortest)
 		w.runInLoop(ctx, func() {
@@ -104,9 +104,9 @@ func (w *Worker) beat(ctx context.Context) {
 	})
 }
 
-// sendBeat sends one heartbeat. Its timeout leaves time for another one before a lease ends
-// or the worker counts as offline. There is no timeout if no lease ends and the worker
-// has no name.
+// sendBeat sends one heartbeat. Its timeout leaves time for another heartbeat before a lease ends
+// or the worker counts as offline. If no lease ends and the worker has no name, there is no
+// timeout.
 func (w *Worker) sendBeat(ctx context.Context, self store.Worker, held []engine.HeldAttempt, shortest time.Duration) ([]engine.Order, error) {
 	within, cancel := ctx, func() {}
 	switch {
@@ -140,8 +140,8 @@ func (w *Worker) describe() store.Worker {
 	return self
 }
 
-// shownTask returns the task that is shown for the worker: one that waits for the user,
-// otherwise the oldest.
+// shownTask returns the task to show for the worker: a task that waits for the user, or else the
+// oldest task.
 func (w *Worker) shownTask() string {
 	var shown *heldAttempt
 	for _, h := range w.held {
@@ -157,7 +157,7 @@ func (w *Worker) shownTask() string {
 
 func (h *heldAttempt) waitsForUser() bool { return h.now.State == string(agent.Waiting) }
 
-// status returns the combined status of the worker's agents.
+// status returns one status for the worker, from the statuses of all its agents.
 func (w *Worker) status() string {
 	status := "idle"
 	for _, h := range w.held {

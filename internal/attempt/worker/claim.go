@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/pause"
 )
 
-// claimNext sends a claim if a slot is free and no other claim is in flight. It does not
-// wait for the answer, because heartbeats must not be delayed.
+// claimNext asks the engine for a task if a slot is free and no earlier request is unanswered. It
+// does not wait for the answer, so that heartbeats are not delayed.
 func (w *Worker) claimNext(ctx context.Context) {
 	if !w.mayClaim || w.claiming || w.claimsNothing() {
 		return
@@ -23,15 +23,15 @@ func (w *Worker) claimNext(ctx context.Context) {
 		a, sent := w.claim(ctx)
 		w.runInLoop(ctx, func() {
 			if w.claiming = false; a != nil {
-				w.mayClaim = true // there may be more tasks
+				w.mayClaim = true // claim again, because there may be more tasks
 				w.holdAndStart(ctx, *a, sent)
 			}
 		})
 	})
 }
 
-// claim returns an assignment, or nil if there is none, and when the request was sent.
-// It repeats an unanswered request with the same key.
+// claim asks the engine for a task. It returns the assignment, or nil if there is no task, and when
+// the request was sent. It repeats an unanswered request with the same key.
 func (w *Worker) claim(ctx context.Context) (*engine.Assignment, time.Time) {
 	r := w.claimRequest()
 	r.Key = w.opts.NewKey()
@@ -50,10 +50,10 @@ func (w *Worker) claim(ctx context.Context) (*engine.Assignment, time.Time) {
 	return nil, time.Time{}
 }
 
-// claimsNothing reports whether the worker claims nothing new.
+// claimsNothing reports whether the worker must not take new tasks now.
 func (w *Worker) claimsNothing() bool { return w.draining.Load() || w.waitingForResources.Load() > 0 }
 
-// claimRequest returns the claim of this worker.
+// claimRequest returns the request by which this worker asks for a task.
 func (w *Worker) claimRequest() engine.Claim {
 	r := engine.Claim{Worker: w.opts.ID}
 	if !w.claimsNothing() { // without labels the engine gives the worker no task of a run that is bound to a place

@@ -16,10 +16,10 @@ type events struct {
 	ctx context.Context
 }
 
-// outputSource is the source of a worker's knowledge about its agents: their output.
+// outputSource says how a worker knows what its agents do: from their output.
 const outputSource = "output"
 
-// Doing implements [runner.Owner].
+// Doing implements [runner.Owner]: it stores the agent's activity for the next heartbeat.
 func (o events) Doing(a runner.Activity) {
 	at := o.worker.opts.Now()
 	if a.Unproven != o.lastUnproven {
@@ -34,13 +34,13 @@ func (o events) Doing(a runner.Activity) {
 	})
 }
 
-// Asked implements [runner.Owner].
+// Asked implements [runner.Owner]: it sends the agent's question to the engine.
 func (o events) Asked(q agent.Question) {
 	ask := engine.Ask{
 		Attempt: o.Attempt.ID, Token: o.Attempt.Token, Ref: q.ID, Text: q.Text, Options: q.Options,
 	}
 	ask.Within, ask.Default = o.answerTimeout()
-	o.worker.running.Go(func() { // the attempt must not wait for the engine
+	o.worker.running.Go(func() { // in a goroutine, because the attempt must not wait for the engine
 		var id string
 		o.retryUntilAnswered(o.ctx, "ask "+o.Task.Task, func() (err error) {
 			id, err = o.worker.opts.Engine.Ask(o.ctx, ask)
@@ -50,7 +50,7 @@ func (o events) Asked(q agent.Question) {
 			return
 		}
 		o.worker.runInLoop(o.ctx, func() {
-			if !slices.Contains(o.dropped, q.ID) { // the agent may have withdrawn the question in the meantime
+			if !slices.Contains(o.dropped, q.ID) { // skip a question that the agent has withdrawn in the meantime
 				o.questions[id] = q.ID
 			}
 			o.worker.beatTimer.dirty = true
@@ -58,7 +58,7 @@ func (o events) Asked(q agent.Question) {
 	})
 }
 
-// Closed implements [runner.Owner].
+// Closed implements [runner.Owner]: it notes that the agent has withdrawn a question.
 func (o events) Closed(question string) {
 	o.worker.runInLoop(o.ctx, func() {
 		for id, asked := range o.questions {
@@ -72,7 +72,7 @@ func (o events) Closed(question string) {
 	})
 }
 
-// Delivered implements [runner.Owner].
+// Delivered implements [runner.Owner]: it notes that the agent has received the user's message.
 func (o events) Delivered(message string) {
 	o.worker.runInLoop(o.ctx, func() {
 		o.delivered = append(o.delivered, message)
@@ -80,7 +80,7 @@ func (o events) Delivered(message string) {
 	})
 }
 
-// maxDropped is the maximum number of withdrawn questions that a heartbeat lists.
-// Every heartbeat lists them again, because a question may be in flight while it is
-// withdrawn.
+// maxDropped is the maximum number of withdrawn questions that a heartbeat lists. Every heartbeat
+// lists all of them again, because the message that asks the question may arrive after the
+// heartbeat.
 const maxDropped = 50
