@@ -22,36 +22,35 @@ import (
 	"gaffer/internal/plan"
 )
 
-// heldAttempt is an attempt that the worker holds. Its fields belong to the goroutine
-// of [Worker.Run] unless noted otherwise. The attempt's own goroutine changes them
-// through [Worker.runInLoop].
+// heldAttempt is an attempt that the worker holds. Only the goroutine of [Worker.Run] may use its
+// fields, unless noted below. The attempt's own goroutine changes them through [Worker.runInLoop].
 type heldAttempt struct {
 	engine.Assignment
 	worker *Worker
-	spec   func() (plan.Task, error) // the task as the plan describes it; safe for every goroutine
+	spec   func() (plan.Task, error) // returns the task as the plan describes it; safe for concurrent use
 
-	lease    lease // also used by the attempt's own goroutine
+	lease    lease // also used by the attempt's goroutine
 	unwanted bool  // the attempt was assigned while the worker was draining; set before the attempt starts
 
-	attempt           *runner.Attempt // nil before the attempt runs, and while we cannot tell whether it runs
+	attempt           *runner.Attempt // nil before the attempt runs, and while gaffer cannot tell whether it runs
 	now               fleet.Progress
-	endless           bool              // the agent has a lease without end
-	questions         map[string]string // open questions: the engine's id to the agent's id
-	dropped           []string          // questions that the agent has withdrawn recently, by the agent's ids
+	endless           bool              // the agent has got a lease without an end
+	questions         map[string]string // open questions: the agent's id by the engine's id
+	dropped           []string          // the agent's ids of questions that it has withdrawn recently
 	orderedWaiting    bool              // the engine's last order says that the agent waits for the user
 	messages          []fleet.Message   // messages of the user that wait for the agent
-	interrupt         bool              // the user interrupts the agent
-	ordered           bool              // messages and interrupt are known
-	delivered         []string          // ids of messages that the agent has received and the engine still lists as waiting
-	sentBack          atomic.Bool       // one of the messages sends a review back; safe for every goroutine
+	interrupt         bool              // the user wants to interrupt the agent
+	ordered           bool              // the engine has sent messages and interrupt at least once
+	delivered         []string          // ids of messages that the agent has received, but that the engine still lists as waiting
+	sentBack          atomic.Bool       // one of the messages sends a review back to the agent; safe for concurrent use
 	stopReason        string
-	stopping          chan struct{} // closed when the attempt must stop; safe for every goroutine
-	waitsForResources bool          // the attempt waits for resources to start; only its own goroutine
-	reserved          bool          // resources are reserved for the attempt; only its own goroutine
-	lastUnproven      string        // last reported reason why the end cannot be proved; only the attempt's goroutine
+	stopping          chan struct{} // closed when the attempt must stop; safe for concurrent use
+	waitsForResources bool          // the attempt waits for resources to start; used only by the attempt's goroutine
+	reserved          bool          // resources are reserved for the attempt; used only by the attempt's goroutine
+	lastUnproven      string        // last reported reason why the attempt's end cannot be proved; used only by the attempt's goroutine
 }
 
-// run runs the attempt until its end was reported.
+// run runs the attempt, and returns when its end was reported to the engine.
 func (h *heldAttempt) run(ctx context.Context) {
 	r, err := h.runAttempt(ctx, h.startOrAdopt)
 	for wait := firstShortagePause; ctx.Err() == nil; {
@@ -67,7 +66,7 @@ func (h *heldAttempt) run(ctx context.Context) {
 			wait = min(2*wait, maxShortagePause)
 		}
 		again := h.start
-		if mayRun { // the agent may be running and must not be started twice
+		if mayRun { // do not start it again: the agent may be running
 			again = h.startOrAdopt
 		}
 		r, err = h.runAttempt(ctx, again)
@@ -114,7 +113,7 @@ func (h *heldAttempt) run(ctx context.Context) {
 	}
 }
 
-// isUnknown reports whether we cannot tell if an attempt has ended.
+// isUnknown reports whether err says that gaffer cannot tell if an attempt has ended.
 func isUnknown(err error) bool {
 	unknown := (*supervisor.UnknownError)(nil)
 	return errors.As(err, &unknown)
@@ -123,8 +122,8 @@ func isUnknown(err error) bool {
 // unknownRetryPause is the pause before the next try to find out the state of an attempt.
 const unknownRetryPause = time.Second
 
-// reportUnknown reports that we cannot tell whether the attempt has ended, and waits for
-// unknownRetryPause.
+// reportUnknown shows the user that gaffer cannot tell whether the attempt has ended. Then it waits
+// for unknownRetryPause.
 func (h *heldAttempt) reportUnknown(ctx context.Context, err error) {
 	why := runner.UnprovenText(err)
 	if why == "" {
@@ -140,9 +139,9 @@ func (h *heldAttempt) reportUnknown(ctx context.Context, err error) {
 	pause.For(ctx, unknownRetryPause)
 }
 
-// endAll ends all processes of the attempt. It returns true when none is left. While it
-// cannot prove that, it tries again, and the worker keeps the attempt so that the task is
-// not started twice. It returns false only if ctx ends first.
+// endAll ends all processes of the attempt. It returns true when no process is left. As long as
+// that is not proved, endAll tries again and the worker keeps the attempt, so that the task is not
+// started twice. It returns false only if ctx ends first.
 func (h *heldAttempt) endAll(ctx context.Context) bool {
 	w := h.worker
 	for ctx.Err() == nil {
@@ -157,8 +156,8 @@ func (h *heldAttempt) endAll(ctx context.Context) bool {
 	return false
 }
 
-// awaitLeftProcesses waits for processes that could not be ended. While one of them is
-// alive, the task must not be started again.
+// awaitLeftProcesses waits until the processes in left have ended. While one of them is alive, the
+// task must not be started again.
 func (h *heldAttempt) awaitLeftProcesses(ctx context.Context, left []int) {
 	for notified := false; slices.ContainsFunc(left, isAlive) && ctx.Err() == nil; notified = true {
 		if !notified {
@@ -184,8 +183,8 @@ func (h *heldAttempt) report() engine.HeldAttempt {
 	return r
 }
 
-// answerTimeout returns how long a task's questions wait for the user, and the default
-// answer.
+// answerTimeout returns how long a question of the task waits for the user, and the answer that the
+// agent gets after that time.
 func (h *heldAttempt) answerTimeout() (time.Duration, string) {
 	spec, err := h.spec()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// jobOf returns the job of an attempt, without its folders and environment.
+// jobOf returns the job of an attempt. The job's folders and environment are not set yet.
 func jobOf(a engine.Assignment, spec plan.Task) runner.Job {
 	job := runner.Job{
 		Attempt: a.Attempt.ID, Agent: engine.AgentOf(spec), Request: requestOf(a, spec),
@@ -28,9 +28,9 @@ func jobOf(a engine.Assignment, spec plan.Task) runner.Job {
 	return job
 }
 
-// requestOf returns the agent's request. It continues the conversation of the previous
-// attempt if that ran on the same worker, because conversations are stored on their
-// machine.
+// requestOf returns the request for the agent. It continues the conversation of the previous
+// attempt if this worker ran that attempt, because a conversation is stored on the machine on which
+// it took place.
 func requestOf(a engine.Assignment, spec plan.Task) agent.Request {
 	r := agent.Request{
 		Prompt: engine.Prompt(spec, a.Before), Model: spec.Model, Argv: spec.Argv, Policy: agent.Policy(spec.Questions),
@@ -44,9 +44,9 @@ func requestOf(a engine.Assignment, spec plan.Task) agent.Request {
 	return r
 }
 
-// withMessages returns the prompt with the messages of the user. If a conversation
-// continues whose last turn was not a failure, the prompt is the messages alone. A new
-// conversation also gets the messages of earlier ones, and what became of the last one.
+// withMessages returns the prompt with the user's messages. If a conversation continues whose last
+// turn did not fail, the prompt consists of the messages alone. A new conversation also gets the
+// messages of earlier conversations, and how the last one ended.
 func withMessages(r agent.Request, a engine.Assignment) string {
 	var parts []string
 	add := func(list []fleet.Message) {
@@ -74,14 +74,14 @@ func withMessages(r agent.Request, a engine.Assignment) string {
 	return engine.WithMessages(r.Prompt, parts)
 }
 
-// newThread returns the id of an attempt's new conversation, for agents that accept
-// one. It is a UUID derived from the attempt's id.
+// newThread returns the id for an attempt's new conversation, for agents that let the caller choose
+// the id. It is a UUID derived from the attempt's id.
 func newThread(attempt string) string {
 	return agent.UUID(attempt)
 }
 
-// environ returns the variables that identify the attempt, and the task's plain
-// variables.
+// environ returns the variables that identify the attempt, and those variables of the task that are
+// not references to secrets.
 func environ(a engine.Assignment, spec plan.Task) []string {
 	env := []string{
 		"GAFFER_RUN=" + a.Task.Run, "GAFFER_TASK=" + a.Task.Task,
@@ -98,15 +98,15 @@ func environ(a engine.Assignment, spec plan.Task) []string {
 	return env
 }
 
-// secretsOf returns the variables of a task whose values are references.
+// secretsOf returns the variables of a task whose values are references to secrets.
 func secretsOf(spec plan.Task) map[string]secret.Value {
 	refs := maps.Clone(spec.Env)
 	maps.DeleteFunc(refs, func(_ string, v secret.Value) bool { return !v.IsReference() })
 	return refs
 }
 
-// finishOf converts a result to the engine's report. keep says whether to include the
-// agent's complete last message.
+// finishOf converts a result to the report for the engine. keep says whether the report includes
+// the agent's complete last message.
 func finishOf(r runner.Result, keep bool) engine.Finish {
 	f := engine.Finish{Progress: r.Progress, Ending: r.Ending, Reset: r.Reset, Delivered: r.Delivered}
 	if !keep {
@@ -115,7 +115,8 @@ func finishOf(r runner.Result, keep bool) engine.Finish {
 	return f
 }
 
-// answerOf converts an answer of the user, or the default after a timeout.
+// answerOf returns the answer for the agent: the user's answer, or the default answer after a
+// timeout.
 func answerOf(q store.Question) agent.Answer {
 	return agent.Answer{Text: q.Answer, Deny: q.Denied}
 }

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// endlessLease is the length above which a lease counts as endless: the agent is never
+// endlessLease is the length from which on a lease counts as endless. Then the agent is never
 // frozen, because no other worker will claim the task.
 const endlessLease = 24 * time.Hour
 
-// maxMargin is the maximum margin by which an agent is frozen before its lease ends.
+// maxMargin is how long before the end of its lease an agent is frozen, at most.
 const maxMargin = 10 * time.Second
 
-// freezeTime returns when to freeze an agent: before its lease ends. asked is when the
-// worker sent the request for the lease, which is earlier than the lease's start in the
-// engine. Zero means never.
+// freezeTime returns when to freeze an agent, which is before its lease ends. asked is when the
+// worker sent the request for the lease, which is earlier than the lease's start in the engine. A
+// zero result means never.
 func freezeTime(lease time.Duration, asked time.Time) time.Time {
 	if lease <= 0 || lease > endlessLease {
 		return time.Time{}
@@ -22,7 +22,7 @@ func freezeTime(lease time.Duration, asked time.Time) time.Time {
 	return asked.Add(lease - min(lease/4, maxMargin))
 }
 
-// lease is how long an attempt may run. It is safe for concurrent use.
+// lease says until when an attempt may run. It is safe for concurrent use.
 type lease struct {
 	mu    sync.Mutex
 	each  time.Duration // length of the lease when it was granted; 0 means forever
@@ -55,32 +55,33 @@ func (l *lease) length() time.Duration {
 	return l.each
 }
 
-// A frozen agent whose worker is gone is ended after abandonLeases times the length of its
-// lease, and not before minAbandon, because an adopted lease may be almost over.
+// A frozen agent whose worker is gone is ended after abandonLeases times the length of its lease.
+// minAbandon is the shortest such time, because an adopted lease may be almost over.
 const (
 	abandonLeases = 10
 	minAbandon    = 20 * time.Second
 )
 
-// abandon returns how long a frozen agent is kept while no worker is connected.
+// abandon returns how long a frozen agent is kept while no worker is connected to its supervisor.
 func (l *lease) abandon() time.Duration {
 	return max(abandonLeases*l.length(), minAbandon)
 }
 
-// ends returns when the attempt is to be frozen.
+// ends returns when the agent must be frozen; zero means never.
 func (l *lease) ends() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.until
 }
 
-// over reports whether the attempt may not run now.
+// over reports whether the agent may not run now, because the lease has ended.
 func (l *lease) over(now time.Time) bool {
 	until := l.ends()
 	return !until.IsZero() && !now.Before(until)
 }
 
-// lost reports whether the attempt may never run again.
+// lost reports whether the attempt no longer belongs to this worker, so that it may never run
+// again.
 func (l *lease) lost() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// follow executes the engine's orders from the answer to a heartbeat. sent is when the
-// heartbeat was sent.
+// follow executes the orders for this attempt in the engine's answer to a heartbeat. sent is when
+// the heartbeat was sent.
 func (h *heldAttempt) follow(o engine.Order, sent time.Time) {
 	switch {
 	case o.Gone:
@@ -21,7 +21,7 @@ func (h *heldAttempt) follow(o engine.Order, sent time.Time) {
 	case o.Stop != "" && (!o.Interrupt || h.attempt == nil):
 		h.stop(o.Stop)
 	}
-	// The engine no longer lists messages that this heartbeat has reported as delivered.
+	// Forget a delivered message as soon as the engine no longer lists it as waiting.
 	h.delivered = slices.DeleteFunc(h.delivered, func(id string) bool {
 		return !slices.ContainsFunc(o.Messages, func(m fleet.Message) bool { return m.ID == id })
 	})
@@ -55,8 +55,8 @@ func (h *heldAttempt) stop(why string) {
 	}
 }
 
-// passStop passes the stop order to the running attempt. It is called again when the
-// attempt starts to run after the order.
+// passStop passes a stop order to the running attempt. If the order came before the attempt was
+// running, passStop is called again later.
 func (h *heldAttempt) passStop() {
 	if h.stopReason != "" {
 		why := h.stopReason
@@ -64,16 +64,16 @@ func (h *heldAttempt) passStop() {
 	}
 }
 
-// passMessages passes the user's messages and an interrupt to the agent. It does nothing
-// before the first order, because the waiting messages are not known yet.
+// passMessages passes the user's messages and an interrupt to the agent. It does nothing before the
+// first order of the engine, because the waiting messages are not known until then.
 func (h *heldAttempt) passMessages() {
 	if h.attempt != nil && h.ordered {
 		h.attempt.Steer(h.messages, h.interrupt)
 	}
 }
 
-// passLease passes the end of the lease to the agent. It does nothing if the agent
-// already has a lease without end.
+// passLease tells the agent's supervisor when the lease ends. It does nothing if the agent already
+// has a lease without an end.
 func (h *heldAttempt) passLease() {
 	until := h.lease.ends()
 	if h.endless && until.IsZero() {
@@ -87,7 +87,8 @@ func (h *heldAttempt) passLease() {
 	})
 }
 
-// inBackground calls give in a goroutine, so that it need not wait for the attempt.
+// inBackground calls give with the running attempt in a goroutine, so that the worker's loop does
+// not wait for it.
 func (h *heldAttempt) inBackground(give func(*runner.Attempt)) {
 	if a := h.attempt; a != nil {
 		h.worker.running.Go(func() { give(a) })

@@ -15,11 +15,11 @@ type outageNotices struct {
 	notice func(string)
 
 	mu         sync.Mutex
-	unanswered string // the first request that was not answered
+	unanswered string // name of the first request that was not answered
 }
 
-// noteAnswer records the result of a request. A refusal counts as an answer. Errors that
-// the engine client has already reported are skipped.
+// noteAnswer records whether the engine answered a request. A refusal counts as an answer. Errors
+// that the engine's client has already reported to the user are skipped.
 func (w *Worker) noteAnswer(ctx context.Context, what string, err error) {
 	var reported interface{ AlreadyReported() bool }
 	if ctx.Err() == nil && (!errors.As(err, &reported) || !reported.AlreadyReported()) {
@@ -40,15 +40,15 @@ func (c *outageNotices) noteAnswer(what string, err error) {
 	}
 }
 
-// isAnswer reports whether the engine answered, even with a refusal. Otherwise it
-// could not be reached.
+// isAnswer reports whether the engine answered, even with a refusal. If false, the engine could not
+// be reached.
 func isAnswer(err error) bool {
 	var invalid interface{ Invalid() bool }
 	return err == nil || errors.Is(err, engine.ErrNothing) || isRefusal(err) || errors.As(err, &invalid) && invalid.Invalid()
 }
 
-// isRefusal reports whether repeating the request is pointless: the attempt is no
-// longer ours, or does not exist.
+// isRefusal reports whether it is pointless to repeat a request: the attempt no longer belongs to
+// this worker, or does not exist.
 func isRefusal(err error) bool {
 	var conflict interface{ Conflict() bool }
 	var missing interface{ NotFound() bool }

@@ -15,7 +15,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// askingAgent is an agent that asks for permission to use a tool, and withdraws the
+// askingAgent is the script of an agent that asks for permission to use a tool, and withdraws the
 // question when a file appears.
 const askingAgent = `
 echo '{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{},"tool_use_id":"t1"}}'
@@ -25,7 +25,7 @@ while [ ! -e %[1]s/end ]; do sleep 0.01; done
 echo '{"type":"result","subtype":"success","is_error":false,"result":"done"}'
 `
 
-// doubt submits a task whose agent asks a question.
+// doubt submits a run with one task, whose agent asks a question. It returns the run's id.
 func (f *fleet) doubt() (run string) {
 	f.agents = func(name string) (agent.Agent, error) {
 		return agent.New(name, map[string]agent.Custom{"doubter": {Like: "claude", Argv: []string{"sh", "-c", fmt.Sprintf(askingAgent, f.dir)}}})
@@ -40,7 +40,7 @@ func (f *fleet) write(name string) {
 	f.must(os.WriteFile(filepath.Join(f.dir, name), nil, 0o600))
 }
 
-// question waits until there is one question that is open, or closed.
+// question waits until the store has one question, which is open or closed as asked for.
 func (f *fleet) question(open bool) store.Question {
 	f.t.Helper()
 	return testenv.WaitFor(f.t, fmt.Sprintf("one question that is open: %v", open), func() (all []store.Question) {
@@ -66,7 +66,7 @@ func TestAQuestionThatTheAgentWithdrawsIsClosed(t *testing.T) {
 	f.until(run, "a", store.Complete)
 }
 
-// silentAgent is an agent that works silently until a file appears.
+// silentAgent is the script of an agent that prints nothing until a file appears.
 const silentAgent = `
 while [ ! -e %[1]s/end ]; do sleep 0.01; done
 echo '{"type":"result","subtype":"success","is_error":false,"result":"done"}'

@@ -14,9 +14,9 @@ import (
 	"gaffer/internal/pause"
 )
 
-// finish reports the end of the attempt. It repeats the request until the engine
-// acknowledges it, or says that the attempt is no longer ours. The same request claims
-// the next task for the free slot.
+// finish reports the end of the attempt to the engine. It repeats the request until the engine
+// acknowledges it, or says that the attempt no longer belongs to this worker. The same request
+// claims the next task for the free slot.
 func (h *heldAttempt) finish(ctx context.Context, f engine.Finish) {
 	w := h.worker
 	f.Attempt, f.Token, f.Log = h.Attempt.ID, h.Attempt.Token, w.opts.Workspace.Log(h.Task)
@@ -32,10 +32,9 @@ func (h *heldAttempt) finish(ctx context.Context, f engine.Finish) {
 	h.removeReported(ctx, next, sent)
 }
 
-// commit commits the changes that the task has left uncommitted. If that fails, the
-// task is complete all the same: the work is in its worktree, and a task that starts
-// from it reports the problem. If the worktree is gone, the work is lost, and commit
-// returns that error.
+// commit commits the changes that the task has left uncommitted. If that fails, the task is
+// complete all the same: the work is in its worktree, and a task that starts from this work reports
+// the problem. If the worktree is gone, the work is lost, and commit returns that error.
 func (h *heldAttempt) commit(ctx context.Context) (gone error) {
 	spec, err := h.spec()
 	if err == nil {
@@ -50,12 +49,12 @@ func (h *heldAttempt) commit(ctx context.Context) (gone error) {
 	return nil
 }
 
-// diffWithin limits how long computing the diff may delay the report that an attempt
-// has ended.
+// diffWithin is the time limit for computing the diff, which delays the report that the attempt has
+// ended.
 const diffWithin = 10 * time.Second
 
-// diff returns what the attempt has changed, before later steps change the files
-// further. If it fails, the end is reported without a diff.
+// diff returns what the attempt has changed. It is called before later steps change the files
+// again. If it fails, the attempt's end is reported without a diff.
 func (h *heldAttempt) diff(ctx context.Context) json.RawMessage {
 	spec, err := h.spec()
 	if err != nil {
@@ -74,8 +73,8 @@ func (h *heldAttempt) diff(ctx context.Context) json.RawMessage {
 	return text
 }
 
-// handBack returns an attempt to the engine, so that other workers can claim its task. No
-// process of the attempt is running.
+// handBack returns an attempt to the engine, so that other workers can claim its task. The caller
+// makes sure that no process of the attempt is running.
 func (h *heldAttempt) handBack(ctx context.Context, r runner.Result) {
 	w := h.worker
 	back := engine.HeldAttempt{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Now: r.Progress, Delivered: r.Delivered}
@@ -106,19 +105,19 @@ func (h *heldAttempt) retryUntilAnswered(ctx context.Context, what string, reque
 	}
 }
 
-// removeReported removes an attempt whose end was reported, and its folder, from the
-// worker. It starts the next attempt if one was claimed with the report.
+// removeReported removes an attempt whose end was reported from the worker, and discards its
+// folder. If the report also claimed a task, it starts that attempt.
 func (h *heldAttempt) removeReported(ctx context.Context, next *engine.Assignment, asked time.Time) {
 	w := h.worker
 	if ctx.Err() != nil {
-		return // the next process that adopts the attempt reports its end
+		return // another process will adopt the attempt and report its end
 	}
 	w.discardFolder(w.folder(h.Attempt.ID))
 	w.runInLoop(ctx, func() { w.removeReported(ctx, h, next, asked) })
 }
 
-// keepsAnswer reports whether the agent's complete last message is kept: the task wants
-// it, or it has the answers to a review.
+// keepsAnswer reports whether the agent's complete last message is stored. That is so if the task
+// asks for it, or if the message has the agent's answers to a review.
 func (h *heldAttempt) keepsAnswer() bool {
 	spec, err := h.spec()
 	return err == nil && (spec.KeepMessage || h.Task.SentBack || h.sentBack.Load())

@@ -27,7 +27,7 @@ import (
 // free descriptors cannot write documents. So an attempt is only started if processes
 // and descriptors to spare remain, unless it is the only one.
 
-// The pauses before an attempt is started again.
+// Shortest and longest pause before the worker tries again to start an attempt.
 const (
 	firstShortagePause = time.Second
 	maxShortagePause   = 30 * time.Second
@@ -35,19 +35,19 @@ const (
 	shortageNoticeInterval = 10 * time.Minute
 )
 
-// reservations counts the attempts for which resources of this machine are reserved, and
-// remembers which shortages the user was notified of.
+// reservations counts the attempts for which this machine's resources are reserved, and remembers
+// which shortages the user was notified of.
 type reservations struct {
 	mu            sync.Mutex
-	reserved      int           // attempts that this worker has started and that have not ended
-	starting      int           // started attempts whose processes do not all exist yet
+	reserved      int           // number of attempts that this worker has started and that have not ended
+	starting      int           // number of attempts whose processes do not all exist yet
 	reportedAt    time.Time     // when the user was last notified of a shortage
-	endUnreported bool          // the user was notified of a shortage, and not of its end
-	retryNow      chan struct{} // signals a waiting attempt that another attempt has ended or started
+	endUnreported bool          // the user was notified of a shortage, but not yet of its end
+	retryNow      chan struct{} // wakes a waiting attempt when another attempt has ended or started
 }
 
-// reserve reserves resources for one more attempt. It fails if the limits of this
-// machine leave too little, unless no other attempt is running.
+// reserve reserves resources for one more attempt. It fails if this machine's limits leave too
+// little. If no other attempt is running, it always succeeds.
 func (w *Worker) reserve() error {
 	s := &w.reservations
 	s.mu.Lock()
@@ -64,14 +64,14 @@ func (w *Worker) reserve() error {
 	return nil
 }
 
-// startCompleted records that the processes of a starting attempt exist.
+// startCompleted records that all processes of a starting attempt exist now.
 func (w *Worker) startCompleted() {
 	w.reservations.mu.Lock()
 	defer w.reservations.mu.Unlock()
 	w.reservations.starting--
 }
 
-// releaseReservation releases the reservation of an attempt that has ended.
+// releaseReservation releases the resources that were reserved for the attempt, which has ended.
 func (h *heldAttempt) releaseReservation() {
 	if !h.reserved {
 		return
@@ -84,13 +84,13 @@ func (h *heldAttempt) releaseReservation() {
 	poke(s.retryNow)
 }
 
-// shortages lists the errors of a machine that temporarily lacks a resource.
+// shortages lists the system errors which say that the machine lacks a resource for a while.
 func shortages() []syscall.Errno {
 	return []syscall.Errno{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ENOSPC, syscall.EDQUOT}
 }
 
-// isShortage reports whether a start failed because the machine lacks a resource. It
-// also compares texts, because the errors of supervisors and of git are only texts.
+// isShortage reports whether a start failed because the machine lacks a resource. It also searches
+// the error's text, because errors of supervisors and of git are only texts.
 func isShortage(err error) bool {
 	if err == nil {
 		return false
@@ -101,11 +101,11 @@ func isShortage(err error) bool {
 			return true
 		}
 	}
-	return strings.Contains(text, "failed to create new os thread") // from the crash report of a supervisor
+	return strings.Contains(text, "failed to create new os thread") // a supervisor's crash report has this text
 }
 
-// startFailure returns err, or an error for a result that says that the agent could not
-// be started.
+// startFailure returns err. If err is nil and the result says that the agent could not be started,
+// it returns an error with that reason.
 func startFailure(r runner.Result, err error) error {
 	if err == nil && r.Class == failure.NotStarted {
 		return errors.New(r.Summary)
@@ -113,8 +113,8 @@ func startFailure(r runner.Result, err error) error {
 	return err
 }
 
-// awaitResources waits before the next try to start the attempt, and reports whether to
-// start it. If not, the attempt's end was reported, or ctx has ended.
+// awaitResources waits before the next try to start the attempt, and reports whether to try. It
+// returns false if the attempt's end was already reported, or if ctx has ended.
 func (h *heldAttempt) awaitResources(ctx context.Context, wait time.Duration, why error) bool {
 	w := h.worker
 	notStarted := fleet.Progress{Process: fleet.Process{LogFrom: runner.LogSize(w.opts.Workspace.Log(h.Task))}}
@@ -168,7 +168,7 @@ func (h *heldAttempt) stopWaitingForResources(ctx context.Context) {
 	}
 }
 
-// shouldReport reports whether to notify the user of a shortage: at most once in
+// shouldReport reports whether to notify the user of a shortage now. It allows one notice in
 // shortageNoticeInterval.
 func (s *reservations) shouldReport(now time.Time) bool {
 	s.mu.Lock()
@@ -180,8 +180,8 @@ func (s *reservations) shouldReport(now time.Time) bool {
 	return true
 }
 
-// shouldReportEnd reports whether to notify the user that the shortage has ended: once
-// for each reported shortage.
+// shouldReportEnd reports whether to notify the user that a shortage has ended. It allows one
+// notice for each shortage that was reported.
 func (s *reservations) shouldReportEnd() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

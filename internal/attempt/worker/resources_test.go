@@ -17,7 +17,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// scarce makes agents fail to start with err while a condition holds.
+// scarce makes the start of agents fail with err while the function returns true.
 func (f *fleet) scarce(err error, while func() bool) {
 	agents := f.agents
 	f.agents = func(name string) (agent.Agent, error) {
@@ -28,7 +28,7 @@ func (f *fleet) scarce(err error, while func() bool) {
 	}
 }
 
-// startedOnce checks that a task is complete after one attempt.
+// startedOnce fails the test unless the task is complete after exactly one attempt.
 func (f *fleet) startedOnce(run, id string) {
 	f.t.Helper()
 	f.until(run, id, store.Complete)

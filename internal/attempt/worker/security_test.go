@@ -21,13 +21,13 @@ import (
 
 const hush = "hush-hush-0123456789"
 
-// begun waits until a task has created a file.
+// begun waits until a task's agent has created the named file.
 func (f *fleet) begun(name string) {
 	f.t.Helper()
 	testenv.Wait(f.t, name, func() error { _, err := os.Stat(filepath.Join(f.dir, name)); return err })
 }
 
-// holding lists the files of the fleet that contain the secret value.
+// holding lists all files below the fleet's folder that contain the secret's value.
 func (f *fleet) holding() (list []string) {
 	f.t.Helper()
 	n := 0
@@ -70,9 +70,10 @@ func TestSecurityASecretIsInNoFileWhileItsAgentRuns(t *testing.T) {
 		t.Errorf("the value is in %q", list)
 	}
 
-	// The next worker adopts the agent, and resolves the reference for the checks.
+	// Stop the first worker: the next one adopts the agent, and resolves the reference for the
+	// checks.
 	first.stop()
-	_ = first.ended(t) // the first worker leaves its agent running
+	_ = first.ended(t) // ignore the error: the first worker leaves its agent running
 	f.startWorker("w", 1, f.running(run)...)
 	f.must(os.WriteFile(filepath.Join(f.dir, "go"), nil, 0o600))
 	f.until(run, "a", store.Complete)

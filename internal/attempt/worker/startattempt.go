@@ -14,7 +14,7 @@ import (
 	"gaffer/internal/pause"
 )
 
-// runAttempt starts or adopts the attempt and runs it until its end.
+// runAttempt starts or adopts the attempt with begin, and follows it until its end.
 func (h *heldAttempt) runAttempt(ctx context.Context, begin func(context.Context) (*runner.Attempt, error)) (runner.Result, error) {
 	defer h.releaseReservation()
 	a, err := begin(ctx)
@@ -60,7 +60,7 @@ func (h *heldAttempt) startOrAdopt(ctx context.Context) (*runner.Attempt, error)
 	if !a.NeverStarted() {
 		return nil, errLost
 	}
-	return h.start(ctx) // the agent was never started
+	return h.start(ctx) // adopting has shown that the agent was never started
 }
 
 func (h *heldAttempt) start(ctx context.Context) (*runner.Attempt, error) {
@@ -105,8 +105,8 @@ func (h *heldAttempt) start(ctx context.Context) (*runner.Attempt, error) {
 	return runner.Start(ctx, dir, with, job, opts)
 }
 
-// notAllowedError reports a task for an agent that this worker does not run. The
-// coordinator is too old to know that workers may restrict their agents.
+// notAllowedError reports a task for an agent that this worker does not allow. Only an old
+// coordinator assigns it, which does not know that workers may restrict their agents.
 type notAllowedError struct {
 	agent   string
 	allowed []string
@@ -121,8 +121,8 @@ func (*notAllowedError) Hint() string {
 	return "the coordinator is of an older version than the worker: upgrade it, then retry"
 }
 
-// awaitLease waits while the attempt's lease is over. The lease may end before there
-// is an agent that could be frozen.
+// awaitLease waits until the attempt has a valid lease. A lease may end even before the agent is
+// started and could be frozen.
 func (h *heldAttempt) awaitLease(ctx context.Context) error {
 	for h.lease.over(h.worker.opts.Now()) {
 		switch {

@@ -18,7 +18,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// steerTest is a task of a fake agent that users send messages to.
+// steerTest is a running task of a fake agent, to which a test sends messages as a user.
 type steerTest struct {
 	*fleet
 	t      *testing.T
@@ -26,7 +26,7 @@ type steerTest struct {
 	worker *runningWorker
 }
 
-// eachSteerable runs a test with the fake agent as Claude Code and as Codex.
+// eachSteerable runs a test twice: with the fake agent imitating Claude Code, and imitating Codex.
 func eachSteerable(t *testing.T, test func(t *testing.T, like string)) {
 	for _, like := range []string{"claude", "codex"} {
 		t.Run(like, func(t *testing.T) {
@@ -36,8 +36,8 @@ func eachSteerable(t *testing.T, test func(t *testing.T, like string)) {
 	}
 }
 
-// gate is a step of the fake agent that ends when the file go appears. It comes after a
-// text by which a test knows that the agent works.
+// gate has two steps of the fake agent. The first prints a text by which a test knows that the
+// agent works. The second ends when the file go appears.
 const gate = "fake: say started\nfake: tool while [ ! -e DIR/go ]; do sleep 0.02; done\n"
 
 // newSteerTest starts a task and waits until its agent is at the gate.
@@ -49,7 +49,7 @@ func newSteerTest(t *testing.T, like, questions string) *steerTest {
 	return k
 }
 
-// startSteerTest starts a task of an agent. DIR in its prompt stands for the fleet's folder.
+// startSteerTest starts a task. In the task's prompt, DIR stands for the fleet's folder.
 func startSteerTest(t *testing.T, program agent.Custom, task plan.Task) *steerTest {
 	t.Helper()
 	f := newFleet(t, time.Minute)
@@ -92,7 +92,8 @@ func (k *steerTest) awaitWritten(m seen.Message) {
 	}, func(ids string) bool { return strings.Contains(ids, m.ID) })
 }
 
-// checkDelivered checks that attempt n has received a message, and returns the attempts.
+// checkDelivered fails the test unless attempt n has received a message. It returns all attempts of
+// the task.
 func (k *steerTest) checkDelivered(m seen.Message, n int) []store.Attempt {
 	k.t.Helper()
 	all, err := k.Messages(context.Background(), k.key())
@@ -126,7 +127,7 @@ func TestAWorkerThatTakesOverDoesNotWriteAMessageTwice(t *testing.T) {
 		k := newSteerTest(t, like, "")
 		m := k.send("Be kind.")
 		k.awaitWritten(m)
-		k.worker.stop() // like a killed worker: only the attempt's folder is left
+		k.worker.stop() // has the effect of a kill: only the attempt's folder is left
 		_ = k.worker.ended(t)
 		k.worker = k.startWorker("w", 1, k.running(k.run)...)
 		testenv.WaitFor(t, "heartbeats of the new worker", func() int64 {
@@ -136,15 +137,15 @@ func TestAWorkerThatTakesOverDoesNotWriteAMessageTwice(t *testing.T) {
 		k.write("go")
 		k.until(k.run, "a", store.Complete)
 		k.checkDelivered(m, 1)
-		want := map[string]int{"claude": 1, "codex": 3}[like] // Codex prints the message in its response, and in the item's start and end
+		want := map[string]int{"claude": 1, "codex": 3}[like] // Codex prints the message three times: in its response, and at the start and end of the item
 		if n := strings.Count(k.log(), agent.MessageKey(m.ID)); n != want {
 			t.Errorf("the message is %d times in the log:\n%s", n, k.log())
 		}
 	})
 }
 
-// The agent dies with a message in its queue. The next attempt continues the conversation
-// with that message.
+// The agent dies while a message is in its queue. The next attempt continues the conversation with
+// that message.
 func TestAMessageThatAKilledAgentHadQueuedIsSentAgain(t *testing.T) {
 	t.Parallel()
 	eachSteerable(t, func(t *testing.T, like string) {
@@ -156,7 +157,7 @@ func TestAMessageThatAKilledAgentHadQueuedIsSentAgain(t *testing.T) {
 		k.must(syscall.Kill(pid, syscall.SIGKILL))
 		k.write("go")
 		testenv.WaitFor(t, "the task to be complete", func() store.Status {
-			k.worker.Wake() // the task's backoff has ended
+			k.worker.Wake() // wake the worker: the pause before the retry is over
 			return k.task(k.run, "a").Status
 		}, func(s store.Status) bool { return s == store.Complete })
 		attempts := k.checkDelivered(m, 2)
@@ -192,7 +193,7 @@ func TestAnInterruptedConversationContinuesWithAMessage(t *testing.T) {
 	}
 }
 
-// "codex exec" accepts no input while it runs.
+// "codex exec" accepts no messages while it runs, so the next attempt gets them.
 func TestAMessageToAnAgentThatAcceptsNoneContinuesItsConversation(t *testing.T) {
 	t.Parallel()
 	k := newSteerTest(t, "codex", "deny")
@@ -220,7 +221,8 @@ func TestAWithdrawnMessageIsRemovedFromTheQueue(t *testing.T) {
 	}
 }
 
-// An agent that cannot resume its conversation gets everything again in its prompt.
+// An agent that cannot resume its conversation gets the task's prompt, its last result and the
+// message in a new prompt.
 func TestAMessageToAProgramWithoutConversationsFollowsThePromptAndTheResult(t *testing.T) {
 	t.Parallel()
 	prompts := t.TempDir()

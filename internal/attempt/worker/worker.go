@@ -1,6 +1,6 @@
-// Package worker claims tasks, runs them, and reports their results. All state is in the
-// store and in the folders of the attempts. So after a crash another worker with the same
-// id continues.
+// Package worker claims tasks, runs them, and reports their results. All of its state is in the
+// store and in the attempts' folders. So after a crash another worker with the same id can
+// continue.
 package worker
 
 import (
@@ -23,13 +23,14 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// Engine is the part of the engine that a worker uses, locally or over a network.
+// Engine is the part of the engine that a worker uses. The engine may be in this process or on a
+// server.
 type Engine interface {
 	Claim(context.Context, engine.Claim) (engine.Assignment, error)
 	Beat(context.Context, store.Worker, []engine.HeldAttempt) ([]engine.Order, error)
 	Ask(context.Context, engine.Ask) (string, error)
-	// Turn is Finish followed by Claim, in one transaction. A repeated request gets
-	// the same answer.
+	// Turn does Finish and then Claim, in one transaction. If the request is repeated, it gets the
+	// same answer.
 	Turn(context.Context, engine.Finish, engine.Claim) (engine.FinishResult, *engine.Assignment, error)
 	// Release returns attempts to the engine, so that other workers can claim their tasks.
 	Release(ctx context.Context, worker string, held []engine.HeldAttempt) error
@@ -38,39 +39,38 @@ type Engine interface {
 // Options are the settings and dependencies of a worker.
 type Options struct {
 	ID        string
-	Name      string           // shown to users; without a name the worker is not shown
-	About     fleet.WorkerMeta // more information to show; the worker adds what it knows itself
+	Name      string           // name that users see; a worker without a name is not shown
+	About     fleet.WorkerMeta // more information that users see; the worker adds what it knows itself
 	Labels    []string
 	Slots     int
 	Allow     []string // the worker claims only tasks for these agents; empty means all agents
 	Engine    Engine
-	Attempts  string // the folder that contains the attempts' folders
-	Root      string // the project's root, in which commands of secret references run
-	Home      string // a folder above the attempts of all workers of this user; empty means Attempts
+	Attempts  string // path of the folder that contains the attempts' folders
+	Root      string // path of the project's root, in which commands of secret references run
+	Home      string // path of a folder above the attempts of all workers of this user; empty means Attempts
 	Workspace Workspace
 	Agents    func(name string) (agent.Agent, error)
-	Now       func() time.Time  // the clock of this machine
+	Now       func() time.Time  // returns this machine's time
 	Notice    func(text string) // shows a message to the user
 	// NewKey returns a new unique key, for requests whose answer may get lost.
 	NewKey func() string
-	// NoCommands is the error for references to secrets that run a command. Nil means that
-	// these commands may run.
+	// NoCommands is the error that a reference to a secret gets if it would run a command. Nil
+	// means that such commands may run.
 	NoCommands error
 	// Supervisor configures how supervisors are started.
 	Supervisor supervisor.Options
-	// Terminal returns a terminal in which users can watch an attempt, or nil.
+	// Terminal returns a terminal in which users can watch an attempt, or nil if it gets none.
 	Terminal func(t store.Task, spec plan.Task, log string, from int64) *supervisor.Terminal
-	// Grace is how long an agent may take to exit after each signal. Zero means the
+	// Grace is how long an agent may take to exit after each stop signal. Zero means the
 	// supervisor's default.
 	Grace time.Duration
-	// Quotas returns the limits within which agents are started. Nil means the limits
-	// of the system.
+	// Quotas returns the limits of processes and files within which agents are started. Nil means
+	// the limits of the system.
 	Quotas func() []supervisor.Quota
 }
 
-// secrets returns the resolver for references in an agent's variables. Its commands
-// run in the project's folder, because the task's folder may contain programs that an
-// agent wrote.
+// secrets returns the resolver for references to secrets in an agent's variables. It runs commands
+// in the project's folder, because the task's folder may contain programs that an agent wrote.
 func (w *Worker) secrets() secret.Resolver {
 	return secret.Resolver{
 		Environ: supervisor.WithoutSecrets(os.Environ()), Dir: w.opts.Root, Find: supervisor.FindProgram, NoCommands: w.opts.NoCommands,
@@ -79,41 +79,41 @@ func (w *Worker) secrets() secret.Resolver {
 
 // Workspace provides the folders and logs of tasks.
 type Workspace interface {
-	// Log returns the file to which the output of a task's attempts is appended.
+	// Log returns the path of the file to which the output of a task's attempts is appended.
 	Log(t store.Task) string
 	// Work returns the folder in which to work on a task. It creates the folder if
 	// needed.
 	Work(ctx context.Context, t store.Task, spec plan.Task) (dir string, err error)
-	// Commit commits what a completed task has left uncommitted in its worktree. It is
-	// idempotent. No process of the task is running.
+	// Commit commits what a completed task has left uncommitted in its worktree. It may be called
+	// again. The caller makes sure that no process of the task is running.
 	Commit(ctx context.Context, t store.Task, spec plan.Task) error
-	// Diff returns what was changed in the worktree of a task, or nil if it has none.
-	// No process of the task is running.
+	// Diff returns what was changed in a task's worktree, or nil if the task has no worktree. The
+	// caller makes sure that no process of the task is running.
 	Diff(ctx context.Context, t store.Task, spec plan.Task) (*fleet.Diff, error)
 }
 
-// Worker runs attempts. Its fields belong to the goroutine of Run unless noted
-// otherwise.
+// Worker claims tasks and runs their attempts. Only the goroutine of Run may use its fields, unless
+// noted below.
 type Worker struct {
 	opts         Options
 	held         map[string]*heldAttempt
 	calls        chan func() // functions that the goroutine of Run executes for other goroutines
 	wake         chan struct{}
 	checkOrders  chan struct{}
-	drainChanged chan struct{} // wakes Run after Drain or Release
+	drainChanged chan struct{} // wakes Run after a call of Drain or Release
 	ended        chan struct{} // closed when Run has returned
 	running      sync.WaitGroup
 	pool         *supervisor.Pool
-	outages      outageNotices // safe for every goroutine
+	outages      outageNotices // safe for concurrent use
 
-	draining            atomic.Bool  // Run claims nothing, and returns when no attempt is held
-	releasing           atomic.Bool  // draining, and held attempts are stopped and returned to the engine
+	draining            atomic.Bool  // Run claims nothing more, and returns when the worker holds no attempt
+	releasing           atomic.Bool  // set with draining: held attempts are stopped and returned to the engine
 	waitingForResources atomic.Int32 // number of attempts that wait for resources to start
 	reservations        reservations
-	collecting          bool // no agent is started, see Collect; set before Run
+	collecting          bool // set by Collect before Run: start no agent
 
 	mayClaim  bool // there may be a task to claim
-	claiming  bool // a claim is in flight
+	claiming  bool // a claim was sent and not answered yet
 	beatTimer beatTimer
 }
 
@@ -131,7 +131,7 @@ func New(opts Options) *Worker {
 	}
 }
 
-// Wake signals that there may be tasks to claim. It does not block.
+// Wake tells the worker that there may be tasks to claim. It does not block.
 func (w *Worker) Wake() { poke(w.wake) }
 
 // CheckOrders makes the worker send a heartbeat soon, because the engine may have answers
@@ -145,11 +145,10 @@ func (w *Worker) Drain() {
 	poke(w.drainChanged)
 }
 
-// Release drains the worker, stops its agents and returns their attempts to the engine.
-// Other workers can claim the tasks at once, and no retry is used up. Attempts that have
-// ended by themselves are reported as usual. Release returns when Run has returned, or
-// with ctx's error. In the second case the remaining attempts are returned when the
-// worker runs again.
+// Release drains the worker, stops its agents and returns their attempts to the engine. Other
+// workers can claim the tasks at once, and no retry is used up. Attempts that have ended by
+// themselves are reported as usual. Release returns when Run has returned. If ctx ends before,
+// Release returns ctx's error, and the remaining attempts are returned when the worker runs again.
 func (w *Worker) Release(ctx context.Context) error {
 	w.releasing.Store(true)
 	w.Drain()
@@ -164,13 +163,13 @@ func (w *Worker) Release(ctx context.Context) error {
 func poke(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
-	default: // a signal is already pending
+	default: // a wake-up is already pending
 	}
 }
 
-// Run claims tasks and runs them until ctx ends. Then it detaches: running agents
-// continue until their leases end. If a request to the engine fails, Run notifies the
-// user and repeats the request. Run must be called only once.
+// Run claims tasks and runs them until ctx ends. Running agents then continue without the worker
+// until their leases end. If a request to the engine fails, Run notifies the user and repeats the
+// request. Run must be called only once.
 func (w *Worker) Run(ctx context.Context) error {
 	running, letGo := context.WithCancel(ctx)
 	defer close(w.ended)
@@ -208,15 +207,15 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 }
 
-// stopAll stops all held attempts, so that they can be returned to the engine.
+// stopAll stops all held attempts, so that the worker can return them to the engine.
 func (w *Worker) stopAll() {
 	for _, h := range w.held {
 		h.stop(string(failure.Released))
 	}
 }
 
-// holdAndStart holds and runs an attempt. asked is when the worker sent the request that
-// returned it.
+// holdAndStart adds an attempt to the held attempts and starts it. asked is when the worker sent
+// the request whose answer assigned the attempt.
 func (w *Worker) holdAndStart(ctx context.Context, a engine.Assignment, asked time.Time) {
 	h := w.hold(a, asked)
 	h.unwanted = w.draining.Load()
@@ -224,8 +223,8 @@ func (w *Worker) holdAndStart(ctx context.Context, a engine.Assignment, asked ti
 	w.startAttempt(ctx, h)
 }
 
-// needsBeat reports whether a heartbeat is needed when an attempt starts or ends: its
-// lease can end, or the worker is shown to users.
+// needsBeat reports whether the worker must send a heartbeat when this attempt starts or ends: if
+// its lease can end, or if users can see the worker.
 func (w *Worker) needsBeat(h *heldAttempt) bool { return !h.endless || w.opts.Name != "" }
 
 func (w *Worker) hold(a engine.Assignment, asked time.Time) *heldAttempt {
@@ -242,7 +241,7 @@ func (w *Worker) startAttempt(ctx context.Context, h *heldAttempt) {
 	w.running.Go(func() { h.run(ctx) })
 }
 
-// runInLoop executes do in the goroutine of Run, unless ctx has ended.
+// runInLoop passes do to the goroutine of Run, which calls it. It gives up if ctx ends first.
 func (w *Worker) runInLoop(ctx context.Context, do func()) {
 	select {
 	case w.calls <- do:
@@ -250,24 +249,24 @@ func (w *Worker) runInLoop(ctx context.Context, do func()) {
 	}
 }
 
-// removeReported removes an attempt whose end was reported, and starts the attempt that was
-// claimed with the report, if any.
+// removeReported removes an attempt whose end was reported. If next is not nil, the report has
+// claimed that attempt, and removeReported starts it.
 func (w *Worker) removeReported(ctx context.Context, h *heldAttempt, next *engine.Assignment, asked time.Time) {
 	delete(w.held, h.Attempt.ID)
 	w.beatTimer.dirty = w.beatTimer.dirty || w.needsBeat(h)
 	if next == nil {
-		w.mayClaim = true // a task may be ready by now
+		w.mayClaim = true // claim again, because a task may be ready now
 		return
 	}
 	w.holdAndStart(ctx, *next, asked)
 }
 
-// doneSuffix ends the folder name of an attempt that was reported. These folders are
-// not deleted one by one: some file systems are slow to create files in a folder from
-// which many were just deleted.
+// doneSuffix is the end of the folder's name of an attempt that was reported. These folders are not
+// deleted one by one: some file systems are slow to create files in a folder from which many were
+// just deleted.
 const doneSuffix = supervisor.DoneSuffix
 
-// discardFolder recycles or renames the folder of an attempt that was reported.
+// discardFolder gives the folder of a reported attempt to the pool for reuse, or renames it.
 func (w *Worker) discardFolder(dir string) {
 	if w.pool.Recycle(dir) {
 		return
@@ -277,5 +276,5 @@ func (w *Worker) discardFolder(dir string) {
 	}
 }
 
-// folder returns the folder of an attempt.
+// folder returns the path of an attempt's folder.
 func (w *Worker) folder(attempt string) string { return filepath.Join(w.opts.Attempts, attempt) }

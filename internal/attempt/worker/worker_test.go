@@ -31,7 +31,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// TestMain lets the test program also act as the supervisor and as an agent.
+// TestMain lets the test program act as the supervisor and as an agent too.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "supervise" {
 		os.Exit(supervisor.Main(os.Args[2:]))
@@ -42,8 +42,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fleet is an engine on an in-memory store, with workers that reach it over
-// connections that can be cut.
+// fleet is an engine with an in-memory store, and workers whose connections to the engine a test
+// can cut.
 type fleet struct {
 	*engine.Engine
 	t          *testing.T
@@ -52,7 +52,7 @@ type fleet struct {
 	supervisor []string // command that starts a supervisor
 	agents     func(name string) (agent.Agent, error)
 	allow      []string // the allowed agents of new workers
-	older      bool     // the engine is too old to know that workers restrict their agents
+	older      bool     // the engine does not know that workers restrict their agents, like an old version
 }
 
 func newFleet(t *testing.T, lease time.Duration) *fleet {
@@ -73,7 +73,7 @@ func (f *fleet) must(err error) {
 	}
 }
 
-// submit submits one task for each script. The tasks are called a, b and so on.
+// submit submits a run with one task for each script. The tasks are called a, b and so on.
 func (f *fleet) submit(retries int, scripts ...string) (run string) {
 	f.t.Helper()
 	var p plan.Plan
@@ -103,7 +103,7 @@ func (f *fleet) attempts(run, id string) (list []store.Attempt) {
 	return list
 }
 
-// worker returns a worker's row. It is empty if the worker has sent no heartbeat yet.
+// worker returns a worker as the store has it. It is empty if the worker has sent no heartbeat yet.
 func (f *fleet) worker(id string) (w store.Worker) {
 	f.t.Helper()
 	f.must(f.store.Read(context.Background(), func(r store.Reader) (err error) {
@@ -115,7 +115,7 @@ func (f *fleet) worker(id string) (w store.Worker) {
 	return w
 }
 
-// running returns the attempts that a worker has to adopt.
+// running returns the attempts of a run that a new worker has to adopt.
 func (f *fleet) running(run string) (list []engine.Assignment) {
 	f.t.Helper()
 	f.must(f.store.Read(context.Background(), func(r store.Reader) error {
@@ -140,7 +140,7 @@ func (f *fleet) until(run, id string, want store.Status) {
 		func(t store.Task) bool { return t.Status == want })
 }
 
-// workerIs waits until a worker has a status.
+// workerIs waits until the named worker has this status.
 func (f *fleet) workerIs(name, status string) {
 	f.t.Helper()
 	testenv.WaitFor(f.t, fmt.Sprintf("worker %s to be %s", name, status),
@@ -148,8 +148,8 @@ func (f *fleet) workerIs(name, status string) {
 		func(s string) bool { return s == status })
 }
 
-// sweep sweeps repeatedly until the test has ended, as if all heartbeats had always
-// been received.
+// sweep makes the engine check leases again and again until the test ends, as if it had received
+// all heartbeats in time.
 func (f *fleet) sweep() {
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -169,17 +169,17 @@ func (f *fleet) sweep() {
 // connection is a worker's connection to the engine.
 type connection struct {
 	*engine.Engine
-	cut   atomic.Bool  // no request arrives
-	lossy atomic.Bool  // some answers are lost
+	cut   atomic.Bool  // no request reaches the engine
+	lossy atomic.Bool  // some answers do not reach the worker
 	stuck atomic.Bool  // claims are not answered
-	busy  atomic.Int64 // this many requests fail because another process is writing
-	older bool         // claims arrive without the list of agents
+	busy  atomic.Int64 // so many further requests fail, as if another process were writing to the store
+	older bool         // claims reach the engine without the list of allowed agents
 	beats atomic.Int64
 }
 
 var errCut = errors.New("the wire is cut")
 
-// over sends a request over the wire.
+// over sends a request over the connection, which may fail as the fields of w say.
 func over[A any](w *connection, request func() (A, error)) (A, error) {
 	var none A
 	if w.cut.Load() {
@@ -228,7 +228,7 @@ func (w *connection) Release(ctx context.Context, id string, held []engine.HeldA
 	return err
 }
 
-// runningWorker is a running worker.
+// runningWorker is a worker that a test has started.
 type runningWorker struct {
 	*worker.Worker
 	connection *connection
@@ -249,7 +249,7 @@ func (p place) Commit(context.Context, store.Task, plan.Task) error { return nil
 
 func (p place) Diff(context.Context, store.Task, plan.Task) (*seen.Diff, error) { return nil, nil }
 
-// startWorker starts a worker. It ends with the test, together with all its agents.
+// startWorker starts a worker. When the test ends, the worker and all its agents are ended.
 func (f *fleet) startWorker(id string, slots int, adopt ...engine.Assignment) *runningWorker {
 	f.t.Helper()
 	h := &runningWorker{connection: &connection{Engine: f.Engine, older: f.older}, done: make(chan error, 1)}
@@ -299,8 +299,8 @@ func (h *runningWorker) ended(t *testing.T) error {
 	}
 }
 
-// ticks returns a script that appends lines to a file until another file appears, and
-// a function that counts the lines.
+// ticks returns a shell script that appends lines to a file until another file appears, and a
+// function that counts these lines.
 func (f *fleet) ticks(name string) (script string, count func() int) {
 	file := filepath.Join(f.dir, name)
 	script = fmt.Sprintf("while [ ! -e %s.end ]; do echo $GAFFER_ATTEMPT_NUMBER >> %s; sleep 0.01; done", file, file)
@@ -315,14 +315,14 @@ func (f *fleet) end(name string) {
 	f.must(os.WriteFile(filepath.Join(f.dir, name+".end"), nil, 0o600))
 }
 
-// awaitGrowth waits until the count has grown.
+// awaitGrowth waits until count returns a larger number.
 func awaitGrowth(t *testing.T, count func() int) {
 	t.Helper()
 	was := count()
 	testenv.WaitFor(t, fmt.Sprintf("more than %d lines", was+3), count, func(n int) bool { return n > was+3 })
 }
 
-// awaitStandstill waits until the count has not changed for a while.
+// awaitStandstill waits until count has returned the same number for a while.
 func awaitStandstill(t *testing.T, count func() int) {
 	t.Helper()
 	was, since := count(), time.Now()
@@ -363,7 +363,7 @@ func TestADisconnectedWorkerFreezesItsAgentUntilItIsBack(t *testing.T) {
 	h := f.startWorker("w", 1)
 	awaitGrowth(t, count)
 	h.connection.cut.Store(true)
-	testenv.WaitFor(t, "a notice", h.noticesSoFar, func(told []string) bool { return len(told) > 0 }) // a slow script may look frozen before that
+	testenv.WaitFor(t, "a notice", h.noticesSoFar, func(told []string) bool { return len(told) > 0 }) // wait for the notice first: a slow script may look frozen before
 	awaitStandstill(t, count)
 	h.connection.cut.Store(false)
 	testenv.WaitFor(t, "two notices", h.noticesSoFar, func(told []string) bool { return len(told) > 1 })
@@ -408,7 +408,7 @@ func TestATaskOfADisconnectedWorkerNeverHasTwoAgents(t *testing.T) {
 	f.sweep()
 	second := f.startWorker("second", 1)
 	testenv.WaitFor(t, "an attempt of the second worker", func() []store.Attempt {
-		second.Wake() // the retry is delayed
+		second.Wake() // wake the worker: the retry is delayed
 		return f.attempts(run, "a")
 	}, func(all []store.Attempt) bool { return len(all) > 1 && all[len(all)-1].Worker == "second" })
 	awaitGrowth(t, count)
@@ -519,7 +519,7 @@ func TestTheNextWorkerAdoptsTheAgentOfAKilledWorker(t *testing.T) {
 	run := f.submit(0, script)
 	h := f.startWorker("w", 1)
 	awaitGrowth(t, count)
-	h.stop() // for the supervisor this is the same as a killed worker
+	h.stop() // the supervisor sees the same as if the worker were killed
 	<-h.done
 	awaitStandstill(t, count)
 	f.startWorker("w", 1, f.running(run)...)
@@ -580,7 +580,7 @@ func TestAnAgentThatCannotBeAdoptedIsEndedBeforeItsTaskFails(t *testing.T) {
 	f.startWorker("w", 1, f.running(run)...)
 	f.until(run, "a", store.Failed)
 	was := count()
-	time.Sleep(300 * time.Millisecond) // thirty ticks
+	time.Sleep(300 * time.Millisecond) // a running agent would write thirty lines
 	if now := count(); now != was {
 		t.Errorf("it goes on: %d ticks, then %d", was, now)
 	}
@@ -612,7 +612,7 @@ func TestTheEndOfAnAttemptIsReportedAgainAfterABusyDatabase(t *testing.T) {
 	run := f.submit(0, script)
 	h := f.startWorker("w", 1)
 	awaitGrowth(t, count)
-	h.connection.busy.Store(5) // heartbeats and reports fail
+	h.connection.busy.Store(5) // the next heartbeats and reports fail
 	f.end("a")
 	f.until(run, "a", store.Complete)
 	if task := f.task(run, "a"); task.Tries != 1 {
@@ -631,7 +631,7 @@ func TestAnUnansweredClaimDelaysNoHeartbeat(t *testing.T) {
 	h.connection.stuck.Store(true)
 	h.Wake()
 	was := h.connection.beats.Load()
-	testenv.WaitFor(t, "seven heartbeats", h.connection.beats.Load, func(n int64) bool { return n > was+6 }) // longer than the lease
+	testenv.WaitFor(t, "seven heartbeats", h.connection.beats.Load, func(n int64) bool { return n > was+6 }) // takes longer than the lease
 	awaitGrowth(t, count)
 	f.end("a")
 	f.until(run, "a", store.Complete)

@@ -10,8 +10,8 @@ import (
 	"gaffer/internal/git"
 )
 
-// CommitWork commits the uncommitted work of a task. If the worktree is missing, it does
-// nothing: only the commits on the task's branch count then.
+// CommitWork commits the uncommitted work of a task. If the worktree is missing, it does nothing:
+// then the task's work is what its branch has.
 func CommitWork(ctx context.Context, repo *worktree.Repo, t worktree.Tree, name string) error {
 	body := fmt.Sprintf("Task %s of run %s left this uncommitted.\n", t.Task, t.Run)
 	_, err := repo.Commit(ctx, t, workTitle(t.Task, name)+"\n\n"+body)
@@ -21,7 +21,7 @@ func CommitWork(ctx context.Context, repo *worktree.Repo, t worktree.Tree, name 
 	return err
 }
 
-// titleWidth is the longest title of a commit, in characters.
+// titleWidth is the maximum length of a commit's title, in characters.
 const titleWidth = 72
 
 // workTitle returns the title of a commit with the work of a task.

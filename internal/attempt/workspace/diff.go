@@ -14,9 +14,9 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// Diff implements [worker.Workspace]. It also keeps the files as they are at the end of the
-// attempt, unless tasks share the worktree: attempts of different tasks have the same
-// numbers.
+// Diff implements [worker.Workspace]. It also keeps a snapshot of the files at the end of the
+// attempt. It keeps none if tasks share the worktree, because attempts of different tasks have the
+// same numbers.
 func (w Workspace) Diff(ctx context.Context, t store.Task, task plan.Task) (*fleet.Diff, error) {
 	spec := w.treeOf(t.TaskKey, task)
 	if spec == nil {
@@ -39,10 +39,10 @@ func (w Workspace) Diff(ctx context.Context, t store.Task, task plan.Task) (*fle
 	return diffOf(list), nil
 }
 
-// maxShownPath is the longest path that is shown, in bytes.
+// maxShownPath is the maximum length of a path for display, in bytes.
 const maxShownPath = 300
 
-// diffOf counts all files and lists the first [fleet.MostFiles].
+// diffOf returns the totals of all files, and lists the first [fleet.MostFiles] files.
 func diffOf(list []git.FileDiff) *fleet.Diff {
 	d := &fleet.Diff{Files: []fleet.FileDiff{}, Changed: len(list)}
 	for _, f := range list {
@@ -54,8 +54,8 @@ func diffOf(list []git.FileDiff) *fleet.Diff {
 	return d
 }
 
-// shownPath replaces control characters and invalid UTF-8 in a path. It cuts a long
-// path at the front, because the end says more.
+// shownPath returns a path for display, without control characters and invalid UTF-8. It cuts the
+// beginning of a long path, because the end says more.
 func shownPath(path string) string {
 	path = strings.ToValidUTF8(strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) {

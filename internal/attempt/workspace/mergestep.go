@@ -16,29 +16,29 @@ import (
 	"gaffer/internal/attempt/worktree"
 )
 
-// MergeAgent is the agent name of tasks that merge worktrees. gaffer itself runs them,
-// with a mergeStep as the prompt.
+// MergeAgent is the agent name of tasks that merge branches. gaffer itself is the agent. The prompt
+// of the task is a mergeStep as JSON.
 const MergeAgent = "gaffer-join"
 
 // MergeCommand is the hidden command of gaffer that performs a merge step.
 const MergeCommand = "join"
 
-// mergeStep describes the work of a MergeAgent task: it merges branches of a run and
-// performs the steps that follow.
+// mergeStep describes what a task of MergeAgent has to do: merge branches of a run, and then
+// perform the further steps.
 type mergeStep struct {
 	Run    string   `json:"run"`
-	Repo   string   `json:"repo,omitempty"` // the repository's folder; empty for the project's
+	Repo   string   `json:"repo,omitempty"` // path of the repository; empty means the project's repository
 	Into   string   `json:"into,omitempty"`
-	Start  string   `json:"start,omitempty"`  // start of a new branch Into; empty if Into must exist
+	Start  string   `json:"start,omitempty"`  // where to start the new branch Into; empty if Into must exist
 	Tasks  []string `json:"tasks,omitempty"`  // the tasks whose branches are merged, in this order
-	Names  []string `json:"names,omitempty"`  // names of Tasks, for commit titles; may be shorter
-	Branch string   `json:"branch,omitempty"` // a further branch, merged after those of Tasks
+	Names  []string `json:"names,omitempty"`  // names of Tasks, for the titles of merge commits; may be shorter than Tasks
+	Branch string   `json:"branch,omitempty"` // another branch to merge, after the branches of Tasks
 	Remove bool     `json:"remove,omitempty"` // delete the run's worktrees after all merges
-	Open   string   `json:"open,omitempty"`   // base branch of a pull request to open
+	Open   string   `json:"open,omitempty"`   // base branch of a pull request to open; empty for no pull request
 }
 
-// MergeMain performs a merge step in the current folder and returns the exit code. It is
-// the main function of [MergeCommand].
+// MergeMain performs the merge step that it reads from in, in the current folder. It returns the
+// exit code. It is the main function of [MergeCommand].
 func MergeMain(ctx context.Context, in io.Reader, out, errs io.Writer) int {
 	root, err := os.Getwd()
 	if err == nil {
@@ -54,8 +54,8 @@ func MergeMain(ctx context.Context, in io.Reader, out, errs io.Writer) int {
 	return 1
 }
 
-// RunMergeStep performs a merge step in the project at root. It skips steps that are
-// already done, so that it can be retried.
+// RunMergeStep performs the merge step that it reads from in, in the project at root. It skips what
+// is already done, so it can be retried.
 func RunMergeStep(ctx context.Context, root string, in io.Reader, out io.Writer) error {
 	var s mergeStep
 	if err := json.NewDecoder(in).Decode(&s); err != nil {
@@ -99,7 +99,7 @@ func RunMergeStep(ctx context.Context, root string, in io.Reader, out io.Writer)
 	}
 	for _, t := range trees {
 		removed, err := repo.Remove(ctx, t, false)
-		if kept := (*worktree.KeptError)(nil); errors.As(err, &kept) { // the worktree has work that is in no other branch
+		if kept := (*worktree.KeptError)(nil); errors.As(err, &kept) { // not removed: the worktree has work that no other branch has
 			fmt.Fprintf(out, "%v\n", err)
 			continue
 		}
@@ -111,8 +111,8 @@ func RunMergeStep(ctx context.Context, root string, in io.Reader, out io.Writer)
 	return nil
 }
 
-// commit commits the uncommitted work of agents. It returns the branches to merge and
-// the titles of the merge commits.
+// commit commits the uncommitted work in the trees. It returns the branches to merge, and the
+// titles of their merge commits.
 func (s mergeStep) commit(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree) (branches, titles []string, err error) {
 	name := func(i int) string {
 		if i >= 0 && i < len(s.Names) {
@@ -122,7 +122,7 @@ func (s mergeStep) commit(ctx context.Context, repo *worktree.Repo, trees []work
 	}
 	for _, t := range trees {
 		i := slices.Index(s.Tasks, t.Task)
-		ofWorkflow := s.Start == "" && t.Task == workflowTree // in other plans "workflow" is an ordinary task
+		ofWorkflow := s.Start == "" && t.Task == workflowTree // in plans that are not a workflow, a task may have this id
 		if i < 0 && !ofWorkflow && !s.Remove {
 			continue
 		}
@@ -165,7 +165,7 @@ func openPullRequest(ctx context.Context, root, branch, base string, out io.Writ
 		}
 		return nil
 	}
-	ref := "refs/heads/" + branch // the full name, because git reads a leading plus as "force"
+	ref := "refs/heads/" + branch // use the full name, because git reads a leading plus as "force"
 	if err := run(out, "git", "push", "--set-upstream", "origin", ref+":"+ref); err != nil {
 		return err
 	}

@@ -25,7 +25,8 @@ func AddMergeTasks(p plan.Plan, run string) (plan.Plan, error) {
 	return addMergesOfPredecessors(p, run)
 }
 
-// addMergesOfWaves adds merge tasks to a workflow.
+// addMergesOfWaves adds the merge tasks of a workflow: one after each wave of several tasks, and
+// one at the end.
 func addMergesOfWaves(p plan.Plan, run string) (plan.Plan, error) {
 	byWave, last := map[int][]plan.Task{}, 0
 	for _, t := range p.Tasks {
@@ -40,7 +41,7 @@ func addMergesOfWaves(p plan.Plan, run string) (plan.Plan, error) {
 			t.Wave = 2*wave - 1
 			if t.Worktree {
 				s.add(t)
-			} else { // the only task of its wave works on the workflow's branch itself
+			} else { // the only task of its wave works directly on the workflow's branch
 				t.SharedWorktree, t.Branch = workflowTree, p.Workflow.Branch
 			}
 			tasks = append(tasks, t)
@@ -74,13 +75,14 @@ func addMergesOfWaves(p plan.Plan, run string) (plan.Plan, error) {
 	return p, nil
 }
 
-// addMergesOfPredecessors gives each worktree a branch and a start branch. The start is
-// the branch of the one task whose work it needs, or a branch into which an added task
-// merges the work of several. Tasks that need the same work share that added task.
+// addMergesOfPredecessors gives each task with a worktree a branch, and says where that branch
+// starts. If the task needs the work of one task, the start is that task's branch. If it needs the
+// work of several, the start is a branch into which an added task merges their work. Tasks that
+// need the same work share the added task.
 func addMergesOfPredecessors(p plan.Plan, run string) (plan.Plan, error) {
 	repos := map[string]bool{}
 	for _, t := range p.Tasks {
-		if t.SharedWorktree != "" { // plans with shared worktrees define the start themselves
+		if t.SharedWorktree != "" { // skip: plans with shared worktrees say themselves where branches start
 			return p, nil
 		}
 		if t.HasWorktree() {
@@ -96,7 +98,7 @@ func addMergesOfPredecessors(p plan.Plan, run string) (plan.Plan, error) {
 			m.tasks[i].Branch = worktree.BranchOf(run, t.ID)
 		}
 	}
-	before := make([][]plan.Task, len(p.Tasks)) // added tasks, by the index of the task that follows them
+	before := make([][]plan.Task, len(p.Tasks)) // added tasks, by the index of the task that comes after them
 	for _, repo := range slices.Sorted(maps.Keys(repos)) {
 		origins := p.Origins(func(t plan.Task) bool { return repoOf(t) == repo })
 		for i := range m.tasks {
@@ -116,21 +118,21 @@ func addMergesOfPredecessors(p plan.Plan, run string) (plan.Plan, error) {
 	return p, nil
 }
 
-// mergePlanner holds the plan that [addMergesOfPredecessors] changes.
+// mergePlanner is the state of [addMergesOfPredecessors] while it changes a plan.
 type mergePlanner struct {
 	run    string
 	tasks  []plan.Task
 	ids    ids
-	merges map[string]mergeTask // added merges, by repository, start and merged tasks
-	byList map[*int]mergeTask   // the same merges, by the list of predecessors that the tasks of a wave share
+	merges map[string]mergeTask // added merge tasks, by repository, start and merged tasks
+	byList map[*int]mergeTask   // the same merge tasks, by the list of predecessors that all tasks of a wave share
 	n      int                  // number of added tasks
 }
 
 // mergeTask is a merge task and the branch that it merges into.
 type mergeTask struct{ task, branch string }
 
-// setBase sets the base of a task's worktree. It returns the merge task for that base,
-// if one must be added.
+// setBase sets the base of a task's worktree. If that base needs a new merge task, setBase returns
+// that task.
 func (m *mergePlanner) setBase(t *plan.Task, from plan.Origin) (added []plan.Task, err error) {
 	switch {
 	case len(from.Tasks) == 0 && from.Checkout:
@@ -140,7 +142,7 @@ func (m *mergePlanner) setBase(t *plan.Task, from plan.Origin) (added []plan.Tas
 		return nil, nil
 	case len(from.Tasks) == 1 && !from.Checkout:
 		before := m.tasks[from.Tasks[0]]
-		if t.Base = before.Branch; !slices.Contains(t.After, before.ID) { // the task before is in an earlier wave
+		if t.Base = before.Branch; !slices.Contains(t.After, before.ID) { // the task before may be in an earlier wave, so t does not name it yet
 			t.After = append(slices.Clip(t.After), before.ID)
 		}
 		return nil, nil
@@ -156,8 +158,8 @@ func (m *mergePlanner) setBase(t *plan.Task, from plan.Origin) (added []plan.Tas
 	return added, nil
 }
 
-// merge returns the merge task for the work at an origin. It adds a task if there is none
-// yet.
+// merge returns the merge task for the work that a task starts from. If there is none yet, it
+// creates one and returns it in added.
 func (m *mergePlanner) merge(repo string, from plan.Origin) (_ mergeTask, added []plan.Task, err error) {
 	s := mergeStep{Run: m.run, Repo: repo, Start: m.tasks[from.Tasks[0]].Branch}
 	if from.Checkout {
@@ -180,11 +182,11 @@ func (m *mergePlanner) merge(repo string, from plan.Origin) (_ mergeTask, added 
 	return merge, []plan.Task{task}, err
 }
 
-// checkedOut names the commit that is checked out in the project's own folder.
+// checkedOut stands for the commit that is checked out in the project's main worktree.
 const checkedOut = "HEAD"
 
-// repoOf returns the folder of the repository that a task works in, or "" for the
-// project's repository.
+// repoOf returns the path of the repository that a task works in, or "" for the project's
+// repository.
 func repoOf(t plan.Task) string {
 	if t.Dispatch != nil {
 		return t.Dispatch.Repo
@@ -192,7 +194,7 @@ func repoOf(t plan.Task) string {
 	return ""
 }
 
-// shortList names the tasks, or the first few and the number of the others.
+// shortList lists the tasks. If they are many, it lists the first few and the number of the others.
 func shortList(tasks []string) string {
 	const few = 4
 	if len(tasks) > few {
@@ -216,7 +218,7 @@ func idsOf(p plan.Plan) ids {
 	return taken
 }
 
-// reserve returns an unused id and reserves it.
+// reserve returns want, with a number appended if that id is used. It marks the id as used.
 func (taken ids) reserve(want string) string {
 	id := want
 	for n := 2; taken[id]; n++ {
@@ -226,7 +228,7 @@ func (taken ids) reserve(want string) string {
 	return id
 }
 
-// add appends a task whose branch is merged.
+// add makes the step also merge the branch of task t.
 func (s *mergeStep) add(t plan.Task) {
 	s.Tasks, s.Names = append(s.Tasks, t.ID), append(s.Names, t.Name)
 }

@@ -17,18 +17,18 @@ import (
 	"gaffer/internal/engine/contest"
 )
 
-// PickCommand is the hidden command of gaffer that picks one of several candidates. Its
-// argument is a file with a [contest.PickInput].
+// PickCommand is the hidden command of gaffer that picks one of several candidates. Its argument is
+// the path of a file with a [contest.PickInput].
 const PickCommand = "choose"
 
-// PickQuestion matches the line with which the command asks the user. The answer is a
-// line of its standard input.
+// PickQuestion is a pattern for the line with which the command asks the user. The command reads
+// the answer as a line of its stdin.
 const PickQuestion = "^" + pickPrefix + "(.*)"
 
 const pickPrefix = "gaffer asks: "
 
-// PickMain picks a candidate in the current folder and returns the exit code. It is the
-// main function of [PickCommand].
+// PickMain picks a candidate in the current folder. It returns the exit code. It is the main
+// function of [PickCommand].
 func PickMain(ctx context.Context, file string, in io.Reader, out, errs io.Writer) int {
 	root, err := os.Getwd()
 	if err == nil {
@@ -44,16 +44,16 @@ func PickMain(ctx context.Context, file string, in io.Reader, out, errs io.Write
 	return 1
 }
 
-// RunPick picks a candidate and merges its branch into the branch of the task that picks.
-// That branch is the record of the decision: if it already contains a candidate's commits,
-// an earlier attempt has picked that candidate, and RunPick does not ask again.
+// RunPick picks a candidate and merges its branch into the branch of the task that picks. That
+// branch is the record of the decision: if it already contains a candidate's commits, an earlier
+// attempt has picked that candidate. Then RunPick does not ask again.
 func RunPick(ctx context.Context, root, file string, in io.Reader, out io.Writer) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err
 	}
 	var s contest.PickInput
-	err = json.NewDecoder(f).Decode(&s) // other text may follow: why the last attempt failed
+	err = json.NewDecoder(f).Decode(&s) // ignore what follows the JSON, such as why the last attempt failed
 	_ = f.Close()                       // the file was only read, so closing loses nothing
 	if err != nil {
 		return fmt.Errorf("what to pick from: %w", err)
@@ -103,8 +103,8 @@ func RunPick(ctx context.Context, root, file string, in io.Reader, out io.Writer
 	return nil
 }
 
-// picked returns the candidate that an earlier attempt has picked, if any: the task's
-// branch contains its commits.
+// picked returns the candidate whose commits the task's branch contains, because an earlier attempt
+// has picked it. id is empty if there is none.
 func picked(ctx context.Context, repo *worktree.Repo, s contest.PickInput, own worktree.Tree, find func(string) (worktree.Tree, error)) (id, why string, err error) {
 	tip, err := repo.Base(ctx, own.Branch)
 	if err != nil || tip.Commit == own.Base.Commit {
@@ -119,7 +119,7 @@ func picked(ctx context.Context, repo *worktree.Repo, s contest.PickInput, own w
 		if err != nil {
 			return "", "", err
 		}
-		if at.Commit == own.Base.Commit { // the candidate has changed nothing, so every branch contains its commit
+		if at.Commit == own.Base.Commit { // skip: the candidate has changed nothing, so every branch contains its commit
 			continue
 		}
 		if in, err := repo.Contains(ctx, own.Branch, at.Commit); err != nil || in {
@@ -129,7 +129,8 @@ func picked(ctx context.Context, repo *worktree.Repo, s contest.PickInput, own w
 	return "", "", nil
 }
 
-// choose decides by the step's rule, or asks the user until the answer is a candidate.
+// choose picks a candidate by the step's rule. If the rule does not decide, it asks the user until
+// the answer names a candidate.
 func choose(s contest.PickInput, in io.Reader, out io.Writer) (id, why string, err error) {
 	if id, why, ok := s.Decide(); ok {
 		return id, why, nil

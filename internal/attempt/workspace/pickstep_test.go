@@ -16,8 +16,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// contestRepo returns a repository in which two candidates have written different files,
-// and the file with the step that picks one.
+// contestRepo returns a repository in which two candidates have written different files, the
+// worktree of the task that picks, and the path of the file with its step.
 func contestRepo(t *testing.T) (repo *worktree.Repo, own worktree.Tree, step string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -91,7 +91,7 @@ func TestTheUserPicksAndASecondAttemptKeepsTheDecision(t *testing.T) {
 	if data, err := os.ReadFile(filepath.Join(own.Path, "out.txt")); string(data) != "api.codex" {
 		t.Errorf("the worktree has %q, %v", data, err)
 	}
-	// The attempt died after the merge. The next one must not take another candidate.
+	// Suppose that the attempt died after the merge: the next one must not take another candidate.
 	said, err = pick("claude\n")
 	if err != nil || said != "picked api.codex: an earlier attempt has picked it\n" {
 		t.Errorf("the second attempt said %q, %v", said, err)
@@ -99,7 +99,7 @@ func TestTheUserPicksAndASecondAttemptKeepsTheDecision(t *testing.T) {
 	if data, _ := os.ReadFile(filepath.Join(own.Path, "out.txt")); string(data) != "api.codex" {
 		t.Errorf("the worktree has %q now", data)
 	}
-	// The agent of the picked candidate continues, and the task that picks is queued again.
+	// Now the agent of the picked candidate continues, and the task that picks is queued again.
 	text, err := os.ReadFile(step)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,6 @@
-// Package workspace gives each task of a run the folder and the branch that it works
-// in. It also merges the branches: each merge is a task, so that users can see, repair and
-// retry it.
+// Package workspace gives each task of a run the folder and the branch that it works in. It also
+// adds tasks to the plan that merge branches. Because each merge is a task, users can see, repair
+// and retry it.
 package workspace
 
 import (
@@ -18,10 +18,10 @@ import (
 	"gaffer/internal/plan"
 )
 
-// CreateBase returns the start commit of a plan's worktrees in the repository at root,
-// or "" if the plan has none. It returns an error if the repository cannot have
-// worktrees, so that the user learns it before anything starts. For a workflow it also
-// creates the branch.
+// CreateBase returns the commit at which a plan's worktrees start in the repository at root, or ""
+// if the plan has no worktrees. It returns an error if the repository cannot have worktrees, so
+// that the user learns it before anything starts. For a workflow it also creates the workflow's
+// branch.
 func CreateBase(ctx context.Context, root string, p plan.Plan) (commit string, err error) {
 	if p.Workflow != nil {
 		return CreateBranch(ctx, root, p.Workflow.Base, p.Workflow.Branch)
@@ -38,8 +38,8 @@ func CreateBase(ctx context.Context, root string, p plan.Plan) (commit string, e
 	return base.Commit, err
 }
 
-// FillInto sets the target branch of tasks for which the plan names none: the branch that
-// is checked out at root. If no branch is checked out, it changes nothing.
+// FillInto sets the target branch of each task for which the plan names none. It uses the branch
+// that is checked out at root. If no branch is checked out there, it changes nothing.
 func FillInto(ctx context.Context, root string, p plan.Plan) (plan.Plan, error) {
 	open := func(t plan.Task) bool {
 		return t.Dispatch == nil && t.SharedWorktree == "" && (t.Worktree || t.Branch != "") && t.Into == ""
@@ -64,8 +64,8 @@ func FillInto(ctx context.Context, root string, p plan.Plan) (plan.Plan, error) 
 	return p, nil
 }
 
-// CreateBranch creates a branch at a commit or branch named base, unless it exists. It
-// returns the commit of base.
+// CreateBranch creates a branch at base, which is the name of a commit or branch. If the branch
+// exists, it is not changed. CreateBranch returns the commit of base.
 func CreateBranch(ctx context.Context, root, base, branch string) (commit string, err error) {
 	repo, err := worktree.Open(ctx, root)
 	if err != nil {
@@ -83,17 +83,17 @@ func CreateBranch(ctx context.Context, root, base, branch string) (commit string
 // implements [worker.Workspace].
 type Workspace struct {
 	Root     string                    // the project's root
-	Trees    string                    // the parent folder of worktrees
-	LogFile  func(t store.Task) string // log file of a task; returns "" for none
-	Base     string                    // start commit of worktrees
+	Trees    string                    // path of the parent folder of worktrees
+	LogFile  func(t store.Task) string // returns the path of a task's log file, or "" if it has none
+	Base     string                    // id of the commit at which worktrees start
 	Workflow *plan.Workflow            // nil if the plan is not a workflow
 }
 
 // Log implements [worker.Workspace].
 func (w Workspace) Log(t store.Task) string { return w.LogFile(t) }
 
-// Work implements [worker.Workspace]. It returns the task's worktree. Tasks without a
-// worktree work in the root of the project or of their bead's repository.
+// Work implements [worker.Workspace]. It returns the path of the task's worktree. A task without a
+// worktree works in the root of the project, or of its bead's repository.
 func (w Workspace) Work(ctx context.Context, t store.Task, task plan.Task) (string, error) {
 	spec := w.treeOf(t.TaskKey, task)
 	if spec == nil {
@@ -110,10 +110,10 @@ func (w Workspace) Work(ctx context.Context, t store.Task, task plan.Task) (stri
 	own := slices.IndexFunc(trees, func(t worktree.Tree) bool { return t.Task == spec.Task })
 	switch {
 	case own >= 0:
-		spec.Base = trees[own].Base // keep the start commit, even if the branch that it was on has moved
+		spec.Base = trees[own].Base // keep the start commit, even if its branch has moved since
 	case task.SharedWorktree == "" || w.Workflow != nil:
 		spec.Base, err = resolveBase(ctx, repo, trees, spec.Base.Commit)
-	default: // a team commits the work of its groups itself
+	default: // do not commit anything: a team commits the work of its groups itself
 		spec.Base, err = repo.Base(ctx, spec.Base.Commit)
 	}
 	if err != nil {
@@ -123,9 +123,9 @@ func (w Workspace) Work(ctx context.Context, t store.Task, task plan.Task) (stri
 	return tree.Path, err
 }
 
-// resolveBase resolves the name of a branch or commit to the commit that a worktree starts
-// from. If it is the branch of another worktree of the run, resolveBase first commits the
-// uncommitted work there.
+// resolveBase returns the commit that a worktree starts from. name is a branch or a commit. If it
+// is the branch of another worktree of the run, resolveBase first commits the uncommitted work in
+// that worktree.
 func resolveBase(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree, name string) (git.Base, error) {
 	for _, t := range trees {
 		if t.Branch == name {
@@ -137,11 +137,11 @@ func resolveBase(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree
 	return repo.Base(ctx, name)
 }
 
-// Commit implements [worker.Workspace]. It skips tasks of a workflow or a team: their
-// work is committed when the branch is merged.
+// Commit implements [worker.Workspace]. It skips tasks of a workflow or a team, whose work is
+// committed when the branch is merged.
 func (w Workspace) Commit(ctx context.Context, t store.Task, task plan.Task) error {
 	spec := w.treeOf(t.TaskKey, task)
-	if spec == nil || task.SharedWorktree != "" && w.Workflow == nil { // a team checks its branches itself
+	if spec == nil || task.SharedWorktree != "" && w.Workflow == nil { // skip: a team checks its branches itself
 		return nil
 	}
 	repo, err := worktree.Open(ctx, w.rootOf(task))
@@ -174,10 +174,10 @@ func (e *TreeGoneError) Error() string {
 	return fmt.Sprintf("its worktree %s was deleted while it was worked on; what was not committed is lost", e.Path)
 }
 
-// Lost marks the error as lost work for the worker.
+// Lost tells the worker that the work of the task is lost.
 func (e *TreeGoneError) Lost() bool { return true }
 
-// rootOf returns the folder in which a task works if it has no worktree.
+// rootOf returns the folder in which a task without a worktree works.
 func (w Workspace) rootOf(task plan.Task) string {
 	if task.Dispatch != nil {
 		return task.Dispatch.Repo
@@ -185,8 +185,8 @@ func (w Workspace) rootOf(task plan.Task) string {
 	return w.Root
 }
 
-// treeOf returns the worktree that a task uses, or nil for none. In the result
-// Base.Commit may be the name of a branch or commit that is not resolved yet.
+// treeOf returns the worktree that a task uses, or nil if it uses none. Base.Commit in the result
+// may still be the name of a branch or commit instead of an id.
 func (w Workspace) treeOf(key store.TaskKey, task plan.Task) *worktree.Spec {
 	spec := &worktree.Spec{
 		Run: key.Run, Task: key.Task, Branch: task.Branch, Base: git.Base{Commit: w.Base},
@@ -196,8 +196,8 @@ func (w Workspace) treeOf(key store.TaskKey, task plan.Task) *worktree.Spec {
 	case task.Agent == MergeAgent:
 		return nil
 	case flow != nil && task.Worktree:
-		spec.Base.Commit = flow.Branch // includes the work of earlier waves
-	case flow != nil: // the only task of its wave works on the workflow's branch itself
+		spec.Base.Commit = flow.Branch // start at the workflow's branch, which has the work of earlier waves
+	case flow != nil: // the only task of its wave works directly on the workflow's branch
 		spec.Task, spec.Branch, spec.Base.Commit, spec.Shared = workflowTree, flow.Branch, flow.Branch, true
 	case task.SharedWorktree != "":
 		spec.Task, spec.Base.Commit = task.SharedWorktree, task.Base
@@ -206,18 +206,18 @@ func (w Workspace) treeOf(key store.TaskKey, task plan.Task) *worktree.Spec {
 	case task.Base != "":
 		spec.Base.Commit = task.Base
 	case task.Dispatch != nil:
-		spec.Base.Commit = "" // the commit that the task's repository has checked out
+		spec.Base.Commit = "" // empty means the commit that the task's repository has checked out
 	}
 	return spec
 }
 
-// workflowTree is used instead of a task's id in the name of one worktree of a workflow:
-// all tasks that are alone in their wave share it.
+// workflowTree stands for the task's id in the name of a workflow's shared worktree. All tasks that
+// are alone in their wave share this worktree.
 const workflowTree = "workflow"
 
-// Worktree returns the repository of a task's worktree and the worktree's name there, which
-// differs from the task's id if several tasks share it. It reports false if the task has
-// no worktree.
+// Worktree returns the path of the repository that a task's worktree belongs to, and the worktree's
+// name there. The name differs from the task's id if several tasks share the worktree. ok is false
+// if the task has no worktree.
 func (w Workspace) Worktree(key store.TaskKey, task plan.Task) (repo, name string, ok bool) {
 	spec := w.treeOf(key, task)
 	if spec == nil {

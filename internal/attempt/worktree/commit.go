@@ -9,12 +9,12 @@ import (
 	"gaffer/internal/git"
 )
 
-// UnfinishedError reports work in a worktree that gaffer cannot commit to the tree's
-// branch. Only the agent or the user can. Nothing was changed.
+// UnfinishedError reports work in a worktree that gaffer cannot commit to the tree's branch, so
+// that the agent or the user must do it. Nothing was changed.
 type UnfinishedError struct {
 	Tree  Tree
-	Files []string // files with conflicts of an unfinished merge
-	On    string   // otherwise the branch that is checked out instead of the tree's; empty for none
+	Files []string // files with conflicts, if a merge is unfinished
+	On    string   // if Files is empty: the branch that is checked out instead of the tree's; empty if none is
 }
 
 func (e *UnfinishedError) Error() string {
@@ -39,11 +39,10 @@ func (e *UnfinishedError) Hint() string {
 	return fmt.Sprintf("commit all of it there, then bring it over with 'git switch %s' and 'git merge' of the commit", git.Quote(e.Tree.Branch))
 }
 
-// Commit commits all uncommitted files of a worktree to its branch, except ignored
-// ones, for an agent that forgot to. It returns the commit, or "" if there was nothing
-// to commit. It runs no hooks and leaves out nested repositories. It returns an
-// [*UnfinishedError] if a merge is unfinished or if another branch is checked out and
-// has the work.
+// Commit commits all uncommitted files of a worktree to its branch, except ignored files, because
+// the agent may have forgotten to. It returns the id of the commit, or "" if there was nothing to
+// commit. It runs no hooks and leaves out nested repositories. It returns an [*UnfinishedError] if
+// a merge is unfinished, or if another branch is checked out and has the work.
 func (r *Repo) Commit(ctx context.Context, t Tree, message string) (string, error) {
 	if err := r.MayWrite(); err != nil {
 		return "", err
@@ -71,14 +70,14 @@ func (r *Repo) Commit(ctx context.Context, t Tree, message string) (string, erro
 		commit, err = commitAll(ctx, g, dirty, message)
 		return err
 	})
-	if unfinished := (*UnfinishedError)(nil); err != nil && !errors.As(err, &unfinished) { // that error names the folder itself
+	if unfinished := (*UnfinishedError)(nil); err != nil && !errors.As(err, &unfinished) { // an UnfinishedError names the folder itself
 		err = fmt.Errorf("commit in %s: %w", t.Path, err)
 	}
 	return commit, err
 }
 
-// checkFinished returns an error if a file has unresolved conflicts, or if the tree's
-// branch is not checked out, since it would not get the commit.
+// checkFinished returns an error if a file has unresolved conflicts. It also returns an error if
+// the tree's branch is not checked out, since a commit would go to another branch.
 func checkFinished(ctx context.Context, g git.Client, t Tree, dirty []File) error {
 	var files []string
 	for _, f := range dirty {

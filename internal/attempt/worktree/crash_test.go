@@ -82,7 +82,7 @@ func TestWhatAKilledGitLeftIsMadeAnew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newProject(t)
 			tree := p.create("a")
-			p.Must(p.repo.records.save(record{Tree: tree})) // the record as it was before the creation was complete
+			p.Must(p.repo.records.save(record{Tree: tree})) // write the record that the tree had before its creation was complete
 			damage(p, tree)
 			if again := p.create("a"); again != tree {
 				t.Errorf("got %+v, want %+v", again, tree)
@@ -98,7 +98,7 @@ func TestARemovalThatTouchedNothingIsTakenBackByCreate(t *testing.T) {
 	tree := p.create("a")
 	p.Must(p.repo.records.save(record{Tree: tree, Made: true, Removing: "refs/gaffer/rescue/run1/a"}))
 	p.Write(tree.Path, "new.txt", "x\n")
-	_, err := p.repo.Remove(t.Context(), tree, false) // it checks the state again
+	_, err := p.repo.Remove(t.Context(), tree, false) // Remove checks the state again
 	_ = gittest.As[*KeptError](t, err)
 	if again := p.create("a"); again != tree || p.Read(tree.Path, "new.txt") != "x\n" {
 		t.Errorf("got %+v", again)

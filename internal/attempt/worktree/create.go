@@ -14,20 +14,19 @@ import (
 
 // Spec describes a worktree to create.
 type Spec struct {
-	Run, Task string   // ids from a plan; valid file names
+	Run, Task string   // ids of the run and of the task in its plan; valid as names of files
 	Base      git.Base // the commit at which the branch is created, if it does not exist
-	Branch    string   // gaffer/<run>/<task> if empty
-	Root      string   // the worktree is <Root>/<run>/<task>
+	Branch    string   // name of the branch; empty means gaffer/<run>/<task>
+	Root      string   // parent folder: the path of the worktree is <Root>/<run>/<task>
 
-	// Shared marks a branch that does not belong to this task alone. It may already
-	// exist and have work on it, and [Repo.Remove] keeps it.
+	// Shared marks a branch that does not belong to this task alone. The branch may already exist
+	// and have work on it. [Repo.Remove] keeps it.
 	Shared bool
 }
 
-// Create creates the worktree of a task. If the task already has one, Create returns it
-// unchanged, with its work and its original base. It recreates a worktree whose
-// creation was interrupted. If the user has deleted the folder, it recreates it from
-// the branch.
+// Create creates the worktree of a task. If the task already has one, Create returns it unchanged,
+// with its work and its original base. If the creation was interrupted earlier, Create creates the
+// worktree again. If the user has deleted the folder, Create creates it again from the branch.
 //
 // It returns a [*git.TakenError] if the branch or the folder exists and is not the task's.
 func (r *Repo) Create(ctx context.Context, s Spec) (Tree, error) {
@@ -44,7 +43,7 @@ func (r *Repo) Create(ctx context.Context, s Spec) (Tree, error) {
 			return err
 		}
 		if err := r.finishCreation(ctx, g, &rec); err != nil {
-			_ = r.undoCreation(ctx, g, rec) // the next Create handles the leftovers
+			_ = r.undoCreation(ctx, g, rec) // if this fails, the next Create handles the leftovers
 			return err
 		}
 		return nil
@@ -55,7 +54,8 @@ func (r *Repo) Create(ctx context.Context, s Spec) (Tree, error) {
 	return rec.Tree, nil
 }
 
-// checkSpec checks a spec and fills in the defaults.
+// checkSpec checks a spec. It returns the tree that the spec describes, with defaults for empty
+// fields.
 func (r *Repo) checkSpec(ctx context.Context, s Spec) (Tree, error) {
 	if err := CheckIDs(s.Run, s.Task); err != nil {
 		return Tree{}, err
@@ -126,8 +126,8 @@ func (r *Repo) PrepareFolder(root string) (string, error) {
 	return root, nil
 }
 
-// beginCreation returns the record of a tree. If there is none, it writes one, provided
-// that the folder and the branch are free.
+// beginCreation returns the record of a tree. If the tree has no record, it checks that the folder
+// and the branch are free, and writes a record.
 func (r *Repo) beginCreation(ctx context.Context, g git.Client, want Tree) (record, error) {
 	rec, err := r.records.read(want.Run, want.Task)
 	if err == nil {
@@ -143,8 +143,8 @@ func (r *Repo) beginCreation(ctx context.Context, g git.Client, want Tree) (reco
 	return rec, r.records.save(rec)
 }
 
-// sameSpec returns an error if a task's recorded tree is not the wanted one. It ignores the
-// base, because the branch that it came from may have moved.
+// sameSpec returns an error if a task's recorded tree differs from the wanted one. It does not
+// compare the base, because the branch that it came from may have moved.
 func sameSpec(found, want Tree) error {
 	found.Base = want.Base
 	if found == want {
@@ -177,8 +177,8 @@ func branchTaken(name string) error {
 	}
 }
 
-// finishCreation creates the worktree of a record, unless it is complete already. It
-// deletes what an interrupted creation has left.
+// finishCreation creates the worktree of a record, unless it is already complete. It first deletes
+// what an interrupted creation has left.
 func (r *Repo) finishCreation(ctx context.Context, g git.Client, rec *record) error {
 	if rec.Made {
 		if whole, err := r.isComplete(ctx, g, rec.Path); err != nil {
@@ -187,7 +187,7 @@ func (r *Repo) finishCreation(ctx context.Context, g git.Client, rec *record) er
 			if rec.Removing == "" {
 				return nil
 			}
-			rec.Removing = "" // a removal was interrupted before it changed anything
+			rec.Removing = "" // a removal was interrupted before it changed anything: forget it
 			return r.records.save(*rec)
 		}
 	}
@@ -226,7 +226,7 @@ func checkOut(ctx context.Context, g git.Client, rec record, list []git.Worktree
 	return err
 }
 
-// undoCreation reverts an incomplete creation, so that another spec may be tried.
+// undoCreation deletes what an incomplete creation has left, so that another spec may be tried.
 func (r *Repo) undoCreation(ctx context.Context, g git.Client, rec record) error {
 	if rec.Made || ctx.Err() != nil {
 		return nil
@@ -239,14 +239,14 @@ func (r *Repo) undoCreation(ctx context.Context, g git.Client, rec record) error
 		return err
 	}
 	if !rec.Shared && len(git.CheckedOut(list, rec.Branch)) == 0 {
-		// This fails if the branch does not exist or has moved. Then gaffer did not create it.
+		// Ignore an error: the branch does not exist or has moved. Then gaffer did not create it.
 		_, _ = g.Run(ctx, "update-ref", "-d", git.Heads+rec.Branch, rec.Base.Commit)
 	}
 	return r.records.delete(rec)
 }
 
-// isComplete reports whether the folder of a tree is a worktree. It returns an error if the
-// folder has files but is no longer a worktree, because their origin is unknown.
+// isComplete reports whether the folder of a tree is a worktree. It returns an error if the folder
+// has files but is no longer a worktree, because it is unknown where these files come from.
 func (r *Repo) isComplete(ctx context.Context, g git.Client, path string) (bool, error) {
 	filled, err := folder.IsFilled(path)
 	if !filled || err != nil {
@@ -255,7 +255,7 @@ func (r *Repo) isComplete(ctx context.Context, g git.Client, path string) (bool,
 	if _, err := r.GitFolder(path); err == nil {
 		return true, nil
 	}
-	// Git can repair its links after a folder was moved.
+	// Let git repair its links, in case the folder was moved.
 	if _, err := g.Run(ctx, "worktree", "repair"); err != nil {
 		return false, err
 	}

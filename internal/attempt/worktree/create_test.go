@@ -118,7 +118,7 @@ func TestWhatCannotBeIsRefusedAndLeavesNothing(t *testing.T) {
 		t.Error("someone's file is gone")
 	}
 	p.Git(p.Dir, "branch", "-d", "gaffer")
-	p.create("a") // after an error another spec may be tried
+	p.create("a") // works: after an error another spec may be tried
 }
 
 func TestABranchThatIsThereCanBeSharedAndStays(t *testing.T) {
@@ -140,7 +140,7 @@ func TestABranchThatIsThereCanBeSharedAndStays(t *testing.T) {
 	if e := gittest.As[*git.TakenError](t, err); !strings.Contains(e.Error(), tree.Path) {
 		t.Errorf("a second worktree on one branch: %v", err)
 	}
-	// Its commits stay on the shared branch, so nothing prevents the removal.
+	// The tree's commits stay on the shared branch, so nothing prevents the removal.
 	if done, err := p.repo.Remove(t.Context(), tree, false); err != nil || done.BranchDeleted {
 		t.Errorf("%+v, %v", done, err)
 	}
@@ -169,7 +169,7 @@ func TestAWorktreeThatWasDeletedByHandIsMadeAgain(t *testing.T) {
 	if got := p.Git(p.Dir, "rev-parse", "refs/gaffer/rescue/run1/a"); got != only {
 		t.Errorf("what only HEAD knew is %s, and %s is kept", only, got)
 	}
-	p.Git(p.Dir, "worktree", "remove", tree.Path) // or removed properly
+	p.Git(p.Dir, "worktree", "remove", tree.Path) // now the user removes it properly
 	p.create("a")
 	p.whole(tree, "shared.txt", "done.txt")
 }
@@ -228,8 +228,7 @@ func TestAFolderInsideTheRepositoryIsHiddenFromGit(t *testing.T) {
 	tree := p.create("a")
 	p.whole(tree, "shared.txt")
 	check()
-	// Without its link the folder must not be treated as a part of the repository
-	// around it.
+	// A folder without its link to git must not be treated as a part of the repository around it.
 	if err := os.Remove(filepath.Join(tree.Path, ".git")); err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +290,8 @@ func TestSixteenAtOnceFromSeveralProcesses(t *testing.T) {
 	}
 }
 
-// survivor is a git that outlives its parent until the file GO exists.
+// survivor is a script in place of git. It outlives the process that starts it, until the file GO
+// exists.
 const survivor = `#!/bin/sh
 case "$*" in
 *"worktree add"*)
@@ -311,7 +311,7 @@ func TestAGitThatOutlivedItsGafferIsWaitedFor(t *testing.T) {
 	bin, at, goOn := filepath.Join(p.root, "bin"), filepath.Join(p.root, "at"), filepath.Join(p.root, "go")
 	p.Write(bin, "git", survivor)
 	p.Must(os.Chmod(filepath.Join(bin, "git"), 0o755))
-	defer p.Write(p.root, "go", "") // lets it end in any case
+	defer p.Write(p.root, "go", "") // lets the survivor end in any case
 	cmd := gittest.Child(t, "create", p.Dir, p.spec("a"), "REAL_GIT="+program, "AT="+at, "GO="+goOn, "PATH="+bin+":"+os.Getenv("PATH"))
 	if err := cmd.Run(); err == nil {
 		t.Fatal("it was not killed")

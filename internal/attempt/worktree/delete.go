@@ -11,9 +11,9 @@ import (
 	"gaffer/internal/git"
 )
 
-// deleteWorktree deletes a worktree's folder and its entry in git's list of worktrees. It
-// does not check for work in the folder. But it deletes no files in a folder that git does
-// not list as a linked worktree.
+// deleteWorktree deletes a worktree's folder and its entry in git's list of worktrees. It does not
+// check for work in the folder. If git does not list the folder as a linked worktree, it deletes no
+// files.
 func (r *Repo) deleteWorktree(ctx context.Context, g git.Client, rec record, list []git.Worktree) error {
 	e, registered := git.FindLinked(list, rec.Path)
 	filled, err := folder.IsFilled(rec.Path)
@@ -24,7 +24,7 @@ func (r *Repo) deleteWorktree(ctx context.Context, g git.Client, rec record, lis
 		return &git.TakenError{What: "folder", Name: rec.Path, By: "there is something in it, but git does not know it as a worktree", Advice: "move it away"}
 	}
 	if registered && rec.Made && rec.Removing == "" && e.Head != "" && e.Branch == "" {
-		// Only the worktree's detached HEAD may refer to its commits. Git would lose them.
+		// Keep the commits of a detached HEAD: if no branch has them, git would lose them.
 		if _, err := KeepCommit(ctx, g, rec.Tree, e.Head); err != nil {
 			return err
 		}
@@ -39,9 +39,9 @@ func (r *Repo) deleteWorktree(ctx context.Context, g git.Client, rec record, lis
 	return err
 }
 
-// removeFolder renames a folder before it deletes it, so that a folder with its
-// original name always has all of its files. It also deletes leftovers of an earlier
-// removal. The new name cannot be a task's folder, because ids never begin with a dot.
+// removeFolder renames a folder and then deletes it, so that a folder with its original name always
+// has all of its files. It also deletes leftovers of an earlier removal. The new name begins with a
+// dot. No task's folder does, because ids never begin with a dot.
 func removeFolder(path string) error {
 	aside := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".removed")
 	if err := folder.RemoveAll(aside); err != nil {

@@ -9,9 +9,9 @@ import (
 	"gaffer/internal/git"
 )
 
-// Diff lists the differences between a task's tree and its base commit, by path. It
-// includes uncommitted files that are not ignored. It changes nothing. It reports false
-// if the task has no tree or its folder is missing.
+// Diff lists the files that differ between a task's tree and its base commit, sorted by path. It
+// includes uncommitted files that are not ignored. It changes nothing. there is false if the task
+// has no tree or the tree's folder is missing.
 func (r *Repo) Diff(ctx context.Context, run, task string) (list []git.FileDiff, there bool, err error) {
 	rec, err := r.records.read(run, task)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -46,7 +46,7 @@ func (r *Repo) differences(ctx context.Context, t Tree) ([]git.FileDiff, error) 
 	return r.compare(ctx, g, t, inner)
 }
 
-// compare compares all files with the base. It writes objects only to a temporary
+// compare compares all files of a worktree with its base. It writes git objects only to a temporary
 // folder.
 func (r *Repo) compare(ctx context.Context, g git.Client, t Tree, without []string) ([]git.FileDiff, error) {
 	s, err := newScratch(ctx, g)

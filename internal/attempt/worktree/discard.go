@@ -14,30 +14,30 @@ import (
 	"gaffer/internal/git"
 )
 
-// discardedPrefix is the start of the names of refs of discarded trees. Such a ref is created before the
-// tree is removed, and deleted after it was restored.
+// discardedPrefix is the start of the names of the refs of discarded trees. The ref is created
+// before the tree is removed, and deleted after the tree was restored.
 const discardedPrefix = "refs/gaffer/discarded/"
 
 // Discarded is a tree that the user has discarded.
 type Discarded struct {
 	Tree   Tree   `json:"tree"`
-	Rescue string `json:"rescue"` // the ref that keeps its content
-	Head   string `json:"head"`   // its checked-out commit
+	Rescue string `json:"rescue"` // name of the ref that keeps the tree's content
+	Head   string `json:"head"`   // id of the commit that the tree had checked out
 }
 
 func discardedRef(t Tree) string {
 	return discardedPrefix + git.RefPart(t.Run) + "/" + git.RefPart(t.Task)
 }
 
-// Discard removes the tree of a task and keeps its content under a rescue ref. The
-// branch stays. [Repo.Restore] brings the tree back. Like [Repo.Remove] it returns a
-// [*KeptError] if the tree is in use, locked, or contains another repository.
-// Discard continues a removal that was interrupted.
+// Discard removes the tree of a task, and keeps its content under a rescue ref. The branch stays.
+// [Repo.Restore] brings the tree back. Like [Repo.Remove], Discard returns a [*KeptError] if the
+// tree is in use, locked, or contains another repository. If an earlier removal was interrupted,
+// Discard continues it.
 func (r *Repo) Discard(ctx context.Context, t Tree) (done Discarded, err error) {
 	err = r.Locked(ctx, func(g git.Client) error {
 		rec, err := r.records.find(t)
 		if missing := (*git.MissingError)(nil); errors.As(err, &missing) {
-			if d, ok, e := findDiscarded(ctx, g, t); e == nil && ok { // removed by an earlier call
+			if d, ok, e := findDiscarded(ctx, g, t); e == nil && ok { // an earlier call has removed the tree
 				done = d
 				return nil
 			}
@@ -69,8 +69,8 @@ func (r *Repo) Discard(ctx context.Context, t Tree) (done Discarded, err error) 
 	return done, err
 }
 
-// recordDiscarded rescues the content of a tree, and creates the ref from which the tree
-// can be restored.
+// recordDiscarded keeps the content of a tree under a rescue ref, and creates the ref from which
+// the tree can be restored.
 func (r *Repo) recordDiscarded(ctx context.Context, g git.Client, rec *record) (done Discarded, err error) {
 	if g, err = g.WithAuthor(ctx); err != nil {
 		return done, err
@@ -98,8 +98,8 @@ func (r *Repo) recordDiscarded(ctx context.Context, g git.Client, rec *record) (
 	return done, err
 }
 
-// HeadOf returns the commit that a tree has checked out. If its folder is missing, it
-// returns the commit of its branch, or else its base.
+// HeadOf returns the commit that a tree has checked out. If the tree's folder is missing, it
+// returns the commit of the tree's branch, or its base if the branch is missing too.
 func (r *Repo) HeadOf(ctx context.Context, g git.Client, t Tree) (string, error) {
 	head, err := "", error(nil)
 	if filled, e := folder.IsFilled(t.Path); e == nil && filled {
@@ -135,14 +135,14 @@ func listDiscarded(ctx context.Context, g git.Client, run string) ([]Discarded, 
 	for text := range strings.SplitSeq(out, "\x00") {
 		var d Discarded
 		if json.Unmarshal([]byte(text), &d) != nil || !git.IsID(d.Head) || run != "" && d.Tree.Run != run {
-			continue // another program's ref
+			continue // skip: another program has created this ref
 		}
 		list = append(list, d)
 	}
 	return list, err
 }
 
-// findDiscarded returns the discarded tree of a task.
+// findDiscarded returns the discarded tree of a task. It reports false if there is none.
 func findDiscarded(ctx context.Context, g git.Client, t Tree) (Discarded, bool, error) {
 	list, err := listDiscarded(ctx, g, t.Run)
 	if i := slices.IndexFunc(list, func(d Discarded) bool { return d.Tree.Task == t.Task }); i >= 0 {
@@ -188,7 +188,7 @@ func (r *Repo) Restore(ctx context.Context, d Discarded) (Tree, error) {
 	return t, nil
 }
 
-// restoreFiles brings the files of a restored tree back that were not committed, unless an
+// restoreFiles writes the uncommitted files of a discarded tree back to its folder, unless an
 // earlier call has done so.
 func (r *Repo) restoreFiles(ctx context.Context, g git.Client, d Discarded) error {
 	g, err := r.inTree(g, d.Tree)

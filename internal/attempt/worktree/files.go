@@ -10,8 +10,8 @@ import (
 	"gaffer/internal/git"
 )
 
-// inTree returns a client for work in a tree. It returns a [*git.MissingError] if the tree's
-// folder is missing.
+// inTree returns a git client that works in the tree's folder. It returns a [*git.MissingError] if
+// the folder is missing.
 func (r *Repo) inTree(g git.Client, t Tree) (git.Client, error) {
 	filled, err := folder.IsFilled(t.Path)
 	if err != nil {
@@ -23,9 +23,9 @@ func (r *Repo) inTree(g git.Client, t Tree) (git.Client, error) {
 	return r.InWorktree(g, t.Path)
 }
 
-// File is a path in a worktree that differs from the commit.
+// File is a file in a worktree that differs from the checked-out commit.
 type File struct {
-	State string // git's two status letters, for the index and for the file
+	State string // git's two status letters: the first for the index, the second for the file, such as " M"
 	Path  string
 }
 
@@ -45,7 +45,7 @@ func uncommittedFiles(ctx context.Context, g git.Client) ([]File, error) {
 	}
 	out, err := g.Run(ctx, "status", "--porcelain=v1", "-z", "--no-renames",
 		"--untracked-files=all", "--ignored=no",
-		"--ignore-submodules=dirty") // git would run programs that the settings of submodules name
+		"--ignore-submodules=dirty") // look at no files in submodules: git would run programs that their settings name
 	if err != nil {
 		return nil, err
 	}
@@ -58,8 +58,8 @@ func uncommittedFiles(ctx context.Context, g git.Client) ([]File, error) {
 	return list, nil
 }
 
-// nestedRepositories lists the repositories inside a worktree. Their files are not on the
-// worktree's branch, and git keeps none of their content.
+// nestedRepositories lists the repositories inside a worktree. The worktree's branch has none of
+// their files, and git keeps none of their content.
 func nestedRepositories(ctx context.Context, g git.Client, dirty []File) ([]string, error) {
 	var found []string
 	for _, f := range dirty {
@@ -73,7 +73,8 @@ func nestedRepositories(ctx context.Context, g git.Client, dirty []File) ([]stri
 		if !strings.HasPrefix(about, "160000 ") {
 			continue
 		}
-		// Git does not look into a submodule that is not checked out.
+		// A submodule counts only if its folder has files: git does not look into one that is not
+		// checked out.
 		if filled, err := folder.IsFilled(filepath.Join(g.Dir, path)); err != nil || filled {
 			found = append(found, path)
 		}

@@ -21,7 +21,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// act does something in the repository at dir, in another process.
+// act performs the named operation in the repository at dir. It runs in another process, which
+// tests kill.
 func act(name, dir, argument string) error {
 	ctx := context.Background()
 	r, err := Open(ctx, dir)
@@ -51,8 +52,8 @@ func act(name, dir, argument string) error {
 	return errors.New("no such act: " + name)
 }
 
-// eachCrash prepares a new project, kills an act at one of its calls of git, and checks
-// the project, for each such call.
+// eachCrash runs one round for each call of git in the named act: it prepares a new project, kills
+// the act at that call, and checks the project.
 func eachCrash(t *testing.T, name string, prepare func(project) any, check func(project)) {
 	gittest.EachCrash(t, 2, func(env []string) error {
 		p := newProject(t)
@@ -62,7 +63,7 @@ func eachCrash(t *testing.T, name string, prepare func(project) any, check func(
 	})
 }
 
-// project is a user's repository and the folder for worktrees beside it.
+// project is a user's repository, with a folder for worktrees beside it.
 type project struct {
 	*gittest.Repo
 	root string
@@ -111,7 +112,7 @@ func (p project) createSpec(s Spec) Tree {
 	return tree
 }
 
-// work creates a tree with a commit that changes a file.
+// work creates a tree, with a commit that writes text to a file.
 func (p project) work(task, file, text string) Tree {
 	p.Helper()
 	tree := p.create(task)
@@ -132,7 +133,8 @@ func (p project) branches() []string {
 	return strings.Fields(p.Git(p.Dir, "for-each-ref", "--format=%(refname:short)", "refs/heads"))
 }
 
-// whole checks that a tree exists once and is complete.
+// whole fails the test unless the tree is complete and the only one: it has its branch checked out,
+// is clean, and has these files.
 func (p project) whole(tree Tree, files ...string) {
 	p.Helper()
 	if got := p.Git(tree.Path, "rev-parse", "--abbrev-ref", "HEAD"); got != tree.Branch {

@@ -10,7 +10,7 @@ import (
 // Occupant is a process whose current folder is in a worktree.
 type Occupant struct {
 	PID     int
-	Command string // empty if unknown
+	Command string // name of the process's program; empty if unknown
 }
 
 func (o Occupant) String() string {
@@ -20,14 +20,14 @@ func (o Occupant) String() string {
 	return fmt.Sprintf("pid %d (%s)", o.PID, o.Command)
 }
 
-// inside reports whether a path is the folder or below it.
+// inside reports whether path is the folder itself or below it.
 func inside(folder, path string) bool {
 	rel, err := filepath.Rel(folder, path)
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// parseLsof parses the output of lsof -Fpcn. A process has a line with p and its id, a
-// line with c and its name, and lines with n and its files.
+// parseLsof parses the output of lsof -Fpcn. Each process has a line that starts with p and has its
+// id, a line that starts with c and has its name, and lines that start with n and have its files.
 func parseLsof(out, folder string) []Occupant {
 	var found []Occupant
 	var now Occupant

@@ -13,8 +13,8 @@ import (
 	"gaffer/internal/git"
 )
 
-// processesIn returns the processes whose current folder is in a folder, except git
-// processes that gaffer has started. It cannot see processes of other users.
+// processesIn returns the processes whose current folder is dir or below it. It leaves out git
+// processes that gaffer has started, and cannot see processes of other users.
 func processesIn(_ context.Context, dir string) ([]Occupant, error) {
 	list, err := folder.Names("/proc")
 	if err != nil {
@@ -26,7 +26,7 @@ func processesIn(_ context.Context, dir string) ([]Occupant, error) {
 		if err != nil {
 			continue
 		}
-		// If the folder was deleted, the link still has its name.
+		// The link has the name of the folder even if the folder was deleted.
 		cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
 		if err != nil || !inside(dir, strings.TrimSuffix(cwd, " (deleted)")) || startedByGaffer(pid) {
 			continue

@@ -8,9 +8,9 @@ import (
 	"os/exec"
 )
 
-// processesIn returns the processes whose current folder is in a folder. It uses the
-// program lsof. Its exit code is also 1 if it could not read some files, so the code counts
-// only without output.
+// processesIn returns the processes whose current folder is folder or below it. It uses the program
+// lsof. lsof exits with 1 even if it only could not read some files. So exit code 1 is an error
+// only if there is no output.
 func processesIn(ctx context.Context, folder string) ([]Occupant, error) {
 	out, err := exec.CommandContext(ctx, "lsof", "-w", "-n", "-P", "-d", "cwd", "-Fpcn").Output()
 	if len(out) == 0 && err != nil {

@@ -39,7 +39,7 @@ func TestTheBaseOfADetachedHeadHasNoBranch(t *testing.T) {
 	}
 	tree := p.create("a")
 	p.whole(tree, "more.txt")
-	// The commit that no branch has does not belong to the tree.
+	// A commit that is on no branch does not count for the tree.
 	if s := p.status(tree); s.Ahead != 0 || s.Unpushed != 0 {
 		t.Errorf("status is %+v", s)
 	}

@@ -22,17 +22,17 @@ type Tree struct {
 	Path   string   `json:"path"`
 	Branch string   `json:"branch"`
 	Base   git.Base `json:"base"`
-	Shared bool     `json:"shared,omitempty"` // see [Spec]
+	Shared bool     `json:"shared,omitempty"` // several tasks may use the branch, see [Spec]
 }
 
-// record is the stored form of a tree.
+// record is a Tree as it is stored on disk, with the progress of its creation and removal.
 type record struct {
 	Tree
-	Made     bool   `json:"made"`               // creation is complete, and there may be work in it
-	Removing string `json:"removing,omitempty"` // the rescue ref, set when removal begins; if the folder is missing then, the rest is deleted too
+	Made     bool   `json:"made"`               // the creation is complete, so the tree may have work in it
+	Removing string `json:"removing,omitempty"` // name of the rescue ref; set when the removal begins. If the folder is missing then, the removal continues
 }
 
-// records are the files that keep the records of trees, in the repository's git folder.
+// records reads and writes the records of trees, which are files in the repository's git folder.
 type records struct{ repo *git.Repo }
 
 func (r records) path(run, task string) string { return r.repo.StatePath("trees", run, task+".json") }
@@ -73,20 +73,21 @@ func parseRecord(data []byte) (record, error) {
 
 func treePath(root, run, task string) string { return filepath.Join(root, run, task) }
 
-// Lookup returns the tree of a task. If there is none, the error is fs.ErrNotExist.
+// Lookup returns the tree of a task. If the task has no tree, the error is fs.ErrNotExist.
 func (r *Repo) Lookup(run, task string) (Tree, error) {
 	rec, err := r.records.read(run, task)
 	return rec.Tree, err
 }
 
-// Find returns the tree of a task as it is recorded. It returns a [*git.MissingError] if
-// there is none at the same path.
+// Find returns the recorded tree of a task. It returns a [*git.MissingError] if the task has no
+// tree, or one with another path than t.
 func (r *Repo) Find(t Tree) (Tree, error) {
 	rec, err := r.records.find(t)
 	return rec.Tree, err
 }
 
-// SetBase records a new start of a tree's branch. The caller holds the repository's lock.
+// SetBase records a new base of a tree: the commit that its branch starts from. The caller holds
+// the repository's lock.
 func (r *Repo) SetBase(t Tree, base git.Base) error {
 	rec, err := r.records.find(t)
 	if err != nil {
@@ -96,8 +97,8 @@ func (r *Repo) SetBase(t Tree, base git.Base) error {
 	return r.records.save(rec)
 }
 
-// find reads the record of a tree. It returns a [*git.MissingError] if there is none, or if
-// it has another path.
+// find reads the record of a tree. It returns a [*git.MissingError] if there is no record, or if
+// the record has another path than t.
 func (r records) find(t Tree) (record, error) {
 	rec, err := r.read(t.Run, t.Task)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && rec.Path != t.Path {
@@ -106,7 +107,7 @@ func (r records) find(t Tree) (record, error) {
 	return rec, err
 }
 
-// save writes a record durably. The caller holds the repository's lock.
+// save writes a record and syncs it to disk. The caller holds the repository's lock.
 func (r records) save(rec record) error {
 	data, err := json.MarshalIndent(rec, "", "  ")
 	if err != nil {
@@ -115,7 +116,8 @@ func (r records) save(rec record) error {
 	return r.repo.WriteState(r.path(rec.Run, rec.Task), append(data, '\n'))
 }
 
-// delete deletes a record, and its folder if that is empty then.
+// delete deletes a record. If the run has no other record, it also deletes the run's folder of
+// records.
 func (r records) delete(rec record) error {
 	path := r.path(rec.Run, rec.Task)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -125,10 +127,9 @@ func (r records) delete(rec record) error {
 	return nil
 }
 
-// List returns the trees of a run, or of all runs if run is empty, sorted by name. A
-// tree is listed from the start of its creation until it is removed, even if its folder
-// is missing. Unreadable records are reported in the error, and the other trees are
-// still returned.
+// List returns the trees of a run, sorted by name. An empty run means all runs. A tree is listed
+// from the start of its creation until it is removed, even if its folder is missing. If some
+// records are unreadable, the error names them, and List still returns the other trees.
 func (r *Repo) List(ctx context.Context, run string) ([]Tree, error) {
 	runs := []string{run}
 	if run == "" {
@@ -161,14 +162,14 @@ func (r records) list(run string) ([]Tree, error) {
 	var problems []error
 	for _, file := range files {
 		task, ok := strings.CutSuffix(file, ".json")
-		if !ok || strings.HasPrefix(file, ".") { // a file that is being written
+		if !ok || strings.HasPrefix(file, ".") { // skip a file that is being written
 			continue
 		}
 		rec, err := r.read(run, task)
 		switch {
 		case err == nil:
 			trees = append(trees, rec.Tree)
-		case !errors.Is(err, fs.ErrNotExist): // otherwise it was removed meanwhile
+		case !errors.Is(err, fs.ErrNotExist): // if the record does not exist, the tree was removed meanwhile
 			problems = append(problems, err)
 		}
 	}
@@ -183,7 +184,7 @@ type RecordError struct {
 
 func (e *RecordError) Error() string { return e.Path + ": not a worktree's record: " + e.Err.Error() }
 
-// BranchOf returns the default branch of a task.
+// BranchOf returns the name of a task's default branch: gaffer/<run>/<task>.
 func BranchOf(run, task string) string {
 	return "gaffer/" + git.RefPart(run) + "/" + git.RefPart(task)
 }

@@ -13,8 +13,8 @@ import (
 
 // Removal is the result of removing a tree.
 type Removal struct {
-	Rescue        string // the ref that keeps the tree's content
-	BranchDeleted bool   // because another branch or a remote has all of its commits
+	Rescue        string // name of the ref that keeps the tree's content
+	BranchDeleted bool   // the branch was deleted, because another branch or a remote has all of its commits
 }
 
 // KeptError reports a tree that was not removed.
@@ -75,9 +75,9 @@ func (e *KeptError) Hint() string {
 	return fmt.Sprintf("merge or push %s, or force the removal: a rescue ref keeps it, and the branch stays", e.Tree.Branch)
 }
 
-// mayBeRemoved reports whether a tree may be removed. Force allows the removal of work,
-// because a rescue ref keeps it. It does not allow the removal of a tree that a process
-// uses, that is locked, or that contains another repository.
+// mayBeRemoved reports whether a tree may be removed. force allows the removal of a tree with work,
+// because a rescue ref keeps the work. It does not allow the removal of a tree that a process uses,
+// that is locked, or that contains another repository.
 func mayBeRemoved(s Status, force bool) bool {
 	if len(s.Occupants) > 0 || s.Locked != "" || len(s.Nested) > 0 {
 		return false
@@ -85,13 +85,13 @@ func mayBeRemoved(s Status, force bool) bool {
 	return force || s.Clean() && s.Unpushed == 0
 }
 
-// Remove deletes a tree. It returns a [*KeptError] if the tree is dirty or has commits
-// that no other branch and no remote has, unless force is set. It always does so if the
-// tree is in use, locked, or contains another repository. Before the deletion the
-// content is kept under a rescue ref. The branch is deleted only if another branch or a
-// remote has all of its commits.
+// Remove deletes a tree. Without force it returns a [*KeptError] if the tree is dirty, or has
+// commits that no other branch and no remote has. Even with force it returns a [*KeptError] if the
+// tree is in use, locked, or contains another repository. Before the deletion it keeps the content
+// under a rescue ref. It deletes the branch only if another branch or a remote has all of its
+// commits.
 //
-// Remove continues a removal that was interrupted.
+// If an earlier removal was interrupted, Remove continues it.
 func (r *Repo) Remove(ctx context.Context, t Tree, force bool) (Removal, error) {
 	var done Removal
 	err := r.Locked(ctx, func(g git.Client) error {
@@ -119,14 +119,15 @@ func (r *Repo) Remove(ctx context.Context, t Tree, force bool) (Removal, error) 
 	return done, err
 }
 
-// release rescues the content of a tree that may be removed, and records the start of the
-// removal. It does nothing if an earlier removal has already deleted the folder.
+// release keeps the content of a tree under a rescue ref, and records that the removal has begun.
+// It fails if the tree may not be removed. It does nothing if an earlier removal has already
+// deleted the folder.
 func (r *Repo) release(ctx context.Context, g git.Client, rec *record, force bool) error {
 	filled, err := folder.IsFilled(rec.Path)
 	if err != nil || rec.Removing != "" && !filled {
 		return err
 	}
-	rescue := r.rescueCommits // no agent has worked in a tree whose creation was never completed
+	rescue := r.rescueCommits // enough for a tree whose creation was never completed: no agent has worked in it
 	if rec.Made {
 		rescue = r.rescue
 		s, err := r.statusIfGone(ctx, g, *rec)
@@ -145,8 +146,8 @@ func (r *Repo) release(ctx context.Context, g git.Client, rec *record, force boo
 	return r.records.save(*rec)
 }
 
-// statusIfGone returns the status of a tree. If its folder is missing, it returns what git
-// still knows.
+// statusIfGone returns the status of a tree. If the tree's folder is missing, the status has only
+// what git still knows.
 func (r *Repo) statusIfGone(ctx context.Context, g git.Client, rec record) (s Status, err error) {
 	filled, err := folder.IsFilled(rec.Path)
 	if err != nil {
@@ -169,8 +170,8 @@ func (r *Repo) statusIfGone(ctx context.Context, g git.Client, rec record) (s St
 	return s, err
 }
 
-// deleteMerged deletes a branch whose commits are on other branches or remotes. It
-// keeps a branch that is checked out elsewhere.
+// deleteMerged deletes a branch if other branches or remotes have all its commits. It keeps a
+// branch that another worktree has checked out.
 func deleteMerged(ctx context.Context, g git.Client, rec record, list []git.Worktree) (bool, error) {
 	tip, err := g.CommitID(ctx, git.Heads+rec.Branch)
 	if err != nil || tip == "" || rec.Shared {
@@ -188,7 +189,7 @@ func deleteMerged(ctx context.Context, g git.Client, rec record, list []git.Work
 	if _, err := g.Run(ctx, "update-ref", "-d", git.Heads+rec.Branch, tip); err != nil {
 		return false, err
 	}
-	// This fails if there are no settings for the branch.
+	// Ignore an error: the branch has no settings.
 	_, _ = g.Run(ctx, "config", "--local", "--remove-section", "branch."+rec.Branch)
 	return true, nil
 }

@@ -12,14 +12,13 @@ import (
 // rescuePrefix is the start of the names of refs that keep the content of removed worktrees.
 const rescuePrefix = "refs/gaffer/rescue/"
 
-// Rescue keeps the content of a tree under a ref and returns the ref:
-// refs/gaffer/rescue/<run>/<task>, with a number appended if that one keeps something
-// else. The ref points to the checked-out commit. If there are uncommitted files, it
-// points to a commit on top that has every file that is not ignored. If the index
-// differs from both, a commit of the index is its second parent. The worktree and its
-// index are not changed.
+// Rescue keeps the content of a tree under a ref and returns the ref's name:
+// refs/gaffer/rescue/<run>/<task>, with a number appended if that ref keeps something else. The ref
+// points to the checked-out commit. If there are uncommitted files, it points to a commit on top of
+// that, which has every file that is not ignored. If the index differs from both, a commit of the
+// index is its second parent. Rescue changes neither the worktree nor its index.
 //
-// If the tree's folder is missing, Rescue keeps its commits.
+// If the tree's folder is missing, Rescue keeps only the tree's commits.
 func (r *Repo) Rescue(ctx context.Context, t Tree) (ref string, err error) {
 	rec, err := r.records.find(t)
 	if err == nil {
@@ -48,7 +47,8 @@ func (r *Repo) rescue(ctx context.Context, g git.Client, t Tree) (string, error)
 	return KeepCommit(ctx, g, t, commit)
 }
 
-// rescueCommits keeps the commits that git still knows of a worktree without a folder.
+// rescueCommits keeps the commits of a worktree whose folder is missing, as far as git still knows
+// them.
 func (r *Repo) rescueCommits(ctx context.Context, g git.Client, t Tree) (string, error) {
 	list, err := r.Worktrees(ctx, g)
 	if err != nil {
@@ -66,8 +66,8 @@ func (r *Repo) rescueCommits(ctx context.Context, g git.Client, t Tree) (string,
 	return KeepCommit(ctx, g, t, e.Head)
 }
 
-// commitFiles creates a commit of all files in a worktree. It returns HEAD if that
-// has the same content.
+// commitFiles creates a commit of all files in a worktree. If HEAD has the same content, it returns
+// HEAD.
 func commitFiles(ctx context.Context, g git.Client, t Tree) (string, error) {
 	snap, err := saveAllFiles(ctx, g)
 	if err != nil {
@@ -126,8 +126,8 @@ func saveAllFiles(ctx context.Context, g git.Client) (savedFiles, error) {
 	return s.saveFiles(ctx, without)
 }
 
-// KeepCommit keeps a commit of a tree under a rescue ref, and returns the ref: the first
-// that is free or already has the same content. The caller holds the repository's lock.
+// KeepCommit keeps a commit of a tree under a rescue ref. It uses the first ref name that is free
+// or already keeps the same content, and returns that name. The caller holds the repository's lock.
 func KeepCommit(ctx context.Context, g git.Client, t Tree, commit string) (string, error) {
 	base := rescuePrefix + git.RefPart(t.Run) + "/" + git.RefPart(t.Task)
 	want, err := contentID(ctx, g, commit)
@@ -153,8 +153,8 @@ func KeepCommit(ctx context.Context, g git.Client, t Tree, commit string) (strin
 	}
 }
 
-// contentID identifies a commit apart from its time: by its tree, its first parent and
-// the tree of its second parent.
+// contentID returns a text that is equal for two commits with the same content, even if their times
+// differ. It has the tree, the first parent and the tree of the second parent.
 func contentID(ctx context.Context, g git.Client, commit string) (string, error) {
 	var parts []string
 	for _, of := range []string{"^{tree}", "^1", "^2^{tree}"} {

@@ -11,10 +11,10 @@ import (
 	"gaffer/internal/git"
 )
 
-// savedFiles holds the content of a worktree as git objects.
+// savedFiles has the ids of git trees with the content of a worktree.
 type savedFiles struct {
-	tree   string // tree of all files that are not ignored
-	staged string // tree of the index, if it differs; else empty
+	tree   string // id of the tree with all files that are not ignored
+	staged string // id of the tree of the index; empty if it equals tree
 }
 
 // scratch is a temporary folder with a copy of a worktree's index, so that git can add
@@ -24,8 +24,8 @@ type scratch struct {
 	dir string
 }
 
-// newScratch copies the index of the client's worktree. With a copy git need not read
-// unchanged files. The caller must call close.
+// newScratch creates a scratch for the worktree of the client. It copies the index, so that git
+// need not read unchanged files. The caller must call close.
 func newScratch(ctx context.Context, g git.Client) (*scratch, error) {
 	dir, err := os.MkdirTemp("", "gaffer-worktree-")
 	if err != nil {
@@ -47,10 +47,10 @@ func newScratch(ctx context.Context, g git.Client) (*scratch, error) {
 	return s, nil
 }
 
-// copyIndex copies an index with its modification time: git reads the files that are not
-// older than the index.
+// copyIndex copies an index and its modification time. Git needs that time: it reads all files that
+// are not older than the index.
 func copyIndex(from, to string) error {
-	info, err := os.Stat(from) // before reading: with a time that is too early, git only reads more files
+	info, err := os.Stat(from) // get the time before reading: if it is too early, git only reads more files
 	if err != nil {
 		return err
 	}
@@ -80,8 +80,7 @@ func (s *scratch) checkAll(ctx context.Context) error {
 	return nil
 }
 
-// uncheckedFiles lists existing files that git assumes to be unchanged, whatever their
-// content.
+// uncheckedFiles lists existing files that git takes as unchanged without looking at them.
 func uncheckedFiles(ctx context.Context, g git.Client) ([]string, error) {
 	out, err := g.Run(ctx, "ls-files", "-v", "-z")
 	var found []string
@@ -96,12 +95,12 @@ func uncheckedFiles(ctx context.Context, g git.Client) ([]string, error) {
 	return found, err
 }
 
-func (s *scratch) close() { _ = os.RemoveAll(s.dir) } // in the temporary folder, so leftovers are harmless
+func (s *scratch) close() { _ = os.RemoveAll(s.dir) } // errors are harmless: the folder is in the system's temporary folder
 
-// saveFiles writes all files as git objects, without nested repositories.
+// saveFiles writes all files as git objects, except for the nested repositories in without.
 func (s *scratch) saveFiles(ctx context.Context, without []string) (savedFiles, error) {
 	staged, err := s.git.Line(ctx, "write-tree")
-	if git.ExitCode(err) > 0 { // in the middle of a merge
+	if git.ExitCode(err) > 0 { // the index cannot be written as a tree in the middle of a merge
 		staged, err = "", nil
 	}
 	if err != nil {
@@ -121,10 +120,10 @@ func (s *scratch) saveFiles(ctx context.Context, without []string) (savedFiles, 
 	return savedFiles{tree: tree, staged: staged}, err
 }
 
-// WriteFiles writes the files of a tree's folder as a git tree, without ignored files and
-// nested repositories. It changes neither the folder nor its index. An agent may be at
-// work there: a file that is gone when git reads it counts as deleted. WriteFiles returns
-// a [*git.MissingError] if the folder is missing.
+// WriteFiles writes the files of a tree's folder as a git tree, and returns the id of that tree. It
+// leaves out ignored files and nested repositories. It changes neither the folder nor its index. An
+// agent may be working in the folder: a file that is gone when git reads it counts as deleted.
+// WriteFiles returns a [*git.MissingError] if the folder is missing.
 func (r *Repo) WriteFiles(ctx context.Context, t Tree) (string, error) {
 	g, err := r.inTree(r.Git, t)
 	if err != nil {
@@ -155,7 +154,7 @@ func (r *Repo) WriteFiles(ctx context.Context, t Tree) (string, error) {
 		}
 		var gone, there strings.Builder
 		for path := range strings.SplitSeq(out, "\x00") {
-			if path == "" || strings.HasSuffix(path, "/") { // a nested repository
+			if path == "" || strings.HasSuffix(path, "/") { // skip a nested repository
 				continue
 			}
 			if info, err := os.Lstat(filepath.Join(g.Dir, path)); err != nil || info.IsDir() {
@@ -164,8 +163,8 @@ func (r *Repo) WriteFiles(ctx context.Context, t Tree) (string, error) {
 				there.WriteString(path + "\x00")
 			}
 		}
-		// Unlike git add, update-index accepts files that are gone. A file that is
-		// deleted while git reads it is still an error: then all is tried again.
+		// Unlike git add, update-index accepts files that are gone. If a file is deleted while git
+		// reads it, that is still an error: then try everything again.
 		if _, err = s.git.Feed(ctx, gone.String(), "update-index", "-z", "--force-remove", "--stdin"); err == nil {
 			_, err = s.git.Feed(ctx, there.String(), "update-index", "-z", "--add", "--remove", "--replace", "--stdin")
 		}

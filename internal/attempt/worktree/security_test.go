@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/project/trust"
 )
 
-// plant creates a program that records its calls. traces returns the record.
+// plant creates a program that records each of its calls. traces returns the recorded calls.
 func (p project) plant() (program string, traces func() string) {
 	p.Helper()
 	dir := p.TempDir()
@@ -26,7 +26,7 @@ func (p project) plant() (program string, traces func() string) {
 	}
 }
 
-// poison sets every setting with which a repository can make git run a program.
+// poison sets every git setting by which a repository can make git run a program.
 func (p project) poison(dir, program string) {
 	p.Helper()
 	for key, value := range map[string]string{

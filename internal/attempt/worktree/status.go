@@ -9,20 +9,20 @@ import (
 
 // Status is the state of a tree at one moment.
 type Status struct {
-	Head      string     // the checked-out commit; empty if there is none
-	Branch    string     // the checked-out branch; empty if detached
-	Dirty     []File     // neither committed nor ignored
-	Nested    []string   // other repositories in it, whose content git does not keep
-	Ahead     int        // commits since the base
-	Unpushed  int        // commits since the base that no other branch and no remote has
+	Head      string     // id of the checked-out commit; empty if there is none
+	Branch    string     // name of the checked-out branch; empty if HEAD is detached
+	Dirty     []File     // files that are neither committed nor ignored
+	Nested    []string   // paths of other repositories in the tree, whose content git does not keep
+	Ahead     int        // number of commits since the base
+	Unpushed  int        // number of commits since the base that no other branch and no remote has
 	Locked    string     // reason of a lock on the worktree; empty if it is not locked
-	Occupants []Occupant // processes that use it now
+	Occupants []Occupant // processes whose current folder is in the tree
 	Diff      Diff
 }
 
 // Diff counts the differences from the base, including uncommitted ones.
 type Diff struct {
-	Files, Insertions, Deletions int // binary files have neither insertions nor deletions
+	Files, Insertions, Deletions int // binary files count only in Files
 }
 
 // Clean reports whether everything in the worktree is committed or ignored.
@@ -95,8 +95,8 @@ func (r *Repo) readGitList(ctx context.Context, g git.Client, path string, s *St
 	return nil
 }
 
-// countCommits counts the commits since the base, and those that would be lost with the tree
-// and its branch.
+// countCommits counts the commits since the base, and those of them that would be lost if the tree
+// and its branch were deleted.
 func countCommits(ctx context.Context, g git.Client, t Tree, head string) (ahead, unpushed int, err error) {
 	if head != "" {
 		if ahead, err = g.CountCommits(ctx, head, "--not", t.Base.Commit); err != nil {
@@ -108,14 +108,14 @@ func countCommits(ctx context.Context, g git.Client, t Tree, head string) (ahead
 		return ahead, 0, err
 	}
 	args := append(tips, "--not", t.Base.Commit)
-	if !t.Shared { // a shared branch is kept, with its commits
+	if !t.Shared { // a shared branch is kept, so its commits are not lost
 		args = append(args, "--exclude="+t.Branch)
 	}
 	unpushed, err = g.CountCommits(ctx, append(args, "--branches", "--remotes")...)
 	return ahead, unpushed, err
 }
 
-// tipsOf returns the commits of a tree: HEAD and the tip of its branch.
+// tipsOf returns the ids of a tree's newest commits: HEAD and the tip of its branch.
 func tipsOf(ctx context.Context, g git.Client, t Tree, head string) ([]string, error) {
 	var tips []string
 	if head != "" {

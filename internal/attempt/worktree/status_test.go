@@ -134,7 +134,7 @@ func TestARepositoryPathWithSpecialCharactersHasAStatus(t *testing.T) {
 	}
 }
 
-// sit starts a process in a folder, which ends with the test.
+// sit starts a process whose current folder is dir. The process ends when the test ends.
 func sit(t *testing.T, dir string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("sleep", "1000")

@@ -11,7 +11,8 @@ import (
 	"gaffer/internal/testkit/gittest"
 )
 
-// keeps checks that a tree is not removed, not even with force.
+// keeps fails the test unless Remove keeps the tree even with force. why is part of the expected
+// error.
 func (p project) keeps(tree Tree, why string) {
 	p.Helper()
 	_, err := p.repo.Remove(p.Context(), tree, true)
@@ -65,7 +66,7 @@ func TestFilesThatGitIsToldNotToLookAtAreSeenAndKept(t *testing.T) {
 	}
 }
 
-// Git reads a file that is not older than the index, since it may have been changed in
+// Git reads a file again if it is not older than the index, since the file may have been changed in
 // the same second.
 func TestAFileThatWasChangedInTheSecondOfTheIndexIsKept(t *testing.T) {
 	t.Parallel()

@@ -35,8 +35,8 @@ type Repo struct {
 	records records
 }
 
-// Open finds the repository of a folder, which may be anywhere in it or in a linked
-// worktree. It returns an [*git.OpenError] if the repository cannot be used.
+// Open finds the repository that contains the folder dir, which may also be in a linked worktree.
+// It returns an [*git.OpenError] if the repository cannot be used.
 func Open(ctx context.Context, dir string) (*Repo, error) {
 	r, err := git.Open(ctx, dir)
 	if err != nil {

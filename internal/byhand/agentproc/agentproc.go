@@ -21,9 +21,9 @@ func IsProgram(name string) bool { return name == Claude || name == Codex || nam
 // Process is a process of this machine.
 type Process struct {
 	PID, Parent int
-	Name        string // name of the executable, at most 15 bytes
-	Start       uint64 // clock ticks since boot
-	Terminal    uint64 // device number, 0 for none
+	Name        string // name of the executable, cut to 15 bytes by the kernel
+	Start       uint64 // start time in clock ticks since boot
+	Terminal    uint64 // device number of the controlling terminal; 0 if there is none
 	State       byte
-	Program     string // the agent program that the process runs, empty for none
+	Program     string // name of the agent program that the process runs; empty if it runs none
 }

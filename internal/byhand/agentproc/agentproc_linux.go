@@ -33,7 +33,7 @@ func pids() []int {
 		return nil
 	}
 	defer func() { _ = dir.Close() }() // the file was only read, so closing loses nothing
-	names, _ := dir.Readdirnames(-1)   // names read before an error still count
+	names, _ := dir.Readdirnames(-1)   // on an error, use the names that were read
 	list := make([]int, 0, len(names))
 	for _, name := range names {
 		if pid, err := strconv.Atoi(name); err == nil {
@@ -61,7 +61,8 @@ func nameOfProcess(pid int) string {
 	return strings.TrimSuffix(string(buf[:n]), "\n")
 }
 
-// Find reads /proc/PID/stat. It returns false if the process does not exist.
+// Find returns the process with this pid, from /proc/PID/stat. It returns false if the process does
+// not exist.
 func Find(pid int) (Process, bool) {
 	var buf [1024]byte
 	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/stat", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
@@ -76,9 +77,9 @@ func Find(pid int) (Process, bool) {
 	return parseStat(pid, buf[:n])
 }
 
-// parseStat parses a stat file. The executable's name is in parentheses and may itself
-// contain spaces and parentheses. After it come the state, the parent, the process
-// group, the session, the terminal and, as the 20th field, the start time.
+// parseStat parses the content of /proc/PID/stat. The executable's name is in parentheses and may
+// itself contain spaces and parentheses. The fields after it are the state, the parent, the process
+// group, the session and the terminal. The 20th of them is the start time.
 func parseStat(pid int, stat []byte) (Process, bool) {
 	open, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
 	if open < 0 || end < open {
@@ -113,7 +114,8 @@ func ownedByUser(pid int) bool {
 	return ok && int(stat.Uid) == os.Geteuid()
 }
 
-// interactiveAgent returns the agent program that the process runs interactively, or "".
+// interactiveAgent returns the name of the agent program that the process runs interactively, or ""
+// if it runs none.
 func (p Process) interactiveAgent() string { return p.interactiveAgentOf(arguments(p.PID)) }
 
 func (p Process) interactiveAgentOf(words []string) string {
@@ -125,7 +127,7 @@ func (p Process) interactiveAgentOf(words []string) string {
 	} else if len(words) > 0 {
 		words = words[1:]
 	}
-	if program == Codex && p.Name != Codex { // the process is Codex's launcher, and the agent is its child
+	if program == Codex && p.Name != Codex { // skip Codex's launcher: its child is the agent
 		return ""
 	}
 	if notInteractive(program, words) {
@@ -134,8 +136,8 @@ func (p Process) interactiveAgentOf(words []string) string {
 	return program
 }
 
-// scriptProgram returns the agent program that an interpreter runs, and the program's
-// arguments.
+// scriptProgram returns the name of the agent program that an interpreter such as node runs, and
+// the program's arguments.
 func scriptProgram(words []string) (program string, rest []string) {
 	for i, w := range words {
 		if i == 0 || strings.HasPrefix(w, "-") {
@@ -152,8 +154,8 @@ func scriptProgram(words []string) (program string, rest []string) {
 	return "", nil
 }
 
-// notInteractive reports whether the arguments start the program in a mode other than an
-// interactive agent.
+// notInteractive reports whether the arguments start the agent program in a mode that is not
+// interactive.
 func notInteractive(program string, words []string) bool {
 	subcommands := map[string][]string{
 		Claude: {"mcp", "agents", "doctor", "update", "install", "config", "plugin", "setup-token", "daemon"},
@@ -168,7 +170,7 @@ func notInteractive(program string, words []string) bool {
 		slices.Contains(words, "app-server")
 }
 
-// arguments returns the arguments of a process, up to a limit.
+// arguments returns the first arguments of a process, at most 200.
 func arguments(pid int) []string {
 	data := readProc(pid, "cmdline", 16<<10)
 	const limit = 200
@@ -179,7 +181,7 @@ func arguments(pid int) []string {
 	return words[:min(len(words), limit)]
 }
 
-// readProc reads at most limit bytes of a file of a process.
+// readProc reads the file /proc/PID/name, at most limit bytes of it.
 func readProc(pid int, name string, limit int) []byte {
 	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/"+name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -198,9 +200,9 @@ func readProc(pid int, name string, limit int) []byte {
 	return data
 }
 
-// withoutParts removes processes that are only part of an agent. If a process and its
-// parent run the same program on the same terminal, the parent is the agent. For Gemini
-// the child is the agent, because Gemini starts itself again.
+// withoutParts removes processes that are only a part of an agent. If a process and its parent run
+// the same program on the same terminal, only the parent counts as the agent. For Gemini only the
+// child counts, because Gemini starts itself again.
 func withoutParts(list []Process) []Process {
 	by := map[int]Process{}
 	for _, p := range list {
@@ -249,8 +251,8 @@ func Ancestor(program string) int {
 	return 0
 }
 
-// ProgramOf returns the agent program that a process runs, in any mode, or "". Unlike
-// [Agents] it also recognizes agents without a terminal, and servers that are part of
+// ProgramOf returns the name of the agent program that a process runs in any mode, or "" if it runs
+// none. Unlike [Agents], it also recognizes agents without a terminal, and servers that are part of
 // an agent.
 func ProgramOf(pid int) string {
 	name := nameOfProcess(pid)
@@ -264,8 +266,7 @@ func ProgramOf(pid int) string {
 	return program
 }
 
-// opencode has no hooks and no session files that gaffer reads, so it is not in
-// [Programs].
+// opencode is not in [Programs], because it has no hooks and no session files that gaffer reads.
 const opencode = "opencode"
 
 // Children returns the pids of the processes whose parent is pid.
@@ -306,7 +307,7 @@ func Variables(pid int, names ...string) map[string]string {
 	return found
 }
 
-// FolderOf returns the working directory of a process.
+// FolderOf returns the working directory of a process, or "" if it is unknown.
 func FolderOf(pid int) string {
 	dir, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd")
 	if err != nil {
@@ -315,8 +316,8 @@ func FolderOf(pid int) string {
 	return strings.TrimSuffix(dir, " (deleted)")
 }
 
-// RolloutOf returns the path of the Codex rollout (session log) that a process has
-// open, or "".
+// RolloutOf returns the path of the Codex rollout (session log) that a process has open, or "" if
+// it has none.
 func RolloutOf(pid int) string {
 	folder := "/proc/" + strconv.Itoa(pid) + "/fd"
 	dir, err := os.Open(folder)
@@ -337,7 +338,7 @@ func RolloutOf(pid int) string {
 	return newest
 }
 
-// DeviceOf returns the device number of a terminal, as in [Process.Terminal].
+// DeviceOf returns the device number of the terminal at path, in the form of [Process.Terminal].
 func DeviceOf(path string) uint64 {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -347,7 +348,7 @@ func DeviceOf(path string) uint64 {
 	if !ok {
 		return 0
 	}
-	return stat.Rdev & 0xffffffff // /proc/PID/stat shows only 32 bits of a device number
+	return stat.Rdev & 0xffffffff // keep 32 bits: /proc/PID/stat shows no more of a device number
 }
 
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

@@ -5,7 +5,7 @@ package agentproc
 // Agents returns no processes, because this system has no /proc.
 func Agents() []Process { return nil }
 
-// Ancestor returns 0: the ancestor is unknown on this system.
+// Ancestor returns 0, because it cannot find the agent that started this process on this system.
 func Ancestor(string) int { return 0 }
 
 // Find returns false: processes cannot be read on this system.
@@ -32,5 +32,5 @@ func FolderOf(int) string { return "" }
 // RolloutOf returns "": open files cannot be read on this system.
 func RolloutOf(int) string { return "" }
 
-// DeviceOf returns 0: processes have no known terminal on this system.
+// DeviceOf returns 0, because the terminals of processes are unknown on this system.
 func DeviceOf(string) uint64 { return 0 }

@@ -13,13 +13,13 @@ import (
 	"gaffer/statefile/host/hosttest"
 )
 
-// at lists the files of a project on the simulated machine, with their contents.
+// at lists settings files of a project on the simulated machine, with their contents before init.
 var at = []struct {
 	file int // index in ProjectFiles
 	old  string
 }{
 	{0, "{\r\n  // mine\r\n  \"model\": \"opus\"\r\n}"},
-	{1, ""}, // missing
+	{1, ""}, // the file is missing
 	{3, "[tui]\nx = 1"},
 }
 
@@ -67,7 +67,7 @@ func takeBack(h host.Host) error {
 	return crashEditor(h).Apply(context.Background(), edits)
 }
 
-// made returns the contents of the files after init.
+// made returns the contents that the files have after init.
 func made(t *testing.T, w Integration) (all [][]byte) {
 	t.Helper()
 	for i, f := range crashFiles(w) {
@@ -87,8 +87,8 @@ func oldOnes() (all [][]byte) {
 	return all
 }
 
-// isOneOf checks that each file equals its counterpart in one of the lists. If done
-// is true, it must be the last list.
+// isOneOf fails the test unless each file has the content that one of the lists has for it. If done
+// is true, that must be the last list.
 func isOneOf(t *testing.T, h host.Host, done bool, lists ...[][]byte) {
 	t.Helper()
 	for i, f := range crashFiles(wish()) {
@@ -103,7 +103,7 @@ func isOneOf(t *testing.T, h host.Host, done bool, lists ...[][]byte) {
 	}
 }
 
-// checkUndo checks that a new process can undo all changes byte for byte.
+// checkUndo fails the test unless a new process can undo all changes byte for byte.
 func checkUndo(t *testing.T, h host.Host) {
 	t.Helper()
 	if err := takeBack(h); err != nil {

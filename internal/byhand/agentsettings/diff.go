@@ -9,10 +9,10 @@ import (
 // line, + for an added line, and @ for the heading of a hunk.
 type DiffLine struct {
 	Mark byte
-	Text string // without the line ending
+	Text string // text of the line, without the line ending
 }
 
-// contextLines is the number of context lines around a change.
+// contextLines is the number of unchanged lines that are shown before and after a change.
 const contextLines = 3
 
 // Diff returns a unified diff of two texts, without the names of the files.
@@ -26,8 +26,8 @@ func Diff(old, made []byte) []DiffLine {
 	return out
 }
 
-// splitLines splits a text into lines. A last line without a newline gets a mark, so
-// that it differs from the same line with a newline.
+// splitLines splits a text into lines. It adds a mark to a last line without a newline, so that
+// this line differs from the same line with a newline.
 func splitLines(text []byte) []string {
 	var lines []string
 	for line := range strings.Lines(string(text)) {
@@ -42,11 +42,11 @@ func splitLines(text []byte) []string {
 
 const noNewline = "\n\\ No newline at end of file"
 
-// maxTable is the maximum number of pairs of lines to compare. For larger texts, all
-// lines between the first and the last difference are shown as changed.
+// maxTable is the maximum number of pairs of lines to compare. In larger texts, all lines between
+// the first and the last difference count as changed.
 const maxTable = 4 << 20
 
-// align returns all lines, each marked as unchanged, removed or added.
+// align returns the lines of both texts in order, each marked as unchanged, removed or added.
 func align(a, b []string) (lines []DiffLine) {
 	var tail []DiffLine
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
@@ -64,7 +64,7 @@ func align(a, b []string) (lines []DiffLine) {
 	return lines
 }
 
-// alignChanged aligns lines by their longest common subsequence.
+// alignChanged does the work of align by the longest common subsequence of the lines.
 func alignChanged(a, b []string) (lines []DiffLine) {
 	if len(a)*len(b) > maxTable {
 		for _, line := range a {
@@ -90,7 +90,8 @@ func alignChanged(a, b []string) (lines []DiffLine) {
 	return lines
 }
 
-// lcsTable returns the lengths of the longest common subsequences of a[i:] and b[j:].
+// lcsTable returns a table: item [i][j] is the length of the longest common subsequence of a[i:]
+// and b[j:].
 func lcsTable(a, b []string) [][]int32 {
 	common := make([][]int32, len(a)+1)
 	for i := range common {
@@ -108,9 +109,9 @@ func lcsTable(a, b []string) [][]int32 {
 	return common
 }
 
-// hunk is a group of changes with its context lines.
+// hunk is a group of nearby changes, with the unchanged lines around them.
 type hunk struct {
-	old, made int // the first line of each side, from 0
+	old, made int // index of the hunk's first line in each text, from 0
 	lines     []DiffLine
 }
 
@@ -138,7 +139,7 @@ func lineRange(from, count int) string {
 }
 
 func hunks(lines []DiffLine) (all []hunk) {
-	old, made, until := 0, 0, -1 // until is the last line of the current hunk
+	old, made, until := 0, 0, -1 // until is the index of the last line of the current hunk
 	for i, line := range lines {
 		if line.Mark != ' ' {
 			if until < i {

@@ -23,7 +23,7 @@ const (
 // Editor edits settings files and keeps a journal of its changes.
 type Editor struct {
 	Host host.Host
-	Dir  string // folder of the journal
+	Dir  string // path of the journal's folder
 }
 
 // Edit is the planned or performed change of one file.
@@ -33,8 +33,8 @@ type Edit struct {
 	Old         []byte
 	New         []byte
 	Remove      bool     // the file is deleted
-	Kept        []string // entries of other programs that stay
-	NonStandard string   // where the file has syntax that its program may reject, such as comments; empty if nowhere
+	Kept        []string // entries of other programs that stay, as named by Entry.What
+	NonStandard string   // where the file has syntax that its program may reject, such as a comment; empty if it has none
 
 	rec  record
 	undo bool
@@ -45,12 +45,12 @@ func (e Edit) Changes() bool {
 	return e.Remove || e.Existed && !bytes.Equal(e.Old, e.New) || !e.Existed && len(e.New) > 0
 }
 
-// Plan reads the files and returns the edits that they need. It writes nothing. An
-// error names the file; the caller must then write none of the files.
+// Plan reads the files and returns the edits that they need. It writes nothing. If it returns an
+// error, which names the file, the caller must write none of the files.
 func (e *Editor) Plan(files []File) ([]Edit, error) { return e.each(files, e.plan) }
 
-// PlanUndo is like Plan, but the edits remove our entries. A file that has not changed
-// since our change gets exactly its previous content.
+// PlanUndo does the same as Plan, with edits that remove gaffer's entries. A file that has not
+// changed since gaffer's change gets exactly its previous content.
 func (e *Editor) PlanUndo(files []File) ([]Edit, error) { return e.each(files, e.planUndo) }
 
 func (e *Editor) each(files []File, plan func(File) (Edit, error)) ([]Edit, error) {
@@ -137,11 +137,10 @@ type formError struct{ problem string }
 
 func (e *formError) Error() string { return e.problem }
 
-// Invalid tells callers that the error is about a document's content.
+// Invalid tells the caller that the content of the file is wrong.
 func (e *formError) Invalid() bool { return true }
 
-// checkAbsent returns an error if path is a dangling symbolic link instead of a
-// missing file.
+// checkAbsent returns an error if path is not missing, but a symbolic link to a missing file.
 func (e *Editor) checkAbsent(path string) error {
 	info, err := e.Host.Lstat(opLook, path)
 	switch {
@@ -156,9 +155,8 @@ func (e *Editor) checkAbsent(path string) error {
 	return nil
 }
 
-// createdFolders returns the folders above a file that are missing or that gaffer
-// created for other files, innermost first. They are deleted with the last of these
-// files.
+// createdFolders returns those folders above a file that are missing, or that gaffer has created
+// for other files, innermost first. Undo deletes them together with the last of these files.
 func (e *Editor) createdFolders(path string) (folders []string, err error) {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		_, err := e.Host.Stat(opLook, dir)
@@ -179,8 +177,8 @@ func (e *Editor) createdFolders(path string) (folders []string, err error) {
 	return folders, err
 }
 
-// ChangedError reports that another program changed a file after the user had seen the
-// planned edit, so that another edit is needed.
+// ChangedError reports that another program changed a file after the user had seen the planned
+// edit, so that the file now needs another edit.
 type ChangedError struct{ Path string }
 
 func (e *ChangedError) Error() string {
@@ -190,7 +188,7 @@ func (e *ChangedError) Error() string {
 // Conflict tells callers that the error is a conflict with another program.
 func (e *ChangedError) Conflict() bool { return true }
 
-// Hint returns what to do next.
+// Hint returns advice for the user.
 func (e *ChangedError) Hint() string { return "run the command again" }
 
 // Apply performs the edits. After a crash, each file has either its old or its new
@@ -215,7 +213,7 @@ func (e *Editor) Apply(ctx context.Context, edits []Edit) error {
 	return nil
 }
 
-// maxTries limits how often an edit is planned again because the file's own program
+// maxTries is how often an edit is planned again because the program that the file belongs to
 // writes the file at the same time.
 const maxTries = 20
 
@@ -243,9 +241,9 @@ func (e *Editor) apply(ctx context.Context, shown Edit) error {
 	return &ChangedError{shown.File.Path}
 }
 
-// planAgain plans an edit for the file's current content. It ignores changes of other
-// programs around our entries. It returns a ChangedError if other entries would stay
-// than the user has seen.
+// planAgain plans an edit for the file's current content. Changes of other programs around gaffer's
+// entries do not matter. It returns a ChangedError if other entries would stay than those that the
+// user has seen.
 func (e *Editor) planAgain(shown Edit) (Edit, error) {
 	plan := e.plan
 	if shown.undo {
@@ -287,8 +285,8 @@ func (e *Editor) write(ctx context.Context, edit Edit) error {
 	return j.write(ctx, edit.File.Path, []record{edit.rec})
 }
 
-// writeUndo writes the file without our entries, or deletes it, and then deletes its record
-// from the journal.
+// writeUndo writes the file without gaffer's entries, or deletes the file. Then it deletes the
+// file's record from the journal.
 func (e *Editor) writeUndo(ctx context.Context, edit Edit) error {
 	var err error
 	switch {
@@ -311,8 +309,8 @@ func (e *Editor) writeUndo(ctx context.Context, edit Edit) error {
 	return j.write(ctx, edit.File.Path, nil)
 }
 
-// remove deletes a file that gaffer created and that has not changed, and the folders
-// that were created for it if they are empty.
+// remove deletes a file that gaffer has created and that has not changed since. It also deletes the
+// folders that were created for the file, if they are empty.
 func (e *Editor) remove(edit Edit) error {
 	now, err := statefile.ReadBytes(e.Host, edit.File.Path)
 	if err != nil {
@@ -347,8 +345,8 @@ func (e *Editor) makeDir(dir string) error {
 	return err
 }
 
-// removeFolders deletes folders that were created for a file. It stops at a folder that
-// is not empty or that is now a symbolic link.
+// removeFolders deletes the folders that were created for a file. It stops at a folder that is not
+// empty, or that is a symbolic link now.
 func (e *Editor) removeFolders(r record) {
 	for _, folder := range r.Folders {
 		if info, err := e.Host.Lstat(opErase, folder); err != nil || !info.IsDir() {
@@ -357,6 +355,6 @@ func (e *Editor) removeFolders(r record) {
 		if e.Host.Remove(opErase, folder) != nil {
 			return
 		}
-		_ = e.Host.SyncDir(opErase, filepath.Dir(folder)) // an empty folder that survives a crash is harmless
+		_ = e.Host.SyncDir(opErase, filepath.Dir(folder)) // ignore the error: an empty folder that survives a crash is harmless
 	}
 }

@@ -16,15 +16,16 @@ func (e *TextError) Error() string {
 	return fmt.Sprintf("line %d, column %d: not %s: %s", e.Line, e.Column, e.Format, e.Problem)
 }
 
-// Invalid tells callers that the error is about a document's content.
+// Invalid tells the caller that the content of the file is wrong.
 func (e *TextError) Invalid() bool { return true }
 
-// Hint returns what to do next.
+// Hint returns advice for the user.
 func (e *TextError) Hint() string { return "nothing was written; correct the file and try again" }
 
-// ShapeError reports a value of another type than the file's program expects.
+// ShapeError reports a value in a settings file that has another type than the file's program
+// expects.
 type ShapeError struct {
-	At          string // path of the value, such as hooks.Stop; empty for the whole file
+	At          string // path of the value in the file, such as hooks.Stop; empty for the whole file
 	Line        int
 	Found, Want string
 }
@@ -37,21 +38,21 @@ func (e *ShapeError) Error() string {
 	return fmt.Sprintf("line %d: %s is %s where %s should be", e.Line, at, e.Found, e.Want)
 }
 
-// Invalid tells callers that the error is about a document's content.
+// Invalid tells the caller that the content of the file is wrong.
 func (e *ShapeError) Invalid() bool { return true }
 
-// Hint returns what to do next.
+// Hint returns advice for the user.
 func (e *ShapeError) Hint() string { return "nothing was written; correct the file and try again" }
 
 func lineOf(text []byte, at int) int { return 1 + bytes.Count(text[:at], []byte("\n")) }
 
-// unsafeChangeError reports a planned change that would make a file unreadable for its
-// program. That is a bug in gaffer; it is detected before anything is written.
+// unsafeChangeError reports that a planned change would make a file unreadable for its program.
+// That is a bug in gaffer. It is detected before anything is written.
 type unsafeChangeError struct{ problem string }
 
 func (e *unsafeChangeError) Error() string { return "the change would spoil the file: " + e.problem }
 
-// Hint returns what to do next.
+// Hint returns advice for the user.
 func (e *unsafeChangeError) Hint() string {
 	return "nothing was written; make the change by hand, and report this with the file"
 }

@@ -21,8 +21,8 @@ func wish() Integration {
 	}
 }
 
-// theFile returns the settings file in root that belongs to an example, by the
-// example's name.
+// theFile returns the settings file below root that an example is for. The example's file name says
+// which one.
 func theFile(t *testing.T, w Integration, root, example string) File {
 	t.Helper()
 	files := append(w.ProjectFiles(root, Programs()), w.IgnoreFile(root))
@@ -78,7 +78,7 @@ func get(t *testing.T, path string) []byte {
 	return data
 }
 
-// do plans and applies the edits of the files.
+// do plans the edits of the files and applies them.
 func do(t *testing.T, e *Editor, files ...File) []Edit {
 	t.Helper()
 	edits, err := e.Plan(files)
@@ -113,7 +113,7 @@ func TestUndoRestoresFilesByteForByte(t *testing.T) {
 				target := f.Path
 				if linked {
 					target = filepath.Join(root, "dotfiles", name)
-					put(t, f.Path, nil) // creates its folder
+					put(t, f.Path, nil) // creates the file's folder
 					if err := os.Remove(f.Path); err != nil {
 						t.Fatal(err)
 					}
@@ -155,7 +155,7 @@ func TestUndoRestoresFilesByteForByte(t *testing.T) {
 	}
 }
 
-// assertNoTempFiles fails if temporary files were left beside a file.
+// assertNoTempFiles fails the test if temporary files are left beside the file with this name.
 func assertNoTempFiles(t *testing.T, dir, name string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -169,8 +169,8 @@ func assertNoTempFiles(t *testing.T, dir, name string) {
 	}
 }
 
-// assertHoldsAll checks that the file's program can read it, and that it has its old
-// contents in the same order, plus the entries.
+// assertHoldsAll fails the test unless the file's program can read the new content, and it has
+// everything of the old content in the same order, plus the entries.
 func assertHoldsAll(t *testing.T, f File, old, made []byte) {
 	t.Helper()
 	w, err := writerOf(f.Format)
@@ -200,8 +200,8 @@ func isSubsequence(part, whole []byte) bool {
 	return len(part) == 0
 }
 
-// decode parses a file like its program: JSON with encoding/json, without comments
-// and trailing commas.
+// decode parses a file in the same way as its program. For JSON that is encoding/json, which
+// accepts neither comments nor trailing commas.
 func decode(t *testing.T, f Format, data []byte) any {
 	t.Helper()
 	switch f {
@@ -232,7 +232,7 @@ func decode(t *testing.T, f Format, data []byte) any {
 	return v
 }
 
-// withoutNaN replaces numbers that are not equal to themselves.
+// withoutNaN replaces NaN in a value, because NaN is not equal to itself.
 func withoutNaN(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -251,8 +251,8 @@ func withoutNaN(v any) any {
 	return v
 }
 
-// contains reports whether whole has everything that part has. Members are compared by
-// name, items of arrays in order from the start.
+// contains reports whether whole has everything that part has. It compares members of objects by
+// name, and items of arrays in order from the start.
 func contains(whole, part any) bool {
 	switch p := part.(type) {
 	case map[string]any:
@@ -303,7 +303,7 @@ func TestUndoKeepsLaterChangesOfOtherPrograms(t *testing.T) {
 	}
 }
 
-// Claude Code rewrites its whole settings file when the user changes a setting.
+// Claude Code writes its whole settings file anew when the user changes a setting.
 func TestUndoWorksInAFileThatItsProgramHasReformatted(t *testing.T) {
 	t.Parallel()
 	for name, old := range examples(t) {
@@ -331,7 +331,7 @@ func TestUndoWorksInAFileThatItsProgramHasReformatted(t *testing.T) {
 
 var commented = []byte("#[mcp_servers.gaffer]")
 
-// touched returns the file's content after another program has written to it.
+// touched returns the content that a file has after another program has added something to it.
 func touched(t *testing.T, f Format, made []byte) []byte {
 	t.Helper()
 	switch f {
@@ -347,7 +347,7 @@ func touched(t *testing.T, f Format, made []byte) []byte {
 	return bytes.Join([][]byte{made[:open+1], []byte(` "theirs": 1,`), made[open+1:]}, nil)
 }
 
-// prune removes empty containers: removing our entries also removes containers that had
+// prune removes empty objects and arrays, because removing our entries also removes those that had
 // no other entries.
 func prune(v any) any {
 	m, ok := v.(map[string]any)

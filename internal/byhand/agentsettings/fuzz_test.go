@@ -32,7 +32,7 @@ func seed(f *testing.F, format Format) {
 	}
 }
 
-// checkPlan plans a file and checks the invariants of the result.
+// checkPlan plans the edit of a file, and checks what must hold for every plan.
 func checkPlan(t *testing.T, format Format, old []byte, entries []Entry) {
 	c, err := Plan(format, old, nil, entries)
 	if err != nil {

@@ -31,7 +31,7 @@ func TestAnEntryThatTheUserHasExtendedStays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			root, e := t.TempDir(), editor(t)
 			put(t, theFile(t, wish(), root, name).Path, []byte(text))
-			for _, program := range []string{"/new/gaffer", "/newer/gaffer"} { // the second run finds the entries of the first
+			for _, program := range []string{"/new/gaffer", "/newer/gaffer"} { // the second program finds the entries of the first
 				w := wish()
 				w.Argv, w.Shell = []string{program}, program
 				f := theFile(t, w, root, name)

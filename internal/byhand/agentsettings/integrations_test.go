@@ -11,11 +11,12 @@ import (
 
 const integrations = "../../../integrations/"
 
-// shipped returns the integration that 'gaffer init' sets up by default.
+// shipped returns the integration whose files are in the repository, which is also the default of
+// 'gaffer init'.
 func shipped() Integration { return Integration{Argv: []string{"gaffer"}, Shell: "gaffer"} }
 
-// same compares a file of the repository with want, or writes it if UPDATE_INTEGRATIONS
-// is set.
+// same fails the test if a file of the repository differs from want. If UPDATE_INTEGRATIONS is set,
+// it writes the file instead.
 func same(t *testing.T, name string, want []byte) {
 	t.Helper()
 	if os.Getenv("UPDATE_INTEGRATIONS") != "" {
@@ -90,7 +91,7 @@ func tomlGroup(g hookGroup) string {
 	return "{ " + strings.Join(fields, ", ") + " }"
 }
 
-// asJSON converts the types of a TOML parser to those of a JSON parser.
+// asJSON converts a value from a TOML parser to the types that a JSON parser uses.
 func asJSON(t *testing.T, v any) any {
 	t.Helper()
 	switch v := v.(type) {
@@ -108,8 +109,8 @@ func asJSON(t *testing.T, v any) any {
 	return v
 }
 
-// This test only checks that the files have the parts of a command. Testing them with
-// the real programs is done manually.
+// This test only checks that the files have the parts of a command. A person tests them with the
+// real programs.
 func TestIntegrationsCommandsSayWhatTheyDo(t *testing.T) {
 	t.Parallel()
 	entries, err := os.ReadDir(integrations + "claude-code/commands")

@@ -31,7 +31,7 @@ func (jsonWriter) inspect(old []byte, entries []Entry) (inspection, error) {
 type comparison struct {
 	missing []Entry // entries that the file lacks, or has with another value
 	present int
-	kept    []string // entries of other programs that stay, by Entry.What
+	kept    []string // entries of other programs that stay, as named by Entry.What
 }
 
 func compare(entries []Entry, stateOf func(Entry) (entryState, error)) (c comparison, err error) {
@@ -59,9 +59,9 @@ func compare(entries []Entry, stateOf func(Entry) (entryState, error)) (c compar
 type entryState int
 
 const (
-	absent  entryState = iota // the entry is missing, or ours with another value
+	absent  entryState = iota // the entry is missing, or is gaffer's with another value
 	present                   // the entry has the right value
-	foreign                   // another program has an entry there, which stays
+	foreign                   // another program has an entry in this place, which stays
 )
 
 func (t *jsonText) state(e Entry) (entryState, error) {
@@ -90,8 +90,8 @@ func (t *jsonText) state(e Entry) (entryState, error) {
 	return foreign, nil
 }
 
-// descend follows an entry's path as far as it exists, and returns the remaining
-// names. It fails if a value on the path has the wrong type.
+// descend follows an entry's path as far as the file has it. It returns the value that it reached,
+// and the remaining names of the path. It fails if a value on the path has the wrong type.
 func (t *jsonText) descend(e Entry) (at jsontree.Value, rest []string, err error) {
 	at = t.root
 	if at.Kind() == jsontree.Missing {
@@ -138,8 +138,8 @@ func (jsonWriter) fixCommands(old []byte, entries []Entry) (extended, rest []Ent
 	return extended, rest, ordered(splices), nil
 }
 
-// extended returns the command of one of our entries that a user has extended, for
-// example with an argument.
+// extended returns the command of an entry of gaffer that the user has extended, for example with
+// an argument. ok is false if there is none.
 func (t *jsonText) extended(e Entry) (line jsontree.Value, ok bool, err error) {
 	if e.FixCommand == nil || e.Value == nil {
 		return line, false, nil
@@ -155,13 +155,13 @@ func (t *jsonText) extended(e Entry) (line jsontree.Value, ok bool, err error) {
 	return at.Get(commandMember), e.isExtended(jsontree.Interface(at), want), nil
 }
 
-// countOurs counts our entries anywhere in the document.
+// countOurs returns the number of gaffer's entries in the whole document.
 func (t *jsonText) countOurs(entries []Entry) (n int) {
 	t.findOurs(t.root, entries, func(jsonPart) { n++ })
 	return n
 }
 
-// findOurs calls each for each of our entries below v.
+// findOurs calls each for every entry of gaffer that is inside v.
 func (t *jsonText) findOurs(v jsontree.Value, entries []Entry, each func(jsonPart)) {
 	for _, p := range parts(v) {
 		inner, ours := advance(v, entries, p)
@@ -173,8 +173,8 @@ func (t *jsonText) findOurs(v jsontree.Value, entries []Entry, each func(jsonPar
 	}
 }
 
-// advance returns the entries to look for within a part of v, with their remaining
-// paths, and reports whether the part itself is ours.
+// advance returns the entries to look for inside p, which is a member or item of v, with the rest
+// of their paths. ours says whether p itself is an entry of gaffer.
 func advance(v jsontree.Value, entries []Entry, p jsonPart) (inner []Entry, ours bool) {
 	var value any
 	is := func(e Entry) bool {
@@ -201,7 +201,7 @@ func advance(v jsontree.Value, entries []Entry, p jsonPart) (inner []Entry, ours
 	return inner, ours
 }
 
-// decoded returns a value as a JSON decoder would return it.
+// decoded returns v in the types that a JSON decoder uses, such as float64 for numbers.
 func decoded(v any) (any, error) {
 	text, err := encoded(v)
 	if err != nil {
