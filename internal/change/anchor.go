@@ -46,7 +46,7 @@ func (r *Reader) Anchors(ctx context.Context, c fleet.Change, comments []fleet.C
 			if i := slices.IndexFunc(kept, func(k snapshot.Snapshot) bool { return k.Tree == from }); i >= 0 {
 				from = kept[i].Base
 			}
-			if f, ok := find(c.Files, comment.Path); ok && f.From != "" { // the old side has the old name
+			if f, ok := find(c.Files, comment.Path); ok && f.From != "" { // the old side of a renamed file has the old name
 				a.Path = f.From
 			}
 		}
@@ -62,15 +62,15 @@ func (r *Reader) Anchors(ctx context.Context, c fleet.Change, comments []fleet.C
 	return anchors, nil
 }
 
-// tracker follows lines from one tree to another. It remembers what it has read.
+// tracker finds lines of one tree in another tree. It caches what it has read from git.
 type tracker struct {
 	*Reader
-	lists map[[2]string]map[string]fleet.ChangeFile // by both trees, and by the old path
-	texts map[[2]string][]string                    // by tree and path
+	lists map[[2]string]map[string]fleet.ChangeFile // changed files by their old path, for each pair of trees
+	texts map[[2]string][]string                    // lines of a file, by tree and path
 }
 
-// follow moves an anchor from one tree to another. text is the text of the lines, for a
-// tree that is gone.
+// follow moves an anchor from one tree to another. text is the text of the anchored lines, for the
+// case that the tree from is gone.
 func (t *tracker) follow(ctx context.Context, a *fleet.Anchor, from, to, text string) error {
 	if from == to {
 		return nil
@@ -84,7 +84,7 @@ func (t *tracker) follow(ctx context.Context, a *fleet.Anchor, from, to, text st
 	}
 	f, ok := list[a.Path]
 	switch {
-	case !ok: // the same content
+	case !ok: // the file has the same content in both trees
 		return nil
 	case f.Status == "deleted":
 		a.First, a.Last, a.Outdated = 0, 0, true
@@ -105,7 +105,7 @@ func (t *tracker) follow(ctx context.Context, a *fleet.Anchor, from, to, text st
 	} else {
 		err = errBinary
 	}
-	if errors.Is(err, errBinary) { // its lines cannot be followed
+	if errors.Is(err, errBinary) { // not text, so its lines cannot be followed
 		a.First, a.Last, a.Outdated = 0, 0, true
 		return nil
 	}
@@ -145,7 +145,7 @@ func (t *tracker) follow(ctx context.Context, a *fleet.Anchor, from, to, text st
 	return nil
 }
 
-// search finds lines by their text alone, because the tree that they were in is gone.
+// search finds the lines of an anchor by their text alone, because the tree that had them is gone.
 func (t *tracker) search(ctx context.Context, a *fleet.Anchor, to, text string) error {
 	first, last := a.First, a.Last
 	a.First, a.Last, a.Outdated = 0, 0, true
@@ -168,8 +168,8 @@ func (t *tracker) search(ctx context.Context, a *fleet.Anchor, to, text string) 
 	return nil
 }
 
-// changed returns the files that differ between two trees, by their old path. Copies do
-// not count: the file that they come from is still there.
+// changed returns the files that differ between two trees, by their old path. It leaves out copies,
+// because the file that was copied still exists.
 func (t *tracker) changed(ctx context.Context, from, to string) (map[string]fleet.ChangeFile, error) {
 	if list, ok := t.lists[[2]string{from, to}]; ok {
 		return list, nil
@@ -196,7 +196,7 @@ func (t *tracker) lines(ctx context.Context, at [2]string, blob string) ([]strin
 		return lines, nil
 	}
 	data, err := t.Blob(ctx, blob)
-	if isMissing(err) { // a submodule
+	if isMissing(err) { // the path is a submodule, which has no text
 		data, err = nil, nil
 	}
 	if err != nil {
@@ -215,8 +215,8 @@ func isMissing(err error) bool {
 	return errors.As(err, &missing)
 }
 
-// covers returns the first and last old line of a hunk without context. The position of a
-// hunk that only inserts is the line before it; last is then less than first.
+// covers returns the first and last old line of a hunk that has no context lines. If the hunk only
+// inserts lines after line n, it returns n+1 and n.
 func covers(h *gitdiff.TextFragment) (first, last int) {
 	if h.OldLines == 0 {
 		return int(h.OldPosition) + 1, int(h.OldPosition)
@@ -224,8 +224,8 @@ func covers(h *gitdiff.TextFragment) (first, last int) {
 	return int(h.OldPosition), int(h.OldPosition + h.OldLines - 1)
 }
 
-// shift returns the new numbers of lines that no hunk touches. It reports false if a hunk
-// changes one of them, or inserts between them.
+// shift returns the new numbers of old lines that no hunk touches. It reports false if a hunk
+// changes one of these lines, or inserts lines between them.
 func shift(hunks []*gitdiff.TextFragment, first, last int) (newFirst, newLast int, ok bool) {
 	by := 0
 	for _, h := range hunks {
@@ -241,8 +241,8 @@ func shift(hunks []*gitdiff.TextFragment, first, last int) (newFirst, newLast in
 	return first + by, last + by, true
 }
 
-// nearest returns the new number of an old line, or the end of the hunk that has changed
-// it.
+// nearest returns the new number of an old line. If a hunk has changed the line, it returns the
+// first new line of that hunk, or the last one if end is set.
 func nearest(hunks []*gitdiff.TextFragment, line int, end bool) int {
 	by := 0
 	for _, h := range hunks {
@@ -259,9 +259,10 @@ func nearest(hunks []*gitdiff.TextFragment, line int, end bool) int {
 	return line + by
 }
 
-// moved finds lines of a file by their text in its new version. A place counts only if a
-// hunk has added lines there: other places are old lines with the same text. Lines around
-// them decide between several places. It returns 0 if there is no unique place.
+// moved finds lines of a file by their text in the file's new version. A place counts only if a
+// hunk has added lines there, because other places are old lines with the same text. If there are
+// several places, the lines around them decide. moved returns the new number of the first line, or
+// 0 if there is no unique place.
 func moved(before, after []string, hunks []*gitdiff.TextFragment, first, last int) int {
 	want := before[first-1 : last]
 	added := map[int]bool{}
@@ -300,7 +301,7 @@ func moved(before, after []string, hunks []*gitdiff.TextFragment, first, last in
 	return best
 }
 
-// occurrences returns the indexes at which a list of lines occurs in another.
+// occurrences returns the indexes at which the lines want occur in the lines in.
 func occurrences(in, want []string) (found []int) {
 	for at := 0; at+len(want) <= len(in) && len(want) > 0; at++ {
 		if slices.Equal(in[at:at+len(want)], want) {
@@ -310,8 +311,8 @@ func occurrences(in, want []string) (found []int) {
 	return found
 }
 
-// telling reports whether a text has more than brackets and other signs, which occur in
-// many places.
+// telling reports whether a text has more than brackets and other signs. A text of only signs
+// occurs in many places.
 func telling(text string) bool {
 	return strings.ContainsFunc(text, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) })
 }

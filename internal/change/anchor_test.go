@@ -15,7 +15,7 @@ func TestACommentFollowsItsLines(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, after string
 		first, last   int
-		want          fleet.Anchor // without Comment, Path and Side
+		want          fleet.Anchor // expected anchor, without Comment, Path and Side
 	}{
 		"unchanged":                     {text, text, 5, 6, fleet.Anchor{First: 5, Last: 6}},
 		"inserted directly before":      {text, strings.Replace(text, block, "new\n"+block, 1), 5, 6, fleet.Anchor{First: 6, Last: 7}},
@@ -41,7 +41,7 @@ func TestACommentFollowsItsLines(t *testing.T) {
 			w := newWork(t, nil)
 			w.Write(w.dir, "f", c.before)
 			old := w.change()
-			// In between every line is different: only the first and the last tree count.
+			// Change every line in between: only the first and the last tree may matter.
 			w.Write(w.dir, "f", strings.ToUpper(c.before)+"\n")
 			w.change()
 			w.Write(w.dir, "f", c.after)

@@ -30,7 +30,7 @@ import (
 // Reader reads the changes in one repository. It is safe for concurrent use.
 type Reader struct{ repo *worktree.Repo }
 
-// Open opens the repository of a folder.
+// Open returns a Reader for the repository that contains the folder dir.
 func Open(ctx context.Context, dir string) (*Reader, error) {
 	repo, err := worktree.Open(ctx, dir)
 	if err != nil {
@@ -39,10 +39,9 @@ func Open(ctx context.Context, dir string) (*Reader, error) {
 	return &Reader{repo}, nil
 }
 
-// Change returns the current change of a task. A ref keeps its content, see
-// [snapshot.ForReview], so that comments on it can be followed later. If the
-// worktree was removed, it is the last change that was kept. task is the name of the
-// task's worktree.
+// Change returns the current change of a task. It keeps the content under a ref, see
+// [snapshot.ForReview], so that comments on it can be followed later. If the worktree was removed,
+// it returns the last change that was kept. task is the name of the task's worktree.
 func (r *Reader) Change(ctx context.Context, run, task string) (fleet.Change, error) {
 	kept, err := snapshot.ForReview(ctx, r.repo, run, task)
 	if err != nil {
@@ -51,8 +50,8 @@ func (r *Reader) Change(ctx context.Context, run, task string) (fleet.Change, er
 	return r.of(ctx, run, task, kept)
 }
 
-// Attempt returns the change of a task at the end of an attempt. It returns an
-// [*AttemptError] if it was not kept.
+// Attempt returns the change that a task had at the end of an attempt. It returns an
+// [*AttemptError] if that change was not kept.
 func (r *Reader) Attempt(ctx context.Context, run, task string, number int) (fleet.Change, error) {
 	all, err := snapshot.Attempts(ctx, r.repo, run, task)
 	if err != nil {
@@ -70,7 +69,7 @@ func (r *Reader) Attempt(ctx context.Context, run, task string, number int) (fle
 	return r.of(ctx, run, task, kept)
 }
 
-// At returns the change of a task that has this tree. It returns a
+// At returns the kept change of a task whose tree has this id. It returns a
 // [*worktree.MissingError] if the tree is not kept any more.
 func (r *Reader) At(ctx context.Context, run, task, tree string) (fleet.Change, error) {
 	list, err := r.keptAndAttempts(ctx, run, task)
@@ -85,8 +84,8 @@ func (r *Reader) At(ctx context.Context, run, task, tree string) (fleet.Change, 
 	return fleet.Change{}, &git.MissingError{What: "tree of the change", Name: truncate.Bytes(tree, 70), Advice: "read the change again: it has moved on since"}
 }
 
-// Keeps returns a [*worktree.MissingError] unless a tree is one that a kept change of a task
-// has, or was compared with.
+// Keeps returns nil if a kept change of the task has this tree, or was compared with it. If not, it
+// returns a [*worktree.MissingError].
 func (r *Reader) Keeps(ctx context.Context, run, task, tree string) error {
 	list, err := r.keptAndAttempts(ctx, run, task)
 	if err == nil && !slices.ContainsFunc(list, func(k snapshot.Snapshot) bool { return k.Tree == tree || k.Base == tree }) {
@@ -95,7 +94,7 @@ func (r *Reader) Keeps(ctx context.Context, run, task, tree string) error {
 	return err
 }
 
-// keptAndAttempts returns everything that is kept of a task's change, the latest first.
+// keptAndAttempts returns all snapshots of a task, for reviews and of attempts, the latest first.
 func (r *Reader) keptAndAttempts(ctx context.Context, run, task string) ([]snapshot.Snapshot, error) {
 	list, err := snapshot.List(ctx, r.repo, run, task)
 	if err != nil {
@@ -109,8 +108,8 @@ func (r *Reader) keptAndAttempts(ctx context.Context, run, task string) ([]snaps
 	return list, err
 }
 
-// Since returns the files of a change that differ from an earlier tree, as a change with
-// the same tip and tree. The digests of its files are those of the whole change.
+// Since returns the part of a change that is new since an earlier tree: the files that differ from
+// that tree. The result has the tip and tree of c, and each file has the digest that it has in c.
 func (r *Reader) Since(ctx context.Context, c fleet.Change, tree string) (fleet.Change, error) {
 	if err := r.checkTree(ctx, tree); err != nil {
 		return c, err
@@ -132,17 +131,17 @@ func (r *Reader) Since(ctx context.Context, c fleet.Change, tree string) (fleet.
 	return c, nil
 }
 
-// Release deletes the refs of older contents of a task's change. It keeps the newest ones
-// and the trees of the list.
+// Release deletes the refs of older snapshots of a task's change. It keeps the newest ones, and
+// those with a tree in trees.
 func (r *Reader) Release(ctx context.Context, run, task string, trees []string) error {
 	const newest = 20
 	return snapshot.Release(ctx, r.repo, run, task, newest, trees)
 }
 
-// AttemptError reports an attempt whose change was not kept.
+// AttemptError reports that the change of an attempt was not kept.
 type AttemptError struct {
 	Number int
-	Kept   []int // the attempts whose changes were kept
+	Kept   []int // numbers of the attempts whose changes were kept
 }
 
 func (e *AttemptError) Error() string {
@@ -212,15 +211,15 @@ func isGit(err error) bool {
 	return errors.As(err, &failed)
 }
 
-// Limits of what is shown of one file.
+// Limits of what is shown of one file or diff.
 const (
-	maxBlob    = 4 << 20 // bytes of a file
-	maxLine    = 20_000  // bytes of a line
-	maxLines   = 20_000  // lines of a diff
-	maxRenames = 1000    // git compares at most this many files with each other to find renames
+	maxBlob    = 4 << 20 // size of a file, in bytes
+	maxLine    = 20_000  // length of a line, in bytes
+	maxLines   = 20_000  // number of lines of a diff
+	maxRenames = 1000    // number of files that git compares with each other to find renames
 )
 
-// diffTree returns the arguments of a diff of two trees.
+// diffTree returns the arguments of git diff-tree, which compares two trees.
 func diffTree(args ...string) []string {
 	return append([]string{
 		"-c", "core.bigFileThreshold=" + strconv.Itoa(maxBlob), "diff-tree", "-r", "-M", "-C", "-l" + strconv.Itoa(maxRenames), "--no-ext-diff", "--no-textconv",
@@ -228,7 +227,7 @@ func diffTree(args ...string) []string {
 	}, args...)
 }
 
-// list is compare without counting lines, which takes the most time.
+// list does the same as compare, but does not count lines, which takes the most time.
 func (r *Reader) list(ctx context.Context, from, to string) ([]fleet.ChangeFile, error) {
 	out, err := r.repo.Inspect(ctx, "", diffTree("-z", "--raw", from, to)...)
 	if err != nil {
@@ -237,7 +236,7 @@ func (r *Reader) list(ctx context.Context, from, to string) ([]fleet.ChangeFile,
 	return parseList(out)
 }
 
-// compare lists the files that differ between two trees or commits, by path.
+// compare lists the files that differ between two trees or commits, sorted by path.
 func (r *Reader) compare(ctx context.Context, from, to string) ([]fleet.ChangeFile, error) {
 	out, err := r.repo.Inspect(ctx, "", diffTree("-z", "--raw", "--numstat", from, to)...)
 	if err != nil {
@@ -250,7 +249,7 @@ func (r *Reader) compare(ctx context.Context, from, to string) ([]fleet.ChangeFi
 	return files, r.markLarge(ctx, files)
 }
 
-// parseList parses git's output of --raw and --numstat with -z.
+// parseList parses the output of git diff-tree with --raw, --numstat and -z.
 func parseList(out string) ([]fleet.ChangeFile, error) {
 	words := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
 	if out == "" {
@@ -324,8 +323,8 @@ func parseList(out string) ([]fleet.ChangeFile, error) {
 	return files, nil
 }
 
-// markLarge clears Binary of files that git did not read because they are large, and sets
-// the sizes of those files and of the binary ones.
+// markLarge clears Binary for files that git did not read because they are large. It sets the sizes
+// of these files and of binary files.
 func (r *Reader) markLarge(ctx context.Context, files []fleet.ChangeFile) error {
 	var ids []string
 	for _, f := range files {
@@ -346,8 +345,8 @@ func (r *Reader) markLarge(ctx context.Context, files []fleet.ChangeFile) error 
 	return nil
 }
 
-// sizes returns the sizes of blobs by id. Objects that the repository does not have, such
-// as commits of submodules, have none.
+// sizes returns the sizes of blobs in bytes, by id. An object that the repository does not have,
+// such as a commit of a submodule, is missing in the result.
 func (r *Reader) sizes(ctx context.Context, ids []string) (map[string]int64, error) {
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == "" })
 	if len(ids) == 0 {

@@ -108,7 +108,7 @@ func TestAChangeHasEveryKindOfFile(t *testing.T) {
 	}
 }
 
-// checkFile checks that the hunks of a file turn its old content into its new content.
+// checkFile fails the test unless the hunks of a file turn its old content into its new content.
 func checkFile(w work, c fleet.Change, of fleet.ChangeFile) {
 	w.Helper()
 	f := w.file(c, of.Path, Options{Context: 1_000_000})
@@ -196,10 +196,11 @@ func TestSecurityNothingThatTheRepositoryNamesIsRunOrObeyed(t *testing.T) {
 	w.Write(w.dir, "attributes", attributes)
 	w.Write(w.Dir, ".gitattributes", attributes)
 	w.Write(w.Dir, ".git/info/attributes", attributes)
-	// A replacement would show another content than the one that is merged.
+	// gaffer must ignore git's replacements: one would show another content than the content that
+	// is merged.
 	w.Git(w.Dir, "-c", "core.hooksPath=/dev/null", "replace", want.Files[0].NewBlob, want.Files[0].OldBlob)
 	w.Write(w.dir, "b.txt", "TWO\n")
-	_ = os.Remove(trace) // git replace may run programs; gaffer may not
+	_ = os.Remove(trace) // git replace itself may run programs, but gaffer may not
 
 	c := w.change()
 	if got := shown(c); got != "changed a.txt\nadded attributes\nchanged b.txt\n" {

@@ -18,15 +18,15 @@ import (
 
 // Options select what is shown of a file.
 type Options struct {
-	Context int    // lines around a hunk; 0 means 3
-	From    string // the tree to compare with; empty means the base of the change
+	Context int    // number of unchanged lines around a hunk; 0 means 3
+	From    string // id of the tree to compare with; empty means the base of the change
 }
 
 const usualContext = 3
 
-// File returns the diff of one file of a change. The path may have U+FFFD in place of
-// bytes that are not UTF-8, as it has in JSON. It returns a [*worktree.MissingError] if
-// the change does not have the file.
+// File returns the diff of one file of a change. In path, U+FFFD may stand for bytes that are not
+// UTF-8, as it does in JSON. File returns a [*worktree.MissingError] if the change does not have
+// the file.
 func (r *Reader) File(ctx context.Context, c fleet.Change, path string, o Options) (fleet.FileChange, error) {
 	files := c.Files
 	if o.From != "" {
@@ -41,7 +41,7 @@ func (r *Reader) File(ctx context.Context, c fleet.Change, path string, o Option
 		return fleet.FileChange{}, &git.MissingError{What: "file of the change", Name: truncate.Bytes(path, 300), Advice: "'gaffer diff TASK --stat' lists the files"}
 	}
 	f := fleet.FileChange{ChangeFile: found}
-	if f.Binary || f.OldBlob == f.NewBlob { // the same content with another name or mode
+	if f.Binary || f.OldBlob == f.NewBlob { // binary, or only the name or mode differs: there are no lines to show
 		return f, nil
 	}
 	sizes, err := r.sizes(ctx, []string{f.OldBlob, f.NewBlob})
@@ -75,7 +75,7 @@ func (r *Reader) File(ctx context.Context, c fleet.Change, path string, o Option
 		f.Hunks = nil
 		return f, nil
 	}
-	if added != f.Added || removed != f.Removed { // rather an error than a diff that lacks lines
+	if added != f.Added || removed != f.Removed { // return an error rather than a diff that lacks lines
 		return f, fmt.Errorf("diff of %s: git counts +%d -%d lines, and its diff has +%d -%d", found.Path, f.Added, f.Removed, added, removed)
 	}
 	return f, nil
@@ -93,11 +93,11 @@ func find(files []fleet.ChangeFile, path string) (found fleet.ChangeFile, ok boo
 	return found, ok
 }
 
-// jsonText returns a text as a JSON decoder returns it: each byte that is not UTF-8 is
-// replaced.
+// jsonText returns text in the form that a JSON decoder returns: with U+FFFD for each byte that is
+// not UTF-8.
 func jsonText(text string) string { return string([]rune(text)) }
 
-// errBinary reports that a file has no lines.
+// errBinary reports that a file is not text, so it has no lines.
 var errBinary = errors.New("the file is not text")
 
 // fragments returns the hunks of one file between two trees or commits. It returns
@@ -115,13 +115,13 @@ func (r *Reader) fragments(ctx context.Context, from, to string, f fleet.ChangeF
 	if err != nil {
 		return nil, fmt.Errorf("diff of %s: %w", f.Path, err)
 	}
-	// Lines of a file begin with a space, + or -, so this counts the files.
+	// Count the files: in a diff, lines of a file begin with a space, + or -.
 	want := strings.Count("\n"+out, "\ndiff --git ")
 	if len(files) != want {
 		return nil, fmt.Errorf("diff of %s: %d files were read of %d", f.Path, len(files), want)
 	}
 	var all []*gitdiff.TextFragment
-	for _, part := range files { // two if the type of the file has changed
+	for _, part := range files { // there are two parts if the type of the file has changed
 		if part.NewName == f.Path || part.IsDelete && part.OldName == f.Path {
 			if part.IsBinary {
 				return nil, errBinary
@@ -149,8 +149,8 @@ func hunkOf(fragment *gitdiff.TextFragment) fleet.Hunk {
 	return h
 }
 
-// Blob returns the content of a file by the id of its blob. It returns a [*LargeError]
-// for a file that is too large to be shown.
+// Blob returns the content of the blob with this id. It returns a [*LargeError] if the content is
+// too large to be shown.
 func (r *Reader) Blob(ctx context.Context, id string) ([]byte, error) {
 	if !git.IsID(id) {
 		return nil, &git.MissingError{What: "blob", Name: truncate.Bytes(id, 70), Advice: "want the id of a file of the change"}
@@ -170,8 +170,7 @@ func (r *Reader) Blob(ctx context.Context, id string) ([]byte, error) {
 	return []byte(out), err
 }
 
-// Has reports whether a blob is a file of a kept change of a task, on the old or the new
-// side.
+// Has reports whether a blob is the old or new content of a file in a kept change of the task.
 func (r *Reader) Has(ctx context.Context, run, task, blob string) (bool, error) {
 	list, err := r.keptAndAttempts(ctx, run, task)
 	if err != nil {
@@ -196,8 +195,8 @@ func (e *LargeError) Error() string {
 	return fmt.Sprintf("the file has %d bytes; %d MB are shown at most", e.Size, maxBlob>>20)
 }
 
-// Conflict marks the error as a request that the state does not allow.
+// Conflict tells the caller that the request is not possible in the current state.
 func (e *LargeError) Conflict() bool { return true }
 
-// Code names the error for other programs.
+// Code returns a fixed name of the error, for other programs.
 func (e *LargeError) Code() string { return "too_large" }

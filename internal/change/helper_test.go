@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 type work struct {
 	*gittest.Repo
 	repo *worktree.Repo
-	dir  string // the worktree of the task
+	dir  string // path of the task's worktree
 	tree worktree.Tree
 }
 
@@ -42,7 +42,7 @@ func newWorkIn(t *testing.T, files map[string]string, init ...string) work {
 	w.Must(err)
 	base, err := w.repo.Base(t.Context(), "")
 	w.Must(err)
-	base.Branch = "" // plans record the commit alone
+	base.Branch = "" // the base in a plan has only the commit
 	w.tree, err = w.repo.Create(t.Context(), worktree.Spec{Run: "run1", Task: "a", Base: base, Root: filepath.Join(w.Top, "trees")})
 	w.Must(err)
 	w.dir = w.tree.Path
@@ -76,7 +76,7 @@ func (w work) file(c fleet.Change, path string, o Options) fleet.FileChange {
 	return f
 }
 
-// shown lists the files of a change, one per line: status, name, old name.
+// shown lists the files of a change, one per line: status, name and, if renamed, old name.
 func shown(c fleet.Change) string {
 	var b strings.Builder
 	for _, f := range c.Files {

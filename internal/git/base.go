@@ -7,8 +7,8 @@ import (
 
 // Base is the commit from which work starts.
 type Base struct {
-	Commit string `json:"commit"`           // full id
-	Branch string `json:"branch,omitempty"` // the branch whose tip this is, if it was named or checked out
+	Commit string `json:"commit"`           // full id of the commit
+	Branch string `json:"branch,omitempty"` // name of the branch whose tip this is, if the branch was named or checked out; else empty
 }
 
 // Base resolves the name of a branch or commit. An empty name means the commit that is

@@ -22,8 +22,8 @@ func (g Client) CheckBranchName(ctx context.Context, name string) error {
 	return nil
 }
 
-// StartBranch returns the tip of a branch. It creates the branch at commit if it does
-// not exist.
+// StartBranch returns the tip of a branch. If the branch does not exist, it creates the branch at
+// commit.
 func (g Client) StartBranch(ctx context.Context, name, commit string) (string, error) {
 	tip, err := g.CommitID(ctx, Heads+name)
 	if err != nil || tip != "" {
@@ -46,8 +46,8 @@ func (g Client) whyNoBranch(ctx context.Context, name, commit string, err error)
 	}
 }
 
-// Branches returns the names of all branches. The value is true if the branch has
-// commits that are not in HEAD of the worktree where [Open] was called.
+// Branches returns the names of all branches. The value is true if the branch has commits that HEAD
+// does not contain, in the worktree where [Open] was called.
 func (r *Repo) Branches(ctx context.Context) (map[string]bool, error) {
 	g := r.Git.In(r.here)
 	all, err := g.Run(ctx, "for-each-ref", "--format=%(refname)", Heads)
@@ -68,7 +68,7 @@ func (r *Repo) Branches(ctx context.Context) (map[string]bool, error) {
 	return branches, nil
 }
 
-// Branch creates a branch at a base if it does not exist, and returns the branch's tip.
+// Branch returns the tip of a branch. If the branch does not exist, it creates the branch at from.
 func (r *Repo) Branch(ctx context.Context, name string, from Base) (Base, error) {
 	if err := r.Git.CheckBranchName(ctx, name); err != nil {
 		return Base{}, err
@@ -81,17 +81,18 @@ func (r *Repo) Branch(ctx context.Context, name string, from Base) (Base, error)
 	return made, err
 }
 
-// Tip returns the commit of a branch, or "" if it does not exist.
+// Tip returns the id of a branch's commit, or "" if the branch does not exist.
 func (r *Repo) Tip(ctx context.Context, branch string) (string, error) {
 	return r.Git.CommitID(ctx, Heads+branch)
 }
 
-// TreeOf returns the tree of a branch's commit, or "" if it does not exist.
+// TreeOf returns the id of the tree of a branch's commit, or "" if the branch does not exist.
 func (r *Repo) TreeOf(ctx context.Context, branch string) (string, error) {
 	return r.Git.Resolve(ctx, Heads+branch+"^{tree}")
 }
 
-// Contains reports whether a branch contains a commit. A missing branch contains none.
+// Contains reports whether a branch contains a commit. It returns false if the branch does not
+// exist.
 func (r *Repo) Contains(ctx context.Context, branch, commit string) (bool, error) {
 	tip, err := r.Git.CommitID(ctx, Heads+branch)
 	if err != nil || tip == "" {

@@ -9,15 +9,14 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// maxSubject is the longest commit subject that is returned, in bytes.
+// maxSubject is the maximum length of a commit subject, in bytes. Longer ones are cut.
 const maxSubject = 200
 
-// Changes returns the files and commits that a branch itself has changed since a
-// commit, without merged work. Files are sorted and have the names that git uses, which
-// need not be valid text. Commits have the form "abc1234 - subject", oldest first. A
-// merge is included only if its result differs from git's automatic merge: then it
-// resolves a conflict or changes something else. For a missing branch Changes returns
-// nothing.
+// Changes returns the files and commits that a branch itself has changed since the commit base,
+// without work that was merged into the branch. Files are sorted and have the names that git uses,
+// which need not be valid text. Commits have the form "abc1234 - subject", oldest first. A merge is
+// included only if its result differs from git's automatic merge, because it resolves a conflict or
+// changes something else. If the branch does not exist, Changes returns nothing.
 func (r *Repo) Changes(ctx context.Context, base, branch string) (files, commits []string, err error) {
 	tip, err := r.Git.CommitID(ctx, Heads+branch)
 	if err != nil || tip == "" {
@@ -61,7 +60,7 @@ func (r *Repo) Changes(ctx context.Context, base, branch string) (files, commits
 	return distinct(names.String() + out), commits, nil
 }
 
-// CleanSubject makes a commit subject safe for a document: valid UTF-8, one line, at most
+// CleanSubject makes a commit subject safe for a document: it is valid UTF-8, one line, and at most
 // maxSubject bytes.
 func CleanSubject(text string) string {
 	return truncate.Bytes(strings.Map(func(c rune) rune {

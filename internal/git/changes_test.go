@@ -61,7 +61,7 @@ func TestAMergeThatResolvesAConflictIsAChangeOfTheBranch(t *testing.T) {
 	p.Git(a.Path, "commit", "--quiet", "-m", "resolve the conflict")
 	p.Write(p.Dir, "more.txt", "z\n")
 	p.Commit(p.Dir, "more work of others")
-	p.Git(a.Path, "merge", "--quiet", "--no-edit", "main") // without a conflict
+	p.Git(a.Path, "merge", "--quiet", "--no-edit", "main") // a merge without a conflict
 	p.Write(a.Path, "b.txt", "z\n")
 	p.Commit(a.Path, "once more")
 	files, commits := p.changes(a.Base, a.Branch)
@@ -102,7 +102,7 @@ func TestOddNamesAndSubjectsAreToldAsTheyAre(t *testing.T) {
 		p.Write(a.Path, name, "x\n")
 	}
 	p.Commit(a.Path, "tab\tand \x1b[31mred "+strings.Repeat("ü", 300))
-	// Git itself would convert it to UTF-8.
+	// Write the commit object by hand, because git would convert the text to UTF-8.
 	raw := "tree " + p.Git(a.Path, "rev-parse", "HEAD^{tree}") + "\nparent " + p.Git(a.Path, "rev-parse", "HEAD") +
 		"\nauthor a <a@b> 0 +0000\ncommitter a <a@b> 0 +0000\n\nnot\xfftext\n"
 	id, err := p.repo.Git.In(a.Path).Feed(t.Context(), raw, "hash-object", "-t", "commit", "-w", "--stdin")

@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// maxOutput is the largest output of one command, in bytes.
+	// maxOutput is the maximum size of a command's output, in bytes.
 	maxOutput = 256 << 20
-	// endGrace is the time that a stopped git gets to delete its lock files.
+	// endGrace is how long a git command that is being stopped may take to delete its lock files.
 	endGrace = 5 * time.Second
-	// Mark is in the environment of every git process that gaffer starts. A process with
-	// it does not count as a user of the worktree in which it runs.
+	// Mark is in the environment of every git process that gaffer starts. A process with this mark
+	// does not count as a process that uses the worktree.
 	Mark = "GAFFER_WORKTREE_GIT=1"
 )
 
-// settings returns git options for every command. They turn off hooks, background work
-// and machine settings that would make a step behave differently. The fsync setting
-// makes commits survive a power failure. The options also override programs in the
-// repository's own settings; see withoutProgram for others.
+// settings returns git options for every command. They turn off hooks and background work, and
+// settings of the machine that would change what a command does. The fsync setting makes commits
+// survive a power failure. The options also override programs in the repository's own settings. For
+// further programs see withoutProgram.
 func settings() []string {
 	return []string{
 		"--no-pager",
@@ -43,8 +43,9 @@ func settings() []string {
 	}
 }
 
-// userVariables returns the git variables that describe the user and the machine. All others,
-// such as GIT_DIR, come from a git command that has started gaffer.
+// userVariables returns the names of the git variables that describe the user and the machine. All
+// other git variables, such as GIT_DIR, come from a git command that has started gaffer, and are
+// removed.
 func userVariables() []string {
 	return []string{
 		"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL",
@@ -54,7 +55,8 @@ func userVariables() []string {
 	}
 }
 
-// environ returns the environment for git.
+// environ returns the environment for git: from without git variables that do not describe the
+// user.
 func environ(from []string) []string {
 	env := slices.DeleteFunc(slices.Clone(from), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -67,32 +69,32 @@ func environ(from []string) []string {
 type Client struct {
 	program   string
 	Dir       string // the folder in which git runs
-	GitFolder string // the git folder of the worktree at Dir; set by [Repo.InWorktree]
+	GitFolder string // path of the git folder of the worktree at Dir; set by [Repo.InWorktree]
 	env       []string
 	hold      *os.File // an open file that git processes inherit, see awaitOrphans
 }
 
-// In returns a client for another folder.
+// In returns a client that runs git in another folder.
 func (g Client) In(dir string) Client { g.Dir = dir; return g }
 
-// With returns a client with more environment variables.
+// With returns a client that adds these environment variables.
 func (g Client) With(env ...string) Client {
 	g.env = append(slices.Clone(g.env), env...)
 	return g
 }
 
-// Run returns the output of a git command, also if the command fails.
+// Run runs a git command and returns its output, even if the command fails.
 func (g Client) Run(ctx context.Context, args ...string) (string, error) {
 	return g.Feed(ctx, "", args...)
 }
 
-// Line is like Run, without the trailing newline.
+// Line does the same as Run, and removes the newline at the end of the output.
 func (g Client) Line(ctx context.Context, args ...string) (string, error) {
 	out, err := g.Run(ctx, args...)
 	return strings.TrimSuffix(out, "\n"), err
 }
 
-// Feed is like Run, with text on stdin.
+// Feed does the same as Run, with the given text on git's stdin.
 func (g Client) Feed(ctx context.Context, stdin string, args ...string) (string, error) {
 	var out, said capped
 	out.room, said.room = maxOutput, maxOutput
@@ -113,8 +115,8 @@ func (g Client) Feed(ctx context.Context, stdin string, args ...string) (string,
 	return out.String(), err
 }
 
-// command returns the git command. It puts git into its own process group, so that Ctrl-C in the terminal reaches
-// only gaffer and does not interrupt git halfway.
+// command returns a git command with its own process group. So Ctrl-C in the terminal reaches only
+// gaffer, and does not interrupt git halfway.
 func (g Client) command(ctx context.Context, args []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, g.program, append(settings(), args...)...)
 	cmd.Dir, cmd.Env = g.Dir, g.env
@@ -127,7 +129,7 @@ func (g Client) command(ctx context.Context, args []string) *exec.Cmd {
 	return cmd
 }
 
-// ExitCode returns git's exit code, or -1 if err is nil or another error.
+// ExitCode returns git's exit code if err is an [*Error], or -1 for nil and any other error.
 func ExitCode(err error) int {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Exit
@@ -135,7 +137,7 @@ func ExitCode(err error) int {
 	return -1
 }
 
-// capped is a buffer with a size limit.
+// capped is a buffer for at most room bytes. Write fails when it is full.
 type capped struct {
 	bytes.Buffer
 	room int

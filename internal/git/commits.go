@@ -6,15 +6,16 @@ import (
 	"strings"
 )
 
-// CommitID returns the id of the commit that a name stands for, or "" if there is none.
+// CommitID returns the id of the commit with this name, or "" if there is none. The name may be any
+// that git accepts, such as a branch.
 func (g Client) CommitID(ctx context.Context, name string) (string, error) {
 	return g.Resolve(ctx, name+"^{commit}")
 }
 
-// Resolve returns the id of the object that a name stands for, or "" if there is none.
+// Resolve returns the id of the git object with this name, or "" if there is none.
 func (g Client) Resolve(ctx context.Context, name string) (string, error) {
 	id, err := g.Line(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name)
-	if ExitCode(err) > 0 { // 1 if it does not exist, 128 if it is not a valid name
+	if ExitCode(err) > 0 { // exit code 1: it does not exist; 128: the name is not valid
 		return "", nil
 	}
 	return id, err
@@ -38,7 +39,8 @@ func (g Client) CountCommits(ctx context.Context, args ...string) (int, error) {
 	return strconv.Atoi(out)
 }
 
-// CommitTree creates a commit with the files of a tree. No branch refers to it.
+// CommitTree creates a commit with the files of a tree, and returns the commit's id. No branch
+// points to it.
 func (g Client) CommitTree(ctx context.Context, tree, message string, parents ...string) (string, error) {
 	args := []string{"commit-tree", tree}
 	for _, p := range parents {
@@ -48,9 +50,9 @@ func (g Client) CommitTree(ctx context.Context, tree, message string, parents ..
 	return strings.TrimSpace(out), err
 }
 
-// WithAuthor returns a client that can create commits. Their author and committer is the
-// user, or "gaffer" if the user has configured no name. A name that git derives from the
-// machine's name does not count.
+// WithAuthor returns a client that can create commits. Their author and committer is the user. If
+// the user has configured no name, it is "gaffer", and not a name that git derives from the
+// machine's name.
 func (g Client) WithAuthor(ctx context.Context) (Client, error) {
 	for _, role := range []string{"GIT_AUTHOR", "GIT_COMMITTER"} {
 		_, err := g.Run(ctx, "-c", "user.useConfigOnly=true", "var", role+"_IDENT")
@@ -64,18 +66,18 @@ func (g Client) WithAuthor(ctx context.Context) (Client, error) {
 	return g, nil
 }
 
-// UpdateRefs performs the steps of one transaction: all of them or none. Steps are lines
-// for git update-ref --stdin. The reflog gets why.
+// UpdateRefs changes refs in one transaction: all steps succeed, or none has an effect. steps has
+// lines for git update-ref --stdin. why is the message in the reflog.
 func (g Client) UpdateRefs(ctx context.Context, why, steps string) error {
 	_, err := g.Feed(ctx, "start\n"+steps+"prepare\ncommit\n", "update-ref", "-m", why, "--stdin")
 	return err
 }
 
-// HeadBranch returns the branch that is checked out in the client's folder, or "" if HEAD
-// is detached.
+// HeadBranch returns the name of the branch that is checked out in the client's folder, or "" if
+// HEAD is detached.
 func (g Client) HeadBranch(ctx context.Context) (string, error) {
 	ref, err := g.Line(ctx, "symbolic-ref", "--quiet", "HEAD")
-	if ExitCode(err) == 1 { // detached
+	if ExitCode(err) == 1 { // HEAD is detached
 		return "", nil
 	}
 	return strings.TrimPrefix(ref, Heads), err

@@ -7,7 +7,7 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// Problem is the reason why a folder cannot be opened.
+// Problem says why a repository cannot be opened.
 type Problem string
 
 // Values of Problem.
@@ -19,7 +19,7 @@ const (
 	NoCommit      Problem = "the repository has no commit yet"
 )
 
-// OpenError reports a folder without a repository that gaffer can use.
+// OpenError reports that a folder is in no repository that gaffer can use.
 type OpenError struct {
 	Problem Problem
 	Dir     string
@@ -60,11 +60,11 @@ func (e *OpenError) Hint() string {
 type Error struct {
 	Args []string
 	Dir  string
-	Exit int    // -1 if a signal killed it
-	Said string // what it printed on stderr
+	Exit int    // exit code; -1 if a signal killed git
+	Said string // what git printed on stderr
 }
 
-// Error shortens git's message, which may list a thousand files.
+// Error returns git's message, shortened because it may list a thousand files.
 func (e *Error) Error() string {
 	said := e.Said
 	if said == "" {
@@ -73,12 +73,12 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("git %s in %s: %s", e.Args[0], e.Dir, truncate.Bytes(said, 1000))
 }
 
-// SpecError reports an invalid request.
+// SpecError reports that the caller has asked for something invalid.
 type SpecError struct{ Problem string }
 
 func (e *SpecError) Error() string { return e.Problem }
 
-// Usage marks this as a usage error.
+// Usage tells the caller that the request was wrong.
 func (e *SpecError) Usage() bool { return true }
 
 // MissingError reports a branch, commit or worktree that does not exist.
@@ -86,7 +86,7 @@ type MissingError struct{ What, Name, Advice string }
 
 func (e *MissingError) Error() string { return fmt.Sprintf("%s %s: not found", e.What, e.Name) }
 
-// NotFound marks the error as "not found".
+// NotFound tells the caller that something does not exist.
 func (e *MissingError) NotFound() bool { return true }
 
 // Hint returns advice for the user.
@@ -94,8 +94,8 @@ func (e *MissingError) Hint() string { return e.Advice }
 
 // TakenError reports a branch, folder or task that is already in use.
 type TakenError struct {
-	What, Name string // such as "branch", and its name
-	By         string // what uses it
+	What, Name string // what is in use, such as "branch", and its name
+	By         string // what uses it, such as another task
 	Advice     string
 }
 
@@ -107,7 +107,7 @@ func (e *TakenError) Conflict() bool { return true }
 // Hint returns advice for the user.
 func (e *TakenError) Hint() string { return e.Advice }
 
-// FirstFew lists up to five names and the number of the others.
+// FirstFew lists the first five names, and says how many more there are.
 func FirstFew(names []string) string {
 	const few = 5
 	if len(names) <= few {

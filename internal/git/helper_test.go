@@ -35,7 +35,7 @@ func (p project) open(dir string) *git.Repo {
 	return r
 }
 
-// linked is a worktree with a branch of its own.
+// linked is a linked worktree, with the branch that it has checked out.
 type linked struct{ Path, Branch, Base string }
 
 func (p project) create(name string) linked {
@@ -45,7 +45,7 @@ func (p project) create(name string) linked {
 	return l
 }
 
-// work creates a worktree with a commit that changes a file.
+// work creates a worktree with a commit that writes text to a file.
 func (p project) work(name, file, text string) linked {
 	p.Helper()
 	l := p.create(name)

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Inspect runs a git command that only reads objects. It runs in an empty git folder that
-// borrows the repository's objects: no setting, attribute, hook, replacement or graft of
-// the repository has an effect, and nothing is written.
+// Inspect runs a git command that only reads objects. It runs in an empty git folder that borrows
+// the repository's objects. So no setting, attribute, hook, replacement or graft of the repository
+// has an effect, and nothing is written.
 func (r *Repo) Inspect(ctx context.Context, stdin string, args ...string) (string, error) {
 	dir, err := os.MkdirTemp("", "gaffer-worktree-")
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // in the temporary folder, so leftovers are harmless
+	defer func() { _ = os.RemoveAll(dir) }() // errors are harmless: the folder is in the system's temporary folder
 	config := "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
 	first, _, _ := strings.Cut(stdin, "\n")
 	if slices.ContainsFunc(append([]string{first}, args...), func(word string) bool { return len(word) == 64 && IsID(word) }) {
@@ -39,8 +39,8 @@ func IsID(text string) bool {
 	return (len(text) == 40 || len(text) == 64) && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// LinesOf returns the lines first to last of a file in a tree, or "" if the file does not
-// have all of them. The first line has the number 1.
+// LinesOf returns the text of the lines first to last of a file in a tree. It returns "" if the
+// file does not have all of these lines. The first line of a file has the number 1.
 func (r *Repo) LinesOf(ctx context.Context, tree, path string, first, last int) (string, error) {
 	out, err := r.Inspect(ctx, "", "cat-file", "blob", tree+":"+path)
 	if ExitCode(err) > 0 {
@@ -53,8 +53,8 @@ func (r *Repo) LinesOf(ctx context.Context, tree, path string, first, last int) 
 	return strings.Join(lines[first-1:last], ""), err
 }
 
-// WithObjectsIn returns a client that writes new objects to a folder below dir instead of
-// the repository. The caller deletes dir, and the objects with it.
+// WithObjectsIn returns a client that writes new objects to a folder below dir instead of the
+// repository. The caller deletes dir later, and with it these objects.
 func (r *Repo) WithObjectsIn(g Client, dir string) (Client, error) {
 	objects := filepath.Join(dir, "objects")
 	escaped := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(filepath.Join(r.Folder, "objects"))

@@ -12,12 +12,12 @@ import (
 	"gaffer/statefile/host"
 )
 
-// busyPause is the interval between checks whether such a git process has ended.
+// busyPause is how often awaitOrphans checks whether the git processes have ended.
 const busyPause = 20 * time.Millisecond
 
-// Locked calls do while it holds the repository's lock. All gaffer processes take that lock
-// before they change something. Git itself does not wait: of several git processes that
-// add a worktree at the same time, some fail.
+// Locked calls do while it holds the repository's lock. All gaffer processes take that lock before
+// they change something. The lock is needed because git itself does not wait: of several git
+// processes that add a worktree at the same time, some fail.
 func (r *Repo) Locked(ctx context.Context, do func(Client) error) error {
 	if err := statefile.MkdirAll(r.Host, r.StatePath()); err != nil {
 		return err
@@ -26,7 +26,7 @@ func (r *Repo) Locked(ctx context.Context, do func(Client) error) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = lock.Unlock() }() // the file is closed even on an error
+	defer func() { _ = lock.Unlock() }() // ignore the error: the file is closed even then
 	busy, err := r.awaitOrphans(ctx)
 	if err != nil {
 		return err
@@ -37,9 +37,9 @@ func (r *Repo) Locked(ctx context.Context, do func(Client) error) error {
 	return do(g)
 }
 
-// awaitOrphans waits for git processes that a killed gaffer has left running. They have
-// inherited the file that it had locked, and the kernel releases that lock when the last
-// of them ends. awaitOrphans returns the file, open and locked, for the next git processes.
+// awaitOrphans waits for git processes that a killed gaffer has left running. They have inherited
+// the file that gaffer had locked, and the kernel releases the lock when the last of them ends.
+// awaitOrphans returns the file, open and locked, so that the next git processes inherit it.
 func (r *Repo) awaitOrphans(ctx context.Context) (*os.File, error) {
 	f, err := host.OpenLock(r.StatePath("busy"))
 	if err != nil {

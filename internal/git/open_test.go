@@ -67,7 +67,7 @@ func TestABaseIsABranchOrACommit(t *testing.T) {
 	p.Git(p.Dir, "tag", "v1")
 	p.Write(p.Dir, "shared.txt", "changed\n")
 	second := p.Commit(p.Dir, "second")
-	p.Git(p.Dir, "tag", "main", first) // branches take precedence over tags
+	p.Git(p.Dir, "tag", "main", first) // a tag with the name of a branch; the branch must win
 	for name, want := range map[string]git.Base{
 		"": {Commit: second, Branch: "main"}, "HEAD": {Commit: second, Branch: "main"}, "main": {Commit: second, Branch: "main"}, "refs/heads/main": {Commit: second, Branch: "main"},
 		"old": {Commit: first, Branch: "old"}, "v1": {Commit: first, Branch: ""}, first[:10]: {Commit: first, Branch: ""}, "HEAD~1": {Commit: first, Branch: ""},

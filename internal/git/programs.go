@@ -12,19 +12,19 @@ import (
 	"gaffer/internal/project/trust"
 )
 
-// Programs lists settings in the repository's own configuration that make git run a
-// program. They may come with a copied folder, and agents can write them.
+// Programs lists the programs that settings in the repository's own configuration make git run.
+// Such settings may come with a copied folder, and agents can write them.
 func (r *Repo) Programs() []trust.Program { return slices.Clone(r.programs) }
 
-// readPrograms finds the programs that the repository's own settings make git run. It
-// overrides these settings with the user's choice, or else with git's default.
+// readPrograms finds the programs that the repository's own settings make git run. It overrides
+// these settings: with the user's setting if there is one, or else with git's default.
 func (r *Repo) readPrograms(ctx context.Context) error {
 	out, err := r.Git.Run(ctx, "config", "--list", "-z", "--show-scope")
 	if err != nil {
 		return err
 	}
 	own, users := split(out, "local", "worktree")
-	// A linked worktree may have its own configuration.
+	// Also read the configurations of linked worktrees.
 	files, err := filepath.Glob(filepath.Join(r.Folder, "worktrees", "*", "config.worktree"))
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (r *Repo) readPrograms(ctx context.Context) error {
 		}
 		r.programs = append(r.programs, p)
 		replaced = append(replaced, neutral...)
-		for _, u := range users { // the user's own settings remain valid
+		for _, u := range users { // keep the user's own settings of the same name
 			if u.key == s.key {
 				replaced = append(replaced, u)
 			}
@@ -60,11 +60,11 @@ func (r *Repo) readPrograms(ctx context.Context) error {
 	return nil
 }
 
-// setting is a git setting.
+// setting is the key and value of a git setting.
 type setting struct{ key, value string }
 
-// split parses git's list of settings. own has the settings in one of the scopes, users
-// the settings of the user and the system.
+// split parses git's list of settings. own has the settings whose scope is in scopes. users has the
+// settings of the user and the system.
 func split(list string, scopes ...string) (own, users []setting) {
 	words := strings.Split(list, "\x00")
 	for i := 0; i+1 < len(words); i += 2 {
@@ -79,8 +79,8 @@ func split(list string, scopes ...string) (own, users []setting) {
 	return own, users
 }
 
-// variables returns environment variables that pass settings to git. Unlike arguments
-// they may contain any character.
+// variables returns environment variables that pass settings to git. Unlike in arguments, a value
+// may contain any character.
 func variables(list []setting) []string {
 	env := []string{"GIT_CONFIG_COUNT=" + strconv.Itoa(len(list))}
 	for i, s := range list {
@@ -89,9 +89,9 @@ func variables(list []setting) []string {
 	return env
 }
 
-// withoutProgram returns settings that keep git from running the program that a setting
-// names, or false if the setting names none. Hooks, pager, editor and the file system
-// monitor are turned off for every command, see settings. Diff drivers are never used.
+// withoutProgram returns settings that keep git from running the program that the setting key
+// names. It reports false if that setting names no program. Hooks, pager, editor and the file
+// system monitor are turned off for every command, see settings. Diff drivers are never used.
 func withoutProgram(key string) ([]setting, bool) {
 	section, rest, _ := strings.Cut(key, ".")
 	name, middle := rest, ""
@@ -102,13 +102,13 @@ func withoutProgram(key string) ([]setting, bool) {
 	switch section + "." + name {
 	case "filter.clean", "filter.smudge", "filter.process":
 		return []setting{{key, ""}, {"filter." + middle + ".required", "false"}}, true
-	case "merge.driver": // an empty driver would take one side and lose the other
+	case "merge.driver": // not an empty driver, which would take one side and lose the other
 		return become("git merge-file --marker-size=%L %A %O %B")
 	case "hook.command", "core.askpass", "core.alternaterefscommand":
 		return become("true")
 	case "core.sshcommand":
 		return become("ssh")
-	case "core.gitproxy": // the first value wins, so it cannot be overridden
+	case "core.gitproxy": // cannot be overridden, because the first value counts
 		return []setting{{"protocol.git.allow", "never"}}, true
 	case "credential.helper":
 		return become("")
@@ -124,20 +124,20 @@ func withoutProgram(key string) ([]setting, bool) {
 	return nil, false
 }
 
-// changesFiles reports whether files or commits would have another content without the
+// changesFiles reports whether files or commits would get another content if git did not run the
 // program.
 func changesFiles(p trust.Program) bool {
 	return strings.HasPrefix(p.Setting, "git filter.") || strings.HasPrefix(p.Setting, "git merge.")
 }
 
-// MayWrite returns an error if checkouts, commits or merges need programs of the
-// repository that the user has not trusted.
+// MayWrite returns an error if checkouts, commits or merges need programs of the repository that
+// the user does not trust.
 func (r *Repo) MayWrite() error {
 	return trust.Check(os.Getenv, r.main, slices.DeleteFunc(r.Programs(), func(p trust.Program) bool { return !changesFiles(p) }))
 }
 
-// writer returns the client for changes to files or commits. It uses the repository's
-// programs if the user has trusted all of them.
+// writer returns the client to use for changes of files or commits. If the user trusts all programs
+// of the repository, that client runs them.
 func (r *Repo) writer() Client {
 	if trust.Check(os.Getenv, r.main, r.programs) != nil {
 		return r.Git
@@ -145,15 +145,15 @@ func (r *Repo) writer() Client {
 	return r.plain
 }
 
-// Environ returns the environment for a program that runs git in this repository, for
-// example to push. It returns a [*trust.Error] if that needs programs of the repository
-// that the user has not trusted.
+// Environ returns the environment for a program that runs git in this repository, for example to
+// push. It returns a [*trust.Error] if that needs programs of the repository that the user does not
+// trust.
 func (r *Repo) Environ() ([]string, error) {
 	if err := trust.Check(os.Getenv, r.main, r.programs); err != nil {
 		return nil, err
 	}
 	g := r.plain.With(variables([]setting{{"core.hooksPath", "/dev/null"}, {"core.fsmonitor", "false"}})...)
-	if ask, ok := os.LookupEnv("GIT_ASKPASS"); ok { // the user's own password prompt
+	if ask, ok := os.LookupEnv("GIT_ASKPASS"); ok { // keep the user's own password prompt
 		g = g.With("GIT_ASKPASS=" + ask)
 	}
 	return g.env, nil

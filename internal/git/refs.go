@@ -8,14 +8,14 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// Heads is the start of the full names of branches.
+// Heads is the prefix of the full names of branches.
 const Heads = "refs/heads/"
 
-// maxPart is the longest part of a ref's name, in bytes. A part becomes a file name,
-// and git adds to it.
+// maxPart is the maximum length of one part of a ref's name, in bytes. A part becomes a file name,
+// to which git may append something.
 const maxPart = 200
 
-// RefPart converts an id to a part of a ref's name. Characters that git rejects become
+// RefPart converts an id to a part of a ref's name. It replaces each character that git rejects by
 // a percent sign and two hex digits, so that different ids stay different.
 func RefPart(id string) string {
 	var b strings.Builder
@@ -39,7 +39,7 @@ func refused(id string, i int) bool {
 	return strings.IndexByte(" ~^:?*[\\{%", id[i]) >= 0
 }
 
-// Quote quotes a word for a shell if necessary.
+// Quote quotes a word for a shell if the word needs it.
 func Quote(word string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:,@%"
 	if word != "" && strings.Trim(word, plain) == "" {

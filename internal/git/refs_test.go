@@ -19,7 +19,7 @@ func TestEveryIdBecomesAPartOfARef(t *testing.T) {
 	}
 }
 
-// Git also rejects a part that ends in .lock in the middle of a name.
+// Git rejects a part that ends in .lock, even in the middle of a ref's name.
 func TestGitTakesEveryPart(t *testing.T) {
 	t.Parallel()
 	ids := []string{"x.lock.lock", "@", "a~^:?*[b\\", "a...", "a..", "{", "@{", strings.Repeat("a b", 66), strings.Repeat("ü ", 66), "a.lock."}

@@ -34,21 +34,21 @@ import (
 // concurrent use, also by several processes.
 type Repo struct {
 	Git    Client // runs no programs that the repository's own settings name, such as filters
-	plain  Client // runs such programs; used once the user trusts them, see [Repo.writer]
+	plain  Client // runs these programs; used once the user trusts them, see [Repo.writer]
 	Host   host.Host
-	main   string // the main worktree
-	here   string // the worktree where Open was called
-	Folder string // the git folder that all worktrees share
+	main   string // path of the main worktree
+	here   string // path of the worktree where Open was called
+	Folder string // path of the git folder that all worktrees share
 
-	programs []trust.Program // that the repository's own settings name
+	programs []trust.Program // programs that the repository's own settings name
 }
 
-// Main returns the folder of the repository's main worktree. A bare repository has
-// none: then it returns the worktree where [Open] was called.
+// Main returns the path of the repository's main worktree. A bare repository has none: then it
+// returns the path of the worktree where [Open] was called.
 func (r *Repo) Main() string { return r.main }
 
-// Open finds the repository of a folder, which may be anywhere in it or in a linked
-// worktree. It returns an [*OpenError] if the repository cannot be used.
+// Open finds the repository that contains the folder dir, which may also be in a linked worktree.
+// It returns an [*OpenError] if the repository cannot be used.
 func Open(ctx context.Context, dir string) (*Repo, error) {
 	program, err := exec.LookPath("git")
 	if err != nil {
@@ -73,7 +73,7 @@ func Open(ctx context.Context, dir string) (*Repo, error) {
 
 var version = lazyregexp.New(`(\d+)\.(\d+)`)
 
-// Version 2.38 is the first with merge-tree --write-tree.
+// The oldest version of git that gaffer supports. It is the first with merge-tree --write-tree.
 const oldestMajor, oldestMinor = 2, 38
 
 func (r *Repo) checkVersion(ctx context.Context, dir string) error {
@@ -111,7 +111,7 @@ func (r *Repo) find(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	r.here, _ = r.Git.Line(ctx, "rev-parse", "--path-format=absolute", "--show-toplevel") // fails inside a git folder
+	r.here, _ = r.Git.Line(ctx, "rev-parse", "--path-format=absolute", "--show-toplevel") // fails inside a git folder; then here is empty
 	if r.main, err = r.findMain(ctx, own); err != nil {
 		return err
 	}
@@ -126,13 +126,13 @@ func (r *Repo) find(ctx context.Context, dir string) error {
 	return nil
 }
 
-// findMain returns the folder of the main worktree, or "" if there is none.
+// findMain returns the path of the main worktree, or "" if the repository has none.
 func (r *Repo) findMain(ctx context.Context, own string) (string, error) {
 	if r.here != "" && own == r.Folder {
 		return r.here, nil
 	}
 	g := r.Git.In(r.Folder).With("GIT_DIR=" + r.Folder)
-	// Git exits with 1 for missing settings.
+	// Git exits with 1 if the setting is missing.
 	bare, err := g.Line(ctx, "config", "--type=bool", "--get", "core.bare")
 	if err != nil && ExitCode(err) != 1 {
 		return "", err
@@ -152,8 +152,8 @@ func (r *Repo) findMain(ctx context.Context, own string) (string, error) {
 	return filepath.Dir(r.Folder), nil
 }
 
-// checkCommit returns an error if no branch has a commit. HEAD may be a branch without
-// commits as long as another branch has some.
+// checkCommit returns an error if the repository has no commit on any branch. The branch of HEAD
+// may have no commit, if another branch has one.
 func (r *Repo) checkCommit(ctx context.Context) error {
 	if tip, err := r.Git.In(r.here).CommitID(ctx, "HEAD"); err != nil || tip != "" {
 		return err

@@ -9,7 +9,8 @@ import (
 	"gaffer/statefile"
 )
 
-// WriteState writes a file of gaffer durably, unless the file has that content already.
+// WriteState writes a file of gaffer's state and syncs it to disk. If the file already has this
+// content, it does nothing.
 func (r *Repo) WriteState(path string, data []byte) error {
 	if err := statefile.MkdirAll(r.Host, filepath.Dir(path)); err != nil {
 		return err
@@ -26,7 +27,7 @@ func (r *Repo) WriteState(path string, data []byte) error {
 	return statefile.Replace(r.Host, path, old, data)
 }
 
-// StatePath returns the path of a file or folder of gaffer in the repository's git folder.
+// StatePath returns the path of a file or folder of gaffer's state, in the repository's git folder.
 func (r *Repo) StatePath(parts ...string) string {
 	return filepath.Join(append([]string{r.Folder, "gaffer"}, parts...)...)
 }

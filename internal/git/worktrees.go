@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// Worktree is a worktree in git's list.
+// Worktree is an entry in git's list of worktrees.
 type Worktree struct {
 	Path   string
-	Head   string // empty if there is no commit
-	Branch string // without refs/heads/; empty if detached
+	Head   string // id of the checked-out commit; empty if there is none
+	Branch string // name of the checked-out branch without refs/heads/; empty if HEAD is detached
 	Locked bool
-	Reason string // reason of the lock
+	Reason string // reason that was given for the lock
 }
 
-// Initializing is the reason of git's own lock on a worktree that it is creating.
+// Initializing is the lock reason that git itself sets on a worktree while it creates it.
 const Initializing = "initializing"
 
 // Worktrees returns git's list of worktrees, the main one first.
@@ -30,7 +30,7 @@ func (r *Repo) Worktrees(ctx context.Context, g Client) ([]Worktree, error) {
 	}
 	list := parseWorktrees(out)
 	if len(list) > 0 {
-		list[0].Path = r.main // git reports its git folder instead if that is elsewhere
+		list[0].Path = r.main // git reports its git folder instead if that folder is elsewhere
 	}
 	return list, nil
 }
@@ -62,7 +62,7 @@ func parseWorktrees(out string) []Worktree {
 	return list
 }
 
-// FindLinked returns the worktree with that path, but never the main one.
+// FindLinked returns the linked worktree with this path. It never returns the main worktree.
 func FindLinked(list []Worktree, path string) (Worktree, bool) {
 	for i, e := range list {
 		if i > 0 && e.Path == path {
@@ -72,14 +72,14 @@ func FindLinked(list []Worktree, path string) (Worktree, bool) {
 	return Worktree{}, false
 }
 
-// CheckedOut returns the worktrees that have a branch checked out.
+// CheckedOut returns the worktrees in list that have the branch checked out.
 func CheckedOut(list []Worktree, branch string) []Worktree {
 	return slices.DeleteFunc(slices.Clone(list), func(e Worktree) bool { return e.Branch != branch })
 }
 
-// GitFolder returns git's own folder for the worktree at path. It returns a [*TakenError]
-// if the two folders do not point to each other: git would then treat the worktree as a
-// part of a surrounding repository.
+// GitFolder returns the path of git's own folder for the worktree at path. It returns a
+// [*TakenError] if the two folders do not point to each other: then git would treat the worktree as
+// a part of a surrounding repository.
 func (r *Repo) GitFolder(path string) (string, error) {
 	broken := &TakenError{
 		"folder", path, "there are files in it, but it is not a worktree of this repository any more",
@@ -126,8 +126,8 @@ func sameFile(a, b string) bool {
 	return err1 == nil && err2 == nil && os.SameFile(one, two)
 }
 
-// InWorktree returns a client for work in the worktree at path. The client names the
-// worktree's git folder, so that git cannot use another repository by mistake.
+// InWorktree returns a client that runs git in the worktree at path. The client passes the
+// worktree's git folder to git, so that git cannot use another repository by mistake.
 func (r *Repo) InWorktree(g Client, path string) (Client, error) {
 	dir, err := r.GitFolder(path)
 	if err != nil {
@@ -137,9 +137,9 @@ func (r *Repo) InWorktree(g Client, path string) (Client, error) {
 	return g.In(path).With("GIT_DIR="+dir, "GIT_WORK_TREE="+path), nil
 }
 
-// FindRebase returns the worktree in which a rebase of a branch is not finished, or "".
-// The branch is not checked out anywhere during a rebase. If it moved, git could not
-// finish the rebase.
+// FindRebase returns the path of the worktree with an unfinished rebase of a branch, or "" if there
+// is none. During a rebase the branch is checked out nowhere. If gaffer moved the branch, git could
+// not finish the rebase.
 func (r *Repo) FindRebase(branch string) (string, error) {
 	linked, err := os.ReadDir(filepath.Join(r.Folder, "worktrees"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

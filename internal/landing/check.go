@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// endGrace is the time between SIGTERM and SIGKILL for a check, and between the end of
-	// a check and closing its output.
+	// endGrace is how long a check may take to exit after SIGTERM, before it gets SIGKILL. It is
+	// also how long its output may stay open after its end.
 	endGrace = 5 * time.Second
-	// reportEvery is the interval of messages about a check that takes long.
+	// reportEvery is how often a message about a long check is printed.
 	reportEvery = 10 * time.Second
-	// keptOutput is how much of the end of a check's output is kept, in bytes.
+	// keptOutput is how many bytes of the end of a check's output are kept.
 	keptOutput = 4 << 10
 )
 
-// checkError reports a check that fails on the merged files.
+// checkError reports that a task's check has failed on the merged files.
 type checkError struct{ task, command, output string }
 
 func (e *checkError) Error() string {
@@ -42,8 +42,8 @@ func (e *checkError) Hint() string {
 	return "nothing was merged; --fix sends this to the agent of " + e.task
 }
 
-// verify runs the checks of a task in a folder with the merged files, with the variables
-// of the task.
+// verify runs the checks of a task in dir, which has the merged files. The checks get the task's
+// environment variables.
 func (l *Lander) verify(ctx context.Context, c *change, dir string) error {
 	clean := supervisor.WithoutSecrets(os.Environ())
 	vars, err := secret.Resolver{Environ: clean, Dir: dir, Find: supervisor.FindProgram}.Resolve(ctx, c.spec.Env)
@@ -61,8 +61,8 @@ func (l *Lander) verify(ctx context.Context, c *change, dir string) error {
 	return nil
 }
 
-// runCheck runs a command in its own process group and ends all of the group's processes
-// with it.
+// runCheck runs a command in its own process group. When the command has ended, runCheck ends all
+// remaining processes of the group.
 func (l *Lander) runCheck(ctx context.Context, task, dir, command string, env []string) error {
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
@@ -96,7 +96,7 @@ func (l *Lander) runCheck(ctx context.Context, task, dir, command string, env []
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case err == nil || errors.Is(err, exec.ErrWaitDelay): // it succeeded, but a process that it started was still running
+	case err == nil || errors.Is(err, exec.ErrWaitDelay): // the command succeeded, but a process that it started was still running
 		return nil
 	case cmd.ProcessState == nil || cmd.ProcessState.Success():
 		return fmt.Errorf("check %s: %w", command, err)
@@ -105,7 +105,7 @@ func (l *Lander) runCheck(ctx context.Context, task, dir, command string, env []
 	return &checkError{task, command, strings.TrimSpace(text + "\n(" + cmd.ProcessState.String() + ")")}
 }
 
-// tail keeps the end of what is written to it.
+// tail is a writer that keeps only the last keptOutput bytes.
 type tail struct{ kept *bytes.Buffer }
 
 func (t *tail) Write(p []byte) (int, error) {

@@ -18,9 +18,9 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// Ten agents edit one file, and the changes of two of them conflict. gaffer is killed 20
-// times at random moments, also while agents resolve conflicts. Each change is merged once
-// and in order, and the check succeeds on every commit.
+// Ten agents edit one file, and two of the changes conflict. gaffer is killed 20 times at random
+// moments, also while agents resolve conflicts. Each change must be merged once and in order, and
+// the check must succeed on every commit.
 func TestConflictsAreResolvedByAgentsThoughGafferIsKilled(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
@@ -39,8 +39,8 @@ func TestConflictsAreResolvedByAgentsThoughGafferIsKilled(t *testing.T) {
 	}
 }
 
-// agentScript edits the line of the task. Tasks 3 and 7 also edit the line of the task
-// before them. When the line is edited already, the agent was asked to resolve a conflict.
+// agentScript edits the line of its task. Tasks 3 and 7 also edit the line of the task before them.
+// If the line is already edited, the agent was started to resolve a conflict.
 const agentScript = `set -e
 n=${GAFFER_TASK#t}
 if ! grep -q "^task $n done" list.txt; then
@@ -54,7 +54,7 @@ fi
 git commit -qam "task $n"
 `
 
-// tenTasks is a project with a plan of ten tasks that are merged when all are complete.
+// tenTasks is a project with a plan of ten tasks, which are merged when all are complete.
 type tenTasks struct {
 	*fixture
 	program string
@@ -86,10 +86,10 @@ func (f *tenTasks) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// status returns the latest run, without an id if there is none.
+// status returns the latest run. Its id is empty if there is no run yet.
 func (f *tenTasks) status() (r fleet.Run) {
 	f.Helper()
-	if out, _ := f.command("status", "--json").Output(); len(out) > 0 { // it exits with the status of the run
+	if out, _ := f.command("status", "--json").Output(); len(out) > 0 { // ignore the error: the command's exit code depends on the run's status
 		f.Must(json.Unmarshal(out, &r))
 	}
 	return r
@@ -110,7 +110,7 @@ func (f *tenTasks) runWithKills(random *rand.Rand) (kills, conflicts int) {
 		f.Must(gaffer.Start())
 		ended := make(chan error, 1)
 		go func() { ended <- gaffer.Wait() }()
-		// Every other process is killed soon after it has met a conflict.
+		// Kill every other process soon after it has met a conflict.
 		start, isConflict := conflict.seen, true
 		if n%2 == 0 {
 			now := make(chan struct{})
@@ -142,7 +142,7 @@ func (f *tenTasks) runWithKills(random *rand.Rand) (kills, conflicts int) {
 	}
 }
 
-// checkMerged checks that each change is in main once and in order, and that the check
+// checkMerged fails the test unless each change is in main once and in order, and the check
 // succeeds on every commit.
 func (f *tenTasks) checkMerged() {
 	f.Helper()

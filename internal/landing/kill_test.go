@@ -17,8 +17,8 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// The program is killed at random moments while it merges ten changes of one file, into
-// a branch that is checked out and into others. Nothing may be merged twice or lost, and
+// The program is killed at random moments while it merges ten changes of one file, into a branch
+// that is checked out and into branches that are not. No change may be merged twice or lost, and
 // the check must succeed on every commit.
 func TestTenChangesOfOneFileSurviveRandomKills(t *testing.T) {
 	testenv.Integration(t)
@@ -54,7 +54,7 @@ func TestTenChangesOfOneFileSurviveRandomKills(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	targets := []string{"main"}
-	how := func(target string) string { // git itself knows what was merged, but not what was squashed
+	how := func(target string) string { // test both: git knows what was merged, but not what was squashed
 		if target == "main" {
 			return "--merge"
 		}
@@ -67,7 +67,7 @@ func TestTenChangesOfOneFileSurviveRandomKills(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- merge.Wait() }()
 		select {
-		case err := <-ended: // all is merged
+		case err := <-ended: // the program has merged all changes
 			f.Must(err)
 			targets = append(targets, fmt.Sprintf("target%d", len(targets)))
 			f.Git(f.Dir, "branch", targets[len(targets)-1], "main~"+fmt.Sprint(tasks))

@@ -37,15 +37,16 @@ type Reviews interface {
 type Options struct {
 	Store   store.Store
 	Reviews Reviews
-	Project string               // the root of a project whose runs do not name one
-	Scratch string               // the folder for the worktrees in which merges are checked
+	Project string               // path of the project's root, for runs that do not name their project
+	Scratch string               // path of the folder for the worktrees in which merges are checked
 	Here    func(store.Run) bool // reports whether the run's worktrees are on this machine
-	Who     string               // the author of changes to reviews
-	// Progress gets one line about work that takes long, such as a check. Nil drops it.
+	Who     string               // name of the user who changes the reviews
+	// Progress is called with a line about work that takes long, such as a check. If it is nil,
+	// these lines are dropped.
 	Progress func(text string)
 }
 
-// Lander lands the changes of runs on this machine.
+// Lander merges, rebases and discards the changes of runs on this machine.
 type Lander struct{ opts Options }
 
 // New returns a Lander.
@@ -56,21 +57,21 @@ func New(opts Options) *Lander {
 	return &Lander{opts}
 }
 
-// WithProgress returns a Lander that reports progress elsewhere.
+// WithProgress returns a Lander that reports its progress to another function.
 func (l *Lander) WithProgress(progress func(text string)) *Lander {
 	opts := l.opts
 	opts.Progress = progress
 	return New(opts)
 }
 
-// As returns a Lander that acts for another user.
+// As returns a Lander that changes reviews in the name of another user.
 func (l *Lander) As(who string) *Lander {
 	opts := l.opts
 	opts.Who = who
 	return New(opts)
 }
 
-// ElsewhereError reports that the changes of a run are on another machine.
+// ElsewhereError reports that the worktrees of a run are on another machine.
 type ElsewhereError struct{ Run, Where string }
 
 func (e *ElsewhereError) Error() string {
@@ -83,7 +84,7 @@ func (e *ElsewhereError) Conflict() bool { return true }
 // Hint returns advice for the user.
 func (e *ElsewhereError) Hint() string { return "run the command there" }
 
-// NoChangeError reports a task or a run without a change that could be merged.
+// NoChangeError reports that a task or a run has no change that could be merged.
 type NoChangeError struct{ What, Why string }
 
 func (e *NoChangeError) Error() string { return e.What + " has no change: " + e.Why }
@@ -91,23 +92,23 @@ func (e *NoChangeError) Error() string { return e.What + " has no change: " + e.
 // Conflict marks the error as a conflict with the current state.
 func (e *NoChangeError) Conflict() bool { return true }
 
-// change is the change of one task.
+// change is the change of one task, with its review and its worktree.
 type change struct {
 	task   store.Task
 	spec   plan.Task
 	repo   *worktree.Repo
 	tree   worktree.Tree
-	gone   bool // its worktree was discarded or removed
+	gone   bool // the task's worktree was discarded or removed
 	review fleet.Review
-	into   string // the branch that it is for
-	lands  bool   // its run is complete, and the plan merges it by itself
+	into   string // name of the branch that the change should be merged into
+	lands  bool   // the run is complete, and its plan says that gaffer merges the change by itself
 }
 
 func (c *change) key() store.TaskKey { return c.task.TaskKey }
 
-// changes returns the changes of a run's tasks, in the order of merging: a task comes
-// after those that it depends on, and otherwise in the order of the plan. It first
-// completes what a crash has left.
+// changes returns the changes of a run's tasks, in the order of merging: each task after the tasks
+// that it depends on, and apart from that in the order of the plan. It first updates reviews that a
+// crash has left out of date.
 func (l *Lander) changes(ctx context.Context, run string) ([]*change, error) {
 	row, tasks, err := l.readRun(ctx, run)
 	if err != nil {
@@ -121,7 +122,7 @@ func (l *Lander) changes(ctx context.Context, run string) ([]*change, error) {
 			return nil, fmt.Errorf("task %s: %w", t.Task, err)
 		}
 		if !spec.Worktree && spec.Branch == "" || spec.SharedWorktree != "" || spec.Candidate != "" || spec.Agent == workspace.MergeAgent {
-			continue // it has no worktree of its own, or another task merges its work
+			continue // skip: the task has no worktree of its own, or another task merges its work
 		}
 		dir := cmp.Or(row.Project, l.opts.Project)
 		if spec.Dispatch != nil {
@@ -155,8 +156,8 @@ func (l *Lander) changes(ctx context.Context, run string) ([]*change, error) {
 	return list, nil
 }
 
-// readRun returns a run and its tasks. It returns an error if the changes of the run are
-// not merged here: they are on another machine, or the run merges them itself.
+// readRun returns a run and its tasks. It returns an error if this Lander cannot merge the run's
+// changes: they are on another machine, or the run merges them itself.
 func (l *Lander) readRun(ctx context.Context, run string) (row store.Run, tasks []store.Task, err error) {
 	err = l.opts.Store.Read(ctx, func(r store.Reader) (err error) {
 		if row, err = r.Run(run); err != nil {
@@ -184,16 +185,16 @@ func (l *Lander) readRun(ctx context.Context, run string) (row store.Run, tasks 
 	return row, tasks, err
 }
 
-// repositories are the repositories of a run's tasks, by folder.
+// repositories has the repositories of a run's tasks, by the path of their folder.
 type repositories map[string]*repository
 
-// repository is a repository with the worktrees of one run.
+// repository is a git repository, with the worktrees of one run.
 type repository struct {
 	*worktree.Repo
 	trees []worktree.Tree
 }
 
-// change returns the change of a task in the repository of a folder. Its review is open.
+// change returns the change of a task in the repository at dir. Its review is new and open.
 func (r repositories) change(ctx context.Context, dir string, t store.Task, spec plan.Task) (*change, error) {
 	repo := r[dir]
 	if repo == nil {
@@ -224,7 +225,7 @@ func (r repositories) change(ctx context.Context, dir string, t store.Task, spec
 	return c, nil
 }
 
-// inOrder returns the names of tasks, each after those that it needs.
+// inOrder returns the ids of the tasks, each after the tasks that it needs.
 func inOrder(tasks []store.Task) []string {
 	needs := map[string][]string{}
 	for _, t := range tasks {
@@ -249,8 +250,8 @@ func inOrder(tasks []store.Task) []string {
 	return order
 }
 
-// Sync completes the reviews of a run after a crash: it compares them with what the
-// repository says about merged and discarded changes.
+// Sync brings the reviews of a run up to date after a crash. It compares them with the repository,
+// which knows the changes that were merged and discarded.
 func (l *Lander) Sync(ctx context.Context, run string) error {
 	_, err := l.changes(ctx, run)
 	return err
@@ -298,7 +299,7 @@ func (l *Lander) sync(ctx context.Context, repo *worktree.Repo, run string, list
 	return nil
 }
 
-// merged records a landing, also if the review has an older one.
+// merged sets the landing of a review, even if the review has an older landing.
 func merged(r *fleet.Review, l fleet.Landing) error {
 	if r.Landing != nil && r.Landing.Undo == l.Undo {
 		return nil
@@ -306,14 +307,14 @@ func merged(r *fleet.Review, l fleet.Landing) error {
 	if r.State == fleet.ReviewMerged {
 		r.State = fleet.ReviewApproved
 	}
-	if r.State == fleet.ReviewSentBack { // it was merged before it was sent back, and recorded late
+	if r.State == fleet.ReviewSentBack { // it was merged before it was sent back, but the merge is recorded only now
 		r.Landing = &l
 		return nil
 	}
 	return review.Merge(r, l)
 }
 
-// record changes the review of a change in the store.
+// record applies rule to the review of a change, and stores the review.
 func (l *Lander) record(ctx context.Context, c *change, rule func(*fleet.Review) error) error {
 	return l.opts.Reviews.ChangeReview(ctx, c.key(), l.opts.Who, func(r *fleet.Review) error {
 		err := rule(r)
@@ -326,7 +327,7 @@ func landingOf(l merge.Landing) fleet.Landing {
 	return fleet.Landing{Into: l.Into, Method: string(l.Method), Before: l.Before, After: l.After, Tip: l.Tip, Undo: l.Undo, At: l.At}
 }
 
-// find returns the change of a task.
+// find returns the change of a task, and all changes of the run.
 func (l *Lander) find(ctx context.Context, run, task string) (*change, []*change, error) {
 	list, err := l.changes(ctx, run)
 	if err != nil {

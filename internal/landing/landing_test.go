@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 
 const run = "20260201-143022-abc12345"
 
-// fixture is a repository and a run whose tasks have worktrees in it.
+// fixture is a repository, and a run whose tasks have worktrees in that repository.
 type fixture struct {
 	*gittest.Repo
 	repo    *worktree.Repo
@@ -40,7 +40,7 @@ type fixture struct {
 	trees   map[string]worktree.Tree
 }
 
-// task returns a task in a worktree with a check.
+// task returns a task that has a worktree and a check.
 func task(id string, after ...string) plan.Task {
 	return plan.Task{ID: id, Agent: plan.FakeAgent, Prompt: "x", After: after, Isolation: plan.Isolation{Worktree: true, Into: "main"}}
 }
@@ -66,7 +66,8 @@ func newFixture(t *testing.T, tasks ...plan.Task) *fixture {
 	return f
 }
 
-// work does all tasks that are ready: each gets its worktree, and do works there.
+// work completes all tasks that are ready: it gives each task its worktree, in which do does the
+// work.
 func (f *fixture) work(do func(task, dir string, messages []fleet.Message)) {
 	f.Helper()
 	for {
@@ -121,7 +122,7 @@ func (f *fixture) approve(task string) {
 	f.Must(f.engine.ChangeReview(f.Context(), store.TaskKey{Run: run, Task: task}, "user", func(r *fleet.Review) error { return review.Approve(r, tree) }))
 }
 
-// words returns the states of results, such as "a merged, b skipped".
+// words returns the tasks and states of results, such as "a merged, b skipped".
 func words(list []fleet.MergeResult) string {
 	var all []string
 	for _, m := range list {
@@ -132,7 +133,7 @@ func words(list []fleet.MergeResult) string {
 
 func TestOnlyApprovedChangesOfARunAreMergedInTheOrderOfThePlan(t *testing.T) {
 	t.Parallel()
-	// The plan names c before the task that it needs.
+	// In this plan c comes before the task that it needs.
 	f := newFixture(t, task("c", "a"), task("a"), task("b"), task("d"))
 	f.work(func(task, dir string, _ []fleet.Message) {
 		f.Write(dir, task+".txt", task+"\n")
@@ -140,7 +141,7 @@ func TestOnlyApprovedChangesOfARunAreMergedInTheOrderOfThePlan(t *testing.T) {
 	})
 	f.approve("c")
 	f.approve("d")
-	f.Write(f.trees["d"].Path, "d.txt", "changed since\n") // and not committed
+	f.Write(f.trees["d"].Path, "d.txt", "changed since\n") // changed after the approval, and not committed
 	got := f.merge(fleet.MergeRequest{})
 	if words(got) != "a skipped, c skipped, b skipped, d skipped" || !strings.Contains(got[1].Why, "the work of a") || !strings.Contains(got[3].Why, "changed since") {
 		t.Errorf("%+v", got)
@@ -158,7 +159,8 @@ func TestOnlyApprovedChangesOfARunAreMergedInTheOrderOfThePlan(t *testing.T) {
 	}
 }
 
-// broken fails to store reviews, as if the process died after the branch has moved.
+// broken is an engine that fails to store reviews, as if the process died after the branch has
+// moved.
 type broken struct{ *engine.Engine }
 
 func (broken) ChangeReview(context.Context, store.TaskKey, string, func(*fleet.Review) error) error {
@@ -185,7 +187,7 @@ func TestAMergeThatWasNotRecordedIsRecordedAndNotRepeated(t *testing.T) {
 	if r := f.state("a"); r.State != fleet.ReviewMerged || r.Landing.After != after {
 		t.Errorf("%+v", r)
 	}
-	// The same holds for an undo and for a discard.
+	// Check the same for an undo and for a discard.
 	f.reviews = broken{f.engine}
 	if _, err := f.lander().Undo(t.Context(), request); err == nil {
 		t.Fatal("the review was stored")
@@ -227,10 +229,10 @@ func TestAConflictGoesToTheAgentAndTheMergeGoesOn(t *testing.T) {
 		for _, m := range messages {
 			told = append(told, task+": "+m.Text)
 			cmd := exec.CommandContext(t.Context(), "git", "-C", dir, "merge", "--quiet", "main")
-			_ = cmd.Run() // with conflicts
+			_ = cmd.Run() // fails because of conflicts
 			text = f.Git(f.Dir, "show", "main:shared.txt") + "\n" + task + "\n"
 			if task == "b" && len(told) == 1 {
-				text += "broken\n" // the check finds it
+				text += "broken\n" // the check must find this
 			}
 		}
 		f.Write(dir, "shared.txt", text)
@@ -243,7 +245,7 @@ func TestAConflictGoesToTheAgentAndTheMergeGoesOn(t *testing.T) {
 		if words(got) != want {
 			t.Fatalf("pass %d: %s, want %s", pass, words(got), want)
 		}
-		if again, err := f.lander().Auto(t.Context(), run); err != nil || len(again) > 0 && again[0].State == fleet.MergeDone { // the agent has not started yet
+		if again, err := f.lander().Auto(t.Context(), run); err != nil || len(again) > 0 && again[0].State == fleet.MergeDone { // the agent that must resolve the conflict has not started yet
 			t.Errorf("pass %d again: %+v, %v", pass, again, err)
 		}
 		f.work(agent)

@@ -17,29 +17,29 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Queue merges changes of a run one after the other. It remembers which of them the user
-// has approved: an agent that resolves a conflict makes an approval void, but the queue
-// goes on with its work.
+// Queue merges changes of a run one after the other. It remembers which of them the user had
+// approved. If an agent resolves a conflict, that makes the approval of its change void, but the
+// queue still merges the change.
 type Queue struct {
 	l        *Lander
 	request  fleet.MergeRequest
 	approved map[string]bool
 }
 
-// Queue returns the queue of a request.
+// Queue returns a queue with the changes that a request names.
 func (l *Lander) Queue(request fleet.MergeRequest) *Queue {
 	return &Queue{l, request, map[string]bool{}}
 }
 
-// Merge merges once what a request asks for.
+// Merge merges the changes that a request names, in one pass of a new queue.
 func (l *Lander) Merge(ctx context.Context, request fleet.MergeRequest) ([]fleet.MergeResult, error) {
 	return l.Queue(request).Merge(ctx, request.Yes)
 }
 
-// Merge merges the changes of the queue in order and returns what became of each. It
-// stops at a target branch that may not be moved, and at a change that was sent back to
-// its agent. Call Merge again after the agent has ended. yes says that the user agrees
-// that files of a worktree change which has the branch checked out.
+// Merge merges the changes of the queue in order, and returns the result of each. It stops at a
+// target branch that may not be moved, and at a change that was sent back to its agent. Call Merge
+// again after that agent has ended. yes says that the user agrees to changes of files in a worktree
+// that has the target branch checked out.
 func (q *Queue) Merge(ctx context.Context, yes bool) ([]fleet.MergeResult, error) {
 	q.request.Yes = yes
 	list, err := q.l.changes(ctx, q.request.Run)
@@ -70,8 +70,8 @@ func (q *Queue) Merge(ctx context.Context, yes bool) ([]fleet.MergeResult, error
 	return results, nil
 }
 
-// Auto merges the changes of a run's tasks whose plan says 'land: merge'. It sends
-// conflicts and failed checks back to the agents.
+// Auto merges the changes of those tasks of a run whose plan says 'land: merge'. It sends conflicts
+// and failed checks back to the agents.
 func (l *Lander) Auto(ctx context.Context, run string) ([]fleet.MergeResult, error) {
 	list, err := l.changes(ctx, run)
 	if err != nil {
@@ -83,7 +83,7 @@ func (l *Lander) Auto(ctx context.Context, run string) ([]fleet.MergeResult, err
 		if c.spec.Land != plan.LandMerge || c.review.State == fleet.ReviewMerged || c.review.State == fleet.ReviewDiscarded {
 			continue
 		}
-		if c.task.Status != store.Complete { // the agent works on a conflict; later changes wait
+		if c.task.Status != store.Complete { // the agent is working on a conflict, and later changes wait for it
 			break
 		}
 		m, err := q.merge(ctx, c, list)
@@ -98,7 +98,7 @@ func (l *Lander) Auto(ctx context.Context, run string) ([]fleet.MergeResult, err
 	return results, nil
 }
 
-// merge merges one change.
+// merge merges one change into its target branch. list has all changes of the run.
 func (q *Queue) merge(ctx context.Context, c *change, list []*change) (fleet.MergeResult, error) {
 	m := fleet.MergeResult{Run: c.task.Run, Task: c.task.Task, Into: cmp.Or(q.request.Into, c.into)}
 	if m.Into == "" {
@@ -137,17 +137,17 @@ func (q *Queue) merge(ctx context.Context, c *change, list []*change) (fleet.Mer
 	}
 	landing := landingOf(done)
 	m.State, m.Landing, m.Updated = fleet.MergeDone, &landing, done.Updated
-	if done.Earlier { // the review has it, or a later one into another branch
+	if done.Earlier { // no need to record it: the review has this landing, or a later one into another branch
 		m.State = fleet.MergeAlready
 		return m, nil
 	}
 	return m, q.l.record(ctx, c, func(r *fleet.Review) error { return merged(r, landing) })
 }
 
-// needsApproval reports whether only approved changes are merged.
+// needsApproval reports whether the queue merges only changes that the user has approved.
 func (q *Queue) needsApproval() bool { return !q.request.All && q.request.Task == "" }
 
-// mayMerge sets the state of m if a change cannot be merged now.
+// mayMerge checks whether a change can be merged now. If not, it sets the state of m and why.
 func (q *Queue) mayMerge(ctx context.Context, c *change, list []*change, m *fleet.MergeResult) error {
 	skip := func(why, hint string) error {
 		m.State, m.Why, m.Hint = fleet.MergeSkipped, why, hint
@@ -181,7 +181,8 @@ func (q *Queue) mayMerge(ctx context.Context, c *change, list []*change, m *flee
 	if q.request.All {
 		return nil
 	}
-	// A task that started from the work of another brings that work along.
+	// If this task started from the work of another task, merging it would merge that work too. So
+	// that work must be approved, or already be in the target branch.
 	for _, other := range list {
 		if other == c || other.repo != c.repo || other.review.State == fleet.ReviewMerged || other.review.State == fleet.ReviewApproved || q.approved[other.task.Task] {
 			continue
@@ -210,8 +211,8 @@ func (q *Queue) mayMerge(ctx context.Context, c *change, list []*change, m *flee
 	return nil
 }
 
-// failed describes a merge that was not made. It returns err if the user must know it as
-// an error of the whole request.
+// failed sets in m why a change was not merged, and returns m. It returns err if the whole request
+// must end with that error.
 func (q *Queue) failed(ctx context.Context, c *change, m fleet.MergeResult, err error) (fleet.MergeResult, error) {
 	m.Why = strings.TrimPrefix(err.Error(), "merge into "+m.Into+": ")
 	if hint, ok := errors.AsType[interface {
@@ -262,14 +263,14 @@ func conflictText(m fleet.MergeResult, method merge.Method) string {
 		m.Into, strings.Join(m.Files, "\n- "), how)
 }
 
-// fixRounds is how often a change is sent back to its agent before the user must decide.
+// fixRounds is how often gaffer sends a change back to its agent before the user must decide.
 const fixRounds = 3
 
-// fixPrefix starts the ids of messages about conflicts and failed checks.
+// fixPrefix is the start of the ids of messages about conflicts and failed checks.
 const fixPrefix = "land-"
 
-// sendBack sends a conflict or a failed check to the agent. The id of the message follows
-// from the commits, so that a repeated call sends nothing twice.
+// sendBack sends a message about a conflict or a failed check to the agent. The id of the message
+// is made from the commits, so that a repeated call does not send the message twice.
 func (q *Queue) sendBack(ctx context.Context, c *change, m fleet.MergeResult, text string) (fleet.MergeResult, error) {
 	earlier, err := q.l.opts.Reviews.Messages(ctx, c.key())
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// overviewTime is how long an overview may examine changes. Those that remain are
-// counted as unknown.
+// overviewTime is the time limit for examining the changes of a run. Changes that were not examined
+// by then are counted as unknown.
 const overviewTime = 2 * time.Second
 
-// Overview counts the changes of a run by what the user can do next. It changes no file
-// and no branch. It is limited in time, so that a run with many tasks can be shown.
+// Overview counts the changes of a run by what the user can do next. It changes no file and no
+// branch. It stops after overviewTime, so that a run with many tasks can be shown.
 func (l *Lander) Overview(ctx context.Context, run string) (fleet.Changes, error) {
 	sum := fleet.Changes{Run: run}
 	list, err := l.changes(ctx, run)
@@ -48,7 +48,7 @@ func (l *Lander) Overview(ctx context.Context, run string) (fleet.Changes, error
 		if err != nil {
 			return sum, err
 		}
-		unchanged := tip == "" || tip == c.tree.Base.Commit // commits of the agent, or of gaffer at the end of the task
+		unchanged := tip == "" || tip == c.tree.Base.Commit // the branch has no commits, neither of the agent nor of gaffer at the end of the task
 		switch {
 		case c.review.State == fleet.ReviewMerged:
 			sum.Merged++
@@ -72,7 +72,7 @@ func (l *Lander) Overview(ctx context.Context, run string) (fleet.Changes, error
 				sum.Unknown++
 			case err != nil:
 				return sum, err
-			case found[0].Merged: // by the user, with git
+			case found[0].Merged: // the user has merged it with git
 				sum.Merged++
 			case len(found[0].Conflicts) > 0:
 				sum.Conflicts++

@@ -23,24 +23,24 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// PullRequest is a pull request of GitHub, or a merge request of GitLab.
+// PullRequest is a pull request on GitHub, or a merge request on GitLab.
 type PullRequest struct {
 	Task   string `json:"task"`
 	URL    string `json:"url"`
 	Number int    `json:"number"`
 	State  string `json:"state,omitempty"`
-	New    bool   `json:"new,omitempty"` // it was opened now
+	New    bool   `json:"new,omitempty"` // this call has opened it
 }
 
-// Feedback is what others say about a pull request.
+// Feedback has the comments and failed checks of a pull request.
 type Feedback struct {
 	PullRequest
-	Added  []fleet.Comment `json:"added"`  // comments that are now in the review
-	Known  int             `json:"known"`  // comments that were in the review already
-	Failed []string        `json:"failed"` // the checks that have failed
+	Added  []fleet.Comment `json:"added"`  // comments that this call has added to the review
+	Known  int             `json:"known"`  // number of comments that the review already had
+	Failed []string        `json:"failed"` // names of the checks that have failed
 }
 
-// ForgeError reports a problem with the program of a forge.
+// ForgeError reports a problem with gh or glab, the program for GitHub or GitLab.
 type ForgeError struct{ Program, Problem, Advice string }
 
 func (e *ForgeError) Error() string { return e.Program + ": " + e.Problem }
@@ -58,8 +58,8 @@ type forge struct {
 	env     []string
 }
 
-// forgeOf returns the program for a repository's remote origin: glab if the address
-// mentions GitLab, else gh. A name replaces that choice.
+// forgeOf returns the program for the repository's remote origin: glab if the address mentions
+// GitLab, or else gh. If program is not empty, it is used instead.
 func forgeOf(ctx context.Context, repo *worktree.Repo, program string) (*forge, error) {
 	env, err := repo.Environ()
 	if err != nil {
@@ -85,7 +85,7 @@ func forgeOf(ctx context.Context, repo *worktree.Repo, program string) (*forge, 
 	return f, nil
 }
 
-// forgeTime limits one call of the program.
+// forgeTime is the time limit for one call of gh or glab.
 const forgeTime = 2 * time.Minute
 
 func (f *forge) run(ctx context.Context, input string, args ...string) (string, error) {
@@ -102,8 +102,8 @@ func (f *forge) run(ctx context.Context, input string, args ...string) (string, 
 	return strings.TrimSpace(out.String()), err
 }
 
-// ask runs a command that prints JSON values, and returns them. A command that fetches
-// several pages may print one value for each.
+// ask runs a command that prints JSON values, and returns these values. A command that fetches
+// several pages may print one value for each page.
 func ask[T any](ctx context.Context, f *forge, args ...string) (values []T, err error) {
 	out, err := f.run(ctx, "", args...)
 	if err != nil {
@@ -119,7 +119,7 @@ func ask[T any](ctx context.Context, f *forge, args ...string) (values []T, err 
 	return values, nil
 }
 
-// find returns the open request of a branch, or the latest other one.
+// find returns the open pull request of a branch. If none is open, it returns the latest one.
 func (f *forge) find(ctx context.Context, branch, into string) (p PullRequest, err error) {
 	type found struct {
 		Number int    `json:"number"`
@@ -146,7 +146,7 @@ func (f *forge) find(ctx context.Context, branch, into string) (p PullRequest, e
 	return p, err
 }
 
-// PR pushes the branch of a task and opens a pull request, unless one is open.
+// PR pushes the branch of a task and opens a pull request for it, unless one is already open.
 func (l *Lander) PR(ctx context.Context, run, task, into, program string) (PullRequest, error) {
 	c, _, err := l.find(ctx, run, task)
 	if err != nil {
@@ -175,7 +175,7 @@ func (l *Lander) pr(ctx context.Context, c *change, into, program string) (PullR
 		}
 	}
 	l.opts.Progress(fmt.Sprintf("%s: pushing %s to origin", task, c.tree.Branch))
-	ref := "refs/heads/" + c.tree.Branch // the full name, because git reads a leading plus as "force"
+	ref := "refs/heads/" + c.tree.Branch // use the full name, because git reads a leading plus as "force"
 	git := *f
 	git.program = "git"
 	if _, err := git.run(ctx, "", "push", "origin", ref+":"+ref); err != nil {
@@ -209,7 +209,7 @@ func (l *Lander) pr(ctx context.Context, c *change, into, program string) (PullR
 	return p, nil
 }
 
-// AutoPR opens pull requests for the changes of a run's tasks whose plan says 'land: pr'.
+// AutoPR opens pull requests for the changes of those tasks of a run whose plan says 'land: pr'.
 func (l *Lander) AutoPR(ctx context.Context, run string) (opened []PullRequest, err error) {
 	list, err := l.changes(ctx, run)
 	if err != nil {
@@ -223,7 +223,7 @@ func (l *Lander) AutoPR(ctx context.Context, run string) (opened []PullRequest, 
 		if err != nil {
 			return opened, err
 		}
-		if tip == c.tree.Base.Commit { // it has changed nothing
+		if tip == c.tree.Base.Commit { // skip: the task has changed nothing
 			continue
 		}
 		p, err := l.pr(ctx, c, c.into, "")
@@ -235,9 +235,9 @@ func (l *Lander) AutoPR(ctx context.Context, run string) (opened []PullRequest, 
 	return opened, nil
 }
 
-// Feedback reads the review comments and the failed checks of a task's pull request and
-// adds them to the task's review as comments that were not sent yet. Those that the
-// review has already are not added again.
+// Feedback reads the review comments and the failed checks of a task's pull request. It adds them
+// to the task's review, as comments that were not sent to the agent yet. It does not add comments
+// that the review already has.
 func (l *Lander) Feedback(ctx context.Context, run, task, into, program string) (Feedback, error) {
 	c, _, err := l.find(ctx, run, task)
 	if err != nil {
@@ -278,7 +278,7 @@ func (l *Lander) Feedback(ctx context.Context, run, task, into, program string) 
 			return Feedback{}, err
 		}
 		if text := said.Lines; text == "" || len(text) > review.MaxLines || !utf8.ValidString(text) || strings.Contains(text, "\x00") {
-			said.First, said.Last, said.Side, said.Lines = 0, 0, "", "" // our files do not have these lines, so it is about the file
+			said.First, said.Last, said.Side, said.Lines = 0, 0, "", "" // the task's files do not have these lines, so the comment is about the file as a whole
 		}
 	}
 	done := Feedback{PullRequest: p, Added: []fleet.Comment{}, Failed: append([]string{}, failed...)}
@@ -300,16 +300,16 @@ func (l *Lander) Feedback(ctx context.Context, run, task, into, program string) 
 	return done, err
 }
 
-// keyOf returns the key of what somebody says about a pull request. With it a comment is
-// found again after its place in the files, or in the forge's answer, has changed.
+// keyOf returns a key for a comment on a pull request. By this key the comment is found again, even
+// if its place in the files or in the answer of GitHub or GitLab has changed.
 func keyOf(parts ...string) string {
 	return fmt.Sprintf("pr-%x", sha256.Sum256([]byte(strings.Join(parts, "\x00"))))
 }
 
-// maxLog is how much of the log of a failed check is quoted, in bytes.
+// maxLog is how many bytes of a failed check's log are quoted.
 const maxLog = 4 << 10
 
-// github reads the comments and checks of a pull request with gh.
+// github reads the comments and the failed checks of a pull request with gh.
 func (f *forge) github(ctx context.Context, number int) (list []fleet.Comment, failed []string, err error) {
 	type remark struct {
 		ID          string
@@ -318,8 +318,8 @@ func (f *forge) github(ctx context.Context, number int) (list []fleet.Comment, f
 		IsMinimized bool
 	}
 	type check struct {
-		Name, Conclusion, DetailsURL string // of a check run
-		Context, State, TargetURL    string // of a commit status
+		Name, Conclusion, DetailsURL string // fields of a check run
+		Context, State, TargetURL    string // fields of a commit status
 		StartedAt                    string
 	}
 	type request struct {
@@ -356,7 +356,7 @@ func (f *forge) github(ctx context.Context, number int) (list []fleet.Comment, f
 			Key: keyOf("line", fmt.Sprint(c.ID), c.User.Login, c.Path, c.Body), Text: c.Body, By: c.User.Login,
 			Path: c.Path, First: cmp.Or(c.StartLine, c.Line), Last: c.Line, Side: fleet.NewSide,
 		}
-		if c.Side == "LEFT" { // a removed line: our files do not have it
+		if c.Side == "LEFT" { // about a removed line, which the task's files do not have
 			said.First, said.Last, said.Side = 0, 0, ""
 			said.Text = fmt.Sprintf("(about the removed line %d) %s", cmp.Or(c.Line, c.OriginalLine), c.Body)
 		}
@@ -370,7 +370,7 @@ func (f *forge) github(ctx context.Context, number int) (list []fleet.Comment, f
 		name, url, log := cmp.Or(c.Name, c.Context), cmp.Or(c.DetailsURL, c.TargetURL), ""
 		if _, rest, ok := strings.Cut(url, "/actions/runs/"); ok {
 			run, _, _ := strings.Cut(rest, "/")
-			log, _ = f.run(ctx, "", "run", "view", run, "--log-failed") // the log is an extra: some checks have none
+			log, _ = f.run(ctx, "", "run", "view", run, "--log-failed") // ignore the error: some checks have no log
 		}
 		failed = append(failed, name)
 		list = append(list, failedCheck(name, result, url, c.StartedAt, log))
@@ -378,7 +378,7 @@ func (f *forge) github(ctx context.Context, number int) (list []fleet.Comment, f
 	return list, failed, nil
 }
 
-// gitlab reads the comments and jobs of a merge request with glab.
+// gitlab reads the comments and the failed jobs of a merge request with glab.
 func (f *forge) gitlab(ctx context.Context, number int) (list []fleet.Comment, failed []string, err error) {
 	base := fmt.Sprintf("projects/:fullpath/merge_requests/%d", number)
 	type thread struct {
@@ -424,7 +424,7 @@ func (f *forge) gitlab(ctx context.Context, number int) (list []fleet.Comment, f
 			list = append(list, said)
 		}
 	}
-	pipelines, err := ask[[]pipeline](ctx, f, "api", base+"/pipelines") // the latest comes first
+	pipelines, err := ask[[]pipeline](ctx, f, "api", base+"/pipelines") // the first one is the latest
 	latest := slices.Concat(pipelines...)
 	if err != nil || len(latest) == 0 {
 		return list, nil, err
@@ -437,14 +437,14 @@ func (f *forge) gitlab(ctx context.Context, number int) (list []fleet.Comment, f
 		if j.Status != "failed" || j.Allow {
 			continue
 		}
-		log, _ := f.run(ctx, "", "api", fmt.Sprintf("projects/:fullpath/jobs/%d/trace", j.ID)) // the log is an extra
+		log, _ := f.run(ctx, "", "api", fmt.Sprintf("projects/:fullpath/jobs/%d/trace", j.ID)) // ignore the error: the comment is useful without a log
 		failed = append(failed, j.Name)
 		list = append(list, failedCheck(j.Name, j.Status, j.WebURL, fmt.Sprint(j.ID), log))
 	}
 	return list, failed, nil
 }
 
-// failedCheck returns the comment about a failed check. id tells its runs apart.
+// failedCheck returns a review comment about a failed check. id identifies this run of the check.
 func failedCheck(name, result, url, id, log string) fleet.Comment {
 	text := fmt.Sprintf("The check %s of the pull request has failed (%s). %s", name, result, url)
 	if log = strings.TrimSpace(strings.ToValidUTF8(truncate.Tail(log, maxLog), "\ufffd")); log != "" {

@@ -14,8 +14,8 @@ import (
 	"gaffer/internal/engine/review"
 )
 
-// Undo takes the last merge of a task's change back. It needs the consent of the request
-// if the branch is checked out. If the branch cannot be moved back, the result says why.
+// Undo takes the last merge of a task's change back. If the branch is checked out, the request must
+// have the user's consent. If the branch cannot be moved back, the result says why.
 func (l *Lander) Undo(ctx context.Context, request fleet.MergeRequest) (fleet.MergeResult, error) {
 	m := fleet.MergeResult{Run: request.Run, Task: request.Task}
 	c, _, err := l.find(ctx, request.Run, request.Task)
@@ -36,7 +36,7 @@ func (l *Lander) Undo(ctx context.Context, request fleet.MergeRequest) (fleet.Me
 	m.Into = last.Into
 	done, err := merge.Undo(ctx, c.repo, merge.UndoSpec{Landing: last, MoveCheckedOut: request.Yes, Revert: request.Revert})
 	if gone := (*merge.GoneError)(nil); err != nil && !errors.As(err, &gone) {
-		stopped, ok := errors.AsType[interface { // everything that the user can change
+		stopped, ok := errors.AsType[interface { // problems that the user can solve
 			error
 			Conflict() bool
 			Hint() string
@@ -56,8 +56,8 @@ func (l *Lander) Undo(ctx context.Context, request fleet.MergeRequest) (fleet.Me
 	return m, l.record(ctx, c, review.Undo)
 }
 
-// Discard removes the worktree of a task and keeps its content under a rescue ref, which
-// is in the review that it returns.
+// Discard removes the worktree of a task, and keeps its content under a rescue ref. The review that
+// it returns names the ref.
 func (l *Lander) Discard(ctx context.Context, run, task string) (fleet.Review, error) {
 	c, _, err := l.find(ctx, run, task)
 	if err != nil {
@@ -81,7 +81,7 @@ func (l *Lander) Discard(ctx context.Context, run, task string) (fleet.Review, e
 	return c.review, err
 }
 
-// Restore takes back that a change was discarded.
+// Restore brings back the worktree of a change that was discarded.
 func (l *Lander) Restore(ctx context.Context, run, task string) (fleet.Review, error) {
 	c, _, err := l.find(ctx, run, task)
 	if err != nil {
@@ -102,8 +102,9 @@ func (l *Lander) Restore(ctx context.Context, run, task string) (fleet.Review, e
 	return c.review, err
 }
 
-// Rebase copies the commits of a task's branch onto the branch that its change is for, or
-// onto another. An approval stays: the files are those that git merges by itself.
+// Rebase copies the commits of a task's branch onto the target branch of its change, or onto
+// another branch if onto is set. The user's approval stays valid, because git merges the files
+// without help.
 func (l *Lander) Rebase(ctx context.Context, run, task, onto string) (merge.Rebased, error) {
 	c, _, err := l.find(ctx, run, task)
 	if err != nil {

@@ -38,7 +38,7 @@ func (jsonWriter) add(old []byte, entries []Entry) ([]Splice, error) {
 	return ordered(splices), nil
 }
 
-// additions collects the parts to add at the end of one container.
+// additions collects the values to add at the end of one object or array of the file.
 type additions struct {
 	at   jsontree.Value
 	tree newValue
@@ -73,8 +73,8 @@ func (g *additions) put(rest []string, e Entry) error {
 	return nil
 }
 
-// newValue is a value to be written: a leaf, an object with members, or an array with
-// items.
+// newValue is a value to write into the file: an object with members, an array with items, or any
+// other value.
 type newValue struct {
 	name    string
 	leaf    []byte
@@ -93,7 +93,7 @@ func (b *newValue) member(name string) *newValue {
 	return m
 }
 
-// replaceValue replaces the value at a position by an entry.
+// replaceValue returns the splice that replaces the value at by the value of an entry.
 func (t *jsonText) replaceValue(at jsontree.Value, e Entry) (Splice, error) {
 	text, err := encoded(e.Value)
 	if err != nil {
@@ -104,7 +104,8 @@ func (t *jsonText) replaceValue(at jsontree.Value, e Entry) (Splice, error) {
 	return Splice{At: place.From, Old: bytes.Clone(t.src[place.From:place.To]), New: []byte(l.flat(text))}, nil
 }
 
-// appendParts adds parts at the end of a container, or a document to an empty file.
+// appendParts returns the splices that add values at the end of an object or array. If the file is
+// empty, they write a whole document.
 func (t *jsonText) appendParts(at jsontree.Value, b newValue) []Splice {
 	if at.Kind() == jsontree.Missing {
 		return []Splice{insertion(len(t.src), t.document(b))}
@@ -122,13 +123,13 @@ func (t *jsonText) appendParts(at jsontree.Value, b newValue) []Splice {
 		return at
 	}
 	last := list[len(list)-1].To
-	if comma := t.comma(last); comma >= 0 { // the container has a trailing comma, so our last part gets one too
+	if comma := t.comma(last); comma >= 0 { // the object or array ends with a trailing comma, so the added text gets one too
 		return []Splice{insertion(after(comma+1), l.between()+text+",")}
 	}
 	return []Splice{insertion(last, ","), insertion(after(last), l.between()+text)}
 }
 
-// lineEnd returns the end of the line if only comments follow on the line, otherwise
+// lineEnd returns the end of the line if only comments follow at on that line. If not, it returns
 // at. So a comment stays with the value that it describes.
 func (t *jsonText) lineEnd(at int) int {
 	end := at
@@ -148,7 +149,7 @@ func (t *jsonText) lineEnd(at int) int {
 	return end
 }
 
-// fillEmpty inserts parts into an empty container.
+// fillEmpty returns the splice that inserts text into an empty object or array.
 func (t *jsonText) fillEmpty(at jsontree.Value, l layout, text string) Splice {
 	place, _ := at.Position()
 	from, to := place.From+1, place.To-1
@@ -167,7 +168,7 @@ func (t *jsonText) fillEmpty(at jsontree.Value, l layout, text string) Splice {
 	return insertion(to, l.between()+text+l.eol+strings.TrimSuffix(l.indent, l.unit))
 }
 
-// document returns the content for a file that had no JSON value.
+// document returns the content for a file that has no JSON value yet.
 func (t *jsonText) document(b newValue) string {
 	l := layout{unit: "  ", eol: t.eol(), lines: true, space: true}
 	lead := ""
@@ -177,13 +178,13 @@ func (t *jsonText) document(b newValue) string {
 	return lead + l.value(&b) + l.eol
 }
 
-// layout describes how the parts of one container are formatted.
+// layout describes how the members or items of one object or array are formatted.
 type layout struct {
 	unit   string // one level of indentation
 	eol    string
-	indent string // indentation of a part
-	lines  bool   // each part has its own line
-	space  bool   // a space follows commas and colons on one line
+	indent string // indentation of a member or item
+	lines  bool   // each member or item has its own line
+	space  bool   // on one line, a space follows each comma and colon
 }
 
 func (t *jsonText) layout(at jsontree.Value) layout {
@@ -227,7 +228,7 @@ func lineIndent(text []byte, at int) string {
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
 
-// between returns the white space before a part, after a comma or bracket.
+// between returns the white space between a comma or opening bracket and the next member or item.
 func (l layout) between() string {
 	switch {
 	case l.lines:
@@ -238,8 +239,8 @@ func (l layout) between() string {
 	return ""
 }
 
-// parts formats the items and members of a value. Each is on one line, except objects
-// in a container that has one line per part.
+// parts formats the items and members of a value. Each is on one line, with one exception: an
+// object, if the members or items around it have one line each.
 func (l layout) parts(b newValue) (list []string) {
 	for _, item := range b.items {
 		list = append(list, l.flat(item))
@@ -266,7 +267,8 @@ func (l layout) value(b *newValue) string {
 	return "{" + l.between() + strings.Join(l.parts(*b), ","+l.between()) + end + "}"
 }
 
-// flat returns JSON on one line, with spaces if the rest of the file has them.
+// flat returns JSON on one line. It has spaces after commas and colons if the file has them
+// elsewhere.
 func (l layout) flat(text []byte) string {
 	if !l.space {
 		return string(text)
@@ -286,8 +288,8 @@ func (l layout) flat(text []byte) string {
 	return b.String()
 }
 
-// replacedIn returns the values of other programs in base that our entries replace in
-// changed, by path.
+// replacedIn returns the values of other programs that base has and that gaffer's entries have
+// replaced in changed, by their path.
 func replacedIn(f Format, base, changed []byte, entries []Entry) map[string][]byte {
 	if f != JSON {
 		return nil

@@ -22,9 +22,8 @@ type jsonRemover struct {
 	replaced map[string][]byte
 }
 
-// cut returns the splices that remove our entries from v. If v would become empty, it
-// returns true for all, so that the caller removes v as a whole. The whole document is
-// never removed.
+// cut returns the splices that remove gaffer's entries from v. If nothing else would be left in v,
+// all is true and the caller removes v as a whole. The whole document is never removed.
 func (c jsonRemover) cut(v jsontree.Value, entries []Entry, path []string) (splices []Splice, all bool) {
 	list := parts(v)
 	var dead []int
@@ -50,9 +49,10 @@ func (c jsonRemover) cut(v jsontree.Value, entries []Entry, path []string) (spli
 	return append(splices, c.remove(list, dead)...), false
 }
 
-// remove removes parts from their container, with their commas.
+// remove returns the splices that remove members or items with their commas. dead has their indexes
+// in list.
 func (c jsonRemover) remove(list []jsonPart, dead []int) (splices []Splice) {
-	last := -1 // the last part that stays
+	last := -1 // index of the last member or item that stays
 	for i := range list {
 		if !slices.Contains(dead, i) {
 			last = i
@@ -74,10 +74,10 @@ func (c jsonRemover) remove(list []jsonPart, dead []int) (splices []Splice) {
 	return splices
 }
 
-// cutStart returns where to start cutting a part that ends at end. If nothing follows the
-// part on its line, the cut starts at the end of the previous line, or at the white space
-// before the part. Otherwise the cut includes only the white space, so that the text that
-// follows does not become part of a comment.
+// cutStart returns where to start a cut that ends at end. If nothing follows on that line, the cut
+// starts at the end of the previous line, or at the white space before the removed text. If
+// something follows, the cut includes only the white space, so that the following text does not
+// become part of a comment.
 func (c jsonRemover) cutStart(at, end int) int {
 	for at > 0 && (c.src[at-1] == ' ' || c.src[at-1] == '\t') {
 		at--
@@ -89,8 +89,8 @@ func (c jsonRemover) cutStart(at, end int) int {
 	return lineBefore(c.src, at)
 }
 
-// lineBefore returns the end of the previous line if at is the start of a line,
-// otherwise at.
+// lineBefore returns the end of the previous line if at is the start of a line. If not, it returns
+// at.
 func lineBefore(text []byte, at int) int {
 	if at > 0 && text[at-1] == '\n' {
 		at--

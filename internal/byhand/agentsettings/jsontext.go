@@ -8,8 +8,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// jsonText is a parsed JSON file. plain is src with spaces instead of comments and
-// trailing commas, so offsets are the same in both.
+// jsonText is a parsed JSON file. plain is src with spaces in place of comments and trailing
+// commas, so that offsets are the same in both.
 type jsonText struct {
 	src, plain  []byte
 	root        jsontree.Value // undefined if the file has no value
@@ -38,8 +38,8 @@ func parseJSON(src []byte) (*jsonText, error) {
 
 const byteOrderMark = "\xef\xbb\xbf"
 
-// standardize replaces comments and trailing commas by spaces, and returns a
-// description of where the first one is.
+// standardize replaces comments and trailing commas by spaces. loose says where the first of them
+// is, and is empty if there is none.
 func standardize(src []byte) (plain []byte, loose string) {
 	plain = bytes.Clone(src)
 	first, what := -1, ""
@@ -57,7 +57,7 @@ func standardize(src []byte) (plain []byte, loose string) {
 			note(i, "comment")
 			blankOut(plain[i:end])
 			i = end
-		case opensComment(plain, i): // an unclosed comment; no later comment can be closed either
+		case opensComment(plain, i): // the comment is not closed, so no later one can be closed either
 			i = len(plain)
 		default:
 			i++
@@ -88,7 +88,8 @@ func blankOut(text []byte) {
 	}
 }
 
-// afterString returns the index after the string that starts at b[i], or len(b).
+// afterString returns the index after the end of the string that starts at b[i], or len(b) if the
+// string has no end.
 func afterString(b []byte, i int) int {
 	for i++; i < len(b) && b[i] != '"' && b[i] != '\n'; i++ {
 		if b[i] == '\\' {
@@ -128,7 +129,7 @@ func (t *jsonText) shapeError(v jsontree.Value, path []string, want jsontree.Kin
 	return &ShapeError{At: dotted(path), Line: lineOf(t.src, place.From), Found: v.Kind().String(), Want: want.String()}
 }
 
-// parts returns the members or items of a container, in order.
+// parts returns the members of an object, or the items of an array, in order.
 func parts(v jsontree.Value) (list []jsonPart) {
 	for name, part := range v.Members() {
 		place, _ := part.Position()
@@ -147,8 +148,8 @@ type jsonPart struct {
 	value jsontree.Value
 }
 
-// comma returns the index of the comma after a part, or -1. The comma may be a trailing
-// comma, and comments may come before it.
+// comma returns the index of the comma after a member or item that ends at after, or -1 if there is
+// none. The comma may be a trailing comma, and comments may come before it.
 func (t *jsonText) comma(after int) int {
 	for i := after; i < len(t.src); i++ {
 		switch {

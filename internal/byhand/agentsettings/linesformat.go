@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// lineWriter edits files that consist of lines, such as .gitignore, in which # starts a
-// comment. Our lines are in one block below a heading.
+// lineWriter edits files that consist of lines, such as .gitignore. In them # starts a comment.
+// gaffer's lines are in one block below a heading.
 type lineWriter struct{}
 
 const heading = "# What gaffer keeps on this machine ('gaffer init')"
@@ -18,7 +18,7 @@ func (lineWriter) inspect(old []byte, entries []Entry) (inspection, error) {
 	return inspection{complete: len(missing(old, entries)) == 0}, nil
 }
 
-// missing returns the lines that a file lacks.
+// missing returns the lines of entries that a file does not have.
 func missing(old []byte, entries []Entry) (lines []string) {
 	has := map[string]bool{}
 	for line := range strings.Lines(strings.TrimPrefix(string(old), byteOrderMark)) {
@@ -41,8 +41,8 @@ func (lineWriter) add(old []byte, entries []Entry) ([]Splice, error) {
 	return []Splice{insertion(len(old), paragraph(old, block))}, nil
 }
 
-// paragraph formats lines to append to a text, with a blank line before them. They
-// end with a newline only if the text does.
+// paragraph returns the text that appends lines to old, with a blank line before them. The text
+// ends with a newline only if old does.
 func paragraph(old []byte, lines []string) string {
 	eol := (&jsonText{src: old}).eol()
 	body := strings.Join(lines, eol)
@@ -58,8 +58,7 @@ func paragraph(old []byte, lines []string) string {
 	return eol + body + eol
 }
 
-// fixCommands returns no extended entries, because users cannot extend one of our
-// lines.
+// fixCommands returns all entries as not extended, because users cannot extend a line of gaffer.
 func (lineWriter) fixCommands(_ []byte, entries []Entry) (extended, rest []Entry, splices []Splice, err error) {
 	return nil, entries, nil, nil
 }
@@ -88,8 +87,8 @@ func (lineWriter) remove(old []byte, entries []Entry, _ map[string][]byte) ([]Sp
 	return splices, nil
 }
 
-// blankBefore returns the start of the blank line before the line at from, or from if
-// there is none.
+// blankBefore returns the start of the blank line before the line that starts at from. If the line
+// before is not blank, it returns from.
 func blankBefore(text []byte, from int) int {
 	before := lineBefore(text, from)
 	if before == from || before > 0 && text[before-1] != '\n' {

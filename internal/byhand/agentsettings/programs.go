@@ -28,20 +28,20 @@ func (p Program) Title() string {
 // File is a settings file and the entries that it should have.
 type File struct {
 	Path    string
-	Program Program // empty for the project's own files
+	Program Program // the program that reads the file; empty for the project's own files
 	Format  Format
 	Entries []Entry
-	Perm    fs.FileMode // permissions if the file is created
+	Perm    fs.FileMode // permissions that the file gets if it is created
 	Strict  bool        // the program accepts neither comments nor trailing commas in this file
 }
 
-// Integration describes the integration to set up.
+// Integration says how to connect agent programs with gaffer.
 type Integration struct {
-	Argv       []string      // the command that starts gaffer
-	Answer     time.Duration // how long a permission request may wait for an answer through gaffer
+	Argv       []string      // command line that starts gaffer
+	Answer     time.Duration // how long a request for permission may wait for an answer through gaffer
 	Status     StatusLine    // whether to set Claude Code's status line
-	Shell      string        // Argv, quoted for a shell
-	LocalState []string      // lines for the repository's .gitignore
+	Shell      string        // Argv as one text, quoted for a shell
+	LocalState []string      // lines that the repository's .gitignore should have
 }
 
 // StatusLine says what to do with Claude Code's status line.
@@ -49,28 +49,27 @@ type StatusLine int
 
 // The choices for the status line.
 const (
-	StatusLineIfFree  StatusLine = iota // set ours unless another one is set
-	StatusLineReplace                   // set ours, even if another one is set
-	StatusLineLeave                     // set none; if ours is set, it is removed with our other entries
+	StatusLineIfFree  StatusLine = iota // set gaffer's status line, unless another one is set
+	StatusLineReplace                   // set gaffer's status line, even if another one is set
+	StatusLineLeave                     // set none; gaffer's own status line is removed with its other entries
 )
 
 // Server is the name of gaffer's MCP server in every program's settings.
 const Server = "gaffer"
 
-// Timeouts of hooks, in seconds. Each is longer than gaffer's own time limit.
-// hookTimeout is for hooks that make no decision. askTimeout is added to the waiting
-// time of a permission request, for asking and withdrawing the question.
-// codexLastTimeout is for the two events for which Codex reduces longer timeouts with a
-// warning.
+// Timeouts of hooks, in seconds. Each is longer than gaffer's own time limit for the hook.
+// hookTimeout is for hooks that make no decision. askTimeout is added to the waiting time of a
+// request for permission, for asking and withdrawing the question. codexLastTimeout is for two
+// events of Codex: for them Codex shortens longer timeouts, with a warning.
 const (
 	hookTimeout      = 5
 	askTimeout       = 10
 	codexLastTimeout = 3
 )
 
-// codexToolTimeout is how long Codex waits for an MCP tool, in seconds. Codex's default
-// would leave the user one minute to answer a question. Half an hour is also the default
-// of gaffer's tool that asks the user.
+// codexToolTimeout is how long Codex waits for an MCP tool, in seconds. With Codex's default the
+// user would have one minute to answer a question. gaffer's tool that asks the user has the same
+// default of half an hour.
 const codexToolTimeout = int64(1800)
 
 // ClaudeEvents returns the events of Claude Code that call gaffer's hook, in the
@@ -90,7 +89,7 @@ func CodexEvents() []string {
 	}
 }
 
-// hookGroup is one entry of an event. Claude Code and Codex both use this format.
+// hookGroup is one item in the list of an event's hooks, in the format of Claude Code and Codex.
 type hookGroup struct {
 	Matcher string    `json:"matcher,omitempty"`
 	Hooks   []command `json:"hooks"`
@@ -102,18 +101,18 @@ type command struct {
 	Timeout int    `json:"timeout,omitempty"`
 }
 
-// server is an MCP server in JSON.
+// server is the JSON form of an MCP server in a settings file.
 type server struct {
 	Type    string   `json:"type"`
 	Command string   `json:"command"`
 	Args    []string `json:"args"`
 }
 
-// toolEvents lists the events about tools, for which a matcher of tool names can be set.
+// toolEvents lists the events about tools. For these, settings may contain a matcher of tool names.
 var toolEvents = []string{"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest"}
 
-// hooks returns the entries for a program's events. It adds entries without a value: they
-// match our hooks at other places in the file, which are then removed.
+// hooks returns the entries for a program's events. It adds entries without a value, which match
+// gaffer's hooks at other places in the file, so that they are removed there.
 func (w Integration) hooks(p Program, events []string) []Entry {
 	var entries []Entry
 	for _, event := range events {
@@ -148,7 +147,7 @@ func isOurHook(p Program) func(any) bool {
 	}
 }
 
-// isOurGroup returns a function that reports whether all hooks of a group are ours.
+// isOurGroup returns a function that reports whether all hooks of a hookGroup are gaffer's.
 func isOurGroup(p Program) func(any) bool {
 	ours := isOurHook(p)
 	return func(v any) bool {
@@ -158,9 +157,9 @@ func isOurGroup(p Program) func(any) bool {
 	}
 }
 
-// isGaffer reports whether a command line starts gaffer, from any folder, with these
-// words and no flags except the given ones. A command line with anything else, such as
-// a pipe, a second command or a variable, is the user's own.
+// isGaffer reports whether a command line starts gaffer, from any folder, with these words and no
+// flags except the given ones. If the line has anything else, such as a pipe, a second command or a
+// variable, it is the user's own.
 func isGaffer(line string, words []string, flags ...string) bool {
 	program, rest, ok := cutProgram(line, words...)
 	for _, flag := range strings.Fields(rest) {
@@ -169,7 +168,8 @@ func isGaffer(line string, words []string, flags ...string) bool {
 	return ok && isProgram(program)
 }
 
-// cutProgram splits a command line at the given words, which may also be at its end.
+// cutProgram splits a command line before and after the given words. ok is false if the line does
+// not have them.
 func cutProgram(line string, words ...string) (program, rest string, ok bool) {
 	first, rest, ok := strings.Cut(line, " "+strings.Join(words, " "))
 	if !ok || rest != "" && rest[0] != ' ' {
@@ -222,8 +222,8 @@ func (w Integration) statusLine() Entry {
 
 func (w Integration) serverArgs() []string { return append(slices.Clone(w.Argv[1:]), "mcp") }
 
-// fixServerCommand corrects only the program's path and keeps the arguments. Any server
-// whose first argument is "mcp" is recognized as ours.
+// fixServerCommand returns gaffer's current path as the command of an MCP server. The arguments
+// stay. Any server whose first argument is "mcp" counts as gaffer's.
 func (w Integration) fixServerCommand(string) string { return w.Argv[0] }
 
 func (w Integration) jsonServer() Entry {
@@ -241,12 +241,12 @@ func (w Integration) tomlServer() Entry {
 }
 
 const (
-	permAll   fs.FileMode = 0o666 // reduced by the umask
+	permAll   fs.FileMode = 0o666 // permissions before the umask is applied
 	permOwner fs.FileMode = 0o600
 )
 
-// ClaudeFiles returns Claude Code's settings file in folder, which is .claude in a
-// project or in the home folder, and its file of MCP servers.
+// ClaudeFiles returns Claude Code's settings file in folder, which is .claude in a project or in
+// the home folder, and its file of MCP servers at the path servers.
 func (w Integration) ClaudeFiles(folder, servers string, perm fs.FileMode) []File {
 	return []File{
 		{
@@ -269,7 +269,7 @@ func (w Integration) CodexFiles(folder string, perm fs.FileMode) []File {
 	}
 }
 
-// ProjectFiles returns the files of the programs in a project.
+// ProjectFiles returns the settings files that the programs have in a project.
 func (w Integration) ProjectFiles(root string, programs []Program) (files []File) {
 	if slices.Contains(programs, Claude) {
 		files = append(files, w.ClaudeFiles(filepath.Join(root, ".claude"), filepath.Join(root, ".mcp.json"), permAll)...)
@@ -280,8 +280,9 @@ func (w Integration) ProjectFiles(root string, programs []Program) (files []File
 	return files
 }
 
-// UserFiles returns the files of the programs in the user's home folder. claude and
-// codex are the folders that the programs are configured to use, or empty.
+// UserFiles returns the settings files that the programs have in the user's home folder. claude and
+// codex are the settings folders that the user has configured for these programs; empty means the
+// default.
 func (w Integration) UserFiles(home, claude, codex string, programs []Program) (files []File) {
 	if slices.Contains(programs, Claude) {
 		folder, servers := filepath.Join(home, ".claude"), filepath.Join(home, ".claude.json")
@@ -300,7 +301,7 @@ func (w Integration) UserFiles(home, claude, codex string, programs []Program) (
 	return files
 }
 
-// IgnoreFile returns the project's .gitignore.
+// IgnoreFile returns the project's .gitignore with the lines that it should have.
 func (w Integration) IgnoreFile(root string) File {
 	f := File{Path: filepath.Join(root, ".gitignore"), Format: Lines, Perm: permAll}
 	for _, line := range w.LocalState {

@@ -57,8 +57,7 @@ func TestAFileWithInvalidContentIsRefused(t *testing.T) {
 	}
 }
 
-// An implementation that scans all of the following text for each comment would take
-// many minutes.
+// Code that scans all of the following text for each comment would take many minutes for this file.
 func TestManyUnclosedCommentsAreRefusedQuickly(t *testing.T) {
 	t.Parallel()
 	text := `{"a": 1} ` + strings.Repeat("/*x ", 2_000_000)
@@ -251,7 +250,7 @@ func TestOurEntriesAreRecognizedWithoutAJournal(t *testing.T) {
 		f := theFile(t, wish(), root, name)
 		put(t, f.Path, old)
 		do(t, editor(t), f)
-		other := editor(t) // another user of the same repository
+		other := editor(t) // the editor of another user of the same repository
 		if edits := do(t, other, f); edits[0].Changes() {
 			t.Errorf("%s: added once more", name)
 		}

@@ -17,7 +17,7 @@ import (
 // Format is the syntax of a settings file.
 type Format string
 
-// The formats. JSON files may have comments and trailing commas.
+// The formats. JSON files may contain comments and trailing commas.
 const (
 	JSON  Format = "json"
 	TOML  Format = "toml"
@@ -26,29 +26,29 @@ const (
 
 // Entry is one entry that a settings file should have.
 type Entry struct {
-	// What names the entry for the user: "hook Stop".
+	// What is the name of the entry for the user, such as "hook Stop".
 	What string
-	// Path lists the member names that lead to the entry from the top. An entry without
-	// a Value is only used to find entries to remove; "*" in its path matches every
-	// member or item.
+	// Path lists the names of the members that lead to the entry from the top of the file. An entry
+	// without a Value is only used to find entries to remove. In its path, "*" matches every member
+	// or item.
 	Path []string
-	// Item means that Path leads to an array and Value is one of its items.
+	// Item says that Path leads to an array, and that Value is one of its items.
 	Item bool
-	// Value is the value to insert: anything that encoding/json can write. For TOML
-	// it is a [Table], for lines a string.
+	// Value is the value to insert. In JSON it is anything that encoding/json can write, in TOML a
+	// [Table], and for lines a string.
 	Value any
 	// IsOurs reports whether a decoded value is an entry of gaffer, possibly of another
 	// version.
 	IsOurs func(v any) bool
-	// FixCommand, if set, returns the corrected command of one of our entries. If the
-	// user has extended the entry, only its command is corrected.
+	// FixCommand, if set, returns the right command for an entry of gaffer, given its current
+	// command. If the user has extended the entry, only its command is changed.
 	FixCommand func(command string) string
-	// Force replaces an entry of another program.
+	// Force says that the entry replaces an entry of another program.
 	Force bool
 }
 
-// isExtended reports whether the user has changed or extended one of our entries, for
-// example with arguments, an environment or a flag.
+// isExtended reports whether the user has changed or extended an entry of gaffer, for example with
+// arguments, an environment or a flag.
 func (e Entry) isExtended(got, want any) bool {
 	has, _ := got.(map[string]any)
 	wants, _ := want.(map[string]any)
@@ -66,35 +66,35 @@ func (e Entry) isExtended(got, want any) bool {
 	return false
 }
 
-// hasCommand reports whether an extended entry has the right command.
+// hasCommand reports whether an extended entry already has the right command.
 func (e Entry) hasCommand(got any) bool {
-	line := got.(map[string]any)[commandMember].(string) // IsOurs has checked that the command is a string
+	line := got.(map[string]any)[commandMember].(string) // cannot panic: IsOurs has checked that the command is a string
 	return line == e.FixCommand(line)
 }
 
-const commandMember = "command" // the member of an entry that holds the command
+const commandMember = "command" // the member of an entry that has the command
 
 // Change is the planned change of one file.
 type Change struct {
-	Base    []byte   // the file without our entries
-	New     []byte   // the file with all entries
+	Base    []byte   // content of the file without gaffer's entries
+	New     []byte   // content of the file with all entries
 	Splices []Splice // the edits that turn Base into New
 	Kept    []string // entries of other programs that stay, by Entry.What
-	// Replaced holds the values of other programs that our entries replace, by path.
+	// Replaced has the values of other programs that gaffer's entries replace, by their path.
 	Replaced    map[string][]byte
-	NonStandard string // where the file has syntax that strict readers reject, or ""
+	NonStandard string // where the file has syntax that strict readers reject; empty if it has none
 }
 
-// Plan returns the change that adds the entries to old, a file of this format. base is
-// old without our entries if that is known, otherwise nil. An error means that the file
-// cannot be edited safely; the caller must not write anything.
+// Plan returns the change that adds the entries to a file of this format with the content old. base
+// is old without gaffer's entries if that is known, or nil. An error means that the file cannot be
+// edited safely, so the caller must not write it.
 func Plan(f Format, old, base []byte, entries []Entry) (Change, error) {
 	return plan(f, old, base, entries, nil)
 }
 
-// plan does what [Plan] does, for a file in which our entries may have replaced entries of
-// other programs. It restores those entries first. Then it keeps them, or replaces and
-// records them again.
+// plan does the same as [Plan], for a file in which gaffer's entries may have replaced entries of
+// other programs. It first restores those entries. Then it keeps them, or replaces and records them
+// again.
 func plan(f Format, old, base []byte, entries []Entry, replaced map[string][]byte) (Change, error) {
 	w, err := writerOf(f)
 	if err != nil {
@@ -125,7 +125,7 @@ func plan(f Format, old, base []byte, entries []Entry, replaced map[string][]byt
 	return c, nil
 }
 
-// planFresh removes our entries and inserts them again.
+// planFresh returns the change that removes gaffer's entries and inserts them again.
 func planFresh(f Format, w formatWriter, old, base []byte, entries []Entry, replaced map[string][]byte) (c Change, err error) {
 	if base == nil {
 		if base, err = Strip(f, old, entries, replaced); err != nil {
@@ -136,9 +136,9 @@ func planFresh(f Format, w formatWriter, old, base []byte, entries []Entry, repl
 	return Change{Base: base, New: apply(base, splices), Splices: splices}, err
 }
 
-// planExtended is like planFresh, but leaves in place the entries that the user has
-// extended. It returns a Change without New if the user has extended no entry, or if an
-// extended entry occurs twice.
+// planExtended does the same as planFresh, but leaves the entries that the user has extended in
+// place. It returns a Change without New if the user has extended no entry, or if an extended entry
+// occurs twice.
 func planExtended(f Format, w formatWriter, old []byte, entries []Entry, replaced map[string][]byte) (c Change, err error) {
 	extended, rest, fixes, err := w.fixCommands(old, entries)
 	if err != nil || len(extended) == 0 {
@@ -163,8 +163,8 @@ func planExtended(f Format, w formatWriter, old []byte, entries []Entry, replace
 	return Change{Base: apply(text, cuts), New: result, Splices: combine(cuts, adds)}, nil
 }
 
-// Strip returns old without our entries. replaced holds the values of other programs that
-// our entries had replaced, by path joined with dots. Strip restores them.
+// Strip returns old without gaffer's entries. replaced has the values of other programs that these
+// entries had replaced, by path joined with dots. Strip restores these values.
 func Strip(f Format, old []byte, entries []Entry, replaced map[string][]byte) ([]byte, error) {
 	w, err := writerOf(f)
 	if err != nil {
@@ -181,24 +181,25 @@ func Strip(f Format, old []byte, entries []Entry, replaced map[string][]byte) ([
 	return result, nil
 }
 
-// formatWriter edits one format.
+// formatWriter reads and edits settings files of one Format.
 type formatWriter interface {
 	// check returns an error if a file cannot be parsed.
 	check(text []byte) error
-	// inspect returns which of the entries a file has.
+	// inspect finds out which of the entries a file has.
 	inspect(old []byte, entries []Entry) (inspection, error)
-	// add returns the splices that insert the entries into a file without our entries.
+	// add returns the splices that insert the entries into a file that has none of gaffer's
+	// entries.
 	add(old []byte, entries []Entry) ([]Splice, error)
-	// fixCommands separates the entries that the user has extended from the others, and
-	// returns the splices that correct their commands.
+	// fixCommands separates the entries that the user has extended from the rest. The splices
+	// correct the commands of the extended ones.
 	fixCommands(old []byte, entries []Entry) (extended, rest []Entry, splices []Splice, err error)
-	// remove returns the splices that remove our entries.
+	// remove returns the splices that remove gaffer's entries and restore the replaced values.
 	remove(old []byte, entries []Entry, replaced map[string][]byte) ([]Splice, error)
 }
 
-// inspection describes which of our entries a file has.
+// inspection says which of gaffer's entries a file has.
 type inspection struct {
-	complete    bool // the file has all entries with the right values, and no other entries of ours
+	complete    bool // the file has all entries with the right values, and no other entries of gaffer
 	kept        []string
 	nonStandard string
 }

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Splice is a replacement of text at one offset.
+// Splice replaces the text Old at one offset by New.
 type Splice struct {
-	At  int    `json:"at"` // offset in the old text
+	At  int    `json:"at"` // offset in the old text, in bytes
 	Old []byte `json:"old,omitempty"`
 	New []byte `json:"new,omitempty"`
 }
 
-// ordered sorts the splices by offset and joins adjacent ones, in the order in which
-// they were created.
+// ordered sorts the splices by offset. It joins splices that touch each other; those with the same
+// offset stay in the given order.
 func ordered(splices []Splice) []Splice {
 	slices.SortStableFunc(splices, func(a, b Splice) int { return cmp.Compare(a.At, b.At) })
 	var joined []Splice
@@ -28,10 +28,10 @@ func ordered(splices []Splice) []Splice {
 	return joined
 }
 
-// combine returns the splices that lead from the result of cuts to the result of adds.
-// Both apply to the same text, are ordered and do not overlap.
+// combine returns the splices that turn the result of cuts into the result of adds. Both apply to
+// the same text. Both lists are ordered, and no two splices overlap.
 func combine(cuts, adds []Splice) (splices []Splice) {
-	shift := 0 // how much the cuts have moved the current offset
+	shift := 0 // the difference between an offset in the original text and in the result of cuts
 	for len(cuts) > 0 || len(adds) > 0 {
 		if len(cuts) == 0 || len(adds) > 0 && adds[0].At <= cuts[0].At {
 			s := adds[0]
@@ -45,7 +45,7 @@ func combine(cuts, adds []Splice) (splices []Splice) {
 	return ordered(splices)
 }
 
-// apply returns old with the splices applied. They are ordered and do not overlap.
+// apply returns old after the splices, which must be ordered and must not overlap.
 func apply(old []byte, splices []Splice) []byte {
 	var b []byte
 	from := 0
@@ -56,7 +56,8 @@ func apply(old []byte, splices []Splice) []byte {
 	return append(b, old[from:]...)
 }
 
-// reverse undoes apply. It returns nil if changed cannot be a result of these splices.
+// reverse undoes apply: it returns the old text. It returns nil if changed cannot be a result of
+// these splices.
 func reverse(changed []byte, splices []Splice) []byte {
 	b := []byte{}
 	from, shift := 0, 0

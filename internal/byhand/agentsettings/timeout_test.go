@@ -11,9 +11,9 @@ func TestHookTimeoutsAreLongerThanOurOwn(t *testing.T) {
 		w := Integration{Answer: answer}
 		for program, events := range map[Program][]string{Claude: ClaudeEvents(), Codex: CodexEvents()} {
 			for _, event := range events {
-				takes := 2 * time.Second // hook.Budget
+				takes := 2 * time.Second // value of hook.Budget
 				if event == "PermissionRequest" {
-					takes += answer + 7*time.Second // to ask and to withdraw the question
+					takes += answer + 7*time.Second // the answer, plus the time to ask and to withdraw the question
 				}
 				if given := time.Duration(w.timeout(program, event)) * time.Second; given <= takes {
 					t.Errorf("%s, %s: %s for what may take %s", program, event, given, takes)

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// tomlWriter adds tables of one level: [mcp_servers.gaffer] with its keys.
+// tomlWriter edits TOML files. It adds tables of one level, such as [mcp_servers.gaffer] with its
+// keys.
 type tomlWriter struct{}
 
 // Table is the value of an [Entry] in TOML: an ordered list of keys, each with a
@@ -18,7 +19,7 @@ type Table []Field
 // Field is one key of a [Table].
 type Field struct {
 	Key   string
-	Value any // string, []string or int64
+	Value any // a string, []string or int64
 }
 
 func (t Table) decoded() map[string]any {
@@ -36,7 +37,7 @@ func (t Table) decoded() map[string]any {
 	return m
 }
 
-// lines returns one line per key, with its value.
+// lines returns one line of TOML for each key, with its value.
 func (t Table) lines() (lines []string) {
 	for _, f := range t {
 		lines = append(lines, tomlKey(f.Key)+" = "+f.text())
@@ -121,8 +122,8 @@ func (t *tomlText) state(e Entry) (entryState, error) {
 	return foreign, nil
 }
 
-// get returns the value at a path, or nil. It fails if a value on the path is not a
-// table.
+// get returns the value at a path, or nil if the file does not have it. It fails if a value on the
+// path is not a table.
 func (t *tomlText) get(path []string) (any, error) {
 	last := len(path) - 1
 	table := t.root
@@ -170,7 +171,8 @@ func (tomlWriter) add(old []byte, entries []Entry) ([]Splice, error) {
 	return ordered(splices), nil
 }
 
-// inlineAt returns the statement that sets a path to an inline table.
+// inlineAt returns the statement that sets the value at path to an inline table. It reports false
+// if there is none.
 func (t *tomlText) inlineAt(path []string) (tomlItem, bool) {
 	for _, st := range t.statements {
 		if st.inline && slices.Equal(st.path, path) {
@@ -180,7 +182,7 @@ func (t *tomlText) inlineAt(path []string) (tomlItem, bool) {
 	return tomlItem{}, false
 }
 
-// addMember adds a member to an inline table.
+// addMember returns the splice that adds a member to an inline table.
 func (t *tomlText) addMember(in tomlItem, name string, table Table) Splice {
 	text := tomlKey(name) + " = { " + strings.Join(table.lines(), ", ") + " }"
 	if n := len(in.members); n > 0 {
@@ -212,7 +214,8 @@ func (tomlWriter) fixCommands(old []byte, entries []Entry) (extended, rest []Ent
 	return extended, rest, ordered(splices), nil
 }
 
-// find returns the key at a path. The key may be in an inline table.
+// find returns the item that sets the key at path, which may be in an inline table. It reports
+// false if there is none.
 func find(items []tomlItem, path []string) (tomlItem, bool) {
 	for _, item := range items {
 		n := len(item.path)
@@ -269,8 +272,7 @@ func (t *tomlText) remove(path []string) (splices []Splice) {
 	return splices
 }
 
-// lineStart returns the start of a statement's line. A byte order mark is not part of
-// the line.
+// lineStart returns the start of the line of a statement. It leaves out a byte order mark.
 func (t *tomlText) lineStart(at int) int {
 	for at > 0 && (t.src[at-1] == ' ' || t.src[at-1] == '\t') {
 		at--
@@ -278,7 +280,7 @@ func (t *tomlText) lineStart(at int) int {
 	return at
 }
 
-// nextLine returns the start of the next line.
+// nextLine returns the start of the line after at.
 func (t *tomlText) nextLine(at int) int {
 	for at < len(t.src) && t.src[at] != '\n' {
 		at++
@@ -286,14 +288,14 @@ func (t *tomlText) nextLine(at int) int {
 	return min(at+1, len(t.src))
 }
 
-// removeMember removes the members called name from an inline table.
+// removeMember returns the splices that remove all members with this name from an inline table.
 func (t *tomlText) removeMember(in tomlItem, name string) (splices []Splice) {
-	kept := false // an earlier member stays
+	kept := false // a member before this one stays
 	for i, m := range in.members {
 		switch {
 		case m.path[0] != name:
 			kept = true
-		case kept: // remove the comma before this member too
+		case kept: // then the comma before this member must go too
 			splices = append(splices, deletion(t.src, in.members[i-1].to, m.to))
 		case i+1 < len(in.members):
 			splices = append(splices, deletion(t.src, m.from, in.members[i+1].from))

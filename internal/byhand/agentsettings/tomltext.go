@@ -17,18 +17,18 @@ type tomlText struct {
 	statements []tomlItem
 }
 
-// tomlItem is the heading of a table, or a key with its value.
+// tomlItem is the heading of a table, or a key with its value, in a TOML file.
 type tomlItem struct {
-	path     []string // for a statement the path from the root; for a member of an inline table the parts of its key
+	path     []string // path from the root; for a member of an inline table only the parts of its key
 	heading  bool
-	from, to int        // offsets of the item, without surrounding white space
-	value    int        // start of the value, if that is a string or an inline table
+	from, to int        // offsets of the item's start and end, without white space around it
+	value    int        // offset of the value, if it is a string or an inline table
 	inline   bool       // the value is an inline table
-	members  []tomlItem // members of the inline table
+	members  []tomlItem // members of the value, if it is an inline table
 }
 
-// parseTOML parses a file with go-toml. Its decoder checks the file and returns the
-// values; its parser returns the positions.
+// parseTOML parses a file with go-toml. The decoder of go-toml checks the file and returns the
+// values. Its parser returns the positions.
 func parseTOML(src []byte) (*tomlText, error) {
 	t := &tomlText{src: src}
 	text := bytes.TrimPrefix(src, []byte(byteOrderMark))
@@ -65,8 +65,8 @@ func parseTOML(src []byte) (*tomlText, error) {
 	return t, parser.Error()
 }
 
-// itemOf returns the key and value of a node. skipped is the number of bytes at the
-// start of the file that the parser has not seen; it is added to the parser's offsets.
+// itemOf returns the key and value of a node of the parser. skipped is the number of bytes at the
+// start of the file that the parser did not get. itemOf adds it to the parser's offsets.
 func itemOf(n *unstable.Node, skipped int) tomlItem {
 	item, value := keyOf(n, skipped), n.Value()
 	item.to = int(n.Raw.Offset+n.Raw.Length) + skipped

@@ -17,7 +17,7 @@ import (
 	"gaffer/internal/byhand/agentproc"
 )
 
-// The environment variables that name an agent's attempt, run, task and role.
+// Environment variables by which gaffer tells an agent its attempt, run, task and role.
 const (
 	AttemptVar = "GAFFER_ATTEMPT"
 	RunVar     = "GAFFER_RUN"
@@ -25,29 +25,29 @@ const (
 	RoleVar    = "GAFFER_ROLE"
 )
 
-// AgentVar names the agent, such as claude-4711, for which a gaffer process in the
-// background works. The agent is not among the ancestors of such a process.
+// AgentVar is the environment variable of a gaffer process in the background. It names the agent
+// for which the process works, such as claude-4711, because the agent is not among its ancestors.
 const AgentVar = "GAFFER_AGENT"
 
 // Agent is an agent that has started this process, directly or indirectly.
 type Agent struct {
-	// Attempt is set for an agent that gaffer runs. It is [Detached] if the process was
-	// detached and its agent has ended since.
+	// Attempt is the id of the attempt if gaffer runs the agent. It is [Detached] if the process
+	// was detached and its agent has ended since.
 	Attempt   string
 	Run, Task string
 
-	// Program is set for an agent that the user has started. PID is set if the agent
-	// is an ancestor of this process. Otherwise Program is the value of AgentVar.
+	// Program is the name of the agent program if the user has started the agent. If the agent is
+	// an ancestor of this process, PID is set. If not, Program is the value of AgentVar.
 	Program string
 	PID     int
 
-	Getenv func(string) string // looks up the environment with which the agent was started
+	Getenv func(string) string // returns a variable of the environment with which the agent was started
 }
 
-// Detached is the attempt of a process that outlived its agent.
+// Detached is the value of Agent.Attempt for a process that outlived its agent.
 const Detached = "detached"
 
-// Name returns the name of the agent in records and messages.
+// Name returns the name of the agent, for records and messages.
 func (a Agent) Name() string {
 	switch {
 	case a.Program != "" && a.PID > 0:
@@ -60,7 +60,7 @@ func (a Agent) Name() string {
 	return "agent of attempt " + a.Attempt
 }
 
-// Current returns the agent that the environment names, or nil.
+// Current returns the agent that the environment names, or nil if it names none.
 func Current(getenv func(string) string) *Agent {
 	switch {
 	case getenv(AttemptVar) != "":
@@ -78,10 +78,10 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%s called '%s', which is for the user alone: refused", e.Agent, e.What)
 }
 
-// Conflict tells callers that the error is a refusal.
+// Conflict tells the caller that the action was refused.
 func (*RefusedError) Conflict() bool { return true }
 
-// Hint returns what to do next.
+// Hint returns advice for the user.
 func (*RefusedError) Hint() string {
 	return "type it in a terminal of your own; an agent that needs a decision asks with the tool person_ask of 'gaffer mcp'"
 }
@@ -89,9 +89,9 @@ func (*RefusedError) Hint() string {
 // maxAncestors is the maximum number of ancestors that are inspected.
 const maxAncestors = 64
 
-// Ancestors returns the agents among the ancestors of a process, the nearest first. A
-// process without such an ancestor belongs to the attempt whose control group contains it,
-// if any: the supervisor has then ended before the process.
+// Ancestors returns the agents among the ancestors of a process, the nearest first. If there is
+// none, but the process is in the control group of an attempt, it returns that attempt: its
+// supervisor has ended before the process.
 func Ancestors(pid int) (list []Agent) {
 	above := pid
 	for range maxAncestors {
@@ -110,9 +110,9 @@ func Ancestors(pid int) (list []Agent) {
 	return list
 }
 
-// attemptOfCgroup returns the attempt whose control group contains a process, or "".
-// Package supervisor names each group after the state folder, the attempt and the
-// supervisor.
+// attemptOfCgroup returns the id of the attempt whose control group contains a process, or "" if
+// there is none. The name of a group has the state folder, the attempt and the supervisor in it,
+// see package supervisor.
 func attemptOfCgroup(pid int) (attempt string) {
 	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil || !strings.Contains(string(groups), "/gaffer-") {
@@ -127,7 +127,7 @@ func attemptOfCgroup(pid int) (attempt string) {
 	return attempt
 }
 
-// agentAt returns the agent that the process runs or belongs to, or nil.
+// agentAt returns the agent that a process runs or belongs to, or nil if there is none.
 func agentAt(pid int) *Agent {
 	getenv := environ(pid)
 	if a := Current(getenv); a != nil {
@@ -143,8 +143,8 @@ func agentAt(pid int) *Agent {
 	return nil
 }
 
-// attemptOfSupervisor returns the attempt that a supervisor process runs. The supervisor's
-// environment does not name the attempt, but its child's environment does.
+// attemptOfSupervisor returns the attempt that a supervisor's process runs. It looks at the
+// supervisor's child, because only the child's environment names the attempt.
 func attemptOfSupervisor(pid int, getenv func(string) string) *Agent {
 	for _, child := range agentproc.Children(pid) {
 		if a := Current(environ(child)); a != nil && a.Attempt != "" {
@@ -159,8 +159,8 @@ func attemptOfSupervisor(pid int, getenv func(string) string) *Agent {
 	})
 }
 
-// environ returns a lookup in the environment with which a process was started. The
-// environment of another user's process cannot be read and seems empty.
+// environ returns a function that looks up variables in the environment with which a process was
+// started. It finds none for a process of another user, whose environment cannot be read.
 func environ(pid int) func(string) string {
 	all := agentproc.Environ(pid)
 	return func(name string) string { return all[name] }

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestMain lets a test start this program again: the new process prints the agents
-// among its ancestors.
+// TestMain lets a test start this program again. Then the program prints the agents among its
+// ancestors.
 func TestMain(m *testing.M) {
 	if text := os.Getenv("CALLER_TEST_ASK"); text != "" {
 		for _, a := range Ancestors(os.Getpid()) {
@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// ancestorsBelow starts argv with the environment. That program starts a child without the
-// environment, which prints the agents among its ancestors. above returns this output.
+// ancestorsBelow starts argv with these environment variables. That program starts a child without
+// them, which prints the agents among its ancestors. ancestorsBelow returns this output.
 func ancestorsBelow(t *testing.T, argv []string, env ...string) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -56,7 +56,7 @@ func TestSecurityTheAttemptOfAProcessIsFoundWithoutItsEnvironmentAndSession(t *t
 	}
 }
 
-// linked returns a symbolic link to this program, so that the process gets another
+// linked returns a symbolic link with this name to the test program, so that the process gets that
 // name.
 func linked(t *testing.T, name string) string {
 	t.Helper()

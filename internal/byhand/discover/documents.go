@@ -8,7 +8,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// document is the stored session of an agent and its path. A document without a path
+// document is the stored session of an agent, with the path of its file. If path is empty, the file
 // is never deleted.
 type document struct {
 	session hookevents.Session
@@ -25,10 +25,10 @@ func (l *Finder) documents() []*document {
 	return list
 }
 
-// sessionWithoutProcess returns the unfinished session of a program in a folder whose
-// process is unknown because a server ran its hooks. Several such sessions cannot be
-// assigned to processes. Then sessionWithoutProcess returns nil and marks them as claimed,
-// so that they do not count as additional agents.
+// sessionWithoutProcess returns the unfinished session of a program in a folder, if its process is
+// unknown because a server ran its hooks. If there are several, they cannot be assigned to
+// processes. Then sessionWithoutProcess returns nil and marks them as claimed, so that they do not
+// count as additional agents.
 func sessionWithoutProcess(docs []*document, program, dir string) *hookevents.Session {
 	var all []*document
 	claimed := false
@@ -45,9 +45,9 @@ func sessionWithoutProcess(docs []*document, program, dir string) *hookevents.Se
 	return &all[0].session
 }
 
-// unclaimed returns the sessions to which no process was matched: agents without a
-// terminal, and agents whose process is not visible. It deletes documents of sessions
-// that ended long ago.
+// unclaimed returns a candidate for each session to which no process was matched: agents without a
+// terminal, and agents whose process is not visible. It deletes the documents of sessions that
+// ended long ago.
 func (l *Finder) unclaimed(docs []*document, seen []*candidate) []*candidate {
 	var list []*candidate
 	newest := map[host.Process]*candidate{}
@@ -79,7 +79,7 @@ func (l *Finder) unclaimed(docs []*document, seen []*candidate) []*candidate {
 	return list
 }
 
-// isOld reports whether a document is no longer needed.
+// isOld reports whether the document of a session is no longer needed.
 func (l *Finder) isOld(s hookevents.Session, alive host.Liveness, seen []*candidate) bool {
 	age := l.now().Sub(s.At)
 	switch alive {
@@ -91,7 +91,7 @@ func (l *Finder) isOld(s hookevents.Session, alive host.Liveness, seen []*candid
 	return age > time.Minute && superseded(s, seen)
 }
 
-// superseded reports whether the session's process has started another session since.
+// superseded reports whether the session's process has had events of another session since.
 func superseded(s hookevents.Session, seen []*candidate) bool {
 	for _, f := range seen {
 		if h := f.evidence.Hook; h != nil && h.Process == s.Process && h.Session != s.Session && h.At.After(s.At) {

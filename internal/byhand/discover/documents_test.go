@@ -16,7 +16,7 @@ func TestSessionsWithoutAKnownProcessAreNoAdditionalAgents(t *testing.T) {
 		elsewhere := &document{session: hookevents.Session{Program: agentproc.Codex, Dir: "/v"}}
 		docs = append(docs, elsewhere)
 		told := 0
-		for range 3 { // processes in that folder
+		for range 3 { // imitate three processes in that folder
 			if sessionWithoutProcess(docs, agentproc.Codex, "/w") != nil {
 				told++
 			}

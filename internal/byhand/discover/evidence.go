@@ -16,14 +16,14 @@ type Evidence struct {
 	Alive   host.Liveness
 	Stopped bool          // a signal has stopped the process, for example after Ctrl-Z
 	Age     time.Duration // age of the process; 0 if unknown
-	Dir     string        // working directory
-	Pane    string        // tmux pane, such as %3
+	Dir     string        // working directory of the process
+	Pane    string        // id of the tmux pane, such as %3
 
 	File    *SessionFile        // the session file that Claude writes for the process
-	Hook    *hookevents.Session // state according to its hooks
-	Title   *Title              // title of its pane
-	Rollout *Rollout            // Codex's log of its thread
-	Screen  string              // text of its pane, read only if no better source exists
+	Hook    *hookevents.Session // session as its hooks have reported it
+	Title   *Title              // title of the agent's pane
+	Rollout *Rollout            // state in Codex's log of the thread
+	Screen  string              // text of the agent's pane; read only if no better source exists
 }
 
 // SessionFile is the session file that Claude Code writes for each of its interactive
@@ -33,23 +33,23 @@ type SessionFile struct {
 	Dir     string
 	Status  string    // idle, busy or waiting; empty if the agent is not interactive
 	Since   time.Time // when the status began
-	For     string    // what the agent waits for
-	Start   uint64    // start time of the agent's process; 0 if missing
+	For     string    // what the agent waits for; empty if it does not wait
+	Start   uint64    // start time of the agent's process; 0 if the file does not have it
 }
 
 // Title is the title of a terminal.
 type Title struct {
 	Text string
-	Host string // name of the host, which is the default title
+	Host string // name of the machine, which is the title until a program sets another one
 }
 
-// Rollout is the state at the end of a Codex thread's log.
+// Rollout is the state of a Codex thread, read from the end of the thread's log.
 type Rollout struct {
 	Thread  string
 	Status  hookevents.Status // idle or running, empty if unknown
 	Since   time.Time
 	Error   string
-	Tokens  int64 // tokens that are used of the context
+	Tokens  int64 // number of tokens of the context that are used
 	Context int64 // size of the whole context, in tokens
 }
 
@@ -61,15 +61,15 @@ type Agent struct {
 	Session string            `json:"session,omitempty"`
 	Dir     string            `json:"dir,omitempty"`
 	PID     int               `json:"pid,omitempty"`
-	Pane    string            `json:"pane,omitempty"` // tmux pane
+	Pane    string            `json:"pane,omitempty"` // id of the tmux pane
 	Model   string            `json:"model,omitempty"`
 	Status  hookevents.Status `json:"status"`
 	Source  Source            `json:"source"`
 	Since   time.Time         `json:"since,omitzero"`
-	For     string            `json:"for,omitempty"` // what the agent waits for
+	For     string            `json:"for,omitempty"` // what the agent waits for; empty if it does not wait
 	Error   string            `json:"error,omitempty"`
-	Loop    string            `json:"loop,omitempty"`    // the repeated action, if the agent is in a loop
-	Context float64           `json:"context,omitempty"` // usage of its context, in percent
+	Loop    string            `json:"loop,omitempty"`    // the repeated action; empty if the agent is not in a loop
+	Context float64           `json:"context,omitempty"` // how much of the context is used, in percent
 	CostUSD float64           `json:"cost_usd,omitempty"`
 }
 
@@ -82,7 +82,7 @@ func hasSpinner(title string) bool {
 	return false
 }
 
-// status returns the status that a title shows, if it shows one.
+// status returns the status that a title shows. It reports false if the title shows none.
 func (t *Title) status(program, dir string) (hookevents.Status, bool) {
 	if t == nil {
 		return "", false
@@ -97,8 +97,8 @@ func (t *Title) status(program, dir string) (hookevents.Status, bool) {
 	return "", false
 }
 
-// codexStatus parses Codex's title: a sign for the status and the name of the folder. The
-// sign for waiting blinks.
+// codexStatus parses Codex's title, which has a sign for the status and the name of the folder.
+// While Codex waits for the user, the sign is in brackets and blinks.
 func (t *Title) codexStatus(text, dir string) (hookevents.Status, bool) {
 	if rest, ok := strings.CutPrefix(text, "["); ok {
 		if _, rest, ok = strings.Cut(rest, "]"); ok && strings.HasPrefix(strings.TrimSpace(rest), "Action Required") {
@@ -123,8 +123,8 @@ func (t *Title) geminiStatus(text string) (hookevents.Status, bool) {
 	return "", false
 }
 
-// claudeStatus reports whether the title shows that Claude is running. It shows no other
-// status.
+// claudeStatus reports whether the title shows that Claude is running. A title shows no other
+// status of Claude.
 func (t *Title) claudeStatus() (running, ok bool) {
 	if t == nil {
 		return false, false

@@ -28,11 +28,11 @@ type Finder struct {
 	mu           sync.Mutex
 	environments map[identity]startEnvironment
 	rollouts     map[string]cachedRollout // parsed rollouts, by path
-	seen         map[string]Agent         // the result of the last Find, by id
-	unansweredAt map[string]time.Time     // tmux servers that did not answer, and when
+	seen         map[string]Agent         // agents that the last Find returned, by id
+	unansweredAt map[string]time.Time     // when a tmux server last did not answer, by socket
 }
 
-// identity is a process and the program that it runs.
+// identity identifies a process, and the agent program that it runs.
 type identity struct {
 	pid   int
 	start uint64
@@ -43,12 +43,12 @@ type identity struct {
 type startEnvironment struct {
 	attempt string
 	home    string
-	config  string // Claude's configuration folder
-	socket  string // socket of the tmux server
+	config  string // path of Claude's configuration folder
+	socket  string // path of the tmux server's socket
 	pane    string
 }
 
-// cachedRollout is a cached rollout.
+// cachedRollout is a parsed rollout, with what is needed to notice a change of its file.
 type cachedRollout struct {
 	size    int64
 	changed time.Time
@@ -56,8 +56,8 @@ type cachedRollout struct {
 	read    time.Time
 }
 
-// NewFinder returns a Finder that reads the documents below gaffer's state folder,
-// for the user with this home folder.
+// NewFinder returns a Finder for the user with this home folder. It reads the documents below
+// gaffer's state folder.
 func NewFinder(state, home string, now func() time.Time) *Finder {
 	return &Finder{
 		folder: hookevents.NewFolder(state), home: home, now: now,
@@ -66,13 +66,13 @@ func NewFinder(state, home string, now func() time.Time) *Finder {
 }
 
 const (
-	forgetDead        = time.Hour      // a document is kept this long after the last event if its process has ended
-	forgetUnknown     = 24 * time.Hour // a document is kept this long after the last event if its process is unknown
-	skipUnansweredFor = time.Minute    // how long a tmux server that did not answer is skipped
+	forgetDead        = time.Hour      // how long after its last event a document is kept if its process has ended
+	forgetUnknown     = 24 * time.Hour // how long after its last event a document is kept if its process is unknown
+	skipUnansweredFor = time.Minute    // how long a tmux server is not queried after it did not answer
 )
 
-// Find returns the running agents, sorted by name, without the agents that gaffer runs
-// itself. It deletes documents of sessions that ended long ago.
+// Find returns the running agents, sorted by name. It leaves out the agents that gaffer runs
+// itself. It also deletes documents of sessions that ended long ago.
 func (l *Finder) Find(ctx context.Context) ([]Agent, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,9 +81,9 @@ func (l *Finder) Find(ctx context.Context) ([]Agent, error) {
 	return l.statuses(ctx, all), ctx.Err()
 }
 
-// FindQuickly is like Find for a status line. It does not query tmux servers, so it
-// starts no process, and it changes nothing. Information that only a title or a
-// screen shows is missing.
+// FindQuickly does the same as Find, fast enough for a status line. It queries no tmux server, so
+// it starts no process, and it changes nothing. So it does not know what only a title or a screen
+// shows.
 func (l *Finder) FindQuickly(ctx context.Context) []Agent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -123,16 +123,16 @@ func (l *Finder) statuses(ctx context.Context, all []*candidate) []Agent {
 	return list
 }
 
-// candidate is an agent and the evidence gathered so far.
+// candidate is a possible agent, with the evidence gathered so far.
 type candidate struct {
 	evidence    Evidence
 	environment startEnvironment
 	terminal    uint64
 }
 
-// gather matches processes with documents. For each process it uses the session with
-// the latest hook event. It skips processes with another HOME, because they do not
-// belong to this user's setup; a test's agents are an example.
+// gather matches processes with documents. For each process it uses the session with the latest
+// hook event. It skips processes with another HOME, such as agents of a test, because they do not
+// belong to this user's setup.
 func (l *Finder) gather(docs []*document) []*candidate {
 	var list []*candidate
 	known := map[identity]startEnvironment{}
@@ -150,9 +150,9 @@ func (l *Finder) gather(docs []*document) []*candidate {
 	return append(list, l.unclaimed(docs, list)...)
 }
 
-// environmentOf returns the environment of a process. sure is false if none of its
-// variables was found: for a moment, a new process already has the name of its program
-// but not yet its environment.
+// environmentOf returns values from the environment of a process. sure is false if the process has
+// none of these variables: for a moment, a new process already has the name of its program but not
+// yet its environment.
 func (l *Finder) environmentOf(id identity) (f startEnvironment, sure bool) {
 	if f, ok := l.environments[id]; ok {
 		return f, true
@@ -163,7 +163,7 @@ func (l *Finder) environmentOf(id identity) (f startEnvironment, sure bool) {
 		f.config = filepath.Join(cmp.Or(v["HOME"], l.home), ".claude")
 	}
 	f.socket = socketOf(v["TMUX"])
-	for pid, i := id.pid, 0; f.socket == "" && i < 5; i++ { // the program may remove TMUX from the environment of its children, so try the ancestors
+	for pid, i := id.pid, 0; f.socket == "" && i < 5; i++ { // try the ancestors too, because a program may remove TMUX from the environment of its children
 		p, ok := agentproc.Find(pid)
 		if !ok || p.Parent <= 1 {
 			break
@@ -182,8 +182,7 @@ func socketOf(variable string) string {
 	return socket
 }
 
-// agent collects the evidence about a process that is available without running another
-// program.
+// agent collects the evidence about a process that is available without starting another program.
 func (l *Finder) agent(p agentproc.Process, f startEnvironment, docs []*document) *candidate {
 	e := Evidence{Program: p.Program, Alive: host.Alive, Stopped: p.State == 'T', Dir: agentproc.FolderOf(p.PID)}
 	self := host.OS().Self()
@@ -209,7 +208,8 @@ func (l *Finder) agent(p agentproc.Process, f startEnvironment, docs []*document
 	return &candidate{evidence: e, environment: f, terminal: p.Terminal}
 }
 
-// readSessionFile reads Claude's session file of one process.
+// readSessionFile reads the session file that Claude has written for a process. It returns nil if
+// there is none.
 func readSessionFile(config string, pid int) *SessionFile {
 	data, err := hookevents.ReadSmallFile(filepath.Join(config, "sessions", strconv.Itoa(pid)+".json"), 64<<10)
 	if err != nil {
@@ -235,8 +235,8 @@ func readSessionFile(config string, pid int) *SessionFile {
 	return note
 }
 
-// rollout returns the state of the rollout that a Codex process has open or that its
-// hooks name. It reads the file only if it has changed.
+// rollout returns the state in the rollout that a Codex process has open, or that its hooks name.
+// It reads the file only if the file has changed.
 func (l *Finder) rollout(pid int, hook *hookevents.Session) *Rollout {
 	path := agentproc.RolloutOf(pid)
 	if path == "" && hook != nil && filepath.IsAbs(hook.Transcript) {
@@ -271,8 +271,8 @@ func (l *Finder) dropUnusedRollouts() {
 	}
 }
 
-// readTitles adds the titles of tmux panes. It queries each tmux server once, and only
-// if a title can matter. A pane is identified by its terminal.
+// readTitles adds the titles of tmux panes to the candidates. It queries each tmux server once, and
+// only if a title can matter. It finds an agent's pane by the agent's terminal.
 func (l *Finder) readTitles(ctx context.Context, list []*candidate) {
 	now := l.now()
 	asked := map[string]map[uint64]tmux.Pane{}
@@ -309,7 +309,7 @@ func (l *Finder) panes(ctx context.Context, socket string, now time.Time) map[ui
 	return by
 }
 
-// readScreen reads the text of a pane if no other source shows the agent's status.
+// readScreen adds the text of an agent's pane, if no other source shows the agent's status.
 func (l *Finder) readScreen(ctx context.Context, f *candidate, now time.Time) {
 	e := &f.evidence
 	if f.environment.socket == "" || e.Title == nil || e.Stopped || e.knownWithoutScreen(now) {

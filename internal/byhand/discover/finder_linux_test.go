@@ -20,12 +20,12 @@ import (
 	"gaffer/statefile/host"
 )
 
-// tmuxStage is a tmux server that runs programs under the names of agents.
+// tmuxStage is a tmux server in which a test runs programs under the names of agents.
 type tmuxStage struct {
 	*testing.T
 	dir, socket string
 	finder      *Finder
-	clockOffset time.Duration // added to the Finder's clock
+	clockOffset time.Duration // how far the Finder's clock is ahead
 }
 
 func newStage(t *testing.T) *tmuxStage {
@@ -37,7 +37,7 @@ func newStage(t *testing.T) *tmuxStage {
 	s := &tmuxStage{T: t, dir: dir, socket: filepath.Join(dir, "sock")}
 	s.finder = NewFinder(dir, dir, func() time.Time { return time.Now().Add(s.clockOffset) })
 	t.Cleanup(func() {
-		_ = s.tmux("kill-server").Run() // there may be no server
+		_ = s.tmux("kill-server").Run() // fails if there is no server
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}
@@ -58,8 +58,8 @@ func (s *tmuxStage) must(err error) {
 	}
 }
 
-// startAs runs cat under another name in a terminal, with its own working directory, and
-// returns its pid.
+// startAs runs a copy of cat under the name of an agent program, in a terminal and in the given
+// folder. It returns the pid.
 func (s *tmuxStage) startAs(program, folder string, env ...string) int {
 	s.Helper()
 	pid := s.start(program, folder, "exec "+s.copyProgram("/bin/cat", program), env...)
@@ -77,8 +77,8 @@ func (s *tmuxStage) copyProgram(from, as string) string {
 	return binary
 }
 
-// start runs a command in a terminal and waits until its process has the name of a
-// program.
+// start runs a command in a terminal, and waits until its process has the name of the program. It
+// returns the pid.
 func (s *tmuxStage) start(program, folder, command string, env ...string) int {
 	s.Helper()
 	dir := filepath.Join(s.dir, folder)
@@ -117,7 +117,7 @@ func copyFile(from, to string) error {
 	return err
 }
 
-// hasVariable waits until a process has a variable in its environment.
+// hasVariable waits until the environment of a process contains the named variable.
 func (s *tmuxStage) hasVariable(pid int, name string) {
 	s.Helper()
 	testenv.Wait(s, fmt.Sprintf("variable %s of %d", name, pid), func() error {
@@ -129,8 +129,7 @@ func (s *tmuxStage) hasVariable(pid int, name string) {
 	})
 }
 
-// all returns the agents that this stage started, because others may run on the
-// machine.
+// all returns the agents that this stage has started. It leaves out other agents on the machine.
 func (s *tmuxStage) all() (list []Agent) {
 	s.Helper()
 	all, err := s.finder.Find(s.Context())
@@ -143,7 +142,7 @@ func (s *tmuxStage) all() (list []Agent) {
 	return list
 }
 
-// find returns what the Finder says about a process.
+// find returns the agent that the Finder has found for a process.
 func (s *tmuxStage) find(pid int) (Agent, bool) {
 	s.Helper()
 	for _, one := range s.all() {
@@ -154,11 +153,13 @@ func (s *tmuxStage) find(pid int) (Agent, bool) {
 	return Agent{}, false
 }
 
-// awaitStatus waits until the Finder reports this status of a process, from this source.
+// awaitStatus waits until the Finder reports this status for a process, and this source of the
+// status.
 func (s *tmuxStage) awaitStatus(pid int, status hookevents.Status, source Source) Agent {
 	s.Helper()
 	var last Agent
-	// A tmux server that did not answer once is not queried again for skipUnansweredFor.
+	// This may take long: after a tmux server did not answer, the Finder does not query it for
+	// skipUnansweredFor.
 	testenv.Wait(s, fmt.Sprintf("%d is %s by %s", pid, status, source), func() error {
 		if last, _ = s.find(pid); last.Status != status || last.Source != source {
 			return fmt.Errorf("%+v", last)
@@ -256,14 +257,14 @@ func TestTheTitleOfCodexShowsItsStatus(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	}
-	// The Finder must not wait a second time for a tmux server that hangs.
+	// Stop the tmux server: the Finder must not wait for it a second time.
 	out, err := s.tmux("display-message", "-p", "#{pid}").Output()
 	s.must(err)
 	server, err := strconv.Atoi(strings.TrimSpace(string(out)))
 	s.must(err)
 	testenv.Stop(s.T, server)
 	s.awaitStatus(pid, hookevents.Running, FromHook)
-	silent := maps.Clone(s.finder.unansweredAt) // when each server did not answer
+	silent := maps.Clone(s.finder.unansweredAt) // when each tmux server last did not answer
 	s.awaitStatus(pid, hookevents.Running, FromHook)
 	if len(silent) == 0 || !maps.Equal(silent, s.finder.unansweredAt) {
 		t.Errorf("a server that hangs was asked in vain at %v, then at %v", silent, s.finder.unansweredAt)
@@ -281,7 +282,7 @@ func TestAnAgentThatGafferRunsIsNotListed(t *testing.T) {
 	}
 }
 
-// If a process was found before its environment was set, its environment is read again.
+// If the Finder sees a process before its environment is set, it reads the environment again later.
 func TestTheEnvironmentOfANewProcessIsReadAgain(t *testing.T) {
 	s := newStage(t)
 	claude := s.copyProgram("/bin/sh", agentproc.Claude)
@@ -312,7 +313,7 @@ func TestASessionWithoutAProcessIsMatchedByItsFolder(t *testing.T) {
 	if list := s.all(); len(list) != 1 {
 		t.Errorf("%+v", list)
 	}
-	doc("two") // two sessions in one folder cannot be assigned to processes
+	doc("two") // now two sessions in one folder cannot be assigned to processes
 	s.awaitStatus(pid, hookevents.Idle, FromProcess)
 }
 
@@ -368,7 +369,7 @@ func TestASessionFileOfAnotherProcessIsIgnored(t *testing.T) {
 	}
 }
 
-// BenchmarkFind measures Find with this machine's processes and no agents.
+// BenchmarkFind measures Find on a machine with its usual processes and no agents.
 func BenchmarkFind(b *testing.B) {
 	l := NewFinder(b.TempDir(), b.TempDir(), time.Now)
 	for b.Loop() {

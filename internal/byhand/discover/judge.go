@@ -14,16 +14,16 @@ type sourceStatus struct {
 	status   hookevents.Status
 	source   Source
 	since    time.Time
-	waitsFor string // what the agent waits for
+	waitsFor string // what the agent waits for; empty if it does not wait
 	err      string
 }
 
-// Judge returns the state of an agent. The first source that has a status counts; the
-// sources are ordered by reliability, not by age. A source that is certainly out of date
-// is skipped: it is about another process, or another source contradicts it.
+// Judge returns the state of an agent. The first source that has a status counts. The sources are
+// ordered by reliability, not by age. A source that is certainly out of date is skipped: it is
+// about another process, or another source contradicts it.
 //
-// Judge returns false if the agent is gone: its process has ended, or its process is
-// unknown and its hooks have sent no event for an hour.
+// Judge returns false if the agent is gone: its process has ended, or its process is unknown and
+// its hooks have sent no event for an hour.
 func Judge(e Evidence, now time.Time) (Agent, bool) {
 	if e.Alive == host.Dead || e.Alive == host.Unknown && !isRecent(e.Hook, now) {
 		return Agent{}, false
@@ -35,8 +35,7 @@ func Judge(e Evidence, now time.Time) (Agent, bool) {
 	return e.agent(w), true
 }
 
-// forgetAfter is how long a session without a known process counts as alive after its
-// last event.
+// forgetAfter is how long after its last event a session without a known process counts as alive.
 const forgetAfter = time.Hour
 
 func isRecent(s *hookevents.Session, now time.Time) bool {
@@ -69,7 +68,7 @@ func (e Evidence) knownWithoutScreen(now time.Time) bool {
 	return e.judge(now).source != FromProcess
 }
 
-// needsTitle reports whether the title of the pane can affect the status.
+// needsTitle reports whether the title of the agent's pane can change the status.
 func (e Evidence) needsTitle(now time.Time) bool {
 	if e.Program != agentproc.Claude {
 		return true
@@ -78,8 +77,8 @@ func (e Evidence) needsTitle(now time.Time) bool {
 	return !ok
 }
 
-// fromFile returns the status of Claude's session file. It ignores the file of an
-// earlier process with the same pid, because a killed process leaves its file behind.
+// fromFile returns the status in Claude's session file. It ignores a file that an earlier process
+// with the same pid has left, because it was killed.
 func (e Evidence) fromFile(time.Time) (sourceStatus, bool) {
 	n := e.File
 	if n == nil || n.Start != 0 && e.Process.Start != 0 && n.Start != e.Process.Start {
@@ -99,7 +98,8 @@ func (e Evidence) fromFile(time.Time) (sourceStatus, bool) {
 	return w, true
 }
 
-// hookError returns the error that ended the last turn, according to the hooks.
+// hookError returns the error with which the last turn ended according to the hooks, or "" if it
+// had none.
 func (e Evidence) hookError() string {
 	if e.Hook == nil || e.Hook.Status != hookevents.Idle || e.otherSession() {
 		return ""
@@ -107,7 +107,7 @@ func (e Evidence) hookError() string {
 	return e.Hook.Error
 }
 
-// hookFor returns what the agent waits for, according to the hooks.
+// hookFor returns what the agent waits for according to the hooks, or "" if it does not wait.
 func (e Evidence) hookFor() string {
 	if e.Hook == nil || e.Hook.Status != hookevents.Waiting || e.otherSession() {
 		return ""
@@ -115,16 +115,16 @@ func (e Evidence) hookFor() string {
 	return e.Hook.WaitsFor()
 }
 
-// otherSession reports whether the hooks belong to an earlier session of the process.
+// otherSession reports whether the hook events are about an earlier session of the same process.
 func (e Evidence) otherSession() bool {
 	return e.File != nil && e.File.Session != "" && e.File.Session != e.Hook.Session
 }
 
-// titleDelay is the maximum delay between a hook and the matching change of the title.
+// titleDelay is how long after a hook event the title may still show the earlier status.
 const titleDelay = 3 * time.Second
 
-// fromHook returns the status according to the hooks, unless Claude's title
-// contradicts it: pressing Esc triggers no hook.
+// fromHook returns the status according to the hooks. If Claude's title contradicts it, fromHook
+// returns the status in the title, because pressing Esc triggers no hook.
 func (e Evidence) fromHook(now time.Time) (sourceStatus, bool) {
 	s := e.Hook
 	if s == nil || s.Ended {
@@ -162,15 +162,15 @@ func (e Evidence) fromTitle(time.Time) (sourceStatus, bool) {
 	return w, true
 }
 
-// fromClaudeTitle returns the status running if Claude's title shows it. Otherwise it
-// returns false.
+// fromClaudeTitle returns the status running if Claude's title shows it. It reports false if the
+// title does not.
 func (e Evidence) fromClaudeTitle(time.Time) (sourceStatus, bool) {
 	running, _ := e.Title.claudeStatus()
 	return sourceStatus{status: hookevents.Running, source: FromTitle}, running
 }
 
-// fromRollout returns the status that Codex has logged. A rollout has no status for
-// waiting. So a hook that reported waiting since the turn began takes precedence.
+// fromRollout returns the status in Codex's log, which does not show waiting. So if a hook has
+// reported waiting since the turn began, fromRollout reports that.
 func (e Evidence) fromRollout(now time.Time) (sourceStatus, bool) {
 	r := e.Rollout
 	if r == nil || r.Status == "" {
@@ -182,7 +182,7 @@ func (e Evidence) fromRollout(now time.Time) (sourceStatus, bool) {
 	return sourceStatus{status: r.Status, source: FromRollout, since: r.Since, err: r.Error}, true
 }
 
-// agent combines the status with the other evidence.
+// agent returns the agent with this status and all other evidence.
 func (e Evidence) agent(w sourceStatus) Agent {
 	s := Agent{
 		Program: e.Program, Dir: e.Dir, PID: e.Process.PID, Pane: e.Pane,

@@ -17,7 +17,7 @@ func alive(program string) Evidence {
 	return Evidence{Program: program, Alive: host.Alive, Dir: "/src/web", Process: host.Process{PID: 42, Start: 7, Boot: "b"}}
 }
 
-// hook returns a session whose last hook event was ago.
+// hook returns a session with this status, whose last hook event came ago before now.
 func hook(status hookevents.Status, ago time.Duration) *hookevents.Session {
 	s := &hookevents.Session{Program: agentproc.Claude, Session: "s", Status: status, At: noon.Add(-ago), Since: noon.Add(-ago)}
 	if status == hookevents.Waiting {
@@ -32,7 +32,7 @@ func TestTheFirstSourceWithAStatusCounts(t *testing.T) {
 	for name, c := range map[string]struct {
 		program string
 		change  func(*Evidence)
-		want    string // status, source, what it waits for
+		want    string // status, source, and what the agent waits for
 	}{
 		"the file beats a newer hook": {agentproc.Claude, func(e *Evidence) {
 			e.File, e.Hook = &SessionFile{Status: "idle", Start: 7}, hook(hookevents.Running, 0)

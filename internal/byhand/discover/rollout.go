@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	firstTail = 64 << 10 // size of the first read; usually contains the start or end of the last turn
+	firstTail = 64 << 10 // how many bytes of the end are read first; usually the last turn starts or ends in them
 	maxTail   = 1 << 20
-	maxRow    = 256 << 10 // longer lines are skipped
+	maxRow    = 256 << 10 // longer lines are skipped, in bytes
 )
 
-// readRollout reads the end of a rollout.
+// readRollout reads the state at the end of a rollout file.
 func readRollout(path string) (*Rollout, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -45,7 +45,7 @@ func readRollout(path string) (*Rollout, error) {
 	return r, nil
 }
 
-// threadOf returns the thread id at the end of a rollout's file name.
+// threadOf returns the id of the thread, which is the end of a rollout's file name.
 func threadOf(path string) string {
 	const length = len("01234567-89ab-cdef-0123-456789abcdef")
 	name := strings.TrimSuffix(filepath.Base(path), ".jsonl")
@@ -55,9 +55,9 @@ func threadOf(path string) string {
 	return name[len(name)-length:]
 }
 
-// parseRollout reads backwards to the last row that starts or ends a turn, and to the last
-// token count, which precedes the row that ends a turn. It ignores an incomplete line at
-// the beginning.
+// parseRollout reads the rows backwards. It stops when it has found the last row that starts or
+// ends a turn, and the last token count, which is before the row that ends a turn. It ignores an
+// incomplete line at the beginning.
 func parseRollout(tail []byte) *Rollout {
 	r := &Rollout{}
 	for len(tail) > 0 && (r.Status == "" || r.Tokens == 0) {
@@ -83,7 +83,7 @@ func (r *Rollout) applyRow(row []byte) {
 		r.Tokens, _ = payload.Get("info").Get("last_token_usage").Get("total_tokens").Int()
 		r.Context, _ = payload.Get("info").Get("model_context_window").Int()
 	}
-	if r.Status != "" { // a later row, which was read before, has already set the status
+	if r.Status != "" { // skip: a later row has already set the status
 		return
 	}
 	switch kind {

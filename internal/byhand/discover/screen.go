@@ -7,8 +7,8 @@ import (
 	"gaffer/internal/byhand/hookevents"
 )
 
-// setupScreens lists texts that programs show before they can be used, each with what
-// the user must do. While a program shows one, no hook runs and no title is set.
+// setupScreens lists texts that programs show before they can be used, and what the user must do
+// about each. While a program shows such a text, it runs no hook and sets no title.
 var setupScreens = []struct{ text, what string }{
 	{"Do you trust the files in this folder", "trust the folder"},
 	{"Is this a project you created or one you trust", "trust the folder"},
@@ -22,11 +22,12 @@ var setupScreens = []struct{ text, what string }{
 	{"How would you like to authenticate", "log in"},
 }
 
-// promptTexts lists texts at the end of a screen that asks the user to decide.
+// promptTexts lists texts that are at the end of the screen while a program asks the user to
+// decide.
 var promptTexts = []string{"Esc to cancel", "Press enter to confirm", "Enter to select", "Allow execution of"}
 
-// fromScreen derives the status from the text in the pane. It is the last source,
-// because the texts change from version to version of the programs.
+// fromScreen derives the status from the text in the pane. It is the least reliable source, because
+// the texts change with each version of the programs.
 func (e Evidence) fromScreen(time.Time) (sourceStatus, bool) {
 	if strings.TrimSpace(e.Screen) == "" {
 		return sourceStatus{}, false

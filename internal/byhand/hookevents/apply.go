@@ -11,7 +11,7 @@ import (
 // Action is what the caller of [Apply] must do because of an event.
 type Action struct {
 	Kind ActionKind
-	Text string // a text for the user, unless the kind says otherwise
+	Text string // text for the user, unless Kind says something else
 }
 
 // ActionKind is the kind of an action.
@@ -20,14 +20,14 @@ type ActionKind int
 // The kinds of actions.
 const (
 	NoteWritten ActionKind = iota // record the files that a tool may have written
-	NoteLoop                      // notify that the agent repeats the same action
-	NoteContext                   // notify that the agent's context is about to be compacted
+	NoteLoop                      // notify the user that the agent repeats the same action
+	NoteContext                   // notify the user that the agent's context is about to be compacted
 	AskUser                       // ask the user, because the agent cannot continue without a decision
 	Withdraw                      // withdraw a question whose answer is no longer needed; Text is its id
 )
 
-// handlers maps the names of events to their handlers. Other events are ignored, such
-// as Gemini's PreCompress, which occurs in every turn.
+// handlers has a handler for each event name. Events without a handler are ignored, such as
+// Gemini's PreCompress, which occurs in every turn.
 var handlers = map[string]func(*Session, Event, time.Time) []Action{
 	"SessionStart": sessionStarted,
 
@@ -46,10 +46,9 @@ var handlers = map[string]func(*Session, Event, time.Time) []Action{
 	"SessionEnd":  sessionEnded,
 }
 
-// Apply applies an event to a session, and returns the new session and the actions that
-// follow. A new session is the zero value. If the result is still the zero value, there
-// is nothing to store: Codex also reports events of internal threads, whose start it
-// does not report.
+// Apply applies an event to a session. It returns the new session and the actions that follow. A
+// session without events is the zero value. If the result is still the zero value, there is nothing
+// to store: Codex also reports events of internal threads, whose start it does not report.
 func Apply(s Session, e Event, now time.Time) (Session, []Action) {
 	handle := handlers[e.Name]
 	if handle == nil || e.Session == "" || !s.known() && e.Name == "agent-turn-complete" {
@@ -76,8 +75,8 @@ func Apply(s Session, e Event, now time.Time) (Session, []Action) {
 }
 
 // sessionStarted handles the start of a session, or its continuation after a resume or a
-// compaction. After an automatic compaction, the session is in the middle of a turn.
-// Codex reports the start late, with the first prompt or after it.
+// compaction. An automatic compaction happens in the middle of a turn. Codex reports the start
+// late, with the first prompt or after it.
 func sessionStarted(s *Session, e Event, now time.Time) []Action {
 	switch {
 	case e.Kind == "compact":
@@ -90,7 +89,7 @@ func sessionStarted(s *Session, e Event, now time.Time) []Action {
 	return nil
 }
 
-// setIdle makes the session idle, without pending questions.
+// setIdle sets the status to idle, and drops all pending decisions.
 func (s *Session) setIdle(now time.Time) {
 	s.Asked, s.Compacting = nil, ""
 	s.setStatus(Idle, now)
@@ -103,16 +102,15 @@ func promptSubmitted(s *Session, _ Event, now time.Time) []Action {
 	return nil
 }
 
-// toolStarted handles the start of a tool call. It also closes earlier permission
-// requests of the same agent: since the agent continues with something else, they were
-// refused.
+// toolStarted handles the start of a tool call. It also closes earlier permission requests of the
+// same agent: they were refused, since the agent continues with something else.
 func toolStarted(s *Session, e Event, now time.Time) []Action {
 	s.removeAsked(func(a PendingDecision) bool { return a.Agent == e.Agent })
 	s.setRunning(now)
 	return nil
 }
 
-// setRunning makes the session running, unless it waits for the user.
+// setRunning sets the status to running, unless the session waits for the user.
 func (s *Session) setRunning(now time.Time) {
 	if len(s.Asked) == 0 {
 		s.setStatus(Running, now)
@@ -138,7 +136,8 @@ func (s *Session) waitFor(a PendingDecision, now time.Time) {
 
 func toolSucceeded(s *Session, e Event, now time.Time) []Action { return s.toolEnded(e, false, now) }
 
-// toolFailed handles a failed tool call. An interrupt by the user also ends the turn.
+// toolFailed handles a failed tool call. If the user has interrupted the agent, the turn has ended
+// too.
 func toolFailed(s *Session, e Event, now time.Time) []Action {
 	actions := s.toolEnded(e, !e.Interrupt, now)
 	if e.Interrupt {
@@ -147,15 +146,15 @@ func toolFailed(s *Session, e Event, now time.Time) []Action {
 	return actions
 }
 
-// toolEnded handles the end of a tool call.
+// toolEnded handles the end of a tool call, which succeeded or failed.
 func (s *Session) toolEnded(e Event, failed bool, now time.Time) []Action {
 	s.removeAsked(func(a PendingDecision) bool { return a.Agent == e.Agent && (a.Tool == e.Tool || a.Tool == "") })
 	s.setRunning(now)
 	return append([]Action{{Kind: NoteWritten}}, s.countRepeats(e, failed)...)
 }
 
-// notificationShown handles a notification that the program shows to the user. Claude
-// reports it late, and even after the user has ended the request with Esc.
+// notificationShown handles a notification that the program shows to the user. Claude reports it
+// late, even if the user has already pressed Esc.
 func notificationShown(s *Session, e Event, now time.Time) []Action {
 	switch e.Kind {
 	case "permission_prompt", "ToolPermission", "elicitation_dialog", "agent_needs_input", "worker_permission_prompt":
@@ -177,9 +176,9 @@ func subagentStarted(s *Session, _ Event, now time.Time) []Action {
 	return nil
 }
 
-// subagentStopped handles the end of a subagent. While the main agent runs, the session
-// stays running. If the main agent has already stopped, the session becomes idle with the
-// end of the last subagent. The program starts the main agent again if needed.
+// subagentStopped handles the end of a subagent. While the main agent runs, the status stays
+// running. If the main agent has already stopped, the session becomes idle when the last subagent
+// has ended. The program starts the main agent again if needed.
 func subagentStopped(s *Session, e Event, now time.Time) []Action {
 	s.removeAsked(func(a PendingDecision) bool { return a.Agent != "" && a.Agent == e.Agent })
 	if s.Helpers > 0 {

@@ -13,7 +13,7 @@ import (
 
 var noon = time.Date(2026, 2, 17, 12, 0, 0, 0, time.UTC)
 
-// event reads an event as a hook does.
+// event parses the JSON of an event in the same way as a hook does.
 func event(t *testing.T, program, text string) Event {
 	t.Helper()
 	doc, err := jsontree.Parse([]byte(text))
@@ -23,13 +23,13 @@ func event(t *testing.T, program, text string) Event {
 	return ParseEvent(program, doc.Value())
 }
 
-// step is an event without the common fields, and the session's status after it.
+// step is an event without the fields that all events have, and the session's status after it.
 type step struct {
-	event string // its name, and the remaining members of its JSON object
+	event string // name of the event, and the remaining members of its JSON object
 	want  Status
 }
 
-// play applies a sequence of events, one second apart, and returns the final session.
+// play applies events one second apart. It returns the final session and all actions.
 func play(t *testing.T, program string, steps ...step) (s Session, deeds []Action) {
 	t.Helper()
 	now := noon
@@ -222,7 +222,7 @@ func TestThreeEqualCallsInARowAreALoop(t *testing.T) {
 	post("PostToolUse", "make test", "") // another input starts a new count
 	for i := range 7 {
 		post("PostToolUse", "make", "")
-		post("PostToolUse", "other"+fmt.Sprint(i), `, "agent_id": "a"`) // another agent does not interrupt the count
+		post("PostToolUse", "other"+fmt.Sprint(i), `, "agent_id": "a"`) // calls of another agent do not interrupt the count
 	}
 	want := []string{"Bash (make) was called 3 times in a row with the same input", "Bash (make) was called 6 times in a row with the same input"}
 	if encode(t, told) != encode(t, want) {

@@ -15,7 +15,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Environment holds the input, environment and clock of a hook.
+// Environment is what a hook gets from outside: its input, its environment and a clock.
 type Environment struct {
 	In     io.Reader
 	Getenv func(string) string
@@ -32,11 +32,10 @@ type Call struct {
 	Actions []Action // actions that the caller must perform
 }
 
-// HandleCall reads the event of a call and stores it in the document of its session. If
-// storing fails, the call may still have actions.
+// HandleCall reads the event of a call, and applies it to the stored session. If storing fails, the
+// result may still have actions.
 //
-// The event is on the standard input, or in the last argument, which is how Codex
-// passes it to its notify program.
+// The event is on stdin. Only Codex passes it to its notify program as the last argument.
 func HandleCall(ctx context.Context, from Environment, program string, arguments []string) (*Call, error) {
 	c := &Call{Program: program}
 	in := from.In

@@ -14,29 +14,29 @@ type Event struct {
 	Program    string
 	Name       string // the program's name for the event
 	Session    string
-	Agent      string // the subagent that the event is about, or empty
+	Agent      string // id of the subagent that the event is about; empty for the main agent
 	Dir        string
 	Transcript string
 	Model      string
-	Kind       string // a detail of the event: the source of a start, the reason of an end, the type of a notification
+	Kind       string // the source of a start, the reason of an end, or the type of a notification
 	Tool       string
-	Input      string // fingerprint of the tool's input
-	Doing      string // the tool's input on one line, for the user
+	Input      string // fingerprint of the tool's input, to compare two inputs
+	Doing      string // the tool's input on one line, to show to the user
 	Message    string
 	Error      string
 	Interrupt  bool // the user has interrupted the agent
-	Working    int  // number of background agents that continue after a stop
+	Working    int  // number of background agents that continue to work after the agent has stopped
 	Questions  []Question
 }
 
-// Question is a question with options, as in the input of an agent's question tool.
+// Question is a question with options that an agent asks with its question tool.
 type Question struct {
 	Text    string
 	Options []string
 	Many    bool // more than one option may be chosen
 }
 
-// ParseEvent returns the event in a program's JSON.
+// ParseEvent returns the event that a program has sent as JSON.
 func ParseEvent(program string, v jsontree.Value) Event {
 	e := Event{
 		Program: program,
@@ -45,7 +45,7 @@ func ParseEvent(program string, v jsontree.Value) Event {
 		Kind: firstString(v, "source", "reason", "trigger", "notification_type"),
 		Tool: v.Get("tool_name").Text(), Message: OneLine(v.Get("message").Text()), Error: OneLine(v.Get("error").Text()),
 	}
-	if e.Name == "" && v.Get("type").Kind() == jsontree.String { // an event of Codex's notify program, which uses other member names
+	if e.Name == "" && v.Get("type").Kind() == jsontree.String { // an event for Codex's notify program, which has other member names
 		e.Name, e.Session = v.Get("type").Text(), v.Get("thread-id").Text()
 	}
 	e.Interrupt, _ = v.Get("is_interrupt").Bool()
@@ -69,8 +69,8 @@ func firstString(v jsontree.Value, names ...string) string {
 	return ""
 }
 
-// countWorking counts the background tasks that are not shell commands. A server that
-// an agent has started does not mean that the agent is working.
+// countWorking returns the number of background tasks that are not shell commands. A shell command,
+// such as a server that the agent has started, does not mean that the agent is working.
 func countWorking(tasks jsontree.Value) (n int) {
 	for _, t := range tasks.Items() {
 		if kind := t.Get("type").Text(); kind != "" && kind != "shell" && kind != "bash" && kind != "monitor" {
@@ -80,7 +80,7 @@ func countWorking(tasks jsontree.Value) (n int) {
 	return n
 }
 
-// summarizeInput returns the essential part of a tool's input on one line.
+// summarizeInput returns the most informative part of a tool's input on one line.
 func summarizeInput(input jsontree.Value) string {
 	for _, name := range []string{"command", "cmd", "file_path", "filePath", "notebook_path", "path", "url", "pattern", "query", "prompt", "description"} {
 		switch v := input.Get(name); v.Kind() {
@@ -103,14 +103,14 @@ func textOf(v jsontree.Value) string {
 			text = append(text, ' ')
 		}
 		if text = append(text, item.Text()...); len(text) > 4*maxLine {
-			break // only the beginning is shown
+			break // the rest is not shown
 		}
 	}
 	return string(text)
 }
 
 const (
-	maxLine      = 300 // bytes of a line for the user
+	maxLine      = 300 // maximum length of a line for the user, in bytes
 	maxQuestions = 8
 )
 
@@ -130,7 +130,7 @@ func questions(v jsontree.Value) (list []Question) {
 	return list
 }
 
-// OneLine returns the text of another program as one printable line.
+// OneLine returns text of another program as one line without control characters.
 func OneLine(text string) string {
 	if len(text) > 4*maxLine {
 		text = text[:4*maxLine]

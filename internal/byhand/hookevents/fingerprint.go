@@ -5,9 +5,9 @@ import (
 	"hash/fnv"
 )
 
-// fingerprint returns a hash of a text. It does not resist deliberate collisions. That
-// is acceptable, because the same user writes and reads all texts. A cryptographic hash
-// would make a hook start more slowly.
+// fingerprint returns a hash of a text. An attacker could find another text with the same hash.
+// That is acceptable, because the same user writes and reads all texts. A cryptographic hash would
+// make a hook start more slowly.
 func fingerprint(text []byte) string {
 	hash := fnv.New128a()
 	_, _ = hash.Write(text) // never returns an error

@@ -13,7 +13,7 @@ import (
 	"gaffer/internal/byhand/agentproc"
 )
 
-// Folder is the folder of the session documents.
+// Folder is the folder with a document for each session.
 type Folder struct{ path string }
 
 // NewFolder returns the folder below gaffer's state folder. It does not create it.
@@ -25,9 +25,9 @@ const (
 	maxDocs  = 1000
 )
 
-// Update changes the document of a session. After a crash, the file has the old or the
-// new content. Nothing is synced to disk: a power failure also ends the processes that
-// the documents describe.
+// Update applies change to the document of a session. After a crash, the file has the old or the
+// new content. Nothing is synced to disk, because a power failure also ends the processes that the
+// documents describe.
 func (f Folder) Update(ctx context.Context, program, session string, change func(Session) Session) (Session, error) {
 	unlock, err := f.lock(ctx)
 	if err != nil {
@@ -46,8 +46,8 @@ func (f Folder) Update(ctx context.Context, program, session string, change func
 	return s, replace(path, f.path+"/.new", data)
 }
 
-// lock locks all documents with one lock, which is held only while a small file is
-// written. If ctx can never end, it waits in the kernel's queue; otherwise it polls.
+// lock takes the lock for all documents. A process holds it only while it writes a small file. If
+// ctx can never end, lock waits in the kernel's queue. If it can, lock polls.
 func (f Folder) lock(ctx context.Context) (unlock func(), err error) {
 	name := f.path + "/" + lockName
 	const flags = syscall.O_RDWR | syscall.O_CREAT | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
@@ -68,7 +68,7 @@ func (f Folder) lock(ctx context.Context) (unlock func(), err error) {
 	for {
 		err := syscall.Flock(fd, how)
 		if err == nil {
-			return func() { _ = syscall.Close(fd) }, nil // closing the file releases the lock
+			return func() { _ = syscall.Close(fd) }, nil // closing the file releases its lock
 		}
 		if err != syscall.EWOULDBLOCK && err != syscall.EINTR {
 			_ = syscall.Close(fd)
@@ -84,8 +84,8 @@ func (f Folder) lock(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
-// pathOf returns the path of a session's document. A session id that is not valid in
-// a file name is replaced by its fingerprint.
+// pathOf returns the path of a session's document. If the session's id is not valid in a file name,
+// the name has the id's fingerprint instead.
 func (f Folder) pathOf(program, session string) string {
 	name := session
 	if !IsFileNameSafe(name) {
@@ -94,15 +94,15 @@ func (f Folder) pathOf(program, session string) string {
 	return f.path + "/" + program + "." + name + ".json"
 }
 
-// Load returns the document of a session, or the zero value if there is none.
+// Load returns the document of a session, or the zero value if the session has none.
 func (f Folder) Load(program, session string) Session {
 	s, _ := readDoc(f.pathOf(program, session), program, session)
 	return s
 }
 
-// readDoc reads the document of a session. An empty session accepts the document of any
-// session. If the file is incomplete or belongs to another session, readDoc returns the
-// zero value and spoilt is true.
+// readDoc reads the document of a session. If session is empty, the document may be of any session.
+// If the file is incomplete or of another session, spoilt is true and readDoc returns the zero
+// value.
 func readDoc(path, program, session string) (s Session, spoilt bool) {
 	data, err := ReadSmallFile(path, maxDoc)
 	if err != nil {
@@ -118,8 +118,7 @@ func readDoc(path, program, session string) (s Session, spoilt bool) {
 	return Session{}, true
 }
 
-// All returns all documents and their paths. It deletes files that are no longer
-// needed.
+// All returns all documents and their paths. It deletes unreadable documents and old usage files.
 func (f Folder) All(now time.Time) (list []Session, paths []string) {
 	list, paths, useless := f.read()
 	for _, name := range useless {
@@ -129,7 +128,7 @@ func (f Folder) All(now time.Time) (list []Session, paths []string) {
 			continue
 		}
 		program, _, _ := strings.Cut(name, ".")
-		f.remove(path, func() bool { // the file cannot be read; the next event creates it again
+		f.remove(path, func() bool { // the file cannot be read: delete it, and the next event creates it again
 			_, spoilt := readDoc(path, program, "")
 			return spoilt
 		})
@@ -143,8 +142,8 @@ func (f Folder) Sessions() []Session {
 	return list
 }
 
-// read returns all documents with their paths, and the names of files that may no
-// longer be needed.
+// read returns all documents with their paths. useless has the names of files that may not be
+// needed any more.
 func (f Folder) read() (list []Session, paths, useless []string) {
 	dir, err := os.Open(f.path)
 	if err != nil {
@@ -181,13 +180,14 @@ func (f Folder) Remove(s Session, path string) {
 	})
 }
 
-// remove deletes a document if isRight returns true. The lock is held during both.
+// remove deletes a document if isRight returns true. It holds the lock while it calls isRight and
+// deletes the file.
 func (f Folder) remove(path string, isRight func() bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	unlock, err := f.lock(ctx)
 	if err != nil {
-		return // the next Find tries again
+		return // ignore this: the next Find tries again
 	}
 	defer unlock()
 	if isRight() {

@@ -2,11 +2,11 @@ package hookevents
 
 import "fmt"
 
-// LoopAfter is the number of equal calls in a row that count as a loop.
+// LoopAfter is how many equal or failed calls in a row count as a loop.
 const LoopAfter = 3
 
-// countRepeats counts a call of an agent. It returns a NoteLoop action when a
-// loop begins and each time its length has doubled.
+// countRepeats counts how often an agent has repeated the same call. It returns a NoteLoop action
+// when a loop begins, and each time the loop's length has doubled.
 func (s *Session) countRepeats(e Event, failed bool) []Action {
 	if e.Tool == "" {
 		return nil
@@ -45,7 +45,7 @@ func (t RepeatedCall) loop(doing string) string {
 	return ""
 }
 
-// notifiesAt reports whether the user is notified at this length: 3, 6, 12, 24 …
+// notifiesAt reports whether the user is notified of a loop with n calls: 3, 6, 12, 24 …
 func notifiesAt(n int) bool {
 	for step := LoopAfter; step <= n; step *= 2 {
 		if step == n {

@@ -12,8 +12,8 @@ import (
 // and the new content of a file.
 const maxEvent = 16 << 20
 
-// ReadEvent reads one JSON object. It does not wait for the end of the input, because
-// some programs leave it open. Empty input returns an empty value.
+// ReadEvent reads one JSON object. It does not wait for the end of the input, because some programs
+// leave the input open. For empty input it returns an empty value.
 func ReadEvent(in io.Reader) (jsontree.Value, error) {
 	raw, err := readObject(in)
 	if err == nil && len(bytes.TrimSpace(raw)) == 0 {
@@ -28,7 +28,7 @@ func ReadEvent(in io.Reader) (jsontree.Value, error) {
 	return jsontree.Value{}, fmt.Errorf("read the event: %w", err)
 }
 
-// readObject reads up to the bracket that closes the first bracket, or to the end of the
+// readObject reads up to the bracket that closes the object's first bracket, or to the end of the
 // input.
 func readObject(in io.Reader) ([]byte, error) {
 	data := make([]byte, 0, 8<<10)
@@ -55,12 +55,12 @@ func readObject(in io.Reader) ([]byte, error) {
 
 // brackets finds the end of an object or array in text that arrives in pieces.
 type brackets struct {
-	open           []byte // stack of expected closing brackets
+	open           []byte // stack of the closing brackets that must come, the next one last
 	quoted, escape bool
 }
 
-// find returns the index after the end of the value in the next piece, or -1 if the
-// piece does not contain it. If the text is invalid, it returns the index where that is
+// find returns the index after the end of the object or array in the next piece of text. It returns
+// -1 if the end is not in this piece. If the text is invalid, it returns the index at which that is
 // certain.
 func (b *brackets) find(piece []byte) int {
 	for i, c := range piece {
@@ -89,8 +89,8 @@ func (b *brackets) find(piece []byte) int {
 	return -1
 }
 
-// isBlank reports whether a byte may precede JSON: white space, or a byte of the
-// UTF-8 byte order mark.
+// isBlank reports whether a byte may come before the JSON: white space, or a byte of the UTF-8 byte
+// order mark.
 func isBlank(c byte) bool {
 	switch c {
 	case ' ', '\t', '\n', '\r', 0xef, 0xbb, 0xbf:

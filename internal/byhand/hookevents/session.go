@@ -23,8 +23,8 @@ const (
 type Session struct {
 	Program    string       `json:"program"`
 	Session    string       `json:"session"`
-	Process    host.Process `json:"process,omitzero"`  // the agent's process, if known
-	Attempt    string       `json:"attempt,omitempty"` // gaffer's attempt, if gaffer runs the agent
+	Process    host.Process `json:"process,omitzero"`  // the agent's process; zero if unknown
+	Attempt    string       `json:"attempt,omitempty"` // id of the attempt if gaffer runs the agent; else empty
 	Dir        string       `json:"dir,omitempty"`
 	Transcript string       `json:"transcript,omitempty"`
 	Model      string       `json:"model,omitempty"`
@@ -36,11 +36,11 @@ type Session struct {
 	Error  string    `json:"error,omitempty"`
 	Ended  bool      `json:"ended,omitempty"`
 
-	Asked      []PendingDecision `json:"asked,omitempty"`      // pending decisions of the user
-	Helpers    int               `json:"helpers,omitempty"`    // subagents still running after the end of the turn
-	Compacting string            `json:"compacting,omitempty"` // the trigger: the user (manual) or a full context (auto)
+	Asked      []PendingDecision `json:"asked,omitempty"`      // decisions that the agent waits for the user to make
+	Helpers    int               `json:"helpers,omitempty"`    // number of subagents that are still running after the end of the turn
+	Compacting string            `json:"compacting,omitempty"` // why a compaction is running: manual (by the user) or auto (the context is full); empty if none is
 	Repeats    []RepeatedCall    `json:"trails,omitempty"`
-	Loop       string            `json:"loop,omitempty"` // the repeated action, for the user
+	Loop       string            `json:"loop,omitempty"` // the repeated action, in words for the user; empty if there is no loop
 }
 
 // PendingDecision is a decision that the agent waits for the user to make.
@@ -48,12 +48,13 @@ type PendingDecision struct {
 	Agent string `json:"agent,omitempty"`
 	Tool  string `json:"tool,omitempty"`
 	What  string `json:"what,omitempty"`
-	// Question is the id of gaffer's question about it, if there is one.
+	// Question is the id of gaffer's question about this decision; empty if gaffer has not asked.
 	Question string `json:"question,omitempty"`
 }
 
-// Link replaces the question id from by to in the latest pending decision that has it.
-// This connects the decision to a question of gaffer, or disconnects it.
+// Link changes the question id of a pending decision from one value to another: in the latest
+// decision that has the id from. This connects the decision to a question of gaffer, or disconnects
+// it if to is empty.
 func (s Session) Link(from, to string) Session {
 	s.Asked = slices.Clone(s.Asked)
 	for i := range slices.Backward(s.Asked) {
@@ -75,17 +76,17 @@ func (s Session) open() (ids []string) {
 	return ids
 }
 
-// RepeatedCall is the last call of one agent of a session, and how often it was
-// repeated in a row.
+// RepeatedCall is the last tool call of one agent of a session, and how often the agent has
+// repeated it in a row.
 type RepeatedCall struct {
 	Agent  string `json:"agent,omitempty"`
 	Tool   string `json:"tool"`
 	Input  string `json:"input"`
-	Same   int    `json:"same"`   // calls in a row with the same input
-	Failed int    `json:"failed"` // failed calls of the tool in a row
+	Same   int    `json:"same"`   // number of calls in a row with the same input
+	Failed int    `json:"failed"` // number of failed calls of the tool in a row
 }
 
-// WaitsFor returns on one line what the session waits for.
+// WaitsFor returns one line that says what the session waits for, or "" if it does not wait.
 func (s Session) WaitsFor() string {
 	if len(s.Asked) == 0 {
 		return ""
@@ -100,15 +101,15 @@ func (s Session) WaitsFor() string {
 	return a.Tool + ": " + a.What
 }
 
-// ID returns the id of the session's worker. Each process is one worker, even if it has
-// several sessions one after another.
+// ID returns the worker id of the session's process. Several sessions that a process has one after
+// another belong to the same worker.
 func (s Session) ID() string { return WorkerID(s.Program, s.Process, s.Session) }
 
-// Worker returns the name of the session's worker.
+// Worker returns the worker name of the session's process.
 func (s Session) Worker() string { return WorkerName(s.Program, s.Process, s.Session) }
 
-// WorkerID returns the worker id of a process, or of a session if the process is
-// unknown.
+// WorkerID returns the id that an agent's process has as a worker. If the process is unknown, the
+// id is made from the session.
 func WorkerID(program string, p host.Process, session string) string {
 	text := fmt.Sprintf("%s\x00%s", program, session)
 	if p.PID > 0 {
@@ -118,8 +119,8 @@ func WorkerID(program string, p host.Process, session string) string {
 	return program + "-" + fingerprint([]byte(text))[:digits]
 }
 
-// WorkerName returns the worker name of a process, or of a session if the process is
-// unknown.
+// WorkerName returns the name that an agent's process has as a worker, such as claude-4711. If the
+// process is unknown, the name is made from the session.
 func WorkerName(program string, p host.Process, session string) string {
 	if p.PID > 0 {
 		return fmt.Sprintf("%s-%d", program, p.PID)
@@ -141,10 +142,11 @@ func IsFileNameSafe(id string) bool {
 	return id != "" && len(id) <= 80
 }
 
-// known reports whether the session has had an event.
+// known reports whether the session has had an event, so that its status is known.
 func (s Session) known() bool { return s.Status != "" }
 
-// setStatus sets the status, and the time at which it began if it differs.
+// setStatus sets the status. If it differs from the previous status, it also sets when the status
+// began.
 func (s *Session) setStatus(status Status, now time.Time) {
 	if s.Status != status {
 		s.Status, s.Since = status, now

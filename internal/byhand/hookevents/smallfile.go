@@ -17,11 +17,11 @@ func open(path string, flags int) (fd int, err error) {
 	}
 }
 
-// errNotSmallFile is returned for a file that is not regular or too large.
+// errNotSmallFile reports that a file is not a regular file, or too large.
 var errNotSmallFile = errors.New("no regular file")
 
-// ReadSmallFile reads a regular file of at most limit bytes. Other kinds of files, on
-// which reading could block, are an error.
+// ReadSmallFile reads a regular file of at most limit bytes. For any other kind of file it returns
+// an error, because reading it could block.
 func ReadSmallFile(path string, limit int64) ([]byte, error) {
 	fd, err := open(path, syscall.O_RDONLY|syscall.O_NONBLOCK)
 	if err != nil {
@@ -35,7 +35,7 @@ func ReadSmallFile(path string, limit int64) ([]byte, error) {
 	if info.Mode&syscall.S_IFMT != syscall.S_IFREG || info.Size > limit {
 		return nil, fmt.Errorf("%s: %w of at most %d bytes", path, errNotSmallFile, limit)
 	}
-	data := make([]byte, 0, info.Size+1) // one byte more than the file has, so that reading reaches its end
+	data := make([]byte, 0, info.Size+1) // with room for one more byte, so that reading reaches the end of the file
 	for int64(len(data)) < limit {
 		data = slices.Grow(data, 1)
 		n, err := syscall.Read(fd, data[len(data):min(int64(cap(data)), limit)])

@@ -11,11 +11,11 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Usage is the usage of a Claude Code session. Claude Code reports it only to its
-// status line.
+// Usage says how much a Claude Code session has used. Claude Code reports it only to its status
+// line.
 type Usage struct {
 	Session string  `json:"session"`
-	Context float64 `json:"context"` // usage of the context, in percent
+	Context float64 `json:"context"` // how much of the context is used, in percent
 	CostUSD float64 `json:"cost_usd"`
 }
 
@@ -29,8 +29,8 @@ func ParseUsage(v jsontree.Value) (Usage, bool) {
 	return m, IsFileNameSafe(m.Session) && sane
 }
 
-// StoreUsage stores the usage of a session if it has changed. It takes no lock: the
-// last writer wins.
+// StoreUsage stores the usage of a session if it has changed. It takes no lock: if two processes
+// write at the same time, the last one wins.
 func (f Folder) StoreUsage(m Usage) error {
 	data, err := json.Marshal(m)
 	if err != nil {
@@ -52,10 +52,10 @@ func (f Folder) usagePath(session string) string {
 
 const (
 	usageSuffix = ".meter"
-	usageAge    = 24 * time.Hour // usage files that were not written for this long are deleted
+	usageAge    = 24 * time.Hour // usage files older than this are deleted
 )
 
-// Usage returns the usage of a session.
+// Usage returns the stored usage of a session, or the zero value if there is none.
 func (f Folder) Usage(session string) (m Usage) {
 	if !IsFileNameSafe(session) {
 		return m
@@ -70,11 +70,11 @@ func (f Folder) Usage(session string) (m Usage) {
 	return m
 }
 
-// removeOldUsage deletes a file that was not written for a day.
+// removeOldUsage deletes a usage file that was not written for usageAge.
 func (f Folder) removeOldUsage(name string, now time.Time) {
 	path := f.path + "/" + name
 	if info, err := os.Lstat(path); err == nil && now.Sub(info.ModTime()) > usageAge {
-		_ = os.Remove(path) // the next Find tries again
+		_ = os.Remove(path) // ignore the error: the next Find tries again
 	}
 }
 

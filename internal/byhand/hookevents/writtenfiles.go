@@ -8,21 +8,22 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// writingTools lists the tools that write a file, in lower case. For other tools, such
-// as Read, a path in the input does not mean that the file was written.
+// writingTools lists the names of tools that write a file, in lower case. If the input of any other
+// tool, such as Read, has a path, the tool did not write that file.
 var writingTools = []string{
-	"write", "edit", "multiedit", "notebookedit", // Claude Code, opencode
-	"write_file", "replace", "edit_file", "create_file", // Gemini CLI and similar programs
-	"apply_patch", "patch", // Codex
+	"write", "edit", "multiedit", "notebookedit", // tools of Claude Code and opencode
+	"write_file", "replace", "edit_file", "create_file", // tools of Gemini CLI and similar programs
+	"apply_patch", "patch", // tools of Codex
 }
 
-// pathFields lists the names of the member that holds the path in a tool's input.
+// pathFields lists the member names by which the tools' inputs name a path.
 var pathFields = []string{"file_path", "filePath", "notebook_path", "path", "absolute_path"}
 
-// maxFiles is the maximum number of files per event.
+// maxFiles is the maximum number of files that WrittenFiles returns.
 const maxFiles = 100
 
-// WrittenFiles returns the files that a tool has written, as the event names them.
+// WrittenFiles returns the paths of the files that a tool has written, exactly as the event has
+// them.
 func WrittenFiles(event jsontree.Value) []string {
 	tool := string(bytes.ToLower([]byte(event.Get("tool_name").Text())))
 	if !slices.Contains(writingTools, tool) {
@@ -42,8 +43,8 @@ func WrittenFiles(event jsontree.Value) []string {
 	return files[:min(len(files), maxFiles)]
 }
 
-// patchedFiles returns the files of a patch. The patch may be the whole input, a member,
-// or an argument of a command.
+// patchedFiles returns the paths of the files that a patch changes. The patch may be the whole
+// input, a member of it, or an argument of a command.
 func patchedFiles(input jsontree.Value) []string {
 	var files []string
 	switch input.Kind() {

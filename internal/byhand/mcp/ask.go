@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// defaultWait and maxWait are the default and the maximum time for an answer.
+	// defaultWait and maxWait are the default and the longest time to wait for the user's answer.
 	defaultWait = 30 * time.Minute
 	maxWait     = 24 * time.Hour
-	// pollInterval is the interval between checks for an answer. progressInterval is the
-	// interval between progress notifications to the client.
+	// pollInterval is how often gaffer checks for the answer. progressInterval is how often it
+	// sends a progress notification to the client.
 	pollInterval     = 500 * time.Millisecond
 	progressInterval = 5 * time.Second
-	// askTimeout and withdrawTimeout limit how long asking and withdrawing may take.
+	// askTimeout and withdrawTimeout are the time limits for asking and for withdrawing a question.
 	askTimeout      = time.Minute
 	withdrawTimeout = 10 * time.Second
 )
@@ -63,7 +63,7 @@ func (s *Server) ask(ctx context.Context, req *sdk.CallToolRequest, a askArgs) (
 		within = defaultWait
 	}
 	q := fleet.Ask{From: s.asker(req), Ref: rand.Text(), Text: a.Question, Options: a.Options, Within: within, Attempt: s.opts.Caller.Attempt}
-	// The call may end early: the client disconnects, is stopped, or cancels the call.
+	// The call ends early if the client disconnects, is stopped, or cancels the call.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.clientGone, cancel)()
@@ -77,8 +77,8 @@ func (s *Server) ask(ctx context.Context, req *sdk.CallToolRequest, a askArgs) (
 	return r, "answered: " + r.Answer, err
 }
 
-// asker returns the name under which the user answers the question: the name of the
-// task, of the agent that the user has started, or of the client program.
+// asker returns the name under which the user answers the question: the task's name, the name of
+// the agent that the user has started, or the name of the client program.
 func (s *Server) asker(req *sdk.CallToolRequest) string {
 	if c := s.opts.Caller; c.Task != "" {
 		return c.Run + "/" + c.Task
@@ -93,7 +93,7 @@ func (s *Server) asker(req *sdk.CallToolRequest) string {
 	return fmt.Sprintf("%s-%d", plainName(name), s.opts.Self.PID)
 }
 
-// plainName returns a name that is easy to type.
+// plainName returns a form of a name that is easy to type.
 func plainName(name string) string {
 	const maxLength = 40
 	name = strings.Trim(strings.Map(func(r rune) rune {
@@ -111,8 +111,8 @@ func plainName(name string) string {
 	return name[:min(len(name), maxLength)]
 }
 
-// waitFor asks a question, and waits until it is answered or the time is over. It
-// withdraws a question that was not answered.
+// waitFor asks the user a question, and waits for the answer or until the time is over. If the
+// question was not answered, waitFor withdraws it.
 func waitFor(ctx context.Context, f Fleet, q fleet.Ask, notify func(waited time.Duration)) (askResult, error) {
 	id, err := askQuestion(ctx, f, q)
 	if err != nil {
@@ -145,8 +145,8 @@ func waitFor(ctx context.Context, f Fleet, q fleet.Ask, notify func(waited time.
 	}
 }
 
-// askQuestion asks a question. It ignores cancellation once it has started: if the
-// question's id were lost, the question could not be withdrawn.
+// askQuestion asks a question and returns its id. Once it has started, it ignores that ctx is
+// cancelled: without the id the question could not be withdrawn.
 func askQuestion(ctx context.Context, f Fleet, q fleet.Ask) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -165,15 +165,15 @@ func withdraw(ctx context.Context, f Fleet, id, why string, because error) error
 	return because
 }
 
-// progress returns a function that tells the client that the call is still waiting, if
-// the client has asked for progress.
+// progress returns a function that notifies the client that the call is still waiting. The function
+// does nothing if the client has not asked for progress.
 func progress(req *sdk.CallToolRequest, q fleet.Ask) func(time.Duration) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
 		return func(time.Duration) {}
 	}
 	return func(waited time.Duration) {
-		// Ignore errors: a lost client is noticed when the answer cannot be sent.
+		// Ignore errors: if the client is gone, sending the answer will fail too.
 		_ = req.Session.NotifyProgress(context.Background(), &sdk.ProgressNotificationParams{
 			ProgressToken: token, Progress: waited.Seconds(), Total: q.Within.Seconds(),
 			Message: fmt.Sprintf("waits for the user: 'gaffer answer %s'", fleet.QuestionName("", q.From)),
@@ -191,23 +191,23 @@ func (e *unansweredError) Error() string {
 	return fmt.Sprintf("no answer came within %s, and the question was withdrawn", e.within)
 }
 
-// NotFound tells callers that the error is a missing answer.
+// NotFound tells the caller that there is no answer.
 func (e *unansweredError) NotFound() bool { return true }
 
-// Hint returns what to do next.
+// Hint returns advice for the agent.
 func (e *unansweredError) Hint() string {
 	return "do what can be undone, leave the rest, and say in your answer what was not decided"
 }
 
-// busyError reports that too many questions are open.
+// busyError reports that this server already has as many open questions as it may have.
 type busyError struct{}
 
 func (*busyError) Error() string {
 	return fmt.Sprintf("%d questions wait for the user already", maxAsked)
 }
 
-// Conflict tells callers that other calls have used up the limit.
+// Conflict tells the caller that other calls have used up the limit.
 func (*busyError) Conflict() bool { return true }
 
-// Hint returns what to do next.
+// Hint returns advice for the agent.
 func (*busyError) Hint() string { return "wait for the answers, or ask for several things at once" }

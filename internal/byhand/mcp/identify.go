@@ -6,9 +6,9 @@ import (
 	"gaffer/internal/byhand/caller"
 )
 
-// Identify returns the caller's role and attempt. The program that runs an agent sets
-// the agent's role in the environment. A role on the command line may only restrict
-// that role to a reader.
+// Identify returns the caller's role and attempt. The program that runs an agent sets the agent's
+// role in the environment. The role named on the command line can only turn that role into a
+// reader.
 func Identify(getenv func(string) string, named string) (Caller, error) {
 	c := Caller{Role: Person, Attempt: getenv(caller.AttemptVar), Run: getenv(caller.RunVar), Task: getenv(caller.TaskVar)}
 	if c.Attempt != "" {

@@ -10,7 +10,7 @@ import (
 func TestTheCallerFollowsFromTheEnvironmentAndTheFlag(t *testing.T) {
 	for _, c := range []struct {
 		attempt, role, flag string
-		want                Role // empty if refused
+		want                Role // expected role; empty if the caller is refused
 	}{
 		{"", "", "", Person},
 		{"", "", "reader", Reader},

@@ -9,7 +9,7 @@ import (
 func TestOnlyTheProcessThatTookAnItemFinishesIt(t *testing.T) {
 	self := host.OS().Self()
 	other, dead := self, self
-	other.Start++ // no such process exists, so it holds no item
+	other.Start++ // now no such process exists, so it holds no item
 	dead.PID, dead.Start = 1<<22-3, 1
 	for name, c := range map[string]struct {
 		holders  []host.Process // processes that take the item, one after the other

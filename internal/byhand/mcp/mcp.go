@@ -23,21 +23,20 @@ import (
 )
 
 const (
-	// maxLine is the maximum length of a message, in bytes: the largest plan, with
+	// maxLine is the maximum length of a message, in bytes. It has room for the largest plan, with
 	// every character escaped.
 	maxLine = 16 << 20
-	// maxCalls is the maximum number of concurrent calls. Further calls wait.
+	// maxCalls is the maximum number of calls at the same time. Further calls wait.
 	maxCalls = 32
-	// maxAsked is the maximum number of open questions per server.
+	// maxAsked is the maximum number of open questions of one server.
 	maxAsked = 16
 )
 
-// Fleet provides runs and questions.
+// Fleet gives the tools access to runs and questions.
 type Fleet interface {
 	Run(ctx context.Context, id string) (fleet.Run, error)
 	Runs(ctx context.Context, everywhere, ended bool) ([]fleet.Run, error)
-	// FindRun returns the id of the run that a name refers to, or of the latest run
-	// if the name is empty.
+	// FindRun returns the id of the run with this name. An empty name means the latest run.
 	FindRun(ctx context.Context, name string) (string, error)
 
 	Ask(ctx context.Context, a fleet.Ask) (id string, err error)
@@ -56,8 +55,8 @@ type Submitted struct {
 type Options struct {
 	Version string
 	Caller  Caller
-	Agent   string       // name of the agent that uses this server, if the user has started it and it is known
-	Self    host.Process // this process; inbox items that it has taken become free when the process ends
+	Agent   string       // name of the agent that uses this server, if the user has started that agent; empty if unknown
+	Self    host.Process // this process; when it ends, inbox items that it has taken become free
 
 	Workflow *workflow.Store
 	Sessions *session.Store
@@ -70,13 +69,13 @@ type Options struct {
 	Submit func(ctx context.Context, p plan.Plan) (Submitted, error)
 }
 
-// Server serves one client over MCP.
+// Server offers gaffer's tools to one client over MCP.
 type Server struct {
 	opts          Options
 	sdk           *sdk.Server
 	tools         map[string]tool
-	callSlots     chan struct{} // semaphore for calls
-	questionSlots chan struct{} // semaphore for open questions
+	callSlots     chan struct{} // semaphore with a slot for each running call
+	questionSlots chan struct{} // semaphore with a slot for each open question
 
 	clientGone     context.Context // ends when answers can no longer be delivered to the client
 	markClientGone context.CancelFunc
@@ -117,8 +116,8 @@ func (s *Server) allTools() []tool {
 	}
 }
 
-// refuse answers calls of tools that exist but that the caller may not use, with the
-// reason. The MCP library knows only the permitted tools.
+// refuse handles calls of tools that exist but that the caller may not use. The answer says why.
+// The MCP library knows only the permitted tools.
 func (s *Server) refuse(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		if call, ok := req.(*sdk.CallToolRequest); ok && call.Params != nil {
@@ -132,8 +131,8 @@ func (s *Server) refuse(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// Serve handles requests until in or ctx ends. Then it answers the requests received so
-// far, except requests that wait for the user.
+// Serve handles requests until in or ctx ends. Then it still answers the requests that it has
+// received, except those that wait for the user.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer s.markClientGone()
 	err := s.sdk.Run(context.WithoutCancel(ctx), &streamTransport{in: in, out: out, stop: ctx, inputEnded: s.markClientGone})

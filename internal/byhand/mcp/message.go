@@ -50,8 +50,8 @@ func (s *Server) messageSend() tool {
 	})
 }
 
-// route returns the sender and the receiver of a message. Only the agent that the user
-// works with may send in the name of any role.
+// route returns the sender and the receiver of a message. Only the agent that the user works with
+// may choose the sender.
 func (c Caller) route(from, to string) (team.Role, team.Role, error) {
 	switch {
 	case from == "" && c.Role == Person:
@@ -69,7 +69,7 @@ func (c Caller) route(from, to string) (team.Role, team.Role, error) {
 	return team.Role(from), team.Role(to), nil
 }
 
-// members returns the roles that send and receive messages.
+// members returns the roles of a team that send and receive messages.
 func members() (roles []team.Role) {
 	for _, p := range team.Pairs() {
 		roles = append(roles, p[0])
@@ -139,7 +139,7 @@ func (s *Server) readMessages(ctx context.Context, _ *sdk.CallToolRequest, a mes
 	}
 	r.LeftOut = len(list) - len(r.Messages)
 	for _, m := range r.Messages {
-		if !a.MarkRead || m.Read || m.ID == "" { // a message without an id cannot be marked as read
+		if !a.MarkRead || m.Read || m.ID == "" { // without an id a message cannot be marked as read
 			continue
 		}
 		if err := s.opts.Team.Acknowledge(ctx, m.ID, m.To); err != nil {
@@ -149,9 +149,9 @@ func (s *Server) readMessages(ctx context.Context, _ *sdk.CallToolRequest, a mes
 	return r, countText(len(list), "message") + ":", nil
 }
 
-// fitting returns the first messages of the list that fit into one answer, because
-// messages that are not returned must not be marked as read. It skips a message that is
-// too large for any answer, so that this message does not block later messages.
+// fitting returns the first messages of the list that fit into one answer. The rest must not be
+// marked as read. fitting skips a message that is too large for any answer, so that this message
+// does not block later messages.
 func fitting(list []team.Message) ([]team.Message, error) {
 	const limit = maxAnswer - 1<<10 // leaves room for the JSON around the messages
 	fit, left := []team.Message{}, limit

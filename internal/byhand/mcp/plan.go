@@ -86,9 +86,9 @@ func (s *Server) loadPlan(a planArgs) (p plan.Plan, err error) {
 	return p, nil
 }
 
-// loadPlanFile reads a plan from an existing file only. On the command line, a plan may
-// also be a prompt's text or a list of ids. Here, a misspelt file name would then be
-// run as a prompt.
+// loadPlanFile reads a plan from a file, which must exist. On the command line, a plan may also be
+// the text of a prompt or a list of ids. Here that is not allowed, because a misspelt file name
+// would be run as a prompt.
 func (s *Server) loadPlanFile(file string) (p plan.Plan, err error) {
 	next := "give a path from the project's root, such as plans/release.yaml"
 	if _, err := host.OS().Stat(opLook, filepath.Join(s.opts.Plans.Dir, file)); err != nil {
@@ -116,13 +116,13 @@ func listProblems(problems plan.Problems) string {
 	return strings.Join(lines, "\n")
 }
 
-// planError reports a plan that cannot be submitted.
+// planError reports why a plan cannot be submitted.
 type planError struct{ problem, next string }
 
 func (e *planError) Error() string { return "the plan: " + e.problem }
 
-// Invalid tells callers that the error is about a document's content.
+// Invalid tells the caller that the content of the plan is wrong.
 func (e *planError) Invalid() bool { return true }
 
-// Hint returns what to do next.
+// Hint returns advice for the agent.
 func (e *planError) Hint() string { return e.next }

@@ -63,14 +63,14 @@ func stateText(s workflow.State) string {
 	return fmt.Sprintf("The command is %s, %s. The workflow state:", truncate.Chars(string(s.CurrentCommand), 60), step)
 }
 
-// largeState reports a state that is too long to be read as a whole.
+// largeState reports that a state document is too long for one answer.
 type largeState struct{ state jsontree.Value }
 
 func (e *largeState) Error() string {
 	return fmt.Sprintf("the whole state has %d KiB, more than the %d that are read at once", len(e.state.Raw())>>10, maxAnswer>>11)
 }
 
-// Hint names the fields that can be read instead.
+// Hint lists the fields of the state that can be read one by one.
 func (e *largeState) Hint() string {
 	var fields []string
 	for name, v := range e.state.Members() {
@@ -160,7 +160,7 @@ func (s *Server) sessionRead() tool {
 	})
 }
 
-// defaultItems is the default number of items in a list.
+// defaultItems is how many items a list has if the call sets no limit.
 const defaultItems = 50
 
 func limitOrDefault(limit int) int {
@@ -170,7 +170,7 @@ func limitOrDefault(limit int) int {
 	return limit
 }
 
-// limitRange sets the range of the limit argument.
+// limitRange returns a function that sets the allowed values of the argument limit.
 func limitRange(maximum float64) func(map[string]*jsonschema.Schema) {
 	return func(p map[string]*jsonschema.Schema) {
 		p["limit"].Minimum, p["limit"].Maximum = ptr(1.0), ptr(maximum)

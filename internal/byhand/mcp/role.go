@@ -9,7 +9,7 @@ import (
 	"gaffer/team"
 )
 
-// Role is the role of a caller.
+// Role says who calls a tool. It determines which tools the caller may use.
 type Role string
 
 // The roles.
@@ -48,7 +48,7 @@ var rights = map[Role][]right{
 	Reader:    {rightRead},
 }
 
-// Caller is the role of the client, and gaffer's attempt that it belongs to, if any.
+// Caller is the client's role, and the attempt that it belongs to if gaffer runs the client.
 type Caller struct {
 	Role      Role
 	Attempt   string
@@ -108,24 +108,24 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("role %s may not use %s: %s", e.Role, e.Tool, e.Why)
 }
 
-// Conflict tells callers that the error is a refusal.
+// Conflict tells the caller that the action was refused.
 func (e *RefusedError) Conflict() bool { return true }
 
-// Hint returns what to do next.
+// Hint returns advice for the agent.
 func (e *RefusedError) Hint() string { return e.Next }
 
-// RoleError reports a role that does not exist, or that the caller may not have.
+// RoleError reports that a role does not exist, or that the caller may not have it.
 type RoleError struct{ Problem, Next string }
 
 func (e *RoleError) Error() string { return "role " + e.Problem }
 
-// Usage tells callers that the mistake is on the server's command line.
+// Usage tells the caller that the server's command line is wrong.
 func (e *RoleError) Usage() bool { return true }
 
-// Hint returns what to do next.
+// Hint returns advice for the user.
 func (e *RoleError) Hint() string { return e.Next }
 
-// ParseRole returns the role with a name.
+// ParseRole returns the role with this name, or a [*RoleError].
 func ParseRole(name string) (Role, error) {
 	if slices.Contains(Roles(), Role(name)) {
 		return Role(name), nil

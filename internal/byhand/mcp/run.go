@@ -22,7 +22,7 @@ type runsResult struct {
 	LeftOut int       `json:"left_out" jsonschema:"how many more there are"`
 }
 
-// runLine is a run without its tasks.
+// runLine is what a list of runs shows of one run.
 type runLine struct {
 	ID      string       `json:"id"`
 	Name    string       `json:"name"`
@@ -57,7 +57,7 @@ func (s *Server) runList() tool {
 			list, err = f.Runs(ctx, false, a.Ended)
 			return err
 		})
-		list = fleet.Merge(list, nil) // sort, the latest first
+		list = fleet.Merge(list, nil) // sorts the runs, the latest first
 		r.LeftOut = max(0, len(list)-limitOrDefault(a.Limit))
 		r.Runs = []runLine{}
 		for _, run := range list[:len(list)-r.LeftOut] {
@@ -79,7 +79,7 @@ type statusResult struct {
 	LeftOut int        `json:"left_out" jsonschema:"how many more tasks there are"`
 }
 
-// taskLine is a task with the state of its last attempt.
+// taskLine is what a tool shows of one task, with the state of its last attempt.
 type taskLine struct {
 	ID       string   `json:"id"`
 	Name     string   `json:"name,omitempty"`

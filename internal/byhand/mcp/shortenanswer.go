@@ -9,7 +9,7 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// shortened removes parts of a JSON result until it fits into an answer.
+// shortened removes parts of a JSON result until it is short enough for an answer.
 func shortened(data []byte) ([]byte, error) {
 	var result any
 	dec := json.NewDecoder(bytes.NewReader(data))
@@ -17,7 +17,7 @@ func shortened(data []byte) ([]byte, error) {
 	if err := dec.Decode(&result); err != nil {
 		return nil, err
 	}
-	const least = 16 // more than the number of members of any result
+	const least = 16 // smallest limit; it is larger than the number of members of any result
 	for limit := maxText; ; limit /= 2 {
 		short, err := json.Marshal(shortenValue(result, limit))
 		if err != nil || len(short) <= maxAnswer || limit <= least {
@@ -26,8 +26,8 @@ func shortened(data []byte) ([]byte, error) {
 	}
 }
 
-// shortenValue keeps at most limit characters of a text, items of an array, or members
-// of an object. At each level below it keeps half as many.
+// shortenValue keeps at most limit characters of a text, limit items of an array, or limit members
+// of an object. The limit of each level below is half as large.
 func shortenValue(v any, limit int) any {
 	switch v := v.(type) {
 	case string:

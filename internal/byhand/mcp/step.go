@@ -22,7 +22,7 @@ type beginResult struct {
 	Step    string `json:"step,omitempty" jsonschema:"the current step"`
 }
 
-// missingStepChoices maps the words for the user's choice to the workflow's values.
+// missingStepChoices returns the workflow's value for each word by which the user chooses.
 func missingStepChoices() map[string]int {
 	return map[string]int{"run": workflow.RunMissing, "skip": workflow.Skip, "abort": workflow.Abort}
 }

@@ -22,20 +22,19 @@ type tool struct {
 	handle sdk.ToolHandler
 }
 
-// toolDoc describes a tool.
+// toolDoc describes a tool to agents and to the server.
 type toolDoc struct {
 	name, title string
 	text        string // what the tool does and when to use it
-	example     string // valid arguments
+	example     string // an example of valid arguments
 	need        right
-	repeatable  bool // repeating a call has no further effect
+	repeatable  bool // a second call with the same arguments has no further effect
 	waits       bool // the call waits for the user, so it does not count against maxCalls
-	// shape refines the schema of the arguments.
+	// shape adds details to the schema of the arguments.
 	shape func(properties map[string]*jsonschema.Schema)
 }
 
-// define returns a tool that calls do. do returns a result and a short text about the
-// result.
+// define returns a tool that calls do. do returns a result and a short text about that result.
 func define[In, Out any](s *Server, d toolDoc, do func(context.Context, *sdk.CallToolRequest, In) (Out, string, error)) tool {
 	in, out := inputSchema[In](d), schemaOf[Out]()
 	resolved, err := in.Resolve(nil)
@@ -71,8 +70,8 @@ func (d toolDoc) annotations() *sdk.ToolAnnotations {
 	}
 }
 
-// startCall waits until the call may start. A call that waits for the user starts at
-// once.
+// startCall waits until fewer than maxCalls calls are running. A call that waits for the user does
+// not wait here.
 func (s *Server) startCall(ctx context.Context, waits bool) error {
 	if waits {
 		return nil
@@ -91,7 +90,7 @@ func (s *Server) endCall(waits bool) {
 	}
 }
 
-// Default limits of arguments.
+// Limits of texts and lists in arguments, if the tool sets no other limit.
 const (
 	maxText  = 64 << 10
 	maxItems = 200
@@ -123,8 +122,8 @@ func addLimits(p *jsonschema.Schema) {
 	}
 }
 
-// schemaOf returns the schema of a type. It panics on an error: that can only be a mistake
-// in one of our argument types, and then every start of the server panics.
+// schemaOf returns the JSON schema of a type. It panics on an error, which can only be a mistake in
+// one of our argument types. Then every start of the server panics.
 func schemaOf[T any]() *jsonschema.Schema {
 	schema, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[json.RawMessage](): {},
@@ -138,7 +137,7 @@ func schemaOf[T any]() *jsonschema.Schema {
 	return schema
 }
 
-// object is a JSON object, passed through unchanged.
+// object is a JSON object that is passed on unchanged.
 type object struct{ json.RawMessage }
 
 func oneOf[T ~string](words ...T) []any {
@@ -151,7 +150,7 @@ func oneOf[T ~string](words ...T) []any {
 
 func ptr[T any](v T) *T { return &v }
 
-// decodeArguments validates and decodes arguments.
+// decodeArguments checks the arguments of a call against the schema, and decodes them.
 func decodeArguments[In any](schema *jsonschema.Resolved, data json.RawMessage) (args In, err error) {
 	if len(data) == 0 || string(data) == "null" {
 		data = json.RawMessage("{}")
@@ -175,7 +174,7 @@ type ArgumentsError struct {
 func (e *ArgumentsError) Error() string { return "arguments: " + truncate.Chars(e.Err.Error(), 1000) }
 func (e *ArgumentsError) Unwrap() error { return e.Err }
 
-// Usage tells callers that the mistake is in the call.
+// Usage tells the caller that the arguments of the call are wrong.
 func (e *ArgumentsError) Usage() bool { return true }
 
 // Hint shows valid arguments.
@@ -184,10 +183,10 @@ func (e *ArgumentsError) Hint() string { return "valid arguments: " + e.Example 
 // maxAnswer is the maximum size of an answer, in bytes. Agents cannot make use of more.
 const maxAnswer = 256 << 10
 
-// success returns a result and a text about it. The text of a reading tool includes
-// the result, because some programs show only the text to their agent. A result that
-// is too long is an error for a reading tool. For other tools it is shortened: an
-// error would make the agent repeat an action that has already been done.
+// success returns an answer with a result and a text about it. For a reading tool the text includes
+// the result, because some programs show only the text to their agent. If the result is too long, a
+// reading tool returns an error. For other tools the result is shortened: an error would make the
+// agent repeat an action that has already been done.
 func success(result any, text string, looked bool) *sdk.CallToolResult {
 	data, err := json.Marshal(result)
 	if err != nil {
@@ -219,11 +218,11 @@ func (e *TooLongError) Error() string {
 	return fmt.Sprintf("the answer has %d KiB, more than the %d that one may have", e.Size>>10, maxAnswer>>10)
 }
 
-// Hint returns what to do next.
+// Hint returns advice for the agent.
 func (e *TooLongError) Hint() string { return "ask for less: a part, or with a smaller limit" }
 
-// failure returns an error as a tool result: its kind, what happened and why, and
-// what to do next if that is known.
+// failure returns the answer for an error: the kind of the error, what happened and why, and what
+// to do next if that is known.
 func failure(err error) *sdk.CallToolResult {
 	text := exit.Of(err).String() + ": " + truncate.Chars(err.Error(), 8000)
 	if hint := exit.Hint(err); hint != "" {

@@ -14,7 +14,7 @@ import (
 	"gaffer/workflow"
 )
 
-// newTestServer returns a server for a role with the documents in a folder.
+// newTestServer returns a server for a caller with this role. Its documents are in dir.
 func newTestServer(dir string, role Role) *Server {
 	return New(Options{
 		Caller: Caller{Role: role}, Self: host.OS().Self(),
@@ -56,7 +56,7 @@ func TestMessagesThatDoNotFitStayUnread(t *testing.T) {
 	for i := range 12 {
 		length := 30 << 10
 		if i == 1 {
-			length = maxAnswer // too long for any answer
+			length = maxAnswer // longer than any answer may be
 		}
 		send := map[string]any{"group": "A", "subject": fmt.Sprint("work ", i), "body": map[string]any{"context": map[string]any{"notes": strings.Repeat("n", length)}}}
 		if _, text, failed := developer.call(t, "message_send", send); failed {

@@ -10,13 +10,13 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// finishTimeout limits how long answers may take after the last request. It is longer
-// than any wait for a lock.
+// finishTimeout is how long answers may take after the end of the input. It is longer than any wait
+// for a lock.
 const finishTimeout = 2 * time.Minute
 
-// streamTransport is a transport over two streams. The MCP library drops open requests when
-// the input ends or when the server is stopped. streamTransport reports the end of the
-// input only after all requests were answered.
+// streamTransport is a transport over two streams. The MCP library drops open requests as soon as
+// the input ends or the server is stopped. So streamTransport reports the end of the input only
+// after all requests were answered.
 type streamTransport struct {
 	in         io.Reader
 	out        io.Writer
@@ -24,7 +24,7 @@ type streamTransport struct {
 	inputEnded func()          // called when no more requests can come
 }
 
-// Connect opens the connection.
+// Connect opens the connection over the two streams. The MCP library calls it.
 func (p *streamTransport) Connect(ctx context.Context) (sdk.Connection, error) {
 	inner, err := (&sdk.IOTransport{Reader: io.NopCloser(p.in), Writer: nopCloser{p.out}, MaxLineLength: maxLine}).Connect(ctx)
 	if err != nil {
@@ -48,8 +48,8 @@ type connection struct {
 	changed chan struct{} // receives a value after each answer; buffered, so that sending never blocks
 }
 
-// Read returns the next message. It returns the end of the input only after all
-// requests have been answered.
+// Read returns the next message. At the end of the input it first waits until all requests have
+// been answered.
 func (c *connection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := c.read(ctx)
 	if err != nil {
@@ -96,7 +96,7 @@ func (c *connection) waiting() bool {
 	return len(c.open) > 0 && !c.broken
 }
 
-// Write sends a message. After an error, nothing more can be sent.
+// Write sends a message to the client. After an error, nothing more can be sent.
 func (c *connection) Write(ctx context.Context, m jsonrpc.Message) error {
 	err := c.Connection.Write(ctx, m)
 	if err != nil {

@@ -38,7 +38,7 @@ func differ(a, b coordinator.Heartbeat) bool {
 	return a.Name != b.Name || a.ClaudeStatus != b.ClaudeStatus || !bytes.Equal(a.Meta, b.Meta)
 }
 
-// Metadata is the metadata of an agent that the user has started.
+// Metadata is what a heartbeat says about an agent that the user has started.
 type Metadata struct {
 	Program string  `json:"program"` // claude, codex or gemini
 	Host    string  `json:"host,omitempty"`
@@ -47,15 +47,15 @@ type Metadata struct {
 	Dir     string  `json:"dir,omitempty"`
 	PID     int     `json:"pid,omitempty"`
 	Session string  `json:"session,omitempty"`
-	Pane    string  `json:"pane,omitempty"` // tmux pane
+	Pane    string  `json:"pane,omitempty"` // id of the tmux pane
 	Model   string  `json:"model,omitempty"`
-	For     string  `json:"for,omitempty"` // what the agent waits for
+	For     string  `json:"for,omitempty"` // what the agent waits for; empty if it does not wait
 	Error   string  `json:"error,omitempty"`
-	Loop    string  `json:"loop,omitempty"`    // the repeated action, if the agent is in a loop
-	Context float64 `json:"context,omitempty"` // usage of its context, in whole percent
+	Loop    string  `json:"loop,omitempty"`    // the repeated action; empty if the agent is not in a loop
+	Context float64 `json:"context,omitempty"` // how much of the context is used, in whole percent
 }
 
-// Heartbeat returns the protocol's heartbeat for an agent. It leaves out values that
+// Heartbeat returns the heartbeat that reports an agent to a server. It leaves out values that
 // change all the time, such as the cost, because each change would be an event.
 func Heartbeat(s discover.Agent, host string) coordinator.Heartbeat {
 	meta, _ := json.Marshal(Metadata{
@@ -65,7 +65,7 @@ func Heartbeat(s discover.Agent, host string) coordinator.Heartbeat {
 	return coordinator.Heartbeat{AgentID: s.ID, Name: s.Name, ClaudeStatus: string(s.Status), Meta: meta}
 }
 
-// Worker returns an agent as a worker, as commands list it.
+// Worker returns an agent in the form in which commands list workers.
 func Worker(s discover.Agent, host string, now time.Time) fleet.Worker {
 	return fleet.Worker{
 		ID: s.ID, Name: s.Name, WorkerStatus: string(coordinator.Online), ClaudeStatus: string(s.Status), ClaudeSince: s.Since, LastSeen: now,

@@ -1,5 +1,5 @@
-// Package register reports to a fleet the agents that users have started on this
-// machine. Each agent is one worker while it runs.
+// Package register reports the agents that users have started on this machine to a fleet. The fleet
+// shows each agent as a worker while it runs.
 package register
 
 import (
@@ -18,21 +18,21 @@ type Options struct {
 	Beat   func(context.Context, coordinator.Heartbeat) error
 	Host   string
 	Now    func() time.Time
-	Notice func(text string) // reports a problem to the user, once
+	Notice func(text string) // shows a problem to the user, once for each outage
 }
 
 const (
 	findInterval = 500 * time.Millisecond
-	// beatInterval is the interval between heartbeats of an unchanged agent. It is less
+	// beatInterval is the time between two heartbeats of an agent that has not changed. It is less
 	// than half the time after which the protocol considers an agent offline.
 	beatInterval = 15 * time.Second
-	// BeatTimeout limits how long a heartbeat may take. A failed heartbeat is sent again
-	// after the next Find.
+	// BeatTimeout is the time limit for one heartbeat. A heartbeat that failed is sent again after
+	// the next Find.
 	BeatTimeout = 5 * time.Second
 )
 
-// Run reports the agents until ctx ends. Then it reports all of them as gone, because
-// no process would notice their end afterwards.
+// Run reports the agents until ctx ends. Then it reports all of them as gone, because no process
+// would notice their end after that.
 func Run(ctx context.Context, o Options) {
 	p := &reporter{Options: o, sent: map[string]sentBeat{}}
 	tick := time.NewTicker(findInterval)
@@ -63,9 +63,9 @@ type reporter struct {
 	failing bool
 }
 
-// sendDue sends the heartbeats that are due. A failed heartbeat is due again at the next
-// Find. If the server refuses one agent, sendDue continues with the others; if the
-// server is unreachable, it stops.
+// sendDue sends the heartbeats that are due. A heartbeat that failed is due again at the next Find.
+// If the server refuses one agent, sendDue continues with the next agent. If the server is
+// unreachable, it stops.
 func (p *reporter) sendDue(ctx context.Context, list []discover.Agent) {
 	now := p.Now()
 	var failed error

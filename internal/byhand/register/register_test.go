@@ -20,7 +20,7 @@ func sighting(id string, status hookevents.Status) discover.Agent {
 	return discover.Agent{ID: id, Name: "claude-" + id, Program: "claude", Status: status, Source: "hook", Dir: "/p"}
 }
 
-// fakeServer records the heartbeats as "ID STATUS" or "ID gone".
+// fakeServer records each heartbeat as a text: "ID STATUS" or "ID gone".
 type fakeServer struct {
 	mu           sync.Mutex
 	here         []discover.Agent
@@ -35,7 +35,7 @@ func (f *fakeServer) look(context.Context) ([]discover.Agent, error) {
 	return slices.Clone(f.here), nil
 }
 
-// setAgents sets the agents that exist, and whether the server is unreachable.
+// setAgents sets which agents are running, and whether the server is unreachable.
 func (f *fakeServer) setAgents(away bool, here ...discover.Agent) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -59,7 +59,7 @@ func (f *fakeServer) beat(_ context.Context, h coordinator.Heartbeat) error {
 	return nil
 }
 
-// expect fails unless exactly these heartbeats were sent since the last call.
+// expect fails the test unless exactly these heartbeats were sent since the last call of expect.
 func (f *fakeServer) expect(t *testing.T, when string, want ...string) {
 	t.Helper()
 	synctest.Wait()
