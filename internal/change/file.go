@@ -100,7 +100,7 @@ func jsonText(text string) string { return string([]rune(text)) }
 // errBinary reports that a file is not text, so it has no lines.
 var errBinary = errors.New("the file is not text")
 
-// fragments returns the hunks of one file between two trees or commits. It returns
+// fragments returns the hunks of one file that differ between two trees or commits. It returns
 // errBinary if the file is not text.
 func (r *Reader) fragments(ctx context.Context, from, to string, f fleet.ChangeFile, args ...string) ([]*gitdiff.TextFragment, error) {
 	args = append(args, "-p", from, to, "--", ":(top,literal)"+f.Path)

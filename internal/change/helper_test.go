@@ -23,7 +23,7 @@ type work struct {
 	tree worktree.Tree
 }
 
-// newWork commits files in a new repository and creates the worktree.
+// newWork commits files in a new repository, and creates the worktree of task "a".
 func newWork(t *testing.T, files map[string]string) work {
 	t.Helper()
 	return newWorkIn(t, files)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Base is the commit from which work starts.
+// Base is the commit at which a task's branch starts.
 type Base struct {
 	Commit string `json:"commit"`           // full id of the commit
 	Branch string `json:"branch,omitempty"` // name of the branch whose tip this is, if the branch was named or checked out; else empty

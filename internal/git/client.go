@@ -71,7 +71,7 @@ type Client struct {
 	Dir       string // the folder in which git runs
 	GitFolder string // path of the git folder of the worktree at Dir; set by [Repo.InWorktree]
 	env       []string
-	hold      *os.File // an open file that git processes inherit, see awaitOrphans
+	hold      *os.File // an open, locked file that git processes inherit, see awaitOrphans
 }
 
 // In returns a client that runs git in another folder.

@@ -23,7 +23,7 @@ const (
 type OpenError struct {
 	Problem Problem
 	Dir     string
-	Err     error // the cause, or nil
+	Err     error // the error that caused the problem, or nil
 }
 
 func (e *OpenError) Error() string {

@@ -92,7 +92,7 @@ func (l *Lander) runCheck(ctx context.Context, task, dir, command string, env []
 	err := cmd.Wait()
 	close(ended)
 	<-reported
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // fails if the group is empty
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // fails if no process of the group is left
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

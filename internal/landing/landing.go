@@ -271,7 +271,7 @@ func (l *Lander) sync(ctx context.Context, repo *worktree.Repo, run string, list
 			continue
 		}
 		var last *merge.Landing
-		known := false // the repository still has the landing that the review names
+		known := false // set if the repository still has the landing that the review names
 		for i, e := range landed {
 			if e.Task != c.task.Task {
 				continue

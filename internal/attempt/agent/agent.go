@@ -13,7 +13,7 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// Request describes one attempt of a task for an agent.
+// Request describes what an agent has to do in one attempt of a task.
 type Request struct {
 	Prompt string
 	Model  string   // empty means the agent's default model
@@ -29,9 +29,9 @@ type Policy string
 
 // Values of Policy.
 const (
-	Ask   Policy = "ask"   // the user answers
-	Deny  Policy = "deny"  // denied immediately
-	Allow Policy = "allow" // granted immediately
+	Ask   Policy = "ask"   // the user answers each request
+	Deny  Policy = "deny"  // each request is denied immediately
+	Allow Policy = "allow" // each request is granted immediately
 )
 
 // Launch describes how to start a program.
@@ -43,8 +43,8 @@ type Launch struct {
 	// File, if not nil, is the content of a file that must exist before the program
 	// starts. Its path replaces every [FileArg] in Argv.
 	File []byte
-	// Linger is the time that the program may take to exit after its final message,
-	// when its stdin has been closed. Some programs never exit by themselves.
+	// Linger is how long the program may run after its final message, when gaffer has closed its
+	// stdin. Then gaffer stops it, because some programs never exit by themselves.
 	Linger time.Duration
 }
 
@@ -62,14 +62,14 @@ type Agent interface {
 	Reader(Request) Reader
 }
 
-// Reader interprets the output of one attempt, line by line. Another process may read
-// the same output again from its beginning and gets the same result.
+// Reader interprets the output of one attempt, line by line. If another process reads the same
+// output again from its beginning, it gets the same result.
 type Reader interface {
-	// Line processes a line of output, without its line end. Stdout and stderr are
-	// mixed. Lines longer than MaxLine are cut.
+	// Line interprets a line of output and returns what it has learned. The line has no line end,
+	// and may be from stdout or stderr. Lines longer than MaxLine are cut.
 	Line(line []byte) []Signal
-	// Verdict decides how the attempt ended: by the reason for which gaffer stopped the
-	// program, if any, then by the program's final message, then by its exit code.
+	// Verdict decides how the attempt ended. If gaffer stopped the program, the stop reason
+	// decides. If not, the program's final message decides, or else its exit code.
 	Verdict(Exit) Verdict
 }
 
@@ -78,15 +78,15 @@ const MaxLine = 1 << 20
 
 // Signal is what a Reader has learned from one line of output. Zero fields mean no news.
 type Signal struct {
-	State    State  // the agent's new state; empty if unknown
-	Progress bool   // the work has advanced; output alone is not progress
+	State    State  // the agent's new state; empty if the line does not show it
+	Progress bool   // the line shows that the work has advanced; output alone is not progress
 	Doing    string // short description of the current activity: "Bash: go test ./..."
-	Thread   string // id of the conversation
+	Thread   string // id of the agent's conversation
 	Ask      *Question
 	Closed   string // id of a question or reply that the agent no longer waits for
-	Reply    []byte // bytes to write to stdin immediately, such as an automatic answer
-	ReplyTo  string // identifies Reply. A process that reads the output again sees the same Reply and must not write it twice
-	Usage    *Usage // total of the attempt so far; replaces earlier values
+	Reply    []byte // bytes to write to the program's stdin immediately, such as an automatic answer
+	ReplyTo  string // id of Reply. A process that reads the output again sees the same Reply, and must not write it twice
+	Usage    *Usage // total usage of the attempt so far; replaces earlier values
 	Ended    bool   // the program has printed its final message and should exit
 	// Resumed says that the program has started to work again after its final message, because the
 	// user sent another message.
@@ -102,15 +102,15 @@ type Signal struct {
 // Steerable is a [Reader] of a program that accepts messages of the user while it runs.
 // Its methods return the bytes to write to the program's stdin.
 type Steerable interface {
-	// Message passes a message to the program. It returns nil while the program cannot
-	// accept one. The program passes the message to its model with the next request, or
-	// at once if now is set and the program can do that. [Signal.Delivered] says when.
+	// Message returns bytes that pass a message to the program, or nil while the program cannot
+	// accept one. The program passes the message to its model with the next request, or at once if
+	// now is set and the program can do that. [Signal.Delivered] reports that this has happened.
 	Message(id, text string, now bool) []byte
-	// Withdraw takes back a message that was not delivered to the model yet. It returns
-	// nil if the program cannot do that.
+	// Withdraw returns bytes that take back a message which was not delivered to the model yet. It
+	// returns nil if the program cannot take messages back.
 	Withdraw(id string) []byte
-	// Interrupt ends the current turn. It returns nil if no turn runs, or if the program
-	// cannot end it this way.
+	// Interrupt returns bytes that end the current turn. It returns nil if no turn runs, or if the
+	// program cannot end a turn this way.
 	Interrupt() []byte
 }
 
@@ -151,8 +151,8 @@ type Answer struct {
 
 // Usage holds the tokens and the cost of an attempt so far.
 type Usage struct {
-	Input, Output int64   // tokens
-	USD           float64 // 0 if the program does not report it
+	Input, Output int64   // number of tokens
+	USD           float64 // cost in US dollars; 0 if the program does not report it
 }
 
 // Exit describes how the process ended.
@@ -172,7 +172,7 @@ type Verdict struct {
 	Class   failure.Class
 	Summary string    // the end of the agent's final message or of the error, for display
 	Answer  string    // the agent's whole final message, if it reports success
-	Reset   time.Time // when a rate limit ends, if known
+	Reset   time.Time // when a rate limit ends; zero if unknown
 	Denied  []string  // requests that were denied, even if the agent continued without them
 	Done    bool      // the agent reports that the work is done
 }

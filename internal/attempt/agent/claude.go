@@ -54,11 +54,11 @@ type claudeReader struct {
 	deniedByGaffer []claudeDenial    // requests that gaffer has denied
 	tools          int               // number of tool uses so far
 	failedAt       map[string]int    // value of tools when a tool use failed, by id of the tool use; a denied tool use also fails
-	reset          time.Time         // end of the rate limit that rejected a request
-	errorKind      string            // the program's name for the error that it ends with
+	reset          time.Time         // when the rate limit ends that rejected a request
+	errorKind      string            // the program's name for the error that ended the attempt
 	final          *finalMessage
 	deniedInResult []claudeDenial // requests that the result lists as denied
-	interrupted    bool           // the program has accepted our interrupt
+	interrupted    bool           // the program has accepted gaffer's request to end the turn
 	otherOutput    lastOutput     // the last output lines that are not JSON
 }
 
@@ -154,8 +154,8 @@ func (c *claudeReader) read(l claudeLine, line []byte) []Signal {
 func (c *claudeReader) system(l claudeLine) []Signal {
 	switch {
 	case l.Subtype == "init":
-		// An init line after a result starts another turn, for further messages of the
-		// user. Only the result of the last turn counts.
+		// If an init line follows a result, another turn starts, for further messages of the user.
+		// Only the result of the last turn counts.
 		again := c.final != nil
 		c.final = nil
 		return []Signal{{State: Running, Resumed: again}}
@@ -210,10 +210,10 @@ func (l claudeLine) blocks() []claudeBlock {
 
 func (c *claudeReader) assistant(l claudeLine) []Signal {
 	if l.Parent == "" {
-		c.errorKind = l.Error // reset by the next message, so that only the final error counts
+		c.errorKind = l.Error // the next message resets this, so only the final error counts
 	}
 	if l.Error != "" {
-		return nil // a message of the program, not of the model
+		return nil // the program itself wrote this message, not the model
 	}
 	s := Signal{Progress: true, Usage: c.count(l)}
 	for _, b := range l.blocks() {
@@ -365,7 +365,7 @@ func (c *claudeReader) Verdict(exit Exit) Verdict {
 		list = c.deniedByGaffer
 	}
 	var refused denial
-	last := 0 // value of tools at the last denial
+	last := 0 // value of c.tools at the last denial
 	for _, d := range list {
 		refused.add(describeCall(d.Tool, d.Input))
 		if n, ok := c.failedAt[d.ToolUseID]; ok {

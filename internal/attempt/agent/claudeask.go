@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Texts that gaffer sends instead of an answer when it does not ask the user.
+// Texts that gaffer sends as the answer when it does not ask the user.
 const (
 	refusalText   = "Denied: no user is here to allow it. Continue without it."
 	ownChoiceText = "Decide for yourself."
@@ -15,8 +15,8 @@ const (
 // permissionOptions returns the possible answers to a request for permission.
 func permissionOptions() []string { return []string{"allow", "deny"} }
 
-// allows reports whether the answer grants a request for permission. Everything except
-// a clear yes denies it, with the text as the reason.
+// allows reports whether the answer grants a request for permission. Only a clear yes grants it.
+// Any other text denies it, and is the reason.
 func (a Answer) allows() bool {
 	switch strings.ToLower(strings.TrimSpace(a.Text)) {
 	case "allow", "yes", "y", "ok", "accept":
@@ -35,7 +35,7 @@ func (a Answer) reason() string {
 	}
 }
 
-// request handles a request for permission. Questions to the user are requests too: for
+// request handles a request for permission. A question to the user is also a request: for
 // permission to use the tool AskUserQuestion.
 func (c *claudeReader) request(l claudeLine) []Signal {
 	if l.RequestID == "" {
@@ -62,8 +62,8 @@ func (c *claudeReader) request(l claudeLine) []Signal {
 	return []Signal{{ReplyTo: l.RequestID, Reply: q.Reply(answer)}}
 }
 
-// firstOptions returns the first option of each question. Programs put their own preference
-// first.
+// firstOptions returns the first option of each question, because programs put the option that they
+// prefer first.
 func firstOptions(questions []choiceQuestion) string {
 	var lines []string
 	for _, q := range questions {

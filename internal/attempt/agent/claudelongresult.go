@@ -33,7 +33,7 @@ func readLongResult(line []byte) (claudeResult, bool) {
 func membersBeforeCut(line []byte) map[string]json.RawMessage {
 	members := map[string]json.RawMessage{}
 	d := json.NewDecoder(bytes.NewReader(line))
-	_, _ = d.Token() // {
+	_, _ = d.Token() // skip the opening brace
 	for {
 		token, _ := d.Token()
 		name, ok := token.(string)
@@ -52,10 +52,11 @@ func membersBeforeCut(line []byte) map[string]json.RawMessage {
 	}
 }
 
-// readDenials reads the list of denials. If it was cut, the last entry is a placeholder.
+// readDenials reads the list of denied requests. If the list was cut, the last entry is a
+// placeholder.
 func readDenials(d *json.Decoder) json.RawMessage {
 	list := []json.RawMessage{}
-	_, err := d.Token() // [
+	_, err := d.Token() // read the opening bracket
 	for err == nil && d.More() {
 		var value json.RawMessage
 		if err = d.Decode(&value); err == nil {

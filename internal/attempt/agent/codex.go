@@ -89,7 +89,7 @@ func (c *codexReader) Line(line []byte) []Signal {
 	case "thread.started":
 		return []Signal{{State: Running, Thread: l.ThreadID}}
 	case "turn.started":
-		c.otherOutput.forget() // the lines were about Codex's setup
+		c.otherOutput.forget() // forget these lines, which were about Codex's setup
 		return []Signal{{State: Running}}
 	case "item.started", "item.updated", "item.completed":
 		return c.item(l.Item)
@@ -123,7 +123,7 @@ func (c *codexReader) sinceStart(input, output int64) *Usage {
 func (c *codexReader) item(i codexItem) []Signal {
 	switch i.Type {
 	case "error":
-		return nil // a warning
+		return nil // the item is only a warning
 	case "agent_message":
 		c.text = i.Text
 	}
@@ -157,7 +157,7 @@ func (d *denial) item(i codexItem) {
 	}
 }
 
-// codexItem is one action of Codex. "codex exec" and the app server spell some names
+// codexItem is one action of Codex. "codex exec" and the app server spell some of its member names
 // differently.
 type codexItem struct {
 	ID      string `json:"id"`

@@ -117,7 +117,7 @@ func (c *serverReader) response(l serverLine) []Signal {
 		return []Signal{{State: Running, Thread: c.thread, Reply: begin, ReplyTo: turnReply}}
 	case id == turnID && c.turn == "":
 		c.turn = l.Result.Turn.ID
-		c.otherOutput.forget() // the lines were about Codex's setup
+		c.otherOutput.forget() // forget these lines, which were about Codex's setup
 		return []Signal{{Closed: turnReply}}
 	}
 	return nil
@@ -154,7 +154,7 @@ type serverParams struct {
 			ResetsAt float64 `json:"resetsAt"`
 		}
 	} `json:"rateLimits"`
-	// Fields of requests.
+	// The following fields are set only in requests of the server.
 	Command     string           `json:"command"`
 	Reason      string           `json:"reason"`
 	Message     string           `json:"message"`
@@ -162,7 +162,7 @@ type serverParams struct {
 	Permissions json.RawMessage  `json:"permissions"`
 }
 
-// serverItem is an item as the server describes it.
+// serverItem is one item of a thread, such as a message or a command, as the server sends it.
 type serverItem struct {
 	codexItem
 	ID       string `json:"id"`
@@ -255,7 +255,8 @@ func (c *serverReader) tokens(p serverParams) []Signal {
 	return []Signal{{Usage: &Usage{Input: max(0, total.Input-c.before.Input), Output: max(0, total.Output-c.before.Output)}}}
 }
 
-// limits stores the latest reset time of the exhausted rate limit windows.
+// limits stores when the rate limit ends. If several limits are exhausted, it stores the latest
+// end.
 func (c *serverReader) limits(p serverParams) {
 	for _, w := range []struct {
 		Used     float64 `json:"usedPercent"`

@@ -11,10 +11,10 @@ const (
 	serverMessage   = "gaffer-message-" // prefix; the message's key follows
 )
 
-// Message implements [Steerable]. While a turn runs, the request turn/start adds the
-// message to that turn: the server passes it to the model after the next tool call, or
-// cuts off the model's text. After the turn, turn/start starts another turn. So the
-// request is right even if the turn ends before the server reads the message.
+// Message implements [Steerable]. It sends the request turn/start. While a turn runs, the server
+// adds the message to that turn: it passes the message to the model after the next tool call, or
+// cuts off the model's text. After the turn, the server starts another turn. So the request is
+// right even if the turn ends before the server reads it.
 func (c *serverReader) Message(id, text string, _ bool) []byte {
 	if c.turn == "" {
 		return nil

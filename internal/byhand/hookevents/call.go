@@ -71,8 +71,8 @@ func HandleCall(ctx context.Context, from Environment, program string, arguments
 	return c, nil
 }
 
-// Caller returns the process of the agent that started this hook, or the zero value if
-// it is unknown.
+// Caller returns the process of the agent that started this hook, or the zero value if that process
+// is unknown.
 func Caller(program string) host.Process {
 	pid := agentproc.Ancestor(program)
 	if pid == 0 {

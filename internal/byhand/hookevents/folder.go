@@ -16,7 +16,7 @@ import (
 // Folder is the folder with a document for each session.
 type Folder struct{ path string }
 
-// NewFolder returns the folder below gaffer's state folder. It does not create it.
+// NewFolder returns the Folder below gaffer's state folder. It does not create the folder.
 func NewFolder(state string) Folder { return Folder{state + "/interactive"} }
 
 const (
@@ -136,7 +136,7 @@ func (f Folder) All(now time.Time) (list []Session, paths []string) {
 	return list, paths
 }
 
-// Sessions returns all documents. It changes nothing.
+// Sessions returns the documents of all sessions. Unlike All, it deletes nothing.
 func (f Folder) Sessions() []Session {
 	list, _, _ := f.read()
 	return list
@@ -172,7 +172,8 @@ func (f Folder) read() (list []Session, paths, useless []string) {
 	return list, paths, useless
 }
 
-// Remove deletes a document unless its session has had an event since.
+// Remove deletes the document of a session, unless the session has had another event since s was
+// read.
 func (f Folder) Remove(s Session, path string) {
 	f.remove(path, func() bool {
 		now, _ := readDoc(path, s.Program, s.Session)

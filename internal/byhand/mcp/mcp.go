@@ -62,7 +62,7 @@ type Options struct {
 	Sessions *session.Store
 	Team     *team.Store
 
-	Plans plan.Options // how plans are read
+	Plans plan.Options // options for reading plans
 	// WithFleet opens the fleet, calls do and closes the fleet again.
 	WithFleet func(ctx context.Context, do func(Fleet) error) error
 	// Submit submits a plan as a run and ensures that a process works on it.
@@ -77,7 +77,7 @@ type Server struct {
 	callSlots     chan struct{} // semaphore with a slot for each running call
 	questionSlots chan struct{} // semaphore with a slot for each open question
 
-	clientGone     context.Context // ends when answers can no longer be delivered to the client
+	clientGone     context.Context // ends when answers can no longer be sent to the client
 	markClientGone context.CancelFunc
 }
 
