@@ -32,7 +32,7 @@ type PromptMethod string
 
 // Values of PromptMethod.
 const (
-	Stdin    PromptMethod = "stdin"    // stdin contains the prompt and is then closed
+	Stdin    PromptMethod = "stdin"    // the prompt is written to stdin, which is then closed
 	Argument PromptMethod = "argument" // the prompt replaces {prompt} in argv, or is the last argument
 	File     PromptMethod = "file"     // a file contains the prompt; its path replaces {prompt_file} in argv, or is the last argument
 )
@@ -66,7 +66,7 @@ func kinds() map[string]func(setup) Agent {
 	}
 }
 
-// Names returns the agents that need no configuration.
+// Names returns the names of the built-in agents, which need no configuration.
 func Names() []string { return []string{"claude", "codex", "gemini", "opencode", "command"} }
 
 // New returns the named agent. The name is one of [Names] or a key of custom. If it is both, custom
@@ -98,7 +98,7 @@ func Kind(name string, custom map[string]Custom) string {
 // setup is the part of a Custom that adapters use, after validation.
 type setup struct {
 	argv    []string                // the program and its first arguments; may be empty only for agent "command"
-	env     []string                // plain values, as NAME=value
+	env     []string                // variables with plain values, as NAME=value
 	refs    map[string]secret.Value // variables whose values are references to secrets, by name
 	prompt  PromptMethod            // empty means the protocol's default
 	waiting *regexp.Regexp
@@ -197,7 +197,7 @@ func badKey(agent, key, found, want string) error {
 // UnknownError reports an agent name that is neither built in nor in gaffer.yaml.
 type UnknownError struct {
 	Name    string
-	Nearest string // the most similar known name, or empty
+	Nearest string // the most similar known name; empty if none is similar
 	Known   []string
 }
 

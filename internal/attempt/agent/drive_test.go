@@ -65,7 +65,7 @@ func steer(t *testing.T, name string, r agent.Request, answer func(agent.Questio
 	write := make(chan []byte, 100)
 	both.Go(func() {
 		for data := range write {
-			_, _ = stdin.Write(data) // the program may have exited
+			_, _ = stdin.Write(data) // ignore the error: the program may have exited
 		}
 		_ = stdin.Close()
 	})

@@ -53,7 +53,7 @@ func (g gemini) Reader(Request) Reader { return &geminiReader{} }
 
 // geminiReader interprets the output of the Gemini CLI.
 type geminiReader struct {
-	text        strings.Builder // text since the last tool use
+	text        strings.Builder // the model's text since the last tool use
 	final       *finalMessage
 	otherOutput lastOutput
 }

@@ -110,7 +110,7 @@ func golden(t *testing.T, path, text string) {
 	}
 }
 
-// show formats a signal on one line, without zero fields.
+// show formats a signal on one line. It leaves out fields that are zero.
 func show(s agent.Signal) string {
 	var parts []string
 	add := func(name string, value any) { parts = append(parts, fmt.Sprintf("%s %v", name, value)) }

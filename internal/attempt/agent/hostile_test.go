@@ -12,7 +12,8 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// checkInvariants checks invariants that hold for any output of an agent.
+// checkInvariants fails the test unless a reader keeps the rules that must hold for any output of
+// an agent.
 func checkInvariants(t *testing.T, name string, policy agent.Policy, custom map[string]agent.Custom, data []byte) {
 	t.Helper()
 	a, err := agent.New(name, custom)

@@ -12,13 +12,13 @@ import (
 
 // Lengths to which texts for display are cut.
 const (
-	summaryLength = 500 // characters of a final message
-	doingLength   = 80  // characters of the current activity
+	summaryLength = 500 // maximum length of a summary, in characters
+	doingLength   = 80  // maximum length of the current activity, in characters
 
-	questionLength = 4000 // characters of a question
+	questionLength = 4000 // maximum length of a question, in characters
 
-	answerLength = 256 << 10 // bytes of an answer
-	outputLength = 48 << 10  // bytes of the last output of a program
+	answerLength = 256 << 10 // maximum length of an answer, in bytes
+	outputLength = 48 << 10  // how many bytes of a program's last output are kept
 )
 
 // clean makes output safe to display. It removes escape sequences, invalid UTF-8, and
@@ -158,7 +158,7 @@ func visible(r rune) string {
 	return strings.Trim(strconv.QuoteRune(r), "'")
 }
 
-// summary returns the end of text, for the result of an attempt.
+// summary returns the last part of text, short enough for the result of an attempt.
 func summary(text string) string {
 	if n := len(text) - 20*summaryLength; n > 0 {
 		text = text[n:]

@@ -16,7 +16,7 @@ import (
 type Entry struct {
 	Kind EntryKind
 	Text string
-	At   time.Time // zero if the log has no time
+	At   time.Time // when it happened; zero if the log has no time
 }
 
 // EntryKind is the kind of an Entry.
@@ -60,7 +60,7 @@ func (t *Transcript) Line(line []byte) (entries []Entry, ok bool) {
 		}
 	}
 	for _, e := range t.read(t, trimmed) {
-		if e.Text == "" { // for example a call of a tool without a name
+		if e.Text == "" { // skip: for example a call of a tool without a name
 			continue
 		}
 		// Leave out a repeated error: programs report it when it happens, and again when they give
@@ -75,7 +75,7 @@ func (t *Transcript) Line(line []byte) (entries []Entry, ok bool) {
 	return entries, true
 }
 
-// End returns the entries that are still incomplete at the end of the log.
+// End returns the entries for text that was still incomplete at the end of the log.
 func (t *Transcript) End() []Entry { return t.flush() }
 
 // detectFormat detects which program wrote a line, by fields that other JSON lines are
@@ -116,7 +116,7 @@ func detectFormat(line []byte) func(*Transcript, []byte) []Entry {
 
 // Lengths to which entries are cut.
 const (
-	maxEntry    = 200 // characters of one line of a tool's input or output
+	maxEntry    = 200 // maximum length of one line of a tool's input or output, in characters
 	resultLines = 3
 )
 
@@ -349,7 +349,7 @@ func (t *Transcript) item(i codexItem, complete bool, at time.Time) (entries []E
 		return t.agentText(i.Text, at)
 	}
 	if what := i.describe(); what != "" && !t.startedItems[i.ID] {
-		if t.startedItems == nil || len(t.startedItems) > 1000 { // bounds the memory; old ids do not come back
+		if t.startedItems == nil || len(t.startedItems) > 1000 { // limits the memory: old ids do not come back
 			t.startedItems = map[string]bool{}
 		}
 		t.startedItems[i.ID] = true

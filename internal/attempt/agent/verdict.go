@@ -102,7 +102,7 @@ func (v Verdict) DeniedText() string {
 	return firstChars(clean("denied: "+strings.Join(v.Denied, "; ")), summaryLength/2)
 }
 
-// resetTime returns when a rate limit ends, if the program's output says so.
+// resetTime returns when a rate limit ends, or zero if the program's output does not say so.
 func (w *finalMessage) resetTime(now time.Time) time.Time {
 	if !w.reset.IsZero() {
 		return w.reset

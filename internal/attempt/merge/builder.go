@@ -88,7 +88,7 @@ func (b builder) squash(ctx context.Context, tree, from string) (string, error) 
 			continue
 		}
 		author := fmt.Sprintf("%s <%s>", part[0], part[1])
-		if len(subjects) == 0 { // the first author is the author of the squashed commit
+		if len(subjects) == 0 { // this author becomes the author of the squashed commit
 			g = g.With("GIT_AUTHOR_NAME="+part[0], "GIT_AUTHOR_EMAIL="+part[1], "GIT_AUTHOR_DATE="+part[2])
 			authors = append(authors, author)
 		}
@@ -147,9 +147,9 @@ func (b builder) copyCommits(ctx context.Context, onto string) (string, error) {
 	return onto, nil
 }
 
-// copyCommit copies a commit onto another, with its author and message. git merge-tree
-// takes no merge base in the oldest supported version, so a commit with the content of
-// onto and the parents of the copied commit replaces onto.
+// copyCommit copies a commit onto another, with its author and message. The oldest supported
+// version of git merge-tree cannot take a merge base. So copyCommit merges into a commit with the
+// content of onto, and with the parents of the copied commit.
 func (b builder) copyCommit(ctx context.Context, onto, commit string, parents []string) (string, error) {
 	tree, err := b.git.Resolve(ctx, onto+"^{tree}")
 	if err != nil {

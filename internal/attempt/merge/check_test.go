@@ -302,7 +302,7 @@ func (p project) killDuringCheck(s Spec) {
 	p.Must(cmd.Start())
 	testenv.Wait(p.T, begun, func() error { _, err := os.Stat(begun); return err })
 	p.Must(syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL))
-	_ = cmd.Wait() // it was killed
+	_ = cmd.Wait() // fails because the process was killed
 }
 
 func TestAFolderThatIsNotTheChecksIsNotDeleted(t *testing.T) {
@@ -386,7 +386,7 @@ func TestWhatCannotBeDeletedIsNotInTheWayOfTheNext(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := moveAside(path); err != nil { // the folder does not exist
+	if err := moveAside(path); err != nil { // no error: the folder does not exist
 		t.Fatal(err)
 	}
 	if got, _ := folder.Names(dir); !slices.Equal(got, []string{".check-x.removed-1", ".check-x.removed-2", ".check-x.removed-3"}) {

@@ -32,10 +32,11 @@ type checkSite struct {
 	name string
 	path string // path of the worktree
 	lock host.Lock
-	away bool // the site has no worktree
+	away bool // the worktree was already removed, or not created yet
 }
 
-// siteRecord is on disk from before the worktree's creation until after its deletion.
+// siteRecord describes a checkSite's worktree. It is on disk from before the worktree's creation
+// until after its deletion.
 type siteRecord struct {
 	Into   string `json:"into"`
 	Path   string `json:"path"`
@@ -102,7 +103,7 @@ func trySite(repo *worktree.Repo, name string) *checkSite {
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	held, err1 := f.Stat()
 	named, err2 := os.Lstat(path)
-	if err != nil || err1 != nil || err2 != nil || !os.SameFile(held, named) { // the owner has deleted the lock file meanwhile
+	if err != nil || err1 != nil || err2 != nil || !os.SameFile(held, named) { // the owner has deleted the lock file since it was opened
 		_ = f.Close()
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 type ConflictError struct {
 	Into, Branch string
 	Files        []string // files with conflicts
-	Dir          string   // the folder in which Commands work
+	Dir          string   // path of the folder in which Commands work
 	Commands     []string // commands in the order to run them; the user resolves the conflicts before the last two
 	Rest         []string // branches after this one, which were not merged
 }

@@ -48,7 +48,7 @@ func (e *ConsentError) Conflict() bool { return true }
 // Hint returns advice for the user.
 func (e *ConsentError) Hint() string { return "allow that with --yes" }
 
-// CheckError reports a merge that its check has rejected. Nothing was changed.
+// CheckError reports that the check has rejected the result of a merge. Nothing was changed.
 type CheckError struct {
 	Into   string
 	Commit string // the merge commit that was checked; no ref keeps it

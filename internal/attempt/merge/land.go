@@ -15,9 +15,9 @@ type Method string
 
 // The methods.
 const (
-	ByMerge  Method = "merge"  // one commit with two parents
-	BySquash Method = "squash" // one commit with all changes
-	ByRebase Method = "rebase" // a copy of each commit
+	ByMerge  Method = "merge"  // adds one merge commit with two parents
+	BySquash Method = "squash" // adds one commit with all changes
+	ByRebase Method = "rebase" // adds a copy of each commit
 )
 
 // LandSpec describes how the work of a task is brought into a target branch.
@@ -81,7 +81,7 @@ func Land(ctx context.Context, repo *worktree.Repo, s LandSpec) (done Landing, e
 	return done, nil
 }
 
-// lander is one try to land a task's work.
+// lander is one try to bring a task's work into its target branch.
 type lander struct {
 	try
 	spec    LandSpec

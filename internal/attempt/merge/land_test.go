@@ -16,7 +16,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// landSpec returns a spec that lands a tree in a branch.
+// landSpec returns a spec that brings the branch of a tree into another branch.
 func (p project) landSpec(tree worktree.Tree, into string, method Method) LandSpec {
 	return LandSpec{Tree: tree, Into: into, Method: method, Title: "Merge " + tree.Task, MoveCheckedOut: true, Scratch: filepath.Join(p.root, "scratch")}
 }
@@ -37,7 +37,7 @@ func (p project) log(branch string) string {
 
 func TestEachMethodLandsOnceAndCanBeUndone(t *testing.T) {
 	t.Parallel()
-	for _, into := range []string{"main", "target"} { // main is checked out
+	for _, into := range []string{"main", "target"} { // main is checked out, target is not
 		for method, want := range map[Method]string{
 			ByMerge: "Merge a|meanwhile|first", BySquash: "Merge a|meanwhile|first", ByRebase: "second|work of a|meanwhile|first",
 		} {

@@ -21,10 +21,10 @@ type Landing struct {
 	Task   string    `json:"task"`
 	Into   string    `json:"into"`
 	Method Method    `json:"method"`
-	Before string    `json:"before"` // the commit of Into before the landing
-	After  string    `json:"after"`  // the commit of Into after the landing
+	Before string    `json:"before"` // id of the tip of Into before the landing
+	After  string    `json:"after"`  // id of the tip of Into after the landing
 	Branch string    `json:"branch"`
-	Tip    string    `json:"tip"` // the commit of Branch that was landed
+	Tip    string    `json:"tip"` // id of the commit of Branch that was landed
 	At     time.Time `json:"at"`
 	Revert string    `json:"revert,omitempty"` // id of the commit that reverts the landing, if Undo has made one
 
@@ -35,8 +35,8 @@ type Landing struct {
 }
 
 const (
-	undoPrefix   = "refs/gaffer/undo/"   // landings that the target contains
-	undonePrefix = "refs/gaffer/undone/" // landings that were taken back
+	undoPrefix   = "refs/gaffer/undo/"   // prefix of the refs of landings that the target contains
+	undonePrefix = "refs/gaffer/undone/" // prefix of the refs of landings that were taken back
 )
 
 // recordLanding creates the commit that an undo ref points to. Its parents keep the

@@ -30,7 +30,7 @@ import (
 	"gaffer/internal/git"
 )
 
-// Spec describes a merge of branches into another.
+// Spec describes which branches to merge into a target branch.
 type Spec struct {
 	Into     string   // the target branch
 	Branches []string // branches to merge, in this order
@@ -49,12 +49,12 @@ type Spec struct {
 // Result describes what was merged, even if Branches returned an error.
 type Result struct {
 	Before, After string   // tip of the target branch before and after the merge
-	Merged        []Merged // in the order of merging
+	Merged        []Merged // the merged branches, in the order of merging
 	Skipped       []string // branches that the target already contained
 	Updated       string   // path of the worktree with the target branch that was moved forward, or empty
 }
 
-// Merged is a branch and its merge commit.
+// Merged is the name of a merged branch, and the id of its merge commit.
 type Merged struct{ Branch, Commit string }
 
 // Branches merges branches into another, one after the other, with one commit for each. It
@@ -107,7 +107,7 @@ func mergeBranches(ctx context.Context, repo *worktree.Repo, s Spec) (result Res
 	return result, err
 }
 
-// merger is one try to merge branches.
+// merger is one try to merge the branches of a Spec.
 type merger struct {
 	try
 	spec     Spec

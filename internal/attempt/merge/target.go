@@ -14,7 +14,7 @@ import (
 type target struct {
 	repo      *worktree.Repo
 	branch    string
-	worktrees []git.Worktree // all worktrees of the repository, set by read
+	worktrees []git.Worktree // all worktrees of the repository; set by read
 }
 
 // read lists the repository's worktrees. Call it before the other methods.

@@ -25,8 +25,8 @@ type try struct {
 	check    func(ctx context.Context, dir string) error // nil means no check
 	site     *checkSite                                  // where the result is checked; nil if the merge needs no check
 
-	tips   []string // the commit of each branch
-	before string   // the commit of the target
+	tips   []string // id of each branch's commit, in the order of branches
+	before string   // id of the target's commit
 	after  string   // the commit to which the target moves; equals before if there is nothing to merge
 }
 
@@ -128,7 +128,7 @@ func (t *try) checkOut(ctx context.Context) error {
 	}
 	err := t.site.checkOut(ctx, t.git, t.target.branch, t.after)
 	if err != nil && ctx.Err() == nil {
-		_ = t.clearSite(ctx) // the next merge deletes the leftovers
+		_ = t.clearSite(ctx) // if this fails, the next merge deletes the leftovers
 	}
 	return err
 }

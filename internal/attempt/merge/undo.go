@@ -22,7 +22,7 @@ type UndoSpec struct {
 // back. Nothing was changed.
 type MovedError struct {
 	Landing Landing
-	Later   int // number of later commits
+	Later   int // number of commits since the landing
 }
 
 func (e *MovedError) Error() string {

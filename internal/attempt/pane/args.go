@@ -14,7 +14,7 @@ const Command = "pane"
 // Args are the arguments of the program.
 type Args struct {
 	Socket string // socket on which gaffer waits for the supervisor
-	Task   string // RUN/TASK
+	Task   string // id of the run and the task, as RUN/TASK
 	Kind   string // kind of agent, which determines the format of the log
 	Policy string // policy for the agent's questions; the log's format may depend on it
 	Log    string

@@ -16,7 +16,8 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// Attempt is an attempt that is running, or has ended and has no [Result] yet.
+// Attempt is an attempt that is running, or that has ended and whose [Result] is not determined
+// yet.
 type Attempt struct {
 	job          Job
 	folder       folder
@@ -26,7 +27,7 @@ type Attempt struct {
 	reader       agent.Reader
 	linger       time.Duration
 	orders       chan order
-	over         chan struct{} // closed when Run has returned and orders are ignored
+	over         chan struct{} // closed when Run has returned; later orders are ignored
 	steerRequest steerRequest
 
 	tail           tail
@@ -57,7 +58,7 @@ const (
 // order is a request from the attempt's owner, which the goroutine of Run carries out.
 type order struct {
 	stopReason string
-	now        bool  // with stopReason: kill the agent at once
+	now        bool  // kill the agent at once; only with stopReason
 	wait       *bool // whether the agent waits for the user; nil if the order is about something else
 	question   string
 	answer     agent.Answer
@@ -152,7 +153,7 @@ func (a *Attempt) follow(o order) {
 	a.reply(o.question, q.Reply(o.answer))
 }
 
-// read parses new output of the agent and reports whether there was any.
+// read reads and interprets new output of the agent. It reports whether there was any.
 func (a *Attempt) read(limit int64, last bool) (news bool, err error) {
 	err = a.tail.read(limit, last, func(line []byte) {
 		news = true

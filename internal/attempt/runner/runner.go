@@ -73,7 +73,7 @@ type Options struct {
 	Now        func() time.Time
 	Supervisor supervisor.Options
 	Home       string           // a folder above the folders of all attempts, see supervisor.Spec
-	Pool       *supervisor.Pool // reuses supervisors; nil starts a new one each time
+	Pool       *supervisor.Pool // pool of supervisors to reuse; nil means a new supervisor for each program
 	Owner      Owner
 	// Secrets resolves references to secrets in variables.
 	Secrets secret.Resolver

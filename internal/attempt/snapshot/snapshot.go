@@ -157,7 +157,7 @@ func Forget(ctx context.Context, r *worktree.Repo, runs []string) error {
 	}
 	var commands strings.Builder
 	for line := range strings.Lines(out) {
-		if parts := strings.Split(line, "/"); len(parts) > 3 && gone[parts[3]] { // refs/gaffer/review/RUN/…
+		if parts := strings.Split(line, "/"); len(parts) > 3 && gone[parts[3]] { // the ref's name is refs/gaffer/review/RUN/…
 			commands.WriteString("delete " + line)
 		}
 	}

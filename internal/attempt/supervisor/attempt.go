@@ -19,13 +19,13 @@ type attempt struct {
 	spec       Spec
 	log        *os.File
 	clients    *clients
-	stops      chan stop // orders from clients, as are leases and waits
+	stops      chan stop // stop orders from clients; leases and waits also get orders from clients
 	leases     chan lease
 	waits      chan bool
 	ended      chan struct{}
 
 	self     host.Process
-	group    *cgroup // nil without a control group
+	group    *cgroup // nil if the attempt has no control group
 	agentPID int     // pid of the agent, and also the id of its process group
 	started  Started
 	allEnded bool

@@ -29,7 +29,7 @@ type hierarchy struct {
 	version int
 	kind    string
 	mount   string
-	own     string // the folder of this process's group
+	own     string // path of the folder of this process's group
 }
 
 // hierarchies lists the cgroup hierarchies in which a group can be created, the best first.

@@ -30,7 +30,7 @@ func (c *child) wait() {
 		_, _ = c.process.Wait() // fails if another caller has already waited for the supervisor
 	}
 	if c.control != nil {
-		_ = c.control.Close() // the supervisor has exited
+		_ = c.control.Close() // ignore the error: the supervisor has exited
 	}
 }
 

@@ -19,7 +19,7 @@ const finishTimeout = 2 * time.Second
 // has its own goroutines, so that a slow or broken client does not block the others.
 type clients struct {
 	attempt  *attempt
-	listener *net.UnixListener // nil before the first listen
+	listener *net.UnixListener // nil before listen was called
 
 	connected    atomic.Int32  // number of connected clients
 	disconnected chan struct{} // receives a value when a client has disconnected

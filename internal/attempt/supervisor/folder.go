@@ -70,7 +70,7 @@ func (f folder) reuseFor(next folder, s Spec) (*os.File, error) {
 		err = syscall.Rename(string(f), string(next))
 	}
 	if err != nil {
-		_ = lock.Close() // the lock's content is not needed
+		_ = lock.Close() // ignore the error: the lock's content is not needed
 		return nil, err
 	}
 	return lock, nil
@@ -117,7 +117,7 @@ func tryLock(file *os.File) (bool, error) {
 	}
 }
 
-// write atomically replaces a file. Only the holder of the lock calls it.
+// write replaces a file of the folder atomically. Only the process that holds the lock may call it.
 func (f folder) write(name string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -90,7 +90,7 @@ func threadsStopped(pid int) bool {
 	for _, file := range files {
 		stat, err := os.ReadFile(file)
 		if err != nil {
-			continue // the thread has ended
+			continue // skip: the thread has ended
 		}
 		thread, err := parseStat(pid, stat)
 		if err != nil || thread.state != 'T' && thread.state != 't' && thread.state != 'Z' && thread.state != 'X' {

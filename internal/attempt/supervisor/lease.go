@@ -35,7 +35,7 @@ func (l lease) over(now time.Time) bool {
 // leaseCheckInterval is the longest time between two checks of a lease.
 const leaseCheckInterval = time.Second
 
-// nextCheck returns how long to wait before the next check.
+// nextCheck returns how long to wait before the lease must be checked again.
 func (l lease) nextCheck(now time.Time) time.Duration {
 	return max(0, min(leaseCheckInterval, l.end.Sub(now), l.Until.Sub(now.Round(0))))
 }

@@ -20,8 +20,8 @@ import (
 // than the other supervisor's. So a process whose limits are both at or below the mark
 // descends from the supervisor, or has lowered its limits on purpose.
 type limitMark struct {
-	Locks uint64 `json:"locks"` // RLIMIT_LOCKS
-	RSS   uint64 `json:"rss"`   // RLIMIT_RSS
+	Locks uint64 `json:"locks"` // hard limit of RLIMIT_LOCKS
+	RSS   uint64 `json:"rss"`   // hard limit of RLIMIT_RSS
 }
 
 const (

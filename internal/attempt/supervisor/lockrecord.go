@@ -19,7 +19,7 @@ import (
 // words. All other lines are stderr of a supervisor: a crash report, or debug output
 // that its environment has enabled.
 const (
-	specWord = "spec {" // what to run; written before a supervisor gets the lock
+	specWord = "spec {" // the spec of what to run; written before a supervisor gets the lock
 	heldWord = "held {" // identity of the supervisor; an agent may run once this line is written
 	exitWord = "exit {" // how the attempt ended; the last complete line counts
 
@@ -33,7 +33,7 @@ const (
 type lockRecord struct {
 	spec          []byte           // the spec as JSON; nil if missing
 	hasSupervisor bool             // a supervisor has recorded itself, so an agent may run
-	supervisor    supervisorRecord // from the last complete "held" line
+	supervisor    supervisorRecord // the record in the last complete "held" line
 	exit          *Exit
 	frozen        bool
 	stderr        string
@@ -46,7 +46,7 @@ type unprovenRecord struct {
 	Since time.Time `json:"since"`
 }
 
-// maxStderr is the maximum number of bytes kept of a supervisor's stderr.
+// maxStderr is how many bytes of a supervisor's stderr are kept.
 const maxStderr = 2000
 
 // parseLockRecord parses the text of a lock. It ignores incomplete lines, with one exception: an

@@ -19,7 +19,7 @@ func (p *Process) Input(data []byte) error {
 	return nil
 }
 
-// InputOnce is like Input, but ignores data whose key was used before, by this process or
+// InputOnce does the same as Input, but ignores data whose key was used before, by this process or
 // by an earlier process that was killed. Calls with the same key must have the same data.
 func (p *Process) InputOnce(key string, data []byte) error {
 	for n := 0; len(data) > 0; n++ {

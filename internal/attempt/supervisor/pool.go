@@ -83,7 +83,7 @@ func (p *Pool) Recycle(dir string) (taken bool) {
 	return true
 }
 
-// prepare does what the function prepare does, but reuses a spare folder if there is one.
+// prepare does the same as the function prepare, but reuses a spare folder if the pool has one.
 func (p *Pool) prepare(dir string, s Spec) (*preparedAttempt, error) {
 	spare := p.takeSpare()
 	if spare == "" {
@@ -204,10 +204,10 @@ func (p *Pool) Close() {
 	p.idle = nil
 	for _, c := range idle {
 		delete(p.members, c)
-		_ = c.process.Kill() // an idle supervisor has no attempt; fails if it is already dead
+		_ = c.process.Kill() // harmless, because an idle supervisor has no attempt; fails if it is already dead
 	}
 	for c := range p.members {
-		_ = c.control.Close() // attempts that were handed over have already arrived
+		_ = c.control.Close() // no attempt is lost: those that were handed over have already arrived
 	}
 	p.mu.Unlock()
 	p.watching.Wait()

@@ -26,7 +26,7 @@ func superviseFromPool(string) error {
 		return err
 	}
 	s := catchSignals()
-	runtime.GOMAXPROCS(1) // threads that wake each other up cost more time than the work itself
+	runtime.GOMAXPROCS(1) // use one thread: threads that wake each other up cost more time than the work itself
 	turns := make(chan *receivedAttempt)
 	go receiveAttempts(control, turns) // runs until the process exits
 	for {

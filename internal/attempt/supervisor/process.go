@@ -18,7 +18,7 @@ type Process struct {
 
 	ctx      context.Context // cancelled when Close is called or the attempt has ended
 	cancel   context.CancelFunc
-	followed chan struct{} // closed when the following goroutine has ended
+	followed chan struct{} // closed when the goroutine that follows the supervisor has ended
 	done     chan struct{} // closed when exit is set
 
 	mu           sync.Mutex
@@ -59,7 +59,7 @@ func (p *Process) ended(e Exit) {
 	p.cancel()
 }
 
-// Started returns the process ids of the supervisor and the agent.
+// Started returns the identities of the supervisor and of the agent: their pids and start times.
 func (p *Process) Started() Started {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -17,8 +17,8 @@ type process struct {
 	pid, parent int    // parent becomes another process when the parent ends
 	start       uint64 // start time in clock ticks since boot
 	ended       bool   // the process is a zombie
-	state       byte   // state of the first thread, as in /proc
-	group       int    // the process group
+	state       byte   // kernel state of the first thread, as a letter of /proc, such as R
+	group       int    // id of the process group
 	session     int
 }
 
@@ -30,8 +30,8 @@ type identity struct {
 
 func (p process) identity() identity { return identity{p.pid, p.start} }
 
-// processes lists the visible processes. It is not atomic: processes may start and end
-// during the listing.
+// processes lists the processes that this process can see. Processes may start and end while it
+// reads the list.
 func processes() []process {
 	dir, err := os.Open("/proc")
 	if err != nil {

@@ -57,7 +57,7 @@ type Status struct {
 	// Frozen says that the agent and all its descendants are frozen, because the lease
 	// was not extended.
 	Frozen bool `json:"frozen,omitempty"`
-	// Pending is the number of bytes of input that the agent has not read yet.
+	// Pending is the number of bytes of input that are queued for the agent's stdin.
 	Pending int `json:"pending,omitempty"`
 }
 

@@ -40,7 +40,7 @@ func threadsOfUser() (n int) {
 	for _, folder := range folders {
 		info, err := os.Stat(folder)
 		if err != nil || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Getuid()) {
-			continue // the process has ended, or belongs to another user
+			continue // skip: the process has ended, or belongs to another user
 		}
 		n += threadsOf(folder)
 	}

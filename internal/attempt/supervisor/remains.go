@@ -29,8 +29,8 @@ type supervisorRecord struct {
 	Limits *limitMark `json:"limits,omitempty"`
 	// Place is the content of the supervisor's /proc/PID/cgroup.
 	Place string `json:"place,omitempty"`
-	// Since is when this record was written, in clock ticks since boot. All processes of
-	// the agent have started then or later.
+	// Since is when this record was written, in clock ticks since boot. No process of the agent
+	// started before that.
 	Since uint64 `json:"since,omitempty"`
 	// Above lists the ancestors of the supervisor. When the supervisor dies, its children become
 	// children of one of these or of init.
@@ -71,7 +71,7 @@ func (l Left) String() string {
 	return fmt.Sprintf("pid %d (%s)", l.PID, truncate.Chars(l.Command, 41))
 }
 
-// UnprovenError reports an attempt that may still have live processes.
+// UnprovenError reports that an attempt may still have live processes.
 type UnprovenError struct {
 	Attempt string
 	Since   time.Time // when gaffer first found that it cannot prove the end of the attempt

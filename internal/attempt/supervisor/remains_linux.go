@@ -49,7 +49,7 @@ func remainsOf(attempt string, by supervisorRecord) Remains {
 		return Remains{Why: fmt.Sprintf("its control group %s cannot be seen from here", by.Group.Dir)}
 	case by.Group != nil && by.Group.populated():
 		return Remains{Why: fmt.Sprintf("its control group %s has processes that cannot be seen from here", by.Group.Dir)}
-	case by.Group != nil && by.Limits == nil: // a privileged agent could leave its group, see docs/security.md
+	case by.Group != nil && by.Limits == nil: // an empty group counts as proof, although a privileged agent could have left it, see docs/security.md
 		return Remains{Proof: Gone}
 	}
 	if list := by.suspects(); len(list) > 0 {

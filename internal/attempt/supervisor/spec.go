@@ -65,20 +65,20 @@ type Spec struct {
 	// Home is a folder above the attempt's folder, see [SweepGroups]. Empty means the parent of the
 	// attempt's folder.
 	Home string `json:"home,omitempty"`
-	// Group is set by Start: the name of the attempt's control group, without the
-	// suffix of the supervisor. Empty means no control group.
+	// Group is the name of the attempt's control group, without the suffix that identifies the
+	// supervisor. Start sets it. Empty means no control group.
 	Group string `json:"group,omitempty"`
-	// Starter is set by Start: the process that started the attempt.
+	// Starter is the process that started the attempt. Start sets it.
 	Starter host.Process `json:"starter,omitzero"`
 }
 
-// DefaultGrace is how long an agent may take to exit after each signal.
+// DefaultGrace is the default of how long an agent may take to exit after each stop signal.
 const DefaultGrace = 5 * time.Second
 
 // Grace returns the longest time from a stop order until the agent is killed.
 func (s Spec) Grace() time.Duration { return s.interrupt() + s.terminate() }
 
-// DefaultAbandon is how long an agent stays frozen while no client is connected.
+// DefaultAbandon is the default of how long an agent stays frozen while no client is connected.
 const DefaultAbandon = 10 * time.Minute
 
 func (s Spec) interrupt() time.Duration { return orDefault(s.Interrupt, DefaultGrace) }

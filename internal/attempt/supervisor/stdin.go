@@ -23,9 +23,9 @@ type stdin struct {
 	more    sync.Cond // wakes the writing goroutine
 	queue   [][]byte
 	given   map[string]bool // keys of all input that was added
-	pending int             // bytes not written yet
+	pending int             // number of bytes that were not written yet
 	last    bool            // no more input will be added
-	closed  bool            // the agent no longer reads
+	closed  bool            // the agent no longer reads its stdin
 }
 
 // newStdin returns the supervisor's and the agent's end of stdin. If the agent gets no input, they

@@ -256,7 +256,7 @@ func TestADeadlineIsPostponedWhileTheAgentWaitsForTheUser(t *testing.T) {
 		spec.Deadline = time.Now().Add(2 * time.Second)
 		spec.Interrupt, spec.Terminate = 10*time.Millisecond, 10*time.Millisecond
 		p := a.start(spec)
-		for range 2 { // repeated calls are harmless
+		for range 2 { // call it twice: repeated calls are harmless
 			if err := p.Waiting(true); err != nil {
 				t.Fatal(err)
 			}

@@ -24,7 +24,7 @@ import (
 // Options are the settings and dependencies of Terminals.
 type Options struct {
 	State    string // path of the folder for state of this machine
-	Project  string // the project's root
+	Project  string // path of the project's root
 	Ledger   string // path of the folder with the project's records; it identifies the tmux server
 	Database string // database for gaffer commands that run in a terminal
 	// FindTask returns the task with a name that the user has typed.

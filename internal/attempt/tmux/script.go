@@ -48,7 +48,7 @@ bind-key -T root WheelUpPane if-shell -F "#{||:#{pane_in_mode},#{mouse_any_flag}
 bind-key -T root WheelDownPane send-keys -M
 `
 
-// The size of a terminal without attached clients.
+// Size of a session's terminal while no client is attached, in characters.
 const columns, rows = 200, 50
 
 // script returns the tmux commands that configure the server and create a session.

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// Server is a tmux server of gaffer, identified by its socket. The first Start starts
-// the server, and it exits with its last session.
+// Server is a tmux server that belongs to gaffer. Its socket identifies it. The first Start starts
+// the server, and the server exits when its last session has ended.
 type Server struct {
 	socket  string
 	timeout time.Duration // how long the server may take to answer

@@ -112,7 +112,7 @@ func (r *messageReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// maxErrors is the largest number of script errors that are kept.
+// maxErrors is how many script errors are kept for the report.
 const maxErrors = 5
 
 // handleEvents closes dialogs, because they block the page. It keeps script errors for the report,

@@ -21,7 +21,7 @@ import (
 	"gaffer/workflow"
 )
 
-// withoutDelay makes second tries start immediately.
+// withoutDelay is a RetryAfter that makes the second try of a check start immediately.
 const withoutDelay = verify.Duration(time.Millisecond)
 
 func run(t *testing.T, r verify.Request, tools verify.Tools) verify.Outcome {
@@ -75,7 +75,7 @@ func running(t *testing.T, texts ...string) (list []string) {
 		t.Fatalf("list processes: %v", err)
 	}
 	for _, file := range lines {
-		data, _ := os.ReadFile(file) // the process may have ended
+		data, _ := os.ReadFile(file) // fails if the process has ended
 		if !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(string(data), text) }) {
 			list = append(list, file+" "+string(data))
 		}
@@ -317,8 +317,8 @@ func TestAnInvalidRequestFailsAllItsChecks(t *testing.T) {
 	}
 }
 
-// However the checks end, the summary counts them, the event agrees with it, and each
-// check has a detail.
+// However the checks end: the summary must count them, the event must agree with the summary, and
+// each check must have a detail.
 func TestTheSummaryCountsTheResults(t *testing.T) {
 	check := func(kinds []uint8, minimal bool) bool {
 		all := []verify.Check{{Command: "true"}, {Command: "false"}, {File: "."}, {File: "absent"}}

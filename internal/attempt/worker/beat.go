@@ -33,7 +33,7 @@ const (
 // beatTimer decides when the next heartbeat is due.
 type beatTimer struct {
 	last       time.Time     // when the last heartbeat was sent
-	dirty      bool          // there is something new to report
+	dirty      bool          // there is something new to report to the engine
 	inFlight   bool          // a heartbeat was sent and not answered yet
 	retryPause time.Duration // pause before the next try; 0 if the last heartbeat was answered
 }
@@ -56,7 +56,7 @@ func (b *beatTimer) wait(now time.Time, shortest time.Duration) time.Duration {
 	return max(every-now.Sub(b.last), 0)
 }
 
-// ended records whether a heartbeat was answered.
+// ended records the end of a heartbeat, and whether the engine answered it.
 func (b *beatTimer) ended(answered bool, shortest time.Duration) {
 	b.inFlight = false
 	if answered {

@@ -56,7 +56,7 @@ func (w *Worker) claimsNothing() bool { return w.draining.Load() || w.waitingFor
 // claimRequest returns the request by which this worker asks for a task.
 func (w *Worker) claimRequest() engine.Claim {
 	r := engine.Claim{Worker: w.opts.ID}
-	if !w.claimsNothing() { // without labels the engine gives the worker no task of a run that is bound to a place
+	if !w.claimsNothing() { // without labels the engine gives this worker no task of a run that is bound to certain workers
 		r.Labels, r.Agents = w.opts.Labels, w.opts.Allow
 	}
 	return r

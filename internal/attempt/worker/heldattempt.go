@@ -100,7 +100,7 @@ func (h *heldAttempt) run(ctx context.Context) {
 		h.handBack(ctx, runner.Result{Progress: notStarted})
 	case errors.As(err, &failed):
 		failedAs(failure.NotStarted, failed.Exit.Failed)
-	case errors.Is(err, errLost), errors.As(err, &start): // the next attempt may succeed
+	case errors.Is(err, errLost), errors.As(err, &start): // report the attempt as lost: the next attempt may succeed
 		failedAs(failure.Lost, err.Error())
 	case errors.Is(err, exec.ErrNotFound) && h.endAll(ctx): // a program is missing, for example git for the worktree
 		failedAs(failure.NotStarted, err.Error())

@@ -52,7 +52,8 @@ type Options struct {
 	Agents    func(name string) (agent.Agent, error)
 	Now       func() time.Time  // returns this machine's time
 	Notice    func(text string) // shows a message to the user
-	// NewKey returns a new unique key, for requests whose answer may get lost.
+	// NewKey returns a new unique key for a request. A request is repeated with the same key if its
+	// answer got lost.
 	NewKey func() string
 	// NoCommands is the error that a reference to a secret gets if it would run a command. Nil
 	// means that such commands may run.

@@ -51,7 +51,7 @@ type fleet struct {
 	store      *memory.Store
 	supervisor []string // command that starts a supervisor
 	agents     func(name string) (agent.Agent, error)
-	allow      []string // the allowed agents of new workers
+	allow      []string // the agents that new workers allow
 	older      bool     // the engine does not know that workers restrict their agents, like an old version
 }
 
@@ -554,7 +554,7 @@ func TestFaultAnAttemptIsAdoptedWhenItsSupervisorAnswersAgain(t *testing.T) {
 	}
 }
 
-// supervisorOf returns the pid of the supervisor of worker w's only attempt.
+// supervisorOf returns the pid of the supervisor of the run's only attempt, which worker w runs.
 func (f *fleet) supervisorOf(run string) int {
 	f.t.Helper()
 	var started supervisor.Started

@@ -30,7 +30,7 @@ type mergeStep struct {
 	Repo   string   `json:"repo,omitempty"` // path of the repository; empty means the project's repository
 	Into   string   `json:"into,omitempty"`
 	Start  string   `json:"start,omitempty"`  // where to start the new branch Into; empty if Into must exist
-	Tasks  []string `json:"tasks,omitempty"`  // the tasks whose branches are merged, in this order
+	Tasks  []string `json:"tasks,omitempty"`  // ids of the tasks whose branches are merged, in this order
 	Names  []string `json:"names,omitempty"`  // names of Tasks, for the titles of merge commits; may be shorter than Tasks
 	Branch string   `json:"branch,omitempty"` // another branch to merge, after the branches of Tasks
 	Remove bool     `json:"remove,omitempty"` // delete the run's worktrees after all merges

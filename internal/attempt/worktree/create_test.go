@@ -37,7 +37,7 @@ func TestTheSameSpecGivesTheSameWorktreeWithTheWorkInIt(t *testing.T) {
 	spec := p.spec("a")
 	tree := p.work("a", "done.txt", "x\n")
 	p.Write(tree.Path, "open.txt", "y\n")
-	p.commitEmpty() // the base branch moves forward
+	p.commitEmpty() // moves the base branch forward
 	for _, s := range []Spec{spec, p.spec("a")} {
 		if again := p.createSpec(s); again != tree {
 			t.Errorf("got %+v, want %+v", again, tree)
@@ -255,7 +255,7 @@ func TestSixteenAtOnceFromSeveralProcesses(t *testing.T) {
 		task := fmt.Sprintf("t%02d", i)
 		want = append(want, task)
 		spec := p.spec(task)
-		for j := range 2 { // each one twice
+		for j := range 2 { // create each worktree twice
 			if (i+j)%4 == 0 {
 				cmd := gittest.Child(t, "create", p.Dir, spec)
 				wg.Go(func() {

@@ -21,7 +21,7 @@ func TestAGitOfOursIsNoOccupant(t *testing.T) {
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
 	testenv.Wait(t, "sleep to run", func() error {
 		if !startedByGaffer(cmd.Process.Pid) {
-			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", cmd.Process.Pid)) // it may have ended
+			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", cmd.Process.Pid)) // fails if the process has ended
 			return fmt.Errorf("process %d is %q", cmd.Process.Pid, line)
 		}
 		return nil

@@ -17,7 +17,7 @@ type Removal struct {
 	BranchDeleted bool   // the branch was deleted, because another branch or a remote has all of its commits
 }
 
-// KeptError reports a tree that was not removed.
+// KeptError reports that a tree was not removed, and why.
 type KeptError struct {
 	Tree   Tree
 	Status Status

@@ -20,7 +20,7 @@ type Status struct {
 	Diff      Diff
 }
 
-// Diff counts the differences from the base, including uncommitted ones.
+// Diff has the numbers of differences between a tree and its base, including uncommitted ones.
 type Diff struct {
 	Files, Insertions, Deletions int // binary files count only in Files
 }

@@ -32,7 +32,7 @@ type Edit struct {
 	Existed     bool
 	Old         []byte
 	New         []byte
-	Remove      bool     // the file is deleted
+	Remove      bool     // the edit deletes the file
 	Kept        []string // entries of other programs that stay, as named by Entry.What
 	NonStandard string   // where the file has syntax that its program may reject, such as a comment; empty if it has none
 

@@ -55,7 +55,7 @@ func compare(entries []Entry, stateOf func(Entry) (entryState, error)) (c compar
 	return c, nil
 }
 
-// entryState says whether a file has an entry, and whether that entry is ours.
+// entryState says whether a file has an entry, and whether that entry is gaffer's.
 type entryState int
 
 const (

@@ -79,7 +79,7 @@ type Change struct {
 	Base    []byte   // content of the file without gaffer's entries
 	New     []byte   // content of the file with all entries
 	Splices []Splice // the edits that turn Base into New
-	Kept    []string // entries of other programs that stay, by Entry.What
+	Kept    []string // entries of other programs that stay, as named by Entry.What
 	// Replaced has the values of other programs that gaffer's entries replace, by their path.
 	Replaced    map[string][]byte
 	NonStandard string // where the file has syntax that strict readers reject; empty if it has none

@@ -42,7 +42,7 @@ func isRecent(s *hookevents.Session, now time.Time) bool {
 	return s != nil && !s.Ended && now.Sub(s.At) < forgetAfter
 }
 
-// judge returns the status of the first source that has one.
+// judge returns the status from the most reliable source that has one.
 func (e Evidence) judge(now time.Time) sourceStatus {
 	for _, ask := range e.sources() {
 		if w, ok := ask(now); ok {

@@ -14,7 +14,7 @@ type claude struct {
 	options
 	*stdinQueue
 	seen         map[string]bool // keys of the messages that were read; used only by the goroutine of handleLine
-	cutByMessage atomic.Bool     // a message has ended the turn, not an interrupt
+	cutByMessage atomic.Bool     // a message of the user has ended the turn, not an interrupt
 	tools        int
 	asked        int
 	denials      []object

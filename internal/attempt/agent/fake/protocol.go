@@ -18,7 +18,7 @@ type protocol interface {
 	ask(question string, options []string) (answer string, ok bool)
 	permission(tool, input string) bool
 	retry(n int)
-	compact()  // reports that the conversation was shortened, if the protocol can
+	compact()  // reports that the conversation was shortened, if the protocol has a message for that
 	halfDone() // prints half of a success message
 	done(text string, u usage)
 	failed(f fault, u usage) (code int)
@@ -37,7 +37,7 @@ type protocol interface {
 type fault struct {
 	text   string
 	status int       // HTTP status, or 0
-	reset  time.Time // when a rate limit ends
+	reset  time.Time // when the rate limit ends; zero if it is another fault
 	long   bool      // the prompt is too long
 }
 

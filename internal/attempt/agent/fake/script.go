@@ -10,7 +10,7 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// stepPrefix starts a line of a prompt that is a step.
+// stepPrefix is how a line of a prompt starts if it is a step.
 const stepPrefix = "fake:"
 
 // stepsIn returns the steps in a prompt.
@@ -31,10 +31,10 @@ type actor struct {
 	attempt  int
 	result   string
 	usage    usage
-	hangs    bool // hang after the final message
+	hangs    bool // do not exit after the final message
 }
 
-// errFinished ends the script with success.
+// errFinished is the error of a step that ends the script with success.
 var errFinished = errors.New("the script is finished")
 
 func (a *actor) do(line string) error {
@@ -55,7 +55,7 @@ func (a *actor) do(line string) error {
 	return fmt.Errorf("action %q is not known, want one of %s", name, strings.Join(names, ", "))
 }
 
-// splitWord splits off the first word.
+// splitWord returns the first word of args, and the rest.
 func splitWord(args string) (word, rest string, err error) {
 	word, rest, _ = strings.Cut(args, " ")
 	if word == "" {

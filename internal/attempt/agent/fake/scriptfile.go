@@ -39,8 +39,8 @@ func scriptFor(text, task string) ([]string, error) {
 	return steps, nil
 }
 
-// steps returns the steps to execute: those for the task in the file of scripts, or
-// those in the prompt.
+// steps returns the steps to execute: the task's steps in the script file if there is one, or else
+// the steps in the prompt.
 func (o options) steps(prompt string) ([]string, error) {
 	if o.scripts == "" {
 		return stepsIn(prompt), nil

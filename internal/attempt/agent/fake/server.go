@@ -83,7 +83,7 @@ func (s *server) handleLine(line []byte) {
 	}
 }
 
-// next waits for the message that starts a turn.
+// next waits for the message that starts another turn.
 func (s *server) next() (string, bool) {
 	l, ok := s.stdinQueue.next()
 	if !ok {
@@ -96,7 +96,7 @@ func (s *server) next() (string, bool) {
 	return l.text, true
 }
 
-// echo prints a message when it is passed to the model.
+// echo prints a message of the user at the moment when it is passed to the model.
 func (s *server) echo(l userMessage) {
 	item := object{"type": "userMessage", "id": s.number(), "clientId": nil, "content": []object{{"type": "text", "text": l.text}}}
 	if l.key != "" {

@@ -51,7 +51,7 @@ func (i *stdinQueue) change(do func()) {
 	}
 }
 
-// drop removes a message from the queue and reports whether it was there.
+// drop removes the message with this key from the queue, and reports whether the queue had it.
 func (i *stdinQueue) drop(key string) (found bool) {
 	i.change(func() {
 		before := len(i.queue)
@@ -74,7 +74,7 @@ func (i *stdinQueue) take(w *stdio) []userMessage {
 	return all
 }
 
-// idle reports whether no message waits.
+// idle reports whether the queue has no message.
 func (i *stdinQueue) idle() bool {
 	i.lock.Lock()
 	defer i.lock.Unlock()

@@ -36,7 +36,8 @@ func Names(dir string) ([]string, error) {
 	return all, err
 }
 
-// RemoveAll deletes a folder with everything in it. It also deletes read-only folders, such as those of a module cache.
+// RemoveAll deletes a folder with everything in it. It also deletes the content of read-only
+// folders, such as the folders of Go's module cache.
 func RemoveAll(path string) error {
 	if os.RemoveAll(path) == nil {
 		return nil
