@@ -32,7 +32,7 @@ type checkSite struct {
 	name string
 	path string // path of the worktree
 	lock host.Lock
-	away bool // the worktree was already removed, or not created yet
+	away bool // the site has no worktree: takeAway has removed it, or found none
 }
 
 // siteRecord describes a checkSite's worktree. It is on disk from before the worktree's creation

@@ -91,8 +91,8 @@ type lander struct {
 }
 
 // readLandings reads the earlier landings of the run. If the same work was landed already, it sets
-// done. If the branch of a landing was moved back, or never moved because of a crash, it marks that
-// landing as undone.
+// done. If the target does not contain an earlier landing of this task, because the branch was moved
+// back or a crash came first, it marks that landing as undone.
 func (l *lander) readLandings(ctx context.Context) error {
 	list, err := landings(ctx, l.git, l.spec.Tree.Run)
 	if err != nil {

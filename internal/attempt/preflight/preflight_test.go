@@ -128,7 +128,7 @@ func TestAProgramOfTheProjectIsNeverRun(t *testing.T) {
 			t.Fatalf("%s: it was run", name)
 		}
 	}
-	// If the project has no settings for it, the same program is run.
+	// If only the user's own settings apply, the same program is run.
 	preflight.Check(t.Context(), p, m.options(nil))
 	if _, err := os.Stat(ran); err != nil {
 		t.Errorf("the user's own opencode was not asked: %v", err)

@@ -149,7 +149,7 @@ type Exit struct {
 	Ended      time.Time `json:"ended"`
 	// Waited is how long the agent waited for the user, see [Process.Waiting].
 	Waited time.Duration `json:"waited_ns,omitempty"`
-	// Swept is the number of processes that outlived the agent and were signalled one by one.
+	// Swept is the number of processes besides the agent that were signalled one by one.
 	Swept int `json:"swept,omitempty"`
 	// Left has the pids of processes that could not be ended: they belong to another user, or hang
 	// in the kernel.

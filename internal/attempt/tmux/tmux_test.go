@@ -259,7 +259,7 @@ func (p userTerminal) typeKeys(keys ...string) {
 	}
 }
 
-// detach detaches from the session, and waits until the user's terminal shows its shell again.
+// detach detaches from the session, and waits until the program in the user's terminal has ended.
 func (p userTerminal) detach() {
 	p.t.Helper()
 	p.typeKeys("C-b", "d")

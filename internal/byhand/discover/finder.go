@@ -48,7 +48,7 @@ type startEnvironment struct {
 	pane    string
 }
 
-// cachedRollout is a parsed rollout, with what is needed to notice a change of its file.
+// cachedRollout is a parsed rollout, with the size and time of its file when it was parsed.
 type cachedRollout struct {
 	size    int64
 	changed time.Time
