@@ -13,7 +13,7 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// credentialKind is how a request sends its token.
+// credentialKind says where in a request its token is: in a header, in a cookie or in the URL.
 type credentialKind int
 
 const (
@@ -23,18 +23,18 @@ const (
 	cookie
 )
 
-// accessControl decides which requests are handled.
+// accessControl decides which requests the server handles and which it refuses.
 type accessControl struct {
 	tokens    *credential.TokenStore
 	limiter   *rateLimiter
-	hosts     map[string]bool // accepted host names
-	openReads bool            // reads from this machine need no token
+	hosts     map[string]bool // host names that a request may be for
+	openReads bool            // read requests from this machine need no token
 }
 
-// admit rejects requests for another host, from foreign web pages, and from clients
-// without the permission.
+// admit returns an error for a request that names an unknown host, comes from a web page of another
+// site, or lacks the permission for its route.
 func (a *accessControl) admit(c *request) error {
-	if !c.route.anyHost || c.r.Header.Get("Origin") != "" { // health probes send no Origin header; requests of web pages may
+	if !c.route.anyHost || c.r.Header.Get("Origin") != "" { // health probes may use any host name, but web pages, which send Origin, may not
 		if err := a.checkHost(c); err != nil {
 			return err
 		}
@@ -84,9 +84,9 @@ func (a *accessControl) authenticate(c *request) error {
 	return c.checkForgery()
 }
 
-// token returns the token of a request and how it was sent. A token in the URL permits
-// reading only, because other pages can make a browser request a URL. X-Api-Key and
-// api_key are what other clients of the protocol send.
+// token returns the token of a request and where it was found. A token in the URL permits reading
+// only, because any web page can make a browser request a URL. Other clients of the protocol send
+// the token as X-Api-Key or api_key.
 func (c *request) token() (string, credentialKind) {
 	if scheme, text, ok := strings.Cut(c.r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
 		return strings.TrimSpace(text), bearer
@@ -107,8 +107,8 @@ func (c *request) token() (string, credentialKind) {
 	return "", none
 }
 
-// unauthorized refuses a client without a valid token. All such clients share one rate
-// limit.
+// unauthorized returns the error for a client without a valid token. All these clients share one
+// rate limit; if they exceed it, the error is "too many requests".
 func (a *accessControl) unauthorized(message string) error {
 	if !a.limiter.allow(unauthenticated) {
 		return tooMany()
@@ -124,8 +124,8 @@ func tooMany() error {
 	return p
 }
 
-// HostsOf lists the host names of a server that listens on an address: the address
-// itself, the loopback names if the server listens on loopback too, and the names in more.
+// HostsOf lists the host names of a server that listens on address: the address itself, the
+// loopback names if the server listens on loopback too, and the names in more.
 func HostsOf(address net.Addr, more []string) ([]string, error) {
 	tcp, ok := address.(*net.TCPAddr)
 	if !ok {
@@ -206,7 +206,7 @@ func (c *request) checkForgery() error {
 		return nil
 	}
 	if c.r.Header.Get("Origin") != "" || c.r.Header.Get("Sec-Fetch-Site") == "same-origin" {
-		return nil // checkOrigin has already rejected a foreign origin
+		return nil // checkOrigin has already rejected the origins of other sites
 	}
 	return refuse(http.StatusForbidden, "forgery", "a change by cookie needs the Origin of this server's own page")
 }

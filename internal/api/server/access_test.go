@@ -23,8 +23,8 @@ import (
 	"gaffer/internal/api/server"
 )
 
-// knock sends a valid request for a route, modified by change. For /ws it requests a
-// socket.
+// knock sends a valid request for route r after change has modified it. For /ws the request opens a
+// WebSocket.
 func (w *whole) knock(r server.Route, h held, change func(*http.Request)) said {
 	w.t.Helper()
 	path, body, _ := validRequest(r, h)
@@ -44,9 +44,9 @@ func (w *whole) knock(r server.Route, h held, change func(*http.Request)) said {
 
 func bearer(q *http.Request, text string) { q.Header.Set("Authorization", "Bearer "+text) }
 
-// turnedAway fails unless each route answers every modified request with this status and
-// code, and nothing was changed. The requests run concurrently, because an unknown token
-// makes a request wait.
+// turnedAway sends every modified request to each route. It fails unless each answer has this
+// status and code, and no data was changed. The requests run concurrently, because the server
+// delays requests with an unknown token.
 func (w *whole) turnedAway(h held, status int, code string, who map[string]func(*http.Request), routes []server.Route) {
 	w.t.Helper()
 	before := w.last()
@@ -105,7 +105,7 @@ func TestSecurityALimitedTokenOnEveryRouteThatIsNotAboutItsOwnWork(t *testing.T)
 	}
 	const limited credential.Role = "limited"
 	w.tokens[limited] = text
-	if got := w.ask(limited, http.MethodGet, "/v1/self", ""); got.status != 200 { // the coordinator knows it
+	if got := w.ask(limited, http.MethodGet, "/v1/self", ""); got.status != 200 { // the coordinator knows the limited token
 		t.Fatalf("%d %s", got.status, got.body)
 	}
 	closed := slices.DeleteFunc(server.Routes(), func(r server.Route) bool {
@@ -157,7 +157,7 @@ func TestSecurityForeignHostOnEveryRouteTheStreamAndTheSocket(t *testing.T) {
 			q.Header.Set("Origin", "http://"+host)
 		}
 	}
-	// Load balancers check the health under any host name; pages may not.
+	// Load balancers may request /health under any host name, web pages may not.
 	health := func(r server.Route) bool { return r.Path == "/health" }
 	w.turnedAway(h, 403, "foreign_host", who, slices.DeleteFunc(server.Routes(), health))
 	w.turnedAway(h, 403, "foreign_host", pages, server.Routes())
@@ -167,8 +167,8 @@ func TestSecurityATokenIsInNoLogNoErrorNoFigureAndNoEvent(t *testing.T) {
 	w := startWhole(t)
 	h := w.begin("n", "text")
 	_, port, _ := net.SplitHostPort(w.addr)
-	shown := w.tokens[credential.Operator] // as a credential, in valid and invalid ways
-	typed := w.tokens[credential.Viewer]   // as a text, by mistake
+	shown := w.tokens[credential.Operator] // sent as a credential, in valid and invalid ways
+	typed := w.tokens[credential.Viewer]   // sent by mistake as the text of a field
 	var told []said
 	var wrong sync.WaitGroup
 	try := func(r server.Route, path, body string, change func(*http.Request)) {
@@ -187,7 +187,7 @@ func TestSecurityATokenIsInNoLogNoErrorNoFigureAndNoEvent(t *testing.T) {
 			try(r, path+"?token="+shown, full, func(q *http.Request) { q.Header.Del("Authorization") })
 			try(r, path, full, func(q *http.Request) { bearer(q, shown) })
 		}
-		if !stream && r.Path != "/v1/logout" { // logout would end the token
+		if !stream && r.Path != "/v1/logout" { // a logout would revoke the token
 			try(r, path, full, func(q *http.Request) {
 				q.Header.Del("Authorization")
 				q.AddCookie(&http.Cookie{Name: "gaffer-" + port, Value: shown})
@@ -238,14 +238,14 @@ func TestSecurityATokenIsInNoLogNoErrorNoFigureAndNoEvent(t *testing.T) {
 		t.Errorf("%d were refused: nothing was tried", refused)
 	}
 	w.hidden("the events", w.ask(credential.Admin, "GET", "/v1/events?limit=1000", "").body, shown)
-	w.good(credential.Admin, "POST", "/v1/events", map[string]any{"type": "last"}) // a change that the stream sends
+	w.good(credential.Admin, "POST", "/v1/events", map[string]any{"type": "last"}) // a change, so that the stream has something to send
 	w.hidden("the stream", w.stream("?last_event_id=0", w.last()).body, shown)
 	for _, file := range must[[]string](t)(filepath.Glob(filepath.Join(w.base, "gaffer.db*"))) {
 		w.hidden(file, string(must[[]byte](t)(os.ReadFile(file))), shown)
 	}
 }
 
-// hidden fails if a text contains the secret part of a token.
+// hidden fails if text contains the secret part of one of the tokens.
 func (w *whole) hidden(where, text string, tokens ...string) {
 	w.t.Helper()
 	for _, secret := range tokens {
@@ -255,7 +255,7 @@ func (w *whole) hidden(where, text string, tokens ...string) {
 	}
 }
 
-// spaces is a body of a gigabyte that is not held in memory.
+// spaces is a request body of a gigabyte that is generated while it is read.
 type spaces struct{ read atomic.Int64 }
 
 func (s *spaces) Read(p []byte) (int, error) {
@@ -280,7 +280,7 @@ func limitOf(r server.Route) int64 {
 	return server.MaxBody
 }
 
-// takers returns the routes that read a body.
+// takers returns the routes that read a request body.
 func takers() []server.Route {
 	none := []string{"POST /v1/login", "POST /v1/logout"} // these read no body
 	return slices.DeleteFunc(server.Routes(), func(r server.Route) bool {
@@ -288,8 +288,8 @@ func takers() []server.Route {
 	})
 }
 
-// pour sends a gigabyte. It returns the status of the answer, or 0 if the connection was
-// reset before it was read, and how much was sent.
+// pour sends a body of a gigabyte. It returns the status of the answer and the number of bytes
+// sent. The status is 0 if the connection was reset before the answer was read.
 func (w *whole) pour(r server.Route, h held) (status int, sent int64) {
 	path, _, _ := validRequest(r, h)
 	if r.Path == "/v1/work/logs" {
@@ -307,7 +307,7 @@ func (w *whole) pour(r server.Route, h held) (status int, sent int64) {
 		return 0, body.read.Load()
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, resp.Body) // it may end early
+	_, _ = io.Copy(io.Discard, resp.Body) // the answer may end early
 	return resp.StatusCode, body.read.Load()
 }
 
@@ -317,19 +317,19 @@ func TestSecurityABodyOfAGigabyteOnEveryRoute(t *testing.T) {
 	before, memory := w.last(), taken()
 	for _, r := range server.Routes() {
 		if r.Path == "/v1/stream" || r.Path == "/api/stream" || r.Path == "/ws" {
-			continue // they stay open and read no body
+			continue // these routes stay open and read no body
 		}
 		reads := slices.ContainsFunc(takers(), func(a server.Route) bool { return a.Name == r.Name })
 		status, sent := w.pour(r, h)
 		if reads && status != 413 && status != 0 {
 			t.Errorf("%s: %d", r.Name, status)
 		}
-		if sent > limitOf(r)+32<<20 { // plus what the kernel buffers
+		if sent > limitOf(r)+32<<20 { // the kernel may buffer 32 MB more
 			t.Errorf("%s: %d bytes were sent", r.Name, sent)
 		}
 	}
 	var all sync.WaitGroup
-	for range 10 { // plans are the longest, so send them concurrently
+	for range 10 { // plans have the longest bodies, so send ten of them concurrently
 		all.Go(func() {
 			if status, _ := w.pour(server.Route{Method: "POST", Path: "/v1/runs"}, h); status != 413 && status != 503 && status != 0 {
 				t.Errorf("plans at once: %d", status)

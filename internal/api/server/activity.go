@@ -15,9 +15,9 @@ import (
 	"gaffer/internal/pause"
 )
 
-// activityFeed reports when agents were last seen and what attempts do, to the stream
-// clients that want it. This data changes without events, so the feed reads it
-// periodically: once for all clients, and not while there are none.
+// activityFeed sends to stream clients when each agent was last seen and what each attempt does.
+// The store records no events about this, so the feed reads it at intervals: once for all clients,
+// and not at all while there are no clients.
 type activityFeed struct {
 	service Protocol
 	runs    Runs // nil if the coordinator has no runs
@@ -27,22 +27,22 @@ type activityFeed struct {
 
 	mu          sync.Mutex
 	readers     int
-	round       int               // number of reads that found a difference; 0 before the first
-	last        *activitySnapshot // the last read; nil before the first
-	all         []byte            // everything, encoded for the stream
-	differences []byte            // the differences from the previous read, encoded for the stream
-	changed     chan struct{}     // closed and replaced with every round
+	round       int               // number of reads whose result differed from the previous one; 0 before the first read
+	last        *activitySnapshot // result of the last read; nil before the first read
+	all         []byte            // the whole of last, encoded for the stream
+	differences []byte            // what differs between last and the read before it, encoded for the stream
+	changed     chan struct{}     // closed and replaced when round grows
 	wake        chan struct{}     // receives a value when a client joins
 }
 
-// activitySnapshot is the result of one read.
+// activitySnapshot is what one read of the feed found.
 type activitySnapshot struct {
 	agents map[string]time.Time       // when each agent was last seen, by id
 	doing  map[string]json.RawMessage // running attempts by id
 	runs   map[string]json.RawMessage // unfinished runs by id
 }
 
-// since returns the differences from an earlier read.
+// since returns the parts of s that differ from the earlier snapshot before.
 func (s *activitySnapshot) since(before *activitySnapshot) *activitySnapshot {
 	moved := &activitySnapshot{map[string]time.Time{}, differing(s.doing, before.doing), differing(s.runs, before.runs)}
 	for id, at := range s.agents {
@@ -65,14 +65,14 @@ func differing(rows, before map[string]json.RawMessage) map[string]json.RawMessa
 
 func (s *activitySnapshot) empty() bool { return len(s.agents)+len(s.doing)+len(s.runs) == 0 }
 
-// activityInterval is the interval between two reads.
+// activityInterval is how often an activityFeed reads the store.
 const activityInterval = 2 * time.Second
 
 func newActivityFeed(service Protocol, runs Runs, now func() time.Time, log *slog.Logger) *activityFeed {
 	return &activityFeed{service: service, runs: runs, now: now, log: log, every: activityInterval, changed: make(chan struct{}), wake: make(chan struct{}, 1)}
 }
 
-// run reads until ctx ends.
+// run reads the store at intervals until ctx ends. It pauses while there are no clients.
 func (s *activityFeed) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if s.sleepIfUnused() {
@@ -89,7 +89,8 @@ func (s *activityFeed) run(ctx context.Context) {
 	}
 }
 
-// sleepIfUnused reports whether there are no clients. If so, it drops the last read.
+// sleepIfUnused reports whether there are no clients. If there are none, it drops the results of
+// the last read.
 func (s *activityFeed) sleepIfUnused() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +120,7 @@ func (s *activityFeed) read(ctx context.Context) error {
 	return nil
 }
 
-// readRuns reads the progress of runs, and what their attempts do.
+// readRuns adds the unfinished runs and the running attempts to the snapshot.
 func (s *activitySnapshot) readRuns(ctx context.Context, at Runs) error {
 	doing, err := at.RunningAttempts(ctx)
 	if err != nil {
@@ -142,10 +143,12 @@ func (s *activitySnapshot) readRuns(ctx context.Context, at Runs) error {
 	return nil
 }
 
-// maxActiveRuns is how many unfinished runs are reported, the latest first.
+// maxActiveRuns is how many unfinished runs a snapshot contains. If there are more, it contains the
+// newest.
 const maxActiveRuns = 100
 
-// publish stores a read and wakes the clients, unless nothing has changed.
+// publish stores the result of a read and wakes the clients. It does nothing if the result equals
+// the previous one.
 func (s *activityFeed) publish(seen *activitySnapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,7 +170,7 @@ func (s *activityFeed) publish(seen *activitySnapshot) {
 func (s *activitySnapshot) frame(now time.Time) []byte {
 	data, err := json.Marshal(map[string]any{"time": now, "seen": s.agents, "attempts": rowsOf(s.doing), "runs": rowsOf(s.runs)})
 	if err != nil {
-		return nil // only an invalid time cannot be encoded
+		return nil // encoding fails only for an invalid time
 	}
 	return fmt.Appendf(nil, "event: seen\ndata: %s\n\n", data)
 }
@@ -176,7 +179,7 @@ func rowsOf(rows map[string]json.RawMessage) []json.RawMessage {
 	return slices.AppendSeq(make([]json.RawMessage, 0, len(rows)), maps.Values(rows))
 }
 
-// join registers a client and starts the reads. The caller must call leave.
+// join registers a client and wakes the feed if it was paused. The caller must call leave.
 func (s *activityFeed) join() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,9 +196,9 @@ func (s *activityFeed) leave() {
 	s.readers--
 }
 
-// after returns the message for a client that has the given round, or nil if there is no
-// newer one. more is closed at the next round. A client that has missed a round gets the
-// whole snapshot.
+// after returns the message for a client that has received all rounds up to round; data is nil if
+// there is no later round. A client that is one round behind gets the differences, others get the
+// whole snapshot. more is closed at the next round.
 func (s *activityFeed) after(round int) (data []byte, next int, more <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,7 +15,8 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// seenNext reads up to the next message about last-seen times.
+// seenNext reads up to the next message with the last-seen times of agents, and returns these times
+// by agent id.
 func seenNext(t *testing.T, r *reader) map[string]time.Time {
 	t.Helper()
 	for {
@@ -126,7 +127,7 @@ func TestTheStreamOpensWhileTheDatabaseIsUnavailable(t *testing.T) {
 // failingAgents is a service whose list of agents fails.
 type failingAgents struct{ *standIn }
 
-// Agents returns an error.
+// Agents always returns an error.
 func (failingAgents) Agents(context.Context) ([]coordinator.Agent, error) {
 	return nil, fmt.Errorf("the database is away")
 }

@@ -20,7 +20,7 @@ func (h *protocolHandlers) heartbeat(c *request) error {
 	if err := checkNames("name", ask.Name, "claude_status", ask.ClaudeStatus, "status", ask.Status); err != nil {
 		return err
 	}
-	c.quiet = true // a heartbeat comes every 15 seconds; if it changes something, there is an event
+	c.quiet = true // agents send a heartbeat every 15 seconds; a heartbeat that changes the agent is logged as an event
 	return respond(c, func(ctx context.Context) (oneAgent, error) {
 		a, err := h.service.Heartbeat(ctx, c.by, ask)
 		return oneAgent{a}, err

@@ -40,11 +40,11 @@ func tlsConfig(cert tls.Certificate) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
 }
 
-// SelfSigned returns a self-signed certificate. The certificate is stored in the file,
-// readable only by its owner, so that its fingerprint stays the same. SelfSigned creates a
-// new certificate when the stored one is about to expire or lacks one of the host names.
-// It ignores a missing IP address unless the address is in asked: machines change their
-// addresses often, and known clients identify the server by the fingerprint.
+// SelfSigned returns a TLS configuration with a self-signed certificate. It stores the certificate
+// in the file, readable only by its owner, and reuses it, so that its fingerprint stays the same.
+// It creates a new certificate when the stored one is about to expire or lacks one of the host
+// names in hosts. A missing IP address counts only if the address is in asked: machines change
+// their addresses often, and known clients identify the server by the fingerprint.
 func SelfSigned(file string, hosts, asked []string, now time.Time) (*tls.Config, error) {
 	cert, err := loadPair(file)
 	if err == nil && isUsable(cert.Leaf, hosts, asked, now) {
@@ -66,7 +66,7 @@ func SelfSigned(file string, hosts, asked []string, now time.Time) (*tls.Config,
 	return tlsConfig(cert), nil
 }
 
-// Fingerprint returns the SHA-256 of the server's certificate, in the usual notation.
+// Fingerprint returns the SHA-256 of the server's certificate as hex pairs, for example "AB:CD:…".
 func Fingerprint(config *tls.Config) string {
 	sum := sha256.Sum256(config.Certificates[0].Certificate[0])
 	parts := make([]string, len(sum))
@@ -133,7 +133,7 @@ func makePair(hosts []string, now time.Time) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// writePair writes certificate and key as one file, so that they always match.
+// writePair writes the certificate and its key as one file, so that they always match.
 func writePair(file string, pair []byte) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
@@ -150,7 +150,7 @@ func writePair(file string, pair []byte) error {
 		err = os.Rename(temp.Name(), file)
 	}
 	if err != nil {
-		_ = os.Remove(temp.Name()) // only the first error is reported
+		_ = os.Remove(temp.Name()) // the caller gets only the first error
 	}
 	return err
 }

@@ -100,7 +100,7 @@ func TestOverTLSRequestsTheStreamAndTheCookieWork(t *testing.T) {
 	}
 }
 
-// secure sends http requests over https.
+// secure is a transport that sends requests for http URLs over https.
 type secure struct{ http.RoundTripper }
 
 func (s secure) RoundTrip(r *http.Request) (*http.Response, error) {

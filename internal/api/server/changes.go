@@ -8,13 +8,13 @@ import (
 	"gaffer/fleet"
 )
 
-// Changes implements the requests about the changes of tasks. Its errors have the methods
-// that [Protocol] describes.
+// Changes implements the requests about the changes that tasks made to files. Its errors have the
+// methods that [Protocol] describes.
 type Changes interface {
-	// Change returns no nil list.
+	// Change returns the change of a task. Its lists are never nil.
 	Change(ctx context.Context, run, task string, q fleet.ChangeQuery) (fleet.TaskChange, error)
 	File(ctx context.Context, run, task string, q fleet.FileQuery) (fleet.FileChange, error)
-	// Blob returns the content of a file of the change, by the id of its blob.
+	// Blob returns the content of a file of the change. blob is the id of the git blob.
 	Blob(ctx context.Context, run, task, blob string) ([]byte, error)
 	Reviews(ctx context.Context, run string) (fleet.RunReviews, error)
 }
@@ -23,7 +23,7 @@ type oneFileChange struct {
 	File fleet.FileChange `json:"file"`
 }
 
-// changeHandlers answers the requests about changes.
+// changeHandlers answers the requests about the changes of tasks.
 type changeHandlers struct{ changes Changes }
 
 func (h *changeHandlers) routes() []route {
@@ -61,7 +61,7 @@ func (h *changeHandlers) change(c *request) error {
 
 const (
 	maxPath    = 16 << 10  // bytes of a file's path
-	maxContext = 1_000_000 // lines around a hunk
+	maxContext = 1_000_000 // lines of context around a hunk
 )
 
 func (h *changeHandlers) file(c *request) error {
@@ -70,7 +70,7 @@ func (h *changeHandlers) file(c *request) error {
 		return err
 	}
 	query := c.r.URL.Query()
-	q := fleet.FileQuery{Path: query.Get("path"), Tree: query.Get("tree"), From: query.Get("from")} // a path may have any bytes
+	q := fleet.FileQuery{Path: query.Get("path"), Tree: query.Get("tree"), From: query.Get("from")} // not trimmed or checked, because a path may have any bytes
 	if q.Path == "" || len(q.Path) > maxPath || strings.IndexByte(q.Path, 0) >= 0 {
 		return refuse(http.StatusBadRequest, "invalid_request", "path: want the path of a file of the change")
 	}

@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// echoChanges returns the query in the answer.
+// echoChanges is a service whose answers repeat the query.
 type echoChanges struct{ Changes }
 
 func (echoChanges) Change(_ context.Context, run, task string, q fleet.ChangeQuery) (fleet.TaskChange, error) {
@@ -36,7 +36,7 @@ func TestChangesAreAskedForByQuery(t *testing.T) {
 	if got := get("?since=aa&attempt=2"); got.status != 200 || !strings.Contains(got.body, `"run":"r","task":"t"`) || !strings.Contains(got.body, `"tree":"aa 2"`) {
 		t.Errorf("change: %d %s", got.status, got.body)
 	}
-	// A file's name may have any characters.
+	// The name of a file may contain any characters.
 	odd := "dir/a b\n\u202e<b>"
 	if got := get("/file?" + url.Values{"path": {odd}, "tree": {"aa"}, "from": {"bb"}, "context": {"9"}}.Encode()); got.status != 200 || !strings.Contains(got.body, `"from":"aa bb 9"`) || !strings.Contains(got.body, `"path":"dir/a b\n`) {
 		t.Errorf("file: %d %s", got.status, got.body)

@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 )
 
-// limitConnections returns a listener with at most n open connections. To accept one more,
-// it closes the oldest connection that never sent a valid token, so that unauthenticated
-// clients cannot lock others out. If there is no such connection, it closes the new one,
-// because waiting for a free slot could last forever.
+// limitConnections returns a listener with at most n open connections. To accept one more, it
+// closes the oldest connection that never sent a valid token, so that unauthenticated clients
+// cannot lock others out. If every open connection has sent a valid token, it closes the new
+// connection, because waiting for a free slot could last forever.
 func limitConnections(l net.Listener, n int) net.Listener {
 	return &limitedListener{Listener: l, most: n}
 }
@@ -23,7 +23,7 @@ type limitedListener struct {
 
 	mu              sync.Mutex
 	open            int
-	unauthenticated queue.List // of *limitedConn without a valid token, the oldest first
+	unauthenticated queue.List // *limitedConn without a valid token, the oldest first
 }
 
 func (l *limitedListener) Accept() (net.Conn, error) {
@@ -35,16 +35,17 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 		p := &limitedConn{Conn: c, listener: l}
 		old, ok := l.admit(p)
 		if old != nil {
-			_ = old.Conn.Close() // the connection's handler notices this
+			_ = old.Conn.Close() // the connection's handler gets a read error and ends
 		}
 		if ok {
 			return p, nil
 		}
-		_ = c.Close() // the connection is dropped; errors do not matter
+		_ = c.Close() // the refused connection is not used, so an error does not matter
 	}
 }
 
-// admit admits a connection, if necessary in place of an old one.
+// admit gives a connection a slot. If there is no free slot, old is the connection that the caller
+// must close instead. ok is false if no connection may be closed.
 func (l *limitedListener) admit(p *limitedConn) (old *limitedConn, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,7 +62,7 @@ func (l *limitedListener) admit(p *limitedConn) (old *limitedConn, ok bool) {
 	return old, true
 }
 
-// limitedConn is an admitted connection.
+// limitedConn is a connection that has a slot of a limitedListener.
 type limitedConn struct {
 	net.Conn
 	listener      *limitedListener
@@ -87,7 +88,7 @@ func (c *limitedConn) release() {
 	c.protect()
 }
 
-// protect removes the connection from the list of those that may be closed in favour of
+// protect removes the connection from the list of connections that may be closed to make room for
 // new ones. The caller holds the lock.
 func (c *limitedConn) protect() {
 	if c.element != nil {
@@ -106,8 +107,8 @@ func withConn(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// markAuthenticated records that the connection of a request has sent a valid token. The
-// connection is then no longer closed in favour of new ones.
+// markAuthenticated records that the connection of a request has sent a valid token. From then on
+// it is not closed to make room for new connections.
 func markAuthenticated(ctx context.Context) {
 	c, ok := ctx.Value(connKey{}).(*limitedConn)
 	if !ok || c.authenticated.Swap(true) {

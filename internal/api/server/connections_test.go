@@ -23,11 +23,11 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// crowdLimit is the variable that makes this program a server with so many connections,
-// see TestMain.
+// crowdLimit is an environment variable. If it is set, TestMain runs this program as a server that
+// accepts so many connections.
 const crowdLimit = "GAFFER_TEST_CONNECTIONS"
 
-// serveCrowd runs a server in a process of its own, until its input ends.
+// serveCrowd runs a server until standard input ends. It is called in a separate process.
 func serveCrowd(connections string) error {
 	raiseFiles()
 	n, err := strconv.Atoi(connections)
@@ -45,7 +45,7 @@ func serveCrowd(connections string) error {
 	}
 	s, err := New(Options{
 		Protocol: newStandIn(time.Now), Tokens: book, Log: NewLog(io.Discard, slog.LevelError), Now: time.Now, Random: rand.Reader,
-		Hosts: []string{"127.0.0.1"}, Connections: n, Header: 40 * time.Second, // on a slow machine it takes long to open all connections
+		Hosts: []string{"127.0.0.1"}, Connections: n, Header: 40 * time.Second, // long, because a slow machine needs long to open all connections
 	})
 	if err != nil {
 		return err
@@ -59,16 +59,16 @@ func serveCrowd(connections string) error {
 	return s.Serve(ctx, l)
 }
 
-// raiseFiles raises the limit of open files to its maximum.
+// raiseFiles raises the soft limit of open files to the hard limit.
 func raiseFiles() {
 	var l syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l) == nil {
 		l.Cur = l.Max
-		_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &l) // a lower limit shows in the test
+		_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &l) // if this fails, the test reports too few open files
 	}
 }
 
-// crowded is a server in another process, and a token for it.
+// crowded is a server in another process, and a token that it accepts.
 type crowded struct {
 	t           *testing.T
 	addr, token string
@@ -130,7 +130,7 @@ func (c *crowded) memory() int {
 	return kilobytes << 10
 }
 
-// strangers opens connections that send nothing.
+// strangers opens n connections that send nothing. It returns a function that closes them.
 func (c *crowded) strangers(n int) func() {
 	const hands = 8
 	conns := make([]net.Conn, n)
@@ -151,15 +151,15 @@ func (c *crowded) strangers(n int) func() {
 	return func() {
 		for _, conn := range conns {
 			if conn, ok := conn.(*net.TCPConn); ok {
-				_ = conn.SetLinger(0) // its port is free at once
+				_ = conn.SetLinger(0) // so that closing frees the port at once
 				_ = conn.Close()
 			}
 		}
 	}
 }
 
-// beat sends a worker's request. It returns how long it took, and whether it reused a
-// connection.
+// beat sends a worker's request. It returns how long the request took, and whether it reused an
+// open connection.
 func (c *crowded) beat(client *http.Client) (took time.Duration, again bool, err error) {
 	trace := &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { again = i.Reused }}
 	ctx, cancel := context.WithTimeout(httptrace.WithClientTrace(context.Background(), trace), time.Minute)
@@ -187,8 +187,8 @@ func (c *crowded) client() *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// answers fails unless workers get answers: one with an existing connection over that
-// connection, and one with a new connection.
+// answers fails unless two workers get answers: one over the open connection of old, and one over a
+// new connection.
 func (c *crowded) answers(old *http.Client, when string) {
 	c.t.Helper()
 	if took, again, err := c.beat(old); err != nil || !again {
@@ -236,7 +236,7 @@ func TestSecurityThousandsOfUnauthenticatedConnectionsDoNotLockOthersOut(t *test
 		t.Fatal(err)
 	}
 	memory, files := c.memory(), c.open()
-	for _, wave := range []int{crowd, crowd / 2} { // the second while the first is still connected
+	for _, wave := range []int{crowd, crowd / 2} { // the second wave connects while the first is still connected
 		leave := c.strangers(wave)
 		defer leave()
 		c.answers(old, fmt.Sprintf("after %d strangers", wave))

@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// decode reads a request's JSON body. It ignores unknown fields, as every server of this
-// protocol does.
+// decode reads a request's JSON body into a value. It ignores unknown fields, as every server of
+// this protocol does.
 func (c *request) decode(into any) error { return c.decodeUpTo(maxBody, into) }
 
 func (c *request) decodeUpTo(limit int64, into any) error {
@@ -83,8 +83,8 @@ func position(data []byte, offset int64) string {
 
 const maxID = 200
 
-// checkIDs validates ids, given as pairs of name and value. It rejects ids that could be
-// a path or contain control characters. It accepts empty ids, which the service checks.
+// checkIDs validates ids, given as pairs of name and value. It rejects an id that contains a path
+// or control characters. It accepts an empty id, because the service checks for it.
 func checkIDs(pairs ...string) error {
 	for i := 0; i < len(pairs); i += 2 {
 		if id := pairs[i+1]; id == "." || id == ".." || strings.ContainsAny(id, `/\`) || !isPlain(id) {
@@ -95,7 +95,8 @@ func checkIDs(pairs ...string) error {
 	return nil
 }
 
-// checkNames validates names that users choose. They may contain slashes.
+// checkNames validates names that users choose, given as pairs of name and value. A name may
+// contain slashes.
 func checkNames(pairs ...string) error {
 	for i := 0; i < len(pairs); i += 2 {
 		if !isPlain(pairs[i+1]) {
@@ -106,7 +107,7 @@ func checkNames(pairs ...string) error {
 	return nil
 }
 
-// checkTexts rejects texts with a zero byte, because some programs would end the text there.
+// checkTexts rejects texts with a zero byte, because some programs take it for the end of the text.
 func checkTexts(pairs ...string) error {
 	for i := 0; i < len(pairs); i += 2 {
 		if strings.IndexByte(pairs[i+1], 0) >= 0 {

@@ -2,14 +2,14 @@ package server
 
 import "slices"
 
-// Route is a row of the table of routes, for tests with real services.
+// Route is a row of the table of routes. It is exported to tests outside this package.
 type Route struct {
 	Name, Method, Path, Access string
 	Query                      []string
 	Takes                      any
 }
 
-// Routes returns the whole table.
+// Routes returns the whole table of routes.
 func Routes() (all []Route) {
 	for _, r := range routes() {
 		all = append(all, Route{r.name(), r.method, r.path, string(r.access), r.query, r.takes})
@@ -17,7 +17,7 @@ func Routes() (all []Route) {
 	return all
 }
 
-// routes returns the whole table, without services behind it.
+// routes returns the whole table of routes of a server that has no services.
 func routes() []route {
 	s, err := New(Options{})
 	if err != nil {
@@ -30,7 +30,7 @@ func runRoutes() []route {
 	return slices.Concat((&runHandlers{}).routes(), (&questionHandlers{}).routes(), (&changeHandlers{}).routes(), (&landingHandlers{}).routes())
 }
 
-// The maximum length of a body, and of a body with a plan, in bytes.
+// The maximum length in bytes of an ordinary request body, and of a body with a plan.
 const (
 	MaxBody = maxBody
 	MaxPlan = maxPlan

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// newHandler registers the routes by path, not by method and path. So a request with an
-// unknown method gets an error of the protocol instead of the mux's own.
+// newHandler registers the routes in a mux by path alone, without the method. So a request with an
+// unknown method gets an error of the protocol instead of the mux's plain text.
 func (s *Server) newHandler(table []route) http.Handler {
 	mux := http.NewServeMux()
 	byPath := map[string][]route{}
@@ -30,8 +30,8 @@ func (s *Server) newHandler(table []route) http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.handleRequest(w, r, unknown) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		restrictBrowsers(w.Header())
-		// For a path with empty parts, dots or a trailing slash, the mux would answer with
-		// a redirect and an HTML page.
+		// Reject a path with empty parts, dots or a trailing slash. The mux would answer it with a
+		// redirect and an HTML page.
 		escaped := r.URL.EscapedPath()
 		if escaped != "/" && (escaped != path.Clean(escaped) || !strings.HasPrefix(escaped, "/")) {
 			s.handleRequest(w, r, unknown)
@@ -51,15 +51,15 @@ func restrictBrowsers(h http.Header) {
 		{"Cross-Origin-Resource-Policy", "same-origin"},
 		{"Cache-Control", "no-store"},
 	}
-	values := make([]string, len(all)) // one allocation for all headers; limited capacities keep an append to one from changing another
+	values := make([]string, len(all)) // one allocation for all headers; each value has capacity 1, so that an append to it cannot change the next one
 	for i, header := range all {
 		values[i] = header[1]
 		h[header[0]] = values[i : i+1 : i+1]
 	}
 }
 
-// byMethod returns the route of a path for a method. If there is none, it returns a route
-// that says which methods the path has.
+// byMethod returns the route in list with this method. If there is none, it returns a route that
+// answers with the list of allowed methods.
 func byMethod(list []route, method string) route {
 	if method == http.MethodHead {
 		method = http.MethodGet
@@ -91,7 +91,7 @@ func (s *Server) handleRequest(w http.ResponseWriter, r *http.Request, to route)
 	s.metrics.inProgress.Add(1)
 	defer s.metrics.inProgress.Add(-1)
 	var bits [8]byte
-	_, _ = io.ReadFull(s.opts.Random, bits[:]) // a duplicate id is only a nuisance
+	_, _ = io.ReadFull(s.opts.Random, bits[:]) // if this fails, only the request's id in the log may be a duplicate
 	c := &request{arrival: s.arrivalOf(r), w: &statusRecorder{ResponseWriter: w}, r: r, route: to, id: hex.EncodeToString(bits[:])}
 	w.Header().Set("X-Request-Id", c.id)
 	err := s.handle(c)
@@ -105,13 +105,14 @@ func (s *Server) handleRequest(w http.ResponseWriter, r *http.Request, to route)
 	}
 }
 
-// errIncomplete means that an answer cannot be sent completely. The connection is closed,
-// so that the client does not take the part for the whole.
+// errIncomplete means that the rest of an answer cannot be sent. The server then closes the
+// connection, so that the client does not take the answer for complete.
 var errIncomplete = errors.New("the answer was cut off")
 
 var errPanic = errors.New("panic")
 
-// handle answers a request that is admitted. It returns a panic as an error.
+// handle answers a request that was admitted. If its handler panics, handle returns the panic as an
+// error.
 func (s *Server) handle(c *request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -124,7 +125,7 @@ func (s *Server) handle(c *request) (err error) {
 	return c.route.do(c)
 }
 
-// logRequest writes the log line: which client changed what, which was refused, and what
+// logRequest writes the log line of a request: who changed what, or why the request was refused or
 // failed. It leaves out the path and the query, because they may contain a token.
 func (s *Server) logRequest(c *request, err error) {
 	level, message := slog.LevelDebug, "request"
@@ -137,7 +138,7 @@ func (s *Server) logRequest(c *request, err error) {
 	case status == http.StatusForbidden, status == http.StatusUnauthorized, status == http.StatusTooManyRequests:
 		level, message = slog.LevelWarn, "request refused"
 	case change && status < 300 && !c.quiet && c.route.access == work:
-		message = "changed" // at debug level, because workers make thousands of changes per second; each is an event
+		message = "changed" // only at debug level, because workers make thousands of changes per second, and the store records each as an event
 	case change && status < 300 && !c.quiet:
 		level, message = slog.LevelInfo, "changed"
 	}

@@ -12,7 +12,7 @@ import (
 // concurrent use.
 type Histogram struct {
 	mu     sync.Mutex
-	counts [len(bounds) + 1]int64 // one for each bound, and one for longer durations
+	counts [len(bounds) + 1]int64 // one counter for each bound, and a last one for longer durations
 	sum    float64
 	count  int64
 }
@@ -31,8 +31,8 @@ func (h *Histogram) Add(d time.Duration) {
 	h.count++
 }
 
-// write writes the histogram in the format of Prometheus. Non-empty labels end with a
-// comma.
+// write writes the histogram in the format of Prometheus. labels is empty, or a list such as
+// `route="x",` that ends with a comma.
 func (h *Histogram) write(b *strings.Builder, name, labels string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

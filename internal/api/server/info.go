@@ -22,13 +22,13 @@ type infoHandlers struct {
 	now     func() time.Time
 	service Protocol
 	page    Page   // nil if the coordinator has no dashboard
-	openapi []byte // describes the routes
+	openapi []byte // the OpenAPI document, as JSON
 	live    *liveConnections
 	log     *slog.Logger
 }
 
-// dashboard serves the files of the dashboard. They need no token, because they contain no
-// data: the page requests all data with the user's credentials.
+// dashboard serves the files of the dashboard. They need no token, because they contain no data of
+// users: the page requests all data with the user's token.
 func (h *infoHandlers) dashboard(c *request) error {
 	if h.page == nil || c.r.URL.Path != "/" && !h.page.Has(c.r.PathValue("path")) {
 		return noSuchPath(c)
@@ -44,7 +44,7 @@ type health struct {
 	State string    `json:"state"` // ready, stopping or no_database
 }
 
-// readyTimeout is how long the database may take to answer a health check.
+// readyTimeout is how long a health check waits for the database.
 const readyTimeout = 5 * time.Second
 
 func (h *infoHandlers) health(c *request) error {

@@ -10,7 +10,7 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// echoLanding returns the request in the answer.
+// echoLanding is a service whose answers repeat the request.
 type echoLanding struct{}
 
 func (echoLanding) Merge(_ context.Context, by credential.Identity, m fleet.MergeRequest) ([]fleet.MergeResult, error) {

@@ -157,7 +157,7 @@ func TestSecurityManyConnectionsBeyondTheLimit(t *testing.T) {
 }
 
 func TestSecurityTooManyRequestsOfOneToken(t *testing.T) {
-	now := time.Now() // it stands still, because the limit refills with time
+	now := time.Now() // the clock stands still, because the rate limit refills with time
 	w := start(t, func(o *Options) { o.Rate, o.Now = 0.5, func() time.Time { return now } })
 	if got := w.ask(credential.Viewer, "GET", "/v1/agents", ""); got.status != 200 {
 		t.Errorf("the first: %d %s", got.status, got.body)
@@ -173,7 +173,7 @@ func TestSecurityTooManyRequestsOfOneToken(t *testing.T) {
 }
 
 func TestSecurityTheRequestsOfATokensBrowsersCountAsItsOwn(t *testing.T) {
-	now := time.Now() // it stands still, because the limit refills with time
+	now := time.Now() // the clock stands still, because the rate limit refills with time
 	w := start(t, func(o *Options) { o.Rate, o.Now = 0.5, func() time.Time { return now } })
 	path, _ := w.ask(credential.Viewer, "POST", "/v1/login", "").field("path").(string)
 	cookie, _, _ := strings.Cut(w.ask("", "GET", path, "").header.Get("Set-Cookie"), ";")
@@ -209,7 +209,7 @@ func TestAnAllowanceFillsWithTimeAndIsEachTokensOwn(t *testing.T) {
 }
 
 func TestSecurityGuessingTokensIsLimitedAndDoesNotDisturbOthers(t *testing.T) {
-	now := time.Now() // it stands still: on a slow machine the limit could refill as fast as it is used
+	now := time.Now() // the clock stands still: on a slow machine the rate limit could refill as fast as it is used
 	w := start(t, func(o *Options) { o.Now = func() time.Time { return now } })
 	held := false
 	for range 3 * defaultUnauthenticatedRate {

@@ -11,19 +11,19 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// liveConnections is shared by all answers that last as long as the client is connected:
-// streams, sockets and followed logs.
+// liveConnections is the part that all long-lived answers share: streams, sockets and followed
+// logs. They last until the client disconnects.
 type liveConnections struct {
 	tokens   *credential.TokenStore
-	ping     time.Duration // interval between signs of life on an idle connection
+	ping     time.Duration // after this time without a message, an idle connection gets a ping
 	send     time.Duration // how long a client may take to receive a message
 	cut      *atomic.Int64 // number of clients that were disconnected because they were too slow
 	stopping chan struct{} // closed when the server no longer accepts work
 	sockets  sockets
 }
 
-// revoked reports whether a client's token was revoked. If the database does not answer,
-// the client stays connected.
+// revoked reports whether a client's token was revoked. If the database does not answer, it returns
+// false, so that the client stays connected.
 func (l *liveConnections) revoked(ctx context.Context, by credential.Identity) bool {
 	if by.ID == "" {
 		return false
@@ -46,15 +46,15 @@ type eventStream struct {
 	live     *liveConnections
 	c        *request
 	out      *http.ResponseController
-	deadline time.Time // for writes
+	deadline time.Time // write deadline of the connection; zero if none is set
 }
 
-// openEventStream sends the header and the first data of a stream.
+// openEventStream sends the HTTP header of a stream and its first data.
 func (l *liveConnections) openEventStream(c *request, first []byte) (*eventStream, error) {
 	s := &eventStream{live: l, c: c, out: http.NewResponseController(c.w)}
 	h := c.w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
-	h.Set("X-Accel-Buffering", "no") // otherwise a proxy may delay the stream
+	h.Set("X-Accel-Buffering", "no") // without this header a proxy may delay the stream
 	if err := s.out.SetReadDeadline(time.Time{}); err != nil {
 		return nil, err
 	}
@@ -62,12 +62,12 @@ func (l *liveConnections) openEventStream(c *request, first []byte) (*eventStrea
 	return s, s.send(first)
 }
 
-// send sends data now.
+// send writes data to the client and flushes it.
 func (s *eventStream) send(data []byte) error {
 	if len(data) == 0 {
 		return nil
 	}
-	// The deadline has a margin, so that not every send has to extend it.
+	// Set the deadline later than needed, so that not every send has to move it.
 	if now := time.Now(); s.deadline.Sub(now) < s.live.send {
 		s.deadline = now.Add(s.live.send + s.live.send/2)
 		if err := s.out.SetWriteDeadline(s.deadline); err != nil {
@@ -83,24 +83,25 @@ func (s *eventStream) send(data []byte) error {
 	if s.c.r.ProtoMajor < 2 {
 		return nil
 	}
-	// With HTTP/2 an expired deadline ends the stream, even an idle one.
+	// Clear the deadline: with HTTP/2 a deadline that expires ends even an idle stream.
 	s.deadline = time.Time{}
 	return s.out.SetWriteDeadline(s.deadline)
 }
 
-// countIfSlow counts a client as cut off if it did not receive a message in time.
+// countIfSlow counts the client as disconnected for being too slow, if err is an expired deadline.
 func (s *eventStream) countIfSlow(err error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		s.live.cut.Add(1)
 	}
 }
 
-// sendTooSlow sends the message that the client is too far behind. A client that no longer
-// reads does not get it.
+// sendTooSlow tells the client that it is too far behind and is being disconnected. A client that
+// has stopped reading does not get the message.
 func (s *eventStream) sendTooSlow() {
 	s.live.cut.Add(1)
 	_ = s.send([]byte("event: behind\ndata: {}\n\n"))
 }
 
-// sendStopping sends the message that the server stops. Errors do not matter.
+// sendStopping tells the client that the server stops. It ignores errors, because the stream ends
+// anyway.
 func (s *eventStream) sendStopping() { _ = s.send([]byte("event: bye\ndata: {}\n\n")) }

@@ -72,7 +72,7 @@ func TestSecurityATokenIsNeverInALogNorInAnError(t *testing.T) {
 	}
 }
 
-// breaking is a service that panics.
+// breaking is a service whose methods panic.
 type breaking struct{ *standIn }
 
 func (breaking) Agents(context.Context) ([]coordinator.Agent, error) { panic("a bug") }
@@ -90,9 +90,9 @@ func TestEveryChangeIsInTheLogWithWhoMadeIt(t *testing.T) {
 	w.ask(credential.Operator, "POST", "/v1/tasks", `{"title":"x"}`)
 	w.ask(credential.Worker, "POST", "/v1/agents/heartbeat", `{"agent_id":"a"}`)
 	w.ask(credential.Worker, "POST", "/v1/tasks/claim", `{"agent_id":"a"}`)
-	w.ask(credential.Worker, "POST", "/v1/tasks/claim", `{"agent_id":"a"}`) // there is no task left
+	w.ask(credential.Worker, "POST", "/v1/tasks/claim", `{"agent_id":"a"}`) // refused: there is no task left
 	w.ask(credential.Worker, "POST", "/v1/tasks/complete", `{"agent_id":"a","task_id":"t1"}`)
-	w.ask(credential.Viewer, "POST", "/v1/tasks", `{}`) // not permitted
+	w.ask(credential.Viewer, "POST", "/v1/tasks", `{}`) // refused: viewers may not add tasks
 	got := testenv.WaitFor(t, "four lines about changes", func() (got []string) {
 		for _, line := range strings.Split(strings.TrimSpace(w.log.String()), "\n") {
 			var l struct{ Level, Msg, Route, Name, About string }

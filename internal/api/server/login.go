@@ -21,17 +21,18 @@ const (
 	maxName     = 25   // maximum length of a token's name, in characters
 )
 
-// loginCodes holds the unused one-time login codes, as hashes and in memory only.
+// loginCodes holds the one-time login codes that were not used yet. It keeps only their hashes, and
+// only in memory.
 type loginCodes struct {
 	now    func() time.Time
 	random io.Reader
 
 	mu    sync.Mutex
 	codes map[[sha256.Size]byte]login
-	used  int // number of codes that were exchanged for a cookie
+	used  int // number of codes that browsers have exchanged for a cookie
 }
 
-// login is what a code grants.
+// login describes the token that a browser gets for a login code.
 type login struct {
 	name    string
 	role    credential.Role
@@ -39,7 +40,8 @@ type login struct {
 	expires time.Time
 }
 
-// add creates a code.
+// add creates a one-time code for a token with this name, role and parent. It returns the code and
+// when the code expires.
 func (l *loginCodes) add(name string, role credential.Role, parent string) (string, time.Time, error) {
 	code, err := credential.Secret(l.random)
 	if err != nil {
@@ -64,7 +66,8 @@ func (l *loginCodes) add(name string, role credential.Role, parent string) (stri
 	return code, expires, nil
 }
 
-// use redeems a code, which works once.
+// use returns the login that a code stands for, and deletes the code. ok is false if the code is
+// unknown, expired or already used.
 func (l *loginCodes) use(code string) (login, bool) {
 	sum := sha256.Sum256([]byte(code))
 	l.mu.Lock()
@@ -78,8 +81,8 @@ func (l *loginCodes) use(code string) (login, bool) {
 	return found, ok
 }
 
-// LoginPath creates a one-time link, without scheme and host, for a browser of the user
-// who has started the server.
+// LoginPath creates a one-time login link for the user who started the server. The link has no
+// scheme and no host.
 func (s *Server) LoginPath() (string, error) {
 	code, _, err := s.logins.add("browser", credential.Operator, "")
 	return "/login?code=" + code, err
@@ -92,7 +95,7 @@ func (s *Server) Visited() bool {
 	return s.logins.used > 0
 }
 
-// Watched reports whether any client follows the stream, as each open page does.
+// Watched reports whether any client follows the stream. Each open page of the dashboard does.
 func (s *Server) Watched() bool { return s.hub.followers() > 0 }
 
 // loginHandlers logs browsers in and out.
@@ -104,12 +107,12 @@ type loginHandlers struct {
 }
 
 type loginLink struct {
-	Path    string    `json:"path"` // to open in a browser, once
+	Path    string    `json:"path"` // path that logs a browser in; it works once
 	Expires time.Time `json:"expires_at"`
 }
 
-// link creates a link that logs a browser in. The browser gets the role of the client's
-// token, and its session ends with that token.
+// link creates a link that logs a browser in. The browser gets the role of the client's token, and
+// loses access when that token is revoked.
 func (h *loginHandlers) link(c *request) error {
 	code, expires, err := h.codes.add("browser of "+c.by.Name, c.by.Role, c.by.ID)
 	if err != nil {
@@ -119,8 +122,8 @@ func (h *loginHandlers) link(c *request) error {
 	return nil
 }
 
-// login exchanges a code for a cookie. The cookie contains a new token, which is listed
-// and revoked like any other and works with every coordinator on the same database.
+// login exchanges a code for a cookie. The cookie contains a new token. The user can list and
+// revoke it like any other token, and every coordinator on the same database accepts it.
 func (h *loginHandlers) login(c *request) error {
 	if c.r.Method != http.MethodGet {
 		return refuse(http.StatusMethodNotAllowed, "method_not_allowed", "a code is used with GET")
@@ -152,9 +155,9 @@ func (h *loginHandlers) login(c *request) error {
 // bytes.
 const maxRedirect = 1000
 
-// redirectTarget returns the location to which a browser is redirected after login: the
-// dashboard, or a page of it. It accepts only a fragment, so that a manipulated link
-// cannot redirect the user to another site.
+// redirectTarget returns where a browser goes after login: to the dashboard, or to a page within
+// it. It accepts only a URL fragment such as #runs, so that a manipulated link cannot send the user
+// to another site.
 func redirectTarget(to []string) (location string, ok bool) {
 	switch {
 	case len(to) == 0 || len(to) == 1 && to[0] == "":
@@ -191,8 +194,9 @@ func (c *request) newCookie(value string, age int) *http.Cookie {
 	}
 }
 
-// cookieName returns the name of the login cookie. It contains the port, because browsers
-// send a host's cookies to all of its ports. Behind a proxy it is the proxy's port.
+// cookieName returns the name of the login cookie, for example gaffer-4711. The name contains the
+// server's port, because browsers send the cookies of a host to all of its ports. Behind a proxy it
+// contains the proxy's port.
 func (c *request) cookieName() string {
 	if c.sitePort == "" {
 		return "gaffer"

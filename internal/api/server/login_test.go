@@ -71,7 +71,7 @@ func TestSecurityAChangeByCookieNeedsThePagesOwnOrigin(t *testing.T) {
 		{"POST", "/v1/tasks", "Sec-Fetch-Site", "cross-site", 403, "forgery"},
 		{"POST", "/v1/tasks", "Sec-Fetch-Site", "same-origin", 201, ""},
 		{"POST", "/v1/tasks", "Origin", "http://" + w.addr, 201, ""},
-		{"POST", "/v1/tokens", "Origin", "http://" + w.addr, 403, "forbidden"}, // an operator's browser has the operator role
+		{"POST", "/v1/tokens", "Origin", "http://" + w.addr, 403, "forbidden"}, // refused, because an operator's browser has only the operator role
 		{"POST", "/v1/logout", "Origin", "http://" + w.addr, 200, ""},
 		{"GET", "/v1/tasks", "", "", 401, "unauthorized"},
 	} {

@@ -15,17 +15,17 @@ import (
 	"gaffer/internal/api/server"
 )
 
-// The string fields of requests by what they may contain. A field in none of the lists
-// counts as an id, so that a new field or query parameter cannot be forgotten.
+// These lists say what the string fields of requests may contain. A field in none of the lists must
+// be an id, so that a new field or query parameter is tested too.
 var (
-	// words may contain slashes.
+	// words are names of fields with one line of text; slashes are allowed.
 	words = []string{
 		"name", "claude_status", "status", "subscriptions", "type", "execution_mode", "channel", "idempotency_key", "kind",
 		"project", "on", "key", "labels", "version", "host", "role", "since", "agent", "model", "template", "run", "path", "from", "into",
 	}
-	// lines come from programs; a line break would be taken for their end.
+	// lines are names of fields with one line that a program reads; a line break would end it.
 	lines = []string{"state", "source", "thread", "class"}
-	// texts may also have several lines.
+	// texts are names of fields that may have several lines.
 	texts = []string{
 		"title", "description", "text", "reason", "why", "doing", "log", "summary", "answer", "default", "options", "compacted",
 		"content", "consumedBy", "error", "ref", "dropped", "denied", "lines", fileName,
@@ -39,11 +39,11 @@ var (
 	zero     = "a\x00b"
 )
 
-// fileName is the name of fields with the path of a file in a change, which an agent may
-// have given any name.
+// fileName stands in texts for fields with the path of a changed file. An agent may have given the
+// file any name.
 const fileName = "path in a change"
 
-// oddFor returns the values that a field must reject.
+// oddFor returns values that the server must reject for a field.
 func oddFor(field string) []string {
 	switch {
 	case slices.Contains(texts, field):
@@ -56,14 +56,13 @@ func oddFor(field string) []string {
 	return slices.Concat(paths, controls, shapes, []string{zero, strings.Repeat("x", 201)})
 }
 
-// spot is a string in a body.
+// spot is the position of a string in a JSON body.
 type spot struct {
-	field string // its name
-	path  []any  // names and indexes on the way to it
+	field string // name of the string's field
+	path  []any  // member names and array indexes from the root of the body to the string
 }
 
-// sample returns a body of a type with an x in every string, and the positions of these
-// strings.
+// sample returns a body of type t with "x" in every string, and the positions of these strings.
 func sample(t reflect.Type, way []any, name string) (value any, spots []spot) {
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -72,7 +71,7 @@ func sample(t reflect.Type, way []any, name string) (value any, spots []spot) {
 		return "x", []spot{{name, slices.Clone(way)}}
 	case reflect.Slice:
 		if t.Elem().Kind() == reflect.Uint8 {
-			return map[string]any{}, nil // JSON that other code checks
+			return map[string]any{}, nil // raw JSON, whose content other code checks
 		}
 		inner, spots := sample(t.Elem(), append(slices.Clip(way), 0), name)
 		return []any{inner}, spots
@@ -105,7 +104,7 @@ func sampleStruct(t reflect.Type, way []any) (any, []spot) {
 	return fields, all
 }
 
-// with returns a copy of a body that has another value at a path.
+// with returns a copy of body in which the value at path is replaced by value.
 func with(body any, path []any, value any) any {
 	if len(path) == 0 {
 		return value
@@ -126,8 +125,8 @@ func with(body any, path []any, value any) any {
 	panic(fmt.Sprint(path))
 }
 
-// validRequest returns a valid request, so that only the odd value can be the reason for a
-// rejection.
+// validRequest returns the path and body of a valid request for route r. A test then replaces one
+// value, so that only this value can be the reason for a rejection.
 func validRequest(r server.Route, h held) (path string, body any, spots []spot) {
 	path = strings.NewReplacer("{id}", h.run, "{name}", "api", "{message}", "m", "{$}", "").Replace(r.Path)
 	if strings.HasSuffix(path, "/by-name/api") {
@@ -142,7 +141,7 @@ func validRequest(r server.Route, h held) (path string, body any, spots []spot) 
 		set("idle", "claude_status")
 		set("idle", "status")
 	case "POST /v1/tokens":
-		set("worker", "role") // the only role with limits
+		set("worker", "role") // the only role whose tokens may have limits
 	case "PUT /v1/chains/{id}", "POST /v1/tasks/{id}/status":
 		set("done", "status")
 	case "POST /v1/runs":
@@ -204,7 +203,7 @@ func TestSecurityPathsInEveryIDAndOddBytesInEveryField(t *testing.T) {
 		for _, part := range regexp.MustCompile(`{(id|name|message)}`).FindAllString(r.Path, -1) {
 			for _, odd := range append(oddFor(strings.Trim(part, "{}")+" in a path"), "\xff") {
 				if r.Name == "GET /v1/channels/by-name/{name}" && slices.Contains(paths, odd) && odd != "." && odd != ".." {
-					continue // a valid name of a channel
+					continue // not odd here: a channel may have this name
 				}
 				to := strings.NewReplacer(part, escaped(odd), "{id}", h.run, "{name}", "api", "{message}", "m").Replace(r.Path)
 				w.refuses(fmt.Sprintf("%s with %.40q in its path", r.Name, odd), r.Method, to, full)
@@ -215,7 +214,7 @@ func TestSecurityPathsInEveryIDAndOddBytesInEveryField(t *testing.T) {
 	if n < 1000 {
 		t.Errorf("only %d were tried", n)
 	}
-	for _, r := range bodied() { // otherwise something else might have been rejected
+	for _, r := range bodied() { // the unmodified requests must be accepted; otherwise the rejections above prove nothing
 		path, body, spots := validRequest(r, h)
 		text := must[[]byte](t)(json.Marshal(body))
 		if got := w.ask(credential.Admin, r.Method, path, string(text)); len(spots) > 0 && got.status == 400 {
@@ -239,9 +238,9 @@ func oddForQuery(name string) []string {
 	case "limit", "rows", "offset", "tail", "after", "last_event_id", "token":
 		return []string{"../x", zero, "-2", "x", "99999999999999999999"}
 	case "ended", "unfinished", "follow", "done", "seen", "env":
-		return nil // everything but yes means no
+		return nil // any value is accepted: an unknown one means no
 	case "code":
-		return []string{"../x", zero} // it is only compared with existing codes
+		return []string{"../x", zero} // other values are accepted, because the code is only compared with existing ones
 	}
 	return oddFor(name)
 }
@@ -258,8 +257,8 @@ func withQuery(r server.Route, name, odd string) string {
 	return q.Encode()
 }
 
-// refuses fails unless a request is rejected in the protocol's format and has changed
-// nothing.
+// refuses fails unless the server rejects the request with an error of the protocol and stores no
+// change.
 func (w *whole) refuses(what, method, path, body string) {
 	w.t.Helper()
 	before := w.last()

@@ -14,17 +14,17 @@ import (
 	"gaffer/coordinator"
 )
 
-// metrics are the server's own metrics.
+// metrics are the metrics about the server itself, not about its services.
 type metrics struct {
 	cut        atomic.Int64 // clients of the stream that were disconnected because they were too slow
 	inProgress atomic.Int64 // requests being handled, including streams
 
 	mu       sync.Mutex
-	requests map[string]map[int]int64 // by route and status
-	took     map[string]*Histogram    // by route; the map never changes
+	requests map[string]map[int]int64 // number of requests, by route and status
+	took     map[string]*Histogram    // durations of requests, by route; the map never changes
 }
 
-// timedRoutes returns the routes whose duration is measured.
+// timedRoutes returns the routes whose durations are measured.
 func timedRoutes() []string {
 	return []string{"POST /v1/tasks/claim", "POST /v1/agents/heartbeat", "POST /v1/work/claim", "POST /v1/work/turn", "POST /v1/work/beat"}
 }
@@ -37,8 +37,8 @@ func newMetrics() *metrics {
 	return m
 }
 
-// count records a request. The labels come from the table of routes, so that clients
-// cannot create new ones.
+// count records a request. Its labels are the name of the route and the status, never a text from
+// the client, so that clients cannot create new time series.
 func (m *metrics) count(r route, status int, took time.Duration) {
 	name := r.name()
 	if h := m.took[name]; h != nil {
@@ -78,7 +78,7 @@ func gauge(b *strings.Builder, name, help string, value float64) {
 	fmt.Fprintf(b, "%s %g\n", name, value)
 }
 
-// metricsHandlers answers /metrics.
+// metricsHandlers answers GET /metrics.
 type metricsHandlers struct {
 	metrics *metrics
 	hub     *hub
@@ -86,13 +86,13 @@ type metricsHandlers struct {
 	now     func() time.Time
 	log     *slog.Logger
 
-	mu      sync.Mutex // held while the service counts
+	mu      sync.Mutex // held while the service computes its metrics
 	counted ServiceMetrics
-	at      time.Time // when counted was read
+	at      time.Time // when counted was computed; zero before the first time
 }
 
-// metricsCacheTime is how long the service's figures are cached, so that frequent scraping
-// costs no more.
+// metricsCacheTime is how long the service's metrics are cached, so that frequent scraping does not
+// load the database.
 const metricsCacheTime = 5 * time.Second
 
 func (h *metricsHandlers) serviceMetrics(c *request) (ServiceMetrics, error) {
@@ -112,12 +112,12 @@ func (h *metricsHandlers) serviceMetrics(c *request) (ServiceMetrics, error) {
 	return f, nil
 }
 
-// serviceUpMetric is 1 if the service could count. The name is historical and must not
-// change, because users' dashboards contain it.
+// serviceUpMetric is 1 if the service could compute its metrics, else 0. The old word "desk" must
+// stay in the name, because users' dashboards contain it.
 const serviceUpMetric = "gaffer_desk_up"
 
-// scrape answers with all metrics. If the service cannot count, only the service's metrics
-// are missing.
+// scrape answers with all metrics. If the service returns an error, the answer lacks the service's
+// metrics and has those of the server.
 func (h *metricsHandlers) scrape(c *request) error {
 	var b strings.Builder
 	h.metrics.write(&b)
@@ -145,7 +145,7 @@ func (h *metricsHandlers) scrape(c *request) error {
 type ServiceMetrics struct {
 	AgentsOnline int
 	Tasks        map[coordinator.TaskStatus]int
-	Waiting      time.Time  // when the oldest open question was asked; zero if there is none
+	Waiting      time.Time  // when the oldest open question was asked; zero if no question is open
 	Runs         int        // unfinished runs
 	LanesPaused  int        // paused agent accounts
 	Writes       *Histogram // durations of write transactions; nil if not measured

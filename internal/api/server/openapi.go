@@ -43,8 +43,8 @@ func describe(table []route) ([]byte, error) {
 	}, "", " ")
 }
 
-// openAPIPath converts a path to OpenAPI's notation, which has no wildcard for the
-// remaining path.
+// openAPIPath converts a path pattern of the mux to OpenAPI's notation: "/assets/{path...}" becomes
+// "/assets/{path}".
 func openAPIPath(path string) string {
 	return strings.TrimSuffix(strings.ReplaceAll(path, "...}", "}"), "{$}")
 }
@@ -104,7 +104,7 @@ func (r route) responses(shapes schemas) object {
 
 func content(schema object) object { return object{"application/json": object{"schema": schema}} }
 
-// schemas collects the schemas of named types.
+// schemas collects the schemas of named types, by type name.
 type schemas struct{ named object }
 
 func (s schemas) of(t reflect.Type) object {

@@ -26,7 +26,7 @@ func TestSecurityAWorkerTouchingAnothersTaskByEveryRouteOfWorkers(t *testing.T) 
 	aside := w.good(credential.Worker, "POST", "/v1/questions", `{"from":"a1","ref":"r","text":"a secret?","seconds":60}`).dig("question", "id")
 	agentsTask := fmt.Sprintf(`{"agent_id":"a1","task_id":%q}`, task)
 
-	theirs := map[string][]string{ // bodies, or queries if there is no body
+	theirs := map[string][]string{ // request bodies by route, or queries for a route without a body
 		"POST /v1/agents/heartbeat":        {`{"agent_id":"a1","claude_status":"idle"}`},
 		"PATCH /v1/agents/{id}/channels":   {`{"subscriptions":[]}`},
 		"POST /v1/tasks/claim":             {fmt.Sprintf(`{"agent_id":"a1","channel_id":%q}`, channel)},
@@ -90,8 +90,8 @@ func TestSecurityAWorkerTouchingAnothersTaskByEveryRouteOfWorkers(t *testing.T) 
 	w.untouched(h, key, question, task)
 }
 
-// untouched lets another worker claim to run w1's attempt, and fails if w1 loses
-// anything.
+// untouched lets worker w2 claim that it runs w1's attempt. It fails if w1 loses the attempt, or w2
+// gets the answer to w1's question.
 func (w *whole) untouched(h held, key, question, task string) {
 	w.t.Helper()
 	w.good(credential.Operator, "POST", "/v1/questions/"+question+"/answer", `{"text":"a secret"}`)
@@ -104,7 +104,7 @@ func (w *whole) untouched(h held, key, question, task string) {
 	if got := w.good(another, "POST", "/v1/work/beat", lie); strings.Contains(got.body, "secret") {
 		w.t.Errorf("the answer to another's question: %s", got.body)
 	}
-	_ = w.ask(another, "POST", "/v1/work/release", `{"worker":"w2","attempts":[{`+key+`}]}`) // whatever the answer is
+	_ = w.ask(another, "POST", "/v1/work/release", `{"worker":"w2","attempts":[{`+key+`}]}`) // the answer does not matter
 	if got := w.good(credential.Worker, "GET", "/v1/work/held?worker=w1", ""); !strings.Contains(got.body, h.Attempt) {
 		w.t.Errorf("w1 has lost its task: %s", got.body)
 	}
@@ -120,7 +120,7 @@ func (w *whole) untouched(h held, key, question, task string) {
 	}
 }
 
-// begin2 lets another worker, w2, claim a task of a run of its own.
+// begin2 submits another run and lets worker w2 claim its task.
 func (w *whole) begin2() coordinator.WorkKey {
 	w.t.Helper()
 	w.good(credential.Operator, "POST", "/v1/runs", `{"project":"web","plan":{"Name":"m","Tasks":[{"ID":"api","Prompt":"p"}]}}`)
@@ -139,7 +139,7 @@ func TestSecurityHTMLInEveryStringThatComesBack(t *testing.T) {
 	w := startWhole(t)
 	type m = map[string]any
 	noSlash := strings.ReplaceAll(htmlIn, "/", "")
-	name := strings.NewReplacer(" ", "", "/", "").Replace(htmlIn) // an id has no spaces either
+	name := strings.NewReplacer(" ", "", "/", "").Replace(htmlIn) // an id may not contain spaces or slashes
 	h := w.begin(htmlIn, htmlIn)
 	key := m{"attempt": h.Attempt, "token": h.Token}
 	ask := m{"attempt": h.Attempt, "token": h.Token, "ref": htmlIn, "text": htmlIn, "options": []string{htmlIn}, "default": htmlIn}
@@ -167,14 +167,14 @@ func TestSecurityHTMLInEveryStringThatComesBack(t *testing.T) {
 	w.looked(h, task, "<script")
 }
 
-// looked requests everything that can be read, and fails if a browser could interpret any
-// of it as a page.
+// looked requests every route that returns data. It fails if a browser could interpret an answer as
+// a web page.
 func (w *whole) looked(h held, task, evil string) {
 	w.t.Helper()
 	held := 0
 	for _, r := range server.Routes() {
 		if r.Method != http.MethodGet || slices.Contains([]string{"/v1/stream", "/api/stream", "/ws", "/login"}, r.Path) {
-			continue // the stream is tested below, the socket and the documents in their own tests
+			continue // other tests read the stream, the socket and the documents
 		}
 		id := h.run
 		switch {
@@ -212,7 +212,7 @@ func (w *whole) looked(h held, task, evil string) {
 	w.streamed()
 }
 
-// streamed reads all changes from the first on.
+// streamed reads the stream from the first change on, and fails if it contains HTML.
 func (w *whole) streamed() {
 	w.t.Helper()
 	got := w.stream("?last_event_id=0", w.last())

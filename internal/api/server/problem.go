@@ -38,8 +38,8 @@ func temporary(code, message string) *problem {
 	return p
 }
 
-// problemOf converts an error to the one that the client gets. An unknown error is
-// internal: its text is only logged.
+// problemOf converts an error to the one that the client gets. Errors of unknown types become
+// "internal", and only the log has their text.
 func problemOf(err error) *problem {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return p
@@ -98,7 +98,8 @@ func codeOf(err error, without string) string {
 	return e.Code()
 }
 
-// offsetOf returns the log offset to continue from, if the error has one.
+// offsetOf returns the offset from which a worker must send the log again, or 0 if the error has
+// none.
 func offsetOf(err error) int64 {
 	e, ok := errors.AsType[interface {
 		error
@@ -110,8 +111,8 @@ func offsetOf(err error) int64 {
 	return e.Offset()
 }
 
-// writeJSON writes a value as JSON. HTML characters are escaped, so that a browser finds no
-// HTML even if it misinterprets the answer.
+// writeJSON answers with a value as JSON. HTML characters are escaped, so that a browser that takes
+// the answer for a page finds no HTML in it.
 func writeJSON(w http.ResponseWriter, status int, value any) {
 	data, err := json.Marshal(value)
 	if err != nil {

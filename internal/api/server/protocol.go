@@ -1,5 +1,5 @@
-// Package server serves a coordinator over HTTP: routes, tokens, limits and the stream.
-// It contains no rules of its own: services implement the requests.
+// Package server serves a coordinator over HTTP: routes, tokens, limits and the stream. It only
+// checks and converts requests; services implement them.
 package server
 
 import (
@@ -10,8 +10,9 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// Protocol implements the requests of the protocol. The methods of an error decide the
-// answer: NotFound, Conflict, Invalid and Denied its status, Code the protocol's error code.
+// Protocol implements the requests of the protocol. An error that it returns may have methods that
+// decide the answer: NotFound, Conflict, Invalid and Denied decide the HTTP status, Code the
+// protocol's error code.
 type Protocol interface {
 	Heartbeat(ctx context.Context, by credential.Identity, h coordinator.Heartbeat) (coordinator.Agent, error)
 	Agents(ctx context.Context) ([]coordinator.Agent, error)
@@ -21,14 +22,15 @@ type Protocol interface {
 
 	Channels(ctx context.Context) ([]coordinator.Channel, error)
 	Channel(ctx context.Context, name string) (coordinator.Channel, error)
-	// AddChannel returns the existing channel if the name is taken.
+	// AddChannel returns the existing channel if there is one with this name.
 	AddChannel(ctx context.Context, by credential.Identity, c coordinator.Channel) (made coordinator.Channel, err error)
 	Chains(ctx context.Context) ([]coordinator.Chain, error)
 	AddChain(ctx context.Context, by credential.Identity, c coordinator.Chain) (coordinator.Chain, error)
 	Chain(ctx context.Context, id string) (coordinator.Chain, error)
 	ChangeChain(ctx context.Context, by credential.Identity, id string, c coordinator.ChainChange) (coordinator.Chain, error)
 	DropChain(ctx context.Context, by credential.Identity, id string) error
-	// AssignChain lets only one agent claim tasks of a chain. DetachChain undoes this.
+	// AssignChain lets only this agent claim tasks of the chain. DetachChain lets all agents claim
+	// them again.
 	AssignChain(ctx context.Context, by credential.Identity, id, agent string) (coordinator.Chain, error)
 	DetachChain(ctx context.Context, by credential.Identity, id, agent string) error
 
@@ -54,12 +56,12 @@ type Protocol interface {
 	// Metrics returns the metrics of the service.
 	Metrics(ctx context.Context) (ServiceMetrics, error)
 
-	// Updates returns the stream's updates about the changes after a number, and the
-	// number of the last change that was read.
+	// Updates returns what the stream sends about the changes with numbers above after. It reads at
+	// most limit changes. last is the number of the last change that was read.
 	Updates(ctx context.Context, after int64, limit int) (list []Update, last int64, err error)
-	// Last returns the number of the last change.
+	// Last returns the number of the latest change in the store.
 	Last(ctx context.Context) (int64, error)
-	// Wait returns when there are changes after a number, or when ctx ends.
+	// Wait returns when the store has a change with a number above after, or when ctx ends.
 	Wait(ctx context.Context, after int64) error
 	// Ready returns nil if the database answers.
 	Ready(ctx context.Context) error
@@ -72,15 +74,16 @@ type TaskFilter struct {
 	Limit                 int
 }
 
-// Update is a change with its number.
+// Update is the stream's message about one change in the store. Seq is the change's number.
 type Update struct {
 	Seq     int64
-	Run     string // the engine's run that the change is about, or empty
+	Run     string // id of the run that the change is about, or empty
 	Project string
 	coordinator.Update
 }
 
-// Bodies of requests and answers. Most have one member, named after its contents.
+// Bodies of requests and answers. Most are objects with one member that is named after its type,
+// such as {"agent": …}.
 type (
 	oneAgent struct {
 		Agent coordinator.Agent `json:"agent"`
@@ -138,7 +141,7 @@ type (
 	}
 )
 
-// protocolHandlers answers the requests of the written protocol.
+// protocolHandlers answers the requests of the published protocol, which other programs use too.
 type protocolHandlers struct{ service Protocol }
 
 func (h *protocolHandlers) routes() []route {

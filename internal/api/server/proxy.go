@@ -29,17 +29,17 @@ func ParseProxies(list []string) (proxies []netip.Prefix, err error) {
 	return proxies, nil
 }
 
-// arrival describes how a request arrived: from which address, for which host, and
-// whether the client's connection is encrypted. Behind a trusted proxy, the data comes
-// from the proxy's headers and describes the proxy's client.
+// arrival describes where a request comes from: from which address, for which host, and whether the
+// client's connection is encrypted. If a trusted proxy forwarded the request, the data comes from
+// the proxy's headers and describes the proxy's client.
 type arrival struct {
-	from             string     // for the log
-	client           netip.Addr // not valid if the address cannot be parsed
-	host             string     // requested by the client
-	hosts            []string   // every host that the request names; all must be allowed
+	from             string     // the client's address as text, for the log
+	client           netip.Addr // the client's address; not valid if it cannot be parsed
+	host             string     // host name that the client requested
+	hosts            []string   // every host name in the request's headers; each must be an accepted one
 	tls              bool
-	proxied          bool // a trusted proxy named the host or the client
-	untrustedHeaders bool // the request has forwarding headers that are not trusted
+	proxied          bool // a trusted proxy's header gave the host or the client's address
+	untrustedHeaders bool // the request has X-Forwarded headers, but not from a trusted proxy
 	sitePort         string
 }
 
@@ -49,16 +49,16 @@ var forwardedBy = []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-P
 func (s *Server) arrivalOf(r *http.Request) arrival {
 	a := arrival{from: r.RemoteAddr, client: addressOf(r.RemoteAddr), host: r.Host, hosts: []string{r.Host}, tls: s.opts.TLS != nil}
 	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
-		_, a.sitePort, _ = net.SplitHostPort(local.String()) // always possible for a TCP address
+		_, a.sitePort, _ = net.SplitHostPort(local.String()) // never fails for a TCP address
 	}
 	forwarded := slices.ContainsFunc(forwardedBy, func(name string) bool { return r.Header.Get(name) != "" })
 	if !s.trusted(a.client) {
 		a.untrustedHeaders = forwarded
 		return a
 	}
-	// Each proxy appends the address of its client. The first address from the right that
-	// is not a trusted proxy is the real client. The client may have forged everything to
-	// the left of it.
+	// Each proxy appends the address of its client. Read the list from the right: the first address
+	// that is not a trusted proxy is the client. Ignore the addresses to the left of it, because
+	// the client may have forged them.
 	hops := listed(r.Header, "X-Forwarded-For")
 	for i := len(hops) - 1; i >= 0; i-- {
 		hop := addressOf(hops[i])
@@ -110,7 +110,8 @@ func addressOf(text string) netip.Addr {
 	return address.Unmap().WithZone("")
 }
 
-// portOf returns the port in a host, or the default port of its scheme.
+// portOf returns the port of a host such as "example.org:81", or the default port if it has none:
+// 443 with tls, else 80.
 func portOf(host string, tls bool) string {
 	if _, port, err := net.SplitHostPort(host); err == nil && port != "" {
 		return port
@@ -121,6 +122,6 @@ func portOf(host string, tls bool) string {
 	return "80"
 }
 
-// onThisMachine reports whether the client is a program on this machine. A request that
-// was forwarded by an unknown proxy may come from anywhere.
+// onThisMachine reports whether the client is a program on this machine. It returns false if an
+// unknown proxy forwarded the request, because then the client may be anywhere.
 func (a arrival) onThisMachine() bool { return a.client.IsLoopback() && !a.untrustedHeaders }

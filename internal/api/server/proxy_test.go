@@ -12,7 +12,8 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// behind gives a server the host name build.example and trusted proxies.
+// behind returns a change of the options: the server has the host name build.example and trusts the
+// proxies.
 func behind(t *testing.T, proxies ...string) func(*Options) {
 	t.Helper()
 	trusted, err := ParseProxies(proxies)
@@ -22,7 +23,7 @@ func behind(t *testing.T, proxies ...string) func(*Options) {
 	return func(o *Options) { o.Hosts, o.Proxies = append(o.Hosts, "build.example"), trusted }
 }
 
-// forwarded sends a request as a proxy that rewrites Host does.
+// forwarded sends a request the way a proxy does that replaces the Host header.
 func (w *world) forwarded(method, path, body string, headers map[string]string) reply {
 	w.t.Helper()
 	q := w.request(method, path, body)
@@ -70,7 +71,7 @@ func TestForwardedHeadersCountOnlyFromATrustedProxy(t *testing.T) {
 			if login.status != 303 || !strings.HasPrefix(cookie, "gaffer-443=") || !strings.Contains(cookie, "; Secure") {
 				t.Fatalf("the cookie of a client that came by TLS: %d %q", login.status, cookie)
 			}
-			// Another coordinator on another port gets the same cookie.
+			// A second coordinator, on another port behind the same proxy, accepts the same cookie.
 			value, _, _ := strings.Cut(cookie, ";")
 			w.serve(behind(t, c.proxies...))
 			delete(headers, "Authorization")
@@ -89,7 +90,7 @@ func TestTheClientIsTheNearestAddressThatIsNoTrustedProxy(t *testing.T) {
 		"203.0.113.9:4711":                      "203.0.113.9",
 		"[2001:db8::1]:4711":                    "2001:db8::1",
 		"2001:db8::1":                           "2001:db8::1",
-		"127.0.0.1, 203.0.113.9":                "203.0.113.9", // the client wrote what precedes it
+		"127.0.0.1, 203.0.113.9":                "203.0.113.9", // the client itself may have written 127.0.0.1
 		"203.0.113.9, 10.0.0.2, 10.0.0.3":       "203.0.113.9",
 		"10.0.0.2, 10.0.0.3":                    "10.0.0.2",
 		"203.0.113.9, unknown":                  "127.0.0.1",

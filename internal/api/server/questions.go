@@ -25,7 +25,7 @@ type (
 	}
 )
 
-// questionHandlers answers the requests about questions of agents.
+// questionHandlers answers the requests about the questions that agents ask users.
 type questionHandlers struct{ runs Runs }
 
 func (h *questionHandlers) routes() []route {

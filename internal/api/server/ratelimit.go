@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// rateLimiter limits the requests per second of each token; tokens that were created from
-// another token share its limit. A burst may use the requests of two seconds. All clients
-// without a valid token share one small limit.
+// rateLimiter limits the requests per second of each token. Tokens that were created from another
+// token share its limit. A token may use the requests of two seconds at once. All clients without a
+// valid token share one small limit.
 type rateLimiter struct {
 	perToken, perUnauthenticated float64
 	now                          func() time.Time
@@ -21,13 +21,13 @@ type bucket struct {
 	at   time.Time
 }
 
-const unauthenticated = "" // the bucket of clients without a valid token
+const unauthenticated = "" // id of the bucket of clients without a valid token
 
 func newRateLimiter(perToken, perUnauthenticated float64, now func() time.Time) *rateLimiter {
 	return &rateLimiter{perToken: perToken, perUnauthenticated: perUnauthenticated, now: now, buckets: map[string]*bucket{}}
 }
 
-// forget drops the buckets that are full again.
+// forget deletes the buckets that are full again, which are the same as new ones.
 func (r *rateLimiter) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

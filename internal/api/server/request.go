@@ -21,11 +21,11 @@ type request struct {
 	by    credential.Identity
 	how   credentialKind
 	id    string // the request's id, for the log
-	about string // what was changed, for the log
-	quiet bool   // the change is not worth a log line
+	about string // what the request has changed, for the log
+	quiet bool   // do not log this change
 }
 
-// statusRecorder remembers the status of the answer.
+// statusRecorder is a ResponseWriter that remembers the status of the answer.
 type statusRecorder struct {
 	http.ResponseWriter
 	status int
@@ -38,7 +38,7 @@ func (w *statusRecorder) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write records the status too: the underlying writer sends 200 if none was set.
+// Write writes data. If no status was set, it records 200, which the underlying writer sends.
 func (w *statusRecorder) Write(data []byte) (int, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
@@ -48,12 +48,12 @@ func (w *statusRecorder) Write(data []byte) (int, error) {
 
 func (w *statusRecorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// context limits the time that the service may take.
+// context returns the request's context, limited to the time that the service may take.
 func (c *request) context() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(c.r.Context(), serviceTimeout)
 }
 
-// pathID returns the id in the path.
+// pathID returns the part of the path that is matched by {id}.
 func (c *request) pathID() (string, error) {
 	id := strings.TrimSpace(c.r.PathValue("id"))
 	return id, checkIDs("id", id)
@@ -67,7 +67,8 @@ func (c *request) idAndBody(into any) (id string, err error) {
 	return id, c.decode(into)
 }
 
-// number returns a number of the query, at most top, or without if it is missing.
+// number returns a number from 1 of the query. It returns top if the number is higher, and without
+// if the query does not have the parameter.
 func (c *request) number(name string, top, without int) (int, error) {
 	text := c.r.URL.Query().Get(name)
 	if text == "" {
@@ -80,7 +81,8 @@ func (c *request) number(name string, top, without int) (int, error) {
 	return min(n, top), nil
 }
 
-// offset returns a number of the query, or least if it is missing.
+// offset returns a number of the query, which must be at least least. It returns least if the query
+// does not have the parameter.
 func (c *request) offset(name string, least int64) (int64, error) {
 	text := c.r.URL.Query().Get(name)
 	if text == "" {
@@ -93,7 +95,7 @@ func (c *request) offset(name string, least int64) (int64, error) {
 	return n, nil
 }
 
-// flag returns a boolean of the query.
+// flag reports whether a parameter of the query means yes, such as "1" or "true".
 func (c *request) flag(name string) bool {
 	switch strings.ToLower(c.r.URL.Query().Get(name)) {
 	case "1", "true", "yes":
@@ -104,8 +106,8 @@ func (c *request) flag(name string) bool {
 
 const maxProject = 4096
 
-// project returns the project of a request. It is only compared with known projects and
-// never used as a path.
+// project returns the project that the query names. The server only compares it with known projects
+// and never opens it as a path.
 func (c *request) project() (string, error) {
 	return projectName(strings.TrimSpace(c.r.URL.Query().Get("project")))
 }
@@ -117,7 +119,7 @@ func projectName(text string) (string, error) {
 	return text, nil
 }
 
-// respond answers with the value that the service returns.
+// respond answers with the value that ask returns, as JSON.
 func respond[T any](c *request, ask func(ctx context.Context) (T, error)) error {
 	ctx, cancel := c.context()
 	defer cancel()
@@ -129,7 +131,7 @@ func respond[T any](c *request, ask func(ctx context.Context) (T, error)) error 
 	return nil
 }
 
-// respondByID answers with what the service returns for the id in the path.
+// respondByID answers with the value that ask returns for the id in the path.
 func respondByID[T any](c *request, ask func(ctx context.Context, id string) (T, error)) error {
 	id, err := c.pathID()
 	if err != nil {
@@ -146,7 +148,7 @@ func (c *request) respondBytes(contentType string, data []byte) {
 	_, _ = c.w.Write(data) // the client may have disconnected
 }
 
-// list returns an empty list instead of nil, so that its JSON is never null.
+// list returns items, or an empty list if items is nil, so that its JSON is never null.
 func list[T any](items []T) []T {
 	if items == nil {
 		return []T{}
@@ -154,7 +156,7 @@ func list[T any](items []T) []T {
 	return items
 }
 
-// trim removes surrounding spaces, which old clients send.
+// trim removes spaces around each text. Old clients send them.
 func trim(texts ...*string) {
 	for _, text := range texts {
 		*text = strings.TrimSpace(*text)

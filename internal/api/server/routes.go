@@ -10,7 +10,7 @@ import (
 // access says which clients may use a route.
 type access string
 
-// The kinds of access.
+// Which clients may use a route.
 const (
 	open    access = "open"    // everyone, without a token
 	look    access = "look"    // everyone with a token
@@ -19,7 +19,7 @@ const (
 	manage  access = "manage"  // admins
 )
 
-// permits reports whether a role is sufficient.
+// permits reports whether a client with this role has the access.
 func (a access) permits(r credential.Role) bool {
 	switch r {
 	case credential.Admin:
@@ -34,25 +34,25 @@ func (a access) permits(r credential.Role) bool {
 	return false
 }
 
-// route is one endpoint. The table of routes is registered with the mux, and the OpenAPI
-// document is generated from it.
+// route is one endpoint. The server registers the table of routes with its mux, and generates the
+// OpenAPI document from it.
 type route struct {
 	method, path string
 	access       access
 	about        string
 	query        []string // the names of the query parameters
-	takes        any      // an example of the body; nil for none
-	gives        any      // an example of the answer; nil if the answer is not JSON
-	status       int      // the status of a successful answer
-	others       []int    // further documented statuses
-	anyHost      bool     // skip the check of the host name
+	takes        any      // a value of the type of the request's body; nil if there is no body
+	gives        any      // a value of the type of the answer; nil if the answer is not JSON
+	status       int      // HTTP status of a successful answer
+	others       []int    // HTTP statuses of the errors that the OpenAPI document lists
+	anyHost      bool     // requests for any host name are accepted
 	limited      bool     // tokens with limits may use the route too
 	do           func(*request) error
-	label        string // the name of the route, set when the route is registered
+	label        string // the route's name in log and metrics; set when the route is registered
 }
 
-// routes returns the table of all routes. Each group of routes has a type with its
-// handlers.
+// routes returns the table of all routes. The routes of one subject, such as runs, share a type
+// with their handlers.
 func (s *Server) routes(info *infoHandlers) []route {
 	const found, made, missing, conflict = http.StatusOK, http.StatusCreated, http.StatusNotFound, http.StatusConflict
 	get, post := http.MethodGet, http.MethodPost
@@ -92,8 +92,8 @@ func (s *Server) routes(info *infoHandlers) []route {
 	)
 }
 
-// withService returns the routes of a service. If has is false, the coordinator lacks the
-// service, and the routes answer 404 with the message.
+// withService returns the routes of a service. If has is false, the coordinator does not have the
+// service: the routes then answer 404 with the message.
 func withService(has bool, message string, list []route) []route {
 	if !has {
 		for i := range list {

@@ -18,7 +18,7 @@ func TestAClientOfTheProtocolGetsItsCodesAndShapes(t *testing.T) {
 	for _, step := range []struct {
 		method, path, body string
 		status             int
-		want               map[string]any // by dotted name
+		want               map[string]any // expected values by dotted name, such as "task.id"
 	}{
 		{"GET", "/health", "", 200, map[string]any{"ok": true}},
 		{"POST", "/v1/agents/heartbeat", `{"agent_id":"","name":"dev","status":"idle"}`, 200, map[string]any{"agent.id": "agent-1", "agent.claude_status": "idle"}},
@@ -74,7 +74,7 @@ func TestAClientOfTheProtocolGetsItsCodesAndShapes(t *testing.T) {
 	}
 }
 
-// dig returns the value at a dotted name in a JSON value.
+// dig returns the value at a dotted name, such as "task.id", in a JSON value.
 func dig(value any, name string) any {
 	for _, part := range strings.Split(name, ".") {
 		switch v := value.(type) {
@@ -170,8 +170,8 @@ func TestAnUnavailableDatabaseIs503AndNotLoggedAsAFailure(t *testing.T) {
 	}
 }
 
-// busy is the error of a database that another program has locked. To a worker a conflict
-// would mean that it no longer owns its attempt.
+// busy is the error of a database that another program has locked. It must not become a conflict,
+// because a worker would take that as the loss of its attempt.
 type busy struct{}
 
 func (busy) Error() string { return "gaffer.db: another program has been writing" }
@@ -190,7 +190,8 @@ func TestADatabaseThatIsBusyIsNoConflict(t *testing.T) {
 	}
 }
 
-// damaged is the error of a corrupt database. The file is at fault, not the request.
+// damaged is the error of a corrupt database. It must become a server error, because the request is
+// valid.
 type damaged struct{}
 
 func (damaged) Error() string { return "/srv/gaffer.db is damaged" }
@@ -256,7 +257,7 @@ func TestEveryRouteOfTheOpenAPIDocumentIsAnswered(t *testing.T) {
 	for _, r := range routes() {
 		path := strings.NewReplacer("{id}", "x", "{name}", "x", "{path...}", "x", "{$}", "").Replace(r.path)
 		if r.path == "/v1/stream" {
-			continue // it does not end; it has its own tests
+			continue // this answer does not end; other tests read it
 		}
 		got := w.ask(credential.Admin, r.method, path, `{}`)
 		if got.status == http.StatusMethodNotAllowed || got.status >= 500 || strings.Contains(got.body, "no such path") {

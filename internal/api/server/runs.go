@@ -22,10 +22,10 @@ type Runs interface {
 	FindTask(ctx context.Context, project, name string) (fleet.Task, error)
 	Task(ctx context.Context, run, task string) (fleet.Task, error)
 	Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error)
-	// Candidates compares the candidates of a task. task may also be a candidate.
+	// Candidates compares the candidates of a task. task may be the task or one of its candidates.
 	Candidates(ctx context.Context, run, task string) (fleet.Comparison, error)
-	// Plan returns the plan of a run. It includes the values of variables only if env is
-	// set.
+	// Plan returns the plan of a run. It includes the values of environment variables only if env
+	// is true.
 	Plan(ctx context.Context, run string, env bool) (json.RawMessage, error)
 	// RunningAttempts returns the running attempts of all runs.
 	RunningAttempts(ctx context.Context) ([]coordinator.AttemptChange, error)
@@ -34,33 +34,34 @@ type Runs interface {
 	// Cancel ends a run, or one task of it if task is not empty.
 	Cancel(ctx context.Context, by credential.Identity, run, task, why string) error
 	Retry(ctx context.Context, by credential.Identity, run, task string) error
-	// Resume starts a process for a run of the server's machine if none works on it.
+	// Resume starts a process for a run that is limited to the server's machine, unless a process
+	// already works on the run.
 	Resume(ctx context.Context, by credential.Identity, run string) error
 
 	ReviewsAndMessages
 
 	Questions(ctx context.Context, run string) ([]fleet.Question, error)
 	Answer(ctx context.Context, by credential.Identity, question, text string, deny bool) error
-	// Ask asks a question that belongs to no task. Withdraw closes one.
+	// Ask stores a question that belongs to no task. Withdraw closes it without an answer.
 	Ask(ctx context.Context, by credential.Identity, q coordinator.NewQuestion) (coordinator.QuestionChange, error)
 	Question(ctx context.Context, id string) (coordinator.QuestionChange, error)
 	Withdraw(ctx context.Context, by credential.Identity, question, why string) error
 
-	// Lanes returns the paused agent accounts.
+	// Lanes returns the agent accounts that are paused.
 	Lanes(ctx context.Context) ([]fleet.Lane, error)
 	RunAttempts(ctx context.Context, run string) ([]coordinator.AttemptChange, error)
 	RunQuestions(ctx context.Context, run string) ([]coordinator.QuestionChange, error)
-	// RunChanges returns the stream's updates about a run after a change number. It reads
-	// at most limit changes. next is the number to continue after, or 0 if there are no
-	// more.
+	// RunChanges returns what the stream sends about a run for the changes with numbers above
+	// after. It reads at most limit changes. next is the value of after for the next page, or 0 if
+	// this is the last one.
 	RunChanges(ctx context.Context, run string, after int64, limit int) (list []Update, next int64, err error)
 
-	// Log opens the log of a task. It returns a [*RangeError] for an offset outside the
+	// Log opens the log of a task. It returns a [*RangeError] if the query's offset is outside the
 	// log.
 	Log(ctx context.Context, run, task string, q coordinator.LogQuery) (Log, coordinator.LogSpan, error)
 
 	Sessions(ctx context.Context, q coordinator.RunQuery) ([]coordinator.Session, error)
-	// Document returns the status.json of a session.
+	// Document returns the content of a session's status.json.
 	Document(ctx context.Context, session string) ([]byte, error)
 	// Records writes the records of a run as JSON, in the form of [coordinator.Records].
 	Records(ctx context.Context, run string, to io.Writer) error
@@ -123,7 +124,7 @@ type (
 type runHandlers struct {
 	runs      Runs
 	live      *liveConnections
-	receiving chan struct{} // one value for each plan that is being received
+	receiving chan struct{} // holds one value for each plan that is being received, at most maxSubmits
 }
 
 func (h *runHandlers) routes() []route {
@@ -205,7 +206,7 @@ func (h *runHandlers) findRun(c *request) error {
 	if err := checkNames("project", project, "name", name); err != nil {
 		return err
 	}
-	run, id, _ := strings.Cut(task, "/") // checked separately, because each part may have the maximum length
+	run, id, _ := strings.Cut(task, "/") // check run and task separately, because each may have the maximum length
 	if err := checkNames("task", run, "task", id); err != nil {
 		return err
 	}

@@ -23,9 +23,9 @@ func TestACoordinatorWithoutRunsAnswers404(t *testing.T) {
 	}
 }
 
-// Every method but GET changes something, which a viewer may not do.
+// Every method but GET changes something, so every such route must refuse viewers.
 func TestEveryRouteThatChangesSomethingIsClosedToViewers(t *testing.T) {
-	theirs := []string{"POST /v1/login", "POST /v1/logout"} // these only concern the viewer
+	theirs := []string{"POST /v1/login", "POST /v1/logout"} // these change only the viewer's own login
 	w := start(t, nil)
 	for _, r := range routes() {
 		if r.method == http.MethodGet || slices.Contains(theirs, r.name()) {
@@ -35,7 +35,7 @@ func TestEveryRouteThatChangesSomethingIsClosedToViewers(t *testing.T) {
 	}
 }
 
-// A worker's token may change its own agents and attempts.
+// A worker's token may change only its own agents and attempts.
 func TestEveryRouteThatChangesUsersDataIsClosedToWorkers(t *testing.T) {
 	theirs := []string{
 		"POST /v1/login", "POST /v1/logout", "POST /v1/agents/heartbeat", "PATCH /v1/agents/{id}/channels", "POST /v1/tasks/claim",
@@ -83,12 +83,12 @@ func TestOddBytesInTheFieldsOfRunsAreRefused(t *testing.T) {
 	}
 }
 
-// noRuns panics when it is called: a rejected request must never reach it.
+// noRuns panics when one of its methods is called: a rejected request must never reach it.
 type noRuns struct{ unasked }
 
 type unasked = Runs
 
-// halfRuns returns records that end with an error after a number of bytes.
+// halfRuns returns records that break off with an error after a number of bytes.
 type halfRuns struct {
 	unasked
 	bytes int
@@ -104,7 +104,7 @@ func TestRecordsThatFailHalfWayAreCut(t *testing.T) {
 	broken := errors.New("no power")
 	for name, c := range map[string]struct {
 		runs halfRuns
-		code string // the status in the metrics
+		code string // status code that the metrics must count
 		cut  bool
 	}{
 		"before anything was sent": {halfRuns{bytes: 10, err: broken}, "500", false},

@@ -8,13 +8,14 @@ import (
 )
 
 const (
-	maxPlan = 32 << 20 // bytes of a request with a plan
-	// maxSubmits is how many plans may be received at the same time, because a plan may be
-	// large.
+	maxPlan = 32 << 20 // maximum length of a request with a plan, in bytes
+	// maxSubmits is how many plans the server receives at the same time. It limits the memory that
+	// they need.
 	maxSubmits = 4
 )
 
-// submitRun receives a plan. Its body may be much longer than that of other requests.
+// submitRun receives a plan and starts a run. Its body may be longer than the body of other
+// requests.
 func (h *runHandlers) submitRun(c *request) error {
 	select {
 	case h.receiving <- struct{}{}:

@@ -30,7 +30,7 @@ func (h *runHandlers) statusDocument(c *request) error {
 	return nil
 }
 
-// records streams its answer, because a run may have very many records.
+// records streams the records of a run, because there may be too many to hold in memory.
 func (h *runHandlers) records(c *request) error {
 	run := c.r.URL.Query().Get("run")
 	if err := checkIDs("run", run); err != nil {
@@ -55,7 +55,7 @@ func (h *runHandlers) records(c *request) error {
 
 const (
 	maxNames = 100
-	maxRows  = 5000 // attempts in a report
+	maxRows  = 5000 // maximum number of attempts in a report
 )
 
 func (h *runHandlers) runReport(c *request) error {

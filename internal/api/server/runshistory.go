@@ -33,8 +33,8 @@ const (
 	defaultChanges = 500
 )
 
-// runChanges answers with a page of a run's changes. A page may have fewer changes than
-// requested, or none, and still not be the last, because some changes have no update.
+// runChanges answers with a page of a run's changes. A page may have fewer changes than requested,
+// even none, and still not be the last: the stream sends nothing about some changes.
 func (h *runHandlers) runChanges(c *request) error {
 	id, err := c.pathID()
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"gaffer/coordinator"
 )
 
-// Log is a reader's position in a log.
+// Log reads the log of a task from a position on.
 type Log interface {
-	// Next returns the following bytes. It returns no bytes if there are none now, and
+	// Next returns the next bytes. It returns no bytes and no error if there are none yet, and
 	// io.EOF at the end of the log.
 	Next(ctx context.Context) ([]byte, error)
 }
@@ -27,7 +27,7 @@ func (e *RangeError) Error() string {
 	return fmt.Sprintf("the log has %d bytes: nothing begins after them", e.Size)
 }
 
-// taskLog answers with a part of a log, or follows the log as it grows.
+// taskLog answers with a part of a task's log, or sends the log as it grows.
 func (h *runHandlers) taskLog(c *request) error {
 	run, task, err := c.runAndTask()
 	if err != nil {
@@ -68,15 +68,15 @@ func (c *request) logQuery() (q coordinator.LogQuery, err error) {
 	return q, nil
 }
 
-// byteCount is the number of bytes that a Range header requests; negative means up to the
-// end. asked is false without such a header.
+// byteCount is how many bytes a Range header requests. bytes is negative if it requests all up to
+// the end. asked is false if the request has no Range header.
 type byteCount struct {
 	asked bool
 	bytes int64
 }
 
-// byteRange parses a Range header with one part into a query. It ignores other Range
-// headers, as HTTP allows, and those of a followed log.
+// byteRange sets the offsets of q from a Range header with one range, such as "bytes=100-". As HTTP
+// allows, it ignores a header with several ranges, and any header if the log is followed.
 func (c *request) byteRange(q *coordinator.LogQuery) byteCount {
 	text, ok := strings.CutPrefix(c.r.Header.Get("Range"), "bytes=")
 	if !ok || strings.Contains(text, ",") || q.Follow {
@@ -99,8 +99,8 @@ func (c *request) byteRange(q *coordinator.LogQuery) byteCount {
 	return byteCount{bytes: -1}
 }
 
-// sendLog writes the answer. The content type is always plain text, whatever the agent
-// wrote.
+// sendLog writes the answer with a log. Its content type is always plain text, so that a browser
+// does not run what an agent wrote.
 func (h *runHandlers) sendLog(c *request, log Log, span coordinator.LogSpan, follow bool, of byteCount) error {
 	size := span.To - span.From
 	if of.bytes >= 0 {
@@ -116,7 +116,7 @@ func (h *runHandlers) sendLog(c *request, log Log, span coordinator.LogSpan, fol
 	header.Set(coordinator.LogStarts, attemptStarts(span))
 	switch {
 	case follow:
-		header.Set("X-Accel-Buffering", "no") // otherwise a proxy may delay new output
+		header.Set("X-Accel-Buffering", "no") // without this header a proxy may delay new output
 	case of.asked && size == 0:
 		p := refuse(http.StatusRequestedRangeNotSatisfiable, "invalid_range", "the log has nothing there")
 		p.header = map[string]string{"Content-Range": fmt.Sprintf("bytes */%d", span.To)}
@@ -156,7 +156,7 @@ func attemptStarts(span coordinator.LogSpan) string {
 	return b.String()
 }
 
-// logWriter sends a log.
+// logWriter sends a log to a client.
 type logWriter struct {
 	live *liveConnections
 	c    *request
@@ -164,11 +164,11 @@ type logWriter struct {
 }
 
 const (
-	minLogInterval = 200 * time.Millisecond // between two reads of a growing log
-	maxLogInterval = 2 * time.Second        // between two reads of a log that has been quiet for a while
+	minLogInterval = 200 * time.Millisecond // shortest pause between two reads of a growing log
+	maxLogInterval = 2 * time.Second        // longest pause between two reads, when the log has not grown for a while
 )
 
-// copy sends size bytes, or everything up to the end if size is negative.
+// copy sends the next size bytes of a log, or everything up to its end if size is negative.
 func (w *logWriter) copy(ctx context.Context, log Log, size int64) error {
 	wait, checked := minLogInterval, time.Now()
 	if err := w.flush(nil); err != nil {
@@ -228,6 +228,6 @@ func (w *logWriter) flush(data []byte) error {
 	if err := w.out.Flush(); err != nil {
 		return err
 	}
-	// With HTTP/2 an expired deadline ends the stream, even an idle one.
+	// Clear the deadline: with HTTP/2 a deadline that expires ends even an idle stream.
 	return w.out.SetWriteDeadline(time.Time{})
 }

@@ -13,10 +13,12 @@ import (
 // and send messages to agents. It is a part of [Runs].
 type ReviewsAndMessages interface {
 	Review(ctx context.Context, run, task string) (fleet.Review, error)
-	// ChangeReview performs a user's action on a review, and returns the changed review.
+	// ChangeReview performs a user's action on the review of a task, and returns the changed
+	// review.
 	ChangeReview(ctx context.Context, by credential.Identity, run, task string, a fleet.ReviewAction) (fleet.Review, error)
 	Messages(ctx context.Context, run, task string) ([]fleet.Message, error)
-	// Send sends a message. If an earlier message has the same id, Send returns that one.
+	// Send stores a message to the agent of a task. If there already is a message with the same id,
+	// Send returns that message.
 	Send(ctx context.Context, by credential.Identity, m fleet.Message) (fleet.Message, error)
 	WithdrawMessage(ctx context.Context, by credential.Identity, run, task, id string) error
 	Interrupt(ctx context.Context, by credential.Identity, run, task string) error
@@ -27,7 +29,7 @@ type (
 	oneReview struct {
 		Review fleet.Review `json:"review"`
 	}
-	// reviewAction is a [fleet.ReviewAction] without the fields that only gaffer sets.
+	// reviewAction is a [fleet.ReviewAction] without the fields that clients may not set.
 	reviewAction struct {
 		Action   string        `json:"action"`
 		Comment  reviewComment `json:"comment,omitzero"`
@@ -39,7 +41,7 @@ type (
 	}
 	reviewComment struct {
 		ID       string     `json:"id,omitempty"`
-		Key      string     `json:"key,omitempty"` // the same key is the same comment
+		Key      string     `json:"key,omitempty"` // a comment with the key of an existing one is a repeated request
 		Path     string     `json:"path,omitempty"`
 		Side     fleet.Side `json:"side,omitempty"`
 		First    int        `json:"first,omitempty"`
@@ -107,7 +109,7 @@ func (h *runHandlers) changeReview(c *request) error {
 		ID: of.ID, Key: of.Key, Path: of.Path, Side: of.Side, First: of.First, Last: of.Last, Tree: of.Tree, Lines: of.Lines, Text: of.Text, Resolved: of.Resolved,
 	}
 	c.about = taskName(run, task)
-	c.quiet = action.Action == fleet.ActView // only the user's own list of viewed files changes
+	c.quiet = action.Action == fleet.ActView // viewing a file changes only the user's list of viewed files, so do not log it
 	return respond(c, func(ctx context.Context) (oneReview, error) {
 		v, err := h.runs.ChangeReview(ctx, c.by, run, task, action)
 		return oneReview{v}, err

@@ -15,7 +15,7 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// concrete returns a route's path with an id in place of its wildcards.
+// concrete returns a route's path in which id replaces the wildcards.
 func concrete(r route, id string) string {
 	id = url.PathEscape(id)
 	return strings.NewReplacer("{id}", id, "{name}", id, "{message}", id, "{$}", "").Replace(r.path)
@@ -32,7 +32,8 @@ func TestSecurityATokenInTheAddressIsForReadingOnly(t *testing.T) {
 }
 
 func TestSecurityWrongRoleForEachRoute(t *testing.T) {
-	// What each role may not do, written out. An admin may do everything.
+	// The routes that each role may not use. They are listed here by hand, not taken from the
+	// table. An admin may use all routes.
 	tokens := []string{"GET /v1/tokens", "POST /v1/tokens", "DELETE /v1/tokens/{id}"}
 	people := []string{
 		"POST /v1/channels", "POST /v1/chains", "POST /v1/tasks", "POST /v1/tasks/inputs",
@@ -56,10 +57,10 @@ func TestSecurityWrongRoleForEachRoute(t *testing.T) {
 	} {
 		for _, r := range routes() {
 			if r.path == "/v1/stream" {
-				r.method = http.MethodHead // otherwise it does not end
+				r.method = http.MethodHead // the answer to GET would not end
 			}
 			if r.path == "/login" {
-				continue // open to everyone; it has its own test
+				continue // this route is open to everyone and has its own test
 			}
 			got := w.ask(role, r.method, concrete(r, "x"), `{"name":"n"}`)
 			if slices.Contains(denied, r.name()) {
@@ -158,7 +159,8 @@ func TestSecurityForeignHost(t *testing.T) {
 	}
 }
 
-// rawStatus sends bytes and returns the status of the answer, or 0 if there is none.
+// rawStatus sends text over a new connection. It returns the status of the answer, or 0 if there is
+// no answer.
 func rawStatus(t *testing.T, w *world, text string) int {
 	t.Helper()
 	conn, err := net.Dial("tcp", w.addr)

@@ -15,35 +15,35 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// Options configures a Server. Zero limits and times mean the defaults below.
+// Options configures a Server. A zero limit or duration means its default, see withDefaults.
 type Options struct {
 	Protocol Protocol
-	Viewer   Viewer  // nil if the server has none
-	Runs     Runs    // nil if the coordinator has no runs
-	Changes  Changes // nil if the coordinator has no changes
-	Landing  Landing // nil if the coordinator merges no changes
-	Work     Work    // nil if the coordinator does not serve gaffer's own workers
-	Page     Page    // nil if the coordinator has no dashboard
+	Viewer   Viewer  // nil if the server has no workflow viewer
+	Runs     Runs    // nil if the server does not serve runs
+	Changes  Changes // nil if the server does not serve changes of tasks
+	Landing  Landing // nil if the server cannot merge changes
+	Work     Work    // nil if the server does not serve gaffer's own workers
+	Page     Page    // nil if the server has no dashboard
 	Tokens   *credential.TokenStore
-	Log      *slog.Logger // created by NewLog, which redacts tokens
+	Log      *slog.Logger // use NewLog, which redacts tokens
 	Now      func() time.Time
 	Random   io.Reader
 
-	Version   string         // of the program, reported by /v1/self
+	Version   string         // version of the program, reported by /v1/self
 	Hosts     []string       // accepted host names, without ports; HostsOf lists them
 	Proxies   []netip.Prefix // trusted proxies: their X-Forwarded headers are used
 	TLS       *tls.Config    // nil for plain HTTP
-	OpenReads bool           // reads from this machine need no token
+	OpenReads bool           // read requests from this machine need no token
 
-	Rate                float64       // requests of one token per second; negative for no limit
-	UnauthenticatedRate float64       // requests per second of all clients without a valid token; negative for no limit
+	Rate                float64       // maximum number of requests per second of one token; negative for no limit
+	UnauthenticatedRate float64       // maximum number of requests per second of all clients without a valid token; negative for no limit
 	Connections         int           // maximum number of open connections
-	Ping                time.Duration // interval between signs of life on an idle stream
+	Ping                time.Duration // after this time without a message, an idle stream gets a ping
 	Send                time.Duration // how long a stream client may take to receive a message
-	Header              time.Duration // how long a request's header may take
-	Body                time.Duration // how long a request's body may take
+	Header              time.Duration // how long a client may take to send a request's header
+	Body                time.Duration // how long a client may take to send a request's body
 	Grace               time.Duration // how long Serve waits for unfinished requests when it stops
-	Buffer              int           // bytes of changes that a slow stream client may be behind
+	Buffer              int           // maximum number of bytes of changes that a slow stream client may be behind
 }
 
 const (
@@ -60,8 +60,8 @@ const (
 	maxBody        = 1 << 20
 	maxHeader      = 64 << 10
 	idleTimeout    = 2 * time.Minute
-	answerTimeout  = 60 * time.Second // how long an answer may take to be produced and received
-	serviceTimeout = 30 * time.Second // how long the service may take
+	answerTimeout  = 60 * time.Second // how long an answer may take, from its production to its receipt
+	serviceTimeout = 30 * time.Second // how long a service may take for a request
 	tidyInterval   = time.Minute
 )
 
@@ -128,7 +128,7 @@ func New(opts Options) (*Server, error) {
 	return s, nil
 }
 
-// Serve answers requests until ctx ends. Then it accepts no more, ends the streams, and
+// Serve answers requests until ctx ends. Then it accepts no more requests, ends the streams, and
 // waits up to Options.Grace for unfinished requests. It closes l.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	l = limitConnections(l, s.opts.Connections)
@@ -159,7 +159,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		<-served
 	}
 	abandon()
-	s.live.sockets.wait(context.Background()) // sockets end with their requests' contexts
+	s.live.sockets.wait(context.Background()) // the sockets end, because the contexts of their requests have ended
 	helpers.Wait()
 	return err
 }
@@ -174,7 +174,7 @@ func (s *Server) web(base context.Context) *http.Server {
 		ReadTimeout:       s.opts.Header + s.opts.Body,
 		WriteTimeout:      answerTimeout,
 		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeader - 4096, // net/http adds 4096 to the limit
+		MaxHeaderBytes:    maxHeader - 4096, // net/http allows 4096 bytes more than this
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 }
@@ -192,8 +192,8 @@ func (s *Server) stop(web *http.Server) error {
 	return err
 }
 
-// tidy periodically stores the last uses of tokens, and drops expired tokens and unused
-// rate limits.
+// tidy runs at intervals until ctx ends. It stores when tokens were last used, and deletes expired
+// tokens and unused rate limits.
 func (s *Server) tidy(ctx context.Context) {
 	ticker := time.NewTicker(tidyInterval)
 	defer ticker.Stop()

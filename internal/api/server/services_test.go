@@ -33,7 +33,7 @@ import (
 	"gaffer/internal/engine/store/sqlite"
 )
 
-// noLanding merges nothing: there is no repository.
+// noLanding implements no merges, because the tests have no repository.
 type noLanding struct{ server.Landing }
 
 func (noLanding) Merge(context.Context, credential.Identity, fleet.MergeRequest) ([]fleet.MergeResult, error) {
@@ -48,10 +48,10 @@ func (noLanding) Discard(context.Context, credential.Identity, string, string, b
 	return r, protocol.Conflict("conflict", "there is no repository")
 }
 
-// another is a second worker with a token of its own.
+// another is the key of a second worker's token in whole.tokens.
 const another credential.Role = "another worker"
 
-// whole is a coordinator as 'gaffer serve' starts it: a database on disk, all services, a
+// whole is a coordinator as 'gaffer serve' starts it. It has a database on disk, all services, a
 // viewer, and a token of each role.
 type whole struct {
 	t       *testing.T
@@ -64,7 +64,7 @@ type whole struct {
 	tokens  map[credential.Role]string
 }
 
-// transcript is a log that may be read while it is written.
+// transcript is the server's log. Tests may read it while the server writes it.
 type transcript struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -151,7 +151,7 @@ func (w *whole) newToken(book *credential.TokenStore, role credential.Role, name
 	return text
 }
 
-// shelf stores a viewer's projects in memory.
+// shelf is a viewer's registry of projects in memory.
 type shelf struct {
 	mu  sync.Mutex
 	all []viewers.Entry
@@ -173,7 +173,7 @@ func (s *shelf) Put(_ context.Context, change func([]viewers.Entry) ([]viewers.E
 	return err
 }
 
-// said is an answer whose body was read completely.
+// said is an HTTP answer whose body was read completely.
 type said struct {
 	status int
 	header http.Header
@@ -188,7 +188,7 @@ func (s said) code() string {
 	return f.Error.Code
 }
 
-// dig returns the string at a path of names in an answer.
+// dig returns the string at a path of member names in the answer's JSON.
 func (s said) dig(names ...string) string {
 	var value any
 	_ = json.Unmarshal([]byte(s.body), &value)
@@ -209,7 +209,7 @@ func (w *whole) ask(role credential.Role, method, path, body string) said {
 	return w.do(r)
 }
 
-// do is safe for concurrent use.
+// do sends a request and reads the whole answer. It is safe for concurrent use.
 func (w *whole) do(r *http.Request) said {
 	w.t.Helper()
 	resp, err := w.client.Do(r)
@@ -225,7 +225,7 @@ func (w *whole) do(r *http.Request) said {
 	return said{resp.StatusCode, resp.Header, string(data)}
 }
 
-// good sends a request that must succeed.
+// good sends a request and fails unless the answer is a success.
 func (w *whole) good(role credential.Role, method, path string, body any) said {
 	w.t.Helper()
 	text, ok := body.(string)
@@ -247,11 +247,11 @@ func (w *whole) last() int64 {
 
 // held is a task of a run that worker w1 has claimed.
 type held struct {
-	run, home string // home is the viewer's project
+	run, home string // home is the path of the viewer's project
 	coordinator.WorkKey
 }
 
-// begin submits a run whose strings contain a text, and lets the worker claim its task.
+// begin submits a run with text in all of its strings, and lets worker w1 claim its task.
 func (w *whole) begin(name, text string) held {
 	w.t.Helper()
 	type m = map[string]any
@@ -266,7 +266,7 @@ func (w *whole) begin(name, text string) held {
 	return held{run, filepath.Join(w.base, "home"), coordinator.WorkKey{Attempt: c.Work.Attempt.ID, Token: c.Work.Attempt.Token}}
 }
 
-// stream reads the stream up to a change.
+// stream reads the stream up to the change with number last.
 func (w *whole) stream(query string, last int64) said {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)

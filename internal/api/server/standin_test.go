@@ -31,17 +31,17 @@ type standIn struct {
 
 	mu       sync.Mutex
 	agents   map[string]coordinator.Agent
-	owner    map[string]string // agent to token
+	owner    map[string]string // id of the token that registered an agent, by agent id
 	channels []coordinator.Channel
 	chains   []coordinator.Chain
 	tasks    []coordinator.Task
-	claims   map[string]string // idempotency key to task
+	claims   map[string]string // id of the claimed task, by idempotency key
 	inputs   []coordinator.Input
 	events   []coordinator.Event
 	keys     map[string]bool
 	updates  []Update
 	changed  chan struct{}
-	down     error // the database's error; nil if it works
+	down     error // error that every method returns; nil if the database works
 	reads    int   // how often Updates was called
 	slow     chan struct{}
 }
@@ -65,7 +65,7 @@ func (d *standIn) change(kind, run, project string, row any) {
 	d.changed = make(chan struct{})
 }
 
-// tell creates n arbitrary changes.
+// tell stores n changes about a run and a project. Their content does not matter.
 func (d *standIn) tell(n int, run, project string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -420,7 +420,7 @@ func (d *standIn) fall(err error) {
 	d.down = err
 }
 
-// memory stores tokens.
+// memory stores tokens in memory.
 type memory struct {
 	mu   sync.Mutex
 	rows map[string]credential.Token
@@ -459,8 +459,7 @@ func (m *memory) Touch(_ context.Context, id string, at time.Time) error {
 	return nil
 }
 
-// The stand-in does not implement the following methods: the service has its own tests
-// for them.
+// The stand-in does not implement the methods below. Package protocol has the tests for them.
 var errNoneHere = &serviceError{"missing", "not_found", "the stand-in has none"}
 
 func (d *standIn) Chain(context.Context, string) (c coordinator.Chain, err error) {

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// maxReplays is how many clients may read old changes from the database at the same time.
-// Others wait.
+// maxReplays is how many stream clients may read old changes from the database at the same time.
+// Further clients wait.
 const maxReplays = 4
 
-// streamHandlers answers /v1/stream.
+// streamHandlers answers GET /v1/stream.
 type streamHandlers struct {
 	service   Protocol
 	hub       *hub
@@ -23,10 +23,10 @@ type streamHandlers struct {
 	live      *liveConnections
 	now       func() time.Time
 	log       *slog.Logger
-	replaying chan struct{} // one value for each client that is served from the database
+	replaying chan struct{} // holds one value for each client that reads from the database
 }
 
-// stream sends changes as they happen, each once and in order.
+// stream sends changes of the store as they happen. Each client gets each change once and in order.
 func (h *streamHandlers) stream(c *request) error {
 	after, given, err := c.lastEventID()
 	if err != nil {
@@ -45,7 +45,7 @@ func (h *streamHandlers) stream(c *request) error {
 	}
 	defer h.hub.leave()
 	if !given || after > last {
-		after = last // the client's number is from another database
+		after = last // the client's number comes from another database, so start at the last change
 	}
 	hello, err := json.Marshal(map[string]time.Time{"time": h.now().UTC()})
 	if err != nil {
@@ -70,7 +70,8 @@ func (h *streamHandlers) stream(c *request) error {
 	return nil
 }
 
-// lastEventID returns the id after which the client wants to continue.
+// lastEventID returns the number of the last change that the client has received. given is false if
+// the request names none.
 func (c *request) lastEventID() (id int64, given bool, err error) {
 	text := c.r.Header.Get("Last-Event-ID")
 	if text == "" {
@@ -86,7 +87,7 @@ func (c *request) lastEventID() (id int64, given bool, err error) {
 	return n, true, nil
 }
 
-// streamClient is one client of the stream.
+// streamClient is one client of GET /v1/stream.
 type streamClient struct {
 	*streamHandlers
 	events *eventStream
@@ -95,12 +96,12 @@ type streamClient struct {
 	wants  func(frame) bool // selects the changes that the client wants; nil for all
 
 	wantsActivity bool
-	round         int             // the last round of the activity feed that the client has
-	moreActivity  <-chan struct{} // closed when there is a new round; nil unless wantsActivity
+	round         int             // the last round of the activity feed that the client has received
+	moreActivity  <-chan struct{} // closed when the activity feed has a new round; nil unless wantsActivity
 }
 
-// follow sends changes until the client disconnects, is too slow or loses its permission,
-// or the server stops.
+// follow sends changes to the client. It returns when the client disconnects, is too slow or loses
+// its permission, or when the server stops.
 func (s *streamClient) follow(ctx context.Context) {
 	if s.sendFirstActivity(ctx) != nil || s.catchUp(ctx) != nil {
 		return
@@ -138,7 +139,7 @@ func (s *streamClient) wait(ctx context.Context, more <-chan struct{}, ping <-ch
 				return context.Canceled
 			}
 			data := []byte(": ping\n\n")
-			if s.wantsActivity { // a page needs a message, because browsers hide comments of a stream from it
+			if s.wantsActivity { // send an event, because browsers do not pass comments of a stream on to the page
 				data = (&activitySnapshot{}).frame(s.now().UTC())
 			}
 			if err := s.events.send(data); err != nil {
@@ -153,7 +154,7 @@ func (s *streamClient) wait(ctx context.Context, more <-chan struct{}, ping <-ch
 	}
 }
 
-// sendActivity sends the activity that the client wants and does not have yet.
+// sendActivity sends the latest activity, if the client wants it and does not have it yet.
 func (s *streamClient) sendActivity() error {
 	if !s.wantsActivity {
 		return nil
@@ -163,8 +164,8 @@ func (s *streamClient) sendActivity() error {
 	return s.events.send(data)
 }
 
-// sendFirstActivity sends when all agents were last seen, before anything else. If the
-// database does not answer in time, the stream continues without it.
+// sendFirstActivity sends when each agent was last seen, before any other message. If the database
+// does not answer in time, it sends nothing, and the stream continues.
 func (s *streamClient) sendFirstActivity(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.live.send)
 	defer cancel()
@@ -183,7 +184,8 @@ func (s *streamClient) sendFirstActivity(ctx context.Context) error {
 	return nil
 }
 
-// catchUp sends changes from the database that the hub no longer keeps.
+// catchUp sends the changes that the hub has already dropped from its buffer. It reads them from
+// the database.
 func (s *streamClient) catchUp(ctx context.Context) error {
 	if !s.hub.after(s.at, s.wants).behind {
 		return nil
@@ -204,7 +206,7 @@ func (s *streamClient) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// replay sends one page of changes from the database.
+// replay reads one page of changes from the database and sends it.
 func (s *streamClient) replay(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, serviceTimeout)
 	defer cancel()

@@ -22,11 +22,11 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// reader reads the stream.
+// reader is a client that reads the stream.
 type reader struct {
 	resp *http.Response
 	in   *bufio.Reader
-	id   int64 // of the last event
+	id   int64 // id of the last event that was read
 }
 
 // event is one event of a stream, or a comment.
@@ -94,7 +94,7 @@ func (r *reader) next() (e event, err error) {
 	}
 }
 
-// updates reads until it has n updates and returns their ids.
+// updates reads until it has n updates. It returns their ids.
 func (r *reader) updates(n int) (ids []int64, err error) {
 	for len(ids) < n {
 		e, err := r.next()
@@ -139,7 +139,7 @@ func TestAReaderWhoComesBackGetsWhatItMissed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := start(t, nil)
-			w.service.tell(500, "", "") // more than a page before any client reads
+			w.service.tell(500, "", "") // more changes than one page, before any client reads
 			r := follow(w, "", nil)
 			if r.id != 500 {
 				t.Fatalf("hello has the id %d", r.id)
@@ -217,8 +217,7 @@ func TestAStreamEndsWhenItsTokenIsRevoked(t *testing.T) {
 
 func TestEveryReaderGetsEachChangeOnceAndInOrderWheneverItComesAndGoes(t *testing.T) {
 	const changes, readers = 3000, 40
-	// The buffer is small, so that reconnecting clients are often served from the
-	// database.
+	// The buffer is small, so that clients that reconnect are often served from the database.
 	w := start(t, func(o *Options) { o.Buffer = 20_000 })
 	first := *w
 	w.serve(func(o *Options) { o.Buffer = 20_000 }) // another coordinator on the same service
@@ -238,7 +237,7 @@ func TestEveryReaderGetsEachChangeOnceAndInOrderWheneverItComesAndGoes(t *testin
 				for range 1 + luck.IntN(changes/2) {
 					e, err := r.next()
 					if err != nil || e.name == "behind" {
-						break // disconnected
+						break // the client is disconnected
 					}
 					if e.name == "update" {
 						if e.id != last+1 {
@@ -258,7 +257,7 @@ func TestEveryReaderGetsEachChangeOnceAndInOrderWheneverItComesAndGoes(t *testin
 	}
 	for range changes / 30 {
 		w.service.tell(30, "", "")
-		time.Sleep(time.Millisecond) // only sets a pace; it does not synchronize
+		time.Sleep(time.Millisecond) // sets the pace of the changes; no other goroutine depends on it
 	}
 	group.Wait()
 	testenv.WaitFor(t, "all readers have left", w.server.hub.followers, func(n int) bool { return n == 0 })
@@ -308,8 +307,8 @@ func TestAReaderWhoIsTooSlowIsCutOffAndTheOthersNeverWait(t *testing.T) {
 	fmt.Fprintf(conn, "GET /v1/stream?token=%s HTTP/1.1\r\nHost: %s\r\n\r\n", w.tokens[credential.Viewer], w.addr)
 	testenv.WaitFor(t, "both follow", w.server.hub.followers, func(n int) bool { return n == 2 })
 
-	// More than the kernel buffers for a client that reads nothing, but each time no more
-	// than it buffers for a client that reads late.
+	// Send in total more than the kernel buffers for a client that reads nothing. Each batch fits
+	// the buffer, so that a client that reads late stays connected.
 	big := strings.Repeat("x", 10_000)
 	for i := int64(0); i < 2000; i += 10 {
 		w.service.mu.Lock()
@@ -323,7 +322,8 @@ func TestAReaderWhoIsTooSlowIsCutOffAndTheOthersNeverWait(t *testing.T) {
 	}
 	testenv.WaitFor(t, "one stream that is cut off", w.server.metrics.cut.Load, func(n int64) bool { return n == 1 })
 	testenv.WaitFor(t, "one stream that is left", w.server.hub.followers, func(n int) bool { return n == 1 })
-	// When it reads again, it finds that the stream has ended, and can catch up.
+	// When the slow client reads again, it gets the first changes and the end of the stream, not
+	// the last changes.
 	data, _ := io.ReadAll(conn)
 	if !bytes.Contains(data, []byte("id: 1\n")) || bytes.Contains(data, []byte("id: 2000\n")) {
 		t.Errorf("it has the first: %v, and the last: %v", bytes.Contains(data, []byte("id: 1\n")), bytes.Contains(data, []byte("id: 2000\n")))

@@ -13,9 +13,9 @@ import (
 	"gaffer/internal/pause"
 )
 
-// hub reads changes once for all clients of the stream and keeps the latest in a shared
-// buffer. Each client reads from the buffer at its own pace. A client that falls behind
-// the buffer is disconnected. So a slow client cannot delay others.
+// hub reads changes from the store once for all stream clients, and keeps the latest in a shared
+// buffer. Each client reads from the buffer at its own pace. A client that still needs changes
+// which the buffer no longer has is disconnected. So a slow client cannot delay others.
 type hub struct {
 	service  Protocol
 	log      *slog.Logger
@@ -24,18 +24,18 @@ type hub struct {
 	mu           sync.RWMutex
 	frames       []frame
 	size         int
-	droppedUpTo  int64         // changes up to this number are no longer kept
-	last         int64         // changes up to this number were read
+	droppedUpTo  int64         // changes up to this number are no longer in the buffer
+	last         int64         // changes up to this number were read from the store
 	previousLast int64         // the value of last before the latest read
-	latest       []byte        // the changes of the latest read, already joined, because nearly every client needs them next
-	changed      chan struct{} // closed and replaced when last has grown
+	latest       []byte        // the changes of the latest read, joined once, because nearly every client sends them next
+	changed      chan struct{} // closed and replaced when last grows
 	readers      int
-	awake        bool          // the changes are being read
-	closed       chan struct{} // always closed
+	awake        bool          // the hub reads changes, because it has clients
+	closed       chan struct{} // a channel that is already closed
 	wake         chan struct{} // receives a value when a client joins
 }
 
-// frame is a change in the format of the stream.
+// frame is a change, encoded for the stream.
 type frame struct {
 	seq          int64
 	run, project string
@@ -43,8 +43,8 @@ type frame struct {
 }
 
 const (
-	page  = 200         // changes read at a time
-	retry = time.Second // pause after the database did not answer
+	page  = 200         // number of changes read at a time
+	retry = time.Second // pause after a read that failed
 )
 
 func newHub(service Protocol, log *slog.Logger, maxBytes int) *hub {
@@ -72,13 +72,13 @@ func (h *hub) run(ctx context.Context) {
 	}
 }
 
-// pace returns the time between reads. It grows with the number of clients, so that more
-// changes are sent together: the cost depends on the number of sends, not on their size.
+// pace returns the time between two reads of the hub. It grows with the number of clients, so that
+// more changes are sent together: a send costs the same for few and many changes.
 func pace(followers int) time.Duration {
 	return min(5*time.Millisecond+time.Duration(followers)*10*time.Microsecond, 50*time.Millisecond)
 }
 
-// sleepIfUnused reports whether there are no clients. If so, it empties the buffer.
+// sleepIfUnused reports whether there are no clients. If there are none, it empties the buffer.
 func (h *hub) sleepIfUnused() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -88,7 +88,7 @@ func (h *hub) sleepIfUnused() bool {
 	return !h.awake
 }
 
-// read waits for changes and publishes a page of them.
+// read waits for changes in the store and adds a page of them to the buffer.
 func (h *hub) read(ctx context.Context) error {
 	h.mu.RLock()
 	after := h.last
@@ -128,8 +128,8 @@ func sizeOf(frames []frame) (size int) {
 	return size
 }
 
-// forget drops the oldest changes until the buffer fits. Changes with the same number are
-// dropped together.
+// forget drops the oldest changes until the buffer is no larger than maxBytes. It drops changes
+// with the same number together.
 func (h *hub) forget() {
 	n := 0
 	for n < len(h.frames) && (h.size > h.maxBytes || n > 0 && h.frames[n].seq == h.droppedUpTo) {
@@ -140,8 +140,8 @@ func (h *hub) forget() {
 	h.frames = h.frames[n:]
 }
 
-// join registers a client. If the hub is not reading, it starts from the last change. The
-// caller must call leave.
+// join registers a client and returns the number of the store's last change. If the hub was not
+// reading, it starts to read after that change. The caller must call leave.
 func (h *hub) join(ctx context.Context) (last int64, err error) {
 	last, err = h.service.Last(ctx)
 	if err != nil {
@@ -172,17 +172,18 @@ func (h *hub) followers() int {
 	return h.readers
 }
 
-// reading is what a client reads next.
+// reading is what a client gets from the buffer in one read.
 type reading struct {
-	data   []byte          // matching changes, maybe none; shared with other clients
-	next   int64           // number of the last change in data, or of the last one that was skipped
-	behind bool            // the next changes are no longer in the buffer
-	more   <-chan struct{} // closed when there are more changes
+	data   []byte          // encoded changes that match, possibly none; shared with other clients, so read-only
+	next   int64           // number of the last change in data, or of a later one that did not match
+	behind bool            // the client's next change is no longer in the buffer
+	more   <-chan struct{} // closed when the buffer has more changes
 }
 
-const maxRead = 256 << 10 // bytes that a client reads at a time
+const maxRead = 256 << 10 // bytes that a client gets in one read
 
-// after returns the changes after a number that fits accepts; a nil fits accepts all.
+// after returns the changes in the buffer with numbers above seq that fits accepts. If fits is nil,
+// it returns all of them.
 func (h *hub) after(seq int64, fits func(frame) bool) reading {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -207,9 +208,9 @@ func (h *hub) after(seq int64, fits func(frame) bool) reading {
 	return out
 }
 
-// encodeFrames encodes changes for the stream. If several changes have the same number,
-// only the last one has it as its id. So a client that disconnects between them gets all
-// of them again.
+// encodeFrames encodes changes for the stream. If several changes have the same number, only the
+// last of them gets it as its event id. So a client that disconnects between them gets all of them
+// again.
 func encodeFrames(list []Update) []frame {
 	frames := make([]frame, 0, len(list))
 	for i, u := range list {

@@ -13,8 +13,8 @@ import (
 	"gaffer/internal/api/viewers"
 )
 
-// Viewer implements the requests of the workflow viewer. A project is given by its path
-// or its name; empty means the active project.
+// Viewer implements the requests of the workflow viewer. project is the path or the name of a
+// project; empty means the active project.
 type Viewer interface {
 	Projects(ctx context.Context) ([]viewers.Project, error)
 	Register(ctx context.Context, path string) (viewers.Project, error)
@@ -28,11 +28,12 @@ type Viewer interface {
 	Dashboard(ctx context.Context) (viewers.Dashboard, error)
 	Scenarios(ctx context.Context, project string) (viewers.Scenarios, error)
 	StoryMap(ctx context.Context, project string) (viewers.StoryMap, error)
-	// Similarity returns pairs of similar sections. least is the minimum similarity, up
-	// to 1.
+	// Similarity returns the pairs of sections whose similarity, a number from 0 to 1, is at least
+	// least.
 	Similarity(ctx context.Context, project string, least float64) (viewers.Similarity, error)
 	Diagrams(ctx context.Context, project string) (viewers.Diagrams, error)
-	// Priority returns an empty result if project is empty.
+	// Priority returns the order in which the user wants things done. It is empty if project is
+	// empty.
 	Priority(ctx context.Context, project string) (viewers.Priority, error)
 	// Text returns a Markdown document of a project.
 	Text(ctx context.Context, project, name string) ([]byte, error)
@@ -48,7 +49,7 @@ type Viewer interface {
 	SessionLog(ctx context.Context, project, id, agent string, tail int64) (docview.LogTail, error)
 
 	Follow(ctx context.Context, project string) (*viewers.Follower, error)
-	// FollowAll also includes documents that do not belong to a workflow.
+	// FollowAll is like Follow, and also follows the documents of teams and sessions.
 	FollowAll(ctx context.Context, project string) (*viewers.Follower, error)
 	// Listed returns a channel that is closed when the list of projects has changed.
 	Listed() <-chan struct{}
@@ -182,7 +183,7 @@ func (h *viewerHandlers) diagrams(c *request) error { return respondForProject(c
 
 func (h *viewerHandlers) priority(c *request) error { return respondForProject(c, h.viewer.Priority) }
 
-// defaultThreshold is the similarity from which sections count as similar, if the request
+// defaultThreshold is the minimum similarity of two sections that the answer lists, if the request
 // does not give one.
 const defaultThreshold = 0.25
 
@@ -203,8 +204,8 @@ func (h *viewerHandlers) projectsDashboard(c *request) error { return respond(c,
 
 const markdown = "text/markdown; charset=utf-8"
 
-// text sends a Markdown document unchanged. Its content type keeps browsers from
-// executing anything in it.
+// text sends a Markdown document unchanged. Its content type is not HTML, so that browsers do not
+// run scripts in it.
 func (h *viewerHandlers) text(c *request) error {
 	project, err := c.project()
 	if err != nil {
@@ -220,15 +221,15 @@ func (h *viewerHandlers) text(c *request) error {
 	return nil
 }
 
-// memory always answers with an empty document. The protocol's document is about all
-// projects of the user, including projects that are not shown here, so a token must not
-// give access to it.
+// memory always answers with an empty document. The real document is about all projects of the
+// user, including those that this server does not show. So a token for this server must not give
+// access to it.
 func (h *viewerHandlers) memory(c *request) error {
 	c.respondBytes(markdown, nil)
 	return nil
 }
 
-// buildLog sends the feed as a download.
+// buildLog sends the events of a project's build as a file to download.
 func (h *viewerHandlers) buildLog(c *request) error {
 	return respondForProject(c, func(ctx context.Context, project string) (viewers.BuildLog, error) {
 		log, err := h.viewer.BuildLog(ctx, project)
@@ -239,7 +240,7 @@ func (h *viewerHandlers) buildLog(c *request) error {
 	})
 }
 
-// fileName replaces the characters of a name that some file systems do not accept.
+// fileName replaces the characters of name that some file systems do not allow in file names.
 func fileName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_') {

@@ -40,7 +40,7 @@ func (r *registry) Put(_ context.Context, change func([]viewers.Entry) ([]viewer
 	return err
 }
 
-// gallery is a server with a viewer of projects on a real disk.
+// gallery is a server with a workflow viewer. Its projects are folders on disk.
 type gallery struct {
 	*world
 	base string
@@ -73,7 +73,7 @@ func makeProject(t *testing.T, base, name string) string {
 	return root
 }
 
-// register creates and registers a project.
+// register creates a project folder and registers it with the viewer.
 func (g *gallery) register(name string) string {
 	g.t.Helper()
 	root := makeProject(g.t, g.base, name)
@@ -132,7 +132,7 @@ func TestAProjectWithoutDocumentsGivesEmptyAnswers(t *testing.T) {
 }
 
 func TestTheViewersRoutesAreThoseThatItsClientsCall(t *testing.T) {
-	// Written from what clients call, not from the table.
+	// The routes are listed by hand, from what clients call. They are compared with the table.
 	want := []string{
 		"DELETE /api/inbox/{id} operate 200", "GET /api/build-log look 200", "GET /api/build-status look 200", "GET /api/inbox look 200",
 		"GET /api/dashboard look 200", "GET /api/sections look 200", "GET /changelog.md look 200", "GET /lessons.md look 200", "GET /spec.md look 200",

@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/api/viewers"
 )
 
-// documentClient is a client that follows all documents of a project over server-sent
-// events. It gets more messages than a WebSocket client, and cannot send any.
+// documentClient is a client that follows all documents of a project over server-sent events. It
+// gets messages that a WebSocket client does not get, and cannot send messages itself.
 type documentClient struct {
 	viewer   Viewer
 	live     *liveConnections
@@ -20,8 +20,8 @@ type documentClient struct {
 	at       int64 // the client has received all messages up to this number
 }
 
-// documentStream sends changes in a project's documents as server-sent events. A client
-// that reconnects gets everything again.
+// documentStream sends each change of a project's documents as a server-sent event. A client that
+// reconnects gets all documents again.
 func (h *viewerHandlers) documentStream(c *request) error {
 	project, err := c.project()
 	if err != nil {
@@ -37,15 +37,15 @@ func (h *viewerHandlers) documentStream(c *request) error {
 	c.quiet = true
 	events, err := h.live.openEventStream(c, []byte("retry: 1000\n\n"))
 	if err != nil || c.r.Method == http.MethodHead {
-		return nil // the client has disconnected, or wants only the header
+		return nil // the client has disconnected, or sent a HEAD request
 	}
 	d := &documentClient{viewer: h.viewer, live: h.live, events: events, c: c, follower: follower}
 	events.countIfSlow(d.follow(c.r.Context()))
 	return nil
 }
 
-// follow sends messages until the client disconnects, is too slow or loses its permission,
-// or the server stops.
+// follow sends messages to the client. It returns when the client disconnects, is too slow or loses
+// its permission, or when the server stops.
 func (d *documentClient) follow(ctx context.Context) error {
 	listed := d.viewer.Listed()
 	if err := d.sendFirst(ctx); err != nil {

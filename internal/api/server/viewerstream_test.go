@@ -18,7 +18,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// onlooker is a page that follows the documents of a project.
+// onlooker is a client that follows the documents of a project.
 type onlooker struct {
 	t    *testing.T
 	resp *http.Response
@@ -26,10 +26,10 @@ type onlooker struct {
 	seen []told
 }
 
-// told is a message and its time of arrival.
+// told is a message that the client has received, and when it arrived.
 type told struct {
 	message map[string]any
-	event   string // its name, if it has one
+	event   string // name of the event; empty if it has none
 	ping    bool
 	at      time.Time
 }
@@ -88,8 +88,8 @@ func (o *onlooker) read(body io.Reader) {
 	}
 }
 
-// until reads up to the first matching message of a type, unless it has already arrived:
-// messages about different documents have no fixed order.
+// until waits for a message of type kind that fits, and returns it. The message may have arrived
+// before the call, because messages about different documents have no fixed order.
 func (o *onlooker) until(kind, what string, fits func(m map[string]any) bool) told {
 	o.t.Helper()
 	for _, m := range o.seen {
@@ -116,12 +116,12 @@ func (o *onlooker) until(kind, what string, fits func(m map[string]any) bool) to
 	}
 }
 
-// has matches messages that have a value at a path.
+// has returns a function that reports whether a message has the value want at a path.
 func has(path string, want any) func(map[string]any) bool {
 	return func(m map[string]any) bool { return same(digDeep(m, path), want) }
 }
 
-// digDeep is like dig, but for values that may be missing.
+// digDeep is like dig, and returns nil if a value on the way is missing.
 func digDeep(value any, name string) any {
 	for _, part := range strings.Split(name, ".") {
 		switch v := value.(type) {
@@ -140,7 +140,7 @@ func digDeep(value any, name string) any {
 	return value
 }
 
-// The ways in which other tools write files.
+// The functions from inPlace on write a file in the ways in which other tools write files.
 func inPlace(t *testing.T, path, text string) {
 	t.Helper()
 	folder(t, path)
@@ -157,7 +157,7 @@ func byRename(t *testing.T, path, text string) {
 	}
 }
 
-// inTwo leaves the file half written for longer than any reader waits.
+// inTwo writes the file in two halves, with a pause that is longer than any reader waits.
 func inTwo(t *testing.T, path, text string) {
 	t.Helper()
 	folder(t, path)
@@ -171,12 +171,12 @@ func inTwo(t *testing.T, path, text string) {
 			t.Fatal(err)
 		}
 		if part != text[len(text)/2:] {
-			time.Sleep(400 * time.Millisecond) // the delay is part of the test, not a synchronization
+			time.Sleep(400 * time.Millisecond) // this pause is what the test is about; no other goroutine depends on it
 		}
 	}
 }
 
-// wholeFolder replaces the folder of the document.
+// wholeFolder replaces the whole folder that contains the document.
 func wholeFolder(t *testing.T, path, text string) {
 	t.Helper()
 	dir := filepath.Dir(path)
@@ -198,8 +198,8 @@ func folder(t *testing.T, path string) {
 	}
 }
 
-// writings are documents of other tools, in formats that these really write, with one
-// word that changes.
+// writings are documents in the formats that other tools write. One word of each text is replaced
+// when the test changes the document.
 var writings = []struct {
 	what, file, kind, text, at string
 }{
@@ -249,7 +249,7 @@ func TestDocumentsOfOtherToolsAppearWithinASecondForEveryWayOfWriting(t *testing
 				came := o.until(w.kind, fmt.Sprintf("%s, %s", w.what, word), has(w.at, word))
 				quickest = min(quickest, max(0, came.at.Sub(since)))
 			}
-			if t.Logf("%s, %s: %v", w.what, way.name, quickest); quickest > 3*time.Second { // the machine may be slow
+			if t.Logf("%s, %s: %v", w.what, way.name, quickest); quickest > 3*time.Second { // generous, because the machine may be slow
 				t.Errorf("%s, %s: it takes %v", w.what, way.name, quickest)
 			}
 		}
@@ -270,7 +270,7 @@ func TestAHalfWrittenDocumentKeepsTheLastPicture(t *testing.T) {
 		inPlace(t, filepath.Join(home, name), text)
 	}
 	o := g.watch("", nil)
-	o.until("build-update", "the build", has("build.chunks.0.status", "active")) // a document that was never read cannot be kept
+	o.until("build-update", "the build", has("build.chunks.0.status", "active")) // wait for the first read, because the viewer can only keep what it has read
 	o.until("sessions-update", "the session", has("sessions.0.status", "running"))
 	o.until("team-update", "the team", has("team.groups.0.status", "dev_working"))
 	began := len(o.seen)
@@ -386,7 +386,7 @@ func TestASlowPageIsCutOffAndTheOthersNeverWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close() // it is not read
+	defer resp.Body.Close() // the body is not read
 	quick := g.watch("", nil)
 	quick.until("team-update", "the team", has("team.found", false))
 	big := strings.Repeat("x", 1_000_000)

@@ -15,11 +15,11 @@ import (
 	"gaffer/internal/api/viewers"
 )
 
-// maxClientMessage is the maximum length of a client's message in bytes.
+// maxClientMessage is the maximum length in bytes of a message from a client.
 const maxClientMessage = 16 << 10
 
-// sockets counts the open sockets. net/http does not track them, so the server has to
-// wait for them itself.
+// sockets counts the open WebSockets. When the server stops, it must wait for them itself, because
+// net/http does not track them.
 type sockets struct {
 	mu    sync.Mutex
 	ended bool
@@ -35,13 +35,13 @@ func (s *sockets) enter() bool {
 	return !s.ended
 }
 
-// wait admits no more sockets, and waits until the open ones are closed or ctx ends.
+// wait refuses further sockets, and returns when all open sockets are closed or ctx ends.
 func (s *sockets) wait(ctx context.Context) {
 	s.mu.Lock()
 	s.ended = true
 	s.mu.Unlock()
 	closed := make(chan struct{})
-	go func() { // ends when the server has closed the last socket
+	go func() { // ends when the last socket is closed
 		s.open.Wait()
 		close(closed)
 	}()
@@ -51,7 +51,7 @@ func (s *sockets) wait(ctx context.Context) {
 	}
 }
 
-// socket is one connected viewer.
+// socket is the WebSocket of one viewer client.
 type socket struct {
 	*viewerHandlers
 	c        *request
@@ -59,11 +59,11 @@ type socket struct {
 	follower *viewers.Follower
 	at       int64              // the client has received all messages of the project up to this number
 	messages chan clientMessage // messages from the client
-	closing  chan closeReason   // from readMessages and keepAlive: why the socket must be closed
+	closing  chan closeReason   // why the socket must be closed; sent by readMessages and keepAlive
 	ended    chan struct{}      // closed when sendMessages has ended
 }
 
-// clientMessage is a message of a client.
+// clientMessage is a message that a client sends over its WebSocket.
 type clientMessage struct {
 	Type     string `json:"type"`
 	Project  string `json:"project"`
@@ -71,7 +71,7 @@ type clientMessage struct {
 	bad      error
 }
 
-// closeReason is the close message of a socket. It has no code if the client has already
+// closeReason is the close message that the server sends. Its code is 0 if the client has already
 // disconnected.
 type closeReason struct {
 	code   websocket.StatusCode
@@ -106,14 +106,14 @@ func (h *viewerHandlers) socket(c *request) error {
 	s := &socket{viewerHandlers: h, c: c, follower: of, messages: make(chan clientMessage), closing: make(chan closeReason, 1), ended: make(chan struct{})}
 	defer func() { s.follower.Leave() }()
 	if s.conn, err = websocket.Accept(c.w, c.r, nil); err != nil {
-		return nil // Accept has answered
+		return nil // Accept has already sent an error to the client
 	}
 	c.quiet = true
 	s.run(c.r.Context())
 	return nil
 }
 
-// run owns the goroutines of a socket.
+// run starts the goroutines of a socket and waits until they have ended.
 func (s *socket) run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	s.conn.SetReadLimit(maxClientMessage)
@@ -150,8 +150,8 @@ func (s *socket) readMessages(ctx context.Context) {
 	}
 }
 
-// keepAlive sends pings to detect a lost client, and closes the socket when the client's
-// token was revoked.
+// keepAlive sends pings to find out whether the client is still connected. It closes the socket
+// when the client's token was revoked.
 func (s *socket) keepAlive(ctx context.Context) {
 	ticker := time.NewTicker(s.live.ping)
 	defer ticker.Stop()
@@ -167,8 +167,8 @@ func (s *socket) keepAlive(ctx context.Context) {
 			s.closing <- closeReason{websocket.StatusPolicyViolation, "the token was revoked"}
 			return
 		}
-		// The client answers a ping only after the messages that were sent before it, so
-		// this timeout is longer.
+		// Wait longer than for a message: the client answers a ping only after it has received the
+		// messages before it.
 		limit, cancel := context.WithTimeout(ctx, 2*s.live.send)
 		err := s.conn.Ping(limit)
 		cancel()
@@ -223,9 +223,9 @@ func (s *socket) sendMessages(ctx context.Context) closeReason {
 
 var errSlow = errors.New("the message was not taken in time")
 
-// send sends a message. A client that does not receive it in time is disconnected. That
-// also ends the reading goroutine and ctx. So send uses the cause of ctx to distinguish a
-// slow client from one that has disconnected.
+// send sends a message. If the client does not receive it in time, the connection is closed. That
+// ends ctx too, so send looks at the cause of ctx to distinguish a slow client from one that has
+// disconnected.
 func (s *socket) send(ctx context.Context, data []byte) error {
 	limit, cancel := context.WithTimeoutCause(ctx, s.live.send, errSlow)
 	defer cancel()
@@ -236,7 +236,8 @@ func (s *socket) send(ctx context.Context, data []byte) error {
 	return err
 }
 
-// sendFirst sends the first messages of a new connection.
+// sendFirst sends the first messages of a new connection: the list of projects, and the history of
+// the active one.
 func (s *socket) sendFirst(ctx context.Context) error {
 	if err := s.sendProjects(ctx); err != nil {
 		return err
@@ -266,7 +267,8 @@ func projectsMessage(ctx context.Context, v Viewer) ([]byte, error) {
 	}{viewers.ProjectsUpdate, list(all)})
 }
 
-// sendHistory sends the stored messages after a number. sendMessages sends later ones.
+// sendHistory sends the messages with numbers above after that are stored now. sendMessages sends
+// later ones.
 func (s *socket) sendHistory(ctx context.Context, after int64) error {
 	data, latest, err := s.follower.History(after)
 	if err != nil {
@@ -278,7 +280,7 @@ func (s *socket) sendHistory(ctx context.Context, after int64) error {
 	return s.send(ctx, data)
 }
 
-// sendProblem reports an error to the client. The socket stays open.
+// sendProblem sends the error to the client. The socket stays open.
 func (s *socket) sendProblem(ctx context.Context, err error) error {
 	data, err := json.Marshal(problemMessage(err))
 	if err != nil {
@@ -323,7 +325,7 @@ func (s *socket) sendState(ctx context.Context) error {
 	return s.sendHistory(ctx, 0)
 }
 
-// switchProject switches to another project.
+// switchProject lets the client follow another project.
 func (s *socket) switchProject(ctx context.Context, project string) error {
 	project, err := projectName(project)
 	if err != nil {

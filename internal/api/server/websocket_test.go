@@ -19,13 +19,13 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// visitor is a viewer's client.
+// visitor is a client with an open WebSocket.
 type visitor struct {
 	t    *testing.T
 	conn *websocket.Conn
 }
 
-// try opens a socket, or returns the status and the code of the refusal.
+// try opens a WebSocket. If the server refuses it, refused is the status and the error code.
 func (g *gallery) try(path string, change func(*websocket.DialOptions)) (conn *websocket.Conn, refused string) {
 	opts := &websocket.DialOptions{HTTPClient: g.client, HTTPHeader: http.Header{}}
 	if change != nil {
@@ -87,7 +87,7 @@ func (p *visitor) until(kind string) map[string]any {
 	}
 }
 
-// state reads up to the state, which comes with the history or after it.
+// state reads up to the message with the workflow state. It may come with the history or after it.
 func (p *visitor) state() map[string]any {
 	p.t.Helper()
 	for {
@@ -296,7 +296,7 @@ func TestASocketIsClosedWhenItsTokenIsRevoked(t *testing.T) {
 }
 
 func TestAClientThatAsksTooMuchIsCutOff(t *testing.T) {
-	now := time.Now() // it stands still, because the limit refills with time
+	now := time.Now() // the clock stands still, because the rate limit refills with time
 	g := exhibit(t, func(o *Options) { o.Rate, o.Now = 10, func() time.Time { return now } })
 	p := g.open("")
 	p.state()
@@ -320,7 +320,7 @@ func TestAMessageThatIsTooLongEndsTheSocket(t *testing.T) {
 
 func TestAClientThatIsGoneIsNoticedByPings(t *testing.T) {
 	g := exhibit(t, func(o *Options) { o.Ping, o.Send = 20*time.Millisecond, 50*time.Millisecond })
-	g.open("") // it reads nothing, so no ping is answered
+	g.open("") // this client reads nothing, so it answers no ping
 	testenv.WaitFor(t, "it is cut off", g.server.metrics.inProgress.Load, func(n int64) bool { return n == 0 })
 }
 
@@ -328,11 +328,11 @@ func TestASlowSocketIsCutOffAndTheOthersNeverWait(t *testing.T) {
 	testenv.Integration(t)
 	g := exhibit(t, func(o *Options) { o.Send, o.Ping = 5*time.Second, time.Hour })
 	home := filepath.Join(g.base, "home")
-	g.open("") // it reads nothing
+	g.open("") // this client reads nothing
 	quick := g.open("")
 	quick.state()
 	testenv.WaitFor(t, "both are there", g.server.metrics.inProgress.Load, func(n int64) bool { return n == 2 })
-	// More than the kernel buffers for a client that reads nothing.
+	// Send more than the kernel buffers for a client that reads nothing.
 	big := strings.Repeat("x", 1_000_000)
 	for i := 0; i < 60 && g.server.metrics.cut.Load() == 0; i++ {
 		g.write(home, "state.json", fmt.Sprintf(`{"n":%d,"big":%q}`, i, big))
@@ -353,7 +353,7 @@ func TestStoppingClosesTheSockets(t *testing.T) {
 	for _, p := range pages {
 		p.state()
 	}
-	g.open("") // it does not answer, so the server waits at most for the grace period
+	g.open("") // this client does not answer the close message, so the server waits for the grace period
 	g.stop()
 	codes := []websocket.StatusCode{pages[0].ends(), pages[1].ends()}
 	if !slices.Equal(codes, []websocket.StatusCode{websocket.StatusGoingAway, websocket.StatusGoingAway}) {

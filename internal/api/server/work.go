@@ -11,9 +11,9 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// Work implements the requests of gaffer's own workers. Its errors have the methods that
-// [Protocol] describes. An error about a log may also have a method Offset, which returns
-// the offset to continue from.
+// Work implements the requests of gaffer's own workers. Its errors have the methods that [Protocol]
+// describes. An error about a log may also have a method Offset, which returns the offset from
+// which the worker must send the log again.
 type Work interface {
 	Beat(ctx context.Context, by credential.Identity, b coordinator.WorkBeat) (coordinator.WorkOrders, error)
 	// Claim returns a NotFound error with the code no_tasks if no task can start.
@@ -22,17 +22,18 @@ type Work interface {
 	Ask(ctx context.Context, by credential.Identity, q coordinator.WorkQuestion) (id string, err error)
 	Release(ctx context.Context, by credential.Identity, r coordinator.WorkRelease) error
 	Held(ctx context.Context, by credential.Identity, worker string) ([]coordinator.Work, error)
-	// Wait returns when a change after the given number concerns the worker. If ctx ends
-	// first, it returns no news and no error.
+	// Wait returns when a change with a number above after concerns the worker. If ctx ends first,
+	// it returns empty news and no error.
 	Wait(ctx context.Context, by credential.Identity, worker string, after int64) (coordinator.WorkNews, error)
-	// Log returns the offset of the next byte that it expects.
+	// Log appends bytes to the log of an attempt. next is the offset of the next byte that it
+	// expects.
 	Log(ctx context.Context, by credential.Identity, p coordinator.LogPiece) (next int64, err error)
 }
 
-// longPoll is how long a worker's request waits for news.
+// longPoll is how long the server holds a worker's Wait request if there is no news.
 const longPoll = 25 * time.Second
 
-// Bodies of answers. Most have one member, named after its contents.
+// Bodies of answers. Most are objects with one member that is named after its type.
 type (
 	askedWork struct {
 		Question string `json:"question"`
@@ -67,8 +68,8 @@ func (h *workHandlers) routes() []route {
 	}
 }
 
-// idsOf returns the ids of a worker's attempts and of their questions as name-value
-// pairs, the arguments of the function ids.
+// idsOf returns the ids of a worker's attempts and of their questions, as arguments for checkIDs:
+// name, value, name, value, and so on.
 func idsOf(held []coordinator.HeldWork) (list []string) {
 	for _, h := range held {
 		list = append(list, "attempt", h.Attempt)
@@ -91,7 +92,7 @@ func (h *workHandlers) beatWork(c *request) error {
 	if err := checkNames("worker.version", b.Worker.Version, "worker.host", b.Worker.Host); err != nil {
 		return err
 	}
-	c.quiet = true // a heartbeat comes every few seconds; if it changes something, there is an event
+	c.quiet = true // workers send a heartbeat every few seconds; a heartbeat that changes something is logged as an event
 	return respond(c, func(ctx context.Context) (coordinator.WorkOrders, error) {
 		o, err := h.work.Beat(ctx, c.by, b)
 		o.Orders = list(o.Orders)
@@ -229,7 +230,7 @@ func (h *workHandlers) takeLog(c *request) error {
 	if p.Data, err = c.body(coordinator.MaxLogPiece); err != nil {
 		return err
 	}
-	c.quiet = true // output of an agent, not a change by a client
+	c.quiet = true // the body is an agent's output, so the log does not list it as a change
 	return respond(c, func(ctx context.Context) (logTaken, error) {
 		next, err := h.work.Log(ctx, c.by, p)
 		return logTaken{next}, err

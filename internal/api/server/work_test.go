@@ -15,7 +15,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// workStandIn records the calls and returns configured answers.
+// workStandIn is a Work service that records the calls and returns configured answers.
 type workStandIn struct {
 	mu    sync.Mutex
 	asked []string
@@ -90,7 +90,7 @@ func (w *workStandIn) Log(_ context.Context, _ credential.Identity, p coordinato
 	return int64(len(w.log)), nil
 }
 
-// gap is the error of a log piece that does not continue the stored bytes.
+// gap is the error for a piece of a log that does not start where the stored bytes end.
 type gap int64
 
 func (gap) Error() string   { return "it does not follow" }

@@ -49,7 +49,7 @@ type world struct {
 	tokens  map[credential.Role]string
 }
 
-// lines is a log that may be read while it is written.
+// lines is the server's log. Tests may read it while the server writes it.
 type lines struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -85,7 +85,7 @@ func start(t *testing.T, change func(*Options)) *world {
 	return w
 }
 
-// serve starts another server with the world's service and tokens.
+// serve starts another server with the same service and tokens.
 func (w *world) serve(change func(*Options)) {
 	w.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -124,14 +124,14 @@ func (w *world) serve(change func(*Options)) {
 	})
 }
 
-// reply is an answer whose body was read completely.
+// reply is an HTTP answer whose body was read completely.
 type reply struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// code returns the protocol's error code.
+// code returns the protocol's error code in the answer.
 func (r reply) code() string {
 	var f failure
 	if json.Unmarshal([]byte(r.body), &f) != nil {
@@ -149,7 +149,7 @@ func (w *world) request(method, path, body string) *http.Request {
 	return r
 }
 
-// ask sends a request with the token of a role, or without one.
+// ask sends a request with the token of a role. An empty role means no token.
 func (w *world) ask(role credential.Role, method, path, body string) reply {
 	w.t.Helper()
 	r := w.request(method, path, body)
@@ -173,7 +173,7 @@ func (w *world) do(r *http.Request) reply {
 	return reply{resp.StatusCode, resp.Header, string(data)}
 }
 
-// wants fails unless the answer has the status and, if it is an error, the code.
+// wants fails unless the answer has this status and, if it is an error, this code.
 func (w *world) wants(what string, got reply, status int, code string) {
 	w.t.Helper()
 	if got.status != status || got.code() != code {
@@ -181,7 +181,7 @@ func (w *world) wants(what string, got reply, status int, code string) {
 	}
 }
 
-// field returns the value at a path of names in an answer.
+// field returns the value at a path of member names in the answer's JSON.
 func (r reply) field(names ...string) any {
 	var value any
 	_ = json.Unmarshal([]byte(r.body), &value)
@@ -192,7 +192,7 @@ func (r reply) field(names ...string) any {
 	return value
 }
 
-// front is a page with one file.
+// front is a dashboard with one file.
 type front struct{}
 
 func (front) Has(path string) bool { return path == "x" }
