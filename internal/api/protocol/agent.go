@@ -18,7 +18,7 @@ import (
 // agentService answers the requests about agents.
 type agentService struct {
 	db  *database
-	now func() time.Time // decides which agents are online
+	now func() time.Time // current time, to decide which agents are online
 }
 
 // Heartbeat implements [server.Protocol].
@@ -76,7 +76,7 @@ func checkHeartbeat(said store.Worker) error {
 	return c.err
 }
 
-// orNil returns raw, or nil if it is empty or null.
+// orNil returns raw, or nil if raw is empty or the JSON null.
 func orNil(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
@@ -84,7 +84,8 @@ func orNil(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// agent converts a worker to the protocol's agent, with its status at the current time.
+// agent converts a worker's row to the protocol's agent. The agent's status is computed for the
+// current time.
 func (d *agentService) agent(w store.Worker) coordinator.Agent { return agentAt(w, d.now()) }
 
 func agentAt(w store.Worker, now time.Time) coordinator.Agent {
@@ -99,8 +100,8 @@ func agentAt(w store.Worker, now time.Time) coordinator.Agent {
 	return a
 }
 
-// metaOf returns the agent's meta with its channels added as "subscriptions", where old
-// clients expect them.
+// metaOf returns the agent's meta object with its channels added as the member "subscriptions",
+// because old clients read them there.
 func metaOf(w store.Worker) json.RawMessage {
 	members := map[string]json.RawMessage{}
 	if len(w.Channels) == 0 || len(w.Meta) > 0 && json.Unmarshal(w.Meta, &members) != nil {
@@ -134,9 +135,9 @@ func (d *agentService) Agents(ctx context.Context) (list []coordinator.Agent, er
 	return list, err
 }
 
-// agents returns all agents except two kinds: workers that never sent a heartbeat of
-// this protocol, because they use the engine directly, and workers that were started
-// for a single run which has ended.
+// agents returns all agents that clients may see. It leaves out workers that never sent a heartbeat
+// of this protocol, because they use the engine directly, and workers of a single run that has
+// ended.
 func (d *agentService) agents(r store.Reader) ([]coordinator.Agent, error) {
 	workers, err := r.Workers()
 	list := make([]coordinator.Agent, 0, len(workers))
@@ -173,7 +174,7 @@ func agentRow(r rows, id string) (store.Worker, error) {
 	return w, NotFound(err, "agent", id)
 }
 
-// checkID reports an invalid id as not found, because nothing can have such an id.
+// checkID returns a not-found error if id is not a valid id, because no object can have that id.
 func checkID(what, id string) error {
 	var c check
 	if c.id(what, id); c.err != nil {
@@ -190,7 +191,7 @@ func (d *agentService) CurrentTask(ctx context.Context, agent string) (task coor
 			return err
 		}
 		held, err := heldBy(r, w)
-		if err == nil && w.Slots > 0 { // one of gaffer's own workers, whose row does not list its attempts
+		if err == nil && w.Slots > 0 { // gaffer's own workers have slots; their rows do not list their attempts
 			held, err = store.RunningAttempts(r)
 			held = slices.DeleteFunc(held, func(a store.Attempt) bool { return a.Worker != w.ID })
 		}
@@ -206,8 +207,8 @@ func (d *agentService) CurrentTask(ctx context.Context, agent string) (task coor
 	return task, err
 }
 
-// currentAttempt returns the attempt at the task that the agent reports as its current one, or
-// the latest attempt that it was given.
+// currentAttempt returns the attempt in held at the task that the agent reports as its current one.
+// If there is none, it returns the attempt that the agent got last.
 func currentAttempt(w store.Worker, held []store.Attempt) store.Attempt {
 	for _, a := range held {
 		if wireID(a.Key()) == w.Task {
@@ -217,7 +218,7 @@ func currentAttempt(w store.Worker, held []store.Attempt) store.Attempt {
 	return held[len(held)-1]
 }
 
-// heldBy returns the running attempts of an agent, in the order in which it got them.
+// heldBy returns the running attempts of an agent, in the order in which the agent got them.
 func heldBy(r rows, w store.Worker) (held []store.Attempt, err error) {
 	for _, id := range w.HeldAttempts {
 		a, err := r.Attempt(id)

@@ -33,8 +33,8 @@ func (f *fixture) shows(id string, w coordinator.WorkerStatus, claude, task stri
 	}
 }
 
-// The four scenarios of the protocol, second by second: a heartbeat every 15 s, and
-// offline 30 s after the last one.
+// The tests from here on are the four scenarios of the protocol: an agent sends a heartbeat every
+// 15 s, and is offline 30 s after the last one.
 func TestScenario1AWorkerWithoutATaskIsOnlineAndIdle(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(f *fixture) {
@@ -56,7 +56,7 @@ func TestScenario2AWorkerWithATaskIsOnlineAndRunningWhenItReportsThat(t *testing
 		f.agent("dev")
 		f.pass(5 * time.Second)
 		task := f.claim("dev", "build")
-		for range 5 { // it is idle until it reports otherwise
+		for range 5 { // the agent stays idle until it reports another state
 			f.shows("dev", coordinator.Online, coordinator.Idle, "")
 			f.pass(time.Second)
 		}
@@ -228,7 +228,7 @@ func TestAWorkersTokenMayActOnlyForItsOwnAgents(t *testing.T) {
 				t.Fatal(name)
 			}
 		}
-		// Another worker token with an agent of its own gets no further.
+		// Another worker token cannot complete the task either, even with its own agent's id.
 		_, err = f.Complete(f.ctx, stranger, coordinator.Report{TaskID: task.ID, AgentID: "theirs"})
 		f.refused(err, "conflict", "not_owner")
 		_, err = f.ClaimInput(f.ctx, stranger, task.ID, "theirs")
@@ -260,12 +260,12 @@ func TestAnAgentKeepsItsIDWithANewTokenOfTheSameNameAndRole(t *testing.T) {
 		_, err = f.Complete(f.ctx, rotated, coordinator.Report{TaskID: task.ID, AgentID: "mine"})
 		f.must(err)
 
-		// A worker token with another name may not.
+		// A worker token with another name may not act for the agent "mine".
 		_, err = f.Heartbeat(f.ctx, stranger, coordinator.Heartbeat{AgentID: "mine"})
 		f.refused(err, "denied", "forbidden")
 
-		// An agent that an operator registered belongs to no worker, whatever its token's
-		// name.
+		// An agent that an operator registered belongs to no worker token, not even to one with the
+		// operator's name.
 		_, err = f.Heartbeat(f.ctx, operator, coordinator.Heartbeat{AgentID: "theirs"})
 		f.must(err)
 		named := credential.Identity{ID: "t-other", Root: "t-other", Name: operator.Name, Role: credential.Worker}
@@ -303,8 +303,8 @@ func TestAWorkerOfTheEngineIsNoAgentAndNoTokenGetsHoldOfIt(t *testing.T) {
 	f.refused(err, "denied", "forbidden")
 }
 
-// The worker's row is created by its first heartbeat. Until then, other clients could
-// use its id, which is public.
+// The first heartbeat creates the worker's row. Before that, another client must not register the
+// worker's id, which is the public id of the run.
 func TestNoClientMayUseTheIDOfARunsWorkerBeforeItsFirstHeartbeat(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(f *fixture) {

@@ -13,8 +13,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Assign implements [server.Protocol]. It gives a queued task to an agent. Repeating it
-// for the same agent changes nothing.
+// Assign implements [server.Protocol]. It gives a queued task to an agent. If the agent already has
+// the task, it changes nothing.
 func (d *taskService) Assign(ctx context.Context, by credential.Identity, ask coordinator.Assignment) (task coordinator.Task, err error) {
 	var bad check
 	bad.id("task_id", ask.TaskID)
@@ -62,7 +62,8 @@ func (d *taskService) Assign(ctx context.Context, by credential.Identity, ask co
 	return given.wire()
 }
 
-// asConflict converts the engine's conflict into the protocol's.
+// asConflict converts the engine's conflict error about a task into the protocol's. It returns
+// other errors unchanged.
 func asConflict(err error, id string) error {
 	if late, ok := errors.AsType[*engine.ConflictError](err); ok {
 		return Conflict("conflict", "task %s: %s", id, late.Why)
@@ -70,8 +71,8 @@ func asConflict(err error, id string) error {
 	return err
 }
 
-// SetStatus implements [server.Protocol]. With it, a user requeues a task in progress,
-// or ends it in place of its agent. Setting the current status again changes nothing.
+// SetStatus implements [server.Protocol]. A user can queue a task in progress again, or end it in
+// place of its agent. Setting the current status again changes nothing.
 func (d *taskService) SetStatus(ctx context.Context, by credential.Identity, id string, to coordinator.TaskStatus) (task coordinator.Task, err error) {
 	if err := maySubmit(by); err != nil {
 		return task, err

@@ -16,8 +16,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// BenchmarkService measures requests of many agents at the same time on SQLite, and for
-// comparison plain writes of a row.
+// BenchmarkService measures concurrent requests of many agents on SQLite and, for comparison, plain
+// writes of a row.
 func BenchmarkService(b *testing.B) {
 	for _, queued := range []int{2_000, 100_000} {
 		b.Run(fmt.Sprint(queued), func(b *testing.B) {
@@ -39,7 +39,7 @@ func BenchmarkService(b *testing.B) {
 	}
 }
 
-// fill adds many tasks in a few transactions.
+// fill adds n tasks to a channel, in a few transactions.
 func fill(b *testing.B, e *engine.Engine, c coordinator.Channel, n int) {
 	step := fmt.Sprintf(`{"channel":%q,"created":"2026-02-06T12:00:00Z"}`, c.ID)
 	for n > 0 {
@@ -85,7 +85,7 @@ func benchmark(b *testing.B, d *protocol.Service, s store.Store) {
 		b.Run(name, func(b *testing.B) { together(b, do) })
 	}
 	b.Run("dashboard", func(b *testing.B) {
-		for range min(b.N, 20) { // it is slow
+		for range min(b.N, 20) { // few iterations, because this request is slow
 			if _, err := d.Dashboard(b.Context()); err != nil {
 				b.Fatal(err)
 			}

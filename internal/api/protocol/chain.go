@@ -14,11 +14,12 @@ import (
 	"gaffer/internal/plan"
 )
 
-// chainRow is a stored chain. Its status is not stored but computed from its tasks.
+// chainRow is a chain as it is stored. The chain's status is not stored but computed from its
+// tasks.
 type chainRow struct {
 	coordinator.Chain
-	Last    int       `json:"last,omitempty"`   // the highest sequence number so far
-	Deleted time.Time `json:"deleted,omitzero"` // when the chain was deleted; its ended tasks can still be read
+	Last    int       `json:"last,omitempty"`   // the highest sequence number of the chain's tasks so far
+	Deleted time.Time `json:"deleted,omitzero"` // when the chain was deleted; clients can still read its ended tasks
 }
 
 // Chains implements [server.Protocol].
@@ -59,7 +60,7 @@ func (d *channelService) Chain(ctx context.Context, id string) (c coordinator.Ch
 	return c, err
 }
 
-// chainStatus computes the status of a chain from its tasks.
+// chainStatus computes the status of a chain from the statuses of its tasks.
 func chainStatus(r store.Reader, id string) (coordinator.TaskStatus, error) {
 	run, err := r.Run(chainRun + id)
 	switch {
@@ -79,7 +80,8 @@ func chainStatus(r store.Reader, id string) (coordinator.TaskStatus, error) {
 	return coordinator.Done, nil
 }
 
-// chainOf returns a chain that is not deleted, and its item.
+// chainOf returns a chain and the item that stores it. It returns an error if the chain was
+// deleted.
 func chainOf(r rows, id string) (row chainRow, i store.Item, err error) {
 	if i, err = r.Item(chainKey(id)); err == nil {
 		row, err = decodeItem[chainRow](i)
@@ -127,7 +129,8 @@ func addChain(s *engine.Tx, c coordinator.Chain) error {
 	return err
 }
 
-// changeChain changes a chain in one transaction and returns the changed chain.
+// changeChain runs change on a chain in one transaction. It returns the chain after the
+// transaction.
 func (d *channelService) changeChain(ctx context.Context, by credential.Identity, id string, change func(*engine.Tx, *chainRow) error) (coordinator.Chain, error) {
 	if err := checkID("chain", id); err != nil {
 		return coordinator.Chain{}, err
@@ -176,8 +179,8 @@ func (d *channelService) ChangeChain(ctx context.Context, by credential.Identity
 	})
 }
 
-// DropChain implements [server.Protocol]. It cancels the queued tasks of the chain. It
-// refuses to delete a chain while one of its tasks is in progress.
+// DropChain implements [server.Protocol]. It cancels the queued tasks of the chain and deletes the
+// chain. It returns an error while a task of the chain is in progress.
 func (d *channelService) DropChain(ctx context.Context, by credential.Identity, id string) error {
 	if err := maySubmit(by); err != nil {
 		return err
@@ -196,8 +199,8 @@ func (d *channelService) DropChain(ctx context.Context, by credential.Identity, 
 	return err
 }
 
-// AssignChain implements [server.Protocol]. From then on only this agent may claim tasks
-// of the chain.
+// AssignChain implements [server.Protocol]. Afterwards only this agent may claim tasks of the
+// chain.
 func (d *channelService) AssignChain(ctx context.Context, by credential.Identity, id, agent string) (coordinator.Chain, error) {
 	if err := cmp.Or(maySubmit(by), CheckID("agent_id", agent)); err != nil {
 		return coordinator.Chain{}, err
@@ -211,8 +214,8 @@ func (d *channelService) AssignChain(ctx context.Context, by credential.Identity
 	})
 }
 
-// DetachChain implements [server.Protocol]. Any agent may claim tasks of the chain
-// again, and the agent's own tasks of the chain are requeued.
+// DetachChain implements [server.Protocol]. Afterwards any agent may claim tasks of the chain. The
+// tasks of the chain that the agent has in progress are queued again.
 func (d *channelService) DetachChain(ctx context.Context, by credential.Identity, id, agent string) error {
 	if err := cmp.Or(maySubmit(by), CheckID("agent_id", agent)); err != nil {
 		return err
@@ -247,8 +250,8 @@ func (d *channelService) DetachChain(ctx context.Context, by credential.Identity
 	return err
 }
 
-// mayGetTask returns a function that reports whether an agent may get a task. Tasks of a
-// chain with an owner are for the owner only.
+// mayGetTask returns a function that reports whether the agent may get a task. If the task's chain
+// was assigned to an agent, only that agent may get it.
 func mayGetTask(r rows, agent string) func(store.TaskKey) (bool, error) {
 	return func(key store.TaskKey) (bool, error) {
 		id, ok := strings.CutPrefix(key.Run, chainRun)
@@ -263,14 +266,14 @@ func mayGetTask(r rows, agent string) func(store.TaskKey) (bool, error) {
 	}
 }
 
-// sequence returns the sequence number of a new task in its chain: the requested number,
-// or the next one. It stores the highest number in the chain.
+// sequence returns the sequence number of a new task in its chain: the number in the request, or
+// the next free one. It also stores the highest number in the chain's row.
 func sequence(s *engine.Tx, t coordinator.NewTask) (int, error) {
 	row, i, err := chainOf(s, t.ChainID)
 	if err != nil {
 		return 0, err
 	}
-	if row.Last == 0 { // stored by an earlier version, which did not write Last
+	if row.Last == 0 { // an earlier version stored the chain without Last, so compute it
 		if row.Last, err = lastSequence(s, chainRun+t.ChainID); err != nil {
 			return 0, err
 		}

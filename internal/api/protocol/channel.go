@@ -15,24 +15,26 @@ import (
 	"gaffer/internal/plan"
 )
 
-// The kinds of store items.
+// The kinds of items under which this package stores its objects.
 const (
 	kindChannel   = "channel"
-	kindNamed     = "channel.name" // maps a name to the id of its channel
+	kindNamed     = "channel.name" // maps the name of a channel to its id
 	kindChain     = "chain"
 	kindInput     = "input"
 	kindNote      = "note"
-	kindCount     = "count"     // number of items of a kind that were ever created
+	kindCount     = "count"     // number of items of a kind that were created so far, including deleted ones
 	kindDismissed = "dismissed" // notifications that a user has dismissed
 )
 
-// The id prefixes of the runs that hold the tasks of channels and chains.
+// The tasks of a channel or chain belong to a run with this prefix and the id of the channel or
+// chain.
 const (
 	channelRun = "ch-"
 	chainRun   = "chain-"
 )
 
-// channelLabel returns the label of the tasks of a channel.
+// channelLabel returns the label of the tasks of a channel. Agents that subscribe to the channel
+// have it too.
 func channelLabel(channel string) string { return "channel:" + channel }
 
 func channelKey(id string) store.ItemKey { return store.ItemKey{Kind: kindChannel, ID: id} }
@@ -47,7 +49,7 @@ func decodeItem[W any](i store.Item) (row W, err error) {
 	return row, nil
 }
 
-// put stores a value of the protocol as an item.
+// put stores row as the JSON data of an item.
 func put(s *engine.Tx, key store.ItemKey, parent string, seq int64, row any) (store.Item, error) {
 	data, err := json.Marshal(row)
 	if err != nil {
@@ -70,7 +72,7 @@ func (d *channelService) Channels(ctx context.Context) (list []coordinator.Chann
 	return list, err
 }
 
-// all returns all items of a kind whose items have no parents.
+// all returns all items of a kind, decoded. It is for kinds whose items have no parent.
 func all[W any](r store.Reader, kind string) ([]W, error) {
 	items, err := r.Items(kind, "", 0, math.MaxInt32)
 	list := make([]W, 0, len(items))

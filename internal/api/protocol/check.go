@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// The limits of a request, in bytes unless noted.
+// The maximum lengths of the fields of a request, in bytes unless noted.
 const (
 	maxID      = 128
 	maxName    = 200
@@ -20,12 +20,12 @@ const (
 	maxInput   = 64 << 10
 	maxReason  = 16 << 10
 
-	maxDepth         = 1000 // levels of nested JSON; readers accept at most 10000, and stored rows and answers add some
+	maxDepth         = 1000 // levels of nested JSON; readers accept at most 10000, and stored rows and answers add a few levels around the value
 	maxPriority      = 1_000_000
 	maxSubscriptions = 100
 )
 
-// check validates the fields of a request and keeps the first error.
+// check validates the fields of a request. err is the first error that it found.
 type check struct{ err error }
 
 func (c *check) fail(format string, args ...any) {
@@ -93,7 +93,7 @@ func levels(value json.RawMessage) (most int) {
 	for i := 0; i < len(value); i++ {
 		switch c := value[i]; {
 		case quoted && c == '\\':
-			i++ // the escaped character does not end the string
+			i++ // skip the escaped character, which does not end the string
 		case c == '"':
 			quoted = !quoted
 		case quoted:
@@ -113,7 +113,7 @@ func (c *check) number(field string, value, least, most int) {
 	}
 }
 
-// Checks that packages runs and workers use, too.
+// Packages runs and workers use the following checks too.
 
 // CheckID returns an error unless a value is a valid id.
 func CheckID(field, value string) error {

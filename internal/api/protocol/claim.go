@@ -13,7 +13,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// maxHeld is the maximum number of tasks that an agent may have at the same time.
+// maxHeld is how many tasks an agent may have in progress at the same time.
 const maxHeld = 100
 
 // Claim implements [server.Protocol].
@@ -60,8 +60,8 @@ func checkClaim(c coordinator.Claim) error {
 	return bad.err
 }
 
-// claim gives a task to an agent. It does not change the state that the agent has
-// reported.
+// claim gives the next task that matches the claim to an agent, and returns the task's key. It does
+// not change the status that the agent last reported.
 func claim(s *engine.Tx, w store.Worker, c coordinator.Claim) (*store.TaskKey, error) {
 	if len(w.HeldAttempts) >= maxHeld {
 		held, err := heldBy(s, w)
@@ -84,7 +84,7 @@ func claim(s *engine.Tx, w store.Worker, c coordinator.Claim) (*store.TaskKey, e
 	return &key, nil
 }
 
-// channelOfClaim returns the id of the channel that a claim names.
+// channelOfClaim returns the id of the channel that a claim gives by id or by name.
 func channelOfClaim(s *engine.Tx, c coordinator.Claim) (string, error) {
 	if c.ChannelID != "" {
 		_, err := s.Item(channelKey(c.ChannelID))
@@ -105,7 +105,7 @@ func (d *taskService) Fail(ctx context.Context, by credential.Identity, r coordi
 	return d.report(ctx, by, r, engine.Finish{Ending: fleet.Ending{Class: failure.Crashed, Summary: summary}, Final: true})
 }
 
-// report ends a task for the agent that has it.
+// report ends the agent's attempt at a task as f says. The agent must have the task.
 func (d *taskService) report(ctx context.Context, by credential.Identity, r coordinator.Report, f engine.Finish) (task coordinator.Task, err error) {
 	var bad check
 	bad.id("task_id", r.TaskID)
@@ -135,8 +135,8 @@ func (d *taskService) report(ctx context.Context, by credential.Identity, r coor
 	return d.wire(ended)
 }
 
-// finish ends the agent's attempt at a task. If the agent has already ended it,
-// whatever the result, finish changes nothing.
+// finish ends the agent's attempt at a task. It changes nothing if the agent has already ended the
+// attempt, even with another result.
 func finish(s *engine.Tx, key store.TaskKey, agent string, f engine.Finish) error {
 	t, err := s.Task(key)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// TestTheProtocolsClientsAreServed runs the scripted client of the protocol, which shares
-// no code with this program, against the real server on the real databases.
+// TestTheProtocolsClientsAreServed runs the protocol's own scripted client against this server, on
+// the real databases. The script shares no code with gaffer.
 func TestTheProtocolsClientsAreServed(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
@@ -35,7 +35,7 @@ func TestTheProtocolsClientsAreServed(t *testing.T) {
 	})
 }
 
-// serve serves a service over HTTP until the test ends.
+// serve serves the fixture's service over HTTP until the test ends, and returns its URL.
 func serve(t *testing.T, f *fixture, book *credential.TokenStore) (url string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

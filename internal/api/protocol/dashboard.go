@@ -11,8 +11,8 @@ import (
 // maxShown is the maximum number of tasks on a dashboard.
 const maxShown = 500
 
-// Dashboard implements [server.Protocol]. If there are too many tasks, it shows those in
-// progress first, then the next queued ones, then those that ended last.
+// Dashboard implements [server.Protocol]. If there are more than maxShown tasks, it prefers tasks
+// in progress, then the queued tasks that start next, then the tasks that ended last.
 func (d *Service) Dashboard(ctx context.Context) (board coordinator.Dashboard, err error) {
 	var tasks taskList
 	err = d.db.store.Read(ctx, func(r store.Reader) (err error) {

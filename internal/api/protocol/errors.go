@@ -7,7 +7,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// problem is an error with its code in the protocol.
+// problem is an error with its error code in the protocol.
 type problem struct{ code, text string }
 
 func (p *problem) Error() string { return p.text }
@@ -18,29 +18,30 @@ func (p *problem) Code() string { return p.code }
 // NotFoundError reports that the requested object does not exist.
 type NotFoundError struct{ problem }
 
-// NotFound marks the error as not found.
+// NotFound tells the server to answer with status 404.
 func (*NotFoundError) NotFound() bool { return true }
 
-// ConflictError reports a request that came too late, or that concerns something which
-// another client owns. Nothing was changed.
+// ConflictError reports a request that came too late, or is about an object that another client
+// has. Nothing was changed.
 type ConflictError struct{ problem }
 
-// Conflict marks the error as a conflict with another request.
+// Conflict tells the server to answer with status 409.
 func (*ConflictError) Conflict() bool { return true }
 
 // InvalidError reports an invalid request.
 type InvalidError struct{ problem }
 
-// Invalid marks the error as invalid input.
+// Invalid tells the server to answer with status 400.
 func (*InvalidError) Invalid() bool { return true }
 
 // DeniedError reports that the client lacks the permission.
 type DeniedError struct{ problem }
 
-// Denied marks the error as a missing permission.
+// Denied tells the server to answer with status 403.
 func (*DeniedError) Denied() bool { return true }
 
-// Conflict returns the error for a request that conflicts with another client's.
+// Conflict returns the error for a request that conflicts with an earlier request of another
+// client.
 func Conflict(code, format string, args ...any) error {
 	return &ConflictError{problem{code, fmt.Sprintf(format, args...)}}
 }
@@ -58,7 +59,8 @@ func Invalid(format string, args ...any) error {
 // ExceedsLimits returns the error for a request that exceeds the limits of its token.
 func ExceedsLimits(why string) error { return &DeniedError{problem{"limited", why}} }
 
-// NotFound turns store.ErrNotFound into an error that names the missing object.
+// NotFound converts store.ErrNotFound into an error that names the missing object. It returns other
+// errors unchanged.
 func NotFound(err error, what, id string) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return &NotFoundError{problem{what + "_not_found", fmt.Sprintf("%s %s: not found", what, id)}}
@@ -66,6 +68,6 @@ func NotFound(err error, what, id string) error {
 	return err
 }
 
-// NothingFound returns the error for a request that finds nothing at the moment, such as a
-// claim without a queued task.
+// NothingFound returns the error for a request that has no result at the moment, for example a
+// claim while no task is queued.
 func NothingFound(code, text string) error { return &NotFoundError{problem{code, text}} }

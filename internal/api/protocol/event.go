@@ -14,24 +14,23 @@ import (
 )
 
 const (
-	// keepNotes is the number of events that are kept.
+	// keepNotes is how many of the protocol's events the store keeps.
 	keepNotes = 10_000
-	// defaultNotes is the number of events returned if the client gives no limit.
+	// defaultNotes is how many events Events returns if the client gives no limit.
 	defaultNotes = 100
 )
 
 // eventService answers the requests about the protocol's events.
 type eventService struct{ db *database }
 
-// noteKey returns the item key of the protocol's event number n. In the store, the
-// protocol's events are called notes, because the store has its own events. The numbers of
-// notes have no gaps, so the keys of the latest notes and of the note to delete can be
-// computed.
+// noteKey returns the item key of the protocol's event with number n. In the store, the protocol's
+// events are called notes, because the store has its own events. The numbers of notes have no gaps,
+// so code can compute the keys of the latest notes and of the note to delete.
 func noteKey(n int64) store.ItemKey { return store.ItemKey{Kind: kindNote, ID: fmt.Sprintf("e%d", n)} }
 
 func countKey() store.ItemKey { return store.ItemKey{Kind: kindCount, ID: kindNote} }
 
-// countNotes returns how many notes were ever added.
+// countNotes returns how many notes were added so far, including deleted ones.
 func countNotes(r rows) (int64, error) {
 	count, err := r.Item(countKey())
 	if errors.Is(err, store.ErrNotFound) {
@@ -82,7 +81,7 @@ func (d *eventService) AddEvent(ctx context.Context, by credential.Identity, n c
 		once = cmp.Or(n.AgentID, "@"+by.ID) + " " + once
 	}
 	err = d.db.do(ctx, by, func(s *engine.Tx) error {
-		n := n // the transaction may run more than once
+		n := n // a copy, because the transaction may run more than once
 		about, err := subject(s, by, n)
 		if err != nil {
 			return err
@@ -111,9 +110,9 @@ func checkEvent(by credential.Identity, n coordinator.NewEvent) error {
 	return c.err
 }
 
-// subject checks whether the client may publish an event about the agent and the task
-// that it names. It returns the task, if there is one. An agent may publish events
-// before its first heartbeat.
+// subject returns an error if the client may not publish events about the agent and the task that n
+// names. It returns the key of the task, which is empty if n names none. An agent may publish
+// events before its first heartbeat.
 func subject(s *engine.Tx, by credential.Identity, n coordinator.NewEvent) (store.TaskKey, error) {
 	if n.AgentID != "" {
 		_, err := agentOf(s, by, n.AgentID)
@@ -141,7 +140,8 @@ func subject(s *engine.Tx, by credential.Identity, n coordinator.NewEvent) (stor
 	return key, mayChangeTask(s, by, t)
 }
 
-// addEvent stores a note, and deletes the oldest one if there are too many.
+// addEvent stores the event as a note. If there are now more than keepNotes, it deletes the oldest
+// note.
 func addEvent(s *engine.Tx, about store.TaskKey, n coordinator.NewEvent) (e coordinator.Event, err error) {
 	last, err := countNotes(s)
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
-// The identities of the tests.
+// The identities that tests use as clients.
 var (
 	admin    = credential.Identity{ID: "t-admin", Name: "ada", Role: credential.Admin}
 	operator = credential.Identity{ID: "t-operator", Name: "olga", Role: credential.Operator}
@@ -41,7 +41,7 @@ type fixture struct {
 	ctx    context.Context
 	engine *engine.Engine
 	store  store.Store
-	open   func() store.Store // another handle of the same database
+	open   func() store.Store // opens the same database again
 	ids    *atomic.Int64
 
 	mu  sync.Mutex
@@ -94,7 +94,7 @@ func onEach(t *testing.T, test func(f *fixture)) {
 	}
 }
 
-// inMemory is the fixture for tests of rules that do not depend on the database.
+// inMemory returns a fixture on an in-memory store, for tests that do not depend on the database.
 func inMemory(t *testing.T) *fixture {
 	return newFixture(t, func() store.Store { return memory.New() })
 }
@@ -114,8 +114,7 @@ func (f *fixture) engineOn(s store.Store) *engine.Engine {
 	})
 }
 
-// another returns a second service, like that of another coordinator on the same
-// database.
+// another returns a second service on the same database, as a second coordinator has it.
 func (f *fixture) another() *protocol.Service {
 	s := f.open()
 	return protocol.New(s, f.engineOn(s), f.clock)
@@ -146,7 +145,7 @@ func (f *fixture) task(channel coordinator.Channel, title string) coordinator.Ta
 	return must(f, t, err)
 }
 
-// agent creates an idle agent of the worker's token.
+// agent registers an idle agent with the worker's token.
 func (f *fixture) agent(id string) coordinator.Agent {
 	f.t.Helper()
 	return f.beat(coordinator.Heartbeat{AgentID: id, ClaudeStatus: coordinator.Idle})
@@ -175,7 +174,8 @@ func (f *fixture) sweep() {
 	}
 }
 
-// refused checks the kind of an error, by its methods, and its code.
+// refused fails unless err has the kind and the code. kind names the error method that must return
+// true, such as "not found".
 func (f *fixture) refused(err error, kind, code string) {
 	f.t.Helper()
 	var coded interface{ Code() string }
@@ -204,7 +204,7 @@ func (f *fixture) refused(err error, kind, code string) {
 	}
 }
 
-// beatEngine sends a heartbeat of a worker that uses the engine directly.
+// beatEngine sends the heartbeat of a worker that uses the engine directly, without this protocol.
 func (f *fixture) beatEngine(id string) {
 	f.t.Helper()
 	_, err := f.engine.Beat(f.ctx, store.Worker{ID: id, Slots: 4}, nil)

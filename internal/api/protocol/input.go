@@ -10,15 +10,14 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// maxInputs is the maximum number of unclaimed inputs of a task.
+// maxInputs is how many inputs of a task may wait to be claimed.
 const maxInputs = 1000
 
 func inputKey(id string) store.ItemKey { return store.ItemKey{Kind: kindInput, ID: id} }
 
-// AddInput implements [server.Protocol]. An input is for the agent that has the task at
-// this moment, because the user typed it in reply to that agent. If another agent gets
-// the task later, it does not get the input. If no agent has the task, the input is for
-// the next one.
+// AddInput implements [server.Protocol]. An input is for the agent that has the task now, because
+// the user typed it in reply to that agent. If another agent gets the task later, that agent does
+// not get the input. If no agent has the task, the input is for the next agent that gets it.
 func (d *taskService) AddInput(ctx context.Context, by credential.Identity, n coordinator.NewInput) (input coordinator.Input, err error) {
 	n.Kind = cmp.Or(n.Kind, "text")
 	if err := cmp.Or(MayAct(by), checkInput(n)); err != nil {
@@ -83,8 +82,9 @@ func addInput(s *engine.Tx, t store.Task, n coordinator.NewInput) (input coordin
 	return input, s.Event(store.Event{Kind: "input.added", Run: t.Run, Task: t.Task}, i)
 }
 
-// recipient returns the agent that an input is for: the agent that has the task. It
-// returns an error if the request names another agent.
+// recipient returns the id of the agent that an input is for: the agent that has the task or, if no
+// agent has it, the agent that the request names. It returns an error if the request names another
+// agent than the one that has the task.
 func recipient(s *engine.Tx, t store.Task, name string) (string, error) {
 	if t.Status.Final() {
 		return "", Conflict("task_ended", "task %s has ended", wireID(t.TaskKey))
@@ -143,8 +143,8 @@ func checkHasTask(s *engine.Tx, key store.TaskKey, agent string) error {
 	return nil
 }
 
-// claimInput claims the first input of a task that is for this agent, and removes it
-// from the list of unclaimed inputs.
+// claimInput returns the first unclaimed input of a task that is for this agent, and marks it as
+// claimed.
 func claimInput(s *engine.Tx, key store.TaskKey, agent string) (input coordinator.Input, err error) {
 	waiting, err := s.Items(kindInput, wireID(key), 0, maxInputs)
 	if err != nil {

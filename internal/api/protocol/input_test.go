@@ -15,7 +15,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// typed returns a claimed task and a function that adds inputs to it.
+// typed returns a claimed task and a function that adds an input with a text and an idempotency
+// key.
 func (f *fixture) typed() (task coordinator.Task, give func(text, key string) coordinator.Input) {
 	f.t.Helper()
 	f.task(f.channel("build"), "one")
@@ -170,7 +171,7 @@ func TestTheLastEventsAreKept(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)
 	const more = 25
-	// All but the last few are written directly.
+	// Write most notes directly, because that is faster than requests.
 	f.must(f.store.Write(f.ctx, func(tx *store.Tx) error {
 		for n := int64(1); n <= 10_000; n++ {
 			id := fmt.Sprintf("e%d", n)

@@ -9,14 +9,14 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Metrics implements [server.Protocol] for all runs in the store. It takes the numbers
-// of unfinished tasks from the rows of their runs. For other numbers it reads only an
-// index.
+// Metrics implements [server.Protocol] for all runs in the store. It reads the numbers of
+// unfinished tasks from the rows of their runs, and other numbers from an index, so that it need
+// not read all tasks.
 func (d *Service) Metrics(ctx context.Context) (f server.ServiceMetrics, err error) {
 	now := d.agentService.now()
 	err = d.db.store.Read(ctx, func(r store.Reader) error {
 		f = server.ServiceMetrics{Tasks: map[coordinator.TaskStatus]int{}, Writes: &d.db.writes}
-		waits := func(since time.Time) { // remembers the time of the oldest question
+		waits := func(since time.Time) { // keeps the time of the oldest open question
 			if f.Waiting.IsZero() || since.Before(f.Waiting) {
 				f.Waiting = since
 			}
@@ -48,7 +48,7 @@ func (d *Service) Metrics(ctx context.Context) (f server.ServiceMetrics, err err
 		for _, run := range runs {
 			f.Tasks[coordinator.InProgress] += run.Active
 			f.Tasks[coordinator.Queued] += run.Open - run.Active
-			if !OwnsRun(run.ID) { // the runs of channels and chains never end
+			if !OwnsRun(run.ID) { // do not count the runs of channels and chains, which never end
 				f.Runs++
 			}
 		}

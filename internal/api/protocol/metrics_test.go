@@ -17,7 +17,7 @@ func TestFiguresCountAgentsTasksRunsAndQuestions(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(f *fixture) {
 		mixed(f)
-		f.pass(time.Hour) // a and b are offline
+		f.pass(time.Hour) // now agents a and b are offline
 		f.beat(coordinator.Heartbeat{AgentID: "asks", ClaudeStatus: coordinator.Waiting})
 		since := f.clock()
 		f.pass(10 * time.Second)

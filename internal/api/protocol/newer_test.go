@@ -54,7 +54,7 @@ func TestATaskWithoutASequenceGoesToTheEndOfItsChain(t *testing.T) {
 			}
 			f.done("dev", task)
 		}
-		// Also when the tasks before it have ended.
+		// The next number is also used when all earlier tasks have ended.
 		if got := f.inChain(chain, "f", 0); got.Sequence != 9 {
 			t.Errorf("f: sequence %d, want 9", got.Sequence)
 		}
@@ -131,7 +131,7 @@ func TestATaskIsAssignedToOneAgent(t *testing.T) {
 		assign := func(task, agent string) (coordinator.Task, error) {
 			return f.Assign(f.ctx, worker, coordinator.Assignment{TaskID: task, AgentID: agent, IdempotencyKey: "k"})
 		}
-		for range 2 { // repeating it has the same result
+		for range 2 { // the second time changes nothing
 			got, err := assign(second.ID, "a")
 			f.must(err)
 			if got.Status != coordinator.InProgress || got.AssignedAgentID != "a" || got.ClaimedAt == nil {
@@ -143,7 +143,7 @@ func TestATaskIsAssignedToOneAgent(t *testing.T) {
 		}
 		_, err := assign(second.ID, "b")
 		f.refused(err, "conflict", "not_owner")
-		// Heartbeats keep it, and its agent ends it.
+		// The agent keeps the task by heartbeats, and then ends it.
 		for range 4 {
 			f.pass(30 * time.Second)
 			f.beat(coordinator.Heartbeat{AgentID: "a"})
@@ -159,7 +159,7 @@ func TestATaskIsAssignedToOneAgent(t *testing.T) {
 		if task := f.claim("b", "build"); task.Title != "one" {
 			t.Errorf("claimed %s", task.Title)
 		}
-		// A task of a chain waits for its turn.
+		// A task of a chain cannot be assigned before the tasks in front of it have ended.
 		chain := f.chain(c, "row")
 		first, next := f.inChain(chain, "first", 0), f.inChain(chain, "next", 0)
 		_, err = assign(next.ID, "a")
@@ -186,7 +186,7 @@ func TestAUserSetsTheStatusOfATask(t *testing.T) {
 				}
 			}
 		}
-		// The requeued task goes to another agent, and the late report is refused.
+		// Another agent gets the requeued task, and the late report of the first agent is refused.
 		task := f.claim("other", "build")
 		if task.Title != "queued" {
 			t.Errorf("claimed %s", task.Title)
@@ -296,7 +296,7 @@ func TestAChainWithAnOwnerIsForItsOwnerAlone(t *testing.T) {
 		if task := f.claim("other", "build"); task.Title != "one" {
 			t.Errorf("the other claimed %s", task.Title)
 		}
-		// If the chain has no owner, the agent that has a task of it is detached.
+		// If the chain is assigned to no agent, DetachChain requeues the task that the agent has.
 		f.must(f.DetachChain(f.ctx, operator, chain.ID, "other"))
 		_, err = f.AssignChain(f.ctx, operator, chain.ID, "nobody")
 		f.refused(err, "not found", "agent_not_found")
@@ -331,7 +331,7 @@ func TestASessionIsRequestedAndStarted(t *testing.T) {
 		f.agent("setup")
 		_, err = f.Assign(f.ctx, worker, coordinator.Assignment{TaskID: task.ID, AgentID: "setup"})
 		f.must(err)
-		// In the session the agent has another id, which has not sent a heartbeat yet.
+		// In its session the agent has a new id, for which there was no heartbeat yet.
 		_, _, err = f.AddEvent(f.ctx, worker, coordinator.NewEvent{AgentID: "in-session", Type: "agent.automation.target_set"})
 		f.must(err)
 		f.refused(started("in-session", "asr_wrong"), "conflict", "wrong_token")
@@ -371,13 +371,13 @@ func TestAnAgentThatWaitsForASessionIsNotified(t *testing.T) {
 	f.must(f.Dismiss(f.ctx, operator, "dev", "other"))
 	f.must(f.Dismiss(f.ctx, operator, "nobody", "setup_waiting"))
 	f.pass(time.Second)
-	wait("setup_waiting") // the same state reported again
+	wait("setup_waiting") // the agent reports the same state again
 	shown(0)
 	f.pass(time.Second)
 	wait("ready")
 	f.pass(time.Second)
-	wait("setup_waiting") // it waits again
+	wait("setup_waiting") // the agent waits for a session again
 	shown(1)
-	f.pass(time.Minute) // it is offline
+	f.pass(time.Minute) // now the agent is offline
 	shown(0)
 }

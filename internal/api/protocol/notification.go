@@ -14,10 +14,10 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// dismissal records that a user has dismissed a notification. It is valid until the
-// agent reports a different state.
+// dismissal records that a user has dismissed a notification about an agent. It counts until the
+// agent reports another state.
 type dismissal struct {
-	Since time.Time `json:"since"` // when the agent had last changed at that moment
+	Since time.Time `json:"since"` // when the agent's state had last changed at the time of the dismissal
 }
 
 func dismissedKey(agent, kind string) store.ItemKey {
@@ -62,22 +62,22 @@ func (d *agentService) Notifications(ctx context.Context) (list []coordinator.No
 	return list, err
 }
 
-// stateOf returns the state in the agent's meta.
+// stateOf returns the member "state" of the agent's meta, or "" if there is none.
 func stateOf(a coordinator.Agent) string {
 	var meta struct{ State string }
-	_ = json.Unmarshal(a.Meta, &meta) // meta in another format has no state
+	_ = json.Unmarshal(a.Meta, &meta) // if meta has another format, the state is empty
 	return meta.State
 }
 
 // subscriptionsOf returns the channels whose tasks the agent takes.
 func subscriptionsOf(a coordinator.Agent) []string {
 	var meta struct{ Subscriptions []string }
-	_ = json.Unmarshal(a.Meta, &meta) // meta in another format has none
+	_ = json.Unmarshal(a.Meta, &meta) // if meta has another format, there are no subscriptions
 	return meta.Subscriptions
 }
 
-// Dismiss implements [server.Protocol]. Dismissing a notification that does not exist is
-// not an error.
+// Dismiss implements [server.Protocol]. If the notification does not exist, it does nothing and
+// returns no error.
 func (d *agentService) Dismiss(ctx context.Context, by credential.Identity, agent, kind string) error {
 	var bad check
 	bad.id("agent_id", agent)

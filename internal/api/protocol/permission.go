@@ -7,7 +7,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// maySubmit returns an error unless the client may create channels, chains and tasks.
+// maySubmit returns an error unless the client's role may create channels, chains and tasks.
 func maySubmit(by credential.Identity) error {
 	if by.Role == credential.Admin || by.Role == credential.Operator {
 		return nil
@@ -15,7 +15,7 @@ func maySubmit(by credential.Identity) error {
 	return Denied("a token of role %s may not add anything: use one of role operator or admin", by.Role)
 }
 
-// MayAct returns an error if the client may not act for any agent.
+// MayAct returns an error if the client's role may not act for agents at all.
 func MayAct(by credential.Identity) error {
 	if by.Role == credential.Worker {
 		return nil
@@ -26,10 +26,9 @@ func MayAct(by credential.Identity) error {
 	return nil
 }
 
-// MayActFor returns an error unless the client may act for an agent. A worker's token may
-// act for the agents that it registered. It may also act for agents that another token
-// with the same name and role registered, because agents keep their ids when a token is
-// replaced.
+// MayActFor returns an error unless the client may act for an agent. A worker token may act for the
+// agents that it registered. It may also act for agents that another token with the same name and
+// role registered: when a token is replaced, its agents keep their ids.
 func MayActFor(by credential.Identity, w store.Worker) error {
 	if err := MayAct(by); err != nil {
 		return err
@@ -54,8 +53,8 @@ func agentOf(r rows, by credential.Identity, id string) (store.Worker, error) {
 	return w, MayActFor(by, w)
 }
 
-// mayChangeTask returns an error unless the client may send events or inputs to a task.
-// A worker's token may do so only if one of its agents has the task, or had it last.
+// mayChangeTask returns an error unless the client may send events or inputs to a task. A worker
+// token may do so only if one of its agents has the task, or was the last to have it.
 func mayChangeTask(r rows, by credential.Identity, t store.Task) error {
 	if by.Role != credential.Worker {
 		return maySubmit(by)
@@ -71,7 +70,8 @@ func mayChangeTask(r rows, by credential.Identity, t store.Task) error {
 	return err
 }
 
-// lastAttempt returns the running attempt at a task, or the last ended one, or nil.
+// lastAttempt returns the running attempt at a task. If none is running, it returns the last ended
+// attempt, or nil if there was no attempt.
 func lastAttempt(r rows, t store.Task) (*store.Attempt, error) {
 	id := t.RunningAttempt
 	if id == "" {
@@ -92,8 +92,8 @@ type runRows interface {
 	Run(id string) (store.Run, error)
 }
 
-// CheckNotRun returns an error if id is the id of a run. The worker of a local run uses
-// the run's id, so no other client may register it.
+// CheckNotRun returns an error if id is the id of a run. The worker of a local run has the run's
+// id, so no other client may register this id.
 func CheckNotRun(r runRows, id string) error {
 	_, err := r.Run(id)
 	switch {

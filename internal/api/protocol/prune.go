@@ -15,8 +15,8 @@ type Rows struct{}
 // OwnsRun reports whether a run belongs to a channel or a chain.
 func (Rows) OwnsRun(run string) bool { return OwnsRun(run) }
 
-// FindOld finds the tasks that ended, and the inputs and notes that were sent, before a
-// time.
+// FindOld returns the tasks of channels and chains that ended before the time, and the inputs and
+// notes that were created before it.
 func (Rows) FindOld(r store.Reader, before time.Time) (prune.OldProtocolRows, error) {
 	old := prune.OldProtocolRows{KeptTasks: map[store.TaskKey]bool{}}
 	runs, err := runsOf(r, server.TaskFilter{})
@@ -63,17 +63,18 @@ func addTasks(o *prune.OldProtocolRows, r store.Reader, run string, before time.
 	return nil
 }
 
-// endOf returns when a task ended; last is the end of its last attempt. If a task had
-// no attempt, only its creation time is known.
+// endOf returns when a task ended. last is the end of its last attempt; if it is zero, the task had
+// no attempt, and endOf returns when the task was created.
 func endOf(t store.Task, last time.Time) time.Time {
 	if !last.IsZero() {
 		return last
 	}
-	s, _ := specOf(t) // on an error the zero time is used, which counts as old
+	s, _ := specOf(t) // on an error Created is zero, so the task counts as old
 	return s.Step.Created
 }
 
-// oldItems lists old items of a kind, oldest first. Items of the kind have no parent.
+// oldItems returns the items of a kind that were created before a time, the oldest first. It is for
+// kinds whose items have no parent.
 func oldItems(r store.Reader, kind string, before time.Time) (keys []store.ItemKey, err error) {
 	for after := int64(math.MinInt64); ; {
 		items, err := r.Items(kind, "", after, itemsAtOnce)
@@ -92,5 +93,5 @@ func oldItems(r store.Reader, kind string, before time.Time) (keys []store.ItemK
 	}
 }
 
-// itemsAtOnce is the number of items read at a time.
+// itemsAtOnce is how many items oldItems reads at a time.
 const itemsAtOnce = 1000

@@ -12,14 +12,14 @@ import (
 	"gaffer/internal/plan"
 )
 
-// runTypes maps the first part of an event's kind to the type of its update, for runs
-// of users: runs that belong to no channel or chain.
+// runTypes maps the first part of an event's kind, such as "task" in "task.ready", to the type of
+// the stream's update. It is for runs that users submitted, not for those of channels and chains.
 var runTypes = map[string]string{
 	"run": "runs", "task": "tasks", "attempt": "attempts", "question": "questions", "review": "reviews", "message": "messages",
 }
 
-// runType returns the update type of an event about a user's run. It returns "" for
-// events that only matter to the engine.
+// runType returns the type of the stream's update for an event about a user's run. It returns ""
+// for events that only the engine needs.
 func runType(e store.Event) string {
 	kind, _, _ := strings.Cut(e.Kind, ".")
 	if kind == "task" && e.To == "" {
@@ -28,8 +28,8 @@ func runType(e store.Event) string {
 	return runTypes[kind]
 }
 
-// ofRun returns what changed in a user's run, as a type of package fleet. It leaves out
-// prompts, because they may be very long.
+// ofRun returns the run, task or other object that an event about a user's run has changed, as a
+// type of package fleet. It leaves out prompts, because they may be very long.
 func (t *updateReader) ofRun(e store.Event) (any, error) {
 	switch runType(e) {
 	case "runs":
@@ -60,8 +60,8 @@ func QuestionOf(q store.Question) coordinator.QuestionChange {
 	}
 }
 
-// review returns the current state of a review, without its comments and viewed files:
-// there may be many, and a page that shows them requests them separately.
+// review returns the current state of the review that an event is about. It leaves out the comments
+// and viewed files: there may be many, and a page that shows them requests them separately.
 func (t *updateReader) review(e store.Event) (any, error) {
 	item, err := t.r.Item(store.ItemKey{Kind: engine.ReviewKind, ID: engine.TaskItemID(store.TaskKey{Run: e.Run, Task: e.Task})})
 	if err != nil {
@@ -72,7 +72,7 @@ func (t *updateReader) review(e store.Event) (any, error) {
 	return v, err
 }
 
-// message returns the current state of a message.
+// message returns the current state of the message that an event is about.
 func (t *updateReader) message(e store.Event) (any, error) {
 	row, err := decoded[engine.MessageRow](e.Row)
 	if err != nil {
@@ -90,8 +90,8 @@ func decoded[V any](text json.RawMessage) (v V, err error) {
 	return v, err
 }
 
-// run returns a run as it was after an event, but with the current numbers of its
-// tasks, because each task has its own updates.
+// run returns the run of an event as it was after the event, but with the current numbers of its
+// tasks, because a change of a task has its own update.
 func (t *updateReader) run(e store.Event) (any, error) {
 	row, err := decoded[store.Run](e.Row)
 	if err != nil {

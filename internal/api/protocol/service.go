@@ -1,11 +1,11 @@
-// Package protocol implements the requests of the coordinator's protocol: agents,
-// channels, chains, tasks, inputs and events, on an engine and its store.
+// Package protocol implements the requests of the coordinator's protocol on an engine and its
+// store. The requests are about agents, channels, chains, tasks, inputs and events.
 //
-// The protocol's objects are stored as follows. An agent is a worker. A channel or a
-// chain is an item, together with a run of the engine that never ends. A task of the
-// protocol is a task of that run; its id is the run's id and the task's id, joined by a
-// dot. Each request makes its changes in one transaction. The service keeps no state
-// except metrics and a cache of task specs, so several services can share one store.
+// The protocol's objects are stored as follows. An agent is a worker of the engine. A channel or a
+// chain is an item, together with a run of the engine that never ends. A task of the protocol is a
+// task of that run; its id is the run's id and the task's id, joined by a dot. Each request makes
+// its changes in one transaction. The service keeps no state except metrics and a cache of task
+// specs, so several services can share one store.
 package protocol
 
 import (
@@ -20,8 +20,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Service answers requests. It is safe for concurrent use. Each of its parts answers the
-// requests about one subject.
+// Service implements [server.Protocol]. It is safe for concurrent use. Each embedded type answers
+// the requests about one subject.
 type Service struct {
 	*agentService
 	*channelService
@@ -33,8 +33,8 @@ type Service struct {
 
 var _ server.Protocol = (*Service)(nil)
 
-// New returns a service on a store and an engine on the same store. now decides which
-// agents are online, and should be the engine's clock.
+// New returns a service. s is the store of engine e. now decides which agents are online, and
+// should be the engine's clock.
 func New(s store.Store, e *engine.Engine, now func() time.Time) *Service {
 	db := &database{store: s, engine: e}
 	return &Service{
@@ -45,33 +45,33 @@ func New(s store.Store, e *engine.Engine, now func() time.Time) *Service {
 	}
 }
 
-// Tokens returns the tokens in the service's store.
+// Tokens returns the storage of access tokens in the service's store.
 func (d *Service) Tokens() credential.Storage { return tokens{d.db} }
 
-// database runs the transactions of all parts of a service.
+// database runs the transactions of all embedded types of a service.
 type database struct {
 	store  store.Store
 	engine *engine.Engine
 	writes server.Histogram // durations of write transactions
 }
 
-// do runs one transaction on behalf of a client.
+// do runs one transaction on behalf of a client, and measures its duration.
 func (d *database) do(ctx context.Context, by credential.Identity, do func(s *engine.Tx) error) error {
-	began := time.Now() // the real clock, because this only measures a duration
+	began := time.Now() // the real clock, because it measures a duration
 	err := d.engine.Do(ctx, cmp.Or(by.Name, by.ID), do)
 	d.writes.Add(time.Since(began))
 	return err
 }
 
-// The kinds of idempotency records. Existing stores contain these names, so they cannot
-// change.
+// The kinds of idempotency records. Existing stores contain these names, so the old word "desk"
+// must stay.
 const (
 	onceClaim = "desk-claim"
 	onceEvent = "desk-event"
 	onceInput = "desk-input"
 )
 
-// rows reads single rows, inside a transaction or a read.
+// rows reads single rows of the store, inside a write transaction or a read.
 type rows interface {
 	Worker(id string) (store.Worker, error)
 	Task(key store.TaskKey) (store.Task, error)

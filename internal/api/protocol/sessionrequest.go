@@ -14,11 +14,12 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// sessionPriority puts session requests before other tasks.
+// sessionPriority is the priority of session requests. It is higher than the usual priorities, so
+// that agents get them first.
 const sessionPriority = 100
 
-// RequestSession implements [server.Protocol]. It queues a task for an agent of the
-// channel that has no session: the agent shall start one.
+// RequestSession implements [server.Protocol]. It queues a task in the channel. The agent that
+// claims the task, which has no session yet, shall start one.
 func (d *taskService) RequestSession(ctx context.Context, by credential.Identity, ask coordinator.NewSession) (task coordinator.Task, err error) {
 	var bad check
 	bad.idIfAny("channel_id", ask.ChannelID)
@@ -52,9 +53,9 @@ func (d *taskService) RequestSession(ctx context.Context, by credential.Identity
 	return added.wire()
 }
 
-// sessionStarted completes the task of a session request. In its new session, the agent
-// may have another id than the one that claimed the task. So the task's secret and the
-// client's token are checked instead of the agent's id.
+// sessionStarted completes the task of a session request when the agent reports its new session. In
+// that session the agent may have another id than the one that claimed the task. So sessionStarted
+// checks the task's secret and the client's token, not the agent's id.
 func sessionStarted(s *engine.Tx, by credential.Identity, n coordinator.NewEvent) (store.TaskKey, error) {
 	var said struct {
 		Task   string `json:"task_id"`
@@ -93,7 +94,7 @@ func sessionStarted(s *engine.Tx, by credential.Identity, n coordinator.NewEvent
 	return key, err
 }
 
-// wireIDOf returns the protocol's id of a task, or "" for no task.
+// wireIDOf returns the protocol's id of a task, or "" if key is empty.
 func wireIDOf(key store.TaskKey) string {
 	if key.Task == "" {
 		return ""

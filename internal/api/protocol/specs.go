@@ -10,9 +10,9 @@ import (
 	"gaffer/internal/plan"
 )
 
-// specs caches decoded task specifications: a client that claims a task needs its
-// specification again when it reports the task's end. The zero value is ready to use.
-// It is safe for concurrent use.
+// specs caches decoded task specifications, because a client that claims a task needs its
+// specification again when it reports the end of the task. The zero value is ready to use. It is
+// safe for concurrent use.
 type specs struct {
 	mu    sync.Mutex
 	tasks map[store.TaskKey]readSpec
@@ -28,8 +28,8 @@ const (
 	longSpec = 8 << 10 // bytes; longer specs are not cached
 )
 
-// of returns the decoded specification of a task. It compares the JSON text, because a
-// specification may have changed since it was cached.
+// of returns the decoded specification of a task. It uses the cached value only if the task's JSON
+// text is still the same, because a specification may change.
 func (s *specs) of(t store.Task) (spec, error) {
 	s.mu.Lock()
 	known, ok := s.tasks[t.TaskKey]

@@ -19,11 +19,12 @@ import (
 // taskService answers the requests about tasks and their inputs.
 type taskService struct {
 	db     *database
-	random io.Reader // for the secrets of session requests
+	random io.Reader // source of the secrets of session requests
 	specs  specs
 }
 
-// details are the fields of a protocol task that a task of the engine does not have.
+// details are the fields of the protocol's task that the engine's task does not have. They are
+// stored in the task's specification.
 type details struct {
 	Channel  string    `json:"channel"`
 	Chain    string    `json:"chain,omitempty"`
@@ -31,21 +32,21 @@ type details struct {
 	Type     string    `json:"type,omitempty"`
 	Mode     string    `json:"mode,omitempty"`
 	Priority int       `json:"priority,omitempty"`
-	Session  string    `json:"session,omitempty"` // the secret of a session request
+	Session  string    `json:"session,omitempty"` // secret of a session request; empty for other tasks
 	Created  time.Time `json:"created"`
 }
 
-// spec is the part of a task's stored specification that this service writes.
+// spec contains the fields of a task's stored specification that this service reads and writes.
 type spec struct {
 	Name   string
 	Prompt string
 	Step   details
 }
 
-// maxLostAttempts is how often a task may be queued again because its agent was lost.
+// maxLostAttempts is how often a task is queued again after its agent stopped sending heartbeats.
 const maxLostAttempts = 1000
 
-// wireID returns the protocol's id of a task.
+// wireID returns the protocol's id of a task, for example "ch-1.t7".
 func wireID(key store.TaskKey) string { return key.Run + "." + key.Task }
 
 // taskKey parses the protocol's id of a task.
@@ -69,8 +70,8 @@ var statuses = map[store.Status]coordinator.TaskStatus{
 	store.Failed: coordinator.Failed, store.Cancelled: coordinator.Failed,
 }
 
-// wireTask converts a task, and its running or last ended attempt, to the protocol's
-// task. The attempt may be nil.
+// wireTask converts the engine's task to the protocol's. a is the running attempt or the last ended
+// one; nil if there was no attempt.
 func wireTask(t store.Task, a *store.Attempt) (coordinator.Task, error) {
 	s, err := specOf(t)
 	if err != nil {
@@ -90,7 +91,7 @@ func wireWith(s spec, t store.Task, a *store.Attempt) coordinator.Task {
 	}
 	started, ended := inUTC(a.Started), inUTC(a.Ended)
 	switch {
-	case t.Status == store.Queued: // the task was queued again, because its agent was lost
+	case t.Status == store.Queued: // the task was queued again after its agent was lost, so it has no agent
 		w.UpdatedAt = ended
 	case t.Status.Final():
 		w.AssignedAgentID, w.ClaimedAt, w.DoneAt, w.UpdatedAt = a.Worker, &started, &ended, ended
@@ -100,9 +101,9 @@ func wireWith(s spec, t store.Task, a *store.Attempt) coordinator.Task {
 	return w
 }
 
-// taskAndAttempt is a task with its running or last ended attempt, if any. Transactions
-// return this type, and it is converted afterwards: the conversion takes time, and
-// other writers wait for the transaction.
+// taskAndAttempt is a task with its running or last ended attempt, if any. A transaction returns
+// this type, and the caller converts it after the transaction: the conversion takes time, and
+// meanwhile other writers would wait.
 type taskAndAttempt struct {
 	task    store.Task
 	attempt *store.Attempt
@@ -110,8 +111,8 @@ type taskAndAttempt struct {
 
 func (t taskAndAttempt) wire() (coordinator.Task, error) { return wireTask(t.task, t.attempt) }
 
-// wire converts a task and caches its specification, because the client will probably
-// need it again.
+// wire converts a task to the protocol's. It caches the task's specification, because the client
+// will probably need it again.
 func (d *taskService) wire(t taskAndAttempt) (coordinator.Task, error) {
 	s, err := d.specs.of(t.task)
 	if err != nil {
@@ -128,7 +129,7 @@ func taskWithAttempt(r rows, key store.TaskKey) (t taskAndAttempt, err error) {
 	return t, err
 }
 
-// taskOf returns a task in the protocol's format.
+// taskOf reads a task and returns it as the protocol's task.
 func taskOf(r rows, key store.TaskKey) (coordinator.Task, error) {
 	t, err := taskWithAttempt(r, key)
 	if err != nil {
@@ -196,7 +197,8 @@ func checkTask(t coordinator.NewTask) error {
 	return c.err
 }
 
-// channelFor returns the channel of a new task: the named channel, or that of its chain.
+// channelFor returns the id of a new task's channel: the channel that the request names, or the
+// channel of its chain.
 func channelFor(s *engine.Tx, t coordinator.NewTask) (string, error) {
 	id := t.ChannelID
 	if t.ChainID != "" {

@@ -14,17 +14,15 @@ import (
 )
 
 const (
-	// maxListed is the maximum number of tasks in a list for which the client gives no
-	// limit.
+	// maxListed is how many tasks Tasks returns at most if the client gives no limit.
 	maxListed = 10_000
-	// maxWaiting is how many queued tasks are read at least to find the newest.
+	// maxWaiting is how many queued tasks Tasks reads at least to find the newest ones.
 	maxWaiting = 2_000
 )
 
-// Tasks implements [server.Protocol]. It returns tasks in the order in which they were
-// added. With a limit it returns the newest ones; if more than maxWaiting are queued,
-// it considers only those that start next. Without a limit it selects tasks as
-// [Service.Dashboard] does.
+// Tasks implements [server.Protocol]. It returns tasks in the order in which they were added. With
+// a limit it returns the newest tasks; if more than maxWaiting are queued, it considers only the
+// queued tasks that start next. Without a limit it prefers the same tasks as [Service.Dashboard].
 func (d *taskService) Tasks(ctx context.Context, f server.TaskFilter) ([]coordinator.Task, error) {
 	var tasks taskList
 	err := d.db.store.Read(ctx, func(r store.Reader) (err error) {
@@ -58,7 +56,8 @@ func (f taskList) wire() (list []coordinator.Task, err error) {
 
 func byAge(a, b taskAndAttempt) int { return cmp.Compare(a.task.Seq, b.task.Seq) }
 
-// shown returns the most relevant tasks, in the order in which they were added.
+// shown returns at most most tasks: running ones first, then queued, then ended. The result is in
+// the order in which the tasks were added.
 func (f taskList) shown(most int) taskList {
 	if len(f) <= most {
 		return f
@@ -86,19 +85,19 @@ func (f taskList) shown(most int) taskList {
 	return f
 }
 
-// lister finds tasks without reading all of them.
+// lister collects the tasks that match a filter without reading all tasks.
 type lister struct {
 	store.Reader
 	filter    server.TaskFilter
-	runs      []string // the runs that may contain matching tasks
-	maxQueued int      // number of queued tasks to read
-	maxEnded  int      // number of ended tasks to read, for each final status
+	runs      []string // ids of the runs that may contain matching tasks
+	maxQueued int      // how many queued tasks to read
+	maxEnded  int      // how many ended tasks to read for each final status
 	list      taskList
 }
 
-// list returns the tasks that match a filter. It ignores the filter's limit. It returns
-// all running tasks, the queued tasks that start next, and the latest ended tasks of
-// each final status.
+// list returns the tasks that match a filter: all running ones, the next queued ones and, for each
+// final status, the last ended ones. It ignores the filter's limit. next and last are how many
+// queued and ended tasks it reads.
 func list(r store.Reader, f server.TaskFilter, next, last int) (taskList, error) {
 	runs, err := runsOf(r, f)
 	if err != nil {
@@ -127,7 +126,7 @@ func list(r store.Reader, f server.TaskFilter, next, last int) (taskList, error)
 	return l.list, nil
 }
 
-// runsOf lists the runs that may contain tasks matching a filter.
+// runsOf returns the ids of the runs that may contain tasks which match the filter.
 func runsOf(r store.Reader, f server.TaskFilter) (runs []string, err error) {
 	if f.Chain != "" {
 		return []string{chainRun + f.Chain}, nil
@@ -169,7 +168,7 @@ func (l *lister) addAll(tasks []store.Task) error {
 	return nil
 }
 
-// endOfTime returns a time later than every due time.
+// endOfTime returns a time after every due time, so that a query by due time finds all rows.
 func endOfTime() time.Time { return time.Unix(0, math.MaxInt64) }
 
 func (l *lister) running() error {
@@ -190,10 +189,10 @@ func (l *lister) running() error {
 	return nil
 }
 
-// ready adds the tasks that can be claimed.
+// ready adds the queued tasks that agents can claim now.
 func (l *lister) ready() error {
 	if l.filter.Chain != "" {
-		return nil // waiting reads all queued tasks of a chain's run
+		return nil // for a chain, waiting reads all queued tasks, also those that are ready
 	}
 	labels := []string{channelLabel(l.filter.Channel)}
 	if l.filter.Channel == "" {
@@ -210,7 +209,7 @@ func (l *lister) ready() error {
 	return l.addAll(tasks)
 }
 
-// waiting adds the queued tasks that cannot be claimed yet.
+// waiting adds the queued tasks that agents cannot claim yet.
 func (l *lister) waiting() error {
 	if l.filter.Chain != "" {
 		tasks, err := l.Tasks(l.runs[0])
@@ -231,7 +230,7 @@ func (l *lister) waiting() error {
 	return nil
 }
 
-// ended adds the latest tasks with one final status, over all runs.
+// ended adds the last ended tasks of all runs with one final status.
 func (l *lister) ended(in store.Status) error {
 	most := l.maxEnded
 	if l.filter.Agent != "" {
@@ -250,8 +249,8 @@ func (l *lister) ended(in store.Status) error {
 	return l.addAll(newest(latest, most))
 }
 
-// endedOf returns the latest ended tasks of a run. It leaves out tasks of other
-// channels, because a chain may have tasks of several channels.
+// endedOf returns the last ended tasks of a run. It leaves out tasks of other channels than the
+// filter's, because a chain may have tasks of several channels.
 func (l *lister) endedOf(run string, in store.Status, most int) ([]store.Task, error) {
 	channel := l.filter.Channel
 	if channel == "" || run == channelRun+channel {

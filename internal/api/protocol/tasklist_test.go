@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/api/server"
 )
 
-// mixed creates tasks of every status in two channels and two chains, one of which has
-// tasks of both channels. It returns the filters that distinguish them.
+// mixed creates tasks of every status in two channels and two chains. One chain has tasks of both
+// channels. It returns filters that select different tasks.
 func mixed(f *fixture) (filters []server.TaskFilter) {
 	build, test := f.channel("build"), f.channel("test")
 	var chains []string
@@ -39,7 +39,7 @@ func mixed(f *fixture) (filters []server.TaskFilter) {
 			work(f, i, []string{"a", "b"}[i%2], name)
 		}
 	}
-	f.pass(2 * time.Minute) // running tasks are lost: one waits for its retry, one is claimed again
+	f.pass(2 * time.Minute) // the running tasks are lost: one waits for its retry, one is claimed again
 	f.sweep()
 	f.agent("b")
 	f.claim("b", "build")
@@ -55,7 +55,7 @@ func mixed(f *fixture) (filters []server.TaskFilter) {
 	return filters
 }
 
-// work claims a task and completes it, fails it or leaves it running.
+// work claims a task. Depending on i, it completes the task, fails it or leaves it running.
 func work(f *fixture, i int, agent, channel string) {
 	task := f.claim(agent, channel)
 	end := coordinator.Report{TaskID: task.ID, AgentID: agent}

@@ -11,10 +11,10 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// kindToken is the kind of items that store tokens.
+// kindToken is the kind of the store's items that hold access tokens.
 const kindToken = "token"
 
-// tokens stores tokens as items.
+// tokens stores access tokens as items of the store.
 type tokens struct{ db *database }
 
 func tokenKey(id string) store.ItemKey { return store.ItemKey{Kind: kindToken, ID: id} }

@@ -14,7 +14,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// changeFeed reports what changes in the store.
+// changeFeed returns what has changed in the store, as updates for the stream.
 type changeFeed struct {
 	db  *database
 	now func() time.Time
@@ -40,9 +40,8 @@ func (d *changeFeed) Wait(ctx context.Context, after int64) error {
 	return d.db.store.Wait(ctx, after)
 }
 
-// Updates implements [server.Protocol]. An update contains the object as it was after
-// the change. Updates about users' runs, which belong to no channel or chain, have
-// types of package fleet.
+// Updates implements [server.Protocol]. An update contains the changed object as it was after the
+// change. Updates about runs that users submitted contain types of package fleet.
 func (d *changeFeed) Updates(ctx context.Context, after int64, limit int) (list []server.Update, last int64, err error) {
 	err = d.db.store.Read(ctx, func(r store.Reader) error {
 		list, last = nil, after
@@ -59,37 +58,38 @@ func (d *changeFeed) Updates(ctx context.Context, after int64, limit int) (list 
 	return list, last, err
 }
 
-// UpdatesOf returns the updates of one user's run. It uses the caller's reader.
+// UpdatesOf returns the updates about one run that a user submitted, for the events with numbers
+// above after. It reads with the caller's reader.
 func UpdatesOf(r store.Reader, run string, after int64, limit int) (list []server.Update, last int64, err error) {
 	events, err := r.EventsOf(run, after, limit)
 	if err != nil || len(events) == 0 {
 		return nil, after, err
 	}
-	list, err = newUpdateReader(r, time.Time{}).updates(events) // events of a run are never about an agent
+	list, err = newUpdateReader(r, time.Time{}).updates(events) // no agent's last-seen time is needed, because events of a run are never about an agent
 	return list, events[len(events)-1].Seq, err
 }
 
-// isNotFound reports whether the object of an event has been pruned. The stream skips
-// such events.
+// isNotFound reports whether err means that the object of an event was pruned. The stream skips
+// these events.
 func isNotFound(err error) bool {
 	missing := (*NotFoundError)(nil)
 	return errors.Is(err, store.ErrNotFound) || errors.As(err, &missing)
 }
 
-// unreadable reports whether an error means that stored JSON cannot be decoded. Retrying
-// would not help, and the event must not block later ones, so it is skipped.
+// unreadable reports whether err means that stored JSON cannot be decoded. The stream skips the
+// event: retrying would not help, and later events must not wait for it.
 func unreadable(err error) bool {
 	syntax, kind := (*json.SyntaxError)(nil), (*json.UnmarshalTypeError)(nil)
 	return errors.As(err, &syntax) || errors.As(err, &kind)
 }
 
-// updateReader converts events of the engine into updates.
+// updateReader converts events of the engine into updates for the stream.
 type updateReader struct {
 	r        store.Reader
 	now      time.Time
-	projects map[string]string                 // by run
-	counts   map[string]fleet.Counts           // by run
-	specs    map[store.TaskKey]json.RawMessage // specs never change
+	projects map[string]string                 // project of each run, by run id
+	counts   map[string]fleet.Counts           // numbers of tasks of each run, by run id
+	specs    map[store.TaskKey]json.RawMessage // cached specifications; they never change
 }
 
 func newUpdateReader(r store.Reader, now time.Time) *updateReader {
@@ -112,7 +112,8 @@ func (t *updateReader) updates(events []store.Event) (list []server.Update, err 
 	return list, nil
 }
 
-// types maps the kinds of events to update types, except for tasks.
+// types maps the kind of an event to the type of the stream's update. Events about tasks are not in
+// it.
 var types = map[string]string{
 	"worker.changed": "agents",
 	"channel.added":  "channels",
@@ -138,13 +139,14 @@ func (t *updateReader) update(e store.Event) (u server.Update, sent bool, err er
 		u.Change, err = t.task(e)
 	case isUserRun(e):
 		u.Change, u.Project, err = t.changed(e)
-	case !strings.HasPrefix(e.Kind, "chain."): // clients that show chains request them separately
+	case !strings.HasPrefix(e.Kind, "chain."): // an update about a chain has no data, because clients request chains separately
 		u.Change, err = data(e)
 	}
 	return u, true, err
 }
 
-// typeOf returns the update type of an event, or "" if the stream does not send it.
+// typeOf returns the type of the stream's update for an event, or "" if the stream does not send
+// the event.
 func typeOf(e store.Event) string {
 	switch {
 	case isUserRun(e):
@@ -155,13 +157,14 @@ func typeOf(e store.Event) string {
 	return types[e.Kind]
 }
 
-// isUserRun reports whether an event is about a user's run, which belongs to no channel or
-// chain. A question may belong to no run at all.
+// isUserRun reports whether an event is about a run that a user submitted, not about one of a
+// channel or chain. It also returns true for questions that belong to no run.
 func isUserRun(e store.Event) bool {
 	return (e.Run != "" || strings.HasPrefix(e.Kind, "question.")) && !OwnsRun(e.Run) && types[e.Kind] == ""
 }
 
-// changed returns the changed object of an event about a user's run, and its project.
+// changed returns the object that an event about a user's run has changed, as JSON, and the run's
+// project.
 func (t *updateReader) changed(e store.Event) (json.RawMessage, string, error) {
 	row, err := t.ofRun(e)
 	if err != nil {
@@ -175,15 +178,15 @@ func (t *updateReader) changed(e store.Event) (json.RawMessage, string, error) {
 	return text, project, err
 }
 
-// data returns the data of the event's item.
+// data returns the data of the item that an event contains.
 func data(e store.Event) (json.RawMessage, error) {
 	var i store.Item
 	err := json.Unmarshal(e.Row, &i)
 	return i.Data, err
 }
 
-// lane converts an agent account to the public type. An account that is no longer
-// paused has a time in the past.
+// lane converts an agent account to the public type. Its end of the pause is in the past if the
+// account is no longer paused.
 func lane(e store.Event) (json.RawMessage, error) {
 	l, err := decoded[store.Account](e.Row)
 	if err != nil {
@@ -192,8 +195,8 @@ func lane(e store.Event) (json.RawMessage, error) {
 	return json.Marshal(fleet.Lane{Name: l.Name, Until: inUTC(l.Until), Reason: l.Reason})
 }
 
-// agent returns an agent as it was after the event, but with its current last-seen
-// time. That time changes without events, and a reader of an old event must not take
+// agent returns the agent of an event as it was after the event, but with its current last-seen
+// time. That time changes without events. With the old time, a reader of an old event would take
 // the agent for offline.
 func (t *updateReader) agent(e store.Event) (json.RawMessage, error) {
 	var w store.Worker
@@ -208,7 +211,7 @@ func (t *updateReader) agent(e store.Event) (json.RawMessage, error) {
 	return json.Marshal(agentAt(w, t.now))
 }
 
-// task returns a task as it was after an event. Its spec comes from the store.
+// task returns the task of an event as it was after the event.
 func (t *updateReader) task(e store.Event) (json.RawMessage, error) {
 	var row store.Task
 	if err := json.Unmarshal(e.Row, &row); err != nil {
@@ -228,7 +231,8 @@ func (t *updateReader) task(e store.Event) (json.RawMessage, error) {
 	return json.Marshal(task)
 }
 
-// addSpec adds the specification to a task. Only the first event of a task contains it.
+// addSpec adds the specification to a task's row. It reads the specification from the store,
+// because only the first event of a task contains it.
 func (t *updateReader) addSpec(row *store.Task, name string) error {
 	if row.Spec == nil {
 		spec, known := t.specs[row.TaskKey]

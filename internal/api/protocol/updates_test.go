@@ -22,7 +22,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// updates returns all updates after a number, atOnce at a time.
+// updates returns all updates after a change number. It reads atOnce changes at a time.
 func (f *fixture) updates(after int64, atOnce int) (all []server.Update) {
 	f.t.Helper()
 	for {
@@ -54,7 +54,7 @@ func TestEachChangeIsOneUpdateWithTheRowAsItWas(t *testing.T) {
 		_, err := f.AddChain(f.ctx, operator, coordinator.Chain{Name: "c"})
 		f.must(err)
 		agent := f.agent("dev")
-		f.beat(coordinator.Heartbeat{AgentID: "dev", ClaudeStatus: coordinator.Idle}) // nothing new
+		f.beat(coordinator.Heartbeat{AgentID: "dev", ClaudeStatus: coordinator.Idle}) // changes nothing, so there is no update
 		queued := f.task(c, "one")
 		f.pass(time.Second)
 		claimed := f.claim("dev", "build")
@@ -108,7 +108,8 @@ func TestEachChangeIsOneUpdateWithTheRowAsItWas(t *testing.T) {
 	})
 }
 
-// The stored JSON is nested deeper than the request, and every reader must accept it.
+// The stored JSON has more levels than the request, and all readers must accept it. So a request
+// with too many levels must be refused.
 func TestJSONOfTooManyLevelsIsRefused(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(f *fixture) {
@@ -272,7 +273,7 @@ func TestALostTaskIsStreamedAsQueuedAgain(t *testing.T) {
 	}
 }
 
-// Several clients at two coordinators see the same changes while others write.
+// Several clients of two coordinators must see the same changes while other clients write.
 func TestEveryStreamClientGetsEveryChangeOnceAndInOrder(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(f *fixture) {
@@ -333,7 +334,7 @@ func TestADashboardOfManyTasksShowsThoseThatMatter(t *testing.T) {
 		if i < 450 {
 			task := f.claim("dev", "build")
 			if i%45 == 0 {
-				continue // it stays in progress
+				continue // leave the task in progress
 			}
 			_, err := f.Complete(f.ctx, worker, coordinator.Report{TaskID: task.ID, AgentID: "dev"})
 			f.must(err)
@@ -382,8 +383,8 @@ func TestAnEmptyDashboardHasListsAndNoNulls(t *testing.T) {
 	})
 }
 
-// If a commit fails after the fact, or its answer is lost, either the whole request is
-// stored or nothing.
+// A commit may fail although the database has stored it, or its answer may be lost. In both cases
+// either the whole request is stored or nothing of it.
 func TestARequestIsDoneAsAWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)

@@ -132,7 +132,7 @@ func TestTheHighestPriorityGoesFirstAndChannelsAreApart(t *testing.T) {
 		add(build, "first", 0)
 		add(build, "second", 0)
 		add(build, "high", 9)
-		// Tasks of a submitted plan are not given to clients that claim from a channel.
+		// Clients that claim from a channel must not get tasks of a plan that a user submitted.
 		_, err := f.engine.Submit(f.ctx, engine.Submission{Plan: plan.Plan{Tasks: []plan.Task{{ID: "own", Priority: 1000}}}})
 		f.must(err)
 		f.agent("dev")
@@ -189,8 +189,8 @@ func TestAChainIsDoneInItsOrder(t *testing.T) {
 			if want := fmt.Sprint("step", n); task.Title != want {
 				t.Errorf("claimed %s, want %s", task.Title, want)
 			}
-			f.noTasks("b", "build") // while one is in progress
-			if n == 2 {             // its agent is lost: the task comes before the next one
+			f.noTasks("b", "build") // no other agent gets a task of the chain while one is in progress
+			if n == 2 {             // the agent is lost: its task is claimed again before the next one
 				f.pass(2 * time.Minute)
 				f.sweep()
 				f.beat(coordinator.Heartbeat{AgentID: "b"})
@@ -280,7 +280,7 @@ func TestTheSameKeyReturnsTheSameTask(t *testing.T) {
 		if again, other, theirs := claim("a", "k"), claim("a", "l"), claim("b", "k"); again != one || other == one || theirs == one || theirs == other {
 			t.Errorf("%s again %s; with another key %s, of another agent %s", one, again, other, theirs)
 		}
-		// Concurrent claims with the same key.
+		// Several clients claim with the same key at the same time.
 		ids := make([]string, 8)
 		var wg sync.WaitGroup
 		for i := range ids {
@@ -292,14 +292,14 @@ func TestTheSameKeyReturnsTheSameTask(t *testing.T) {
 				t.Fatalf("the same key gave %v", ids)
 			}
 		}
-		// A key that found no task may be used again.
+		// A key with which no task was found may be used again.
 		f.channel("later")
 		_, err := f.Claim(f.ctx, worker, coordinator.Claim{AgentID: "a", Channel: "later", IdempotencyKey: "z"})
 		f.refused(err, "not found", "no_tasks")
 		f.task(f.channel("later"), "x")
 		_, err = f.Claim(f.ctx, worker, coordinator.Claim{AgentID: "a", Channel: "later", IdempotencyKey: "z"})
 		f.must(err)
-		// Another token learns nothing from a key.
+		// The key is useless for another token.
 		_, err = f.Claim(f.ctx, stranger, coordinator.Claim{AgentID: "a", Channel: "build", IdempotencyKey: "k"})
 		f.refused(err, "denied", "forbidden")
 	})
@@ -366,7 +366,7 @@ func TestATaskOfAnAgentThatIsGoneGoesToAnotherAndTheLateWordIsRefused(t *testing
 		f.agent("gone")
 		f.agent("next")
 		task := f.claim("gone", "build")
-		// It keeps the task as long as it sends heartbeats.
+		// The agent keeps the task as long as it sends heartbeats.
 		for range 6 {
 			f.pass(30 * time.Second)
 			f.beat(coordinator.Heartbeat{AgentID: "gone", ClaudeStatus: coordinator.Running, CurrentTaskID: task.ID})
@@ -377,7 +377,7 @@ func TestATaskOfAnAgentThatIsGoneGoesToAnotherAndTheLateWordIsRefused(t *testing
 		f.sweep()
 		f.noTasks("next", "build")
 		f.pass(2 * time.Second)
-		f.sweep() // the attempt is given up
+		f.sweep() // the agent loses the attempt
 		late := coordinator.Report{TaskID: task.ID, AgentID: "gone"}
 		_, err := f.Complete(f.ctx, worker, late)
 		f.refused(err, "conflict", "not_claimed")
@@ -385,7 +385,7 @@ func TestATaskOfAnAgentThatIsGoneGoesToAnotherAndTheLateWordIsRefused(t *testing
 			t.Errorf("given up it is %+v, %v", now, err)
 		}
 		f.pass(10 * time.Second)
-		f.sweep() // after a moment it is ready again
+		f.sweep() // the delay before the retry is over, so the task is ready again
 		if again := f.claim("next", "build"); again.ID != task.ID || again.AssignedAgentID != "next" {
 			t.Errorf("the other claimed %+v", again)
 		}

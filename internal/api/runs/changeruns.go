@@ -16,7 +16,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// mayChange returns an error unless the client may change runs.
+// mayChange returns an error unless the client's role may change runs.
 func mayChange(by credential.Identity) error {
 	if by.Role == credential.Admin || by.Role == credential.Operator {
 		return nil
@@ -46,12 +46,12 @@ type runChanger struct {
 	engine        *engine.Engine
 	now           func() time.Time
 	random        io.Reader
-	addMergeTasks func(p plan.Plan, run string) (plan.Plan, error) // nil adds none
+	addMergeTasks func(p plan.Plan, run string) (plan.Plan, error) // adds merge tasks to a plan; nil adds none
 	ensureProcess ensureProcess
 }
 
-// mayChange checks that the client may change runs, and that the run exists and is not
-// hidden.
+// mayChange returns an error unless the client may change runs, and the run exists and is visible
+// to clients.
 func (d *runChanger) mayChange(ctx context.Context, by credential.Identity, run string) error {
 	if err := mayChange(by); err != nil {
 		return err

@@ -22,15 +22,15 @@ import (
 	"gaffer/session"
 )
 
-// The default folders of the documents in a project. Documents use them in the paths of
-// their logs and of each other.
+// The default folders of documents in a project. Documents contain paths below them: the paths of
+// logs and of other documents.
 const (
 	sessionFolder = ".founder-mode/status"
 	ledgerFolder  = "state"
 )
 
-// documentCache caches the documents of the last requested runs, because clients read
-// the document of an active run repeatedly.
+// documentCache caches the documents of the runs that clients requested last, because clients read
+// the document of an active run again and again.
 type documentCache struct {
 	mu   sync.Mutex
 	list []*cachedDocument // the most recently used is the last
@@ -44,7 +44,7 @@ type cachedDocument struct {
 
 const maxCached = 16
 
-// of returns the cached document of a run.
+// of returns the cache entry of a run. If there is none, it adds one with the result of made.
 func (s *documentCache) of(run string, made func() *recorder.Preview) *cachedDocument {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,9 +99,9 @@ func (d *documentReader) ledger() *ledger.Store {
 	return ledger.Open("", ledger.Options{Name: ledgerFolder, Now: d.now})
 }
 
-// Records implements [server.Runs]. There may be very many records. The answer has all
-// run records first, so the result records are kept in memory as text until those are
-// written.
+// Records implements [server.Runs]. There may be very many records, so it writes them as it reads
+// them. The answer has all run records first, so it keeps the result records as text until the run
+// records are written.
 func (d *documentReader) Records(ctx context.Context, id string, to io.Writer) error {
 	run, err := d.runs.get(ctx, id)
 	if err != nil {
@@ -161,20 +161,20 @@ func (d *documentReader) Report(ctx context.Context, q coordinator.ReportQuery) 
 	return withRows{c.Report(), rows.sorted()}, nil
 }
 
-// withRows is a report with the requested attempts.
+// withRows is a report with the attempts that the query selects.
 type withRows struct {
 	ledger.Report
 	Rows []row `json:"raw_data,omitempty"`
 }
 
-// row is an attempt of a report, with its run and task.
+// row is one attempt in a report, with the ids of its run and task.
 type row struct {
 	Run  string `json:"run"`
 	Task string `json:"task"`
 	ledger.Attempt
 }
 
-// latestRows keeps the attempts that started last.
+// latestRows keeps the most attempts that started last.
 type latestRows struct {
 	most int
 	list []row
@@ -190,7 +190,7 @@ func (l *latestRows) add(r row) {
 	}
 }
 
-// sorted returns the latest attempts, the last one first.
+// sorted returns the kept attempts, the latest first.
 func (l *latestRows) sorted() []row {
 	slices.SortFunc(l.list, func(a, b row) int {
 		return cmp.Or(strings.Compare(b.StartedAt, a.StartedAt), strings.Compare(a.Bead, b.Bead), b.Attempt.Attempt-a.Attempt.Attempt)
@@ -200,7 +200,7 @@ func (l *latestRows) sorted() []row {
 
 const noLimit = 1 << 30
 
-// attemptCosts holds the costs of the current task's attempts, by attempt number.
+// attemptCosts is the cost of each attempt at the task that is being read, by attempt number.
 type attemptCosts map[int]int64
 
 func (s attemptCosts) of(_ string, attempt int) (float64, bool) {
@@ -208,7 +208,7 @@ func (s attemptCosts) of(_ string, attempt int) (float64, bool) {
 	return float64(micro) / 1e6, known
 }
 
-// countRun adds the attempts of one run.
+// countRun adds the attempts of one run to the report.
 func (d *documentReader) countRun(ctx context.Context, c *ledger.Count, run store.Run, costs attemptCosts, rows *latestRows) error {
 	return d.store.Read(ctx, func(r store.Reader) error {
 		tasks, err := r.Tasks(run.ID)

@@ -46,12 +46,12 @@ type fixture struct {
 	engine *engine.Engine
 	runs   *runs.Service
 	url    string
-	token  string // the operator's
+	token  string // the operator's token
 	stop   func() // stops the server
 	*coordinator.Client
 	as      map[credential.Role]*coordinator.Client
-	secrets map[credential.Role]string // the tokens
-	file    string                     // the log file of all attempts on this machine; empty for none
+	secrets map[credential.Role]string // token of each role
+	file    string                     // log file that all attempts on this machine share; empty for none
 
 	mu  sync.Mutex
 	now time.Time
@@ -83,7 +83,7 @@ func onEach(t *testing.T, test func(f *fixture)) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { _ = s.Close() }) // nothing is left to write
+			t.Cleanup(func() { _ = s.Close() }) // all writes have ended, so an error does not matter
 			test(newFixture(t, s))
 		})
 	}
@@ -161,7 +161,7 @@ func text(p plan.Plan) json.RawMessage {
 	return data
 }
 
-// shop returns a plan of two tasks, one after the other.
+// shop returns a plan of two tasks, the second after the first.
 func shop() plan.Plan {
 	return plan.Plan{Name: "shop", Source: plan.SourceOrchestrate, Tasks: []plan.Task{
 		{ID: "api", Name: "The API", Prompt: "build the API", Agent: "claude", Labels: []string{"gpu"}, Limits: plan.Limits{Retries: 1}},
@@ -175,7 +175,7 @@ func (f *fixture) submit(p plan.Plan) fleet.Run {
 	return must(f, run, err)
 }
 
-// claim claims a task as a worker of the project does.
+// claim claims a task as a worker of the project.
 func (f *fixture) claim() engine.Assignment {
 	f.t.Helper()
 	a, err := f.engine.Claim(f.ctx, engine.Claim{Worker: "w", Labels: []string{"gpu", "project:web", "@w"}})
@@ -189,7 +189,8 @@ func (f *fixture) finish(a engine.Assignment, end engine.Finish) {
 	f.must(err)
 }
 
-// write appends to the log of an attempt.
+// write appends words to the log of an attempt. The store keeps the last keep bytes. last means
+// that the log is complete.
 func (f *fixture) write(attempt, words string, keep int64, last bool) {
 	f.t.Helper()
 	f.must(f.engine.Do(f.ctx, "w", func(s *engine.Tx) error {
@@ -214,7 +215,7 @@ func spanIn(f *fixture, attempt string) (from, to int64, err error) {
 	return from, to, err
 }
 
-// refused fails unless an error is a coordinator.Error with this status and these words.
+// refused fails unless err is a coordinator.Error with this status, and its text contains words.
 func (f *fixture) refused(what string, err error, status int, words string) {
 	f.t.Helper()
 	e, ok := errors.AsType[*coordinator.Error](err)

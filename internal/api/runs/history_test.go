@@ -36,7 +36,7 @@ func TestAllAttemptsAndQuestionsOfARunAreListed(t *testing.T) {
 			}
 		}
 		f.claim()
-		f.claim() // one belongs to the other run
+		f.claim() // one of the claimed tasks belongs to the other run
 
 		list := must2(f.Runs.Attempts(f.ctx, run.ID))(f)
 		if len(list) != 2 || list[0].ID != first.Attempt.ID || list[0].Status != fleet.Failed || list[0].Summary != "oh" || list[0].Task != "api" ||
@@ -62,7 +62,7 @@ func TestAllAttemptsAndQuestionsOfARunAreListed(t *testing.T) {
 
 func errOf[V any](_ V, err error) error { return err }
 
-// told returns all updates that the stream has sent about a run.
+// told returns all updates about a run that the stream has sent.
 func (f *fixture) told(run string) (all []coordinator.PastChange) {
 	f.t.Helper()
 	d := protocol.New(f.store, f.engine, f.clock)
@@ -76,7 +76,7 @@ func (f *fixture) told(run string) (all []coordinator.PastChange) {
 	return all
 }
 
-// past reads all changes of a run, atOnce at a time.
+// past requests all changes of a run, atOnce changes at a time.
 func (f *fixture) past(run string, atOnce int) (all []coordinator.PastChange) {
 	f.t.Helper()
 	for after := ""; ; {
@@ -161,7 +161,7 @@ func TestOnlyPausedAccountsAreListedAndBothChangesAreStreamed(t *testing.T) {
 	})
 }
 
-// The store fails the test if the events of all runs are read.
+// The test uses a store that fails the test if the events of all runs are read.
 func TestThePastOfARunDoesNotLookAtOthers(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)

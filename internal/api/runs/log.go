@@ -15,39 +15,38 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Logs reads the logs of attempts.
+// Logs are the functions that read the logs of attempts from the store.
 type Logs struct {
-	// Span returns the offset of the first kept byte and the offset after the last byte.
+	// Span returns the offset of the first byte that is kept, and the length of the log.
 	Span func(r store.Reader, attempt string) (from, to int64, err error)
-	// Read returns at most limit bytes from an offset.
+	// Read returns at most limit bytes of the log, from offset on.
 	Read func(r store.Reader, attempt string, offset int64, limit int) ([]byte, error)
-	// Done reports whether the log is complete.
+	// Done reports whether the worker has sent the whole log.
 	Done func(r store.Reader, attempt string) (bool, error)
 }
 
-// logPart is the log of one attempt within the log of its task.
+// logPart says where the log of one attempt is within the log of its task.
 type logPart struct {
 	attempt  string
-	base     int64 // offset of the part in the whole log
-	from, to int64 // offsets of the kept bytes within the attempt's log
+	base     int64 // offset of the attempt's log within the task's log
+	from, to int64 // the bytes of the attempt's log that are kept, as offsets within that log
 }
 
-// logLayout describes the log of a task: the output of its attempts, one after the other.
-// If the whole log is in one file, there is a single part with the id of the first
-// attempt.
+// logLayout describes the log of a task: the output of its attempts, one after the other. If all of
+// it is in one file, there is a single part with the id of the first attempt.
 type logLayout struct {
 	attempts []store.Attempt
 	parts    []logPart
 	file     string
 }
 
-// logReader reads the logs of tasks.
+// logReader reads the logs of tasks, from the store or from files on this machine.
 type logReader struct {
 	store store.Store
 	runs  *visibleRuns
 	now   func() time.Time
 	logs  Logs
-	file  func(run store.Run, a store.Attempt) (path string, ok bool) // nil if every log is in the store
+	file  func(run store.Run, a store.Attempt) (path string, ok bool) // returns the log file of an attempt on this machine; nil if every log is in the store
 }
 
 func (d *logReader) layout(r store.Reader, run store.Run, task string) (l logLayout, err error) {
@@ -76,7 +75,7 @@ func (d *logReader) layout(r store.Reader, run store.Run, task string) (l logLay
 	return l, err
 }
 
-// firstKept returns the offset from which on the log has no gaps.
+// firstKept returns the offset in the task's log after which no bytes are missing.
 func (l logLayout) firstKept() (at int64) {
 	for _, p := range l.parts {
 		if p.from > 0 {
@@ -94,11 +93,11 @@ func (l logLayout) end() int64 {
 	return last.base + last.to
 }
 
-// maxStarts is the maximum number of attempts whose offsets an answer contains.
+// maxStarts is the maximum number of attempts whose start offsets an answer contains.
 const maxStarts = 100
 
-// starts returns the offsets of the latest attempts. If the attempts share a file, each
-// attempt's row has its offset.
+// starts returns where in the task's log the latest attempts start. If the attempts share a file,
+// the row of each attempt has its offset.
 func (l logLayout) starts() (list []coordinator.LogStart) {
 	if l.file != "" {
 		at := int64(0)
@@ -116,9 +115,8 @@ func (l logLayout) starts() (list []coordinator.LogStart) {
 	return list
 }
 
-// find returns the attempt that contains an offset of the whole log, and the offset
-// within that attempt's part. The offset at the end of a part belongs to that part,
-// because more output may follow.
+// find converts an offset in the task's log to an attempt and the offset in its log. The end of an
+// attempt's log belongs to that attempt, because more output may follow.
 func (l logLayout) find(offset int64) (attempt string, at int64) {
 	for i, p := range l.parts {
 		if offset <= p.base+p.to || i == len(l.parts)-1 {
@@ -128,7 +126,7 @@ func (l logLayout) find(offset int64) (attempt string, at int64) {
 	return "", 0
 }
 
-// span computes the part of a log that a query selects.
+// span returns the range of the task's log that a query selects.
 func (l logLayout) span(q coordinator.LogQuery) (coordinator.LogSpan, error) {
 	s := coordinator.LogSpan{Kept: l.firstKept(), To: l.end(), From: q.Offset, Starts: l.starts()}
 	if q.Tail > 0 {
@@ -166,8 +164,8 @@ func (d *logReader) Log(ctx context.Context, run, task string, q coordinator.Log
 	return t, s, err
 }
 
-// current returns the attempt at whose end a follower stops: the running one, or the
-// last one.
+// current returns the id of the attempt at whose end a follower stops: the running attempt or, if
+// none is running, the last one.
 func (l logLayout) current() string {
 	if len(l.attempts) == 0 {
 		return ""
@@ -180,29 +178,29 @@ func (l logLayout) current() string {
 	return l.attempts[len(l.attempts)-1].ID
 }
 
-// taskLog is a position in the log of a task. It stores the attempt and the offset
-// within its part, not the offset in the whole log: an abandoned attempt may still
-// write output, which moves the parts after it.
+// taskLog is a reader's position in the log of a task. It stores an attempt and the offset in its
+// log, not an offset in the task's log: an abandoned attempt may still write output, which moves
+// the logs of later attempts.
 type taskLog struct {
 	reader      *logReader
-	run         store.Run // only fields that never change are used
+	run         store.Run // read once; only fields that never change are used
 	key         store.TaskKey
-	attempt     string // empty before the first attempt
+	attempt     string // id of the attempt that is being read; empty before the first attempt
 	at          int64
-	left        int64 // remaining bytes if the log is not followed
+	left        int64 // number of bytes to return before io.EOF; unused if the log is followed
 	follow      bool
-	lastAttempt string    // the attempt at whose end the follower stops; empty if none has started
-	endedSince  time.Time // since when lastAttempt has ended without new output
+	lastAttempt string    // id of the attempt at whose end the follower stops; empty if no attempt has started
+	endedSince  time.Time // when lastAttempt was first seen as ended, without new output since then
 }
 
 const (
 	maxRead = 512 << 10
-	// endDelay is how long to wait for the last output of an ended attempt if its
-	// worker has not reported that the log is complete.
+	// endDelay is how long a follower waits for the last output of an ended attempt if the worker
+	// has not reported that the log is complete.
 	endDelay = 3 * time.Second
-	// nextAttemptDelay is how long to wait for the last output of an attempt if a newer
-	// attempt has started. It is longer than endDelay, because a follower that continues
-	// with the next attempt never returns to this one.
+	// nextAttemptDelay is how long a follower waits for the last output of an attempt when a newer
+	// attempt has started. It is longer than endDelay, because the follower cannot return to the
+	// old attempt later.
 	nextAttemptDelay = 20 * time.Second
 )
 
@@ -232,14 +230,14 @@ func (t *taskLog) Next(ctx context.Context) (data []byte, err error) {
 	return data, nil
 }
 
-// read returns the next bytes. At the end of an attempt it continues with the next one.
+// read returns the next bytes. At the end of an attempt's log it continues with the next attempt.
 func (t *taskLog) read(r store.Reader) ([]byte, error) {
 	l, err := t.reader.layout(r, t.run, t.key.Task)
 	if err != nil {
 		return nil, err
 	}
 	for i, p := range l.parts {
-		if t.attempt == "" { // no attempt had started before
+		if t.attempt == "" { // no attempt had started at the last read
 			t.attempt, t.lastAttempt = p.attempt, l.current()
 		}
 		if p.attempt != t.attempt {
@@ -262,9 +260,9 @@ func (t *taskLog) read(r store.Reader) ([]byte, error) {
 	return nil, t.ended(r, l)
 }
 
-// complete reports whether an attempt that has a successor will write no more output. A
-// follower waits for output that is still being sent, but not for output of a lost
-// worker.
+// complete reports whether attempt i, which is not the last one, will write no more output. While
+// its worker may still be sending output, complete returns false, but at most for nextAttemptDelay
+// after the end of the attempt.
 func (t *taskLog) complete(r store.Reader, l logLayout, i int) (bool, error) {
 	a := l.attempts[i]
 	if !t.follow || l.file != "" || a.Class == failure.Lost || t.reader.now().Sub(a.Ended) >= nextAttemptDelay {
@@ -273,7 +271,7 @@ func (t *taskLog) complete(r store.Reader, l logLayout, i int) (bool, error) {
 	return t.reader.logs.Done(r, a.ID)
 }
 
-// readPiece returns a part of an attempt's log from an offset.
+// readPiece returns bytes of an attempt's log from offset at on.
 func (d *logReader) readPiece(r store.Reader, l logLayout, attempt string, at int64) ([]byte, error) {
 	if l.file != "" {
 		return readFile(l.file, at, maxRead)
@@ -281,12 +279,12 @@ func (d *logReader) readPiece(r store.Reader, l logLayout, attempt string, at in
 	return d.logs.Read(r, attempt, at, maxRead)
 }
 
-// ended returns io.EOF if no more output will follow.
+// ended returns io.EOF if the task will write no more output, else nil.
 func (t *taskLog) ended(r store.Reader, l logLayout) error {
 	if t.lastAttempt == "" {
 		task, err := r.Task(t.key)
 		if err == nil && task.Status.Final() {
-			err = io.EOF // the task ended without an attempt
+			err = io.EOF // the task ended without any attempt
 		}
 		return err
 	}
@@ -296,7 +294,7 @@ func (t *taskLog) ended(r store.Reader, l logLayout) error {
 		}
 	}
 	if l.file != "" {
-		return io.EOF // a log in a file is complete before the end of the attempt is stored
+		return io.EOF // a log file is complete before the end of its attempt is stored
 	}
 	if done, err := t.reader.logs.Done(r, t.lastAttempt); err != nil || done {
 		return cmp.Or(err, io.EOF)

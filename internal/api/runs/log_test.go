@@ -18,7 +18,7 @@ import (
 
 const plenty = 1 << 20
 
-// twice submits a run whose first task was tried twice, and returns the attempts.
+// twice submits a run with a task that has two attempts, and returns both.
 func (f *fixture) twice() (run string, first, second engine.Assignment) {
 	f.t.Helper()
 	run = f.submit(shop()).ID
@@ -79,7 +79,7 @@ func TestALogBeginsWithWhatIsKept(t *testing.T) {
 	})
 }
 
-// reply is an answer whose body was read completely.
+// reply is an HTTP answer whose body was read completely.
 type reply struct {
 	status int
 	header http.Header
@@ -149,7 +149,7 @@ func TestALogIsSentAsPlainTextWhateverItContains(t *testing.T) {
 	}
 }
 
-// follow reads a log as it grows and sends it line by line.
+// follow starts to follow a log. Each line that it receives is sent to lines.
 func (f *fixture) follow(run string, q coordinator.LogQuery) (lines chan string) {
 	f.t.Helper()
 	q.Follow = true
@@ -216,7 +216,7 @@ func TestALogIsFollowedUntilItsAttemptHasEndedAndAllIsSent(t *testing.T) {
 		f.write(second.Attempt.ID, "more\n", plenty, false)
 		f.expect(lines, "more\n")
 		f.finish(second, engine.Finish{})
-		f.write(second.Attempt.ID, "the last\n", plenty, true) // the worker still had output to send
+		f.write(second.Attempt.ID, "the last\n", plenty, true) // output that the worker sent after the end of the attempt
 		f.expect(lines, "the last\n")
 		f.expectEnd(lines)
 	})
@@ -242,7 +242,7 @@ func TestTheLastWordsOfAnAttemptAreWaitedForBeforeTheNextIsFollowed(t *testing.T
 		third := f.claim()
 		f.write(third.Attempt.ID, "three\n", plenty, true)
 		late := f.follow(run, coordinator.LogQuery{Offset: 17})
-		f.pass(time.Minute) // the second attempt sent no more output
+		f.pass(time.Minute) // the second attempt sends no more output
 		f.expect(late, "three\n")
 	})
 }
@@ -302,7 +302,7 @@ func TestALogThatIsForgottenWhileItIsFollowedIsTornAndNotEnded(t *testing.T) {
 	if _, err := io.ReadFull(body, make([]byte, 6)); err != nil {
 		t.Fatal(err)
 	}
-	f.write(a.Attempt.ID, strings.Repeat("x", 4<<20), 64<<10, false) // in one write
+	f.write(a.Attempt.ID, strings.Repeat("x", 4<<20), 64<<10, false) // longer than the 64 KB that are kept, in one write
 	_, err = io.Copy(io.Discard, body)
 	if err == nil {
 		t.Error("it ended as if that were all")

@@ -12,8 +12,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// fileOf returns the file with the whole log of a task whose attempts ran on this
-// machine, or "".
+// fileOf returns the path of the file with the log of a task, if its attempts ran on this machine.
+// Else it returns "".
 func (d *logReader) fileOf(run store.Run, attempts []store.Attempt) (file string) {
 	if d.file == nil {
 		return ""
@@ -26,8 +26,8 @@ func (d *logReader) fileOf(run store.Run, attempts []store.Attempt) (file string
 	return file
 }
 
-// openLog opens a log. Another program may have replaced the file, so openLog follows
-// no links and does not block on a FIFO. It returns nil if the file is missing.
+// openLog opens a log file and returns its size. Another program may have replaced the file, so
+// openLog does not follow links and does not block on a FIFO. The file is nil if it does not exist.
 func openLog(path string) (*os.File, int64, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -41,7 +41,7 @@ func openLog(path string) (*os.File, int64, error) {
 		err = fmt.Errorf("%s is not a regular file", path)
 	}
 	if err != nil {
-		_ = f.Close() // nothing was written
+		_ = f.Close() // the file was only read
 		return nil, 0, unreadable(err)
 	}
 	return f, info.Size(), nil
@@ -51,22 +51,22 @@ func unreadable(err error) error {
 	return protocol.Conflict("log_unreadable", "the log cannot be read: %v", err)
 }
 
-// sizeOf returns the length of a log.
+// sizeOf returns the length of a log file in bytes; 0 if it does not exist.
 func sizeOf(path string) (int64, error) {
 	f, size, err := openLog(path)
 	if f != nil {
-		_ = f.Close() // nothing was written
+		_ = f.Close() // the file was only read
 	}
 	return size, err
 }
 
-// readFile returns at most limit bytes of a log from an offset.
+// readFile returns at most limit bytes of a log file, from offset on.
 func readFile(path string, offset int64, limit int) ([]byte, error) {
 	f, size, err := openLog(path)
 	if f == nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // nothing was written
+	defer func() { _ = f.Close() }() // the file was only read
 	data := make([]byte, max(min(int64(limit), size-offset), 0))
 	n, err := f.ReadAt(data, offset)
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -13,9 +13,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// setNoWorker sets NoWorker for tasks that could start but that no online worker may
-// take. It does so only for tasks of a project, because others do not wait for workers
-// of a coordinator.
+// setNoWorker sets the field NoWorker of tasks that could start if an online worker were allowed to
+// take them. It checks only tasks of a project: other tasks do not wait for the coordinator's
+// workers.
 func (d *runReader) setNoWorker(ctx context.Context, run string, tasks []fleet.Task) error {
 	byID := map[string]*fleet.Task{}
 	for i := range tasks {
@@ -52,15 +52,16 @@ func (d *runReader) online(r store.Reader) (list []fleet.Worker, err error) {
 			continue
 		}
 		var said fleet.WorkerMeta
-		_ = json.Unmarshal(row.Meta, &said) // ignore the meta of other programs
+		_ = json.Unmarshal(row.Meta, &said) // other programs store other data in Meta, so ignore errors
 		list = append(list, fleet.Worker{Name: row.Name, Labels: strings.Split(row.Labels, ","), Allowed: said.Agents, Pools: said.Pools})
 	}
 	return list, err
 }
 
-// noWorker returns why none of the workers may take a task, or "".
+// noWorker returns why none of the workers may take a task with these labels and this agent. It
+// returns "" if a worker may take it.
 func noWorker(workers []fleet.Worker, labels []string, agent string) string {
-	var own []string // labels from the user, without those that gaffer adds
+	var own []string // labels that the user gave, without those that gaffer adds
 	for _, label := range labels {
 		project, ofProject := strings.CutPrefix(label, ProjectLabel(""))
 		place, ofPlace := strings.CutPrefix(label, engine.WorkerLabel(""))

@@ -66,7 +66,7 @@ func (d *questionService) Answer(ctx context.Context, by credential.Identity, qu
 		return protocol.Conflict("question_closed", "question %s: no agent waits for an answer any more", question)
 	case late:
 		return protocol.Conflict("already_answered", "question %s: %s has answered it at %s", question, q.By, q.Answered.UTC().Format(time.RFC3339))
-	case q.Run == "": // the agent was started by a user and reads the answer itself
+	case q.Run == "": // the agent was started by a user and polls for the answer, so no process must be started
 		return nil
 	}
 	return d.ensureProcess.after(ctx, q.Run, "it is answered, but ")
@@ -88,9 +88,8 @@ func (d *questionService) Ask(ctx context.Context, by credential.Identity, q coo
 	return protocol.QuestionOf(asked), err
 }
 
-// mayWithdraw returns a question if the client may ask it again and withdraw it.
-// Clients may do so with their own questions, or with all questions if they may answer
-// them.
+// mayWithdraw returns a question, or an error if the client may not withdraw it. Clients may
+// withdraw the questions that they asked. Clients that may change runs may withdraw every question.
 func (d *questionService) mayWithdraw(ctx context.Context, by credential.Identity, id string) (q store.Question, err error) {
 	err = d.store.Read(ctx, func(r store.Reader) error {
 		q, err = r.Question(id)
@@ -110,7 +109,8 @@ func checkAsk(q coordinator.NewQuestion) error {
 	switch {
 	case err != nil:
 		return err
-	// The agent may belong to another fleet, so its attempt may be unknown here.
+	// Check only the form of the id: the agent may belong to another fleet, whose attempts are not
+	// in this store.
 	case len(q.Attempt) > maxName || strings.Trim(q.Attempt, "-_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "":
 		return protocol.Invalid("attempt: %.40q is not the id of an attempt", q.Attempt)
 	case len(q.Options) > maxOptions:

@@ -29,7 +29,7 @@ func TestAQuestionWithoutATaskIsAskedOnceAnsweredOnceAndStreamed(t *testing.T) {
 		if !q.Closed || q.Answer != "Allow" || q.Denied || q.By != "the operator" {
 			t.Errorf("it has become %+v", q)
 		}
-		f.must(agent.Questions.Withdraw(f.ctx, id, "too late")) // changes nothing
+		f.must(agent.Questions.Withdraw(f.ctx, id, "too late")) // the question is already closed, so this changes nothing
 		if again := must2(agent.Questions.Get(f.ctx, id))(f); again.Answer != "Allow" {
 			t.Errorf("it has become %+v", again)
 		}

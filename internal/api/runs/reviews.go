@@ -17,8 +17,8 @@ type reviewService struct {
 	ensureProcess ensureProcess
 }
 
-// mayChange checks that the client may send messages to agents, and that the run exists
-// and is not hidden.
+// mayChange returns an error unless the client may change runs, and the run exists and is visible
+// to clients.
 func (d *reviewService) mayChange(ctx context.Context, by credential.Identity, run string) error {
 	if err := mayChange(by); err != nil {
 		return err

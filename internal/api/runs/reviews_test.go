@@ -65,7 +65,7 @@ func TestAChangeIsReviewedAndItsAgentIsTalkedToOverHTTP(t *testing.T) {
 		if v := must2(f.Reviews.Review(f.ctx, run, "api"))(f); v.State != fleet.ReviewOpen || v.Comments[0].Answer == nil || !v.Comments[0].Answer.Fixed {
 			t.Errorf("answered: %+v", v)
 		}
-		f.claim() // docs
+		f.claim() // the task docs
 		f.must(f.Reviews.Interrupt(f.ctx, run, "docs"))
 		for what, err := range map[string]error{
 			"no run":  second(f.Reviews.Review(f.ctx, "x", "api")),
@@ -84,7 +84,7 @@ func TestOnlyOperatorsReviewAndSendMessages(t *testing.T) {
 	run := f.submit(shop()).ID
 	a := f.claim()
 	for _, role := range []credential.Role{credential.Viewer, credential.Worker} {
-		by := credential.Identity{ID: "x", Role: role} // even if a route let them pass
+		by := credential.Identity{ID: "x", Role: role} // called directly, in case a route lets the role through
 		_, reviewed := f.runs.ChangeReview(f.ctx, by, run, "api", fleet.ReviewAction{Action: "approve"})
 		_, sent := f.runs.Send(f.ctx, by, fleet.Message{Run: run, Task: "api", Text: "x"})
 		for _, err := range []error{reviewed, sent, f.runs.Interrupt(f.ctx, by, run, "api"), f.runs.WithdrawMessage(f.ctx, by, run, "api", "x")} {
@@ -121,7 +121,7 @@ func TestAMessageStartsAProcessForARunOfThisMachine(t *testing.T) {
 	}
 	f.claim()
 	f.must(service.Interrupt(f.ctx, by, run, "api"))
-	if !slices.Equal(started, []string{run, run, run}) { // not for the comment
+	if !slices.Equal(started, []string{run, run, run}) { // no process is started for the comment
 		t.Errorf("processes for %q", started)
 	}
 }

@@ -10,16 +10,15 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// maxRunningAttempts is the maximum number of attempts that are returned. It is more than any
-// fleet has.
+// maxRunningAttempts is how many attempts RunningAttempts returns at most. No fleet has that many.
 const maxRunningAttempts = 5000
 
-// RunningAttempts implements [server.Runs]. The progress of an attempt is not an event, so
-// clients must poll it.
+// RunningAttempts implements [server.Runs]. Clients must poll it, because the store records no
+// events about the progress of an attempt.
 func (d *runReader) RunningAttempts(ctx context.Context) (list []coordinator.AttemptChange, err error) {
 	err = d.store.Read(ctx, func(r store.Reader) error {
 		list = nil
-		running, err := r.DueAttempts(time.Unix(0, math.MaxInt64), maxRunningAttempts) // with this time, all running attempts are due
+		running, err := r.DueAttempts(time.Unix(0, math.MaxInt64), maxRunningAttempts) // by this time, every running attempt is due
 		for _, a := range running {
 			if !d.runs.hide(store.Run{ID: a.Run}) {
 				list = append(list, coordinator.AttemptChange{Run: a.Run, Task: a.Task, Attempt: *runquery.AttemptOf(a)})

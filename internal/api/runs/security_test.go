@@ -17,8 +17,8 @@ import (
 
 const hush = "hush-hush-0123456789"
 
-// withValues returns a plan whose tasks have a literal value and a reference in their
-// environment.
+// withValues returns a plan whose tasks have two environment variables: one with a literal value,
+// and one that refers to another variable.
 func withValues() plan.Plan {
 	p := shop()
 	for i := range p.Tasks {
@@ -71,7 +71,8 @@ func TestSecurityOnlyAnOperatorWhoAsksForThemSeesTheValuesOfAPlansVariables(t *t
 	}
 }
 
-// A plan that was shown with hidden values must not be run with other values.
+// A plan that was shown without its secret values must not be submitted again, because it would run
+// with other values.
 func TestSecurityAPlanWithHiddenValuesIsRefused(t *testing.T) {
 	t.Parallel()
 	f := inMemory(t)

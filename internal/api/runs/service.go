@@ -1,10 +1,9 @@
-// Package runs implements the coordinator's requests about runs: submitting plans,
-// reading runs, canceling, retrying, answering, and the results of runs: logs, documents
-// and records.
+// Package runs implements the coordinator's requests about runs: submit plans, read runs, cancel,
+// retry and answer, and read the logs, documents and records of runs.
 //
-// A run of a coordinator belongs to a project by name. Each of its tasks has that name as
-// a label, so that only workers of the project take it. The service keeps no state except
-// a cache of rendered documents, so several coordinators can share one store.
+// A run of a coordinator belongs to a project by name. Each of its tasks has that name as a label,
+// so that only workers of the project take it. The service keeps no state except a cache of
+// rendered documents, so several coordinators can share one store.
 package runs
 
 import (
@@ -28,31 +27,31 @@ import (
 // Options configures a Service.
 type Options struct {
 	Store  store.Store
-	Engine *engine.Engine // on the same store
+	Engine *engine.Engine // the engine that writes to Store
 	Now    func() time.Time
 	Random io.Reader
 	Logs   Logs
 
-	// File returns the file with the log of an attempt that ran on this machine, if the
-	// log is only in that file. It may be nil.
+	// File returns the log file of an attempt that ran on this machine. ok is false if the log is
+	// in the store. A nil File means that all logs are in the store.
 	File func(run store.Run, a store.Attempt) (path string, ok bool)
-	// Annotate adds information to a run that is not in the store. It may be nil.
+	// Annotate adds information to v that is not in the store. It may be nil.
 	Annotate func(v *fleet.Run, run store.Run)
 
-	// EnsureProcess starts a process on this machine for a run that only this machine
-	// can run, unless a process works on it already. It is called after a user has
-	// changed the run. It is nil if runs always have a process.
+	// EnsureProcess starts a process on this machine for a run that is limited to this machine,
+	// unless a process already works on the run. It is called after a user has changed the run. It
+	// is nil if no run needs a process.
 	EnsureProcess func(ctx context.Context, run string) error
 
-	// Hide reports whether a run is internal, such as a run that holds the tasks of a
-	// channel. Clients do not see hidden runs. If Hide is nil, all runs are visible.
+	// Hide reports whether a run is internal, such as a run that holds the tasks of a channel.
+	// Requests do not find hidden runs. If Hide is nil, all runs are visible.
 	Hide func(run store.Run) bool
-	// AddMergeTasks adds tasks to a plan that can run on one machine only, such as
-	// merges between its tasks. If it is nil, no tasks are added.
+	// AddMergeTasks adds merge tasks to a plan that is limited to one machine, for example between
+	// its stages. If it is nil, no tasks are added.
 	AddMergeTasks func(p plan.Plan, run string) (plan.Plan, error)
 }
 
-// Service answers requests. It is safe for concurrent use. Each of its parts answers the
+// Service implements [server.Runs]. It is safe for concurrent use. Each embedded type answers the
 // requests about one subject.
 type Service struct {
 	*runReader
@@ -89,13 +88,13 @@ func New(opts Options) *Service {
 	}
 }
 
-// visibleRuns finds the runs that clients may see.
+// visibleRuns finds runs that are not hidden from clients.
 type visibleRuns struct {
 	store store.Store
 	hide  func(run store.Run) bool
 }
 
-// find returns a run that exists and is not hidden.
+// find returns a run, or a not-found error if it does not exist or is hidden.
 func (v *visibleRuns) find(r store.Reader, id string) (store.Run, error) {
 	run, err := r.Run(id)
 	if err == nil && v.hide(run) {
@@ -104,7 +103,7 @@ func (v *visibleRuns) find(r store.Reader, id string) (store.Run, error) {
 	return run, protocol.NotFound(err, "run", id)
 }
 
-// get returns a run that exists and is not hidden.
+// get is like find, with its own read of the store.
 func (v *visibleRuns) get(ctx context.Context, id string) (run store.Run, err error) {
 	err = v.store.Read(ctx, func(r store.Reader) (err error) {
 		run, err = v.find(r, id)
@@ -113,13 +112,14 @@ func (v *visibleRuns) get(ctx context.Context, id string) (run store.Run, err er
 	return run, err
 }
 
-// check returns an error unless a run exists and is not hidden.
+// check returns a not-found error if the run does not exist or is hidden.
 func (v *visibleRuns) check(ctx context.Context, id string) error {
 	_, err := v.get(ctx, id)
 	return err
 }
 
-// read calls read if the run exists and is not hidden.
+// read calls the function read, or returns a not-found error if the run does not exist or is
+// hidden.
 func (v *visibleRuns) read(ctx context.Context, id string, read func(r store.Reader) error) error {
 	return v.store.Read(ctx, func(r store.Reader) error {
 		if _, err := v.find(r, id); err != nil {
@@ -129,11 +129,11 @@ func (v *visibleRuns) read(ctx context.Context, id string, read func(r store.Rea
 	})
 }
 
-// ensureProcess starts a process for a run if none works on it.
+// ensureProcess starts a process for a run, unless a process already works on it.
 type ensureProcess func(ctx context.Context, run string) error
 
-// after starts the process after a change was stored, even if the client has disconnected.
-// done describes the change; errors start with it.
+// after starts the process after a change of the run was stored, even if the client has
+// disconnected. An error of the start begins with done, for example "it is answered, but ".
 func (e ensureProcess) after(ctx context.Context, run, done string) error {
 	if err := e(context.WithoutCancel(ctx), run); err != nil {
 		return protocol.Conflict("unattended", "%s%s", done, err)
@@ -141,7 +141,7 @@ func (e ensureProcess) after(ctx context.Context, run, done string) error {
 	return nil
 }
 
-// runReader answers the requests that show runs.
+// runReader answers the requests that read runs.
 type runReader struct {
 	store store.Store
 	runs  *visibleRuns
@@ -154,8 +154,7 @@ func (d *runReader) Runs(ctx context.Context, q coordinator.RunQuery) ([]fleet.R
 	return d.query.Summaries(ctx, q.Project, q.Ended, q.Limit)
 }
 
-// Run implements [server.Runs]. It leaves out the prompts of the tasks, because they may
-// be long.
+// Run implements [server.Runs]. It leaves out the prompts of tasks, because they may be long.
 func (d *runReader) Run(ctx context.Context, id string) (run fleet.Run, err error) {
 	if err := d.runs.check(ctx, id); err != nil {
 		return run, err

@@ -255,7 +255,7 @@ func TestAClientWithoutPermissionChangesNothing(t *testing.T) {
 		f.refused("cancel", c.Runs.Cancel(f.ctx, run.ID, "", ""), 403, "")
 		f.refused("retry", c.Runs.Retry(f.ctx, run.ID, "api"), 403, "")
 		f.refused("answer", c.Questions.Answer(f.ctx, question, "yes", false), 403, "")
-		by := credential.Identity{ID: "x", Role: role} // even if a route let them pass
+		by := credential.Identity{ID: "x", Role: role} // called directly, in case a route lets the role through
 		for _, err := range []error{
 			f.runs.Cancel(f.ctx, by, run.ID, "", ""), f.runs.Retry(f.ctx, by, run.ID, "api"), f.runs.Answer(f.ctx, by, question, "yes", false),
 		} {

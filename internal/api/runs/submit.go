@@ -18,10 +18,10 @@ import (
 	"gaffer/session"
 )
 
-// ProjectLabel returns the label of a project's tasks and workers.
+// ProjectLabel returns the label that the tasks and workers of a project have.
 func ProjectLabel(project string) string { return "project:" + project }
 
-// Submit implements [server.Runs]. It tries random ids until one is free.
+// Submit implements [server.Runs]. It tries random run ids until one is free.
 func (d *runChanger) Submit(ctx context.Context, by credential.Identity, n coordinator.NewRun) (fleet.Run, error) {
 	if err := mayChange(by); err != nil {
 		return fleet.Run{}, err
@@ -37,7 +37,7 @@ func (d *runChanger) Submit(ctx context.Context, by credential.Identity, n coord
 		}
 		s := engine.Submission{Plan: p, ID: id, Project: n.Project, OnlyWorker: n.On, Who: clientName(by)}
 		if n.Key != "" {
-			s.Key = "run " + by.ID + " " + n.Key // so that tokens do not share keys
+			s.Key = "run " + by.ID + " " + n.Key // the key contains the token's id, so that two tokens may use the same key
 		}
 		if d.addMergeTasks != nil {
 			if s.Plan, err = d.addMergeTasks(p, id); err != nil {
@@ -73,14 +73,15 @@ func planOf(n coordinator.NewRun) (plan.Plan, error) {
 	if err != nil {
 		return p, err
 	}
-	p.Warnings = nil // they were already printed for the plan's author
+	p.Warnings = nil // the client has already shown the warnings to the plan's author
 	if err := p.Check(); err != nil {
 		return p, protocol.Invalid("plan: %s", err)
 	}
 	return p, checkNamesWorker(p, n.On)
 }
 
-// checkLabel returns an error unless a name can be part of a label.
+// checkLabel returns an error unless name can be part of a label. An empty name is an error only if
+// wanted is true.
 func checkLabel(field, name string, wanted bool) error {
 	switch {
 	case name == "" && wanted:
@@ -91,8 +92,8 @@ func checkLabel(field, name string, wanted bool) error {
 	return nil
 }
 
-// checkNamesWorker returns an error if a plan can run on one machine only but names no
-// worker.
+// checkNamesWorker returns an error if a plan can run on one machine only, but the request does not
+// name a worker.
 func checkNamesWorker(p plan.Plan, on string) error {
 	if len(p.Team) > 0 || len(p.Build) > 0 {
 		return protocol.Invalid("plan: a team or a build is conducted by the machine that it runs on, and cannot be submitted")
@@ -113,8 +114,8 @@ func checkNamesWorker(p plan.Plan, on string) error {
 	return nil
 }
 
-// hasZero reports whether a text in the JSON contains a zero byte, which databases do
-// not accept.
+// hasZero reports whether a string in the JSON text contains a zero byte, which databases do not
+// accept.
 func hasZero(text []byte) bool {
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\\' {
@@ -128,8 +129,8 @@ func hasZero(text []byte) bool {
 	return false
 }
 
-// sentPlan is a plan whose tasks are decoded one by one. So a plan with too many tasks
-// is rejected early: a few bytes of JSON may become a large task in memory.
+// sentPlan is a plan whose tasks are decoded one by one. So a plan with too many tasks is rejected
+// early, before it uses much memory: a few bytes of JSON may become a large task.
 type sentPlan struct {
 	Version int `json:"Version"`
 	plan.Plan

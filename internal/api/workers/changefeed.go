@@ -15,31 +15,31 @@ import (
 	"gaffer/internal/pause"
 )
 
-// changeFeed reads changes from the store once for all waiting workers, and keeps the
-// latest changes that concern a worker.
+// changeFeed reads changes from the store once for all waiting workers. It keeps the latest changes
+// that concern any worker.
 type changeFeed struct {
 	store store.Store
 
 	mu          sync.Mutex
 	changes     []change
-	droppedUpTo int64         // changes up to this number have been dropped
-	last        int64         // changes up to this number were read
-	changed     chan struct{} // closed and replaced when last has grown
+	droppedUpTo int64         // changes up to this number are no longer kept
+	last        int64         // changes up to this number were read from the store
+	changed     chan struct{} // closed and replaced when last grows
 	waiting     int
 	unusedSince time.Time // when the last worker stopped waiting
 	awake       bool
 	wake        chan struct{} // receives a value when a worker starts to wait
 }
 
-// change is a change that concerns workers.
+// change says which workers a change in the store concerns.
 type change struct {
 	seq    int64
-	worker string // the worker that has new orders or answers; empty if there may be a task to claim
-	labels string // labels of the task
-	all    bool   // the change concerns workers with any labels
+	worker string // id of the worker that has new orders or answers; empty if the change means that a task may be ready to claim
+	labels string // labels that a worker needs to claim the task
+	all    bool   // the change concerns all workers, whatever their labels
 }
 
-// listener is a waiting worker.
+// listener is a worker that waits for changes.
 type listener struct {
 	worker string
 	labels []string
@@ -53,19 +53,19 @@ func (l listener) concernedBy(s change) (wake, attend bool) {
 }
 
 const (
-	eventPage  = 500                   // events read at a time
-	maxChanges = 4096                  // maximum number of changes kept
+	eventPage  = 500                   // number of events read at a time
+	maxChanges = 4096                  // number of changes that are kept
 	pace       = 10 * time.Millisecond // pause between reads
-	retry      = time.Second           // pause after the database did not answer
-	idleLimit  = time.Minute           // the feed stops reading after no worker has waited for this long
+	retry      = time.Second           // pause after a read that failed
+	idleLimit  = time.Minute           // the feed stops reading when no worker has waited for this long
 )
 
 func newChangeFeed(s store.Store) *changeFeed {
 	return &changeFeed{store: s, changed: make(chan struct{}), wake: make(chan struct{}, 1)}
 }
 
-// run reads changes until ctx ends. It pauses after no worker has waited for as long as
-// idleLimit.
+// run reads changes until ctx ends. It pauses when no worker has waited for as long as idleLimit,
+// until one does.
 func (b *changeFeed) run(ctx context.Context, notice func(string)) {
 	for ctx.Err() == nil {
 		if b.sleepIfUnused() {
@@ -95,7 +95,7 @@ func (b *changeFeed) sleepIfUnused() bool {
 	return !b.awake
 }
 
-// read waits for changes, but no longer than idleLimit, and publishes a page of them.
+// read waits for changes, at most for idleLimit, and publishes a page of them.
 func (b *changeFeed) read(ctx context.Context) error {
 	b.mu.Lock()
 	after := b.last
@@ -131,8 +131,7 @@ func (b *changeFeed) read(ctx context.Context) error {
 	return err
 }
 
-// changeOf returns what an event means to workers. ok is false if workers need not know
-// of it.
+// changeOf returns which workers an event concerns. ok is false if it concerns none.
 func changeOf(r store.Reader, e store.Event) (s change, ok bool, err error) {
 	s.seq = e.Seq
 	switch e.Kind {
@@ -145,7 +144,7 @@ func changeOf(r store.Reader, e store.Event) (s change, ok bool, err error) {
 		err = json.Unmarshal(e.Row, &row)
 		s.labels = row.Labels
 	case "message.sent":
-		if e.Attempt == "" { // no agent is running
+		if e.Attempt == "" { // the task has no running agent that could get the message
 			return s, false, nil
 		}
 		fallthrough
@@ -177,8 +176,8 @@ func (b *changeFeed) publish(found []change, last int64) {
 	b.changed = make(chan struct{})
 }
 
-// join registers a waiting worker. If the feed is paused, it continues from the current
-// last change.
+// join registers a waiting worker. If the feed was paused, it starts to read again after the
+// store's last change.
 func (b *changeFeed) join(ctx context.Context) error {
 	b.mu.Lock()
 	b.waiting++
@@ -215,9 +214,9 @@ func (b *changeFeed) leave() {
 	b.unusedSince = time.Now()
 }
 
-// wait returns when there is news for a worker after a change, or without news when ctx
-// ends. If the change number is unknown, for example because it comes from another
-// database, the news tells the worker to check everything.
+// wait returns news for a worker from the changes with numbers above after. If ctx ends first, the
+// news is empty. If after is unknown, for example because it comes from another database, the news
+// tells the worker to check for tasks, orders and answers.
 func (b *changeFeed) wait(ctx context.Context, l listener, after int64) (news coordinator.WorkNews, err error) {
 	if err := b.join(ctx); err != nil {
 		return news, err

@@ -14,19 +14,19 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// The limits of a request.
+// The limits of a worker's requests.
 const (
 	maxLabel  = 200
 	maxLabels = 64
 	maxSlots  = 1000
 	maxHeld   = 1000
 	maxAsking = 100
-	// maxDelivered is the number of messages that one report may name.
+	// maxDelivered is how many delivered messages one report may name.
 	maxDelivered = 10_000
 	maxShort     = 200     // bytes of a short field
-	maxDoing     = 1000    // bytes of the description of what an agent does
-	maxPath      = 4 << 10 // bytes
-	maxOption    = 1000    // bytes
+	maxDoing     = 1000    // bytes of the text that says what an agent does
+	maxPath      = 4 << 10 // bytes of a path
+	maxOption    = 1000    // bytes of an option of a question
 	maxOptions   = 50
 )
 
@@ -103,7 +103,7 @@ func checkLabels(labels []string) error {
 	return err
 }
 
-// maxAgents is the maximum number of agents that a worker may say it runs.
+// maxAgents is how many agent names a worker may list as the agents that it can run.
 const maxAgents = 100
 
 func checkAgents(agents []string) error {
@@ -121,7 +121,8 @@ func printable(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// checkWorkerLabels returns an error if a label selects the machine of another worker.
+// checkWorkerLabels returns an error if one of a worker's labels is the label that selects another
+// worker by name.
 func checkWorkerLabels(labels []string, name string) error {
 	for _, label := range labels {
 		place, ok := strings.CutPrefix(label, engine.WorkerLabel(""))
@@ -166,8 +167,8 @@ func checkTurn(t coordinator.WorkTurn) error {
 	return err
 }
 
-// checkQuestion requires a ref, because the question's id is derived from the attempt
-// and the ref.
+// checkQuestion returns an error if a question is invalid. A question needs a ref, because its id
+// is derived from the attempt and the ref.
 func checkQuestion(q coordinator.WorkQuestion) error {
 	err := firstError(
 		protocol.CheckID("attempt", q.Attempt), protocol.CheckText("ref", q.Ref, maxPath),
@@ -193,9 +194,9 @@ func checkRelease(r coordinator.WorkRelease) error {
 
 func nameKey(name string) store.ItemKey { return store.ItemKey{Kind: "worker-name", ID: name} }
 
-// setName gives a worker its name. A run may be submitted for a worker by name, so two
-// online workers must not have the same name. Nor may a worker have the id of a run as
-// its name: that name selects the worker of a run that is limited to one machine.
+// setName gives a worker its name, or returns an error if the name is taken. Users may submit a run
+// for a worker by name, so two online workers must not have the same name. The id of a run is not
+// allowed either, because it names the worker of a run that is limited to one machine.
 func setName(s *engine.Tx, w store.Worker, name string) error {
 	item, err := s.Item(nameKey(name))
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -221,8 +222,7 @@ func setName(s *engine.Tx, w store.Worker, name string) error {
 	return nil
 }
 
-// checkNameFree returns an error if a name is the id of a run or the name of an online
-// worker.
+// checkNameFree returns an error if name is the id of a run or the name of an online worker.
 func checkNameFree(s *engine.Tx, has, name string) error {
 	if _, err := s.Run(name); !errors.Is(err, store.ErrNotFound) {
 		return firstError(err, protocol.Invalid("worker.name: %s is a run", name))

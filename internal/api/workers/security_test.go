@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// limitedTo returns the identity of a new token with limits.
+// limitedTo creates a token with limits and returns its identity.
 func (f *fixture) limitedTo(name string, l credential.Limits) credential.Identity {
 	f.t.Helper()
 	book := credential.NewTokenStore(f.service.Tokens(), f.clock, rand.Reader)
@@ -52,8 +52,8 @@ func TestSecurityALimitedTokenTakesOnlyTasksOfItsProjects(t *testing.T) {
 	})
 }
 
-// A token with the same name may act for the workers of its predecessor, but not beyond
-// its limits.
+// A new token with the same name may act for the workers of the old token, but only within its own
+// limits.
 func TestSecurityALimitedTokenDoesNotSpeakForAttemptsBeyondItsLimits(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		f.submit(plan.Task{ID: "one"})
@@ -88,7 +88,7 @@ func TestSecurityALimitedTokenDoesNotSpeakForAttemptsBeyondItsLimits(t *testing.
 		} {
 			f.limited(what, ask())
 		}
-		f.beat(worker, "mill", held(w)) // it still has the attempt
+		f.beat(worker, "mill", held(w)) // the worker still has the attempt
 	})
 }
 

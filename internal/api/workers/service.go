@@ -1,7 +1,7 @@
-// Package workers implements the requests of gaffer's own workers on an engine and its
-// store: heartbeats, claims, ends of attempts, questions and logs. Each request makes
-// its changes in one transaction. The service keeps no state except the recent changes
-// that it sends to waiting workers, so several services can share one store.
+// Package workers implements the requests of gaffer's own workers on an engine and its store:
+// heartbeats, claims, ends of attempts, questions and logs. Each request makes its changes in one
+// transaction. The service keeps no state except recent changes for waiting workers, so several
+// services can share one store.
 package workers
 
 import (
@@ -22,14 +22,14 @@ import (
 // Options configures a Service.
 type Options struct {
 	Store  store.Store
-	Engine *engine.Engine // on the same store
-	Lease  time.Duration  // the engine's lease; zero means the engine's default
-	Keep   int64          // number of bytes of an attempt's log to keep; zero means logstore's default
+	Engine *engine.Engine // the engine that writes to Store
+	Lease  time.Duration  // how long an attempt lasts without a heartbeat, as in the engine; zero means the engine's default
+	Keep   int64          // how many bytes of an attempt's log are kept; zero means logstore's default
 	Notice func(text string)
 }
 
-// Service answers requests. It is safe for concurrent use. Waiting workers are notified
-// of changes only while Run is running.
+// Service implements [server.Work]. It is safe for concurrent use. Waiting workers get news of
+// changes only while Run is running.
 type Service struct {
 	opts Options
 	feed *changeFeed
@@ -44,7 +44,7 @@ func New(opts Options) *Service {
 	return &Service{opts: opts, feed: newChangeFeed(opts.Store)}
 }
 
-// Run reads changes for all waiting workers, until ctx ends.
+// Run reads changes from the store for all waiting workers, until ctx ends.
 func (d *Service) Run(ctx context.Context) { d.feed.run(ctx, d.opts.Notice) }
 
 func (d *Service) do(ctx context.Context, who string, do func(s *engine.Tx) error) error {
@@ -53,7 +53,7 @@ func (d *Service) do(ctx context.Context, who string, do func(s *engine.Tx) erro
 
 func (d *Service) lease() int64 { return d.opts.Lease.Milliseconds() }
 
-// rows reads single rows, inside a transaction or a read.
+// rows reads single rows of the store, inside a write transaction or a read.
 type rows interface {
 	Worker(id string) (store.Worker, error)
 	Run(id string) (store.Run, error)
@@ -61,9 +61,9 @@ type rows interface {
 	Attempt(id string) (store.Attempt, error)
 }
 
-// workerOf returns a worker that the client may act for. An unknown worker is registered
-// for the client, unless its id is the id of a run: such an id belongs to the run's own
-// worker, even before its first heartbeat.
+// workerOf returns a worker that the client may act for. If the worker is unknown, the result is a
+// new row that belongs to the client, and known is false. It returns an error if an unknown
+// worker's id is the id of a run: that id is for the run's own worker.
 func workerOf(r rows, by credential.Identity, id string) (w store.Worker, known bool, err error) {
 	if err := protocol.MayAct(by); err != nil {
 		return w, false, err
@@ -75,14 +75,14 @@ func workerOf(r rows, by credential.Identity, id string) (w store.Worker, known 
 	if err != nil {
 		return w, false, err
 	}
-	if w.OwnerName == "" && by.ID == w.Owner { // the row was stored before this field existed
+	if w.OwnerName == "" && by.ID == w.Owner { // the row was stored before the field OwnerName existed
 		w.OwnerName = by.Owner()
 	}
 	return w, true, protocol.MayActFor(by, w)
 }
 
-// attemptOf returns an attempt if the client may act for its worker and has sent the
-// attempt's token.
+// attemptOf returns an attempt. It returns an error unless the client may act for the attempt's
+// worker and has sent the attempt's token.
 func attemptOf(r rows, by credential.Identity, key coordinator.WorkKey) (store.Attempt, error) {
 	if err := protocol.MayAct(by); err != nil {
 		return store.Attempt{}, err
@@ -150,8 +150,8 @@ func beat(s *engine.Tx, by credential.Identity, b coordinator.WorkBeat) ([]coord
 	return list, nil
 }
 
-// separateHeld separates the attempts that the worker still holds from those that it has
-// lost (gone). current is the task of one of its running attempts.
+// separateHeld separates the attempts in a heartbeat: held are those that the worker still has,
+// gone the ids of those that it has lost. current is the task of one of its running attempts.
 func separateHeld(s *engine.Tx, by credential.Identity, b coordinator.WorkBeat) (held []engine.HeldAttempt, gone []string, current string, err error) {
 	var shown store.Attempt
 	for _, h := range b.Held {
@@ -167,7 +167,7 @@ func separateHeld(s *engine.Tx, by credential.Identity, b coordinator.WorkBeat) 
 			return nil, nil, "", err
 		}
 		if a.Status == store.Running && (shown.ID == "" || a.ID < shown.ID) {
-			shown, current = a, a.Run+"."+a.Task // use the lowest id, because the order of attempts varies
+			shown, current = a, a.Run+"."+a.Task // the attempt with the lowest id, because the order of attempts in heartbeats varies
 		}
 		held = append(held, heldOf(h, s.Now()))
 	}
@@ -212,8 +212,8 @@ func (d *Service) Claim(ctx context.Context, by credential.Identity, c coordinat
 	return coordinator.Claimed{Work: *work, LeaseMS: d.lease()}, nil
 }
 
-// registerOnClaim registers a worker that claims before its first heartbeat. Its name
-// is its id.
+// registerOnClaim registers a worker that claims a task before its first heartbeat. Until the
+// heartbeat, its name is its id.
 func registerOnClaim(s *engine.Tx, w store.Worker) error {
 	if err := setName(s, w, w.ID); err != nil {
 		return err
@@ -223,8 +223,8 @@ func registerOnClaim(s *engine.Tx, w store.Worker) error {
 	return err
 }
 
-// claimOf converts a claim for the engine. It returns an error if the claim is not
-// permitted.
+// claimOf converts a worker's claim to the engine's. It returns an error if the token does not
+// permit the claim.
 func claimOf(by credential.Identity, w store.Worker, c coordinator.WorkClaim) (engine.Claim, error) {
 	if why := by.MayHave(c.Labels); why != "" {
 		return engine.Claim{}, protocol.ExceedsLimits(why)
@@ -232,7 +232,7 @@ func claimOf(by credential.Identity, w store.Worker, c coordinator.WorkClaim) (e
 	return engine.Claim{Worker: w.ID, Labels: c.Labels, OneOf: by.RequiredLabels(), Agents: c.Agents}, checkWorkerLabels(c.Labels, cmp.Or(w.Name, w.ID))
 }
 
-// checkLimits returns an error if an attempt is outside the limits of the token.
+// checkLimits returns an error if the token's limits exclude the attempt's task.
 func checkLimits(r rows, by credential.Identity, a store.Attempt) error {
 	if !by.Limited() {
 		return nil
@@ -247,7 +247,8 @@ func checkLimits(r rows, by credential.Identity, a store.Attempt) error {
 	return nil
 }
 
-// workFor converts an assignment into the answer for the worker; nil means no task.
+// workFor converts an assignment of the engine into the answer for the worker. Nil means that there
+// is no task.
 func workFor(s *engine.Tx, a *engine.Assignment) (*coordinator.Work, error) {
 	if a == nil {
 		return nil, nil
@@ -281,7 +282,7 @@ func (d *Service) Release(ctx context.Context, by credential.Identity, r coordin
 		}
 		held := make([]engine.HeldAttempt, len(r.Attempts))
 		for i, h := range r.Attempts {
-			if a, err := s.Attempt(h.Attempt); err == nil { // the call of Release below reports a missing attempt
+			if a, err := s.Attempt(h.Attempt); err == nil { // Release below reports a missing attempt
 				if err := checkLimits(s, by, a); err != nil {
 					return err
 				}
@@ -321,7 +322,7 @@ func (d *Service) Held(ctx context.Context, by credential.Identity, worker strin
 	return list, err
 }
 
-// Log implements [server.Work]. It accepts output of ended attempts too.
+// Log implements [server.Work]. It also accepts output of attempts that have ended.
 func (d *Service) Log(ctx context.Context, by credential.Identity, p coordinator.LogPiece) (next int64, err error) {
 	if err := protocol.CheckID("attempt", p.Attempt); err != nil {
 		return 0, err

@@ -111,7 +111,7 @@ func must[V any](f *fixture, v V, err error) V {
 	return v
 }
 
-// submit submits tasks of a project and returns the run.
+// submit submits a run of a project with these tasks and returns the run's id.
 func (f *fixture) submit(tasks ...plan.Task) string {
 	f.t.Helper()
 	return f.submitAt("", tasks...)
@@ -257,7 +257,8 @@ func TestAClaimAndATurnMayBeSaidTwice(t *testing.T) {
 	})
 }
 
-// The outcome of a failure cannot be derived from the attempt later.
+// The answer must be stored with the request, because the outcome cannot be computed from the
+// attempt later.
 func TestATurnThatFailsIsAnsweredTheSameAfterTheTaskHasGoneOn(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		f.submit(plan.Task{ID: "one", Limits: plan.Limits{Retries: 1}})
@@ -383,7 +384,7 @@ func TestAWorkerReturnsWithANewTokenOfTheSameNameAndRole(t *testing.T) {
 		if _, err := f.Turn(f.ctx, rotated, coordinator.WorkTurn{Finish: coordinator.WorkFinish{WorkKey: held(w).WorkKey}}); err != nil {
 			t.Error(err)
 		}
-		f.beat(worker, "mill") // valid until it is revoked
+		f.beat(worker, "mill") // the token is valid until it is revoked
 	})
 }
 
@@ -461,8 +462,8 @@ func TestAWorkerThatClaimsBeforeItBeatsIsItsTokens(t *testing.T) {
 	})
 }
 
-// The worker's row is created by its first heartbeat. Until then, other clients could
-// use its id, which is public.
+// The first heartbeat creates the worker's row. Before that, another client must not register the
+// worker's id, which is the public id of the run.
 func TestNoClientMayUseTheIDOfARunsWorkerBeforeItsFirstHeartbeat(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		run := f.submit(plan.Task{ID: "one"})
@@ -604,7 +605,7 @@ func TestAWaitingWorkerIsNotifiedOfWhatConcernsIt(t *testing.T) {
 		if !first.Wake || !first.Attend {
 			t.Errorf("at first: %+v", first)
 		}
-		testenv.Wait(t, "a wait that ends without news", func() error { // fails if the store is slow
+		testenv.Wait(t, "a wait that ends without news", func() error { // retried, because it fails if the store is slow
 			short, cancel := context.WithTimeout(f.ctx, 2*time.Second)
 			defer cancel()
 			news, err := f.Wait(short, worker, "w-mill", first.Seq)
@@ -634,7 +635,7 @@ func TestAWaitingWorkerIsNotifiedOfWhatConcernsIt(t *testing.T) {
 	})
 }
 
-// told waits for news while do runs.
+// told runs do, and returns the news that worker mill gets after a change number.
 func (f *fixture) told(after int64, do func()) coordinator.WorkNews {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.ctx, testenv.Patience)

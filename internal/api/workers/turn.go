@@ -35,8 +35,8 @@ func (d *Service) Turn(ctx context.Context, by credential.Identity, t coordinato
 	return done, err
 }
 
-// nextOf returns the claim that follows the end of an attempt. It is empty if the worker
-// claims nothing.
+// nextOf returns the engine's claim for the task that the worker takes after an attempt has ended.
+// It is empty if the worker claims no task.
 func nextOf(s *engine.Tx, by credential.Identity, ended store.Attempt, c *coordinator.WorkClaim) (engine.Claim, error) {
 	switch {
 	case c == nil:

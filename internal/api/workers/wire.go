@@ -15,8 +15,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// rowAfterBeat returns the worker's row after a heartbeat. The owner of the stored row
-// does not change.
+// rowAfterBeat returns the worker's row after a heartbeat. It keeps the owner of the stored row.
 func rowAfterBeat(by credential.Identity, b coordinator.WorkBeat, row store.Worker, current string) store.Worker {
 	w := b.Worker
 	meta, err := json.Marshal(fleet.WorkerMeta{
@@ -31,7 +30,8 @@ func rowAfterBeat(by credential.Identity, b coordinator.WorkBeat, row store.Work
 	}
 }
 
-// sourceOf returns how a worker knows what its agents do, or "worker" if it runs none.
+// sourceOf returns how the worker learned what its agents do, for example from hooks. It returns
+// "worker" if the heartbeat names no source.
 func sourceOf(held []coordinator.HeldWork) string {
 	for _, h := range held {
 		if h.Now.Source != "" {
@@ -41,7 +41,7 @@ func sourceOf(held []coordinator.HeldWork) string {
 	return "worker"
 }
 
-// statusOf combines the states of a worker's agents into one status of the protocol.
+// statusOf combines the states of a worker's agents into one status of the protocol's agent.
 func statusOf(held []coordinator.HeldWork) string {
 	status := coordinator.Idle
 	for _, h := range held {
@@ -53,8 +53,8 @@ func statusOf(held []coordinator.HeldWork) string {
 	return status
 }
 
-// heldOf converts an attempt into the engine's type. It drops questions of other
-// attempts.
+// heldOf converts an attempt in a heartbeat to the engine's type. It drops ids of questions that
+// belong to other attempts.
 func heldOf(h coordinator.HeldWork, now time.Time) engine.HeldAttempt {
 	held := engine.HeldAttempt{Attempt: h.Attempt, Token: h.Token, Dropped: h.Dropped, Delivered: h.Delivered, Now: progressOf(h.Now.Progress)}
 	held.Now.Said = now.Add(-duration(h.Now.AgeMS))
@@ -66,30 +66,30 @@ func heldOf(h coordinator.HeldWork, now time.Time) engine.HeldAttempt {
 	return held
 }
 
-// progressOf removes values that only the worker's machine can use, and limits the
-// cost.
+// progressOf removes the values that only the worker's own machine can use, and limits the cost to
+// a valid amount.
 func progressOf(p fleet.Progress) fleet.Progress {
 	p.Said, p.LogFrom, p.Spent = time.Time{}, 0, amount(p.Spent)
 	return p
 }
 
-// maxSpent is the largest accepted amount, so that the sum of thousands does not
-// overflow.
+// maxSpent is the largest cost or number of tokens that is accepted. Even the sum of thousands of
+// them does not overflow an int64.
 const maxSpent = 1e15
 
-// amount limits a cost to the accepted range, because a worker may report wrong values.
+// amount limits a cost to the range from 0 to maxSpent, because a worker may report wrong values.
 func amount(a coordinator.Amount) store.Amount {
 	return store.Amount{MicroUSD: min(max(a.MicroUSD, 0), maxSpent), Tokens: min(max(a.Tokens, 0), maxSpent)}
 }
 
-// maxDuration is the longest duration that a message may contain.
+// maxDuration is the longest duration that a worker's message may contain.
 const maxDuration = 10 * 365 * 24 * time.Hour
 
 func duration(ms int64) time.Duration {
 	return time.Duration(min(max(ms, 0), maxDuration.Milliseconds())) * time.Millisecond
 }
 
-// millisUntil returns the milliseconds until t: 0 if t is not set, otherwise at least 1.
+// millisUntil returns the milliseconds until t, at least 1. It returns 0 if t is zero.
 func millisUntil(t, now time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -123,7 +123,7 @@ func askOf(q coordinator.WorkQuestion) engine.Ask {
 	}
 }
 
-// workOf converts an attempt into the message for its worker.
+// workOf converts an attempt into the message that tells its worker what to run.
 func workOf(r *engine.Tx, a store.Attempt, now time.Time) (*coordinator.Work, error) {
 	t, err := r.Task(a.Key())
 	if err != nil {
@@ -156,8 +156,8 @@ func workOf(r *engine.Tx, a store.Attempt, now time.Time) (*coordinator.Work, er
 	return w, nil
 }
 
-// runOf returns what a worker needs to know about a run. Only a run that is limited to
-// one machine can be a workflow, so the plans of other runs are not decoded.
+// runOf returns what a worker needs to know about a run. It decodes the plan only if the run is
+// limited to one machine, because only such a run can have a workflow.
 func runOf(run store.Run) (coordinator.WorkRun, error) {
 	w := coordinator.WorkRun{ID: run.ID, Name: run.Name, Project: run.Project, Base: run.Base, Place: run.OnlyWorker}
 	if run.OnlyWorker == "" {
