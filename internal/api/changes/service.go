@@ -1,9 +1,9 @@
-// Package changes answers requests about the changes of tasks: the files that a task has
-// changed, their diffs, and their reviews.
+// Package changes answers requests about the changes of tasks: the files that a task has changed,
+// their diffs, and their reviews.
 //
-// A change is read from the repository on the machine that worked on the run. The service
-// caches the latest lists of files, because a page requests one file after the other. The
-// cache is never stale, because a git tree never changes.
+// A change is read from the git repository on the machine that worked on the run. The service
+// caches the latest lists of changed files, because a page requests one file after the other. The
+// cache is never out of date, because the content of a git tree never changes.
 package changes
 
 import (
@@ -27,7 +27,7 @@ import (
 type Reviews interface {
 	// Review returns an empty open review for a task that has no review yet.
 	Review(ctx context.Context, key store.TaskKey) (fleet.Review, error)
-	// Reviews leaves out tasks that have no review yet.
+	// Reviews returns the reviews of a run's tasks. It leaves out tasks that have no review yet.
 	Reviews(ctx context.Context, run string) ([]fleet.Review, error)
 	Messages(ctx context.Context, key store.TaskKey) ([]fleet.Message, error)
 }
@@ -36,40 +36,41 @@ type Reviews interface {
 type Options struct {
 	Store   store.Store
 	Reviews Reviews
-	// Hide reports which runs are internal. They are not found here. Nil hides none.
+	// Hide reports whether a run is internal. Requests do not find hidden runs. Nil hides none.
 	Hide func(run store.Run) bool
-	// Worktrees returns a function that finds the worktrees of a run's tasks.
+	// Worktrees returns a function that finds the worktrees of the run's tasks.
 	Worktrees func(run store.Run) (Locate, error)
-	// Overview counts the changes of a run that conflict with their branch. Nil counts none.
+	// Overview counts the changes of a run that conflict with their target branch. If it is nil, no
+	// conflicts are counted.
 	Overview func(ctx context.Context, run string) (fleet.Changes, error)
 }
 
-// Locate returns the repository of a task's worktree, and the worktree's name there. ok is
-// false if the task has no worktree. The error is an [*ElsewhereError] if the worktree is
-// on another machine.
+// Locate returns the path of the repository with a task's worktree, and the worktree's name. ok is
+// false if the task has no worktree. The error is an [*ElsewhereError] if the worktree is on
+// another machine.
 type Locate func(t store.Task) (repo, name string, ok bool, err error)
 
 // Service answers requests. It is safe for concurrent use.
 type Service struct {
 	opts  Options
-	slots chan struct{} // one value for each request that runs git
+	slots chan struct{} // holds one value for each request that runs git
 
 	mu    sync.Mutex
-	cache []cachedChange // the most recently used is the last
+	cache []cachedChange // changes that were read last; the most recently used is the last
 }
 
 var _ server.Changes = (*Service)(nil)
 
-// cachedChange is a change with the reader of its files.
+// cachedChange is a change of a task, with the reader that can read its files.
 type cachedChange struct {
 	key    store.TaskKey
 	reader *change.Reader
-	change fleet.Change // change.Task is the name of the worktree
+	change fleet.Change // change.Task is the name of the worktree, not the id of the task
 }
 
 const (
-	maxParallel = 4  // requests that run git
-	maxCached   = 16 // changes that are kept in memory
+	maxParallel = 4  // number of requests that may run git at the same time
+	maxCached   = 16 // number of changes that are kept in memory
 )
 
 // New returns a service.
@@ -80,36 +81,36 @@ func New(opts Options) *Service {
 	return &Service{opts: opts, slots: make(chan struct{}, maxParallel)}
 }
 
-// ElsewhereError reports a change that this machine does not have.
+// ElsewhereError reports that the worktree of a task is on another machine.
 type ElsewhereError struct{ Task, Where string }
 
 func (e *ElsewhereError) Error() string {
 	return fmt.Sprintf("task %s: the change is on %s, and only that machine can read it", e.Task, e.Where)
 }
 
-// Conflict marks the error as a request that the state does not allow.
+// Conflict tells the server to answer with status 409.
 func (e *ElsewhereError) Conflict() bool { return true }
 
-// Code names the error for other programs.
+// Code returns the error code that clients get.
 func (e *ElsewhereError) Code() string { return "change_elsewhere" }
 
 // Hint returns advice for the user.
 func (e *ElsewhereError) Hint() string { return "run this command there, in the project's folder" }
 
-// NoChangeError reports a task that has no change.
+// NoChangeError reports that a task has no change.
 type NoChangeError struct{ Task, Why string }
 
 func (e *NoChangeError) Error() string {
 	return fmt.Sprintf("task %s has no change: %s", e.Task, e.Why)
 }
 
-// NotFound marks the error as "not found".
+// NotFound tells the server to answer with status 404.
 func (e *NoChangeError) NotFound() bool { return true }
 
-// Code names the error for other programs.
+// Code returns the error code that clients get.
 func (e *NoChangeError) Code() string { return "no_change" }
 
-// Change returns the change of a task with its review.
+// Change returns the change of a task with its review, messages and checks.
 func (s *Service) Change(ctx context.Context, run, task string, q fleet.ChangeQuery) (fleet.TaskChange, error) {
 	key := store.TaskKey{Run: run, Task: task}
 	var v fleet.TaskChange
@@ -124,7 +125,7 @@ func (s *Service) Change(ctx context.Context, run, task string, q fleet.ChangeQu
 	if err != nil {
 		return v, err
 	}
-	v.Messages, v.Checks = append([]fleet.Message{}, messages...), append([]fleet.Check{}, where.checks...) // never null in JSON
+	v.Messages, v.Checks = append([]fleet.Message{}, messages...), append([]fleet.Check{}, where.checks...) // empty lists instead of nil, so that they are never null in JSON
 	if err := s.acquireSlot(ctx); err != nil {
 		return v, err
 	}
@@ -174,7 +175,7 @@ func (s *Service) File(ctx context.Context, run, task string, q fleet.FileQuery)
 		return fleet.FileChange{}, err
 	}
 	defer s.releaseSlot()
-	if q.From != "" { // clients may see this change, but no other trees of the repository
+	if q.From != "" { // q.From must be a tree of this change, because clients may not read other trees of the repository
 		if err := found.reader.Keeps(ctx, run, found.change.Task, q.From); err != nil {
 			return fleet.FileChange{}, unreadable(err)
 		}
@@ -183,8 +184,8 @@ func (s *Service) File(ctx context.Context, run, task string, q fleet.FileQuery)
 	return f, unreadable(err)
 }
 
-// Blob returns the content of a file of a change. It does not find other content of the
-// repository, because clients may see only the changes.
+// Blob returns the content of a file of a change. It returns an error for other blobs of the
+// repository, because clients may read only the changes.
 func (s *Service) Blob(ctx context.Context, run, task, blob string) ([]byte, error) {
 	key := store.TaskKey{Run: run, Task: task}
 	where, err := s.locate(ctx, key)
@@ -210,9 +211,9 @@ func (s *Service) Blob(ctx context.Context, run, task, blob string) ([]byte, err
 	return data, unreadable(err)
 }
 
-// Reviews returns the reviews of a run's tasks that have a worktree. It leaves out tasks
-// that have changed nothing and were not reviewed, and candidates: only the task that
-// picks one of them has a change to review.
+// Reviews returns the reviews of a run's tasks that have a worktree. It leaves out tasks that
+// changed nothing and were not reviewed. It also leaves out candidates: only the task that picks
+// one of them has a change to review.
 func (s *Service) Reviews(ctx context.Context, id string) (fleet.RunReviews, error) {
 	all := fleet.RunReviews{Reviews: []fleet.Review{}}
 	tasks, err := s.tasksWithWorktrees(ctx, id)
@@ -241,7 +242,7 @@ func (s *Service) Reviews(ctx context.Context, id string) (fleet.RunReviews, err
 	}
 	defer s.releaseSlot()
 	sum, err := s.opts.Overview(ctx, id)
-	if err != nil { // ignored, because opening a change reports the same error
+	if err != nil { // no count, because opening a change reports the same error to the user
 		return all, nil
 	}
 	all.Conflicts, all.Into = min(sum.Conflicts, all.Ready), sum.Into
@@ -249,7 +250,7 @@ func (s *Service) Reviews(ctx context.Context, id string) (fleet.RunReviews, err
 	return all, nil
 }
 
-// count adds the change of a task to the numbers of a run.
+// count adds the change of a task to the counts of its run.
 func count(all *fleet.RunReviews, state fleet.ReviewState, status store.Status) {
 	all.Changes++
 	switch state {
@@ -268,14 +269,14 @@ func count(all *fleet.RunReviews, state fleet.ReviewState, status store.Status) 
 	}
 }
 
-// taskWithWorktree is a task that has started in a worktree.
+// taskWithWorktree is a task that has been started in a worktree.
 type taskWithWorktree struct {
 	store.Task
 	unchanged bool // the task's last attempt has ended and changed no file
 }
 
-// tasksWithWorktrees returns the tasks of a run that have started in a worktree, in the
-// order of the plan, without candidates.
+// tasksWithWorktrees returns the tasks of a run that have been started in a worktree, in the order
+// of the plan. It leaves out candidates.
 func (s *Service) tasksWithWorktrees(ctx context.Context, id string) (tasks []taskWithWorktree, err error) {
 	err = s.opts.Store.Read(ctx, func(r store.Reader) error {
 		tasks = nil
@@ -293,7 +294,7 @@ func (s *Service) tasksWithWorktrees(ctx context.Context, id string) (tasks []ta
 		}
 		for _, row := range list {
 			spec, err := plan.DecodeTask(row.Spec)
-			if err != nil || spec.Candidate != "" || row.Tries == 0 { // what cannot be decoded has no worktree
+			if err != nil || spec.Candidate != "" || row.Tries == 0 { // a task whose spec cannot be decoded counts as one without a worktree
 				continue
 			}
 			_, _, ok, err := locate(row)
@@ -320,7 +321,7 @@ func (s *Service) tasksWithWorktrees(ctx context.Context, id string) (tasks []ta
 	return tasks, err
 }
 
-// location is where the worktree of a task is, and the checks of its latest attempt.
+// location says where the worktree of a task is, and has the checks of its latest attempt.
 type location struct {
 	repo, name string
 	checks     []fleet.Check
@@ -370,7 +371,8 @@ func (s *Service) find(r store.Reader, id string) (store.Run, error) {
 	return run, protocol.NotFound(err, "run", id)
 }
 
-// changeWithTree returns the change of a task that has this tree.
+// changeWithTree returns the change of a task whose git tree has the id tree, from the cache or the
+// repository.
 func (s *Service) changeWithTree(ctx context.Context, key store.TaskKey, tree string) (cachedChange, error) {
 	where, err := s.locate(ctx, key)
 	if err != nil {
@@ -403,7 +405,7 @@ func (s *Service) changeWithTree(ctx context.Context, key store.TaskKey, tree st
 	return found, nil
 }
 
-// addToCache keeps a change for the requests for its files.
+// addToCache keeps a change, because the client will request its files next.
 func (s *Service) addToCache(l cachedChange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -414,7 +416,8 @@ func (s *Service) addToCache(l cachedChange) {
 	s.cache = append(s.cache, l)
 }
 
-// acquireSlot waits until this request may run git.
+// acquireSlot waits until fewer than maxParallel requests run git. The caller must call
+// releaseSlot.
 func (s *Service) acquireSlot(ctx context.Context) error {
 	select {
 	case s.slots <- struct{}{}:
@@ -426,7 +429,8 @@ func (s *Service) acquireSlot(ctx context.Context) error {
 
 func (s *Service) releaseSlot() { <-s.slots }
 
-// unreadable converts an error from reading a change. Errors with a code stay unchanged.
+// unreadable converts an error from reading a change to the error for the client. It returns errors
+// that already have a code unchanged.
 func unreadable(err error) error {
 	var known interface{ NotFound() bool }
 	var conflict interface{ Conflict() bool }

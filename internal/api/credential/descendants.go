@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// maxDescendants is the maximum number of valid tokens that descend from one token,
-// directly or through others.
+// maxDescendants is how many valid tokens may descend from one token, directly or through other
+// tokens.
 const maxDescendants = 50
 
-// deleteOldestDescendant deletes the oldest descendant of the parent's root token if there are too
-// many for one more. It never deletes the ancestors of the new token: if all
-// descendants are ancestors, it returns an error.
+// deleteOldestDescendant makes room for a new token with this parent. If the root token of parent
+// already has maxDescendants descendants, it deletes the oldest of them. It never deletes parent or
+// an ancestor of parent: if there are no other descendants, it returns an error.
 func (b *TokenStore) deleteOldestDescendant(ctx context.Context, parent string) error {
 	all, err := b.List(ctx)
 	if err != nil {
@@ -35,7 +35,7 @@ func (b *TokenStore) deleteOldestDescendant(ctx context.Context, parent string) 
 	return &Error{kind: taken, text: fmt.Sprintf("%d tokens were made one from the other: make the next from the first", len(kin))}
 }
 
-// ancestors returns the ids of a token, of its parent, and so on up to the root.
+// ancestors returns the ids of a token, of its parent, and so on up to the token without a parent.
 func ancestors(byID map[string]Token, id string) []string {
 	line := []string{id}
 	for r, ok := byID[id]; ok && r.Parent != "" && !slices.Contains(line, r.Parent); r, ok = byID[r.Parent] {

@@ -8,7 +8,7 @@ import (
 type kind int
 
 const (
-	unknown kind = iota // an invalid token
+	unknown kind = iota // the token in a request is invalid
 	missing
 	invalid
 	taken
@@ -22,16 +22,17 @@ type Error struct {
 
 func (e *Error) Error() string { return e.text }
 
-// Unknown reports that the token is not known, or no longer valid.
+// Unknown reports whether the token does not exist or is no longer valid.
 func (e *Error) Unknown() bool { return e.kind == unknown }
 
-// NotFound reports that no token has the name or id.
+// NotFound reports whether no token has the given name or id.
 func (e *Error) NotFound() bool { return e.kind == missing }
 
-// Invalid reports that a name or a role is invalid.
+// Invalid reports whether the name, the role or the limits of a new token are invalid.
 func (e *Error) Invalid() bool { return e.kind == invalid }
 
-// Conflict reports that the name is taken, or that several tokens have it.
+// Conflict reports whether a token cannot be created because the name is taken, or not be found
+// because several tokens have the name.
 func (e *Error) Conflict() bool { return e.kind == taken }
 
 func printable(text string) bool {

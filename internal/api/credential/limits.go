@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// limitedWorker is the stored role of a token with limits. A coordinator that is too
-// old to know limits gives this role no permissions, and keeps the role if it rewrites
-// the row without the limits.
+// limitedWorker is the role that is stored for a worker token with limits. An older coordinator,
+// which does not know limits, gives this role no permissions. It also keeps the role if it writes
+// the row back without the limits.
 const limitedWorker Role = "limited-worker"
 
-// Limits restricts a token of role worker. Without limits the token is valid for every
-// task.
+// Limits restricts a token of role worker to some tasks. Without limits the token may be used for
+// every task.
 type Limits struct {
 	Projects []string `json:"projects,omitempty"` // a worker with the token gets only tasks of these projects
 	Pools    []string `json:"pools,omitempty"`    // a worker with the token gets only tasks that require at least one of these labels and no other labels
 
-	limited bool // the token has limits, even if an old coordinator has dropped them
+	limited bool // the token has limits; also true if an older coordinator has dropped them from the row
 }
 
 func (l Limits) empty() bool { return len(l.Projects) == 0 && len(l.Pools) == 0 }
@@ -27,7 +27,7 @@ func (i Identity) Limited() bool { return i.limited }
 
 const (
 	maxLimits = 100
-	maxLimit  = 200 // bytes
+	maxLimit  = 200 // maximum length of a name in a limit, in bytes
 )
 
 func (l Limits) check() error {
@@ -47,7 +47,7 @@ func (l Limits) check() error {
 // projectLabel is the prefix of the label that names the project of a task or worker.
 const projectLabel = "project:"
 
-// MayHave returns why the token's holder may not have these labels, or "".
+// MayHave returns why a worker with this token may not have these labels, or "" if it may.
 func (i Identity) MayHave(labels []string) string {
 	if !i.limited {
 		return ""
@@ -55,7 +55,7 @@ func (i Identity) MayHave(labels []string) string {
 	for _, label := range labels {
 		project, ofProject := strings.CutPrefix(label, projectLabel)
 		switch {
-		case strings.HasPrefix(label, "@"): // selects the worker itself; checked elsewhere
+		case strings.HasPrefix(label, "@"): // the label selects one worker by name; other code checks it
 		case ofProject && len(i.Projects) > 0 && !slices.Contains(i.Projects, project):
 			return fmt.Sprintf("the token %s is limited to %s, and is no good for project %.60s", i.ID, i.Text(), project)
 		case !ofProject && len(i.Pools) > 0 && !slices.Contains(i.Pools, label):
@@ -65,8 +65,8 @@ func (i Identity) MayHave(labels []string) string {
 	return ""
 }
 
-// RequiredLabels returns sets of labels. The token's holder may take a task only if the task has
-// at least one label from each set.
+// RequiredLabels returns sets of labels. A worker with this token may take a task only if the task
+// has at least one label from each set.
 func (i Identity) RequiredLabels() (sets [][]string) {
 	if !i.limited {
 		return nil
@@ -81,13 +81,14 @@ func (i Identity) RequiredLabels() (sets [][]string) {
 	if len(i.Pools) > 0 {
 		sets = append(sets, i.Pools)
 	}
-	if len(sets) == 0 { // an older coordinator has dropped the limits: allow nothing
+	if len(sets) == 0 { // an older coordinator has dropped the limits: an empty set allows no task
 		sets = append(sets, nil)
 	}
 	return sets
 }
 
-// MayTake returns why the token's holder may not access a task with these labels, or "".
+// MayTake returns why a worker with this token may not take a task with these labels, or "" if it
+// may.
 func (i Identity) MayTake(labels []string) string {
 	if why := i.MayHave(labels); why != "" {
 		return why
@@ -122,7 +123,8 @@ func (l Limits) Text() string {
 	return strings.Join(parts, ", ")
 }
 
-// Shown returns the role and the limits of a token as users see them.
+// Shown returns the role and the limits of a token as users see them: a token with limits has the
+// role worker.
 func (r Token) Shown() (Role, Limits) {
 	i := r.Identity()
 	return i.Role, i.Limits

@@ -43,7 +43,7 @@ func TestSecurityALimitedTokenIsGoodForTasksOfItsProjectsAndPoolsAlone(t *testin
 	}
 }
 
-// A coordinator too old to know limits reads the row without them, and writes it back.
+// An older coordinator, which does not know limits, reads a row without them and writes it back.
 func TestSecurityALimitedTokenIsGoodForNothingWhereItsLimitsAreNotKnown(t *testing.T) {
 	b, rows, _ := newBook()
 	text, row := create(t, b, NewToken{Role: Worker, Name: "w", Limits: Limits{Projects: []string{"web"}}})

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// MemoryStorage stores tokens in memory. The zero value is empty.
+// MemoryStorage is a [Storage] in memory. The zero value is empty and ready to use.
 type MemoryStorage struct {
 	mu   sync.Mutex
 	rows []Token

@@ -1,5 +1,5 @@
-// Package credential manages access tokens: it creates, checks, lists and revokes them,
-// and stores them as hashes.
+// Package credential manages access tokens: it creates, checks, lists and revokes them. Only hashes
+// of tokens are stored.
 package credential
 
 import (
@@ -15,33 +15,33 @@ import (
 	"time"
 )
 
-// Role decides what the holder of a token may do.
+// Role decides what a client with a token may do.
 type Role string
 
-// The roles. An admin may do everything that an operator may. An operator may do
-// everything that viewers and workers may.
+// The roles. An operator may do everything that viewers and workers may. An admin may do everything
+// that an operator may.
 const (
-	Admin    Role = "admin"    // also create and revoke tokens
-	Operator Role = "operator" // also submit, answer, cancel
+	Admin    Role = "admin"    // create and revoke tokens
+	Operator Role = "operator" // submit runs, answer questions, cancel
 	Viewer   Role = "viewer"   // read only
-	Worker   Role = "worker"   // read, claim tasks, and act for the agents that the token registered
+	Worker   Role = "worker"   // read, claim tasks, and act for the agents that were registered with the token
 )
 
 // Roles lists the roles, the most powerful first.
 func Roles() []Role { return []Role{Admin, Operator, Worker, Viewer} }
 
-// Identity describes the token of a request.
+// Identity says who sends a request: it describes the request's token.
 type Identity struct {
 	ID   string // id of the token; not a secret
-	Root string // id of the token at the start of the chain of parents; the token's own id if it has no parent
+	Root string // id of the ancestor without a parent; the token's own id if it has no parent
 	Name string
 	Role Role
 	Limits
 }
 
-// Owner returns a name that stays the same when a token is replaced, so that the new token
-// can act for the workers that the old one registered. It is empty for roles other than
-// worker, which may act for every worker or for none, and for tokens with a parent.
+// Owner returns a name that stays the same when a token is replaced. So the new token can act for
+// the workers that were registered with the old one. It is empty for tokens with a parent, and for
+// roles other than worker, because these may act for every worker or for none.
 func (i Identity) Owner() string {
 	if i.Role != Worker || i.Root != "" && i.Root != i.ID {
 		return ""
@@ -49,22 +49,22 @@ func (i Identity) Owner() string {
 	return i.Name
 }
 
-// Token is a stored token, without its text.
+// Token is a token as it is stored: with a hash instead of its text.
 type Token struct {
 	ID      string    `json:"id"`
 	Name    string    `json:"name"`
 	Role    Role      `json:"role"`
-	Hash    string    `json:"hash"` // SHA-256 of the token, in hex
-	Limits            // only of role limitedWorker
-	Parent  string    `json:"parent,omitempty"` // id of the token that this one was created from; if the parent is revoked, this token is invalid
+	Hash    string    `json:"hash"` // SHA-256 of the token's text, in hex
+	Limits            // only for role limitedWorker
+	Parent  string    `json:"parent,omitempty"` // id of the token from which this one was created; this token is invalid when its parent is revoked
 	Created time.Time `json:"created_at"`
 	Expires time.Time `json:"expires_at,omitzero"`
 	Used    time.Time `json:"used_at,omitzero"` // approximate time of the last use
 
-	root string // Identity.Root; empty if it was not determined
+	root string // the value of Identity.Root; empty if it is not known yet
 }
 
-// Identity returns the identity of the token's holder.
+// Identity returns the identity of clients that use this token.
 func (r Token) Identity() Identity {
 	i := Identity{ID: r.ID, Root: cmp.Or(r.root, r.ID), Name: r.Name, Role: r.Role}
 	if r.Role == limitedWorker {
@@ -74,24 +74,24 @@ func (r Token) Identity() Identity {
 	return i
 }
 
-// Storage stores tokens. It is safe for concurrent use, also by several processes.
+// Storage stores tokens. It is safe for concurrent use, even by several processes.
 type Storage interface {
 	List(ctx context.Context) ([]Token, error)
 	Put(ctx context.Context, r Token) error
-	// Drop does nothing if no token has the id.
+	// Drop deletes the token with this id. It does nothing if there is none.
 	Drop(ctx context.Context, id string) error
-	// Touch sets when a token was last used. It does nothing if no token has the id: it
-	// must not restore a token that was revoked meanwhile.
+	// Touch stores when a token was last used. It does nothing if there is no token with this id,
+	// so that it cannot restore a token that was revoked meanwhile.
 	Touch(ctx context.Context, id string, at time.Time) error
 }
 
-// prefix makes leaked tokens easy to find, for example by secret scanners.
+// prefix is how every token begins, so that secret scanners can find leaked tokens.
 const prefix = "gft_"
 
-// alphabet contains the characters of a secret.
+// alphabet contains the characters that can occur in a token after the prefix.
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// Redact replaces everything in a text that looks like a token.
+// Redact returns text with everything replaced that looks like a token.
 func Redact(text string) string {
 	before, after, found := strings.Cut(text, prefix)
 	if !found {
@@ -108,7 +108,7 @@ func Redact(text string) string {
 	return b.String() + before
 }
 
-// Secret returns 256 random bits as text.
+// Secret returns 256 random bits as text in the characters of alphabet.
 func Secret(random io.Reader) (string, error) {
 	var bits [32]byte
 	if _, err := io.ReadFull(random, bits[:]); err != nil {
@@ -117,7 +117,7 @@ func Secret(random io.Reader) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(bits[:]), nil
 }
 
-// generate returns a new token and its row.
+// generate creates the text of a new token. It returns the text, and r with its id and hash set.
 func generate(random io.Reader, r Token) (string, Token, error) {
 	secret, err := Secret(random)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// memory stores tokens and counts the calls.
+// memory stores tokens in memory and counts the calls of its methods.
 type memory struct {
 	mu      sync.Mutex
 	rows    map[string]Token
@@ -180,7 +180,7 @@ func TestChecksReadTheRowsSeldom(t *testing.T) {
 		_, _ = b.Check(t.Context(), "gft_none")
 		c.pass(time.Millisecond)
 	}
-	took := c.now().Sub(began) // each guess takes time
+	took := c.now().Sub(began) // each guess of a token takes time
 	if n := rows.lists - before; n > int(took/reloadInterval)+2 {
 		t.Errorf("%d readings in %v", n, took)
 	}
@@ -278,7 +278,7 @@ func TestADatabaseThatDoesNotAnswerIsNoUnknownToken(t *testing.T) {
 	}
 }
 
-// firstToken creates the first token as a server does, and then releases the file.
+// firstToken creates the first token as a server does, and then releases the lock on the file.
 func firstToken(t *testing.T, b *TokenStore, file string) (string, error) {
 	t.Helper()
 	h, err := LockTokenFile(file)
@@ -357,7 +357,7 @@ func TestAFirstTokenThatCannotBeKeptIsNotMade(t *testing.T) {
 	}
 }
 
-// busy is a storage that can be written but, once it has rows, cannot be read.
+// busy is a storage whose List fails once it has rows. Writes succeed.
 type busy struct{ *memory }
 
 func (b busy) List(ctx context.Context) ([]Token, error) {
@@ -478,7 +478,7 @@ func TestTheOldestDescendantOfATokenIsDeletedWhenThereAreTooMany(t *testing.T) {
 		c.pass(time.Second)
 		text, row := create(t, b, NewToken{Role: Viewer, Name: "browser", Parent: parent, Life: time.Hour})
 		if texts = append(texts, text); i == 0 {
-			parent = row.ID // the others are created from this one
+			parent = row.ID // create all further tokens from this one
 		}
 	}
 	for i, text := range append(texts, root, other) {

@@ -10,16 +10,16 @@ import (
 	"syscall"
 )
 
-// TokenFile is a server's lock on a token file, held while the server runs. Servers on
-// one database share the file.
+// TokenFile is a server's lock on the file with the first token. A server holds it while it runs.
+// Servers on the same database share the file.
 type TokenFile struct {
 	file     string
 	lock     *os.File
-	soleUser bool // no other server used the file when this one started
+	soleUser bool // no other server held the lock when this server started
 }
 
-// LockTokenFile locks a token file. If another server is about to write the file, it
-// waits until the file is written.
+// LockTokenFile locks a token file. If another server is just creating the first token, it waits
+// until that server has written the file.
 func LockTokenFile(file string) (*TokenFile, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return nil, err
@@ -48,12 +48,11 @@ func (h *TokenFile) flock(how int) error {
 }
 
 // Release releases the lock.
-func (h *TokenFile) Release() { _ = h.lock.Close() } // the file was only used as a lock
+func (h *TokenFile) Release() { _ = h.lock.Close() } // the lock file has no content, so an error does not matter
 
-// CreateFirst creates an admin token if there is no token at all, and writes it to the
-// file, which only its owner can read. It returns "" if there already is a token. It
-// does not replace a file that a server on another database uses, but returns a
-// conflict.
+// CreateFirst creates an admin token if the store has no token, and writes its text to the file,
+// which only its owner can read. It returns "" if the store has a token. If a server on another
+// database uses the file, it does not replace the file but returns a conflict error.
 func (h *TokenFile) CreateFirst(ctx context.Context, b *TokenStore) (text string, err error) {
 	defer func() {
 		if shared := h.flock(syscall.LOCK_SH); err == nil {
@@ -64,8 +63,8 @@ func (h *TokenFile) CreateFirst(ctx context.Context, b *TokenStore) (text string
 	if err != nil || len(all) > 0 {
 		return "", err
 	}
-	// Write the file before the token becomes valid. Otherwise a crash between the two
-	// would leave a token that no user knows, and no other token would be created.
+	// Write the file before the token becomes valid. In the other order, a crash in between would
+	// leave a token that no user knows, and CreateFirst would create no other.
 	text, _, err = b.create(ctx, NewToken{Role: Admin, Name: "first"}, func(text string) error {
 		switch err := h.write(text); {
 		case errors.Is(err, fs.ErrExist):
@@ -78,8 +77,8 @@ func (h *TokenFile) CreateFirst(ctx context.Context, b *TokenStore) (text string
 	return text, err
 }
 
-// write writes the file. It replaces an older file and its permissions, unless another
-// server uses the file.
+// write writes the token to the file. It replaces an existing file and its permissions. It returns
+// an error if another server uses the file.
 func (h *TokenFile) write(text string) error {
 	temp, err := os.CreateTemp(filepath.Dir(h.file), ".token-") // created with mode 0600
 	if err != nil {

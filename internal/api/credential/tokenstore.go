@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	// cacheLife is how long cached rows are used. A token that another process has
-	// revoked works for this long at most.
+	// cacheLife is how long cached rows are used before they are read again. So a token that
+	// another process revoked is accepted for at most this long.
 	cacheLife = 2 * time.Second
-	// reloadInterval is the minimum time between two reloads because of unknown tokens.
-	// A request with an unknown token waits that long, because another process may just
-	// have created the token.
+	// reloadInterval is the minimum time between two reads of the rows because of unknown tokens. A
+	// request with an unknown token waits for the next read, because another process may just have
+	// created the token.
 	reloadInterval = 200 * time.Millisecond
-	// useInterval is how much the stored time of a token's last use may be out of date.
+	// useInterval is how old the stored time of a token's last use may be.
 	useInterval = time.Minute
 )
 
-// TokenStore manages the tokens of a coordinator. It is safe for concurrent use. Several
-// processes may have stores on the same rows.
+// TokenStore manages the tokens of a coordinator. It is safe for concurrent use. Several processes
+// may use the same rows, each with its own TokenStore.
 type TokenStore struct {
 	rows   Storage
 	now    func() time.Time
@@ -38,13 +38,13 @@ type TokenStore struct {
 	loading sync.Mutex // held while the rows are being read
 
 	mu     sync.Mutex
-	byHash map[string]Token // by the first half of the hash
+	byHash map[string]Token // rows by the first half of their hash
 	byID   map[string]Token
 	loaded time.Time
-	used   map[string]time.Time // times of last use that are not stored yet
+	used   map[string]time.Time // times of last use that are not stored yet, by token id
 }
 
-// NewTokenStore returns the store of the tokens in rows.
+// NewTokenStore returns a TokenStore for the tokens in rows.
 func NewTokenStore(rows Storage, now func() time.Time, random io.Reader) *TokenStore {
 	return &TokenStore{rows: rows, now: now, random: random, wait: pause.For, used: map[string]time.Time{}}
 }
@@ -53,19 +53,19 @@ func NewTokenStore(rows Storage, now func() time.Time, random io.Reader) *TokenS
 type NewToken struct {
 	Role   Role
 	Name   string
-	Parent string        // id of the token from which this one is created, or empty; without a valid parent the new token is invalid
+	Parent string        // id of the token from which this one is created; empty for none. The new token is invalid if its parent is
 	Life   time.Duration // time until the token expires; 0 means never
 	Limits               // only for role worker
 }
 
-// Create creates a token. Only its hash is stored, so the text cannot be read again
-// later.
+// Create creates a token and returns its text. Only a hash of the text is stored, so it cannot be
+// read again later.
 func (b *TokenStore) Create(ctx context.Context, n NewToken) (text string, row Token, err error) {
 	return b.create(ctx, n, func(string) error { return nil })
 }
 
-// create creates a token. It calls keep with the token's text before the token becomes
-// valid.
+// create creates a token. It calls keep with the token's text before it stores the token, which
+// makes the token valid.
 func (b *TokenStore) create(ctx context.Context, n NewToken, keep func(text string) error) (text string, row Token, err error) {
 	if err := check(n.Role, n.Name, n.Limits); err != nil {
 		return "", Token{}, err
@@ -96,9 +96,9 @@ func (b *TokenStore) create(ctx context.Context, n NewToken, keep func(text stri
 	return text, row, nil
 }
 
-// invalidateCache makes the next check read the rows again.
+// invalidateCache makes the next use of the cache read the rows again.
 func (b *TokenStore) invalidateCache() {
-	b.loading.Lock() // wait for a read that may return older rows
+	b.loading.Lock() // wait for a read that may have started before the change
 	defer b.loading.Unlock()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -116,7 +116,8 @@ func (b *TokenStore) List(ctx context.Context) ([]Token, error) {
 	return all, nil
 }
 
-// validTokens returns the valid tokens: not expired, and no ancestor is missing.
+// validTokens returns the rows that are valid: they have not expired, and none of their ancestors
+// is missing.
 func validTokens(rows []Token, now time.Time) []Token {
 	kept := slices.DeleteFunc(slices.Clone(rows), func(r Token) bool { return !r.Expires.IsZero() && !now.Before(r.Expires) })
 	ids := idsOf(kept)
@@ -141,8 +142,8 @@ func idsOf(rows []Token) map[string]bool {
 	return ids
 }
 
-// Revoke deletes the token with this id or, if it is unique, this name. Tokens that were
-// created from it become invalid too.
+// Revoke deletes the token with this id. name may also be a token's name, if only one token has it.
+// Tokens that were created from the token become invalid too.
 func (b *TokenStore) Revoke(ctx context.Context, name string) (Token, error) {
 	all, err := b.List(ctx)
 	if err != nil {
@@ -173,7 +174,8 @@ func find(rows []Token, name string) (Token, error) {
 	return Token{}, &Error{kind: taken, text: fmt.Sprintf("%d tokens have the name %.100q: say which by its id", len(named), name)}
 }
 
-// Check returns the identity of a token.
+// Check returns the identity that belongs to the text of a token, or an error if the token is not
+// valid.
 func (b *TokenStore) Check(ctx context.Context, text string) (Identity, error) {
 	hash := hashOf(text)
 	came := b.now()
@@ -193,7 +195,8 @@ func (b *TokenStore) Check(ctx context.Context, text string) (Identity, error) {
 	return r.Identity(), nil
 }
 
-// lookup finds a row by half of the hash and compares the whole hash in constant time.
+// lookup finds a cached row by the first half of its hash. It compares the whole hash in constant
+// time.
 func (b *TokenStore) lookup(hash string) (Token, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -219,7 +222,7 @@ func (b *TokenStore) Valid(ctx context.Context, id string) (bool, error) {
 	return ok && (r.Expires.IsZero() || b.now().Before(r.Expires)), nil
 }
 
-// load reads the rows if the last read was longer ago than age.
+// load reads the rows into the cache if the last read is older than age.
 func (b *TokenStore) load(ctx context.Context, age time.Duration) error {
 	if b.recent(age) {
 		return nil
@@ -227,13 +230,13 @@ func (b *TokenStore) load(ctx context.Context, age time.Duration) error {
 	b.loading.Lock()
 	defer b.loading.Unlock()
 	if b.recent(age) {
-		return nil // another goroutine has read the rows meanwhile
+		return nil // another goroutine has read the rows while this one waited for the lock
 	}
 	return b.read(ctx)
 }
 
-// loadAfter reads the rows, unless a read started after came. It waits until
-// reloadInterval has passed since the last read. Concurrent callers share one read.
+// loadAfter reads the rows into the cache, unless a read has started after came. It first waits
+// until reloadInterval has passed since the last read. Concurrent callers share one read.
 func (b *TokenStore) loadAfter(ctx context.Context, came time.Time) error {
 	b.wait(ctx, b.lastRead().Add(reloadInterval).Sub(b.now()))
 	b.loading.Lock()
@@ -244,14 +247,14 @@ func (b *TokenStore) loadAfter(ctx context.Context, came time.Time) error {
 	return b.read(ctx)
 }
 
-// lastRead returns when the rows were last read.
+// lastRead returns when the rows were last read into the cache.
 func (b *TokenStore) lastRead() time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.loaded
 }
 
-// read reads the rows. The caller holds loading.
+// read reads the rows into the cache. The caller holds b.loading.
 func (b *TokenStore) read(ctx context.Context) error {
 	at := b.now()
 	all, err := b.rows.List(ctx)
@@ -283,8 +286,8 @@ func (b *TokenStore) set(rows []Token, at time.Time) {
 	b.byHash, b.byID, b.loaded = byHash, byID, at
 }
 
-// Tidy stores when tokens were last used, and deletes those that have expired or whose
-// parent is missing. The server calls it about every minute.
+// Tidy stores when tokens were last used, and deletes tokens that have expired or whose parent is
+// missing. The server calls it about once a minute.
 func (b *TokenStore) Tidy(ctx context.Context) error {
 	for id, at := range b.takeUses() {
 		if err := b.rows.Touch(ctx, id, at); err != nil {

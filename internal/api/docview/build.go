@@ -11,23 +11,23 @@ import (
 	"gaffer/workflow"
 )
 
-// BuildPicture is the view of a project's build in mission control.
+// BuildPicture is the view of a project's build that the page "mission control" shows.
 type BuildPicture struct {
 	Found    bool          `json:"found"` // the project has a build run
 	Ours     bool          `json:"ours"`  // gaffer runs the build
 	Run      string        `json:"run,omitempty"`
-	Working  bool          `json:"working"` // a gaffer process works on the build now
+	Working  bool          `json:"working"` // a process of gaffer works on the build now
 	RunID    string        `json:"runId,omitempty"`
 	Status   string        `json:"status,omitempty"`
 	Started  time.Time     `json:"started,omitzero"`
-	Phase    string        `json:"phase,omitempty"` // the convergence phase
+	Phase    string        `json:"phase,omitempty"` // the build's phase of convergence
 	Chunks   []BuildChunk  `json:"chunks"`
 	Progress BuildProgress `json:"progress"`
 	Score    *BuildScore   `json:"score,omitempty"`
 	Section  *BuildSection `json:"section,omitempty"` // the section that is being worked on
 	Context  BuildContext  `json:"context"`
 	Feed     []BuildFeed   `json:"feed"`   // the latest events, oldest first
-	Alerts   []BuildAlert  `json:"alerts"` // alerts that the page keeps visible
+	Alerts   []BuildAlert  `json:"alerts"` // alerts that the page shows until they are resolved
 	Resume   *BuildResume  `json:"resume,omitempty"`
 	Inbox    []BuildItem   `json:"inbox"`
 	Next     string        `json:"next,omitempty"` // what the user could do next
@@ -36,7 +36,8 @@ type BuildPicture struct {
 	Problems []string      `json:"problems"`
 }
 
-// BuildProgress describes how far a build is. Current includes the chunk in progress.
+// BuildProgress says how far a build is. Current counts the complete chunks and the one in
+// progress.
 type BuildProgress struct {
 	Current   int `json:"current"`
 	Total     int `json:"total"`
@@ -45,7 +46,7 @@ type BuildProgress struct {
 	Failed    int `json:"failed"`
 }
 
-// BuildScore counts the satisfied scenarios.
+// BuildScore counts the scenarios that the build satisfies.
 type BuildScore struct {
 	Satisfied int `json:"satisfied"`
 	Total     int `json:"total"`
@@ -58,10 +59,10 @@ type BuildSection struct {
 	Title  string `json:"title,omitempty"`
 }
 
-// BuildContext describes the context window of a build.
+// BuildContext says how full the context window of a build's agent is.
 type BuildContext struct {
 	Usage          *float64  `json:"usage,omitempty"` // percent; missing if not reported
-	Level          string    `json:"level"`           // ok, warning from 70 %, critical from 90 %, unknown
+	Level          string    `json:"level"`           // ok, warning (from 70 %), critical (from 90 %) or unknown
 	Isolation      string    `json:"isolation"`
 	LastCheckpoint time.Time `json:"lastCheckpoint,omitzero"`
 }
@@ -74,24 +75,23 @@ const (
 	contextUnknown  = "unknown"
 )
 
-// Build contains the last read versions of a project's workflow documents. It is not
-// safe for concurrent use.
+// Build holds a project's workflow documents as they were last read. It is not safe for concurrent
+// use.
 type Build struct {
 	state, inbox document
 }
 
-// SetState updates the state; nil data means that it is missing.
+// SetState sets the result of reading the workflow state. Nil data means that the file is missing.
 func (b *Build) SetState(data []byte, err error) { b.state.set(data, err) }
 
-// SetInbox updates the inbox; nil data means that it is missing.
+// SetInbox sets the result of reading the inbox. Nil data means that the file is missing.
 func (b *Build) SetInbox(data []byte, err error) { b.inbox.set(data, err) }
 
 // State returns the last state that could be read.
 func (b *Build) State() jsontree.Value { return b.state.value }
 
-// Picture returns the view of the documents. now is the time for texts such as "started
-// 5 minutes ago". The caller adds the run that the build belongs to, and whether a
-// process works on it.
+// Picture returns the view of the build. now is the time for texts such as "started 5 minutes ago".
+// The caller adds the run of the build, and whether a process works on it.
 func (b *Build) Picture(text spec.Spec, now time.Time) BuildPicture {
 	state, misread := workflow.Read(b.state.value)
 	return fitToMax(func(l limits) BuildPicture {
@@ -107,7 +107,7 @@ func (b *Build) Picture(text spec.Spec, now time.Time) BuildPicture {
 	})
 }
 
-// run adds the data of the build run.
+// run sets the fields of the picture that come from the build run.
 func (p *BuildPicture) run(state workflow.State, text spec.Spec, now time.Time, l limits) {
 	run := state.BuildRun
 	if run == nil {
@@ -134,7 +134,7 @@ func (b *Build) problems(misread []jsontree.Mismatch, l limits) []string {
 	return list
 }
 
-// scoreOf returns the score if the state has both counts.
+// scoreOf returns the score in the state, or nil if one of its two counts is missing.
 func scoreOf(state jsontree.Value) *BuildScore {
 	v := state.Get("scenarioScore")
 	satisfied, ok1 := v.Get("satisfied").Int()
@@ -145,8 +145,8 @@ func scoreOf(state jsontree.Value) *BuildScore {
 	return &BuildScore{int(satisfied), int(total)}
 }
 
-// progressOf computes the progress from the chunks. If there are none, it uses fields
-// that some programs write.
+// progressOf computes the progress of a build from its chunks. If there are no chunks, it uses
+// fields that only some programs write.
 func progressOf(raw jsontree.Value, state workflow.State) BuildProgress {
 	var p BuildProgress
 	run := state.BuildRun
@@ -167,7 +167,7 @@ func progressOf(raw jsontree.Value, state workflow.State) BuildProgress {
 	return p
 }
 
-// fraction parses {current, total}, or a text such as 2/4.
+// fraction parses an object {current, total}, or a text such as "2/4".
 func fraction(v jsontree.Value) (current, total int, ok bool) {
 	if text, isText := v.Str(); isText {
 		a, b, found := strings.Cut(text, "/")
@@ -180,8 +180,8 @@ func fraction(v jsontree.Value) (current, total int, ok bool) {
 	return int(n), int(m), ok1 && ok2
 }
 
-// sectionOf returns the section being worked on: from the state, else from the chunk in
-// progress, else from the feed.
+// sectionOf returns the section that the build works on: the state's active section, else the
+// section of the chunk in progress, else the section of the latest event.
 func sectionOf(state workflow.State, text spec.Spec, feed []BuildFeed, l limits) *BuildSection {
 	alias := state.ActiveSection
 	if alias == "" && state.BuildRun != nil {
@@ -204,8 +204,8 @@ func sectionOf(state workflow.State, text spec.Spec, feed []BuildFeed, l limits)
 
 func ended(s workflow.RunStatus) bool { return s == workflow.RunCompleted || s == workflow.Partial }
 
-// busy reports whether a chunk is being worked on. It also accepts a status word that
-// other programs use.
+// busy reports whether a chunk with this status is being worked on. "running" is a word of other
+// programs.
 func busy(s workflow.ChunkStatus) bool {
 	return s == workflow.Active || s == workflow.Retrying || s == "running"
 }
@@ -229,8 +229,8 @@ func contextOf(raw jsontree.Value, state workflow.State) BuildContext {
 	return c
 }
 
-// usageOf reads how full a context is, in percent, from the fields that programs use for
-// it.
+// usageOf returns how full a context window is, in percent. Programs use different fields for it;
+// usageOf tries them all.
 func usageOf(v jsontree.Value) (float64, bool) {
 	for _, name := range []string{"", "usagePercent", "usedPercentage", "used_percentage", "percentage", "percent", "usage", "approximateUsage"} {
 		at := v

@@ -23,7 +23,7 @@ func buildOf(t *testing.T, state string) docview.BuildPicture {
 	return p
 }
 
-// graph summarizes a build's chunks as text.
+// graph returns a short text that describes a build's chunks, for comparison.
 func graph(p docview.BuildPicture) string {
 	var list []string
 	for _, c := range p.Chunks {

@@ -13,18 +13,18 @@ import (
 type BuildChunk struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`
-	Status    string    `json:"status"` // as written in the document
+	Status    string    `json:"status"` // status word as written in the document
 	Attempt   int       `json:"attempt"`
 	Sections  []string  `json:"sections"`
 	Scenarios []string  `json:"scenarios"`
 	DependsOn []string  `json:"dependsOn"`
-	Layer     int       `json:"layer"` // row in the graph, from 0; a chunk is below its dependencies
+	Layer     int       `json:"layer"` // row in the graph, from 0; a chunk is in a lower row than its dependencies
 	Started   time.Time `json:"started,omitzero"`
 	Ended     time.Time `json:"ended,omitzero"`
-	Spec      string    `json:"spec,omitempty"` // the version of the spec that the chunk was built for
+	Spec      string    `json:"spec,omitempty"` // version of the spec for which the chunk was built
 }
 
-// maxChunks is the maximum number of chunks in a graph.
+// maxChunks is how many chunks a graph shows at most.
 const maxChunks = 1000
 
 func chunks(run workflow.BuildRun, l limits) []BuildChunk {
@@ -56,8 +56,8 @@ func ids(list []workflow.ID) []string {
 	return all
 }
 
-// layers returns, for each chunk, the length of its longest chain of dependencies.
-// Chunks that depend on each other in a cycle come below all others.
+// layers returns the row of each chunk in the graph: the length of its longest chain of
+// dependencies. Chunks in a dependency cycle come in a row below all others.
 func layers(list []workflow.Chunk) []int {
 	at := map[workflow.ID]int{}
 	for i, c := range slices.Backward(list) {
@@ -75,7 +75,8 @@ func layers(list []workflow.Chunk) []int {
 	return placeBelow(after, waits)
 }
 
-// placeBelow places each chunk below its dependencies.
+// placeBelow returns the row of each chunk. after[i] lists the chunks that depend on chunk i, and
+// waits[i] counts the dependencies of chunk i.
 func placeBelow(after [][]int, waits []int) []int {
 	layer := make([]int, len(waits))
 	var free []int
@@ -103,23 +104,22 @@ func placeBelow(after [][]int, waits []int) []int {
 	return layer
 }
 
-// BuildResume asks the user how to continue an incomplete build.
+// BuildResume is a question to the user: how to continue an incomplete build.
 type BuildResume struct {
 	Text    string        `json:"text"`
-	Next    string        `json:"next,omitempty"` // the chunk to continue with
+	Next    string        `json:"next,omitempty"` // id of the chunk to continue with
 	Choices []BuildChoice `json:"choices"`
 	Stale   []BuildStale  `json:"stale"`
 }
 
-// BuildChoice is one way to continue, and the command for it, to be run in the project's
-// folder.
+// BuildChoice is one way to continue a build. Command is for the shell, in the project's folder.
 type BuildChoice struct {
 	Number  int    `json:"number"`
 	Text    string `json:"text"`
 	Command string `json:"command,omitempty"`
 }
 
-// BuildStale is a completed chunk whose part of the spec has changed since.
+// BuildStale is a complete chunk whose sections of the spec have changed since it was built.
 type BuildStale struct {
 	Chunk   string        `json:"chunk"`
 	Section string        `json:"section,omitempty"`

@@ -9,10 +9,10 @@ import (
 	"gaffer/workflow"
 )
 
-// BuildFeed is an event of a build's feed.
+// BuildFeed is one event in the feed of a build.
 type BuildFeed struct {
 	Kind    string           `json:"kind"`
-	Filter  string           `json:"filter"` // chunks, scenarios, tools, verification, context or other
+	Filter  string           `json:"filter"` // group for the page's filter: chunks, scenarios, tools, verification, context or other
 	Chunk   string           `json:"chunk,omitempty"`
 	Section string           `json:"section,omitempty"`
 	At      time.Time        `json:"at,omitzero"`
@@ -21,16 +21,16 @@ type BuildFeed struct {
 	Checks  []workflow.Check `json:"checks,omitempty"`
 }
 
-// BuildAlert is something that the user should not miss.
+// BuildAlert is a problem that the user should not miss.
 type BuildAlert struct {
-	Kind  string    `json:"kind"`  // kind of the event, or what the alert is about: chunk, run, context
+	Kind  string    `json:"kind"`  // kind of the event, or the subject of the alert: chunk, run or context
 	Level string    `json:"level"` // warning or critical
 	Text  string    `json:"text"`
 	Chunk string    `json:"chunk,omitempty"`
 	At    time.Time `json:"at,omitzero"`
 }
 
-// maxFeed is the maximum number of events in a feed.
+// maxFeed is how many events of a feed are shown at most.
 const maxFeed = 50
 
 func feed(state workflow.State, l limits) []BuildFeed {
@@ -84,7 +84,8 @@ func filterOf(kind string) string {
 	return "other"
 }
 
-// alerts returns failures that were not fixed since, and events that wait for the user.
+// alerts returns alerts for a nearly full context window, for a build or chunk that waits for the
+// user, and for failures that were not fixed yet.
 func alerts(p BuildPicture, state workflow.State, l limits) []BuildAlert {
 	list := []BuildAlert{}
 	if p.Context.Level == contextWarning || p.Context.Level == contextCritical {
@@ -102,13 +103,13 @@ func alerts(p BuildPicture, state workflow.State, l limits) []BuildAlert {
 	return append(list, openAlerts(workflow.Events(state.BuildEvents), l)...)
 }
 
-// waitsForUser reports whether a status means that the build waits for the user. It knows the
-// words of other programs.
+// waitsForUser reports whether a status means that the build waits for the user. The words come
+// from several programs.
 func waitsForUser(status string) bool {
 	return status == "awaiting-user" || status == "blocked" || status == "paused"
 }
 
-// openAlerts returns the alert events that no later event has resolved.
+// openAlerts returns alerts for events that no later event has resolved, at most one per chunk.
 func openAlerts(events []workflow.Event, l limits) []BuildAlert {
 	var list []BuildAlert
 	answered := map[string]bool{}
@@ -117,7 +118,7 @@ func openAlerts(events []workflow.Event, l limits) []BuildAlert {
 		switch level := severity(e); {
 		case level == "":
 		case !answered[e.Chunk]:
-			answered[e.Chunk] = answered[e.Chunk] || e.Chunk != "" // at most one alert per chunk
+			answered[e.Chunk] = answered[e.Chunk] || e.Chunk != "" // list at most one alert per chunk; events without a chunk are all listed
 			list = append(list, BuildAlert{l.cut(e.Kind), level, l.cut(textOf(e)), l.cut(e.Chunk), parseTime(e.Timestamp)})
 		}
 		if resolvesAlerts(e.Kind) {
@@ -127,7 +128,7 @@ func openAlerts(events []workflow.Event, l limits) []BuildAlert {
 	return list
 }
 
-// severity returns the alert level of an event, or "" if it is not an alert.
+// severity returns the alert level of an event, or "" if the event is no alert.
 func severity(e workflow.Event) string {
 	switch {
 	case e.Kind == workflow.ChunkFailed, e.Kind == workflow.EscalationEmitted:

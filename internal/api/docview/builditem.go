@@ -6,7 +6,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// BuildItem is an idea in the inbox, with its analysis.
+// BuildItem is an idea in a project's inbox, with its analysis.
 type BuildItem struct {
 	ID         string         `json:"id"`
 	Type       string         `json:"type"`
@@ -24,7 +24,7 @@ type BuildAnalysis struct {
 	Summary          string   `json:"summary"`
 }
 
-// items returns the latest items of an inbox, in its order.
+// items returns the latest items of an inbox, in the order of the file.
 func items(inbox jsontree.Value, l limits) []BuildItem {
 	list := []BuildItem{}
 	for _, v := range inbox.Items() {
@@ -44,7 +44,7 @@ func items(inbox jsontree.Value, l limits) []BuildItem {
 	return last(list, l.items)
 }
 
-// analysis reads the analysis of an idea, which may also be a plain text.
+// analysis returns the analysis of an idea. In the document it is an object or a plain text.
 func analysis(v jsontree.Value, l limits) *BuildAnalysis {
 	if text, ok := v.Str(); ok && text != "" {
 		return &BuildAnalysis{[]string{}, l.cut(text)}

@@ -1,11 +1,10 @@
-// Package docview prepares the documents that a project's tools write for display: the
-// board of a team, sessions with their waves, and a build. A picture is the data that a
-// page shows of a document: flat, short, and independent of the program that wrote the
-// document.
+// Package docview prepares the documents that a project's tools write for display: the board of a
+// team, sessions with their waves, and a build. A picture is the data of a document that a page
+// shows: flat, short, and independent of the program that wrote the document.
 //
-// Other programs and language models write the documents, so any of them may be
-// invalid. There is always a picture: it has the valid parts, status words that are not
-// known unchanged, and a list of problems for the parts that cannot be read.
+// Other programs and language models write the documents, so any of them may be invalid. There is
+// always a picture. It has the parts that can be read, unknown status words unchanged, and a list
+// of problems for the parts that cannot be read.
 package docview
 
 import (
@@ -25,20 +24,20 @@ import (
 )
 
 const (
-	maxDocument = 8 << 20         // bytes of a document that is shown
-	maxPicture  = 3 << 19         // bytes of a picture
+	maxDocument = 8 << 20         // maximum length of a document, in bytes; a longer one is not shown
+	maxPicture  = 3 << 19         // maximum length of a picture as JSON, in bytes
 	maxProblems = 50              // maximum number of problems listed
-	settleTime  = time.Second     // a file that was changed more recently may still be incomplete
-	opRead      = host.Op("look") // read a document
+	settleTime  = time.Second     // a file that changed more recently may still be incomplete
+	opRead      = host.Op("look") // operation name for reads of documents
 )
 
-// limits is how much of a document is shown.
+// limits says how much of a document a picture shows.
 type limits struct {
-	items int // maximum length of a list; the latest items are shown
+	items int // maximum number of items of a list; the latest are shown
 	text  int // maximum length of a text, in characters
 }
 
-// fitToMax returns the most detailed picture that is not larger than maxPicture.
+// fitToMax returns the picture with the largest limits whose JSON is not longer than maxPicture.
 func fitToMax[T any](paint func(limits) T) T {
 	var picture T
 	for _, l := range []limits{{200, 2000}, {100, 500}, {50, 100}, {20, 40}} {
@@ -50,12 +49,12 @@ func fitToMax[T any](paint func(limits) T) T {
 	return picture
 }
 
-// cut shortens a text.
+// cut shortens a text to l.text characters.
 func (l limits) cut(text string) string {
 	return truncate.Chars(text, l.text)
 }
 
-// cutAll shortens a list of texts, and each of them.
+// cutAll returns at most l.items of the texts, each shortened to l.text characters.
 func (l limits) cutAll(texts []string) []string {
 	list := []string{}
 	for _, text := range texts[:min(len(texts), l.items)] {
@@ -64,7 +63,7 @@ func (l limits) cutAll(texts []string) []string {
 	return list
 }
 
-// last returns the last items of a list.
+// last returns the last items of a list, at most most. The result is never nil.
 func last[T any](list []T, most int) []T {
 	if list == nil {
 		return []T{}
@@ -72,15 +71,15 @@ func last[T any](list []T, most int) []T {
 	return list[max(0, len(list)-most):]
 }
 
-// document is the last version of a document that could be read.
+// document is a JSON document as it was at the last successful read.
 type document struct {
 	value   jsontree.Value
-	exists  bool   // the document's file exists, even if it cannot be read
-	problem string // why the document cannot be read now
+	exists  bool   // the file exists, even if it cannot be read
+	problem string // why the last read failed; empty if it succeeded
 }
 
-// set updates the document from the result of a read. If the new contents cannot be
-// read, it keeps the old value and records the problem.
+// set stores the result of a read. If the read failed, it keeps the old value and stores the reason
+// as the problem.
 func (d *document) set(data []byte, err error) {
 	if err == nil && data == nil || missing(err) {
 		*d = document{}
@@ -101,8 +100,8 @@ func (d *document) set(data []byte, err error) {
 	d.value = doc.Value()
 }
 
-// ReadDocument reads a document that another program may be writing. It returns nil if the file
-// is missing.
+// ReadDocument reads a document that another program may be writing at the same time. It returns
+// nil if the file does not exist.
 func ReadDocument(h host.Host, path string) (data []byte, err error) {
 	doc, err := statefile.New(path, statefile.Options{Host: h}).Load()
 	if missing(err) {
@@ -118,7 +117,7 @@ func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// why describes what is wrong with a document, without its path.
+// why returns the text of an error from reading a document, without the document's path.
 func why(err error) string {
 	if e, ok := errors.AsType[*statefile.CorruptError](err); ok {
 		return "not JSON: " + e.Syntax.Error()
@@ -135,8 +134,8 @@ func why(err error) string {
 	return "cannot be read: " + err.Error()
 }
 
-// problemsOf lists the invalid parts of a document. It leaves out parts that are only
-// irregular, because they could be read.
+// problemsOf lists the parts of a document that could not be read. It leaves out findings of lower
+// severity, because those parts could be read.
 func problemsOf(document string, found []statefile.Finding) []string {
 	var list []string
 	for _, f := range found {
@@ -154,8 +153,8 @@ func problemsOf(document string, found []statefile.Finding) []string {
 	return list
 }
 
-// parseTime parses a time in any of the formats that programs write. It returns the zero
-// time for an invalid time, or one that JSON cannot represent.
+// parseTime parses a time in any of the formats that programs write. It returns the zero time if
+// the text is invalid, or if JSON cannot represent the time.
 func parseTime(text string) time.Time {
 	t, err := timestamp.Parse(strings.TrimSpace(text), time.Local)
 	if err != nil {
@@ -171,7 +170,7 @@ func representable(t time.Time) time.Time {
 	return t
 }
 
-// first returns the first of the named members that is a non-empty text or number.
+// first returns the value of the first named member that is a non-empty text or number, or "".
 func first(v jsontree.Value, names ...string) string {
 	for _, name := range names {
 		if m := v.Get(name); !m.Absent() && m.Kind() != jsontree.Object && m.Kind() != jsontree.Array && m.String() != "" {
@@ -181,8 +180,8 @@ func first(v jsontree.Value, names ...string) string {
 	return ""
 }
 
-// texts reads a list of strings. It also accepts a single string, and items of other
-// types.
+// texts returns a list of strings. It also accepts a single string as a list, and converts items of
+// other types.
 func texts(v jsontree.Value) []string {
 	list := []string{}
 	if text, ok := v.Str(); ok && text != "" {

@@ -12,7 +12,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// evil are document contents that may confuse a reader.
+// evil are document contents that could break a reader, by description.
 var evil = map[string]string{
 	"nothing":       ``,
 	"null":          `null`,
@@ -45,7 +45,7 @@ func put(t *testing.T, path, text string) {
 	}
 }
 
-// shown fails unless a picture can be sent, and returns it as the page decodes it.
+// shown fails unless a picture can be encoded as JSON. It returns the picture as a page decodes it.
 func shown(t *testing.T, what string, picture any) map[string]any {
 	t.Helper()
 	data, err := json.Marshal(picture)
@@ -59,7 +59,7 @@ func shown(t *testing.T, what string, picture any) map[string]any {
 	return m
 }
 
-// wild returns documents of a protocol that other programs have really written.
+// wild returns documents that other programs have really written, by name.
 func wild(t *testing.T, protocol string) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", "..", protocol, "testdata", "wild", "*.json"))
@@ -84,7 +84,7 @@ func TestEveryDocumentGivesAPicture(t *testing.T) {
 		root := t.TempDir()
 		for _, name := range []string{"pm_state.json", "group_status.json", "orchestrator_state.json", "messages/dev_to_qa.json", "messages/qa_to_techlead.json", "messages/techlead_to_dev.json"} {
 			put(t, filepath.Join(root, name), text)
-			age(t, filepath.Join(root, name)) // otherwise it might count as being written
+			age(t, filepath.Join(root, name)) // an old file, because a new one might count as being written
 		}
 		if m := shown(t, what, docview.ReadTeam(host.OS(), root).Picture()); m["found"] != true {
 			t.Errorf("%s: no team: %v", what, m)

@@ -41,7 +41,7 @@ func FuzzAnyBytesGiveAPicture(f *testing.F) {
 		build.SetState(data, nil)
 		build.SetInbox(data, nil)
 		put(t, file, string(data))
-		age(t, file) // otherwise it might count as being written
+		age(t, file) // an old file, because a new one might count as being written
 		shelf := docview.NewSessionReader(host.OS(), root)
 		one, err := shelf.Session("s")
 		if err != nil {

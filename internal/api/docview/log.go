@@ -14,16 +14,16 @@ import (
 	"gaffer/statefile"
 )
 
-// MaxTail is the maximum length of the end of a log that can be read, in bytes.
+// MaxTail is the maximum number of bytes of a log that one call of Log returns.
 const MaxTail = 1 << 20
 
-// LogTail is the end of a log.
+// LogTail is the last part of a log.
 type LogTail struct {
 	Text     []byte
-	From, To int64 // offsets of Text in the log
+	From, To int64 // offsets of the start and the end of Text in the log
 }
 
-// logs returns the logs in a session's folder, by name.
+// logs returns the names of the log files in a session's folder. Each name maps to itself.
 func (s *SessionReader) logs(id string) map[string]string {
 	entries, err := s.host.ReadDir(opRead, filepath.Join(s.sessions(), id))
 	if err != nil {
@@ -38,9 +38,9 @@ func (s *SessionReader) logs(id string) map[string]string {
 	return list
 }
 
-// Log returns at most tail bytes from the end of an agent's log, starting at the
-// beginning of a line. The log must be a regular file in the session's own folder.
-// Links are not followed, because their target may be outside the session.
+// Log returns at most tail bytes from the end of an agent's log, from the start of a line on. The
+// log must be a regular file in the session's own folder. Links are not followed, because their
+// target may be outside the folder.
 func (s *SessionReader) Log(id, agent string, tail int64) (LogTail, error) {
 	missing := &session.NotFoundError{What: "log", ID: agent, Where: "session " + id}
 	if statefile.CheckName("session id", id) != nil || statefile.CheckName("agent id", agent) != nil {
@@ -67,7 +67,7 @@ func (s *SessionReader) Log(id, agent string, tail int64) (LogTail, error) {
 	return end(f, info, min(tail, MaxTail))
 }
 
-// logFile returns the path of an agent's log according to the session's document.
+// logFile returns the path of an agent's log that the session's document gives.
 func (s *SessionReader) logFile(id, agent string) string {
 	status, err := s.store.Load(id)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"gaffer/statefile"
 )
 
-// SessionWave is a group of agents that run at the same time.
+// SessionWave is a group of agents of a session that run at the same time.
 type SessionWave struct {
-	Number int            `json:"number"` // 0 for agents that are in no wave
+	Number int            `json:"number"` // 0 for agents that belong to no wave
 	Status string         `json:"status"`
 	Agents []SessionAgent `json:"agents"`
 }
@@ -26,14 +26,14 @@ type SessionAgent struct {
 	Status  string    `json:"status"`
 	Started time.Time `json:"started,omitzero"`
 	Ended   time.Time `json:"ended,omitzero"`
-	Seconds *float64  `json:"seconds,omitempty"` // the agent's duration; missing while the agent is running
+	Seconds *float64  `json:"seconds,omitempty"` // how long the agent ran; missing while it is running
 	Error   string    `json:"error,omitempty"`
-	PID     int       `json:"pid,omitempty"` // only while the agent is running
+	PID     int       `json:"pid,omitempty"` // process id; only while the agent is running
 	Model   string    `json:"model,omitempty"`
-	Log     string    `json:"log,omitempty"` // the path of the agent's output, if it can be shown
+	Log     string    `json:"log,omitempty"` // name of the agent's log file; empty if it cannot be shown
 }
 
-// SessionPicture is a session and the problems of its document.
+// SessionPicture is the view of one session, with the problems of its document.
 type SessionPicture struct {
 	Session  SessionEntry `json:"session"`
 	Problems []string     `json:"problems"`
@@ -41,8 +41,8 @@ type SessionPicture struct {
 
 const maxAgents = 5000 // maximum number of agents shown
 
-// Session returns the view of one session. If its document cannot be read, the picture
-// contains the problem. If it is missing, Session returns an error.
+// Session returns the view of one session. If the document cannot be read, the view contains the
+// problem. If the document does not exist, Session returns an error.
 func (s *SessionReader) Session(id string) (SessionPicture, error) {
 	doc, err := s.store.Document(id)
 	picture := SessionPicture{Session: SessionEntry{ID: id}, Problems: []string{}}
@@ -66,8 +66,8 @@ func (s *SessionReader) Session(id string) (SessionPicture, error) {
 	return picture, nil
 }
 
-// isMissing reports whether an error means that a session does not exist. An id that is
-// not a valid name counts as missing.
+// isMissing reports whether err means that a session does not exist. A session id that is not a
+// valid folder name counts as missing.
 func isMissing(err error) bool {
 	if _, ok := errors.AsType[*session.NotFoundError](err); ok {
 		return true
@@ -76,8 +76,9 @@ func isMissing(err error) bool {
 	return ok || missing(err)
 }
 
-// waves assigns every agent to a wave: the wave that lists it, or the wave that the
-// agent names, or wave 0. It ignores ids of unknown agents.
+// waves returns the waves of a session with their agents. An agent belongs to the wave that lists
+// it, else to the wave that it names itself, else to wave 0. Listed ids of unknown agents are
+// ignored.
 func (s *SessionReader) waves(id string, status session.Status) []SessionWave {
 	logs := s.logs(id)
 	at := map[string]int{}
@@ -104,7 +105,7 @@ func (s *SessionReader) waves(id string, status session.Status) []SessionWave {
 	return addUnlisted(list, number, placed, status, logs)
 }
 
-// addUnlisted adds the agents that no wave lists.
+// addUnlisted adds the agents that no wave lists, to the wave that they name or to wave 0.
 func addUnlisted(list []SessionWave, number map[int]int, placed []bool, status session.Status, logs map[string]string) []SessionWave {
 	for i, a := range status.Agents {
 		if placed[i] {
@@ -128,8 +129,8 @@ func addUnlisted(list []SessionWave, number map[int]int, placed []bool, status s
 	return list
 }
 
-// waveStatus computes a wave's status from its agents, because other programs never set
-// it. If there are no agents, it returns the document's status.
+// waveStatus computes the status of a wave from its agents, because other programs never update it
+// in the document. If the wave has no agents, it returns the document's status.
 func waveStatus(agents []SessionAgent, said session.State) string {
 	ended, begun := 0, 0
 	for _, a := range agents {
@@ -170,7 +171,7 @@ func agentOf(a session.Agent, logs map[string]string) SessionAgent {
 	return v
 }
 
-// seconds returns the duration of an ended agent.
+// seconds returns how long an ended agent ran, or nil if that is unknown.
 func seconds(a session.Agent) *float64 {
 	if a.DurationSeconds != nil && *a.DurationSeconds >= 0 {
 		return a.DurationSeconds
@@ -182,8 +183,8 @@ func seconds(a session.Agent) *float64 {
 	return &took
 }
 
-// logName returns the name of an agent's log in the session's folder, if the file
-// exists: the name in the document, or the protocol's default.
+// logName returns the name of an agent's log in the session's folder: the name in the document, or
+// the protocol's default. It returns "" if the file does not exist.
 func logName(id, said string, logs map[string]string) string {
 	if said != "" {
 		if name := filepath.Base(said); logs[name] != "" {

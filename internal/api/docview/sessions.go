@@ -18,30 +18,31 @@ import (
 )
 
 const (
-	maxFolders     = 600 // maximum number of session folders read, the last by name
+	maxFolders     = 600 // maximum number of session folders that are read; the last ones by name
 	maxSessions    = 200 // maximum number of sessions listed
 	timestampGrain = 2 * time.Second
 )
 
-// SessionEntry is a session in a list, or with its waves in the view of one session.
+// SessionEntry is one session, for the list of sessions. In the view of a single session it also
+// has the waves.
 type SessionEntry struct {
-	ID         string          `json:"id"` // the folder's name
+	ID         string          `json:"id"` // name of the session's folder
 	Source     string          `json:"source"`
 	SourceFile string          `json:"source_file,omitempty"`
 	Status     string          `json:"status"`
 	Started    time.Time       `json:"started,omitzero"`
 	Ended      time.Time       `json:"ended,omitzero"`
 	Counts     session.Summary `json:"counts"`
-	Ours       bool            `json:"ours"` // gaffer runs the session
+	Ours       bool            `json:"ours"` // a run of gaffer wrote the session
 	Run        string          `json:"run,omitempty"`
-	Version    string          `json:"version"`           // changes with every change of the document
-	Problem    string          `json:"problem,omitempty"` // why the document cannot be read
+	Version    string          `json:"version"`           // differs after every change of the document
+	Problem    string          `json:"problem,omitempty"` // why the document cannot be read; empty if it can
 	Waves      []SessionWave   `json:"waves,omitempty"`
 
 	written time.Time
 }
 
-// SessionReader reads the sessions of a project. It caches what it has read, and is
+// SessionReader reads the sessions of a project. It caches the documents that it has read. It is
 // safe for concurrent use.
 type SessionReader struct {
 	host  host.Host
@@ -52,20 +53,20 @@ type SessionReader struct {
 	seen map[string]*cachedSession
 }
 
-// cachedSession is a session as it was last read.
+// cachedSession is a session as it was at the last read.
 type cachedSession struct {
-	info     fs.FileInfo // nil if the document must be read again
+	info     fs.FileInfo // file info at the last read; nil if the document must be read again
 	entry    SessionEntry
-	readOnce bool // the document could be read completely at least once
+	readOnce bool // the whole document could be read at least once
 }
 
-// NewSessionReader returns the sessions below a root, such as .founder-mode/status. It
-// accesses no files yet.
+// NewSessionReader returns a reader of the sessions below root, for example .founder-mode/status.
+// It does not access files.
 func NewSessionReader(h host.Host, root string) *SessionReader {
 	return &SessionReader{host: h, root: root, store: session.New(root, session.Options{Host: h}), seen: map[string]*cachedSession{}}
 }
 
-// List reads the sessions and returns the newest, the latest first.
+// List returns the newest sessions, the latest first. It reads those that have changed.
 func (s *SessionReader) List() []SessionEntry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,11 +107,11 @@ func (s *SessionReader) status(id string) string {
 	return filepath.Join(s.sessions(), id, "status.json")
 }
 
-// folders lists the folders that may be sessions, by name.
+// folders returns the names of the folders that may be sessions, sorted.
 func (s *SessionReader) folders() []string {
 	entries, err := s.host.ReadDir(opRead, s.sessions())
 	if err != nil {
-		return nil // the folder is missing or unreadable
+		return nil // the folder does not exist or cannot be read
 	}
 	var names []string
 	for _, e := range entries {
@@ -121,8 +122,8 @@ func (s *SessionReader) folders() []string {
 	return names[max(0, len(names)-maxFolders):]
 }
 
-// refresh reads a session if it has changed or may have changed. It reports whether there
-// is a session to show.
+// refresh reads a session's document if it has changed or may have changed. It returns false if
+// there is nothing to show: the document is missing, or was never complete.
 func (s *SessionReader) refresh(id string) bool {
 	info, err := s.host.Stat(opRead, s.status(id))
 	if err != nil {
@@ -143,8 +144,8 @@ func (s *SessionReader) refresh(id string) bool {
 	return false
 }
 
-// read reads a document. If the document is still being written, it keeps the previous
-// contents.
+// read reads a session's document into seen. If the document is still being written, it keeps the
+// previous contents.
 func (s *SessionReader) read(seen *cachedSession, info fs.FileInfo, now time.Time) {
 	seen.info, seen.entry.written = info, representable(info.ModTime())
 	data, err := statefile.ReadBytes(s.host, s.status(seen.entry.ID))
@@ -177,11 +178,11 @@ func version(data []byte) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// listed limits how much of a session a list shows.
+// listed are the limits for sessions in a list.
 var listed = limits{items: maxSessions, text: 300}
 
-// entryOf returns a session without its waves. It counts the agents itself, because the
-// summary in the document may be wrong.
+// entryOf returns the entry of a session, without its waves. It counts the agents itself, because
+// the counts in the document may be wrong.
 func entryOf(id string, v jsontree.Value, data []byte) SessionEntry {
 	status, _ := session.Decode(v)
 	e := SessionEntry{

@@ -9,12 +9,12 @@ import (
 	"gaffer/team"
 )
 
-// TeamPicture is the view of a team.
+// TeamPicture is the view of a team of agents.
 type TeamPicture struct {
 	Project   string         `json:"project"`
 	Path      string         `json:"path"`
-	Found     bool           `json:"found"` // there are documents
-	Ours      bool           `json:"ours"`  // gaffer runs the team
+	Found     bool           `json:"found"` // the project has documents of a team
+	Ours      bool           `json:"ours"`  // a run of gaffer wrote the documents
 	Run       string         `json:"run,omitempty"`
 	Session   TeamSession    `json:"session"`
 	Groups    []TeamGroup    `json:"groups"`
@@ -36,7 +36,7 @@ type TeamSession struct {
 	Started      time.Time `json:"started,omitzero"`
 	Ended        time.Time `json:"ended,omitzero"`
 	Updated      time.Time `json:"updated,omitzero"`
-	Percent      float64   `json:"percent"` // of groups that are complete
+	Percent      float64   `json:"percent"` // percentage of groups that are complete
 	Requirements string    `json:"requirements,omitempty"`
 }
 
@@ -48,7 +48,7 @@ type TeamPhase struct {
 	Parallel int      `json:"parallel,omitempty"`
 }
 
-// TeamCounter counts how often a role was started on a group.
+// TeamCounter says how often a role was started on a group, and its limit.
 type TeamCounter struct {
 	Group string `json:"group"`
 	Role  string `json:"role"`
@@ -57,14 +57,13 @@ type TeamCounter struct {
 	To    string `json:"to"` // the role that must take over the group when the limit is exceeded
 }
 
-// Team contains the last read versions of a team's documents. It is not safe for
-// concurrent use.
+// Team holds a team's documents as they were last read. It is not safe for concurrent use.
 type Team struct {
 	seen       map[team.Document]*document
 	problemsOf map[team.Document][]string // problems of each document
 }
 
-// NewTeam returns a team without documents.
+// NewTeam returns a Team that has read no documents.
 func NewTeam() *Team {
 	t := &Team{map[team.Document]*document{}, map[team.Document][]string{}}
 	for _, d := range team.Documents() {
@@ -73,7 +72,7 @@ func NewTeam() *Team {
 	return t
 }
 
-// ReadTeam reads the documents below a root.
+// ReadTeam reads the team documents below root.
 func ReadTeam(h host.Host, root string) *Team {
 	t := NewTeam()
 	for _, d := range team.Documents() {
@@ -82,7 +81,8 @@ func ReadTeam(h host.Host, root string) *Team {
 	return t
 }
 
-// Setter returns a function that updates one document; nil data means that it is missing.
+// Setter returns a function that sets the result of reading document d. Nil data means that the
+// file is missing.
 func (t *Team) Setter(d team.Document) func(data []byte, err error) {
 	return func(data []byte, err error) { t.set(d, data, err) }
 }
@@ -100,7 +100,7 @@ func (t *Team) set(d team.Document, data []byte, err error) {
 	}
 }
 
-// SessionID returns the id of the session that the documents belong to.
+// SessionID returns the id of the session in the team's documents, or "".
 func (t *Team) SessionID() string {
 	for _, d := range []team.Document{team.PMStateDoc, team.OrchestratorDoc} {
 		if id := t.value(d).Get("session_id").Text(); id != "" {
@@ -112,8 +112,7 @@ func (t *Team) SessionID() string {
 
 func (t *Team) value(d team.Document) jsontree.Value { return t.seen[d].value }
 
-// Picture returns the view of the documents. The caller adds the run that they belong
-// to.
+// Picture returns the view of the team. The caller adds the run that wrote the documents.
 func (t *Team) Picture() TeamPicture {
 	s := t.state()
 	return fitToMax(func(l limits) TeamPicture {
@@ -125,8 +124,7 @@ func (t *Team) Picture() TeamPicture {
 	})
 }
 
-// exists reports whether any document of the team's state exists, even if it cannot be
-// read.
+// exists reports whether any document with the team's state exists, even if it cannot be read.
 func (t *Team) exists() bool {
 	for _, d := range []team.Document{team.PMStateDoc, team.GroupStatusDoc, team.OrchestratorDoc} {
 		if t.seen[d].exists {
@@ -152,15 +150,15 @@ func (t *Team) problems(l limits) []string {
 	return list[:min(len(list), maxProblems)]
 }
 
-// teamState is the decoded contents of the documents of a team's state.
+// teamState is the decoded content of the documents with a team's state.
 type teamState struct {
 	pm           team.PMState
 	groups       team.Groups
 	orchestrator team.OrchestratorState
 
-	begun   map[string]team.Group     // by id
-	planned map[string]team.TaskGroup // by id
-	raw     map[string]jsontree.Value // the raw group in its document
+	begun   map[string]team.Group     // groups with a status, by id
+	planned map[string]team.TaskGroup // groups that the project manager has planned, by id
+	raw     map[string]jsontree.Value // each group as it is in its document, by id
 	listed  map[string]team.WorkStatus
 }
 
@@ -222,8 +220,8 @@ func (s teamState) phases(l limits) []TeamPhase {
 	return list
 }
 
-// counters returns the counters of the incomplete groups in shown, for roles that were
-// started at least once.
+// counters returns the counters of the groups in shown that are not complete, for the roles that
+// were started at least once.
 func counters(shown []TeamGroup) []TeamCounter {
 	list := []TeamCounter{}
 	for _, g := range shown {

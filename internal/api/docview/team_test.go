@@ -12,7 +12,7 @@ import (
 	"gaffer/team"
 )
 
-// teamOf returns the view of the given documents.
+// teamOf returns the view of a team with these documents, given by path.
 func teamOf(t *testing.T, docs map[string]string) docview.TeamPicture {
 	t.Helper()
 	root := t.TempDir()
@@ -24,7 +24,7 @@ func teamOf(t *testing.T, docs map[string]string) docview.TeamPicture {
 	return p
 }
 
-// board summarizes a team's groups as text.
+// board returns a short text that describes a team's groups, for comparison.
 func board(p docview.TeamPicture) string {
 	var list []string
 	for _, g := range p.Groups {

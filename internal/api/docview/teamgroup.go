@@ -9,12 +9,12 @@ import (
 	"gaffer/team"
 )
 
-// TeamGroup is a group on a team's board.
+// TeamGroup is one group of tasks on a team's board.
 type TeamGroup struct {
 	ID        string        `json:"id"`
 	Name      string        `json:"name"`
-	Status    string        `json:"status"` // as written in the document
-	Stage     string        `json:"stage"`  // the column of the board
+	Status    string        `json:"status"` // status word as written in the document
+	Stage     string        `json:"stage"`  // column of the board
 	Branch    string        `json:"branch"`
 	Agent     string        `json:"agent,omitempty"` // the agent that works on the group
 	Attempts  TeamAttempts  `json:"attempts"`
@@ -39,8 +39,8 @@ type TeamBlocker struct {
 	Resolution  string `json:"resolution,omitempty"`
 }
 
-// The columns of a board, in their order. A status word that is not part of the
-// protocol gets its own column, and never counts as complete.
+// The columns of a board, in their order. An unknown status word gets its own column, and never
+// counts as complete.
 const (
 	stagePending   = "pending"
 	stageDeveloper = "developer_working"
@@ -50,7 +50,7 @@ const (
 	stageOther     = "other"
 )
 
-// stageOf returns the column of a status. It also accepts the project manager's words
+// stageOf returns the column for a status. It also knows the words that the project manager uses
 // for planned groups.
 func stageOf(status string) string {
 	switch team.GroupStatus(status) {
@@ -68,7 +68,7 @@ func stageOf(status string) string {
 	return stageOther
 }
 
-// board lists the groups that have a status, then those that are only planned.
+// board returns the groups that have a status, followed by those that are only planned.
 func (s teamState) board(l limits) []TeamGroup {
 	list := []TeamGroup{}
 	for _, id := range s.ids() {
@@ -80,7 +80,7 @@ func (s teamState) board(l limits) []TeamGroup {
 	return list
 }
 
-// ids lists every group that a document names, each once, in the order of board.
+// ids returns the ids of all groups that any document names, each once, in the order of the board.
 func (s teamState) ids() []string {
 	var list []string
 	known := map[string]bool{"": true}
@@ -123,13 +123,13 @@ func (s teamState) group(id string, l limits) TeamGroup {
 	}
 }
 
-// status returns a group's own status, or the status that the project manager has set
-// if the group has none.
+// status returns a group's own status. If the group has none, it returns the status that the
+// project manager has given it.
 func (s teamState) status(id string) string {
 	return cmp.Or(string(s.begun[id].Status), string(s.planned[id].Status), string(s.listed[id]), string(team.Pending))
 }
 
-// blockers reads the blockers of a group. It also accepts plain texts.
+// blockers returns the blockers of a group. In the document they are objects or plain texts.
 func blockers(v jsontree.Value, l limits) []TeamBlocker {
 	list := []TeamBlocker{}
 	for _, item := range v.Items() {
@@ -160,7 +160,7 @@ func note(group jsontree.Value) (text string) {
 	return text
 }
 
-// percent returns the percentage of complete groups, with one decimal.
+// percent returns the percentage of complete groups, rounded to one decimal.
 func (s teamState) percent() float64 {
 	ids, done := s.ids(), 0
 	for _, id := range ids {

@@ -9,14 +9,14 @@ import (
 	"gaffer/team"
 )
 
-// TeamMessage is a message from one role to the next.
+// TeamMessage is a message from one role of a team to the next.
 type TeamMessage struct {
 	ID    string    `json:"id"`
 	From  string    `json:"from"`
 	To    string    `json:"to"`
 	Type  string    `json:"type"`
 	Text  string    `json:"text"`
-	Body  []string  `json:"body,omitempty"` // further contents, line by line
+	Body  []string  `json:"body,omitempty"` // lines with the rest of the message
 	At    time.Time `json:"at,omitzero"`
 	Read  bool      `json:"read"`
 	Group string    `json:"group"`
@@ -31,8 +31,8 @@ type TeamDecision struct {
 	Group string    `json:"group,omitempty"`
 }
 
-// messageDocuments lists the documents with messages, and the defaults for messages
-// that do not name their sender, receiver or type.
+// messageDocuments lists the documents that contain messages. Each has the sender, receiver and
+// type of messages that do not name their own.
 var messageDocuments = []struct {
 	doc      team.Document
 	from, to team.Role
@@ -82,7 +82,7 @@ func message(v jsontree.Value, l limits) (TeamMessage, bool) {
 	return m, v.Kind() == jsontree.Object
 }
 
-// body returns the parts of a message that users read.
+// body returns lines with the parts of a message that are meant for users.
 func body(v jsontree.Value, l limits) []string {
 	var lines []string
 	for _, path := range []string{
@@ -106,8 +106,8 @@ func body(v jsontree.Value, l limits) []string {
 	return lines[:min(len(lines), l.items)]
 }
 
-// decisions returns the decisions of the project manager, the orchestrator and the tech
-// lead, the oldest first.
+// decisions returns the decisions of the project manager, the orchestrator and the tech lead,
+// sorted by time, the oldest first.
 func (t *Team) decisions(s teamState, l limits) []TeamDecision {
 	var list dated[TeamDecision]
 	if s.pm.Mode != "" {
@@ -127,7 +127,7 @@ func (t *Team) decisions(s teamState, l limits) []TeamDecision {
 	return last(list.sorted(), l.items)
 }
 
-// addDecision adds a decision that is not empty.
+// addDecision adds a decision to the list, unless its text is empty.
 func addDecision(list *dated[TeamDecision], d TeamDecision) {
 	if d.What+d.Why != "" {
 		list.add(d.At, d)
@@ -147,15 +147,15 @@ func decision(v jsontree.Value, who, group string, l limits) TeamDecision {
 	}
 }
 
-// dated collects items from several sources, sorted by time. An item without a time
-// stays after the previous item of its source.
+// dated collects items from several documents and sorts them by time. An item without a time stays
+// after the previous item of its document.
 type dated[T any] struct {
 	list  []T
 	times []time.Time
 	since time.Time
 }
 
-// next starts another source.
+// next says that the following items come from another document.
 func (d *dated[T]) next() { d.since = time.Time{} }
 
 func (d *dated[T]) add(at time.Time, item T) {

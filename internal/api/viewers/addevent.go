@@ -8,11 +8,11 @@ import (
 	"gaffer/workflow"
 )
 
-const maxEvent = 64 << 10 // bytes of an event
+const maxEvent = 64 << 10 // maximum length of an event
 
-// AddEvent adds an event to the feed of a project and returns its kind. If the event
-// has a timestamp and is already in the feed, AddEvent does nothing: the event was sent
-// twice, or its sender has also written it to the file.
+// AddEvent adds an event to the feed of a project and returns the event's kind. If the feed already
+// has an equal event with a timestamp, AddEvent does nothing: the client has sent the event twice,
+// or has also written it to the file.
 func (v *workflowService) AddEvent(ctx context.Context, ref string, body []byte) (kind string, err error) {
 	l, err := v.projects.findToChange(ctx, ref)
 	if err != nil {
@@ -36,7 +36,7 @@ func (v *workflowService) AddEvent(ctx context.Context, ref string, body []byte)
 	return draft.Kind, clientError(err)
 }
 
-// draftOf parses an event. dated reports whether it has a timestamp.
+// draftOf parses an event that a client sent. dated reports whether it has a timestamp.
 func draftOf(body []byte) (d workflow.Draft, dated bool, err error) {
 	if len(body) > maxEvent {
 		return d, false, refuse(invalid, "invalid_request", "the event has %d bytes: want at most %d", len(body), maxEvent)

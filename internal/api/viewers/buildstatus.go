@@ -11,8 +11,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// BuildStatus contains the members of the workflow state that describe a build,
-// unchanged. Missing ones are null.
+// BuildStatus contains the members of the workflow state that describe a build, unchanged. A member
+// that the state does not have is null.
 type BuildStatus struct {
 	CurrentCommand      json.RawMessage `json:"currentCommand"`
 	WorkflowStep        json.RawMessage `json:"workflowStep"`
@@ -27,10 +27,10 @@ type BuildStatus struct {
 	BuildRun            json.RawMessage `json:"buildRun"`
 	ContextState        json.RawMessage `json:"contextState"`
 
-	Mission docview.BuildPicture `json:"mission"` // the build's picture, derived from the other members
+	Mission docview.BuildPicture `json:"mission"` // the view of the build for mission control, derived from the other members
 }
 
-// workflowService answers the requests about builds, their feeds and inboxes.
+// workflowService answers the requests about the builds, event feeds and inboxes of projects.
 type workflowService struct {
 	projects *projectList
 	specs    *specReader
@@ -75,12 +75,12 @@ func raw(v jsontree.Value) json.RawMessage {
 
 func number(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
 
-// BuildLog is the feed of a project, for export.
+// BuildLog contains all events in the feed of a project, for download.
 type BuildLog struct {
 	Project    string        `json:"project"`
 	ExportedAt time.Time     `json:"exportedAt"`
 	EventCount int           `json:"eventCount"`
-	Archived   int64         `json:"archived"` // number of earlier events, which are in separate files
+	Archived   int64         `json:"archived"` // number of older events that were moved to archive files and are not in this list
 	Events     []LoggedEvent `json:"events"`
 }
 
@@ -110,7 +110,8 @@ func (v *workflowService) BuildLog(ctx context.Context, ref string) (BuildLog, e
 	return log, nil
 }
 
-// buildPicture returns the view of a build for a state that was just read.
+// buildPicture returns the view of a build. state is the workflow state, which the caller has just
+// read.
 func (v *workflowService) buildPicture(ctx context.Context, l *liveProject, state jsontree.Value) docview.BuildPicture {
 	var b docview.Build
 	b.SetState(state.Raw(), nil)

@@ -22,7 +22,7 @@ type Dashboard struct {
 type Card struct {
 	Path            string         `json:"path"`
 	Name            string         `json:"name"`
-	SynopsisShort   *string        `json:"synopsisShort"` // from the spec's front matter
+	SynopsisShort   *string        `json:"synopsisShort"` // from the front matter of the spec; null if it has none
 	SpecStatus      string         `json:"specStatus"`
 	ExternalVersion *string        `json:"externalVersion"`
 	AccentColor     *string        `json:"accentColor"`
@@ -30,38 +30,38 @@ type Card struct {
 	Build           *CardBuild     `json:"build"` // null while no build is running
 	Inbox           CardInbox      `json:"inbox"`
 	Untracked       int            `json:"untrackedChanges"`
-	UpgradeStatus   string         `json:"upgradeStatus"` // current or upgraded
+	UpgradeStatus   string         `json:"upgradeStatus"` // "current" or "upgraded"
 	Recommendation  Recommendation `json:"recommendation"`
 	LastActivity    time.Time      `json:"lastActivity,omitzero"`
 }
 
-// CardReadiness counts the ready sections and all sections.
+// CardReadiness counts the sections of a project's spec that are ready, and all sections.
 type CardReadiness struct {
 	Ready   int            `json:"ready"`
 	Total   int            `json:"total"`
 	Summary map[string]int `json:"summary"`
 }
 
-// CardBuild is a running build.
+// CardBuild describes a build that is running.
 type CardBuild struct {
 	Progress any    `json:"progress"`
 	Step     string `json:"step"`
 }
 
-// CardInbox counts the pending ideas and all ideas.
+// CardInbox counts the ideas in a project's inbox that are pending, and all ideas.
 type CardInbox struct {
 	Pending int `json:"pending"`
 	Total   int `json:"total"`
 }
 
-// Recommendation is what the user may do next.
+// Recommendation says what the user could do next, with the command for it.
 type Recommendation struct {
 	Command *string `json:"command"`
 	Reason  string  `json:"reason"`
 }
 
-// Dashboard returns an overview of all projects. If a project cannot be read, its
-// recommendation shows the error.
+// Dashboard returns an overview of all projects. If a project cannot be read, its card has the
+// error as the reason of its recommendation.
 func (v *workflowService) Dashboard(ctx context.Context) (Dashboard, error) {
 	board := Dashboard{Projects: []Card{}}
 	projects, err := v.projects.Projects(ctx)
@@ -138,7 +138,7 @@ func (v *workflowService) fillCard(ctx context.Context, p Project, card *Card) e
 	return nil
 }
 
-// textOrNil returns a string or number of a document as text, or nil if there is none.
+// textOrNil returns a string or number of a document as text. It returns nil for any other value.
 func textOrNil(v jsontree.Value) *string {
 	if v.Kind() != jsontree.String && v.Kind() != jsontree.Number {
 		return nil
@@ -147,7 +147,7 @@ func textOrNil(v jsontree.Value) *string {
 	return &text
 }
 
-// recommend returns the most urgent thing that the user may do next.
+// recommend returns the most urgent step that the user could take next in a project.
 func recommend(c Card) Recommendation {
 	do := func(command, reason string) Recommendation { return Recommendation{&command, reason} }
 	is := c.Readiness.Summary

@@ -31,7 +31,7 @@ func TestTheTextsOfAProjectAreServedAsTheyStand(t *testing.T) {
 			t.Errorf("%q: %q", name, text)
 		}
 	}
-	// The target of a link is not shown.
+	// A document that is a link must not be followed: its target must not appear.
 	secret := filepath.Join(w.base, "secret")
 	if err := os.WriteFile(secret, []byte("a secret"), 0o600); err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestTheDashboardShowsHowAllProjectsStand(t *testing.T) {
 		len(c.Readiness.Summary) != 2 || c.Inbox.Pending != 1 || c.Inbox.Total != 2 || c.Untracked != 1 || c.Build != nil || *c.Recommendation.Command != "/fctry:evolve" {
 		t.Errorf("the card is %+v", c)
 	}
-	// A project that cannot be read does not hide the others.
+	// A project that cannot be read must not hide the other projects.
 	if bad := board.Projects[1]; bad.SynopsisShort != nil || bad.Recommendation.Command != nil || !strings.Contains(bad.Recommendation.Reason, "cannot be read") {
 		t.Errorf("the broken one is %+v", bad)
 	}

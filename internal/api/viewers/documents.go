@@ -9,7 +9,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// documents holds the last read versions of a project's team, session and build documents.
+// documents holds the team, session and build documents of a project as they were last read.
 type documents struct {
 	folders  ProjectFolders
 	sessions *docview.SessionReader
@@ -65,7 +65,7 @@ func (v *documentReader) Session(ctx context.Context, ref, id string) (docview.S
 	return p, nil
 }
 
-// SessionLog returns the end of an agent's log.
+// SessionLog returns the last tail bytes of an agent's log.
 func (v *documentReader) SessionLog(ctx context.Context, ref, id, agent string, tail int64) (docview.LogTail, error) {
 	l, err := v.projects.find(ctx, ref)
 	if err != nil {

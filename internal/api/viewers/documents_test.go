@@ -45,8 +45,8 @@ func (c *claims) Build(_ context.Context, _ string, state jsontree.Value) (strin
 	return state.Get("gaffer").Text(), c.working, c.err
 }
 
-// claimed returns a viewer of a project whose documents gaffer may have written, with a
-// clock that stands still.
+// claimed returns a viewer of a project, a RunFinder that can claim its documents for gaffer, the
+// viewer's clock, and a function that writes a document.
 func claimed(t *testing.T) (*viewers.Viewer, *claims, *time.Time, func(name, text string)) {
 	t.Helper()
 	home := t.TempDir()
@@ -116,7 +116,7 @@ func TestTheRunOfADocumentIsCached(t *testing.T) {
 	if again := look(); first || again || c.asked != 4 {
 		t.Errorf("another session: asked %d times", c.asked)
 	}
-	c.teams["v4_2"] = "run-8" // a run appears a moment after its documents
+	c.teams["v4_2"] = "run-8" // the run is stored a moment after its documents are written
 	if *now = now.Add(3 * time.Second); !look() || c.asked != 5 {
 		t.Errorf("its run: asked %d times", c.asked)
 	}

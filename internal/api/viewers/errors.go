@@ -7,7 +7,7 @@ import (
 	"gaffer/workflow"
 )
 
-// Error is a refused request. Nothing was changed.
+// Error is the reason why a request was refused. The request has changed nothing.
 type Error struct {
 	kind, code, text string
 }
@@ -27,17 +27,17 @@ func (e *Error) Error() string { return e.text }
 // Code returns the error code.
 func (e *Error) Code() string { return e.code }
 
-// NotFound reports that something is missing.
+// NotFound reports whether the requested object does not exist.
 func (e *Error) NotFound() bool { return e.kind == missing }
 
-// Conflict reports that the request does not fit the current state.
+// Conflict reports whether the current state does not allow the request.
 func (e *Error) Conflict() bool { return e.kind == conflict }
 
-// Invalid reports that the request is invalid.
+// Invalid reports whether the request itself is invalid.
 func (e *Error) Invalid() bool { return e.kind == invalid }
 
-// clientError converts an error from reading or writing documents for the client. A
-// document that cannot be read is a conflict, because the request itself is valid.
+// clientError converts an error from reading or writing a document to the error for the client. A
+// document that cannot be read becomes a conflict, because the request itself is valid.
 func clientError(err error) error {
 	if a, ok := errors.AsType[*workflow.ArgumentError](err); ok {
 		return refuse(invalid, "invalid_request", "%s", a.Error())

@@ -1,6 +1,6 @@
 package viewers
 
-// Watching returns how many projects have all of their documents watched.
+// Watching returns the number of projects for which a watch of all documents is running.
 func (v *Viewer) Watching() int {
 	v.projectList.mu.Lock()
 	defer v.projectList.mu.Unlock()

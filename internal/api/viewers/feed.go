@@ -7,24 +7,23 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// maxFeed is the maximum number of events that are compared, the latest ones. A feed
-// usually has about a hundred.
+// maxFeed is how many events of a feed are compared with the previous read. Older events are
+// ignored. A feed usually has about a hundred events.
 const maxFeed = 1000
 
-// feed describes the events in the workflow state at one read.
+// feed describes the event feed in the workflow state, as it was at one read.
 type feed struct {
 	digests   []digest // one digest per event, oldest first
-	archived  int64    // number of events moved to the archive
-	truncated bool     // there were more events than are compared
+	archived  int64    // number of events that were moved to the archive so far
+	truncated bool     // the feed had more than maxFeed events, so digests lacks the oldest
 }
 
-// digest is a hash of an event's contents. Digests are compared instead of events, which
-// may be long.
+// digest is a hash of an event. Feeds are compared by digests, because events may be long.
 type digest [sha256.Size]byte
 
 func digestOf(event []byte) digest { return sha256.Sum256([]byte(normalized(event))) }
 
-// feedOf returns the feed of a state, and its raw events.
+// feedOf returns the feed in a workflow state, and the events as raw JSON.
 func feedOf(state jsontree.Value) (feed, [][]byte) {
 	events := itemsOfKind(state.Get("buildEvents"), jsontree.Object)
 	var f feed
@@ -38,10 +37,10 @@ func feedOf(state jsontree.Value) (feed, [][]byte) {
 	return f, events
 }
 
-// newEvents returns the indexes of the events that were not in an earlier feed. A full
-// feed drops its oldest events, so the later feed starts with the end of the earlier one.
-// If the archive counter says how many events were dropped, newEvents uses the counter.
-// Otherwise it searches for the overlap, because other programs do not update the counter.
+// newEvents returns the indexes of the events that the earlier feed did not have. A full feed drops
+// its oldest events, so f starts with the last events of before. If the archive counter says how
+// many events were dropped, newEvents uses the counter. If not, it searches for the overlap,
+// because other programs do not update the counter.
 func (f feed) newEvents(before feed) []int {
 	if left := f.archived - before.archived; !f.truncated && !before.truncated && left >= 0 && left <= int64(len(before.digests)) {
 		if kept := before.digests[left:]; hasPrefix(f.digests, kept) {
@@ -67,8 +66,9 @@ func (f feed) indexesFrom(first int) (places []int) {
 	return places
 }
 
-// newContents returns the indexes of the events whose contents are new. It is for a
-// feed in which a program that does not lock the file has removed or changed events.
+// newContents returns the indexes of the events that occur nowhere in the earlier feed. It is for
+// feeds that do not overlap, because a program that does not lock the file has removed or changed
+// events.
 func (f feed) newContents(before feed) (places []int) {
 	heard := map[digest]int{}
 	for _, said := range before.digests {

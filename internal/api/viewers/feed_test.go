@@ -9,7 +9,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// feedFrom returns a feed of events, each named by one letter.
+// feedFrom returns a feed with one event for each letter. left is its archive counter.
 func feedFrom(t *testing.T, letters string, left int) feed {
 	t.Helper()
 	var events []string

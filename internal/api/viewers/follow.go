@@ -13,26 +13,26 @@ import (
 // ErrClosed reports that the viewer is closed.
 var ErrClosed = errors.New("the viewer is closed")
 
-// Follower is a client that follows one project. It must call Leave.
+// Follower is a client that follows one project. The client must call Leave when it ends.
 type Follower struct {
 	live         *liveProject
 	allDocuments bool // the follower gets messages about all documents, not only the workflow's
 }
 
-// watches follows the documents of projects while there are followers.
+// watches watches the documents of projects that have followers.
 type watches struct {
 	projects *projectList
 	owners   *runOwners
 	host     host.Host
 	notice   func(text string)
 
-	mu      sync.Mutex // held when a watch starts, so that none starts after Close
+	mu      sync.Mutex // held when a watch starts, so that no watch starts after Close
 	closed  bool
 	running sync.WaitGroup
 }
 
-// Close ends all watches and waits for them. Later requests to follow a project return
-// ErrClosed.
+// Close ends all watches and waits until they have ended. Later calls of Follow and FollowAll
+// return ErrClosed.
 func (v *watches) Close() {
 	v.mu.Lock()
 	v.closed = true
@@ -48,14 +48,14 @@ func (v *watches) Close() {
 	v.running.Wait()
 }
 
-// Follow starts to follow the workflow of a project. The files are watched while there
-// is a follower.
+// Follow starts to follow the workflow documents of a project. The files are watched as long as the
+// project has a follower.
 func (v *watches) Follow(ctx context.Context, ref string) (*Follower, error) {
 	return v.follow(ctx, ref, false)
 }
 
-// FollowAll starts to follow all documents of a project: also its team, its sessions,
-// and the view of its build.
+// FollowAll starts to follow all documents of a project: the workflow documents, the team, the
+// sessions, and the view of the build.
 func (v *watches) FollowAll(ctx context.Context, ref string) (*Follower, error) {
 	return v.follow(ctx, ref, true)
 }
@@ -76,8 +76,8 @@ func (v *watches) follow(ctx context.Context, ref string, wide bool) (*Follower,
 	return &Follower{l, wide}, nil
 }
 
-// join registers a follower. ready is closed when the watch has read the spec for the
-// first time.
+// join registers a follower. ready is closed when the watch has read the spec for the first time.
+// wide includes all documents.
 func (v *watches) join(l *liveProject, wide bool) (ready <-chan struct{}, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -95,7 +95,7 @@ func (v *watches) join(l *liveProject, wide bool) (ready <-chan struct{}, err er
 	return l.ready, nil
 }
 
-// Leave ends the following. It must be called once.
+// Leave ends the follower's subscription. It must be called exactly once.
 func (f *Follower) Leave() {
 	l := f.live
 	l.mu.Lock()
@@ -110,15 +110,15 @@ func (f *Follower) Leave() {
 	}
 }
 
-// Reading is what a follower reads next.
+// Reading is the result of one call of After.
 type Reading struct {
 	Messages [][]byte
-	Next     int64           // number of the last message that was read
-	Behind   bool            // the next messages are no longer kept
+	Next     int64           // number to continue after: the number of the latest message
+	Behind   bool            // the follower's next messages were already dropped
 	More     <-chan struct{} // closed when there are more messages
 }
 
-// After returns the messages after a number.
+// After returns the messages with numbers above seq.
 func (f *Follower) After(seq int64) Reading {
 	l := f.live
 	l.mu.Lock()
@@ -126,9 +126,9 @@ func (f *Follower) After(seq int64) Reading {
 	return Reading{Messages: l.after(seq, f.allDocuments), Next: l.seq, Behind: seq < l.droppedUpTo, More: l.changed}
 }
 
-// History returns one message with all kept messages after a number, and the number of
-// the last. If the number is unknown, for example because it comes from another server,
-// it returns all messages. It leaves out messages that only followers of all documents get.
+// History returns one message that contains all kept messages with numbers above after, and the
+// number of the last one. If after is unknown, for example because it comes from another server, it
+// returns all kept messages. It leaves out messages that only followers of all documents get.
 func (f *Follower) History(after int64) (data []byte, latest int64, err error) {
 	l := f.live
 	l.mu.Lock()
@@ -157,9 +157,9 @@ func (f *Follower) State() ([]byte, error) {
 	return encodeMessage(ViewerState, f.live.path, seq, members(state)...)
 }
 
-// Latest returns the last message about each document, in the order in which they were
-// sent, and the number of the last message. Each message contains the whole document.
-// Latest leaves out spec updates, because they contain no document.
+// Latest returns the last message about each document, in the order of their numbers, and the
+// number of the last message. Each of these messages contains the whole document. Latest leaves out
+// spec updates, because they do not contain the document.
 func (f *Follower) Latest() (list [][]byte, at int64) {
 	l := f.live
 	l.mu.Lock()

@@ -8,9 +8,9 @@ import (
 	"gaffer/workflow"
 )
 
-const maxContent = 64 << 10 // bytes of an idea
+const maxContent = 64 << 10 // maximum length of an idea
 
-// Inbox returns the items of a project's inbox unchanged.
+// Inbox returns the items of a project's inbox as they are in the file.
 func (v *workflowService) Inbox(ctx context.Context, ref string) ([]json.RawMessage, error) {
 	l, err := v.projects.find(ctx, ref)
 	if err != nil {
@@ -40,11 +40,11 @@ func (v *workflowService) AddItem(ctx context.Context, ref, kind, content string
 	return raw(item.Raw), clientError(err)
 }
 
-// ItemChange is a status change of an inbox item.
+// ItemChange is a request to change the status of an inbox item.
 type ItemChange struct {
 	Status     string `json:"status"`     // processing, processed or error
-	ConsumedBy string `json:"consumedBy"` // what used the idea of a processed item
-	Error      string `json:"error"`      // why the item could not be processed
+	ConsumedBy string `json:"consumedBy"` // what used the idea; for a processed item
+	Error      string `json:"error"`      // why the item could not be processed; for an item with status error
 }
 
 // ChangeItem changes the status of an item in a project's inbox.

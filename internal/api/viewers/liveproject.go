@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	maxEvents = 500            // events kept for clients that reconnect
-	maxBytes  = 2 * maxMessage // maximum size of the kept events; one message of maximum length always fits
+	maxEvents = 500            // number of events that are kept for clients that reconnect
+	maxBytes  = 2 * maxMessage // maximum size of the kept events in bytes; a message of maximum length fits
 )
 
-// liveProject is a project with its recent messages: the last message about each document,
-// which contains the whole document, and the last few hundred events. Followers read the
-// messages at their own pace, so a slow follower does not delay others.
+// liveProject is a project with its recent messages. It keeps the last message about each document,
+// which contains the whole document, and the last few hundred events. Followers read the messages
+// at their own pace, so a slow follower does not delay others.
 type liveProject struct {
 	path, name, folder string
 	store              *workflow.Store
@@ -28,38 +28,38 @@ type liveProject struct {
 
 	mu          sync.Mutex
 	seq         int64 // number of the last message
-	droppedUpTo int64 // events up to this number may have been dropped
+	droppedUpTo int64 // events up to this number may no longer be kept
 	latest      map[string]message
 	events      []message
-	size        int           // bytes of events
-	changed     chan struct{} // closed and replaced when seq has grown
+	size        int           // total length of events in bytes
+	changed     chan struct{} // closed and replaced when seq grows
 
 	followers int
-	watch     int                // number of the current watch; results of earlier ones are ignored
-	stop      context.CancelFunc // ends the watch; nil if there is none
-	ready     chan struct{}      // closed when the watch has read the spec
+	watch     int                // number of the current watch; results of earlier watches are ignored
+	stop      context.CancelFunc // ends the watch; nil if no watch is running
+	ready     chan struct{}      // closed when the watch has read the spec for the first time
 	seen      lastContents
 
 	documents    *documents
 	allDocuments allDocumentsWatch
 }
 
-// message is a message that was sent.
+// message is a message for followers, with its number.
 type message struct {
 	seq  int64
 	data []byte
 }
 
-// lastContents holds the contents of the documents at the last read.
+// lastContents has hashes of the documents as they were at the last read, to find changes.
 type lastContents struct {
 	state, inbox, spec [sha256.Size]byte
 	feed               feed
-	stateRead          bool // the state was read
-	specRead           bool // the spec was read
+	stateRead          bool // the state was read at least once
+	specRead           bool // the spec was read, or found missing, at least once
 }
 
-// newLiveProject numbers messages from the current time in milliseconds on, so that the
-// numbers keep growing after a restart of the server.
+// newLiveProject returns a project without messages. Its messages are numbered from the current
+// time in milliseconds on, so that the numbers keep growing after a restart of the server.
 func newLiveProject(path string, place ProjectFolders, now time.Time) *liveProject {
 	base := now.UnixMilli()
 	return &liveProject{
@@ -68,12 +68,12 @@ func newLiveProject(path string, place ProjectFolders, now time.Time) *liveProje
 	}
 }
 
-// addMessage adds a message for the followers. The caller holds l.mu.
+// addMessage stores a message for the followers and wakes them. The caller holds l.mu.
 func (l *liveProject) addMessage(kind string, list ...member) {
 	data, err := encodeMessage(kind, l.path, l.seq+1, list...)
 	if err != nil || len(data) > maxMessage {
 		l.notice(kind + " of " + l.path + " cannot be sent: it is too long, or not JSON")
-		delete(l.latest, kind) // new followers must not get an outdated message
+		delete(l.latest, kind) // new followers must not get an older message instead
 		return
 	}
 	l.seq++
@@ -98,8 +98,8 @@ func (l *liveProject) addEvent(m message) {
 	l.events = slices.Delete(l.events, 0, n)
 }
 
-// after returns the messages after a number, in order. With wide it includes all
-// documents. The caller holds l.mu.
+// after returns the kept messages with numbers above seq, in order. With wide it includes those for
+// followers of all documents. The caller holds l.mu.
 func (l *liveProject) after(seq int64, wide bool) [][]byte {
 	first := sort.Search(len(l.events), func(i int) bool { return l.events[i].seq > seq })
 	list := slices.Clone(l.events[first:])
@@ -116,8 +116,8 @@ func (l *liveProject) after(seq int64, wide bool) [][]byte {
 	return data
 }
 
-// updateState reports the state if it has changed, and the new events in it. Events that
-// exist at the first read are not new.
+// updateState adds a message with the workflow state if it has changed, and one for each new event
+// in it. Events that exist at the first read are not new.
 func (l *liveProject) updateState(watch int, state jsontree.Value) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,7 +137,7 @@ func (l *liveProject) updateState(watch int, state jsontree.Value) {
 	}
 }
 
-// updateInbox reports the inbox if it has changed.
+// updateInbox adds a message with the inbox if it has changed.
 func (l *liveProject) updateInbox(watch int, items jsontree.Value) {
 	text := array(itemsOfKind(items, jsontree.Object))
 	l.mu.Lock()
@@ -148,7 +148,8 @@ func (l *liveProject) updateInbox(watch int, items jsontree.Value) {
 	}
 }
 
-// updateSpec reports that the spec has changed. The first read is not a change.
+// updateSpec adds a message that the spec has changed. At the first read it only remembers the
+// text.
 func (l *liveProject) updateSpec(watch int, text []byte, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -168,8 +169,8 @@ func (l *liveProject) updateSpec(watch int, text []byte, at time.Time) {
 	l.addMessage(SpecUpdate, list...)
 }
 
-// specMissing records that the spec was missing at the first read, so that its creation
-// counts as a change.
+// specMissing remembers that the spec was missing at the first read. So updateSpec reports it as
+// changed when it is created.
 func (l *liveProject) specMissing(watch int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

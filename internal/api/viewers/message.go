@@ -33,14 +33,14 @@ func forAllDocumentsOnly(kind string) bool {
 // it is not sent.
 const maxMessage = 2 << 20
 
-// member is one member of a message. Its value is JSON.
+// member is one member of a JSON message: its name, and its value as JSON.
 type member struct {
 	name  string
 	value []byte
 }
 
-// encodeMessage encodes a message about a project. It drops members of the document whose
-// names are those of the message's own members: type, project and number.
+// encodeMessage encodes a message about a project as JSON. It drops members that have the names of
+// the message's own members: type, project and number.
 func encodeMessage(kind, project string, seq int64, members ...member) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `{"type":%s`, quoted(kind))
@@ -53,8 +53,8 @@ func encodeMessage(kind, project string, seq int64, members ...member) ([]byte, 
 	return safeJSON(b.Bytes())
 }
 
-// safeJSON returns JSON that can be embedded anywhere: compact, with HTML characters
-// escaped, and valid UTF-8. Browsers close a socket that sends invalid UTF-8.
+// safeJSON returns compact JSON with HTML characters escaped and with valid UTF-8. Browsers close a
+// WebSocket that sends invalid UTF-8.
 func safeJSON(data []byte) (json.RawMessage, error) {
 	text, err := json.Marshal(json.RawMessage(bytes.ToValidUTF8(data, []byte("\uFFFD"))))
 	if err != nil {
@@ -71,7 +71,8 @@ func quoted(text string) []byte {
 	return data
 }
 
-// members lists the members of an object. If several have the same name, the last counts.
+// members lists the members of a JSON object. If several have the same name, it returns only the
+// last of them.
 func members(v jsontree.Value) []member {
 	at := map[string]int{}
 	var list []member
@@ -100,7 +101,7 @@ func array[T ~[]byte](items []T) []byte {
 	return b.Bytes()
 }
 
-// itemsOfKind returns the items of an array that have the given kind, unchanged.
+// itemsOfKind returns the items of a JSON array that have this kind, as raw JSON.
 func itemsOfKind(v jsontree.Value, kind jsontree.Kind) [][]byte {
 	var list [][]byte
 	for _, item := range v.Items() {
@@ -111,7 +112,7 @@ func itemsOfKind(v jsontree.Value, kind jsontree.Kind) [][]byte {
 	return list
 }
 
-// normalized returns the contents of an event in normalized JSON, for comparison.
+// normalized returns an event as JSON in a form that is the same for equal events, for comparison.
 func normalized(raw []byte) string {
 	var value any
 	read := json.NewDecoder(bytes.NewReader(raw))
@@ -126,11 +127,11 @@ func normalized(raw []byte) string {
 	return string(text)
 }
 
-// exactDigits is the maximum length of a number that a float64 represents without loss.
+// exactDigits is how many digits of a number a float64 always represents without loss.
 const exactDigits = 15
 
-// normalizeNumber normalizes short numbers, for example 1.0 to 1. It leaves longer ones
-// unchanged, because two different numbers must not become equal.
+// normalizeNumber normalizes numbers with at most exactDigits digits, for example 1.0 to 1. It
+// leaves longer numbers unchanged, because different numbers must not become equal.
 func normalizeNumber(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

@@ -11,32 +11,33 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// RunFinder finds the runs of gaffer that documents belong to. Documents without a run
-// belong to other programs.
+// RunFinder finds the run of gaffer that wrote a document. A document for which it finds no run was
+// written by another program.
 type RunFinder interface {
-	// Sessions returns the runs of those sessions that belong to gaffer, by session id.
+	// Sessions returns the ids of the runs that wrote the sessions, by session id. It leaves out
+	// sessions of other programs.
 	Sessions(ctx context.Context, root string, ids []string) (runs map[string]string, err error)
-	// Team returns the run of a team's session, or "".
+	// Team returns the id of the run of a team's session, or "" if there is none.
 	Team(ctx context.Context, root, session string) (run string, err error)
-	// Build returns the run of the build that a workflow state describes, or "". working
-	// reports whether a process works on it.
+	// Build returns the id of the run of the build that a workflow state describes, or "" if there
+	// is none. working reports whether a process works on the run.
 	Build(ctx context.Context, root string, state jsontree.Value) (run string, working bool, err error)
 }
 
-// findTimeout limits how long a call of a [RunFinder] may take.
+// findTimeout limits the duration of one call of a [RunFinder].
 const findTimeout = 5 * time.Second
 
-// runOwners adds to the views of documents the run of gaffer that they belong to.
+// runOwners adds the id of gaffer's run to the views of documents.
 type runOwners struct {
-	finder RunFinder // nil if no document belongs to gaffer
+	finder RunFinder // nil if no document belongs to a run of gaffer
 	now    func() time.Time
 	notice func(text string)
 
 	mu         sync.Mutex
-	quietUntil time.Time // no further error is logged until then
+	quietUntil time.Time // until this time, errors are not logged
 }
 
-// withTeamRun adds to a team's view its project and its run.
+// withTeamRun returns the view of a team with its project and its run added.
 func (v *runOwners) withTeamRun(ctx context.Context, l *liveProject, p docview.TeamPicture, session string) docview.TeamPicture {
 	p.Project, p.Path = l.name, l.path
 	if v.finder != nil && session != "" {
@@ -52,9 +53,8 @@ func (v *runOwners) withTeamRun(ctx context.Context, l *liveProject, p docview.T
 	return p
 }
 
-// logError logs that the owner of a document could not be determined. The document is
-// shown anyway. It logs at most once per minute, because there are several queries per
-// second.
+// logError logs that the run of a document could not be found; the document is shown without it. It
+// logs at most once per minute, because there are several queries per second.
 func (v *runOwners) logError(err error) {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return
@@ -93,8 +93,8 @@ func (v *runOwners) withSessionRuns(ctx context.Context, l *liveProject, list []
 	return list
 }
 
-// withBuildRun returns the view of a build with its run. While a process works on the
-// run, the view does not offer to resume it.
+// withBuildRun returns the view of a build with its run. While a process works on the run, the view
+// does not offer the user to resume it.
 func (v *runOwners) withBuildRun(ctx context.Context, l *liveProject, b *docview.Build) docview.BuildPicture {
 	text, err := spec.Read(l.folder)
 	p := b.Picture(text, v.now())
@@ -114,27 +114,27 @@ func (v *runOwners) withBuildRun(ctx context.Context, l *liveProject, b *docview
 	return p
 }
 
-// owners caches which run each document belongs to, because documents change much more
-// often than their runs.
+// owners caches which run each document belongs to. A document changes often, but its run rarely
+// changes.
 type owners struct {
 	mu    sync.Mutex
-	runs  map[string]string // run by session; "" if the session belongs to another program
+	runs  map[string]string // id of the run by session id; "" if the session belongs to another program
 	until time.Time
 
-	session   string // of the team
+	session   string // id of the team's session
 	run       string
 	teamUntil time.Time
 }
 
 const (
 	cacheTime = time.Minute
-	// cacheTimeUnknown is the cache time of the answer that a document belongs to no run.
-	// It is short, because a team's documents are written shortly before its run is
-	// stored.
+	// cacheTimeUnknown is how long owners caches that a document belongs to no run. It is short,
+	// because gaffer writes a team's documents shortly before it stores the run.
 	cacheTimeUnknown = 2 * time.Second
 )
 
-// sessions returns the runs of sessions. It calls ask for those that are not cached.
+// sessions returns the ids of the runs of sessions, by session id. It calls ask for the sessions
+// that are not cached.
 func (o *owners) sessions(ids []string, now time.Time, ask func(ids []string) (map[string]string, error)) map[string]string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -164,7 +164,7 @@ func (o *owners) sessions(ids []string, now time.Time, ask func(ids []string) (m
 	return found
 }
 
-// team returns the run of a team's session.
+// team returns the id of the run of a team's session. It calls ask if it is not cached.
 func (o *owners) team(session string, now time.Time, ask func() (string, error)) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -15,21 +15,21 @@ import (
 
 const opDropPort host.Op = "remove port file"
 
-// Port is the address at which other programs on this machine reach the viewer.
+// Port is the content of the port file: where programs on this machine find the viewer.
 type Port struct {
 	Port int    `json:"port"`
 	PID  int    `json:"pid"`
 	URL  string `json:"url"`
 }
 
-// PortFile returns the path of the file in which programs look for the port.
+// PortFile returns the path of the file in which other programs look for the viewer's port.
 func PortFile(home string) string { return filepath.Join(home, folder, "viewer.port.json") }
 
-// pidFile is the file beside the port file that contains only the process id.
+// pidFile is the name of a file beside the port file. It contains only the viewer's process id.
 const pidFile = "viewer.pid"
 
-// WritePortFile writes the port file and viewer.pid, and replaces existing files. It returns
-// a function that removes each file unless another process has changed it.
+// WritePortFile writes the port file and viewer.pid. It replaces existing files. remove deletes
+// each of the files, unless another process has changed it meanwhile.
 func WritePortFile(file string, p Port) (remove func() error, err error) {
 	data, err := json.Marshal(p)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	folder      = ".fctry" // a folder with this name marks a project, as does gaffer's own file
+	folder      = ".fctry" // a folder is a project if it contains a folder with this name or gaffer's config file
 	maxProjects = 100
 	maxPath     = 4096
 )
@@ -28,17 +28,17 @@ const (
 // Entry is a registered project.
 type Entry struct {
 	Path   string    `json:"path"`         // absolute, with links resolved
-	As     string    `json:"as,omitempty"` // the path given at registration, if it differs from Path
+	As     string    `json:"as,omitempty"` // the path that the user registered, if it differs from Path
 	Used   time.Time `json:"used"`         // when the project was registered or last activated
 	Active bool      `json:"active,omitempty"`
 }
 
-// Registry stores the projects of this machine.
+// Registry stores the list of registered projects of this machine.
 type Registry interface {
 	// Get returns all entries, or none.
 	Get(ctx context.Context) ([]Entry, error)
-	// Put replaces all entries by the result of change. Concurrent changes do not
-	// overwrite each other. change may run more than once.
+	// Put replaces the stored entries by the result of change. If another process has changed them
+	// meanwhile, it calls change again with the new entries.
 	Put(ctx context.Context, change func([]Entry) ([]Entry, error)) error
 }
 
@@ -52,7 +52,7 @@ type Project struct {
 	as string
 }
 
-// projectList contains the projects of one machine.
+// projectList contains the projects that the viewer shows.
 type projectList struct {
 	home     string // the root of the server's own project
 	registry Registry
@@ -63,12 +63,12 @@ type projectList struct {
 	host     host.Host
 
 	mu           sync.Mutex
-	liveProjects map[string]*liveProject // by root
+	liveProjects map[string]*liveProject // by the path of the project's root
 	listed       chan struct{}           // closed and replaced when the list of projects has changed
 }
 
-// live returns the live project at a root. There is one per root, so that concurrent
-// changes of a document are written in one batch.
+// live returns the liveProject of a root. There is only one per root, so that concurrent changes of
+// a document are written in one batch.
 func (v *projectList) live(root string) (*liveProject, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -87,7 +87,8 @@ func (v *projectList) live(root string) (*liveProject, error) {
 	return l, nil
 }
 
-// find returns the project that a request is about.
+// find returns the project that a request names by path or name. An empty ref means the active
+// project.
 func (v *projectList) find(ctx context.Context, ref string) (*liveProject, error) {
 	p, err := v.findProject(ctx, ref)
 	if err != nil {
@@ -96,8 +97,8 @@ func (v *projectList) find(ctx context.Context, ref string) (*liveProject, error
 	return v.live(p.Path)
 }
 
-// Projects lists the projects whose folders exist: the server's own first, then the
-// others in the order of registration.
+// Projects lists the projects whose folders exist: first the server's own project, then the others
+// in the order of registration.
 func (v *projectList) Projects(ctx context.Context) ([]Project, error) {
 	entries, err := v.registry.Get(ctx)
 	if err != nil {
@@ -128,8 +129,8 @@ func (v *projectList) Projects(ctx context.Context) ([]Project, error) {
 	return list, nil
 }
 
-// findProject returns the project with the path or the name ref. It only compares texts
-// and does not access the disk. An empty ref means the active project.
+// findProject returns the project whose path or name is ref. It compares texts only and does not
+// open ref as a path. An empty ref means the active project.
 func (v *projectList) findProject(ctx context.Context, ref string) (Project, error) {
 	list, err := v.Projects(ctx)
 	if err != nil {
@@ -141,7 +142,7 @@ func (v *projectList) findProject(ctx context.Context, ref string) (Project, err
 		fits = func(p Project) bool { return p.Active }
 	case filepath.IsAbs(ref):
 		fits = func(p Project) bool { return p.Path == clean }
-		if !slices.ContainsFunc(list, fits) { // a current path takes precedence over one given at registration
+		if !slices.ContainsFunc(list, fits) { // prefer a project whose current path is ref to one that was registered under ref
 			fits = func(p Project) bool { return p.as == clean }
 		}
 	default:
@@ -160,8 +161,8 @@ func uniqueProject(found []Project, ref string) (Project, error) {
 	return found[0], nil
 }
 
-// findToChange returns the project that a change request is about. If there are several
-// projects, the request must name one, because other users may change the active project.
+// findToChange returns the project that a request wants to change. If there are several projects,
+// the request must name one: another user may have changed the active project.
 func (v *projectList) findToChange(ctx context.Context, ref string) (*liveProject, error) {
 	if ref == "" {
 		if list, err := v.Projects(ctx); err != nil {
@@ -173,8 +174,8 @@ func (v *projectList) findToChange(ctx context.Context, ref string) (*liveProjec
 	return v.find(ctx, ref)
 }
 
-// Register adds the project at a path and activates it. The path must be a folder that
-// is marked as a project.
+// Register adds the project at a path and makes it the active one. The folder must contain .fctry
+// or gaffer's config file.
 func (v *projectList) Register(ctx context.Context, path string) (Project, error) {
 	root, err := projectRoot(path)
 	if err != nil {
@@ -186,7 +187,7 @@ func (v *projectList) Register(ctx context.Context, path string) (Project, error
 	return v.activate(ctx, root, filepath.Clean(path))
 }
 
-// Activate makes a project the default for requests that name none.
+// Activate makes a project the active one: requests that name no project are about it.
 func (v *projectList) Activate(ctx context.Context, ref string) (Project, error) {
 	if ref == "" {
 		return Project{}, refuse(invalid, "invalid_request", "which project? name its path")
@@ -222,8 +223,9 @@ func exists(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// missingFolders returns the projects whose folder is missing. It is called before the registry
-// is changed, because a disk may be slow and other writers wait for the registry.
+// missingFolders returns the paths of the registered projects whose folder does not exist. Call it
+// before a change of the registry, not during it: a disk may be slow, and other writers wait for
+// the registry.
 func (v *projectList) missingFolders(ctx context.Context) (map[string]bool, error) {
 	entries, err := v.registry.Get(ctx)
 	if err != nil {
@@ -243,9 +245,9 @@ func (v *projectList) Listed() <-chan struct{} {
 	return v.listed
 }
 
-// withActive adds or replaces an entry and makes it the active one. If another entry has this
-// path as its alias, the alias is outdated and removed. If the list is full, with
-// deletes the least recently used entries whose folders are missing.
+// withActive returns the list with e added or replaced, and with e as the only active entry. If
+// another entry was registered under the path of e, it loses that alias. If the list is full,
+// withActive deletes the least recently used entries whose folders are missing.
 func withActive(all []Entry, e Entry, gone map[string]bool) ([]Entry, error) {
 	list := slices.Clone(all)
 	for i := range list {
@@ -268,8 +270,8 @@ func withActive(all []Entry, e Entry, gone map[string]bool) ([]Entry, error) {
 	return append(list, e), nil
 }
 
-// oldest returns the index of the least recently used entry whose path is in which, or
-// -1.
+// oldest returns the index of the least recently used entry whose path is in which, or -1 if there
+// is no such entry.
 func oldest(list []Entry, which map[string]bool) int {
 	found := -1
 	for i, e := range list {
@@ -280,8 +282,8 @@ func oldest(list []Entry, which map[string]bool) int {
 	return found
 }
 
-// projectRoot returns the project root of a path. The error is the same for every cause,
-// so that clients cannot find out which files exist.
+// projectRoot returns the root of the project at a path. All its errors are the same, so that
+// clients cannot find out which files exist.
 func projectRoot(path string) (string, error) {
 	no := refuse(invalid, "no_project", "%.200q is no project: want the absolute path of a folder that holds %s or %s", path, folder, project.ConfigFile)
 	if len(path) > maxPath || !filepath.IsAbs(path) || !printable(path) || slices.Contains(strings.Split(path, "/"), "..") {

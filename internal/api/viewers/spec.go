@@ -25,11 +25,11 @@ type specReader struct {
 	host     host.Host
 }
 
-// textDocuments maps the Markdown documents of a project to the default text for a missing
-// document. The spec has no default: it must exist.
+// textDocuments maps the name of a Markdown document to the text that is sent if the document does
+// not exist. The spec has no such text: if it does not exist, the request fails.
 var textDocuments = map[string]string{spec.File: "", "changelog.md": "_No changelog yet._\n", "lessons.md": ""}
 
-// Text reads one of the Markdown documents of a project.
+// Text returns one of the Markdown documents of a project.
 func (v *specReader) Text(ctx context.Context, ref, name string) ([]byte, error) {
 	without, known := textDocuments[name]
 	if !known {
@@ -51,8 +51,8 @@ func (v *specReader) Text(ctx context.Context, ref, name string) ([]byte, error)
 	return text, nil
 }
 
-// document reads a file in the workflow folder of a project. found is false if the file
-// is missing. Links are not followed, because their target may be outside the project.
+// document reads a file in the workflow folder of a project. found is false if the file does not
+// exist. Links are not followed, because their target may be outside the project.
 func (v *specReader) document(l *liveProject, name string) (data []byte, found bool, err error) {
 	path := filepath.Join(l.folder, name)
 	info, err := v.host.Lstat(opReadText, path)
@@ -91,18 +91,17 @@ type Sections struct {
 type Section struct {
 	Number    string   `json:"number"`
 	Heading   string   `json:"heading"`
-	Alias     string   `json:"alias"` // without #
+	Alias     string   `json:"alias"` // without the leading #
 	Readiness string   `json:"readiness"`
 	Level     int      `json:"level"`
 	Claims    []string `json:"claims"`
 	Body      string   `json:"body"`
 }
 
-// claimPattern matches bold text in a section, which states a claim.
+// claimPattern matches bold text in a section. Bold text states a claim.
 var claimPattern = lazyregexp.New(`\*\*([^*\n]{4,80})\*\*`)
 
-// Sections returns the sections of a project's spec, with their readiness from the
-// workflow state.
+// Sections returns the sections of a project's spec. Their readiness comes from the workflow state.
 func (v *specReader) Sections(ctx context.Context, ref string) (Sections, error) {
 	list := Sections{[]Section{}}
 	text, words, err := v.specWithReadiness(ctx, ref)
@@ -121,11 +120,11 @@ func (v *specReader) Sections(ctx context.Context, ref string) (Sections, error)
 	return list, nil
 }
 
-// maxClaims is the maximum number of claims that are read from a section.
+// maxClaims is how many claims of a section are returned at most.
 const maxClaims = 200
 
-// specWithReadiness reads the spec of a project. The function of returns the readiness
-// of a section according to the workflow state.
+// specWithReadiness returns the spec of a project, and a function that returns the readiness of a
+// section according to the workflow state.
 func (v *specReader) specWithReadiness(ctx context.Context, ref string) (text spec.Spec, of func(spec.Section) string, err error) {
 	l, err := v.projects.find(ctx, ref)
 	if err != nil {
@@ -147,7 +146,7 @@ func (v *specReader) specWithReadiness(ctx context.Context, ref string) (text sp
 	return text, func(s spec.Section) string { return cmp.Or(words[s.Alias], "unknown") }, nil
 }
 
-// Readiness describes how ready the sections of a project's spec are.
+// Readiness lists how ready each section of a project's spec is, with a count per level.
 type Readiness struct {
 	Summary  map[string]int     `json:"summary"`
 	Sections []SectionReadiness `json:"sections"`
@@ -162,8 +161,8 @@ type SectionReadiness struct {
 	Notes     string `json:"notes,omitempty"`
 }
 
-// Readiness returns the readiness of each section: from the workflow state, or from the
-// spec if the state has none.
+// Readiness returns how ready each section is. It takes the level from the workflow state or, if
+// the state has none, from the spec.
 func (v *specReader) Readiness(ctx context.Context, ref string) (Readiness, error) {
 	l, err := v.projects.find(ctx, ref)
 	if err != nil {

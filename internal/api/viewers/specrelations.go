@@ -36,21 +36,21 @@ type StoryMap struct {
 type MapSection struct {
 	Number     string `json:"number"`
 	Heading    string `json:"heading"`
-	Alias      string `json:"alias"` // without #
+	Alias      string `json:"alias"` // without the leading #
 	Readiness  string `json:"readiness"`
 	Level      int    `json:"level"`
-	TopSection string `json:"topSection"` // the first part of Number
+	TopSection string `json:"topSection"` // the first part of Number, such as "2" of "2.1"
 }
 
-// MapEdge links two sections by alias: one mentions the other (cross-ref), or a scenario
-// validates both (scenario-overlap).
+// MapEdge links two sections, given by their aliases. Either one section mentions the other
+// (cross-ref), or a scenario validates both (scenario-overlap).
 type MapEdge struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 	Type string `json:"type"`
 }
 
-// maxOverlaps is the maximum number of edges that come from scenarios.
+// maxOverlaps is how many edges of type scenario-overlap a story map has at most.
 const maxOverlaps = 10_000
 
 // StoryMap returns the sections of a project's spec and the links between them.
@@ -100,7 +100,7 @@ type Similarity struct {
 	Pairs []spec.Pair `json:"pairs"`
 }
 
-// Similarity compares the sections of a project's spec.
+// Similarity returns the pairs of sections whose similarity is at least least.
 func (v *specReader) Similarity(ctx context.Context, ref string, least float64) (Similarity, error) {
 	list := Similarity{[]spec.Pair{}}
 	l, err := v.projects.find(ctx, ref)
@@ -111,7 +111,7 @@ func (v *specReader) Similarity(ctx context.Context, ref string, least float64) 
 	return Similarity{append(list.Pairs, text.Similar(least)...)}, err
 }
 
-// Diagrams are diagrams of a spec, by the alias of their section and by their type.
+// Diagrams contains diagrams of a spec, by the alias of a section and then by type.
 type Diagrams struct {
 	Diagrams map[string]map[string]Diagram `json:"diagrams"`
 }
@@ -136,7 +136,7 @@ func (v *specReader) Diagrams(ctx context.Context, ref string) (Diagrams, error)
 	}
 	const kind = "dependencies"
 	names, drawn := map[string]int{}, map[string]*strings.Builder{}
-	node := func(alias string) string { // removes characters that would end the node
+	node := func(alias string) string { // replaces characters that have a meaning in Mermaid
 		if _, ok := names[alias]; !ok {
 			names[alias] = len(names)
 		}
@@ -157,14 +157,13 @@ func (v *specReader) Diagrams(ctx context.Context, ref string) (Diagrams, error)
 	return all, nil
 }
 
-// Priority is the order in which the user wants things done.
+// Priority is the order in which the user wants things done, as JSON.
 type Priority struct {
 	Priority json.RawMessage `json:"priority"`
 }
 
-// Priority returns the priority in the config of a project, unchanged. Without a project
-// the result is empty: the order of the projects is in the user's home folder, which
-// gaffer does not read.
+// Priority returns the priority from a project's config, unchanged. If ref is empty, the result is
+// empty: the order of all projects is in the user's home folder, which gaffer does not read.
 func (v *specReader) Priority(ctx context.Context, ref string) (Priority, error) {
 	none := Priority{json.RawMessage("{}")}
 	if ref == "" {

@@ -51,7 +51,7 @@ func TestADiagramDrawsTheNeighboursOfASection(t *testing.T) {
 	if d := got.Diagrams["flow"]["dependencies"]; d.Type != "dependencies" || d.Source != flow {
 		t.Errorf("%q", d.Source)
 	}
-	// Text of a user stays text inside a node.
+	// A title that contains Mermaid syntax must stay text inside a node.
 	if source := got.Diagrams["end"]["dependencies"].Source; strings.ContainsAny(source, "<") || !strings.Contains(source, `["#a']b"]`) {
 		t.Errorf("%q", source)
 	}

@@ -1,10 +1,9 @@
-// Package viewers implements the requests of a workflow viewer on the workflow files of
-// projects: the list of projects, the status of a build, the contents of an inbox, and
-// changes while a client follows them. It does not depend on HTTP.
+// Package viewers implements the requests of a workflow viewer on the workflow files of projects:
+// the list of projects, the status of a build, the contents of an inbox, and changes while a client
+// follows a project. It does not depend on HTTP.
 //
-// The files are the source of truth, and other programs write them, too. A viewer
-// reports only what it has read from the files, so its reports do not depend on which
-// program wrote them.
+// Other programs write these files too. The viewer reports only what it reads from the files, so
+// its reports do not depend on which program wrote them.
 package viewers
 
 import (
@@ -17,27 +16,27 @@ import (
 
 // Options configures a Viewer.
 type Options struct {
-	Home     string   // the root of the server's own project, which is always listed
+	Home     string   // root of the server's own project, which is always listed
 	Registry Registry // stores the other projects
-	// Locate returns the name of a project and the folders of its documents. If it is
-	// nil, the default folders of the protocols are used.
+	// Locate returns the name of a project and the folders of its documents. If Locate is nil, the
+	// documents are in the default folders of the protocols.
 	Locate    func(root string) (ProjectFolders, error)
-	RunFinder RunFinder        // reports which documents belong to gaffer's runs; nil if none do
+	RunFinder RunFinder        // finds the runs that wrote documents; nil if no document belongs to a run of gaffer
 	Now       func() time.Time // nil means the machine's clock
-	Rand      io.Reader        // for ids; nil means the machine's random source
+	Rand      io.Reader        // source of random ids; nil means the machine's random source
 	Notice    func(text string)
 }
 
-// ProjectFolders contains the name of a project and the folders of its documents.
+// ProjectFolders has the name of a project and the paths of its document folders.
 type ProjectFolders struct {
 	Name     string
-	Folder   string // folder of the workflow
+	Folder   string // folder of the workflow documents
 	Team     string
 	Sessions string
 }
 
-// Viewer answers requests about the projects of one machine. Each of its parts answers
-// the requests about one subject. Close ends its watches.
+// Viewer answers requests about the projects of one machine. Each embedded type answers the
+// requests about one subject. Close ends the watches of files.
 type Viewer struct {
 	*projectList
 	*workflowService
@@ -46,7 +45,7 @@ type Viewer struct {
 	*watches
 }
 
-// New returns a Viewer. It accesses no files yet.
+// New returns a Viewer. It does not access files.
 func New(opts Options) *Viewer {
 	h := host.OS()
 	if opts.Locate == nil {

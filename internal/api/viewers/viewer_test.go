@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// memory is an in-memory registry.
+// memory is a registry of projects in memory.
 type memory struct {
 	mu  sync.Mutex
 	all []viewers.Entry
@@ -42,7 +42,7 @@ func (m *memory) Put(_ context.Context, change func([]viewers.Entry) ([]viewers.
 	return err
 }
 
-// world is a viewer with projects on a real disk.
+// world is a viewer whose projects are folders on disk.
 type world struct {
 	*viewers.Viewer
 	t     *testing.T
@@ -68,7 +68,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// project creates a folder that is marked as a project.
+// project creates a folder that counts as a project, and returns its path.
 func (w *world) project(name string) string {
 	w.t.Helper()
 	root := filepath.Join(w.base, name)
@@ -87,7 +87,8 @@ func (w *world) register(name string) string {
 	return root
 }
 
-// write writes a document as another program would, with an older modification time.
+// write writes a document of a project as another program would. It sets an older modification
+// time.
 func (w *world) write(root, name, text string) {
 	w.t.Helper()
 	path := filepath.Join(root, ".fctry", name)
@@ -100,7 +101,7 @@ func (w *world) write(root, name, text string) {
 	}
 }
 
-// noted waits for a notice that contains a word.
+// noted waits until the viewer has logged a text that contains word.
 func (w *world) noted(word string) {
 	w.t.Helper()
 	deadline := time.After(testenv.Patience)
@@ -131,12 +132,12 @@ func code(err error) string {
 	return fmt.Sprint(err)
 }
 
-// reader follows a project.
+// reader is a follower of a project that decodes the messages.
 type reader struct {
 	t   *testing.T
 	of  *viewers.Follower
 	at  int64
-	had []map[string]any // messages that arrived with the history
+	had []map[string]any // messages that came as part of the history
 }
 
 func (w *world) follow(ref string) *reader {
@@ -156,7 +157,7 @@ func (w *world) follow(ref string) *reader {
 	return &reader{w.t, of, latest, history.Events}
 }
 
-// until reads messages up to the first that matches.
+// until reads messages up to the first that fits, and returns them all.
 func (r *reader) until(what string, fits func(m map[string]any) bool) []map[string]any {
 	r.t.Helper()
 	all := r.had
@@ -278,7 +279,7 @@ func TestALinkThatIsRegisteredAgainMeansTheProjectToWhichItLeadsNow(t *testing.T
 	old, now := w.project("old"), w.project("now")
 	link := filepath.Join(w.base, "current")
 	for _, target := range []string{old, now} {
-		_ = os.Remove(link) // it does not exist at first
+		_ = os.Remove(link) // the link does not exist in the first round
 		if err := os.Symlink(target, link); err != nil {
 			t.Fatal(err)
 		}
@@ -308,7 +309,7 @@ func TestAProjectIsMeantByItsPathThoughAnotherWasOnceCalledThat(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.register("place")
-	w.rows.all[0].As = called // as in a list that an earlier version stored
+	w.rows.all[0].As = called // an earlier version stored the registered path this way
 	if log, err := w.BuildLog(t.Context(), path); err != nil || log.Project != "place" {
 		t.Errorf("%q, %v", log.Project, err)
 	}
@@ -385,7 +386,7 @@ func TestAnEventThatSaysWhenItWasIsStoredOnce(t *testing.T) {
 	for range 3 {
 		w.emit("home", `{"kind":"chunk-started","chunk":"A","timestamp":"2026-02-17T14:30:00Z"}`)
 		w.emit("home", `{"timestamp":"2026-02-17T14:30:00Z","chunk":"A","kind":"chunk-started"}`)
-		w.emit("home", `{"kind":"another","timestamp":null}`) // without a timestamp each is a new event
+		w.emit("home", `{"kind":"another","timestamp":null}`) // without a timestamp, an equal event is a new one
 	}
 	log, err := w.BuildLog(t.Context(), "home")
 	if err != nil || log.EventCount != 4 {
@@ -440,7 +441,7 @@ func TestFollowersGetEachEventOfOtherProgramsOnce(t *testing.T) {
 	if got := kinds(all); !slices.Equal(got, []string{"one"}) {
 		t.Errorf("%v", got)
 	}
-	// Another program rewrites the whole document, and drops the oldest events.
+	// Another program rewrites the whole document and drops the oldest events.
 	state, err := os.ReadFile(filepath.Join(root, ".fctry/state.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -475,7 +476,7 @@ func TestAnEventThatAProgramWithoutALockLosesDoesNotMakeTheOthersNews(t *testing
 	r := w.follow("home")
 	defer r.of.Leave()
 	r.first()
-	w.write(root, "state.json", feedOf(long("one", 0), long("two", 0), long("four", 0))) // written by a program that had read only two of them
+	w.write(root, "state.json", feedOf(long("one", 0), long("two", 0), long("four", 0))) // another program writes the file back; it had read only two of the events
 	if got := kinds(r.until("four", event("four"))); !slices.Equal(got, []string{"four"}) {
 		t.Errorf("told %v", got)
 	}
@@ -545,7 +546,7 @@ func TestHostileStatesAreReadWithoutFalseValues(t *testing.T) {
 	if err != nil || len(ready.Sections) != 2 || ready.Summary["draft"] != 2 || ready.Summary["aligned"] != 3 {
 		t.Errorf("%+v, %v", ready, err)
 	}
-	// First half of it, then all: the half is not reported.
+	// A half-written document must not be reported; the complete one must.
 	w.write(root, "state.json", `{"buildEvents":[{"kind":"a"`)
 	w.write(root, "state.json", `{"buildEvents":[{"kind":"a"}]}`)
 	if got := kinds(r.until("a", event("a"))); !slices.Equal(got, []string{"a"}) {
@@ -570,7 +571,7 @@ func TestAReconnectingClientGetsWhatItMissedOrAnErrorIfThatIsGone(t *testing.T) 
 	r.until("one", event("one"))
 	missed := r.at
 	r.of.Leave()
-	// Without followers, changes are found at the next read.
+	// A change without followers is found when the next follower joins.
 	w.emit("home", `{"kind":"two"}`)
 	again := w.follow("home")
 	defer again.of.Leave()
@@ -600,7 +601,7 @@ func TestAReconnectingClientGetsWhatItMissedOrAnErrorIfThatIsGone(t *testing.T) 
 			last = seq
 		}
 	}
-	for _, other := range []int64{1, latest + 1000} { // numbers of another server
+	for _, other := range []int64{1, latest + 1000} { // numbers that this server has not used
 		data, _, err := again.of.History(other)
 		if err != nil || !strings.Contains(string(data), `"truncated":true`) || !strings.Contains(string(data), `"one"`) {
 			t.Errorf("%d: %s, %v", other, data, err)
@@ -629,7 +630,7 @@ func TestTheHistoryIsBoundedAndAClientThatIsBehindItIsNotified(t *testing.T) {
 	}
 }
 
-// feedOf returns a state with events.
+// feedOf returns a workflow state with these events.
 func feedOf(events ...string) string { return `{"buildEvents":[` + strings.Join(events, ",") + `]}` }
 
 // long returns an event with a summary of n bytes.
@@ -669,7 +670,7 @@ func TestANewClientDoesNotGetTheOldVersionOfADocumentThatBecameTooLong(t *testin
 
 func TestNothingIsWatchedWithoutFollowersOrAfterClose(t *testing.T) {
 	w := newWorld(t)
-	for range 20 { // join and leave; goleak finds leaked goroutines
+	for range 20 { // follow and leave repeatedly; goleak finds leaked goroutines
 		r := w.follow("home")
 		r.of.Leave()
 	}

@@ -18,12 +18,12 @@ import (
 const (
 	opWatchSpec    host.Op = "watch spec"
 	checkEvery             = 250 * time.Millisecond // interval between checks of the spec
-	timestampGrain         = 2 * time.Second        // a file that changed more recently may change again without a new modification time
-	maxSpec                = 1 << 20                // bytes; for a longer spec, the message does not contain its text
+	timestampGrain         = 2 * time.Second        // a file that changed more recently is read again, because it may change without a new modification time
+	maxSpec                = 1 << 20                // maximum length of a spec whose text is sent; the message about a longer one has no text
 )
 
-// begin starts to watch the documents of a project, unless a watch is running. The
-// caller holds l.mu and v.mu, so that the viewer cannot be closed meanwhile.
+// begin starts to watch the workflow documents of a project, unless a watch is already running. The
+// caller holds l.mu and v.mu, so that Close cannot run meanwhile.
 func (v *watches) begin(l *liveProject) {
 	if l.stop != nil {
 		return
@@ -35,13 +35,13 @@ func (v *watches) begin(l *liveProject) {
 	ready := make(chan struct{})
 	l.ready = ready
 	v.running.Go(func() {
-		_ = l.store.Watch(ctx, func(state jsontree.Value, err error) { l.onRead(err, func() { l.updateState(watch, state) }) }) // ends with ctx
+		_ = l.store.Watch(ctx, func(state jsontree.Value, err error) { l.onRead(err, func() { l.updateState(watch, state) }) }) // returns when ctx ends
 	})
 	v.running.Go(func() { v.watchInbox(ctx, l, watch) })
 	v.running.Go(func() { v.watchSpec(ctx, l, watch, sync.OnceFunc(func() { close(ready) })) })
 }
 
-// stopWatch ends the watch, if there is one. The caller holds l.mu.
+// stopWatch ends the project's watch, if one is running. The caller holds l.mu.
 func (l *liveProject) stopWatch() {
 	if l.stop != nil {
 		l.stop()
@@ -49,8 +49,8 @@ func (l *liveProject) stopWatch() {
 	}
 }
 
-// onRead calls saw if a document could be read. Otherwise it only logs the error, and
-// the last message stays valid until the document can be read again.
+// onRead calls saw if a document could be read. If not, it logs the error, and the last message
+// about the document stays valid.
 func (l *liveProject) onRead(err error, saw func()) {
 	if err != nil {
 		l.notice("viewer: " + err.Error())
@@ -61,7 +61,7 @@ func (l *liveProject) onRead(err error, saw func()) {
 
 func (v *watches) watchInbox(ctx context.Context, l *liveProject, watch int) {
 	f := statefile.New(l.store.Inbox().Path(), statefile.Options{Host: v.host})
-	_ = f.Watch(ctx, func(data []byte, err error) { // ends with ctx
+	_ = f.Watch(ctx, func(data []byte, err error) { // returns when ctx ends
 		var doc *jsontree.Doc
 		if data == nil {
 			data = []byte("[]")
@@ -76,7 +76,7 @@ func (v *watches) watchInbox(ctx context.Context, l *liveProject, watch int) {
 	})
 }
 
-// checkIsList returns an error unless the document is an array or empty, as an inbox must be.
+// checkIsList returns an error unless an inbox document is a JSON array or empty.
 func checkIsList(v jsontree.Value) error {
 	switch kind := v.Kind(); {
 	case kind == jsontree.Array, kind == jsontree.Null, kind == jsontree.Object && v.Len() == 0:
@@ -86,13 +86,13 @@ func checkIsList(v jsontree.Value) error {
 	}
 }
 
-// watchSpec checks the spec periodically, because statefile can only watch JSON. Links are
-// not followed, because their target may be outside the project. It calls looked after
-// the first check.
+// watchSpec checks the spec at intervals, because statefile can only watch JSON documents. It does
+// not follow links, because their target may be outside the project. It calls looked after the
+// first check.
 func (v *watches) watchSpec(ctx context.Context, l *liveProject, watch int, looked func()) {
-	defer looked() // in case the watch ends before the first check
+	defer looked() // also if ctx ends before the first check
 	var checks specChecks
-	for ; ctx.Err() == nil; _ = v.host.Sleep(ctx, checkEvery) { // the loop checks ctx
+	for ; ctx.Err() == nil; _ = v.host.Sleep(ctx, checkEvery) { // an error of Sleep means that ctx has ended
 		v.checkSpec(l, watch, &checks)
 		looked()
 	}
@@ -115,14 +115,15 @@ func (v *watches) checkSpec(l *liveProject, watch int, checks *specChecks) {
 	}
 }
 
-// specChecks are the results of earlier checks of a spec.
+// specChecks remembers the earlier checks of a spec.
 type specChecks struct {
 	checked    bool
-	last, read fs.FileInfo // at the last check, and when the file was last read
+	last, read fs.FileInfo // file info at the last check, and when the file was last read
 }
 
-// due reports whether the spec must be read: at the first check, and when it has
-// changed or may have changed. While it is being written, it is not read.
+// due reports whether the spec must be read now. It must be read if it has changed or may have
+// changed since the last read, and is the same as at the last check. A spec that differs from the
+// last check is still being written.
 func (s *specChecks) due(info fs.FileInfo, now time.Time) bool {
 	still := !s.checked || s.last != nil && !differs(s.last, info)
 	changed := s.read == nil || differs(s.read, info) || now.Sub(info.ModTime()) < timestampGrain

@@ -13,19 +13,18 @@ import (
 	"gaffer/workflow"
 )
 
-// recomputeEvery is the interval at which a view is computed again even if no document
-// has changed.
+// recomputeEvery is how often a view is computed even if no file has changed.
 const recomputeEvery = 5 * time.Second
 
-// allDocumentsWatch is the watch of all documents of a project.
+// allDocumentsWatch is the watch of all documents of a project, with the number of its followers.
 type allDocumentsWatch struct {
 	followers int
 	count     int                // number of the current watch; results of earlier watches are ignored
-	stop      context.CancelFunc // ends the watch; nil if there is none
+	stop      context.CancelFunc // ends the watch; nil if no watch is running
 	lastSent  map[string][sha256.Size]byte
 }
 
-// beginAll starts to watch all documents of a project, unless a watch is running. The
+// beginAll starts to watch all documents of a project, unless that watch is already running. The
 // caller holds l.mu and v.mu.
 func (v *watches) beginAll(l *liveProject) {
 	if l.allDocuments.stop != nil {
@@ -43,7 +42,7 @@ func (v *watches) beginAll(l *liveProject) {
 	v.running.Go(func() { w.watchBuild(ctx) })
 }
 
-// stopAllWatch ends the watch of all documents, if there is one. The caller holds l.mu.
+// stopAllWatch ends the watch of all documents, if it is running. The caller holds l.mu.
 func (l *liveProject) stopAllWatch() {
 	if l.allDocuments.stop != nil {
 		l.allDocuments.stop()
@@ -51,14 +50,14 @@ func (l *liveProject) stopAllWatch() {
 	}
 }
 
-// watcher is one watch of all documents of a project.
+// watcher does the work of one allDocumentsWatch.
 type watcher struct {
 	*watches
 	live  *liveProject
 	watch int
 }
 
-// send sends a view, unless it is the same as the last one sent.
+// send adds a message with a view, unless the view is the same as in the last message.
 func (w *watcher) send(kind, name string, picture any) {
 	data, err := json.Marshal(picture)
 	if err != nil {
@@ -76,7 +75,7 @@ func (w *watcher) send(kind, name string, picture any) {
 	l.addMessage(kind, member{name, data})
 }
 
-// watchTeam sends the state of the team, at once and after each change.
+// watchTeam sends the view of the team, at once and after each change, until ctx ends.
 func (w *watcher) watchTeam(ctx context.Context) {
 	var each []watchedFile
 	for _, doc := range team.Documents() {
@@ -93,7 +92,7 @@ func (w *watcher) sendTeam(ctx context.Context) {
 	w.send(TeamUpdate, "team", w.owners.withTeamRun(ctx, w.live, picture, session))
 }
 
-// watchBuild sends the status of the build, at once and after each change.
+// watchBuild sends the view of the build, at once and after each change, until ctx ends.
 func (w *watcher) watchBuild(ctx context.Context) {
 	build := w.live.documents.build
 	w.watchFiles(ctx, []watchedFile{
@@ -110,15 +109,15 @@ func (w *watcher) sendBuild(ctx context.Context) {
 	w.send(BuildUpdate, "build", w.owners.withBuildRun(ctx, w.live, &build))
 }
 
-// watchedFile is a watched file and the function that receives its contents.
+// watchedFile is a file to watch and the function that gets its contents.
 type watchedFile struct {
 	path string
 	set  func(data []byte, err error)
 }
 
-// watchFiles calls send when all files have been read, after each change, and at the
-// interval recomputeEvery, until ctx ends. The interval is needed because a document's
-// run, and whether a process works on it, may change without the files.
+// watchFiles calls send when all files have been read once, after each change of a file, and every
+// recomputeEvery, until ctx ends. It calls send without a change because the run of a document, and
+// whether a process works on it, may change while the files stay the same.
 func (w *watcher) watchFiles(ctx context.Context, files []watchedFile, send func(context.Context)) {
 	changed := make(chan struct{}, 1)
 	for _, f := range files {
@@ -127,7 +126,7 @@ func (w *watcher) watchFiles(ctx context.Context, files []watchedFile, send func
 	send(ctx)
 	for _, f := range files {
 		w.running.Go(func() {
-			_ = statefile.New(f.path, statefile.Options{Host: w.host}).Watch(ctx, func(data []byte, err error) { // ends with ctx
+			_ = statefile.New(f.path, statefile.Options{Host: w.host}).Watch(ctx, func(data []byte, err error) { // returns when ctx ends
 				w.setUnlessEnded(ctx, f)(data, err)
 				select {
 				case changed <- struct{}{}:
@@ -149,8 +148,8 @@ func (w *watcher) watchFiles(ctx context.Context, files []watchedFile, send func
 	}
 }
 
-// setUnlessEnded passes on the contents of a file, unless the watch has ended: a newer watch may
-// already have newer contents.
+// setUnlessEnded returns a function that passes the contents of a file to f.set. The function does
+// nothing after ctx has ended, because a newer watch may already have newer contents.
 func (w *watcher) setUnlessEnded(ctx context.Context, f watchedFile) func(data []byte, err error) {
 	return func(data []byte, err error) {
 		d := w.live.documents
@@ -162,9 +161,9 @@ func (w *watcher) setUnlessEnded(ctx context.Context, f watchedFile) func(data [
 	}
 }
 
-// watchSessions sends the list of sessions, at once and after each change.
+// watchSessions sends the list of sessions, at once and after each change, until ctx ends.
 func (w *watcher) watchSessions(ctx context.Context) {
-	for ; ctx.Err() == nil; _ = w.host.Sleep(ctx, checkEvery) { // the loop checks ctx
+	for ; ctx.Err() == nil; _ = w.host.Sleep(ctx, checkEvery) { // an error of Sleep means that ctx has ended
 		w.send(SessionsUpdate, "sessions", w.owners.withSessionRuns(ctx, w.live, w.live.documents.sessions.List()))
 	}
 }
