@@ -16,9 +16,9 @@ import (
 	"gaffer/internal/project/trust"
 )
 
-// newAgent returns the adapter of the named agent. If the project's own file names the
-// agent's program and the user does not trust that program, the adapter cannot start the
-// agent. It can still read the output of an agent that is already running.
+// newAgent returns the adapter of the named agent. If the project's gaffer.yaml names the agent's
+// program and the user does not trust that program, the adapter refuses to start the agent. It can
+// still read the output of an agent that is already running.
 func newAgent(getenv func(string) string, root string, c *config.Config, name string) (agent.Agent, error) {
 	custom, err := customAgents(c, name)
 	if err != nil {
@@ -34,7 +34,7 @@ func newAgent(getenv func(string) string, root string, c *config.Config, name st
 	return made, nil
 }
 
-// untrusted is the adapter of an agent that must not be started.
+// untrusted is the adapter of an agent whose program the user does not trust. It starts nothing.
 type untrusted struct {
 	agent.Agent
 	err error
@@ -43,8 +43,8 @@ type untrusted struct {
 // Launch implements [agent.Agent].
 func (u untrusted) Launch(agent.Request) (agent.Launch, error) { return agent.Launch{}, u.err }
 
-// programsOf returns the programs that the project's own file makes gaffer run, through
-// the named settings, or through any setting if there are no names.
+// programsOf returns the programs that the project's gaffer.yaml makes gaffer run through the named
+// settings. Without names, it returns those of all settings.
 func programsOf(c *config.Config, names ...string) (list []trust.Program) {
 	for _, p := range c.Programs() {
 		if len(names) == 0 || slices.Contains(names, p.Setting) {
@@ -54,8 +54,8 @@ func programsOf(c *config.Config, names ...string) (list []trust.Program) {
 	return list
 }
 
-// ProjectPrograms lists the programs that the project's own file and its git settings make
-// gaffer run.
+// ProjectPrograms lists the programs that the project's gaffer.yaml and git settings make gaffer
+// run.
 func ProjectPrograms(ctx context.Context, opts Options) ([]trust.Program, error) {
 	list := programsOf(opts.Config)
 	repo, err := worktree.Open(ctx, opts.Project.Root)
@@ -68,8 +68,8 @@ func ProjectPrograms(ctx context.Context, opts Options) ([]trust.Program, error)
 	return append(list, repo.Programs()...), nil
 }
 
-// customAgents returns the agents of gaffer.yaml, plus the named agent if it is built in.
-// An agent whose program is "gaffer" uses this executable, whether or not gaffer is
+// customAgents returns the agents of gaffer.yaml, and the agent name if it is built in. For an
+// agent whose program is "gaffer", it sets the path of this executable, because gaffer may not be
 // installed.
 func customAgents(c *config.Config, name string) (map[string]agent.Custom, error) {
 	custom := c.Agents()

@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// annotate adds data about a run that is not in the run's row: the process that works on
-// it, its team session and the folder of its documents.
+// annotate adds data to v that is not in the run's row: the process that works on the run, its team
+// session, and the folder of its documents.
 func (a *App) annotate(v *fleet.Run, run store.Run) {
 	v.Owner = a.locks.Owner(run.ID)
 	v.Owner.Gone = !v.Owner.Alive && !run.Status.Final() && a.locks.WorkedOn(run)
@@ -22,11 +22,11 @@ func (a *App) annotate(v *fleet.Run, run store.Run) {
 		}
 	}
 	if run.Project == a.opts.Project.Root {
-		v.Documents, _ = a.session.Dir(run.ID) // a run's id is always a valid name
+		v.Documents, _ = a.session.Dir(run.ID) // no error is possible: a run's id is always a valid name
 	}
 }
 
-// annotateTask sets the path of the task's worktree.
+// annotateTask sets the path of the task's worktree, if the task has one.
 func (a *App) annotateTask(v *fleet.Task, spec plan.Task) {
 	if spec.Worktree || spec.Branch != "" {
 		v.Worktree = filepath.Join(localrun.WorktreesFolder(a.state), v.Run, cmp.Or(spec.SharedWorktree, v.ID))

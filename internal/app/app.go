@@ -1,5 +1,5 @@
-// Package app constructs and connects the parts of gaffer. It is the only package that
-// imports all of them. Commands call it and print its results.
+// Package app constructs and connects the parts of gaffer. It is the only package that imports all
+// of them. The commands call it and print its results.
 package app
 
 import (
@@ -50,23 +50,23 @@ type Options struct {
 	Config  *config.Config
 	Now     func() time.Time
 	Getenv  func(string) string
-	Notice  func(text string) // prints a message for the user while the work continues; never nil
-	Version string            // the version of gaffer, which other programs see
-	// Agent is the name of the agent that this process acts for, as package caller finds
-	// it. It becomes the author of events, and an agent may do less than a user. It is
-	// empty if a user started the process.
+	Notice  func(text string) // prints a message for the user while a command runs; never nil
+	Version string            // version of gaffer that other programs see
+	// Agent is the name of the agent that started this process, as package caller finds it. It is
+	// empty if a user started the process. Events name it as their author, and an agent may do less
+	// than a user.
 	Agent string
 
 	Supervisor supervisor.Options
 }
 
-// App is gaffer in one project on this machine. It is safe for concurrent use.
+// App gives access to gaffer in one project on this machine. It is safe for concurrent use.
 type App struct {
-	Fleet         *localfleet.Fleet // the runs in the database
-	Changes       *changes.Service  // the changes in this machine's repositories
+	Fleet         *localfleet.Fleet // reads and changes the runs in the database
+	Changes       *changes.Service  // reads the changes of tasks from this machine's repositories
 	Runs          *localrun.Runs    // works on the project's runs
 	Background    *localrun.Background
-	Pending       *localrun.Pending // documents that are not written yet
+	Pending       *localrun.Pending // writes documents that earlier processes could not write
 	Builds        *buildrun.Builds
 	Teams         *teamsession.Sessions
 	Beads         *beadrun.Beads
@@ -76,26 +76,26 @@ type App struct {
 	Notifications *notifications.Notifications
 
 	opts     Options
-	database string // the database's file or URL, for display
-	state    string // gaffer's state folder on this machine
+	database string // file or URL of the database, for display
+	state    string // path of gaffer's state folder on this machine
 	locks    runlock.Locks
 	store    store.Store
 	engine   *engine.Engine
 	query    *runquery.Querier
 	session  *session.Store
 	ledger   *ledger.Store
-	served   atomic.Bool // ServeRun was called: this process also serves its run over HTTP
+	served   atomic.Bool // this process also serves its run over HTTP; set by ServeRun
 }
 
-// forever is the lease of attempts that only this machine can run. It never expires,
-// because their agents outlive gaffer and the next gaffer on this machine adopts them.
+// forever is the lease of attempts that only this machine can run. They must not expire when no
+// gaffer is running: their agents outlive gaffer, and the next gaffer on this machine adopts them.
 const forever = 100 * 365 * 24 * time.Hour
 
-// lockTimeout is the longest wait for a document that another program has locked.
-// Meanwhile no other document is written.
+// lockTimeout is how long gaffer waits for a document that another program has locked. Meanwhile it
+// writes no other document.
 const lockTimeout = 5 * time.Second
 
-// Open opens the database and creates it if it is missing.
+// Open opens the database. It creates the database if it does not exist.
 func Open(ctx context.Context, opts Options) (*App, error) {
 	database, state, err := databaseOf(opts)
 	if err != nil {
@@ -154,7 +154,7 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 	return a, nil
 }
 
-// databaseOf returns the database (a file or a URL) and the state folder of this
+// databaseOf returns the file or URL of the database, and the path of gaffer's state folder on this
 // machine.
 func databaseOf(opts Options) (database, state string, err error) {
 	if state, err = stateFolder(opts.Getenv); err != nil {
@@ -163,7 +163,7 @@ func databaseOf(opts Options) (database, state string, err error) {
 	return cmp.Or(opts.Config.Database("db"), filepath.Join(state, "gaffer.db")), state, nil
 }
 
-// DatabaseExists reports whether there is a database to open. It never creates one.
+// DatabaseExists reports whether the database exists. It never creates one.
 func DatabaseExists(opts Options) (bool, error) {
 	database, _, err := databaseOf(opts)
 	if err != nil || strings.Contains(database, "://") {
@@ -176,13 +176,13 @@ func DatabaseExists(opts Options) (bool, error) {
 	return err == nil, err
 }
 
-// Close closes the database and the documents. Running agents continue.
+// Close closes the database and the documents. It does not stop running agents.
 func (a *App) Close() error {
 	a.session.Close()
 	return a.store.Close()
 }
 
-// stateFolder returns the folder for state that must outlive the process.
+// stateFolder returns the path of the folder for data that must outlive the process.
 func stateFolder(getenv func(string) string) (string, error) {
 	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "gaffer"), nil
@@ -212,15 +212,15 @@ func userName(getenv func(string) string) string {
 	return "unknown"
 }
 
-// newID returns an id that sorts by creation time.
+// newID returns a random id. Ids sort by their time of creation.
 func newID() string {
 	var random [6]byte
 	_, _ = rand.Read(random[:]) // rand.Read never fails
 	return fmt.Sprintf("%011x%s", time.Now().UnixMilli(), hex.EncodeToString(random[:]))
 }
 
-// Submit stores a plan as a run of this project and returns the run's id. Nothing
-// starts before Work.
+// Submit stores a plan as a run of this project and returns the run's id. No task starts before
+// Work is called.
 func (a *App) Submit(ctx context.Context, p plan.Plan) (string, error) {
 	base, err := "", error(nil)
 	if p.Team != nil {

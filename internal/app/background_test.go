@@ -15,8 +15,8 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// Another machine can write rows of the database. So a row that binds a run to this
-// machine is no reason to run the run's commands here.
+// Another machine can write rows of a shared database. So a server must not run the commands of a
+// run only because its row names this machine.
 func TestSecurityAServerStartsNothingForARunThatThisMachineHasNotBegun(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -56,7 +56,7 @@ func TestABackgroundProcessThatEndsAtOnceIsReportedWithItsErrorAndTheCommandToCo
 	until(t, "a runs", func() (fleet.Run, error) { return a.Fleet.Run(t.Context(), id) }, func(r fleet.Run) bool { return r.Counts.Running == 1 })
 	leave()
 	<-left
-	defer func() { // ends the agent
+	defer func() { // cancel the run, which ends the agent
 		if err := a.Fleet.Cancel(t.Context(), id, "", ""); err != nil {
 			t.Error(err)
 		}
@@ -71,8 +71,8 @@ func TestABackgroundProcessThatEndsAtOnceIsReportedWithItsErrorAndTheCommandToCo
 	}
 }
 
-// Another machine on the same database cannot know whether a process works on a run. So
-// it reports neither that one does nor that none does.
+// A machine that shares the database cannot see whether a process on another machine works on a
+// run. So it must report neither that one does nor that none does.
 func TestARunIsOnlySaidToHaveNoProcessWhereItWasWorkedOn(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
@@ -145,7 +145,7 @@ func TestAMessageContinuesALocalRunThatHasEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = a.Background.EnsureProcess(t.Context(), id)
-	if err == nil || !strings.Contains(err.Error(), "ended at once: no gaffer here") { // it was started
+	if err == nil || !strings.Contains(err.Error(), "ended at once: no gaffer here") { // the error shows that the process was started
 		t.Errorf("no process was started: %v", err)
 	}
 	work()

@@ -16,31 +16,31 @@ import (
 	"gaffer/internal/engine/store/sqlite"
 )
 
-// DatabaseCopy describes a copy of the database.
+// DatabaseCopy describes a finished backup or restore of the database.
 type DatabaseCopy struct {
 	File    string `json:"file"`
 	Bytes   int64  `json:"bytes"`
 	Version int    `json:"schema_version"`
 	Last    int64  `json:"last_event"`
-	Before  string `json:"before,omitempty"` // the file that the replaced database was renamed to
+	Before  string `json:"before,omitempty"` // new name of the database file that was replaced
 }
 
-// DatabaseServerError reports that the database is a server and not a file. The database's
-// own programs must back it up and restore it.
+// DatabaseServerError reports that gaffer cannot back up or restore the database, because it is a
+// server. The server's own programs must do that.
 type DatabaseServerError struct {
-	Doing string   // the requested action
-	Argv  []string // the command to use instead, without a password
+	Doing string   // what gaffer was asked to do, for example "back up"
+	Argv  []string // command line that does it; it contains no password
 }
 
 func (e *DatabaseServerError) Error() string {
 	return fmt.Sprintf("the database is PostgreSQL's, which has a program of its own to %s it", e.Doing)
 }
 
-// Usage marks this as a usage error.
+// Usage tells the command to exit with the code for a usage error.
 func (e *DatabaseServerError) Usage() bool { return true }
 
-// Backup copies the database to a file while runs continue. It replaces an existing
-// file only with force. It calls progress regularly with the bytes written and the total.
+// Backup copies the database to a file while runs continue. It replaces an existing file only if
+// force is true. It calls progress repeatedly with the number of bytes written and the total.
 func Backup(ctx context.Context, opts Options, file string, force bool, progress func(done, total int64)) (DatabaseCopy, error) {
 	database, err := databaseFile(opts, "back up", func(url, schema string) []string {
 		return []string{"pg_dump", "--format=custom", "--schema=" + schema, "--file=" + file, url}
@@ -55,8 +55,8 @@ func Backup(ctx context.Context, opts Options, file string, force bool, progress
 	return DatabaseCopy{File: c.Path, Bytes: c.Bytes, Version: c.Version, Last: c.Last}, err
 }
 
-// Restore replaces the database with a backup. The database must not be in use. Restore
-// keeps the old database beside the new one under another name.
+// Restore replaces the database with a backup. No process may be using the database. Restore
+// renames the old database file and keeps it.
 func Restore(ctx context.Context, opts Options, file string, progress func(done, total int64)) (DatabaseCopy, error) {
 	database, err := databaseFile(opts, "restore", func(url, _ string) []string {
 		return []string{"pg_restore", "--clean", "--if-exists", "--single-transaction", "--dbname=" + url, file}
@@ -71,8 +71,8 @@ func Restore(ctx context.Context, opts Options, file string, progress func(done,
 	return DatabaseCopy{File: r.Path, Bytes: r.Bytes, Version: r.Version, Last: r.Last, Before: r.Before}, err
 }
 
-// databaseFile returns the database's file. If the database is a server it returns a
-// [*DatabaseServerError] with the command to use instead.
+// databaseFile returns the path of the database's file. If the database is a server, it returns a
+// [*DatabaseServerError] with the command line that instead returns.
 func databaseFile(opts Options, doing string, instead func(url, schema string) []string) (string, error) {
 	database, _, err := databaseOf(opts)
 	if err != nil {
@@ -84,12 +84,12 @@ func databaseFile(opts Options, doing string, instead func(url, schema string) [
 	return database, nil
 }
 
-// plainURL returns a database URL without its password, and the schema of gaffer's
+// plainURL returns a database URL without its password, and the name of the schema with gaffer's
 // tables.
 func plainURL(address string) (plain, schema string) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return "postgres://…", defaultSchema // a URL that does not parse may contain a password anywhere
+		return "postgres://…", defaultSchema // show nothing of a URL that cannot be parsed: it may contain a password anywhere
 	}
 	if u.User != nil {
 		u.User = url.User(u.User.Username())
@@ -98,12 +98,12 @@ func plainURL(address string) (plain, schema string) {
 	schema = cmp.Or(query.Get("search_path"), defaultSchema)
 	for name := range query {
 		if !slices.Contains([]string{"host", "port", "user", "dbname", "sslmode", "sslrootcert", "sslcert", "sslkey"}, name) {
-			query.Del(name) // a setting of gaffer, or a secret
+			query.Del(name) // remove gaffer's own settings and secrets
 		}
 	}
 	u.RawQuery = query.Encode()
 	return u.String(), schema
 }
 
-// defaultSchema is the default schema of gaffer's tables.
+// defaultSchema is the schema of gaffer's tables if the URL does not name one.
 const defaultSchema = "gaffer"

@@ -16,7 +16,7 @@ import (
 	"gaffer/internal/project"
 )
 
-// The command lines that the error suggests for a PostgreSQL database work.
+// The command lines that the error suggests for a PostgreSQL database must work.
 func TestTheSuggestedCommandsBackUpAndRestoreADatabaseServer(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -51,7 +51,7 @@ func TestTheSuggestedCommandsBackUpAndRestoreADatabaseServer(t *testing.T) {
 	}
 }
 
-// do runs the command that an error suggests.
+// do runs the command line that the error suggests.
 func do(t *testing.T, err error) {
 	t.Helper()
 	server := (*app.DatabaseServerError)(nil)

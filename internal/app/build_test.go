@@ -22,9 +22,9 @@ import (
 	"gaffer/workflow"
 )
 
-// seven is a build of seven chunks that produces every kind of event. The third chunk
-// fails its check and is retried, the fourth asks a question, and the fifth compacts
-// its context. The seventh is abandoned until the user retries it.
+// seven is a build of seven chunks that produces every kind of event. The third chunk fails its
+// check and is retried, the fourth asks a question, and the fifth compacts its context. The seventh
+// fails until the user retries it.
 const seven = `
 name: seven
 priorities: [speed, reliability]
@@ -78,7 +78,7 @@ func (p testProject) state() (workflow.State, jsontree.Value) {
 	return state, v
 }
 
-// feed returns all events so far: the archived ones and those in the state.
+// feed returns all events of the build so far: first those in the archive, then those in the state.
 func (p testProject) feed() (list []workflow.Event) {
 	p.t.Helper()
 	files, err := filepath.Glob(filepath.Join(p.root, ".fctry", workflow.ArchiveFolder, "*.json"))
@@ -105,7 +105,7 @@ func (p testProject) feed() (list []workflow.Event) {
 	return append(list, workflow.Events(state.BuildEvents)...)
 }
 
-// tellable returns the events without their times.
+// tellable returns one line for each event, without its time, for comparison.
 func tellable(events []workflow.Event) (list []string) {
 	for _, e := range events {
 		list = append(list, e.Kind+" "+e.Chunk)
@@ -162,8 +162,8 @@ func TestABuildKilledAfterEveryKindOfEventCompletesAndReportsEachEventOnce(t *te
 	}
 }
 
-// untilPartial starts a process that works on the run, and kills it whenever the feed
-// has a new kind of event, until the run has ended.
+// untilPartial repeatedly starts a process that works on the run, and kills it when the feed has a
+// new kind of event. It returns the number of kills when the run has ended.
 func (p testProject) untilPartial(a *app.App, run string, seen map[string]bool) (kills int) {
 	p.t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; {
@@ -182,7 +182,8 @@ func (p testProject) untilPartial(a *app.App, run string, seen map[string]bool) 
 	}
 }
 
-// awaitNews returns a kind of event that is not in seen, or "" when the run has ended.
+// awaitNews waits for an event of a kind that is not in seen, and returns the kind. It returns ""
+// when the run has ended.
 func (p testProject) awaitNews(a *app.App, run string, seen map[string]bool, deadline time.Time) string {
 	p.t.Helper()
 	for ; time.Now().Before(deadline); time.Sleep(3 * time.Millisecond) {
@@ -197,7 +198,7 @@ func (p testProject) awaitNews(a *app.App, run string, seen map[string]bool, dea
 		}
 		for _, t := range r.Tasks {
 			if t.Question != nil {
-				_ = a.Fleet.Answer(context.Background(), t.Question.ID, "yes", false) // it may be answered already
+				_ = a.Fleet.Answer(context.Background(), t.Question.ID, "yes", false) // the question may be answered already
 			}
 		}
 		if r.Status.Final() {
@@ -330,7 +331,7 @@ func TestABuildOfAnotherProgramIsGoneOnWith(t *testing.T) {
 	}
 }
 
-// owned lists the fields of a state that a build writes.
+// owned lists the members of the workflow state that a build may change.
 var owned = []string{
 	"buildRun", "chunkProgress", "currentCommand", "workflowStep", "completedSteps", "agentOutputs", "activeSection",
 	"activeSectionNumber", "nextStep", "lastUpdated", "gaffer", "buildEvents",
@@ -378,8 +379,8 @@ func TestNoIrregularStateBreaksABuildOrLosesAnything(t *testing.T) {
 	}
 }
 
-// keeps checks that nothing in the state was lost: fields that a build does not write
-// are unchanged, and the build still has every chunk with all of its fields.
+// keeps fails if the build has lost something of the state: a member that it may not write, a
+// chunk, or a field of a chunk.
 func keeps(t *testing.T, p testProject, data []byte) {
 	t.Helper()
 	before, err := jsontree.Parse(data)

@@ -15,7 +15,7 @@ import (
 	"gaffer/workflow"
 )
 
-// withState writes a state file of another program.
+// withState writes a workflow state as another program would.
 func (p testProject) withState(text string) testProject {
 	p.t.Helper()
 	if err := os.WriteFile(filepath.Join(p.root, ".fctry", "state.json"), []byte(text), 0o644); err != nil {
@@ -33,7 +33,7 @@ func wildState(t *testing.T, name string) string {
 	return string(data)
 }
 
-// statuses returns the statuses of the build's chunks, in order.
+// statuses returns the statuses of the build's chunks, in order, as one text.
 func (p testProject) statuses() string {
 	p.t.Helper()
 	state, _ := p.state()

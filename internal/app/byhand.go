@@ -25,8 +25,8 @@ func newFinder(state string, getenv func(string) string, now func() time.Time) *
 	return discover.NewFinder(state, getenv("HOME"), now)
 }
 
-// workers lists all workers that send heartbeats, as a server on the same store would,
-// and the agents that users started by hand on this machine.
+// workers lists all workers in the store that send heartbeats, as a server on this store would, and
+// the agents that users started by hand on this machine.
 func (a *App) workers(ctx context.Context) ([]fleet.Worker, error) {
 	agents, err := protocol.New(a.store, a.engine, a.clock()).Agents(ctx)
 	list := make([]fleet.Worker, len(agents))
@@ -36,8 +36,8 @@ func (a *App) workers(ctx context.Context) ([]fleet.Worker, error) {
 	return fleet.MergeWorkers(list, workersByHand(ctx, a.state, a.opts)), err
 }
 
-// WorkersByHand returns the agents that users started by hand on this machine, with
-// their current state. It opens no database.
+// WorkersByHand returns the agents that users started by hand on this machine, with their current
+// state. It does not open the database.
 func WorkersByHand(ctx context.Context, opts Options) ([]fleet.Worker, error) {
 	state, err := stateFolder(opts.Getenv)
 	if err != nil {
@@ -49,7 +49,7 @@ func WorkersByHand(ctx context.Context, opts Options) ([]fleet.Worker, error) {
 func workersByHand(ctx context.Context, state string, opts Options) (list []fleet.Worker) {
 	seen, err := newFinder(state, opts.Getenv, opts.Now).Find(ctx)
 	if err != nil {
-		return nil // ctx has ended
+		return nil // the only error is the end of ctx
 	}
 	machine, _ := os.Hostname() // for display
 	for _, s := range seen {
@@ -58,9 +58,9 @@ func workersByHand(ctx context.Context, state string, opts Options) (list []flee
 	return list
 }
 
-// registerByHand registers the agents that users start by hand on this machine as workers
-// of a fleet, until ctx ends. It does nothing if the setting hooks.share is false. A lock
-// ensures that only one process per fleet does this.
+// registerByHand registers the agents that users start by hand on this machine as workers of a
+// fleet, until ctx ends. It does nothing if the setting hooks.share is false. It holds a lock, so
+// that only one process per fleet registers them.
 func registerByHand(ctx context.Context, o register.Options, c *config.Config, state, fleet string) {
 	if c.Choice("hooks.share") == "false" {
 		return
@@ -77,11 +77,11 @@ func registerByHand(ctx context.Context, o register.Options, c *config.Config, s
 		}
 		return
 	}
-	defer func() { _ = lock.Unlock() }() // the lock ends with the process at the latest
+	defer func() { _ = lock.Unlock() }() // the kernel releases the lock when the process ends
 	register.Run(ctx, o)
 }
 
-// registration returns options that register agents started by hand in this store.
+// registration returns the options for registering agents started by hand in this App's store.
 func (a *App) registration(d *protocol.Service) register.Options {
 	machine, _ := os.Hostname() // for display
 	by := credential.Identity{ID: "by-hand", Name: "by hand", Role: credential.Admin}
@@ -94,11 +94,12 @@ func (a *App) registration(d *protocol.Service) register.Options {
 	}
 }
 
-// registerByHand registers agents started by hand with the server.
+// registerByHand registers the agents that users start by hand on this machine with the worker's
+// server.
 func (s *ServerWorker) registerByHand(ctx context.Context) {
 	client, err := s.connect(register.BeatTimeout)
 	if err != nil {
-		return // the worker's own requests report the error
+		return // no report, because the worker's own requests report the same error
 	}
 	machine, _ := os.Hostname() // for display
 	registerByHand(ctx, register.Options{

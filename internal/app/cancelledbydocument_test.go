@@ -14,8 +14,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// setCancelled sets a session's document to cancelled, as another program would, under
-// the protocol's lock. With an empty agent it cancels the session.
+// setCancelled sets an agent in a session's document to cancelled, as another program would, under
+// the protocol's lock. An empty agent means the whole session.
 func (p testProject) setCancelled(run, agent string) {
 	p.t.Helper()
 	path := filepath.Join(p.root, ".founder-mode", "status", "sessions", run, "status.json")

@@ -32,26 +32,26 @@ func (a *App) newChanges() *changes.Service {
 	})
 }
 
-// syncedReviews reads reviews after it has synchronized them with the repository: a
-// process that died during a merge may have moved a branch without storing that.
+// syncedReviews returns reviews after it has compared them with the repository: a process that died
+// during a merge may have moved a branch but not stored that.
 type syncedReviews struct {
 	*engine.Engine
 	app *App
 
 	mu       sync.Mutex
-	lastSync map[string]time.Time // time of the last synchronization, by run
+	lastSync map[string]time.Time // when each run was last synchronized, by run id
 }
 
 // syncEvery is the minimum time between two synchronizations of a run.
 const syncEvery = 30 * time.Second
 
-// Review returns the review of a task.
+// Review synchronizes the run and returns the review of a task.
 func (s *syncedReviews) Review(ctx context.Context, key store.TaskKey) (fleet.Review, error) {
 	s.sync(ctx, key.Run)
 	return s.Engine.Review(ctx, key)
 }
 
-// Reviews returns the reviews of a run.
+// Reviews synchronizes the run and returns the reviews of its tasks.
 func (s *syncedReviews) Reviews(ctx context.Context, run string) ([]fleet.Review, error) {
 	s.sync(ctx, run)
 	return s.Engine.Reviews(ctx, run)
@@ -66,11 +66,11 @@ func (s *syncedReviews) sync(ctx context.Context, run string) {
 	}
 	s.mu.Unlock()
 	if due {
-		_ = s.app.Landing.Sync(ctx, run) // on an error the stored review is shown; the next merge reports the error
+		_ = s.app.Landing.Sync(ctx, run) // on an error return the stored review; the next merge reports the error
 	}
 }
 
-// worktreesOf returns a function that finds the worktrees of a run's tasks on this machine.
+// worktreesOf returns a function that finds the worktrees of the run's tasks on this machine.
 func (a *App) worktreesOf(run store.Run) (changes.Locate, error) {
 	header, err := plan.DecodeHeader(run.Plan)
 	if err != nil {
@@ -95,8 +95,8 @@ func (a *App) worktreesOf(run store.Run) (changes.Locate, error) {
 	}, nil
 }
 
-// deleteKeptChanges deletes the refs that keep the changes of deleted runs in a project's
-// repository. It does nothing if the project has no repository.
+// deleteKeptChanges deletes the git refs that protect the changes of deleted runs from garbage
+// collection. It does nothing if the project has no repository.
 func deleteKeptChanges(ctx context.Context, project string, runs []string) error {
 	if !filepath.IsAbs(project) {
 		return nil

@@ -41,7 +41,7 @@ func TestTheChangeOfATaskIsReadFromItsWorktree(t *testing.T) {
 	if err != nil || len(f.Hunks) != 1 || f.Hunks[0].Lines[1].Text != "again" {
 		t.Errorf("%+v, %v", f, err)
 	}
-	// Another process has not read the change yet.
+	// A second process, which has not read the change yet, returns the same file.
 	again := p.coordinate()
 	if f, err := again.Changes.File(t.Context(), run.ID, "changing", fleet.FileQuery{Path: "new.txt", Tree: v.Change.Tree}); err != nil || f.Status != "added" {
 		t.Errorf("%+v, %v", f, err)
@@ -114,7 +114,7 @@ func TestTheChangeOfATaskIsReadFromItsWorktree(t *testing.T) {
 	}
 
 	elsewhere := (*changes.ElsewhereError)(nil)
-	if err := os.RemoveAll(c.State + "/runs"); err != nil { // as on a machine that has not worked on the run
+	if err := os.RemoveAll(c.State + "/runs"); err != nil { // simulate a machine that has never worked on the run
 		t.Fatal(err)
 	}
 	if _, err := c.Changes.Change(t.Context(), run.ID, "changing", fleet.ChangeQuery{}); !errors.As(err, &elsewhere) {

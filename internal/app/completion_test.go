@@ -13,7 +13,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// faked returns a task for the fake agent, with a script as its prompt.
+// faked returns a task for the fake agent. Its prompt is a script with these steps.
 func faked(id string, steps ...string) plan.Task {
 	script := ""
 	for _, step := range steps {
@@ -22,13 +22,13 @@ func faked(id string, steps ...string) plan.Task {
 	return plan.Task{ID: id, Name: id, Agent: "fake", Prompt: "Do the work.\n" + script, QuestionRules: plan.QuestionRules{Questions: plan.Deny}}
 }
 
-// one runs a single task and returns it.
+// one runs a plan with one task and returns the task at the end.
 func (p testProject) one(task plan.Task) fleet.Task {
 	p.t.Helper()
 	return p.run(task).Tasks[0]
 }
 
-// Whatever an agent prints or does, only work that was done is complete.
+// Whatever an agent prints or does, its task must be complete only if the work was done.
 func TestWhatIsNotDoneIsNeverComplete(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -120,7 +120,7 @@ func TestCancelEndsAnAgentThatIgnoresItAndWhatItLeftInItsOwnSession(t *testing.T
 		t.Fatal(err)
 	}
 	run := <-result
-	if took := time.Since(began); took > testenv.Patience { // the agent would never end by itself
+	if took := time.Since(began); took > testenv.Patience { // without a time limit the agent would never end
 		t.Errorf("it took %s", took)
 	}
 	if got := run.Tasks[0].Status; got != fleet.Cancelled {

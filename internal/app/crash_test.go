@@ -21,19 +21,19 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// workOn is the variable that names the run for a child process of a test. The child
-// works on the run until it ends or is killed.
+// workOn is an environment variable. It makes this test program work on the run that it names,
+// until the run ends or the process is killed.
 const workOn = "GAFFER_TEST_WORK_ON"
 
-// beGaffer does what 'gaffer run' and 'gaffer resume' do after the plan was submitted.
+// beGaffer works on a run as 'gaffer run' and 'gaffer resume' do after the plan was submitted.
 func beGaffer(t testProject, run string) error {
 	a := t.open()
 	_, err := a.Runs.Work(context.Background(), run)
 	return errors.Join(err, a.Close())
 }
 
-// However often gaffer is killed, each agent is started once, is adopted, and ends
-// normally. The process table never shows two agents of one task.
+// However often gaffer is killed, each agent must be started once, be adopted, and end normally.
+// The process table must never show two agents of one task.
 func TestOneLiveAgentPerTaskHoweverOftenGafferIsKilled(t *testing.T) {
 	testenv.Integration(t)
 	const atOnce = 3
@@ -54,9 +54,8 @@ func TestOneLiveAgentPerTaskHoweverOftenGafferIsKilled(t *testing.T) {
 
 const agents = 20
 
-// killAndResume kills the gaffer that works on a run at four random times, and lets a
-// fifth one finish the run. It returns how many processes were still alive when they
-// were killed.
+// killAndResume kills the gaffer that works on a run at four random times, and lets a fifth gaffer
+// finish the run. It returns how many of the killed processes were still running.
 func killAndResume(t *testing.T) (kills int64) {
 	p := newPlace(t)
 	run := submitSleepers(p)
@@ -65,7 +64,7 @@ func killAndResume(t *testing.T) (kills int64) {
 	begun := time.Now()
 	for range 4 {
 		g := p.gaffer(run)
-		time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond) // a random time
+		time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond) // kill after a random time
 		_ = g.Process.Kill()
 		_ = g.Wait()
 		if !g.ProcessState.Exited() {
@@ -89,8 +88,8 @@ func killAndResume(t *testing.T) (kills int64) {
 	return kills
 }
 
-// submitSleepers submits a run of agents that record their start, sleep, and write a
-// file. Every fourth task has a check.
+// submitSleepers submits a run whose agents record their start, sleep, and write a file. Every
+// fourth task has a check.
 func submitSleepers(p testProject) string {
 	p.t.Helper()
 	tasks := make([]plan.Task, agents)
@@ -128,7 +127,7 @@ func checkSleepers(t *testing.T, p testProject, id string) {
 	}
 }
 
-// gaffer is a process that works on a run.
+// gaffer is a child process that works on a run.
 type gaffer struct{ *exec.Cmd }
 
 func (p testProject) gaffer(run string) gaffer {
@@ -147,7 +146,7 @@ func (g gaffer) output() (string, error) {
 	return fmt.Sprint(g.Stdout, g.Stderr), err
 }
 
-// watcher continuously checks the process table for two agents of one task.
+// watcher checks the process table again and again for two agents of one task.
 type watcher struct {
 	run     string
 	ending  chan struct{}
@@ -177,7 +176,7 @@ func (w *watcher) stop() {
 	<-w.ended
 }
 
-// look finds tasks with processes of more than one attempt.
+// look records each task that has processes of more than one attempt now.
 func (w *watcher) look() {
 	attempts := map[string]string{}
 	for _, env := range marked(w.run) {
@@ -189,7 +188,7 @@ func (w *watcher) look() {
 	}
 }
 
-// marked returns the environments of a run's agent processes, by pid.
+// marked returns the environment of each agent process of a run, by process id.
 func marked(run string) map[int]map[string]string {
 	list, _ := filepath.Glob("/proc/[0-9]*/environ")
 	found := map[int]map[string]string{}
@@ -204,7 +203,7 @@ func marked(run string) map[int]map[string]string {
 			env[name] = value
 		}
 		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		if env["GAFFER_ATTEMPT"] != "" { // an agent, not its supervisor
+		if env["GAFFER_ATTEMPT"] != "" { // only agents have this variable, their supervisors do not
 			found[pid] = env
 		}
 	}

@@ -25,7 +25,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// The databases in testdata were written by an earlier gaffer, see the README there.
+// An earlier version of gaffer wrote the databases in testdata; see the README there.
 
 func TestADatabaseOfAnEarlierVersionIsRead(t *testing.T) {
 	t.Parallel()
@@ -99,8 +99,8 @@ func unzipped(t *testing.T, name string) []byte {
 	return data
 }
 
-// readsAsBefore compares what the store and the views list with a golden file, and the
-// stored rows with the events.
+// readsAsBefore compares the rows and views of a database with a golden file. It also checks that
+// the stored rows match the events.
 func (p testProject) readsAsBefore(name string, s store.Store) {
 	p.t.Helper()
 	defer func() {
@@ -137,7 +137,8 @@ func (p testProject) readsAsBefore(name string, s store.Store) {
 	}
 }
 
-// listRuns writes the runs, their tasks and the open questions as --json shows them.
+// listRuns writes the runs, their tasks and the open questions, as the commands print them with
+// --json.
 func (p testProject) listRuns(w io.Writer, a *app.App) error {
 	runs, err := a.Fleet.Runs(p.t.Context(), true, true)
 	if err != nil {
@@ -162,8 +163,7 @@ func (p testProject) listRuns(w io.Writer, a *app.App) error {
 	return printJSON(w, "questions", questions)
 }
 
-// listRows writes all attempts, also those that a later one has replaced, and all
-// events.
+// listRows writes all attempts, including those that a later attempt replaced, and all events.
 func listRows(w io.Writer, r store.Reader) error {
 	runs, err := r.Runs()
 	if err != nil {
@@ -193,8 +193,8 @@ func printJSON(w io.Writer, what string, value any) error {
 	return err
 }
 
-// resumesInterruptedRun answers the open question of the interrupted run, and works on
-// the run until it ends. Its agents have left no trace on this machine.
+// resumesInterruptedRun answers the open question of the interrupted run, and works on the run
+// until it ends. Its agents ran on another machine, so no processes or files of them are here.
 func (p testProject) resumesInterruptedRun() {
 	p.t.Helper()
 	self, err := os.Executable()

@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// changed runs one task in a worktree, and returns the diffs of its attempts.
+// changed runs a task in a worktree. It returns the diffs of the task's attempts, and the run.
 func (p testProject) changed(task plan.Task) (list []*fleet.Diff, run fleet.Run) {
 	p.t.Helper()
 	c, a := p.coordinate(), p.open()

@@ -25,14 +25,14 @@ import (
 	"gaffer/statefile"
 )
 
-// beadOf returns a bead for the fake agent.
+// beadOf returns a bead whose fake agent performs these steps.
 func beadOf(id string, steps ...string) plan.Task {
 	t := faked(id, steps...)
 	t.Dispatch = &plan.Dispatch{Bead: id}
 	return t
 }
 
-// shiftOf is a dispatched run in progress.
+// shiftOf is a run of beads while it is being worked on.
 type shiftOf struct {
 	testProject
 	app  *app.App
@@ -40,7 +40,7 @@ type shiftOf struct {
 	done chan fleet.Run
 }
 
-// dispatch starts a run of beads.
+// dispatch starts a run of beads in the background.
 func (p testProject) dispatch(way beadrun.TerminalMode, beads ...plan.Task) *shiftOf {
 	p.t.Helper()
 	a := p.open()
@@ -60,7 +60,7 @@ func (p testProject) dispatch(way beadrun.TerminalMode, beads ...plan.Task) *shi
 		s.done <- run
 	}()
 	p.t.Cleanup(func() {
-		_ = a.Fleet.Cancel(context.Background(), id, "", "the test is over") // it may have ended
+		_ = a.Fleet.Cancel(context.Background(), id, "", "the test is over") // the run may have ended already
 		for range s.done {
 		}
 		_ = a.Close()
@@ -68,7 +68,7 @@ func (p testProject) dispatch(way beadrun.TerminalMode, beads ...plan.Task) *shi
 	return s
 }
 
-// end waits for the end of the run.
+// end waits until the run has ended, and returns it.
 func (s *shiftOf) end() fleet.Run {
 	s.t.Helper()
 	select {
@@ -80,7 +80,7 @@ func (s *shiftOf) end() fleet.Run {
 	}
 }
 
-// task waits until right reports true for a task, and returns it.
+// task waits until right returns true for a task, and returns the task.
 func (s *shiftOf) task(id string, right func(fleet.Task) bool) fleet.Task {
 	s.t.Helper()
 	return testenv.WaitFor(s.t, "a change of task "+id, func() (found fleet.Task) {
@@ -97,7 +97,7 @@ func (s *shiftOf) task(id string, right func(fleet.Task) bool) fleet.Task {
 	}, right)
 }
 
-// says waits until a task's log contains a text.
+// says waits until a task's log contains text, and returns the task.
 func (s *shiftOf) says(id, text string) fleet.Task {
 	s.t.Helper()
 	return s.task(id, func(t fleet.Task) bool {
@@ -109,19 +109,18 @@ func (s *shiftOf) says(id, text string) fleet.Task {
 	})
 }
 
-// recorded holds the fields of an attempt's records.
+// recorded has the fields of an attempt's run record and result record that tests compare.
 type recorded struct {
 	Status   ledger.Status
 	Reason   string
-	Exit     int // -1 for null
+	Exit     int // exit code; -1 if the record has null
 	Retry    bool
 	Summary  string
 	Template string
 	Verified string
 }
 
-// records returns the attempts of a bead in the ledger, each with its run and result
-// record.
+// records returns what the ledger has about each attempt at a bead, in order.
 func (p testProject) records(bead string) (list []recorded) {
 	p.t.Helper()
 	var last ledger.Run
@@ -167,7 +166,7 @@ func (p testProject) read(kind, name string, into any) {
 	}
 }
 
-// valid checks every record of the project.
+// valid fails if a record of the project is invalid.
 func (p testProject) valid() {
 	p.t.Helper()
 	s := ledger.Open(filepath.Join(p.root, "state"), ledger.Options{})
@@ -193,7 +192,7 @@ func TestTenBeadsInTmuxAreRecordedAsTheyEnded(t *testing.T) {
 	used := beadOf("bd-used-up", "say I tried")
 	used.Verify, used.Retries = []string{"echo no such file; false"}, 1
 	late := beadOf("bd-late", "say half of it", "hang")
-	late.Timeout = 45 * time.Second // long enough to print its text while nine others run
+	late.Timeout = 45 * time.Second // long enough for the agent to print its text while nine other agents run
 	asks := beadOf("bd-asks", "ask Which port? | 8080 | 9090", "say thanks")
 	asks.Questions, asks.AnswerTimeout, asks.AnswerDefault = plan.Ask, time.Second, "9090"
 	s := p.dispatch(beadrun.RequireTmux,
@@ -248,7 +247,7 @@ func TestTenBeadsInTmuxAreRecordedAsTheyEnded(t *testing.T) {
 	p.valid()
 }
 
-// parentOf returns the supervisor of an agent.
+// parentOf returns the process id of an agent's supervisor.
 func parentOf(t *testing.T, pid int) (parent int) {
 	t.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -13,8 +13,8 @@ import (
 	"gaffer/session"
 )
 
-// Doctor examines this machine and the project with [doctor.Examine]. It does not create
-// a database.
+// Doctor examines this machine and the project with [doctor.Examine]. It does not create a
+// database.
 func Doctor(ctx context.Context, opts Options, repair bool) (doctor.Health, error) {
 	database, state, err := databaseOf(opts)
 	if err != nil {
@@ -27,8 +27,8 @@ func Doctor(ctx context.Context, opts Options, repair bool) (doctor.Health, erro
 		ChannelAdvice: func() []string { return notifications.ChannelAdvice(opts.notifications()) },
 		Now:           opts.Now,
 	}
-	// A database whose existence cannot be checked is opened, so that the error is
-	// reported as a problem.
+	// If it is unknown whether the database exists, try to open it. Then the error becomes a
+	// problem in the result.
 	if exists, err := DatabaseExists(opts); exists || err != nil {
 		o.Open = func(ctx context.Context) (doctor.Database, error) {
 			a, err := Open(ctx, opts)
@@ -41,7 +41,7 @@ func Doctor(ctx context.Context, opts Options, repair bool) (doctor.Health, erro
 	return doctor.Examine(ctx, o, repair)
 }
 
-// doctorDatabase returns the parts of the open database that an examination needs.
+// doctorDatabase returns the functions with which the doctor reads this App's database.
 func (a *App) doctorDatabase() doctor.Database {
 	return doctor.Database{
 		Store: a.store, Close: a.Close,
@@ -56,8 +56,8 @@ func (a *App) doctorDatabase() doctor.Database {
 	}
 }
 
-// DeclareGone records the user's statement that no process of an attempt is alive. See
-// [doctor.DeclareGone] for its conditions.
+// DeclareGone stores the user's statement that no process of an attempt is running any more. See
+// [doctor.DeclareGone] for when that is allowed.
 func DeclareGone(opts Options, attempt string) error {
 	_, state, err := databaseOf(opts)
 	if err != nil {

@@ -18,16 +18,16 @@ import (
 	"gaffer/team"
 )
 
-// owing is a run whose documents cannot be written while its path is blocked.
+// owing is a run whose documents cannot be written while a path is blocked.
 type owing struct {
 	testProject
 	run  string
-	path string                     // the blocked path
-	says func() (ended bool, _ any) // reports whether the documents state that the run has ended
+	path string                     // path that block makes unwritable
+	says func() (ended bool, _ any) // reports whether the documents say that the run has ended; the second result is for error messages
 }
 
-// block replaces a document with something that cannot be written to. unblock restores
-// it.
+// block replaces the file or folder at o.path with something that cannot be written. unblock restores the
+// file.
 func (o owing) block() {
 	o.t.Helper()
 	err := os.Rename(o.path, o.path+".aside")
@@ -54,8 +54,8 @@ func (o owing) unblock() {
 	}
 }
 
-// dies starts a process that works on the run while the documents are blocked, and
-// kills it when the run has ended.
+// dies blocks the documents, starts a process that works on the run, and kills the process when the
+// run has ended.
 func (o owing) dies() {
 	o.t.Helper()
 	o.block()
@@ -77,7 +77,7 @@ func (o owing) dies() {
 	}
 }
 
-// eachOwing calls test with a run of each kind.
+// eachOwing calls test once for each kind of run.
 func eachOwing(t *testing.T, test func(o owing)) {
 	t.Run("plan", func(t *testing.T) {
 		p := newPlace(t)
@@ -130,7 +130,8 @@ func TestFaultDocumentsAreWrittenByTheNextGafferIfOneDiedBeforeItTriedAgain(t *t
 		if err != nil || len(owed) != 1 || owed[0].Run != o.run || owed[0].Why == "" || owed[0].Since.IsZero() {
 			o.t.Errorf("owed are %+v, %v", owed, err)
 		}
-		// One call spends a second at most, which may be too short on a busy machine.
+		// Try repeatedly, because one call takes at most a second, which may be too short on a busy
+		// machine.
 		testenv.Wait(o.t, "documents that say that the run has ended", func() error {
 			a.Pending.WriteOnOpen(o.t.Context())
 			if ended, seen := o.says(); !ended {
@@ -200,7 +201,7 @@ func TestFaultWhatDiesBetweenWritingDocumentsAndNotingItLeavesNothingWrong(t *te
 	before := paid()
 	a := p.open()
 	defer a.Close()
-	if err := app.AddPending(t.Context(), a, run.ID); err != nil { // as if the process had died before it removed the entry
+	if err := app.AddPending(t.Context(), a, run.ID); err != nil { // simulate a process that died before it removed the entry
 		t.Fatal(err)
 	}
 	if left, err := a.Pending.Write(t.Context(), false); err != nil || len(left) != 0 {

@@ -12,8 +12,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// landRun merges the changes of a run or opens pull requests, as its plan requests, and
-// prints the result for each change.
+// landRun merges the changes of a run, or opens pull requests for them, as the run's plan requests.
+// It prints one line for each change.
 func (a *App) landRun(ctx context.Context, run store.Run) error {
 	results, err := a.Landing.WithProgress(a.opts.Notice).Auto(ctx, run.ID)
 	for _, m := range results {
@@ -36,23 +36,22 @@ func (a *App) landRun(ctx context.Context, run store.Run) error {
 	return err
 }
 
-// LandingService merges and discards changes in this machine's repositories for the users
-// of a server. A merge continues after its request has ended, because checks may take
-// longer than a request.
+// LandingService implements [server.Landing] in this machine's repositories. A merge continues
+// after its request has ended, because checks may take longer than a request.
 type LandingService struct {
 	app  *App
-	ctx  context.Context // ends with the server
+	ctx  context.Context // ends when the server stops
 	stop context.CancelFunc
 	all  sync.WaitGroup
 
 	mu   sync.Mutex
-	last map[string]*runMerge // by run: the running merge, or the last one until its result was requested
+	last map[string]*runMerge // by run id: the merge in progress, or the last one until a client has requested its result
 }
 
-// runMerge is a merge that may take longer than its request.
+// runMerge is a merge that may take longer than the request which started it.
 type runMerge struct {
 	request fleet.MergeRequest
-	ended   chan struct{} // closed when the fields below are set
+	ended   chan struct{} // closed when the merge has ended and the fields below are set
 	results []fleet.MergeResult
 	failed  error
 	at      time.Time
@@ -64,19 +63,19 @@ func newLandingService(a *App) *LandingService {
 	return s
 }
 
-// close ends running merges. Their branches stay unchanged.
+// close ends the merges in progress. Their target branches stay unchanged.
 func (s *LandingService) close() {
 	s.stop()
 	s.all.Wait()
 }
 
 const (
-	mergeWait  = 20 * time.Second // how long a request waits for its merge
-	resultTime = time.Minute      // how long the result of a merge is kept for a repeated request
+	mergeWait  = 20 * time.Second // how long a request waits for the end of its merge
+	resultTime = time.Minute      // how long the result of a merge is kept for repeated requests
 )
 
-// Merge implements [server.Landing]. A request that is repeated while its merge goes on, or
-// shortly after that, gets the result of that merge.
+// Merge implements [server.Landing]. If a client repeats a request while the merge is in progress
+// or shortly after its end, it gets the result of that merge.
 func (s *LandingService) Merge(ctx context.Context, by credential.Identity, m fleet.MergeRequest) ([]fleet.MergeResult, error) {
 	wait := time.NewTimer(mergeWait)
 	defer wait.Stop()
@@ -120,8 +119,8 @@ func (m *runMerge) hasEnded() bool {
 	}
 }
 
-// merge merges, and starts a process for agents that work on a conflict. request is the
-// context of the request that has started it.
+// merge performs a merge and stores its result in m. If agents must resolve conflicts, it starts a
+// process for them. request is the context of the request that started the merge.
 func (s *LandingService) merge(request context.Context, by credential.Identity, m *runMerge) {
 	defer close(m.ended)
 	m.results, m.failed = s.app.Landing.As(cmp.Or(by.Name, by.ID)).Merge(s.ctx, m.request)

@@ -56,7 +56,7 @@ func TestAServerMergesAndDiscardsTheChangesOfItsOwnMachine(t *testing.T) {
 			t.Errorf("%+v, %v", r, err)
 		}
 	}
-	if err := os.RemoveAll(c.State + "/runs"); err != nil { // as on a machine that has not worked on the run
+	if err := os.RemoveAll(c.State + "/runs"); err != nil { // simulate a machine that has never worked on the run
 		t.Fatal(err)
 	}
 	if _, err := c.Landing.Merge(t.Context(), by, request); err == nil || !strings.Contains(err.Error(), "not on this machine") {
@@ -64,7 +64,7 @@ func TestAServerMergesAndDiscardsTheChangesOfItsOwnMachine(t *testing.T) {
 	}
 }
 
-// Checks may take longer than a request. A client then repeats the request.
+// If checks take longer than a request, the client repeats the request.
 func TestARepeatedMergeRequestGetsTheResultOfTheRunningMerge(t *testing.T) {
 	p := newRepository(t)
 	c, a := p.coordinate(), p.open()
@@ -125,7 +125,7 @@ func TestAReviewShowsAMergeWhoseProcessDied(t *testing.T) {
 	if err != nil || len(trees) != 1 {
 		t.Fatalf("%+v, %v", trees, err)
 	}
-	// The branch moves, and the process dies before it stores that.
+	// Simulate a process that moves the branch and dies before it stores that.
 	if _, err := merge.Land(t.Context(), repo, merge.LandSpec{Tree: trees[0], Into: p.git("branch", "--show-current"), MoveCheckedOut: true, Scratch: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}

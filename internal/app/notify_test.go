@@ -23,7 +23,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// settings writes the user's own settings file.
+// settings writes the settings file in the user's home folder.
 func (p testProject) settings(format string, args ...any) {
 	p.t.Helper()
 	dir := filepath.Join(p.home, "gaffer")
@@ -35,7 +35,7 @@ func (p testProject) settings(format string, args ...any) {
 	}
 }
 
-// receiver is a webhook that checks signatures.
+// receiver is a webhook server that checks signatures.
 type receiver struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -98,7 +98,7 @@ func TestARunNotifiesTheUserAndACoordinatorOnItsStoreDoesNotRepeatThat(t *testin
 				t.Errorf("the run is %s", run.Status)
 			}
 			want := []string{"b failed", "run test has failed"}
-			testenv.WaitFor(t, "four sent notifications", func() []notify.Record { // either process may send them
+			testenv.WaitFor(t, "four sent notifications", func() []notify.Record { // this process or the other one sends them
 				n, err := a.Notifications.Overview(t.Context(), time.Time{})
 				if err != nil {
 					t.Fatal(err)
@@ -167,8 +167,8 @@ func TestAReceiverThatHangsDelaysNoRunAndTheNextProgramSendsItsNotification(t *t
 	})
 }
 
-// sendsTheRest starts a server, which sends the notifications that a run could not send
-// before it ended. It waits until notifications with these titles were sent.
+// sendsTheRest starts a server and waits until notifications with these titles were sent. The
+// server sends those that a run could not send before it ended.
 func (p testProject) sendsTheRest(a *app.App, want []string, sent func() []string) {
 	p.t.Helper()
 	c, err := a.Serve(app.ServerOptions{Notify: true})
@@ -187,7 +187,7 @@ func TestAgentsDoNotGetTheSecretThatSigns(t *testing.T) {
 	t.Setenv(name, "from the environment")
 	a := p.openWith(os.Getenv)
 	defer a.Close()
-	for range 2 { // the secret still works after it was removed from the environment
+	for range 2 { // the secret must still work after it was removed from the environment
 		id, err := a.Submit(t.Context(), plan.Plan{Name: "test", Tasks: []plan.Task{shell("a", `test -z "$`+name+`"`)}})
 		if err != nil {
 			t.Fatal(err)

@@ -15,14 +15,14 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// treeTask returns a shell task with a worktree.
+// treeTask returns a task that runs a shell script in a worktree.
 func treeTask(id, script string, after ...string) plan.Task {
 	t := shell(id, script, after...)
 	t.Worktree = true
 	return t
 }
 
-// diamond returns a plan in which the last task needs the work of two others.
+// diamond returns a plan in which the last task starts from the work of two others.
 func diamond() plan.Plan {
 	tasks := []plan.Task{
 		treeTask("base", "echo base > base.txt"),
@@ -31,12 +31,12 @@ func diamond() plan.Plan {
 		treeTask("both", "cat base.txt left.txt right.txt > both.txt", "left", "right"),
 	}
 	for i := range tasks {
-		tasks[i].Retries = 3 // a killed agent counts as failed
+		tasks[i].Retries = 3 // because a killed agent counts as failed
 	}
 	return plan.Plan{Name: "diamond", Source: plan.SourceOrchestrate, Tasks: tasks}
 }
 
-// retryFailed retries a merge whose process was killed, as the user would.
+// retryFailed retries a merge task whose process was killed, as a user would.
 func (p testProject) retryFailed(run, task string) {
 	p.t.Helper()
 	a := p.open()
@@ -52,8 +52,8 @@ func (p testProject) retryFailed(run, task string) {
 	}
 }
 
-// Work is committed and merged once, and each worktree is complete before an agent
-// starts in it, whether gaffer alone is killed or all of its processes.
+// Work must be committed and merged once, and a worktree must be complete before an agent starts in
+// it. This must hold whether only gaffer is killed or all of its processes.
 func TestPredecessorsAreMergedOnceWhateverIsKilled(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
@@ -65,7 +65,7 @@ func TestPredecessorsAreMergedOnceWhateverIsKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		first := p.gaffer(run)
-		time.Sleep(time.Duration(rand.IntN(900)) * time.Millisecond) // a random time
+		time.Sleep(time.Duration(rand.IntN(900)) * time.Millisecond) // kill after a random time
 		_ = first.Process.Kill()
 		if rand.IntN(2) == 0 {
 			for pid := range marked(run) {
@@ -95,7 +95,7 @@ func TestAMergeThatWasKilledIsFinishedByTheNext(t *testing.T) {
 	p := newRepository(t)
 	one, two := p.treeOf("r", "one"), p.treeOf("r", "two")
 	into := "gaffer/r/merge-1"
-	p.git("branch", into, one.Branch) // the state that the killed process left
+	p.git("branch", into, one.Branch) // simulate the state that a killed process leaves
 	const order = `{"run": "r", "into": "gaffer/r/merge-1", "start": "gaffer/r/one", "tasks": ["one", "two"], "names": ["one", "The second"]}`
 	for range 2 {
 		var out strings.Builder
@@ -149,7 +149,7 @@ func TestPromptsAtOnceSeeWhatThePromptBeforeThemLeftUncommitted(t *testing.T) {
 	}
 }
 
-// A worktree does not start from a task in another repository.
+// A bead's worktree must not start from the work of a bead in another repository.
 func TestBeadsStartFromTheBeadsBeforeThemInTheirRepository(t *testing.T) {
 	t.Parallel()
 	p, other := newRepository(t), newRepository(t)

@@ -16,13 +16,13 @@ import (
 	"gaffer/team"
 )
 
-// Preflight returns what this machine lacks for a plan. It creates nothing and needs no
-// database.
+// Preflight returns what this machine lacks to run a plan, for example programs. It creates nothing
+// and needs no database.
 func Preflight(ctx context.Context, opts Options, p plan.Plan, programs ...string) ([]preflight.Problem, error) {
 	return runPreflight(ctx, opts, p, preflight.Options{Programs: programs})
 }
 
-// PreflightBuild is [Preflight] for a build.
+// PreflightBuild is like [Preflight], for a build.
 func PreflightBuild(ctx context.Context, opts Options, p build.Plan) ([]preflight.Problem, error) {
 	_, chunks, err := build.New(p, build.Start{VerifyCommand: func(build.Chunk) string { return "true" }})
 	if err != nil {
@@ -31,8 +31,8 @@ func PreflightBuild(ctx context.Context, opts Options, p build.Plan) ([]prefligh
 	return runPreflight(ctx, opts, chunks, preflight.Options{})
 }
 
-// PreflightTeam is [Preflight] for a team. It checks the agents of the roles and the
-// branch that the work is merged into.
+// PreflightTeam is like [Preflight], for a team. It checks the agents of the roles, and the branch
+// into which the team's work is merged.
 func PreflightTeam(ctx context.Context, opts Options, n teamsession.Request) ([]preflight.Problem, error) {
 	set, err := teamsession.Project{Root: opts.Project.Root, Config: opts.Config}.Roles(n.Roles)
 	if err != nil {
@@ -43,8 +43,8 @@ func PreflightTeam(ctx context.Context, opts Options, n teamsession.Request) ([]
 		r := set.Role(team.Role(name))
 		p.Tasks = append(p.Tasks, plan.Task{ID: name, Agent: r.Agent, Model: r.Model, Isolation: plan.Isolation{Worktree: true}})
 	}
-	// The tests and the permissions of roles may come from the project's own file, so
-	// the user must trust these settings.
+	// If the test command or the permissions of a role come from the project's gaffer.yaml, the
+	// user must trust these settings.
 	var needs []string
 	for _, program := range opts.Config.Programs() {
 		if program.Setting != "team.tests" || slices.Equal(n.Tests, opts.Config.List("team.tests")) {
@@ -59,8 +59,8 @@ func PreflightTeam(ctx context.Context, opts Options, n teamsession.Request) ([]
 	return runPreflight(ctx, opts, p, more, needs...)
 }
 
-// runPreflight runs the preflight checks. It also checks that the user trusts the agents of
-// the plan, and the settings in needs, if they come from the project's own file.
+// runPreflight runs the preflight checks. It also checks that the user trusts the agents of the
+// plan and the settings in needs, as far as they come from the project's gaffer.yaml.
 func runPreflight(ctx context.Context, opts Options, p plan.Plan, o preflight.Options, needs ...string) ([]preflight.Problem, error) {
 	o.Root, o.Environ, o.Agents = opts.Project.Root, os.Environ(), opts.Config.Agents()
 	for _, t := range p.Tasks {

@@ -20,8 +20,9 @@ import (
 	"gaffer/session"
 )
 
-// openProject opens the documents of the project in opts and returns its runs. With
-// quiet, records of other programs that are in the way are not reported.
+// openProject opens the documents of the project in opts, and returns the project's Runs. If quiet
+// is true, it prints no notices about records of other programs that have the name of one of
+// gaffer's.
 func (a *App) openProject(opts Options, quiet bool) (*localrun.Runs, *session.Store, *ledger.Store, *terminal.Terminals) {
 	c := opts.Config
 	sessions := session.New(c.Path("paths.session"), session.Options{
@@ -43,7 +44,7 @@ func (a *App) openProject(opts Options, quiet bool) (*localrun.Runs, *session.St
 	}), sessions, records, terminals
 }
 
-// runsOf returns the runs of the project at root, with its documents in the folders paths.
+// runsOf returns the Runs of the project at root. paths are the folders of the project's documents.
 func (a *App) runsOf(root string, paths map[string]string) (*localrun.Runs, func(), error) {
 	opts := a.opts
 	var flags []config.Setting
@@ -61,8 +62,7 @@ func (a *App) runsOf(root string, paths map[string]string) (*localrun.Runs, func
 	return runs, sessions.Close, nil
 }
 
-// documentPaths returns the folders of the project's documents, by the names of their
-// settings.
+// documentPaths returns the folders of the project's documents, by the name of their setting.
 func (o Options) documentPaths() map[string]string {
 	paths := map[string]string{}
 	for _, v := range o.Config.Values() {
@@ -73,7 +73,7 @@ func (o Options) documentPaths() map[string]string {
 	return paths
 }
 
-// flags returns the settings that come from flags of this command, as NAME=TEXT.
+// flags returns the settings that come from flags of this command, each as NAME=TEXT.
 func (o Options) flags() (list []string) {
 	for _, v := range o.Config.Values() {
 		if v.Source.Flag != "" {
@@ -83,8 +83,8 @@ func (o Options) flags() (list []string) {
 	return list
 }
 
-// documentPath returns the form of a path that documents contain: relative to the project's
-// root if the path is below it.
+// documentPath returns a path as documents contain it: relative to the project's root if it is
+// below the root, else unchanged.
 func (o Options) documentPath(path string) string {
 	if rel, err := filepath.Rel(o.Project.Root, path); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
@@ -92,14 +92,14 @@ func (o Options) documentPath(path string) string {
 	return filepath.ToSlash(path)
 }
 
-// buildProject names the documents of the project's build.
+// buildProject returns the paths of the documents of the project's build.
 func (o Options) buildProject() buildrun.Project {
 	return buildrun.Project{
 		Root: o.Project.Root, Workflow: o.Config.Path("paths.workflow"), LockTimeout: o.Config.Duration("lock_timeout"), Now: o.Now, Notice: o.Notice,
 	}
 }
 
-// teamProject names the documents of the project's team session.
+// teamProject returns the settings and paths of the project's team session.
 func (o Options) teamProject(state string) teamsession.Project {
 	return teamsession.Project{Root: o.Project.Root, Config: o.Config, Merges: filepath.Join(state, "merges"), Now: o.Now, Notice: o.Notice}
 }
@@ -109,13 +109,13 @@ func (o Options) notifications() notifications.Settings {
 	return notifications.Settings{Config: o.Config, Getenv: o.Getenv, Now: o.Now}
 }
 
-// TestNotify sends a test notification over all channels, or over the named one. It
-// needs no database.
+// TestNotify sends a test notification over all channels, or over the named one. It needs no
+// database.
 func TestNotify(ctx context.Context, opts Options, channel string) ([]notifications.TestResult, error) {
 	return notifications.Test(ctx, opts.notifications(), newID(), channel)
 }
 
-// agentKind returns the protocol of an agent.
+// agentKind returns the kind of an agent, which decides how gaffer talks to it.
 func (o Options) agentKind(name string) string {
 	custom, err := customAgents(o.Config, name)
 	if err != nil {
@@ -124,8 +124,7 @@ func (o Options) agentKind(name string) string {
 	return agent.Kind(name, custom)
 }
 
-// verifyCommand returns the shell command with which a task calls gaffer to perform the
-// checks in a file.
+// verifyCommand returns a shell command for a task. It calls gaffer, which runs the checks in file.
 func verifyCommand(file string) string {
 	quoted := "'" + strings.ReplaceAll(file, "'", `'\''`) + "'"
 	return fmt.Sprintf(`"$%s" verify %s`, runner.SelfEnv, quoted)

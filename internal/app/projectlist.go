@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// foldersOf returns a project's name and document folders from its settings.
+// foldersOf returns the name and the document folders of the project at root, from its settings.
 func (o Options) foldersOf(root string) (viewers.ProjectFolders, error) {
 	c, err := config.Load(config.Inputs{Root: root, Getenv: o.Getenv})
 	if err != nil {
@@ -23,12 +23,11 @@ func (o Options) foldersOf(root string) (viewers.ProjectFolders, error) {
 	}, nil
 }
 
-// viewedKind is the kind of the store items that list the projects that a server displays.
-// There is one item per machine, with the machine's name as its id, because projects are
-// folders on a machine.
+// viewedKind is the kind of store items that list the projects which a server shows. There is one
+// item per machine, because projects are folders on a machine. Its id is the machine's name.
 const viewedKind = "viewed"
 
-// projectList stores the list of displayed projects.
+// projectList is the [viewers.Registry] that stores the list of projects in the database.
 type projectList struct {
 	store  store.Store
 	engine *engine.Engine

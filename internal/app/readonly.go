@@ -31,7 +31,7 @@ func (e *ReadOnlyError) Hint() string {
 	return "make it writable, or name another with XDG_STATE_HOME or --db; 'gaffer status', 'gaffer ps' and 'gaffer logs' work all the same"
 }
 
-// readOnly returns a [*ReadOnlyError] if the database's folder exists and is read-only.
+// readOnly returns a [*ReadOnlyError] if the database's folder exists but cannot be written.
 func readOnly(database string) error {
 	const writable = 2
 	dir := filepath.Dir(database)
@@ -42,15 +42,15 @@ func readOnly(database string) error {
 	return nil
 }
 
-// readOnlyCopy is a temporary copy of a database whose folder is read-only. SQLite cannot
-// open the original, because it writes files beside a database even to read it.
+// readOnlyCopy is a temporary copy of a database whose folder is read-only. SQLite cannot open the
+// original, because it must write files beside a database even to read it.
 type readOnlyCopy struct {
 	store.Store
 	dir string
 	err error
 }
 
-// openReadOnlyCopy opens a temporary copy of the database. Close deletes it.
+// openReadOnlyCopy copies the database to a temporary folder and opens the copy. Close deletes it.
 func openReadOnlyCopy(ctx context.Context, database string, why error) (_ *readOnlyCopy, err error) {
 	dir, err := os.MkdirTemp("", "gaffer-read-only-")
 	if err != nil {
@@ -75,7 +75,7 @@ func openReadOnlyCopy(ctx context.Context, database string, why error) (_ *readO
 	return &readOnlyCopy{s, dir, why}, nil
 }
 
-// Write rejects every change.
+// Write always returns the [*ReadOnlyError].
 func (s *readOnlyCopy) Write(context.Context, func(*store.Tx) error) error { return s.err }
 
 // Close closes and deletes the copy.

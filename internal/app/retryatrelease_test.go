@@ -10,8 +10,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// A process that sees an owner does not start another one. So the owner checks the run
-// once more after it has released it.
+// A process that finds an owner of a run does not start another process. So the owner must check
+// the run once more after it has released it.
 func TestATaskThatIsRetriedJustBeforeItsRunIsReleasedIsWorkedOn(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -20,7 +20,7 @@ func TestATaskThatIsRetriedJustBeforeItsRunIsReleasedIsWorkedOn(t *testing.T) {
 	retried := error(nil)
 	a := p.open()
 	defer func() { _ = a.Close() }()
-	p.notices.each = func(string) { // the box cannot be ticked, which is reported after the run's end and before its release
+	p.notices.each = func(string) { // called for the notice about the box, which is printed after the run's end and before its release
 		once.Do(func() {
 			if r, err := a.Fleet.Run(t.Context(), id); err != nil || r.Status != fleet.Failed || !r.Owner.Alive {
 				t.Errorf("when it is retried the run is %s, owned by %+v, %v; want one that has failed and has an owner", r.Status, r.Owner, err)
@@ -28,7 +28,7 @@ func TestATaskThatIsRetriedJustBeforeItsRunIsReleasedIsWorkedOn(t *testing.T) {
 			retried = a.Fleet.Retry(t.Context(), id, "again")
 		})
 	}
-	box := filepath.Join(p.root, "boxes.md") // a folder, so it cannot be ticked
+	box := filepath.Join(p.root, "boxes.md") // a folder, so the checkbox cannot be ticked
 	if err := os.Mkdir(box, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// runFinder finds the run in the store that a document of a local project belongs to.
+// runFinder finds the run in the store that wrote a document of a project on this machine.
 type runFinder struct {
 	store     store.Store
 	query     *runquery.Querier
@@ -23,8 +23,8 @@ type runFinder struct {
 	foldersOf func(root string) (viewers.ProjectFolders, error)
 }
 
-// belongsTo returns a function that reports whether a run belongs to the project at root.
-// Runs that are bound to a machine store the project's folder, others store its name.
+// belongsTo returns a function that reports whether a run belongs to the project at root. A run
+// that is limited to one machine stores the path of its project, other runs store its name.
 func (f runFinder) belongsTo(root string) func(store.Run) bool {
 	name := sync.OnceValue(func() string {
 		folders, err := f.foldersOf(root)
@@ -36,7 +36,7 @@ func (f runFinder) belongsTo(root string) func(store.Run) bool {
 	return func(run store.Run) bool { return run.Project == root || run.Project == name() }
 }
 
-// Sessions implements [viewers.RunFinder]. The session of a run has the run's id.
+// Sessions implements [viewers.RunFinder]. A run's session has the same id as the run.
 func (f runFinder) Sessions(ctx context.Context, root string, ids []string) (runs map[string]string, err error) {
 	of := f.belongsTo(root)
 	err = f.store.Read(ctx, func(r store.Reader) error {
@@ -78,7 +78,7 @@ func (f runFinder) teamRun(r store.Reader, root, session string) (string, error)
 		if !row.Conducted || !of(row) {
 			continue
 		}
-		run, err := r.Run(row.ID) // rows of the list have no plan
+		run, err := r.Run(row.ID) // the rows of the list do not contain the plan
 		if err != nil {
 			return "", err
 		}
@@ -105,7 +105,7 @@ func (f runFinder) Build(ctx context.Context, root string, state jsontree.Value)
 		}
 		b, err := buildrun.BuildOf(run)
 		if err != nil || b == nil || !f.belongsTo(root)(run) || b.Run.RunID != state.Get("buildRun").Get("runId").Text() {
-			return nil // the state describes another build
+			return nil // the state describes a build of another program
 		}
 		id, working = run.ID, f.locks.Owner(run.ID).Alive
 		return nil

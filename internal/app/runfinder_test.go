@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/flow/teamsession"
 )
 
-// look opens the viewer of a project's documents, as 'gaffer serve' does.
+// look opens a viewer of the project's documents, as 'gaffer serve' does, and calls use with it.
 func (p testProject) look(use func(v *viewers.Viewer)) {
 	p.t.Helper()
 	a := p.open()
@@ -29,7 +29,7 @@ func (p testProject) look(use func(v *viewers.Viewer)) {
 	use(c.Viewer)
 }
 
-// leave writes a document of another program into a project.
+// leave writes a document into the project, as another program would.
 func (p testProject) leave(name, text string) {
 	p.t.Helper()
 	path := filepath.Join(p.root, name)
@@ -56,7 +56,7 @@ func TestTheSessionOfARunBelongsToGafferAndAnotherProgramsDoesNot(t *testing.T) 
 			t.Errorf("the log is %q, %v", log.Text, err)
 		}
 	})
-	copied := newPlace(t) // a session that was copied from elsewhere does not belong to a run here
+	copied := newPlace(t) // a session that was copied to another project must not be shown as a run of that project
 	copied.home = p.home
 	copied.leave(".founder-mode/status/sessions/"+run.ID+"/status.json", `{"status": "complete"}`)
 	copied.look(func(v *viewers.Viewer) {

@@ -10,15 +10,14 @@ import (
 	"gaffer/session"
 )
 
-// RunNotInDatabaseError reports a run that has documents in the project but is missing in the
-// database.
+// RunNotInDatabaseError reports a run that has documents in the project but is not in the database.
 type RunNotInDatabaseError struct{ Run, Documents, Database string }
 
 func (e *RunNotInDatabaseError) Error() string {
 	return fmt.Sprintf("run %s is not in the database %s, but its documents are in %s: the database was deleted or replaced since, or another program wrote them", e.Run, e.Database, e.Documents)
 }
 
-// NotFound marks the error as "not found".
+// NotFound marks the error as one about a missing object.
 func (e *RunNotInDatabaseError) NotFound() bool { return true }
 
 // Hint returns advice for the user.
@@ -26,10 +25,9 @@ func (e *RunNotInDatabaseError) Hint() string {
 	return "'gaffer restore FILE' brings a backup back, --db names another database; without either the run cannot go on"
 }
 
-// FindRunNotInDatabase returns a [*RunNotInDatabaseError] if the project has documents of
-// a run that is missing in the database. name is a prefix of the run's id. If name is
-// empty, only runs that have not ended count. If several match, the error names the last
-// run.
+// FindRunNotInDatabase returns a [*RunNotInDatabaseError] if the project has documents of a run
+// that is not in the database. name is a prefix of the run's id. If name is empty, it considers
+// only runs that have not ended. If several runs match, the error names the last one.
 func (a *App) FindRunNotInDatabase(ctx context.Context, name string) error {
 	ids, err := a.session.IDs()
 	if err != nil {
@@ -50,7 +48,7 @@ func (a *App) FindRunNotInDatabase(ctx context.Context, name string) error {
 			}
 			doc, err := a.session.Document(id)
 			if err != nil {
-				continue // 'gaffer validate' reports unreadable documents
+				continue // skip documents that cannot be read; 'gaffer validate' reports them
 			}
 			if status, _ := session.Decode(doc.Value()); name == "" && status.Status != session.Running {
 				continue

@@ -24,30 +24,30 @@ import (
 	"gaffer/internal/record/notify"
 )
 
-// Coordinator serves the engine to workers in other processes. It gives up an attempt
-// when its worker has sent no heartbeat for the time of a lease.
+// Coordinator serves runs to workers in other processes. If a worker has sent no heartbeat for the
+// duration of a lease, the coordinator takes its attempts as lost.
 type Coordinator struct {
 	Protocol *protocol.Service
 	Runs     *runs.Service
-	Workers  *workers.Service // nil if ServeRun created it
+	Workers  *workers.Service // nil if the Coordinator was created by ServeRun
 	Viewer   *viewers.Viewer
 	Changes  *changes.Service
 	Landing  *LandingService
-	State    string // the state folder of this machine
+	State    string // path of gaffer's state folder on this machine
 
 	stop     context.CancelFunc
 	all      sync.WaitGroup
 	notifier *notify.Notifier // nil if no notifications are sent
 }
 
-// ServerOptions are the settings of a server. Zero values mean the defaults.
+// ServerOptions are the settings of a server. A zero value means the default.
 type ServerOptions struct {
-	Lease   time.Duration // an attempt is given up after this time without a heartbeat of its worker
-	KeepLog int64         // number of bytes of each attempt's log to keep
-	Notify  bool          // send notifications, according to the settings
+	Lease   time.Duration // an attempt counts as lost after this time without a heartbeat of its worker
+	KeepLog int64         // how many bytes of each attempt's log are kept
+	Notify  bool          // send notifications as the settings say
 }
 
-// Serve starts serving workers and supervising their attempts. Close ends it.
+// Serve starts to serve workers and to check the leases of their attempts, until Close is called.
 func (a *App) Serve(o ServerOptions) (*Coordinator, error) {
 	if s, ok := a.store.(interface{ TuneForServer() }); ok {
 		s.TuneForServer()
@@ -70,9 +70,9 @@ func (a *App) Serve(o ServerOptions) (*Coordinator, error) {
 	return c, nil
 }
 
-// ServeRun returns the services with which users watch and control runs, for a process
-// that works on a run itself. Close ends them. They do not serve workers, and never give
-// up attempts.
+// ServeRun returns the services with which users watch and control runs, until Close is called. It
+// is for a process that works on a run itself: the services do not serve workers, and never take
+// attempts as lost.
 func (a *App) ServeRun() (*Coordinator, error) {
 	c, _, err := a.services(ServerOptions{})
 	if err != nil {
@@ -85,7 +85,7 @@ func (a *App) ServeRun() (*Coordinator, error) {
 	return c, nil
 }
 
-// services creates the services that answer users and their programs.
+// services creates the services that answer users and their programs, and their engine.
 func (a *App) services(o ServerOptions) (*Coordinator, *engine.Engine, error) {
 	now := a.clock()
 	e := engine.New(a.store, engine.Options{
@@ -115,9 +115,9 @@ func (a *App) services(o ServerOptions) (*Coordinator, *engine.Engine, error) {
 	}, e, nil
 }
 
-// logFile returns the log file of an attempt on this machine. Other programs can write the
-// attempt's row, so logFile accepts only attempts of a run's own worker, runs that were
-// worked on here, and a path with the expected names.
+// logFile returns the path of an attempt's log file on this machine. Other programs can write the
+// attempt's row, so its path is not trusted: logFile accepts only attempts of a run's own worker,
+// runs that were worked on here, and a path with the expected names.
 func (a *App) logFile(run store.Run, at store.Attempt) (string, bool) {
 	switch {
 	case at.Worker != run.OnlyWorker || !filepath.IsAbs(at.Log) || filepath.Clean(at.Log) != at.Log:
@@ -128,8 +128,8 @@ func (a *App) logFile(run store.Run, at store.Attempt) (string, bool) {
 	return at.Log, a.locks.WorkedOn(run)
 }
 
-// clock returns the database's clock, if it has one, because several servers may share
-// a database.
+// clock returns a function that returns the database's time, because several servers may share a
+// database. If the database has no clock, it uses this machine's.
 func (a *App) clock() func() time.Time {
 	if s, ok := a.store.(interface{ Now() time.Time }); ok {
 		return s.Now

@@ -23,7 +23,8 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// coordinate does what 'gaffer serve' does on the same store, like a separate process.
+// coordinate starts a coordinator as 'gaffer serve' does. It opens the database again, as a
+// separate process would.
 func (p testProject) coordinate() *app.Coordinator {
 	p.t.Helper()
 	a := p.open()
@@ -40,7 +41,7 @@ func (p testProject) coordinate() *app.Coordinator {
 	return c
 }
 
-// until polls until ok reports true.
+// until calls look again and again until ok returns true for the value, and returns the value.
 func until[V any](t *testing.T, what string, look func() (V, error), ok func(V) bool) (v V) {
 	t.Helper()
 	testenv.Wait(t, what, func() (err error) {

@@ -36,22 +36,22 @@ type ServerWorkerOptions struct {
 	Config  *config.Config
 	Now     func() time.Time
 	Getenv  func(string) string
-	Report  func(workerclient.Event) // reports events as they happen; never nil
+	Report  func(workerclient.Event) // called with each event; never nil
 
-	// Connect returns a client of the server with its own connections.
+	// Connect returns a client of the server. Each client has its own connections.
 	Connect func(coordinator.Options) (*coordinator.Client, error)
 	Name    string
 	Slots   int
 	Labels  []string
-	Allow   []string // the agents whose tasks the worker claims; empty for all
+	Allow   []string // names of the agents whose tasks the worker claims; empty means all agents
 	Version string
 	Once    bool // end when there is no task to claim
 
 	Supervisor supervisor.Options
 }
 
-// ServerWorker is a server's worker on this machine, in one project. It claims tasks,
-// runs them and reports. Its agents outlive it, and the next worker of the same name
+// ServerWorker is a worker of a server, on this machine and in one project. It claims tasks, runs
+// them and reports the results. Its agents outlive it, and the next worker with the same name
 // adopts them.
 type ServerWorker struct {
 	opts    ServerWorkerOptions
@@ -62,14 +62,14 @@ type ServerWorker struct {
 	worker  *worker.Worker
 	release func()
 
-	releasing chan struct{} // closed by Release: return the held tasks to the queue
+	releasing chan struct{} // closed by Release: the worker must return its tasks to the queue
 	released  sync.Once
-	draining  chan struct{} // closed by Drain: claim no more tasks
+	draining  chan struct{} // closed by Drain: the worker must claim no more tasks
 	drained   sync.Once
 }
 
-// OpenServerWorker makes this process the worker with the name in opts. It returns a
-// [*NameTakenError] if another process is the worker with that name.
+// OpenServerWorker makes this process the worker named opts.Name. It returns a [*NameTakenError] if
+// another process already is.
 func OpenServerWorker(ctx context.Context, opts ServerWorkerOptions) (*ServerWorker, error) {
 	if err := statefile.CheckName("name of the worker", opts.Name); err != nil {
 		return nil, err
@@ -89,10 +89,10 @@ func OpenServerWorker(ctx context.Context, opts ServerWorkerOptions) (*ServerWor
 	return s, nil
 }
 
-// Close releases the worker's name for other processes.
+// Close lets other processes use the worker's name.
 func (s *ServerWorker) Close() { s.release() }
 
-// createWorker creates the engine's client and the worker.
+// createWorker creates the client for the server's engine, and the worker that uses it.
 func (s *ServerWorker) createWorker() (err error) {
 	id, err := s.identity()
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *ServerWorker) createWorker() (err error) {
 		if !slices.Contains(allow, plan.CommandAgent) {
 			noCommands = fmt.Errorf("this worker runs no commands of a plan: it was started for %s", strings.Join(allow, ", "))
 		}
-		allow = append(slices.Clone(allow), workspace.MergeAgent, plan.PickAgent, teamrun.MergeAgent) // gaffer adds tasks of these agents to plans, so every worker must take them
+		allow = append(slices.Clone(allow), workspace.MergeAgent, plan.PickAgent, teamrun.MergeAgent) // gaffer itself adds tasks of these agents to plans, so every worker must be able to take them
 	}
 	s.engine, err = workerclient.New(workerclient.Options{
 		Connect: s.connect, Now: s.opts.Now, Rand: mathrand.Float64, Report: s.report,
@@ -127,8 +127,8 @@ func (s *ServerWorker) createWorker() (err error) {
 	return nil
 }
 
-// connect returns a client with its own connections. All clients share what they know
-// about unreachable servers.
+// connect returns a client of the server with its own connections. All clients share the knowledge
+// which servers cannot be reached.
 func (s *ServerWorker) connect(timeout time.Duration) (_ *coordinator.Client, err error) {
 	if s.client == nil {
 		if s.client, err = s.opts.Connect(coordinator.Options{Tries: 1}); err != nil {
@@ -145,11 +145,11 @@ func (s *ServerWorker) report(e workerclient.Event) {
 	s.opts.Report(e)
 }
 
-// leaveWithin is how long a worker that ends waits until its logs are sent.
+// leaveWithin is how long a worker that ends may take to send the rest of its logs.
 const leaveWithin = 10 * time.Second
 
-// Run works until nothing is left to do after Drain, after Release, or with Once. When
-// ctx ends it returns, and its agents continue to run.
+// Run claims and runs tasks. It returns when the worker has no more tasks after Drain or Release,
+// or with the option Once. If ctx ends, it returns at once, and its agents continue.
 func (s *ServerWorker) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var all sync.WaitGroup
@@ -171,7 +171,7 @@ func (s *ServerWorker) Run(ctx context.Context) error {
 	return nil
 }
 
-// causeOf returns the cause of ctx's end, or else err.
+// causeOf returns the cause of ctx's end, or err if ctx has not ended.
 func causeOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && ctx.Err() != nil {
 		return cause
@@ -179,15 +179,16 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-// watch cancels everything when the server finally rejects the worker. After Release it
-// returns the held tasks. If Once is set, it drains the worker when it is idle.
+// watch cancels the worker when the server refuses it for good. After Release, watch returns the
+// worker's tasks to the queue. With the option Once, it drains the worker when there is no task
+// left.
 func (s *ServerWorker) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	letGo := s.releasing
 	for {
 		select {
 		case <-letGo:
 			letGo = nil
-			_ = s.worker.Release(ctx) // Run returns when this is done
+			_ = s.worker.Release(ctx) // Run returns after all tasks were returned
 		case err := <-s.engine.Failed():
 			cancel(err)
 			return
@@ -201,9 +202,8 @@ func (s *ServerWorker) watch(ctx context.Context, cancel context.CancelCauseFunc
 	}
 }
 
-// adopt continues the attempts that an earlier worker of this name left running. It
-// returns false if Drain is called before the server has answered: then the worker holds
-// nothing that it could wait for.
+// adopt continues the attempts that an earlier worker with this name left running. It returns false
+// if Drain is called before the server has answered, because then there is nothing to wait for.
 func (s *ServerWorker) adopt(ctx context.Context) (bool, error) {
 	asking, stop := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -226,7 +226,7 @@ func (s *ServerWorker) adopt(ctx context.Context) (bool, error) {
 	return true, s.worker.Adopt(ctx, held)
 }
 
-// leave reports to the server that the worker stops, and sends the remaining logs.
+// leave tells the server that the worker stops, and sends the rest of the logs.
 func (s *ServerWorker) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaveWithin)
 	defer cancel()
@@ -235,17 +235,17 @@ func (s *ServerWorker) leave(ctx context.Context) {
 	s.deleteReported()
 }
 
-// Drain stops claiming tasks. Run returns when the held tasks have ended.
+// Drain makes the worker claim no more tasks. Run returns when the tasks that it has are ended.
 func (s *ServerWorker) Drain() {
 	s.drained.Do(func() { close(s.draining) })
 	s.worker.Drain()
 }
 
-// Release ends the held attempts and returns their tasks to the queue, so that any worker
-// can start them again. Run returns afterwards. Release does not wait for that.
+// Release ends the worker's attempts and returns their tasks to the queue, so that any worker can
+// start them again. Then Run returns. Release itself does not wait.
 func (s *ServerWorker) Release() { s.released.Do(func() { close(s.releasing) }) }
 
-// HeldTasks lists the held tasks as RUN/TASK.
+// HeldTasks lists the tasks that the worker has claimed, each as RUN/TASK.
 func (s *ServerWorker) HeldTasks() (list []string) {
 	for _, key := range s.engine.HeldTasks() {
 		list = append(list, key.Run+"/"+key.Task)
@@ -254,35 +254,35 @@ func (s *ServerWorker) HeldTasks() (list []string) {
 	return list
 }
 
-// deleteEvery is the interval at which the folders of reported attempts are deleted.
+// deleteEvery is how often the folders of attempts whose end was reported are deleted.
 const deleteEvery = 10 * time.Minute
 
-// deleteReportedPeriodically deletes the folders of reported attempts until ctx ends.
+// deleteReportedPeriodically calls deleteReported every deleteEvery until ctx ends.
 func (s *ServerWorker) deleteReportedPeriodically(ctx context.Context) {
 	for s.deleteReported(); ctx.Err() == nil; s.deleteReported() {
 		pause.For(ctx, deleteEvery)
 	}
 }
 
-// deleteReported deletes the folders of reported attempts.
+// deleteReported deletes the folders of attempts whose end the server knows.
 func (s *ServerWorker) deleteReported() {
-	done, _ := filepath.Glob(filepath.Join(s.folder("attempts"), "*.done")) // the pattern is valid
+	done, _ := filepath.Glob(filepath.Join(s.folder("attempts"), "*.done")) // the only error would be an invalid pattern
 	for _, dir := range done {
 		_ = os.RemoveAll(dir) // the next call tries again
 	}
 }
 
-// Log implements [worker.Workspace]. Each attempt has its own file, so that it can be
-// sent from its beginning.
+// Log implements [worker.Workspace]. Each attempt has its own log file, because the server gets
+// each attempt's log from its first byte.
 func (s *ServerWorker) Log(t store.Task) string {
 	return filepath.Join(s.logsOf(t.Run), t.Task+"."+strconv.Itoa(t.Tries)+".log")
 }
 
-// logsOf returns the folder for the logs of a run.
+// logsOf returns the path of the folder with the logs of a run.
 func (s *ServerWorker) logsOf(run string) string { return filepath.Join(s.folder("logs"), run) }
 
-// identity returns the worker's id, which is stored in the worker's folder. So all
-// attempts of a worker are in the folder that contains its id.
+// identity returns the worker's id. It is stored in the worker's folder, which also has the folders
+// of the worker's attempts.
 func (s *ServerWorker) identity() (string, error) {
 	file := s.folder("id")
 	data, err := os.ReadFile(file)

@@ -22,8 +22,8 @@ func (e *ElsewhereError) Error() string {
 	return fmt.Sprintf("task %s needs %s, and its run is not bound to this worker: run the plan with --on WORKER", e.Task, e.Needs)
 }
 
-// Work implements [worker.Workspace]. It returns the project's root, or a worktree if
-// the run is bound to this worker.
+// Work implements [worker.Workspace]. It returns the path of the project's root, or of a worktree
+// if the run is limited to this worker.
 func (s *ServerWorker) Work(ctx context.Context, t store.Task, spec plan.Task) (string, error) {
 	run := s.engine.Run(t.RunningAttempt)
 	p, err := s.workspaceOf(run)
@@ -39,7 +39,7 @@ func (s *ServerWorker) Work(ctx context.Context, t store.Task, spec plan.Task) (
 	if err := os.MkdirAll(s.logsOf(t.Run), 0o700); err != nil {
 		return "", err
 	}
-	if flow := p.Workflow; flow != nil { // the workflow's branch exists only on this machine
+	if flow := p.Workflow; flow != nil { // create the workflow's branch, which exists only on this machine
 		if _, err := workspace.CreateBranch(ctx, p.Root, cmp.Or(run.Base, flow.Base), flow.Branch); err != nil {
 			return "", err
 		}
@@ -65,7 +65,7 @@ func (s *ServerWorker) Commit(ctx context.Context, t store.Task, spec plan.Task)
 	return p.Commit(ctx, t, spec)
 }
 
-// workspaceOf returns the workspace of a run on this machine.
+// workspaceOf returns the workspace on this machine for the tasks of a run.
 func (s *ServerWorker) workspaceOf(run coordinator.WorkRun) (workspace.Workspace, error) {
 	p := workspace.Workspace{Root: s.opts.Project.Root, Trees: localrun.WorktreesFolder(s.state), LogFile: s.Log, Base: run.Base}
 	if len(run.Workflow) > 0 {

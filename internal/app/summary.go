@@ -13,9 +13,9 @@ import (
 	"gaffer/internal/engine/store/sqlite"
 )
 
-// Summary returns the counts of runs, tasks and open questions that the status line shows,
-// of this project or of all projects. It only reads: it does not create or change the
-// database, and waits for no other process.
+// Summary returns the counts of runs, tasks and open questions for the status line, of this project
+// or, with everywhere, of all projects. It does not create or change the database, and does not
+// wait for other processes.
 func Summary(ctx context.Context, opts Options, everywhere bool) (g fleet.Summary, err error) {
 	database, state, err := databaseOf(opts)
 	if err != nil {
@@ -52,9 +52,9 @@ func Summary(ctx context.Context, opts Options, everywhere bool) (g fleet.Summar
 	return g, nil
 }
 
-// addQuestionsByHand adds the questions of agents that belong to no run: those in the
-// store, and those of agents on this machine that wait in their own terminals. An agent on
-// this machine counts only if holds returns true for its folder.
+// addQuestionsByHand adds questions that belong to no run to g: those in the store, and those that
+// agents on this machine ask in their own terminals. It counts an agent on this machine only if
+// holds returns true for the agent's folder.
 func addQuestionsByHand(g *fleet.Summary, questions []fleet.Question, agents []discover.Agent, holds func(dir string) bool) {
 	outside, asked := map[string]bool{}, map[string]bool{}
 	for _, s := range agents {

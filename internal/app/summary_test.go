@@ -20,7 +20,7 @@ import (
 
 var glanceNow = time.Date(2026, 2, 17, 12, 0, 0, 0, time.UTC)
 
-// glance returns the counts of a project's fleet at noon.
+// glance returns the Summary of the project, or of all projects, at noon.
 func (p testProject) glance(everywhere bool) fleet.Summary {
 	p.t.Helper()
 	getenv := func(name string) string { return map[string]string{"XDG_STATE_HOME": p.home, "GAFFER_DB": p.db}[name] }
@@ -37,7 +37,7 @@ func (p testProject) glance(everywhere bool) fleet.Summary {
 	return g
 }
 
-// put stores rows as a run would leave them.
+// put stores rows directly in the project's database.
 func (p testProject) put(change func(tx *store.Tx)) {
 	p.t.Helper()
 	var s store.Store

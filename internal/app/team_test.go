@@ -19,14 +19,14 @@ import (
 	"gaffer/team"
 )
 
-// crew is a repository with a team whose agents follow scripts.
+// crew is a project with a repository and a team whose fake agents follow scripts.
 type crew struct {
 	testProject
-	dir string // for files that the agents leave for the test
+	dir string // folder for files that agents write and the test reads
 }
 
-// newCrew creates a team whose agents follow a file of scripts. In the file {dir} is a
-// folder that they share, and {root} is the project.
+// newCrew creates a team whose agents follow scripts. In a script, {dir} stands for a folder that
+// the agents share, and {root} for the project's root.
 func newCrew(t *testing.T, scripts string) crew {
 	t.Helper()
 	c := crew{newRepository(t), t.TempDir()}
@@ -47,8 +47,8 @@ func newCrew(t *testing.T, scripts string) crew {
 
 func (c crew) scripts() string { return filepath.Join(c.dir, "scripts") }
 
-// perform replaces the scripts of the agents. Each script first records that its agent
-// was started.
+// perform replaces the scripts of the agents. It adds to each script a line that records the start
+// of the agent.
 func (c crew) perform(scripts string) {
 	c.t.Helper()
 	var b strings.Builder
@@ -73,7 +73,7 @@ func (c crew) open() *app.App {
 	return a
 }
 
-// begin starts a session. Nothing runs yet.
+// begin creates a session and its run. No agent starts yet.
 func (c crew) begin(a *app.App, n teamsession.Request) teamsession.Started {
 	c.t.Helper()
 	if n.Requirements == "" {
@@ -89,7 +89,7 @@ func (c crew) begin(a *app.App, n teamsession.Request) teamsession.Started {
 	return s
 }
 
-// finish works on a run until it ends.
+// finish works on a run until it ends, and returns it.
 func (c crew) finish(a *app.App, run string) fleet.Run {
 	c.t.Helper()
 	r, err := a.Runs.Work(c.t.Context(), run)
@@ -99,7 +99,7 @@ func (c crew) finish(a *app.App, run string) fleet.Run {
 	return r
 }
 
-// resume continues the session in the documents until it ends.
+// resume continues the session that the documents describe until it ends.
 func (c crew) resume(a *app.App) fleet.Run {
 	c.t.Helper()
 	run, err := a.Teams.Resume(c.t.Context(), teamsession.Request{})
@@ -109,7 +109,7 @@ func (c crew) resume(a *app.App) fleet.Run {
 	return c.finish(a, run)
 }
 
-// session returns the state of the session in the documents.
+// session returns the session's state according to the documents.
 func (c crew) session() team.Snapshot {
 	c.t.Helper()
 	snap, err := team.Open(c.coordination(), team.Options{}).Resume(c.t.Context())
@@ -121,7 +121,7 @@ func (c crew) session() team.Snapshot {
 
 func (c crew) coordination() string { return filepath.Join(c.root, "coordination") }
 
-// starts returns the tasks whose agents were started, sorted.
+// starts returns the ids of the tasks whose agents were started, sorted.
 func (c crew) starts() []string {
 	c.t.Helper()
 	text, err := os.ReadFile(filepath.Join(c.dir, "starts"))
@@ -133,8 +133,8 @@ func (c crew) starts() []string {
 	return list
 }
 
-// startedOnce checks that each agent of a run was started once, and that the documents
-// count all starts.
+// startedOnce fails unless each agent of a run was started once and the documents count all of
+// these starts.
 func (c crew) startedOnce(run fleet.Run) {
 	c.t.Helper()
 	var want []string
@@ -152,8 +152,8 @@ func (c crew) startedOnce(run fleet.Run) {
 	}
 }
 
-// valid checks the documents against the protocol. Documents of a completed session
-// contain no null.
+// valid fails if the documents do not follow the protocol. The documents of a complete session must
+// not contain null.
 func (c crew) valid() {
 	c.t.Helper()
 	findings, err := team.Validate(host.OS(), c.coordination())
@@ -190,7 +190,7 @@ func checkNulls(t *testing.T, at, name string, v any, allowed []string) {
 	}
 }
 
-// documents returns the six documents.
+// documents returns the session's six documents, decoded, by name.
 func (c crew) documents() map[string]any {
 	c.t.Helper()
 	docs := map[string]any{}
@@ -208,13 +208,13 @@ func (c crew) documents() map[string]any {
 	return docs
 }
 
-// merged returns a file of the branch that approved work is merged into.
+// merged returns the content of a file in the branch into which approved work is merged.
 func (c crew) merged(file string) string {
 	c.t.Helper()
 	return c.git("show", "gaffer/"+c.session().SessionID()+"/team:"+file)
 }
 
-// decisions returns the reasons of the decisions with that name in the log.
+// decisions returns the reasons of the decisions with this name in the decision log.
 func (c crew) decisions(name string) (reasons []string) {
 	c.t.Helper()
 	for _, d := range c.session().Orchestrator.DecisionsLog {
@@ -225,7 +225,7 @@ func (c crew) decisions(name string) (reasons []string) {
 	return reasons
 }
 
-// decided waits until the log has a decision with that name.
+// decided waits until the decision log has a decision with this name.
 func (c crew) decided(name string) {
 	c.t.Helper()
 	testenv.Wait(c.t, "a decision "+name, func() error {
@@ -236,7 +236,7 @@ func (c crew) decided(name string) {
 	})
 }
 
-// told returns the prompt of a task's agent.
+// told returns the prompt that a task's agent got.
 func (c crew) told(a *app.App, run fleet.Run, task string) string {
 	c.t.Helper()
 	t, err := a.Fleet.FindTask(c.t.Context(), run.ID+"/"+task)
@@ -246,7 +246,7 @@ func (c crew) told(a *app.App, run fleet.Run, task string) string {
 	return t.Prompt
 }
 
-// background works on a run until it ends. wait returns its result.
+// background starts to work on a run. wait returns the run when it has ended.
 func (c crew) background(a *app.App, run string) (wait func() fleet.Run) {
 	c.t.Helper()
 	type result struct {

@@ -15,16 +15,16 @@ import (
 	"gaffer/team"
 )
 
-// starts3 is the number of agents that the scenario with three groups starts.
+// starts3 is how many agents the scenario with three groups starts.
 const starts3 = 12
 
-// If a gaffer is killed between two starts of agents, the next one continues as if
-// nothing had happened.
+// If gaffer is killed between two starts of agents, the next gaffer must continue as if nothing had
+// happened.
 func TestATeamComesToTheSameEndHoweverOftenGafferIsKilled(t *testing.T) {
 	const atOnce = 2
 	kills := make(chan int, starts3)
 	for k := 1; k <= starts3; k++ {
-		if !underRace || k == 6 { // script/test runs all of them without the race detector
+		if !underRace || k == 6 { // with the race detector, run only one case; script/test runs all without it
 			kills <- k
 		}
 	}
@@ -73,8 +73,8 @@ func threeGroups(t *testing.T) (c crew, a *app.App, run string) {
 	return c, a, c.begin(a, teamsession.Request{Requirements: listed}).Run
 }
 
-// killWhen starts a process that works on a run, and kills it when is reports true for
-// the documents.
+// killWhen starts a process that works on a run, and kills it when is returns true for the
+// documents.
 func (c crew) killWhen(run string, is func(team.Snapshot) bool) {
 	c.t.Helper()
 	g := c.gaffer(run)
@@ -82,7 +82,7 @@ func (c crew) killWhen(run string, is func(team.Snapshot) bool) {
 		_ = g.Process.Kill()
 		_ = g.Wait()
 	}()
-	// testenv.Wait polls too rarely: the state may be over between two polls.
+	// Poll every millisecond instead of with testenv.Wait, because the state may be short.
 	for deadline := time.Now().Add(testenv.Patience); !is(c.session()); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			c.t.Fatalf("it does not happen: %+v\n%s", c.session().Orchestrator, g.Stderr)
@@ -90,8 +90,8 @@ func (c crew) killWhen(run string, is func(team.Snapshot) bool) {
 	}
 }
 
-// sameEnd lets another process continue the run, and checks that the result is the same
-// as with one process.
+// sameEnd lets another process finish the run, and fails unless the result is the same as with one
+// process.
 func (c crew) sameEnd(a *app.App, run string) {
 	c.t.Helper()
 	again, err := a.Teams.Resume(c.t.Context(), teamsession.Request{})

@@ -14,8 +14,8 @@ import (
 	"gaffer/team"
 )
 
-// small holds the scripts of a session with one group. Scripts before it take
-// precedence.
+// small has the scripts of a session with one group. If scripts in front of it match the same task,
+// they are used instead.
 const small = `
 == main-developer-*
 tool echo $GAFFER_TASK > made.txt && git add made.txt && git commit -qm "$GAFFER_TASK"
@@ -28,8 +28,8 @@ say {"status":"PLANNED","mode":"simple","mode_reasoning":"it is small","tasks":[
 say {"status":"COMPLETE"}
 `
 
-// stopped checks that a session stopped with an error that contains a text, and that
-// its documents are valid.
+// stopped fails unless the session stopped with an error that contains says, and its documents are
+// valid.
 func (c crew) stopped(run fleet.Run, says string) {
 	c.t.Helper()
 	s := c.session()
@@ -51,7 +51,7 @@ func TestATeamThatStoppedWithAnErrorContinuesFromThere(t *testing.T) {
 		scripts string
 		wish    teamsession.Request
 		says    string
-		starts  int // in total
+		starts  int // total number of agents started
 	}{
 		"a group has had all its starts": {
 			scripts: "== main-developer-1\nsay {\"status\":\"INCOMPLETE\",\"summary\":[\"half\"]}\n== main-tech-lead-1\nsay {\"status\":\"UNBLOCKED\"}\n" + small,
@@ -85,7 +85,7 @@ say {"status":"CONTINUE"}
 		},
 	} {
 		if underRace && !strings.HasPrefix(name, "a group") {
-			continue // script/test runs all of them without the race detector
+			continue // with the race detector, run only some cases; script/test runs all without it
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -179,7 +179,7 @@ func TestWhatOthersFinishAfterOneStepWasCancelledCounts(t *testing.T) {
 	c.valid()
 }
 
-// Agents have been seen to rename the session.
+// Agents have been seen to change the session's id in the documents.
 func TestASessionThatAnAgentRenamesComesToItsEnd(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
@@ -189,7 +189,7 @@ func TestASessionThatAnAgentRenamesComesToItsEnd(t *testing.T) {
 	if run.Status != fleet.Complete || len(c.starts()) != 4 {
 		t.Errorf("the run is %s after %v", run.Status, c.starts())
 	}
-	if told := c.notices.String(); strings.Count(told, "mine_") < 2 { // during the work and at the end
+	if told := c.notices.String(); strings.Count(told, "mine_") < 2 { // one notice during the work, and one at the end
 		t.Errorf("a person was told %q", told)
 	}
 }
@@ -248,8 +248,8 @@ func TestAFreshSessionArchivesTheOneBefore(t *testing.T) {
 	}
 }
 
-// archived checks that the documents of the first session were moved to the archive
-// when the second started.
+// archived fails unless the documents of the first session were moved to the archive when the
+// second session started.
 func (c crew) archived(first, second teamsession.Started) {
 	c.t.Helper()
 	if want := filepath.Join(c.coordination(), "archive", first.Session); second.Archived != want {

@@ -14,7 +14,7 @@ import (
 	"gaffer/team"
 )
 
-// theirs holds the documents of a session that another program started.
+// theirs are the documents of a session that another program started, by name.
 var theirs = map[string]string{
 	"pm_state.json": `{"session_id": "bz_1", "mode": "parallel", "mode_reasoning": "two features", "original_requirements": "Make a and b",
  "all_tasks": [{"id": "T1", "description": "make a", "group_id": "A", "status": "complete", "owner": "x"},
@@ -27,7 +27,7 @@ var theirs = map[string]string{
 	"group_status.json": `{"A": {"status": "complete", "commits": ["abc - a"], "files_modified": ["a.txt"], "tech_lead_feedback": [{"iteration": 1, "decision": "approved", "feedback": "good"}]}}`,
 }
 
-// writeTheirs writes these documents.
+// writeTheirs writes documents into the project's team folder, as another program would.
 func (c crew) writeTheirs(documents map[string]string) {
 	c.t.Helper()
 	if err := os.MkdirAll(c.coordination(), 0o755); err != nil {
@@ -38,7 +38,7 @@ func (c crew) writeTheirs(documents map[string]string) {
 	}
 }
 
-// readTheirs returns the texts of these documents.
+// readTheirs returns the current texts of the documents in theirs, by name.
 func (c crew) readTheirs() map[string]string {
 	c.t.Helper()
 	texts := map[string]string{}

@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files; read the diff")
 
-// golden compares the documents with a golden file, or writes the file. The order of
-// groups that work at the same time does not matter.
+// golden compares the documents with a golden file, or writes the file if write is true. With
+// parallel, the order of groups that work at the same time does not matter.
 func (c crew) golden(name string, parallel, write bool) {
 	c.t.Helper()
 	docs := c.timeless()
@@ -48,12 +48,11 @@ func (c crew) golden(name string, parallel, write bool) {
 var (
 	random    = regexp.MustCompile(`\b[0-9a-f]{40}\b|^[0-9a-f]{7}\b|\b[0-9]{8}-[0-9]{6}-[0-9a-f]{8}\b`)
 	messageID = regexp.MustCompile(`^msg_[0-9]{8}_[0-9]{6}_.+_(developer|qa_expert|tech_lead)(_[0-9]+)?$`)
-	counting  = regexp.MustCompile(`(echo \$GAFFER_TASK >> )\S+`) // a temporary folder, possibly shortened
+	counting  = regexp.MustCompile(`(echo \$GAFFER_TASK >> )\S+`) // the path of a temporary folder, which may be shortened
 )
 
-// timeless returns the documents without values that differ in each run: times,
-// durations, ids of commits, of the run and the session, and folders. Ids of messages
-// are also left out.
+// timeless returns the documents without the values that differ from run to run: times, durations,
+// ids of commits, the run, the session and messages, and folders.
 func (c crew) timeless() map[string]any {
 	c.t.Helper()
 	session, seen := c.session().SessionID(), map[string]bool{}
@@ -84,8 +83,8 @@ func (c crew) timeless() map[string]any {
 	return walk(c.documents()).(map[string]any)
 }
 
-// withoutTime replaces the value of a member that is a time or a duration. It keeps the
-// exact value if nothing remains to be done.
+// withoutTime replaces the value of a member that is a time or a duration. It keeps an estimate of
+// zero, which means that nothing is left to do.
 func withoutTime(name string, v any) any {
 	switch name {
 	case "start_time", "end_time", "last_update", "timestamp", "spawned_at":
@@ -104,8 +103,8 @@ func withoutTime(name string, v any) any {
 	return v
 }
 
-// sortByGroup sorts the entries by group, and removes the number of agents that had
-// been started by then.
+// sortByGroup sorts the entries of the decision log by group, and removes the number of agents that
+// were started before the decision.
 func sortByGroup(docs map[string]any) {
 	log := docs["orchestrator_state"].(map[string]any)["decisions_log"].([]any)
 	for _, entry := range log {
@@ -119,7 +118,7 @@ func sortByGroup(docs map[string]any) {
 	}
 }
 
-// groupIn returns the group that a decision is about, or "".
+// groupIn returns the id of the group in the name of a decision, or "".
 func groupIn(decision string) string {
 	_, group, _ := strings.Cut(decision, "_group_")
 	return group

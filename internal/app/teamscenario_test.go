@@ -14,12 +14,12 @@ import (
 	"gaffer/team"
 )
 
-// scenario is a session that ends with success.
+// scenario is a team session that must end with success.
 type scenario struct {
 	wish     teamsession.Request
-	golden   string // name of another scenario with the same golden file; empty for its own
-	parallel bool   // groups work at the same time
-	noisy    bool   // the user gets notices
+	golden   string // name of the scenario whose golden file is used; empty for this scenario's own file
+	parallel bool   // some groups work at the same time
+	noisy    bool   // the user gets notices, which is a failure in other scenarios
 	raced    bool   // also runs under the race detector, which makes agents slow to start
 	files    map[string]string
 	check    func(c crew, a *app.App, run fleet.Run)
@@ -100,7 +100,7 @@ func scenarios() map[string]scenario {
 			},
 		},
 		"crashed": {files: made},
-		"astray": { // the user and the next developer learn where the work is
+		"astray": { // an agent works in the wrong folder: the user and the next developer must learn where the work is
 			noisy: true,
 			files: made,
 			check: func(c crew, a *app.App, run fleet.Run) { c.tells(a, run, "main-developer-2", "elsewhere") },
@@ -121,8 +121,7 @@ func checkSplit(c crew, _ *app.App, _ fleet.Run) {
 	}
 }
 
-// checkDevelopers checks how many developers worked at the same time, by files that
-// they wrote.
+// checkDevelopers checks how many developers worked at the same time, from files that they wrote.
 func checkDevelopers(c crew, _ *app.App, _ fleet.Run) {
 	c.t.Helper()
 	text, err := os.ReadFile(filepath.Join(c.dir, "developers"))
@@ -142,7 +141,7 @@ func checkDevelopers(c crew, _ *app.App, _ fleet.Run) {
 func TestATeamsDocumentsSayWhatItDid(t *testing.T) {
 	for name, s := range scenarios() {
 		if underRace && !s.raced {
-			continue // script/test runs all of them without the race detector
+			continue // with the race detector, run only some scenarios; script/test runs all without it
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -172,7 +171,7 @@ func TestATeamsDocumentsSayWhatItDid(t *testing.T) {
 	}
 }
 
-// play returns a file of scripts.
+// play returns the content of a file with scripts.
 func play(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "team", name+".play"))
@@ -182,8 +181,7 @@ func play(t *testing.T, name string) string {
 	return string(text)
 }
 
-// completed checks that a session ended with success, and that none of its processes is
-// left.
+// completed fails unless a session ended with success and none of its processes is running.
 func (c crew) completed(run fleet.Run) {
 	c.t.Helper()
 	o := c.session().Orchestrator
@@ -193,7 +191,7 @@ func (c crew) completed(run fleet.Run) {
 	c.quiet(run)
 }
 
-// quiet checks that no process of a run is left.
+// quiet fails if a process of the run is still running.
 func (c crew) quiet(run fleet.Run) {
 	c.t.Helper()
 	if left := marked(run.ID); len(left) > 0 {
@@ -201,8 +199,8 @@ func (c crew) quiet(run fleet.Run) {
 	}
 }
 
-// persons returns the user's state of the repository: the branch, the commit, staged
-// and unstaged changes, and the branches that are not the team's.
+// persons returns a text with the user's state of the repository: the branch, the commit, staged
+// and unstaged changes, and all branches except the team's.
 func (c crew) persons() string {
 	c.t.Helper()
 	var branches []string
@@ -216,7 +214,7 @@ func (c crew) persons() string {
 		c.git("symbolic-ref", "HEAD"), c.git("status", "--porcelain", "--", "start.txt", "mine.txt"), c.git("diff", "HEAD")), "\n")
 }
 
-// tells checks that the prompt of a task's agent contains texts.
+// tells fails unless the prompt of a task's agent contains all texts.
 func (c crew) tells(a *app.App, run fleet.Run, task string, texts ...string) {
 	c.t.Helper()
 	prompt := c.told(a, run, task)

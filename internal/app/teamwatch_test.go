@@ -15,7 +15,7 @@ import (
 	"gaffer/team"
 )
 
-// together holds the scripts of four developers that finish when a file appears.
+// together has the scripts of four developers that finish when a file appears.
 const together = `
 == pm-1
 say {"status":"PLANNED","mode":"parallel","mode_reasoning":"four parts","tasks":[{"id":"T1","description":"a"},{"id":"T2","description":"b"},{"id":"T3","description":"c"},{"id":"T4","description":"d"}],"groups":[{"id":"A","name":"Part A","tasks":["T1"]},{"id":"B","name":"Part B","tasks":["T2"]},{"id":"C","name":"Part C","tasks":["T3"]},{"id":"D","name":"Part D","tasks":["T4"]}]}
@@ -31,7 +31,7 @@ say {"status":"APPROVED","feedback":"clean"}
 say {"status":"COMPLETE"}
 `
 
-// waiting waits until n agents wait for the file go.
+// waiting waits until n agents wait for the file named go.
 func (c crew) waiting(n int) {
 	c.t.Helper()
 	testenv.WaitFor(c.t, fmt.Sprintf("%d waiting agents", n), func() []string {
@@ -71,7 +71,8 @@ func TestTheDocumentsAreValidAtEveryMomentWhenFourDevelopersFinishTogether(t *te
 	c.valid()
 }
 
-// readUntil reads all documents repeatedly, and returns the problems that it found.
+// readUntil reads all documents again and again until stop is closed. It returns the problems that
+// it found.
 func (c crew) readUntil(stop <-chan struct{}) (problems []string) {
 	reads := 0
 	for {
@@ -94,7 +95,7 @@ func (c crew) readUntil(stop <-chan struct{}) (problems []string) {
 				problems = append(problems, fmt.Sprintf("there were %d reads only", reads))
 			}
 			return problems[:min(len(problems), 5)]
-		case <-time.After(100 * time.Microsecond): // leave some CPU time to the agents
+		case <-time.After(100 * time.Microsecond): // leaves CPU time for the agents
 		}
 	}
 }
@@ -116,8 +117,8 @@ func TestTheProtocolsCommandsForWatchingWorkDuringARun(t *testing.T) {
 	c.watch("parallel", "complete", "completed", fmt.Sprint(c.session().PM.Iteration))
 }
 
-// watch runs the protocol's commands for watching a session, as a user would type them
-// in the project.
+// watch runs the commands that the protocol gives for watching a session, as a user would type them
+// in the project. It fails unless they print these values.
 func (c crew) watch(mode, status, phase, iteration string) {
 	c.t.Helper()
 	for command, want := range map[string]string{

@@ -24,7 +24,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// person is a user at a terminal, which is another tmux server.
+// person is a user at a terminal. The terminal is a separate tmux server.
 type person struct {
 	t      *testing.T
 	socket string
@@ -40,7 +40,7 @@ func newPerson(t *testing.T) person {
 	socket := filepath.Join(dir, "s")
 	p := person{t, socket, tmux.New(socket)}
 	t.Cleanup(func() {
-		_ = p.server.End(context.Background(), "person") // it may have ended
+		_ = p.server.End(context.Background(), "person") // the server may have ended already
 		_ = os.RemoveAll(dir)
 	})
 	return p
@@ -76,7 +76,7 @@ func (p person) types(keys ...string) {
 	}
 }
 
-// isGone waits until the user's tmux session has ended.
+// isGone waits until the user's own tmux session has ended.
 func (p person) isGone() {
 	p.t.Helper()
 	testenv.Wait(p.t, "the end of the person's tmux session", func() error {
@@ -103,7 +103,7 @@ func TestAttachingAndDetachingDoesNotChangeTheOutcome(t *testing.T) {
 	someone := newPerson(t)
 	someone.runs(at.Argv)
 	someone.sees("working on it")
-	someone.types("C-c", "C-z", "C-\\") // none of these keys reaches the agent
+	someone.types("C-c", "C-z", "C-\\") // the agent must get none of these keys
 	someone.types("hello", "Enter")
 	someone.sees("the agent asks nothing")
 	someone.types("C-b", "d")
@@ -233,7 +233,7 @@ func TestAfterARebootWhatWasLostIsNamedAndRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	reboot(t, p)
-	p.foreign("bd-old") // a record of another tool that was never finished
+	p.foreign("bd-old") // a record of another tool that has no end
 
 	a = p.open()
 	defer a.Close()
@@ -241,7 +241,7 @@ func TestAfterARebootWhatWasLostIsNamedAndRecorded(t *testing.T) {
 	stale(t, list, err, "")
 	list, err = a.Beads.Poll(t.Context(), true)
 	stale(t, list, err, "lost")
-	want := recorded{Status: ledger.Failed, Reason: "lost", Exit: -1, Retry: true} // even for a bead without retries
+	want := recorded{Status: ledger.Failed, Reason: "lost", Exit: -1, Retry: true} // Retry is true even for a bead without retries
 	var old ledger.Result
 	if p.read("results", "bd-old", &old); old.Status != ledger.Failed || old.Reason != "lost" || old.ExitCode != nil {
 		t.Errorf("bd-old ended as %+v", old)
@@ -274,7 +274,7 @@ func stale(t *testing.T, list []beadrun.Polled, err error, repaired string) {
 	}
 }
 
-// foreign writes the record of another tool's dispatch.
+// foreign writes a record of an attempt that another tool started and never ended.
 func (p testProject) foreign(bead string) {
 	p.t.Helper()
 	run := `{"bead": "` + bead + `", "agent": "claude", "model": "sonnet", "repo": "/r", "started_at": "2026-02-12T17:08:00Z", "attempt": 1, "prompt": "Do it"}`
@@ -283,8 +283,8 @@ func (p testProject) foreign(bead string) {
 	}
 }
 
-// reboot creates the state after a reboot: files that name another boot, and neither
-// processes nor sockets.
+// reboot changes the state to the one after a reboot: the files name another boot, and there are no
+// processes and no sockets.
 func reboot(t *testing.T, p testProject) {
 	t.Helper()
 	boot := []byte(host.OS().Self().Boot)
@@ -294,7 +294,7 @@ func reboot(t *testing.T, p testProject) {
 		}
 		return '0'
 	}, boot)
-	environ := func(pid int) []byte { // empty if the process has ended
+	environ := func(pid int) []byte { // nil if the process has ended
 		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		return env
 	}

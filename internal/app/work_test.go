@@ -30,8 +30,8 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// TestMain runs the test binary as one of gaffer's hidden commands if its arguments say
-// so.
+// TestMain runs the test binary as one of gaffer's commands if the arguments name one. Otherwise it
+// runs the tests.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "supervise" {
 		os.Exit(supervisor.Main(os.Args[2:]))
@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "fake-agent" {
 		os.Exit(fake.Main(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
 	}
-	if len(os.Args) > 1 && os.Args[1] == "resume" { // a background gaffer that fails to start
+	if len(os.Args) > 1 && os.Args[1] == "resume" { // simulates a background gaffer that fails to start
 		fmt.Fprintln(os.Stderr, "gaffer: no gaffer here\nhint: none")
 		os.Exit(1)
 	}
@@ -67,12 +67,12 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	if underRace {
-		_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise each process that a test starts takes a second to exit
+		_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // without this, each process that a test starts takes a second to exit
 	}
 	os.Exit(pgtest.Main(m))
 }
 
-// beAnswer does what 'gaffer answer TASK --option N' does.
+// beAnswer answers a question as 'gaffer answer TASK --option N' does, and returns the exit code.
 func beAnswer(task, option string) int {
 	home := filepath.Dir(filepath.Dir(os.Getenv("GAFFER_DB")))
 	a := testProject{root: os.Getenv(project.EnvVar), home: home}.open()
@@ -85,19 +85,19 @@ func beAnswer(task, option string) int {
 	return 0
 }
 
-// testProject is a project with its own home folder.
+// testProject is a project for one test. It has its own home folder.
 type testProject struct {
 	t    *testing.T
 	root string
 	home string
-	db   string // empty for the default database in home
+	db   string // database; empty for the default one in the home folder
 
 	notices *notices
 }
 
-// notices collects the messages for the user.
+// notices collects the messages that gaffer prints for the user.
 type notices struct {
-	each func(text string) // called with each message, if not nil
+	each func(text string) // called with each message; may be nil
 
 	mu   sync.Mutex
 	text strings.Builder
@@ -127,7 +127,8 @@ func newPlace(t *testing.T) testProject {
 
 func (p testProject) open() *app.App { return p.openWith(func(string) string { return "" }) }
 
-// openWith opens an App. Variables that the testProject does not set come from others.
+// openWith opens an App. It takes environment variables that the testProject does not set from
+// others.
 func (p testProject) openWith(others func(string) string) *app.App {
 	a, err := app.Open(context.Background(), p.options(others))
 	if err != nil {
@@ -136,8 +137,8 @@ func (p testProject) openWith(others func(string) string) *app.App {
 	return a
 }
 
-// options returns the options of an App. Variables that the testProject does not set come
-// from others.
+// options returns the options for opening an App. They take environment variables that the
+// testProject does not set from others.
 func (p testProject) options(others func(string) string) app.Options {
 	getenv := func(name string) string {
 		if text, here := map[string]string{"XDG_STATE_HOME": p.home, "XDG_CONFIG_HOME": p.home, "GAFFER_DB": p.db, trust.Variable: "all"}[name]; here {
@@ -248,7 +249,7 @@ func TestATaskThatIsRetriedAsTheRunEndsHasOneAgentAtATime(t *testing.T) {
 		retried := make(chan struct{})
 		go func() {
 			defer close(retried)
-			for a.Fleet.Retry(t.Context(), id, "a") != nil && t.Context().Err() == nil { // until the task has failed
+			for a.Fleet.Retry(t.Context(), id, "a") != nil && t.Context().Err() == nil { // repeat until the task has failed
 			}
 		}()
 		for {
@@ -263,7 +264,7 @@ func TestATaskThatIsRetriedAsTheRunEndsHasOneAgentAtATime(t *testing.T) {
 				early++
 			}
 			<-retried
-			_ = a.Fleet.Retry(t.Context(), id, "a") // in case Work released the run before the retry
+			_ = a.Fleet.Retry(t.Context(), id, "a") // in case Work had already released the run at the first retry
 		}
 		if _, err := os.Stat(filepath.Join(dir, "both")); err == nil {
 			t.Error("two were at work at once")

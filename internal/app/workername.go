@@ -11,7 +11,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// NameTakenError reports that another process is the worker with this name.
+// NameTakenError reports that another process is already the worker with this name.
 type NameTakenError struct {
 	Name string
 	PID  int
@@ -31,7 +31,8 @@ func (e *NameTakenError) Hint() string {
 
 const opLockName host.Op = "take the worker's name"
 
-// lockName locks the worker's name. The kernel releases the lock if the process dies.
+// lockName locks the worker's name for this process. The kernel releases the lock if the process
+// dies.
 func (s *ServerWorker) lockName(ctx context.Context) (release func(), err error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, err
@@ -52,10 +53,10 @@ func (s *ServerWorker) lockName(ctx context.Context) (release func(), err error)
 	if err != nil {
 		return nil, errors.Join(err, lock.Unlock())
 	}
-	return func() { _ = lock.Unlock() }, nil // the lock ends with the process at the latest
+	return func() { _ = lock.Unlock() }, nil // the kernel releases the lock when the process ends
 }
 
-// ownerOf returns the pid that a file records, or 0.
+// ownerOf returns the process id in the file of a lock, or 0 if there is none.
 func ownerOf(file string) int {
 	var p host.Process
 	data, err := os.ReadFile(file)

@@ -15,7 +15,7 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// git runs git in the project.
+// git runs git in the project's root and returns its output.
 func (p testProject) git(args ...string) string {
 	p.t.Helper()
 	cmd := exec.Command("git", args...)
@@ -28,7 +28,7 @@ func (p testProject) git(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// gitEnv returns an environment with a name for commits.
+// gitEnv returns an environment with a name and an address for commits.
 func gitEnv() []string {
 	return append(os.Environ(), "GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@t")
 }
@@ -49,7 +49,7 @@ func (p testProject) write(name, text string) {
 	}
 }
 
-// flow returns a workflow of two parallel prompts and one after them.
+// flow returns a workflow of two parallel tasks, and one after them. Each runs a shell script.
 func flow(first, second, last string) plan.Plan {
 	tasks := []plan.Task{shell("one", first), shell("two", second), shell("last", last, "one", "two")}
 	for i := range tasks {
@@ -160,7 +160,7 @@ func TestAPlanWithWorktreesLeavesItsBranchesToTheUser(t *testing.T) {
 	}
 }
 
-// treeOf creates a worktree for a task, with a commit.
+// treeOf creates the worktree of a task, with one commit in it.
 func (p testProject) treeOf(run, task string) (tree worktree.Tree) {
 	p.t.Helper()
 	repo, err := worktree.Open(p.t.Context(), p.root)
@@ -199,7 +199,7 @@ func TestAnEndIsMadeAgainWhenItWasKilledBetweenAFolderAndItsRecord(t *testing.T)
 	}
 }
 
-// hub is a fake gh program that remembers one pull request.
+// hub is the script of a fake gh program that remembers one pull request.
 const hub = `#!/bin/sh
 case "$1 $2" in
 "pr list") cat "$0.open" 2>/dev/null ;;

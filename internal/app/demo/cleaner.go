@@ -13,22 +13,22 @@ import (
 	"gaffer/internal/attempt/supervisor"
 )
 
-// CleanerCommand is the hidden gaffer command that cleans up after a demo. It is a
-// separate process, so that it also cleans up if the demo is killed: the kernel then
-// closes the pipe between the two processes.
+// CleanerCommand is the hidden gaffer command that cleans up after a demo. It runs as a separate
+// process, so that it also cleans up if the demo is killed: it notices that the kernel has closed
+// the pipe from the demo.
 const CleanerCommand = "demo-keeper"
 
-// keepFolder is the argument that keeps the folder.
+// keepFolder is the argument that tells the cleaner not to delete the folder.
 const keepFolder = "--keep"
 
-// Cleaner is the process that cleans up when the demo has ended.
+// Cleaner is the process that cleans up when the demo ends.
 type Cleaner struct {
 	cmd  *exec.Cmd
 	pipe io.WriteCloser
 }
 
-// StartCleaner starts the cleaner of a folder. Call it before you start processes that it
-// may have to end.
+// StartCleaner starts the cleaner of a demo's folder. Call it before you start any process of the
+// demo, so that it can end every one of them.
 func StartCleaner(f Folder, keep bool) (*Cleaner, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -50,12 +50,12 @@ func StartCleaner(f Folder, keep bool) (*Cleaner, error) {
 	return k, nil
 }
 
-// End ends all processes of the demo and deletes its folder.
+// End lets the cleaner end all processes of the demo and delete its folder, and waits for it.
 func (k *Cleaner) End() error { return errors.Join(k.pipe.Close(), k.cmd.Wait()) }
 
-// CleanerMain waits until in ends, and cleans up.
+// CleanerMain is the cleaner's main function. It waits until in ends, and then cleans up.
 func CleanerMain(args []string, in io.Reader, errw io.Writer) int {
-	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // nothing may interrupt the cleanup
+	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // no signal may interrupt the cleanup
 	if err := cleanUp(args, in); err != nil {
 		fmt.Fprintf(errw, "gaffer: the demo's cleaner: %v\n", err)
 		return 1
@@ -71,7 +71,7 @@ func cleanUp(args []string, in io.Reader) error {
 	if info, err := os.Lstat(filepath.Join(dir, markerFile)); err != nil || !filepath.IsAbs(dir) || !info.Mode().IsRegular() {
 		return fmt.Errorf("%q is not the folder of a demo", dir)
 	}
-	_, _ = io.Copy(io.Discard, in) // nothing is written to the pipe; its end means that the demo has ended
+	_, _ = io.Copy(io.Discard, in) // the demo writes nothing; the pipe's end means that the demo has ended
 	left, err := supervisor.SweepMarked(FolderVar, dir)
 	if err == nil && len(left) > 0 {
 		err = fmt.Errorf("processes %v cannot be ended", left)

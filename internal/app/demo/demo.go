@@ -1,5 +1,5 @@
-// Package demo runs an example fleet: a project in a temporary folder, real worker and
-// command processes, and agents without a model. It leaves nothing behind.
+// Package demo runs an example fleet: a project in a temporary folder, real worker and command
+// processes, and agents that need no model. It deletes everything at the end.
 package demo
 
 import (
@@ -16,10 +16,11 @@ import (
 //go:embed shop
 var shop embed.FS
 
-// Folder is the root folder of a demo.
+// Folder is the path of a demo's root folder.
 type Folder string
 
-// markerFile is a file in every demo folder. A folder without it is never deleted.
+// markerFile is the name of a file in every demo folder. A folder without this file is never
+// deleted.
 const markerFile = ".gaffer-demo"
 
 // Create creates the folder of a demo with the files of its project.
@@ -50,7 +51,7 @@ func (f Folder) fill() error {
 	return f.writeFiles()
 }
 
-// writeFiles writes the files of the project.
+// writeFiles writes the files of the demo's project.
 func (f Folder) writeFiles() error {
 	ignored := strings.Join([]string{"coordination/", "state/", ".founder-mode/", ".fctry/", "out/", ""}, "\n")
 	if err := os.WriteFile(filepath.Join(f.Project(), ".gitignore"), []byte(ignored), 0o600); err != nil {
@@ -77,7 +78,7 @@ func (f Folder) writeFiles() error {
 	return nil
 }
 
-// projectFile returns the path of a file in the project.
+// projectFile returns the path at which a file of the demo is written.
 func (f Folder) projectFile(name string) string {
 	if name == "spec.md" {
 		return filepath.Join(f.Project(), ".fctry", name)
@@ -85,32 +86,34 @@ func (f Folder) projectFile(name string) string {
 	return filepath.Join(f.Project(), name)
 }
 
-// Project returns the root of the project.
+// Project returns the path of the project's root.
 func (f Folder) Project() string { return filepath.Join(string(f), "shop") }
 
 // State returns the value of XDG_STATE_HOME in the demo.
 func (f Folder) State() string { return filepath.Join(string(f), "state") }
 
-// VariablesFile returns the path of a shell file that sets variables for using the demo's
-// server.
+// VariablesFile returns the path of a shell file. It sets the variables for commands that use the
+// demo's server.
 func (f Folder) VariablesFile() string { return filepath.Join(string(f), "env") }
 
 func (f Folder) home() string { return filepath.Join(string(f), "home") }
 func (f Folder) logs() string { return filepath.Join(string(f), "logs") }
 func (f Folder) temp() string { return filepath.Join(string(f), "tmp") }
 
-// FolderVar is an environment variable of all processes of a demo. Its value is the
-// demo's folder.
+// FolderVar is an environment variable that all processes of a demo have. Its value is the demo's
+// folder.
 const FolderVar = "GAFFER_DEMO"
 
-// trustVar lets gaffer run the agents that the demo's own gaffer.yaml names.
+// trustVar is an environment variable. It lets gaffer run the agents that the demo's gaffer.yaml
+// names.
 const trustVar = "GAFFER_TRUST"
 
-// inheritedVars returns the environment variables that a demo inherits from the user.
+// inheritedVars returns the names of the environment variables that a demo takes over from the
+// user.
 func inheritedVars() []string { return []string{"PATH", "LANG", "LC_ALL", "TZ"} }
 
-// Getenv returns the environment of a demo. It has its own home, and none of the user's
-// settings, servers and databases.
+// Getenv returns the lookup function of a demo's environment. The demo has its own home folder, and
+// does not see the user's settings, servers and databases.
 func (f Folder) Getenv(outside func(string) string) func(string) string {
 	own := map[string]string{
 		"HOME": f.home(), "XDG_STATE_HOME": f.State(), "TMPDIR": f.temp(), "GAFFER_PROJECT": f.Project(), trustVar: "all",
@@ -122,7 +125,7 @@ func (f Folder) Getenv(outside func(string) string) func(string) string {
 	return func(name string) string { return own[name] }
 }
 
-// environ returns the same environment as a list for a process.
+// environ returns the environment of Getenv as a list for exec.Cmd.
 func (f Folder) environ(outside func(string) string) (list []string) {
 	getenv := f.Getenv(outside)
 	for _, name := range append(inheritedVars(), "HOME", "XDG_STATE_HOME", "TMPDIR", "GAFFER_PROJECT", trustVar, "GIT_CONFIG_NOSYSTEM", FolderVar) {
@@ -133,7 +136,7 @@ func (f Folder) environ(outside func(string) string) (list []string) {
 	return list
 }
 
-// WriteVariables writes the shell file with the variables.
+// WriteVariables writes the file that VariablesFile names.
 func (f Folder) WriteVariables(server string) error {
 	text := fmt.Sprintf("export XDG_STATE_HOME='%s' GAFFER_PROJECT='%s' GAFFER_SERVER='%s'\n", f.State(), f.Project(), server)
 	return os.WriteFile(f.VariablesFile(), []byte(text), 0o600)

@@ -13,18 +13,17 @@ import (
 	"time"
 )
 
-// Processes holds the worker and command processes of a demo.
+// Processes starts and ends the worker and command processes of a demo.
 type Processes struct {
 	folder  Folder
-	program string // the gaffer executable
+	program string // path of the gaffer executable
 	environ []string
 	notice  func(text string)
-	started []*exec.Cmd // by Start
+	started []*exec.Cmd // processes that Start has started
 	ended   sync.WaitGroup
 }
 
-// NewProcesses returns the demo's processes before they are started. notice prints
-// problems.
+// NewProcesses returns a demo without running processes. It reports problems with notice.
 func NewProcesses(f Folder, getenv func(string) string, notice func(text string)) (*Processes, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -33,7 +32,7 @@ func NewProcesses(f Folder, getenv func(string) string, notice func(text string)
 	return &Processes{folder: f, program: program, environ: f.environ(getenv), notice: notice}, nil
 }
 
-// Prepare makes the project a git repository, and adds ideas to its inbox.
+// Prepare makes the demo's project a git repository, and adds ideas to the project's inbox.
 func (c *Processes) Prepare(ctx context.Context) error {
 	if _, err := exec.LookPath("git"); err != nil {
 		return fmt.Errorf("the demo needs git: %w", err)
@@ -56,12 +55,13 @@ func (c *Processes) Prepare(ctx context.Context) error {
 }
 
 const (
-	// The worker named laptop is killed after killAfter, to show how its tasks recover.
+	// The demo kills the worker named laptop after killAfter, to show that other workers get its
+	// tasks.
 	laptop    = "laptop"
 	killAfter = 40 * time.Second
 )
 
-// workerCommands returns the arguments of the server's workers.
+// workerCommands returns the name and the flags of each 'gaffer worker' process.
 func workerCommands() [][]string {
 	return [][]string{
 		{"build-1", "--slots", "2", "--labels", "linux"},
@@ -71,8 +71,8 @@ func workerCommands() [][]string {
 	}
 }
 
-// Start starts the workers and commands of the demo. When ctx ends it starts nothing
-// more. Started processes run until End.
+// Start starts the workers and commands of the demo. If ctx ends meanwhile, it starts no more. The
+// processes run until End is called.
 func (c *Processes) Start(ctx context.Context, server string) error {
 	var dying *exec.Cmd
 	for _, w := range workerCommands() {
@@ -102,18 +102,18 @@ func (c *Processes) Start(ctx context.Context, server string) error {
 	return nil
 }
 
-// killLater kills a worker after killAfter, as if its machine had been switched off.
+// killLater kills a worker after killAfter, as if its machine were switched off.
 func (c *Processes) killLater(ctx context.Context, cmd *exec.Cmd) {
 	t := time.NewTimer(killAfter)
 	defer t.Stop()
 	select {
 	case <-t.C:
-		_ = cmd.Process.Kill() // the process may have ended
+		_ = cmd.Process.Kill() // the process may have ended already
 	case <-ctx.Done():
 	}
 }
 
-// runCommand runs a command and waits for it.
+// runCommand runs a command and waits until it has ended.
 func (c *Processes) runCommand(ctx context.Context, argv []string) error {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = c.folder.Project(), c.environ
@@ -125,7 +125,7 @@ func (c *Processes) runCommand(ctx context.Context, argv []string) error {
 	return ctx.Err()
 }
 
-// startCommand starts a command in the background, with a log file.
+// startCommand starts gaffer with these arguments in the background. Its output goes to a log file.
 func (c *Processes) startCommand(name string, args ...string) (*exec.Cmd, error) {
 	log, err := os.OpenFile(filepath.Join(c.folder.logs(), name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -143,8 +143,8 @@ func (c *Processes) startCommand(name string, args ...string) (*exec.Cmd, error)
 	return cmd, nil
 }
 
-// await waits until a command has ended. If the command exited with an error code, await
-// prints that with the path of its log. It ignores commands that a signal ended.
+// await waits until a command has ended. If the command has failed, await reports that with the
+// path of its log. It does not report commands that were killed by a signal.
 func (c *Processes) await(name string, cmd *exec.Cmd, log string) {
 	failed := (*exec.ExitError)(nil)
 	if err := cmd.Wait(); errors.As(err, &failed) && failed.ExitCode() > 0 {
@@ -152,15 +152,15 @@ func (c *Processes) await(name string, cmd *exec.Cmd, log string) {
 	}
 }
 
-// End kills the demo's processes and waits for them. The [Cleaner] ends the processes that
-// they have started.
+// End kills the demo's processes and waits for them. The [Cleaner] ends the processes that those
+// have started.
 func (c *Processes) End() {
 	for _, cmd := range c.started {
-		_ = cmd.Process.Kill() // the process may have ended
+		_ = cmd.Process.Kill() // the process may have ended already
 	}
 	c.ended.Wait()
 }
 
-// ownProcessGroup gives a process its own process group, so that Ctrl-C in the demo's terminal
-// does not reach it.
+// ownProcessGroup returns attributes that give a process its own process group, so that Ctrl-C in
+// the demo's terminal does not reach it.
 func ownProcessGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// findAgents looks for the agent programs. It does not execute programs that gaffer.yaml
+// findAgents looks for the programs of all agents. It does not execute a program that gaffer.yaml
 // names, because a project may name any program.
 func findAgents(ctx context.Context, opts Options) []Agent {
 	names := agent.Names()
@@ -31,7 +31,7 @@ func findAgents(ctx context.Context, opts Options) []Agent {
 	return list
 }
 
-// findAgent looks for the program of one agent and its version.
+// findAgent looks for the program of one agent and asks it for its version.
 func findAgent(ctx context.Context, opts Options, name string) Agent {
 	custom, err := opts.Agents(name)
 	if err != nil {
@@ -47,7 +47,7 @@ func findAgent(ctx context.Context, opts Options, name string) Agent {
 		a.Problem = problems[0].String()
 	}
 	if a.Path != "" && len(own.Argv) == 0 && len(own.Env) == 0 {
-		text, _ := preflight.Ask(ctx, a.Program, opts.Project, os.Environ(), "--version") // on an error the version stays unknown
+		text, _ := preflight.Ask(ctx, a.Program, opts.Project, os.Environ(), "--version") // on an error the version stays empty
 		a.Version, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
 	}
 	return a

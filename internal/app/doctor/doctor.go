@@ -1,5 +1,5 @@
-// Package doctor examines this machine: agent programs, processes that attempts have left
-// behind, runs that no process works on, and documents that are not written.
+// Package doctor examines this machine for problems: missing agent programs, processes that
+// attempts have left behind, runs that no process works on, and unwritten documents.
 package doctor
 
 import (
@@ -22,39 +22,39 @@ import (
 // Health is the result of [Examine].
 type Health struct {
 	Database string              `json:"database"`
-	Method   string              `json:"method"` // how the processes of attempts are identified
-	Limits   []string            `json:"limits"` // what gaffer cannot guarantee on this system, in full sentences
+	Method   string              `json:"method"` // how gaffer finds the processes of an attempt on this system
+	Limits   []string            `json:"limits"` // what gaffer cannot guarantee on this system; one sentence each
 	Agents   []Agent             `json:"agents"`
-	Holding  []RunningAttempt    `json:"holding"`  // running attempts, which use capacity
-	Orphans  []Orphan            `json:"orphans"`  // processes that attempts have left behind
-	Unproven []Unproven          `json:"unproven"` // attempts that may still have live processes
-	Owed     []pending.Documents `json:"owed"`     // runs of this project with unwritten documents
-	Gone     []DeadAgent         `json:"gone"`     // agents that run according to their session's document but have no process
-	Problems []string            `json:"problems"` // why a run could not work here and what to do, in full sentences
-	Advice   []string            `json:"advice"`   // what to do, in full sentences
+	Holding  []RunningAttempt    `json:"holding"`  // attempts that are running and use capacity
+	Orphans  []Orphan            `json:"orphans"`  // processes that were left behind by attempts
+	Unproven []Unproven          `json:"unproven"` // attempts of which some processes may still be running
+	Owed     []pending.Documents `json:"owed"`     // runs of this project whose documents are not written
+	Gone     []DeadAgent         `json:"gone"`     // agents that have no process, although their session's document says that they are running
+	Problems []string            `json:"problems"` // why a run could not work here, and what to do; one sentence each
+	Advice   []string            `json:"advice"`   // what the user should do; one sentence each
 }
 
-// Agent describes an agent program and whether it can be used here.
+// Agent says whether an agent can be used on this machine.
 type Agent struct {
 	Name    string `json:"name"`
 	Program string `json:"program"`
-	Path    string `json:"path,omitempty"` // empty if the program is not installed
+	Path    string `json:"path,omitempty"` // path of the program; empty if it is not installed
 	Version string `json:"version,omitempty"`
-	Problem string `json:"problem,omitempty"` // why the agent cannot be used and what to do
+	Problem string `json:"problem,omitempty"` // why the agent cannot be used, and what to do; empty if it can
 }
 
-// RunningAttempt is a running attempt, which holds a slot.
+// RunningAttempt is an attempt that is running and uses a slot.
 type RunningAttempt struct {
 	Run     string        `json:"run"`
 	Task    string        `json:"task"`
 	PID     int           `json:"pid"`
 	Age     time.Duration `json:"age"`
 	State   string        `json:"state"`
-	Watched bool          `json:"watched"` // a gaffer process works on the attempt's run now
+	Watched bool          `json:"watched"` // a process of gaffer works on the attempt's run
 }
 
-// Orphan is a process of an attempt that has ended or is unknown, or whose supervisor
-// was killed.
+// Orphan is a process that was left behind by an attempt: the attempt has ended or is unknown, or
+// its supervisor was killed.
 type Orphan struct {
 	PID     int    `json:"pid"`
 	Attempt string `json:"attempt"`
@@ -63,47 +63,46 @@ type Orphan struct {
 	Task    string `json:"task,omitempty"`
 }
 
-// DeadAgent is an agent that is running according to its session's document, although its
-// process has ended.
+// DeadAgent is an agent whose process has ended, although its session's document says that it is
+// running.
 type DeadAgent struct {
 	Session string `json:"session"`
 	Agent   string `json:"agent"`
 	PID     int    `json:"pid"`
 }
 
-// Options are the settings and dependencies of an examination.
+// Options are the settings and dependencies of [Examine].
 type Options struct {
-	Database string // the database's file or URL, for display
-	// Open opens the database. It is nil if there is none.
+	Database string // file or URL of the database, for display
+	// Open opens the database. It is nil if there is no database.
 	Open    func(ctx context.Context) (Database, error)
-	State   string // gaffer's state folder on this machine
-	Project string // the project's root
+	State   string // path of gaffer's state folder on this machine
+	Project string // path of the project's root
 	Session *session.Store
-	Names   []string // the agents of gaffer.yaml
-	// Agents returns the agents of gaffer.yaml, plus the named agent if it is built in.
+	Names   []string // names of the agents in gaffer.yaml
+	// Agents returns the agents of gaffer.yaml, and the agent name if it is built in.
 	Agents func(name string) (map[string]agent.Custom, error)
-	// ChannelAdvice returns advice about notification channels that do not work.
+	// ChannelAdvice returns what the user should do about notification channels that do not work.
 	ChannelAdvice func() []string
 	Now           func() time.Time
 }
 
-// Database contains the parts of an open database that an examination needs.
+// Database has the functions of an open database that Examine needs.
 type Database struct {
 	Store store.Store
 	Close func() error
-	// Runs returns the runs of all projects that have not ended.
+	// Runs returns the unfinished runs of all projects.
 	Runs func(ctx context.Context) ([]fleet.Run, error)
-	// Pending lists the runs of the project with unwritten documents. With write it
-	// first tries to write them.
+	// Pending lists the runs of the project whose documents are not written. If write is true, it
+	// tries to write them first.
 	Pending func(ctx context.Context, write bool) ([]pending.Documents, error)
-	// NotifyAdvice returns advice about notifications that were not sent.
+	// NotifyAdvice returns what the user should do about notifications that were not sent.
 	NotifyAdvice func(ctx context.Context) []string
 }
 
-// Examine examines this machine. With repair it ends orphaned processes and writes
-// pending documents. If one check fails, it adds a problem to the result and continues
-// with the next check, because users call it when something is broken. It does not create
-// a database.
+// Examine examines this machine. If repair is true, it also ends orphaned processes and writes
+// unwritten documents. If one check fails, it adds a problem to the result and continues with the
+// next check, because users call it when something is broken. It does not create a database.
 func Examine(ctx context.Context, opts Options, repair bool) (Health, error) {
 	h := Health{
 		Database: opts.Database, Method: supervisor.GroupMethod(), Unproven: []Unproven{}, Problems: []string{}, Limits: []string{},
@@ -134,8 +133,8 @@ func Examine(ctx context.Context, opts Options, repair bool) (Health, error) {
 	return h, ctx.Err()
 }
 
-// examineStore checks the runs, orphans and pending documents that the database knows
-// of.
+// examineStore examines what the database knows: running attempts, orphaned processes and unwritten
+// documents.
 func (h *Health) examineStore(ctx context.Context, db Database, now time.Time, repair bool) {
 	runs, err := db.Runs(ctx)
 	if err != nil {
@@ -165,7 +164,7 @@ func (h *Health) examineStore(ctx context.Context, db Database, now time.Time, r
 	h.Advice = append(h.Advice, db.NotifyAdvice(ctx)...)
 }
 
-// addProblem adds a problem, with the error's hint if it has one.
+// addProblem adds the error to the problems, with the error's hint if it has one.
 func (h *Health) addProblem(what string, err error) {
 	text := fmt.Sprintf("%s: %v", what, err)
 	if hint := (interface{ Hint() string })(nil); errors.As(err, &hint) && hint.Hint() != "" {
@@ -174,7 +173,7 @@ func (h *Health) addProblem(what string, err error) {
 	h.Problems = append(h.Problems, text)
 }
 
-// addRun adds the running attempts of a run, and advice if no process works on it.
+// addRun adds the running attempts of a run. If no process works on the run, it adds advice.
 func (h *Health) addRun(run fleet.Run, now time.Time) {
 	for _, t := range run.Tasks {
 		if t.Status != fleet.Running || t.Attempt == nil {
@@ -189,8 +188,8 @@ func (h *Health) addRun(run fleet.Run, now time.Time) {
 	}
 }
 
-// findDeadAgents returns agents of the project's sessions whose process has ended. It skips
-// unreadable documents, which 'gaffer validate' reports.
+// findDeadAgents returns the agents of the project's sessions whose process has ended. It skips
+// documents that cannot be read, because 'gaffer validate' reports them.
 func findDeadAgents(sessions *session.Store) ([]DeadAgent, error) {
 	list := []DeadAgent{}
 	ids, err := sessions.IDs()

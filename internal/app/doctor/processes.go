@@ -14,26 +14,26 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Unproven is an attempt whose supervisor was killed and that may still have live
-// processes. Its task is not retried until their end is proved.
+// Unproven is an attempt whose supervisor was killed, and of which some processes may still be
+// running. Its task is not retried before it is proved that they have ended.
 type Unproven struct {
 	Attempt   string            `json:"attempt"`
 	Run       string            `json:"run,omitempty"`
 	Task      string            `json:"task,omitempty"`
-	Since     time.Time         `json:"since,omitzero"` // since when the attempt's task waits
-	Why       string            `json:"why"`            // which processes may still be alive, and what the user can do about them
+	Since     time.Time         `json:"since,omitzero"` // when the attempt's task began to wait for that proof
+	Why       string            `json:"why"`            // which processes may still be running, and what the user can do about them
 	Processes []supervisor.Left `json:"processes"`
 }
 
-// attemptFolders lists the folders that contain this machine's attempts: one for local
-// runs, and one for each worker of a server.
+// attemptFolders returns the folders with the attempts of this machine: one for local runs, and one
+// for each server worker.
 func attemptFolders(state string) []string {
-	homes, _ := filepath.Glob(filepath.Join(state, "workers", "*", "attempts")) // the pattern is valid
+	homes, _ := filepath.Glob(filepath.Join(state, "workers", "*", "attempts")) // the only error would be an invalid pattern
 	return append(homes, filepath.Join(state, "attempts"))
 }
 
-// findOrphans returns live processes of attempts that have ended. It skips attempts that
-// this database does not know, because they may be running for another database.
+// findOrphans returns the running processes of attempts that have ended. It skips attempts that are
+// not in this database, because they may belong to another database and still be running.
 func findOrphans(ctx context.Context, db store.Store) ([]Orphan, error) {
 	orphans := []Orphan{}
 	err := db.Read(ctx, func(r store.Reader) error {
@@ -54,7 +54,7 @@ func findOrphans(ctx context.Context, db store.Store) ([]Orphan, error) {
 	return orphans, err
 }
 
-// endOrphans ends the orphaned processes.
+// endOrphans ends the processes in h.Orphans.
 func (h *Health) endOrphans() error {
 	for _, o := range h.Orphans {
 		left, err := supervisor.Sweep(o.Attempt)
@@ -69,8 +69,8 @@ func (h *Health) endOrphans() error {
 	return nil
 }
 
-// findLeftBehind looks for processes of attempts whose supervisors were killed. If there
-// is no database db is nil, and the tasks of these attempts are unknown.
+// findLeftBehind looks for processes of attempts whose supervisors were killed, and ends them first
+// if repair is true. db is nil if there is no database; then the tasks of the attempts are unknown.
 func (h *Health) findLeftBehind(ctx context.Context, db store.Store, state string, repair bool) {
 	if repair {
 		if err := endLeftBehind(state); err != nil {
@@ -105,7 +105,7 @@ func (h *Health) findLeftBehind(ctx context.Context, db store.Store, state strin
 	}
 }
 
-// endLeftBehind ends leftover processes that certainly belong to attempts.
+// endLeftBehind ends those leftover processes that certainly belong to an attempt.
 func endLeftBehind(state string) error {
 	var errs []error
 	for _, home := range attemptFolders(state) {
@@ -124,12 +124,12 @@ func endLeftBehind(state string) error {
 	return errors.Join(errs...)
 }
 
-// taskOf returns the run and task of an attempt, if the database knows it.
+// taskOf returns the run and the task of an attempt, or empty texts if they are unknown.
 func taskOf(ctx context.Context, db store.Store, attempt string) (run, task string) {
 	if db == nil {
 		return "", ""
 	}
-	_ = db.Read(ctx, func(r store.Reader) error { // for display only; the attempt's id is shown anyway
+	_ = db.Read(ctx, func(r store.Reader) error { // only for display, so ignore errors; the attempt's id is shown anyway
 		if known, err := r.Attempt(attempt); err == nil {
 			run, task = known.Run, known.Task
 		}
@@ -138,11 +138,11 @@ func taskOf(ctx context.Context, db store.Store, attempt string) (run, task stri
 	return run, task
 }
 
-// NotUnprovenError reports that the user declared an attempt gone although its end is
-// known, or its processes are known to be alive.
+// NotUnprovenError reports that the user declared an attempt gone although that is not in doubt: it
+// is known to have ended, or its processes are known to be running.
 type NotUnprovenError struct {
 	Attempt string
-	Alive   []supervisor.Left // processes of the attempt that are known to be alive
+	Alive   []supervisor.Left // processes of the attempt that are known to be running
 }
 
 func (e *NotUnprovenError) Error() string {
@@ -152,7 +152,7 @@ func (e *NotUnprovenError) Error() string {
 	return fmt.Sprintf("no attempt %s waits for a proof that it has ended", e.Attempt)
 }
 
-// Conflict marks the error as a conflict with the current state.
+// Conflict marks the error as a request that the current state does not allow.
 func (*NotUnprovenError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
@@ -163,8 +163,8 @@ func (e *NotUnprovenError) Hint() string {
 	return "'gaffer doctor' lists those that do"
 }
 
-// DeclareGone records the user's statement that no process of an attempt is alive. It
-// accepts only an attempt whose end cannot be proved. Its task then continues.
+// DeclareGone stores the user's statement that no process of an attempt is running any more. Then
+// the attempt's task continues. It returns an error unless the attempt's end cannot be proved.
 func DeclareGone(state, attempt string, now time.Time) error {
 	not := &NotUnprovenError{Attempt: attempt}
 	declared := false
@@ -176,7 +176,7 @@ func DeclareGone(state, attempt string, now time.Time) error {
 			case o.Remains.Proof == supervisor.Remaining:
 				not.Alive = o.Remains.Processes
 				return not
-			case o.Remains.ContainsAncestorOf(os.Getpid()): // the caller is a process of this attempt
+			case o.Remains.ContainsAncestorOf(os.Getpid()): // the command itself runs inside this attempt, so the attempt is alive
 				return &caller.RefusedError{What: "gaffer doctor --gone", Agent: "agent of attempt " + attempt}
 			}
 			if err := supervisor.DeclareGone(o.Dir, now); err != nil {

@@ -15,9 +15,9 @@ import (
 	"gaffer/internal/record/recorder"
 )
 
-// flush writes the documents up to the latest event. Its error means that documents
-// could not be written but can be written later. Records of other programs under the
-// same name are kept, and the recorder reports them.
+// flush writes the documents up to the latest event. It returns an error if documents could not be
+// written now; they can be written later. It does not overwrite records of other programs with the
+// same name; the recorder reports those.
 func (s *activeRun) flush(ctx context.Context) error {
 	var errs []error
 	if err := s.recorder.Flush(ctx); err != nil && !errors.As(err, new(*recorder.RefusedError)) {
@@ -41,8 +41,8 @@ func (s *activeRun) workUntilEnd(ctx context.Context) error {
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer stop()
-	all.Go(func() { _ = s.worker.Run(working) })   // its only error is the end of the context
-	all.Go(func() { _ = s.recorder.Run(working) }) // its only error is the end of the context; Flush returns write errors
+	all.Go(func() { _ = s.worker.Run(working) })   // the only error is the end of the context
+	all.Go(func() { _ = s.recorder.Run(working) }) // the only error is the end of the context; Flush returns write errors
 	all.Go(func() { sweep.Local(working, s.opts.Engine, s.opts.Notice) })
 	if s.build != nil {
 		all.Go(func() { s.build.Run(working) })
@@ -61,16 +61,16 @@ func (s *activeRun) workUntilEnd(ctx context.Context) error {
 	return s.watch(ctx)
 }
 
-// watchEvery is the shortest interval between two reads of the events.
+// watchEvery is the minimum time between two reads of events.
 const watchEvery = 10 * time.Millisecond
 
-// watchPatience is how long the events may be unreadable before the process gives up
-// its work on the run. Agents continue then, and the run can be resumed.
+// watchPatience is how long reading events may fail before this process stops its work on the run.
+// The agents continue, and the run can be resumed.
 const watchPatience = time.Minute
 
-// watch notifies the worker of events, and returns when the run has ended.
+// watch tells the worker about new events. It returns when the run has ended.
 func (s *activeRun) watch(ctx context.Context) error {
-	var failing time.Time // since when the events are unreadable; zero if they are readable
+	var failing time.Time // since when reading events has failed; zero if the last read succeeded
 	for last := s.from; ; {
 		events, err := s.nextEvents(ctx, last)
 		switch now := s.opts.Now(); {
@@ -98,7 +98,7 @@ func (s *activeRun) watch(ctx context.Context) error {
 	}
 }
 
-// nextEvents waits for events after number last and returns them.
+// nextEvents waits for events of the run with numbers above last, and returns them.
 func (s *activeRun) nextEvents(ctx context.Context, last int64) (events []store.Event, err error) {
 	if err := s.opts.Store.Wait(ctx, last); err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (s *activeRun) nextEvents(ctx context.Context, last int64) (events []store.
 	return events, err
 }
 
-// handleEvent notifies the worker of an event, and reports whether it is the end of the run.
+// handleEvent tells the worker about an event. It returns true if the event is the end of the run.
 func (s *activeRun) handleEvent(e store.Event) (ended bool) {
 	switch {
 	case e.Run == s.run.ID && strings.HasPrefix(e.Kind, "run.") && store.Status(e.To).Final():

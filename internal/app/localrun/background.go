@@ -20,10 +20,10 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// BackgroundProcess describes a gaffer process that works on a run in the background.
+// BackgroundProcess is a gaffer process that works on a run in the background.
 type BackgroundProcess struct {
 	Run  string `json:"run"`
-	Team string `json:"team,omitempty"` // the team session of the run, if it is a team's run
+	Team string `json:"team,omitempty"` // id of the run's team session; empty if the run is not a team's
 	PID  int    `json:"pid"`
 	Log  string `json:"log"`
 }
@@ -33,12 +33,12 @@ type BackgroundOptions struct {
 	Store    store.Store
 	Query    *runquery.Querier
 	Locks    runlock.Locks
-	State    string   // gaffer's state folder on this machine
-	Project  string   // the project's root, for runs that store no project
+	State    string   // path of gaffer's state folder on this machine
+	Project  string   // path of the project's root, for runs whose row names no project
 	Shared   bool     // other machines may use the same database
-	Settings []string // NAME=TEXT of each setting from this command's flags
+	Settings []string // settings from this command's flags, each as NAME=TEXT
 	Getenv   func(string) string
-	// Agent is the name of the agent that this process acts for, or empty for a user.
+	// Agent is the name of the agent that started this process. It is empty for a user.
 	Agent string
 }
 
@@ -48,15 +48,15 @@ type Background struct {
 	starting sync.Mutex // held by EnsureProcess, so that concurrent calls start only one process
 }
 
-// NewBackground returns the starter of background processes.
+// NewBackground returns a Background with these options.
 func NewBackground(opts BackgroundOptions) *Background { return &Background{opts: opts} }
 
-// startWithin is the time limit for a background gaffer to lock the run.
+// startWithin is how long Start waits until the new process has locked the run.
 const startWithin = 20 * time.Second
 
-// Start starts 'gaffer resume' in a new process session (setsid), in the run's
-// project and with the settings from this command's flags. It returns when that process
-// owns the run. The process outlives this one.
+// Start starts 'gaffer resume' in a new process session (setsid), in the run's project and with the
+// settings from this command's flags. It returns when that process has locked the run. The process
+// continues when this one ends.
 func (b *Background) Start(ctx context.Context, run string) (BackgroundProcess, error) {
 	if err := CheckDetach(b.opts.Getenv); err != nil {
 		return BackgroundProcess{}, err
@@ -102,7 +102,7 @@ func (b *Background) Start(ctx context.Context, run string) (BackgroundProcess, 
 	d.PID = cmd.Process.Pid
 	over := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // prevents a zombie process; the store has the result
+		_ = cmd.Wait() // prevents a zombie process; the store has the result of the run
 		close(over)
 	}()
 	deadline := time.NewTimer(startWithin)
@@ -124,7 +124,7 @@ func (b *Background) Start(ctx context.Context, run string) (BackgroundProcess, 
 		select {
 		case <-tick.C:
 		case <-over:
-			ended, over = true, nil // check the run once more
+			ended, over = true, nil // the process has ended: check the run a last time
 		case <-deadline.C:
 			return d, fmt.Errorf("run %s: the gaffer in the background (pid %d) does not begin; see %s", run, d.PID, d.Log)
 		case <-ctx.Done():
@@ -133,15 +133,15 @@ func (b *Background) Start(ctx context.Context, run string) (BackgroundProcess, 
 	}
 }
 
-// lastError returns the error that a gaffer wrote to log after offset from, or else its
-// last line.
+// lastError returns the error message that gaffer wrote to log after offset from. If there is none,
+// it returns the last line.
 func lastError(log *os.File, from int64) string {
 	const most = 4096
 	if at, err := log.Stat(); err == nil {
 		from = max(from, at.Size()-most)
 	}
 	text := make([]byte, most)
-	n, _ := log.ReadAt(text, from) // on an error there is just less to show
+	n, _ := log.ReadAt(text, from) // on an error fewer bytes are searched
 	last := "it said nothing"
 	for line := range strings.Lines(string(text[:n])) {
 		line = strings.TrimSpace(line)
@@ -153,8 +153,7 @@ func lastError(log *os.File, from int64) string {
 	return last
 }
 
-// NoProcessError reports that no process works on a run and that none could be
-// started.
+// NoProcessError reports that no process works on a run, and that none could be started.
 type NoProcessError struct {
 	Run     string
 	Project string
@@ -167,15 +166,15 @@ func (e *NoProcessError) Error() string {
 
 func (e *NoProcessError) Unwrap() error { return e.Why }
 
-// EnsureProcess starts a background gaffer for a run of this machine, unless a process
-// already works on the run. It ignores runs that only a server's workers execute, and
-// runs of other machines on the same database.
+// EnsureProcess starts a background gaffer for a run of this machine, unless a process already
+// works on the run. It does nothing for runs that only a server's workers execute, and for runs of
+// other machines on the same database.
 //
-// Store the change that needs work before you call EnsureProcess. [Runs.Work] checks for
-// such changes after it has released the run. So either Work handles the change, or
-// EnsureProcess finds the run without an owner.
+// Store the change that needs work, such as a retry, before you call EnsureProcess. [Runs.Work]
+// looks for such changes after it has released the run. So either Work handles the change, or
+// EnsureProcess finds that no process works on the run.
 func (b *Background) EnsureProcess(ctx context.Context, id string) error {
-	b.starting.Lock() // two concurrent requests must start only one process
+	b.starting.Lock() // so that two concurrent requests start only one process
 	defer b.starting.Unlock()
 	var run store.Run
 	err := b.opts.Store.Read(ctx, func(r store.Reader) (err error) {
@@ -188,7 +187,7 @@ func (b *Background) EnsureProcess(ctx context.Context, id string) error {
 	switch here := b.opts.Locks.WorkedOn(run); {
 	case run.OnlyWorker != run.ID, b.opts.Locks.Owner(id).Alive, !here && b.opts.Shared:
 		return nil
-	case !here: // a plan from elsewhere must not start here just because its row is in this database
+	case !here: // do not run a plan of another machine just because its row is in this database
 		return &NoProcessError{id, run.Project, errors.New("no gaffer of this machine has begun it")}
 	}
 	_, err = b.Start(ctx, id)
@@ -198,14 +197,14 @@ func (b *Background) EnsureProcess(ctx context.Context, id string) error {
 	return &NoProcessError{id, run.Project, err}
 }
 
-// InTaskError reports that a task of gaffer tried to start a background gaffer.
+// InTaskError reports that an agent tried to start a background gaffer from within its task.
 type InTaskError struct{ Attempt string }
 
 func (e *InTaskError) Error() string {
 	return "no gaffer can be started in the background inside a task: it would be ended with the task, as all that a task starts is"
 }
 
-// Conflict marks the error as a conflict with the current state.
+// Conflict marks the error as a request that the current state does not allow.
 func (e *InTaskError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
@@ -213,8 +212,8 @@ func (e *InTaskError) Hint() string {
 	return "run it without --detach; 'gaffer run --server' lets a server's workers run a plan"
 }
 
-// CheckDetach returns an [*InTaskError] if a task started this process. It also checks
-// the parent processes, since a task can clear the environment.
+// CheckDetach returns an [*InTaskError] if a task of gaffer started this process. It also checks
+// the parent processes, because a task can clear its environment.
 func CheckDetach(getenv func(string) string) error {
 	if id := getenv(supervisor.Mark); id != "" {
 		return &InTaskError{id}

@@ -12,12 +12,12 @@ import (
 	"gaffer/internal/record/pending"
 )
 
-// endWithin is the time limit for ending an agent with all its processes.
+// endWithin is how long CancelAndWait waits for all processes of an agent to end.
 const endWithin = 2 * time.Minute
 
-// CancelAndWait cancels a task of a run, or the whole run if task is empty. It returns
-// when all processes of the task or run have ended. If no gaffer works on the run, it
-// ends the attempts itself.
+// CancelAndWait cancels a task of a run, or the whole run if task is empty. It returns when all
+// processes of the task or run have ended. If no gaffer process works on the run, it ends the
+// attempts itself.
 func (r *Runs) CancelAndWait(ctx context.Context, run, task, why string) error {
 	ctx, cancel := context.WithTimeout(ctx, endWithin)
 	defer cancel()
@@ -31,7 +31,7 @@ func (r *Runs) CancelAndWait(ctx context.Context, run, task, why string) error {
 			return err
 		}
 		err = r.Collect(ctx, run, func(t store.Task) bool { return task == "" || t.Task == task })
-		owned, unwritten := (*runlock.OwnedError)(nil), (*pending.UnwrittenError)(nil) // an UnwrittenError is no failure here: the attempts have ended, and it was reported
+		owned, unwritten := (*runlock.OwnedError)(nil), (*pending.UnwrittenError)(nil) // ignore an UnwrittenError: the attempts have ended, and the user was told about the documents
 		if err != nil && !errors.As(err, &owned) && !errors.As(err, &unwritten) {
 			return err
 		}
@@ -59,10 +59,10 @@ func (r *Runs) CancelRunAndWait(ctx context.Context, run, why string) error {
 	return r.CancelAndWait(ctx, run, "", why)
 }
 
-// Collect waits for the running attempts of a run that want selects, and stores how they
-// ended. It starts no attempts. It returns an [*runlock.OwnedError] if another gaffer
-// works on the run, and an [*pending.UnwrittenError] if everything was stored but
-// documents could not be written.
+// Collect waits until the running attempts of the tasks that want selects have ended, and stores
+// how they ended. It starts no attempts. It returns an [*runlock.OwnedError] if another process
+// works on the run, and a [*pending.UnwrittenError] if everything was stored but documents could
+// not be written.
 func (r *Runs) Collect(ctx context.Context, run string, want func(store.Task) bool) error {
 	release, err := r.opts.Locks.Lock(ctx, run)
 	if err != nil {
@@ -97,8 +97,8 @@ func (r *Runs) Collect(ctx context.Context, run string, want func(store.Task) bo
 	return &pending.UnwrittenError{Documents: pending.Documents{Run: run, Project: v.Project, Since: v.Ended, Why: oneLine(flushed)}}
 }
 
-// WriteDocuments writes the documents of a run that has ended. It does nothing if
-// another gaffer works on the run, because that process writes the documents.
+// WriteDocuments writes the documents of a run that has ended. It does nothing if another process
+// works on the run, because that process writes them.
 func (r *Runs) WriteDocuments(ctx context.Context, run string) error {
 	release, err := r.opts.Locks.Lock(ctx, run)
 	if owned := (*runlock.OwnedError)(nil); errors.As(err, &owned) {

@@ -13,12 +13,12 @@ import (
 	"gaffer/statefile/host"
 )
 
-// tickCheckboxes ticks the checkboxes of completed tasks in the Markdown files that the
-// run's plan was read from, so that '--pending-only' skips these tasks next time. It
-// ignores missing files, and only reports files that cannot be written.
+// tickCheckboxes ticks the checkboxes of complete tasks in the Markdown files that the run's plan
+// was read from. Then '--pending-only' skips these tasks next time. It ignores missing files, and
+// prints a notice for files that cannot be written.
 func (r *Runs) tickCheckboxes(ctx context.Context, run store.Run) {
-	if !bytes.Contains(run.Plan, []byte(`"Box":`)) { // the JSON name of plan.Task.Box
-		return // most plans have no checkboxes; this saves reading all tasks
+	if !bytes.Contains(run.Plan, []byte(`"Box":`)) { // JSON name of plan.Task.Box
+		return // most plans have no checkboxes, so there is no need to read all tasks
 	}
 	boxes, err := r.completedTasksByFile(ctx, run.ID)
 	for file, tasks := range boxes {
@@ -31,7 +31,7 @@ func (r *Runs) tickCheckboxes(ctx context.Context, run store.Run) {
 	}
 }
 
-// completedTasksByFile returns the completed tasks that have a checkbox, by file.
+// completedTasksByFile returns the checkboxes of complete tasks, by the path of their file.
 func (r *Runs) completedTasksByFile(ctx context.Context, run string) (boxes map[string][]string, err error) {
 	err = r.opts.Store.Read(ctx, func(rows store.Reader) error {
 		boxes = map[string][]string{}
@@ -47,8 +47,8 @@ func (r *Runs) completedTasksByFile(ctx context.Context, run string) (boxes map[
 	return boxes, err
 }
 
-// tickTries is the number of attempts to change a file that other programs change at
-// the same time.
+// tickTries is how often a change of a file is tried if another program changes the file at the
+// same time.
 const tickTries = 10
 
 func tickFile(file string, tasks []string) (err error) {

@@ -1,5 +1,5 @@
-// Package localrun works on the runs of this machine. It connects a worker, the sweeps,
-// the documents and the notifications of a run until the run has ended.
+// Package localrun works on the runs of this machine. For each run it connects a worker, the checks
+// of leases and deadlines, the documents and the notifications, until the run has ended.
 package localrun
 
 import (
@@ -33,75 +33,78 @@ import (
 	"gaffer/session"
 )
 
-// DefaultParallel is the number of tasks that a run executes at once on this machine, if
-// neither the plan nor a flag sets it.
+// DefaultParallel is how many tasks of a run this machine executes at the same time, if neither the
+// plan nor a flag sets a number.
 const DefaultParallel = 8
 
 // Options are the settings and dependencies of Runs.
 type Options struct {
 	Store   store.Store
-	Engine  *engine.Engine // on the same store
+	Engine  *engine.Engine // the engine that writes to Store
 	Query   *runquery.Querier
 	Locks   runlock.Locks
-	State   string // gaffer's state folder on this machine
-	Project string // the project's root
-	Version string // the version of gaffer
+	State   string // path of gaffer's state folder on this machine
+	Project string // path of the project's root
+	Version string // version of gaffer
 
 	Build     buildrun.Project
 	Team      teamsession.Project
 	Session   *session.Store
 	Ledger    *ledger.Store
-	Paths     map[string]string // the folders of documents, by the names of their settings
+	Paths     map[string]string // folders of documents, by the name of their setting
 	Terminals *terminal.Terminals
 
 	Agents     func(name string) (agent.Agent, error)
 	Supervisor supervisor.Options
-	// Cancel ends a run, or one task together with the tasks that depend on it.
+	// Cancel cancels a run or, if task is not empty, one task and the tasks that depend on it.
 	Cancel func(ctx context.Context, run, task, why string) error
-	// Land is called when all tasks of a run are complete. It merges their changes or
-	// opens pull requests, as the run's plan requests. It may queue tasks again.
+	// Land merges the changes of a run or opens pull requests, as the run's plan requests. It is
+	// called when all tasks of the run are complete. It may queue tasks again.
 	Land func(ctx context.Context, run store.Run) error
-	// Notify sends notifications about a run's events after from, until end is called.
+	// Notify sends notifications about the run's events with numbers above from, until end is
+	// called.
 	Notify func(ctx context.Context, run string, from int64) (end func())
 	// Served reports whether this process also serves its run over HTTP.
 	Served func() bool
 	NewID  func() string
 	Now    func() time.Time
 	Notice func(text string) // prints a message for the user
-	// Quiet suppresses messages about records of other programs that are in the way.
+	// Quiet suppresses the messages about records of other programs that have the name of one of
+	// gaffer's records.
 	Quiet bool
 }
 
-// Runs works on the runs of one project on this machine.
+// Runs works on the runs of one project that are limited to this machine.
 type Runs struct {
 	opts    Options
 	pending pending.List
 }
 
-// New returns the runs of a project.
+// New returns a Runs with these options.
 func New(opts Options) *Runs {
 	return &Runs{opts, pending.List{Store: opts.Store, Now: opts.Now}}
 }
 
-// AttemptsFolder returns the folder for the attempts of a run, or for those of all runs if run
-// is empty.
+// AttemptsFolder returns the path of the folder with the attempts of a run. If run is empty, it
+// returns the folder that contains all of these.
 func AttemptsFolder(state, run string) string { return filepath.Join(state, "attempts", run) }
 
-// WorktreesFolder returns the folder for the worktrees of this machine.
+// WorktreesFolder returns the path of the folder with the worktrees on this machine.
 func WorktreesFolder(state string) string { return filepath.Join(state, "worktrees") }
 
-// Work executes a run until it ends, and returns its final state. It adopts the agents
-// that an earlier gaffer left running. When ctx ends it claims no more tasks and returns
-// ctx's error immediately. Running agents continue, and the next call of Work adopts them.
-// If another gaffer works on the run, Work returns an [*runlock.OwnedError].
+// Work executes a run until it ends, and returns its final state. It adopts the agents that an
+// earlier process left running. When ctx ends, it claims no more tasks and returns ctx's error at
+// once. Running agents continue, and the next call of Work adopts them. If another process works on
+// the run, Work returns an [*runlock.OwnedError].
 func (r *Runs) Work(ctx context.Context, id string) (fleet.Run, error) {
 	for {
 		run, err := r.workAsOwner(ctx, id)
 		if err != nil {
 			return run, err
 		}
-		// A user may have retried a task before we released the run. EnsureProcess then saw an
-		// owner and started no other process, so this process must do the work.
+		// Check the run again. A user may have retried a task before this process released the run.
+		// EnsureProcess saw this process as the owner and started no other, so this process must do
+		// the work.
 		if ended, err := r.hasEnded(ctx, id, ""); ended || err != nil {
 			return run, err
 		}
@@ -126,7 +129,7 @@ func (r *Runs) workAsOwner(ctx context.Context, id string) (fleet.Run, error) {
 	}
 	var flushed error
 	for ended := false; !ended; {
-		_ = s.flush(ctx) // flush reports errors itself; unwritten documents are written when the run has ended
+		_ = s.flush(ctx) // flush has reported the errors; the documents are written when the run has ended
 		if err := s.worker.Adopt(ctx, running); err != nil {
 			return fleet.Run{}, err
 		}
@@ -136,7 +139,7 @@ func (r *Runs) workAsOwner(ctx context.Context, id string) (fleet.Run, error) {
 			}
 		}
 		flushed = s.flush(ctx)
-		if ended, err = r.hasEnded(ctx, id, ""); err == nil && !ended { // the user has retried a task meanwhile
+		if ended, err = r.hasEnded(ctx, id, ""); err == nil && !ended { // a user has retried a task meanwhile, so continue
 			s, running, err = r.open(ctx, id)
 		}
 		if err != nil {
@@ -144,7 +147,7 @@ func (r *Runs) workAsOwner(ctx context.Context, id string) (fleet.Run, error) {
 		}
 	}
 	r.finishDocuments(ctx, id, flushed)
-	if err := os.RemoveAll(AttemptsFolder(r.opts.State, id)); err != nil { // all attempts have ended and are in the store
+	if err := os.RemoveAll(AttemptsFolder(r.opts.State, id)); err != nil { // no longer needed: all attempts have ended, and the store has their results
 		return fleet.Run{}, err
 	}
 	r.tickCheckboxes(ctx, s.run)
@@ -154,16 +157,16 @@ func (r *Runs) workAsOwner(ctx context.Context, id string) (fleet.Run, error) {
 	return r.opts.Query.Run(ctx, id)
 }
 
-// land merges the changes of a run whose tasks are all complete, or opens pull requests,
-// if the run's plan requests it. A problem is only reported, because the user can still
-// merge the changes.
+// land merges the changes of a run or opens pull requests, if the run's plan requests it and all
+// tasks are complete. If that fails, it only prints a notice, because the user can still merge the
+// changes.
 func (r *Runs) land(ctx context.Context, id string) error {
 	var run store.Run
 	err := r.opts.Store.Read(ctx, func(rows store.Reader) (err error) {
 		run, err = rows.Run(id)
 		return err
 	})
-	if err != nil || run.Status != store.Complete || r.opts.Land == nil || !bytes.Contains(run.Plan, []byte(`"Land":`)) { // the JSON name of plan.Isolation.Land
+	if err != nil || run.Status != store.Complete || r.opts.Land == nil || !bytes.Contains(run.Plan, []byte(`"Land":`)) { // JSON name of plan.Isolation.Land
 		return err
 	}
 	if err := r.opts.Land(ctx, run); err != nil {
@@ -175,20 +178,20 @@ func (r *Runs) land(ctx context.Context, id string) error {
 	return nil
 }
 
-// activeRun is the work of this process on a run.
+// activeRun is a run that this process works on, with the parts that do the work.
 type activeRun struct {
 	opts      *Options
 	run       store.Run
-	from      int64              // the last event when the work started
-	terminals bool               // some agents of the run are in a terminal
+	from      int64              // number of the last event when the work started
+	terminals bool               // some agents of the run have a terminal
 	build     *buildrun.Writer   // nil if the run is not a build
-	team      *teamrun.Conductor // nil if the run is not a team's
+	team      *teamrun.Conductor // nil if the run is not a team's run
 	worker    *worker.Worker
 	recorder  *recorder.Recorder
 }
 
-// open returns the parts that work on a run, and its attempts that are running
-// according to the store. It changes nothing.
+// open returns the parts that work on a run, and the attempts that the store has as running. It
+// changes nothing.
 func (r *Runs) open(ctx context.Context, id string) (*activeRun, []engine.Assignment, error) {
 	s := &activeRun{opts: &r.opts}
 	o := r.opts
@@ -229,16 +232,16 @@ func (r *Runs) open(ctx context.Context, id string) (*activeRun, []engine.Assign
 	return s, running, nil
 }
 
-// logFile returns the log file of a task.
+// logFile returns the path of a task's log file.
 func (r *Runs) logFile(t store.Task) string {
 	log, err := r.opts.Session.LogPath(t.Run, t.Task)
-	if err != nil { // the task's id is not a file name; no plan contains such an id
+	if err != nil { // not a valid file name; no plan contains this id
 		return ""
 	}
 	return log
 }
 
-// Recorder returns the writer of a run's session documents and records.
+// Recorder returns a recorder that writes the session documents and records of a run.
 func (r *Runs) Recorder(run store.Run) *recorder.Recorder {
 	return recorder.New(recorder.Options{
 		Store: r.opts.Store, Run: run.ID, Session: r.opts.Session, Ledger: r.opts.Ledger, Project: run.Project, Notice: r.opts.Notice, Quiet: r.opts.Quiet,

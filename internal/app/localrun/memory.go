@@ -2,19 +2,19 @@ package localrun
 
 import "runtime/debug"
 
-// A run has little live memory but produces much garbage. So the garbage collector is
-// triggered by total memory instead of by the growth of the live heap. It then runs rarely
-// in a small run, and more often in a large one.
+// A process that works on a run has little live memory but produces much garbage. So the garbage
+// collector is controlled by a memory limit instead of by the growth of the live heap. It then runs
+// rarely in a small run, and more often in a large one.
 const (
 	baseMemory        = 40 << 20
-	serverMemory      = 64 << 20 // added if the process also serves its run over HTTP
-	memoryPerPlanByte = 16       // multiplied by the plan's size
-	gcPercent         = 400      // GC percentage: garbage relative to the live heap, at most
+	serverMemory      = 64 << 20 // bytes added if the process also serves its run over HTTP
+	memoryPerPlanByte = 16       // bytes added for each byte of the plan
+	gcPercent         = 400      // GC percentage: the maximum size of garbage, relative to the live heap
 )
 
-// limitMemory sets a soft memory limit for a run whose plan has that many bytes, until undo
-// is called. If the live heap exceeds the limit, the collector only takes more time. It
-// is meant for a process that works on one run, and may also serve it.
+// limitMemory sets a soft memory limit for a process that works on one run, until undo is called.
+// plan is the length of the run's plan in bytes; served means that the process also serves the run.
+// If the live heap exceeds the limit, the garbage collector takes more time, and nothing fails.
 func limitMemory(plan int, served bool) (undo func()) {
 	most := int64(baseMemory + memoryPerPlanByte*plan)
 	if served {

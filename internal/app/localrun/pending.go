@@ -13,9 +13,9 @@ import (
 	"gaffer/internal/record/pending"
 )
 
-// finishDocuments removes a run from the list of pending documents if all were written
-// (flushed is nil). Otherwise it stores why they could not be written. If the reason
-// cannot be stored, the earlier entry remains.
+// finishDocuments removes a run from the list of runs with unwritten documents if flushed is nil.
+// If flushed is an error, it stores the error in the run's entry. If that fails, the entry stays as
+// it was.
 func (r *Runs) finishDocuments(ctx context.Context, run string, flushed error) {
 	if flushed == nil {
 		if err := r.pending.Remove(ctx, run); err != nil {
@@ -31,7 +31,7 @@ func (r *Runs) finishDocuments(ctx context.Context, run string, flushed error) {
 	_ = r.pending.Add(ctx, run, r.opts.Paths, oneLine(flushed))
 }
 
-// oneLine returns the text of joined errors on one line.
+// oneLine returns the text of an error with its lines joined by "; ".
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // rewrite writes the documents of an ended run that an earlier process could not write.
@@ -50,29 +50,29 @@ func (r *Runs) rewrite(ctx context.Context, run string) error {
 type PendingOptions struct {
 	Store   store.Store
 	Locks   runlock.Locks
-	Project string // the project's root
-	// RunsOf returns the runs of another project whose documents are in the folders
-	// paths. The caller must call closes.
+	Project string // path of the project's root
+	// RunsOf returns the Runs of another project. paths are the folders of that project's
+	// documents. The caller must call closes.
 	RunsOf   func(project string, paths map[string]string) (runs *Runs, closes func(), err error)
-	ReadOnly bool // the store cannot be changed
+	ReadOnly bool // do nothing, because the store cannot be changed
 	Now      func() time.Time
 	Notice   func(text string) // prints a message for the user
 }
 
-// Pending writes documents that earlier processes could not write.
+// Pending writes the documents that earlier processes could not write.
 type Pending struct {
 	opts PendingOptions
 	list pending.List
 }
 
-// NewPending returns the pending documents of this machine.
+// NewPending returns a Pending with these options.
 func NewPending(opts PendingOptions) *Pending {
 	return &Pending{opts, pending.List{Store: opts.Store, Now: opts.Now}}
 }
 
-// List returns the ended runs of this machine whose documents are pending, in this
-// project or in all projects. It skips runs that a process is working on, because that
-// process writes the documents.
+// List returns the ended runs of this machine whose documents are not written, in this project or,
+// with everywhere, in all projects. It skips runs that a process works on, because that process
+// writes the documents.
 func (p *Pending) List(ctx context.Context, everywhere bool) ([]pending.Documents, error) {
 	unowned := func(run store.Run) bool {
 		return (everywhere || run.Project == p.opts.Project) && p.opts.Locks.WorkedOn(run) && !p.opts.Locks.Owner(run.ID).Alive
@@ -90,7 +90,7 @@ func (p *Pending) List(ctx context.Context, everywhere bool) ([]pending.Document
 	}), err
 }
 
-// Check returns a [*pending.UnwrittenError] if the documents of the run are pending.
+// Check returns a [*pending.UnwrittenError] if documents of the run are not written yet.
 func (p *Pending) Check(ctx context.Context, run string) error {
 	list, err := p.List(ctx, true)
 	if err != nil {
@@ -104,8 +104,8 @@ func (p *Pending) Check(ctx context.Context, run string) error {
 	return nil
 }
 
-// Write writes the pending documents of this project, or of all projects on this
-// machine. It returns those that it could not write.
+// Write tries to write the unwritten documents of this project or, with everywhere, of all projects
+// on this machine. It returns those that it could not write.
 func (p *Pending) Write(ctx context.Context, everywhere bool) (left []pending.Documents, err error) {
 	list, err := p.List(ctx, everywhere)
 	if err != nil {
@@ -127,12 +127,12 @@ func (p *Pending) Write(ctx context.Context, everywhere bool) (left []pending.Do
 	return left, nil
 }
 
-// writeWithin is the time that a command spends on documents of earlier runs.
+// writeWithin is how long a command may spend on the documents of earlier runs.
 const writeWithin = time.Second
 
-// WriteOnOpen writes the pending documents of this project within writeWithin. Every
-// command that opens the project calls it. If it fails, it prints a notice and the
-// command continues.
+// WriteOnOpen tries to write the unwritten documents of this project within writeWithin. Every
+// command that opens the project calls it. If it fails, it prints a notice, and the command
+// continues.
 func (p *Pending) WriteOnOpen(ctx context.Context) {
 	if p.opts.ReadOnly {
 		return
@@ -151,11 +151,11 @@ func (p *Pending) WriteOnOpen(ctx context.Context) {
 	}
 }
 
-// retryEvery is the interval at which a server looks for pending documents.
+// retryEvery is how often a server looks for unwritten documents.
 const retryEvery = 30 * time.Second
 
-// WriteRepeatedly writes pending documents of this machine until ctx ends. It reports each reason
-// for a failure once.
+// WriteRepeatedly tries to write the unwritten documents of this machine until ctx ends. It prints
+// each reason for a failure once.
 func (p *Pending) WriteRepeatedly(ctx context.Context) {
 	for reported := map[string]string{}; ctx.Err() == nil; pause.For(ctx, retryEvery) {
 		left, err := p.Write(ctx, true)

@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/engine/store/memory"
 )
 
-// sick is a store that cannot be read before a given time.
+// sick is a store whose reads fail until a given time.
 type sick struct {
 	store.Store
 	until time.Time

@@ -14,23 +14,23 @@ import (
 )
 
 const (
-	// secretEnv may hold the webhook's secret, instead of a file.
+	// secretEnv is an environment variable with the webhook's secret. A file can be used instead.
 	secretEnv = "GAFFER_NOTIFY_WEBHOOK_SECRET"
 	secretMax = 4 << 10
 )
 
-// Channel describes a notification channel and its settings.
+// Channel describes a notification channel, such as the desktop, with its settings.
 type Channel struct {
 	Name    string `json:"name"`
 	On      bool   `json:"on"`                // notifications are sent over this channel
-	Where   string `json:"where,omitempty"`   // address without secrets
-	Problem string `json:"problem,omitempty"` // why a configured channel cannot be used
-	Off     string `json:"off,omitempty"`     // why the channel is not configured
+	Where   string `json:"where,omitempty"`   // address of the channel, without secrets
+	Problem string `json:"problem,omitempty"` // why the channel cannot be used, although it is configured
+	Off     string `json:"off,omitempty"`     // why the channel is off; empty if it is configured
 
 	channel notify.Channel
 }
 
-// channelsOf returns the channels in the order of the settings.
+// channelsOf returns all channels, also those that are off, in the order of their settings.
 func channelsOf(s Settings) []Channel {
 	list := []Channel{desktopChannel(s), webhookChannel(s), commandChannel(s.Config)}
 	for i := range list {
@@ -47,7 +47,7 @@ func desktopChannel(s Settings) Channel {
 		c.Off = "notify.desktop is never"
 		return c
 	}
-	name, _ := os.Hostname() // without a name, the user id identifies the screen
+	name, _ := os.Hostname() // on an error, the user id alone identifies the screen
 	d, err := notify.FindDesktop(runtime.GOOS, s.Getenv, exec.LookPath, fmt.Sprintf("%s %d", name, os.Getuid()))
 	if err != nil {
 		c.Off = err.Error()
@@ -73,8 +73,9 @@ func webhookChannel(s Settings) Channel {
 	return c
 }
 
-// webhookSecret returns the secret that signs messages, or nil if none is set. A secret
-// that is set but unreadable is an error: messages must not be sent unsigned.
+// webhookSecret returns the secret that signs messages, or nil if none is configured. If a secret
+// is configured but cannot be read, it returns an error, because messages must not be sent
+// unsigned.
 func webhookSecret(s Settings) ([]byte, error) {
 	if text := s.Getenv(secretEnv); text != "" {
 		return []byte(text), nil
@@ -109,7 +110,7 @@ func commandChannel(c *config.Config) Channel {
 	return ch
 }
 
-// usable returns the channels that can be used.
+// usable returns the channels that are on and work.
 func usable(all []Channel) (list []notify.Channel) {
 	for _, c := range all {
 		if c.channel != nil {

@@ -1,4 +1,4 @@
-// Package notifications creates the notification channels of the settings, and sends
+// Package notifications creates the notification channels that the settings configure, and sends
 // notifications about runs over them.
 package notifications
 
@@ -15,8 +15,8 @@ import (
 	"gaffer/internal/record/notify"
 )
 
-// finishWithin is how long a run that has ended waits for its last notifications. The next
-// gaffer sends those that are still unsent.
+// finishWithin is how long a process waits for its last notifications when its run has ended. The
+// next gaffer process sends those that are still unsent.
 const finishWithin = 3 * time.Second
 
 // Settings are the settings and the environment of the notification channels.
@@ -30,20 +30,20 @@ type Settings struct {
 type Options struct {
 	Settings
 	Store  store.Store
-	Clock  func() time.Time // the clock of the store
+	Clock  func() time.Time // current time according to the store
 	NewID  func() string
 	Notice func(text string) // prints a message for the user
 }
 
-// Notifications sends notifications about runs.
+// Notifications sends notifications about the runs in a store.
 type Notifications struct {
 	opts Options
-	// channels creates the channels once. It then removes the webhook's signing secret
-	// from the environment, because agents would inherit it.
+	// channels creates the channels at its first call. It also removes the webhook's secret from
+	// the environment, because agents would inherit it.
 	channels func() []Channel
 }
 
-// New returns the notifications of a store.
+// New returns a Notifications with these options.
 func New(opts Options) *Notifications {
 	return &Notifications{opts, sync.OnceValue(func() []Channel {
 		list := channelsOf(opts.Settings)
@@ -67,9 +67,9 @@ func rulesOf(c *config.Config) notify.Rules {
 	}
 }
 
-// Start starts a notifier for a run, or for all runs if run is empty. It begins after
-// event from, or with new events if from is zero. It returns nil if no kinds of events
-// or no channels are configured.
+// Start starts a notifier for a run, or for all runs if run is empty. The notifier begins after the
+// event with number from, or with new events if from is zero. Start returns nil if the settings
+// configure no kinds of events or no channels.
 func (n *Notifications) Start(run string, from int64) *notify.Notifier {
 	all, kinds := n.channels(), kindsOf(n.opts.Config)
 	for _, c := range all {
@@ -87,8 +87,8 @@ func (n *Notifications) Start(run string, from int64) *notify.Notifier {
 	})
 }
 
-// StartRun sends notifications about a run's events after from, until end is called. end
-// waits up to finishWithin for the last ones, and not at all if ctx has ended.
+// StartRun sends notifications about a run's events with numbers above from, until end is called.
+// end waits up to finishWithin for the last notifications. It does not wait if ctx has ended.
 func (n *Notifications) StartRun(ctx context.Context, run string, from int64) (end func()) {
 	notifier := n.Start(run, from)
 	if notifier == nil {

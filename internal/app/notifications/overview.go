@@ -13,17 +13,17 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// Overview holds the notification settings and the recent notifications.
+// Overview shows the notification settings and the recent notifications.
 type Overview struct {
 	Events         []notify.Kind   `json:"events"`
 	Quiet          string          `json:"quiet,omitempty"`
-	QuietQuestions bool            `json:"quiet_questions"` // questions are also held back in quiet hours
+	QuietQuestions bool            `json:"quiet_questions"` // quiet hours also hold back notifications about questions
 	Burst          int             `json:"burst"`
 	Channels       []Channel       `json:"channels"`
 	Recent         []notify.Record `json:"lately"` // newest first
 }
 
-// Overview returns the settings and the notifications since a time.
+// Overview returns the settings and the notifications that were sent after since.
 func (n *Notifications) Overview(ctx context.Context, since time.Time) (v Overview, err error) {
 	c := n.opts.Config
 	v = Overview{Events: kindsOf(c), Burst: c.Number("notify.burst"), QuietQuestions: c.Choice("notify.quiet_questions") == "true"}
@@ -35,14 +35,14 @@ func (n *Notifications) Overview(ctx context.Context, since time.Time) (v Overvi
 	return v, err
 }
 
-// TestResult is the result of a test notification on one channel.
+// TestResult is the result of a test notification over one channel.
 type TestResult struct {
 	Channel
 	Error string `json:"error,omitempty"`
 }
 
-// Test sends a test notification over all channels, or over the named one. It ignores
-// quiet hours and queued notifications. It needs no store; id must be unique.
+// Test sends a test notification over all channels, or over the named one. It ignores quiet hours
+// and notifications that wait to be sent. It needs no store. id must be unique.
 func Test(ctx context.Context, s Settings, id, name string) (list []TestResult, err error) {
 	for _, c := range channelsOf(s) {
 		if name != "" && c.Name != name || name == "" && !c.On && c.Problem == "" {
@@ -56,7 +56,7 @@ func Test(ctx context.Context, s Settings, id, name string) (list []TestResult, 
 	return list, nil
 }
 
-// testWithin is the time limit of a test.
+// testWithin is how long a test notification may take.
 const testWithin = 15 * time.Second
 
 func sendTest(ctx context.Context, c Channel, id string, now time.Time) TestResult {
@@ -74,7 +74,7 @@ func sendTest(ctx context.Context, c Channel, id string, now time.Time) TestResu
 	return t
 }
 
-// NoChannelError reports that there is no notification channel, or none of that name.
+// NoChannelError reports that there is no notification channel, or none with this name.
 type NoChannelError struct{ Name string }
 
 func (e *NoChannelError) Error() string {
@@ -84,7 +84,7 @@ func (e *NoChannelError) Error() string {
 	return fmt.Sprintf("no channel %q", e.Name)
 }
 
-// NotFound marks the error as "not found".
+// NotFound marks the error as one about a missing object.
 func (e *NoChannelError) NotFound() bool { return true }
 
 // Hint returns advice for the user.
@@ -95,7 +95,7 @@ func (e *NoChannelError) Hint() string {
 	return "set notify.webhook or notify.command in your own gaffer.yaml; 'gaffer notify list' says what is wrong with the screen"
 }
 
-// ChannelAdvice returns advice about notification channels that do not work.
+// ChannelAdvice returns what the user should do about notification channels that do not work.
 func ChannelAdvice(s Settings) (advice []string) {
 	for _, c := range channelsOf(s) {
 		if c.Problem != "" {
@@ -105,7 +105,8 @@ func ChannelAdvice(s Settings) (advice []string) {
 	return append(advice, webhookAdvice(s)...)
 }
 
-// Advice returns advice about notifications that could not be sent in the last 24 hours.
+// Advice returns what the user should do about notifications that could not be sent in the last 24
+// hours.
 func (n *Notifications) Advice(ctx context.Context) (advice []string) {
 	recent, err := notify.Recent(ctx, n.opts.Store, usable(channelsOf(n.opts.Settings)), n.opts.Now().Add(-24*time.Hour))
 	if err != nil {
@@ -118,7 +119,7 @@ func (n *Notifications) Advice(ctx context.Context) (advice []string) {
 	return advice
 }
 
-// webhookAdvice returns advice about webhook messages that others could read or forge.
+// webhookAdvice returns what the user should do if others could read or forge webhook messages.
 func webhookAdvice(s Settings) (advice []string) {
 	address := s.Config.URL("notify.webhook")
 	if address == "" {

@@ -14,15 +14,15 @@ import (
 	"gaffer/internal/record/pending"
 )
 
-// keeper decides which old runs are kept.
+// keeper decides which old runs must not be deleted.
 type keeper struct {
 	locks    runlock.Locks
-	livePIDs map[string]int    // pid of a live process, by run; nil before findProcesses
+	livePIDs map[string]int    // process id of a live process of each run, by run id; nil before findProcesses
 	latest   map[string]string // id of the latest run that can be resumed, by kind and project
 }
 
-// reasonToKeep returns why a run must be kept, or "". Earlier runs of a bead need not be
-// kept, because the bead's attempts are numbered by its records.
+// reasonToKeep returns why a run must not be deleted, or "" if it may be. It does not keep earlier
+// runs of a bead: the numbers of the bead's attempts come from its records, not from runs.
 func (k *keeper) reasonToKeep(r store.Reader, run store.Run) (string, error) {
 	if o := k.locks.Owner(run.ID); o.Alive {
 		return fmt.Sprintf("gaffer with pid %d works on it", o.PID), nil
@@ -53,7 +53,7 @@ func (k *keeper) reasonToKeep(r store.Reader, run store.Run) (string, error) {
 	return fmt.Sprintf("it is the latest %s of its project, and can be resumed", kind), nil
 }
 
-// findProcesses finds live processes of attempts that this store knows.
+// findProcesses fills livePIDs with the live processes of attempts that are in this store.
 func (k *keeper) findProcesses(r store.Reader) error {
 	if k.livePIDs != nil {
 		return nil
@@ -72,9 +72,9 @@ func (k *keeper) findProcesses(r store.Reader) error {
 	return nil
 }
 
-// resumableAs returns the kind ("team" or "build") of a run that a user can continue
-// from the project's documents even after it has ended. A project has one of each kind
-// at a time. It returns "" for other runs.
+// resumableAs returns the kind of run, "team" or "build", that users can continue from the
+// project's documents even after it has ended. A project has one of each kind at a time. It returns
+// "" for other runs.
 func resumableAs(run store.Run) (kind string, err error) {
 	if run.Conducted {
 		start, err := teamrun.StartOf(run)
@@ -90,7 +90,7 @@ func resumableAs(run store.Run) (kind string, err error) {
 	return "build", nil
 }
 
-// latestOf returns the id of the latest run of a kind in the project of a run.
+// latestOf returns the id of the latest run of this kind in the same project as of.
 func (k *keeper) latestOf(r store.Reader, of store.Run, kind string) (string, error) {
 	key := kind + " " + of.Project
 	if id, known := k.latest[key]; known {
@@ -108,7 +108,7 @@ func (k *keeper) latestOf(r store.Reader, of store.Run, kind string) (string, er
 			return "", err
 		}
 		if as, err := resumableAs(run); err != nil || as != kind {
-			continue // an unreadable run cannot be resumed
+			continue // a run whose plan cannot be read cannot be resumed
 		}
 		k.latest[key] = run.ID
 		return run.ID, nil
@@ -116,5 +116,5 @@ func (k *keeper) latestOf(r store.Reader, of store.Run, kind string) (string, er
 	return "", nil
 }
 
-// endOfTime is later than the end of every run.
+// endOfTime is a time after the end of every run.
 var endOfTime = time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)

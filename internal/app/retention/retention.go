@@ -1,5 +1,5 @@
-// Package retention deletes the data of runs that ended long ago, from the database and
-// from this machine.
+// Package retention deletes the data of runs that ended long ago: rows in the database, and files
+// on this machine.
 package retention
 
 import (
@@ -24,36 +24,36 @@ import (
 type Options struct {
 	Store    store.Store
 	Locks    runlock.Locks
-	State    string // gaffer's state folder on this machine
-	Database string // the database's file; empty if the database is a server
-	Author   string // the author of the events about deletions
-	// Protocol finds the old rows of protocol clients.
+	State    string // path of gaffer's state folder on this machine
+	Database string // path of the database's file; empty if the database is a server
+	Author   string // author of the events about deletions
+	// Protocol finds the old rows that clients of the coordinator protocol have created.
 	Protocol prune.ProtocolRows
-	// ForgetChanges deletes the refs that keep the changes of runs in a project's
-	// repository. The runs are already deleted.
+	// ForgetChanges deletes the git refs that protect the changes of these runs in a project's
+	// repository. It is called after the runs were deleted.
 	ForgetChanges func(ctx context.Context, project string, runs []string) error
 	Now           func() time.Time
 	Notice        func(text string) // prints a message for the user
 }
 
-// Pruner deletes old data.
+// Pruner finds and deletes old data.
 type Pruner struct{ opts Options }
 
-// New returns a pruner.
+// New returns a Pruner with these options.
 func New(opts Options) *Pruner { return &Pruner{opts} }
 
-// Policy says how long ended runs are kept.
+// Policy says for how long data of ended runs is kept.
 type Policy struct {
-	OlderThan  time.Duration // delete runs and rows that ended longer ago
-	KeepLatest int           // number of latest runs to keep per project
+	OlderThan  time.Duration // delete the data of runs that ended longer ago than this
+	KeepLatest int           // number of runs per project to keep even if they are older
 }
 
-// Pruned counts what can be deleted, or was deleted.
+// Pruned counts the data that can be deleted, or that was deleted.
 type Pruned struct {
 	Before    time.Time `json:"before"`
 	Runs      int       `json:"runs"`
-	Oldest    time.Time `json:"oldest,omitzero"` // when the oldest of these runs ended
-	Newest    time.Time `json:"newest,omitzero"` // when the newest of these runs ended
+	Oldest    time.Time `json:"oldest,omitzero"` // end of the run that ended first
+	Newest    time.Time `json:"newest,omitzero"` // end of the run that ended last
 	Tasks     int       `json:"tasks"`
 	Attempts  int       `json:"attempts"`
 	Questions int       `json:"questions"`
@@ -64,36 +64,36 @@ type Pruned struct {
 	Events    int       `json:"events"`
 	Folders   int       `json:"folders"` // number of folders on this machine
 	IDs       []string  `json:"run_ids"`
-	Kept      int       `json:"kept"` // old runs that are among the latest of their project
+	Kept      int       `json:"kept"` // number of old runs that are kept because they are among the latest of their project
 	Spared    []Spared  `json:"spared"`
-	Taken     bool      `json:"taken"` // true after the deletion; false if the data was only counted
-	// For a database in a file, after the deletion: the size of the file, and how much
-	// of it is free for reuse.
+	Taken     bool      `json:"taken"` // the data was deleted, not only counted
+	// If the database is a file, and after the deletion: its path, its size, and how many bytes of
+	// it are free for reuse.
 	File      string `json:"file,omitempty"`
 	FileBytes int64  `json:"file_bytes,omitempty"`
 	FreeBytes int64  `json:"free_bytes,omitempty"`
 }
 
-// Spared is an old run that is kept.
+// Spared is an old run that is not deleted, and why.
 type Spared struct {
 	Run string `json:"run"`
 	Why string `json:"why"`
 }
 
-// Nothing reports whether there is nothing to delete.
+// Nothing reports whether no data can be deleted.
 func (p Pruned) Nothing() bool {
 	return p.Runs+p.Tasks+p.Attempts+p.Questions+p.Inputs+p.Notes+p.Promises+p.Workers+p.Events+p.Folders == 0
 }
 
-// Pruning is a list of old data to delete.
+// Pruning is the old data that Find has found and Delete can delete.
 type Pruning struct {
 	Pruned
 	pruner *Pruner
 	found  prune.Found
 }
 
-// Find finds data of runs that ended long ago, in this database and on this
-// machine. It changes nothing.
+// Find finds the data of runs that ended long ago, in the database and on this machine. It changes
+// nothing.
 func (p *Pruner) Find(ctx context.Context, policy Policy) (*Pruning, error) {
 	now := p.opts.Now()
 	k := &keeper{locks: p.opts.Locks, latest: map[string]string{}}
@@ -128,7 +128,8 @@ func toPruned(c prune.Counts) Pruned {
 	}
 }
 
-// Delete deletes the data that Find has found, except data that is no longer old.
+// Delete deletes the data that Find has found. It keeps data that has been used meanwhile and is no
+// longer old.
 func (p *Pruning) Delete(ctx context.Context) (Pruned, error) {
 	by, gone := p.pruner, []string{}
 	folders := 0
@@ -136,7 +137,7 @@ func (p *Pruning) Delete(ctx context.Context) (Pruned, error) {
 		Now: by.opts.Now, Author: by.opts.Author, Notice: by.opts.Notice,
 		LockRun: func(run string) (func(), error) {
 			if err := statefile.CheckName("run", run); err != nil {
-				return nil, err // another program stored this id; it must not become part of a path
+				return nil, err // another program has stored this id, so it must not be used in a path
 			}
 			return by.opts.Locks.Lock(ctx, run)
 		},
@@ -147,7 +148,7 @@ func (p *Pruning) Delete(ctx context.Context) (Pruned, error) {
 	})
 	byProject := map[string][]string{}
 	for _, run := range p.found.Ended {
-		if run.OnlyWorker == run.ID && slices.Contains(gone, run.ID) { // the run worked in the project's own folder
+		if run.OnlyWorker == run.ID && slices.Contains(gone, run.ID) { // the run worked in the project's own folder on this machine
 			byProject[run.Project] = append(byProject[run.Project], run.ID)
 		}
 	}
@@ -168,7 +169,7 @@ func (p *Pruning) Delete(ctx context.Context) (Pruned, error) {
 	return done, err
 }
 
-// leftovers returns the folders of a run on this machine, apart from its documents.
+// leftovers returns the paths of a run's existing folders on this machine, without its documents.
 func (p *Pruner) leftovers(run string) (there []string) {
 	if statefile.CheckName("run", run) != nil {
 		return nil
@@ -181,8 +182,8 @@ func (p *Pruner) leftovers(run string) (there []string) {
 	return there
 }
 
-// deleteLeftovers deletes the leftovers of a run on this machine. The caller holds the run's
-// lock.
+// deleteLeftovers deletes the folders that leftovers returns, and the run's log and lock files. It
+// returns the number of deleted folders. The caller holds the run's lock.
 func (p *Pruner) deleteLeftovers(run string) (folders int) {
 	for _, path := range p.leftovers(run) {
 		if err := os.RemoveAll(path); err != nil {
@@ -191,7 +192,7 @@ func (p *Pruner) deleteLeftovers(run string) (folders int) {
 		}
 		folders++
 	}
-	// The log of a background gaffer, and the lock that we hold.
+	// Delete the log of a background gaffer, and the lock file that this process holds.
 	for _, file := range []string{filepath.Join(p.opts.State, "runs", run+".log"), p.opts.Locks.File(run)} {
 		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			p.opts.Notice(fmt.Sprintf("what is left of run %s: %v", run, err))
@@ -201,15 +202,15 @@ func (p *Pruner) deleteLeftovers(run string) (folders int) {
 }
 
 const (
-	// firstAfter is the delay of the first check, so that it does not slow down the
-	// start.
+	// firstAfter is how long after the start the first check is made, so that it does not slow down
+	// the start.
 	firstAfter = time.Minute
-	// checkEvery is the interval between checks for old data.
+	// checkEvery is how often Run checks for old data.
 	checkEvery = time.Hour
 )
 
-// Run deletes old data periodically until stop is called. stop waits for a deletion
-// in progress. Errors are reported and retried.
+// Run deletes old data at intervals until stop is called. stop waits for a deletion in progress.
+// Run prints errors and tries again.
 func (p *Pruner) Run(policy Policy) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

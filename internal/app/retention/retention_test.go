@@ -19,7 +19,7 @@ import (
 	"gaffer/internal/record/pending"
 )
 
-// oldRuns is a store with runs that ended long ago.
+// oldRuns is a pruner of a store whose runs ended long ago.
 type oldRuns struct {
 	*Pruner
 	t     *testing.T
@@ -105,7 +105,7 @@ func TestTheLatestTeamAndBuildThatCanBeResumedStay(t *testing.T) {
 	if len(p.Spared) != 2 || p.Spared[0] != (Spared{"team-2", "it is the latest team of its project, and can be resumed"}) {
 		t.Errorf("spared are %v", p.Spared)
 	}
-	// A newer team run exists by now, and it is complete.
+	// Add a newer team run that is complete, so that the older one is no longer the latest.
 	o.add("team-3", store.Complete, aTeam)
 	o.prune()
 	if got := fmt.Sprint(o.left()); got != "[build-2]" {
