@@ -26,8 +26,8 @@ type owing struct {
 	says func() (ended bool, _ any) // reports whether the documents say that the run has ended; the second result is for error messages
 }
 
-// block replaces the file or folder at o.path with something that cannot be written. unblock restores the
-// file.
+// block replaces the file or folder at o.path with something that cannot be written. unblock
+// restores it.
 func (o owing) block() {
 	o.t.Helper()
 	err := os.Rename(o.path, o.path+".aside")

@@ -13,7 +13,8 @@ func (f *Fleet) Messages(ctx context.Context, run, task string) ([]fleet.Message
 	return f.opts.Engine.Messages(ctx, store.TaskKey{Run: run, Task: task})
 }
 
-// Send sends a message to the agent of a task. Afterwards a process must work on the run.
+// Send stores a message to the agent of a task. The caller must then ensure that a process works on
+// the run.
 func (f *Fleet) Send(ctx context.Context, m fleet.Message) (fleet.Message, error) {
 	if err := f.MayChange(ctx, m.Run, "gaffer send"); err != nil {
 		return m, err
@@ -21,7 +22,7 @@ func (f *Fleet) Send(ctx context.Context, m fleet.Message) (fleet.Message, error
 	return f.opts.Engine.Send(ctx, m)
 }
 
-// WithdrawMessage withdraws a message that was not delivered yet.
+// WithdrawMessage withdraws a message that the agent has not received yet.
 func (f *Fleet) WithdrawMessage(ctx context.Context, run, task, message string) error {
 	if err := f.MayChange(ctx, run, "gaffer send"); err != nil {
 		return err
@@ -38,7 +39,7 @@ func (f *Fleet) WithdrawMessage(ctx context.Context, run, task, message string) 
 	return &engine.NotFoundError{What: "message", ID: message}
 }
 
-// Interrupt ends the current turn of a running agent, and keeps its conversation.
+// Interrupt ends the current turn of a running agent. The agent keeps its conversation.
 func (f *Fleet) Interrupt(ctx context.Context, run, task string) error {
 	if err := f.MayChange(ctx, run, "gaffer interrupt"); err != nil {
 		return err

@@ -13,9 +13,9 @@ func (f *Fleet) Review(ctx context.Context, run, task string) (fleet.Review, err
 	return f.opts.Engine.Review(ctx, store.TaskKey{Run: run, Task: task})
 }
 
-// ChangeReview performs a user's action on a review, and returns the changed review.
-// After a review was sent back, a process must work on the run. Agents are refused: only
-// users review.
+// ChangeReview performs a user's action on the review of a task, and returns the changed review. If
+// the action sends the change back to the agent, the caller must then ensure that a process works
+// on the run. It returns an error for agents, because only users review.
 func (f *Fleet) ChangeReview(ctx context.Context, run, task string, a fleet.ReviewAction) (fleet.Review, error) {
 	if f.opts.Agent != "" {
 		return fleet.Review{}, &caller.RefusedError{What: "gaffer review", Agent: f.opts.Agent}

@@ -1,9 +1,9 @@
-// Package localservers registers the user's servers on this machine, so that other
-// commands find them.
+// Package localservers registers the user's servers on this machine, so that other commands find
+// them.
 //
-// Each server has its own file. Only the owner can read it, because it may contain a
-// token. The server deletes the file when it ends. The file of a killed server names a
-// process that no longer exists, so it is ignored.
+// Each server has its own file. Only the owner can read it, because it may contain a token. The
+// server deletes the file when it ends. If a server was killed, its file names a process that no
+// longer exists, and the file is ignored.
 package localservers
 
 import (
@@ -25,16 +25,16 @@ import (
 // Server is a server that is running on this machine.
 type Server struct {
 	Process host.Process `json:"process"`
-	URL     string       `json:"url"`               // the server's address, without a path
-	Project string       `json:"project,omitempty"` // root of the project in which the server was started
-	Run     string       `json:"run,omitempty"`     // the run whose end also ends the server
-	Token   string       `json:"token,omitempty"`   // a token that the server accepts; empty if it accepts the user's token in the state folder
+	URL     string       `json:"url"`               // address of the server, without a path
+	Project string       `json:"project,omitempty"` // path of the project in which the server was started
+	Run     string       `json:"run,omitempty"`     // id of the run with which the server ends; empty if it serves until it is stopped
+	Token   string       `json:"token,omitempty"`   // token that the server accepts; empty if it accepts the user's token in the state folder
 }
 
-// folder returns the folder of the registrations, which is below gaffer's state folder.
+// folder returns the path of the folder with the files of all servers.
 func folder(state string) string { return filepath.Join(state, "servers") }
 
-// Register writes the file of a server that runs in this process. remove deletes it.
+// Register writes the file for a server in this process. remove deletes the file.
 func Register(state string, s Server) (remove func() error, err error) {
 	s.Process = host.OS().Self()
 	data, err := json.Marshal(s)
@@ -70,7 +70,7 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// List returns the running servers, latest first. It deletes the files of killed
+// List returns the servers that are running, the latest first. It deletes the files of killed
 // servers, and skips files that it cannot read.
 func List(state string) ([]Server, error) {
 	entries, err := os.ReadDir(folder(state))
@@ -106,8 +106,8 @@ func read(file string) (s Server, ok bool) {
 	return s, OnLoopback(s.URL)
 }
 
-// OnLoopback reports whether an address is certainly on this machine. A token of a local
-// server must not be sent to another machine.
+// OnLoopback reports whether an address is certainly on this machine. The token of a local server
+// may be sent only to these addresses.
 func OnLoopback(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {

@@ -19,7 +19,7 @@ func put(t *testing.T, state string, s Server) func() error {
 	return remove
 }
 
-// leave writes a registration as another process would.
+// leave writes the file of a server as another process would, and returns its path.
 func leave(t *testing.T, state, name string, s Server) string {
 	t.Helper()
 	data, err := json.Marshal(s)

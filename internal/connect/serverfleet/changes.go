@@ -6,7 +6,7 @@ import (
 	"gaffer/fleet"
 )
 
-// Change returns the change of a task: its files without their diffs, and its review.
+// Change returns the change of a task: the list of its files, without diffs, and its review.
 func (f *Fleet) Change(ctx context.Context, run, task string, q fleet.ChangeQuery) (fleet.TaskChange, error) {
 	v, err := f.client.Runs.Change(ctx, run, task, q)
 	return v, f.problem(err)
@@ -18,7 +18,7 @@ func (f *Fleet) ChangedFile(ctx context.Context, run, task string, q fleet.FileQ
 	return v, f.problem(err)
 }
 
-// Reviews returns the reviews of a run's tasks that have a change.
+// Reviews returns the reviews of a run's tasks that have changed files.
 func (f *Fleet) Reviews(ctx context.Context, run string) (fleet.RunReviews, error) {
 	v, err := f.client.Runs.Reviews(ctx, run)
 	return v, f.problem(err)
@@ -30,7 +30,7 @@ func (f *Fleet) Review(ctx context.Context, run, task string) (fleet.Review, err
 	return v, f.problem(err)
 }
 
-// ChangeReview performs a user's action on a review, and returns the changed review.
+// ChangeReview performs a user's action on the review of a task, and returns the changed review.
 func (f *Fleet) ChangeReview(ctx context.Context, run, task string, a fleet.ReviewAction) (fleet.Review, error) {
 	if err := f.refuse("gaffer review"); err != nil {
 		return fleet.Review{}, err

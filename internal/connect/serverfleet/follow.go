@@ -12,18 +12,17 @@ import (
 	"gaffer/internal/pause"
 )
 
-// Intervals of following a run. The stream of changes does not contain the progress of
-// agents, so the run is also polled. A caller with a longer interval polls less often.
+// How often a followed run is polled. The stream of changes does not contain the progress of
+// agents, so the run is polled too. A caller with a longer interval polls less often.
 const (
-	minPoll      = 200 * time.Millisecond // minimum between two polls
-	maxPoll      = 2 * time.Second        // maximum time until the next poll if there are no changes
-	maxRetryWait = 5 * time.Second        // maximum time between two tries to reach an unreachable server
+	minPoll      = 200 * time.Millisecond // minimum time between two polls
+	maxPoll      = 2 * time.Second        // time between two polls if there are no changes
+	maxRetryWait = 5 * time.Second        // maximum time between two tries while the server cannot be reached
 )
 
-// Follow calls each with the current state of the run, at once and then after each
-// change, but at most once per interval. It returns when the run has ended, when each
-// returns an error, or when ctx ends. If the server is unreachable, it waits, and
-// prints a notice at the start and the end of the outage.
+// Follow calls each with the state of the run, at once and then after each change, but at most once
+// per interval. It returns when the run has ended, each returns an error, or ctx ends. If the
+// server cannot be reached, it waits, and prints a notice at the start and the end of the outage.
 func (f *Fleet) Follow(ctx context.Context, run string, interval time.Duration, each func(fleet.Run) error) error {
 	changes := f.listen(ctx, run)
 	defer changes.stop()
@@ -49,14 +48,14 @@ func (f *Fleet) Follow(ctx context.Context, run string, interval time.Duration, 
 	}
 }
 
-// changeSignal signals changes that the server's stream reports.
+// changeSignal gets a value when the server's stream reports a change.
 type changeSignal struct {
 	changes chan struct{}
 	stop    func()
 }
 
-// listen subscribes to the changes of a run. If the server refuses the stream, there
-// are no signals and the run is only polled.
+// listen subscribes to the changes of a run; an empty run means all runs. If the server refuses the
+// stream, the result never signals a change, and the caller only polls.
 func (f *Fleet) listen(ctx context.Context, run string) changeSignal {
 	ctx, cancel := context.WithCancel(ctx)
 	b := changeSignal{changes: make(chan struct{}, 1)}
@@ -65,7 +64,7 @@ func (f *Fleet) listen(ctx context.Context, run string) changeSignal {
 		_ = f.client.Stream(ctx, coordinator.StreamQuery{Run: run}, func(coordinator.Change) error {
 			select {
 			case b.changes <- struct{}{}:
-			default: // already signalled
+			default: // a signal is already waiting
 			}
 			return nil
 		})
@@ -74,8 +73,8 @@ func (f *Fleet) listen(ctx context.Context, run string) changeSignal {
 	return b
 }
 
-// wait returns after a signal, or after a longer time without a signal, but not before
-// the interval has passed.
+// wait returns after a signal, or after a longer time if there is no signal. It never returns
+// before interval has passed, unless ctx ends.
 func (b changeSignal) wait(ctx context.Context, interval time.Duration) error {
 	interval = max(interval, minPoll)
 	soonest, latest := time.NewTimer(interval), time.NewTimer(max(10*interval, maxPoll))
@@ -94,14 +93,14 @@ func (b changeSignal) wait(ctx context.Context, interval time.Duration) error {
 	return ctx.Err()
 }
 
-// outage counts failed requests, and prints a notice when the server becomes unreachable
-// and when it answers again.
+// outage counts failed requests. It prints a notice when the server can no longer be reached, and
+// when it answers again.
 type outage struct {
 	fleet *Fleet
 	tries int
 }
 
-// wait waits longer after each failure, up to longest.
+// wait waits after a failed request: longer after each failure, up to maxRetryWait.
 func (a *outage) wait(ctx context.Context, err error) {
 	if a.tries++; a.tries == 1 {
 		a.fleet.opts.Notice(fmt.Sprintf("the server is unreachable (%v); runs continue, and this command continues when the server is back", cause(err)))
@@ -116,7 +115,7 @@ func (a *outage) end() {
 	a.tries = 0
 }
 
-// cause returns the cause of a failed request, without the request's URL.
+// cause returns the error inside a failed request's error, which does not repeat the request's URL.
 func cause(err error) error {
 	if inner := errors.Unwrap(err); inner != nil {
 		return inner
@@ -124,10 +123,10 @@ func cause(err error) error {
 	return err
 }
 
-// Changes calls each at once and then after each change on the server, but at most once
-// per interval. It returns when each returns an error or when ctx ends. The stream of
-// changes does not contain the progress of agents, so each is also called regularly,
-// even while the server is unreachable.
+// Changes calls each at once and then after each change on the server, but at most once per
+// interval. It returns when each returns an error or ctx ends. The stream of changes does not
+// contain the progress of agents, so each is also called at intervals, even while the server cannot
+// be reached.
 func (f *Fleet) Changes(ctx context.Context, interval time.Duration, each func() error) error {
 	changes := f.listen(ctx, "")
 	defer changes.stop()

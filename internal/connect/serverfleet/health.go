@@ -9,7 +9,7 @@ import (
 	"gaffer/fleet"
 )
 
-// Health describes the state of a server, as far as the token permits.
+// Health describes the state of a server, as far as the client's token may see it.
 type Health struct {
 	Server    string           `json:"server"`
 	Version   string           `json:"version,omitempty"`
@@ -19,11 +19,11 @@ type Health struct {
 	Workers   []Worker         `json:"workers"`
 	Runs      []fleet.Run      `json:"runs"` // unfinished runs, without their tasks
 	Questions []fleet.Question `json:"questions"`
-	Lanes     []fleet.Lane     `json:"lanes"` // paused agent accounts
+	Lanes     []fleet.Lane     `json:"lanes"` // agent accounts that are paused
 	Advice    []string         `json:"advice"`
 }
 
-// Doctor checks a server. It returns an error if the server cannot be reached.
+// Doctor examines a server. It returns an error if the server cannot be reached.
 func (f *Fleet) Doctor(ctx context.Context) (Health, error) {
 	h := Health{
 		Server: f.opts.Address, Project: f.opts.Project,
@@ -51,8 +51,8 @@ func (f *Fleet) Doctor(ctx context.Context) (Health, error) {
 	return h, nil
 }
 
-// lacksRoute reports whether a request failed because the server is an older version
-// without that route.
+// lacksRoute reports whether a request failed because the server is an older version that does not
+// have the route.
 func lacksRoute(err error) bool {
 	refusal, ok := errors.AsType[*coordinator.Error](err)
 	return ok && refusal.NotFound()
@@ -69,8 +69,8 @@ func lanesOf(runs []fleet.Run) (lanes []fleet.Lane) {
 	return lanes
 }
 
-// Projects returns the projects of the online workers, with the number of tasks that
-// these may run at once.
+// Projects returns the names of the projects that online workers serve, each with the number of
+// tasks that these workers can run at the same time.
 func (h Health) Projects() map[string]int {
 	slots := map[string]int{}
 	for _, w := range h.Workers {
@@ -83,7 +83,7 @@ func (h Health) Projects() map[string]int {
 	return slots
 }
 
-// advice returns what the user should do.
+// advice returns what the user should do, one sentence each.
 func (h Health) advice() (list []string) {
 	online := h.Projects()
 	if h.Role == "viewer" || h.Role == "worker" {

@@ -15,12 +15,11 @@ import (
 	"gaffer/internal/pause"
 )
 
-// Log writes the output of a task's agents, one attempt after the other, as far as the
-// server still has it. If to has a method Begin(attempt int) error, it is called before
-// the output of each attempt. If to has a method CaughtUp() error, it is called when
-// all existing output is written. With Follow, Log continues until the task or the
-// requested attempt has ended, and reconnects if the connection breaks or the server is
-// unreachable.
+// Log writes the output of a task's agents, one attempt after the other, as far as the server still
+// has it. If to has a method Begin(attempt int) error, it is called before the output of each
+// attempt. If to has a method CaughtUp() error, it is called when all existing output is written.
+// With q.Follow, Log continues until the task or the requested attempt has ended. It reconnects if
+// the connection breaks or the server cannot be reached.
 func (f *Fleet) Log(ctx context.Context, t fleet.Task, to io.Writer, q fleet.LogQuery) error {
 	if t.Attempt == nil {
 		return &Error{text: fmt.Sprintf("task %s of run %s has no log, it is %s", t.ID, t.Run, t.Status), err: notFoundError{}}
@@ -54,13 +53,13 @@ func (f *Fleet) Log(ctx context.Context, t fleet.Task, to io.Writer, q fleet.Log
 	return l.follow(ctx)
 }
 
-// find determines where the requested attempt begins and ends.
+// find sets the offsets at which the requested attempt begins and ends.
 func (l *log) find(ctx context.Context) error {
 	from, span, err := l.fleet.client.Runs.Log(ctx, l.task.Run, l.task.ID, coordinator.LogQuery{Tail: 1})
 	if err != nil {
 		return err
 	}
-	_ = from.Close() // only the headers were needed
+	_ = from.Close() // only the headers of the answer were needed
 	at := slices.IndexFunc(span.Starts, func(s coordinator.LogStart) bool { return s.Attempt == l.query.Attempt })
 	if at < 0 {
 		return &Error{text: fmt.Sprintf("attempt %d of task %s has no log: there were %d attempts", l.query.Attempt, l.task.ID, l.task.Attempt.Number), err: notFoundError{}}
@@ -70,7 +69,8 @@ func (l *log) find(ctx context.Context) error {
 	return nil
 }
 
-// recordStarts records where the attempts begin, and where the requested one ends.
+// recordStarts stores the offsets at which attempts begin, and the offset at which the requested
+// attempt ends.
 func (l *log) recordStarts(span coordinator.LogSpan) {
 	l.starts = span.Starts
 	for _, s := range span.Starts {
@@ -85,30 +85,30 @@ type notFoundError struct{}
 func (notFoundError) Error() string  { return "not found" }
 func (notFoundError) NotFound() bool { return true }
 
-// log is a log that is being written to a writer.
+// log is the log of a task while it is copied to a writer.
 type log struct {
 	fleet       *Fleet
 	task        fleet.Task
 	to          io.Writer
 	query       fleet.LogQuery
-	next        int64                  // offset of the next byte to write
-	end         int64                  // offset after the last byte to write
-	starts      []coordinator.LogStart // known starts of attempts
-	begun       int                    // the attempt that is being written
-	writeFailed bool                   // writing to the user's writer failed
+	next        int64                  // offset in the task's log of the next byte to write
+	end         int64                  // offset in the task's log at which writing ends
+	starts      []coordinator.LogStart // offsets at which attempts begin, as far as they are known
+	begun       int                    // number of the attempt whose output is being written
+	writeFailed bool                   // the caller's writer has returned an error
 }
 
-// attemptEnded reports whether the attempt has ended. Its worker may then still be sending
-// the last output, so following the log waits until it is complete.
+// attemptEnded reports whether the task's attempt has ended. Its worker may still be sending the
+// last output.
 func (l *log) attemptEnded() bool { return l.task.Attempt.Status.Final() }
 
-// copy writes a part of the log.
+// copy requests a part of the log and writes it to the writer.
 func (l *log) copy(ctx context.Context, q coordinator.LogQuery) error {
 	from, span, err := l.fleet.client.Runs.Log(ctx, l.task.Run, l.task.ID, q)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = from.Close() }() // nothing was written
+	defer func() { _ = from.Close() }() // the body was only read
 	l.reportLost(q, span)
 	l.next = span.From
 	l.recordStarts(span)
@@ -116,8 +116,8 @@ func (l *log) copy(ctx context.Context, q coordinator.LogQuery) error {
 	return err
 }
 
-// Write passes data to the writer, in pieces of one attempt each. It records errors of
-// the writer, so that they are not taken for errors of the server.
+// Write passes data to the caller's writer, in pieces that each belong to one attempt. It remembers
+// that the writer returned an error, so that the error is not taken for the server's.
 func (l *log) Write(p []byte) (done int, err error) {
 	for len(p) > 0 && err == nil {
 		piece := p
@@ -142,27 +142,26 @@ func (l *log) Write(p []byte) (done int, err error) {
 	return done, err
 }
 
-// passedBy reports whether the log has no output left to write for the attempt that starts
-// at s, because a later attempt starts at or before the current offset.
+// passedBy reports whether the attempt that starts at s has no more output to write, because a
+// later attempt starts at or before the current offset.
 func (l *log) passedBy(s coordinator.LogStart) bool {
 	return slices.ContainsFunc(l.starts, func(other coordinator.LogStart) bool {
 		return other.Attempt > s.Attempt && other.At <= l.next
 	})
 }
 
-// reportLost prints a notice if the server no longer has the requested beginning of the
-// log.
+// reportLost prints a notice if the server no longer has the first bytes that were requested.
 func (l *log) reportLost(q coordinator.LogQuery, span coordinator.LogSpan) {
 	if lost := span.From - q.Offset; q.Tail == 0 && lost > 0 {
 		l.fleet.opts.Notice(fmt.Sprintf("the server does not keep the first %d bytes any more; worker %s has the whole log", span.From, l.task.Attempt.Worker))
 	}
 }
 
-// writeLastLines writes the last n lines. The server can only be asked for a number of bytes, so
-// last asks for more and more bytes until there are enough lines.
+// writeLastLines writes the last n lines of the log. A request can only give a number of bytes, so
+// writeLastLines requests more and more bytes until they contain n lines.
 func (l *log) writeLastLines(ctx context.Context, n int) error {
 	const most = 64 << 20
-	first := l.next // the start of the requested attempt
+	first := l.next // offset at which the requested attempt starts
 	for size := int64(64 << 10); ; size *= 8 {
 		text, span, err := l.read(ctx, min(size, most))
 		if err != nil {
@@ -189,13 +188,13 @@ func (l *log) read(ctx context.Context, size int64) ([]byte, coordinator.LogSpan
 	if err != nil {
 		return nil, span, err
 	}
-	defer func() { _ = from.Close() }() // nothing was written
+	defer func() { _ = from.Close() }() // the body was only read
 	text, err := io.ReadAll(io.LimitReader(from, 2*size))
 	return text, span, err
 }
 
-// lastLines returns where the last n lines of text begin, and whether there are that
-// many. A final newline does not start a line.
+// lastLines returns the offset at which the last n lines of text begin. ok is false if text has
+// fewer lines. A newline at the end does not start another line.
 func lastLines(text []byte, n int) (begin int, ok bool) {
 	if n == 0 {
 		return len(text), true
@@ -212,11 +211,11 @@ func lastLines(text []byte, n int) (begin int, ok bool) {
 	return end + 1, true
 }
 
-// betweenAttempts is the interval between checks for a new attempt.
+// betweenAttempts is how often a follower checks whether the next attempt has started.
 const betweenAttempts = time.Second
 
-// follow copies new output until the task or the requested attempt has ended and
-// everything is copied.
+// follow copies new output until the task or the requested attempt has ended and all of its output
+// is copied.
 func (l *log) follow(ctx context.Context) error {
 	absent := outage{fleet: l.fleet}
 	for {
@@ -232,16 +231,15 @@ func (l *log) follow(ctx context.Context) error {
 		case err != nil:
 			absent.wait(ctx, err)
 		case l.next > before:
-			pause.For(ctx, minPoll) // either the attempt has ended, or the server is stopping and has closed the connection
+			pause.For(ctx, minPoll) // the attempt has ended, or the server is stopping
 		default:
 			pause.For(ctx, betweenAttempts)
 		}
 	}
 }
 
-// copyConnection copies output until the server closes the connection. It reports whether
-// the log was complete before the connection was opened, so that everything has been
-// copied.
+// copyConnection copies output until the server closes the connection. over is true if the task or
+// the requested attempt had already ended before that, so that now all output is copied.
 func (l *log) copyConnection(ctx context.Context, absent *outage) (over bool, err error) {
 	if over, err = l.hasEnded(ctx); err != nil {
 		return false, err

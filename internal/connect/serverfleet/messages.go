@@ -21,7 +21,7 @@ func (f *Fleet) Send(ctx context.Context, m fleet.Message) (fleet.Message, error
 	return sent, f.problem(err)
 }
 
-// WithdrawMessage withdraws a message that was not delivered yet.
+// WithdrawMessage withdraws a message that the agent has not received yet.
 func (f *Fleet) WithdrawMessage(ctx context.Context, run, task, message string) error {
 	if err := f.refuse("gaffer send"); err != nil {
 		return err
@@ -29,7 +29,7 @@ func (f *Fleet) WithdrawMessage(ctx context.Context, run, task, message string) 
 	return f.problem(f.client.Reviews.Withdraw(ctx, run, task, message))
 }
 
-// Interrupt ends the current turn of a running agent, and keeps its conversation.
+// Interrupt ends the current turn of a running agent. The agent keeps its conversation.
 func (f *Fleet) Interrupt(ctx context.Context, run, task string) error {
 	if err := f.refuse("gaffer interrupt"); err != nil {
 		return err

@@ -8,14 +8,14 @@ import (
 	"gaffer/fleet"
 )
 
-// names caches the names of workers. It asks the server once about an unknown worker. A
-// worker without a name is shown by its id.
+// names caches the names of workers by id. It asks the server once about an unknown id. A worker
+// without a name is shown by its id.
 type names struct {
 	mu   sync.Mutex
-	byID map[string]string // by id
+	byID map[string]string // name of a worker by its id
 }
 
-// replaceIDs replaces the worker ids in the attempts of tasks by names.
+// replaceIDs replaces the ids of workers in the tasks' attempts by their names.
 func (n *names) replaceIDs(ctx context.Context, c *coordinator.Client, tasks []fleet.Task) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"gaffer/coordinator"
 )
 
-// Error is a failed request to a server.
+// Error says for the user why a request to a server failed.
 type Error struct {
 	text, hint string
 	err        error
@@ -23,8 +23,9 @@ func (e *Error) Unwrap() error { return e.err }
 // Hint returns what the user can do next, or "".
 func (e *Error) Hint() string { return e.hint }
 
-// problem converts a client's error for the user. A refusal reads as if a local gaffer had
-// refused. Other errors name the server's address.
+// problem converts an error of the client to the error for the user. If the server refused the
+// request, the text is the same as if a local gaffer had refused it. Other errors name the server's
+// address.
 func (f *Fleet) problem(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
@@ -49,7 +50,7 @@ func (f *Fleet) problem(err error) error {
 	return &Error{fmt.Sprintf("server %s: %v", f.opts.Address, err), f.unexpectedHint(refusal), err}
 }
 
-// unexpectedHint returns a hint for a response that cannot come from a coordinator.
+// unexpectedHint returns a hint for an answer that does not look like one of a gaffer server.
 func (f *Fleet) unexpectedHint(refusal *coordinator.Error) string {
 	if refusal.Code == "http" && refusal.Status == http.StatusBadRequest && strings.HasPrefix(f.opts.Address, "http://") {
 		return "if it has TLS, its address begins with https://"

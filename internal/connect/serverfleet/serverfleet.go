@@ -1,5 +1,5 @@
-// Package serverfleet reads, follows and changes the runs of a server over HTTP, for
-// commands. Package localfleet does the same on a store of this machine.
+// Package serverfleet reads, follows and changes the runs of a server over HTTP. Package localfleet
+// does the same in a store that this process has opened.
 package serverfleet
 
 import (
@@ -17,23 +17,24 @@ import (
 
 // Options configures a Fleet.
 type Options struct {
-	Address string            // the server's address, for messages
-	Project string            // the project in which runs and tasks are searched by name
+	Address string            // address of the server, for messages to the user
+	Project string            // name of the project in which runs and tasks are searched
 	Notice  func(text string) // prints a message to the user; never nil
-	// Agent is the name of the agent that runs this command, as package caller finds it.
-	// It is empty for a user. The server knows only tokens, so this client refuses
-	// agents that try to answer, cancel or retry.
+	// Agent is the name of the agent that started this process, as package caller finds it. It is
+	// empty for a user. The server knows only tokens, so the Fleet itself refuses to answer, cancel
+	// or retry for an agent.
 	Agent string
 }
 
-// Fleet is the fleet of one server. It is safe for concurrent use.
+// Fleet gives access to the runs of one server. It is safe for concurrent use.
 type Fleet struct {
 	client *coordinator.Client
 	opts   Options
 	names  names
 }
 
-// refuse returns an error if an agent tries to do what only a user may do.
+// refuse returns an error if an agent started this process. what is the command that only users may
+// use.
 func (f *Fleet) refuse(what string) error {
 	if f.opts.Agent == "" {
 		return nil
@@ -41,16 +42,16 @@ func (f *Fleet) refuse(what string) error {
 	return &caller.RefusedError{What: what, Agent: f.opts.Agent}
 }
 
-// New returns a fleet. It sends no request yet.
+// New returns a Fleet. It sends no request.
 func New(c *coordinator.Client, o Options) *Fleet { return &Fleet{client: c, opts: o} }
 
 // Where returns the server's address.
 func (f *Fleet) Where() string { return f.opts.Address }
 
-// Project returns the project in which names are searched.
+// Project returns the name of the project in which runs and tasks are searched.
 func (f *Fleet) Project() string { return f.opts.Project }
 
-// Close does nothing. Runs on the server continue.
+// Close does nothing. It exists because a local fleet must be closed.
 func (f *Fleet) Close() error { return nil }
 
 // Run returns a run with its tasks. It replaces worker ids by names.
@@ -59,7 +60,7 @@ func (f *Fleet) Run(ctx context.Context, id string) (fleet.Run, error) {
 	return r, f.problem(err)
 }
 
-// run does the same as [Fleet.Run], but returns the client's own error.
+// run is like [Fleet.Run], but returns the client's error unchanged.
 func (f *Fleet) run(ctx context.Context, id string) (fleet.Run, error) {
 	r, err := f.client.Runs.Get(ctx, id)
 	if err == nil {
@@ -68,8 +69,8 @@ func (f *Fleet) run(ctx context.Context, id string) (fleet.Run, error) {
 	return r, err
 }
 
-// Runs returns the runs of the project, or of all projects, latest first. Unless ended
-// is set, it returns only unfinished runs. Unfinished runs have their tasks.
+// Runs returns the runs of the project or, with everywhere, of all projects, latest first. If ended
+// is false, it returns only unfinished runs. Only unfinished runs have their tasks.
 func (f *Fleet) Runs(ctx context.Context, everywhere, ended bool) ([]fleet.Run, error) {
 	q := coordinator.RunQuery{Project: f.opts.Project, Ended: ended}
 	if everywhere {
@@ -90,8 +91,8 @@ func (f *Fleet) Runs(ctx context.Context, everywhere, ended bool) ([]fleet.Run, 
 	return list, nil
 }
 
-// List returns the latest runs of the project, or of all projects, without their tasks,
-// latest first. It includes ended runs, and returns at most limit.
+// List returns at most limit runs of the project or, with everywhere, of all projects, latest
+// first. It includes runs that have ended. The runs lack their tasks.
 func (f *Fleet) List(ctx context.Context, everywhere bool, limit int) ([]fleet.Run, error) {
 	q := coordinator.RunQuery{Project: f.opts.Project, Ended: true, Limit: limit}
 	if everywhere {
@@ -101,14 +102,13 @@ func (f *Fleet) List(ctx context.Context, everywhere bool, limit int) ([]fleet.R
 	return list, f.problem(err)
 }
 
-// FindRun returns the id of the run that a user means, by the same rules as for a local
-// store.
+// FindRun returns the id of the run that a user names. The rules are those of a local fleet.
 func (f *Fleet) FindRun(ctx context.Context, text string, unfinished bool) (string, error) {
 	id, err := f.client.Runs.Find(ctx, f.opts.Project, text, unfinished)
 	return id, f.problem(err)
 }
 
-// FindTask returns the task that a user means, by the same rules as for a local store.
+// FindTask returns the task that a user names. The rules are those of a local fleet.
 func (f *Fleet) FindTask(ctx context.Context, text string) (fleet.Task, error) {
 	t, err := f.client.Runs.FindTask(ctx, f.opts.Project, text)
 	if err != nil {
@@ -124,13 +124,13 @@ func (f *Fleet) Submit(ctx context.Context, p plan.Plan) (string, error) {
 	return f.SubmitOn(ctx, p, "")
 }
 
-// SubmitOn does the same as [Fleet.Submit], but only the named worker may take the
-// tasks. The client may repeat the request without creating a second run.
+// SubmitOn is like [Fleet.Submit], but only the named worker may take the tasks. Its request has a
+// key, so that the client can repeat it without creating a second run.
 func (f *Fleet) SubmitOn(ctx context.Context, p plan.Plan, worker string) (string, error) {
-	p.Warnings = nil // they were already printed for the plan's author
+	p.Warnings = nil // the plan's author has already seen the warnings
 	p.Tasks = slices.Clone(p.Tasks)
 	for i := range p.Tasks {
-		p.Tasks[i].CheckboxFile = "" // this file is not on the workers' machines
+		p.Tasks[i].CheckboxFile = "" // the workers' machines do not have this file
 	}
 	text, err := plan.Encode(p)
 	if err != nil {
@@ -140,7 +140,7 @@ func (f *Fleet) SubmitOn(ctx context.Context, p plan.Plan, worker string) (strin
 	return r.ID, f.problem(err)
 }
 
-// Answer answers a question. If deny is set, it refuses the request, with text as the
+// Answer answers a question. If deny is true, it refuses the agent's request, with text as the
 // reason.
 func (f *Fleet) Answer(ctx context.Context, question, text string, deny bool) error {
 	if err := f.refuse("gaffer answer"); err != nil {
@@ -149,7 +149,7 @@ func (f *Fleet) Answer(ctx context.Context, question, text string, deny bool) er
 	return f.problem(f.client.Questions.Answer(ctx, question, text, deny))
 }
 
-// Cancel cancels a run, or one of its tasks with those that depend on it.
+// Cancel cancels a run or, if task is not empty, one task and the tasks that depend on it.
 func (f *Fleet) Cancel(ctx context.Context, run, task, why string) error {
 	if err := f.refuse("gaffer cancel"); err != nil {
 		return err
@@ -165,7 +165,7 @@ func (f *Fleet) Retry(ctx context.Context, run, task string) error {
 	return f.problem(f.client.Runs.Retry(ctx, run, task))
 }
 
-// Merge merges changes in a repository on the server's machine.
+// Merge merges changes of tasks in a repository on the server's machine.
 func (f *Fleet) Merge(ctx context.Context, request fleet.MergeRequest) ([]fleet.MergeResult, error) {
 	if err := f.refuse("gaffer merge"); err != nil {
 		return nil, err
@@ -183,12 +183,13 @@ func (f *Fleet) UndoMerge(ctx context.Context, request fleet.MergeRequest) (flee
 	return m, f.problem(err)
 }
 
-// Discard deletes the worktree of a task on the server's machine and keeps its content.
+// Discard deletes the worktree of a task on the server's machine. The server keeps a copy of its
+// content.
 func (f *Fleet) Discard(ctx context.Context, run, task string) (fleet.Review, error) {
 	return f.discard(ctx, run, task, false)
 }
 
-// Restore creates a discarded worktree again.
+// Restore creates a worktree again that Discard deleted.
 func (f *Fleet) Restore(ctx context.Context, run, task string) (fleet.Review, error) {
 	return f.discard(ctx, run, task, true)
 }
@@ -201,18 +202,18 @@ func (f *Fleet) discard(ctx context.Context, run, task string, undo bool) (fleet
 	return r, f.problem(err)
 }
 
-// EnsureProcess does nothing: a server starts the processes of its runs itself.
+// EnsureProcess does nothing, because the server starts the processes of its runs itself.
 func (f *Fleet) EnsureProcess(context.Context, string) error { return nil }
 
-// Report returns the server's report on the records of the project's runs.
+// Report returns the server's report about the attempts in the project's runs, as JSON.
 func (f *Fleet) Report(ctx context.Context, q coordinator.ReportQuery) (json.RawMessage, error) {
 	q.Project = f.opts.Project
 	text, err := f.client.Runs.Report(ctx, q)
 	return text, f.problem(err)
 }
 
-// Latest returns runs of all projects without their tasks, latest first: all unfinished
-// runs, and the latest n runs.
+// Latest returns runs of all projects, without their tasks, latest first: all unfinished runs, and
+// the latest n runs.
 func (f *Fleet) Latest(ctx context.Context, n int) ([]fleet.Run, error) {
 	running, err := f.client.Runs.List(ctx, coordinator.RunQuery{})
 	if err != nil {
@@ -222,13 +223,13 @@ func (f *Fleet) Latest(ctx context.Context, n int) ([]fleet.Run, error) {
 	return fleet.Merge(all, running), f.problem(err)
 }
 
-// Lanes returns the paused agent accounts.
+// Lanes returns the agent accounts that are paused.
 func (f *Fleet) Lanes(ctx context.Context) ([]fleet.Lane, error) {
 	list, err := f.client.Lanes(ctx)
 	return list, f.problem(err)
 }
 
-// Task returns one task, with its prompt.
+// Task returns one task of a run, with its prompt.
 func (f *Fleet) Task(ctx context.Context, run, task string) (fleet.Task, error) {
 	t, err := f.client.Runs.Task(ctx, run, task)
 	if err == nil {

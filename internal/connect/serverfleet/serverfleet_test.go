@@ -25,14 +25,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// server is a coordinator whose answers a test defines.
+// server is a fake coordinator. A test defines its answers.
 type server struct {
 	t     *testing.T
 	addr  string
 	fleet *Fleet
 
 	mu      sync.Mutex
-	routes  map[string]http.HandlerFunc // by method and path
+	routes  map[string]http.HandlerFunc // handlers by method and path, such as "GET /v1/runs"
 	asked   []string
 	notices []string
 	http    *httptest.Server
@@ -68,7 +68,7 @@ func (s *server) start(addr string) {
 	s.http.Start()
 }
 
-// stop ends the server as if it were killed.
+// stop stops the server and cuts its connections, as if it were killed.
 func (s *server) stop() {
 	s.http.CloseClientConnections()
 	s.http.Close()
@@ -133,7 +133,7 @@ func TestFollowingContinuesWhenTheServerIsBack(t *testing.T) {
 		seen = append(seen, r.Status)
 		if len(seen) == 1 {
 			s.stop()
-			go func() { // another process restarts the server
+			go func() { // start the server again while the client waits
 				defer close(started)
 				for len(s.told()) == 0 && ctx.Err() == nil {
 					time.Sleep(5 * time.Millisecond)
@@ -169,7 +169,7 @@ func TestAChangeOnTheStreamIsShownAtOnce(t *testing.T) {
 		<-r.Context().Done()
 	})
 	looks := 0
-	// Without the stream, Follow would poll only after a minute.
+	// The test passes only with the stream: without it, Follow would poll after a minute.
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Second)
 	defer cancel()
 	err := s.fleet.Follow(ctx, "r1", 6*time.Second, func(r fleet.Run) error {
@@ -291,7 +291,7 @@ func TestWorkersAreCalledByTheirNames(t *testing.T) {
 	}
 }
 
-// logServer serves a growing log, and sometimes breaks the connection.
+// logServer serves a log that grows, and sometimes breaks the connection.
 func logServer(t *testing.T, text string, kept int) *server {
 	s := newServer(t)
 	torn := 0
@@ -375,7 +375,7 @@ func TestTheLastWordsOfAnAttemptThatHasEndedAreWaitedFor(t *testing.T) {
 		s.on("GET /v1/runs/r1/tasks/a/log", func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprint(w, "first\n")
 			if r.URL.Query().Get("follow") == "1" {
-				fmt.Fprint(w, "last\n") // output that arrived in the meantime
+				fmt.Fprint(w, "last\n") // output that arrived after the first request
 			}
 		})
 		var b bytes.Buffer

@@ -11,11 +11,11 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Worker describes a worker.
+// Worker is a worker of a server.
 type Worker = fleet.Worker
 
-// Workers returns all workers, including agents that other programs have registered
-// over the coordinator protocol.
+// Workers returns all workers of the server, including agents that other programs registered over
+// the coordinator protocol.
 func (f *Fleet) Workers(ctx context.Context) ([]Worker, error) {
 	agents, err := f.client.Agents.List(ctx)
 	if err != nil {
@@ -28,36 +28,36 @@ func (f *Fleet) Workers(ctx context.Context) ([]Worker, error) {
 	return list, nil
 }
 
-// WorkerOf converts an agent of the coordinator protocol to a worker. It ignores
-// metadata in another format than that of gaffer's workers.
+// WorkerOf converts an agent of the coordinator protocol to a worker. It ignores meta data that was
+// not written by one of gaffer's workers.
 func WorkerOf(a coordinator.Agent) Worker {
 	w := Worker{
 		ID: a.ID, Name: a.Name, WorkerStatus: string(a.WorkerStatus), ClaudeStatus: a.ClaudeStatus, ClaudeSince: a.ClaudeSince,
 		Task: a.CurrentTaskID, LastSeen: a.LastSeen,
 	}
 	var said map[string]json.RawMessage
-	_ = json.Unmarshal(a.Meta, &said) // ignored if it is not an object
+	_ = json.Unmarshal(a.Meta, &said) // if meta is not an object, there is nothing to read
 	for name, to := range map[string]any{
 		"labels": &w.Labels, "agents": &w.Allowed, "pools": &w.Pools, "slots": &w.Slots, "version": &w.Version, "host": &w.Host, "held": &w.Held, "source": &w.Source, "run": &w.Run,
 		"by_hand": &w.ByHand, "dir": &w.Dir, "for": &w.For, "pid": &w.PID, "pane": &w.Pane,
 	} {
-		_ = json.Unmarshal(said[name], to) // ignored if it has another type
+		_ = json.Unmarshal(said[name], to) // a member of another type is ignored
 	}
 	var program string
 	if _ = json.Unmarshal(said["program"], &program); program == "gaffer" {
-		w.Task = strings.Replace(w.Task, ".", "/", 1) // the protocol's id has a dot where users write RUN/TASK
+		w.Task = strings.Replace(w.Task, ".", "/", 1) // the protocol's RUN.TASK is RUN/TASK for users
 	}
 	return w
 }
 
-// The prefixes of labels that name a worker's project and the worker itself.
+// The prefixes of the labels that name the project of a worker, and the worker itself.
 const (
 	projectLabel = "project:"
 	workerLabel  = "@"
 )
 
-// MissingLabels returns the label sets of a plan's tasks that no online worker has. Those tasks
-// would wait until such a worker starts.
+// MissingLabels returns the sets of labels that tasks of a plan need and no online worker has.
+// These tasks would wait until a worker with the labels starts.
 func MissingLabels(workers []Worker, p plan.Plan, project, on string) (lacking []string) {
 	needed := []string{projectLabel + project}
 	if on != "" {
@@ -75,8 +75,8 @@ func MissingLabels(workers []Worker, p plan.Plan, project, on string) (lacking [
 	return lacking
 }
 
-// DisallowedAgents returns the agents of a plan that no online worker with the right
-// labels may run. Tasks of these agents would wait.
+// DisallowedAgents returns the agents of a plan that no online worker with the needed labels may
+// run. Tasks of these agents would wait.
 func DisallowedAgents(workers []Worker, p plan.Plan, project, on string, agentOf func(plan.Task) string) (agents []string) {
 	needed := []string{projectLabel + project}
 	if on != "" {

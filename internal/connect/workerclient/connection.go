@@ -10,7 +10,7 @@ import (
 	"gaffer/coordinator"
 )
 
-// Event is a change in a worker's work or connection, for the user.
+// Event tells the user about a change in a worker's tasks or in its connection.
 type Event struct {
 	Time    time.Time `json:"time"`
 	Kind    string    `json:"event"` // joined, started, adopted, ended, gone, released, asked, away, back, notice
@@ -19,13 +19,13 @@ type Event struct {
 	Attempt string    `json:"attempt,omitempty"`
 	Number  int       `json:"number,omitempty"`
 
-	Status   string `json:"status,omitempty"` // status of the task afterwards
-	Class    string `json:"class,omitempty"`  // failure class
+	Status   string `json:"status,omitempty"` // the task's status after the event
+	Class    string `json:"class,omitempty"`  // failure class of the attempt
 	Question string `json:"question,omitempty"`
 	Text     string `json:"text,omitempty"`
 }
 
-// report reports an event of an attempt.
+// report reports an event about an attempt, with the run and task of the attempt added.
 func (e *Engine) report(attempt string, what Event) {
 	e.mu.Lock()
 	h := e.held[attempt]
@@ -34,7 +34,7 @@ func (e *Engine) report(attempt string, what Event) {
 	e.opts.Report(what)
 }
 
-// DeniedError reports that the coordinator refuses the worker.
+// DeniedError reports that the coordinator has refused the worker for good.
 type DeniedError struct{ Err *coordinator.Error }
 
 func (e *DeniedError) Error() string { return "the coordinator refuses this worker: " + e.Err.Error() }
@@ -58,19 +58,20 @@ func (e *DeniedError) Hint() string {
 	return "'gaffer worker --help' says what a coordinator wants"
 }
 
-// stopsWorker reports whether the worker must stop after this refusal.
+// stopsWorker reports whether e means that the coordinator will refuse all further requests of the
+// worker.
 func stopsWorker(e *coordinator.Error) bool {
 	return e.Denied() || e.Code == "name_taken" || e.Status == 404 && e.Code == "not_found"
 }
 
-// UnreachableError reports that a request got no answer. It has no Unwrap method: the
-// request may have been carried out all the same, so callers must not act on the cause.
+// UnreachableError reports that a request got no answer. It has no Unwrap method, because callers
+// must not act on the cause: the coordinator may have performed the request.
 type UnreachableError struct{ Err error }
 
 func (e *UnreachableError) Error() string { return e.Err.Error() }
 
-// AlreadyReported tells the worker not to report this error: the [Engine] has reported
-// that the coordinator is unreachable.
+// AlreadyReported tells the worker not to report this error, because the [Engine] has already
+// reported that the coordinator cannot be reached.
 func (e *UnreachableError) AlreadyReported() bool { return true }
 
 func codeOf(err error) string {
@@ -80,21 +81,21 @@ func codeOf(err error) string {
 	return ""
 }
 
-// connection records whether the coordinator answers, and reports outages to the user.
+// connection remembers whether the coordinator answers, and reports outages to the user.
 type connection struct {
 	opts   Options
-	failed chan error // holds the first error after which no request can succeed
+	failed chan error // receives the first error after which no request can succeed
 
 	mu           sync.Mutex
 	answeredOnce bool      // the coordinator has answered at least once
-	since        time.Time // start of the current outage; zero if there is none
+	since        time.Time // start of the current outage; zero if the coordinator answers
 }
 
 func newConnection(opts Options) *connection {
 	return &connection{opts: opts, failed: make(chan error, 1)}
 }
 
-// answered records that the coordinator has answered.
+// answered is called when the coordinator has answered. It reports the end of an outage.
 func (l *connection) answered() {
 	l.mu.Lock()
 	since, met := l.since, l.answeredOnce
@@ -108,7 +109,8 @@ func (l *connection) answered() {
 	}
 }
 
-// unanswered records that the coordinator has not answered, or not correctly.
+// unanswered is called with the error of a request that got no valid answer. It reports the start
+// of an outage, or stops the worker if the coordinator refuses it.
 func (l *connection) unanswered(err error) {
 	var refused *coordinator.Error
 	if errors.As(err, &refused) && stopsWorker(refused) {
@@ -130,16 +132,16 @@ func (l *connection) unanswered(err error) {
 	}
 }
 
-// unverified reports whether the error is about a certificate that is not trusted.
+// unverified reports whether err means that a certificate is not trusted.
 func unverified(err error) bool {
 	var wrong *tls.CertificateVerificationError
 	var other interface{ Untrusted() bool }
 	return errors.As(err, &wrong) || errors.As(err, &other) && other.Untrusted()
 }
 
-// UntrustedError reports that the coordinator's certificate is not trusted at the first
-// contact. After a successful contact, the same problem only counts as an outage,
-// because another machine may temporarily have the coordinator's address.
+// UntrustedError reports that the coordinator's certificate is not trusted at the first contact.
+// After a successful contact, a wrong certificate only counts as an outage, because another machine
+// may have the coordinator's address for a while.
 type UntrustedError struct{ Err error }
 
 func (e *UntrustedError) Error() string { return "the coordinator is not trusted: " + e.Err.Error() }
@@ -151,11 +153,11 @@ func (e *UntrustedError) Hint() string {
 	return "--fingerprint SHA-256 trusts the certificate that 'gaffer serve --tls' has made and prints, --ca FILE those of an authority"
 }
 
-// fail records an error after which the worker must stop.
+// fail stores an error after which the worker must stop.
 func (l *connection) fail(err error) {
 	select {
 	case l.failed <- err:
-	default: // keep the first reason
+	default: // there already is an earlier error
 	}
 }
 
@@ -164,8 +166,8 @@ const (
 	maxBackoff = 5 * time.Second
 )
 
-// backoff returns how long to wait after the n-th failure. It grows with n and is
-// partly random, so that workers which failed together do not all return at once.
+// backoff returns how long to wait after the n-th failure in a row. It grows with n and is partly
+// random, so that workers which failed together do not come back together.
 func (l *connection) backoff(n int, err error) time.Duration {
 	most := min(minBackoff<<min(n-1, 10), maxBackoff)
 	wait := most/2 + time.Duration(l.opts.Rand()*float64(most/2))

@@ -22,9 +22,9 @@ import (
 	"gaffer/statefile/host"
 )
 
-// logs sends the output of attempts to the coordinator. For each log that is not sent
-// completely, a record file exists, so that sending continues after a crash. The
-// coordinator knows how many bytes it has received.
+// logs sends the output of attempts to the coordinator. Each log that is not sent completely has a
+// record file, so that the next process continues after a crash. The coordinator knows how many
+// bytes it has received.
 type logs struct {
 	opts       Options
 	client     *coordinator.WorkClient
@@ -32,19 +32,19 @@ type logs struct {
 
 	mu      sync.Mutex
 	sending map[string]*sending
-	empty   chan struct{} // closed and replaced when a log was sent completely
+	empty   chan struct{} // closed and replaced when a log has been sent completely
 }
 
-// sending is a log that is being sent.
+// sending is the log of one attempt while it is being sent.
 type sending struct {
 	coordinator.WorkKey
 	Log string `json:"log"`
 
 	ended bool
-	sent  int64 // number of bytes that the coordinator has; negative if unknown
+	sent  int64 // number of bytes that the coordinator has received; negative if unknown
 }
 
-// sendEvery is how often logs are checked for new output.
+// sendEvery is how often the logs are checked for new output.
 const sendEvery = 500 * time.Millisecond
 
 const recordSuffix = ".json"
@@ -60,8 +60,8 @@ func (l *logs) recordFile(attempt string) string {
 	return filepath.Join(l.opts.Logs, attempt+recordSuffix)
 }
 
-// begin starts sending the log of an attempt. If adopted is set, an earlier process
-// started the attempt, so the coordinator may already have a part of the log.
+// begin starts to send the log of an attempt. adopted means that an earlier process started the
+// attempt, so the coordinator may already have a part of the log.
 func (l *logs) begin(key coordinator.WorkKey, log string, adopted bool) error {
 	s := &sending{WorkKey: key, Log: log}
 	if adopted {
@@ -80,7 +80,7 @@ func (l *logs) begin(key coordinator.WorkKey, log string, adopted bool) error {
 	return nil
 }
 
-// end records that the log of an attempt is complete.
+// end says that an attempt writes no more output.
 func (l *logs) end(attempt string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,8 +89,8 @@ func (l *logs) end(attempt string) {
 	}
 }
 
-// recover continues to send the logs of ended attempts that an earlier process has not
-// sent completely.
+// recover continues to send the logs of attempts that have ended, but whose logs an earlier process
+// did not send completely.
 func (l *logs) recover(held []engine.Assignment) error {
 	entries, err := os.ReadDir(l.opts.Logs)
 	if err != nil {
@@ -110,7 +110,8 @@ func (l *logs) recover(held []engine.Assignment) error {
 	return nil
 }
 
-// read reads the record file of a log. It deletes a record that is damaged or incomplete.
+// read reads the record file of an attempt's log. It deletes a file that is damaged, and returns
+// nil.
 func (l *logs) read(attempt string) *sending {
 	s := &sending{ended: true, sent: -1}
 	data, err := statefile.ReadBytes(host.OS(), l.recordFile(attempt))
@@ -118,13 +119,13 @@ func (l *logs) read(attempt string) *sending {
 		err = json.Unmarshal(data, s)
 	}
 	if err != nil || s.Attempt != attempt {
-		_ = os.Remove(l.recordFile(attempt)) // if this fails, the file is read again later
+		_ = os.Remove(l.recordFile(attempt)) // if this fails, the next process tries again
 		return nil
 	}
 	return s
 }
 
-// run sends until ctx ends.
+// run sends logs until ctx ends.
 func (l *logs) run(ctx context.Context) {
 	for failures := 0; ctx.Err() == nil; {
 		wait := sendEvery
@@ -139,7 +140,7 @@ func (l *logs) run(ctx context.Context) {
 	}
 }
 
-// sendRound sends one piece of each log that has new output, running attempts first.
+// sendRound sends pieces of all logs until there is no new output. Running attempts come first.
 func (l *logs) sendRound(ctx context.Context) error {
 	for again := true; again; {
 		again = false
@@ -154,7 +155,7 @@ func (l *logs) sendRound(ctx context.Context) error {
 	return nil
 }
 
-// list returns the logs to send. Complete logs come last.
+// list returns the logs to send. Logs of ended attempts come last.
 func (l *logs) list() (list []sending) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,7 +174,7 @@ func (l *logs) list() (list []sending) {
 	return list
 }
 
-// send sends the next piece of a log, and reports whether there may be more.
+// send sends the next piece of a log. more is true if there may be more to send now.
 func (l *logs) send(ctx context.Context, s sending) (more bool, err error) {
 	p := coordinator.LogPiece{WorkKey: s.WorkKey, Offset: max(s.sent, 0)}
 	if s.sent >= 0 {
@@ -215,12 +216,13 @@ func (l *logs) setSent(attempt string, next int64) {
 	}
 }
 
-// forget deletes the record file of a log that was sent completely or cannot be sent.
+// forget deletes the record file of a log that was sent completely, or that cannot be sent because
+// of why.
 func (l *logs) forget(attempt string, why error) {
 	if why != nil {
 		l.opts.Report(Event{Kind: "notice", Attempt: attempt, Text: fmt.Sprintf("the log of attempt %s is not sent: %v", attempt, why)})
 	}
-	_ = os.Remove(l.recordFile(attempt)) // if this fails, the coordinator is asked again later
+	_ = os.Remove(l.recordFile(attempt)) // if this fails, the next process asks the coordinator again
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.sending, attempt)
@@ -228,7 +230,8 @@ func (l *logs) forget(attempt string, why error) {
 	l.empty = make(chan struct{})
 }
 
-// readPiece reads a file from an offset on. A missing file counts as empty.
+// readPiece returns the bytes of a file from offset at on, at most one piece. It returns none if
+// the file does not exist.
 func readPiece(path string, at int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // do not block if an agent has replaced the file by a FIFO
 	if errors.Is(err, fs.ErrNotExist) {
@@ -237,7 +240,7 @@ func readPiece(path string, at int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // nothing was written
+	defer func() { _ = f.Close() }() // the file was only read
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() <= at {
 		return nil, err
 	}
@@ -249,7 +252,8 @@ func readPiece(path string, at int64) ([]byte, error) {
 	return buf[:n], err
 }
 
-// flush waits until the logs of ended attempts are sent, or ctx ends. run must be running.
+// flush waits until the logs of all ended attempts are sent, or ctx ends. run must be running
+// meanwhile.
 func (l *logs) flush(ctx context.Context) {
 	for {
 		l.mu.Lock()

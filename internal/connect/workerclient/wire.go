@@ -13,7 +13,7 @@ import (
 	"gaffer/statefile"
 )
 
-// checkWork validates the ids that become file names on this machine.
+// checkWork returns an error if an id in w cannot be a file name on this machine.
 func checkWork(w coordinator.Work) error {
 	for what, name := range map[string]string{"attempt": w.Attempt.ID, "run": w.Run.ID, "task": w.Task.Task} {
 		if err := statefile.CheckName(what, name); err != nil {
@@ -23,17 +23,18 @@ func checkWork(w coordinator.Work) error {
 	return nil
 }
 
-// lease returns the duration of a lease. It is never zero, which would mean forever.
+// lease converts a lease in milliseconds to a duration. It is never 0, because 0 would mean
+// forever.
 func lease(ms int64) time.Duration { return max(millis(ms), time.Millisecond) }
 
-// maxDuration limits the durations that a coordinator sends.
+// maxDuration is the longest duration that is accepted from a coordinator.
 const maxDuration = 10 * 365 * 24 * time.Hour
 
 func millis(ms int64) time.Duration {
 	return time.Duration(min(max(ms, 0), maxDuration.Milliseconds())) * time.Millisecond
 }
 
-// timeAfter converts a duration from now to a time. It returns the zero time if ms is not
+// timeAfter returns the time ms milliseconds after now. It returns the zero time if ms is not
 // positive.
 func timeAfter(now time.Time, ms int64) time.Time {
 	if ms <= 0 {
@@ -78,7 +79,7 @@ func outcome(o coordinator.WorkOutcome, now time.Time) engine.FinishResult {
 	return engine.FinishResult{Status: store.Status(o.Status), RetryAt: timeAfter(now, o.RetryInMS), NewConversation: o.Fresh}
 }
 
-// Length limits of the coordinator for texts from agents, in bytes.
+// The lengths in bytes to which texts of agents are cut. The coordinator accepts no longer texts.
 const (
 	maxWord  = 200
 	maxDoing = 1000
@@ -95,8 +96,8 @@ func wireHeld(h engine.HeldAttempt, now time.Time) coordinator.HeldWork {
 	return w
 }
 
-// wireProgress shortens texts to what the coordinator accepts. It leaves out what only
-// this machine can use: the time, and the offset in this machine's log.
+// wireProgress prepares the progress of an agent for the coordinator. It shortens texts, and
+// removes what only this machine can use: the time, and the offset in this machine's log file.
 func wireProgress(p fleet.Progress) fleet.Progress {
 	p.State, p.Doing, p.Source, p.Said = shortLine(p.State, maxWord), shortText(p.Doing, maxDoing), shortLine(p.Source, maxWord), time.Time{}
 	p.Thread, p.Log, p.LogFrom = shortLine(p.Thread, maxWord), shortText(p.Log, maxPath), 0
@@ -137,13 +138,12 @@ func wireQuestion(a engine.Ask) coordinator.WorkQuestion {
 	return w
 }
 
-// shortText shortens a text to the given number of bytes, and replaces bytes that stores do
-// not accept.
+// shortText shortens a text to most bytes, and replaces bytes that databases do not accept.
 func shortText(s string, most int) string {
 	return truncate.Bytes(strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD"), most)
 }
 
-// shortLine is like text, and puts the text on one line.
+// shortLine is like shortText, and also puts the text on one line.
 func shortLine(s string, most int) string {
 	return shortText(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

@@ -1,7 +1,7 @@
-// Package workerclient is the client of a worker whose engine is in a coordinator on
-// another machine. It sends the worker's requests and its agents' output over HTTP. The
-// worker's first request and the output are repeated until they succeed. The client
-// reports once when the coordinator becomes unreachable, and once when it answers again.
+// Package workerclient connects a worker to an engine in a coordinator on another machine. It sends
+// the worker's requests and its agents' output over HTTP. It repeats the worker's first request and
+// the output until they succeed. It reports once when the coordinator can no longer be reached, and
+// once when it answers again.
 package workerclient
 
 import (
@@ -19,41 +19,40 @@ import (
 
 // Options configures an Engine.
 type Options struct {
-	// Connect returns a client with its own connections. timeout limits one try of a
-	// request.
+	// Connect returns a client with its own connections. timeout limits one try of a request.
 	Connect func(timeout time.Duration) (*coordinator.Client, error)
-	Worker  coordinator.WorkerInfo // sent with heartbeats; includes all labels of the worker
+	Worker  coordinator.WorkerInfo // sent with each heartbeat; has all labels of the worker
 	Now     func() time.Time
-	Rand    func() float64 // in [0, 1), for jitter
-	Report  func(Event)    // reports events; never nil
-	// Logs is the folder that records which logs must still be sent.
+	Rand    func() float64 // returns random numbers in [0, 1), to spread retries
+	Report  func(Event)    // called with each event; never nil
+	// Logs is the path of the folder with the record files of logs that must still be sent.
 	Logs string
-	// LogOf returns the file with the output of a task's attempt.
+	// LogOf returns the path of the file with the output of a task's current attempt.
 	LogOf func(store.Task) string
 }
 
-// Engine sends requests to a coordinator. It is safe for concurrent use. It sends each
-// request once; if there is no answer, the worker sends it again.
+// Engine sends a worker's requests to a coordinator. It is safe for concurrent use. It sends each
+// request once; if there is no answer, the worker must send it again.
 type Engine struct {
 	opts       Options
 	connection *connection
-	work       *coordinator.WorkClient // for claims, finishes and questions
-	beats      *coordinator.WorkClient // for heartbeats, which must not wait for other requests
-	polls      *coordinator.WorkClient // for long polls, which wait for news
+	work       *coordinator.WorkClient // for claims, ends of attempts and questions
+	beats      *coordinator.WorkClient // for heartbeats, which must not wait behind other requests
+	polls      *coordinator.WorkClient // for long polls, which the server holds until there is news
 	logs       *logs
-	idle       chan struct{} // receives a value when there is nothing to do
+	idle       chan struct{} // receives a value when the worker has no attempt and there is no task to claim
 
 	mu   sync.Mutex
-	held map[string]heldAttempt // by attempt
+	held map[string]heldAttempt // the worker's attempts, by id
 }
 
-// heldAttempt is the data of an attempt that the worker holds.
+// heldAttempt is an attempt that the worker is running.
 type heldAttempt struct {
 	task store.Task
 	run  coordinator.WorkRun
 }
 
-// Timeouts for one try of each kind of request.
+// Timeouts for one try of a request, by kind of request.
 const (
 	workTimeout = 15 * time.Second
 	beatTimeout = 8 * time.Second
@@ -61,7 +60,7 @@ const (
 	logTimeout  = 30 * time.Second
 )
 
-// New returns an engine. It sends no request yet.
+// New returns an Engine. It sends no request.
 func New(opts Options) (*Engine, error) {
 	e := &Engine{opts: opts, connection: newConnection(opts), held: map[string]heldAttempt{}, idle: make(chan struct{}, 1)}
 	var uploads *coordinator.WorkClient
@@ -77,22 +76,22 @@ func New(opts Options) (*Engine, error) {
 	return e, err
 }
 
-// Failed returns a channel that receives the first error after which no request can
-// succeed, such as a rejected token.
+// Failed returns a channel. It receives the first error after which no request can succeed, such as
+// a rejected token.
 func (e *Engine) Failed() <-chan error { return e.connection.failed }
 
-// Idle returns a channel that receives a value each time there was nothing to claim
-// while the worker held no attempt.
+// Idle returns a channel. It receives a value each time there is no task to claim and the worker
+// has no attempt.
 func (e *Engine) Idle() <-chan struct{} { return e.idle }
 
-// Run returns the data about an attempt's run that a worker needs.
+// Run returns what the coordinator has told the worker about the run of an attempt.
 func (e *Engine) Run(attempt string) coordinator.WorkRun {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.held[attempt].run
 }
 
-// HeldTasks returns the tasks that the worker holds.
+// HeldTasks returns the tasks of the worker's attempts.
 func (e *Engine) HeldTasks() (tasks []store.TaskKey) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -102,9 +101,9 @@ func (e *Engine) HeldTasks() (tasks []store.TaskKey) {
 	return tasks
 }
 
-// Held registers the worker and returns the attempts that it holds according to the
-// coordinator. It repeats the request until there is an answer. The leases start when
-// Held returns.
+// Held registers the worker with the coordinator, and returns the attempts that the worker has
+// according to the coordinator. It repeats the request until there is an answer. The leases of the
+// attempts start when Held returns.
 func (e *Engine) Held(ctx context.Context) ([]engine.Assignment, error) {
 	list, sent, err := e.requestHeld(ctx)
 	if err != nil {
@@ -122,8 +121,8 @@ func (e *Engine) Held(ctx context.Context) ([]engine.Assignment, error) {
 	return held, e.logs.recover(held)
 }
 
-// requestHeld requests the held attempts until there is an answer. sent is the time of
-// the request that was answered.
+// requestHeld requests the worker's attempts until there is an answer. sent is when the answered
+// request was sent.
 func (e *Engine) requestHeld(ctx context.Context) (list []coordinator.Work, sent time.Time, err error) {
 	for n := 1; ; n++ {
 		sent = e.opts.Now()
@@ -143,8 +142,8 @@ func (e *Engine) requestHeld(ctx context.Context) (list []coordinator.Work, sent
 	}
 }
 
-// addHeld stores an attempt that the worker has claimed. If before is set, the worker
-// already held the attempt when it started.
+// addHeld stores an attempt that the worker has claimed. before means that the worker had the
+// attempt before this process started.
 func (e *Engine) addHeld(w coordinator.Work, before bool) (engine.Assignment, error) {
 	if err := checkWork(w); err != nil {
 		return engine.Assignment{}, err
@@ -165,7 +164,7 @@ func (e *Engine) addHeld(w coordinator.Work, before bool) (engine.Assignment, er
 	return a, nil
 }
 
-// removeHeld removes an attempt that has ended. Its remaining output is still sent.
+// removeHeld removes an attempt that has ended. The rest of its output is still sent.
 func (e *Engine) removeHeld(attempt string) {
 	e.mu.Lock()
 	delete(e.held, attempt)
@@ -190,7 +189,7 @@ func (e *Engine) Claim(ctx context.Context, c engine.Claim) (engine.Assignment, 
 	return e.addHeld(given.Work, false)
 }
 
-// signalIdle signals that there is nothing to do, unless the worker holds attempts.
+// signalIdle sends a value to e.idle, unless the worker has attempts.
 func (e *Engine) signalIdle() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -203,8 +202,8 @@ func (e *Engine) signalIdle() {
 	}
 }
 
-// Beat implements [gaffer/internal/attempt/worker.Engine]. The data about the worker
-// itself comes from the options.
+// Beat implements [gaffer/internal/attempt/worker.Engine]. It takes the data about the worker from
+// the options, not from its arguments.
 func (e *Engine) Beat(ctx context.Context, _ store.Worker, held []engine.HeldAttempt) ([]engine.Order, error) {
 	b := coordinator.WorkBeat{Worker: e.opts.Worker}
 	for _, h := range held {
@@ -250,13 +249,14 @@ func (e *Engine) Turn(ctx context.Context, f engine.Finish, c engine.Claim) (eng
 	return outcome(done.Outcome, e.opts.Now()), e.nextAssignment(done.Work), nil
 }
 
-// nextAssignment returns the assignment in the answer to a turn, or nil.
+// nextAssignment returns the task that the worker got in the answer to a turn, or nil if it got
+// none.
 func (e *Engine) nextAssignment(w *coordinator.Work) *engine.Assignment {
 	if w == nil {
 		return nil
 	}
 	a, err := e.addHeld(*w, false)
-	if err != nil { // ignore an invalid task; its lease will expire
+	if err != nil { // ignore an invalid task; the coordinator gets it back when the lease expires
 		e.opts.Report(Event{Kind: "notice", Text: err.Error()})
 		return nil
 	}
@@ -279,9 +279,9 @@ func (e *Engine) Release(ctx context.Context, _ string, held []engine.HeldAttemp
 	return nil
 }
 
-// requestError converts the error of a request. A final refusal of the coordinator becomes
-// the conflict error that a local engine would return. All other errors mean that the
-// coordinator is unreachable.
+// requestError converts the error of a request. If the coordinator refused the request for good, it
+// returns the conflict error that a local engine would return. All other errors mean that the
+// coordinator cannot be reached.
 func (e *Engine) requestError(ctx context.Context, err error) error {
 	refused := (*coordinator.Error)(nil)
 	switch {
@@ -298,13 +298,13 @@ func (e *Engine) requestError(ctx context.Context, err error) error {
 	return &UnreachableError{err}
 }
 
-// Listen sends logs until ctx ends. It calls wake when there may be a task to claim, and
-// attend when there may be orders or answers for running attempts.
+// Listen sends logs and waits for news until ctx ends. It calls wake when there may be a task to
+// claim, and attend when there may be orders or answers for running attempts.
 func (e *Engine) Listen(ctx context.Context, wake, attend func()) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	all.Go(func() { e.logs.run(ctx) })
-	const now = -1 // the current position, because the worker has no earlier one
+	const now = -1 // the server starts at its latest change, because the worker knows no earlier number
 	after, failures := int64(now), 0
 	for ctx.Err() == nil {
 		news, err := e.polls.Wait(ctx, e.opts.Worker.ID, after)
@@ -331,8 +331,8 @@ func (e *Engine) Listen(ctx context.Context, wake, attend func()) {
 // Flush waits until the logs of ended attempts are sent, or ctx ends.
 func (e *Engine) Flush(ctx context.Context) { e.logs.flush(ctx) }
 
-// ReportStopping reports that the worker holds nothing and stops. If the request fails, the
-// worker is shown as offline a little later.
+// ReportStopping tells the coordinator that the worker has no attempts and stops. If the request
+// fails, the coordinator notices a little later that the worker is offline.
 func (e *Engine) ReportStopping(ctx context.Context) {
 	_, _ = e.beats.Heartbeat(ctx, coordinator.WorkBeat{Worker: e.opts.Worker, Gone: true})
 }

@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
 }
 
-// world is a coordinator behind a network that tests can interrupt.
+// world is a coordinator, and a network to it that tests can interrupt.
 type world struct {
 	t      *testing.T
 	engine *engine.Engine
@@ -107,8 +107,8 @@ func (w *world) listen() net.Listener {
 	return l
 }
 
-// network starts a proxy to the coordinator that does not answer while the network is
-// interrupted.
+// network starts a proxy to the coordinator. It does not answer while the test interrupts the
+// network.
 func (w *world) network(to string) {
 	l := w.listen()
 	w.front = "http://" + l.Addr().String()
@@ -147,8 +147,7 @@ const name = "mill"
 
 func labels() []string { return []string{"project:app", "@" + name} }
 
-// worker returns a new engine for the worker, like after a start of the worker's
-// process.
+// worker returns a new Engine for the worker, as after a restart of the worker's process.
 func (w *world) worker() *workerclient.Engine {
 	w.t.Helper()
 	e, err := workerclient.New(workerclient.Options{
@@ -192,8 +191,7 @@ func (w *world) submit(tasks ...plan.Task) string {
 	return run
 }
 
-// until waits until is returns ok. If that does not happen, the failure shows seen and
-// the events.
+// until waits until is returns ok. If that takes too long, it fails and shows seen and the events.
 func (w *world) until(what string, is func() (seen any, ok bool)) {
 	w.t.Helper()
 	testenv.Wait(w.t, what, func() error {
@@ -500,7 +498,8 @@ func (w *world) another(role credential.Role) string {
 	return secret
 }
 
-// runs listens to the coordinator, as a worker does besides running its attempts.
+// runs calls Listen as a worker does while it runs attempts. It counts the calls of wake and
+// attend.
 func (w *world) runs(e *workerclient.Engine) (wakes, attends *atomic.Int64, stop func()) {
 	wakes, attends = new(atomic.Int64), new(atomic.Int64)
 	ctx, cancel := context.WithCancel(w.t.Context())
@@ -528,7 +527,7 @@ func TestAWorkerIsWokenByATaskAndAfterAnOutage(t *testing.T) {
 	}
 	w.until("told of an order", func() (any, bool) { n := attends.Load(); return n, n == 2 })
 	w.cut.Store(true)
-	w.submit(plan.Task{ID: "two"}) // ends a long poll from before the cut
+	w.submit(plan.Task{ID: "two"}) // ends the long poll that started before the network was interrupted
 	w.until("away", func() (any, bool) { return nil, slices.Contains(w.kinds(), "away") })
 	before := wakes.Load()
 	w.cut.Store(false)
@@ -577,7 +576,7 @@ func TestAfterACrashALogContinuesAtTheCoordinatorsOffset(t *testing.T) {
 	crash()
 	w.say("one", "after")
 	w.say("two", "after")
-	if _, err := w.engine.Finish(t.Context(), finish(one)); err != nil { // as if the answer had been lost
+	if _, err := w.engine.Finish(t.Context(), finish(one)); err != nil { // simulate a request whose answer was lost
 		t.Fatal(err)
 	}
 	second := w.worker()

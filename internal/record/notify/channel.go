@@ -5,26 +5,26 @@ import (
 	"time"
 )
 
-// Channel is a way to send notifications.
+// Channel is a way to send notifications, such as a webhook.
 type Channel interface {
 	Name() string  // desktop, webhook or command
-	Key() string   // identifies the receiver; all programs compute the same key for it
-	Where() string // the receiver for display, without secrets
-	// Send sends a notification and returns when ctx ends at the latest. The caller may
-	// retry after a [*TemporaryError]; any other error is final.
+	Key() string   // identifies the receiver; the same for all programs that send to it
+	Where() string // the receiver as text for the user, without secrets
+	// Send sends a notification. It must return when ctx ends. The caller may retry after a
+	// [*TemporaryError]; any other error is final.
 	Send(ctx context.Context, n Note) error
 }
 
 // TemporaryError reports a failure after which the notification may be sent again.
 type TemporaryError struct {
 	Err   error
-	After time.Duration // minimum wait before a retry, if the receiver has given one
+	After time.Duration // how long the receiver wants the sender to wait before a retry; 0 if unknown
 }
 
 func (a *TemporaryError) Error() string { return a.Err.Error() }
 func (a *TemporaryError) Unwrap() error { return a.Err }
 
-// keyOf returns a channel's key: its name and a hash of its receiver, which does not
+// keyOf returns the key of a channel: its name, and a hash of its receiver. The hash does not
 // reveal the receiver.
 func keyOf(name string, receiver ...string) string {
 	return name + "-" + idOf(receiver...)[:16]

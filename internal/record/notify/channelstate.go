@@ -12,9 +12,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// The kinds of the stored items: notifications, whose parent says whether they are
-// queued or closed; the shared state of the programs that send over a channel; and the
-// positions up to which the events were read.
+// The kinds of the stored items. noteKind: notifications; their parent says whether they are queued
+// or closed. senderKind: the state that all programs which send over a channel share. cursorKind:
+// the number of the last event that was read.
 const (
 	noteKind   = "notify"
 	senderKind = "notify-sender"
@@ -22,26 +22,26 @@ const (
 )
 
 const (
-	maxQueued   = 1000               // maximum number of queued notifications per channel; further ones are dropped
-	keepSent    = 7 * 24 * time.Hour // how long sent notifications are kept, so that they are not sent again
-	deleteBatch = 500                // number of items that are deleted in one transaction
+	maxQueued   = 1000               // maximum number of queued notifications per channel; more are not queued
+	keepSent    = 7 * 24 * time.Hour // how long sent notifications are stored, so that they are not sent again
+	deleteBatch = 500                // number of items that one transaction deletes
 )
 
-// channelState accesses the stored state of one channel.
+// channelState reads and writes the stored state of one channel.
 type channelState struct {
 	store   store.Store
-	channel string // the channel's key
-	scope   string // the id of the followed run, or everything
-	program string // unique id of this program
+	channel string // key of the channel
+	scope   string // id of the run that this program follows, or everything
+	program string // unique id of this process
 }
 
-// everything is the scope of programs that follow all runs of the store.
+// everything is the scope of programs that follow all runs in the store.
 const everything = "*"
 
-// cursor is the read position in the events for a scope.
+// cursor says up to which event a scope was read.
 type cursor struct {
 	Seq   int64     `json:"seq"`
-	Began time.Time `json:"began"` // earlier events cause no notifications
+	Began time.Time `json:"began"` // events before this time cause no notifications
 }
 
 func (b *channelState) noteKey(id string) store.ItemKey {
@@ -58,13 +58,14 @@ func (b *channelState) cursorKey() store.ItemKey {
 
 func queueOf(channel string) string { return channel + " open" }
 
-// items reads stored items. Both a transaction and a reader implement it.
+// items reads stored items. Both a write transaction and a reader implement it.
 type items interface {
 	Item(key store.ItemKey) (store.Item, error)
 	Items(kind, parent string, after int64, limit int) ([]store.Item, error)
 }
 
-// get decodes an item into to. If the item does not exist, to stays unchanged.
+// get decodes the data of an item into to. If the item does not exist, it returns false and does
+// not change to.
 func get(from items, key store.ItemKey, to any) (found bool, err error) {
 	item, err := from.Item(key)
 	if errors.Is(err, store.ErrNotFound) {
@@ -102,9 +103,8 @@ func (b *channelState) putEntry(tx *store.Tx, e entry) error {
 	return put(tx, store.Item{ItemKey: b.noteKey(e.Note.ID), Parent: parent, Seq: e.Queued.UnixMicro(), Made: e.Queued}, e)
 }
 
-// openCursor returns the position after which events cause notifications: the cursor that
-// an earlier program has stored. Without a stored cursor it stores and returns from, or
-// the current end of the events if from is zero.
+// openCursor returns the cursor that an earlier program has stored. If there is none, it stores and
+// returns a new cursor: at event number from or, if from is zero, at the last event in the store.
 func (b *channelState) openCursor(ctx context.Context, from int64, now time.Time) (c cursor, err error) {
 	found := false
 	err = b.store.Read(ctx, func(r store.Reader) (err error) {
@@ -121,7 +121,7 @@ func (b *channelState) openCursor(ctx context.Context, from int64, now time.Time
 		return c, err
 	}
 	return c, b.store.Write(ctx, func(tx *store.Tx) error {
-		found, err := get(tx, b.cursorKey(), &c) // another program may have stored a cursor in the meantime
+		found, err := get(tx, b.cursorKey(), &c) // another program may have stored a cursor meanwhile
 		if err != nil || found {
 			return err
 		}
@@ -129,8 +129,8 @@ func (b *channelState) openCursor(ctx context.Context, from int64, now time.Time
 	})
 }
 
-// addNotes queues notifications and stores the cursor. It skips a notification that is
-// already stored.
+// addNotes queues notifications and stores the cursor, in one transaction. It skips notifications
+// that are already stored.
 func (b *channelState) addNotes(ctx context.Context, notes []Note, c cursor, now time.Time) error {
 	return b.store.Write(ctx, func(tx *store.Tx) error {
 		if err := b.addToQueue(tx, notes, now); err != nil {
@@ -165,7 +165,7 @@ func (b *channelState) addToQueue(tx *store.Tx, notes []Note, now time.Time) err
 		if found {
 			continue
 		}
-		e := entry{Note: n, Queued: now.Add(time.Duration(i) * time.Microsecond), State: Pending} // distinct times keep the notifications in this order
+		e := entry{Note: n, Queued: now.Add(time.Duration(i) * time.Microsecond), State: Pending} // different times keep the notifications in this order
 		if room--; room < 0 {
 			e.State, e.Ended, e.Why = GivenUp, now, "too many other notifications were queued"
 		}
@@ -176,8 +176,8 @@ func (b *channelState) addToQueue(tx *store.Tx, notes []Note, now time.Time) err
 	return nil
 }
 
-// queued returns the queued notifications, oldest first, and the shared state of the
-// senders.
+// queued returns the channel's queued notifications, oldest first, and the state that its senders
+// share.
 func (b *channelState) queued(from items) (open []entry, s sender, err error) {
 	if _, err := get(from, b.senderKey(), &s); err != nil {
 		return nil, s, err
@@ -200,7 +200,7 @@ func entries(list []store.Item) ([]entry, error) {
 	return all, nil
 }
 
-// nextAction returns what to do next. It changes nothing.
+// nextAction returns what this program should do next: send a message, or wait. It changes nothing.
 func (b *channelState) nextAction(ctx context.Context, r Rules, now time.Time) (m nextAction, err error) {
 	err = b.store.Read(ctx, func(from store.Reader) error {
 		open, s, err := b.queued(from)
@@ -213,13 +213,13 @@ func (b *channelState) nextAction(ctx context.Context, r Rules, now time.Time) (
 	return m, err
 }
 
-// heldByOther reports whether another program is sending over the channel.
+// heldByOther reports whether another program is sending over the channel now.
 func (b *channelState) heldByOther(s sender, now time.Time) bool {
 	return s.Holder != b.program && s.Until.After(now)
 }
 
-// claim makes this program the sender, and returns what to send. It decides again,
-// because another program may have sent something since the call of nextAction.
+// claim makes this program the channel's sender, and returns what to send. It decides again what to
+// send, because another program may have sent something since nextAction was called.
 func (b *channelState) claim(ctx context.Context, r Rules, now time.Time) (m nextAction, err error) {
 	err = b.store.Write(ctx, func(tx *store.Tx) error {
 		open, s, err := b.queued(tx)
@@ -245,7 +245,7 @@ func (b *channelState) claim(ctx context.Context, r Rules, now time.Time) (m nex
 	return m, err
 }
 
-// choose decides what to send, and closes notifications that are outdated.
+// choose returns what to send next. It closes queued notifications that are outdated.
 func (b *channelState) choose(tx *store.Tx, open []entry, s sender, r Rules, now time.Time) (nextAction, error) {
 	for {
 		m := next(now, open, s, r)
@@ -271,8 +271,9 @@ func (b *channelState) choose(tx *store.Tx, open []entry, s sender, r Rules, now
 	}
 }
 
-// outdatedReason returns why a queued notification is outdated, or "". A notification
-// that may already have been sent is never outdated, because it must be sent again.
+// outdatedReason returns why a queued notification must not be sent any more, or "". A notification
+// in a message that may already have been sent is outdated only by its age: that message must be
+// sent again unchanged.
 func outdatedReason(tx *store.Tx, e entry, now time.Time) (why string, state State, err error) {
 	if now.Sub(e.Queued) > maxEventAge {
 		return cmp.Or(e.Why, "it could not be sent for a day"), GivenUp, nil
@@ -297,7 +298,7 @@ func outdatedReason(tx *store.Tx, e entry, now time.Time) (why string, state Sta
 	return "", "", nil
 }
 
-// ignoreNotFound ignores store.ErrNotFound.
+// ignoreNotFound returns err, or nil if err is store.ErrNotFound.
 func ignoreNotFound(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
@@ -305,7 +306,8 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// storeResult stores the result of sending a message, and gives up the sender role.
+// storeResult stores the result of sending a message, and lets other programs send over the
+// channel.
 func (b *channelState) storeResult(ctx context.Context, m nextAction, outcome error, now time.Time) error {
 	return b.store.Write(ctx, func(tx *store.Tx) error {
 		var s sender
@@ -326,7 +328,7 @@ func (b *channelState) storeResult(ctx context.Context, m nextAction, outcome er
 	})
 }
 
-// recordResult updates the state after a message was sent or has failed.
+// recordResult updates the shared state after a message was sent, or could not be sent.
 func (s *sender) recordResult(outcome error, now time.Time) {
 	s.Sent = append(s.recentlySent(now), now)
 	again, temporary := errors.AsType[*TemporaryError](outcome)
@@ -350,8 +352,8 @@ func (e *entry) recordResult(outcome error, now time.Time) {
 	}
 }
 
-// release gives up the sender role without a result, for a program that stops while it
-// is the sender.
+// release lets other programs send over the channel. It is for a program that stops while it is the
+// sender and has no result to store.
 func (b *channelState) release(ctx context.Context, now time.Time) error {
 	return b.store.Write(ctx, func(tx *store.Tx) error {
 		var s sender

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Command sends notifications to a program. The program gets the note as JSON on stdin,
-// and its main fields as environment variables.
+// Command sends notifications by running a program. The program gets the Note as JSON on standard
+// input, and its main fields as environment variables.
 type Command struct{ Argv []string }
 
 // Name implements [Channel].
@@ -25,8 +25,8 @@ func (c *Command) Key() string { return keyOf(c.Name(), c.Argv...) }
 // Where implements [Channel].
 func (c *Command) Where() string { return line(strings.Join(c.Argv, " "), maxTitle) }
 
-// Send implements [Channel]. A program that failed is not started again, because it is
-// unknown what it has already done.
+// Send implements [Channel]. All its errors are final: a program that failed is not started again,
+// because it may already have done its work.
 func (c *Command) Send(ctx context.Context, n Note) error {
 	body, err := json.Marshal(n)
 	if err != nil {
@@ -35,7 +35,7 @@ func (c *Command) Send(ctx context.Context, n Note) error {
 	return run(ctx, c.Argv, append(body, '\n'), environOf(n))
 }
 
-// environOf returns a note's fields as environment variables.
+// environOf returns the main fields of a Note as environment variables.
 func environOf(n Note) []string {
 	var env []string
 	for _, f := range [][2]string{
@@ -56,18 +56,18 @@ func environOf(n Note) []string {
 	return env
 }
 
-// outputWithin limits how long to wait for the output of a program that has ended: its
-// children may keep the pipe open.
+// outputWithin is how long to wait for the output of a program that has ended. Its child processes
+// may keep the pipe open.
 const outputWithin = time.Second
 
-// run runs a program until it ends or ctx ends. If it fails, the error contains its
+// run runs a program until it ends or ctx ends. If the program fails, the error contains its
 // output.
 func run(ctx context.Context, argv []string, stdin []byte, env []string) error {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	said := &headWriter{}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(string(stdin)), said, said
 	cmd.Env = append(os.Environ(), env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that the whole process group can be killed, and Ctrl-C in our terminal does not reach it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // own process group: it can be killed as a whole, and Ctrl-C in our terminal does not reach it
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = outputWithin
 	err := cmd.Run()

@@ -85,7 +85,7 @@ func TestProcessesThatACommandLeavesBehindAreNotWaitedFor(t *testing.T) {
 	if state := stateOf(child); err != nil || !alive(state) {
 		t.Errorf("%v; the process that was left behind is %q", err, state)
 	}
-	_ = syscall.Kill(child, syscall.SIGKILL) // our child, and alive
+	_ = syscall.Kill(child, syscall.SIGKILL) // a process that this test started, and that is still running
 }
 
 func pidIn(t *testing.T, file string) int {
@@ -99,13 +99,13 @@ func pidIn(t *testing.T, file string) int {
 	return pid
 }
 
-// stateOf returns the state that ps shows for a process, or "" if there is none.
+// stateOf returns the state of a process as ps shows it, or "" if there is no such process.
 func stateOf(pid int) string {
 	out, _ := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
 	return strings.TrimSpace(string(out))
 }
 
-// alive treats a zombie as dead: only its parent has not waited for it yet.
+// alive reports whether a process with this state of ps is running. A zombie is not.
 func alive(state string) bool { return state != "" && !strings.HasPrefix(state, "Z") }
 
 func TestNotificationsAreShownWithNotifySend(t *testing.T) {

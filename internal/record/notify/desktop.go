@@ -6,16 +6,15 @@ import (
 	"strings"
 )
 
-// Desktop shows notifications on the screen, with the operating system's program for
-// that.
+// Desktop shows notifications on the screen. It runs the operating system's program for that.
 type Desktop struct {
-	Program string // the path of notify-send or osascript
+	Program string // path of notify-send or osascript
 	OSA     bool   // Program is osascript
-	Screen  string // identifies the screen: the machine and the user
+	Screen  string // the machine and the user, which identify the screen
 }
 
-// FindDesktop finds the notification program of this machine. An error says why
-// notifications cannot be shown.
+// FindDesktop finds the notification program of this machine. Its error says why notifications
+// cannot be shown.
 func FindDesktop(goos string, getenv func(string) string, find func(string) (string, error), screen string) (*Desktop, error) {
 	switch {
 	case goos == "darwin" && getenv("SSH_CONNECTION") != "":
@@ -42,8 +41,8 @@ func (d *Desktop) Where() string { return d.Program }
 // Send implements [Channel].
 func (d *Desktop) Send(ctx context.Context, n Note) error { return run(ctx, d.argv(n), nil, nil) }
 
-// argv passes the texts as separate arguments, never inside a script, so that they
-// cannot inject code.
+// argv returns the command line that shows a notification. It passes texts as separate arguments,
+// never inside a script, so that they cannot inject code.
 func (d *Desktop) argv(n Note) []string {
 	title, text := "gaffer: "+n.Title, n.Text
 	if d.OSA {
@@ -54,8 +53,8 @@ func (d *Desktop) argv(n Note) []string {
 	return []string{d.Program, "--app-name=gaffer", "--urgency=" + urgency(n), "--", title, escape.Replace(text)}
 }
 
-// urgency returns the level of a notification. If an agent waits for an answer, the
-// notification stays on the screen.
+// urgency returns the urgency level for notify-send. If an agent waits for an answer, the level
+// keeps the notification on the screen.
 func urgency(n Note) string {
 	if n.Kind == Waiting {
 		return "critical"
@@ -63,5 +62,5 @@ func urgency(n Note) string {
 	return "normal"
 }
 
-// escape replaces markup characters, because notify-send interprets markup.
+// escape escapes markup characters, because notify-send interprets markup.
 var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")

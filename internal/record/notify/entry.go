@@ -2,12 +2,12 @@ package notify
 
 import "time"
 
-// entry is a queued or sent notification of a channel.
+// entry is a stored notification of a channel, queued or closed.
 type entry struct {
 	Note   Note      `json:"note"`
 	Queued time.Time `json:"queued"`
 	State  State     `json:"state"`
-	Batch  string    `json:"batch,omitempty"` // id of the message that contains the notification; if set, that message may have been sent
+	Batch  string    `json:"batch,omitempty"` // id of the message with which it is sent; if set, that message may already have been sent
 	Why    string    `json:"why,omitempty"`   // why the notification was not sent
 	Ended  time.Time `json:"ended,omitzero"`
 }
@@ -15,23 +15,23 @@ type entry struct {
 // State is the state of a notification.
 type State string
 
-// The states.
+// The states. The texts are stored, so they cannot change.
 const (
-	Pending  State = "waiting"   // not yet sent
+	Pending  State = "waiting"   // not sent yet
 	Sent     State = "told"      // sent
 	GivenUp  State = "given up"  // could not be sent
-	Outdated State = "overtaken" // no longer of interest before it could be sent
+	Outdated State = "overtaken" // not sent, because it was no longer of interest
 )
 
-// sender is the state of a channel that all programs on one store share.
+// sender is the stored state of a channel that all programs on the store share.
 type sender struct {
-	Holder string      `json:"holder,omitempty"` // the program that is sending
-	Until  time.Time   `json:"until,omitzero"`   // end of the holder's lease
-	Tries  int         `json:"tries,omitempty"`  // consecutive failures
+	Holder string      `json:"holder,omitempty"` // id of the program that is sending
+	Until  time.Time   `json:"until,omitzero"`   // when other programs may assume that Holder has died
+	Tries  int         `json:"tries,omitempty"`  // number of failures in a row
 	Retry  time.Time   `json:"retry,omitzero"`   // nothing is sent before this time
-	Sent   []time.Time `json:"sent,omitempty"`   // times of the messages in the last minute
+	Sent   []time.Time `json:"sent,omitempty"`   // when messages were sent in the last minute
 }
 
-// lease is how long a program may send over a channel before others assume that it has
-// died. Sending one message takes less.
+// lease is how long a program may be the sender of a channel before others assume that it has died.
+// Sending one message takes less time.
 const lease = 30 * time.Second

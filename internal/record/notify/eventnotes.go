@@ -11,14 +11,14 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Event kinds that may cause a notification.
+// The kinds of store events that may cause a notification.
 const (
 	asked         = "question.asked"
 	taskFailed    = "task.failed"
 	workerChanged = "worker.changed"
 )
 
-// eventWithRows is an event with the rows that its notification needs.
+// eventWithRows is an event with the rows of the store that its notification needs.
 type eventWithRows struct {
 	store.Event
 	run      store.Run
@@ -29,7 +29,7 @@ type eventWithRows struct {
 	counts   map[store.Status]int
 }
 
-// mayNotify reports whether an event may cause a notification. Most do not.
+// mayNotify reports whether an event may cause a notification. Most events do not.
 func mayNotify(e store.Event) bool {
 	switch e.Kind {
 	case asked, taskFailed:
@@ -44,7 +44,7 @@ func runEnded(e store.Event) bool {
 	return strings.HasPrefix(e.Kind, "run.") && store.Status(e.To).Final()
 }
 
-// noteOf returns the notification for an event. It returns false for an outdated event.
+// noteOf returns the notification for an event, or false if the event needs none.
 func noteOf(f eventWithRows) (Note, bool) {
 	switch {
 	case f.Kind == asked:
@@ -52,7 +52,7 @@ func noteOf(f eventWithRows) (Note, bool) {
 	case f.Kind == taskFailed:
 		return failedNote(f), true
 	case f.Kind == workerChanged:
-		return agentWaitsNote(f), f.worker.Slots == 0 // questions of gaffer's own workers cause a notification themselves
+		return agentWaitsNote(f), f.worker.Slots == 0 // gaffer's own workers ask questions, which have their own notifications
 	case runEnded(f.Event):
 		return finishedNote(f), true
 	}
@@ -69,17 +69,17 @@ func waitingNote(f eventWithRows) Note {
 		n.Text += "\nrun " + nameOf(f.run)
 	}
 	n.Task, n.Question = f.question.Task, f.question.ID
-	_ = json.Unmarshal(f.question.Options, &n.Options) // ignored if it is not a list of strings
+	_ = json.Unmarshal(f.question.Options, &n.Options) // options that are not a list of strings are ignored
 	return n
 }
 
-// runNote returns a note with the fields that all notifications about a run share.
+// runNote returns a Note with the fields that all notifications about a run have.
 func runNote(f eventWithRows, kind Kind, id string) Note {
 	return Note{ID: id, Kind: kind, Time: f.At.UTC(), Run: f.run.ID, RunName: nameOf(f.run), Project: f.run.Project}
 }
 
-// agentWaitsNote is the notification for agents that gaffer does not run. They report only
-// that they wait, not their question.
+// agentWaitsNote returns the notification that an agent waits for the user. It is for agents that
+// gaffer does not run: they report that they wait, but not their question.
 func agentWaitsNote(f eventWithRows) Note {
 	name := line(orElse(f.worker.Name, f.worker.ID), maxTitle/2)
 	return Note{
@@ -135,12 +135,11 @@ func endedText(as store.Status) string {
 	return "is " + string(as)
 }
 
-// warnPercent is the used percentage of a budget at which the user is notified.
+// warnPercent is how much of a budget must be used, in percent, before the user is notified.
 const warnPercent = 80
 
-// budgetNote returns a notification if a run has used most of its budget, including the
-// current cost of its running agents. refused means that a task could not start because
-// of the budget.
+// budgetNote returns a notification if a run has used most of its budget. spent includes the cost
+// so far of running agents. refused means that a task could not start because of the budget.
 func budgetNote(run store.Run, spent store.Amount, refused bool, now time.Time) (Note, bool) {
 	part := max(percentOf(spent.MicroUSD, run.Budget.MicroUSD), percentOf(spent.Tokens, run.Budget.Tokens))
 	n := Note{Kind: Budget, Time: now.UTC(), Run: run.ID, RunName: nameOf(run), Project: run.Project, Text: spentOf(spent, run.Budget)}
@@ -161,7 +160,8 @@ func budgetNote(run store.Run, spent store.Amount, refused bool, now time.Time) 
 	return n, true
 }
 
-// percentOf returns part as a percentage of whole, or 0 if whole is not limited.
+// percentOf returns part as a percentage of whole. It returns 0 if whole is 0, which means no
+// limit.
 func percentOf(part, whole int64) int64 {
 	if whole <= 0 {
 		return 0
@@ -174,22 +174,21 @@ func refusedForBudget(f eventWithRows) bool {
 	return f.Kind == taskFailed && orElse(string(f.attempt.Class), f.task.Outcome) == string(failure.OverBudget)
 }
 
-// workerLoad is a worker with the data that decides whether the user must know that it
-// is offline.
+// workerLoad is a worker with the data that decides whether to notify the user when it is offline.
 type workerLoad struct {
 	store.Worker
-	holds int  // number of the worker's running attempts
-	local bool // the worker belongs to one local run, and stops with that run
+	holds int  // number of attempts that the worker is running
+	local bool // the worker belongs to one local run, and ends with it
 }
 
 // offlineRule says when a worker counts as offline.
 type offlineRule struct {
-	began time.Time     // ignore workers whose last heartbeat is older
-	since time.Time     // heartbeats could not be received before this time
+	began time.Time     // ignore workers whose last heartbeat was before this time
+	since time.Time     // this program has received heartbeats only since this time
 	after time.Duration // a worker without a heartbeat for this long is offline
 }
 
-// offlineNote returns a notification if a worker has been offline for long enough.
+// offlineNote returns a notification if a worker has been without a heartbeat for too long.
 func offlineNote(w workerLoad, h offlineRule, now time.Time) (Note, bool) {
 	silent := now.Sub(laterOf(w.Seen, h.since)) >= h.after
 	concern := w.Seen.After(h.began.Add(-h.after)) && now.Sub(w.Seen) < maxEventAge
@@ -215,5 +214,5 @@ func laterOf(a, b time.Time) time.Time {
 	return a
 }
 
-// maxEventAge is the age at which an event no longer causes a notification.
+// maxEventAge is how old an event may be to cause a notification.
 const maxEventAge = 24 * time.Hour

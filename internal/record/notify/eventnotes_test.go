@@ -17,7 +17,7 @@ func TestNotesOfEvents(t *testing.T) {
 	run := store.Run{ID: "r1", Name: "web", Project: "/p", Created: noon.Add(-90 * time.Second), Spent: store.Amount{MicroUSD: 1_250_000}}
 	for name, c := range map[string]struct {
 		fact eventWithRows
-		want Note // without id, kind and time
+		want Note // expected note, without id, kind and time
 		kind Kind
 	}{
 		"a question": {
@@ -88,9 +88,9 @@ func TestEventsWithoutANotification(t *testing.T) {
 func TestTheSameIsCalledTheSameAndAnotherIsNot(t *testing.T) {
 	failing := eventWithRows{Event: store.Event{Kind: "task.failed", Run: "r", Task: "t", Seq: 4}}
 	a, _ := noteOf(failing)
-	failing.At = noon // the time at which events are read does not matter
+	failing.At = noon // the id must not depend on the event's time
 	b, _ := noteOf(failing)
-	failing.Seq = 9 // a user has retried the task
+	failing.Seq = 9 // another failure, after a user has retried the task
 	c, _ := noteOf(failing)
 	if a.ID != b.ID || a.ID == c.ID {
 		t.Errorf("%s, %s, %s", a.ID, b.ID, c.ID)

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	eventsPerPage = 1000              // events per page
-	checkEvery    = 5 * time.Second   // interval between checks of workers and budgets
-	pauseAfter    = 3 * checkEvery    // a longer time between checks means that this program was suspended and may have missed heartbeats
-	storeEvery    = 5 * eventsPerPage // the cursor is stored after this many events, so a crash repeats at most these
+	eventsPerPage = 1000              // number of events read at a time
+	checkEvery    = 5 * time.Second   // how often workers and budgets are checked
+	pauseAfter    = 3 * checkEvery    // after a longer time without a check, this program was suspended and may have missed heartbeats
+	storeEvery    = 5 * eventsPerPage // store the cursor after this many events; after a crash, at most these are read again
 )
 
-// follower reads the store's events and derives notifications from them.
+// follower reads the events of the store and returns the notifications that they cause.
 type follower struct {
 	store   store.Store
 	run     string // id of the followed run; empty for all runs
@@ -26,11 +26,11 @@ type follower struct {
 	offline time.Duration // a worker without a heartbeat for this long is offline
 
 	cursor         cursor
-	storedSeq      int64 // the cursor's position that is stored
+	storedSeq      int64 // event number in the cursor that is stored
 	lastCheck      time.Time
-	listeningSince time.Time       // since then this program was not suspended, so it has seen all heartbeats
-	reported       map[string]bool // ids of budget and offline notifications that were already reported
-	hasBudget      map[string]bool // running runs, and whether they have a budget
+	listeningSince time.Time       // this program has seen all heartbeats since this time, because it was not suspended
+	reported       map[string]bool // ids of budget and offline notifications that were already returned
+	hasBudget      map[string]bool // ids of running runs, and whether they have a budget
 }
 
 func newFollower(opts Options) follower {
@@ -39,7 +39,7 @@ func newFollower(opts Options) follower {
 	}
 }
 
-// begin continues at the stored position of an earlier program.
+// begin starts at the cursor c, which an earlier program may have stored.
 func (f *follower) begin(ctx context.Context, c cursor) error {
 	f.cursor, f.storedSeq = c, c.Seq
 	return f.store.Read(ctx, func(r store.Reader) error {
@@ -54,14 +54,14 @@ func (f *follower) begin(ctx context.Context, c cursor) error {
 	})
 }
 
-// findings is what one call of readNew has found.
+// findings is the result of one call of readNew.
 type findings struct {
 	notes  []Note
 	cursor cursor
-	more   bool // more events are waiting
+	more   bool // there are more events to read
 }
 
-// readNew reads new events, and checks budgets and workers if that is due.
+// readNew reads a page of new events. If it is time, it also checks budgets and workers.
 func (f *follower) readNew(ctx context.Context, now time.Time) (found findings, err error) {
 	due := f.checkDue(now)
 	err = f.store.Read(ctx, func(r store.Reader) error {
@@ -85,9 +85,9 @@ func (f *follower) readNew(ctx context.Context, now time.Time) (found findings, 
 	return found, err
 }
 
-// checkDue reports whether it is time to check budgets and workers. If this program was
-// suspended, it may have missed heartbeats. Then workers get the whole time again before
-// they count as offline.
+// checkDue reports whether it is time to check budgets and workers. If this program was suspended
+// since the last check, it may have missed heartbeats. Then it counts the time without a heartbeat
+// from now on.
 func (f *follower) checkDue(now time.Time) bool {
 	gap := now.Sub(f.lastCheck)
 	if f.lastCheck.IsZero() || gap > pauseAfter || gap < 0 {
@@ -123,7 +123,7 @@ func (f *follower) handleEvent(r store.Reader, e store.Event, found *findings, n
 	}
 	known, err := readRows(r, e)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil // the row was deleted in the meantime
+		return nil // a prune has deleted the row
 	}
 	if err != nil {
 		return err
@@ -140,14 +140,14 @@ func (f *follower) handleEvent(r store.Reader, e store.Event, found *findings, n
 	return nil
 }
 
-// add adds a note if the user wants its kind.
+// add adds a notification to found, if the user wants notifications of its kind.
 func (f *follower) add(found *findings, n Note) {
 	if slices.Contains(f.kinds, n.Kind) {
 		found.notes = append(found.notes, n)
 	}
 }
 
-// readRows reads the rows that an event's notification needs.
+// readRows reads the rows of the store that the notification for an event needs.
 func readRows(r store.Reader, e store.Event) (known eventWithRows, err error) {
 	known.Event = e
 	if e.Kind == workerChanged {
@@ -174,7 +174,7 @@ func readRows(r store.Reader, e store.Event) (known eventWithRows, err error) {
 	return known, err
 }
 
-// rowOf reads an event's row, as it was at the time of the event.
+// rowOf decodes the row in an event: the changed row as it was after the event.
 func rowOf(r store.Reader, e store.Event, to any) error {
 	list, err := r.Events(e.Seq-1, 1)
 	if err != nil {
@@ -198,7 +198,7 @@ func countsOf(r store.Reader, run string) (map[store.Status]int, error) {
 	return counts, err
 }
 
-// recordBudget records that an unfinished run exists, and whether it has a budget.
+// recordBudget remembers a run that has not ended, and whether it has a budget.
 func (f *follower) recordBudget(r store.Reader, id string) error {
 	if _, known := f.hasBudget[id]; known || !slices.Contains(f.kinds, Budget) {
 		return nil
@@ -213,8 +213,8 @@ func (f *follower) recordBudget(r store.Reader, id string) error {
 	return nil
 }
 
-// checkBudgets checks what the runs have spent, including the current cost of their running
-// agents.
+// checkBudgets adds notifications about runs that have spent most of their budget. It includes the
+// cost so far of running agents.
 func (f *follower) checkBudgets(r store.Reader, found *findings, now time.Time) error {
 	for _, id := range slices.Sorted(maps.Keys(f.hasBudget)) {
 		if !f.hasBudget[id] || f.reported[idOf(string(Budget), id, "100")] {
@@ -249,8 +249,8 @@ func (f *follower) checkBudget(found *findings, run store.Run, attempts []store.
 	}
 }
 
-// checkWorkers checks for offline workers. It does nothing if only one run is followed: that
-// run's worker is this program.
+// checkWorkers adds notifications about offline workers. It does nothing if only one run is
+// followed, because this program is that run's worker.
 func (f *follower) checkWorkers(r store.Reader, found *findings, now time.Time) error {
 	if f.run != "" || !slices.Contains(f.kinds, Offline) {
 		return nil
@@ -272,7 +272,8 @@ func (f *follower) checkWorkers(r store.Reader, found *findings, now time.Time) 
 	return f.addOffline(r, found, missing, h, now)
 }
 
-// addOffline counts the running attempts of offline workers, and adds the notifications.
+// addOffline counts the running attempts of the missing workers, and adds a notification for each
+// worker.
 func (f *follower) addOffline(r store.Reader, found *findings, missing []store.Worker, h offlineRule, now time.Time) error {
 	running, err := store.RunningAttempts(r)
 	if err != nil {
@@ -294,7 +295,7 @@ func (f *follower) addOffline(r store.Reader, found *findings, missing []store.W
 	return nil
 }
 
-// advance advances the cursor after the notifications have been queued.
+// advance moves the cursor forward, after the notifications in found were queued.
 func (f *follower) advance(found findings) {
 	f.cursor = found.cursor
 	for _, n := range found.notes {

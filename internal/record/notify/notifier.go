@@ -15,27 +15,27 @@ import (
 type Options struct {
 	Store    store.Store
 	Channels []Channel
-	Run      string // follow only this run; empty for all runs of the store
-	From     int64  // if no cursor is stored, start after this event; zero starts at the current end
+	Run      string // id of the run to follow; empty for all runs in the store
+	From     int64  // event number after which to start if no cursor is stored; zero means at the last event
 	Kinds    []Kind
 	Rules    Rules
-	Now      func() time.Time // the store's clock
-	ID       string           // unique id of this program
+	Now      func() time.Time // current time according to the store
+	ID       string           // unique id of this process
 	Notice   func(text string)
 
 	OfflineAfter time.Duration // a worker without a heartbeat for this long is offline
 }
 
-// Notifier sends notifications about a store. It uses one goroutine per channel, so
+// Notifier sends notifications about the runs in a store. Each channel has its own goroutine, so
 // that no channel waits for another.
 type Notifier struct {
 	stop       context.CancelFunc
-	endWaiting context.CancelFunc // cancels all waiting, so that queued notifications are sent now
+	endWaiting context.CancelFunc // ends all waits, so that queued notifications are sent now
 	all        sync.WaitGroup
 }
 
-// Start starts sending notifications, including those that an earlier program has left
-// in the queue.
+// Start starts to send notifications. It also sends those that an earlier program has left in the
+// queue.
 func Start(opts Options) *Notifier {
 	ctx, stop := context.WithCancel(context.Background())
 	idle, rush := context.WithCancel(ctx)
@@ -50,15 +50,15 @@ func Start(opts Options) *Notifier {
 	return t
 }
 
-// Stop ends the notifier within about a second. Notifications that were not sent stay
-// queued for the next program.
+// Stop ends the notifier within about a second. Unsent notifications stay queued for the next
+// program.
 func (t *Notifier) Stop() {
 	t.stop()
 	t.all.Wait()
 }
 
-// Finish sends the remaining notifications and ends the notifier. It returns when that
-// is done, after within, or when ctx ends.
+// Finish sends the queued notifications and ends the notifier. It returns when that is done, when
+// the time within has passed, or when ctx ends.
 func (t *Notifier) Finish(ctx context.Context, within time.Duration) {
 	t.endWaiting()
 	ctx, cancel := context.WithTimeout(ctx, within)
@@ -69,10 +69,10 @@ func (t *Notifier) Finish(ctx context.Context, within time.Duration) {
 }
 
 const (
-	collectFor = 250 * time.Millisecond // time to collect events before notifications are sent
-	pollEvery  = 15 * time.Second       // interval of checks for notifications that other programs have queued
+	collectFor = 250 * time.Millisecond // how long to wait for further events before notifications are sent
+	pollEvery  = 15 * time.Second       // how often to check for notifications that other programs have queued
 	sendWithin = 10 * time.Second
-	stopWithin = time.Second // time limit for storing the cursor at the end
+	stopWithin = time.Second // how long storing the cursor at the end may take
 	tidyEvery  = time.Hour
 )
 
@@ -84,16 +84,15 @@ type channelSender struct {
 	follower follower
 
 	begun     bool
-	lastPoll  time.Time // last check for messages to send
+	lastPoll  time.Time // when it was last checked whether a message must be sent
 	nextCheck time.Time // when to check again if there are no events; zero if unknown
 	lastTidy  time.Time
-	failing   bool // the failure of the channel was reported to the user
-	sending   bool // according to the store, this program is the sender
+	failing   bool // the user has been told that the channel fails
+	sending   bool // the store has this program as the channel's sender
 }
 
-// run works until ctx ends. When idle ends, it handles the remaining events and returns:
-// the step in progress at that moment may have missed the latest events, so run does one
-// more step.
+// run sends notifications until ctx ends. When idle ends, it sends what is left and returns. Before
+// that it does one more step, because the step in progress may have missed the latest events.
 func (l *channelSender) run(ctx, idle context.Context) {
 	defer l.release(ctx)
 	for tries := 0; ctx.Err() == nil; {
@@ -120,7 +119,8 @@ func (l *channelSender) run(ctx, idle context.Context) {
 	}
 }
 
-// step does one round of work, and reports whether there may be more to do at once.
+// step reads events once and sends at most one message. busy is true if there may be more to do at
+// once.
 func (l *channelSender) step(ctx context.Context) (busy bool, err error) {
 	if err := l.begin(ctx); err != nil {
 		return false, err
@@ -172,7 +172,7 @@ func (l *channelSender) follow(ctx context.Context) (found, more bool, err error
 	return len(n.notes) > 0, n.more, nil
 }
 
-// deliver sends one message, if one is due.
+// deliver sends one message, if a message is due. It reports whether it sent one.
 func (l *channelSender) deliver(ctx context.Context) (sent bool, err error) {
 	now := l.opts.Now()
 	l.lastPoll = now
@@ -187,7 +187,7 @@ func (l *channelSender) deliver(ctx context.Context) (sent bool, err error) {
 	l.sending, l.nextCheck = true, time.Time{}
 	outcome := l.send(ctx, m.message())
 	if ctx.Err() != nil {
-		return false, ctx.Err() // it is unknown whether the message arrived; release lets other programs send it again
+		return false, ctx.Err() // it is unknown whether the message arrived; another program sends it again after release
 	}
 	l.reportChange(outcome)
 	if err := l.state.storeResult(ctx, m, outcome, l.opts.Now()); err != nil {
@@ -197,7 +197,7 @@ func (l *channelSender) deliver(ctx context.Context) (sent bool, err error) {
 	return true, nil
 }
 
-// pollTime returns when to check again. For the zero time that is the next poll.
+// pollTime returns t, or the time of the next poll if t is zero.
 func pollTime(t, now time.Time) time.Time {
 	if t.IsZero() {
 		return now.Add(pollEvery)
@@ -211,7 +211,7 @@ func (l *channelSender) send(ctx context.Context, n Note) error {
 	return l.channel.Send(ctx, n)
 }
 
-// reportChange prints a message once when a channel fails, and once when it works again.
+// reportChange prints a notice when a channel starts to fail, and when it works again.
 func (l *channelSender) reportChange(outcome error) {
 	again, temporary := errors.AsType[*TemporaryError](outcome)
 	switch {
@@ -225,12 +225,12 @@ func (l *channelSender) reportChange(outcome error) {
 	l.failing = outcome != nil
 }
 
-// waitForWork waits until there may be something to do.
+// waitForWork waits until there may be events to read or messages to send.
 func (l *channelSender) waitForWork(idle context.Context) {
 	within, cancel := context.WithTimeout(idle, min(checkEvery, max(l.nextCheck.Sub(l.opts.Now()), collectFor)))
 	defer cancel()
 	if l.opts.Store.Wait(within, l.follower.cursor.Seq) == nil {
-		pause.For(idle, collectFor) // other events often follow soon
+		pause.For(idle, collectFor) // wait, because other events often follow soon
 		return
 	}
 	<-within.Done()

@@ -20,8 +20,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// inbox is a channel that records its messages. reply, if set, returns the result of a
-// message.
+// inbox is a channel that records the messages it gets. reply, if it is not nil, returns the result
+// of Send.
 type inbox struct {
 	key   string
 	reply func(ctx context.Context, n Note) error
@@ -54,7 +54,7 @@ func (i *inbox) titles() string {
 	return strings.Join(list, "; ")
 }
 
-// world is a store with an engine, in a synctest bubble whose clock starts at midnight.
+// world is a store with an engine. It is in a synctest bubble, whose clock starts at midnight.
 type world struct {
 	t       *testing.T
 	store   store.Store
@@ -85,7 +85,7 @@ func (w *world) notice(text string) {
 	w.notices = append(w.notices, text)
 }
 
-// tell starts a notifier for one run, or for the whole store if run is empty.
+// tell starts a notifier for one run, or for all runs if run is empty.
 func (w *world) tell(c Channel, run string, also ...func(*Options)) *Notifier {
 	w.ids++
 	o := Options{
@@ -196,7 +196,7 @@ func TestEventsWithoutANotifierAreSentByTheNextOne(t *testing.T) {
 		w.finish(w.claim("r"), failure.None)
 		pass(25 * time.Hour)
 		w.tell(in, "").Finish(t.Context(), time.Second)
-		w.want(in, "t0 failed") // no notification for the end of the run, which is too old
+		w.want(in, "t0 failed") // the end of the run is too old for a notification
 	})
 }
 
@@ -204,7 +204,7 @@ func TestAMessageWithoutAStoredResultIsSentAgainWithTheSameID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, in := newWorld(t), &inbox{}
 		dead := make(chan struct{})
-		in.reply = func(context.Context, Note) error { // the program dies after sending
+		in.reply = func(context.Context, Note) error { // simulate a program that dies after it has sent the message
 			w.store.(*memory.Store).FailCommit = func() (bool, error) { return true, errors.New("died") }
 			close(dead)
 			return nil
@@ -218,7 +218,7 @@ func TestAMessageWithoutAStoredResultIsSentAgainWithTheSameID(t *testing.T) {
 		w.store.(*memory.Store).FailCommit, in.reply = nil, nil
 		second := w.tell(in, "r")
 		pass(time.Second)
-		w.want(in, "run r is complete") // the first program may still be sending it
+		w.want(in, "run r is complete") // sent once, although the first program may still be sending it
 		pass(time.Minute)
 		second.Stop()
 		w.want(in, "run r is complete; run r is complete")
@@ -240,7 +240,7 @@ func TestEventsBeforeTheNotifierStartedAreSent(t *testing.T) {
 	})
 }
 
-// slowReads simulates a busy machine: a reader's data is a second old when it arrives.
+// slowReads is a store on a busy machine: the data of a read is a second old when it arrives.
 type slowReads struct{ store.Store }
 
 func (s slowReads) Read(ctx context.Context, look func(store.Reader) error) error {
@@ -253,9 +253,9 @@ func TestEventsDuringTheLastReadAreSentBeforeTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, in := newWorld(t), &inbox{}
 		teller := w.tell(in, "r", func(o *Options) { o.Store = slowReads{w.store} })
-		pass(7 * time.Second) // the notifier has started and waits for events
+		pass(7 * time.Second) // now the notifier has started and waits for events
 		w.submit("r", 1)
-		pass(collectFor + time.Second/2) // the notifier has read these events, but not the next ones
+		pass(collectFor + time.Second/2) // now the notifier has read these events, but not the next ones
 		w.finish(w.claim("r"), failure.None)
 		teller.Finish(t.Context(), time.Minute)
 		w.want(in, "run r is complete")
@@ -332,7 +332,7 @@ func TestAnUnreachableReceiverGetsItsNotificationsWhenItIsBack(t *testing.T) {
 		w.finish(w.claim("r"), failure.Denied)
 		pass(time.Hour)
 		teller.Stop()
-		w.want(in, "t0 failed; t1 failed; t2 failed") // a refused message is not sent again
+		w.want(in, "t0 failed; t1 failed; t2 failed") // a message that was refused is not sent again
 		list, err := Recent(t.Context(), w.store, []Channel{in}, time.Time{})
 		if err != nil || len(list) != 3 || list[0].State != GivenUp || list[0].Why != "no" || list[1].State != Sent {
 			t.Errorf("%+v, %v", list, err)
@@ -359,7 +359,7 @@ func TestNotificationsAreHeldDuringQuietHours(t *testing.T) {
 		pass(5 * time.Hour)
 		teller.Stop()
 		w.want(in, "")
-		pass(2 * time.Hour) // another program sends the notification
+		pass(2 * time.Hour) // now another program sends the notification
 		teller = w.tell(in, "other", night(true))
 		pass(time.Minute)
 		teller.Stop()
@@ -380,13 +380,13 @@ func TestAStormBecomesOne(t *testing.T) {
 		w.submit("r", 40)
 		teller := w.tell(in, "r", func(o *Options) { o.Rules.Burst = 3 })
 		pass(time.Second)
-		for range 25 { // events that are a second apart
+		for range 25 { // the events are a second apart
 			w.finish(w.claim("r"), failure.Denied)
 			pass(time.Second)
 		}
 		pass(2 * time.Minute)
 		w.want(in, "t0 failed; t1 failed; t2 failed; 22 notifications: 22 failed")
-		for range 15 { // events at the same time
+		for range 15 { // the events are at the same time
 			w.finish(w.claim("r"), failure.Denied)
 		}
 		pass(time.Second)
@@ -407,7 +407,7 @@ func TestAnOfflineWorkerCausesOneNotificationPerOutage(t *testing.T) {
 		pass(time.Hour)
 		one, two := w.tell(in, ""), w.tell(in, "")
 		pass(time.Minute)
-		w.want(in, "") // the worker was offline before the notifier started
+		w.want(in, "") // no notification, because the worker was offline before the notifier started
 		beat("w")
 		pass(29 * time.Second)
 		w.want(in, "")
@@ -421,7 +421,7 @@ func TestAnOfflineWorkerCausesOneNotificationPerOutage(t *testing.T) {
 		beat("w")
 		one.Stop()
 		two.Stop()
-		pass(time.Hour) // no program received the worker's heartbeats
+		pass(time.Hour) // meanwhile no program receives the worker's heartbeats
 		three := w.tell(in, "")
 		pass(20 * time.Second)
 		beat("w")
@@ -546,7 +546,7 @@ func TestWorkersAreNotOfflineBecauseThisMachineSlept(t *testing.T) {
 	for _, c := range []struct {
 		at   time.Duration
 		due  bool
-		from time.Duration // start of the period in which heartbeats could be received
+		from time.Duration // since when heartbeats could be received
 	}{
 		{0, true, 0},
 		{time.Second, false, 0},
@@ -554,7 +554,7 @@ func TestWorkersAreNotOfflineBecauseThisMachineSlept(t *testing.T) {
 		{12 * time.Second, true, 0},
 		{10 * time.Minute, true, 10 * time.Minute},
 		{10*time.Minute + 6*time.Second, true, 10 * time.Minute},
-		{time.Minute, true, time.Minute}, // the clock was set
+		{time.Minute, true, time.Minute}, // the clock was set back
 	} {
 		now := noon.Add(c.at)
 		if due := f.checkDue(now); due != c.due || !f.listeningSince.Equal(noon.Add(c.from)) {

@@ -2,14 +2,14 @@ package notify
 
 import "time"
 
-// QuietHours is a daily period, in minutes after midnight. It may extend past midnight. The
-// zero value is empty.
+// QuietHours is a period of each day. From and To are minutes after midnight; From may be later
+// than To, for example 22:00 to 7:00. The zero value contains no time.
 type QuietHours struct {
 	From, To int
-	Zone     *time.Location // nil for UTC
+	Zone     *time.Location // time zone of From and To; nil means UTC
 }
 
-// Contains reports whether t is in the period.
+// Contains reports whether the time t is within the quiet hours.
 func (q QuietHours) Contains(t time.Time) bool {
 	if q.From == q.To {
 		return false
@@ -22,7 +22,7 @@ func (q QuietHours) Contains(t time.Time) bool {
 	return at >= q.From || at < q.To
 }
 
-// End returns when the period next ends after t.
+// End returns the first end of the quiet hours after t.
 func (q QuietHours) End(t time.Time) time.Time {
 	t = t.In(q.zone())
 	for day := 0; ; day++ {

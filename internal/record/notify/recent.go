@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// deleteOld deletes notifications that were sent long ago, and the cursors of runs that
-// ended long ago.
+// deleteOld deletes the notifications of this channel that were sent long ago, and its cursors of
+// runs that ended long ago.
 func (b *channelState) deleteOld(ctx context.Context, now time.Time) error {
 	var old []store.ItemKey
 	err := b.store.Read(ctx, func(r store.Reader) (err error) {
@@ -30,7 +30,8 @@ func (b *channelState) deleteOld(ctx context.Context, now time.Time) error {
 	})
 }
 
-// deletable returns the items that are no longer needed. No program changes them any more.
+// deletable returns the keys of the items that deleteOld may delete, because no program needs or
+// changes them any more.
 func (b *channelState) deletable(r store.Reader, before time.Time) (keys []store.ItemKey, err error) {
 	closed, err := r.Items(noteKind, b.channel, math.MinInt64, deleteBatch)
 	if err != nil {
@@ -57,19 +58,19 @@ func (b *channelState) deletable(r store.Reader, before time.Time) (keys []store
 	return keys, err
 }
 
-// Record is a notification and its state, for display.
+// Record describes a notification and its state for the user.
 type Record struct {
 	Channel string    `json:"channel"` // name of the channel
 	State   State     `json:"state"`
 	Queued  time.Time `json:"queued"`
 	Ended   time.Time `json:"ended,omitzero"`
-	Why     string    `json:"why,omitempty"`  // why the notification was not sent, or not yet
-	With    string    `json:"with,omitempty"` // id of the digest that contained the notification
+	Why     string    `json:"why,omitempty"`  // why the notification was not sent, or was not sent yet
+	With    string    `json:"with,omitempty"` // id of the digest with which the notification was sent
 	Note    Note      `json:"note"`
 }
 
-// Recent returns the notifications that were sent over channels since a time, and the
-// queued ones, latest first. The list is never nil.
+// Recent returns the notifications that were closed after since and those that are queued, of all
+// channels, latest first. The list is never nil.
 func Recent(ctx context.Context, s store.Store, channels []Channel, since time.Time) (list []Record, err error) {
 	err = s.Read(ctx, func(r store.Reader) error {
 		list = []Record{}

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Rules says when notifications are sent.
+// Rules says when notifications may be sent.
 type Rules struct {
 	Quiet         QuietHours
-	HoldQuestions bool // hold questions during quiet hours too
-	Burst         int  // maximum number of messages per minute; further notifications are combined into one message
+	HoldQuestions bool // quiet hours also hold back questions
+	Burst         int  // maximum number of messages per minute; if there are more notifications, one message combines them
 }
 
 const (
@@ -18,14 +18,14 @@ const (
 	maxBackoff = 5 * time.Minute
 )
 
-// nextAction is what to do next: send a message, or wait.
+// nextAction says what a sender does next: send a message, or wait.
 type nextAction struct {
 	id      string
-	entries []entry   // content of the message; empty to send nothing
-	wait    time.Time // when to check again if nothing is queued; zero for never
+	entries []entry   // notifications to send in one message; empty means wait
+	wait    time.Time // when to check again; zero if nothing is queued
 }
 
-// message returns the notification that the receiver gets.
+// message returns the Note that the receiver gets: the single notification, or a digest.
 func (m nextAction) message() Note {
 	if len(m.entries) == 1 {
 		return m.entries[0].Note
@@ -37,9 +37,9 @@ func (m nextAction) message() Note {
 	return digest(m.id, notes)
 }
 
-// next decides what to send. open are the queued notifications, oldest first. A message
-// that may already have been sent is repeated unchanged, so that its receiver recognizes
-// the id.
+// next decides what to send at the time now. open are the queued notifications, oldest first. If a
+// message may already have been sent, next sends it again unchanged, so that the receiver
+// recognizes its id.
 func next(now time.Time, open []entry, s sender, r Rules) nextAction {
 	if len(open) == 0 {
 		return nextAction{}
@@ -56,7 +56,7 @@ func next(now time.Time, open []entry, s sender, r Rules) nextAction {
 			return nextAction{id: e.Batch, entries: again}
 		}
 	}
-	due = slices.DeleteFunc(due, func(e entry) bool { return e.Batch != "" }) // wait until the whole batch may be sent
+	due = slices.DeleteFunc(due, func(e entry) bool { return e.Batch != "" }) // a batch is sent again only when the rules allow all of its notifications
 	if len(due) == 0 {
 		return nextAction{wait: r.Quiet.End(now)}
 	}
@@ -75,7 +75,7 @@ func next(now time.Time, open []entry, s sender, r Rules) nextAction {
 	return combine(due[:1])
 }
 
-// delays reports whether quiet hours delay an entry at a time.
+// delays reports whether the quiet hours hold back a notification at a time.
 func (r Rules) delays(e entry, at time.Time) bool {
 	return r.Quiet.Contains(at) && (r.HoldQuestions || e.Note.Kind != Waiting)
 }
@@ -95,12 +95,12 @@ func combine(list []entry) nextAction {
 	return nextAction{id: idOf(ids...), entries: list}
 }
 
-// recentlySent returns when messages were sent in the last minute.
+// recentlySent returns the times at which messages were sent in the last minute.
 func (s sender) recentlySent(now time.Time) []time.Time {
 	return slices.DeleteFunc(slices.Clone(s.Sent), func(t time.Time) bool { return now.Sub(t) >= minute || t.After(now.Add(minute)) })
 }
 
-// backoff returns the time to wait after a number of consecutive failures.
+// backoff returns how long to wait after so many failures in a row.
 func backoff(tries int) time.Duration {
 	wait := minBackoff
 	for range tries - 1 {

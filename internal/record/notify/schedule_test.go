@@ -20,13 +20,13 @@ func TestQuietHours(t *testing.T) {
 	}{
 		{22 * 60, 7 * 60, "2026-03-01T21:59:59+01:00", false, "2026-03-02T07:00:00+01:00"},
 		{22 * 60, 7 * 60, "2026-03-01T22:00:00+01:00", true, "2026-03-02T07:00:00+01:00"},
-		{22 * 60, 7 * 60, "2026-03-01T23:30:00Z", true, "2026-03-02T07:00:00+01:00"}, // half past midnight in Berlin
+		{22 * 60, 7 * 60, "2026-03-01T23:30:00Z", true, "2026-03-02T07:00:00+01:00"}, // 0:30 in Berlin
 		{22 * 60, 7 * 60, "2026-03-02T06:59:59+01:00", true, "2026-03-02T07:00:00+01:00"},
 		{22 * 60, 7 * 60, "2026-03-02T07:00:00+01:00", false, "2026-03-03T07:00:00+01:00"},
 		{12 * 60, 13*60 + 30, "2026-03-02T13:29:00+01:00", true, "2026-03-02T13:30:00+01:00"},
 		{12 * 60, 13*60 + 30, "2026-03-02T13:30:00+01:00", false, "2026-03-03T13:30:00+01:00"},
-		{22 * 60, 7 * 60, "2026-03-29T01:30:00+01:00", true, "2026-03-29T07:00:00+02:00"}, // start of daylight saving time
-		{22 * 60, 7 * 60, "2026-10-25T02:30:00+01:00", true, "2026-10-25T07:00:00+01:00"}, // end of daylight saving time
+		{22 * 60, 7 * 60, "2026-03-29T01:30:00+01:00", true, "2026-03-29T07:00:00+02:00"}, // daylight saving time starts in this night
+		{22 * 60, 7 * 60, "2026-10-25T02:30:00+01:00", true, "2026-10-25T07:00:00+01:00"}, // daylight saving time ends in this night
 	} {
 		at, err := time.Parse(time.RFC3339, c.at)
 		if err != nil {
@@ -45,7 +45,7 @@ func TestQuietHours(t *testing.T) {
 	}
 }
 
-// toldBy describes what an action would send, or how long it waits.
+// toldBy returns a text that says what an action sends, or how long it waits.
 func toldBy(m nextAction, now time.Time) string {
 	switch {
 	case len(m.entries) == 0 && m.wait.IsZero():

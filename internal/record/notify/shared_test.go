@@ -18,7 +18,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// Programs that share a database have separate stores.
+// Each program opens the shared database as its own store.
 func TestProgramsThatShareADatabaseSendEachNotificationOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gaffer.db")
 	open := func() store.Store {
@@ -89,7 +89,7 @@ func TestProgramsThatShareADatabaseSendEachNotificationOnce(t *testing.T) {
 	}
 }
 
-// eachBegun waits until the store has cursors for the given number of scopes.
+// eachBegun waits until the store has cursors for want scopes.
 func eachBegun(t *testing.T, s store.Store, want int) {
 	t.Helper()
 	testenv.Wait(t, fmt.Sprintf("%d scopes", want), func() error {

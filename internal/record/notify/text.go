@@ -12,13 +12,13 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// Maximum lengths of texts from other sources, in characters.
+// The lengths in characters to which texts of agents and users are cut.
 const (
 	maxTitle = 100
 	maxText  = 500
 )
 
-// line makes a text printable on one line, and limits its length in characters.
+// line returns a text as one printable line of at most most characters.
 func line(text string, most int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	text = strings.Map(func(r rune) rune {
@@ -33,7 +33,7 @@ func line(text string, most int) string {
 	return truncate.Chars(strings.Join(strings.Fields(text), " "), most)
 }
 
-// nameOf returns a run's name for display.
+// nameOf returns the name of a run for display, or its id if it has no name.
 func nameOf(run store.Run) string {
 	if name := line(run.Name, maxTitle/2); name != "" {
 		return name
@@ -60,7 +60,7 @@ func count(n int, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
-// spentOf describes what was spent of a budget, such as "$8.10 of $10.00".
+// spentOf returns a text that compares the cost with the budget, such as "$8.10 of $10.00".
 func spentOf(spent, budget store.Amount) string {
 	var parts []string
 	if budget.MicroUSD > 0 {
@@ -74,8 +74,8 @@ func spentOf(spent, budget store.Amount) string {
 
 func dollars(micro int64) string { return fmt.Sprintf("$%.2f", float64(micro)/1e6) }
 
-// tally counts notifications by kind, such as "2 waiting, 1 failed", most urgent kinds
-// first.
+// tally returns the number of notifications of each kind as text, such as "2 waiting, 1 failed".
+// The most urgent kinds come first.
 func tally(notes []Note) string {
 	var parts []string
 	for _, k := range Kinds() {
@@ -92,7 +92,7 @@ func tally(notes []Note) string {
 	return strings.Join(parts, ", ")
 }
 
-// Maximum numbers of lines and of notifications in a digest.
+// How many lines of text a digest has at most, and how many notifications its JSON contains.
 const (
 	digestLines = 8
 	digestNotes = 100

@@ -19,21 +19,21 @@ import (
 // The HTTP headers of a message.
 const (
 	HeaderID        = "Gaffer-Notification"
-	HeaderTime      = "Gaffer-Timestamp" // in seconds since 1970
-	HeaderSignature = "Gaffer-Signature" // sha256= and the HMAC of the time, a full stop and the body, in hex
+	HeaderTime      = "Gaffer-Timestamp" // time of sending, in seconds since 1970
+	HeaderSignature = "Gaffer-Signature" // "sha256=" and the HMAC of the time, a full stop and the body, in hex
 )
 
-// Webhook sends notifications by HTTP.
+// Webhook sends notifications as HTTP POST requests.
 type Webhook struct {
 	URL    string
-	Secret []byte // signs every message; no signature if empty
+	Secret []byte // key that signs every message; if empty, messages are not signed
 	Agent  string // value of the User-Agent header
 	Now    func() time.Time
 
 	client *http.Client
 }
 
-// NewWebhook returns a channel that posts to a URL. It verifies certificates and does
+// NewWebhook returns a channel that posts notifications to a URL. It verifies certificates and does
 // not follow redirects.
 func NewWebhook(address string, secret []byte, agent string, now func() time.Time) *Webhook {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -50,7 +50,7 @@ func (w *Webhook) Name() string { return "webhook" }
 // Key implements [Channel].
 func (w *Webhook) Key() string { return keyOf(w.Name(), w.URL) }
 
-// Where returns only the scheme and the host, because the path of a webhook's URL is
+// Where returns only the scheme and the host of the URL, because the path of a webhook's URL is
 // often a secret.
 func (w *Webhook) Where() string {
 	u, err := url.Parse(w.URL)
@@ -74,9 +74,9 @@ func (w *Webhook) Send(ctx context.Context, n Note) error {
 	if err != nil {
 		return &TemporaryError{Err: withoutURL(err)}
 	}
-	defer func() { _ = res.Body.Close() }()                      // for reading only, so the error does not matter
-	said, _ := io.ReadAll(io.LimitReader(res.Body, 4*maxText))   // for display; a partial text is fine
-	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // so that the connection can be reused
+	defer func() { _ = res.Body.Close() }()                      // the body was only read
+	said, _ := io.ReadAll(io.LimitReader(res.Body, 4*maxText))   // for an error message, so a part is enough
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // read the rest, so that the connection can be reused
 	return responseError(res.StatusCode, res.Header, line(string(said), maxText/2))
 }
 
@@ -100,7 +100,7 @@ func (w *Webhook) request(ctx context.Context, n Note) (*http.Request, error) {
 	return req, nil
 }
 
-// Sign returns the signature header for a message that is sent at the given time, in
+// Sign returns the value of the signature header for a message. at is the time of sending, in
 // seconds since 1970.
 func Sign(secret []byte, at string, body []byte) string {
 	mac := hmac.New(sha256.New, secret)
@@ -109,7 +109,7 @@ func Sign(secret []byte, at string, body []byte) string {
 	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// withoutURL removes the URL from an error.
+// withoutURL returns an error of the HTTP client without the URL, which may be a secret.
 func withoutURL(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		if u.Timeout() {
@@ -120,8 +120,8 @@ func withoutURL(err error) error {
 	return err
 }
 
-// responseError returns the error for a response, or nil. If a retry may succeed, the
-// error is a [*TemporaryError].
+// responseError returns the error for a response with this status, or nil for a success. If a retry
+// may succeed, the error is a [*TemporaryError].
 func responseError(code int, header http.Header, said string) error {
 	if code >= 200 && code < 300 {
 		return nil

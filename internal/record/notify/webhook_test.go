@@ -54,7 +54,7 @@ func TestAMessageIsSignedAndSaysWhatItIs(t *testing.T) {
 	}
 }
 
-// The expected signature was computed with openssl.
+// The expected signature was computed with openssl, not with this package.
 func TestASignatureIsWhatOtherProgramsMakeOfIt(t *testing.T) {
 	want := "sha256=0241343d65739e881dc9bd52baac6fb13ebd4b918db5e2f4431da0f7e5bf6f9b"
 	if got := Sign([]byte("s3cret"), "1772366400", []byte(`{"id":"abc"}`)); got != want {
@@ -113,7 +113,7 @@ func TestAReceiverThatHangsIsGivenUpInTime(t *testing.T) {
 		"without a word": func(http.ResponseWriter) {},
 		"in the middle": func(w http.ResponseWriter) {
 			w.WriteHeader(http.StatusInternalServerError)
-			_ = http.NewResponseController(w).Flush() // a failure shows up below
+			_ = http.NewResponseController(w).Flush() // if this fails, the test fails below
 		},
 	} {
 		free := make(chan struct{})

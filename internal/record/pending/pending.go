@@ -1,9 +1,9 @@
 // Package pending remembers which runs have documents that are not written yet.
 //
-// The documents of a run are pending from before the first write until all of them say
-// how the run ended. The store has an item for each such run, so that the documents are
-// written later if the process dies or the disk is full. A crash between writing the
-// documents and deleting the item is harmless: the documents are written again.
+// The documents of a run are pending until all of them say how the run ended. The store has an item
+// for each of these runs. So if the process dies or the disk is full, a later process writes the
+// documents. A crash after the documents are written and before the item is deleted is harmless:
+// they are written again.
 package pending
 
 import (
@@ -18,7 +18,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// kind is the kind of the store items that mark pending documents.
+// kind is the kind of the store's items that mark runs with pending documents.
 const kind = "owed documents"
 
 // Key returns the key of the item that marks the documents of a run as pending.
@@ -28,15 +28,15 @@ func Key(run string) store.ItemKey { return store.ItemKey{Kind: kind, ID: run} }
 type Documents struct {
 	Run     string    `json:"run"`
 	Project string    `json:"project"`
-	Since   time.Time `json:"since"` // when the run ended; zero if it is still active
-	Why     string    `json:"why"`   // why the documents were not written
+	Since   time.Time `json:"since"` // when the run ended; zero if the run is active
+	Why     string    `json:"why"`   // why the documents are not written
 
-	// Paths holds the folders of the documents, by the names of their settings. The
-	// store keeps the paths, because the settings may change later.
+	// Paths are the folders of the documents, by the name of their setting. They are stored with
+	// the run, because the settings may change later.
 	Paths map[string]string `json:"-"`
 }
 
-// processDied is the reason why documents are pending if the store has no other reason.
+// processDied is the reason that is shown if the store has no reason why documents are pending.
 const processDied = "gaffer ended before it had written them"
 
 // UnwrittenError reports that the documents of a run could not be written.
@@ -57,20 +57,20 @@ func (e *UnwrittenError) Hint() string {
 	return "remove what is in the way; the next gaffer in the project writes them, and so does 'gaffer doctor --repair'"
 }
 
-// content is the JSON of a stored item. Why says what prevented the writing.
+// content is the JSON data of an item. Why says why the documents could not be written.
 type content struct {
 	Paths map[string]string `json:"paths"`
 	Why   string            `json:"why,omitempty"`
 }
 
-// List is the list of runs with pending documents in a store.
+// List reads and changes the list of runs with pending documents in a store.
 type List struct {
 	Store store.Store
 	Now   func() time.Time
 }
 
-// Add records that the documents of a run must be written to these paths, and why that
-// has not happened yet.
+// Add adds a run to the list: its documents must be written to these paths. why says why they are
+// not written yet.
 func (l List) Add(ctx context.Context, run string, paths map[string]string, why string) error {
 	data, err := json.Marshal(content{paths, why})
 	if err != nil {
@@ -82,8 +82,8 @@ func (l List) Add(ctx context.Context, run string, paths map[string]string, why 
 	})
 }
 
-// Remove deletes the entry of a run after its documents say how it ended. If a task was
-// retried meanwhile, the run is active again and the entry stays.
+// Remove deletes the entry of a run whose documents say how it ended. If a task was retried
+// meanwhile, the run is active again, and Remove keeps the entry.
 func (l List) Remove(ctx context.Context, id string) error {
 	return l.Store.Write(ctx, func(tx *store.Tx) error {
 		run, err := tx.Run(id)
@@ -95,8 +95,8 @@ func (l List) Remove(ctx context.Context, id string) error {
 	})
 }
 
-// Ended lists the runs that have ended but whose documents do not say so, among those
-// for which selects returns true.
+// Ended returns the runs that have ended but whose documents do not say so, as far as selects
+// returns true for them.
 func (l List) Ended(ctx context.Context, selects func(store.Run) bool) (list []Documents, err error) {
 	err = l.Store.Read(ctx, func(r store.Reader) error {
 		list = nil
@@ -106,7 +106,7 @@ func (l List) Ended(ctx context.Context, selects func(store.Run) bool) (list []D
 		}
 		for _, item := range items {
 			run, err := r.Run(item.ID)
-			if errors.Is(err, store.ErrNotFound) { // the run was pruned
+			if errors.Is(err, store.ErrNotFound) { // a prune has deleted the run
 				continue
 			}
 			if err != nil {

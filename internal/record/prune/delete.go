@@ -9,21 +9,21 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// DeleteOptions configures how old rows are deleted.
+// DeleteOptions configures [Delete].
 type DeleteOptions struct {
 	Now    func() time.Time
-	Author string // who the "store.pruned" event names
-	// LockRun locks a run while it is being deleted. If it fails, the run is kept, and
-	// Notice prints the error.
+	Author string // author of the "store.pruned" event
+	// LockRun locks a run while its rows are being deleted. If it fails, the run is not deleted,
+	// and Notice prints the error.
 	LockRun   func(run string) (release func(), err error)
 	OnDeleted func(run string)  // called for each deleted run
 	Notice    func(text string) // prints a message for the user
-	// BatchSize is the number of tasks per transaction; 100 if zero.
+	// BatchSize is how many tasks one transaction deletes. Zero means 100.
 	BatchSize int
 }
 
-// Delete deletes the rows that [Find] has found, unless they have changed since. It
-// returns the number of deleted rows.
+// Delete deletes the rows that [Find] has found. It keeps rows that have changed since. It returns
+// the numbers of deleted rows.
 func Delete(ctx context.Context, s store.Store, f Found, how DeleteOptions) (Counts, error) {
 	t := &deleter{store: s, found: f, DeleteOptions: how}
 	for _, take := range []func(context.Context) error{
@@ -36,7 +36,7 @@ func Delete(ctx context.Context, s store.Store, f Found, how DeleteOptions) (Cou
 	return t.deleted, nil
 }
 
-// deleter is one execution of Delete.
+// deleter is one call of Delete.
 type deleter struct {
 	DeleteOptions
 	store   store.Store
@@ -44,7 +44,8 @@ type deleter struct {
 	deleted Counts
 }
 
-// deleteRows deletes the rows that choose returns, in one transaction, and counts them.
+// deleteRows deletes the rows that choose returns, in one transaction, and adds their number to
+// counted.
 func (t *deleter) deleteRows(ctx context.Context, counted *int, choose func(tx *store.Tx) (store.Deletions, int, error)) error {
 	n := 0
 	err := t.store.Write(ctx, func(tx *store.Tx) error {
@@ -61,7 +62,7 @@ func (t *deleter) deleteRows(ctx context.Context, counted *int, choose func(tx *
 	return err
 }
 
-// appendEvent appends an event with the number of deleted rows.
+// appendEvent appends an event to the store with the numbers of deleted rows.
 func (t *deleter) appendEvent(ctx context.Context) error {
 	if t.deleted.None() {
 		return nil
@@ -72,7 +73,7 @@ func (t *deleter) appendEvent(ctx context.Context) error {
 	})
 }
 
-// String lists all counts that are not zero.
+// String lists the counts that are not zero, such as "2 runs, 5 tasks".
 func (c Counts) String() string {
 	var words []string
 	for _, of := range c.List() {
@@ -86,13 +87,13 @@ func (c Counts) String() string {
 	return strings.Join(words, ", ")
 }
 
-// Count is the number of rows of a kind.
+// Count is the number of rows of one kind.
 type Count struct {
 	Kind string
 	N    int
 }
 
-// List returns the counts with their names.
+// List returns all counts with the names of their kinds.
 func (c Counts) List() []Count {
 	return []Count{
 		{"runs", c.Runs},

@@ -6,10 +6,10 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// eventsPerWrite is the number of events that are read and deleted in one transaction.
+// eventsPerWrite is how many events are read, and at most deleted, in one transaction.
 const eventsPerWrite = 1000
 
-// deleteEvents deletes old events about things that no longer exist.
+// deleteEvents deletes old events about runs and tasks that no longer exist.
 func (t *deleter) deleteEvents(ctx context.Context) error {
 	there, top := map[string]bool{}, int64(0)
 	err := t.store.Read(ctx, func(r store.Reader) (err error) {
@@ -36,7 +36,7 @@ func (t *deleter) deleteEvents(ctx context.Context) error {
 	return err
 }
 
-// orphans finds the events to delete in one page of events.
+// orphans returns the numbers of the events to delete in the page of events after the number after.
 func (t *deleter) orphans(ctx context.Context, after int64, there map[string]bool) (orphans []int64, next int64, more bool, err error) {
 	err = t.store.Read(ctx, func(r store.Reader) error {
 		orphans, next, more = nil, after, false

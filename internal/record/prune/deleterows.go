@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// deleteTasks deletes tasks of protocol clients. Their events must be deleted first,
-// because readers of an event look up its task.
+// deleteTasks deletes old tasks of protocol clients. The caller must delete their events first,
+// because a reader of an event looks up its task.
 func (t *deleter) deleteTasks(ctx context.Context) error {
 	byRun := map[string][]OldTask{}
 	for _, task := range t.found.protocol.Tasks {
@@ -36,7 +36,7 @@ func (t *deleter) deleteTaskBatch(ctx context.Context, run string, tasks []OldTa
 		tries = 0
 		for _, task := range tasks {
 			if _, err := tx.Task(task.TaskKey); errors.Is(err, store.ErrNotFound) {
-				continue // another process has deleted the task
+				continue // another process has already deleted the task
 			}
 			if task.Failed {
 				row.Failed--
@@ -76,7 +76,7 @@ func (t *deleter) deleteItems(ctx context.Context) error {
 	return nil
 }
 
-// deleteWorkers deletes workers. Their events must be deleted first.
+// deleteWorkers deletes old workers. The caller must delete their events first.
 func (t *deleter) deleteWorkers(ctx context.Context) error {
 	for chunk := range slices.Chunk(t.found.workers, rowsPerWrite) {
 		err := t.deleteRows(ctx, &t.deleted.Workers, func(tx *store.Tx) (gone store.Deletions, _ int, err error) {
@@ -98,8 +98,7 @@ func (t *deleter) deleteWorkers(ctx context.Context) error {
 	return nil
 }
 
-// isUnused reports whether a worker still sends no heartbeats and holds no running
-// attempt.
+// isUnused reports whether a worker has still sent no recent heartbeat and is running no attempt.
 func (t *deleter) isUnused(tx *store.Tx, id string) (bool, error) {
 	w, err := tx.Worker(id)
 	if errors.Is(err, store.ErrNotFound) {

@@ -13,7 +13,7 @@ import (
 	"gaffer/internal/record/recorder"
 )
 
-// markKind is the kind of the items that mark partly deleted runs.
+// markKind is the kind of items that mark runs of which some rows are not deleted yet.
 const markKind = "pruning"
 
 func markKey(run string) store.ItemKey { return store.ItemKey{Kind: markKind, ID: run} }
@@ -54,9 +54,9 @@ func (t *deleter) deleteRuns(ctx context.Context) error {
 	return nil
 }
 
-// deleteRun deletes a run, unless a user has made it active again. It deletes the run's
-// row first, so that readers no longer find the run. For a small run, the same
-// transaction deletes all other rows. Otherwise a mark stays until they are deleted.
+// deleteRun deletes a run, unless a user has made it active again. It deletes the run's own row
+// first, so that readers no longer find the run. For a small run, the same transaction deletes all
+// other rows. For a larger one, it stores a mark until the other rows are deleted too.
 func (t *deleter) deleteRun(ctx context.Context, id string) error {
 	left, err := t.readRunRows(ctx, id)
 	if err != nil {
@@ -93,22 +93,20 @@ func (t *deleter) deleteRun(ctx context.Context, id string) error {
 }
 
 const (
-	// defaultBatchSize is the number of tasks, with all their attempts, that are deleted in
-	// one transaction.
+	// defaultBatchSize is how many tasks, with all their attempts, one transaction deletes.
 	defaultBatchSize = 100
-	// logsPerWrite is the number of logs that are deleted in one transaction. A log may
-	// have megabytes.
+	// logsPerWrite is how many logs one transaction deletes. A log may have megabytes.
 	logsPerWrite = 8
 )
 
 func (t *deleter) batchSize() int { return cmp.Or(t.BatchSize, defaultBatchSize) }
 
-// runRows lists the rows that belong to a run, without the run's own row.
+// runRows lists the rows of a run, except the run's own row.
 type runRows struct {
 	tasks     []store.TaskKey
 	attempts  map[store.TaskKey]int
 	questions []string
-	logs      []string // attempts that have a log
+	logs      []string // ids of the attempts that have a log
 }
 
 func (t *deleter) readRunRows(ctx context.Context, run string) (left runRows, err error) {
@@ -140,7 +138,7 @@ func (left *runRows) addAttempts(r store.Reader, run string) error {
 	return err
 }
 
-// deleteRunRows deletes the remaining rows of a run whose own row is already deleted.
+// deleteRunRows deletes the other rows of a run whose own row is already deleted.
 func (t *deleter) deleteRunRows(ctx context.Context, id string, left runRows) error {
 	for chunk := range slices.Chunk(left.logs, logsPerWrite) {
 		if err := t.store.Write(ctx, func(tx *store.Tx) error { deleteLogs(tx, chunk); return nil }); err != nil {
@@ -167,7 +165,7 @@ func (t *deleter) deleteRunRows(ctx context.Context, id string, left runRows) er
 	})
 }
 
-// messagesOf returns the lists of the messages to the agents of tasks.
+// messagesOf returns the item lists with the messages to the agents of these tasks.
 func messagesOf(tasks []store.TaskKey) (lists []store.ItemList) {
 	for _, key := range tasks {
 		lists = append(lists, store.ItemList{Kind: engine.MessageKind, Parent: engine.TaskItemID(key)})
@@ -175,7 +173,7 @@ func messagesOf(tasks []store.TaskKey) (lists []store.ItemList) {
 	return lists
 }
 
-// reviewsOf returns the list of the reviews of a run.
+// reviewsOf returns the item list with the reviews of a run.
 func reviewsOf(run string) store.ItemList {
 	return store.ItemList{Kind: engine.ReviewKind, Parent: run}
 }
@@ -190,7 +188,7 @@ func deleteLogs(tx *store.Tx, attempts []string) {
 	tx.DeleteRows(gone)
 }
 
-// countTasks adds deleted tasks and their attempts to the counts.
+// countTasks adds deleted tasks and their attempts to the numbers of deleted rows.
 func (t *deleter) countTasks(tasks []store.TaskKey, of runRows) {
 	t.deleted.Tasks += len(tasks)
 	for _, key := range tasks {
@@ -198,8 +196,8 @@ func (t *deleter) countTasks(tasks []store.TaskKey, of runRows) {
 	}
 }
 
-// deleteStandaloneQuestions deletes expired questions that belong to no task. They can
-// no longer be answered.
+// deleteStandaloneQuestions deletes expired questions that belong to no task. Users can no longer
+// answer them.
 func (t *deleter) deleteStandaloneQuestions(ctx context.Context) error {
 	return t.deleteQuestions(ctx, t.found.questions[""])
 }

@@ -41,7 +41,7 @@ type fixture struct {
 	service *protocol.Service
 	now     time.Time
 	ids     int
-	// reviewed are the runs that have reviews, also those that were deleted.
+	// reviewed has the ids of all runs that have, or had, reviews.
 	reviewed []string
 }
 
@@ -55,8 +55,8 @@ func newFixture(t *testing.T, s store.Store) *fixture {
 	return f
 }
 
-// onEach runs a test on each store that a single process uses. The contract suite
-// covers the differences between stores.
+// onEach runs a test on each store that one process can use. The stores' contract tests cover the
+// differences between stores.
 func onEach(t *testing.T, test func(f *fixture)) {
 	t.Run("memory", func(t *testing.T) { test(newFixture(t, memory.New())) })
 	t.Run("sqlite", func(t *testing.T) {
@@ -78,7 +78,7 @@ func (f *fixture) must(err error) {
 
 func (f *fixture) pass(d time.Duration) { f.now = f.now.Add(d) }
 
-// run submits a run whose tasks each ask a question, and ends all tasks.
+// run submits a run whose tasks each ask a question, and ends all of them with the class.
 func (f *fixture) run(id string, class failure.Class, tasks ...plan.Task) {
 	f.t.Helper()
 	_, err := f.engine.Submit(f.ctx, engine.Submission{ID: id, Key: "submit-" + id, Project: "p", Plan: plan.Plan{Name: id, Tasks: tasks}})
@@ -114,7 +114,8 @@ func tasks(ids ...string) (list []plan.Task) {
 	return list
 }
 
-// serve creates a channel with an ended and a waiting task, inputs and a note.
+// serve creates a channel with an ended and a waiting task, inputs, and a note. It returns the ids
+// of the tasks.
 func (f *fixture) serve(channel, agent string) (done, waits string) {
 	f.t.Helper()
 	_, err := f.service.Heartbeat(f.ctx, admin, coordinator.Heartbeat{AgentID: agent, Name: agent, ClaudeStatus: "idle"})
@@ -128,7 +129,7 @@ func (f *fixture) serve(channel, agent string) (done, waits string) {
 	}
 	_, err = f.service.Claim(f.ctx, admin, coordinator.Claim{AgentID: agent, Channel: channel, IdempotencyKey: fmt.Sprint("c", f.ids)})
 	f.must(err)
-	for range 2 { // one of them is claimed
+	for range 2 { // two inputs, one of which is claimed
 		_, err = f.service.AddInput(f.ctx, admin, coordinator.NewInput{TaskID: done, Text: "yes"})
 		f.must(err)
 	}
@@ -141,7 +142,7 @@ func (f *fixture) serve(channel, agent string) (done, waits string) {
 	return done, waits
 }
 
-// look finds what ended longer ago than older.
+// look finds the rows that ended longer ago than older.
 func (f *fixture) look(older time.Duration, also ...func(*prune.Retention)) prune.Found {
 	f.t.Helper()
 	r := prune.Retention{Before: f.now.Add(-older), Now: f.now, Protocol: protocol.Rows{}}
@@ -167,7 +168,7 @@ func (f *fixture) take(found prune.Found) prune.Counts {
 	return done
 }
 
-// dump returns all rows as text, except those that a prune writes itself.
+// dump returns all rows of the store as text, except those that a prune itself writes.
 func (f *fixture) dump() (lines []string) {
 	f.t.Helper()
 	add := func(kind string, row any) {
@@ -209,7 +210,7 @@ func (f *fixture) dump() (lines []string) {
 		for _, p := range promises {
 			add("promise", p)
 		}
-		for n := range f.ids + 1 { // deleted attempts may have left their logs, and deleted tasks their messages
+		for n := range f.ids + 1 { // also read the logs of deleted attempts and the messages of deleted tasks, which must be gone
 			logs, _ := r.Items("log", fmt.Sprint("id", n), -1, 99)
 			for _, i := range logs {
 				add("item", i)
@@ -242,8 +243,8 @@ func (f *fixture) dump() (lines []string) {
 	return lines
 }
 
-// updates reads all updates from the first on, like a client of the stream that was
-// disconnected for long.
+// updates reads all updates from the first on, as a stream client does that was disconnected for a
+// long time.
 func (f *fixture) updates() error {
 	_, _, err := f.service.Updates(f.ctx, 0, math.MaxInt32)
 	return err

@@ -9,11 +9,11 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// rowsPerWrite is the number of idempotency records, questions, items or workers that are
-// deleted in one transaction.
+// rowsPerWrite is how many idempotency records, questions, items or workers one transaction
+// deletes.
 const rowsPerWrite = 500
 
-// eachPromise calls each with every idempotency record that was made before a time.
+// eachPromise calls each with every idempotency record that was stored before a time.
 func eachPromise(r store.Reader, before time.Time, each func(store.IdempotencyRecord) error) error {
 	for after := ""; ; {
 		page, err := r.IdempotencyRecords(before, after, rowsPerWrite)
@@ -32,13 +32,13 @@ func eachPromise(r store.Reader, before time.Time, each func(store.IdempotencyRe
 	}
 }
 
-// runs looks up runs.
+// runs reads the row of a run. Both a write transaction and a reader implement it.
 type runs interface {
 	Run(id string) (store.Run, error)
 }
 
-// isExpired reports whether an old idempotency record is no longer needed: it belongs to
-// no run, or its run does not exist or is about to be deleted.
+// isExpired reports whether an old idempotency record is no longer needed: it belongs to no run, or
+// its run does not exist any more or will be deleted.
 func isExpired(r runs, p store.IdempotencyRecord, willBeDeleted func(run string) bool) (bool, error) {
 	run, bound := engine.IdempotencyRecordRun(p)
 	if !bound || willBeDeleted(run) {
@@ -51,8 +51,8 @@ func isExpired(r runs, p store.IdempotencyRecord, willBeDeleted func(run string)
 	return false, err
 }
 
-// deletePromises deletes old idempotency records. The transaction checks each record
-// again, because its key may have been used again in the meantime.
+// deletePromises deletes old idempotency records. Each transaction checks its records again,
+// because a key may have been used again meanwhile.
 func (t *deleter) deletePromises(ctx context.Context) error {
 	for after := ""; ; {
 		var page []store.IdempotencyRecord

@@ -1,11 +1,11 @@
-// Package prune deletes what ended long ago: runs with all their rows, ended tasks of
-// protocol clients, idempotency records (answers stored for repeated requests), workers
-// that have disappeared, and the events about all of these.
+// Package prune deletes old rows of the store: runs with all their rows, ended tasks of protocol
+// clients, idempotency records (answers stored for repeated requests), workers that have
+// disappeared, and the events about all of these.
 //
-// It first searches and then deletes, in transactions that are small enough to let
-// other writers in between. A run's row is deleted first, and a mark stays in the store
-// until all other rows of the run are deleted. So if the process dies half way, the next
-// prune finishes its work. Every row that is still in the store has all of its events.
+// It first searches and then deletes, in transactions that are small enough to let other writers in
+// between. It deletes the row of a run first, and stores a mark until all other rows of the run are
+// deleted. So if the process dies half way, the next prune finishes its work. A row that is still
+// in the store has all of its events.
 package prune
 
 import (
@@ -19,66 +19,66 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Retention says what is old enough to delete.
+// Retention says which rows are old enough to delete.
 type Retention struct {
-	Before     time.Time // rows that ended before this time are old
+	Before     time.Time // a row is old if it ended before this time
 	Now        time.Time
-	KeepLatest int // number of most recently ended runs to keep per project
-	// ReasonToKeep returns why an old run must not be deleted, or "". The run includes
-	// its plan.
+	KeepLatest int // number of runs per project to keep: those that ended last
+	// ReasonToKeep returns why an old run must not be deleted, or "" if it may be. run includes its
+	// plan.
 	ReasonToKeep func(r store.Reader, run store.Run) (why string, err error)
 	// Protocol finds the old rows of protocol clients.
 	Protocol ProtocolRows
 }
 
-// ProtocolRows finds the rows that clients of the coordinator protocol have created.
-// These rows belong to the runs of channels and chains, which never end.
+// ProtocolRows finds the rows that clients of the coordinator protocol have created. These rows
+// belong to the runs of channels and chains, which never end.
 type ProtocolRows interface {
 	// OwnsRun reports whether a run holds the tasks of a channel or a chain.
 	OwnsRun(run string) bool
-	// FindOld finds rows that ended or were sent before a time.
+	// FindOld returns the tasks that ended, and the inputs and notes that were sent, before a time.
 	FindOld(r store.Reader, before time.Time) (OldProtocolRows, error)
 }
 
-// OldProtocolRows lists old rows of protocol clients.
+// OldProtocolRows lists the old rows of protocol clients.
 type OldProtocolRows struct {
 	Tasks     []OldTask
-	KeptTasks map[store.TaskKey]bool // all tasks of protocol clients that are not old
-	Inputs    []store.ItemKey        // claimed inputs
+	KeptTasks map[store.TaskKey]bool // tasks of protocol clients that are not old
+	Inputs    []store.ItemKey        // inputs that an agent has claimed
 	Notes     []store.ItemKey
 }
 
-// OldTask is an ended task of a protocol client.
+// OldTask is a task of a protocol client that ended long ago.
 type OldTask struct {
 	store.TaskKey
 	Failed   bool
 	Attempts int
-	Inputs   store.ItemList // the task's unclaimed inputs
+	Inputs   store.ItemList // inputs of the task that no agent has claimed
 }
 
-// repeatWithin is how long idempotency records are kept, which answer repeated requests.
+// repeatWithin is how long idempotency records are kept. They answer repeated requests.
 const repeatWithin = 24 * time.Hour
 
-// Found lists the old rows that [Delete] may delete.
+// Found has the old rows that [Delete] may delete, and their numbers.
 type Found struct {
 	Before time.Time
-	Ended  []store.Run // old runs without their plans, oldest first
+	Ended  []store.Run // old runs, without their plans, oldest first
 	Spared []Spared
-	Kept   int // number of old runs that stay because they are among the latest of their project
+	Kept   int // number of old runs that are kept because they are among the latest of their project
 	Counts
 
-	questions      map[string][]string // by run; "" for questions without a task
-	promisesBefore time.Time           // idempotency records from before this time are old
-	partlyDeleted  []string            // runs that an earlier prune has only partly deleted
+	questions      map[string][]string // ids of questions by run id; "" has those that belong to no task
+	promisesBefore time.Time           // idempotency records that were stored before this time are old
+	partlyDeleted  []string            // ids of runs whose deletion an earlier prune did not finish
 	protocol       OldProtocolRows
-	ownsRun        func(run string) bool // ProtocolRows.OwnsRun
+	ownsRun        func(run string) bool // the method ProtocolRows.OwnsRun
 	workers        []string
 }
 
 // Spared is an old run that is not deleted, and why.
 type Spared struct{ Run, Why string }
 
-// Counts holds numbers of rows.
+// Counts has the number of rows of each kind.
 type Counts struct {
 	Runs, Tasks, Attempts, Questions, Inputs, Notes, Promises, Workers, Events int
 }
@@ -86,7 +86,7 @@ type Counts struct {
 // None reports whether all counts are zero.
 func (c Counts) None() bool { return c == Counts{} }
 
-// Find finds the old rows. It changes nothing.
+// Find returns the old rows in the store. It changes nothing.
 func Find(ctx context.Context, s store.Store, r Retention) (f Found, err error) {
 	err = s.Read(ctx, func(from store.Reader) error {
 		f = Found{Before: r.Before, ownsRun: r.Protocol.OwnsRun, promisesBefore: r.Now.Add(-repeatWithin), questions: map[string][]string{}}
@@ -101,16 +101,16 @@ func Find(ctx context.Context, s store.Store, r Retention) (f Found, err error) 
 	return f, err
 }
 
-// search is one execution of [Find].
+// search is one call of [Find].
 type search struct {
 	store.Reader
 	Retention
 	found         *Found
-	keptRuns      map[string]bool // runs that stay
-	deletableRuns map[string]bool // runs that will be deleted
+	keptRuns      map[string]bool // ids of the runs that are kept
+	deletableRuns map[string]bool // ids of the runs that will be deleted
 }
 
-// skew is longer than the clocks of machines with the same store can differ.
+// skew is more than the clocks of machines on the same store can differ.
 const skew = 24 * time.Hour
 
 func (l *search) findRuns() error {
@@ -159,7 +159,7 @@ func (l *search) reasonToKeep(id string) (string, error) {
 	return l.ReasonToKeep(l.Reader, run)
 }
 
-// latestRuns returns the most recently ended runs of each project.
+// latestRuns returns the ids of the runs of each project that ended last.
 func (l *search) latestRuns() (map[string]bool, error) {
 	kept := map[string]bool{}
 	if l.KeepLatest <= 0 {
@@ -177,7 +177,7 @@ func (l *search) latestRuns() (map[string]bool, error) {
 	return kept, err
 }
 
-// findPartlyDeleted finds the runs that an earlier prune has only partly deleted.
+// findPartlyDeleted finds the runs whose deletion an earlier prune did not finish.
 func (l *search) findPartlyDeleted() error {
 	marks, err := l.Items(markKind, "", math.MinInt64, math.MaxInt32)
 	for _, mark := range marks {
@@ -186,7 +186,7 @@ func (l *search) findPartlyDeleted() error {
 	return err
 }
 
-// countRunRows counts the rows of the old runs.
+// countRunRows counts the rows that belong to the old runs, and finds their questions.
 func (l *search) countRunRows() error {
 	ids := slices.Clone(l.found.partlyDeleted)
 	for _, run := range l.found.Ended {
@@ -227,7 +227,7 @@ func (l *search) findProtocolRows() (err error) {
 	return err
 }
 
-// findWorkers finds workers without a recent heartbeat that hold no running attempt.
+// findWorkers finds workers that have sent no heartbeat for long and are running no attempt.
 func (l *search) findWorkers() error {
 	running, err := store.RunningAttempts(l)
 	if err != nil {
@@ -286,8 +286,8 @@ func (l *search) countEvents() error {
 	}
 }
 
-// orphan reports whether an old event is about something that no longer exists. Events
-// without a run always are.
+// orphan reports whether an old event may be deleted, because its run or task no longer exists.
+// there has the ids of existing runs. An old event that belongs to no run may always be deleted.
 func (f *Found) orphan(e store.Event, there map[string]bool) bool {
 	switch {
 	case e.Run == "" || !there[e.Run]:
@@ -298,8 +298,8 @@ func (f *Found) orphan(e store.Event, there map[string]bool) bool {
 	return false
 }
 
-// DeletedUpTo returns the event number up to which events may have been deleted. A reader
-// that starts at an earlier event may miss some.
+// DeletedUpTo returns the number of the last event that may have been deleted. A reader that starts
+// before it may miss events.
 func DeletedUpTo(r store.Reader) (int64, error) {
 	c, err := r.Cursor(deletedUpToCursor)
 	if errors.Is(err, store.ErrNotFound) {
@@ -308,5 +308,5 @@ func DeletedUpTo(r store.Reader) (int64, error) {
 	return c.Seq, err
 }
 
-// deletedUpToCursor is the name of the cursor that stores the result of [DeletedUpTo].
+// deletedUpToCursor is the name of the store's cursor that [DeletedUpTo] reads.
 const deletedUpToCursor = "pruned"

@@ -57,8 +57,8 @@ func TestOnlyRowsThatEndedLongAgoAreDeleted(t *testing.T) {
 	})
 }
 
-// stays reports whether an old row must stay: it belongs to a channel that still
-// exists, or to a waiting task of one.
+// stays reports whether an old row must not be deleted, because it belongs to a channel that still
+// exists.
 func stays(line string) bool {
 	return strings.Contains(line, `"run":"ch-`) || strings.HasPrefix(line, `run {"id":"ch-`) || strings.HasPrefix(line, `item {"kind":"channel"`)
 }
@@ -73,7 +73,7 @@ func TestARunThatHasNotEndedStays(t *testing.T) {
 		if len(found.Ended) != 1 || found.Ended[0].ID != "failed" {
 			t.Fatalf("found %v", found.Ended)
 		}
-		// A user retries a task of the run before the run is deleted.
+		// A user retries a task of the run after Find and before Delete.
 		f.must(f.engine.Retry(f.ctx, store.TaskKey{Run: "failed", Task: "a"}, "", ""))
 		f.take(found)
 		f.must(f.store.Read(f.ctx, func(r store.Reader) error {
@@ -140,9 +140,9 @@ func TestARunThatIsSparedOrWorkedOnStays(t *testing.T) {
 	}
 }
 
-// A prune is interrupted at each of its commits in turn, before or after the changes
-// are stored. The next prune must reach the same result. In between, no reader may see
-// half a run, and the stream must not break.
+// Interrupt a prune at each of its commits in turn, before or after the commit is stored. The next
+// prune must reach the same result. In between, no reader may see half a run, and the stream must
+// not fail.
 func TestAPruneThatIsInterruptedIsFinishedByTheNext(t *testing.T) {
 	for name, atOnce := range map[string]int{"small runs": 0, "big runs": 1} {
 		t.Run(name, func(t *testing.T) { interrupted(t, atOnce) })
@@ -208,7 +208,7 @@ func interrupted(t *testing.T, atOnce int) {
 	}
 }
 
-// whole checks that each existing run has all its tasks and events.
+// whole returns an error unless each existing run has all of its tasks and events.
 func whole(f *fixture) error {
 	return f.store.Read(f.ctx, func(r store.Reader) error {
 		for id, n := range map[string]int{"one": 3, "two": 1, "new": 1} {
@@ -245,8 +245,7 @@ func TestABeadIsKnownForAsLongAsItsRunIs(t *testing.T) {
 			}
 		}
 		found := f.look(30*day, spare)
-		// The bead of a run that will be deleted is dispatched again before the
-		// deletion.
+		// A bead is dispatched again after Find has found its earlier run and before Delete.
 		_, err = f.engine.Submit(f.ctx, engine.Submission{ID: "late", Plan: plan.Plan{Tasks: bead("b2")}})
 		f.must(err)
 		f.take(found)
@@ -298,7 +297,7 @@ func TestAWorkerWithHeartbeatsOrAttemptsIsNotDeleted(t *testing.T) {
 	}
 }
 
-// The last task of an agent may be deleted before the agent's next heartbeat.
+// An agent's last task may be deleted before the agent sends its next heartbeat.
 func TestAnAgentWhoseTaskWasPrunedCanClaimAgain(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		done, waits := f.serve("dev", "a1")
@@ -359,7 +358,7 @@ func TestAPruneIsAnEventAndAdvancesDeletedUpTo(t *testing.T) {
 	}))
 }
 
-// Several coordinators may prune one database.
+// Several coordinators may prune the same database at the same time.
 func TestTwoConcurrentPrunesDeleteTheSameRows(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		for i := range 5 {

@@ -23,7 +23,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// halfWay creates a run with one complete and one running task.
+// halfWay creates a run with a complete and a running task. finish ends the running one.
 func halfWay(t *testing.T) (w *world, finish func()) {
 	w = newWorld(t)
 	w.submit(plan.Plan{Source: "orchestrate", Tasks: []plan.Task{task("a", 1), task("b", 1)}})
@@ -183,7 +183,7 @@ func TestUnwritableDocumentsAreReportedOnceAndRetriedWhileTheRunContinues(t *tes
 	t.Parallel()
 	w, finish := halfWay(t)
 	p := newProject(t)
-	// Files where folders should be.
+	// Create files where the recorder needs folders.
 	must(t, os.Mkdir(filepath.Join(p.dir, "state"), 0o777))
 	must(t, os.WriteFile(filepath.Join(p.dir, "state/runs"), nil, 0o666))
 	must(t, os.WriteFile(filepath.Join(p.dir, ".founder-mode"), nil, 0o666))
@@ -254,7 +254,7 @@ func TestRunEndsWithItsContextAndAnotherRecorderContinues(t *testing.T) {
 	p.valid(true)
 }
 
-// sick is a store whose reads fail for a while.
+// sick is a store whose reads fail, from the third read on until better is set.
 type sick struct {
 	store.Store
 	reads  atomic.Int64

@@ -7,16 +7,16 @@ import (
 	"gaffer/internal/engine/store/record"
 )
 
-// eventContent is the part of an event that documents depend on.
+// eventContent is a decoded event, with the changed rows that documents depend on.
 type eventContent struct {
 	store.Event
-	run     *store.Run     // set if the run has changed
-	task    *store.Task    // set if a task has a new status
-	attempt *store.Attempt // the attempt that started or ended with this event, or whose agent has started
+	run     *store.Run     // the run's row; nil if the run has not changed
+	task    *store.Task    // the task's row; nil if the task has no new status
+	attempt *store.Attempt // the attempt's row, if the attempt has started or ended, or its agent has started; else nil
 }
 
-// decodeEvent decodes an event. ok is false for most events, because documents do not show
-// readiness and questions.
+// decodeEvent decodes an event. ok is false for events that do not change documents, such as events
+// about questions. Most events are of this kind.
 func decodeEvent(e store.Event) (n eventContent, ok bool, err error) {
 	n.Event = e
 	switch {

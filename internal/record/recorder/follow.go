@@ -8,8 +8,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// open creates the state of the run at its start, so that its events can be applied.
-// Records are written only for events after the stored cursor.
+// open sets the state of the run before its first event, so that its events can be applied. Records
+// are written only for events after the stored cursor.
 func (r *Recorder) open(ctx context.Context) error {
 	if r.state != nil {
 		return nil
@@ -25,7 +25,7 @@ func (r *Recorder) open(ctx context.Context) error {
 	return r.openFrom(ctx, cursor.Seq)
 }
 
-// openFrom is like open, but records are written for all events after the given number.
+// openFrom is like open, but writes records for all events after the number recorded.
 func (r *Recorder) openFrom(ctx context.Context, recorded int64) error {
 	run, tasks, last, err := r.readRows(ctx)
 	if err != nil {
@@ -59,18 +59,17 @@ func (r *Recorder) readRows(ctx context.Context) (run store.Run, tasks []store.T
 	return run, tasks, last, err
 }
 
-// seqBeforeRun returns the number of the last event before those of the run. A task has the
-// number of its own first event, and the first task's event directly follows the run's.
+// seqBeforeRun returns the number of the event before the run's first one. The first task's Seq is
+// the number of its first event, which directly follows the run's first event.
 func seqBeforeRun(tasks []store.Task) int64 { return tasks[0].Seq - 2 }
 
-// eventsAtOnce is the number of events that are read at once. Each contains a whole row
-// of the store.
+// eventsAtOnce is how many events are read at a time. Each event contains a whole row of the store.
 const eventsAtOnce = 1000
 
-// catchUp applies all new events.
+// catchUp applies all new events of the run to the state.
 func (r *Recorder) catchUp(ctx context.Context) error { return r.follow(ctx, &r.seq, r.apply) }
 
-// apply applies one event of the run.
+// apply applies one event of the run to the state, and adds its record to r.pending.
 func (r *Recorder) apply(e store.Event) error {
 	if r.state.isKnownTask(e) {
 		return nil
@@ -92,7 +91,7 @@ func (r *Recorder) apply(e store.Event) error {
 	return nil
 }
 
-// follow calls each with the run's events after seq, and advances seq.
+// follow calls each with the run's events after the number seq, and updates seq.
 func (r *Recorder) follow(ctx context.Context, seq *int64, each func(store.Event) error) error {
 	for {
 		var events []store.Event

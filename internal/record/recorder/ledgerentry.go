@@ -19,22 +19,21 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// entry is the start or the end of an attempt, to be written to the ledger. It contains
-// all data of its event. An end also contains what is needed to write the start if that
-// is missing.
+// entry is a record to write to the ledger: the start or the end of an attempt. The entry of an end
+// also has the data to write the start, in case it is missing.
 type entry struct {
 	seq     int64
 	task    string
 	number  int
 	retries int
 	started time.Time
-	result  *ledger.Result // set for an end
-	end     *ledger.Result // set for a start whose end is written at the same time
-	written bool           // the start was written in a batch, together with the end
+	result  *ledger.Result // how the attempt ended; nil for a start
+	end     *ledger.Result // for a start: the end that is written together with it; else nil
+	written bool           // the start was already written in a batch, together with its end
 }
 
-// entryOf returns the ledger entry for an event, or false if the event needs none. In a
-// stopping run nothing is retried.
+// entryOf returns the ledger entry for an event, or false if the event needs none. stopping means
+// that the run is stopping, so that no attempt is retried.
 func entryOf(n eventContent, stopping bool) (entry, bool) {
 	if n.task == nil || n.attempt == nil {
 		return entry{}, false
@@ -47,9 +46,9 @@ func entryOf(n eventContent, stopping bool) (entry, bool) {
 	return e, true
 }
 
-// resultOf describes how an attempt ended. The reason of a failure is its failure
-// class, so that reports can count them. The summary is the agent's last message, which
-// is also the reason of a success.
+// resultOf returns how an attempt ended. For a failure, the reason is the failure class, so that
+// reports can count the classes. The summary is the agent's last message, which is also the reason
+// of a success.
 func resultOf(a store.Attempt) *ledger.Result {
 	r := &ledger.Result{
 		Attempt: a.Number, FinishedAt: timestamp.Format(a.Ended), ExitCode: exitOf(a), Verification: verificationOf(a.Checks),
@@ -70,8 +69,8 @@ func resultOf(a store.Attempt) *ledger.Result {
 	return r
 }
 
-// verificationOf summarizes the results of all verify commands. Which of them are
-// linters or tests is unknown.
+// verificationOf combines the results of all verify commands into one. It cannot tell which of them
+// are linters and which are tests.
 func verificationOf(checks json.RawMessage) *ledger.Verification {
 	var list []fleet.Check
 	if json.Unmarshal(checks, &list) != nil || len(list) == 0 {
@@ -85,8 +84,8 @@ func verificationOf(checks json.RawMessage) *ledger.Verification {
 	return &ledger.Verification{Overall: "pass"}
 }
 
-// runOf returns the run record of an attempt that starts with these messages of users.
-// The schema does not allow 0 retries, so 0 becomes 1.
+// runOf returns the run record of an attempt. said are the messages of users with which the attempt
+// started. The schema does not allow 0 retries, so 0 becomes 1.
 func (e entry) runOf(as bead, project string, spec plan.Task, before *store.Attempt, said []string) ledger.Run {
 	d := ledger.Dispatch{
 		Bead: as.name, Agent: engine.AgentOf(spec), Model: cmp.Or(spec.Model, "default"), Repo: project,
@@ -99,8 +98,8 @@ func (e entry) runOf(as bead, project string, spec plan.Task, before *store.Atte
 	return ledger.NewRun(d, e.started)
 }
 
-// messagesOf returns the texts of the messages with which an attempt has started. A run
-// record never changes, so messages that the agent received later are not part of it.
+// messagesOf returns the texts of the messages in an attempt's first prompt. A run record never
+// changes, so it leaves out messages that the agent received later.
 func messagesOf(from store.Reader, a store.Attempt) (texts []string, err error) {
 	for _, id := range a.PromptMessages {
 		item, err := from.Item(store.ItemKey{Kind: engine.MessageKind, ID: id})
@@ -119,13 +118,13 @@ func messagesOf(from store.Reader, a store.Attempt) (texts []string, err error) 
 	return texts, nil
 }
 
-// bead identifies a task in the ledger.
+// bead is the name of a task in the ledger.
 type bead struct {
 	name    string
-	earlier int // number of the bead's attempts before this task
+	earlier int // number of attempts at the bead before this task
 }
 
-// beadOf returns the bead of a task: the one that was dispatched, or a generated one.
+// beadOf returns the bead of a task: the bead from which it was dispatched, or a generated one.
 func beadOf(run, task string, d *plan.Dispatch) bead {
 	if d != nil {
 		return bead{d.Bead, d.Earlier}
@@ -133,17 +132,17 @@ func beadOf(run, task string, d *plan.Dispatch) bead {
 	return bead{name: generatedBead(task, run)}
 }
 
-// BeadName returns the name of a task in the ledger, and the number of the bead's attempts
+// BeadName returns the name of a task's bead in the ledger, and the number of attempts at the bead
 // before this task.
 func BeadName(t store.Task, spec plan.Task) (name string, earlier int) {
 	b := beadOf(t.Run, t.Task, spec.Dispatch)
 	return b.name, b.earlier
 }
 
-// generatedBead returns the bead name of a task that was not dispatched from a bead: "bd-",
-// the task's id, and the end of the run's id. The run's id is needed because a ledger
-// has records of many runs, whose tasks often have the same ids. A task id that cannot
-// be part of a bead name is shortened and made unique by its hash.
+// generatedBead returns the bead name of a task that was not dispatched from a bead: "bd-", the
+// task's id, and the end of the run's id. The run's id is needed because a ledger has records of
+// many runs, whose tasks often have the same ids. If a task's id cannot be part of a bead name, it
+// is shortened, and a hash makes it unique.
 func generatedBead(task, run string) string {
 	end := "-" + strings.ToValidUTF8(run[max(0, len(run)-8):], "")
 	if name := "bd-" + task + end; ledger.CheckBead(name) == nil {

@@ -14,7 +14,7 @@ func TestADocumentOfManyAgentsIsLeftAloneForAsLongAsItIsWorth(t *testing.T) {
 		took, want time.Duration
 	}{
 		{10, time.Millisecond, DefaultPace},
-		{10, time.Second, DefaultPace}, // a slow disk, but no large document
+		{10, time.Second, DefaultPace}, // the disk is slow, but the document is not large
 		{manyAgents, time.Millisecond, DefaultPace},
 		{manyAgents, 20 * time.Millisecond, 200 * time.Millisecond},
 		{5 * manyAgents, 70 * time.Millisecond, 700 * time.Millisecond},

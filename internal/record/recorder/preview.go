@@ -10,18 +10,18 @@ import (
 	"gaffer/session"
 )
 
-// Preview returns the document that a recorder would write for a run, without writing
-// it. It keeps its position in the events, so repeated calls are cheap. It is not safe
-// for concurrent use.
+// Preview returns the session document that a recorder would write for a run, without writing it.
+// It remembers its position in the events, so repeated calls are cheap. It is not safe for
+// concurrent use.
 type Preview struct{ recorder *Recorder }
 
-// NewPreview returns the preview of a run. It accesses no files; sessions only provides
-// the names of the logs in the document.
+// NewPreview returns the Preview of a run. It does not access files: sessions is used only for the
+// names of logs in the document.
 func NewPreview(s store.Store, run, project string, sessions *session.Store) *Preview {
 	return &Preview{New(Options{Store: s, Run: run, Project: project, Session: sessions, Notice: func(string) {}})}
 }
 
-// Document returns the current content of the session's document.
+// Document returns the current content of the session document.
 func (s *Preview) Document(ctx context.Context) ([]byte, error) {
 	r := s.recorder
 	if r.state == nil {
@@ -35,11 +35,11 @@ func (s *Preview) Document(ctx context.Context) ([]byte, error) {
 	return r.opts.Session.Render(r.opts.Run, &r.state.status)
 }
 
-// errUpToDate stops the reading of events.
+// errUpToDate stops the reading of events at the end of the run. It is not a failure.
 var errUpToDate = errors.New("up to date")
 
-// catchUp applies new events, like [Recorder.catchUp]. For a run that has ended, it
-// stops at the run's last event.
+// catchUp applies new events like [Recorder.catchUp]. If the run has ended, it stops at the event
+// that ended it.
 func (s *Preview) catchUp(ctx context.Context) error {
 	r := s.recorder
 	run, err := runOf(ctx, r.opts.Store, r.opts.Run)
@@ -75,9 +75,9 @@ func runOf(ctx context.Context, s store.Store, id string) (run store.Run, err er
 	return run, err
 }
 
-// Records calls each with the ledger's records of a run's attempts: first the ended
-// attempts in the order of their end, then the running ones. l provides the file names
-// of records; its files are not accessed.
+// Records calls each with the ledger records of a run's attempts: first of the ended attempts, in
+// the order of their ends, then of the running ones. It does not access files: l is used only for
+// the names of records.
 func Records(ctx context.Context, s store.Store, id, project string, l *ledger.Store, each func(ledger.AttemptRecords) error) error {
 	r := New(Options{Store: s, Run: id, Project: project, Ledger: l, Session: session.New("", session.Options{}), Notice: func(string) {}})
 	if err := r.openFrom(ctx, 0); err != nil {
@@ -106,8 +106,7 @@ func Records(ctx context.Context, s store.Store, id, project string, l *ledger.S
 	return under.emitRunning(ctx)
 }
 
-// startedAttempts holds the attempts whose start was read, but whose end was not read
-// yet.
+// startedAttempts has the attempts of which the start was read, but not the end.
 type startedAttempts struct {
 	recorder *Recorder
 	each     func(ledger.AttemptRecords) error
@@ -115,7 +114,7 @@ type startedAttempts struct {
 	order    []attemptKey
 }
 
-// emitEnded calls each with the attempts that have ended.
+// emitEnded calls each with the records of attempts whose end was read.
 func (u *startedAttempts) emitEnded(ctx context.Context) error {
 	for _, e := range u.recorder.pending {
 		name := attemptKey{e.task, e.number}
@@ -133,7 +132,7 @@ func (u *startedAttempts) emitEnded(ctx context.Context) error {
 	return nil
 }
 
-// emitRunning calls each with the attempts that are still running.
+// emitRunning calls each with the records of attempts that are still running.
 func (u *startedAttempts) emitRunning(ctx context.Context) error {
 	for _, name := range u.order {
 		if e, runs := u.started[name]; runs {

@@ -23,7 +23,7 @@ func (p *project) sheet(s store.Store) *recorder.Preview {
 	return recorder.NewPreview(s, runID, "/home/sam/shop", session.New("", session.Options{LogPrefix: ".founder-mode/status"}))
 }
 
-// says checks that a preview matches the document that the recorder writes.
+// says fails unless the preview equals the document that the recorder writes.
 func (p *project) says(s *recorder.Preview, when string) {
 	p.t.Helper()
 	text, err := s.Document(context.Background())
@@ -88,7 +88,7 @@ func TestADocumentOfLongAgoDoesNotReadWhatCameAfter(t *testing.T) {
 	}
 }
 
-// recorded returns the records that Records produces for the world's run, by file name.
+// recorded returns the records that Records returns for the world's run, by file name.
 func recorded(t *testing.T, w *world, l *ledger.Store) map[string]any {
 	all := map[string]any{}
 	must(t, recorder.Records(context.Background(), w.store, runID, "/home/sam/shop", l, func(p ledger.AttemptRecords) error {
@@ -122,13 +122,13 @@ func TestRenderedRecordsAreThoseThatAreWritten(t *testing.T) {
 		for _, kind := range []string{"runs", "results"} {
 			entries, err := os.ReadDir(filepath.Join(p.dir, "state", kind))
 			if err != nil {
-				continue // nothing was recorded
+				continue // the run has no records
 			}
 			for _, e := range entries {
 				text, err := os.ReadFile(filepath.Join(p.dir, "state", kind, e.Name()))
 				must(t, err)
 				if !json.Valid(text) {
-					continue // a lock file
+					continue // not a record but a lock file
 				}
 				var r struct {
 					Bead    string

@@ -8,9 +8,9 @@ import (
 	"gaffer/ledger"
 )
 
-// writeTogether writes the records of the next ended attempts in one batch, if they
-// were the first attempts of their tasks. Records that fail are written one by one
-// later, which reports the error.
+// writeTogether writes the records of the next ended attempts in one batch, as far as they are the
+// first attempts at their tasks. Records that the batch does not write are written one by one
+// later, which reports errors.
 func (r *Recorder) writeTogether(ctx context.Context) {
 	list := r.pending[:min(len(r.pending), lookahead)]
 	ends := map[attemptKey]*ledger.Result{}
@@ -47,8 +47,8 @@ func (r *Recorder) writeTogether(ctx context.Context) {
 	}
 }
 
-// runRecords returns the run records of started attempts. It reads the tasks' specifications
-// each time, because there may be too many to keep in memory.
+// runRecords returns the run records of started attempts. It reads the tasks' specifications from
+// the store each time, because they may be too large to keep in memory.
 func (r *Recorder) runRecords(ctx context.Context, begun []entry) ([]ledger.Run, error) {
 	runs := make([]ledger.Run, len(begun))
 	err := r.opts.Store.Read(ctx, func(from store.Reader) error {
@@ -64,7 +64,7 @@ func (r *Recorder) runRecords(ctx context.Context, begun []entry) ([]ledger.Run,
 			}
 			var before *store.Attempt
 			var said []string
-			if e.number > 1 || t.HasMessages { // else there is nothing to read
+			if e.number > 1 || t.HasMessages { // a first attempt without messages needs no further rows
 				tries, err := from.Attempts(key)
 				if err != nil {
 					return err

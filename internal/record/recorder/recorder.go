@@ -1,12 +1,11 @@
-// Package recorder writes a run's state to the documents of a project that other
-// programs read: the session's status.json, and a run record and a result record in the
-// ledger for each attempt.
+// Package recorder writes the state of a run to documents that other programs read: the session's
+// status.json and, for each attempt, a run record and a result record in the ledger.
 //
-// The store is authoritative. A recorder reads the events of one run in order and
-// derives the run's state in terms of the session protocol. Its output depends only on
-// the events, never on a clock, so writing it again produces the same bytes. The store
-// keeps a cursor: the last event whose records are written. The session's document has
-// no cursor: every recorder rewrites it as a whole when it starts.
+// The store is authoritative. A recorder reads the events of one run in order and derives the run's
+// state in terms of the session protocol. Its output depends only on the events, never on a clock,
+// so writing it again produces the same bytes. The store has a cursor: the number of the last event
+// whose records are written. The session's document has no cursor: every recorder rewrites the
+// whole document when it starts.
 package recorder
 
 import (
@@ -25,54 +24,54 @@ import (
 // Options configures a recorder.
 type Options struct {
 	Store   store.Store
-	Run     string // also the session's id
+	Run     string // id of the run, which is also the id of its session
 	Session *session.Store
-	Ledger  *ledger.Store     // if nil, no records are written
-	Project string            // the folder that records name as the repository
+	Ledger  *ledger.Store     // nil if no records are written
+	Project string            // path of the project, which records name as the repository
 	Notice  func(text string) // prints a message to the user; never nil
-	Quiet   bool              // do not print problems that Flush returns as its error
+	Quiet   bool              // do not print problems that Flush returns
 
-	// Cancel cancels a task of the run, or the whole run if task is empty, because
-	// another program has set its status to cancelled in the session's document. It
-	// must not fail if the task or run has already ended. If Cancel is nil, such
-	// requests are overwritten.
+	// Cancel is called when another program has set a task, or the run, to cancelled in the
+	// session's document. It cancels the task, or the run if task is empty. It must not fail if the
+	// task or run has already ended. If Cancel is nil, the recorder ignores the request and
+	// overwrites it in the document.
 	Cancel func(ctx context.Context, task, why string) error
 
-	// Pace is the time to collect events between two writes; DefaultPace if zero.
+	// Pace is how long events are collected between two writes. Zero means DefaultPace.
 	Pace time.Duration
-	// CheckInterval is how often the document is checked and failed writes are retried
-	// while there are no events; DefaultCheckInterval if zero.
+	// CheckInterval is how often, while there are no events, the document is checked for changes of
+	// other programs and failed writes are retried. Zero means DefaultCheckInterval.
 	CheckInterval time.Duration
 }
 
-// The default times. A document is written at most one pace and the duration of one
-// write after its event. This must be within 100 ms.
+// The defaults. After an event, the document is written within one pace and the duration of one
+// write. That must be less than 100 ms.
 const (
 	DefaultPace          = 50 * time.Millisecond
 	DefaultCheckInterval = 2 * time.Second
 )
 
-// Recorder writes the documents of one run. It is not safe for concurrent use. Several
-// programs may record the same run.
+// Recorder writes the documents of one run. It is not safe for concurrent use. Several processes
+// may record the same run, each with its own Recorder.
 type Recorder struct {
 	opts             Options
-	cursor           string // name of the cursor
+	cursor           string // name of the store's cursor
 	recording        *session.Recording
-	state            *sessionState       // nil until open
-	seq              int64               // the last event in the state
-	recorded         int64               // the stored cursor: the last event whose records are written
+	state            *sessionState       // nil before open
+	seq              int64               // number of the last event that was applied to state
+	recorded         int64               // number in the stored cursor: the last event whose records are written
 	pending          []entry             // records to write, in the order of their events
-	writtenWithStart map[attemptKey]bool // attempts whose end was written together with their start
-	failing          map[string]error    // current problems, by kind
-	refused          []error             // the first few records that can never be written, as errors
+	writtenWithStart map[attemptKey]bool // attempts whose end was already written together with their start
+	failing          map[string]error    // current problems, by kind; see sessionProblem
+	refused          []error             // errors about the first few records that can never be written
 	refusedCount     int
-	lastWriteTook    time.Duration // duration of the last write of the session's document
-	lastWrite        time.Time     // time of that write
+	lastWriteTook    time.Duration // how long the last write of the session's document took
+	lastWrite        time.Time     // when the session's document was last written
 }
 
-// Writing a document with many agents takes long and much memory. So the document is
-// not written again for largeShare times the duration of the last write, but for at
-// most maxPace. For ten thousand agents this is about a second.
+// Writing a document with many agents needs much time and memory. So after a write that took the
+// time d, the document is not written again for largeShare times d, but for at most maxPace. For
+// ten thousand agents this is about a second.
 const (
 	manyAgents = 2000
 	largeShare = 10
@@ -87,11 +86,11 @@ func (r *Recorder) pace() time.Duration {
 	return max(r.opts.Pace, min(largeShare*r.lastWriteTook, maxPace))
 }
 
-// due reports whether the session's document may be written again. Records do not wait
-// for this.
+// due reports whether enough time has passed to write the session's document again. Records are
+// written without this delay.
 func (r *Recorder) due() bool { return time.Since(r.lastWrite) >= r.pace() }
 
-// CursorOf returns the name of the cursor of a run's records.
+// CursorOf returns the name of the store's cursor for the records of a run.
 func CursorOf(run string) string { return "recorder " + run }
 
 // New returns a recorder. It does not access the store or any file.
@@ -105,10 +104,9 @@ func New(opts Options) *Recorder {
 	return &Recorder{opts: opts, cursor: CursorOf(opts.Run), failing: map[string]error{}, writtenWithStart: map[attemptKey]bool{}}
 }
 
-// Run writes documents until the run has ended and everything is written, or until ctx
-// ends. It continues after errors: it prints each problem once and tries again with the
-// next events. [Recorder.Flush] returns the problems that are left. The only error of
-// Run is ctx.Err().
+// Run writes documents until the run has ended and everything is written, or until ctx ends. It
+// continues after errors: it prints each problem once and tries again with the next events.
+// [Recorder.Flush] returns the problems that remain. The only error that Run returns is ctx.Err().
 func (r *Recorder) Run(ctx context.Context) error {
 	for {
 		err := r.runUntilError(ctx)
@@ -125,7 +123,8 @@ func (r *Recorder) Run(ctx context.Context) error {
 	}
 }
 
-// runUntilError does the work of Run until the store returns an error.
+// runUntilError does the work of Run. It returns when the run has ended, or with the first error of
+// the store.
 func (r *Recorder) runUntilError(ctx context.Context) error {
 	if err := r.open(ctx); err != nil {
 		return err
@@ -138,7 +137,7 @@ func (r *Recorder) runUntilError(ctx context.Context) error {
 		}
 		r.reportOnce(ctx, eventsProblem, nil)
 		if !r.state.ended() {
-			r.write(ctx, false) // this also reads new events, possibly the last one
+			r.write(ctx, false) // also reads new events, possibly the last one
 		}
 		if r.state.ended() {
 			return r.flush(ctx)
@@ -149,9 +148,8 @@ func (r *Recorder) runUntilError(ctx context.Context) error {
 	}
 }
 
-// Flush writes everything up to the last event, including documents that other programs
-// have damaged or deleted. Its error says what could not be written. It must not be
-// called while Run is running.
+// Flush writes everything up to the last event, also documents that other programs have damaged or
+// deleted. It returns what could not be written. It must not be called while Run is running.
 func (r *Recorder) Flush(ctx context.Context) error {
 	if err := r.open(ctx); err != nil {
 		return err
@@ -167,8 +165,8 @@ func (r *Recorder) Flush(ctx context.Context) error {
 	return r.problems()
 }
 
-// Rebuild writes all documents of the run again from the store. Existing records stay
-// unchanged, because records are immutable.
+// Rebuild writes all documents of the run again from the store. It does not change existing
+// records, because records are immutable.
 func (r *Recorder) Rebuild(ctx context.Context) error {
 	r.state, r.pending, r.refused, r.refusedCount, r.writtenWithStart = nil, nil, nil, 0, map[attemptKey]bool{}
 	if err := r.openFrom(ctx, 0); err != nil {
@@ -177,7 +175,8 @@ func (r *Recorder) Rebuild(ctx context.Context) error {
 	return r.Flush(ctx)
 }
 
-// flush writes everything, and then again the records that other programs have deleted.
+// flush writes everything up to the last event, and then the records that other programs have
+// deleted.
 func (r *Recorder) flush(ctx context.Context) error {
 	r.write(ctx, true)
 	if err := r.restoreDeleted(ctx); err != nil {
@@ -188,8 +187,8 @@ func (r *Recorder) flush(ctx context.Context) error {
 
 func (r *Recorder) close() { r.recording.Close() }
 
-// RefusedError reports that everything was written except some records, whose file names
-// are used by records of other programs. Those files stay unchanged.
+// RefusedError reports that everything was written except some records: records of other programs
+// have their file names. Those files stay unchanged.
 type RefusedError struct{ Err error }
 
 func (e *RefusedError) Error() string { return e.Err.Error() }
@@ -212,9 +211,9 @@ func (r *Recorder) problems() error {
 	return errors.Join(all...)
 }
 
-// wait returns when there is something to do. If records are left to write, it returns
-// at once. Otherwise it waits for the pace, and then until there are events, another
-// program has changed the document, or a failed write must be retried.
+// wait returns when there is something to write. It returns at once if records are left to write.
+// If not, it waits for one pace, and then until there are events, another program has changed the
+// document, or a failed write must be retried.
 func (r *Recorder) wait(ctx context.Context, began time.Time) error {
 	if len(r.pending) > 0 && r.failing[recordsProblem] == nil {
 		return ctx.Err()
@@ -226,7 +225,7 @@ func (r *Recorder) wait(ctx context.Context, began time.Time) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if r.state.unwritten { // the document's pace did not allow another write yet
+	if r.state.unwritten { // the last write was too recent to write the document again
 		return nil
 	}
 	for {

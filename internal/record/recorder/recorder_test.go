@@ -16,7 +16,7 @@ import (
 	"gaffer/session"
 )
 
-// each runs a test on every story.
+// each runs a test on every story in stories.
 func each(t *testing.T, test func(t *testing.T, name string, tell story)) {
 	for name, tell := range stories {
 		t.Run(name, func(t *testing.T) { test(t, name, tell) })
@@ -25,14 +25,14 @@ func each(t *testing.T, test func(t *testing.T, name string, tell story)) {
 
 func never(string) {}
 
-// told returns a world in which a story has happened.
+// told returns a world in which the whole story has happened.
 func told(t *testing.T, tell story) *world {
 	w := newWorld(t)
 	tell(w, never)
 	return w
 }
 
-// documents returns the documents that one recorder writes at the end of a story.
+// documents returns the documents that a recorder writes after the whole story, by path.
 func documents(t *testing.T, tell story) map[string]string {
 	p := newProject(t)
 	p.flush(told(t, tell).store)

@@ -8,10 +8,9 @@ import (
 	"gaffer/ledger"
 )
 
-// RecordsOf returns the ledger's records of a task's attempts. It computes them from the
-// store's rows. [Records] reads the events instead, which is slower. Two values may
-// differ: whether a retry was planned after the last attempt, and how many retries were
-// allowed when an attempt started.
+// RecordsOf returns the ledger records of a task's attempts, computed from the store's rows. It is
+// faster than [Records], which reads the events. Two values may differ: whether a retry was planned
+// after the last attempt, and how many retries were allowed when an attempt started.
 func RecordsOf(from store.Reader, t store.Task, attempts []store.Attempt, project string, l *ledger.Store) ([]ledger.AttemptRecords, error) {
 	spec, err := plan.DecodeTask(t.Spec)
 	if err != nil {

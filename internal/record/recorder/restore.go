@@ -11,8 +11,8 @@ import (
 	"gaffer/ledger"
 )
 
-// restoreDeleted writes deleted records again. It checks only the file names, because existing
-// records are immutable.
+// restoreDeleted writes records again that were deleted. It looks only for missing file names, not
+// at contents, because existing records are immutable.
 func (r *Recorder) restoreDeleted(ctx context.Context) error {
 	if r.opts.Ledger == nil || len(r.pending) > 0 {
 		return nil
@@ -35,7 +35,7 @@ func (r *Recorder) restoreDeleted(ctx context.Context) error {
 	return r.recordAgain(ctx, gone)
 }
 
-// recordAgain writes all records of the given tasks.
+// recordAgain writes all records of the tasks again.
 func (r *Recorder) recordAgain(ctx context.Context, tasks map[string]bool) error {
 	_, rows, _, err := r.readRows(ctx)
 	if err != nil {
@@ -62,12 +62,11 @@ func (r *Recorder) recordAgain(ctx context.Context, tasks map[string]bool) error
 	return nil
 }
 
-// fileNames holds the names of the regular files in a folder.
+// fileNames is the set of names of the regular files in a folder.
 type fileNames map[string]bool
 
-// has reports whether the records of all attempts exist. The record of the bead's last
-// attempt is named after the bead. The names of earlier records also contain their
-// attempt number.
+// has reports whether the records of all attempts at a bead exist. The record of the last attempt
+// is named after the bead alone. The names of earlier records also have the attempt's number.
 func (n fileNames) has(as bead, attempts int) bool {
 	if attempts > 0 && !n[as.name+".json"] {
 		return false

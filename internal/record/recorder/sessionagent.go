@@ -10,16 +10,16 @@ import (
 	"gaffer/session"
 )
 
-// afterStatusChange returns the session protocol's agent for a task whose status has
-// changed.
+// afterStatusChange returns the session protocol's agent a as it is after the status of its task
+// has changed.
 //
-// In the protocol, an agent never goes back to queued. If an attempt failed and will be
-// retried, the agent stays running without a pid, and its error describes the failure
-// until the next attempt starts. Its start time is the start of its first attempt. Only
-// a user's retry of an ended task, or a message to its agent, resets the agent.
+// In the protocol, an agent never goes back to queued. If an attempt failed and will be retried,
+// the agent stays running without a pid, and its error describes the failure until the next attempt
+// starts. Its start time is the start of its first attempt. Only two things reset the agent: a user
+// retries the ended task, or sends a message to its agent.
 func afterStatusChange(a session.Agent, n eventContent) session.Agent {
 	switch to := n.task.Status; {
-	case to == store.Queued && n.attempt != nil && n.attempt.Status == store.Complete: // the agent continues with a message
+	case to == store.Queued && n.attempt != nil && n.attempt.Status == store.Complete: // the task is queued again, because the agent continues with a message
 		a.PID, a.Error = nil, nil
 	case to == store.Queued && n.attempt != nil:
 		a.PID, a.Error = nil, pointerTo(failureText(*n.attempt))
@@ -29,7 +29,7 @@ func afterStatusChange(a session.Agent, n eventContent) session.Agent {
 		a = asStarted(a, n)
 	case to == store.Complete:
 		a = asEnded(a, session.Complete, n)
-		if n.attempt != nil { // otherwise the user withdrew the message for which the task was queued
+		if n.attempt != nil { // nil if the task is complete again because the user withdrew a message
 			a.ExitCode = exitOf(*n.attempt)
 		}
 	case to == store.Failed && n.attempt != nil:
@@ -44,8 +44,7 @@ func afterStatusChange(a session.Agent, n eventContent) session.Agent {
 	return a
 }
 
-// asQueued returns the agent in the queued state, without the results of earlier
-// attempts.
+// asQueued returns the agent as queued, without the results of earlier attempts.
 func asQueued(a session.Agent) session.Agent {
 	return session.Agent{
 		ID: a.ID, Name: a.Name, PromptPath: a.PromptPath, Wave: a.Wave, Model: a.Model, Status: session.Queued,
@@ -61,8 +60,8 @@ func asStarted(a session.Agent, n eventContent) session.Agent {
 	return a
 }
 
-// asEnded returns the agent in a final state. It clears the exit code and the error,
-// which a cancelled agent does not have. For other states the caller sets them.
+// asEnded returns the agent in a final state, without exit code and error. The caller sets them,
+// except for a cancelled agent.
 func asEnded(a session.Agent, as session.State, n eventContent) session.Agent {
 	a.Status, a.CompletedAt = as, session.Time{Time: n.At}
 	a.DurationSeconds = seconds(a.StartedAt.Time, n.At)
@@ -70,9 +69,9 @@ func asEnded(a session.Agent, as session.State, n eventContent) session.Agent {
 	return a
 }
 
-// seconds returns the duration between two times for a document, in whole seconds. It
-// is at least 1, because monitors read 0 as unknown. It is 0 if the clock was set back,
-// and nil if from is not set.
+// seconds returns the duration between two times in whole seconds, for a document. It is at least
+// 1, because programs that show the document read 0 as unknown. It is 0 if the clock was set back,
+// and nil if from is zero.
 func seconds(from, to time.Time) *float64 {
 	if from.IsZero() {
 		return nil
@@ -84,8 +83,8 @@ func seconds(from, to time.Time) *float64 {
 	return &n
 }
 
-// pidOf returns a pointer to a copy, so that the state of a large run does not keep
-// attempts in memory.
+// pidOf returns a pointer to a copy of the attempt's process id, or nil. With a pointer into the
+// attempt, the state of a large run would keep all attempts in memory.
 func pidOf(a store.Attempt) *int {
 	if a.PID == 0 {
 		return nil
@@ -94,10 +93,10 @@ func pidOf(a store.Attempt) *int {
 	return &pid
 }
 
-// exitOf returns the exit code of an attempt, or nil. A lost attempt has no exit code,
-// because its end was not seen. For a complete attempt, only the code 0 is returned: the
-// agent's final message decided the result, so a later failure, or a signal that stopped
-// the program, says nothing about the work.
+// exitOf returns the exit code of an attempt, or nil. A lost attempt has none, because its end was
+// not seen. For a complete attempt, exitOf returns only the code 0: the agent's final message
+// decided the result, so a later failure, or a signal that stopped the program, says nothing about
+// the work.
 func exitOf(a store.Attempt) *int {
 	if a.Exit < 0 || a.Class == failure.Lost || a.Status == store.Complete && a.Exit != 0 {
 		return nil
@@ -106,7 +105,7 @@ func exitOf(a store.Attempt) *int {
 	return &exit
 }
 
-// failureText describes in one sentence how an attempt failed.
+// failureText returns one sentence that says how an attempt failed.
 func failureText(a store.Attempt) string {
 	what := string(a.Class)
 	if exit := exitOf(a); a.Class == failure.Crashed && exit != nil {

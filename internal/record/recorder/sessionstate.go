@@ -14,29 +14,29 @@ import (
 	"gaffer/session"
 )
 
-// sessionState is the state of a run in terms of the session protocol. It starts from
-// the run's rows and is updated by the run's events.
+// sessionState is the state of a run in terms of the session protocol. It is created from the run's
+// rows, and then the run's events are applied to it.
 type sessionState struct {
 	status     session.Status
-	stopping   bool // no more tasks start
+	stopping   bool // the run starts no more tasks
 	agentIndex map[string]int
 	attempts   []attemptCounts
-	beads      map[string]bead // beads of dispatched tasks
-	changed    map[int]bool    // indexes of agents whose changes are not written yet
-	unwritten  bool            // something is not written yet
+	beads      map[string]bead // beads of the tasks that were dispatched from a bead, by task id
+	changed    map[int]bool    // indexes in status.Agents of agents with unwritten changes
+	unwritten  bool            // the document differs from the state
 }
 
-// attemptCounts counts the attempts at a task.
+// attemptCounts has the numbers of started and ended attempts at a task.
 type attemptCounts struct{ started, ended int }
 
-// newSessionState returns the state of a run before its events are applied.
+// newSessionState returns the state of a run before its first event.
 func newSessionState(run store.Run, tasks []store.Task, project string) (*sessionState, error) {
 	p := &sessionState{agentIndex: make(map[string]int, len(tasks)), attempts: make([]attemptCounts, 0, len(tasks)), beads: map[string]bead{}, changed: map[int]bool{}, unwritten: true}
 	p.status = session.Status{
 		Source: sourceOf(run), SourceFile: run.SourceFile, StartedAt: session.Time{Time: run.Created},
 		Status: session.Running, Waves: []session.Wave{},
 	}
-	if len(tasks) == 0 { // a run without tasks ends with its first event
+	if len(tasks) == 0 { // then the run ends with its first event
 		p.applyRun(run)
 	}
 	waves := wavesOf(tasks)
@@ -49,7 +49,7 @@ func newSessionState(run store.Run, tasks []store.Task, project string) (*sessio
 	return p, nil
 }
 
-// add adds a queued task.
+// add adds a task to the state, as a queued agent.
 func (p *sessionState) add(t store.Task, wave int, project string) error {
 	spec, err := plan.DecodeTask(t.Spec)
 	if err != nil {
@@ -67,8 +67,8 @@ func (p *sessionState) add(t store.Task, wave int, project string) error {
 	return nil
 }
 
-// addLater adds a task that was added to the run after its start. It belongs to the
-// first wave.
+// addLater adds a task that was added to the run after its start. Its agent belongs to the first
+// wave.
 func (p *sessionState) addLater(t store.Task, project string) error {
 	if err := p.add(t, 1, project); err != nil {
 		return err
@@ -78,7 +78,7 @@ func (p *sessionState) addLater(t store.Task, project string) error {
 	return nil
 }
 
-// bead returns the bead of a task.
+// bead returns the bead of a task in the ledger.
 func (p *sessionState) bead(run, task string) bead {
 	if b, ok := p.beads[task]; ok {
 		return b
@@ -86,8 +86,8 @@ func (p *sessionState) bead(run, task string) bead {
 	return beadOf(run, task, nil)
 }
 
-// sourceOf returns the session protocol's name for the source of a run. For an unknown
-// source it returns the name for a plan.
+// sourceOf returns the session protocol's word for the source of a run. For a source that the
+// protocol does not have, it returns the word for a plan.
 func sourceOf(run store.Run) string {
 	if slices.Contains(session.Sources(), run.Source) {
 		return run.Source
@@ -95,8 +95,8 @@ func sourceOf(run store.Run) string {
 	return plan.SourceOrchestrate
 }
 
-// relativeTo returns a file's path relative to a folder, or unchanged if the file is not in
-// it.
+// relativeTo returns the path of file relative to folder. If the file is not in the folder, it
+// returns the path unchanged.
 func relativeTo(folder, file string) string {
 	relative, err := filepath.Rel(folder, file)
 	if !filepath.IsAbs(file) || err != nil || relative == ".." || strings.HasPrefix(relative, "../") {
@@ -105,8 +105,8 @@ func relativeTo(folder, file string) string {
 	return filepath.ToSlash(relative)
 }
 
-// wavesOf returns the wave of each task. If every task has a wave in the plan, it uses
-// those. Otherwise it computes layers, so that each task waits only for earlier layers.
+// wavesOf returns the number of each task's wave. If every task has a wave in the plan, it returns
+// those. If not, it computes the waves: a task is in a later wave than all tasks that it waits for.
 func wavesOf(tasks []store.Task) []int {
 	waves := make([]int, len(tasks))
 	given, p := true, plan.Plan{}
@@ -130,7 +130,7 @@ func wavesOf(tasks []store.Task) []int {
 	return waves
 }
 
-// sessionWaves returns the waves with their agents.
+// sessionWaves returns the waves of a session, each with the ids of its agents.
 func sessionWaves(agents []session.Agent) []session.Wave {
 	members := map[int][]string{}
 	for _, a := range agents {
@@ -145,8 +145,8 @@ func sessionWaves(agents []session.Agent) []session.Wave {
 
 func (p *sessionState) ended() bool { return p.status.Status.Final() }
 
-// isKnownTask reports whether an event only says that a task was added which the state
-// already contains. A large run has thousands of such events, so they are not decoded.
+// isKnownTask reports whether an event only says that a task was added, and the state already has
+// the task. A large run has thousands of these events, so they are not decoded.
 func (p *sessionState) isKnownTask(e store.Event) bool {
 	i, known := p.agentIndex[e.Task]
 	if !known || e.Kind != "task.queued" || e.From != "" {
@@ -156,7 +156,7 @@ func (p *sessionState) isKnownTask(e store.Event) bool {
 	return true
 }
 
-// apply updates the state from an event.
+// apply updates the state with a decoded event.
 func (p *sessionState) apply(n eventContent) {
 	switch i, known := p.agentIndex[n.Task]; {
 	case n.run != nil:
@@ -190,12 +190,12 @@ func (t *attemptCounts) apply(n eventContent) {
 	}
 }
 
-// contents returns the content for the document.
+// contents returns the state as content for the document, with the indexes of changed agents.
 func (p *sessionState) contents() session.Contents {
 	return session.Contents{Status: &p.status, Changed: slices.Collect(maps.Keys(p.changed))}
 }
 
-// written records that the document matches the state.
+// written is called after the document was written, so that it matches the state.
 func (p *sessionState) written() {
 	clear(p.changed)
 	p.unwritten = false

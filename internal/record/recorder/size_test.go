@@ -19,8 +19,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// The records are not synced here, because this test does not measure the disk.
-// script/bench compares the durations for ten thousand and for one thousand tasks.
+// The files are not synced to disk, because this test does not measure the disk. script/bench
+// compares the durations for ten thousand and for one thousand tasks.
 func TestThousandsOfTasksAreRecordedWhileTheyRun(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
@@ -45,8 +45,8 @@ func TestThousandsOfTasksAreRecordedWhileTheyRun(t *testing.T) {
 	}
 }
 
-// many writes the rows and events of a large run directly. The real engine would make a
-// store in memory scan all tasks for each of them.
+// many writes the rows and events of a large run directly to a store in memory. With the real
+// engine, that store would scan all tasks for each change.
 type many struct {
 	t     *testing.T
 	store *memory.Store
@@ -89,7 +89,7 @@ func (m *many) submit(n int) {
 
 func id(i int) string { return fmt.Sprintf("task-%05d", i) }
 
-// finish starts and ends a task, and ends the run with the last one.
+// finish starts and ends task i of n. After the last task it ends the run.
 func (m *many) finish(i, n int) {
 	m.now = m.now.Add(time.Second)
 	task := store.Task{TaskKey: store.TaskKey{Run: runID, Task: id(i)}, Status: store.Running}

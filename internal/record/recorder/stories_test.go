@@ -13,7 +13,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// stories are scenarios of a run.
+// stories are the scenarios on which the recorder is tested, by name.
 var stories = map[string]story{
 	"three waves":         threeWaves,
 	"stop on failure":     stopOnFailure,
@@ -29,8 +29,8 @@ var stories = map[string]story{
 	"at once":             atOnce,
 }
 
-// messages has a message that comes while an agent runs, one that continues the ended
-// run, and one that is withdrawn.
+// messages is a story with three messages: one comes while an agent is running, one continues the
+// ended run, and one is withdrawn.
 func messages(w *world, at func(string)) {
 	send := func(text string) fleet.Message {
 		m, err := w.Send(context.Background(), fleet.Message{Run: runID, Task: "a", Text: text})
@@ -54,8 +54,8 @@ func messages(w *world, at func(string)) {
 	at("complete again")
 }
 
-// lateExitCode has one agent that reports success and then fails, and one that reports
-// success and is stopped because it does not exit. Their reports decide the result.
+// lateExitCode is a story with two agents that report success. Then one fails, and one is killed
+// because it does not exit. Their reports must decide the result.
 func lateExitCode(w *world, at func(string)) {
 	w.submit(plan.Plan{Tasks: []plan.Task{task("a", 0), task("b", 0)}})
 	w.end(w.start(1), engine.Finish{Ending: fleet.Ending{Summary: "a is done", Exit: 3}})
@@ -63,7 +63,7 @@ func lateExitCode(w *world, at func(string)) {
 	at("ended")
 }
 
-// atOnce has an agent that takes less than a second.
+// atOnce is a story with an agent that takes less than a second.
 func atOnce(w *world, at func(string)) {
 	w.submit(plan.Plan{Tasks: []plan.Task{task("a", 0)}})
 	a, err := w.Claim(context.Background(), engine.Claim{Worker: "w"})
@@ -74,7 +74,7 @@ func atOnce(w *world, at func(string)) {
 	at("ended")
 }
 
-// threeWaves has a retry after a failed check, a question, and a running task that a
+// threeWaves is a story with a retry after a failed check, a question, and a running task that a
 // user cancels, with the effects on other tasks.
 func threeWaves(w *world, at func(string)) {
 	a, b, d := task("a", 1), task("b", 1), task("d", 2)
@@ -105,8 +105,8 @@ func threeWaves(w *world, at func(string)) {
 	at("ended")
 }
 
-// stopOnFailure lets running tasks continue and starts no more tasks. A failed task is
-// not retried.
+// stopOnFailure is a story in which a task fails and the run stops: running tasks continue, no more
+// tasks start, and the failed task is not retried.
 func stopOnFailure(w *world, at func(string)) {
 	retried := task("b", 0)
 	retried.Retries = 3
@@ -125,8 +125,8 @@ func endOnFailure(w *world, _ func(string)) {
 	w.end(b, engine.Finish{Ending: fleet.Ending{Class: failure.Cancelled, Exit: 130}})
 }
 
-// retryAfterTheEnd has a user who retries a failed task. The tasks that were cancelled
-// because of it start again too.
+// retryAfterTheEnd is a story in which a user retries a failed task after the run's end. The tasks
+// that were cancelled because of the failure start again too.
 func retryAfterTheEnd(w *world, at func(string)) {
 	w.submit(plan.Plan{Tasks: []plan.Task{task("a", 1), task("b", 1), task("c", 2)}})
 	first := w.start(1)
@@ -149,7 +149,7 @@ func cancelledRun(w *world, at func(string)) {
 	at("ended")
 }
 
-// trouble covers all other ways in which an attempt can end.
+// trouble is a story with the other ways in which an attempt can end.
 func trouble(w *world, at func(string)) {
 	limited, lost, slow, dear := task("limited", 0), task("lost", 0), task("slow", 0), task("dear", 0)
 	slow.Timeout, dear.Budget.USD = 5*time.Minute, 5
@@ -165,11 +165,11 @@ func trouble(w *world, at func(string)) {
 	w.sweep(10 * time.Minute)
 	w.end(s, engine.Finish{Ending: fleet.Ending{Class: failure.Crashed, Exit: 143, Summary: "ended by a signal"}})
 	w.end(w.start(0), engine.Finish{Ending: fleet.Ending{Class: failure.Crashed, Exit: -1}})
-	_, _ = w.Claim(context.Background(), engine.Claim{Worker: "w"}) // the last task does not fit into the budget
+	_, _ = w.Claim(context.Background(), engine.Claim{Worker: "w"}) // not claimed, because the budget is too small for the last task
 	at("ended")
 }
 
-// handedBack has a worker that stops and returns its task to the queue.
+// handedBack is a story with a worker that stops and returns its task to the queue.
 func handedBack(w *world, at func(string)) {
 	w.submit(plan.Plan{Tasks: []plan.Task{task("a", 1)}})
 	a := w.start(1)
@@ -180,7 +180,7 @@ func handedBack(w *world, at func(string)) {
 	at("complete")
 }
 
-// layers has tasks without waves.
+// layers is a story with tasks that have no waves in the plan.
 func layers(w *world, at func(string)) {
 	c, b := task("c", 0), task("b", 0)
 	c.After, b.After = []string{"b"}, []string{"a"}

@@ -64,7 +64,8 @@ func (w *world) submit(p plan.Plan) {
 	w.must(err)
 }
 
-// start claims a task. If pid is positive, it also reports that the agent has started.
+// start claims a task. If pid is positive, it also reports that the agent has started with this
+// process id.
 func (w *world) start(pid int) engine.Assignment {
 	w.t.Helper()
 	a, err := w.Claim(context.Background(), engine.Claim{Worker: "w"})
@@ -79,7 +80,7 @@ func (w *world) start(pid int) engine.Assignment {
 	return a
 }
 
-// end ends an attempt after a while.
+// end ends an attempt, some time after its start.
 func (w *world) end(a engine.Assignment, f engine.Finish) {
 	w.t.Helper()
 	w.forward(10 * time.Second)
@@ -114,7 +115,7 @@ func task(id string, wave int) plan.Task {
 	return plan.Task{ID: id, Name: "The " + id, Wave: wave, Agent: "claude", Prompt: "Do " + id + ".", PromptFile: "prompts/" + id + ".md"}
 }
 
-// project is a folder with documents.
+// project is a folder in which a recorder writes documents.
 type project struct {
 	t       *testing.T
 	dir     string
@@ -166,7 +167,7 @@ func (p *project) status() session.Status {
 	return s
 }
 
-// files returns all documents by path, without lock files.
+// files returns the contents of all documents by path, without lock files.
 func (p *project) files() map[string]string {
 	p.t.Helper()
 	all := map[string]string{}
@@ -189,9 +190,9 @@ func (p *project) same(want map[string]string, when string) {
 	}
 }
 
-// valid checks that the documents conform to their protocols. A run may have no tasks.
-// If whole is false, only some events of a transaction were read: the last agent may
-// have ended, but not yet the run.
+// valid fails if a document does not conform to its protocol. A run without tasks is allowed. whole
+// is false if only some events of a transaction were read: then the last agent may have ended while
+// the run has not.
 func (p *project) valid(whole bool) {
 	p.t.Helper()
 	for f := range p.session.Validate() {
@@ -209,7 +210,7 @@ func (p *project) valid(whole bool) {
 	}))
 }
 
-// upTo is a store as it was after its first events.
+// upTo is a store that looks as it did after event number last.
 type upTo struct {
 	store.Store
 	last int64
@@ -230,8 +231,7 @@ func (e earlier) Events(after int64, limit int) ([]store.Event, error) {
 	return e.Reader.Events(after, min(limit, int(max(0, e.last-after))))
 }
 
-// forgetful is a store that ignores writes of the cursor, as if the process crashed
-// before them.
+// forgetful is a store that ignores all writes, so that the recorder's cursor is never stored.
 type forgetful struct{ store.Store }
 
 func (f forgetful) Write(context.Context, func(*store.Tx) error) error { return nil }
@@ -253,7 +253,8 @@ func golden(t *testing.T, name, text string) {
 	}
 }
 
-// story is a scenario of a run. It calls at for each moment that has a golden document.
+// story is a scenario of a run. It calls at with the name of each moment that has a golden
+// document.
 type story func(w *world, at func(moment string))
 
 func crashed(summary string) engine.Finish {

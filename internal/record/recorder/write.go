@@ -16,13 +16,13 @@ import (
 	"gaffer/statefile"
 )
 
-// write writes what is not written yet: the session's document, and as many records as
-// possible within one pace, so that new events do not wait too long. If all is true, it
-// writes every record, and checks whether another program has changed the document.
+// write writes what is not written yet: the session's document, and as many records as possible
+// within one pace, so that new events do not wait too long. If all is true, it writes all records,
+// and rewrites the document if another program has changed it.
 func (r *Recorder) write(ctx context.Context, all bool) {
 	moved := r.state.unwritten || len(r.pending) > 0
 	if all || r.state.unwritten && r.due() || r.failing[sessionProblem] != nil || r.recording.Disturbed() {
-		r.reportOnce(ctx, sessionProblem, r.writeSession(ctx)) // the session first, because writing it also reads new events
+		r.reportOnce(ctx, sessionProblem, r.writeSession(ctx)) // before the records, because writing the session also reads new events
 	}
 	limit := time.Now().Add(r.opts.Pace)
 	r.reportOnce(ctx, recordsProblem, r.writeRecords(ctx, func() bool { return all || time.Now().Before(limit) }))
@@ -31,7 +31,7 @@ func (r *Recorder) write(ctx context.Context, all bool) {
 	}
 }
 
-// The kinds of problems. Each is reported separately.
+// The kinds of problems. Each kind is reported separately.
 const (
 	sessionProblem = "session"
 	recordsProblem = "records"
@@ -39,12 +39,13 @@ const (
 	eventsProblem  = "events"
 )
 
-// reportOnce reports a problem once, and again only after it was solved.
+// reportOnce prints a problem when it occurs first. It prints the same kind again only after it was
+// solved meanwhile.
 func (r *Recorder) reportOnce(ctx context.Context, what string, err error) {
 	switch {
 	case err == nil:
 		delete(r.failing, what)
-	case ctx.Err() != nil: // the time limit was reached, which is not a problem to report
+	case ctx.Err() != nil: // do not print an error that only means that ctx has ended
 		r.failing[what] = err
 	default:
 		if r.failing[what] == nil && !r.opts.Quiet {
@@ -54,8 +55,8 @@ func (r *Recorder) reportOnce(ctx context.Context, what string, err error) {
 	}
 }
 
-// writeSession updates the session's document. It reads new events while it holds the
-// document's lock, because another program may be recording the same run.
+// writeSession writes the session's document. It reads new events while it holds the document's
+// lock, because another process may be recording the same run.
 func (r *Recorder) writeSession(ctx context.Context) error {
 	began := time.Now()
 	defer func() { r.lastWrite, r.lastWriteTook = time.Now(), time.Since(began) }()
@@ -68,8 +69,8 @@ func (r *Recorder) writeSession(ctx context.Context) error {
 	r.recording.DetectCancel = r.opts.Cancel != nil
 	err := r.recording.Write(ctx, contents)
 	if asked := (*session.CancelledError)(nil); errors.As(err, &asked) {
-		// Pass the request on before the document is overwritten, so that a crash in
-		// between does not lose it.
+		// Cancel before the document is overwritten, so that a crash in between does not lose the
+		// request.
 		if err := r.cancel(ctx, asked); err != nil {
 			return err
 		}
@@ -82,7 +83,7 @@ func (r *Recorder) writeSession(ctx context.Context) error {
 	return err
 }
 
-// cancel cancels the tasks that another program has set to cancelled in the document.
+// cancel cancels the tasks, or the run, that another program has set to cancelled in the document.
 func (r *Recorder) cancel(ctx context.Context, asked *session.CancelledError) error {
 	tasks := asked.Agents
 	if asked.All {
@@ -97,7 +98,7 @@ func (r *Recorder) cancel(ctx context.Context, asked *session.CancelledError) er
 	return nil
 }
 
-// keepCursor stores the number of the last event whose records are written.
+// keepCursor stores the number of the last event whose records are written in the store's cursor.
 func (r *Recorder) keepCursor(ctx context.Context) error {
 	to := r.seq
 	if len(r.pending) > 0 {
@@ -116,10 +117,10 @@ func (r *Recorder) keepCursor(ctx context.Context) error {
 	return err
 }
 
-// writeRecords writes the pending records in order, while goOn returns true, up to the
-// first that cannot be written now. It skips records that can never be written. It also
-// skips a record whose file name is used by a folder or another special file;
-// restoreDeleted writes the record after the user has removed that.
+// writeRecords writes the pending records in order, while goOn returns true. It stops at the first
+// that cannot be written now. It skips records that can never be written. It also skips a record if
+// a folder or another special file has its name; restoreDeleted writes that record after the user
+// has removed the file.
 func (r *Recorder) writeRecords(ctx context.Context, goOn func() bool) error {
 	var passed error
 	for n := 0; len(r.pending) > 0 && goOn(); n++ {
@@ -142,12 +143,12 @@ func (r *Recorder) writeRecords(ctx context.Context, goOn func() bool) error {
 	return passed
 }
 
-// lookahead is the number of pending records that are searched for the end of an attempt.
-// About as many attempts run at once.
+// lookahead is how many pending records are searched for the end of an attempt. About as many
+// attempts run at the same time.
 const lookahead = 64
 
-// withEnd adds the end of an attempt to its start, if the end is also pending. Both are
-// then written at once, and the end is skipped later.
+// withEnd returns the entry of an attempt's start with the attempt's end added, if the end is
+// pending too. Then both are written at once, and the end is skipped later.
 func (r *Recorder) withEnd(e entry) entry {
 	if e.result != nil || e.written {
 		return e
@@ -161,8 +162,8 @@ func (r *Recorder) withEnd(e entry) entry {
 	return e
 }
 
-// isPermanent reports whether trying again cannot help, because another record has the
-// file name.
+// isPermanent reports whether a record can never be written, because another record has its file
+// name.
 func isPermanent(err error) bool {
 	var (
 		other  *ledger.ImmutableError
@@ -170,20 +171,19 @@ func isPermanent(err error) bool {
 		record *ledger.RecordError
 	)
 	if errors.As(err, &other) {
-		return other.Attempt > 0 // otherwise another process has just written this record
+		return other.Attempt > 0 // 0 means that another process has just written the same record
 	}
 	return errors.As(err, &moved) || errors.As(err, &record)
 }
 
-// isOtherFileType reports whether something other than a regular file, such as a
-// folder, has the record's name.
+// isOtherFileType reports whether a folder or another special file has the name of the record.
 func isOtherFileType(err error) bool {
 	form := (*statefile.FormError)(nil)
-	return errors.As(err, &form) && strings.HasSuffix(form.Path, ".json") // otherwise the error is about the folder of the records
+	return errors.As(err, &form) && strings.HasSuffix(form.Path, ".json") // other paths are folders of records
 }
 
-// refuse skips a record that can never be written. It prints only the first few errors,
-// because there may be thousands.
+// refuse counts a record that can never be written. It prints only the first few errors, because
+// there may be thousands.
 func (r *Recorder) refuse(err error) {
 	const most = 5
 	if r.refusedCount++; len(r.refused) < most {
@@ -192,8 +192,8 @@ func (r *Recorder) refuse(err error) {
 	}
 }
 
-// record writes one entry. If a damaged record has the entry's file name, record renames
-// the damaged file first.
+// record writes one entry. If a damaged record has the file name, it renames the damaged file
+// first.
 func (r *Recorder) record(ctx context.Context, e entry) error {
 	err := r.writeEntry(ctx, e)
 	var corrupt *statefile.CorruptError
@@ -221,8 +221,8 @@ func (r *Recorder) renameDamaged(corrupt *statefile.CorruptError, e entry) error
 	return os.Remove(corrupt.Path)
 }
 
-// writeEntry writes one entry: the start of an attempt, or its end. Before an end, it writes
-// the start if that is missing.
+// writeEntry writes one entry: the start or the end of an attempt. Before an end it writes the
+// start, if that is missing.
 func (r *Recorder) writeEntry(ctx context.Context, e entry) error {
 	if e.written {
 		return nil
@@ -247,7 +247,8 @@ func (r *Recorder) writeEntry(ctx context.Context, e entry) error {
 	return err
 }
 
-// withBeadName returns the result with the ledger's bead name and attempt number.
+// withBeadName returns the result with the name of the bead and the number of the attempt in the
+// ledger.
 func (r *Recorder) withBeadName(e entry, result ledger.Result) ledger.Result {
 	as := r.state.bead(r.opts.Run, e.task)
 	result.Bead, result.Attempt = as.name, as.earlier+e.number
@@ -270,7 +271,7 @@ func (r *Recorder) writeStart(ctx context.Context, e entry) error {
 	return nil
 }
 
-// attemptKey identifies an attempt.
+// attemptKey identifies an attempt of the run.
 type attemptKey struct {
 	task   string
 	number int
