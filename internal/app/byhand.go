@@ -51,7 +51,7 @@ func workersByHand(ctx context.Context, state string, opts Options) (list []flee
 	if err != nil {
 		return nil // the only error is the end of ctx
 	}
-	machine, _ := os.Hostname() // for display
+	machine, _ := os.Hostname() // only for display, so ignore an error
 	for _, s := range seen {
 		list = append(list, register.Worker(s, machine, opts.Now()))
 	}
@@ -83,7 +83,7 @@ func registerByHand(ctx context.Context, o register.Options, c *config.Config, s
 
 // registration returns the options for registering agents started by hand in this App's store.
 func (a *App) registration(d *protocol.Service) register.Options {
-	machine, _ := os.Hostname() // for display
+	machine, _ := os.Hostname() // only for display, so ignore an error
 	by := credential.Identity{ID: "by-hand", Name: "by hand", Role: credential.Admin}
 	return register.Options{
 		Find: newFinder(a.state, a.opts.Getenv, a.opts.Now).Find, Host: machine, Now: a.opts.Now, Notice: a.opts.Notice,
@@ -101,7 +101,7 @@ func (s *ServerWorker) registerByHand(ctx context.Context) {
 	if err != nil {
 		return // no report, because the worker's own requests report the same error
 	}
-	machine, _ := os.Hostname() // for display
+	machine, _ := os.Hostname() // only for display, so ignore an error
 	registerByHand(ctx, register.Options{
 		Find: newFinder(s.state, s.opts.Getenv, s.opts.Now).Find, Host: machine, Now: s.opts.Now,
 		Notice: func(text string) { s.report(workerclient.Event{Kind: "notice", Text: text}) },

@@ -98,7 +98,7 @@ func (s *ServerWorker) createWorker() (err error) {
 	if err != nil {
 		return err
 	}
-	host, _ := os.Hostname() // for display
+	host, _ := os.Hostname() // only for display, so ignore an error
 	name := s.opts.Name
 	labels := append([]string{runs.ProjectLabel(s.opts.Config.ProjectName()), engine.WorkerLabel(name)}, s.opts.Labels...)
 	allow, noCommands := s.opts.Allow, error(nil)

@@ -54,12 +54,12 @@ func (s *SessionReader) Log(id, agent string, tail int64) (LogTail, error) {
 	if err != nil {
 		return LogTail{}, missing
 	}
-	defer func() { _ = root.Close() }() // nothing was written
+	defer func() { _ = root.Close() }() // an error does not matter, because nothing was written
 	f, err := root.OpenFile(filepath.Join(id, name), os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return LogTail{}, missing
 	}
-	defer func() { _ = f.Close() }() // nothing was written
+	defer func() { _ = f.Close() }() // an error does not matter, because nothing was written
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		return LogTail{}, missing

@@ -34,7 +34,7 @@ func (c *check) fail(format string, args ...any) {
 	}
 }
 
-// text accepts any UTF-8 text without zero bytes.
+// text adds an error unless value is UTF-8 without zero bytes and no longer than most bytes.
 func (c *check) text(field, value string, most int) {
 	switch {
 	case len(value) > most:
@@ -46,7 +46,7 @@ func (c *check) text(field, value string, most int) {
 	}
 }
 
-// line accepts a text without control characters.
+// line adds an error unless value is a valid text without control characters.
 func (c *check) line(field, value string, most int) {
 	c.text(field, value, most)
 	if strings.ContainsFunc(value, unicode.IsControl) {
@@ -54,7 +54,7 @@ func (c *check) line(field, value string, most int) {
 	}
 }
 
-// name accepts a line that is not empty.
+// name adds an error unless value is a valid line that is not empty.
 func (c *check) name(field, value string, most int) {
 	c.line(field, value, most)
 	if strings.TrimSpace(value) == "" {
@@ -62,7 +62,7 @@ func (c *check) name(field, value string, most int) {
 	}
 }
 
-// id accepts an id that a client chose: a name without spaces and slashes.
+// id adds an error unless value is a valid id: a name without spaces and slashes.
 func (c *check) id(field, value string) {
 	c.name(field, value, maxID)
 	c.idIfAny(field, value)
@@ -75,7 +75,7 @@ func (c *check) idIfAny(field, value string) {
 	}
 }
 
-// json accepts any JSON of limited depth.
+// json adds an error unless value is JSON of at most most bytes and maxDepth levels.
 func (c *check) json(field string, value json.RawMessage, most int) {
 	switch {
 	case len(value) > most:

@@ -56,8 +56,8 @@ func (f taskList) wire() (list []coordinator.Task, err error) {
 
 func byAge(a, b taskAndAttempt) int { return cmp.Compare(a.task.Seq, b.task.Seq) }
 
-// shown returns at most most tasks: running ones first, then queued, then ended. The result is in
-// the order in which the tasks were added.
+// shown returns no more than most tasks. It prefers running tasks, then queued, then ended ones.
+// The result is in the order in which the tasks were added.
 func (f taskList) shown(most int) taskList {
 	if len(f) <= most {
 		return f

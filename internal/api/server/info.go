@@ -65,7 +65,7 @@ func (h *infoHandlers) health(c *request) error {
 func (h *infoHandlers) document(c *request) error {
 	c.w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	c.w.WriteHeader(http.StatusOK)
-	_, _ = c.w.Write(h.openapi) // the client may have disconnected
+	_, _ = c.w.Write(h.openapi) // an error only means that the client has disconnected
 	return nil
 }
 

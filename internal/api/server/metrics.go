@@ -137,7 +137,7 @@ func (h *metricsHandlers) scrape(c *request) error {
 	}
 	c.w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	c.w.WriteHeader(http.StatusOK)
-	_, _ = c.w.Write([]byte(b.String())) // the client may have disconnected
+	_, _ = c.w.Write([]byte(b.String())) // an error only means that the client has disconnected
 	return nil
 }
 

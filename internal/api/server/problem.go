@@ -121,7 +121,7 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Content-Length", strconv.Itoa(len(data)+1))
 	w.WriteHeader(status)
-	_, _ = w.Write(append(data, '\n')) // the client may have disconnected
+	_, _ = w.Write(append(data, '\n')) // an error only means that the client has disconnected
 }
 
 func (p *problem) write(w http.ResponseWriter) {

@@ -145,7 +145,7 @@ func (c *request) respondBytes(contentType string, data []byte) {
 	c.w.Header().Set("Content-Type", contentType)
 	c.w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	c.w.WriteHeader(c.route.status)
-	_, _ = c.w.Write(data) // the client may have disconnected
+	_, _ = c.w.Write(data) // an error only means that the client has disconnected
 }
 
 // list returns items, or an empty list if items is nil, so that its JSON is never null.

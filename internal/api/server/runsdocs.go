@@ -26,7 +26,7 @@ func (h *runHandlers) statusDocument(c *request) error {
 	c.w.WriteHeader(c.route.status)
 	var out bytes.Buffer
 	json.HTMLEscape(&out, text)
-	_, _ = out.WriteTo(c.w) // the client may have disconnected
+	_, _ = out.WriteTo(c.w) // an error only means that the client has disconnected
 	return nil
 }
 
@@ -49,7 +49,7 @@ func (h *runHandlers) records(c *request) error {
 		}
 		return fmt.Errorf("%w: %w", errIncomplete, err)
 	}
-	_ = out.Flush() // the client may have disconnected
+	_ = out.Flush() // an error only means that the client has disconnected
 	return nil
 }
 

@@ -125,7 +125,7 @@ func (s *socket) run(ctx context.Context) {
 	if bye.code == 0 {
 		_ = s.conn.CloseNow()
 	} else {
-		_ = s.conn.Close(bye.code, bye.reason) // the client may have disconnected
+		_ = s.conn.Close(bye.code, bye.reason) // an error only means that the client has disconnected
 	}
 	cancel()
 	helpers.Wait()

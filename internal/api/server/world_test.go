@@ -198,5 +198,5 @@ type front struct{}
 func (front) Has(path string) bool { return path == "x" }
 
 func (front) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	_, _ = w.Write([]byte("a page")) // the client may have disconnected
+	_, _ = w.Write([]byte("a page")) // an error only means that the client has disconnected
 }

@@ -221,7 +221,7 @@ func (r *Runs) open(ctx context.Context, id string) (*activeRun, []engine.Assign
 		return nil, nil, fmt.Errorf("plan of run %s: %w", id, err)
 	}
 	s.terminals = slices.ContainsFunc(p.Tasks, func(t plan.Task) bool { return t.Dispatch != nil && t.Dispatch.Session != "" })
-	host, _ := os.Hostname() // for display
+	host, _ := os.Hostname() // only for display, so ignore an error
 	s.worker = worker.New(worker.Options{
 		ID: s.run.OnlyWorker, Name: host + ":" + filepath.Base(cmp.Or(s.run.Project, o.Project)), Labels: []string{engine.WorkerLabel(s.run.OnlyWorker)},
 		About: fleet.WorkerMeta{Program: "gaffer", Host: host, Version: o.Version, Run: id}, Slots: cmp.Or(s.run.Parallel, DefaultParallel),

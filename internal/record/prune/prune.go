@@ -143,7 +143,7 @@ func (l *search) findRuns() error {
 	return nil
 }
 
-// endedBefore reports whether a run ended before a time.
+// endedBefore reports whether a run has ended, and did so before a time.
 func endedBefore(run store.Run, before time.Time) bool {
 	return run.Status.Final() && run.Ended.Before(before)
 }
