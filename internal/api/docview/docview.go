@@ -63,7 +63,7 @@ func (l limits) cutAll(texts []string) []string {
 	return list
 }
 
-// last returns the last items of a list, at most most. The result is never nil.
+// last returns the last items of a list, up to the number most. The result is never nil.
 func last[T any](list []T, most int) []T {
 	if list == nil {
 		return []T{}

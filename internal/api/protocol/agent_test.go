@@ -33,8 +33,8 @@ func (f *fixture) shows(id string, w coordinator.WorkerStatus, claude, task stri
 	}
 }
 
-// The tests from here on are the four scenarios of the protocol: an agent sends a heartbeat every
-// 15 s, and is offline 30 s after the last one.
+// Each of the next four tests is a scenario of the protocol: an agent sends a heartbeat every 15 s,
+// and is offline 30 s after the last one.
 func TestScenario1AWorkerWithoutATaskIsOnlineAndIdle(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(f *fixture) {

@@ -33,8 +33,8 @@ const (
 	chainRun   = "chain-"
 )
 
-// channelLabel returns the label of the tasks of a channel. Agents that subscribe to the channel
-// have it too.
+// channelLabel returns the label of a channel's tasks. A claim from the channel asks for this
+// label.
 func channelLabel(channel string) string { return "channel:" + channel }
 
 func channelKey(id string) store.ItemKey { return store.ItemKey{Kind: kindChannel, ID: id} }

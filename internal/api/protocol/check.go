@@ -34,7 +34,7 @@ func (c *check) fail(format string, args ...any) {
 	}
 }
 
-// text adds an error unless value is UTF-8 without zero bytes and no longer than most bytes.
+// text adds an error unless value is UTF-8 without zero bytes. It may have up to most bytes.
 func (c *check) text(field, value string, most int) {
 	switch {
 	case len(value) > most:
@@ -75,7 +75,7 @@ func (c *check) idIfAny(field, value string) {
 	}
 }
 
-// json adds an error unless value is JSON of at most most bytes and maxDepth levels.
+// json adds an error unless value is JSON. It may have up to most bytes and maxDepth levels.
 func (c *check) json(field string, value json.RawMessage, most int) {
 	switch {
 	case len(value) > most:
@@ -122,14 +122,15 @@ func CheckID(field, value string) error {
 	return c.err
 }
 
-// CheckLine returns an error unless a value is one line of at most most bytes.
+// CheckLine returns an error unless value is one line. It may have up to most bytes.
 func CheckLine(field, value string, most int) error {
 	var c check
 	c.line(field, value, most)
 	return c.err
 }
 
-// CheckText returns an error unless a value is a valid text of at most most bytes.
+// CheckText returns an error unless value is UTF-8 without zero bytes. It may have up to most
+// bytes.
 func CheckText(field, value string, most int) error {
 	var c check
 	c.text(field, value, most)

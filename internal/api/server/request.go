@@ -81,8 +81,8 @@ func (c *request) number(name string, top, without int) (int, error) {
 	return min(n, top), nil
 }
 
-// offset returns a number of the query, which must be at least least. It returns least if the query
-// does not have the parameter.
+// offset returns a number of the query. It returns an error if the number is below least, and least
+// if the query does not have the parameter.
 func (c *request) offset(name string, least int64) (int64, error) {
 	text := c.r.URL.Query().Get(name)
 	if text == "" {

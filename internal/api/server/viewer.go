@@ -28,8 +28,8 @@ type Viewer interface {
 	Dashboard(ctx context.Context) (viewers.Dashboard, error)
 	Scenarios(ctx context.Context, project string) (viewers.Scenarios, error)
 	StoryMap(ctx context.Context, project string) (viewers.StoryMap, error)
-	// Similarity returns the pairs of sections whose similarity, a number from 0 to 1, is at least
-	// least.
+	// Similarity returns the pairs of sections that are similar. least is the minimum similarity, a
+	// number from 0 to 1.
 	Similarity(ctx context.Context, project string, least float64) (viewers.Similarity, error)
 	Diagrams(ctx context.Context, project string) (viewers.Diagrams, error)
 	// Priority returns the order in which the user wants things done. It is empty if project is

@@ -100,7 +100,8 @@ type Similarity struct {
 	Pairs []spec.Pair `json:"pairs"`
 }
 
-// Similarity returns the pairs of sections whose similarity is at least least.
+// Similarity returns the pairs of sections that are similar. least is the minimum similarity, a
+// number from 0 to 1.
 func (v *specReader) Similarity(ctx context.Context, ref string, least float64) (Similarity, error) {
 	list := Similarity{[]spec.Pair{}}
 	l, err := v.projects.find(ctx, ref)

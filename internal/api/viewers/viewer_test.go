@@ -132,7 +132,7 @@ func code(err error) string {
 	return fmt.Sprint(err)
 }
 
-// reader is a follower of a project that decodes the messages.
+// reader follows a project and decodes the messages that it gets.
 type reader struct {
 	t   *testing.T
 	of  *viewers.Follower

@@ -102,13 +102,13 @@ func (f *Fleet) List(ctx context.Context, everywhere bool, limit int) ([]fleet.R
 	return list, f.problem(err)
 }
 
-// FindRun returns the id of the run that a user names. The rules are those of a local fleet.
+// FindRun returns the id of the run that a user names, by the rules of localfleet.Fleet.FindRun.
 func (f *Fleet) FindRun(ctx context.Context, text string, unfinished bool) (string, error) {
 	id, err := f.client.Runs.Find(ctx, f.opts.Project, text, unfinished)
 	return id, f.problem(err)
 }
 
-// FindTask returns the task that a user names. The rules are those of a local fleet.
+// FindTask returns the task that a user names, by the rules of localfleet.Fleet.FindTask.
 func (f *Fleet) FindTask(ctx context.Context, text string) (fleet.Task, error) {
 	t, err := f.client.Runs.FindTask(ctx, f.opts.Project, text)
 	if err != nil {

@@ -79,7 +79,8 @@ func outcome(o coordinator.WorkOutcome, now time.Time) engine.FinishResult {
 	return engine.FinishResult{Status: store.Status(o.Status), RetryAt: timeAfter(now, o.RetryInMS), NewConversation: o.Fresh}
 }
 
-// The lengths in bytes to which texts of agents are cut. The coordinator accepts no longer texts.
+// The lengths in bytes to which texts of agents are cut, because the coordinator refuses longer
+// texts.
 const (
 	maxWord  = 200
 	maxDoing = 1000

@@ -18,7 +18,7 @@ const (
 	maxText  = 500
 )
 
-// line returns a text as one printable line of at most most characters.
+// line returns a text as one printable line, cut to the number of characters in most.
 func line(text string, most int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	text = strings.Map(func(r rune) rune {
