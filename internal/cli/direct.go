@@ -17,8 +17,9 @@ import (
 	"gaffer/internal/flow/teamrun"
 )
 
-// runDirectly runs the commands that gaffer or an agent program starts, often once per
-// attempt or event. It does not build the command tree, because that takes time.
+// runDirectly runs a command that gaffer or an agent program starts often, such as a hook. It
+// returns ok = false for other commands. It does not build the command tree, because that takes
+// time.
 func runDirectly(args []string) (code int, ok bool) {
 	switch {
 	case len(args) == 2 && args[0] == "supervise":

@@ -46,7 +46,7 @@ import (
 
 const longWait = 60 * time.Second
 
-// running is a process that an example describes.
+// running is a started process of one of the examples.
 type running struct {
 	name  string
 	cmd   *exec.Cmd
@@ -68,8 +68,8 @@ func (r *running) output() string {
 	return r.out.String()
 }
 
-// begin starts a process with these variables and with PATH and HOME, which both
-// systemd and Docker set. It has no other variables.
+// begin starts a process. Its environment has only these variables, and PATH and HOME, which both
+// systemd and Docker set.
 func begin(t *testing.T, name, dir string, env map[string]string, argv ...string) *running {
 	t.Helper()
 	r := &running{name: name, out: &bytes.Buffer{}, mu: &sync.Mutex{}, ended: make(chan error, 1)}
@@ -80,7 +80,7 @@ func begin(t *testing.T, name, dir string, env map[string]string, argv ...string
 	}
 	go func() { r.ended <- r.cmd.Wait() }()
 	t.Cleanup(func() {
-		_ = r.cmd.Process.Kill() // it may have been stopped
+		_ = r.cmd.Process.Kill() // the process may have been stopped before
 		if t.Failed() {
 			t.Logf("%s printed:\n%s", name, r.output())
 		}
@@ -112,7 +112,7 @@ func (r *running) stop(t *testing.T) {
 	}
 }
 
-// prints runs a command to its end and returns its stdout.
+// prints runs a command that must succeed and returns its stdout.
 func prints(t *testing.T, dir string, env map[string]string, argv ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), longWait)
@@ -127,14 +127,14 @@ func prints(t *testing.T, dir string, env map[string]string, argv ...string) str
 	return string(out)
 }
 
-// freePort returns a port on which nothing listens.
+// freePort returns a free port on this machine.
 func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = l.Close() }() // gaffer will listen on it next
+	defer func() { _ = l.Close() }() // gaffer will listen on this port next
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	return port
 }
@@ -157,9 +157,8 @@ func writeTo(t *testing.T, path, text string) string {
 	return path
 }
 
-// standIn is a reverse proxy for host. It alternates between the upstreams whose health
-// check passes, keeps the Host header, and adds the same headers about the client as
-// Caddy.
+// standIn starts a reverse proxy for host. It alternates between the upstreams whose health check
+// passes, keeps the Host header, and adds the headers about the client that Caddy adds.
 func standIn(t *testing.T, host, health string, upstreams ...string) *httptest.Server {
 	t.Helper()
 	var turn atomic.Int64
@@ -186,8 +185,8 @@ func standIn(t *testing.T, host, health string, upstreams ...string) *httptest.S
 	return s
 }
 
-// healthy requests a health check like a load balancer, which addresses a server by its
-// IP address.
+// healthy requests the health check of a server by its IP address, as a load balancer does. It
+// returns an error if the check fails.
 func healthy(address, path string) error {
 	client := http.Client{Timeout: 10 * time.Second}
 	resp, err := client.Get("http://" + address + path)
@@ -201,8 +200,7 @@ func healthy(address, path string) error {
 	return nil
 }
 
-// browses requests a login link like the page of a host, with or without a proxy, and
-// returns the status code.
+// browses requests a login link as a page of this host would, and returns the status code.
 func browses(t *testing.T, address, token, host string) int {
 	t.Helper()
 	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+"/v1/login", nil)
@@ -231,7 +229,7 @@ func fileText(t *testing.T, path string) string {
 
 const examplePlan = "name: demo\ntasks:\n  - {id: one, shell: \"echo hello\"}\n"
 
-// does submits a plan to a server and expects a worker to complete it.
+// does submits a plan to a server and waits until this worker has completed it.
 func does(t *testing.T, gaffer, server, token, project, worker string) {
 	t.Helper()
 	writeTo(t, filepath.Join(project, "plan.yaml"), examplePlan)
@@ -241,7 +239,7 @@ func does(t *testing.T, gaffer, server, token, project, worker string) {
 	}
 }
 
-// unitValues returns the values of a setting of a unit.
+// unitValues returns the values of a setting in a systemd unit.
 func unitValues(unit map[string][]string, name string) (values []string) {
 	for _, line := range unit["Service"] {
 		if value, ok := strings.CutPrefix(line, name+"="); ok {
@@ -251,8 +249,8 @@ func unitValues(unit map[string][]string, name string) (values []string) {
 	return values
 }
 
-// started starts the service of a unit. It replaces specifiers and paths, creates the
-// state folder, and sets the unit's variables.
+// started starts the service of a systemd unit. It replaces specifiers and paths, creates the state
+// folder, and sets the unit's variables.
 func started(t *testing.T, name string, replace *strings.Replacer, fromFile map[string]string) (*running, map[string]string) {
 	t.Helper()
 	u := unit(t, name)
@@ -269,7 +267,7 @@ func started(t *testing.T, name string, replace *strings.Replacer, fromFile map[
 		env[key] = text
 	}
 	if len(unitValues(u, "EnvironmentFile")) > 0 {
-		maps.Copy(env, fromFile) // the file overrides the unit
+		maps.Copy(env, fromFile) // like systemd, let the file override the unit
 	}
 	if one("StateDirectoryMode") != "0700" {
 		t.Errorf("%s: others may look into its state", name)
@@ -313,7 +311,7 @@ func TestTheUnitsOfTheExampleRunBehindAProxy(t *testing.T) {
 		t.Errorf("the journal does not name the client:\n%s", serve.output())
 	}
 
-	// The command in the unit's comment creates the worker's token.
+	// Create the worker's token with the command in the unit's comment.
 	comment := regexp.MustCompile(`(?m)^#\s+sudo -u gaffer env XDG_STATE_HOME=/var/lib (gaffer token create .*)$`).FindStringSubmatch(example(t, "gaffer.service"))
 	if comment == nil {
 		t.Fatal("gaffer.service does not say how to make a token")
@@ -324,7 +322,7 @@ func TestTheUnitsOfTheExampleRunBehindAProxy(t *testing.T) {
 	}
 	writeTo(t, filepath.Join(credentials, "token"), made)
 	writeTo(t, filepath.Join(project, "gaffer.yaml"), "project_name: shop\n")
-	// systemd replaces %H and %i. Here the server has another name and no TLS.
+	// Replace %H and %i as systemd does, and the server's name and TLS as this test needs it.
 	replace = strings.NewReplacer(
 		"/usr/local/bin/gaffer", gaffer, "https://build.example:4870", proxy.URL, "/srv/%i", project, "%H", "machine", "%i", "shop", "%d", credentials, "%S", state)
 	worker, _ := started(t, "gaffer-worker@.service", replace, nil)
@@ -459,7 +457,7 @@ func TestTheComposeFileOfTheExampleRuns(t *testing.T) {
 	}
 	outside, inside := standIn(t, host, health[1], addresses...), standIn(t, "proxy:8080", health[1], addresses...)
 	admin := fileText(t, filepath.Join(states["serve-1"], "gaffer", "token"))
-	for range 4 { // reaches each coordinator
+	for range 4 { // often enough to reach each coordinator
 		if status := browses(t, outside.URL, admin, host); status != http.StatusCreated {
 			t.Errorf("a page of %s, through the proxy: %d", host, status)
 		}
@@ -496,7 +494,7 @@ func TestTheComposeFileOfTheExampleRuns(t *testing.T) {
 	})
 	does(t, gaffer, outside.URL, admin, project, "worker-1")
 
-	// One coordinator stops. The proxy notices it by its health check.
+	// Stop one coordinator. The proxy notices this by its health check.
 	coordinators["serve-1"].stop(t)
 	does(t, gaffer, outside.URL, admin, project, "worker-1")
 	worker.stop(t)

@@ -25,7 +25,8 @@ func example(t *testing.T, name string) string {
 	return string(text)
 }
 
-// understood fails the test if gaffer does not accept a command line.
+// understood fails the test if gaffer does not accept the command line args. where says which file
+// contains it.
 func understood(t *testing.T, where string, args []string) {
 	t.Helper()
 	root := newRoot(&env.Env{})
@@ -45,7 +46,7 @@ func understood(t *testing.T, where string, args []string) {
 
 var setting = regexp.MustCompile(`^[A-Z][A-Za-z]+=`)
 
-// unit reads a systemd unit. It returns its settings by section.
+// unit reads a systemd unit and returns its settings by section.
 func unit(t *testing.T, name string) map[string][]string {
 	t.Helper()
 	sections, section := map[string][]string{}, ""

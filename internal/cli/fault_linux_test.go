@@ -18,9 +18,9 @@ import (
 // otherUser is the id of a user without privileges and processes.
 const otherUser = 54321
 
-// asOtherUser returns a function that creates commands of the gaffer program in a
-// separate folder, as a user to whom limits apply. If the test does not run as root, it
-// uses the current user.
+// asOtherUser returns a function that creates commands of the gaffer program in a separate folder.
+// The commands run as a user without privileges, because root is not subject to limits. If the test
+// does not run as root, they run as the current user.
 func asOtherUser(t *testing.T) func(shell string, args ...string) *exec.Cmd {
 	t.Helper()
 	dir := t.TempDir()
@@ -112,7 +112,7 @@ func TestFaultAUserWithFewProcessesRunsAllTasksWithFewAtOnce(t *testing.T) {
 			}
 			most := 0
 			for line := range strings.Lines(string(counts)) {
-				n, _ := strconv.Atoi(strings.TrimSpace(line)) // wc writes numbers
+				n, _ := strconv.Atoi(strings.TrimSpace(line)) // wc prints a number
 				most = max(most, n)
 			}
 			if most == 0 || most > tasks/3 {

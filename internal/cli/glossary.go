@@ -20,7 +20,7 @@ func formatGlossary(page string) string {
 	var blocks []string
 	for _, block := range strings.Split(strings.TrimSpace(page), "\n\n") {
 		if strings.HasPrefix(block, "# ") {
-			continue // the topic has the same title
+			continue // skip the page's title: the topic has the same title
 		}
 		if heading, ok := strings.CutPrefix(block, "## "); ok {
 			blocks = append(blocks, heading)
@@ -28,7 +28,7 @@ func formatGlossary(page string) string {
 		}
 		indent := ""
 		if len(blocks) > 0 && !strings.Contains(blocks[len(blocks)-1], " ") {
-			indent = "  " // below the word that it explains
+			indent = "  " // indent a paragraph below the term that it explains
 		}
 		blocks = append(blocks, wrapText(withoutMarkdown(block), indent, 80))
 	}

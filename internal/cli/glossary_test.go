@@ -15,15 +15,14 @@ import (
 	"gaffer/internal/cli/env"
 )
 
-// rule describes a word that is not one of gaffer's own terms. It may occur in the
-// commands and pages of the protocol that defines it, and in a line that names the
-// protocol.
+// rule describes a word that gaffer does not use for its own things. The word may occur in the
+// commands and pages of the protocol that defines it, and in a line that names the protocol.
 type rule struct {
 	word     *regexp.Regexp
 	say      string
-	commands []string       // the first words of the commands' paths
-	pages    []string       // pages of docs/ and of the dashboard
-	with     *regexp.Regexp // shows that a protocol is meant, if it matches the same line
+	commands []string       // commands that may use the word, such as "session"
+	pages    []string       // pages of docs/ and of the dashboard that may use the word
+	with     *regexp.Regexp // a line that matches may use the word, because it names the protocol
 }
 
 var rules = []rule{
@@ -63,7 +62,8 @@ var rules = []rule{
 	{word: regexp.MustCompile(`(?i)\b(subtasks?|sittings?|minions?|bots?)\b`), say: "task or agent"},
 }
 
-// foreign returns the words of a text that are not gaffer's, each with its line.
+// foreign returns the words of a text that gaffer does not use, each with its line. It leaves out
+// words that allowed permits.
 func foreign(text string, allowed func(rule) bool) (found []string) {
 	for _, line := range strings.Split(text, "\n") {
 		for _, r := range rules {
@@ -90,8 +90,8 @@ func TestHelpUsesOurWordsOutsideTheCommandsOfAProtocol(t *testing.T) {
 			printHelp(&out, cmd)
 			path := append(strings.Fields(cmd.CommandPath()), "")
 			for _, line := range strings.Split(out.String(), "\n") {
-				// A line of a list of commands starts with a name, or consists only of
-				// names.
+				// Skip a line that consists only of command names. In other lines of a list, the
+				// first word is a command name.
 				first := append(strings.Fields(line), "")[0]
 				if !slices.ContainsFunc(strings.Fields(line), func(word string) bool { return !isCommand(word) }) {
 					continue
@@ -149,8 +149,8 @@ var (
 	comment  = regexp.MustCompile(`(?m)^\s*//.*$|/\*\*?.*?\*/`)
 )
 
-// shown returns the texts of a JavaScript module that a user may see: strings of
-// several words, and templates without code and tags.
+// shown returns the texts in a JavaScript module that a user may see: strings of several words, and
+// template literals without code and tags.
 func shown(module string) (texts []string) {
 	module = comment.ReplaceAllString(module, "")
 	for _, m := range quoted.FindAllStringSubmatch(module, -1) {
@@ -182,7 +182,7 @@ func TestTheDashboardUsesOurWordsOutsideThePagesOfAProtocol(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, text := range shown(string(data)) {
-			if strings.ContainsAny(text, "{}=[;") { // code
+			if strings.ContainsAny(text, "{}=[;") { // skip code
 				continue
 			}
 			seen++

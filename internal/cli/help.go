@@ -13,8 +13,8 @@ import (
 	"gaffer/internal/exit"
 )
 
-// addHelp adds the flag --help, the help command and the help topics. The help does not
-// list --help itself, to save a line.
+// addHelp adds the flag --help, the help command and the help topics. Help texts do not list --help
+// itself, to save a line.
 func addHelp(root *cobra.Command, e *env.Env) {
 	root.PersistentFlags().BoolP("help", "h", false, "show help")
 	root.PersistentFlags().Lookup("help").Hidden = true
@@ -33,7 +33,7 @@ func printHelp(w io.Writer, cmd *cobra.Command) {
 	} else {
 		rootHelp(&b, cmd)
 	}
-	// An error while writing help cannot be reported.
+	// Ignore the error: it cannot be reported either.
 	_, _ = io.WriteString(w, b.String())
 }
 

@@ -18,9 +18,8 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// hostileLines holds the command lines with which each command is run in the hostile
-// clone. Semicolons separate several command lines. A command that does not end by
-// itself is stopped.
+// hostileLines maps each command to the command lines with which it is run in the hostile clone.
+// Semicolons separate command lines. A command that does not end by itself is stopped.
 var hostileLines = map[string]string{
 	"plan check": "plan check plan.yaml; plan check wt.yaml; plan check secret.yaml", "run": "run plan.yaml; run secret.yaml; run wt.yaml; run claude.yaml --worktree; run plan.yaml --detach",
 	"resume": "resume; resume --detach", "watch": "watch", "runs": "runs --all", "status": "status; status --json", "ps": "ps --all",
@@ -48,7 +47,7 @@ var hostileLines = map[string]string{
 	"version": "version",
 }
 
-// clone is a project cloned from a stranger, with everything that git keeps in it.
+// clone is a project cloned from a stranger. It contains everything that git copies.
 type clone struct {
 	*testing.T
 	dir, program, trace string
@@ -100,8 +99,7 @@ func (c *clone) write(path, text string) {
 	}
 }
 
-// run runs a program in the clone. If it does not end, it gets SIGTERM and is then
-// killed.
+// run runs a program in the clone. A program that does not end gets SIGTERM and is then killed.
 func (c *clone) run(program string, args ...string) (string, error) {
 	c.Helper()
 	ctx, cancel := context.WithTimeout(c.Context(), 6*time.Second)
@@ -122,11 +120,11 @@ func (c *clone) must(program string, args ...string) {
 }
 
 func (c *clone) traces() string {
-	data, _ := os.ReadFile(c.trace) // the file is missing if nothing ran
+	data, _ := os.ReadFile(c.trace) // the file is missing if no poisoned program ran
 	return string(data)
 }
 
-// poison adds a program wherever a project can name one.
+// poison adds a program that leaves a trace wherever a project can name a program.
 func (c *clone) poison() {
 	c.write("gaffer.yaml", fmt.Sprintf(`agents:
   evil: {argv: [%[1]s, agent]}
@@ -169,7 +167,7 @@ func TestSecurityNoCommandRunsAProgramThatAHostileCloneNames(t *testing.T) {
 	c.must("git", "init", "-q", "-b", "main")
 	c.must("git", "add", "-A")
 	c.must("git", "commit", "-q", "-m", "first")
-	// The user did this before the project changed: a worktree, and a failed task.
+	// Before the project becomes hostile, create a worktree and a failed task in it.
 	c.must(gaffer, "run", "wt.yaml")
 	if out, err := c.run(gaffer, "run", "claude.yaml"); err == nil {
 		t.Fatalf("the stub of claude is done:\n%s", out)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// stubborn is a program that receives the first signal and continues.
+// stubborn runs a program that ignores the first signal.
 func stubborn() {
 	ctx, _ := interruptible(context.Background())
 	fmt.Println("ready")

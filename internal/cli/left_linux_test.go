@@ -16,12 +16,11 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// hostile is a plan whose task leaves a process behind in its first attempt. The
-// process carries no mark of the attempt: it has an empty environment, its own session,
-// the working folder / and none of its parent's files. It stops the supervisor, kills
-// the agent and then the supervisor, so that it never has a living ancestor of the
-// attempt. If a file named both exists, it kills gaffer first. A later attempt records
-// whether the process is alive.
+// hostile is a plan whose task leaves a process behind in its first attempt. Nothing shows that the
+// process belongs to the attempt: it has an empty environment, its own session, the working folder
+// / and none of its parent's files. It stops the supervisor, kills the agent and then the
+// supervisor, so that none of its ancestors is alive. If a file named both exists, it kills gaffer
+// first. A later attempt records whether the process is alive.
 const hostile = `tasks:
   - id: evil
     retries: 3
@@ -50,13 +49,13 @@ kill -9 $3
 exec sleep 3600
 `
 
-// hostileProject is a project with the hostile plan. gaffer runs in a control group of its own,
-// so that no other process on this machine seems to have been started by it.
+// hostileProject is a project with the hostile plan. gaffer runs in its own control group, so that
+// no other process on this machine seems to have been started by it.
 type hostileProject struct {
 	t     *testing.T
 	dir   string
 	env   []string
-	enter string // shell commands to run before gaffer
+	enter string // shell commands that run before gaffer
 	cage  string
 }
 
@@ -92,11 +91,11 @@ func (p *hostileProject) write(name, text string) {
 	}
 }
 
-// clean ends everything that the test has started.
+// clean ends all processes that the test has started.
 func (p *hostileProject) clean() {
 	testenv.Wait(p.t, "the end of everything in "+p.cage, func() error {
 		_ = os.WriteFile(filepath.Join(p.cage, "cgroup.kill"), []byte("1"), 0)
-		for _, pid := range p.groupFiles("/sys/fs/cgroup/pids") { // of cgroup version 1
+		for _, pid := range p.groupFiles("/sys/fs/cgroup/pids") { // control groups of cgroup version 1
 			_ = os.Remove(pid)
 		}
 		inner, _ := filepath.Glob(p.cage + "/gaffer-*")
@@ -107,7 +106,7 @@ func (p *hostileProject) clean() {
 	})
 }
 
-// groupFiles lists the control groups of this test's attempts.
+// groupFiles returns the control groups of this test's attempts in the folder below.
 func (p *hostileProject) groupFiles(below string) (list []string) {
 	for _, id := range p.lines("starts") {
 		found, _ := filepath.Glob(filepath.Join(below, "gaffer-*-"+id+"-*"))
@@ -123,18 +122,18 @@ func (p *hostileProject) gaffer(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// says runs gaffer and returns its output and its exit code.
+// says runs gaffer and returns its output and exit code.
 func (p *hostileProject) says(args ...string) (string, int) {
 	p.t.Helper()
 	cmd := p.gaffer(args...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	_ = cmd.Run() // the exit code is checked instead
+	_ = cmd.Run() // the caller gets the exit code
 	return out.String(), cmd.ProcessState.ExitCode()
 }
 
-// wait waits for the end of a gaffer that was started. A task that waits for its user
-// does not end by itself.
+// wait waits until a started gaffer ends, and fails the test if it fails. After a minute it kills
+// gaffer, because a task that waits for its user does not end.
 func (p *hostileProject) wait(run *exec.Cmd) {
 	p.t.Helper()
 	hangs := time.AfterFunc(time.Minute, func() { _ = run.Process.Kill() })
@@ -149,7 +148,7 @@ func (p *hostileProject) lines(name string) []string {
 	return strings.Fields(string(data))
 }
 
-// hidden waits for the process that was left behind and returns its id.
+// hidden waits for the process that the task leaves behind, and returns its id.
 func (p *hostileProject) hidden() int {
 	p.t.Helper()
 	testenv.Wait(p.t, "a process that is left behind", func() error {
@@ -165,15 +164,15 @@ func (p *hostileProject) hidden() int {
 	return pid
 }
 
-// lives reports whether a thread of a process is alive. Its threads end one after the
-// other, the first one not always last.
+// lives reports whether a thread of the process is alive. The threads of a killed process end one
+// after the other, and the main thread may end before others.
 func lives(pid int) bool {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	return err == nil && regexp.MustCompile(`State:\s+[RSDT]|Threads:\s+([2-9]|\d\d)`).Match(status)
 }
 
-// completes checks that the second attempt completed the task while no process of the
-// first was alive.
+// completes checks that the second attempt completed the task, and that no process of the first
+// attempt was alive then.
 func (p *hostileProject) completes() {
 	p.t.Helper()
 	testenv.Wait(p.t, "the end of the run", func() error {
@@ -188,8 +187,8 @@ func (p *hostileProject) completes() {
 	}
 }
 
-// attack runs the hostile task. It returns when the supervisor is dead and, if both is
-// true, gaffer, too.
+// attack runs the hostile task. It returns when the process has killed the supervisor and, if both
+// is true, gaffer.
 func (p *hostileProject) attack(both bool) (run *exec.Cmd, hidden int) {
 	p.t.Helper()
 	run = p.gaffer("run", "plan.yaml")
@@ -265,7 +264,7 @@ func TestSecurityWithoutControlGroupsATaskWaitsForAProcessThatMayBeItsOwn(t *tes
 		t.Run(fmt.Sprintf("gaffer killed too: %t", both), func(t *testing.T) {
 			t.Parallel()
 			p := newPrey(t, "off", both)
-			p.enter += "ulimit -m 1000000; " // leaves no room for marks in the limits
+			p.enter += "ulimit -m 1000000; " // with this limit, gaffer cannot mark its processes by their limits
 			run, hidden := p.attack(both)
 			if both {
 				run = p.gaffer("resume")
@@ -296,7 +295,7 @@ func TestSecurityWithoutControlGroupsATaskWaitsForAProcessThatMayBeItsOwn(t *tes
 			if got := p.lines("starts"); len(got) != 1 {
 				t.Fatalf("another attempt began: %q", got)
 			}
-			if both { // the user knows that the process is not the attempt's
+			if both { // here the user says that the process is not the attempt's
 				if out, code := p.says("doctor", "--gone", "other"); code != 4 {
 					t.Errorf("doctor --gone other: exit %d\n%s", code, out)
 				}
@@ -312,8 +311,8 @@ func TestSecurityWithoutControlGroupsATaskWaitsForAProcessThatMayBeItsOwn(t *tes
 	}
 }
 
-// A process that leaves its group and lowers its limits, which it cannot raise again,
-// could be of any attempt that started before it.
+// A process that leaves its group and lowers its limits cannot be told apart from the processes of
+// earlier attempts. It cannot raise its limits again.
 func TestSecurityATaskWaitsForAProcessThatLeavesItsGroupAndLowersItsLimits(t *testing.T) {
 	p := newPrey(t, "", false)
 	p.write("hide.sh", "for f in /sys/fs/cgroup/cgroup.procs /sys/fs/cgroup/*/cgroup.procs; do echo $$ > $f; done\nulimit -m 0\n"+hide)
@@ -346,7 +345,7 @@ func TestSecurityWithoutControlGroupsAnOrdinaryKillIsRecoveredAtOnce(t *testing.
 		t.Fatal(err)
 	}
 	supervisor := p.hidden()
-	// Another program of the user, unrelated to any attempt.
+	// Start another program of the user that belongs to no attempt.
 	other := exec.Command("sh", "-c", "env -i setsid sleep 3600 >/dev/null 2>&1 & echo $!")
 	text, err := other.Output()
 	if err != nil {
@@ -381,7 +380,7 @@ func TestSecurityWithoutWritableControlGroupsAttemptsRunAsEver(t *testing.T) {
 	gaffer := func(args ...string) (string, int) {
 		cmd := exec.Command("sh", append([]string{"-c", p.enter + `"$@"`, "sh", testenv.Program(t)}, args...)...)
 		cmd.Dir, cmd.Env = p.dir, p.env
-		out, _ := cmd.CombinedOutput() // the exit code is checked instead
+		out, _ := cmd.CombinedOutput() // the exit code is checked instead of the error
 		return string(out), cmd.ProcessState.ExitCode()
 	}
 	if out, code := gaffer("run", "plan.yaml"); code != 0 || strings.Contains(out, "cgroup") {

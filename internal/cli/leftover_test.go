@@ -10,10 +10,9 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// leaveNothing kills every process that a script has started and that is still running
-// when the script ends, for whatever reason: servers and workers in the background,
-// detached runs, supervisors and their agents. It finds them by the variable with the
-// script's folder, which they inherit.
+// leaveNothing kills every process that a script has started and that is running when the script
+// ends: servers and workers in the background, detached runs, supervisors and their agents. It
+// finds them by an environment variable with the script's folder, which they inherit.
 func leaveNothing(e *testscript.Env) {
 	mark := "WORK=" + e.WorkDir
 	e.Defer(func() {

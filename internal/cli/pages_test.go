@@ -16,8 +16,8 @@ import (
 
 var inlineCommand = regexp.MustCompile("`gaffer ([a-z][^`]*)`")
 
-// TestEveryCommandAndFlagInTheTextOfAPageExists checks each `gaffer …` in the text and
-// the tables of README and docs. The fenced blocks are run in test/docs.
+// TestEveryCommandAndFlagInTheTextOfAPageExists checks each `gaffer …` in the text and the tables
+// of README and docs. Tests in test/docs run the fenced code blocks.
 func TestEveryCommandAndFlagInTheTextOfAPageExists(t *testing.T) {
 	found := 0
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "examples/*/README.md", "integrations/*.md", "integrations/*/README.md"} {
@@ -47,12 +47,12 @@ func TestEveryCommandAndFlagInTheTextOfAPageExists(t *testing.T) {
 
 var flagInText = regexp.MustCompile(`^\[?(--?)([a-z][a-z-]*)`)
 
-// unknownWord returns the first command or flag of a line that does not exist, or "".
-// Words after the commands are arguments. a·b means the commands a and b.
+// unknownWord returns the first command or flag in a command line that does not exist, or "". It
+// ignores arguments. In documentation, a·b stands for the commands a and b.
 func unknownWord(words []string) string {
 	cmd := newRoot(&env.Env{})
 	if slices.Contains([]string{"fake-agent", "supervise", "pane"}, words[0]) {
-		return "" // commands that gaffer starts itself, see direct.go
+		return "" // gaffer itself starts these commands, see direct.go
 	}
 	if words[0] == "help" {
 		words = words[1:]

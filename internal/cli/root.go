@@ -70,8 +70,8 @@ type group struct {
 	commands []func(*env.Env) *cobra.Command
 }
 
-// shortGroups returns the groups for which the overview lists only the names of the commands,
-// so that it fits one screen. 'gaffer help commands' describes each command.
+// shortGroups returns the groups of which 'gaffer --help' prints only the names of the commands, so
+// that it fits one screen. 'gaffer help commands' describes each command.
 func shortGroups() []string { return []string{changes, beads, machines, documents, settings} }
 
 const (
@@ -82,8 +82,8 @@ const (
 	settings  = "Settings and upkeep"
 )
 
-// groups returns the first level of the command tree, in the order of 'gaffer --help'.
-// A new command is added only here.
+// groups returns the groups and commands at the top of the command tree, in the order of 'gaffer
+// --help'. To add a command, add it here.
 func groups() []group {
 	return []group{
 		{"Run a plan", []func(*env.Env) *cobra.Command{plan.New, run.New, resume.New}},
@@ -107,7 +107,7 @@ func groups() []group {
 
 // newRoot builds the command tree.
 func newRoot(e *env.Env) *cobra.Command {
-	// Commands are listed in the order in which users need them, not alphabetically.
+	// Do not sort commands alphabetically: they are in the order in which users need them.
 	cobra.EnableCommandSorting = false
 	root := &cobra.Command{
 		Use:               "gaffer",

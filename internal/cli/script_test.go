@@ -24,23 +24,22 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"stubborn": stubborn})
 }
 
-// TestScript runs every script in testdata/script. In addition to testscript's own
-// commands, a script has:
+// TestScript runs every script in testdata/script. In addition to testscript's own commands, a
+// script has:
 //
-//	exit N gaffer ARG…       the command ends with exactly this code
-//	parallel N gaffer ARG…   N processes at once; all must succeed
-//	fits COLUMNS LINES       the last stdout fits a screen of this size; with ttyout
-//	                         as a third argument, the output to the terminal does
+// exit N gaffer ARG…       the command ends with exactly this code
+// parallel N gaffer ARG…   N processes at once; all must succeed
+// fits COLUMNS LINES       the last stdout fits a screen of this size; with ttyout
+//                          as a third argument, the output to the terminal does
 //
-// In the arguments of parallel, {} stands for the number of the process. From the
-// script's environment it passes on HOME, PATH, TMPDIR and gaffer's variables.
+// In the arguments of parallel, {} stands for the number of the process. parallel passes only HOME,
+// PATH, TMPDIR and gaffer's variables from the script's environment to the processes.
 //
-// AGENTS is a folder with stubs of the agent programs. A script that needs them
-// installed uses env PATH=$AGENTS${:}$PATH.
+// AGENTS is a folder with stubs of the agent programs. A script that needs them installed uses env
+// PATH=$AGENTS${:}$PATH.
 //
-// After ttyin, testscript closes the terminal as soon as the command has ended, and loses
-// output that it has not read by then. So such commands wait for half a second at their
-// end.
+// After ttyin, testscript closes the terminal as soon as the command has ended, and loses output
+// that it has not read by then. So these commands wait for half a second at their end.
 func TestScript(t *testing.T) {
 	testenv.Integration(t)
 	program := testenv.Program(t)
@@ -71,8 +70,8 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// isolate gives the script a home directory of its own, stops the search for a project
-// at its folder, and kills the processes that it leaves running. EXAMPLES is the folder
+// isolate gives the script a separate home directory, stops the search for a project at the
+// script's folder, and kills the processes that the script leaves running. EXAMPLES is the folder
 // of the repository's examples.
 func isolate(e *testscript.Env) error {
 	leaveNothing(e)
@@ -84,7 +83,7 @@ func isolate(e *testscript.Env) error {
 	home := filepath.Join(e.WorkDir, ".home")
 	e.Setenv("HOME", home)
 	e.Setenv("GAFFER_PROJECT", e.WorkDir)
-	e.Setenv(trust.Variable, "all") // only security-trust.txtar tests trust
+	e.Setenv(trust.Variable, "all") // trust all projects: only security-trust.txtar tests trust
 	return os.Mkdir(home, 0o755)
 }
 

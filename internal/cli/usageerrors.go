@@ -11,14 +11,13 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// rejectMistakes makes every level of the command tree reject an unknown command; cobra would
-// print the help and succeed. It also rejects a repeated flag with a single value; the
-// parser would use the last value. After the run, started is true if the command line
-// was valid and the command itself was started.
+// rejectMistakes makes every command reject an unknown subcommand; cobra would print the help and
+// succeed. It also makes flags with a single value reject a second value; the parser would use the
+// last one. *started becomes true if the command line is valid and the command is started.
 func rejectMistakes(root *cobra.Command) (started *bool) {
 	started = new(bool)
 	walk(root, func(cmd *cobra.Command) {
-		// Flags that a command inherits are visited with the parent that declares them.
+		// Inherited flags are not visited here, but with the parent that declares them.
 		cmd.Flags().VisitAll(rejectRepeated)
 		cmd.PersistentFlags().VisitAll(rejectRepeated)
 		if cmd.HasSubCommands() && !cmd.Runnable() {
@@ -40,8 +39,8 @@ func rejectMistakes(root *cobra.Command) (started *bool) {
 	return started
 }
 
-// rejectRepeated makes a flag reject a second value, unless the flag collects values. A flag
-// without a value, such as --json, may be repeated with the same meaning.
+// rejectRepeated makes a flag reject a second value, unless the flag collects values. It leaves
+// flags without a value unchanged: repeating --json does no harm.
 func rejectRepeated(f *pflag.Flag) {
 	_, list := f.Value.(pflag.SliceValue)
 	own, ok := f.Value.(interface{ Collects() bool })
@@ -50,7 +49,7 @@ func rejectRepeated(f *pflag.Flag) {
 	}
 }
 
-// singleValue is the value of a flag that may be given once.
+// singleValue is the value of a flag that may be given only once.
 type singleValue struct {
 	pflag.Value
 	flag  *pflag.Flag
@@ -89,7 +88,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	return &exit.Error{Code: exit.CodeUsage, Err: fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath()), Next: next}
 }
 
-// otherPrograms maps commands of other programs to hints about gaffer's equivalent.
+// otherPrograms maps commands of other programs to a hint that names gaffer's equivalent.
 var otherPrograms = map[string]string{
 	"rm":     removes,
 	"remove": removes,
@@ -103,10 +102,10 @@ const removes = "'gaffer prune' takes away runs that ended long ago; 'gaffer can
 // usageError turns an error of the command line's parser into a usage error with a hint.
 func usageError(cmd *cobra.Command, err error) error {
 	if e, ok := errors.AsType[*exit.Error](err); ok {
-		return e // drop the text that the parser adds
+		return e // without the text that the parser adds
 	}
-	// The flags of an unknown command are unknown, too: report the unknown command. A
-	// command such as 'gaffer build PLAN' takes arguments besides its subcommands.
+	// If the command is unknown, report that instead of its unknown flag. A command such as 'gaffer
+	// build PLAN' also takes arguments, so a word after it need not be a command.
 	_, takes := positional(cmd.Use)
 	if words := cmd.Flags().Args(); cmd.HasSubCommands() && takes == 0 && len(words) > 0 {
 		return noSuchCommand(cmd, words)
@@ -121,8 +120,8 @@ func usageError(cmd *cobra.Command, err error) error {
 	return &exit.Error{Code: exit.CodeUsage, Err: err, Next: didYouMean(cmd, near)}
 }
 
-// noServerError returns the error for --server on a command that works on this machine
-// only.
+// noServerError returns the error for the flag --server on a command that works only on this
+// machine.
 func noServerError(cmd *cobra.Command) error {
 	return &exit.Error{
 		Code: exit.CodeUsage, Err: fmt.Errorf("%s is of this machine: it asks no server", cmd.CommandPath()),

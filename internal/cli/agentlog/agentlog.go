@@ -16,20 +16,20 @@ import (
 // Options configure a [Writer]. The zero value is valid.
 type Options struct {
 	Zone  *time.Location // time zone of the printed times; nil prints no times
-	Since time.Time      // drops older entries
-	Width int            // columns of the terminal; 0 wraps no lines
+	Since time.Time      // entries older than this are not printed; zero prints all
+	Width int            // columns of the terminal, at which lines are wrapped; 0 does not wrap them
 	Paint func(s display.Style, text string) string
-	// Live is the clock for entries that arrive while the log is followed and that
-	// contain no time. If Live is nil or returns a zero time, such entries are printed
-	// without a time.
+	// Live returns the current time. It is used for entries without a time that arrive while the
+	// log is followed. If Live is nil or returns a zero time, these entries are printed without a
+	// time.
 	Live func() time.Time
 	// Heading returns the line to print above the output of an attempt, and the
 	// attempt's start time.
 	Heading func(attempt int) (line string, began time.Time)
 }
 
-// Writer formats a log for users. It prints lines unchanged that are not in the agent
-// program's protocol. It does not keep lines that it has written.
+// Writer formats a log for users. A line that is not in the agent program's protocol is printed
+// unchanged. Lines that were printed are not kept in memory.
 type Writer struct {
 	to   io.Writer
 	opts Options
@@ -37,9 +37,9 @@ type Writer struct {
 	log   agent.Transcript
 	known bool // the log is known to be in the protocol of an agent program
 	rest  []byte
-	long  bool      // the current line is too long to be parsed
-	now   time.Time // the last known time of an entry
-	shown time.Time // the last time that was printed
+	long  bool      // the current line is too long to be parsed, so it is printed unchanged
+	now   time.Time // time of the latest entry that has one
+	shown time.Time // the time that was printed last, in full seconds
 }
 
 // New returns a Writer that prints to a stream.
@@ -50,7 +50,8 @@ func New(to io.Writer, opts Options) *Writer {
 	return &Writer{to: to, opts: opts}
 }
 
-// Begin starts the output of the attempt with this number. It prints the heading.
+// Begin prints the heading of the attempt with this number. Call it before writing the attempt's
+// log.
 func (w *Writer) Begin(attempt int) error {
 	err := w.End()
 	w.log, w.known, w.now, w.shown = agent.Transcript{}, false, time.Time{}, time.Time{}
@@ -94,7 +95,7 @@ func (w *Writer) keep(p []byte) {
 	w.rest = append(w.rest, p...)
 }
 
-// End flushes a last line without a newline.
+// End prints the buffered last line, if the log does not end with a newline.
 func (w *Writer) End() error {
 	var out bytes.Buffer
 	if len(w.rest) > 0 {
@@ -105,7 +106,7 @@ func (w *Writer) End() error {
 	return err
 }
 
-// line formats the buffered line and empties the buffer.
+// line formats the buffered line, appends it to out and empties the buffer.
 func (w *Writer) line(out *bytes.Buffer) {
 	line, long := w.rest, w.long
 	w.rest, w.long = w.rest[:0], false
@@ -120,8 +121,8 @@ func (w *Writer) line(out *bytes.Buffer) {
 	}
 }
 
-// live sets the current time from the clock Options.Live. It reports whether that time
-// is known and not before Options.Since.
+// live sets the time of the current entry from the clock Options.Live. It reports whether the entry
+// is printed: whether that time is known and not before Options.Since.
 func (w *Writer) live() bool {
 	if w.opts.Live == nil {
 		return false
@@ -133,7 +134,7 @@ func (w *Writer) live() bool {
 	return !now.IsZero() && !now.Before(w.opts.Since)
 }
 
-// plain writes a line unchanged. Between entries of an agent it is indented like them.
+// plain writes a line unchanged. In an agent's log the line is indented like the entries.
 func (w *Writer) plain(out *bytes.Buffer, line string) {
 	if w.known && w.opts.Zone != nil && line != "" {
 		line = blank + line
@@ -188,7 +189,8 @@ func (w *Writer) entries(out *bytes.Buffer, entries []agent.Entry) {
 	}
 }
 
-// margin returns the time of the entry, or blanks if it equals the time printed last.
+// margin returns the text to print before an entry: its time, or blanks if that time was printed
+// last.
 func (w *Writer) margin() string {
 	if w.opts.Zone == nil {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/attempt/agent/fake"
 )
 
-// said returns the output of the fake agent in the given protocol.
+// said returns what the fake agent prints when it speaks the given protocol and does these steps.
 func said(t *testing.T, protocol string, steps ...string) []byte {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "prompt")
@@ -136,7 +136,8 @@ func TestALiveEntryHasTheTimeOfItsArrival(t *testing.T) {
 	}
 }
 
-// written returns the formatted log of an attempt.
+// written returns the log as a Writer formats it, as the log of attempt 2 if options.Heading is
+// set.
 func written(t *testing.T, log string, options Options) string {
 	t.Helper()
 	var b bytes.Buffer

@@ -11,11 +11,10 @@ import (
 	"gaffer/internal/exit"
 )
 
-// find returns the question that a user means by name. It tries, in this order: the
-// question with this name or id; the question of the task with this name in the
-// project; the question of the only waiting task with this id; the only question whose
-// name starts with this text. If a task or agent has several questions, it returns the
-// oldest.
+// find returns the question that a user means by name. It takes the first of these that exists: the
+// question with this name or id; the question of the task with this name in the project; the
+// question of the only waiting task with this id; the only question whose name starts with this
+// text. If a task or agent has several questions, find returns the oldest.
 func find(ctx context.Context, all connect.Everything, name string) (connect.Asked, error) {
 	for _, a := range all.Asked {
 		if a.Name == name || a.ID == name && name != "" {
@@ -51,7 +50,7 @@ func find(ctx context.Context, all connect.Everything, name string) (connect.Ask
 	return connect.Asked{}, exit.WithHint(exit.NotFound(fmt.Errorf("no question, task or agent is called %q", name)), "'gaffer answer' lists the open questions")
 }
 
-// task returns the task with this name from the first fleet that has one.
+// task searches the fleets in order and returns the first task with this name.
 func task(ctx context.Context, fleets []connect.Fleet, name string) (t fleet.Task, err error) {
 	for _, f := range fleets {
 		t, err = f.FindTask(ctx, name)
@@ -62,7 +61,8 @@ func task(ctx context.Context, fleets []connect.Fleet, name string) (t fleet.Tas
 	return t, err
 }
 
-// oldestMatches returns the questions that fit, and only the oldest one of each name.
+// oldestMatches returns the questions for which fits returns true. If several have the same name,
+// it returns only the oldest of them.
 func oldestMatches(asked []connect.Asked, fits func(connect.Asked) bool) (found []connect.Asked) {
 	for _, a := range asked {
 		if fits(a) && !slices.ContainsFunc(found, func(older connect.Asked) bool { return older.Name == a.Name }) {

@@ -55,8 +55,8 @@ func Progress(e *env.Env) func(done, total int64) {
 	return func(done, total int64) { e.Talk("copied %s of about %s", display.Bytes(done), display.Bytes(total)) }
 }
 
-// WithBackupToolHint adds a hint to an error about a server's database: the command line of that
-// database's backup tool.
+// WithBackupToolHint adds a hint to err if a database server such as PostgreSQL holds the database:
+// the command line of that server's backup tool.
 func WithBackupToolHint(err error) error {
 	if server := (*app.DatabaseServerError)(nil); errors.As(err, &server) {
 		return exit.WithHint(err, display.ShellLine(server.Argv))

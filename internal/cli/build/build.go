@@ -101,7 +101,8 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// check returns an error if a flag has a value that no plan can have.
+// check returns an error if the value of a flag is not valid: a negative number of parallel chunks,
+// or an unknown agent.
 func (o options) check(custom []string) error {
 	if o.parallel < 0 {
 		return fmt.Errorf("--parallel %d: want 0 or more", o.parallel)
@@ -209,7 +210,7 @@ func (o options) askAboutIncomplete(ctx context.Context, e *env.Env, t *runview.
 	return err
 }
 
-// outline describes a plan for its approval.
+// outline returns a description of a plan, which the user reads before approving the plan.
 func outline(p build.Plan) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:\n", phrase.Count(len(p.Chunks), "chunk"))

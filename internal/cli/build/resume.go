@@ -85,10 +85,10 @@ type question struct {
 	Status    string            `json:"status"`
 	StartedAt string            `json:"startedAt"`
 	Total     int               `json:"total"`
-	Run       string            `json:"run,omitempty"` // the id of gaffer's run
+	Run       string            `json:"run,omitempty"` // id of gaffer's run
 	Done      []workflow.Chunk  `json:"done"`
 	Remaining []remaining       `json:"remaining"`
-	Held      []held            `json:"held"` // remaining chunks that are not built, because another program set their status
+	Held      []held            `json:"held"` // chunks that gaffer does not build, because another program set their status
 	Problem   string            `json:"problem,omitempty"`
 	Stale     []stale           `json:"stale"`
 	Choices   []workflow.Choice `json:"choices"`
@@ -105,7 +105,7 @@ type held struct {
 	Status  workflow.ChunkStatus `json:"status"`
 	Why     string               `json:"why"`
 	Note    string               `json:"note,omitempty"`
-	Command string               `json:"command,omitempty"` // the command that marks it done
+	Command string               `json:"command,omitempty"` // command line that marks the chunk done
 }
 
 type stale struct {
@@ -175,7 +175,8 @@ func (r resume) given(e *env.Env) (*build.Plan, error) {
 	return &p, err
 }
 
-// startNew starts a new build with the plan that the user named, or with the same plan.
+// startNew starts a new build with the plan that the user named. If the user named none, it uses
+// the plan of the interrupted build.
 func (r resume) startNew(ctx context.Context, e *env.Env, t *runview.View) error {
 	p, err := r.given(e)
 	if err != nil {
@@ -195,7 +196,8 @@ func (r resume) startNew(ctx context.Context, e *env.Env, t *runview.View) error
 	return r.work(ctx, t, id)
 }
 
-// decide returns the completed chunks that are to be built again.
+// decide returns the ids of the completed chunks to build again. It takes them from the flags, and
+// asks the user about each stale chunk that no flag names.
 func (r resume) decide(ctx context.Context, e *env.Env, f buildrun.Found) (again []workflow.ID, err error) {
 	open := map[workflow.ID]workflow.Stale{}
 	for _, s := range f.Resume.Stale {

@@ -5,7 +5,7 @@ import (
 	"gaffer/internal/config"
 )
 
-// setting is the JSON form of one value.
+// setting is the JSON form of one setting and its value.
 type setting struct {
 	Key     string `json:"key"`
 	Value   string `json:"value"`

@@ -24,10 +24,10 @@ func (m machine) Reviews(ctx context.Context, run string) (fleet.RunReviews, err
 	return m.app.Changes.Reviews(ctx, run)
 }
 
-// SendBack sends the comments of a review that were not sent yet to the agent, and makes
-// sure that a process works on the run. It reports whether they were sent before: then it
-// does only the latter, because the gaffer that sent them, or that worked on the run, may
-// have died. tree is what the user has seen of the change; it may be empty.
+// SendBack sends the unsent comments of a review to the agent, and makes sure that a process works
+// on the run. If the comments were sent before, it returns before = true and only makes sure that a
+// process works on the run: the process that sent them may have died. tree is the id of the git
+// tree that the user has reviewed, or "" if unknown.
 func SendBack(ctx context.Context, f Fleet, run, task, tree string) (r fleet.Review, before bool, err error) {
 	if r, err = f.Review(ctx, run, task); err != nil {
 		return r, false, err
@@ -54,8 +54,8 @@ func HasChange(t fleet.Task) bool {
 	return t.Attempt != nil && (t.Worktree != "" || t.Branch != "" || t.Attempt.Diff != nil)
 }
 
-// ChangedPaths completes the name of a task that has a change, and then the files of
-// the change.
+// ChangedPaths completes two arguments: first the name of a task that has a change, then the path
+// of a file in that change.
 func ChangedPaths(e *env.Env) Completer {
 	return complete(func(ctx context.Context, cmd *cobra.Command, args []string, typed string) (words []string) {
 		_ = withCommandFleet(ctx, e, cmd, func(f Fleet) error {

@@ -18,14 +18,15 @@ import (
 // nothing, because a shell prompt cannot show errors.
 type Completer = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
 
-// Runs completes the first argument with runs of this project. If ended is true, it
-// includes those that have ended.
+// Runs completes the first argument with the ids of this project's runs. If ended is true, it also
+// suggests runs that have ended.
 func Runs(e *env.Env, ended bool) Completer {
 	return first(e, func(ctx context.Context, f Fleet, _ string) []string { return runs(ctx, f, ended) })
 }
 
-// Tasks completes the first argument with the tasks for which fits returns true. It
-// searches the unfinished runs and the latest one. After RUN/ it searches that run.
+// Tasks completes the first argument with the tasks for which fits returns true. It suggests tasks
+// of the unfinished runs and of the latest run. If the user has typed RUN/, it suggests tasks of
+// that run.
 func Tasks(e *env.Env, fits func(fleet.Task) bool) Completer {
 	return first(e, func(ctx context.Context, f Fleet, typed string) []string { return tasks(ctx, f, typed, fits) })
 }
@@ -38,15 +39,16 @@ func RunsAndTasks(e *env.Env) Completer {
 	})
 }
 
-// RunsAndChanges completes the first argument with runs, also those that have ended, and
-// with tasks that have a change.
+// RunsAndChanges completes the first argument with runs and with tasks that have a change. It also
+// suggests runs that have ended.
 func RunsAndChanges(e *env.Env) Completer {
 	return first(e, func(ctx context.Context, f Fleet, typed string) []string {
 		return append(runs(ctx, f, true), tasks(ctx, f, typed, func(t fleet.Task) bool { return t.Branch != "" })...)
 	})
 }
 
-// Answers completes the name of an open question, and then that question's options.
+// Answers completes two arguments: first the name of an open question, then one of that question's
+// options.
 func Answers(e *env.Env) Completer {
 	return complete(func(ctx context.Context, _ *cobra.Command, args []string, _ string) (words []string) {
 		_ = WithQuestions(ctx, e, func(all Everything) error {
@@ -90,8 +92,8 @@ func complete(words func(ctx context.Context, cmd *cobra.Command, args []string,
 // completeWithin is the timeout for collecting suggestions.
 const completeWithin = 3 * time.Second
 
-// withCommandFleet opens the fleet that the command itself would use. A command that cannot use a
-// server has no flag --server.
+// withCommandFleet opens the fleet that cmd would use, and calls do with it. If cmd has no flag
+// --server, this is the fleet of this machine.
 func withCommandFleet(ctx context.Context, e *env.Env, cmd *cobra.Command, do func(Fleet) error) error {
 	if cmd.Flags().Lookup("server") != nil {
 		return WithFleet(ctx, e, do)
@@ -143,7 +145,7 @@ func tasks(ctx context.Context, f Fleet, typed string, fits func(fleet.Task) boo
 	return words
 }
 
-// suggestion returns a task's id and its description, in the form that shells expect.
+// suggestion returns a task's id and description, separated as shells expect it.
 func suggestion(t fleet.Task) string {
 	return display.Printable(t.ID) + "\t" + display.Line(t.Name+", "+string(t.Status), 60)
 }

@@ -54,8 +54,8 @@ func FindEither(ctx context.Context, f Fleet, name string) (run, task string, er
 	return "", "", notFoundError(name, noRun, noTask)
 }
 
-// notFoundError returns the first error that is not "not found". If there is none, it
-// returns an error that no run and no task has the name.
+// notFoundError returns the first of errs that is not a "not found" error. If all of them are, it
+// returns an error which says that no run and no task has this name.
 func notFoundError(name string, errs ...error) error {
 	for _, err := range errs {
 		if err != nil && exit.Of(err) != exit.CodeNotFound {

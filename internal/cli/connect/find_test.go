@@ -10,7 +10,7 @@ import (
 	"gaffer/internal/exit"
 )
 
-// finder is a fleet that returns fixed results for names.
+// finder is a fleet whose FindRun and FindTask return fixed results.
 type finder struct {
 	Fleet
 	run, task     string

@@ -14,7 +14,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Fleet is the interface of commands to runs, on this machine or on a server.
+// Fleet is how a command reads and changes runs, on this machine or on a server.
 type Fleet interface {
 	// Where returns the server's address, or "" for this machine.
 	Where() string
@@ -22,12 +22,12 @@ type Fleet interface {
 	Run(ctx context.Context, id string) (fleet.Run, error)
 	Runs(ctx context.Context, everywhere, ended bool) ([]fleet.Run, error)
 
-	// List returns runs of the project, or of all projects, without their tasks. It
-	// includes ended runs, sorts the latest first, and returns at most limit runs.
+	// List returns at most limit runs without their tasks, the latest first, also runs that have
+	// ended. If everywhere is false, it returns only runs of the command's project.
 	List(ctx context.Context, everywhere bool, limit int) ([]fleet.Run, error)
 
-	// FindRun and FindTask return what a user means by a name, in the command's
-	// project.
+	// FindRun and FindTask return the run or task that a user means by a text such as a name or the
+	// start of an id. They search the command's project.
 	FindRun(ctx context.Context, text string, unfinished bool) (string, error)
 	FindTask(ctx context.Context, text string) (fleet.Task, error)
 
@@ -36,25 +36,25 @@ type Fleet interface {
 	// returns an error, or when ctx ends.
 	Follow(ctx context.Context, run string, interval time.Duration, each func(fleet.Run) error) error
 
-	// Latest returns runs of all projects without their tasks, the latest first: all
-	// unfinished runs, and the latest n runs.
+	// Latest returns runs of all projects without their tasks, the latest first. It returns all
+	// unfinished runs, and those among the latest n runs that have ended.
 	Latest(ctx context.Context, n int) ([]fleet.Run, error)
 	Workers(ctx context.Context) ([]fleet.Worker, error)
 	Questions(ctx context.Context) ([]fleet.Question, error) // open questions, the oldest first
-	Lanes(ctx context.Context) ([]fleet.Lane, error)         // paused agent accounts
+	Lanes(ctx context.Context) ([]fleet.Lane, error)         // agent accounts that are paused
 	Task(ctx context.Context, run, task string) (fleet.Task, error)
 	Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error)
 
-	// Change returns the files that a task has changed, and the review. ChangedFile
-	// returns the diff of one of the files. The error says so if another machine has
-	// the change.
+	// Change returns the files that a task has changed, and the review of the change. ChangedFile
+	// returns the diff of one of these files. If the change is on another machine, both return an
+	// error that says so.
 	Change(ctx context.Context, run, task string, q fleet.ChangeQuery) (fleet.TaskChange, error)
 	ChangedFile(ctx context.Context, run, task string, q fleet.FileQuery) (fleet.FileChange, error)
 	Reviews(ctx context.Context, run string) (fleet.RunReviews, error)
 
-	// Changes calls each at once, then after every change, and also from time to time
-	// without a change. Calls are at least interval apart. It returns when each returns
-	// an error or ctx ends.
+	// Changes calls each at once, after every change of the fleet, and also from time to time
+	// without a change. Calls are at least interval apart. Changes returns when each returns an
+	// error or ctx ends.
 	Changes(ctx context.Context, interval time.Duration, each func() error) error
 
 	Submit(ctx context.Context, p plan.Plan) (id string, err error)
@@ -70,8 +70,8 @@ type Fleet interface {
 	// the review, such as sending it back to the agent, and returns the review.
 	Review(ctx context.Context, run, task string) (fleet.Review, error)
 	ChangeReview(ctx context.Context, run, task string, a fleet.ReviewAction) (fleet.Review, error)
-	// Send sends a message to the agent of m.Task in m.Run. If the task has ended, the
-	// agent continues. A message with the id of an earlier message is not sent again.
+	// Send sends a message to the agent of m.Task in m.Run. If the task has ended, its agent is
+	// started again. A message whose id was sent before is not sent again.
 	Send(ctx context.Context, m fleet.Message) (fleet.Message, error)
 	Messages(ctx context.Context, run, task string) ([]fleet.Message, error)
 	WithdrawMessage(ctx context.Context, run, task, message string) error
@@ -80,23 +80,22 @@ type Fleet interface {
 
 	Cancel(ctx context.Context, run, task, why string) error
 	Retry(ctx context.Context, run, task string) error
-	// EnsureProcess starts a process for a run of this machine if none works on it. Call it
-	// after a user has changed the run, including messages and reviews that were sent
-	// back. A server does this without being asked.
+	// EnsureProcess starts a gaffer process for a run of this machine if no process works on the
+	// run. Call it after a user has changed the run, sent a message or sent back a review. On a
+	// server it does nothing, because a server starts processes by itself.
 	EnsureProcess(ctx context.Context, run string) error
 
-	// Merge merges the changes of tasks, one after the other. UndoMerge undoes the last
-	// merge of a task. Discard deletes a task's worktree but keeps a copy of its
-	// content. Restore creates the worktree again.
+	// Merge merges the changes of tasks, one after the other. UndoMerge undoes the last merge of a
+	// task. Discard deletes a task's worktree and keeps a copy of the content. Restore creates the
+	// worktree again from that copy.
 	Merge(ctx context.Context, request fleet.MergeRequest) ([]fleet.MergeResult, error)
 	UndoMerge(ctx context.Context, request fleet.MergeRequest) (fleet.MergeResult, error)
 	Discard(ctx context.Context, run, task string) (fleet.Review, error)
 	Restore(ctx context.Context, run, task string) (fleet.Review, error)
 
-	// Log writes the output of a task's agents, attempt by attempt. If to has a method
-	// Begin(attempt int) error, it is called before the output of each attempt. If it
-	// has a method CaughtUp() error, it is called once the existing output has been
-	// written.
+	// Log writes the output of a task's agents to to, attempt by attempt. If to has a method
+	// Begin(attempt int) error, Log calls it before the output of each attempt. If to has a method
+	// CaughtUp() error, Log calls it once all existing output is written.
 	Log(ctx context.Context, t fleet.Task, to io.Writer, q fleet.LogQuery) error
 
 	Close() error

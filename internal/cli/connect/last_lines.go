@@ -9,9 +9,8 @@ import (
 // blockSize is the number of bytes of a log that are read at once.
 const blockSize = 64 << 10
 
-// seekLastLines moves to the start of the last n lines, or stays at the start if n is negative.
-// It reads blocks from the end, because a log or a single line may be larger than
-// memory.
+// seekLastLines moves f to the start of its last n lines. If n is negative, f stays at the start.
+// It reads blocks from the end, because a log may be larger than memory.
 func seekLastLines(f io.ReadSeeker, n int) error {
 	if n < 0 {
 		return nil
@@ -37,7 +36,7 @@ func seekLastLines(f io.ReadSeeker, n int) error {
 		}
 		end := len(part)
 		if first && part[end-1] == '\n' {
-			end-- // this newline ends the last line
+			end-- // skip the newline that ends the last line
 		}
 		first = false
 		for i := bytes.LastIndexByte(part[:end], '\n'); i >= 0; i = bytes.LastIndexByte(part[:i], '\n') {

@@ -16,8 +16,8 @@ import (
 	"gaffer/internal/exit"
 )
 
-// Log implements [Fleet]. All attempts of a task write to the same file, one after the
-// other.
+// Log implements [Fleet]. It reads one file: all attempts of a task write to the same file, one
+// after the other.
 func (m machine) Log(ctx context.Context, t fleet.Task, to io.Writer, q fleet.LogQuery) error {
 	path, err := m.pathOf(ctx, t)
 	if err != nil {
@@ -39,8 +39,8 @@ func (m machine) Log(ctx context.Context, t fleet.Task, to io.Writer, q fleet.Lo
 	return l.copy(ctx)
 }
 
-// pathOf returns the path of a task's log. A relative path is below the project of its
-// run, which may differ from the command's project.
+// pathOf returns the path of a task's log. A relative path in the task starts at the root of the
+// run's project, which may not be the command's project.
 func (m machine) pathOf(ctx context.Context, t fleet.Task) (string, error) {
 	if t.Attempt == nil || t.Attempt.Log == "" {
 		return "", exit.NotFound(fmt.Errorf("task %s of run %s has no log, it is %s", t.ID, t.Run, t.Status))
@@ -52,8 +52,8 @@ func (m machine) pathOf(ctx context.Context, t fleet.Task) (string, error) {
 	return filepath.Join(root, t.Attempt.Log), err
 }
 
-// logComplete reports whether the log is complete. That is so if the task has ended or, if
-// attempt is not 0, if the attempt with this number has ended.
+// logComplete reports whether nothing will be added to the log: the task has ended or, if attempt
+// is not 0, the attempt with this number has ended.
 func logComplete(ctx context.Context, f Fleet, t fleet.Task, attempt int) (bool, error) {
 	now, err := f.Task(ctx, t.Run, t.ID)
 	if err != nil {
@@ -74,13 +74,12 @@ type logFile struct {
 	attempts func() ([]fleet.Attempt, error)
 	over     func() (bool, error)
 
-	begun int   // the number of the attempt that is being copied
-	at    int64 // the next offset in the file
+	begun int   // number of the attempt that is being copied
+	at    int64 // offset in the file of the next byte to copy
 }
 
-// copy copies the log and, if it is followed, everything that is added until the log is
-// complete. It checks for the end before the last copy, so that it misses nothing that
-// was written before the end.
+// copy copies the log. If the log is followed, copy continues until the log is complete. It checks
+// whether the log is complete before each copy, so that the last copy includes everything.
 func (l *logFile) copy(ctx context.Context) error {
 	for first := true; ; first = false {
 		last, err := !l.query.Follow, error(nil)
@@ -125,8 +124,8 @@ type attemptPart struct {
 	from, to int64
 }
 
-// parts returns the sections of the requested attempts. While the offset of a starting
-// attempt is unknown, it returns none, unless last is true.
+// parts returns the sections of the requested attempts. If an attempt is starting and its offset is
+// unknown, parts returns nil, unless last is true.
 func (l *logFile) parts(last bool) ([]attemptPart, error) {
 	attempts, err := l.attempts()
 	if err != nil {
@@ -151,8 +150,8 @@ func (l *logFile) parts(last bool) ([]attemptPart, error) {
 	return parts, nil
 }
 
-// partsOf returns the sections of a log of this size. An attempt without a log has not
-// started.
+// partsOf divides a log of this size, in bytes, into the sections of the attempts. It leaves out
+// attempts without a log, because they have not started.
 func partsOf(attempts []fleet.Attempt, size int64) (parts []attemptPart) {
 	attempts = slices.DeleteFunc(slices.Clone(attempts), func(a fleet.Attempt) bool { return a.Log == "" })
 	slices.SortFunc(attempts, func(a, b fleet.Attempt) int { return cmp.Compare(a.Number, b.Number) })
@@ -167,7 +166,7 @@ func partsOf(attempts []fleet.Attempt, size int64) (parts []attemptPart) {
 	return parts
 }
 
-// from returns the offset of the first requested line.
+// from returns the offset in the file of the first line to copy.
 func (l *logFile) from(parts []attemptPart) (int64, error) {
 	if len(parts) == 0 {
 		return 0, nil
@@ -181,8 +180,8 @@ func (l *logFile) from(parts []attemptPart) (int64, error) {
 	return begin + at, err
 }
 
-// part copies the new output of one attempt. It skips an attempt without requested
-// output.
+// part copies the output of one attempt that was not copied yet. It does nothing if all of it was
+// copied, or if the attempt is earlier than the current one.
 func (l *logFile) part(p attemptPart) error {
 	if p.attempt < l.begun || p.to <= l.at {
 		return nil

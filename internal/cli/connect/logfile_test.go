@@ -94,10 +94,10 @@ func TestTheAttemptsInASharedLogAreDistinguished(t *testing.T) {
 	}
 	defer f.Close()
 	list := []fleet.Attempt{
-		{Number: 4}, // has not started
+		{Number: 4}, // this attempt has not started
 		{Number: 3, Process: fleet.Process{Log: path, LogFrom: 4}},
 		{Number: 1, Process: fleet.Process{Log: path}},
-		{Number: 2, Process: fleet.Process{Log: path, LogFrom: 4}}, // has written nothing
+		{Number: 2, Process: fleet.Process{Log: path, LogFrom: 4}}, // this attempt has written nothing
 	}
 	for _, c := range []struct {
 		query fleet.LogQuery

@@ -10,9 +10,9 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// OpenApp opens gaffer in the command's project. Notices to the user are passed to notice,
-// or printed to stderr if notice is nil. App first writes documents that an earlier
-// gaffer could not write.
+// OpenApp opens gaffer in the command's project. It passes notices for the user to notice, or
+// prints them to stderr if notice is nil. It also writes the documents that an earlier gaffer
+// process could not write.
 func OpenApp(ctx context.Context, e *env.Env, notice func(text string)) (*app.App, error) {
 	opts, err := Options(e, notice)
 	if err != nil {
@@ -26,7 +26,8 @@ func OpenApp(ctx context.Context, e *env.Env, notice func(text string)) (*app.Ap
 	return a, nil
 }
 
-// Options returns the options to open gaffer with in the command's project.
+// Options returns the options for opening gaffer in the command's project. notice receives notices
+// for the user.
 func Options(e *env.Env, notice func(text string)) (app.Options, error) {
 	p, err := e.Project()
 	if err != nil {

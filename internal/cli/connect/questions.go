@@ -13,26 +13,26 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// Asked is an open question, with the fleet that takes its answer.
+// Asked is an open question, together with the fleet to which the answer must be sent.
 type Asked struct {
 	fleet.Question
-	Server string `json:"server,omitempty"` // empty for this machine
+	Server string `json:"server,omitempty"` // address of the fleet's server; empty for this machine
 	// Terminal is true if the question can only be answered in the agent's own
 	// terminal: a user has started the agent, and the setting hooks.answer_within is 0.
 	Terminal bool   `json:"terminal,omitempty"`
-	Dir      string `json:"dir,omitempty"`  // the folder of that agent
+	Dir      string `json:"dir,omitempty"`  // folder in which that agent works
 	Pane     string `json:"pane,omitempty"` // the tmux pane of that agent
 
 	fleet Fleet
 }
 
-// Answer answers the question in the fleet that asked it.
+// Answer sends the user's answer to the fleet that has the question.
 func (a Asked) Answer(ctx context.Context, text string, deny bool) error {
 	return a.fleet.Answer(ctx, a.ID, text, deny)
 }
 
-// Unattended returns the question's run. ok is true if it is a run of this machine that
-// no gaffer process works on.
+// Unattended returns the id of the question's run. ok is true if the run is on this machine and the
+// gaffer process that worked on it is gone.
 func (a Asked) Unattended(ctx context.Context) (run string, ok bool) {
 	if a.Run == "" || a.fleet == nil || a.fleet.Where() != "" {
 		return "", false
@@ -49,9 +49,9 @@ func (a Asked) Line() string {
 	return phrase.QuestionLine(a.Question)
 }
 
-// ByHand returns the online agents that users have started by hand, on this machine and
-// in the fleet. If everywhere is false, it returns only those of the project. For an
-// agent on this machine it compares the folder, for any other the name of the folder.
+// ByHand returns the online agents that users have started by hand, on this machine and in the
+// fleet f. If everywhere is false, it returns only those of the command's project: agents on this
+// machine with the project's folder, and other agents with a folder of the same name.
 func ByHand(ctx context.Context, e *env.Env, f Fleet, everywhere bool) ([]fleet.Worker, error) {
 	opts, err := Options(e, nil)
 	if err != nil {
@@ -61,14 +61,14 @@ func ByHand(ctx context.Context, e *env.Env, f Fleet, everywhere bool) ([]fleet.
 	if err != nil {
 		return nil, err
 	}
-	if f.Where() != "" { // a server knows this machine's agents only if a worker runs here
+	if f.Where() != "" { // a server knows this machine's agents only if a worker runs on this machine
 		here, err := app.WorkersByHand(ctx, opts)
 		if err != nil {
 			return nil, err
 		}
 		list = fleet.MergeWorkers(list, here)
 	}
-	machine, _ := os.Hostname() // agents on this machine report the same host name
+	machine, _ := os.Hostname() // host name that agents on this machine report
 	return slices.DeleteFunc(list, func(w fleet.Worker) bool {
 		switch {
 		case !w.ByHand || !w.Online():
@@ -97,7 +97,7 @@ func questionsOf(ctx context.Context, f Fleet) (list []Asked, err error) {
 	return list, err
 }
 
-// withPrompts adds the prompt of each waiting agent that has no question in the list.
+// withPrompts appends to list the prompt of each waiting agent that has no question in list.
 func withPrompts(list []Asked, byHand []fleet.Worker) []Asked {
 	for _, w := range byHand {
 		asked := slices.ContainsFunc(list, func(a Asked) bool { return a.Name == w.Name })
@@ -117,9 +117,9 @@ type Everything struct {
 	Failed error   // why the server did not answer, or nil
 }
 
-// WithQuestions collects the open questions of the configured server and of this
-// machine, and calls do with them. If the server does not answer, the questions of this
-// machine are still returned.
+// WithQuestions collects the open questions of the configured server and of this machine, and calls
+// do with them. If the server does not answer, do gets the questions of this machine, and the error
+// in Failed.
 func WithQuestions(ctx context.Context, e *env.Env, do func(Everything) error) (err error) {
 	fleets, err := fleetsOf(ctx, e)
 	defer func() {
@@ -138,7 +138,7 @@ func WithQuestions(ctx context.Context, e *env.Env, do func(Everything) error) (
 	}
 	all := Everything{Fleets: fleets}
 	var byHand []fleet.Worker
-	known := map[string]bool{} // question ids, because the server may use this machine's database
+	known := map[string]bool{} // ids of collected questions; a server on this database returns them again
 	for _, f := range fleets {
 		list, err := questionsOf(ctx, f)
 		workers, failed := f.Workers(ctx)
@@ -163,7 +163,7 @@ func WithQuestions(ctx context.Context, e *env.Env, do func(Everything) error) (
 	return do(all)
 }
 
-// fleetsOf opens the configured server, and this machine if it has a database.
+// fleetsOf opens the configured server, if any, and the fleet of this machine if it has a database.
 func fleetsOf(ctx context.Context, e *env.Env) (fleets []Fleet, err error) {
 	f, err := OpenFleet(ctx, e, nil)
 	if err != nil {

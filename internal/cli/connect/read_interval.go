@@ -2,8 +2,8 @@ package connect
 
 import "time"
 
-// ReadInterval returns the interval between reads of a run with this number of tasks. Reading a
-// large run takes longer.
+// ReadInterval returns how often to read a run with this number of tasks. The interval is longer
+// for large runs, because reading them takes longer.
 func ReadInterval(tasks int) time.Duration {
 	switch {
 	case tasks < 200:

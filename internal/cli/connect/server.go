@@ -21,16 +21,16 @@ import (
 	"gaffer/internal/exit"
 )
 
-// plainHTTP is an environment variable. If its value is 1, tokens may be sent to other
-// machines over plain HTTP. It is not a setting, because a project's file must not be
-// able to allow this.
+// plainHTTP is the name of an environment variable. If its value is 1, tokens may be sent to other
+// machines over plain HTTP. There is no setting for this, because a project's gaffer.yaml must not
+// be able to allow it.
 const plainHTTP = "GAFFER_INSECURE_HTTP"
 
 // ServerFlags adds the flags that choose the server and the token.
 func ServerFlags(e *env.Env, cmd *cobra.Command) { e.ServerFlags(cmd.Flags()) }
 
-// FleetFlags adds the flags of a command that works on this machine or on a server. The
-// rarely used ones are hidden; 'gaffer help server' describes them.
+// FleetFlags adds the flags of a command that works on this machine or on a server. Rarely used
+// flags are hidden from the command's help; 'gaffer help server' describes them.
 func FleetFlags(e *env.Env, cmd *cobra.Command) {
 	ServerFlags(e, cmd)
 	e.LocalFlag(cmd.Flags())
@@ -116,9 +116,9 @@ func parseServers(list string) (servers []*url.URL, err error) {
 	return servers, nil
 }
 
-// serverToken returns the token to send: from the token file, from GAFFER_TOKEN or, for a
-// server on this machine, from the file that its first start created. Without a token
-// it returns "", and the server decides whether to accept that.
+// serverToken returns the token to send: from the token file, from GAFFER_TOKEN or, for a server on
+// this machine, from the file that the server created at its first start. If there is no token, it
+// returns "", and the server decides whether to accept the request.
 func serverToken(e *env.Env, servers []*url.URL) (string, error) {
 	if path := e.TokenFile(); path != "" {
 		text, err := readToken(path)
@@ -135,7 +135,7 @@ func serverToken(e *env.Env, servers []*url.URL) (string, error) {
 	}
 	state, err := e.StateDir()
 	if err != nil {
-		return "", nil // without a state folder, no server of this user has written a token
+		return "", nil // no server of this user has written a token, because there is no state folder
 	}
 	text, err := readToken(filepath.Join(state, "token"))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
@@ -144,8 +144,8 @@ func serverToken(e *env.Env, servers []*url.URL) (string, error) {
 	return text, err
 }
 
-// readToken returns the last line that is not empty, because 'gaffer token create'
-// prints the token there.
+// readToken returns the last line of the file that is not empty. 'gaffer token create' prints the
+// token as its last line.
 func readToken(path string) (string, error) {
 	f, err := openRegular(path)
 	if err != nil {
@@ -165,8 +165,8 @@ func readToken(path string) (string, error) {
 	return text, nil
 }
 
-// onLoopback reports whether all servers have loopback addresses. A token for this
-// machine must not be sent to others.
+// onLoopback reports whether all servers have loopback addresses. A token for this machine must not
+// be sent to another machine.
 func onLoopback(servers []*url.URL) bool {
 	return !slices.ContainsFunc(servers, func(u *url.URL) bool {
 		ip := net.ParseIP(u.Hostname())

@@ -50,7 +50,7 @@ func write(t *testing.T, path, text string) string {
 	return path
 }
 
-// authorization returns a handler that stores a request's Authorization header.
+// authorization returns a handler that stores the Authorization header of each request in to.
 func authorization(to *string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { *to = r.Header.Get("Authorization") })
 }

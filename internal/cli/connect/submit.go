@@ -14,9 +14,9 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Submit creates a run from a plan. On this machine, no process works on it yet. On a
-// server, any of its workers may run it, or only the worker named on if that is not
-// empty. The warnings say what its tasks will have to wait for.
+// Submit creates a run from a plan and returns its id. On this machine, no process works on the run
+// yet. On a server, any worker may take its tasks or, if on is not empty, only the worker with that
+// name. The warnings name tasks that no current worker can run.
 func Submit(ctx context.Context, e *env.Env, f Fleet, p plan.Plan, on string) (id string, warnings []string, err error) {
 	far, ok := f.(*serverfleet.Fleet)
 	if !ok {

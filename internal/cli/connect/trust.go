@@ -18,11 +18,10 @@ import (
 	"gaffer/internal/exit"
 )
 
-// tlsConfig returns the TLS configuration for the server. It accepts the certificate with
-// the configured fingerprint, or one from the configured or the system's authorities. A
-// server on this machine may have created its own certificate, which is stored beside
-// its token and accepted, too. trusted returns nil if the system's authorities are
-// enough.
+// tlsConfig returns the TLS configuration for the servers, or nil if the default is enough. It
+// accepts the certificate with the configured fingerprint, or certificates of the configured
+// authorities. If neither is configured, it accepts certificates of the system's authorities and,
+// for a server on this machine, the certificate that the server created.
 func tlsConfig(e *env.Env, c *config.Config, servers []*url.URL) (*tls.Config, error) {
 	if !slices.ContainsFunc(servers, func(u *url.URL) bool { return u.Scheme == "https" }) {
 		return nil, nil
@@ -44,8 +43,9 @@ func tlsConfig(e *env.Env, c *config.Config, servers []*url.URL) (*tls.Config, e
 	return trustOwnServer(e, servers), nil
 }
 
-// trustOwnServer trusts the certificate that a server of this user created, in addition to
-// the system's authorities.
+// trustOwnServer returns a TLS configuration that accepts the system's authorities and the
+// certificate that this user's server on this machine has created. It returns nil if a server is on
+// another machine or if there is no such certificate.
 func trustOwnServer(e *env.Env, servers []*url.URL) *tls.Config {
 	state, err := e.StateDir()
 	if err != nil || !onLoopback(servers) {
@@ -56,7 +56,7 @@ func trustOwnServer(e *env.Env, servers []*url.URL) *tls.Config {
 		pool = x509.NewCertPool()
 	}
 	if addCertificates(pool, filepath.Join(state, "tls.pem")) != nil {
-		return nil // the file does not exist
+		return nil // the user's server has created no certificate
 	}
 	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 }
@@ -75,7 +75,8 @@ func formatFingerprint(sum [sha256.Size]byte) string {
 	return strings.ReplaceAll(fmt.Sprintf("% X", sum), " ", ":")
 }
 
-// pinned accepts one certificate only, whatever its name and authority.
+// pinned returns a TLS configuration that accepts only the certificate with this SHA-256 sum,
+// whatever its host name and authority.
 func pinned(sum [sha256.Size]byte) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
@@ -92,7 +93,7 @@ func pinned(sum [sha256.Size]byte) *tls.Config {
 	}
 }
 
-// otherServer is the error for a server with an unexpected certificate.
+// otherServer is the error about a server whose certificate has an unexpected fingerprint.
 type otherServer struct{ fingerprint string }
 
 func (e *otherServer) Error() string {

@@ -22,18 +22,18 @@ import (
 // candidate is a server that may offer the dashboard.
 type candidate struct {
 	address string
-	token   string // empty: the token that the command is configured with
-	run     string // the run that the server shows; empty: all runs
-	named   bool   // the user configured it, so its errors are reported
+	token   string // token to log in with; empty: the command's configured token
+	run     string // id of the run that the server shows; empty: it shows all runs
+	named   bool   // the user configured this server, so report its errors
 }
 
-// defaultAddress is the default address of 'gaffer serve'.
+// defaultAddress is where 'gaffer serve' listens if no address is configured.
 const defaultAddress = "http://127.0.0.1:4870"
 
 // linkTimeout is the timeout for getting a link from one server.
 const linkTimeout = 10 * time.Second
 
-// candidates returns the servers to try, in order.
+// candidates returns the servers that may offer the dashboard, in the order in which to try them.
 func candidates(e *env.Env) ([]candidate, error) {
 	c, err := e.Config()
 	if err != nil {
@@ -58,8 +58,9 @@ func candidates(e *env.Env) ([]candidate, error) {
 	return orderServers(servers, project.Root), err
 }
 
-// orderServers sorts the servers: first those of this project's runs, then 'gaffer serve',
-// then those of other projects' runs, and last the default address.
+// orderServers returns the servers in the order to try them: first the servers of this project's
+// runs, then 'gaffer serve', then the servers of other projects' runs, and last the default
+// address.
 func orderServers(servers []localservers.Server, root string) (list []candidate) {
 	rank := func(s localservers.Server) int {
 		switch {
@@ -84,9 +85,9 @@ func orderServers(servers []localservers.Server, root string) (list []candidate)
 	return list
 }
 
-// firstLink returns a link to the named run or task, from the first server that has it. If
-// no server has it, firstLink returns the first error. A refused connection counts as an
-// error only for a server that the user configured.
+// firstLink returns a link to the named run or task, from the first server that has it. If no
+// server has it, firstLink returns the first error. If a server that the user did not configure
+// refuses the connection, that is not counted as an error.
 func firstLink(ctx context.Context, e *env.Env, list []candidate, name string) (candidate, string, error) {
 	var problem error
 	for _, d := range list {
@@ -105,8 +106,8 @@ func firstLink(ctx context.Context, e *env.Env, list []candidate, name string) (
 		"'gaffer serve' starts one, 'gaffer run PLAN --open' has one of its own, --server names one elsewhere")
 }
 
-// link asks the server for a link that logs the browser in and shows the named run or
-// task.
+// link asks the server for a link that logs the browser in and shows the named run or task. Without
+// a name the link shows the run of c, or all runs.
 func (c candidate) link(ctx context.Context, e *env.Env, name string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, linkTimeout)
 	defer cancel()
@@ -143,8 +144,8 @@ func (c candidate) client(e *env.Env) (*coordinator.Client, error) {
 	return coordinator.New(c.address, o)
 }
 
-// find finds a run or a task. On this machine the project of a run is a folder, on a
-// server it is a name, so it tries both.
+// find returns the run or task with this name. The server may know the command's project by its
+// folder or by its name, so find searches both.
 func (c candidate) find(ctx context.Context, e *env.Env, client *coordinator.Client, name string) (run, task string, err error) {
 	config, err := e.Config()
 	if err != nil {
@@ -163,7 +164,7 @@ func (c candidate) find(ctx context.Context, e *env.Env, client *coordinator.Cli
 	return run, task, err
 }
 
-// problem adds the server's address to an error.
+// problem returns err with the server's address added to its text.
 func (c candidate) problem(err error) error {
 	answer := (*coordinator.Error)(nil)
 	if errors.As(err, &answer) && answer.Status == 401 {

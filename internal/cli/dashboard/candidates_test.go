@@ -55,7 +55,8 @@ func newEnv(t *testing.T, vars map[string]string) *env.Env {
 	}}
 }
 
-// server answers the request for a link with path, or with an error status.
+// server starts a server that answers requests for a link with this path, or with this error status
+// if status is not 0. tokens receives the tokens of the requests.
 func server(t *testing.T, path string, status int) (address string, tokens *[]string) {
 	tokens = new([]string)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

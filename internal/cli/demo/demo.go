@@ -57,7 +57,7 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// run shows the demo until ctx ends or its time is over.
+// run shows the demo until ctx ends or the duration of the flag is over.
 func (o options) run(ctx context.Context, e *env.Env) (err error) {
 	l, err := o.hear(ctx)
 	if err != nil {
@@ -77,7 +77,7 @@ func (o options) run(ctx context.Context, e *env.Env) (err error) {
 	if err := o.show(ctx, end, e, f, l); ctx.Err() == nil {
 		return err
 	}
-	return nil // the demo was stopped, which may have caused this error
+	return nil // the demo was stopped, and stopping it may have caused this error
 }
 
 func (o options) hear(ctx context.Context) (net.Listener, error) {
@@ -94,8 +94,8 @@ func (o options) hear(ctx context.Context) (net.Listener, error) {
 	return l, nil
 }
 
-// show serves the dashboard and plays the demo until ctx ends. If a duration is set, it
-// calls end after that time, counted from when the dashboard is available.
+// show serves the dashboard and plays the demo until ctx ends. If a duration is set, show calls end
+// when the dashboard has been available for that time.
 func (o options) show(ctx context.Context, end func(), e *env.Env, f demo.Folder, l net.Listener) (err error) {
 	own := &env.Env{In: e.In, Out: e.Out, Err: e.Err, Getenv: f.Getenv(e.Getenv), Dir: f.Project(), Now: e.Now, Version: e.Version}
 	notice := func(text string) { e.Talk("gaffer: %s", display.Printable(text)) }
@@ -106,7 +106,7 @@ func (o options) show(ctx context.Context, end func(), e *env.Env, f demo.Folder
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	debug.SetMemoryLimit(math.MaxInt64) // removes the limit that cli.Main sets for short commands
+	debug.SetMemoryLimit(math.MaxInt64) // remove the memory limit that cli.Main sets for short commands
 	p, err := serve(ctx, own, l, notice)
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (o options) show(ctx context.Context, end func(), e *env.Env, f demo.Folder
 func (o options) offerDashboard(ctx context.Context, e *env.Env, f demo.Folder, p *page.Page) {
 	link, err := p.Link("")
 	if err != nil {
-		return // the limit of unused links is reached
+		return // too many links are unused: the server creates no more
 	}
 	again := fmt.Sprintf(". %s && gaffer open --print", display.ShellLine([]string{f.VariablesFile()}))
 	page.OpenOrPrint(ctx, e, p.URL, link, !o.noBrowser && page.MayOpenBrowser(e), again)
@@ -153,8 +153,8 @@ In another terminal: . %s && gaffer ps
 `, f, display.ShellLine([]string{f.VariablesFile()}))
 }
 
-// cleanUp stops all processes of the demo. If the demo's folder is kept, it prints its
-// path.
+// cleanUp stops all processes of the demo. If the user asked to keep the demo's folder, it prints
+// the folder's path.
 func (o options) cleanUp(e *env.Env, f demo.Folder, k *demo.Cleaner) error {
 	if err := k.End(); err != nil {
 		return fmt.Errorf("tidy up after the demo: %w", err)

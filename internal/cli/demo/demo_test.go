@@ -16,11 +16,11 @@ import (
 	"testing"
 	"time"
 
-	_ "gaffer/internal/cli" // A change of the program invalidates cached results of this test.
+	_ "gaffer/internal/cli" // go test runs this test again after a change of the program
 	"gaffer/internal/testkit/testenv"
 )
 
-// demo is a running demo, as a process of the real program.
+// demo is a running demo: a process of the gaffer program.
 type demo struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -61,7 +61,8 @@ func (d *demo) said() string {
 	return string(text)
 }
 
-// until polls until look succeeds. It fails if the demo has ended.
+// until calls look repeatedly until it returns ok = true. It fails the test if the demo ends
+// before.
 func (d *demo) until(what string, look func() (seen any, ok bool)) {
 	d.t.Helper()
 	testenv.Wait(d.t, what, func() error {
@@ -80,8 +81,7 @@ func (d *demo) until(what string, look func() (seen any, ok bool)) {
 	})
 }
 
-// shows waits until the output of a command on the demo contains a text this many
-// times.
+// shows waits until the output of a gaffer command on the demo contains text this many times.
 func (d *demo) shows(command, text string, times int) {
 	d.t.Helper()
 	d.until(fmt.Sprintf("%q in gaffer %s", text, command), func() (any, bool) {
@@ -90,7 +90,7 @@ func (d *demo) shows(command, text string, times int) {
 	})
 }
 
-// writes waits until a document of the demo has a field.
+// writes waits until a JSON document of the demo contains this field.
 func (d *demo) writes(file, field string) {
 	d.t.Helper()
 	d.until(field+" in "+file, func() (any, bool) {
@@ -118,7 +118,7 @@ func (d *demo) begins() {
 	})
 }
 
-// processes lists the processes of the demo, except the demo itself.
+// processes returns the ids of the demo's processes, without the id of the demo itself.
 func (d *demo) processes() (pids []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is valid
 	for _, file := range files {
@@ -141,7 +141,7 @@ func (d *demo) commands() (lines []string) {
 	return lines
 }
 
-// leavesNothing checks that no process and no folder is left.
+// leavesNothing checks that the demo has left no process and no folder behind.
 func (d *demo) leavesNothing() {
 	d.t.Helper()
 	d.until(gone, func() (any, bool) { left := d.commands(); return left, len(d.processes()) == 0 })
@@ -166,7 +166,7 @@ func TestADemoHasSomethingOfEverythingAndLeavesNothing(t *testing.T) {
 	testenv.Integration(t)
 	d := start(t)
 	d.begins()
-	d.shows("workers", " online ", 4) // one of them dies soon
+	d.shows("workers", " online ", 4) // one of the four workers dies soon
 	d.shows("ps", "Which payment provider", 1)
 	d.shows("ps", "limited paused until", 1)
 	d.writes("shop/.fctry/state.json", "buildRun")
@@ -203,7 +203,7 @@ func (d *demo) document(name string) (object map[string]any) {
 	return object
 }
 
-// visits opens a link like a browser.
+// visits requests a link like a browser does.
 func visits(t *testing.T, link string) {
 	t.Helper()
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -232,7 +232,7 @@ func TestNothingOutlivesADemoThatIsKilled(t *testing.T) {
 func TestADemoEndsByItselfAndMayKeepItsFolder(t *testing.T) {
 	testenv.Integration(t)
 	d := start(t, "--for", "8s", "--keep")
-	select { // how much it has done by then depends on the machine
+	select { // how much the demo has done by then depends on the machine
 	case <-d.ended:
 	case <-time.After(testenv.Patience):
 		t.Fatalf("it goes on\n%s", d.said())

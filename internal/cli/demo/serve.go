@@ -15,11 +15,12 @@ import (
 	"gaffer/internal/cli/page"
 )
 
-// lease is short, so that the tasks of a dead worker are soon given to another one.
+// lease is how long a worker keeps a task without a sign of life. It is short, so that the tasks of
+// a dead worker are soon given to another worker.
 const lease = 20 * time.Second
 
-// serve starts the coordinator and the dashboard of the demo. They run until the page
-// is closed. It closes l.
+// serve starts the coordinator and the dashboard of the demo on l. They run until the returned page
+// is closed. serve closes l itself if it fails.
 func serve(ctx context.Context, e *env.Env, l net.Listener, notice func(text string)) (_ *page.Page, err error) {
 	a, err := connect.OpenApp(ctx, e, notice)
 	if err != nil {
@@ -31,10 +32,10 @@ func serve(ctx context.Context, e *env.Env, l net.Listener, notice func(text str
 	}
 	b := page.BackendOf(c)
 	b.Close = func() error { c.Close(); return a.Close() }
-	// Workers and commands on this machine find the token in the state folder.
+	// Store the token in the state folder, where workers and commands on this machine find it.
 	tokens, err := credential.LockTokenFile(filepath.Join(b.State, "token"))
 	if err == nil {
-		defer tokens.Release() // no other server uses the demo's state folder
+		defer tokens.Release() // no other server uses the demo's state folder, so the lock can be released
 		_, err = tokens.CreateFirst(ctx, credential.NewTokenStore(b.Tokens, e.Now, rand.Reader))
 	}
 	if err == nil {

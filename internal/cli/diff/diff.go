@@ -108,11 +108,11 @@ func show(ctx context.Context, e *env.Env, f connect.Fleet, name string, o optio
 	read := func(file fleet.ChangeFile) (fleet.FileChange, error) {
 		return f.ChangedFile(ctx, t.Run, t.ID, fleet.FileQuery{Path: file.Path, Tree: v.Change.Tree, From: from, Context: o.context})
 	}
-	var missing []string // files whose content is in no diff
+	var missing []string // files whose content the diff does not contain
 	if o.json {
 		answer := struct {
 			fleet.TaskChange
-			Diffs []fleet.FileChange `json:"diffs,omitempty"` // empty with --stat
+			Diffs []fleet.FileChange `json:"diffs,omitempty"` // diffs of the files; empty with --stat
 		}{TaskChange: v}
 		for _, file := range v.Change.Files {
 			if o.stat {
@@ -157,13 +157,14 @@ func show(ctx context.Context, e *env.Env, f connect.Fleet, name string, o optio
 		}
 		return nil
 	})
-	if err == nil && !terminal { // the lines of a diff on a terminal say it
+	if err == nil && !terminal { // on a terminal, the diff itself says which content is missing
 		sayMissing(e, v.Change, missing)
 	}
 	return err
 }
 
-// appendMissing appends the name of a file whose content is not in its diff.
+// appendMissing appends the name of the file to list if its diff does not contain the content,
+// because the file is binary or large.
 func appendMissing(list []string, d fleet.FileChange) []string {
 	if (d.Binary || d.TooLarge != "") && d.OldBlob != d.NewBlob {
 		list = append(list, display.Printable(d.Path))
@@ -171,7 +172,8 @@ func appendMissing(list []string, d fleet.FileChange) []string {
 	return list
 }
 
-// sayMissing warns those who use the diff as a patch.
+// sayMissing prints a warning with the files whose content is not in the diff, because such a diff
+// is not a complete patch.
 func sayMissing(e *env.Env, c fleet.Change, files []string) {
 	if len(files) == 0 {
 		return
@@ -184,7 +186,7 @@ func sayMissing(e *env.Env, c fleet.Change, files []string) {
 	e.Talk("the diff has no content of binary and large files: %s; 'git show %.12s:FILE' prints it", names, c.Tree)
 }
 
-// selectFiles removes the files from a change that are not at or below one of the paths.
+// selectFiles removes files from a change. It keeps those that are at or below one of the paths.
 func selectFiles(c *fleet.Change, paths []string) error {
 	found, used := []fleet.ChangeFile{}, map[string]bool{}
 	c.Added, c.Removed = 0, 0

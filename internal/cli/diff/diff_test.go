@@ -12,7 +12,8 @@ import (
 	"gaffer/internal/exit"
 )
 
-// reviewed is a fleet with one task whose change was reviewed at tree "seen", if any.
+// reviewed is a fleet with one task. The user has reviewed the task's change at tree seen, or never
+// if seen is empty.
 type reviewed struct {
 	connect.Fleet
 	seen  string

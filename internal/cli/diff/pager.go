@@ -12,8 +12,8 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// withPager calls show with the input of the user's pager, or with stdout if it is not a
-// terminal. The pager is the program of PAGER, or less.
+// withPager calls show with the pager's stdin, or with stdout if stdout is not a terminal. The
+// pager is the command in PAGER, or less.
 func withPager(e *env.Env, off bool, show func(out io.Writer) error) error {
 	terminal, ok := e.Out.(*os.File)
 	program := cmp.Or(e.Getenv("PAGER"), "less")
@@ -23,10 +23,10 @@ func withPager(e *env.Env, off bool, show func(out io.Writer) error) error {
 	if _, err := exec.LookPath("less"); err != nil && program == "less" {
 		return show(e.Out)
 	}
-	cmd := exec.Command("sh", "-c", program) // PAGER may contain arguments; it is trusted, because the user set it
+	cmd := exec.Command("sh", "-c", program) // PAGER may contain arguments; the user set it, so it is trusted
 	cmd.Stdout, cmd.Stderr, cmd.Env = terminal, os.Stderr, os.Environ()
 	if e.Getenv("LESS") == "" {
-		cmd.Env = append(cmd.Env, "LESS=FRX") // show colours; exit at once if the text fits the screen
+		cmd.Env = append(cmd.Env, "LESS=FRX") // R: show colours; F: exit at once if the text fits the screen
 	}
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -36,10 +36,10 @@ func withPager(e *env.Env, off bool, show func(out io.Writer) error) error {
 		return show(e.Out)
 	}
 	err = show(in)
-	if errors.Is(err, syscall.EPIPE) { // the user has left the pager
+	if errors.Is(err, syscall.EPIPE) { // the user has closed the pager
 		err = nil
 	}
-	// less survives an interrupt, so wait until the user leaves it.
+	// Wait until the user closes the pager: less does not exit on an interrupt.
 	_ = in.Close()
 	if ended := cmd.Wait(); err == nil && exitCode(ended) == notFound {
 		err = errors.New("the program of PAGER was not found: " + display.Printable(program))
@@ -47,7 +47,7 @@ func withPager(e *env.Env, off bool, show func(out io.Writer) error) error {
 	return err
 }
 
-// notFound is the exit code of a shell that does not find the program.
+// notFound is the exit code of a shell that cannot find the command.
 const notFound = 127
 
 func exitCode(err error) int {

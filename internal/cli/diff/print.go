@@ -14,18 +14,18 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// The styles of a diff.
+// Styles of the parts of a diff.
 const (
-	hunkStyle   display.Style = "36"   // position of a hunk
-	addedWord   display.Style = "7;32" // reversed colours
+	hunkStyle   display.Style = "36"   // the line with a hunk's line numbers
+	addedWord   display.Style = "7;32" // reversed colours mark the changed words
 	removedWord display.Style = "7;31"
 )
 
-// printer prints a change.
+// printer prints changes and diffs.
 type printer struct {
 	out      io.Writer
 	color    bool
-	terminal bool // remove control characters
+	terminal bool // out is a terminal, so control characters are removed
 }
 
 func (p printer) paint(s display.Style, text string) string {
@@ -35,8 +35,8 @@ func (p printer) paint(s display.Style, text string) string {
 	return s.Paint(text)
 }
 
-// text removes control characters from a file's text. A carriage return at the end of a
-// line is visible, because it may be the only difference.
+// text returns a line of a file without control characters, if the output is a terminal. A carriage
+// return is shown as ␍, because it may be the only difference between two lines.
 func (p printer) text(text string) string {
 	if !p.terminal {
 		return text
@@ -44,7 +44,7 @@ func (p printer) text(text string) string {
 	return display.PrintableLines(strings.ReplaceAll(text, "\r", "␍"))
 }
 
-// stat prints the changed files, each with its added and removed lines.
+// stat prints the changed files, each with its numbers of added and removed lines.
 func (p printer) stat(c fleet.Change) error {
 	out := bufio.NewWriter(p.out)
 	width := 0
@@ -97,7 +97,7 @@ func summary(c fleet.Change) string {
 	return text
 }
 
-// name returns a file's name for one line.
+// name returns a file's name in a form that fits on one line.
 func (p printer) name(name string) string {
 	if !p.terminal && strings.ContainsAny(name, "\n\r\t\"\\") {
 		return quoteName(name)
@@ -108,8 +108,8 @@ func (p printer) name(name string) string {
 	return display.Printable(name)
 }
 
-// file prints the diff of a file in git's format. A file that became a link, or the
-// reverse, is deleted and added.
+// file prints the diff of a file in git's format. If a file became a symbolic link, or a link
+// became a file, the diff deletes the old one and adds the new one.
 func (p printer) file(f fleet.FileChange) error {
 	if f.Status == "type" {
 		gone, made := f, f
@@ -163,13 +163,13 @@ func (p printer) file(f fleet.FileChange) error {
 		fmt.Fprintln(out, p.paint(display.Yellow, "not shown: "+f.TooLarge))
 	case f.Binary:
 		fmt.Fprintf(out, "Binary files %s and %s differ", name(before), name(after))
-		if p.terminal { // in a patch the line must be as git prints it
+		if p.terminal { // a patch must contain the line exactly as git prints it
 			fmt.Fprintf(out, ": %s", phrase.Sizes(f.ChangeFile))
 		}
 		fmt.Fprintln(out)
 	case len(f.Hunks) > 0:
-		// Like git, add a tab after a name with a space. Otherwise other programs would end
-		// the name at the space.
+		// Like git, add a tab after a name that contains a space. Without the tab, other programs
+		// would read only the part before the space.
 		suffixed := func(path string) string {
 			if text := name(path); p.terminal || !strings.Contains(text, " ") || text[0] == '"' {
 				return text
@@ -185,7 +185,7 @@ func (p printer) file(f fleet.FileChange) error {
 	return out.Flush()
 }
 
-// hunk prints a hunk. In lines that replace others, it marks the changed words.
+// hunk prints a hunk. Where added lines replace removed lines, it marks the words that differ.
 func (p printer) hunk(out *bufio.Writer, h fleet.Hunk) {
 	span := func(first, lines int) string {
 		if lines == 1 {
@@ -223,7 +223,7 @@ func (p printer) hunk(out *bufio.Writer, h fleet.Hunk) {
 	}
 }
 
-// leadingLines returns how many lines at the start have this operation.
+// leadingLines returns the number of lines at the start of lines that have this operation.
 func leadingLines(lines []fleet.DiffLine, op string) (n int) {
 	for n < len(lines) && lines[n].Op == op {
 		n++
@@ -242,7 +242,7 @@ func (p printer) line(out *bufio.Writer, line fleet.DiffLine, pieces []worddiff.
 	for i, piece := range pieces {
 		text := p.text(piece.Text)
 		if i == 0 {
-			_, _ = out.WriteString(p.paint(style, line.Op)) // Flush returns the error
+			_, _ = out.WriteString(p.paint(style, line.Op)) // Flush reports the error
 		}
 		if piece.Changed {
 			text = p.paint(word, text)
@@ -260,8 +260,8 @@ func (p printer) line(out *bufio.Writer, line fleet.DiffLine, pieces []worddiff.
 	}
 }
 
-// quoteName returns a file's name as git writes it in a diff: with unusual characters in
-// quotes.
+// quoteName returns a file's name as git writes it in a diff: in quotes if it has unusual
+// characters.
 func quoteName(name string) string {
 	plain := utf8.ValidString(name) && !strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == '"' || c == '\\' || c == 0x7f })
 	if plain {

@@ -1,5 +1,5 @@
-// Package discard implements the command 'gaffer discard': it deletes the worktree of a
-// task and keeps its content under a ref.
+// Package discard implements the command 'gaffer discard': it deletes the worktree of a task and
+// keeps a copy of its content under a git ref.
 package discard
 
 import (

@@ -139,7 +139,7 @@ func (o *options) flags(cmd *cobra.Command) {
 	flags.BoolVar(&o.detach, "detach", false, "print the run's id and let it run in the background")
 	o.json = env.JSONFlag(cmd)
 	fixed := func(flag string, words ...string) {
-		// The flag was declared above, so there is no error.
+		// This returns an error only for an undeclared flag, and flag was declared above.
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}
 	fixed("agent", plan.Agents()...)
@@ -171,7 +171,7 @@ func (o *options) check(args []string) error {
 	return nil
 }
 
-// plan returns the plan of the beads, with the flags and templates applied.
+// plan returns a plan with a task for each bead, with the flags and templates applied.
 func (o *options) plan(ctx context.Context, e *env.Env, args []string) (plan.Plan, error) {
 	c, err := e.Config()
 	if err != nil {
@@ -218,7 +218,8 @@ func (o *options) beads(ctx context.Context, e *env.Env, root string, args, cust
 // maxPrompt is the maximum length of a prompt, in bytes.
 const maxPrompt = 1 << 20
 
-// promptOf returns the prompt from the command line or from stdin.
+// promptOf returns the second argument as the prompt, or the text of stdin if it is "-". Without a
+// second argument it returns "".
 func promptOf(ctx context.Context, e *env.Env, args []string) (string, error) {
 	if len(args) < 2 {
 		return "", nil

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// duration is the value of an optional flag. value is nil if the flag is not set.
+// duration is a flag for a duration. value is nil if the user did not set the flag.
 type duration struct{ value *time.Duration }
 
 // Set implements [pflag.Value].
@@ -27,7 +27,7 @@ func (d *duration) String() string { return "" }
 // Type implements [pflag.Value].
 func (d *duration) Type() string { return "D" }
 
-// number is the value of an optional flag. value is nil if the flag is not set.
+// number is a flag for a number. value is nil if the user did not set the flag.
 type number struct{ value *int }
 
 const mostRetries = 100

@@ -1,5 +1,5 @@
-// Package doctor implements the command 'gaffer doctor': it prints what is installed,
-// what uses capacity, what is orphaned, and what to do.
+// Package doctor implements the command 'gaffer doctor': it prints what is installed, what uses
+// capacity, which processes and worktrees are orphaned, and what the user can do.
 package doctor
 
 import (
@@ -142,7 +142,7 @@ func holding(list []doctor.RunningAttempt) [][]table.Cell {
 	return rows
 }
 
-// taskOf returns a task in parentheses, or "" if the task is unknown.
+// taskOf returns the name of a task in parentheses, or "" if the task is unknown.
 func taskOf(run, task string) string {
 	if task == "" {
 		return ""

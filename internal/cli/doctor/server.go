@@ -18,7 +18,8 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// printServer prints the state of a server instead of this machine's.
+// printServer prints the state of the configured server. 'gaffer doctor' calls it instead of
+// checking this machine.
 func printServer(ctx context.Context, e *env.Env, repair, asJSON bool) error {
 	if repair {
 		return exit.WithHint(exit.Usage(errors.New("--repair ends processes of this machine, not of a server")), "'gaffer doctor --local --repair'")
@@ -52,7 +53,8 @@ func printServer(ctx context.Context, e *env.Env, repair, asJSON bool) error {
 	return canRun(h)
 }
 
-// canRun returns an error if a run of the project would not find a worker.
+// canRun returns an error if a run that this user submits could not work: the token does not allow
+// it, or no worker of the project is online.
 func canRun(h serverfleet.Health) error {
 	switch {
 	case h.Role == "viewer" || h.Role == "worker":

@@ -72,7 +72,7 @@ func read(ctx context.Context, e *env.Env, kind string, fields []string, data st
 	return draft, err
 }
 
-// readFields reads the fields from --data, or from stdin if that is "-".
+// readFields parses the fields from the value of --data, or from stdin if the value is "-".
 func readFields(ctx context.Context, e *env.Env, data string) ([]workflow.Field, error) {
 	if data == "" {
 		return nil, nil

@@ -11,7 +11,7 @@ import (
 
 const day = 24 * time.Hour
 
-// Age is the value of a flag: a duration that may be given in days.
+// Age is the value of a flag for a duration, which may be given in days: "7d".
 type Age time.Duration
 
 // Set implements [pflag.Value].

@@ -8,7 +8,7 @@ import (
 	"gaffer/internal/project/statedir"
 )
 
-// cachedAgent caches the result of findAgent, which may be nil.
+// cachedAgent holds the result of findAgent. agent is nil if a user started the command.
 type cachedAgent struct{ agent *caller.Agent }
 
 // Agent returns the agent that started this command, or nil if a user did.
@@ -40,8 +40,8 @@ func (e *Env) AgentName() string {
 	return ""
 }
 
-// isFleetOf reports whether this command works on the fleet of the agent's user: it
-// uses that user's state folder, database or token. agent returns variables of the
+// isFleetOf reports whether this command works on the fleet of the agent's user: whether it uses
+// that user's state folder, database or token. agent returns the value of a variable in the
 // environment that the agent was started with.
 func (e *Env) isFleetOf(agent func(string) string) bool {
 	theirs, err := statedir.Path(agent)
@@ -70,7 +70,8 @@ func (e *Env) isFleetOf(agent func(string) string) bool {
 		file != "" && (isTheirs(file) || resolved(file) == resolved(agent("GAFFER_TOKEN_FILE")))
 }
 
-// resolved returns a path with symbolic links resolved, as far as the path exists.
+// resolved returns a path with its symbolic links resolved. If the path does not exist, it resolves
+// the links in the part that exists.
 func resolved(path string) string {
 	for rest := ""; ; {
 		if target, err := filepath.EvalSymlinks(path); err == nil {

@@ -6,8 +6,8 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Paint styles text if colour is written to w. No information may depend on colour
-// alone.
+// Paint returns text in the style s if w accepts colour, and text itself if not. No information may
+// depend on colour alone.
 func (e *Env) Paint(w io.Writer, s display.Style, text string) string {
 	if !e.Color(w) {
 		return text
@@ -15,8 +15,8 @@ func (e *Env) Paint(w io.Writer, s display.Style, text string) string {
 	return s.Paint(text)
 }
 
-// Color reports whether to write colour to w. The settings always and never decide.
-// With auto, NO_COLOR decides, then FORCE_COLOR, then whether w is a terminal.
+// Color reports whether to write colour to w. If the setting color is always or never, that
+// decides. If it is auto, NO_COLOR decides, then FORCE_COLOR, then whether w is a terminal.
 func (e *Env) Color(w io.Writer) bool {
 	switch e.colorSetting() {
 	case "always":
@@ -33,8 +33,8 @@ func (e *Env) Color(w io.Writer) bool {
 	return e.Getenv("TERM") != "dumb" && display.IsTerminal(w)
 }
 
-// colorSetting returns the setting. It returns auto if the settings cannot be read; the
-// command itself reports that error.
+// colorSetting returns the value of the setting color. It returns auto if the settings cannot be
+// read; the command itself reports that error.
 func (e *Env) colorSetting() string {
 	c, err := e.Config()
 	if err != nil {
@@ -46,8 +46,8 @@ func (e *Env) colorSetting() string {
 // Interactive reports whether the command can ask the user a question.
 func (e *Env) Interactive() bool { return display.IsTerminal(e.In) && display.IsTerminal(e.Err) }
 
-// ForOut returns a result for stdout: made printable if stdout is a terminal, otherwise
-// unchanged.
+// ForOut returns a text to print to stdout. If stdout is a terminal, it replaces control characters
+// in the text.
 func (e *Env) ForOut(text string) string {
 	if display.IsTerminal(e.Out) {
 		return display.PrintableLines(text)

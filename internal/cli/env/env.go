@@ -18,8 +18,8 @@ import (
 // clock of the process directly.
 type Env struct {
 	In      io.Reader
-	Out     io.Writer // results
-	Err     io.Writer // messages to the user
+	Out     io.Writer // receives the result of the command
+	Err     io.Writer // receives messages to the user
 	Getenv  func(string) string
 	Dir     string // the current folder of the command
 	Now     func() time.Time
@@ -28,11 +28,11 @@ type Env struct {
 	flags   globalFlags
 	project *project.Project
 	config  *config.Config
-	caller  *cachedAgent // nil until Agent is called
+	caller  *cachedAgent // which agent started the command; nil until Agent is called
 }
 
-// System returns the environment of this process. If the current folder was deleted,
-// Dir is empty and only commands that need a folder fail.
+// System returns the environment of this process. If the current folder was deleted, Dir is empty,
+// and only commands that need a current folder fail.
 func System(version string) *Env {
 	dir, _ := os.Getwd()
 	return &Env{
@@ -62,8 +62,8 @@ func (e *Env) findProject() (project.Project, error) {
 	return project.Find(e.Dir, e.Getenv)
 }
 
-// Config reads the settings and caches them. Commands without settings do not call it,
-// so that 'gaffer version' works with a broken gaffer.yaml.
+// Config reads the settings and caches them. A command that needs no settings does not call it, so
+// that 'gaffer version' works even if gaffer.yaml is broken.
 func (e *Env) Config() (*config.Config, error) {
 	if e.config != nil {
 		return e.config, nil

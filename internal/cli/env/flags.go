@@ -34,7 +34,7 @@ func (e *Env) GlobalFlags(root *cobra.Command) {
 
 func completeSettings(root *cobra.Command) {
 	complete := func(flag string, words []string) {
-		// The flags were declared above, so there is no error.
+		// This returns an error only for an undeclared flag, and the flags were declared above.
 		_ = root.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}
 	var names []string
@@ -47,7 +47,8 @@ func completeSettings(root *cobra.Command) {
 	complete("set", names)
 }
 
-// settingFlag is a flag that sets one setting. If key is empty, its value is KEY=VALUE.
+// settingFlag is a flag that sets a setting: always the setting key or, if key is empty, the one
+// that its value KEY=VALUE names.
 type settingFlag struct {
 	e   *Env
 	key config.Key
@@ -66,7 +67,7 @@ func (f *settingFlag) Set(text string) error {
 	return nil
 }
 
-// Collects reports whether the flag may be repeated, like --set.
+// Collects reports whether the user may repeat the flag, like --set.
 func (f *settingFlag) Collects() bool { return f.key.Name == "" }
 
 func (f *settingFlag) String() string { return "" }
@@ -84,7 +85,7 @@ func (f *settingFlag) Type() string {
 
 var _ pflag.Value = (*settingFlag)(nil)
 
-// JSONFlag adds the flag --json.
+// JSONFlag adds the flag --json and returns its value.
 func JSONFlag(cmd *cobra.Command) *bool {
 	return cmd.Flags().Bool("json", false, "print the result as JSON")
 }

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// Await runs read in a goroutine and waits for its result or for ctx. A read from a
-// terminal cannot be cancelled: after ctx ends, the goroutine remains until the process
-// exits.
+// Await calls read in a goroutine and waits until it returns or ctx ends. A read from a terminal
+// cannot be cancelled: if ctx ends first, the goroutine remains until the process exits.
 func Await[T any](ctx context.Context, read func() T) (T, error) {
 	done := make(chan T, 1)
 	go func() { done <- read() }()
@@ -36,7 +35,7 @@ func (e *Env) Confirm(ctx context.Context, question string) (bool, error) {
 	return answer == "y" || answer == "yes", nil
 }
 
-// ReadIn reads all of stdin, at most most bytes.
+// ReadIn reads stdin to its end, but at most most bytes.
 func (e *Env) ReadIn(ctx context.Context, most int64) ([]byte, error) {
 	var data []byte
 	failed, err := Await(ctx, func() (err error) {

@@ -14,7 +14,7 @@ func (e *Env) PrintJSON(v any) error {
 	return enc.Encode(v)
 }
 
-// Printf writes a part of the result to stdout.
+// Printf prints a part of the command's result to stdout.
 func (e *Env) Printf(format string, args ...any) error {
 	_, err := fmt.Fprintf(e.Out, format, args...)
 	return err
@@ -22,6 +22,6 @@ func (e *Env) Printf(format string, args ...any) error {
 
 // Talk prints a message that is not part of the result to stderr.
 func (e *Env) Talk(format string, args ...any) {
-	// A command succeeds even if stderr is broken.
+	// Ignore the error: a command succeeds even if stderr cannot be written.
 	_, _ = fmt.Fprintf(e.Err, format+"\n", args...)
 }

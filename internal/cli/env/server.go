@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// ServerFlags adds the flags for the server's address and its verification. Each one
-// sets a setting, except --token-file.
+// ServerFlags adds the flags with the server's address and with how to verify its certificate. Each
+// flag except --token-file overrides a setting.
 func (e *Env) ServerFlags(flags *pflag.FlagSet) {
 	set := func(key, flag, text string) error {
 		e.flags.settings = append(e.flags.settings, config.Setting{Name: key, Text: text, Flag: "--" + flag})
@@ -24,7 +24,7 @@ func (e *Env) ServerFlags(flags *pflag.FlagSet) {
 	flags.Func("fingerprint", "the server's certificate has this `SHA-256`", func(text string) error { return set("server_fingerprint", "fingerprint", text) })
 }
 
-// LocalFlag adds --local, which ignores the server in the settings.
+// LocalFlag adds the flag --local, with which the command ignores the server in the settings.
 func (e *Env) LocalFlag(flags *pflag.FlagSet) {
 	flags.BoolFunc("local", "ask this machine, whatever server the settings name", func(text string) error {
 		yes, err := strconv.ParseBool(text)
@@ -36,9 +36,8 @@ func (e *Env) LocalFlag(flags *pflag.FlagSet) {
 	})
 }
 
-// ServerArg returns the flag --server for a suggested command line, with a leading
-// space, so that the command uses the same server. It returns "" unless this command's
-// server was set by a flag.
+// ServerArg returns " --server ADDRESS" if this command's server was set by that flag, and "" if
+// not. Commands that gaffer suggests to the user end with it, so that they use the same server.
 func (e *Env) ServerArg() string {
 	c, err := e.Config()
 	if err != nil {
@@ -51,7 +50,7 @@ func (e *Env) ServerArg() string {
 	return " " + display.ShellLine([]string{"--server", c.Server()})
 }
 
-// TokenFile returns the token file that a flag or the environment names, or "".
+// TokenFile returns the path of the token file that a flag or an environment variable names, or "".
 func (e *Env) TokenFile() string {
 	if e.flags.tokenFile != "" {
 		return e.flags.tokenFile

@@ -7,9 +7,9 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Since parses a point in time: an age such as 10m or 7d, a time of day such as 14:02,
-// a date, or a date and a time. Without a zone in the text it uses the zone of now. It
-// returns the zero time for an empty text.
+// Since parses a point in time: an age such as 10m or 7d, a time of day such as 14:02, a date, or a
+// date and a time. If the text names no time zone, Since uses the zone of now. For an empty text it
+// returns the zero time.
 func Since(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

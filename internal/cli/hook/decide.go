@@ -16,14 +16,14 @@ import (
 	"gaffer/statefile/host"
 )
 
-// The answers to a permission request.
+// Answers to a permission request.
 const (
 	allow = "Allow"
 	deny  = "Deny"
 )
 
-// decide asks the user in place of the agent, for at most the time in the setting
-// hooks.answer_within. If gaffer cannot ask, it prints nothing, and the agent asks at
+// decide asks the user the question that the agent would ask, and waits for at most the time in the
+// setting hooks.answer_within. If gaffer cannot ask, decide prints nothing, and the agent asks at
 // its own prompt.
 func (c *call) decide(ctx context.Context) error {
 	if !c.asks() || c.Session.Attempt != "" {
@@ -56,9 +56,8 @@ func (c *call) asks() bool {
 	return false
 }
 
-// question returns the question for the user. It returns false if the question can be
-// answered only at the agent's own prompt: several questions at once, or one without
-// options.
+// question returns the question for the user. It returns false if the user can answer only at the
+// agent's own prompt: if the agent asks several questions at once, or one without options.
 func (c *call) question(within time.Duration) (fleet.Ask, bool) {
 	q := fleet.Ask{From: c.Session.Worker(), Within: within, Text: c.Session.WaitsFor(), Options: []string{allow, deny}}
 	q.Ref = fmt.Sprintf("%s %s %d", c.Session.Session, c.Event.Input, c.Session.At.UnixNano())
@@ -76,16 +75,16 @@ func (c *call) question(within time.Duration) (fleet.Ask, bool) {
 // questionTool is the tool that Claude Code uses to ask the user.
 const questionTool = "AskUserQuestion"
 
-// Agent programs stop a hook 10 seconds after the time to answer (see package
-// agentsettings). The sum of the timeouts below and Budget must be less than these 10
+// Timeouts of a hook that asks the user. Agent programs stop a hook 10 seconds after the time to
+// answer (see package agentsettings), so the sum of these timeouts and Budget must be less than 10
 // seconds.
 const (
 	openWithin     = 5 * time.Second // timeout for opening the store and asking the question
 	withdrawWithin = 2 * time.Second
 )
 
-// ask asks the question and waits until it is answered or q.Within has passed. The time
-// to open the store does not count. When ask returns, the question is closed.
+// ask asks the question and waits until it is answered or q.Within has passed since it was asked.
+// When ask returns, the question is closed.
 func (c *call) ask(ctx context.Context, q fleet.Ask) error {
 	quick, cancel := context.WithTimeout(ctx, openWithin)
 	defer cancel()
@@ -93,7 +92,7 @@ func (c *call) ask(ctx context.Context, q fleet.Ask) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // the question is stored or withdrawn
+	defer func() { _ = f.Close() }() // no data can be lost: the question is stored or withdrawn
 	id, err := f.Ask(quick, q)
 	if err != nil {
 		return err
@@ -114,14 +113,14 @@ func (c *call) ask(ctx context.Context, q fleet.Ask) error {
 	return err
 }
 
-// link records the open question in the session. Codex kills a hook that waits; the
-// next hook then finds the question and closes it.
+// link replaces question id from by to in the agent's session. Codex kills a hook that waits; the
+// next hook then finds the open question in the session and closes it.
 func (c *call) link(ctx context.Context, from, to string) {
 	_, err := c.Folder.Update(ctx, c.Program, c.Session.Session, func(s hookevents.Session) hookevents.Session { return s.Link(from, to) })
 	reportError(c.Env, c.Program, err)
 }
 
-// withdraw closes the question of a hook that was killed.
+// withdraw closes the question with this id, whose hook was killed.
 func (c *call) withdraw(ctx context.Context, id string) error {
 	if _, err := locate(c.Env, c.Raw); err != nil {
 		return err
@@ -139,7 +138,7 @@ func (c *call) withdraw(ctx context.Context, id string) error {
 
 const lookEvery = 250 * time.Millisecond
 
-// await polls until the question is answered. If it stops before, why is the reason.
+// await polls until the question is answered. If it stops polling before, why says for what reason.
 func (c *call) await(ctx context.Context, f connect.Fleet, id string) (a fleet.Answered, why string, err error) {
 	for {
 		a, err := f.Question(ctx, id)
@@ -165,7 +164,7 @@ func (c *call) await(ctx context.Context, f connect.Fleet, id string) (a fleet.A
 	}
 }
 
-// notNeededReason returns why an answer is no longer needed, or "".
+// notNeededReason returns why the hook can stop waiting for an answer, or "" if it must wait.
 func (c *call) notNeededReason() string {
 	if host.OS().Alive(c.Session.Process) == host.Dead {
 		return "the agent has ended"
@@ -199,7 +198,7 @@ func (c *call) print(a fleet.Answered) error {
 	return c.Printf("%s\n", data)
 }
 
-// denialMessage returns the message that the agent gets about a refusal.
+// denialMessage returns the message to the agent whose request the user refused.
 func denialMessage(a fleet.Answered) string {
 	if text := strings.TrimSpace(a.Answer); text != "" && !strings.EqualFold(text, deny) {
 		return text

@@ -7,8 +7,7 @@ import (
 	"gaffer/workflow"
 )
 
-// addLoopEvent adds an event to the activity feed which says that the agent repeats the
-// same action.
+// addLoopEvent adds an event to the activity feed: the agent repeats the same action.
 func (c *call) addLoopEvent(ctx context.Context, text string) error {
 	return c.addEvent(ctx, func(chunk string) workflow.Draft {
 		fields := []workflow.Field{
@@ -22,8 +21,8 @@ func (c *call) addLoopEvent(ctx context.Context, text string) error {
 	})
 }
 
-// addContextEvent adds an event to the activity feed which says that the agent compacts
-// its context and will lose details.
+// addContextEvent adds an event to the activity feed: the agent compacts its context and will lose
+// details.
 func (c *call) addContextEvent(ctx context.Context, trigger string) error {
 	return c.addEvent(ctx, func(chunk string) workflow.Draft {
 		how := "because it is full"
@@ -38,7 +37,8 @@ func (c *call) addContextEvent(ctx context.Context, trigger string) error {
 	})
 }
 
-// addEvent adds an event to the activity feed if the project has a workflow.
+// addEvent adds an event to the activity feed if the project has a workflow. draft returns the
+// event; chunk is the name of the chunk that is being built.
 func (c *call) addEvent(ctx context.Context, draft func(chunk string) workflow.Draft) error {
 	at, err := locate(c.Env, c.Raw)
 	if err != nil || at.folder == "" {
@@ -49,8 +49,8 @@ func (c *call) addEvent(ctx context.Context, draft func(chunk string) workflow.D
 	return err
 }
 
-// activeChunk returns the name of the chunk that is being built, or "" if there is none
-// or more than one.
+// activeChunk returns the name of the chunk that is being built. It returns "" if no chunk, or more
+// than one, is being built.
 func activeChunk(store *workflow.Store) string {
 	s, err := store.State()
 	if err != nil || s.BuildRun == nil {

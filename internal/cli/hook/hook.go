@@ -36,9 +36,9 @@ to stderr.`,
 	return cmd
 }
 
-// unknown reports an unknown hook as an ordinary error. The exit code of a usage error
-// would make the agent stop. Settings that a newer gaffer has written may name hooks
-// that this version does not know.
+// unknown reports an unknown hook as an ordinary error. Settings that a newer gaffer has written
+// may name hooks that this version does not know, and the exit code of a usage error would make the
+// agent stop.
 func unknown(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
@@ -46,10 +46,10 @@ func unknown(cmd *cobra.Command, args []string) error {
 	return exit.WithHint(fmt.Errorf("hook %.60q: this gaffer has no such hook", args[0]), "'gaffer hook --help' lists them")
 }
 
-// Budget is the time limit of a hook, except while the user is asked. Unfinished work
-// is dropped. A limit is needed: on a busy machine, twenty concurrent hooks that wrote
-// to one document took more than a second. It is below the limit of the agent programs,
-// which kill a slower hook and report it as failed.
+// Budget is the time limit of a hook, without the time in which the user is asked. Unfinished work
+// is dropped. The limit is needed: on a busy machine, twenty concurrent hooks that wrote to one
+// document took more than a second. It is lower than the limit of the agent programs, which kill a
+// slower hook and report it as failed.
 const Budget = 2 * time.Second
 
 // hookCommand turns a function into a command that always succeeds.
@@ -62,9 +62,9 @@ func hookCommand(e *env.Env, hook func(ctx context.Context) error) func(*cobra.C
 	}
 }
 
-// runWithin runs a hook until ctx ends, and reports its errors and panics on stderr. Work
-// that is unfinished then ends with the process, which leaves every document intact.
-// within returns true if the hook completed without an error.
+// runWithin runs a hook until ctx ends, and prints its error or panic to stderr. It reports whether
+// the hook completed without an error. A hook that is not finished when ctx ends is stopped by the
+// exit of the process, which leaves every document intact.
 func runWithin(ctx context.Context, e *env.Env, name string, hook func(ctx context.Context) error) bool {
 	ended := make(chan error, 1)
 	go func() { ended <- safely(ctx, hook) }()

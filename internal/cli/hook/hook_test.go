@@ -23,7 +23,8 @@ import (
 
 const demo = "# Demo\n## 2.2 Core Flow {#core-flow}\nSee src/flow/.\n## 2.12 Status Line {#status-line}\nLines.\n"
 
-// newProject creates a repository with a spec and a mapping.
+// newProject creates a git repository with a spec and a mapping of files to sections, and returns
+// its path.
 func newProject(t *testing.T) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -47,7 +48,7 @@ func put(t *testing.T, root, name, text string) {
 	}
 }
 
-// run calls the hook in dir and returns its messages. It fails the test if the agent
+// run calls the hook in dir and returns what it prints to stderr. It fails the test if the agent
 // would notice an error.
 func run(t *testing.T, dir string, in io.Reader, args ...string) string {
 	t.Helper()
@@ -66,7 +67,7 @@ func write(file string) io.Reader {
 	return strings.NewReader(fmt.Sprintf(`{"tool_name": "Write", "tool_input": {"file_path": %q, "content": "x"}}`, file))
 }
 
-// untracked returns "file section number" of each recorded change.
+// untracked returns the recorded changes, each as "file section number".
 func untracked(t *testing.T, root string) []string {
 	t.Helper()
 	s, err := workflow.Open(filepath.Join(root, ".fctry"), workflow.Options{}).State()

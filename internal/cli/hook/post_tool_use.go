@@ -27,7 +27,7 @@ Which section that is the project says: globs under "sections" in
 folder. It is noted under untrackedChanges in .fctry/state.json until evolve or
 review of that section ends. Without a .fctry folder nothing is done.`,
 		Example: `  echo '{"tool_name": "Write", "tool_input": {"file_path": "src/a.js"}}' | gaffer hook post-tool-use`,
-		// A wrongly configured hook must not stop the agent either.
+		// Accept any arguments: a wrongly configured hook must not stop the agent.
 		Args:               cobra.ArbitraryArgs,
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 		RunE:               hookCommand(e, func(ctx context.Context) error { return postToolUse(ctx, e) }),
@@ -42,7 +42,7 @@ func postToolUse(ctx context.Context, e *env.Env) error {
 	return noteWritten(ctx, e, event)
 }
 
-// noteWritten records the files that a tool has written.
+// noteWritten records the files that the tool in this event has written.
 func noteWritten(ctx context.Context, e *env.Env, event jsontree.Value) error {
 	files := hookevents.WrittenFiles(event)
 	if len(files) == 0 {
@@ -59,7 +59,8 @@ func noteWritten(ctx context.Context, e *env.Env, event jsontree.Value) error {
 	return recordChanges(ctx, at.store(e), changes)
 }
 
-// describe finds the spec section of each file. It drops files without a section.
+// describe returns an untracked change for each file, with the spec section of the file. It drops
+// files without a section.
 func describe(folder string, at eventProject, files []string, now time.Time) ([]workflow.UntrackedChange, error) {
 	m, err := spec.ReadMapping(folder)
 	if err != nil {
@@ -85,9 +86,9 @@ func describe(folder string, at eventProject, files []string, now time.Time) ([]
 	return changes, nil
 }
 
-// recordChanges stores the changes, unless a workflow command is in progress, whose writes are
-// expected. Usually one is, so record checks this before it takes the lock, and again
-// with the lock.
+// recordChanges stores the changes. It does nothing if a workflow command is in progress, because
+// its writes are expected. It checks this first without the lock, because a command usually is in
+// progress, and again with the lock.
 func recordChanges(ctx context.Context, s *workflow.Store, changes []workflow.UntrackedChange) error {
 	if state, err := s.Load(); err == nil && !state.Get("currentCommand").Absent() {
 		return nil

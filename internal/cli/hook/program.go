@@ -27,7 +27,7 @@ context is compacted, it adds an event to the activity feed. If the user must
 permit something, it asks for as long as the setting hooks.answer_within says, by
 default not at all; then the agent asks at its own prompt.`,
 		Example: `  echo '{"hook_event_name": "Stop", "session_id": "1", "cwd": "/src/web"}' | gaffer hook ` + program,
-		// A wrongly configured hook must not stop the agent either.
+		// Accept any arguments: a wrongly configured hook must not stop the agent.
 		Args:               cobra.ArbitraryArgs,
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -37,9 +37,9 @@ default not at all; then the agent asks at its own prompt.`,
 	}
 }
 
-// Main runs a hook without building the command tree, which takes longer than the hook
-// itself. It handles only a program's name with an optional event. For anything else it
-// does nothing and returns false; the command tree then handles help and mistakes.
+// Main runs a hook without building the command tree, which would take longer than the hook. It
+// accepts only a program's name with an optional event. For other arguments it does nothing and
+// returns ok = false; the command tree then handles help and mistakes.
 func Main(e *env.Env, args []string) (code int, ok bool) {
 	n := len(args)
 	plain := n == 1 || n == 2 && strings.HasPrefix(args[1], "{")
@@ -52,14 +52,14 @@ func Main(e *env.Env, args []string) (code int, ok bool) {
 	return 0, true
 }
 
-// call is one call of a hook.
+// call is one call of a hook by an agent program.
 type call struct {
 	*env.Env
 	*hookevents.Call
 }
 
-// serve records the event of a call and acts on it. It acts even if the event could not
-// be recorded. Everything except waiting for a user happens within Budget.
+// serve records the event of a call and acts on it, even if the event could not be recorded.
+// Everything except waiting for the user's answer happens within Budget.
 func serve(ctx context.Context, e *env.Env, program string, words []string) {
 	c := &call{e, &hookevents.Call{Program: program}}
 	quick, cancel := context.WithTimeout(ctx, Budget)

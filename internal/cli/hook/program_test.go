@@ -21,7 +21,7 @@ import (
 	"gaffer/workflow"
 )
 
-// fixture is a user's machine: a project and gaffer's state folder.
+// fixture is a user's machine with a project and gaffer's state folder.
 type fixture struct {
 	*testing.T
 	root, state string
@@ -45,7 +45,7 @@ func (d *fixture) event(session, name, rest string) string {
 	return fmt.Sprintf(`{"hook_event_name": %q, "session_id": %q, "cwd": %q%s}`, name, session, d.root, rest)
 }
 
-// hook calls a hook like an agent program. It must not fail.
+// hook calls a hook as an agent program does. It fails the test if the hook fails.
 func (d *fixture) hook(program, event string, args ...string) (out, talk string) {
 	d.Helper()
 	var o, t bytes.Buffer
@@ -55,7 +55,7 @@ func (d *fixture) hook(program, event string, args ...string) (out, talk string)
 	return o.String(), t.String()
 }
 
-// send calls a hook that must print nothing.
+// send calls a hook and fails the test if the hook prints anything.
 func (d *fixture) send(program, session, name, rest string) {
 	d.Helper()
 	if out, talk := d.hook(program, d.event(session, name, rest)); out != "" || talk != "" {
@@ -67,7 +67,7 @@ func (d *fixture) session(program, session string) hookevents.Session {
 	return hookevents.NewFolder(filepath.Join(d.state, "gaffer")).Load(program, session)
 }
 
-// feed returns "kind | chunk | summary" of each event in the feed.
+// feed returns the events in the activity feed, each as "kind | chunk | summary".
 func (d *fixture) feed() (all []string) {
 	d.Helper()
 	s, err := workflow.Open(filepath.Join(d.root, ".fctry"), workflow.Options{}).State()
@@ -195,7 +195,7 @@ func TestInvalidHookInputIsIgnored(t *testing.T) {
 	}
 }
 
-// answered runs a hook that asks, and calls user with the open question.
+// answered runs a hook that asks the user, and calls user with the id of the open question.
 func (d *fixture) answered(program, event string, user func(context.Context, connect.Fleet, string)) (out, talk string) {
 	d.Helper()
 	done := make(chan bool)
@@ -313,7 +313,7 @@ func TestWithoutAnAnswerTheAgentAsksAtItsOwnPrompt(t *testing.T) {
 	if out, talk := d.hook("claude", ask); out != "" || talk != "" {
 		t.Errorf("by default: printed %q, said %q", out, talk)
 	}
-	d.vars["GAFFER_HOOKS_ANSWER_WITHIN"] = "1us" // less than the time to open the store, which does not count
+	d.vars["GAFFER_HOOKS_ANSWER_WITHIN"] = "1us" // shorter than opening the store, which does not count as waiting
 	if out, talk := d.hook("claude", ask); out != "" || talk != "" {
 		t.Errorf("without an answer: printed %q, said %q", out, talk)
 	}
@@ -334,8 +334,8 @@ func TestWithoutAnAnswerTheAgentAsksAtItsOwnPrompt(t *testing.T) {
 	}
 }
 
-// The two constants are separate because package caller does not import package
-// supervisor.
+// The name of the variable is a constant in two packages, because package caller does not import
+// package supervisor.
 func TestTheVariableOfAnAttemptHasOneName(t *testing.T) {
 	if caller.AttemptVar != supervisor.Mark {
 		t.Errorf("%s and %s", caller.AttemptVar, supervisor.Mark)

@@ -16,8 +16,8 @@ import (
 // eventProject is the project in which an event happened.
 type eventProject struct {
 	root   string // the project's root, with symbolic links resolved
-	dir    string // the folder for relative paths
-	folder string // the workflow folder, or "" if it does not exist
+	dir    string // the folder that relative paths start from
+	folder string // path of the workflow's folder, or "" if it does not exist
 }
 
 // locate finds the project of an event from the agent's working folder.
@@ -87,8 +87,8 @@ func worktree(dir string) string {
 	}
 }
 
-// resolved resolves symbolic links in the folder of a file, but not in the file itself.
-// The file may be missing; and if it is a link, the link is what was written.
+// resolved resolves symbolic links in the folder of a file. The file may be missing. If the file
+// itself is a link, it is not resolved, because the agent wrote the link.
 func resolved(file string) string {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(file))
 	if err != nil {

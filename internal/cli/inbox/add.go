@@ -25,7 +25,7 @@ TYPE is evolve, reference or feature. A TEXT of - is read from stdin.`,
 		Args: cobra.ExactArgs(1),
 	}
 	kind := typeFlag(cmd, "what the item is: evolve, reference or feature")
-	// The flag was declared above, so there is no error.
+	// This returns an error only for an undeclared flag, and the flag was declared above.
 	_ = cmd.MarkFlagRequired("type")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		content, err := typedText(cmd.Context(), e, args[0])
@@ -45,8 +45,8 @@ TYPE is evolve, reference or feature. A TEXT of - is read from stdin.`,
 	return cmd
 }
 
-// typedText returns the typed text, or for "-" the text from stdin without its final
-// newline.
+// typedText returns the text that the user typed. For "-" it returns the text from stdin without
+// its final newline.
 func typedText(ctx context.Context, e *env.Env, typed string) (string, error) {
 	if typed != "-" {
 		return typed, nil

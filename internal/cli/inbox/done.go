@@ -35,7 +35,7 @@ func failCommand(e *env.Env) *cobra.Command {
 		ValidArgsFunction: completeIDs(e),
 	}
 	reason := cmd.Flags().String("reason", "", "why, as `TEXT`")
-	// The flag was declared above, so there is no error.
+	// This returns an error only for an undeclared flag, and the flag was declared above.
 	_ = cmd.MarkFlagRequired("reason")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		b, err := open(e)

@@ -1,5 +1,5 @@
-// Package inbox implements the commands 'gaffer inbox …'. The inbox holds users' ideas
-// for later commands.
+// Package inbox implements the commands 'gaffer inbox …'. The inbox holds the user's ideas until a
+// command works on them.
 package inbox
 
 import (
@@ -37,8 +37,8 @@ func open(e *env.Env) (*workflow.Inbox, error) {
 	return s.Inbox(), nil
 }
 
-// completeIDs suggests the ids in the inbox, each with its content. After an error it
-// suggests nothing, because a shell prompt cannot show errors.
+// completeIDs suggests the ids of the inbox's items, each with the item's content. After an error
+// it suggests nothing, because a shell prompt cannot show errors.
 func completeIDs(e *env.Env) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		const noFiles = cobra.ShellCompDirectiveNoFileComp
@@ -65,12 +65,12 @@ func typeFlag(cmd *cobra.Command, usage string) *string {
 	for _, t := range workflow.ItemTypes() {
 		words = append(words, string(t))
 	}
-	// The flag was declared above, so there is no error.
+	// This returns an error only for an undeclared flag, and the flag was declared above.
 	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	return value
 }
 
-// printRaw prints an item with all its fields, including those unknown to gaffer.
+// printRaw prints an item as JSON, including fields that gaffer does not know.
 func printRaw(e *env.Env, item workflow.Item) error {
 	text, err := jsontree.Format(item.Raw.Raw())
 	if err != nil {

@@ -33,8 +33,7 @@ func listCommand(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// withStatus returns the items with a status. The status may be one that only another
-// program knows.
+// withStatus returns the items with this status. It may be a status that only other programs use.
 func withStatus(items []workflow.Item, status string) []workflow.Item {
 	var kept []workflow.Item
 	for _, item := range items {

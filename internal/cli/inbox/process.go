@@ -55,7 +55,7 @@ types stay unchanged. Any number of processes may do this at once.`,
 	return cmd
 }
 
-// processing is one call of 'gaffer inbox process'.
+// processing holds the state of one call of 'gaffer inbox process'.
 type processing struct {
 	env          *env.Env
 	watch, fetch bool
@@ -103,13 +103,14 @@ func (p *processing) run(ctx context.Context, w *inbox.Worker, args []string) er
 	return p.end()
 }
 
-// show prints an item once it is processed. With --json, the items are printed as one
-// list at the end. With --json and --watch, which never ends, each item is one line.
+// show prints an item that was processed. With --json, it collects the items and the command prints
+// one list at the end. With --json and --watch, the command never ends, so show prints each item on
+// one line.
 func (p *processing) show(item workflow.Item) error {
 	if item.Status == workflow.ItemError {
 		p.failed++
 	}
-	if !p.watch { // the list would grow without limit
+	if !p.watch { // with --watch the list would grow without limit
 		p.done = append(p.done, item.Raw)
 	}
 	switch {

@@ -21,9 +21,8 @@ type options struct {
 	json                                *bool
 }
 
-// projectFlag is the value of --project. For this command, the flag selects the
-// project's settings instead of the user's. As --project=DIR it also sets the project,
-// as for other commands.
+// projectFlag is the value of --project. In this command, --project selects the project's settings
+// instead of the user's. --project=DIR also sets the project, as in other commands.
 type projectFlag struct {
 	given bool
 	dir   string
@@ -91,7 +90,7 @@ func run(cmd *cobra.Command, e *env.Env, o *options, args []string) error {
 		return err
 	}
 	if o.project.dir != "" {
-		// This command's flag hides the global flag, which sets the project.
+		// This command's --project hides the global flag, so set the global flag's value here.
 		if err := cmd.Root().PersistentFlags().Lookup("project").Value.Set(o.project.dir); err != nil {
 			return err
 		}
@@ -156,8 +155,8 @@ func (s *setupPlan) applyEdits(ctx context.Context, edits []agentsettings.Edit) 
 		}
 	}
 	if write {
-		// Apply is also called without changes: an undo then deletes its records of
-		// files that no longer exist.
+		// Also call Apply without edits: an undo then deletes its records of files that no longer
+		// exist.
 		if err := s.editor().Apply(ctx, edits); err != nil {
 			return err
 		}

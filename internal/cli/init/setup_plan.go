@@ -19,20 +19,20 @@ import (
 	"gaffer/statefile/host"
 )
 
-// setupPlan holds the settings files and what they should contain.
+// setupPlan holds the settings files to edit and what they should contain.
 type setupPlan struct {
 	env      *env.Env
 	opts     *options
-	state    string // gaffer's state folder
+	state    string // path of gaffer's state folder
 	home     string
-	root     string // the project's root; empty for the user's own settings
+	root     string // path of the project's root; empty to edit the user's own settings
 	programs []agentsettings.Program
 	wish     agentsettings.Integration
 	files    []agentsettings.File
-	notes    []string // notes to print first
+	notes    []string // notes to print before the result
 }
 
-// newSetupPlan determines the programs, the project and the settings files.
+// newSetupPlan determines which programs to set up, in which project, and their settings files.
 func newSetupPlan(e *env.Env, o *options, args []string) (*setupPlan, error) {
 	s := &setupPlan{env: e, opts: o, home: e.Getenv("HOME")}
 	if s.home == "" {
@@ -62,8 +62,8 @@ func newSetupPlan(e *env.Env, o *options, args []string) (*setupPlan, error) {
 	return s, s.listFiles()
 }
 
-// ofProject reports whether the project's settings are meant. Without a flag, they are
-// meant in a project, except if the project's root is the home directory.
+// ofProject reports whether to edit the project's settings. Without a flag it returns true in a
+// project, unless the project's root is the home directory.
 func (s *setupPlan) ofProject(p project.Project) bool {
 	if s.opts.user || s.opts.project.given {
 		return !s.opts.user
@@ -72,8 +72,8 @@ func (s *setupPlan) ofProject(p project.Project) bool {
 	return p.From != "current folder" && (err != nil || p.Root != home)
 }
 
-// choose returns the programs to set up. An undo includes programs that are no longer
-// installed.
+// choose returns the agent programs to set up. With --undo it also returns programs that are no
+// longer installed.
 func (s *setupPlan) choose(args []string) ([]agentsettings.Program, error) {
 	word := "all"
 	if len(args) > 0 {
@@ -102,7 +102,7 @@ func (s *setupPlan) choose(args []string) ([]agentsettings.Program, error) {
 	return found, nil
 }
 
-// inPath finds a program in the command's PATH, like a shell.
+// inPath returns the path of a program in the folders of path, as a shell finds it.
 func inPath(path, name string) string {
 	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) {
@@ -130,8 +130,8 @@ func (s *setupPlan) makeWish(c *config.Config) error {
 	return nil
 }
 
-// program returns the command with which other programs start this gaffer: its name if
-// PATH leads to this file, otherwise its path.
+// program returns the command with which other programs start this gaffer. This is its name if a
+// shell finds this file in PATH, and its absolute path if not.
 func (s *setupPlan) program() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -159,8 +159,8 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// localState returns the .gitignore lines for files that belong to one machine, such as
-// process ids, logs and locks. Folders outside the project need no line.
+// localState returns lines for .gitignore: the files below root that belong to one machine, such as
+// process ids, logs and locks.
 func localState(c *config.Config, root string) (lines []string) {
 	for _, of := range []struct {
 		key   string
@@ -182,7 +182,7 @@ func localState(c *config.Config, root string) (lines []string) {
 	return lines
 }
 
-// listFiles lists the settings files of the programs and their intended content.
+// listFiles sets the settings files of the programs and their intended content.
 func (s *setupPlan) listFiles() error {
 	claude, codex := s.env.Getenv("CLAUDE_CONFIG_DIR"), s.env.Getenv("CODEX_HOME")
 	if s.root == "" {
@@ -200,8 +200,8 @@ func (s *setupPlan) listFiles() error {
 	return nil
 }
 
-// yieldStatusLine adds no status line to the project if the user's own settings have
-// one that is not gaffer's, because the project's would hide it.
+// yieldStatusLine removes the status line from the planned project settings if the user's own
+// settings have a status line that is not gaffer's. The project's status line would hide it.
 func (s *setupPlan) yieldStatusLine(claude, codex string) error {
 	if s.opts.statusLine || s.opts.undo || !slices.Contains(s.programs, agentsettings.Claude) {
 		return nil
@@ -219,8 +219,8 @@ func (s *setupPlan) yieldStatusLine(claude, codex string) error {
 	return nil
 }
 
-// stillUsed reports whether another program is still set up after an undo for one
-// program, so that the .gitignore is needed.
+// stillUsed reports whether another program's settings still contain gaffer after this undo. Then
+// the .gitignore is still needed.
 func (s *setupPlan) stillUsed() (bool, error) {
 	if !s.opts.undo || len(s.programs) == len(agentsettings.Programs()) {
 		return false, nil

@@ -18,7 +18,7 @@ type report struct {
 	Undo     bool                    `json:"undo"`
 	Written  bool                    `json:"written"`
 	Files    []file                  `json:"files"`
-	Next     []string                `json:"next"` // what the user must still do or should know
+	Next     []string                `json:"next"` // what the user still has to do or should know
 }
 
 type file struct {
@@ -81,12 +81,12 @@ func remarks(e agentsettings.Edit) (list []string) {
 	return list
 }
 
-// positionLine and what return the two parts of a position such as "line 3: a comment": the
-// line, and what is there.
+// positionLine and positionText return the two parts of a position such as "line 3: a comment":
+// "line 3" and "a comment".
 func positionLine(loose string) string { at, _, _ := strings.Cut(loose, ": "); return at }
 func positionText(loose string) string { _, kind, _ := strings.Cut(loose, ": "); return kind }
 
-// next returns what the user must still do.
+// next returns what the user still has to do.
 func (s *setupPlan) next(edits []agentsettings.Edit) (list []string) {
 	changed := func(name string) bool {
 		return slices.ContainsFunc(edits, func(e agentsettings.Edit) bool { return e.Changes() && filepath.Base(e.File.Path) == name })

@@ -30,7 +30,7 @@ type options struct {
 	follow  bool
 	attempt int
 	since   string
-	lines   int // negative: all lines
+	lines   int // number of last lines to print; negative: all lines
 }
 
 // New creates the command.
@@ -63,7 +63,7 @@ belongs to the entry before it.`,
 	flags.IntVar(&o.attempt, "attempt", 0, "only attempt `N`, from 1")
 	flags.StringVar(&o.since, "since", "", "only what came since `WHEN`: 10m, 2h, 14:02 or 2026-02-11T09:00:00Z")
 	flags.BoolVar(&o.raw, "raw", false, "print the log as it was written")
-	flags.Lookup("tail").Hidden = true // alias of --lines
+	flags.Lookup("tail").Hidden = true // --tail is an alias of --lines
 	connect.FleetFlags(e, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, name := range []string{"lines", "tail"} {
@@ -108,8 +108,8 @@ func logs(ctx context.Context, e *env.Env, f connect.Fleet, name string, o optio
 	return printReadable(ctx, e, f, t, out, o, since)
 }
 
-// printReadable prints a log for users. It always reads the whole log, because the last
-// lines are known only after formatting.
+// printReadable prints a log for users. It reads the whole log even for the last lines, because the
+// number of lines is known only after formatting.
 func printReadable(ctx context.Context, e *env.Env, f connect.Fleet, t fleet.Task, out io.Writer, o options, since time.Time) error {
 	now := e.Now()
 	last := &lastLines{to: out, n: o.lines}
@@ -124,7 +124,7 @@ func printReadable(ctx context.Context, e *env.Env, f connect.Fleet, t fleet.Tas
 			return time.Time{}
 		},
 		Heading: func(n int) (string, time.Time) {
-			// If the attempts cannot be read, the heading is only the number.
+			// Ignore the error: without the attempts, the heading is only the attempt's number.
 			attempts, _ := f.Attempts(ctx, t.Run, t.ID)
 			line, began := heading(attempts, n, now)
 			if o.attempt > 0 || n == 1 && len(attempts) == 1 {
@@ -157,7 +157,7 @@ func heading(attempts []fleet.Attempt, n int, now time.Time) (line string, began
 	return line + " ──", began
 }
 
-// reader receives the log from a fleet. live is true once the existing log has been
+// reader receives the log from a fleet. live is true once the existing part of the log has been
 // read.
 type reader struct {
 	*agentlog.Writer
@@ -165,14 +165,14 @@ type reader struct {
 	live bool
 }
 
-// CaughtUp is called once the existing log has been written.
+// CaughtUp is called by the fleet once the existing part of the log has been written.
 func (r *reader) CaughtUp() error {
 	r.live = true
 	return r.last.flush()
 }
 
-// lastLines buffers lines until it is flushed, and then writes only the last n. Later
-// lines are written at once. If n is negative, all lines are written at once.
+// lastLines keeps lines in memory until it is flushed. It then writes the last n of them, and
+// writes later lines at once. If n is negative, it writes all lines at once.
 type lastLines struct {
 	to      io.Writer
 	n       int
@@ -213,8 +213,8 @@ func (l *lastLines) flush() error {
 // pollInterval is the interval between checks of a task that has not started.
 const pollInterval = 200 * time.Millisecond
 
-// waitForStart waits until a task that is followed has started. The path of the log matters
-// only on this machine.
+// waitForStart waits until a task has started or ended, if wait is true, and returns its current
+// state. On this machine, a task has started once the path of its log is known.
 func waitForStart(ctx context.Context, f connect.Fleet, t fleet.Task, wait bool) (fleet.Task, error) {
 	hasLog := func(t fleet.Task) bool { return t.Attempt != nil && (t.Attempt.Log != "" || f.Where() != "") }
 	if hasLog(t) || !wait {

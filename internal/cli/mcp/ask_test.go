@@ -22,7 +22,7 @@ func (p project) asks(name string) bool {
 	return p.gaffer("answer", name, "--json").Run() == nil
 }
 
-// awaitAsked waits until a question of name is open, or until none is.
+// awaitAsked waits until name has an open question or, if want is false, until it has none.
 func (p project) awaitAsked(t *testing.T, name string, want bool) {
 	t.Helper()
 	testenv.Wait(t, fmt.Sprintf("a question of %s: %v", name, want), func() error {
@@ -34,7 +34,8 @@ func (p project) awaitAsked(t *testing.T, name string, want bool) {
 	})
 }
 
-// answer waits for a question and answers it, in the background.
+// answer waits in the background for a question of the agent called name, and answers it with these
+// words.
 func (p project) answer(name string, words ...string) {
 	done := make(chan struct{})
 	p.t.Cleanup(func() { <-done })
@@ -125,8 +126,7 @@ func TestAQuestionIsWithdrawnWithItsAsker(t *testing.T) {
 	}
 }
 
-// deaf starts a server whose client has asked the user a question and then stops
-// reading.
+// deaf starts a server whose client asks the user a question and then reads no more output.
 func deaf(t *testing.T, p project) (cmd *exec.Cmd, in io.WriteCloser, out io.ReadCloser) {
 	t.Helper()
 	cmd = p.gaffer("mcp")

@@ -18,7 +18,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// asGaffer is a variable that makes this test program run as gaffer.
+// asGaffer is an environment variable that makes this test program run as gaffer.
 const asGaffer = "MCP_TEST_AS_GAFFER"
 
 func TestMain(m *testing.M) {
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// project is a folder with a home directory of its own.
+// project is a project's folder with a separate home directory.
 type project struct {
 	t    *testing.T
 	root string
@@ -52,7 +52,7 @@ func (p project) gaffer(args ...string) *exec.Cmd {
 	cmd := exec.Command(self, args...)
 	cmd.Dir = p.root
 	home := filepath.Join(p.root, ".home")
-	// Without this, a program with the race detector waits a second before it exits.
+	// GORACE: without it, a program with the race detector waits a second before it exits.
 	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", asGaffer+"=1", "GAFFER_PROJECT="+p.root, "HOME="+home, "XDG_STATE_HOME="+home+"/state", "GAFFER_SERVER=")
 	return cmd
 }
@@ -67,8 +67,8 @@ func (p project) run(args ...string) string {
 	return string(out)
 }
 
-// serve starts a server with additional variables, and connects the library's own
-// client to it.
+// serve starts a server with additional environment variables, and connects a client of the MCP
+// library to it.
 func (p project) serve(environ []string, args ...string) *client {
 	p.t.Helper()
 	return p.serveWith(environ, nil, args...)
@@ -124,7 +124,7 @@ func (c *client) call(name, args string, result any) {
 	}
 }
 
-// refused calls a tool that must fail with these texts in its error.
+// refused calls a tool that must fail, with an error that contains all of these texts.
 func (c *client) refused(name, args string, want ...string) {
 	c.t.Helper()
 	r, err := c.try(name, args)
@@ -184,8 +184,7 @@ func (p project) document(name string, into any) {
 	}
 }
 
-// ended waits until a process that the test started has ended, and returns its exit
-// code.
+// ended waits until a started process has ended, and returns its exit code.
 func ended(t *testing.T, cmd *exec.Cmd) int {
 	t.Helper()
 	over := make(chan error, 1)

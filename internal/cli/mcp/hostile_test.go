@@ -40,14 +40,15 @@ func TestArgumentsThatAreWrongAreRefusedWithAnExample(t *testing.T) {
 	} {
 		c.refused(call[0], call[1], call[2:]...)
 	}
-	// None of these calls has left a trace.
+	// Check that the calls above have not damaged the server.
 	c.call("inbox_list", `{"status": "*"}`, nil)
 	if names := c.names(); len(names) != 16 {
 		t.Errorf("%d tools are left", len(names))
 	}
 }
 
-// answers runs a server with the given input, and returns the lines it prints.
+// answers runs a server with the input said, and returns the lines that it prints and its exit
+// code.
 func answers(t *testing.T, p project, said string) (lines []map[string]any, code int) {
 	t.Helper()
 	cmd := p.gaffer("mcp")
@@ -129,7 +130,7 @@ func TestAServerEndsOnASignal(t *testing.T) {
 	if _, err := in.Write([]byte(hello)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := out.Read(make([]byte, 1)); err != nil { // the server is running
+	if _, err := out.Read(make([]byte, 1)); err != nil { // wait until the server is running
 		t.Fatal(err)
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {

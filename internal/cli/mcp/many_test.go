@@ -12,10 +12,10 @@ import (
 
 const (
 	clients = 20
-	each    = 6 // calls of each tool that changes something, per client
+	each    = 6 // number of calls of each changing tool, per client
 )
 
-// Twenty clients, each with a server of its own, call all tools at the same time.
+// Twenty clients, each with its own server, call all tools at the same time.
 func TestTwentyServersAtOnceLoseNothing(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
@@ -53,7 +53,7 @@ func TestTwentyServersAtOnceLoseNothing(t *testing.T) {
 	if len(items) != clients*each || len(messages) != clients*each {
 		t.Errorf("%d items and %d messages have an id of their own, want %d of each", len(items), len(messages), clients*each)
 	}
-	// Each client has taken as many items as it added, so none is left.
+	// Together the clients have taken as many items as they added, so each item was taken once.
 	for id := range items {
 		if taken[id] != 1 {
 			t.Errorf("item %s was taken %d times", id, taken[id])
@@ -92,7 +92,7 @@ func together(n int, do func(i int)) {
 	all.Wait()
 }
 
-// feed returns how often each summary occurs in the feed and in its archive.
+// feed returns, for each summary, how often it occurs in the activity feed and its archive.
 func (p project) feed() map[string]int {
 	p.t.Helper()
 	type event struct{ Summary string }

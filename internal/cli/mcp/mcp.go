@@ -65,8 +65,8 @@ func New(e *env.Env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		// If the client stops reading, SIGPIPE must not kill the process before it has
-		// withdrawn its questions.
+		// Catch SIGPIPE: if the client stops reading, the process must still withdraw its
+		// questions.
 		broken := make(chan os.Signal, 1)
 		signal.Notify(broken, syscall.SIGPIPE)
 		defer signal.Stop(broken)
@@ -75,8 +75,8 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// options opens the project's documents. It reads project and settings here, so that
-// later concurrent calls only use the cached values.
+// options opens the project's documents. It reads the project and the settings now, so that later
+// concurrent calls only use the cached values.
 func options(e *env.Env, role string) (o mcp.Options, err error) {
 	o = mcp.Options{Version: e.Version}
 	if o.Caller, err = identify(e, role); err != nil {
@@ -115,9 +115,9 @@ func options(e *env.Env, role string) (o mcp.Options, err error) {
 	return o, nil
 }
 
-// identify returns which agent calls. An agent program may start its MCP servers
-// without most of its environment. So identify first checks the environments of the
-// parent processes, because gaffer may have started one of them.
+// identify returns which agent has started this server. An agent program may start its MCP servers
+// without most of its environment. So identify first checks the environments of the parent
+// processes, because gaffer may have started one of them.
 func identify(e *env.Env, role string) (mcp.Caller, error) {
 	for _, a := range caller.Ancestors(os.Getpid()) {
 		if a.Attempt != "" {
@@ -134,8 +134,8 @@ func (a asked) FindRun(ctx context.Context, name string) (string, error) {
 	return connect.FindRun(ctx, a.Fleet, name, false)
 }
 
-// submit creates a run from a plan. On this machine a gaffer process in the background
-// works on it.
+// submit creates a run from a plan. On this machine it also starts a gaffer process in the
+// background that works on the run.
 func submit(ctx context.Context, e *env.Env, p plan.Plan) (s mcp.Submitted, err error) {
 	err = runview.WithFleet(ctx, e, func(t *runview.View) error {
 		if err := runview.CheckFlags(e, false, true, t.App == nil); err != nil {

@@ -70,7 +70,7 @@ func children(t *testing.T, pid int) string {
 	}
 	var all strings.Builder
 	for _, list := range lists {
-		data, _ := os.ReadFile(list) // a thread that has just ended has no file
+		data, _ := os.ReadFile(list) // the file of a thread that has just ended is missing
 		all.Write(data)
 	}
 	return strings.TrimSpace(all.String())

@@ -67,7 +67,7 @@ func TestThePageNamesEveryToolAndEveryRole(t *testing.T) {
 	}
 }
 
-// schema parses a tool's schema as the client received it.
+// schema parses a tool's schema in the form that the client received.
 func schema(t *testing.T, published any) (*jsonschema.Schema, *jsonschema.Resolved) {
 	t.Helper()
 	data, err := json.Marshal(published)
@@ -123,7 +123,7 @@ func TestEveryToolIsCalledWithItsExampleAndAnswersByItsSchema(t *testing.T) {
 	}
 }
 
-// prepare creates a project in which every example is valid.
+// prepare writes the files that the examples of all tools need.
 func prepare(t *testing.T, p project) {
 	t.Helper()
 	p.run("team", "init", "Requirements")

@@ -93,7 +93,7 @@ has ended.
 	return cmd
 }
 
-// command is one call of 'gaffer merge'.
+// command holds the arguments of one call of 'gaffer merge'.
 type command struct {
 	env     *env.Env
 	view    *runview.View
@@ -102,15 +102,15 @@ type command struct {
 	undoing bool
 }
 
-// merge merges the changes. It asks the user for consent where needed, and waits for
-// agents that resolve conflicts.
+// merge merges the changes. It asks the user for consent where needed, and waits for the agents
+// that resolve conflicts.
 func (c command) merge(ctx context.Context) error {
 	var all []fleet.MergeResult
-	resolved := "" // the task whose agent has resolved a conflict
+	resolved := "" // id of the task whose agent has resolved a conflict
 	next := func(ctx context.Context, yes bool) (results []fleet.MergeResult, err error) {
 		request := c.request
 		request.Yes = yes
-		if resolved != "" && request.Task == "" { // the task is not approved any more, so name it explicitly
+		if resolved != "" && request.Task == "" { // the resolution was not approved, so the request must name the task
 			request.Task = resolved
 			results, err = c.overServer(ctx, request)
 			if last := len(results) - 1; err != nil || last >= 0 && (results[last].State == fleet.MergeSent || results[last].State == fleet.MergeBlocked) {
@@ -121,7 +121,7 @@ func (c command) merge(ctx context.Context) error {
 		more, err := c.overServer(ctx, request)
 		return append(results, more...), err
 	}
-	if c.view.App != nil { // all passes use one merge queue, so that changes stay approved while agents resolve conflicts
+	if c.view.App != nil { // use one merge queue for all passes: changes stay approved while agents resolve conflicts
 		next = c.view.App.Landing.WithProgress(c.progress).Queue(c.request).Merge
 	}
 	for yes := c.request.Yes; ; {
@@ -166,7 +166,7 @@ func (c command) mayAsk() bool { return c.env.Interactive() && !c.json }
 
 func (c command) progress(text string) { c.env.Talk("%s", display.Printable(text)) }
 
-// overServer merges on a server. If the checks there take longer than a request, it
+// overServer merges on a server. If the checks there take longer than a request may, overServer
 // repeats the request until the merge has ended.
 func (c command) overServer(ctx context.Context, request fleet.MergeRequest) ([]fleet.MergeResult, error) {
 	const interval = time.Second
@@ -184,8 +184,8 @@ func (c command) overServer(ctx context.Context, request fleet.MergeRequest) ([]
 	}
 }
 
-// awaitAgent waits until the agent that resolves a task's conflict has ended. It returns
-// the task if that is complete.
+// awaitAgent waits until the agent that resolves the conflict of a task has ended. It returns the
+// task's id if the task is complete, and "" if not.
 func (c command) awaitAgent(ctx context.Context, task string) (complete string, err error) {
 	if err := c.view.Fleet.EnsureProcess(ctx, c.request.Run); err != nil {
 		return "", err
@@ -210,7 +210,8 @@ func (c command) awaitAgent(ctx context.Context, task string) (complete string, 
 	return complete, err
 }
 
-// print prints the result of one merge to stdout, or the reason of a failure to stderr.
+// print prints the result of one merge to stdout. If the merge failed, it prints the reason to
+// stderr.
 func (c command) print(m fleet.MergeResult) error {
 	if c.json {
 		return nil
@@ -250,8 +251,7 @@ func (c command) print(m fleet.MergeResult) error {
 	return nil
 }
 
-// conclude prints the results if JSON was requested. It returns an error if the user has
-// to act.
+// conclude prints all results if --json was given. It returns an error if the user has to act.
 func (c command) conclude(all []fleet.MergeResult) error {
 	if c.json {
 		if err := c.env.PrintJSON(append([]fleet.MergeResult{}, all...)); err != nil {

@@ -14,7 +14,7 @@ import (
 	"gaffer/internal/ui/dashboard"
 )
 
-// Backend holds what a command serves over HTTP.
+// Backend holds the handlers and stores that a command serves over HTTP.
 type Backend struct {
 	Protocol server.Protocol    // handles the requests of the coordinator protocol
 	Runs     server.Runs        // handles requests about runs; nil: none
@@ -23,11 +23,11 @@ type Backend struct {
 	Work     server.Work        // handles requests of gaffer's own workers; nil: none
 	Viewer   server.Viewer      // handles requests of a workflow's viewer; nil: none
 	Tokens   credential.Storage // stores access tokens
-	State    string             // the folder for this machine's own files
-	// Retain deletes, every hour, what ended longer ago than older, until stop is
+	State    string             // path of the folder for files of this machine
+	// Retain deletes, every hour, runs that ended longer ago than older. It continues until stop is
 	// called.
 	Retain func(older time.Duration) (stop func())
-	Close  func() error // releases everything; called once, after the last request
+	Close  func() error // releases all resources; called once, after the last request
 }
 
 // BackendOf returns the backend of a coordinator. Its Close closes the coordinator. Tokens are

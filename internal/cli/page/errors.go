@@ -5,8 +5,8 @@ import (
 	"log/slog"
 )
 
-// errorHandler is a log handler that passes on only errors, because they are printed
-// between the lines of a run.
+// errorHandler is a log handler that passes errors to notice and drops all other records, because
+// they would be printed between the lines of a run.
 type errorHandler struct{ notice func(text string) }
 
 // Enabled implements [slog.Handler].

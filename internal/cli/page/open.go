@@ -10,16 +10,15 @@ import (
 	"gaffer/internal/ui/browser"
 )
 
-// MayOpenBrowser reports whether a command may open a browser without being asked to.
-// It must not if a program reads its output, or in CI.
+// MayOpenBrowser reports whether a command may open a browser without a flag that asks for it. It
+// returns false in CI, and if stdout is not a terminal.
 func MayOpenBrowser(e *env.Env) bool { return display.IsTerminal(e.Out) && e.Getenv("CI") == "" }
 
-// OpenOrPrint opens a link in the browser, or prints how to open it. It reports whether
-// the browser was opened; a failure to open it is not an error.
+// OpenOrPrint opens a link in the browser, or prints how to open it. It reports whether the browser
+// was opened; a failure to open it is not an error.
 //
-// The link is printed only to a terminal, because other output may be stored and
-// the first browser that uses the link is logged in. again is the command that creates another
-// link.
+// The link is printed only to a terminal: other output may be stored, and the first browser that
+// uses the link is logged in. again is the command that creates another link.
 func OpenOrPrint(ctx context.Context, e *env.Env, address, link string, open bool, again string) (opened bool) {
 	if open {
 		err := browser.Open(ctx, e.Getenv, link)

@@ -28,16 +28,16 @@ type Page struct {
 
 	server  *server.Server
 	close   func() error // closes the backend
-	forget  func() error // deletes the file in the state folder
+	forget  func() error // deletes the file that publish has written
 	stop    context.CancelFunc
 	stopped chan error
 }
 
-// closeTimeout is the time that pending requests get when a page is closed.
+// closeTimeout is how long Close waits for pending requests.
 const closeTimeout = time.Second
 
-// Open serves the dashboard for the fleet of a. Errors of the server are passed to
-// notice.
+// Open serves the dashboard for the fleet of a. If run is not empty, the dashboard shows that run.
+// Errors of the server are passed to notice.
 func Open(ctx context.Context, e *env.Env, a *app.App, run string, notice func(text string)) (_ *Page, err error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -56,8 +56,8 @@ func Open(ctx context.Context, e *env.Env, a *app.App, run string, notice func(t
 	return p, nil
 }
 
-// Serve serves the dashboard of a backend on l. Close of the page closes both. After an
-// error, Serve has closed neither.
+// Serve serves the dashboard of a backend on l. [Page.Close] closes b and l. If Serve returns an
+// error, it has closed neither.
 func Serve(ctx context.Context, e *env.Env, b Backend, l net.Listener, run string, notice func(string)) (*Page, error) {
 	opts, err := b.Options(e, l, nil, slog.New(&errorHandler{notice}))
 	if err != nil {
@@ -77,7 +77,8 @@ func Serve(ctx context.Context, e *env.Env, b Backend, l net.Listener, run strin
 	return p, nil
 }
 
-// publish writes the file with which other commands of this user find the page and log in.
+// publish writes a file to the state folder with which other commands of this user find the page
+// and log in. forget deletes the file.
 func publish(ctx context.Context, e *env.Env, b Backend, book *credential.TokenStore, address, run string) (forget func() error, err error) {
 	text, _, err := book.Create(ctx, credential.NewToken{Role: credential.Operator, Name: "page"})
 	if err != nil {
@@ -90,7 +91,7 @@ func publish(ctx context.Context, e *env.Env, b Backend, book *credential.TokenS
 	return localservers.Register(b.State, localservers.Server{URL: address, Project: project.Root, Run: run, Token: text})
 }
 
-// Link returns a link to a fragment of the page. It logs a browser in, once.
+// Link returns a link to a fragment of the page. The link logs in the first browser that opens it.
 func (p *Page) Link(fragment string) (string, error) {
 	path, err := p.server.LoginPath()
 	if err != nil {
@@ -120,7 +121,7 @@ func TaskFragment(run, task string) string {
 	return RunFragment(run) + "/tasks/" + url.PathEscape(task)
 }
 
-// URL returns the address of a server for a browser on this machine.
+// URL returns the address at which a browser on this machine reaches the server that listens at at.
 func URL(at net.Addr, tls bool) string {
 	tcp := *at.(*net.TCPAddr)
 	where := tcp.String()

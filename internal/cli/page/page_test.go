@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// begin opens gaffer in an empty project, and opens its page.
+// begin opens gaffer and its page in an empty project.
 func begin(t *testing.T) (*env.Env, *app.App, *Page) {
 	t.Helper()
 	dir := t.TempDir()

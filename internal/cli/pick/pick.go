@@ -1,5 +1,5 @@
-// Package pick implements the command 'gaffer pick': it chooses one of several
-// results for the same task.
+// Package pick implements the command 'gaffer pick': the user chooses one of several results for
+// the same task.
 package pick
 
 import (
@@ -71,7 +71,7 @@ Only a complete candidate can be taken. 'gaffer compare TASK' shows them.`,
 	return cmd
 }
 
-// notAsked returns why the user cannot pick now.
+// notAsked returns an error which says why the user cannot pick a candidate now.
 func notAsked(c fleet.Comparison) error {
 	name := display.Printable(c.Task)
 	if c.Picked != "" {
@@ -84,7 +84,7 @@ func notAsked(c fleet.Comparison) error {
 	return exit.WithHint(exit.Conflict(fmt.Errorf("%s is %s", name, c.Status)), fmt.Sprintf("'gaffer retry %s' lets it pick again", name))
 }
 
-// candidates completes the names of a task's candidates.
+// candidates returns the names of a task's candidates, for shell completion.
 func candidates(ctx context.Context, e *env.Env, name string) (words []string) {
 	if ctx == nil {
 		ctx = context.Background()

@@ -115,8 +115,8 @@ func check(ctx context.Context, e *env.Env, arg string, o plan.Options, agent, m
 	return runview.NotReady(arg, lacks, ": it cannot run here")
 }
 
-// missingHere returns what prevents the plan from running on this machine. It returns
-// nothing for a server, because the programs of its workers are unknown here.
+// missingHere returns the problems that prevent the plan from running on this machine. It returns
+// none if the plan runs on a server, because the programs of the server's workers are unknown here.
 func missingHere(ctx context.Context, e *env.Env, p plan.Plan) ([]preflight.Problem, error) {
 	far, err := connect.UsesServer(e)
 	if far || err != nil {
@@ -129,7 +129,8 @@ func missingHere(ctx context.Context, e *env.Env, p plan.Plan) ([]preflight.Prob
 	return app.Preflight(ctx, opts, p)
 }
 
-// printProblems prints the problems as the result, and returns an error with their number.
+// printProblems prints the problems of a plan as the command's result, and returns an error with
+// their number.
 func printProblems(e *env.Env, arg string, problems plan.Problems, asJSON bool) error {
 	if asJSON {
 		if err := e.PrintJSON(refusal{Problems: problems}); err != nil {

@@ -13,12 +13,12 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// Limits of the drawing, in columns and rows of a terminal.
+// Maximum sizes in the drawing, in columns and rows of a terminal.
 const (
 	columns  = 80
 	maxID    = 24
 	maxAgent = 18
-	maxRows  = 40 // per stage; --json prints all
+	maxRows  = 40 // rows of one stage; --json prints all tasks
 )
 
 // picture draws a plan: one box per stage, an arrow to the next stage, and beside each
@@ -57,7 +57,7 @@ func (p *picture) measure() {
 		w.agent = max(w.agent, min(cells.Width(agent(t)), maxAgent))
 		needs = max(needs, cells.Width(p.needs(t)))
 	}
-	// │ ✓ id  name  agent  ← needs │
+	// The parts of a row: │ ✓ id  name  agent  ← needs │
 	fixed := 6 + w.id + columnWidth(w.agent)
 	room := columns - fixed - 2
 	w.name = min(w.name, max(room-columnWidth(needs), room/2))
@@ -99,7 +99,7 @@ func (p *picture) title(stages int) {
 	}
 }
 
-// box draws one stage.
+// box draws the box of stage n.
 func (p *picture) box(n int, ids []string, last bool) {
 	head := fmt.Sprintf("┌─ stage %d ", n)
 	fmt.Fprintf(p.out, "%s%s┐\n", head, strings.Repeat("─", p.width.box-cells.Width(head)-1))
@@ -119,7 +119,7 @@ func (p *picture) box(n int, ids []string, last bool) {
 	fmt.Fprintf(p.out, "%s▼\n", strings.Repeat(" ", middle))
 }
 
-// line writes a row between the sides of the box. The second part is faint.
+// line writes a row between the sides of the box: text, and then the text faint in a faint style.
 func (p *picture) line(text, faint string) {
 	room := p.width.box - 4
 	text = cells.Truncate(text, room)
@@ -147,8 +147,8 @@ func (p *picture) row(t plan.Task) (text, faint string) {
 	return text, ""
 }
 
-// needs returns what a task waits for. Dependencies that follow from its wave alone are
-// named as a wave, not one by one.
+// needs returns a text such as "← api, all of stage 1": what a task waits for. Tasks that it waits
+// for only because of its wave are named together.
 func (p *picture) needs(t plan.Task) string {
 	const most = 4
 	words := slices.Clone(t.After)

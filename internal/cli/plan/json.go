@@ -8,14 +8,13 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// refusal is the JSON form of a plan that is not valid.
+// refusal is the JSON form of the problems of a plan that is not valid.
 type refusal struct {
 	Valid    bool          `json:"valid"`
 	Problems plan.Problems `json:"problems"`
 }
 
-// checked is the JSON form of a valid plan. The keys are those of gaffer's own plan
-// format.
+// checked is the JSON form of a valid plan. It has the keys of gaffer's own plan format.
 type checked struct {
 	Valid      bool                `json:"valid"`
 	Name       string              `json:"name"`
@@ -30,7 +29,7 @@ type checked struct {
 	Tasks      []checkedTask       `json:"tasks"`
 	Warnings   plan.Problems       `json:"warnings"`
 	Ready      bool                `json:"ready"` // the plan can run on this machine
-	Lacks      []preflight.Problem `json:"lacks"` // what prevents it from running here
+	Lacks      []preflight.Problem `json:"lacks"` // problems that prevent the plan from running on this machine
 }
 
 type checkedTask struct {
@@ -51,7 +50,7 @@ type checkedTask struct {
 	Branch        string                  `json:"branch,omitempty"`
 	Land          string                  `json:"land,omitempty"`
 	Into          string                  `json:"into,omitempty"`
-	Env           map[string]secret.Value `json:"env,omitempty"` // literal values are hidden
+	Env           map[string]secret.Value `json:"env,omitempty"` // variables of the task; literal values are hidden
 	Labels        []string                `json:"labels,omitempty"`
 	Priority      int                     `json:"priority,omitempty"`
 	Files         []string                `json:"files,omitempty"`

@@ -7,11 +7,11 @@ import (
 	"gaffer/internal/plan"
 )
 
-// lowerWaves determines what a task waits for because of its wave.
+// lowerWaves determines which lower wave a task waits for because of its own wave number.
 type lowerWaves struct {
-	numbers []int       // the waves that the tasks name, in ascending order
-	size    map[int]int // number of tasks by wave
-	drawn   bool        // stages and waves have the same numbers
+	numbers []int       // wave numbers that occur in the plan, in ascending order
+	size    map[int]int // number of tasks, by wave
+	drawn   bool        // each stage contains exactly the tasks of the wave with its number
 }
 
 func newLowerWaves(tasks map[string]plan.Task, waves [][]string) lowerWaves {
@@ -32,8 +32,8 @@ func newLowerWaves(tasks map[string]plan.Task, waves [][]string) lowerWaves {
 	return l
 }
 
-// unnamed describes the tasks of the next lower wave that a task waits for without
-// naming them all. It returns "" if there are none.
+// unnamed describes the next lower wave, such as "all of stage 1", if a task waits for it without
+// naming all of its tasks. If not, it returns "".
 func (l lowerWaves) unnamed(t plan.Task, tasks map[string]plan.Task) string {
 	at, _ := slices.BinarySearch(l.numbers, t.Wave)
 	if t.Wave == 0 || at == 0 {

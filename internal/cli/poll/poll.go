@@ -1,5 +1,5 @@
-// Package poll implements the command 'gaffer poll': it lists the attempts that the
-// records call running, and checks whether they are.
+// Package poll implements the command 'gaffer poll': it lists the attempts whose records say that
+// they are running, and checks whether they really are.
 package poll
 
 import (

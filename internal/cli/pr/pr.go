@@ -78,7 +78,7 @@ task's agent, in the same conversation.`,
 	return cmd
 }
 
-// fetchComments adds the comments on the pull request to the review.
+// fetchComments fetches the comments on the pull request and adds them to the task's review.
 func (o options) fetchComments(ctx context.Context, e *env.Env, a *app.App, t fleet.Task) error {
 	done, err := a.Landing.Feedback(ctx, t.Run, t.ID, o.into, o.program)
 	if err != nil {
@@ -92,7 +92,7 @@ func (o options) fetchComments(ctx context.Context, e *env.Env, a *app.App, t fl
 			return err
 		}
 		said = "there is nothing to send to the agent of %s"
-		if connect.HasDrafts(r) || r.State == fleet.ReviewSentBack { // also continue comments that a killed command has added or sent
+		if connect.HasDrafts(r) || r.State == fleet.ReviewSentBack { // also handle comments that a killed command added or sent
 			r, before, err := connect.SendBack(ctx, f, t.Run, t.ID, "")
 			if err != nil {
 				return err
@@ -105,7 +105,7 @@ func (o options) fetchComments(ctx context.Context, e *env.Env, a *app.App, t fl
 	if *o.json {
 		return e.PrintJSON(struct {
 			landing.Feedback
-			Round int `json:"round,omitempty"` // round of the review that was sent to the agent; 0 if none
+			Round int `json:"round,omitempty"` // round of the review that was sent to the agent; 0: nothing was sent
 		}{done, round})
 	}
 	for _, c := range done.Added {

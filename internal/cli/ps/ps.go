@@ -61,13 +61,13 @@ are in one more element, which has "agents" and no tasks.`,
 // listing holds the data to print.
 type listing struct {
 	runs      []fleet.Run
-	byHand    []fleet.Worker // agents started by hand
+	byHand    []fleet.Worker // agents that users have started by hand
 	questions []connect.Asked
-	all       bool // list all projects
-	remote    bool // the runs are a server's
+	all       bool // list the agents of all projects
+	remote    bool // the runs are on a server
 }
 
-// document returns the list that --json prints.
+// document returns the value that --json prints.
 func document(runs []fleet.Run, byHand []fleet.Worker) []any {
 	list := []any{}
 	for _, r := range runs {
@@ -77,16 +77,16 @@ func document(runs []fleet.Run, byHand []fleet.Worker) []any {
 		list = append(list, struct {
 			Name   string         `json:"name"`
 			Agents []fleet.Worker `json:"agents"`
-			Tasks  []fleet.Task   `json:"tasks"` // always empty; so that a filter over all tasks works
+			Tasks  []fleet.Task   `json:"tasks"` // always empty, so that a filter over the tasks of all entries works
 		}{byHandName, byHand, []fleet.Task{}})
 	}
 	return list
 }
 
-// byHandName is printed instead of a run for agents started by hand.
+// byHandName is what the column of runs shows for agents started by hand.
 const byHandName = "by hand"
 
-// onlyShown removes the questions of runs and agents that are not shown.
+// onlyShown returns the questions that belong to one of these runs or agents.
 func onlyShown(questions []connect.Asked, runs []fleet.Run, byHand []fleet.Worker) []connect.Asked {
 	shown := map[string]bool{}
 	for _, w := range byHand {
@@ -112,9 +112,9 @@ func show(e *env.Env, p listing) error {
 	return table.Lines(e, nil, remarks(p, now)...)
 }
 
-// rows returns a row for each task that is running or waits for its next attempt, and
-// for each agent started by hand. For a server it shows workers instead of process ids,
-// which belong to other machines.
+// rows returns a table row for each task that is running or waits for its next attempt, and for
+// each agent started by hand. If the runs are on a server, the rows show workers instead of process
+// ids, which belong to other machines.
 func rows(p listing, now time.Time) [][]table.Cell {
 	head := []table.Cell{
 		{Text: "Run", Keep: true},
@@ -154,8 +154,8 @@ func rows(p listing, now time.Time) [][]table.Cell {
 	return rows
 }
 
-// byHandRow returns the row of an agent started by hand. Such an agent has no attempts,
-// and its start time is unknown.
+// byHandRow returns the table row of an agent started by hand. Its attempts and start time are
+// empty, because they are unknown.
 func byHandRow(w fleet.Worker, now time.Time, remote bool) []table.Cell {
 	where := w.Host
 	if !remote && w.PID > 0 {
@@ -193,8 +193,8 @@ func row(r fleet.Run, t fleet.Task, now time.Time, remote bool) []table.Cell {
 	return cells
 }
 
-// remarks returns the open questions, the paused agent accounts, and the runs that no
-// gaffer process works on.
+// remarks returns the lines below the table: the open questions, the paused agent accounts, and the
+// runs that no gaffer process works on.
 func remarks(p listing, now time.Time) (lines []string) {
 	for _, a := range p.questions {
 		lines = append(lines, a.Line())

@@ -13,14 +13,14 @@ import (
 	"gaffer/ledger"
 )
 
-// printJSON writes the report and then its raw data. The statistics are written first
-// but known last, so the raw data is kept in a temporary file meanwhile.
+// printJSON prints the report, and then the raw data. The statistics must be printed first but are
+// known last, so the raw data is written to a temporary file first.
 func printJSON(ctx context.Context, e *env.Env, store *ledger.Store, query ledger.Query) error {
 	file, err := os.CreateTemp("", "gaffer-report-")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = file.Close() }() // the file is already deleted
+	defer func() { _ = file.Close() }() // the file is deleted, so no data can be lost
 	if err := os.Remove(file.Name()); err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func printJSON(ctx context.Context, e *env.Env, store *ledger.Store, query ledge
 	if err := enc.Encode(r); err != nil {
 		return err
 	}
-	out := bufio.NewWriter(e.Out) // Flush returns the error of an earlier write
+	out := bufio.NewWriter(e.Out) // Flush reports the error of an earlier write
 	fmt.Fprintf(out, "%s,\n  \"raw_data\": [\n", bytes.TrimSuffix(head.Bytes(), []byte("\n}\n")))
 	if _, err := io.Copy(out, file); err != nil {
 		return err

@@ -28,9 +28,9 @@ func writePage(e *env.Env, name string, r ledger.Report, from report.Source) err
 	return nil
 }
 
-// replace atomically replaces the file at path, or creates it. After an error the old
-// file is unchanged. It creates the new file in a temporary folder, so that the file gets
-// the permissions of the user's umask.
+// replace replaces the file at path atomically, or creates it. If it returns an error, the old file
+// is unchanged. The new file is created in a temporary folder, so that it gets the permissions of
+// the user's umask.
 func replace(path string, write func(io.Writer) error) (err error) {
 	before, err := os.Lstat(path)
 	switch {
@@ -50,7 +50,7 @@ func replace(path string, write func(io.Writer) error) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // after success it is already closed; otherwise an earlier error is returned
+	defer func() { _ = f.Close() }() // after success f is closed already; after an error, that error is returned
 	out := bufio.NewWriter(f)
 	if err := write(out); err != nil {
 		return err

@@ -129,10 +129,10 @@ func (o options) query(e *env.Env) (ledger.Query, error) {
 	return q, nil
 }
 
-// maxSeen is the maximum number of existing names that are listed for an unknown one.
+// maxSeen is the maximum number of existing names that are printed for an unknown name.
 const maxSeen = 12
 
-// printUnmatched prints the names in the query that no record has.
+// printUnmatched prints the names in the query that occur in no record.
 func printUnmatched(e *env.Env, list []ledger.Unmatched) {
 	for _, u := range list {
 		text := fmt.Sprintf("no record has %s %q", u.Field, display.Printable(u.Name))

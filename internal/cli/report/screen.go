@@ -10,18 +10,18 @@ import (
 	"gaffer/internal/ui/tui/terminal"
 )
 
-// screenOf describes the terminal that stdout is written to. Its width is the
-// terminal's, otherwise the value of COLUMNS, otherwise 0.
+// screenOf describes stdout as a screen. Its width is the width of the terminal, or the value of
+// COLUMNS, or 0 if both are unknown.
 func screenOf(e *env.Env) report.Screen {
 	width := terminal.Columns(e.Out)
 	if width == 0 {
-		width, _ = strconv.Atoi(e.Getenv("COLUMNS")) // ignore a value that is not a number
+		width, _ = strconv.Atoi(e.Getenv("COLUMNS")) // a value that is not a number counts as 0
 	}
 	return report.Screen{Width: width, Color: e.Color(e.Out), ASCII: !drawsUnicode(e.Getenv)}
 }
 
-// drawsUnicode reports whether the locale uses UTF-8. It returns true if no locale is
-// set.
+// drawsUnicode reports whether the locale in the environment uses UTF-8. It returns true if no
+// locale is set.
 func drawsUnicode(getenv func(string) string) bool {
 	locale := strings.ToLower(cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")))
 	return locale == "" || strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")

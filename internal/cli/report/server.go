@@ -12,7 +12,7 @@ import (
 	"gaffer/ledger"
 )
 
-// printServerReport prints the report of a server.
+// printServerReport prints the report about a server's records.
 func printServerReport(ctx context.Context, e *env.Env, o options, query ledger.Query) error {
 	f, err := connect.ServerFleet(e, nil)
 	if err != nil {

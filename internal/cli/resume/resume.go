@@ -75,15 +75,16 @@ A server continues its runs without this command; they are only shown.`,
 	return cmd
 }
 
-// findUnlanded returns the latest run that has ended before all changes were merged that
-// its plan merges, because its gaffer was killed. It returns "" if there is none.
+// findUnlanded returns the id of the latest run that ended before all changes that its plan merges
+// were merged, because its gaffer process was killed. It returns "" if there is no such run among
+// the latest five.
 func findUnlanded(ctx context.Context, t *runview.View) string {
 	all, err := t.Fleet.Runs(ctx, false, true)
 	if err != nil {
 		return ""
 	}
 	slices.SortFunc(all, func(a, b fleet.Run) int { return b.Created.Compare(a.Created) })
-	const most = 5 // each is compared with its branch, which takes git some time
+	const most = 5 // for each run, git compares the changes with the target branch, which takes time
 	for _, r := range all[:min(len(all), most)] {
 		if c, err := t.App.Landing.Overview(ctx, r.ID); err == nil && c.Unlanded > 0 {
 			return r.ID

@@ -17,7 +17,7 @@ import (
 	screen "gaffer/internal/ui/tui/review"
 )
 
-// act comments on, approves or sends back a change.
+// act does what the flags say: it comments on, approves or sends back a change.
 func act(ctx context.Context, e *env.Env, f connect.Fleet, run, task string, args []string, o options) error {
 	if task == "" {
 		return exit.Usage(fmt.Errorf("%q is a run, want a task", args[0]))
@@ -68,8 +68,8 @@ func act(ctx context.Context, e *env.Env, f connect.Fleet, run, task string, arg
 	return nil
 }
 
-// commentAt returns a comment without text on what the flag --comment names: '.', PATH,
-// PATH:LINE or PATH:FIRST-LAST.
+// commentAt returns a comment with a position but without text. The position is the value of
+// --comment: '.' for the whole change, PATH, PATH:LINE or PATH:FIRST-LAST.
 func commentAt(ctx context.Context, f connect.Fleet, c fleet.Change, o options) (fleet.Comment, error) {
 	at := fleet.Comment{Tree: c.Tree}
 	if o.comment == "." {
@@ -106,7 +106,7 @@ func commentAt(ctx context.Context, f connect.Fleet, c fleet.Change, o options) 
 	if at.Side = fleet.NewSide; o.old {
 		at.Side, at.Tree = fleet.OldSide, c.Base
 	}
-	const whole = 1_000_000 // show the whole file: a comment may be on an unchanged line
+	const whole = 1_000_000 // lines of context: the whole file, because a comment may be on an unchanged line
 	diff, err := f.ChangedFile(ctx, c.Run, c.Task, fleet.FileQuery{Path: at.Path, Tree: c.Tree, Context: whole})
 	if err != nil {
 		return at, err
@@ -141,7 +141,8 @@ func commentAt(ctx context.Context, f connect.Fleet, c fleet.Change, o options) 
 	return at, nil
 }
 
-// printReviews prints the changes of a run, or the comments on one change.
+// printReviews prints the changes of a run or, if task is not empty, the comments on the task's
+// change.
 func printReviews(ctx context.Context, e *env.Env, f connect.Fleet, run, task string, asJSON bool) error {
 	if task != "" {
 		c, err := f.Change(ctx, run, task, fleet.ChangeQuery{})

@@ -18,18 +18,18 @@ import (
 	screen "gaffer/internal/ui/tui/review"
 )
 
-// feed reads changes and reviews for the screen, and performs the user's actions.
+// feed reads changes and reviews for the review screen, and performs the user's actions.
 type feed struct {
 	fleet   connect.Fleet
 	notices <-chan string
 	send    func(any)
 
-	again chan struct{} // signals that something may have changed
+	again chan struct{} // receives a value if the list or the change must be read again
 	mu    sync.Mutex
-	shown screen.Show // what the screen shows: a change, or the list if the task is empty
-	read  string      // stateOf the shown change when it was last read
+	shown screen.Show // what the screen shows: the change of a task, or the list if shown.Task is empty
+	read  string      // result of stateOf when the shown change was last read
 
-	unsaved screen.Act // the last comment that could not be saved, with its key
+	unsaved screen.Act // the last comment that could not be saved, with its idempotency key
 }
 
 const (
@@ -41,7 +41,8 @@ func newFeed(f connect.Fleet, notices <-chan string) *feed {
 	return &feed{fleet: f, notices: notices, again: make(chan struct{}, 1)}
 }
 
-// perform starts an action of the user. Reading is done by [feed.run], except for files.
+// perform starts an action of the user. An action that reads data only tells [feed.run] to read it,
+// except the reading of a file.
 func (f *feed) perform(ctx context.Context, action any) program.Task {
 	switch action := action.(type) {
 	case screen.Show:
@@ -52,7 +53,7 @@ func (f *feed) perform(ctx context.Context, action any) program.Task {
 	case screen.Read:
 		return program.Task{Name: "read " + action.Path, Do: func() (any, error) {
 			diff, err := f.fleet.ChangedFile(ctx, action.Run, action.Task, fleet.FileQuery{Path: action.Path, Tree: action.Tree, From: action.From})
-			if err != nil { // the screen says so, and reading changes nothing
+			if err != nil { // the screen shows the error; the task itself has not failed
 				return screen.ReadFailure{Run: action.Run, Task: action.Task, Path: action.Path, Why: errorText(err)}, nil
 			}
 			return screen.File{Of: action, Diff: diff}, nil
@@ -70,7 +71,7 @@ func (f *feed) perform(ctx context.Context, action any) program.Task {
 	return program.Task{}
 }
 
-// requestRead requests that the list and the change are read again.
+// requestRead makes [feed.run] read the list and the shown change again.
 func (f *feed) requestRead() {
 	select {
 	case f.again <- struct{}{}:
@@ -78,12 +79,13 @@ func (f *feed) requestRead() {
 	}
 }
 
-// run reads until ctx ends, and returns when all its goroutines have ended.
+// run reads the list and the shown change until ctx ends. It returns when all its goroutines have
+// ended.
 func (f *feed) run(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() {
 		for ctx.Err() == nil {
-			_ = f.fleet.Changes(ctx, pace, func() error { f.requestRead(); return nil }) // readAll reports errors
+			_ = f.fleet.Changes(ctx, pace, func() error { f.requestRead(); return nil }) // readAll reports the error
 			pause.For(ctx, retryTime)
 		}
 	})
@@ -93,7 +95,7 @@ func (f *feed) run(ctx context.Context) {
 			all.Wait()
 			return
 		case notice := <-f.notices:
-			if f.fleet.Where() == "" { // for a server, the screen itself shows that there is no answer
+			if f.fleet.Where() == "" { // if a server does not answer, the screen itself shows that
 				f.send(screen.Done{Err: errors.New(notice)})
 			}
 		case <-f.again:
@@ -102,8 +104,8 @@ func (f *feed) run(ctx context.Context) {
 	}
 }
 
-// readAll reads the list of changes. It reads the shown change only if its task or its
-// review has changed, because that takes git some time.
+// readAll reads the list of changes and, if its task or review has changed, the shown change. An
+// unchanged one is not read again, because that takes git some time.
 func (f *feed) readAll(ctx context.Context) {
 	f.mu.Lock()
 	shown, before := f.shown, f.read
@@ -133,7 +135,7 @@ func (f *feed) readAll(ctx context.Context) {
 	var entry screen.Entry
 	if at >= 0 {
 		entry = list.Entries[at]
-	} else { // the list omits candidates, and tasks without a change
+	} else { // the task is not in the list: it is a candidate or has no change
 		if entry.Task, err = f.fleet.Task(ctx, shown.Run, shown.Task); failed(err) {
 			return
 		}
@@ -157,7 +159,8 @@ func (f *feed) readAll(ctx context.Context) {
 	f.mu.Unlock()
 }
 
-// stateOf returns a text that differs if the change must be read again.
+// stateOf returns a text about an entry of the list. If the text differs from the one before, the
+// change must be read again.
 func stateOf(e screen.Entry) string {
 	attempt := ""
 	if a := e.Task.Attempt; a != nil {
@@ -166,7 +169,7 @@ func stateOf(e screen.Entry) string {
 	return fmt.Sprint(e.Task.Status, " ", attempt, " ", e.Review.State, " ", e.Review.Updated, " ", len(e.Review.Comments))
 }
 
-// readPage reads a change, its review and the messages.
+// readPage reads a change, its review and the messages to the task's agent.
 func (f *feed) readPage(ctx context.Context, shown screen.Show) (p screen.Page, err error) {
 	if p.Task, err = f.fleet.Task(ctx, shown.Run, shown.Task); err != nil {
 		return p, err
@@ -185,7 +188,7 @@ func (f *feed) readPage(ctx context.Context, shown screen.Show) (p screen.Page, 
 	return p, err
 }
 
-// changesOf reads the changes of a run with their reviews.
+// changesOf reads a run and the changes of its tasks with their reviews.
 func changesOf(ctx context.Context, f connect.Fleet, run string) (list screen.Changes, err error) {
 	if list.Run, err = f.Run(ctx, run); err != nil {
 		return list, err
@@ -253,8 +256,9 @@ func (f *feed) act(ctx context.Context, a screen.Act) error {
 	return nil
 }
 
-// keyOf returns the key of a new comment. If saving the same comment has failed before, it
-// is the same key: the server may have saved it, and only its answer was lost.
+// keyOf returns the idempotency key of a new comment. If saving the same comment has failed before,
+// keyOf returns the same key, because the server may have saved the comment although its answer was
+// lost.
 func (f *feed) keyOf(a screen.Act) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -268,7 +272,7 @@ func (f *feed) keyOf(a screen.Act) string {
 	return rand.Text()
 }
 
-// mergeError returns why a merge was not done, and what the user can do.
+// mergeError returns an error which says why a change was not merged, and what the user can do.
 func mergeError(m fleet.MergeResult) error {
 	why := []string{m.Why}
 	for _, more := range append([]string{m.Hint}, m.Commands...) {
@@ -279,7 +283,7 @@ func mergeError(m fleet.MergeResult) error {
 	return errors.New(strings.Join(why, "; "))
 }
 
-// errorText returns an error and its hint.
+// errorText returns the text of an error and of its hint.
 func errorText(err error) string {
 	if hint := exit.Hint(err); hint != "" {
 		return err.Error() + "; " + hint

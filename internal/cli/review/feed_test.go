@@ -12,7 +12,8 @@ import (
 	screen "gaffer/internal/ui/tui/review"
 )
 
-// answers is a fleet whose reviews are simulated. lost is how many answers do not arrive.
+// answers is a fleet with one simulated review. The answers to the first lost actions do not
+// arrive.
 type answers struct {
 	connect.Fleet
 	lost     int
@@ -52,8 +53,8 @@ func TestACommentThatIsSavedAgainAfterALostAnswerHasTheSameKey(t *testing.T) {
 	}
 }
 
-// A gaffer that was killed after it had sent the comments has left an agent that no
-// process continues.
+// A gaffer process that was killed after it had sent the comments leaves an agent that no process
+// continues.
 func TestSendingBackAgainContinuesTheAgentAndSendsNothing(t *testing.T) {
 	t.Parallel()
 	a := &answers{review: fleet.Review{State: fleet.ReviewSentBack, Round: 1, Comments: []fleet.Comment{{ID: "c1", Round: 1}}}}

@@ -16,10 +16,10 @@ import (
 
 const mark = "REVIEW_TEST"
 
-// fixture is a git project in which a task was done by a fake agent, and a tmux server.
+// fixture is a git project with a finished task of a fake agent, and a tmux server.
 type fixture struct {
 	t                *testing.T
-	program, dir, at string // the folder of everything, and the project
+	program, dir, at string // program is gaffer; dir contains all files of the test; at is the project
 }
 
 const plan = `name: shop
@@ -73,8 +73,8 @@ func (d *fixture) run(argv ...string) string {
 	return string(out)
 }
 
-// kill ends processes with SIGKILL and returns their number. wanted gets a process's
-// arguments.
+// kill sends SIGKILL to the fixture's processes for whose arguments wanted returns true. It returns
+// their number.
 func (d *fixture) kill(wanted func(argv []string) bool) (n int) {
 	d.t.Helper()
 	testenv.Wait(d.t, "the end of processes", func() error {
@@ -91,7 +91,7 @@ func (d *fixture) kill(wanted func(argv []string) bool) (n int) {
 	return n
 }
 
-// processes returns the processes of the fixture whose arguments are wanted.
+// processes returns the ids of the fixture's processes for whose arguments wanted returns true.
 func (d *fixture) processes(wanted func(argv []string) bool) (pids []int) {
 	for _, pid := range testenv.ProcessesWith(mark + "=" + d.dir) {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
@@ -107,13 +107,13 @@ func (d *fixture) tmux(args ...string) string {
 	return d.run(append([]string{"tmux", "-S", filepath.Join(d.dir, "tmux"), "-f", os.DevNull}, args...)...)
 }
 
-// open shows the screen of a change.
+// open starts 'gaffer review api' in tmux.
 func (d *fixture) open() {
 	d.t.Helper()
 	d.tmux("new-session", "-d", "-x", "100", "-y", "30", d.program, "review", "api")
 }
 
-// sees waits until the screen has all of the texts.
+// sees waits until the screen contains all of the texts.
 func (d *fixture) sees(texts ...string) {
 	d.t.Helper()
 	testenv.Wait(d.t, fmt.Sprintf("%q on the screen", texts), func() error {
@@ -130,8 +130,8 @@ func (d *fixture) press(keys ...string) {
 	d.tmux(append([]string{"send-keys"}, keys...)...)
 }
 
-// The whole loop: comment on two lines, send back, the agent answers in the same
-// conversation, approve, merge. gaffer is killed in between, and nothing is lost.
+// The test comments on two lines, sends the change back, waits for the agent's answer in the same
+// conversation, approves and merges. It kills gaffer in between and checks that nothing is lost.
 func TestAChangeIsCommentedSentBackApprovedAndMerged(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
@@ -147,7 +147,7 @@ func TestAChangeIsCommentedSentBackApprovedAndMerged(t *testing.T) {
 	d.press("Enter")
 	d.sees("c1 · ", "draft", "✎ 1 comment")
 
-	// The screen is killed. Afterwards both drafts still exist.
+	// Kill the screen. Both draft comments must still exist.
 	if d.kill(review) == 0 {
 		t.Fatal("no screen was killed")
 	}
@@ -157,8 +157,8 @@ func TestAChangeIsCommentedSentBackApprovedAndMerged(t *testing.T) {
 	d.press("]")
 	d.sees("c1 · ", "c2 · ", "2 + TWO")
 
-	// The gaffer that continues the agent dies while the agent works. The agent continues,
-	// and the next gaffer process adopts it.
+	// Kill the gaffer process that continues the agent while the agent works. The agent keeps
+	// running, and the next gaffer process takes it over.
 	d.press("s")
 	d.sees("↻ sent back", "sent in round 1")
 	testenv.Wait(t, "the background process", func() error {
@@ -171,7 +171,7 @@ func TestAChangeIsCommentedSentBackApprovedAndMerged(t *testing.T) {
 	d.run(d.program, "resume")
 	d.sees("○ to review", "agent: ✓ fixed", "agent: ✗ not fixed: four is right", "outdated", "was: TWO", "2 + 2")
 
-	// Only what is new since the last review.
+	// Show only the part of the change that is new since the last review.
 	d.press("Tab")
 	d.sees("only what is new since your last review", "list.txt", "+1 −1")
 	d.press("]")
@@ -187,7 +187,7 @@ func TestAChangeIsCommentedSentBackApprovedAndMerged(t *testing.T) {
 	if got := d.run("git", "show", "main:list.txt"); got != "one\n2\nthree\nFOUR\n" {
 		t.Errorf("main has %q", got)
 	}
-	// The second attempt has continued the conversation of the first.
+	// Check that the second attempt has continued the conversation of the first.
 	if got := d.run("sh", "-c", `gaffer review api --json | jq -r '.review.round, (.review.comments | length)'`); got != "1\n2\n" {
 		t.Errorf("rounds and comments: %q", got)
 	}

@@ -1,5 +1,5 @@
-// Package review implements the command 'gaffer review': it shows the changes of a run on
-// a terminal screen, or comments on, approves and sends back one without a screen.
+// Package review implements the command 'gaffer review'. It shows the changes of a run on a
+// terminal screen. With flags it comments on, approves or sends back one change without a screen.
 package review
 
 import (
@@ -94,7 +94,7 @@ func review(ctx context.Context, e *env.Env, args []string, o options) (err erro
 		notice = func(text string) {
 			select {
 			case notices <- text:
-			default: // drop notices while the screen is behind
+			default: // drop the notice: the screen has not read the earlier ones
 			}
 		}
 	}
@@ -120,10 +120,11 @@ func review(ctx context.Context, e *env.Env, args []string, o options) (err erro
 	return printReviews(ctx, e, f, run, task, o.json)
 }
 
-// exitTimeout is how long pending actions may take after the user has left.
+// exitTimeout is how long pending actions may take after the user has left the screen.
 const exitTimeout = 5 * time.Second
 
-// show shows the screen until the user leaves.
+// show shows the screen of a task's change, or the list of changes if task is empty, until the user
+// leaves.
 func show(ctx context.Context, e *env.Env, f connect.Fleet, run, task string, notices <-chan string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	m := screen.New(f.Where(), run, task, e.Now())

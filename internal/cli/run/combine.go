@@ -9,10 +9,10 @@ import (
 	"gaffer/internal/plan"
 )
 
-// combine combines several plans into one. Tasks of different plans do not depend on
-// each other, except that tasks with the same wave number form one wave. Of each limit,
-// the strictest applies: the smallest number of parallel tasks, the strictest reaction
-// to a failure. Budgets are added.
+// combine combines several plans into one. Tasks of different plans do not depend on each other,
+// except that tasks with the same wave number form one wave. The strictest limit of all plans
+// applies: the smallest number of parallel tasks, and the strictest reaction to a failure. Budgets
+// are added.
 func combine(plans []plan.Plan) (plan.Plan, error) {
 	whole := plans[0]
 	if len(plans) == 1 {
@@ -44,8 +44,8 @@ func harder(a, b plan.OnFailure) bool {
 	return rank[a] > rank[b]
 }
 
-// checkCombinable returns an error if the plans cannot be combined. A workflow has its own
-// branch and must run alone. Two tasks must not have the same id.
+// checkCombinable returns an error if the plans cannot be combined: if one of them is a workflow,
+// which has its own branch and must run alone, or if two tasks have the same id.
 func checkCombinable(plans []plan.Plan) error {
 	var problems plan.Problems
 	from := map[string]plan.Plan{}

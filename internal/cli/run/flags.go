@@ -41,11 +41,12 @@ func (o *options) flags(e *env.Env, cmd *cobra.Command) {
 }
 
 func complete(cmd *cobra.Command, flag string, words []string) {
-	// The flag was declared above, so there is no error.
+	// This returns an error only for an undeclared flag, and flag was declared above.
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// promptAgents returns the agents that need only a prompt.
+// promptAgents returns the names of the built-in agents that take a prompt: all except the one that
+// runs a command line.
 func promptAgents() (names []string) {
 	for _, name := range plan.Agents() {
 		if name != plan.CommandAgent {

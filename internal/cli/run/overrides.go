@@ -33,7 +33,7 @@ type overrides struct {
 // maxBestOf is the maximum number of candidates of a task.
 const maxBestOf = 16
 
-// check returns an error if a flag has a value that no plan can have.
+// check returns an error if the value of a flag is not valid in any plan.
 func (o overrides) check() error {
 	switch {
 	case o.onFailure != "" && !slices.Contains(failures(), o.onFailure):
@@ -62,8 +62,8 @@ func (o overrides) check() error {
 	return nil
 }
 
-// checkAgent returns an error if the agent is neither built in nor defined in
-// gaffer.yaml.
+// checkAgent returns an error if the agent of the flag --agent is neither built in nor one of the
+// custom agents in gaffer.yaml.
 func (o overrides) checkAgent(custom []string) error {
 	known := append(promptAgents(), custom...)
 	for _, text := range o.agents() {
@@ -81,7 +81,7 @@ func (o overrides) checkAgent(custom []string) error {
 	return nil
 }
 
-// agents returns the agents of the flag --agent. With --best-of it is a list.
+// agents returns the names in the flag --agent. With --best-of, the flag may contain several names.
 func (o overrides) agents() []string {
 	switch {
 	case o.agent == "":
@@ -137,8 +137,8 @@ func (o overrides) apply(p plan.Plan) (plan.Plan, error) {
 	return p, nil
 }
 
-// unusedFlagWarnings returns warnings for --agent and --model if they have no effect
-// because every task names its own.
+// unusedFlagWarnings returns a warning for --agent or --model if the flag has no effect, because
+// every task names its own agent or model.
 func (o overrides) unusedFlagWarnings(tasks []plan.Task) (warnings plan.Problems) {
 	if o.bestOf > 0 {
 		return nil
@@ -158,8 +158,8 @@ func (o overrides) unusedFlagWarnings(tasks []plan.Task) (warnings plan.Problems
 	return warnings
 }
 
-// addCandidates lets several agents work on a task, unless the plan defines candidates. If
-// the list of agents is too short, it is repeated.
+// addCandidates makes several agents work on a task, unless the plan defines the task's candidates.
+// If there are fewer agents than candidates, their list is repeated.
 func (o overrides) addCandidates(t *plan.Task) {
 	if len(t.Argv) > 0 || t.Candidate != "" || t.Pick != nil {
 		return
@@ -191,13 +191,12 @@ func (o overrides) applyTask(t *plan.Task) {
 	if o.given("worktree") && t.Branch == "" && t.Candidate == "" && t.Pick == nil {
 		t.Worktree = o.worktree
 	}
-	if t.Pick == nil || !t.Pick.IsJudge { // a judge changes no files, so there is nothing to verify
+	if t.Pick == nil || !t.Pick.IsJudge { // a judge changes no files, so it has nothing to verify
 		t.Verify = slices.Concat(t.Verify, o.verify)
 	}
 }
 
-// checkBudget returns an error if the budget is so small that some task could never
-// start.
+// checkBudget returns an error if the budget is too small for a task of the plan to start.
 func (o overrides) checkBudget(p plan.Plan) error {
 	for _, t := range p.Tasks {
 		if t.Budget.USD > o.budget {

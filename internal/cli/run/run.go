@@ -123,7 +123,7 @@ func run(ctx context.Context, e *env.Env, args []string, o options) error {
 	if err != nil {
 		return err
 	}
-	if !far { // unknown for a server, whose workers run the programs
+	if !far { // what a server's workers have installed is unknown here
 		err := runview.CheckReady(ctx, e, planNames(args), *o.json, func(ctx context.Context, opts app.Options) ([]preflight.Problem, error) {
 			return app.Preflight(ctx, opts, p)
 		})
@@ -156,7 +156,7 @@ func warn(e *env.Env, text string) {
 	e.Talk("%s: %s", e.Paint(e.Err, display.Yellow, "warning"), text)
 }
 
-// loadPlans reads all plans before anything runs, and combines them into one.
+// loadPlans reads all plans and combines them into one. It does so before any task runs.
 func loadPlans(e *env.Env, args []string, o options) (plan.Plan, error) {
 	root, err := e.Project()
 	if err != nil {
@@ -185,7 +185,7 @@ func loadPlans(e *env.Env, args []string, o options) (plan.Plan, error) {
 	return o.over.apply(whole)
 }
 
-// planNames returns the name of the plans for an error message.
+// planNames returns the names of the plans, as error messages print them.
 func planNames(args []string) string {
 	if len(args) > 1 {
 		return phrase.Count(len(args), "plan")

@@ -35,7 +35,7 @@ type options struct {
 // not have this status.
 const waiting = "waiting"
 
-// statuses returns the values of --status.
+// statuses returns the valid values of --status.
 func statuses() []string {
 	return []string{string(fleet.Running), waiting, string(fleet.Complete), string(fleet.Failed), string(fleet.Cancelled)}
 }
@@ -64,7 +64,7 @@ long they took and what they cost. A run with a task that waits for the user is
 	flags.IntVarP(&o.limit, "limit", "n", 20, "the latest `N` of the last 1000 runs; 0 is all of those")
 	connect.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
-	// The flag was declared above, so there is no error.
+	// This returns an error only for an undeclared flag, and the flag was declared above.
 	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(statuses(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		since, err := o.check(e.Now())
@@ -101,7 +101,7 @@ long they took and what they cost. A run with a task that waits for the user is
 
 func (o options) filters() bool { return len(o.status) > 0 || o.name != "" || o.since != "" }
 
-// check validates the flags and returns the parsed --since.
+// check returns an error if a flag is not valid. since is the parsed value of --since.
 func (o options) check(now time.Time) (since time.Time, err error) {
 	if o.limit < 0 {
 		return since, fmt.Errorf("-n %d: want 0 or more", o.limit)
@@ -118,11 +118,11 @@ func (o options) check(now time.Time) (since time.Time, err error) {
 	return env.Since(o.since, now)
 }
 
-// maxRead is the maximum number of runs that are read. A server returns no more at once.
+// maxRead is the maximum number of runs that are read. A server returns no more in one answer.
 const maxRead = 1000
 
-// find returns the runs that match, at most one more than the limit, and the number of
-// open questions by run.
+// find returns the runs that match the flags, and the number of open questions by run id. It
+// returns up to one run more than the limit, so that the caller knows whether there are more.
 func find(ctx context.Context, f connect.Fleet, o options, since time.Time) (list []fleet.Run, asked map[string]int, err error) {
 	limit := o.limit + 1
 	if o.limit == 0 || o.filters() {

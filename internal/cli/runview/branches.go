@@ -12,12 +12,12 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// branchesWithin is the timeout for git while a summary is created.
+// branchesWithin is the timeout for the git commands that a summary needs.
 const branchesWithin = 10 * time.Second
 
-// branches returns the branches of the project's repository if a task of the run has a
-// branch. If git does not answer in time, the summary names only branches whose
-// worktree exists.
+// branches returns the branches of the project's repository, if a task of the run has a branch. It
+// returns nil if git does not answer in time; the summary then names only branches whose worktree
+// exists.
 func (v *View) branches(r fleet.Run) map[string]bool {
 	named := false
 	for _, task := range r.Tasks {
@@ -40,8 +40,8 @@ func (v *View) branches(r fleet.Run) map[string]bool {
 	return list
 }
 
-// Changes counts the changes of a run's tasks on this machine. If git does not answer,
-// there are none.
+// Changes returns the numbers of changes of a run's tasks on this machine. If git does not answer
+// in time, it returns zero values.
 func (v *View) Changes(r fleet.Run) fleet.Changes {
 	if v.App == nil || !slices.ContainsFunc(r.Tasks, func(t fleet.Task) bool { return t.Branch != "" }) {
 		return fleet.Changes{}
@@ -55,7 +55,7 @@ func (v *View) Changes(r fleet.Run) fleet.Changes {
 	return c
 }
 
-// branchLines returns a line for each branch and worktree that the tasks used.
+// branchLines returns a line for each existing branch or worktree of the run's tasks.
 func branchLines(r fleet.Run, at summaryPlace) (lines []string) {
 	seen := map[string]bool{}
 	for _, t := range r.Tasks {
@@ -66,7 +66,7 @@ func branchLines(r fleet.Run, at summaryPlace) (lines []string) {
 		there, path := at.exists(t.Worktree), display.Printable(relative(at.dir, t.Worktree))
 		_, branch := at.branches[t.Branch]
 		switch {
-		case t.Branch == "" && there: // the run was created by an older gaffer
+		case t.Branch == "" && there: // the run was created by an older gaffer, which did not record branches
 			lines = append(lines, "  worktree  "+path)
 		case there:
 			lines = append(lines, "  branch    "+display.Printable(t.Branch)+" in "+path)
@@ -77,9 +77,9 @@ func branchLines(r fleet.Run, at summaryPlace) (lines []string) {
 	return lines
 }
 
-// mergeCommands returns the commands that merge the work of a complete run into the
-// branch that the user has checked out. A branch needs no command if a later task's
-// branch contains it, or if its commits are already checked out.
+// mergeCommands returns the git commands that merge the work of a complete run into the branch that
+// the user has checked out. It leaves out branches that a later task's branch contains, and
+// branches whose commits are already in the checked-out branch.
 func mergeCommands(r fleet.Run, at summaryPlace) (lines []string) {
 	if r.Status != fleet.Complete || r.Team != "" {
 		return nil
@@ -88,7 +88,7 @@ func mergeCommands(r fleet.Run, at summaryPlace) (lines []string) {
 	for _, t := range r.Tasks {
 		tasks[t.ID] = t
 	}
-	inLater := map[string]bool{} // tasks that later tasks build on, directly or indirectly
+	inLater := map[string]bool{} // ids of tasks whose work is contained in the branch of a later task
 	var follow func(after []string)
 	follow = func(after []string) {
 		for _, id := range after {

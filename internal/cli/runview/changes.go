@@ -13,8 +13,8 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// openingLines returns the lines before the changes: the run's name, tasks, parallelism,
-// counts and paused accounts, then the open questions.
+// openingLines returns the first lines of a run's view, before any change: the run's name, tasks,
+// parallelism, counts and paused accounts, then its open questions.
 func openingLines(r fleet.Run, remote bool, now time.Time) []string {
 	first := "run " + r.ID + ": " + phrase.Join(", ", display.Line(r.Name, 60), phrase.Count(len(r.Tasks), "task"), parallelText(r, remote), phrase.Counts(r.Counts))
 	lines := []string{phrase.Join("; ", first, pausedText(r, now))}
@@ -26,8 +26,8 @@ func openingLines(r fleet.Run, remote bool, now time.Time) []string {
 	return lines
 }
 
-// parallelText describes how many tasks of a run may run in parallel. It returns "" for a run
-// of one task, and for a team, which has its own rules.
+// parallelText says how many tasks of a run may run in parallel. It returns "" for a run with one
+// task, and for the run of a team, which decides this itself.
 func parallelText(r fleet.Run, remote bool) string {
 	switch {
 	case len(r.Tasks) < 2 || r.Team != "":
@@ -38,7 +38,8 @@ func parallelText(r fleet.Run, remote bool) string {
 	return fmt.Sprintf("at most %d at once", cmp.Or(r.Parallel, localrun.DefaultParallel))
 }
 
-// pausedText returns a text such as "claude paused until 14:00, usage limit", or "".
+// pausedText returns a text such as "claude paused until 14:00, usage limit", or "" if no agent
+// account is paused.
 func pausedText(r fleet.Run, now time.Time) string {
 	var list []string
 	for _, l := range r.Paused(now) {
@@ -47,9 +48,9 @@ func pausedText(r fleet.Run, now time.Time) string {
 	return strings.Join(list, "; ")
 }
 
-// changeLines returns a line for each difference between two states of a run. A line starts
-// with the task's id, or with "run" and the run's id, and a colon. The lines depend
-// only on the two states, because states in between may have been missed.
+// changeLines returns a line for each difference between two states of a run. A line starts with
+// the task's id, or with "run" and the run's id, and a colon. States in between may have been
+// missed, so the lines depend only on these two states.
 func changeLines(before, after fleet.Run, now time.Time) []string {
 	var lines []string
 	run := "run " + after.ID + ": "
@@ -70,8 +71,8 @@ func changeLines(before, after fleet.Run, now time.Time) []string {
 	return lines
 }
 
-// taskByID returns the task with this id, or the zero task. It looks at index i first:
-// tasks keep their order, and new ones are appended.
+// taskByID returns the task with this id, or the zero task if there is none. It looks at index i
+// first, because tasks keep their order and new tasks are appended.
 func taskByID(tasks []fleet.Task, i int, id string) fleet.Task {
 	if i >= len(tasks) || tasks[i].ID != id {
 		i = slices.IndexFunc(tasks, func(t fleet.Task) bool { return t.ID == id })
@@ -82,8 +83,8 @@ func taskByID(tasks []fleet.Task, i int, id string) fleet.Task {
 	return tasks[i]
 }
 
-// taskChanges returns a line for each change of one task. before is the zero task if
-// the task was not seen yet.
+// taskChanges returns a line for each difference between two states of a task. before is the zero
+// task if the task is new.
 func taskChanges(before, after fleet.Task, now time.Time) (lines []string) {
 	newAttempt := after.Attempt != nil && (before.Attempt == nil || before.Attempt.ID != after.Attempt.ID)
 	if newAttempt {
@@ -92,13 +93,13 @@ func taskChanges(before, after fleet.Task, now time.Time) (lines []string) {
 			try = "attempt " + n + " of " + of
 		}
 		line := phrase.Join(", ", "started", try, phrase.Join(" ", phrase.Line(after.Agent), phrase.Line(after.Model)))
-		// The previous attempt ended between the two states.
+		// Add a line if the previous attempt ended between the two states.
 		if before.Attempt != nil && before.Status == fleet.Running && before.Attempt.Class == "" {
 			line += phrase.Join(": ", fmt.Sprintf(", after attempt %d failed", before.Attempt.Number), phrase.Line(after.Outcome))
 		}
 		lines = append(lines, line)
 	}
-	// The attempt has ended, and the task waits for another.
+	// Add a line if an attempt has ended and the task waits for its next attempt.
 	if after.Status == fleet.Queued && after.Attempt != nil && after.Attempt.Status.Final() && (newAttempt || !before.Attempt.Status.Final()) {
 		again := ", again"
 		if wait := after.RetryAt.Sub(now); wait > 0 {
@@ -126,9 +127,9 @@ func asks(q fleet.Question) string {
 	return text + fmt.Sprintf("; answer with 'gaffer answer %s'", phrase.Line(q.Name))
 }
 
-// endText returns a text such as "complete, 12s, waited 4m 10s, 2 checks passed, $0.01"
-// or "failed, 3s, $0.01: denied". It does not include the agent's last message, which
-// is in the run's summary.
+// endText returns a text such as "complete, 12s, waited 4m 10s, 2 checks passed, $0.01" or "failed,
+// 3s, $0.01: denied". It leaves out the agent's last message, because the run's summary contains
+// it.
 func endText(t fleet.Task, now time.Time) string {
 	took, waited, spent := "", "", ""
 	if d, ok := phrase.WorkTime(t.Attempt, now); ok {

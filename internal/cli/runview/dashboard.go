@@ -20,12 +20,12 @@ import (
 	"gaffer/internal/exit"
 )
 
-// ShowFlag adds the flag --open, whose value must be stored in [View.Show].
+// ShowFlag adds the flag --open and returns its value. The caller sets [View.Show] to it.
 func ShowFlag(cmd *cobra.Command) *bool {
 	return cmd.Flags().Bool("open", false, "show it in the browser, until its pages are closed")
 }
 
-// CheckFlags returns an error if --open or --detach cannot be used. Call it before
+// CheckFlags returns an error if --open (show) or --detach cannot be used here. Call it before
 // anything is created. remote is true if a server's workers run the plan.
 func CheckFlags(e *env.Env, show, detach, remote bool) error {
 	if !detach || remote {
@@ -42,18 +42,18 @@ func CheckFlags(e *env.Env, show, detach, remote bool) error {
 // reconnect.
 const lingerTime = 10 * time.Second
 
-// dashboard is the dashboard of a run that this process serves. It is nil if this
-// process serves none.
+// dashboard is the dashboard of a run, served by this process. It is nil if this process serves no
+// dashboard.
 type dashboard struct {
 	view     *View
 	page     *page.Page
 	run      string
-	opened   bool // a browser was opened and may not have connected yet
+	opened   bool // a browser was opened; it may not have connected yet
 	released bool // another process has taken over the run
 }
 
-// openDashboard opens the run in the browser if --open was given, but only once. An
-// error is only reported, and the run continues.
+// openDashboard opens the run in the browser if --open was given. Later calls do nothing. If it
+// fails, it prints the error, and the run continues.
 func (v *View) openDashboard(ctx context.Context, run string) {
 	if !v.Show {
 		return
@@ -79,7 +79,7 @@ func (v *View) openDashboard(ctx context.Context, run string) {
 	}
 }
 
-// openRemoteDashboard opens a server's run in the browser.
+// openRemoteDashboard opens the page of a server's run in the browser.
 func (v *View) openRemoteDashboard(ctx context.Context, run string) error {
 	address, _, _ := strings.Cut(v.Fleet.Where(), ",")
 	address = strings.TrimRight(strings.TrimSpace(address), "/")
@@ -95,8 +95,8 @@ func (v *View) openRemoteDashboard(ctx context.Context, run string) error {
 	return nil
 }
 
-// openBrowser opens the link in a browser. If it cannot, it stores a remark for the live
-// view, which will cover the printed text. It reports whether a browser was opened.
+// openBrowser opens the link in a browser and reports whether it succeeded. If not, it stores a
+// remark for the live view, because the live view will cover printed text.
 func (v *View) openBrowser(ctx context.Context, address, link, again string) (opened bool) {
 	opened = page.OpenOrPrint(ctx, v.env, address, link, page.MayOpenBrowser(v.env), again)
 	if !opened {
@@ -105,16 +105,16 @@ func (v *View) openBrowser(ctx context.Context, address, link, again string) (op
 	return opened
 }
 
-// release is called when a background process takes over the run. The dashboard must not
-// keep this process alive then.
+// release makes end close the dashboard at once. It is called when a background process takes over
+// the run, because the dashboard must not keep this process alive then.
 func (d *dashboard) release() {
 	if d != nil {
 		d.released = true
 	}
 }
 
-// end closes the dashboard and prints how to see the run again. If the run has ended
-// and a browser has shown it or was opened, end first waits until no browser shows it.
+// end closes the dashboard and prints how to see the run again. If the run has ended and a browser
+// was opened or has shown it, end first waits until no browser shows it.
 func (d *dashboard) end(err error) {
 	if d == nil {
 		return
@@ -128,8 +128,7 @@ func (d *dashboard) end(err error) {
 	d.view.print(fmt.Sprintf("the dashboard is closed; 'gaffer serve' and then 'gaffer open %s' show the run again", d.run))
 }
 
-// linger returns once no browser has shown the page for the time lingering, or at a
-// signal.
+// linger returns when no browser has shown the page for lingerTime, or at a signal.
 func (d *dashboard) linger() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()

@@ -6,8 +6,8 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Detach starts a background process that works on a run. It prints the run's id and
-// how to see the run again.
+// Detach starts a background process that works on a run. It prints the id of the run and how to
+// watch it.
 func (v *View) Detach(ctx context.Context, run string, asJSON bool) error {
 	if !asJSON {
 		r, err := v.Fleet.Run(ctx, run)
@@ -46,7 +46,7 @@ func (v *View) Detach(ctx context.Context, run string, asJSON bool) error {
 	return v.env.Printf("%s\n", d.Run)
 }
 
-// detached is the JSON form of a run that a server's workers work on.
+// detached is the JSON form of a detached run that a server's workers work on.
 type detached struct {
 	Run    string `json:"run"`
 	Server string `json:"server"`

@@ -7,10 +7,10 @@ import (
 	"gaffer/fleet"
 )
 
-// showLines shows a run as lines on stderr, one per change. The first signal cancels the
-// run and waits until its agents have ended. The second signal exits at once. After
-// SIGHUP, a background process continues the run. For a server's run, any signal only
-// stops following it.
+// showLines shows a run as lines on stderr, one per change. The first signal cancels the run and
+// waits until its agents have ended. The second signal ends the process at once. After SIGHUP, a
+// background process continues the run. If the run is on a server, a signal does not change the
+// run: showLines only stops following it.
 func (v *View) showLines(ctx context.Context, j job) (end viewEnd, err error) {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -20,7 +20,7 @@ func (v *View) showLines(ctx context.Context, j job) (end viewEnd, err error) {
 	runs, failed := follow(ctx, v.Fleet, id, j.interval, &all)
 	j.work.start()
 	defer j.work.halt()
-	end.run, j.run = j.run, fleet.Run{} // keep only one copy, because a run may be large
+	end.run, j.run = j.run, fleet.Run{} // keep only one copy of the run in memory: it may be large
 	for _, line := range openingLines(end.run, v.remote(), v.env.Now()) {
 		v.env.Talk("%s", line)
 	}
@@ -39,7 +39,7 @@ func (v *View) showLines(ctx context.Context, j job) (end viewEnd, err error) {
 			case v.remote():
 				return end, pending(failed)
 			default:
-				runs = nil // wait for the work to end
+				runs = nil // a nil channel: from now on wait only for the work to end
 			}
 		case err := <-failed:
 			return end, err
@@ -66,7 +66,7 @@ func (v *View) showLines(ctx context.Context, j job) (end viewEnd, err error) {
 	}
 }
 
-// pending returns the error in the channel, or nil if there is none yet.
+// pending returns the error in the channel, or nil if the channel is empty.
 func pending(failed <-chan error) error {
 	select {
 	case err := <-failed:

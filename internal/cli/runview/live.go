@@ -11,11 +11,11 @@ import (
 	"gaffer/internal/ui/tui/terminal"
 )
 
-// errHungUp ends a live view after its terminal was closed.
+// errHungUp ends the live view when its terminal was closed.
 var errHungUp = errors.New("hung up")
 
-// showLive shows a run in the terminal until the run ends or the user leaves the view.
-// Afterwards the final state of the tasks stays visible in the terminal.
+// showLive shows a run in the terminal until the run ends or the user leaves the view. The last
+// state of the tasks remains in the terminal.
 func (v *View) showLive(ctx context.Context, term *terminal.Terminal, j job) (viewEnd, error) {
 	end := viewEnd{run: j.run}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -61,7 +61,7 @@ func (v *View) showLive(ctx context.Context, term *terminal.Terminal, j job) (vi
 	return end, err
 }
 
-// liveView is the state that the live view shares with the work on the run.
+// liveView is the state that is shared by the live view and the goroutine that follows the run.
 type liveView struct {
 	fleet connect.Fleet
 	job   job
@@ -69,14 +69,14 @@ type liveView struct {
 	notes chan string
 	end   chan struct{}
 
-	last      fleet.Run // written by follow
-	err       error     // written by follow: why the work stopped before the run ended
-	signalled bool      // written by follow: a signal asked to end the run
-	cancelled bool      // written by act
+	last      fleet.Run // latest state of the run; written by follow
+	err       error     // why the work stopped before the run ended; written by follow
+	signalled bool      // a signal asked to end the run; written by follow
+	cancelled bool      // the user has cancelled the run; written by act
 }
 
-// note shows a note in the view. It never blocks: if the view is too slow, the note is
-// dropped.
+// note shows a note in the live view. It never blocks: if the view has not read earlier notes, the
+// note is dropped.
 func (l *liveView) note(text string) {
 	select {
 	case l.notes <- text:
@@ -84,8 +84,7 @@ func (l *liveView) note(text string) {
 	}
 }
 
-// follow passes changes of the run to the view, and closes the view when the run has
-// ended.
+// follow passes new states of the run to the live view, and closes the view when the run has ended.
 func (l *liveView) follow(ctx context.Context, cancel context.CancelCauseFunc) {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -111,7 +110,7 @@ func (l *liveView) follow(ctx context.Context, cancel context.CancelCauseFunc) {
 				close(l.runs)
 				return
 			default:
-				runs = nil // wait for the work to end
+				runs = nil // a nil channel: from now on wait only for the work to end
 			}
 		case l.err = <-failed:
 			cancel(nil)

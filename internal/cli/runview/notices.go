@@ -2,7 +2,7 @@ package runview
 
 import "sync"
 
-// notices passes messages for the user to the current view.
+// notices passes messages for the user to the view that is currently shown.
 type notices struct {
 	mu sync.Mutex
 	to func(text string)

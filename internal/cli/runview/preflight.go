@@ -16,12 +16,13 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// PreflightCheck finds what is missing on this machine. An example is [app.Preflight] for a plan.
+// PreflightCheck returns what is missing on this machine to run something. For a plan, it is
+// [app.Preflight].
 type PreflightCheck func(context.Context, app.Options) ([]preflight.Problem, error)
 
-// CheckReady returns an error if something is missing on this machine, and prints one line
-// per problem. Call it before anything is created. It asks a user at a terminal whether
-// to trust the programs that the project names.
+// CheckReady prints one line for each problem that look finds on this machine, and returns an error
+// if there is one. Call it before anything is created. At a terminal, it asks the user whether to
+// trust the programs that the project names.
 func CheckReady(ctx context.Context, e *env.Env, name string, asJSON bool, look PreflightCheck) error {
 	opts, err := connect.Options(e, nil)
 	if err != nil {
@@ -65,8 +66,8 @@ func PrintProblems(e *env.Env, problems []preflight.Problem) error {
 	return nil
 }
 
-// NotReady returns the error for a plan that cannot run on this machine. Its exit code
-// follows from the problems.
+// NotReady returns the error for a plan called name that cannot run on this machine. It wraps the
+// problems, which determine the exit code. then is appended to its text.
 func NotReady(name string, problems []preflight.Problem, then string) error {
 	e := &notReady{text: fmt.Sprintf("%s: %s on this machine%s", display.Line(name, 60), phrase.Count(len(problems), "problem"), then)}
 	for _, p := range problems {

@@ -11,7 +11,8 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// Refuse prints the problems of a plan as the result, like 'gaffer plan check'.
+// Refuse prints the problems of a plan as the command's result, like 'gaffer plan check', and
+// returns an error.
 func Refuse(e *env.Env, name string, problems plan.Problems, asJSON bool) error {
 	if asJSON {
 		if err := e.PrintJSON(map[string]any{"valid": false, "problems": problems}); err != nil {
@@ -27,8 +28,8 @@ func Refuse(e *env.Env, name string, problems plan.Problems, asJSON bool) error 
 	return exit.Invalid(fmt.Errorf("%s: %s, nothing runs", display.Line(name, 60), phrase.Count(len(problems), "problem")))
 }
 
-// NothingLeft reports that a plan has no tasks left to do. As JSON it prints a complete
-// run without tasks.
+// NothingLeft prints that a plan has no tasks left to do. As JSON it prints a complete run without
+// tasks.
 func NothingLeft(e *env.Env, p plan.Plan, asJSON bool) error {
 	if asJSON {
 		return e.PrintJSON(fleet.Run{Name: p.Name, Status: fleet.Complete, SourceFile: p.SourceFile, Tasks: []fleet.Task{}})

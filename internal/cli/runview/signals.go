@@ -8,23 +8,23 @@ import (
 	"syscall"
 )
 
-// request is what a signal asks for.
+// request is what the user asks for by a signal.
 type request int
 
 const (
-	endRun request = iota + 1 // SIGINT, SIGTERM: end the run, then exit
-	hangUp                    // SIGHUP: the terminal was closed; continue in the background
+	endRun request = iota + 1 // SIGINT or SIGTERM: end the run, then exit
+	hangUp                    // SIGHUP: the terminal was closed, so continue in the background
 )
 
-// takeSignals replaces the command line's signal handler while this process works on a
-// run. That handler exits at the second signal, without restoring the terminal and
-// without ending the agents. A signal that has already ended the command's context
-// counts, too. release stops the delivery of requests.
+// takeSignals replaces the command line's signal handler while this process works on a run. That
+// handler would exit at the second signal without restoring the terminal and without ending the
+// agents. If a signal has already cancelled ctx, takeSignals sends a request for it. release stops
+// sending requests.
 func takeSignals(ctx context.Context) (requests <-chan request, release func()) {
 	received := make(chan os.Signal, 4)
 	wanted := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	signal.Reset(wanted...)
-	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores SIGHUP
+	if !signal.Ignored(syscall.SIGHUP) { // not under nohup, where SIGHUP stays ignored
 		wanted = append(wanted, syscall.SIGHUP)
 	}
 	signal.Notify(received, wanted...)

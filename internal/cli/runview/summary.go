@@ -15,7 +15,7 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// maxListed is the maximum number of lines of one kind in a summary.
+// maxListed is the maximum number of lines of one kind in a summary, such as branches.
 const maxListed = 20
 
 func (v *View) printSummary(r fleet.Run) error {
@@ -38,20 +38,20 @@ func (v *View) printSummary(r fleet.Run) error {
 	return table.Lines(v.env, style, summaryLines(r, v.env.Now(), at)...)
 }
 
-// summaryPlace describes where a summary is printed. Paths below dir are printed relative to
-// it. Worktrees and branches are printed only if they exist. A server's run has no
-// files on this machine.
+// summaryPlace describes where a summary is printed. Paths below dir are printed relative to dir.
+// Worktrees and branches are printed only if they exist. If remote is true, the run is on a server
+// and has no files here.
 type summaryPlace struct {
 	dir      string
 	exists   func(path string) bool
 	remote   bool
-	changes  fleet.Changes   // the tasks' changes; none if they are on another machine
-	branches map[string]bool // the repository's branches; true if a branch has commits that are not checked out
+	changes  fleet.Changes   // changes of the tasks; empty if they are on another machine
+	branches map[string]bool // branches of the repository; true if a branch has commits that are not checked out
 }
 
-// summaryLines returns the lines of a summary: what was done, what was verified, the cost,
-// the logs, branches and worktrees (or the workers of a server), and what to do next.
-// For a team, the session reports what was verified.
+// summaryLines returns the lines of a summary: what was done, what was verified, the cost, the
+// logs, the branches and worktrees (or the workers of a server), and what to do next. For the run
+// of a team it leaves out what was verified, because the team's session reports that.
 func summaryLines(r fleet.Run, now time.Time, at summaryPlace) []string {
 	mark, _, _ := strings.Cut(phrase.Label(r.Status), " ")
 	lines := []string{
@@ -114,7 +114,7 @@ func workerLines(r fleet.Run) []string {
 	return []string{"  workers   " + display.Printable(strings.Join(names, ", ")) + "; 'gaffer logs TASK' shows what an agent wrote"}
 }
 
-// verifiedText counts the complete tasks that were checked, and those without a check.
+// verifiedText says how many complete tasks passed checks, and how many had no check.
 func verifiedText(r fleet.Run) string {
 	tasks, checks, word, failed := 0, 0, 0, 0
 	for _, t := range r.Tasks {
@@ -172,7 +172,7 @@ func failureLines(r fleet.Run) (lines []string) {
 	return lines
 }
 
-// nextSteps returns what to do with a run that is not complete.
+// nextSteps returns lines about what the user can do with a run that is not complete.
 func nextSteps(r fleet.Run) []string {
 	switch {
 	case !r.Status.Final():
@@ -183,8 +183,8 @@ func nextSteps(r fleet.Run) []string {
 	return nil
 }
 
-// teamFailureLines returns lines about the last failed task of an incomplete session. The
-// session has already handled earlier failures, and says what to do about this one.
+// teamFailureLines returns lines about the last failed task of a team's incomplete session. It
+// leaves out earlier failures, because the session has handled them.
 func teamFailureLines(r fleet.Run) (lines []string) {
 	if r.Status == fleet.Complete {
 		return nil
@@ -204,7 +204,7 @@ func teamFailureLines(r fleet.Run) (lines []string) {
 	return lines
 }
 
-// resumeCommand returns the command that continues a run.
+// resumeCommand returns the gaffer command that continues a run.
 func resumeCommand(r fleet.Run) string {
 	if r.Team != "" {
 		return "gaffer team resume"
@@ -212,7 +212,7 @@ func resumeCommand(r fleet.Run) string {
 	return "gaffer resume " + r.ID
 }
 
-// lastMessages returns the last message of each complete task that has one.
+// lastMessages returns a line with the agent's last message for each complete task that has one.
 func lastMessages(r fleet.Run) (lines []string) {
 	more := 0
 	for _, t := range r.Tasks {

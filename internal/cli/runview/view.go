@@ -1,6 +1,6 @@
-// Package runview shows a run until it ends, and optionally works on it. In a terminal
-// it shows a live view, otherwise plain lines. 'gaffer run', 'resume', 'retry --resume'
-// and 'status --watch' use it.
+// Package runview shows a run until it ends, and works on it if the command asks for that. In a
+// terminal it shows a live view; without one it prints lines. 'gaffer run', 'resume', 'retry
+// --resume' and 'status --watch' use it.
 package runview
 
 import (
@@ -22,16 +22,16 @@ import (
 type View struct {
 	Fleet connect.Fleet
 	App   *app.App // nil if the fleet is a server's
-	Show  bool     // Work also shows the run in the browser
+	Show  bool     // Work also opens the run in the browser
 
 	env       *env.Env
 	notices   notices
-	remark    string     // a note for the live view
-	dashboard *dashboard // nil if this process serves none
+	remark    string     // a note that the live view shows at its start
+	dashboard *dashboard // the dashboard that this process serves, or nil
 }
 
-// With opens gaffer on this machine in the command's project, calls do and closes
-// gaffer. Running agents continue.
+// With opens gaffer on this machine in the command's project, calls do and closes gaffer. Agents
+// that are running then keep running.
 func With(ctx context.Context, e *env.Env, do func(*View) error) error {
 	v := newView(e)
 	a, err := connect.OpenApp(ctx, e, v.notices.send)
@@ -64,7 +64,7 @@ func newView(e *env.Env) *View {
 	return v
 }
 
-// use calls do, waits while a browser shows the dashboard, and closes the fleet.
+// use calls do, waits until no browser shows the dashboard, and closes the fleet.
 func (v *View) use(do func(*View) error) error {
 	err := do(v)
 	v.dashboard.end(err)
@@ -74,7 +74,7 @@ func (v *View) use(do func(*View) error) error {
 	return err
 }
 
-// remote reports whether the run belongs to a server, whose workers work on it.
+// remote reports whether the run is on a server, whose workers work on it.
 func (v *View) remote() bool { return v.Fleet.Where() != "" }
 
 // print prints a notice to stderr.
@@ -83,22 +83,22 @@ func (v *View) print(text string) { v.env.Talk("gaffer: %s", display.Printable(t
 // viewEnd describes why a view ended.
 type viewEnd struct {
 	run         fleet.Run
-	interrupted bool   // the user or a signal ended it
-	left        string // why it ended before the run did, or ""
+	interrupted bool   // the user or a signal ended the view
+	left        string // why the view ended before the run did, or ""
 	detached    bool
 }
 
-// job holds the parameters of a view of a run.
+// job holds the parameters of a view.
 type job struct {
 	run      fleet.Run
-	work     *work // nil if this process only watches the run
+	work     *work // the work on the run, or nil if another process works on it
 	requests <-chan request
 	interval time.Duration
 }
 
-// Work works on a run until it has ended, and prints the result. A server's run is only
-// followed. The returned error determines the exit code. It is nil if the run is
-// complete, see [verdict].
+// Work works on a run until it has ended, and prints the result. If the run is on a server, Work
+// only follows it. It returns nil if the run is complete, see [verdict]. An error determines the
+// exit code.
 func (v *View) Work(ctx context.Context, run string, asJSON bool) error {
 	v.openDashboard(ctx, run)
 	r, err := v.Fleet.Run(ctx, run)
@@ -111,7 +111,7 @@ func (v *View) Work(ctx context.Context, run string, asJSON bool) error {
 	if term, err := terminal.Open(v.env.In, v.env.Err); err == nil && v.env.Getenv("TERM") != "dumb" {
 		show = func(ctx context.Context, j job) (viewEnd, error) { return v.showLive(ctx, term, j) }
 	}
-	// The views handle signals themselves, so ctx must not be cancelled by one.
+	// Ignore the cancellation of ctx by a signal, because the views handle signals themselves.
 	ctx = context.WithoutCancel(ctx)
 	end, err := show(ctx, job{run: r, work: newWork(ctx, v, run), requests: requests, interval: connect.ReadInterval(len(r.Tasks))})
 	if err != nil {
@@ -130,10 +130,10 @@ func (v *View) Work(ctx context.Context, run string, asJSON bool) error {
 	if err := v.printResult(end, asJSON); err != nil || v.App == nil || !end.run.Status.Final() {
 		return err
 	}
-	return v.App.Pending.Check(ctx, run) // if the documents are not written yet, scripts would read the old ones as the result
+	return v.App.Pending.Check(ctx, run) // an error if the run's documents are not written yet: scripts would read the old ones
 }
 
-// printResult prints the result and returns the error for the exit code.
+// printResult prints the result of the run and returns the error that determines the exit code.
 func (v *View) printResult(end viewEnd, asJSON bool) error {
 	if asJSON {
 		if err := v.env.PrintJSON(end.run); err != nil {
@@ -145,9 +145,9 @@ func (v *View) printResult(end viewEnd, asJSON bool) error {
 	return verdict(end)
 }
 
-// verdict returns the error for the exit code. It is nil if the run is complete and no
-// task was cancelled. A complete run of a team may have cancelled tasks. If a team's
-// run is not complete, the error's hint is to continue the session, not to retry a task.
+// verdict returns the error that determines the exit code. It returns nil if the run is complete
+// and no task was cancelled. The complete run of a team may contain cancelled tasks. If a team's
+// run is not complete, the hint is to continue the session, not to retry a task.
 func verdict(end viewEnd) error {
 	r := end.run
 	switch {
@@ -157,7 +157,7 @@ func verdict(end viewEnd) error {
 			Next: fmt.Sprintf("'%s' goes on, 'gaffer status' shows how it stands", resumeCommand(r)),
 		}
 	case r.Status == fleet.Complete && (r.Counts.Cancelled == 0 || r.Team != ""):
-		return nil // even if a signal tried to end it
+		return nil // also if a signal came too late to end the run
 	case r.Team != "" && end.interrupted:
 		return &exit.Error{
 			Code: exit.CodeInterrupted, Err: fmt.Errorf("session %s: interrupted", r.Team), Next: "'gaffer team resume' goes on where it was",

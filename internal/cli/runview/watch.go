@@ -14,9 +14,8 @@ import (
 	"gaffer/internal/ui/tui/terminal"
 )
 
-// Watch shows a run that another process works on, until the run ends or the user
-// leaves. Without a terminal, or with asJSON, it prints each change as a line to
-// stdout.
+// Watch shows a run that another process works on, until the run ends or the user leaves. If there
+// is no terminal or asJSON is true, it prints a line to stdout for each change.
 func (v *View) Watch(ctx context.Context, run string, asJSON bool) error {
 	r, err := v.Fleet.Run(ctx, run)
 	if err != nil {
@@ -38,7 +37,7 @@ func (v *View) Watch(ctx context.Context, run string, asJSON bool) error {
 	return v.printResult(end, false)
 }
 
-// printChanges prints each change to stdout, as text or as JSON.
+// printChanges prints a line to stdout for each change of the run, as text or as JSON.
 func (v *View) printChanges(ctx context.Context, r fleet.Run, asJSON bool) error {
 	var all sync.WaitGroup
 	defer all.Wait()

@@ -13,18 +13,17 @@ import (
 	"gaffer/internal/cli/connect"
 )
 
-// work runs the work on a run in the background, while a view shows it. It can be
-// halted and started again; the agents keep running meanwhile. For a server's run it
-// does nothing.
+// work works on a run in the background while a view shows the run. It can be halted and started
+// again; the agents keep running meanwhile. If the run is on a server, work does nothing.
 type work struct {
 	ctx   context.Context
-	app   *app.App // nil for a server's run
+	app   *app.App // nil if the run is on a server
 	fleet connect.Fleet
 	run   string
-	ended chan result // receives one result when the run has ended or the work has failed; nil for a server's run
+	ended chan result // receives a result when the run has ended or the work has failed; nil if the run is on a server
 
 	mu   sync.Mutex
-	stop func() // stops the work and waits; nil if it is not running
+	stop func() // stops the work and waits until it has stopped; nil if the work is not running
 }
 
 // result is the outcome of the work.
@@ -60,7 +59,7 @@ func (w *work) start() {
 	w.stop = func() { cancel(); <-done }
 }
 
-// untilEnd works until the run ends. A panic becomes an error, so that the terminal is
+// untilEnd works on the run until it ends. It turns a panic into an error, so that the terminal is
 // restored before the process exits.
 func (w *work) untilEnd(ctx context.Context) (r result) {
 	defer func() {
@@ -82,28 +81,28 @@ func (w *work) halt() {
 	}
 }
 
-// cancel cancels the run. It also starts the work if it is halted, because only the
-// work ends the agents.
+// cancel cancels the run. If the work is halted, cancel starts it, because only the work ends the
+// agents.
 func (w *work) cancel(ctx context.Context, why string) error {
 	err := w.fleet.Cancel(ctx, w.run, "", why)
 	var late interface{ Conflict() bool }
 	if errors.As(err, &late) && late.Conflict() {
-		err = nil // the run has ended meanwhile
+		err = nil // the run has ended meanwhile, so there is nothing to cancel
 	}
 	w.start()
 	return err
 }
 
-// follow sends the current run whenever it changes, until ctx ends or the run has
-// ended, and then closes the channel. A slow reader gets only the latest state. The
-// second channel receives at most one error.
+// follow sends the run at every change, until the run has ended or ctx ends, and then closes the
+// channel. A slow reader gets only the latest state. The second channel receives an error if
+// following fails.
 func follow(ctx context.Context, f connect.Fleet, run string, every time.Duration, all *sync.WaitGroup) (<-chan fleet.Run, <-chan error) {
 	runs, failed := make(chan fleet.Run, 1), make(chan error, 1)
 	all.Go(func() {
 		defer close(runs)
 		err := f.Follow(ctx, run, every, func(r fleet.Run) error {
 			select {
-			case <-runs: // drop an older state that was not read
+			case <-runs: // drop the older state, which was not read
 			default:
 			}
 			runs <- r

@@ -40,8 +40,7 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// schemas returns all schemas by name. A schema is printed as JSON with or without
-// --json.
+// schemas returns the JSON Schemas of all documents by name.
 func schemas() map[string][]byte {
 	all := maps.Clone(team.Schemas())
 	all["plan"] = plan.Schema()

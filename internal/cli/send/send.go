@@ -20,7 +20,7 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// mostText limits how many bytes of stdin are read. Every valid message is shorter.
+// mostText is the maximum number of bytes that are read from stdin. Every valid message is shorter.
 const mostText = 1 << 20
 
 // New creates the command.
@@ -97,10 +97,10 @@ last. The exit code is then 1 if the task has failed.`,
 // result is what the command prints as JSON.
 type result struct {
 	Message fleet.Message `json:"message"`
-	Task    *fleet.Task   `json:"task,omitempty"` // the ended task; only with --wait
+	Task    *fleet.Task   `json:"task,omitempty"` // the task after it has ended; only with --wait
 }
 
-// printNext prints what happens next. t is the task before the message was sent.
+// printNext prints what will happen with the message. t is the task before the message was sent.
 func printNext(e *env.Env, t fleet.Task) {
 	id := display.Printable(t.ID)
 	switch {
@@ -113,10 +113,11 @@ func printNext(e *env.Env, t fleet.Task) {
 	}
 }
 
-// errEnded ends the wait for a task.
+// errEnded stops Follow when the task has ended.
 var errEnded = errors.New("the task has ended")
 
-// awaitEnd waits until the task has ended. A task does not end while a message waits for it.
+// awaitEnd waits until the task of the message has ended, and returns it. The task cannot end
+// before its agent gets the message.
 func awaitEnd(ctx context.Context, f connect.Fleet, m fleet.Message) (result, error) {
 	err := f.Follow(ctx, m.Run, 500*time.Millisecond, func(r fleet.Run) error {
 		for _, t := range r.Tasks {

@@ -13,10 +13,10 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Opener opens the configured database and returns it as a backend.
+// Opener opens a database and returns it as a backend.
 type Opener func(ctx context.Context, terms app.ServerOptions) (page.Backend, error)
 
-// Open returns the Opener for the command's database.
+// Open returns an Opener for the database that the command is configured with.
 func Open(e *env.Env) Opener {
 	return func(ctx context.Context, terms app.ServerOptions) (page.Backend, error) {
 		a, err := connect.OpenApp(ctx, e, func(text string) { e.Talk("gaffer: %s", display.Printable(text)) })

@@ -34,20 +34,20 @@ import (
 type options struct {
 	listen      string
 	hosts       []string
-	proxies     []string // proxies whose X-Forwarded headers are trusted
+	proxies     []string // addresses of the proxies whose X-Forwarded headers are trusted
 	cert, key   string
 	tls         bool
 	insecure    bool
 	openReads   bool
 	rate        float64
 	connections int
-	keep        env.Age // 0 means that nothing is deleted
+	keep        env.Age // how long ended runs are kept; 0: forever
 	lease       time.Duration
 	logLimit    int
 	announce    bool
 	verbose     bool
 
-	terminal bool // stdout is a terminal of the user and not a stored log
+	terminal bool // stdout is the user's terminal, not a log that is stored
 }
 
 // New creates the command.
@@ -107,12 +107,12 @@ After SIGTERM or Ctrl-C it finishes current requests, for at most 10 seconds.`,
 }
 
 const (
-	// shortestKeep is the minimum for --keep. It gives clients that follow events the
-	// time to see how a run ended.
+	// shortestKeep is the minimum for --keep. It leaves clients that follow events enough time to
+	// see how a run ended.
 	shortestKeep = time.Hour
 
-	minLease    = 2 * time.Second // workers send four heartbeats per lease
-	maxLogLimit = 1024            // MiB
+	minLease    = 2 * time.Second // minimum for --lease; workers send four heartbeats per lease
+	maxLogLimit = 1024            // maximum for --log-limit, in MiB
 )
 
 func (o options) check() error {
@@ -138,24 +138,24 @@ func (o options) check() error {
 // gcPercent is the GC percentage of a server. See [debug.SetGCPercent].
 const gcPercent = 300
 
-// run serves until ctx ends.
+// run starts the server and serves until ctx ends.
 func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 	if err := o.check(); err != nil {
 		return err
 	}
-	o.terminal = o.terminal && e.Agent() == nil // tokens and links are for the user, not for an agent
+	o.terminal = o.terminal && e.Agent() == nil // tokens and links are printed for the user, not for an agent
 	l, err := listen(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = l.Close() }() // already closed if the server has started
+	defer func() { _ = l.Close() }() // closed already if the server has started
 	b, err := open(ctx, app.ServerOptions{Lease: o.lease, KeepLog: int64(o.logLimit) << 20, Notify: true})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	// The memory limit of short commands would make a server collect garbage all the
-	// time: it holds little memory but allocates a lot.
+	// Remove the memory limit of short commands. It would make a server collect garbage all the
+	// time, because a server allocates a lot although it holds little memory.
 	debug.SetMemoryLimit(math.MaxInt64)
 	debug.SetGCPercent(gcPercent)
 	tokens, err := credential.LockTokenFile(filepath.Join(b.State, "token"))
@@ -188,8 +188,8 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 	return nil
 }
 
-// listen opens the listener. It returns an error if other machines could reach it in
-// plain text.
+// listen opens the listener. It returns an error if other machines could reach the server without
+// TLS.
 func listen(ctx context.Context, o options) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.listen)
 	if err != nil {
@@ -242,7 +242,8 @@ func newServer(ctx context.Context, e *env.Env, o options, b page.Backend, l net
 	return s, opts, err
 }
 
-// createFirstToken creates the first token. It prints the token once, and only to a terminal.
+// createFirstToken creates the first token if there is none. It prints the token once, and only to
+// a terminal.
 func createFirstToken(ctx context.Context, e *env.Env, o options, book *credential.TokenStore, tokens *credential.TokenFile, file string) error {
 	text, err := tokens.CreateFirst(ctx, book)
 	if err != nil {
@@ -257,7 +258,8 @@ func createFirstToken(ctx context.Context, e *env.Env, o options, book *credenti
 	return e.Printf("The token of the first admin is kept in %s and not shown again:\n  %s\n", file, text)
 }
 
-// printAddress prints the server's address and a link that logs a browser in.
+// printAddress prints the server's address. On a terminal it also prints a link that logs a browser
+// in.
 func printAddress(e *env.Env, s *server.Server, o options, opts server.Options, l net.Listener) error {
 	base := page.URL(l.Addr(), opts.TLS != nil)
 	if err := e.Printf("Listening on %s\n", base); err != nil {
@@ -278,8 +280,8 @@ func printAddress(e *env.Env, s *server.Server, o options, opts server.Options, 
 	return nil
 }
 
-// register registers the server on this machine, so that 'gaffer open' finds it, if it
-// listens on loopback. An error is only logged.
+// register registers a server that listens on loopback, so that 'gaffer open' on this machine finds
+// it. If it fails, it logs a warning. forget removes the registration.
 func register(e *env.Env, b page.Backend, opts server.Options, l net.Listener) (forget func()) {
 	s := localservers.Server{URL: page.URL(l.Addr(), opts.TLS != nil)}
 	if p, err := e.Project(); err == nil {
@@ -293,11 +295,11 @@ func register(e *env.Env, b page.Backend, opts server.Options, l net.Listener) (
 		opts.Log.Warn("'gaffer open' will not find this server", "error", err)
 		return func() {}
 	}
-	return func() { _ = remove() } // a file that cannot be removed names a process that no longer exists, and is ignored
+	return func() { _ = remove() } // if this fails, the file names a process that no longer exists, and is ignored
 }
 
-// writeViewerFile writes the file in which programs on this machine look for a viewer's
-// address. gone deletes the file.
+// writeViewerFile writes the server's address to the file in which programs on this machine look
+// for a viewer. gone deletes the file.
 func writeViewerFile(e *env.Env, opts server.Options, l net.Listener) (gone func() error, err error) {
 	home := e.Getenv("HOME")
 	if home == "" {

@@ -30,7 +30,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// emptyService is a service without agents that never changes.
+// emptyService is a coordinator service that has no agents and never changes.
 type emptyService struct{ server.Protocol }
 
 func (emptyService) Ready(context.Context) error                         { return nil }
@@ -87,23 +87,23 @@ func (o *output) String() string {
 	return o.b.String()
 }
 
-// command is 'gaffer serve' with a database in memory.
+// command is 'gaffer serve' with an in-memory database.
 type command struct {
 	t        *testing.T
 	state    string
 	rows     *rows
 	out, err *output
 	closed   int
-	piped    bool          // its stdout is not a terminal
-	retained time.Duration // the age passed to Retain
-	stopped  bool          // Retain was stopped
+	piped    bool          // stdout is not a terminal
+	retained time.Duration // the duration that was passed to Retain
+	stopped  bool          // the stop function of Retain was called
 }
 
 func newCommand(t *testing.T) *command {
 	return &command{t: t, state: filepath.Join(t.TempDir(), "state"), rows: &rows{all: map[string]credential.Token{}}}
 }
 
-// start runs the command. The channel receives its error when it ends.
+// start runs the command. The returned channel receives the command's error when it ends.
 func (c *command) start(ctx context.Context, args ...string) <-chan error {
 	c.out, c.err = &output{}, &output{}
 	e := &env.Env{Out: c.out, Err: c.err, Getenv: func(string) string { return "" }, Dir: c.t.TempDir(), Now: time.Now}
@@ -205,7 +205,7 @@ func TestTheFirstTokenIsPrintedOnce(t *testing.T) {
 	}
 }
 
-// A journal stores its input, and other users may read it.
+// If stdout is not a terminal, it may be a journal that other users can read.
 func TestTheTokenAndTheLinkArePrintedOnlyToATerminal(t *testing.T) {
 	c := newCommand(t)
 	c.piped = true

@@ -17,7 +17,7 @@ func failCommand(e *env.Env) *cobra.Command {
 	}
 	code := cmd.Flags().Int("exit-code", 1, "the `code` that the agent ended with")
 	message := cmd.Flags().String("error", "", "`TEXT` that says why, for the user")
-	_ = cmd.MarkFlagRequired("error") // the flag was declared above, so there is no error
+	_ = cmd.MarkFlagRequired("error") // an error is returned only for an undeclared flag
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s, id, err := openAt(e, args[0])
 		if err != nil {

@@ -68,7 +68,7 @@ func listTable(e *env.Env, entries []session.Entry) error {
 	return table.Print(e, rows)
 }
 
-// entryRow returns the row of a session. A star marks the active one.
+// entryRow returns the table row of a session. A star marks the active session.
 func entryRow(entry session.Entry) []table.Cell {
 	mark, agents, started := " ", "-", "-"
 	if entry.Active {

@@ -40,7 +40,7 @@ agents' own wave numbers make the waves. '-' reads either from stdin.`,
 	flags.StringVar(&o.agents, "agents", "", "`FILE` with the agents, or - for stdin")
 	flags.StringVar(&o.waves, "waves", "", "`FILE` with the waves, or - for stdin")
 	for _, required := range []string{"source", "source-file", "agents"} {
-		_ = cmd.MarkFlagRequired(required) // the flag was declared above, so there is no error
+		_ = cmd.MarkFlagRequired(required) // an error is returned only for an undeclared flag
 	}
 	_ = cmd.RegisterFlagCompletionFunc("source", cobra.FixedCompletions(session.Sources(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -80,8 +80,8 @@ func readDraft(ctx context.Context, e *env.Env, o newOptions) (session.Draft, er
 	return draft, err
 }
 
-// read reads a file that the user named, or stdin for "-". It reads at most the maximum
-// size of a document.
+// read reads the file that the user named, or stdin if the name is "-". It reads at most the
+// maximum size of a document.
 func read(ctx context.Context, e *env.Env, name string) ([]byte, error) {
 	if name != "-" {
 		return statefile.ReadBytes(host.OS(), e.Path(name))

@@ -35,7 +35,7 @@ other languages. The word 'active' stands for the id of the newest session.`,
 	return cmd
 }
 
-// Open returns the project's sessions.
+// Open returns the store of the project's sessions.
 func Open(e *env.Env) (*session.Store, error) {
 	c, err := e.Config()
 	if err != nil {
@@ -63,7 +63,8 @@ func relative(base, path string) string {
 	return filepath.ToSlash(rel)
 }
 
-// openAt opens the project's sessions. It also resolves the id "active".
+// openAt opens the project's sessions and returns id. If id is "active", it returns the id of the
+// active session instead.
 func openAt(e *env.Env, id string) (*session.Store, string, error) {
 	s, err := Open(e)
 	if err == nil && id == "active" {

@@ -7,7 +7,7 @@ import (
 	"gaffer/workflow"
 )
 
-// Open returns the project's workflow state. Other command groups for the same
+// Open returns the store of the project's workflow state. Other command groups for the same
 // documents use it, too.
 func Open(e *env.Env) (*workflow.Store, error) {
 	c, err := e.Config()

@@ -29,8 +29,8 @@ Null and absent are alike.`,
 	return cmd
 }
 
-// completeFields suggests the fields that are set. After an error it suggests nothing,
-// because a shell prompt cannot show errors.
+// completeFields suggests the names of the fields that are set in the state. After an error it
+// suggests nothing, because a shell prompt cannot show errors.
 func completeFields(e *env.Env) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		const noFiles = cobra.ShellCompDirectiveNoFileComp

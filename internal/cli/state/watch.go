@@ -37,18 +37,18 @@ one line.`,
 	return cmd
 }
 
-// errEnough ends a watch after the requested number of changes.
+// errEnough ends the watch after the requested number of changes was printed.
 var errEnough = errors.New("shown often enough")
 
 type watcher struct {
 	env    *env.Env
 	asJSON bool
-	count  int // 0: no limit
+	count  int // number of changes after which the watch ends; 0: no limit
 	last   jsontree.Value
 	shown  int
 }
 
-// run watches until the context ends, the count is reached, or the output fails.
+// run prints changes until ctx ends, the requested number was printed, or the output fails.
 func (w *watcher) run(ctx context.Context, s *workflow.Store) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -47,7 +47,7 @@ func TestWatchShowsTheFieldsThatChangeUntilItIsInterrupted(t *testing.T) {
 	set("nextStep", "second\x1b[2J")
 	wait("nextStep = second\uFFFD[2J")
 	go func() {
-		for lines.Scan() { // discard the remaining output
+		for lines.Scan() { // discard the output that is left
 		}
 	}()
 	cancel()

@@ -66,8 +66,8 @@ run as JSON. Ctrl-C leaves with exit code 130, and the run goes on.`,
 	return cmd
 }
 
-// show prints the tasks as a table, failed ones first. For a server's run it includes
-// the workers.
+// show prints the tasks as a table, failed tasks first. If the run is on a server, the table has a
+// column of workers.
 func show(e *env.Env, r fleet.Run, changes fleet.Changes, remote bool) error {
 	now := e.Now()
 	table.Talk(e, "run %s, %s", display.Printable(r.ID), display.Line(r.Name, 60))
@@ -96,8 +96,8 @@ func show(e *env.Env, r fleet.Run, changes fleet.Changes, remote bool) error {
 	return table.Lines(e, nil, lines...)
 }
 
-// row returns the row of a task: its status, the duration of its last attempt, and what
-// it does now or its agent's last message.
+// row returns the table row of a task: its status, the duration of its last attempt, and what it
+// does now or its agent's last message.
 func row(t fleet.Task, now time.Time, named, remote bool) []table.Cell {
 	took := ""
 	if d, ok := phrase.WorkTime(t.Attempt, now); ok {

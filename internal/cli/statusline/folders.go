@@ -16,15 +16,15 @@ import (
 	"gaffer/workflow"
 )
 
-// folders holds the folders that the status line is read from.
+// folders holds the folders whose files the status line describes.
 type folders struct {
 	root     string // the project's root
-	dir      string // the agent's working folder: below root, or in a worktree
+	dir      string // working folder of the agent: below root, or in a worktree of the project
 	workflow string
 }
 
-// findFolders finds the project: the one that a flag or variable names, otherwise the
-// project of the agent's working folder, otherwise the project of the current folder.
+// findFolders finds the project. It uses the project that a flag or variable names (named), or the
+// project of the agent's working folder, or the project of the current folder.
 func findFolders(e *env.Env, named bool, dirs []string) folders {
 	dir := e.Dir
 	for _, d := range dirs {
@@ -55,7 +55,7 @@ func findFolders(e *env.Env, named bool, dirs []string) folders {
 	return p
 }
 
-// documents reads the existing documents without taking a lock or waiting for a writer.
+// documents reads those documents that exist. It takes no lock and does not wait for a writer.
 func (p folders) documents(agent []byte) statusline.Documents {
 	d := statusline.Documents{
 		Project: filepath.Base(p.root), Agent: agent, Head: readHead(p.dir),
@@ -70,19 +70,19 @@ func (p folders) documents(agent []byte) statusline.Documents {
 }
 
 const (
-	maxFront  = 64 << 10 // enough of a spec to contain its front matter
+	maxFront  = 64 << 10 // number of bytes of a spec that contain its front matter
 	maxConfig = 1 << 20
 	maxHead   = 4 << 10
 )
 
-// readHead returns the content of git's HEAD for the worktree that contains dir.
+// readHead returns the content of git's HEAD file of the worktree that contains dir.
 func readHead(dir string) []byte {
 	for {
 		dotGit := filepath.Join(dir, ".git")
 		if head := readBeginning(filepath.Join(dotGit, "HEAD"), maxHead); head != nil {
 			return head
 		}
-		if link := readBeginning(dotGit, maxHead); link != nil { // a linked worktree, where .git is a file
+		if link := readBeginning(dotGit, maxHead); link != nil { // in a linked worktree, .git is a file
 			line, _, _ := strings.Cut(string(link), "\n")
 			gitDir, ok := strings.CutPrefix(strings.TrimSpace(line), "gitdir: ")
 			if !ok {
@@ -101,9 +101,9 @@ func readHead(dir string) []byte {
 	}
 }
 
-// readBeginning reads at most this number of bytes of a regular file. It returns nil if the
-// file does not exist, and an empty slice if it cannot be read. It opens with
-// O_NONBLOCK, so that a FIFO does not block it.
+// readBeginning reads at most the first most bytes of a regular file. It returns nil if the file
+// does not exist, and an empty slice if the file cannot be read. It opens the file with O_NONBLOCK,
+// so that a FIFO does not block it.
 func readBeginning(path string, most int64) []byte {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrPermission) {

@@ -24,7 +24,7 @@ import (
 // options holds the values of the command's flags.
 type options struct {
 	fleet, all, json bool
-	named            bool // a flag or a variable names the project
+	named            bool // a flag or an environment variable names the project
 }
 
 // New creates the command.
@@ -57,9 +57,9 @@ or --color is never.`,
 	return cmd
 }
 
-// Main runs the command without building the command tree, which takes too long for a
-// prompt. If the command line is not valid or asks for help, it does nothing and returns
-// false; the command tree then handles help and mistakes.
+// Main runs the command without building the command tree, which takes too long for a prompt. If
+// the command line is not valid or asks for help, Main does nothing and returns ok = false; the
+// command tree then handles it.
 func Main(e *env.Env, args []string) (code int, ok bool) {
 	cmd := New(e)
 	e.GlobalFlags(cmd)
@@ -70,11 +70,11 @@ func Main(e *env.Env, args []string) (code int, ok bool) {
 	return 0, cmd.RunE(cmd, nil) == nil
 }
 
-// databaseTimeout is the timeout for a database on another machine.
+// databaseTimeout is the timeout for queries to a database on another machine.
 const databaseTimeout = 500 * time.Millisecond
 
-// show prints the status line. It ignores errors and panics, because they must not
-// break a prompt.
+// show prints the status line. It ignores errors and panics, because they must not break the
+// agent's prompt.
 func show(ctx context.Context, e *env.Env, o options) {
 	defer func() { _ = recover() }()
 	var agent []byte
@@ -96,13 +96,13 @@ func show(ctx context.Context, e *env.Env, o options) {
 		_ = e.PrintJSON(line)
 		return
 	}
-	columns, _ := strconv.Atoi(e.Getenv("COLUMNS")) // 0 if it is not a number
+	columns, _ := strconv.Atoi(e.Getenv("COLUMNS")) // 0 (unknown) if COLUMNS is not a number
 	rows := statusline.Render(line, statusline.Format{Color: colored(e), Columns: columns, Now: e.Now()})
 	_ = e.Printf("%s\n", strings.Join(rows, "\n"))
 }
 
-// storeUsage stores the usage that the agent program reports, for views of the fleet. It
-// skips agents that gaffer runs, because gaffer has better figures for them.
+// storeUsage stores the usage that the agent program reports, so that views of the fleet can show
+// it. It skips agents that gaffer runs, because gaffer has better figures for them.
 func storeUsage(e *env.Env, agent []byte) {
 	doc, err := jsontree.Parse(agent)
 	if err != nil || e.Getenv(supervisor.Mark) != "" {
@@ -110,12 +110,12 @@ func storeUsage(e *env.Env, agent []byte) {
 	}
 	state, err := e.StateDir()
 	if m, ok := hookevents.ParseUsage(doc.Value()); ok && err == nil {
-		_ = hookevents.NewFolder(state).StoreUsage(m) // a status line cannot report errors
+		_ = hookevents.NewFolder(state).StoreUsage(m) // ignore the error: a status line cannot report it
 	}
 }
 
-// colored reports whether to use colour. Unlike other commands it does not require a
-// terminal, because agent programs display colours of a status line.
+// colored reports whether to use colour. Unlike other commands it does not check for a terminal,
+// because agent programs show the colours of a status line.
 func colored(e *env.Env) bool {
 	if c, err := e.Config(); err == nil && c.Choice("color") != "auto" {
 		return c.Choice("color") == "always"

@@ -45,8 +45,8 @@ func example() folder {
 	}
 }
 
-// line runs the command in dir and returns its output. The command must succeed and
-// print nothing else.
+// line runs the command in dir and returns its stdout. It fails the test if the command fails or
+// prints to stderr.
 func line(t *testing.T, dir string, in io.Reader, vars map[string]string, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -212,7 +212,7 @@ func TestUnusualArgumentsAreLeftToTheCommandTree(t *testing.T) {
 	}
 }
 
-// never is an endless input.
+// never is an input that never ends.
 type never struct{}
 
 func (never) Read(b []byte) (int, error) {
@@ -228,7 +228,7 @@ func TestAnInputWithoutAnEndIsReadUntilTheTimeout(t *testing.T) {
 	}{
 		"nothing comes":  {nil, "", time.Hour},
 		"half an object": {[]string{`{"cwd": "/a"`}, `{"cwd": "/a"`, time.Hour},
-		// Once the object is complete, there is nothing to wait for.
+		// The first object is complete, so the read ends without the timeout.
 		"an object in pieces": {[]string{`{"cwd": "/a", "x": {"y": 1}`, " }\n"}, `{"cwd": "/a", "x": {"y": 1} }` + "\n", 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -280,7 +280,7 @@ func TestNoDocumentIsEverChanged(t *testing.T) {
 	}
 }
 
-// contents returns the files below a folder with their content.
+// contents returns the content of each file below a folder, by path.
 func contents(t *testing.T, root string) map[string]string {
 	t.Helper()
 	found := map[string]string{}

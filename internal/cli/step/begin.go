@@ -55,8 +55,8 @@ if nothing is missing.`,
 	return cmd
 }
 
-// choose returns the choice that a flag makes, otherwise the user's choice at the
-// terminal. Without a terminal it returns the missing prerequisite as the error.
+// choose returns the choice of a flag or, if no flag was given, the choice that the user makes at
+// the terminal. Without a terminal it returns missing as the error.
 func choose(ctx context.Context, e *env.Env, missing *workflow.PrerequisiteError, flags map[int]*bool) (int, error) {
 	for choice, set := range flags {
 		if *set {
@@ -69,7 +69,8 @@ func choose(ctx context.Context, e *env.Env, missing *workflow.PrerequisiteError
 	return ask(ctx, e.In, e.Err, missing)
 }
 
-// carryOut carries out the choice.
+// carryOut records the user's choice and does what it means. It returns an error if the choice is
+// to abort.
 func carryOut(ctx context.Context, e *env.Env, s *workflow.Store, missing *workflow.PrerequisiteError, choice int) error {
 	err := s.Update(ctx, func(root *jsontree.Node) error { return missing.Choose(root, choice) })
 	switch {
@@ -83,7 +84,7 @@ func carryOut(ctx context.Context, e *env.Env, s *workflow.Store, missing *workf
 	return nil
 }
 
-// abortedError is the error after the user has chosen to abort.
+// abortedError is the error if the user has chosen to abort.
 type abortedError struct{ missing *workflow.PrerequisiteError }
 
 func (a *abortedError) Error() string { return "step " + string(a.missing.Step) + ": aborted" }

@@ -1,4 +1,4 @@
-// Package table writes results in aligned columns that fit the terminal.
+// Package table prints tables whose columns are aligned and fit the terminal.
 package table
 
 import (
@@ -14,16 +14,16 @@ import (
 	"gaffer/internal/ui/tui/terminal"
 )
 
-// Cell is one text of a table with its style.
+// Cell is a text in a table, with its style.
 type Cell struct {
 	Text  string
-	Short string // replaces Text if the table is too wide for the terminal
+	Short string // used instead of Text if the table is too wide for the terminal; may be empty
 	Style display.Style
 
-	// For headings only: how the column shrinks in a narrow terminal.
-	Keep  bool // the column is not cut while any other column can be cut
-	Least int  // the column is not cut below this width while another column can be dropped; 0 means 16
-	Drop  int  // the column may be dropped, the lowest number first; 0 means never
+	// Only in headings: what happens to the column in a narrow terminal.
+	Keep  bool // do not shorten the column while another column can be shortened
+	Least int  // do not shorten it below this width while another column can be dropped; 0 means 16
+	Drop  int  // order in which columns may be dropped, the lowest number first; 0 means never
 }
 
 // Row returns a row of plain texts.
@@ -35,7 +35,7 @@ func Row(texts ...string) []Cell {
 	return row
 }
 
-// Texts is like [Print] for plain texts. Empty texts stay blank.
+// Texts prints rows of plain texts like [Print], but leaves empty texts blank.
 func Texts(e *env.Env, rows [][]string) error {
 	lines := make([][]Cell, len(rows))
 	for i, row := range rows {
@@ -49,9 +49,9 @@ func Texts(e *env.Env, rows [][]string) error {
 	return Print(e, lines)
 }
 
-// Print writes rows. The first one is the heading. An empty cell is shown as a dash.
-// Escape sequences of colours do not count as width. In a terminal no row is wider than
-// the terminal. In a pipe or file no text is shortened.
+// Print prints a table. The first row is the heading. An empty cell is shown as a dash. In a
+// terminal, Print shortens texts so that no row is wider than the terminal. In a pipe or file no
+// text is shortened. Escape sequences of colours do not count as width.
 func Print(e *env.Env, rows [][]Cell) error {
 	rows, widths := fit(clean(rows), terminal.Columns(e.Out))
 	var b strings.Builder
@@ -72,14 +72,15 @@ func Print(e *env.Env, rows [][]Cell) error {
 	return e.Printf("%s", b.String())
 }
 
-// Talk is like [env.Env.Talk], but wraps a line that is wider than the terminal.
+// Talk prints a message to stderr like [env.Env.Talk], but wraps lines that are wider than the
+// terminal.
 func Talk(e *env.Env, format string, args ...any) {
 	for _, row := range paint.HangingIndent(fmt.Sprintf(format, args...), terminal.Columns(e.Err), 4) {
 		e.Talk("%s", row)
 	}
 }
 
-// Lines writes sentences below a table. In a terminal it wraps long ones between words.
+// Lines prints sentences below a table. In a terminal it wraps long sentences between words.
 func Lines(e *env.Env, style func(line string) display.Style, lines ...string) error {
 	columns := terminal.Columns(e.Out)
 	for _, line := range lines {
@@ -97,7 +98,7 @@ func Lines(e *env.Env, style func(line string) display.Style, lines ...string) e
 
 const gap = "  "
 
-// clean makes all texts printable.
+// clean returns the rows with all texts made printable.
 func clean(rows [][]Cell) [][]Cell {
 	cleaned := make([][]Cell, len(rows))
 	for r, row := range rows {
@@ -109,16 +110,16 @@ func clean(rows [][]Cell) [][]Cell {
 	return cleaned
 }
 
-// readableWidth is the width that a column keeps while other columns can be dropped, unless
-// its heading sets another width.
+// readableWidth is the width to which a column may be shortened while other columns can be dropped,
+// unless the column's heading sets another width.
 const readableWidth = 16
 
-// fit returns the rows without the columns that do not fit the terminal, and the widths
-// of the remaining ones. If columns is 0, everything fits.
+// fit returns the rows without the columns that do not fit the terminal, and the widths of the
+// remaining columns. If columns is 0, everything fits.
 //
-// It saves width in this order: it uses short forms, drops empty columns, shrinks the
-// widest columns to a readable width, drops columns that may be dropped, and then cuts
-// the remaining ones.
+// fit saves width in this order: it uses short texts, drops empty columns, shortens the widest
+// columns to a readable width, drops columns that may be dropped, and then shortens the remaining
+// ones.
 func fit(rows [][]Cell, columns int) ([][]Cell, []int) {
 	widths := widthsOf(rows)
 	if columns <= 0 || total(widths) <= columns {
@@ -182,7 +183,8 @@ func without(rows [][]Cell, column int) [][]Cell {
 	return kept
 }
 
-// shrink reduces the widest columns until all fit, but none below its least width.
+// shrink reduces the widths of the widest columns until all columns fit, but no width below the
+// result of least. If all is false, it leaves out columns with Keep.
 func shrink(heading []Cell, widths []int, columns int, all bool, least func(heading Cell) int) {
 	for total(widths) > columns {
 		widest := -1
@@ -198,7 +200,7 @@ func shrink(heading []Cell, widths []int, columns int, all bool, least func(head
 	}
 }
 
-// cut shortens a text to a number of columns. It cuts between words if a word starts
+// cut shortens a text to a number of terminal columns. It cuts between two words if a word starts
 // near the end.
 func cut(text string, columns int) string {
 	if cells.Width(text) <= columns {

@@ -36,7 +36,7 @@ works on is refused; the run of one that was left is ended.`,
 	}
 }
 
-// endRun ends the run of the session before the session is archived.
+// endRun ends the run of the current team session, so that the session can be archived.
 func endRun(ctx context.Context, e *env.Env) error {
 	return connect.WithApp(ctx, e, func(a *app.App) error { return a.Teams.End(ctx) })
 }

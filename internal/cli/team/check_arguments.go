@@ -11,9 +11,8 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// checkWords returns an error for arguments that were probably meant as a command, and
-// for requirements without quotes. Agents cost money, so they must not start by
-// mistake.
+// checkWords returns an error for arguments that the user probably meant as a command, and for
+// requirements without quotes. Agents cost money, so they must not start by mistake.
 func checkWords(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 || len(args) == 1 && !oneWord(args[0]) {
 		return nil
@@ -38,7 +37,7 @@ func commandNames(cmd *cobra.Command) (names []string) {
 	return names
 }
 
-// firstWords returns the first words of the arguments.
+// firstWords returns the first four arguments, and "…" if there are more.
 func firstWords(args []string) string {
 	if len(args) > 4 {
 		return strings.Join(args[:4], " ") + " …"

@@ -8,8 +8,8 @@ import (
 	"gaffer/team"
 )
 
-// withTeamHint replaces the hint of an error by one for 'gaffer team'. The original hints
-// are for users of the documents or of 'gaffer run'.
+// withTeamHint replaces the hint of an error by a hint for users of 'gaffer team'. The original
+// hint is for users of the documents or of 'gaffer run'.
 func withTeamHint(err error) error {
 	if _, ok := errors.AsType[*team.SessionExistsError](err); ok {
 		return exit.WithHint(err, "'gaffer team status' says where it stands, 'gaffer team resume' goes on with it, --new archives it and begins another")

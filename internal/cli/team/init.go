@@ -67,8 +67,8 @@ func begin(ctx context.Context, e *env.Env, o initOptions, requirements string) 
 	return e.Printf("%s\n", id)
 }
 
-// readRequirements reads the requirements from the arguments or a file. It returns an
-// error for empty ones, before a session is archived for them.
+// readRequirements returns the requirements from the arguments or from a file. It returns an error
+// if they are empty; the caller must check this before it archives a session.
 func readRequirements(ctx context.Context, e *env.Env, file string, args []string) (string, error) {
 	if (file == "") == (len(args) == 0) {
 		return "", exit.Usage(errors.New("give the requirements as an argument or with -f FILE, one of them"))
@@ -87,7 +87,7 @@ func readRequirements(ctx context.Context, e *env.Env, file string, args []strin
 	return text, nil
 }
 
-// readAll reads a file, or stdin for "-".
+// readAll reads a file, or stdin if file is "-".
 func readAll(ctx context.Context, e *env.Env, file string) ([]byte, error) {
 	if file != "-" {
 		return statefile.ReadBytes(host.OS(), e.Path(file))

@@ -26,7 +26,7 @@ func ackCommand(e *env.Env) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "the `ROLE` whose message it is, if several have one of that id")
-	_ = cmd.RegisterFlagCompletionFunc("to", completeRoles) // the flag was declared above, so there is no error
+	_ = cmd.RegisterFlagCompletionFunc("to", completeRoles) // an error is returned only for an undeclared flag
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := checkReceiver(to); err != nil {
 			return err
@@ -40,8 +40,8 @@ func ackCommand(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// unreadIDs returns suggestions. After an error it suggests nothing, because a shell
-// prompt cannot show errors.
+// unreadIDs returns the ids of unread messages, for shell completion. After an error it returns
+// none, because a shell prompt cannot show errors.
 func unreadIDs(ctx context.Context, e *env.Env) []string {
 	s, err := Open(e)
 	if err != nil {

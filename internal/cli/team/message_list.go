@@ -26,7 +26,7 @@ func listCommand(e *env.Env) *cobra.Command {
 	cmd.Flags().StringVar(&to, "to", "", "only those to this `ROLE`")
 	cmd.Flags().StringVar(&group, "group", "", "only those about the group `ID`")
 	cmd.Flags().BoolVar(&unread, "unread", false, "only unread ones")
-	_ = cmd.RegisterFlagCompletionFunc("to", completeRoles) // the flag was declared above, so there is no error
+	_ = cmd.RegisterFlagCompletionFunc("to", completeRoles) // an error is returned only for an undeclared flag
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := checkReceiver(to); err != nil {
@@ -48,7 +48,7 @@ func listCommand(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// checkReceiver returns an error for a role that never receives messages. Otherwise a
+// checkReceiver returns an error for a role that never receives messages. Without this check, a
 // misspelt role would look like an empty inbox.
 func checkReceiver(role string) error {
 	roles, _ := completeRoles(nil, nil, "")

@@ -36,7 +36,7 @@ func sendCommand(e *env.Env) *cobra.Command {
 	flags.StringVar(&o.subject, "subject", "", "the subject's `TEXT`")
 	flags.StringArrayVar(&o.fields, "field", nil, "set a field of the body, `KEY=VALUE`; lists may be given several times")
 	for _, name := range []string{"from", "to", "group", "subject"} {
-		_ = cmd.MarkFlagRequired(name) // the flags were declared above, so there is no error
+		_ = cmd.MarkFlagRequired(name) // an error is returned only for an undeclared flag
 	}
 	for _, name := range []string{"from", "to"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, completeRoles)
@@ -99,7 +99,7 @@ func fieldNames(o sendOptions) []string {
 func completeRoles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var roles []string
 	for _, p := range team.Pairs() {
-		roles = append(roles, string(p[0])) // each role that sends also receives
+		roles = append(roles, string(p[0])) // each role that sends messages also receives some
 	}
 	return roles, cobra.ShellCompDirectiveNoFileComp
 }

@@ -11,11 +11,11 @@ import (
 	"gaffer/team"
 )
 
-// stopWithError is the decision that ended a session with an error.
+// stopWithError is the kind of the decision that ends a session with an error.
 const stopWithError = "stop_with_error"
 
-// merged prints how many groups were merged and how they were tested. A group is
-// complete once it is merged.
+// merged prints how many groups were merged and how they were tested. A merged group is a complete
+// one.
 func (v view) merged(e *env.Env) error {
 	if v.run.Run == "" || len(v.Groups) == 0 {
 		return nil
@@ -48,7 +48,7 @@ func (v view) tested() string {
 	return "Tested after each merge: " + strings.Join(v.run.Tests, "; ")
 }
 
-// outcome prints why a session stopped with an error.
+// outcome prints why the session stopped with an error, if it did.
 func (v view) outcome(e *env.Env) error {
 	if problem := v.problem(); problem != "" {
 		return e.Printf("\nIt stopped: %s\n", display.PrintableLines(problem))
@@ -56,7 +56,8 @@ func (v view) outcome(e *env.Env) error {
 	return nil
 }
 
-// problem returns why a session ended with an error and what to do about it, or "".
+// problem returns why the session ended with an error and what to do about it. It returns "" if
+// there was no error.
 func (v view) problem() string {
 	if v.Orchestrator.Status != team.SessionError {
 		return ""
@@ -84,7 +85,7 @@ func (v view) next(e *env.Env) error {
 	case v.Orchestrator.Status == team.SessionCompleted:
 		return e.Printf("\nIt is done: all of it is on branch %[1]s\n'git merge %[1]s' takes it into yours\n", display.Printable(f.Branch))
 	case v.problem() != "":
-		return nil // the printed problem already says what to do
+		return nil // the printed problem says what to do
 	}
 	return e.Printf("\nNo process works on it: 'gaffer team resume' continues it\n")
 }

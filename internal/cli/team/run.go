@@ -53,7 +53,8 @@ func (o *options) flags(cmd *cobra.Command) {
 
 var modes = []string{"auto", "simple", "parallel"}
 
-// request returns the options of a team from the flags and gaffer.yaml, and checks them.
+// request returns the options of a team, from the flags and gaffer.yaml. It returns an error if
+// they are not valid.
 func (o options) request(e *env.Env) (n teamsession.Request, err error) {
 	c, err := e.Config()
 	if err != nil {
@@ -120,8 +121,8 @@ func (o options) work(ctx context.Context, e *env.Env, t *runview.View, run stri
 	return err
 }
 
-// printResult prints the result of the session, unless another gaffer process works on
-// it now.
+// printResult prints the result of the session. It prints nothing if another gaffer process works
+// on the session now.
 func (o options) printResult(ctx context.Context, e *env.Env, t *runview.View) error {
 	v, err := look(ctx, e, t.App)
 	if err != nil || v.run.Owner > 0 {

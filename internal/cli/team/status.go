@@ -41,7 +41,7 @@ marks a counter that has reached it.`,
 	return cmd
 }
 
-// view holds the documents of a session and its run.
+// view holds the documents of a team session, and its run.
 type view struct {
 	team.Snapshot
 	run teamsession.Found
@@ -59,7 +59,7 @@ func look(ctx context.Context, e *env.Env, a *app.App) (v view, err error) {
 	return v, err
 }
 
-// printJSON prints the documents, and the run that they belong to.
+// printJSON prints the session's documents and its run as JSON.
 func (v view) printJSON(e *env.Env) error {
 	text, err := json.Marshal(v.Snapshot)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"gaffer/team"
 )
 
-// print prints parts of a session for the user.
+// print calls the given functions, each of which prints a part of the session.
 func (v view) print(e *env.Env, parts ...func(view, *env.Env) error) error {
 	for _, part := range parts {
 		if err := part(v, e); err != nil {
@@ -37,8 +37,7 @@ func (v view) head(e *env.Env) error {
 	return e.Printf(", %d of %d developers free\n", max(limit-busy, 0), limit)
 }
 
-// groups lists the groups by status. A status that the protocol does not define comes
-// last.
+// groups prints the groups by status. Statuses that the protocol does not define come last.
 func (v view) groups(e *env.Env) error {
 	if len(v.Groups) == 0 {
 		return nil
@@ -80,7 +79,7 @@ func counter(c team.Escalation) string {
 	return fmt.Sprintf("%d/%d%s", c.Count, c.Limit, mark)
 }
 
-// stuck lists the groups that need help. Complete groups are not included.
+// stuck prints the groups in which a role was started too often, except complete groups.
 func (v view) stuck(e *env.Env) error {
 	var lines []string
 	for _, g := range v.Groups {
@@ -109,8 +108,8 @@ func (v view) agents(e *env.Env) error {
 	return section(e, "Running", lines)
 }
 
-// unread lists the unread messages. It skips messages about complete groups, because no
-// agent will be started to read them.
+// unread prints the unread messages, except those about complete groups: no agent will be started
+// to read them.
 func (v view) unread(e *env.Env) error {
 	var lines []string
 	for _, m := range v.Unread {
@@ -130,11 +129,11 @@ func (v view) group(id string) (team.Group, bool) {
 	return team.Group{}, false
 }
 
-// lastDecisions is the number of decisions that are shown.
+// lastDecisions is the number of latest decisions that are printed.
 const lastDecisions = 5
 
-// decisions lists the latest decisions, except the one that ended the session with an
-// error, which is printed separately.
+// decisions prints the latest decisions. It leaves out the decision that ended the session with an
+// error, because outcome prints it.
 func (v view) decisions(e *env.Env) error {
 	log := v.Orchestrator.DecisionsLog
 	if n := len(log); n > 0 && log[n-1].Decision == stopWithError {
@@ -147,7 +146,7 @@ func (v view) decisions(e *env.Env) error {
 	return section(e, "Decided last", lines)
 }
 
-// section writes a heading and its lines. It writes nothing without lines.
+// section prints a heading and its lines. If there are no lines, it prints nothing.
 func section(e *env.Env, title string, lines []string) error {
 	if len(lines) == 0 {
 		return nil

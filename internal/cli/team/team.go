@@ -44,7 +44,7 @@ func New(e *env.Env) *cobra.Command {
   gaffer team -f requirements.md --developers 3 --test 'go test ./...'
   gaffer team status
   watch -n 1 'jq .current_phase coordination/orchestrator_state.json'`,
-		Args: cobra.ArbitraryArgs, // checkWords reports invalid arguments
+		Args: cobra.ArbitraryArgs, // any number; checkWords reports invalid arguments
 	}
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "read the requirements from `FILE`, or - for stdin")
 	cmd.Flags().BoolVar(&o.fresh, "new", false, "archive the existing session")
@@ -62,7 +62,7 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// begin starts a session and works on it.
+// begin starts a team session and works on it.
 func (o options) begin(ctx context.Context, e *env.Env, args []string) error {
 	requirements, err := readRequirements(ctx, e, o.file, args)
 	if err != nil {
@@ -88,7 +88,7 @@ func (o options) begin(ctx context.Context, e *env.Env, args []string) error {
 	return runview.With(ctx, e, func(t *runview.View) error { return o.run(ctx, e, t, n) })
 }
 
-// Open returns the store of the project's team.
+// Open returns the store of the project's team documents.
 func Open(e *env.Env) (*team.Store, error) {
 	c, err := e.Config()
 	if err != nil {

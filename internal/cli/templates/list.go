@@ -24,16 +24,16 @@ type template struct {
 	Description string   `json:"description"`
 	Variables   []string `json:"variables"`
 	Path        string   `json:"path"`
-	Text        string   `json:"text,omitempty"` // only if a single template is shown
+	Text        string   `json:"text,omitempty"` // set only if a single template is shown
 }
 
-// row is a template with its statistics from the records.
+// row is a template with statistics about its runs.
 type row struct {
 	template
 	Runs        int      `json:"runs"`
 	Success     int      `json:"success"`
-	SuccessRate *float64 `json:"success_rate"` // percentage; null if no run has ended
-	LastUsed    *string  `json:"last_used"`    // null if no run has a start time
+	SuccessRate *float64 `json:"success_rate"` // in percent; null if no run has ended
+	LastUsed    *string  `json:"last_used"`    // start of the latest run; null if no run has a start time
 }
 
 func describe(t prompt.Template) template {
@@ -63,7 +63,7 @@ func list(ctx context.Context, e *env.Env, asJSON bool) error {
 	return used.print(e, rows, dir)
 }
 
-// templateUses holds the statistics of templates from the records.
+// templateUses holds statistics about the templates, which it takes from the records.
 type templateUses struct {
 	groups []ledger.Template
 	last   map[string]time.Time
@@ -77,7 +77,7 @@ func history(ctx context.Context, e *env.Env) (templateUses, error) {
 	u := templateUses{last: map[string]time.Time{}}
 	store := ledger.Open(c.Path("paths.ledger"), ledger.Options{Now: e.Now})
 	r, err := store.Report(ctx, ledger.Query{}, func(a ledger.Attempt) error {
-		// Some records contain the literal '$START' instead of a time.
+		// Ignore a start time that cannot be parsed: some records contain the literal '$START'.
 		if at, err := timestamp.Parse(a.StartedAt, time.UTC); err == nil && at.After(u.last[a.Template]) {
 			u.last[a.Template] = at
 		}
@@ -118,8 +118,8 @@ func (u templateUses) print(e *env.Env, rows []row, dir string) error {
 	return nil
 }
 
-// missingTemplates returns the templates that records name but that do not exist. "custom" in a
-// record means no template.
+// missingTemplates returns the names of templates that records mention but that do not exist. The
+// name "custom" means that no template was used.
 func (u templateUses) missingTemplates(rows []row) (names []string) {
 	for _, g := range u.groups {
 		if g.Template != "custom" && !slices.ContainsFunc(rows, func(r row) bool { return r.Name == g.Template }) {

@@ -34,7 +34,7 @@ template is for. The success rate is of the runs that have ended.`,
 	return cmd
 }
 
-// folder returns the folder of the project's templates.
+// folder returns the path of the folder with the project's templates.
 func folder(e *env.Env) (string, error) {
 	p, err := e.Project()
 	if err != nil {

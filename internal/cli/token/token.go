@@ -40,7 +40,7 @@ a worker may take tasks and speak for its own agents; a viewer may look.`,
 	return cmd
 }
 
-// withTokens opens the tokens, calls do and closes them.
+// withTokens opens the database with the tokens, calls do and closes it.
 func withTokens(ctx context.Context, e *env.Env, open serve.Opener, do func(*credential.TokenStore) error) error {
 	b, err := open(ctx, app.ServerOptions{})
 	if err != nil {
@@ -68,7 +68,7 @@ func create(e *env.Env, open serve.Opener) *cobra.Command {
 	cmd.Flags().StringSliceVar(&limits.Projects, "projects", nil, "a worker's token is good for tasks of these projects alone, `A,B`")
 	cmd.Flags().StringSliceVar(&limits.Pools, "pools", nil, "and for tasks that want one of these labels, `A,B`, and no others")
 	complete := cobra.FixedCompletions(roles(), cobra.ShellCompDirectiveNoFileComp)
-	_ = cmd.RegisterFlagCompletionFunc("role", complete) // the flag was declared above, so there is no error
+	_ = cmd.RegisterFlagCompletionFunc("role", complete) // an error is returned only for an undeclared flag
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if name == "" || !slices.Contains(roles(), role) {
 			return exit.Usage(fmt.Errorf("a token needs --role, one of %s, and --name", strings.Join(roles(), ", ")))

@@ -29,7 +29,7 @@ func (r rows) Put(_ context.Context, row credential.Token) error      { r[row.ID
 func (r rows) Drop(_ context.Context, id string) error                { delete(r, id); return nil }
 func (r rows) Touch(_ context.Context, id string, at time.Time) error { return nil }
 
-// run runs 'gaffer token' and returns its output.
+// run runs 'gaffer token' on the tokens in kept and returns its output.
 func run(t *testing.T, kept rows, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	var out, talk bytes.Buffer

@@ -24,18 +24,19 @@ import (
 // document is one validated document with its findings.
 type document = ledger.ValidatedFile
 
-// checker validates the documents of one kind at a path, which is a file or a folder.
-// It calls each for every document.
+// checker validates all documents of one kind at path, which is a file or a folder. It calls each
+// for every document.
 type checker func(ctx context.Context, path string, each func(document) error) error
 
-// validator has a checker for every kind.
+// validator has a checker for every kind of document.
 type validator struct {
 	env    *env.Env
 	config *config.Config
 	strict bool
 }
 
-// folderSettings maps kinds to the settings with the folders of the project's own documents.
+// folderSettings maps a kind of document to the setting with the folder of the project's own
+// documents of that kind.
 var folderSettings = map[kind]string{
 	runs: "paths.ledger", results: "paths.ledger", ledgers: "paths.ledger",
 	sessions: "paths.session", workflows: "paths.workflow", teams: "paths.team",
@@ -59,7 +60,8 @@ func (v *validator) checker(k kind) checker {
 	panic("validate: no checker for " + string(k))
 }
 
-// check validates one target. The project's own documents may be missing.
+// check validates the documents of one target. It is no error if the project's own documents do not
+// exist.
 func (v *validator) check(ctx context.Context, t target, each func(document) error) error {
 	if t.kind == all {
 		for _, k := range []kind{ledgers, sessions, workflows, teams} {
@@ -79,7 +81,7 @@ func (v *validator) check(ctx context.Context, t target, each func(document) err
 	return v.checker(t.kind)(ctx, path, each)
 }
 
-// projectPath returns the path of the project's documents of a kind.
+// projectPath returns the path of the project's own documents of a kind.
 func (v *validator) projectPath(k kind) string {
 	root := v.config.Path(folderSettings[k])
 	if k == runs || k == results {
@@ -88,8 +90,8 @@ func (v *validator) projectPath(k kind) string {
 	return root
 }
 
-// store returns the ledger at root. If root is in the project, records refer to their
-// results by paths relative to the project's root.
+// store returns the ledger at root. If root is in the project, paths of results in its records are
+// relative to the project's root.
 func (v *validator) store(root string) *ledger.Store {
 	o := ledger.Options{Now: v.env.Now, LockTimeout: v.config.Duration("lock_timeout")}
 	if p, err := v.env.Project(); err == nil {
@@ -134,8 +136,8 @@ func (v *validator) sessions(_ context.Context, path string, each func(document)
 	return byDocument(paths, found, each)
 }
 
-// processes returns findings about agents of a session whose process no longer exists.
-// It ignores read errors, because the checks of the document report them.
+// processes returns findings about agents of a session whose process no longer exists. It ignores
+// errors in the document, because other checks report them.
 func processes(path string) []statefile.Finding {
 	doc, err := statefile.New(path, statefile.Options{}).Load()
 	if err != nil {
@@ -196,8 +198,8 @@ func checkFile(path string, check func(string, jsontree.Value) []statefile.Findi
 	return each(document{Path: path, Found: append(statefile.CheckPortable(path, doc), check(path, doc.Value())...)})
 }
 
-// byDocument groups findings by document and calls each for every document, including
-// those without findings.
+// byDocument calls each for every path with the findings about that document. It also calls it for
+// documents without findings.
 func byDocument(paths []string, found []statefile.Finding, each func(document) error) error {
 	at := map[string]int{}
 	var documents []document

@@ -9,7 +9,7 @@ import (
 	"gaffer/ledger"
 )
 
-// fix repairs the records among the targets.
+// fix repairs the ledger records among the targets. It calls each for every repaired record.
 func (v *validator) fix(ctx context.Context, targets []target, each func(ledger.Fix) error) error {
 	for _, t := range targets {
 		repair, ok := v.repairs(t.kind)
@@ -59,8 +59,8 @@ func (v *validator) repairs(k kind) (repairer, bool) {
 	return nil, false
 }
 
-// repairRecords repairs records of one kind. Their ledger is the parent of the records'
-// folder.
+// repairRecords returns a function that repairs the records of one kind. Their ledger is the parent
+// of the folder with the records.
 func (v *validator) repairRecords(k ledger.Kind) repairer {
 	return func(ctx context.Context, path string, each func(ledger.Fix) error) error {
 		folder := path

@@ -14,25 +14,24 @@ import (
 	"gaffer/statefile"
 )
 
-// summary counts documents by result.
+// summary holds the numbers of validated documents by result.
 type summary struct {
 	Files     int `json:"files"`
 	Valid     int `json:"valid"`
 	Irregular int `json:"irregular"`
 	Invalid   int `json:"invalid"`
-	Skipped   int `json:"skipped"` // not documents of a protocol; not counted in Files
+	Skipped   int `json:"skipped"` // files that are no documents of a protocol; not counted in Files
 	Fixed     int `json:"fixed"`
-	Refused   int `json:"refused"` // could not be fixed
+	Refused   int `json:"refused"` // documents that could not be fixed
 }
 
-// printer writes findings as they arrive, so that memory use does not grow with their
-// number.
+// printer prints findings as they arrive, so that memory use does not grow with their number.
 type printer struct {
 	env      *env.Env
 	opts     *options
 	out      *bufio.Writer
 	sum      summary
-	section  string // the open list of the JSON form
+	section  string // key of the JSON list that is being written; empty before the first
 	progress *progress
 }
 
@@ -76,7 +75,7 @@ func (p *printer) document(d document) error {
 		if f.Severity == statefile.Invalid {
 			style = display.Red
 		}
-		if worst == "" { // the document was skipped
+		if worst == "" { // skipped: it is no document of a protocol
 			word, style = "skipped", display.Faint
 		}
 		if err := p.line(style, word, f.String()); err != nil {
@@ -115,7 +114,7 @@ func (p *printer) line(style display.Style, word, text string) error {
 	return err
 }
 
-// item writes one item of a list of the JSON form.
+// item writes one item of the JSON list with the key section.
 func (p *printer) item(section string, v any) error {
 	before := ",\n    "
 	if p.section != section {
@@ -129,7 +128,8 @@ func (p *printer) item(section string, v any) error {
 	return err
 }
 
-// open returns the text that closes the open list and starts another.
+// open returns the JSON text that ends the current list, if any, and starts the list with the key
+// section.
 func (p *printer) open(section string) string {
 	before := "{"
 	if p.section != "" {
@@ -139,7 +139,7 @@ func (p *printer) open(section string) string {
 	return fmt.Sprintf("%s\n  %q: [", before, section)
 }
 
-// end writes the summary.
+// end prints the summary.
 func (p *printer) end() error {
 	p.progress.clear()
 	if !p.opts.json {
@@ -157,7 +157,7 @@ func (p *printer) end() error {
 	return p.out.Flush()
 }
 
-// String returns the summary as text.
+// String returns the summary as one line.
 func (s summary) String() string {
 	text := fmt.Sprintf("%s: %s valid, %s irregular, %s invalid",
 		files(s.Files), thousands(s.Valid), thousands(s.Irregular), thousands(s.Invalid))
@@ -172,7 +172,8 @@ func (s summary) String() string {
 	return text
 }
 
-// verdict returns the error for the exit code.
+// verdict returns an error if a document is invalid or, with --strict, irregular. The error
+// determines the exit code.
 func (p *printer) verdict() error {
 	switch {
 	case p.sum.Invalid > 0:
@@ -183,7 +184,7 @@ func (p *printer) verdict() error {
 	return nil
 }
 
-// shown returns a path relative to the current folder if it is below that.
+// shown returns path relative to the current folder, or path itself if it is not below that folder.
 func (p *printer) shown(path string) string {
 	rel, err := filepath.Rel(p.env.Dir, path)
 	if err != nil || path == "" || rel == ".." || strings.HasPrefix(rel, "../") {

@@ -9,11 +9,11 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Progress is shown only in a terminal, and only after quietFor.
+// When progress is printed: only in a terminal, and only after quietFor.
 const (
 	quietFor   = 700 * time.Millisecond
 	showEvery  = 100 * time.Millisecond
-	tickPerNow = 256 // number of documents between reads of the clock
+	tickPerNow = 256 // the clock is read once per this number of documents
 )
 
 // progress prints the number of processed documents to stderr.
@@ -22,7 +22,7 @@ type progress struct {
 	now      func() time.Time
 	next     time.Time
 	n        int
-	on       bool // a line of progress is visible in the terminal
+	on       bool // the progress line is visible in the terminal
 	lastWord string
 }
 
@@ -43,14 +43,14 @@ func (p *progress) tick(word string) {
 	}
 	if now := p.now(); now.After(p.next) {
 		p.next, p.on = now.Add(showEvery), true
-		_, _ = fmt.Fprintf(p.to, "\r%s files %s", thousands(p.n), word) // errors do not matter
+		_, _ = fmt.Fprintf(p.to, "\r%s files %s", thousands(p.n), word) // ignore the error: it is only progress
 	}
 }
 
-// clear deletes the line of progress before a result is printed.
+// clear deletes the progress line, so that a result can be printed.
 func (p *progress) clear() {
 	if p.on {
 		p.on = false
-		_, _ = fmt.Fprint(p.to, "\r\x1b[K") // errors do not matter
+		_, _ = fmt.Fprint(p.to, "\r\x1b[K") // ignore the error: it is only progress
 	}
 }

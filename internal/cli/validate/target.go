@@ -12,7 +12,8 @@ import (
 	"gaffer/workflow"
 )
 
-// kind is a kind of documents that can be validated. Its value is the name of its flag.
+// kind is a kind of documents that can be validated. Its value is the name of the kind's flag, such
+// as "ledger".
 type kind string
 
 const (
@@ -21,27 +22,27 @@ const (
 	sessions  kind = "sessions"
 	workflows kind = "workflow"
 	teams     kind = "team"
-	ledgers   kind = "ledger" // runs and results, and the references between them
+	ledgers   kind = "ledger" // run and result records, and the references between them
 	all       kind = "all"
 	unknown   kind = ""
 )
 
-// kindMark is the flag of a kind and its position on the command line.
+// kindMark is the flag of a kind on the command line, with its position.
 type kindMark struct {
 	kind kind
-	at   int // number of paths before it
+	at   int // number of paths before the flag
 }
 
-// target is what to validate: the documents of a kind at a path, or the project's own
-// if the path is empty.
+// target is what to validate: the documents of a kind at path or, if path is empty, the project's
+// own documents of that kind.
 type target struct {
 	kind kind
 	path string
 }
 
-// assignKinds assigns a kind to each path on the command line. With a single flag, every path
-// has that kind. With several, a path belongs to the last flag before it, and a flag
-// without paths means the project's own documents. A path without a flag stays unknown.
+// assignKinds assigns a kind to each path on the command line. If there is one flag, all paths have
+// its kind. If there are several flags, a path has the kind of the last flag before it, and a flag
+// without paths means the project's own documents. A path without a flag gets no kind.
 func assignKinds(marks []kindMark, paths []string) []target {
 	kinds := kindsOf(marks)
 	if len(paths) == 0 && (len(kinds) == 0 || slices.Contains(kinds, all)) {
@@ -78,7 +79,7 @@ func kindsOf(marks []kindMark) []kind {
 	return kinds
 }
 
-// flagBefore returns the kind of the last flag before the i-th path.
+// flagBefore returns the kind of the last flag before the i-th path, or "" if there is none.
 func flagBefore(marks []kindMark, i int) kind {
 	k := unknown
 	for _, m := range marks {
@@ -89,7 +90,7 @@ func flagBefore(marks []kindMark, i int) kind {
 	return k
 }
 
-// infer determines the kind of a path from its name and its folder's name.
+// infer determines the kind of the documents at path from its name and its folder's name.
 func infer(path string) (kind, error) {
 	name, parent := filepath.Base(path), filepath.Base(filepath.Dir(path))
 	info, err := os.Stat(path)

@@ -71,7 +71,7 @@ as it was beside it, as NAME.bak.`,
 	return cmd
 }
 
-// kindFlag is the flag of a kind. It records the number of paths before it.
+// kindFlag is the flag of a kind. When it is set, it records the number of paths before it.
 type kindFlag struct {
 	kind  kind
 	opts  *options
@@ -121,7 +121,8 @@ func run(ctx context.Context, e *env.Env, o *options, args []string) error {
 	return p.verdict()
 }
 
-// resolve makes the paths absolute, and infers the kind of each path without a flag.
+// resolve makes the paths of the targets absolute, and infers the kind of each target that has
+// none.
 func resolve(e *env.Env, targets []target) ([]target, error) {
 	for i := range targets {
 		t := &targets[i]

@@ -10,7 +10,7 @@ import (
 	"gaffer/internal/cli/env"
 )
 
-// info holds the facts about the binary that a bug report needs.
+// info describes the gaffer binary for bug reports.
 type info struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
@@ -52,8 +52,8 @@ func (v info) String() string {
 	return text + " " + v.Go + " " + v.Platform
 }
 
-// readBuildInfo reads the revision that the go command records in a binary built inside a
-// repository.
+// readBuildInfo returns the facts about this binary, such as the git revision that the go command
+// records in a binary built inside a repository.
 func readBuildInfo(version string) info {
 	v := info{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	build, ok := debug.ReadBuildInfo()

@@ -7,7 +7,7 @@ import (
 	screen "gaffer/internal/ui/tui/watch"
 )
 
-// Focus implements [screen.Backend]. Only the newest call counts.
+// Focus implements [screen.Backend]. It replaces an earlier focus that was not read yet.
 func (f *feed) Focus(at screen.Focus) {
 	select {
 	case <-f.focuses:
@@ -52,8 +52,8 @@ func (f *feed) Retry(ctx context.Context, run, task string) error {
 	return f.ensureProcess(ctx, run, "it is queued again")
 }
 
-// ensureProcess ensures that a process works on a run that was changed. done describes
-// the change, which is already stored; an error starts with it.
+// ensureProcess makes sure that a process works on a run that the user has changed. done describes
+// the change; the error's text starts with it, because the change is already stored.
 func (f *feed) ensureProcess(ctx context.Context, run, done string) error {
 	if err := f.fleet.EnsureProcess(ctx, run); err != nil {
 		return fmt.Errorf("%s, but %w", done, err)

@@ -13,10 +13,10 @@ import (
 	screen "gaffer/internal/ui/tui/watch"
 )
 
-// shownEnded is the number of latest runs that are shown even if they have ended.
+// shownEnded is the number of latest runs that the screen shows even if they have ended.
 const shownEnded = 20
 
-// overview reads the state of the whole fleet.
+// overview reads the state of the whole fleet for the screen.
 func overview(ctx context.Context, f connect.Fleet) (v screen.Fleet, err error) {
 	if v.Runs, err = f.Latest(ctx, shownEnded); err != nil {
 		return v, err
@@ -31,28 +31,28 @@ func overview(ctx context.Context, f connect.Fleet) (v screen.Fleet, err error) 
 	return v, err
 }
 
-// feed reads data for a screen: the whole fleet, and the run and task that the user
-// looks at. It also implements [screen.Backend].
+// feed reads data for the screen: the state of the whole fleet, and of the run and task that the
+// user looks at. It also implements [screen.Backend].
 type feed struct {
 	fleet   connect.Fleet
 	now     func() time.Time
 	notices <-chan string
-	focuses chan screen.Focus // the newest thing that the user looks at
+	focuses chan screen.Focus // holds what the user looks at now, until it is read
 	send    func(any)
 
 	mu       sync.Mutex
-	runs     []fleet.Run   // the runs as last read
-	nextRead chan struct{} // closed at the next read
-	last     time.Time     // the time of the last read
-	failing  bool          // reading has failed since the last read
+	runs     []fleet.Run   // runs of the fleet when it was last read
+	nextRead chan struct{} // closed when the fleet is read again
+	last     time.Time     // when the fleet was last read
+	failing  bool          // reading the fleet has failed since last
 }
 
 const (
 	fleetPace = 250 * time.Millisecond
-	retryTime = 2 * time.Second // wait before a retry
+	retryTime = 2 * time.Second // wait before reading again after an error
 )
 
-// run reads until ctx ends, and returns when all its goroutines have ended.
+// run reads the fleet and the focus until ctx ends. It returns when all its goroutines have ended.
 func (f *feed) run(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() { f.followFleet(ctx) })
@@ -61,7 +61,7 @@ func (f *feed) run(ctx context.Context) {
 		for {
 			select {
 			case text := <-f.notices:
-				if f.fleet.Where() == "" { // for a server, the screen itself shows that there is no answer
+				if f.fleet.Where() == "" { // if a server does not answer, the screen itself shows that
 					f.send(screen.Result{Text: text})
 				}
 			case <-ctx.Done():
@@ -72,8 +72,8 @@ func (f *feed) run(ctx context.Context) {
 	all.Wait()
 }
 
-// followFleet reads the whole fleet after every change. If that fails, it sends the
-// screen the reason and the time of the last success.
+// followFleet reads the whole fleet after every change and sends it to the screen. If reading
+// fails, it sends the reason and the time of the last success.
 func (f *feed) followFleet(ctx context.Context) {
 	failed := func(err error) {
 		if err == nil || ctx.Err() != nil {
@@ -133,9 +133,8 @@ func (f *feed) followFocus(ctx context.Context) {
 	}
 }
 
-// followRun sends the current run to the screen after every change, and the newest state
-// of the task in focus to changed. It continues after the run has ended, because the run
-// may be resumed.
+// followRun sends the run in focus to the screen after every change, and the newest state of the
+// task in focus to changed. It does not stop when the run ends, because the run may be resumed.
 func (f *feed) followRun(ctx context.Context, focus screen.Focus, changed chan fleet.Task) {
 	for ctx.Err() == nil {
 		known, _ := f.lastRead(focus.Run)
@@ -145,7 +144,7 @@ func (f *feed) followRun(ctx context.Context, focus screen.Focus, changed chan f
 			f.send(r)
 			if at := slices.IndexFunc(r.Tasks, func(t fleet.Task) bool { return t.ID == focus.Task }); at >= 0 {
 				select {
-				case <-changed: // drop an older state that was not read
+				case <-changed: // drop the older state, which was not read
 				default:
 				}
 				changed <- r.Tasks[at]
@@ -160,8 +159,8 @@ func (f *feed) followRun(ctx context.Context, focus screen.Focus, changed chan f
 	}
 }
 
-// waitForResume waits until a run that ended at a time is resumed. The run may have ended
-// again before the fleet is read; then it has a later end.
+// waitForResume waits until the run, which ended at this time, is resumed. If the run is resumed
+// and ends again between two reads, it has a later end; then waitForResume also returns.
 func (f *feed) waitForResume(ctx context.Context, run string, ended time.Time) {
 	for {
 		known, next := f.lastRead(run)
@@ -177,7 +176,7 @@ func (f *feed) waitForResume(ctx context.Context, run string, ended time.Time) {
 	pause.For(ctx, fleetPace)
 }
 
-// lastRead returns a run as it was last read with the fleet, and a channel that is
+// lastRead returns the run with this id from the last read of the fleet, and a channel that is
 // closed when the fleet is read again.
 func (f *feed) lastRead(id string) (run fleet.Run, next <-chan struct{}) {
 	f.mu.Lock()

@@ -15,7 +15,8 @@ import (
 	screen "gaffer/internal/ui/tui/watch"
 )
 
-// refusing is a fleet that refuses to cancel, but answers only after the user has left.
+// refusing is a fleet that refuses to cancel a run. It answers only after the user has left the
+// screen.
 type refusing struct {
 	connect.Fleet
 	shown func()
@@ -23,7 +24,7 @@ type refusing struct {
 	why   error
 }
 
-// Write detects that the terminal's normal screen is restored.
+// Write closes r.left when the program restores the terminal's normal screen.
 func (r refusing) Write(p []byte) (int, error) {
 	if bytes.Contains(p, []byte("\x1b[?1049l")) {
 		close(r.left)
@@ -48,7 +49,7 @@ func TestLeavingReportsActionsThatFailed(t *testing.T) {
 	in, keys := io.Pipe()
 	defer in.Close()
 	f := refusing{left: make(chan struct{}), why: errors.New("it has ended"), shown: sync.OnceFunc(func() {
-		go func() { _, _ = io.WriteString(keys, "cyq") }() // the screen may have stopped reading
+		go func() { _, _ = io.WriteString(keys, "cyq") }() // ignore the error: the screen may have stopped reading
 	})}
 	e := &env.Env{In: in, Out: f, Err: io.Discard, Getenv: func(string) string { return "" }, Now: time.Now}
 	first := screen.Fleet{Runs: []fleet.Run{{ID: "r1", Name: "nightly", Status: fleet.Running}}}

@@ -14,13 +14,13 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// testProject is a project with a state folder of its own. Every process started in it
-// inherits a variable with its folder, and is killed at the end of the test.
+// testProject is a project with a separate state folder. Every process started in it inherits an
+// environment variable with its folder, and is killed at the end of the test.
 type testProject struct {
 	t      *testing.T
 	binary string
 	dir    string
-	server string // the server's address, if one was started
+	server string // address of the server, or "" if none was started
 }
 
 const mark = "WATCH_TEST"
@@ -46,8 +46,8 @@ func newPlace(t *testing.T, files map[string]string) *testProject {
 	return p
 }
 
-// env returns the environment of processes in this place, with a state folder of this
-// name.
+// env returns the environment of processes in this project. state is the name of their state
+// folder.
 func (p *testProject) env(state string) []string {
 	list := []string{
 		"HOME=" + p.dir, "PATH=" + filepath.Dir(p.binary) + ":" + os.Getenv("PATH"), "XDG_STATE_HOME=" + filepath.Join(p.dir, state),
@@ -90,8 +90,8 @@ func (p *testProject) gaffer(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// start runs a command in the background. It waits for a text in the output, and
-// returns the process and the line with the text.
+// start runs a command in the background, waits until its output contains says, and returns the
+// process and the line with that text.
 func (p *testProject) start(state, says string, more []string, args ...string) (*os.Process, string) {
 	p.t.Helper()
 	cmd := exec.Command(p.binary, args...)
@@ -104,9 +104,9 @@ func (p *testProject) start(state, says string, more []string, args ...string) (
 	if err := cmd.Start(); err != nil {
 		p.t.Fatal(err)
 	}
-	_ = file.Close() // the process has its own copy
+	_ = file.Close() // the process has its own copy of the descriptor
 	ended := make(chan struct{})
-	go func() { defer close(ended); _ = cmd.Wait() }() // its result does not matter
+	go func() { defer close(ended); _ = cmd.Wait() }() // ignore the result of the process
 	p.t.Cleanup(func() {
 		_ = cmd.Process.Kill() // the process may have ended
 		<-ended
@@ -124,7 +124,7 @@ func (p *testProject) start(state, says string, more []string, args ...string) (
 	return cmd.Process, line
 }
 
-// until polls until look succeeds.
+// until calls look repeatedly until it returns ok = true.
 func (p *testProject) until(what string, look func() (seen string, ok bool)) {
 	p.t.Helper()
 	testenv.Wait(p.t, what, func() error {
@@ -135,7 +135,7 @@ func (p *testProject) until(what string, look func() (seen string, ok bool)) {
 	})
 }
 
-// serve starts a server. If there was one before, it uses the same address.
+// serve starts a server. After a restart the server has the same address.
 func (p *testProject) serve() *os.Process {
 	p.t.Helper()
 	listen := "127.0.0.1:0"

@@ -11,9 +11,9 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// plans have a task in every state. Their agents print something and then hang, so that
-// the screen stops changing. One question contains control characters for the terminal,
-// and one name has wide characters.
+// plans is a set of plans with tasks in every state. Their agents print something and then hang, so
+// that the screen stops changing. One question contains control characters, and one name contains
+// wide characters.
 var plans = map[string]string{
 	"release.yaml": `name: release 1.4
 defaults: {agent: fake}
@@ -33,8 +33,8 @@ tasks:
 `,
 }
 
-// fleetOf starts a server with one worker that has worked on the plans as far as it can
-// without the user.
+// fleetOf starts a server and one worker, and waits until the worker has done everything in the
+// plans that does not need the user.
 func fleetOf(t *testing.T) *testProject {
 	t.Helper()
 	p := newPlace(t, plans)
@@ -71,7 +71,7 @@ func TestTheFleetAt80x24(t *testing.T) {
 	s.press("Escape")
 	s.shows("run-80x24", "writing the routes")
 
-	// A question is answered with keys, and its agent continues.
+	// Answer a question with keys. Its agent must continue.
 	s.press("a")
 	s.shows("question-80x24", "Which port shall the page use?")
 	s.press("2")
@@ -80,7 +80,7 @@ func TestTheFleetAt80x24(t *testing.T) {
 	s.sees("answered ", "/page: 8080")
 	s.sees(`The answer to "Which po`, "● running   page")
 
-	// The screen first names what will be cancelled. Only y confirms.
+	// Cancel a task: the screen first names the task, and only y confirms.
 	s.press("Down", "Down", "c")
 	s.shows("cancel-80x24", "Cancel task page of release 1.4?")
 	s.press("n")
@@ -128,8 +128,8 @@ func TestTheFleetAt200x50AndThenOnASmallerScreen(t *testing.T) {
 	s.shows("again-200x50", "writing the routes")
 }
 
-// The screen shows a named run of this machine without colour. A task's name contains
-// control characters, which a server would not accept.
+// The screen shows a run of this machine without colour. The name of a task contains control
+// characters, which a server would not accept.
 func TestARunOfThisMachineIsWatchedWithoutColour(t *testing.T) {
 	t.Parallel()
 	hostile := strings.Replace(plans["release.yaml"], "name: Send mail", `name: "Send \e[2J\e]0;x\amail"`, 1)
@@ -152,7 +152,8 @@ func TestARunOfThisMachineIsWatchedWithoutColour(t *testing.T) {
 	s.gone()
 }
 
-// While only time passes, little is written and the screen is not redrawn completely.
+// If nothing changes but the time, little is written to the terminal and the screen is not redrawn
+// completely.
 func TestTheScreenDoesNotFlicker(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
@@ -180,8 +181,7 @@ func TestTheScreenDoesNotFlicker(t *testing.T) {
 	}
 }
 
-// While a server is not reachable, the screen keeps the last state. It reconnects by
-// itself.
+// If the server cannot be reached, the screen keeps the last state, and connects again by itself.
 func TestAServerThatIsAwayIsWaitedFor(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()

@@ -13,8 +13,8 @@ import (
 	screen "gaffer/internal/ui/tui/watch"
 )
 
-// followTask sends the details of a task to the screen after every change, and the
-// output of its agent.
+// followTask sends the details of the task in focus to the screen after every change, and the
+// output of the task's agent.
 func (f *feed) followTask(ctx context.Context, focus screen.Focus, changed <-chan fleet.Task) {
 	var before fleet.Task
 	end := func() {}
@@ -26,11 +26,11 @@ func (f *feed) followTask(ctx context.Context, focus screen.Focus, changed <-cha
 		case <-ctx.Done():
 			return
 		}
-		// The rest of a task's state is shown from the run.
+		// Skip the change if the run, which is sent to the screen separately, contains all of it.
 		if !first && before.Status == now.Status && before.Tries == now.Tries && attemptOf(before) == attemptOf(now) {
 			continue
 		}
-		if first || attemptOf(before) != attemptOf(now) { // a new attempt, or the path of its log is now known
+		if first || attemptOf(before) != attemptOf(now) { // there is a new attempt, or the path of its log has become known
 			end()
 			end = f.followLog(ctx, now)
 		}
@@ -40,8 +40,8 @@ func (f *feed) followTask(ctx context.Context, focus screen.Focus, changed <-cha
 	}
 }
 
-// attempt identifies the log of an attempt. The log's path is known a moment after the
-// id.
+// attempt identifies the log of an attempt. The path of the log becomes known a moment after the
+// attempt's id.
 type attempt struct{ id, log string }
 
 func attemptOf(t fleet.Task) attempt {
@@ -64,11 +64,11 @@ func (f *feed) sendTask(ctx context.Context, focus screen.Focus) bool {
 	return true
 }
 
-// logLines is the number of lines of an existing log that are read.
+// logLines is how many of the last lines of an existing log are read.
 const logLines = 1000
 
-// followLog sends the output of a task's agent to the screen. end stops that and waits
-// for it.
+// followLog sends the output of a task's agent to the screen in the background. end stops this and
+// waits until it has stopped.
 func (f *feed) followLog(ctx context.Context, t fleet.Task) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -93,8 +93,8 @@ func (f *feed) followLog(ctx context.Context, t fleet.Task) (end func()) {
 	return func() { cancel(); all.Wait() }
 }
 
-// lines sends complete lines to the screen. The lines that it receives have a limited
-// length.
+// lines sends the complete lines that are written to it to the screen. It does not limit their
+// length, because the writer does.
 type lines struct {
 	send func(any)
 	log  screen.Log
@@ -118,13 +118,13 @@ func (l *lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// flush sends the collected lines. Only the first call sends Begin.
+// flush sends the collected lines. Begin is true only in the first call.
 func (l *lines) flush() {
 	l.send(l.log)
 	l.log.Begin, l.log.Lines = false, nil
 }
 
-// end sends the last line, even without a newline, and the reason why the log ends.
+// end sends the last line, also if it has no newline, and the reason why the log ends.
 func (l *lines) end(problem string) {
 	if len(l.rest) > 0 {
 		l.log.Lines = append(l.log.Lines, string(l.rest))

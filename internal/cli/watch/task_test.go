@@ -12,7 +12,7 @@ import (
 	screen "gaffer/internal/ui/tui/watch"
 )
 
-// starting is a fleet with a task whose attempt gets its log a moment later.
+// starting is a fleet with a task whose attempt gets the path of its log only after a moment.
 type starting struct{ connect.Fleet }
 
 func (starting) Task(context.Context, string, string) (fleet.Task, error) { return fleet.Task{}, nil }

@@ -19,13 +19,13 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files; read the diff")
 
-// tmuxTerminal is 'gaffer watch' in a tmux server of its own.
+// tmuxTerminal is 'gaffer watch' in a separate tmux server.
 type tmuxTerminal struct {
 	*testProject
 	socket string
 }
 
-// watch starts the command on a screen of this size.
+// watch starts 'gaffer watch' in a terminal with this number of columns and rows.
 func (p *testProject) watch(width, height int, more []string, args ...string) tmuxTerminal {
 	p.t.Helper()
 	term := tmuxTerminal{p, filepath.Join(p.dir, "tmux")}
@@ -49,8 +49,8 @@ func (s tmuxTerminal) tmux(args ...string) string {
 
 func (s tmuxTerminal) capture() string { return s.tmux("capture-pane", "-p") }
 
-// press types keys, named as in tmux. An Escape followed at once by another key would
-// be read as one key sequence, so the caller must wait for the effect of Escape.
+// press types keys, which have their tmux names. After Escape the caller must wait for its effect:
+// with another key at once, it would be read as one key sequence.
 func (s tmuxTerminal) press(keys ...string) {
 	s.t.Helper()
 	s.tmux(append([]string{"send-keys"}, keys...)...)
@@ -69,14 +69,14 @@ func (s tmuxTerminal) resize(width, height int) {
 	s.tmux("resize-window", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height))
 }
 
-// gone waits until the command has ended.
+// gone waits until 'gaffer watch' has ended.
 func (s tmuxTerminal) gone() {
 	s.t.Helper()
 	s.until("the end of the session", func() (string, bool) {
 		if exec.Command("tmux", "-S", s.socket, "has-session").Run() != nil {
 			return "", true
 		}
-		screen, _ := exec.Command("tmux", "-S", s.socket, "capture-pane", "-p").Output() // the process may have ended
+		screen, _ := exec.Command("tmux", "-S", s.socket, "capture-pane", "-p").Output() // ignore the error: the process may have ended
 		return string(screen), false
 	})
 }
@@ -122,8 +122,8 @@ func normal(screen string) string {
 	return inText.ReplaceAllString(screen, "${1}#s")
 }
 
-// shows waits until the screen equals the golden file. With -update it waits for some
-// texts and for the screen to settle, and writes the file.
+// shows waits until the screen equals the golden file called name. With -update it waits until the
+// screen contains the texts and has settled, and writes the golden file.
 func (s tmuxTerminal) shows(name string, texts ...string) {
 	s.t.Helper()
 	path := filepath.Join("testdata", name+".golden")
@@ -146,7 +146,7 @@ func (s tmuxTerminal) shows(name string, texts ...string) {
 	})
 }
 
-// settled returns the screen once it has not changed for three seconds, except for
+// settled returns the screen once it has not changed for three seconds. It ignores changes of
 // times.
 func (s tmuxTerminal) settled() string {
 	last, since := "", time.Now()

@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// orphan runs a plan in the background and kills its gaffer process once the output of
-// 'gaffer ps' contains a text. The agents keep running.
+// orphan runs a plan in the background. It kills the run's gaffer process once the output of
+// 'gaffer ps' contains the text when. The agents keep running.
 func (p *testProject) orphan(plan, when string) {
 	p.t.Helper()
 	var d struct{ PID int }
@@ -59,7 +59,7 @@ func TestAnAnswerACancelAndARetryStartAProcessForARunThatHasNone(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(p.dir, "web", "mended"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.unowned() // the process that the cancel started has ended
+	p.unowned() // wait until the process that the cancel started has ended
 	s.press("r")
 	s.sees("▸ ✓ complete")
 }

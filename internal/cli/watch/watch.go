@@ -49,14 +49,14 @@ nothing that runs.`,
 	return cmd
 }
 
-// showScreen shows the screen until the user leaves. If the fleet cannot be read at all, it
-// returns an error before it opens the screen.
+// showScreen shows the screen until the user leaves it. If the fleet cannot be read at the start,
+// it returns an error and opens no screen.
 func showScreen(ctx context.Context, e *env.Env, args []string) (err error) {
 	notices := make(chan string, 16)
 	fleet, err := connect.OpenFleet(ctx, e, func(text string) {
 		select {
 		case notices <- text:
-		default: // drop notices while the screen is too slow
+		default: // drop the notice: the screen has not read the earlier ones
 		}
 	})
 	if err != nil {
@@ -76,8 +76,7 @@ func showScreen(ctx context.Context, e *env.Env, args []string) (err error) {
 	return show(ctx, e, fleet, notices, run, first)
 }
 
-// finishWithin limits how long pending actions may take after the user has left the
-// screen.
+// finishWithin is how long pending actions may take after the user has left the screen.
 const finishWithin = 5 * time.Second
 
 func show(ctx context.Context, e *env.Env, fleet connect.Fleet, notices <-chan string, run string, first screen.Fleet) error {

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"gaffer/coordinator"
-	_ "gaffer/internal/cli" // a change of the program invalidates cached results of this test
+	_ "gaffer/internal/cli" // go test runs this test again after a change of the program
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/logstore"
 	"gaffer/internal/engine/store"
@@ -29,12 +29,12 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// fleet is a coordinator and workers as processes of the real program, and the
-// coordinator's database.
+// fleet is a coordinator, its database and its workers. Coordinator and workers are processes of
+// the gaffer program.
 type fleet struct {
 	t      *testing.T
 	binary string
-	dir    string // contains the state, the project and the marks
+	dir    string // contains the state folders, the project, and the files that tasks write
 	server string
 	store  store.Store
 	engine *engine.Engine
@@ -118,7 +118,7 @@ func (p *process) signal(s syscall.Signal) {
 	}
 }
 
-// ends waits until a process ends, and expects success.
+// ends waits until the process ends, and fails the test if it did not succeed.
 func (p *process) ends() {
 	p.t.Helper()
 	select {
@@ -166,8 +166,8 @@ func (f *fleet) worker(name string, args ...string) *process {
 	return f.start(append([]string{"worker", "--server", f.server, "--name", name}, args...)...)
 }
 
-// submit submits tasks that record their start and their end, and run a command in
-// between.
+// submit submits tasks with these ids. Each records its start, runs the shell command between, and
+// records its end. submit returns the id of the run.
 func (f *fleet) submit(between string, ids ...string) string {
 	f.t.Helper()
 	var tasks []plan.Task
@@ -178,7 +178,8 @@ func (f *fleet) submit(between string, ids ...string) string {
 	return f.submitAt("", plan.Plan{Name: "p", Tasks: tasks})
 }
 
-// submitAt submits a plan for the worker with this name, or for any worker.
+// submitAt submits a plan for the worker called place, or for any worker if place is "". It returns
+// the id of the run.
 func (f *fleet) submitAt(place string, p plan.Plan) string {
 	f.t.Helper()
 	for i := range p.Tasks {
@@ -199,7 +200,7 @@ func (f *fleet) marks(task string) string {
 	return string(data)
 }
 
-// begun counts the tasks that have started.
+// begun returns the number of tasks that have recorded their start.
 func (f *fleet) begun() int {
 	f.t.Helper()
 	entries, err := os.ReadDir(filepath.Join(f.dir, "marks"))
@@ -249,7 +250,8 @@ func (f *fleet) completes(run string) {
 	})
 }
 
-// once checks, by files outside the database, that each task was done once.
+// once checks that each task was done exactly once, by the files that the tasks wrote and by the
+// database.
 func (f *fleet) once(run string, ids ...string) {
 	f.t.Helper()
 	for _, id := range ids {
@@ -277,16 +279,17 @@ func (f *fleet) once(run string, ids ...string) {
 	}
 }
 
-// processesOf lists the processes that work on a run.
+// processesOf returns the ids of the processes that work on a run.
 func (f *fleet) processesOf(run string) []int { return f.processes("GAFFER_RUN=" + run) }
 
-// processes lists the processes of this fleet that have a variable.
+// processes returns the ids of this fleet's processes whose environment contains variable, such as
+// "GAFFER_RUN=1".
 func (f *fleet) processes(variable string) (list []int) {
 	all, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is valid
 	for _, file := range all {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			continue // it has ended, or belongs to another user
+			continue // the process has ended or belongs to another user
 		}
 		has := func(v string) bool { return bytes.Contains(append([]byte{0}, data...), []byte("\x00"+v+"\x00")) }
 		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && has(variable) && has("HOME="+f.dir) {

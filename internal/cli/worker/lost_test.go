@@ -26,31 +26,31 @@ func (f *fleet) attempts(run, task string) (list []store.Attempt) {
 	return list
 }
 
-// workersOf returns the names of the workers that run the tasks now, by task.
+// workersOf returns, for each of the tasks that is running, the name of its worker.
 func (f *fleet) workersOf(run string, tasks []string) map[string]string {
 	f.t.Helper()
 	names := map[string]string{}
 	for _, task := range tasks {
 		for _, a := range f.attempts(run, task) {
 			if a.Status == store.Running {
-				names[task], _, _ = strings.Cut(a.Worker, "-") // a worker's id starts with its name
+				names[task], _, _ = strings.Cut(a.Worker, "-") // the id of a worker starts with its name and a "-"
 			}
 		}
 	}
 	return names
 }
 
-// One worker is killed for good. Another is stopped for twice its lease. The ten
-// minutes after the last lease in docs/worker.md are ten leases here.
+// The test kills one worker for good, and stops another for twice its lease. docs/worker.md gives
+// ten minutes after the last lease; here it is ten leases.
 func TestAFleetThatLosesWorkersCompletesADefaultPlanAndLeavesNothingBehind(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
 	const lease = 4 * time.Second
 	f := newFleet(t)
 	server := f.serve("--lease", lease.String())
-	// Each step is a line with the number of the attempt. A first attempt continues
-	// until the test has killed or stopped its worker. A grandchild has a session of
-	// its own.
+	// The script writes a line with the number of its attempt at each step. The first attempt
+	// continues until the test has killed or stopped its worker. It also starts a grandchild in
+	// another session.
 	script := `echo $GAFFER_ATTEMPT_NUMBER >> $MARKS/$GAFFER_TASK
 setsid sleep 3000 &
 until [ $GAFFER_ATTEMPT_NUMBER -gt 1 ] || [ -e $MARKS/../go ]; do echo $GAFFER_ATTEMPT_NUMBER >> $MARKS/$GAFFER_TASK; sleep 0.1; done
@@ -70,7 +70,7 @@ for i in $(seq 20); do echo $GAFFER_ATTEMPT_NUMBER >> $MARKS/$GAFFER_TASK; sleep
 		names := f.workersOf(run, first)
 		return fmt.Sprint(names), len(names) == len(first) && f.begun() == len(first)
 	})
-	had := map[string]string{} // the task of each worker
+	had := map[string]string{} // the task that each worker had
 	for task, worker := range f.workersOf(run, first) {
 		had[worker] = task
 	}
@@ -105,7 +105,8 @@ for i in $(seq 20); do echo $GAFFER_ATTEMPT_NUMBER >> $MARKS/$GAFFER_TASK; sleep
 		}
 	}
 
-	// The agent of the killed worker is left, and ends by itself.
+	// Stop the other workers and the server. The agent of the killed worker is left, and ends by
+	// itself.
 	for _, p := range []*process{beta, gamma, server} {
 		p.signal(syscall.SIGTERM)
 		p.ends()

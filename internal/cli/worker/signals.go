@@ -21,8 +21,8 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// runWithSignals runs a worker and handles signals for it. It replaces the command line's
-// signal handler, which would end the process at the second signal.
+// runWithSignals runs a worker and handles signals. It replaces the command line's signal handler,
+// which would end the process at the second signal.
 func runWithSignals(ctx context.Context, s *app.ServerWorker, shown *lines) error {
 	heard := make(chan os.Signal, 4)
 	wanted := []os.Signal{os.Interrupt, syscall.SIGTERM}
@@ -34,7 +34,7 @@ func runWithSignals(ctx context.Context, s *app.ServerWorker, shown *lines) erro
 	defer leave()
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(working) }()
-	before := ctx.Done() // also counts a signal that came before this function was called
+	before := ctx.Done() // also handle a signal that came before this function was called
 	for n := 0; ; {
 		select {
 		case err := <-ended:
@@ -48,7 +48,7 @@ func runWithSignals(ctx context.Context, s *app.ServerWorker, shown *lines) erro
 	}
 }
 
-// handleSignal handles the n-th signal.
+// handleSignal does what the n-th signal asks for.
 func handleSignal(n int, s *app.ServerWorker, shown *lines, leave func()) {
 	held := s.HeldTasks()
 	switch n {
@@ -65,7 +65,8 @@ func handleSignal(n int, s *app.ServerWorker, shown *lines, leave func()) {
 	}
 }
 
-// endError returns the error of the command. It names the tasks that are still running.
+// endError returns the command's error. If a signal ended the worker, the error names the tasks
+// that are still running.
 func endError(err error, s *app.ServerWorker) error {
 	if err == nil || !errors.Is(err, context.Canceled) {
 		return err
@@ -77,7 +78,7 @@ func endError(err error, s *app.ServerWorker) error {
 	return exit.Interrupted(fmt.Errorf("%s left running: %s", phrase.Count(len(held), "task"), strings.Join(held, ", ")))
 }
 
-// lines prints events.
+// lines prints the events of a worker, one per line.
 type lines struct {
 	env  *env.Env
 	json bool
@@ -89,8 +90,8 @@ func (l *lines) notice(format string, args ...any) {
 	l.printEvent(workerclient.Event{Time: l.env.Now(), Kind: "notice", Text: fmt.Sprintf(format, args...)})
 }
 
-// printEvent prints an event. It ignores errors, so that the worker continues if its terminal
-// is closed.
+// printEvent prints an event. It ignores errors, so that the worker continues even if its terminal
+// was closed.
 func (l *lines) printEvent(e workerclient.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,7 +105,7 @@ func (l *lines) printEvent(e workerclient.Event) {
 	_ = l.env.Printf("%s %s\n", e.Time.Local().Format(time.TimeOnly), eventText(e))
 }
 
-// eventText returns an event as text.
+// eventText returns the text of an event, without its time.
 func eventText(e workerclient.Event) string {
 	task := display.Printable(e.Run + "/" + e.Task)
 	text := phrase.Line(e.Text)
@@ -136,7 +137,7 @@ func again(what string, number int) string {
 	return what
 }
 
-// outcomeText describes the state of a task after an attempt has ended.
+// outcomeText returns a text such as "is complete": the state of a task after an attempt has ended.
 func outcomeText(e workerclient.Event) string {
 	class := display.Printable(e.Class)
 	switch {

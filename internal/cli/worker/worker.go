@@ -71,7 +71,7 @@ minutes they are ended.`,
 }
 
 func run(ctx context.Context, e *env.Env, o options) error {
-	if err := e.RefuseAgents("gaffer worker"); err != nil { // the worker's token gives access to all of its tasks
+	if err := e.RefuseAgents("gaffer worker"); err != nil { // the worker's token gives access to all tasks of the worker
 		return err
 	}
 	opts, err := workerOptions(e, o)
@@ -85,7 +85,7 @@ func run(ctx context.Context, e *env.Env, o options) error {
 		}
 		shown.printEvent(e)
 	}
-	for _, secret := range []string{"GAFFER_TOKEN", "GAFFER_TOKEN_FILE"} { // agents must not get the worker's token
+	for _, secret := range []string{"GAFFER_TOKEN", "GAFFER_TOKEN_FILE"} { // agents must not inherit the worker's token
 		if err := os.Unsetenv(secret); err != nil {
 			return err
 		}
@@ -137,8 +137,8 @@ func check(opts app.ServerWorkerOptions) error {
 	return nil
 }
 
-// isInvalidLabel reports whether a label is reserved for gaffer or contains characters
-// that labels of tasks cannot contain.
+// isInvalidLabel reports whether a worker may not have this label: it is reserved for gaffer, or
+// contains characters that the labels of tasks cannot contain.
 func isInvalidLabel(label string) bool {
 	return label == "" || strings.ContainsAny(label, "@, \t") || strings.HasPrefix(label, "project:")
 }

@@ -62,7 +62,7 @@ with what they wait for and where they work. Then come the open questions.`,
 	return cmd
 }
 
-// Show prints a table of workers, online ones first.
+// Show prints a table of workers, online workers first.
 func Show(e *env.Env, list []serverfleet.Worker) error {
 	if len(list) == 0 {
 		e.Talk("no worker has ever been heard of: 'gaffer worker%s' starts one", e.ServerArg())
@@ -106,8 +106,8 @@ func row(w serverfleet.Worker, now time.Time) []table.Cell {
 	}
 }
 
-// taskText returns the worker's task. For an agent started by hand it returns what the agent
-// waits for, otherwise its folder.
+// taskText returns what a worker does: its task. For an agent started by hand, it is what the agent
+// waits for, or the agent's folder.
 func taskText(w serverfleet.Worker) string {
 	if w.ByHand {
 		return cmp.Or(w.For, w.Dir)
@@ -115,8 +115,8 @@ func taskText(w serverfleet.Worker) string {
 	return w.Task
 }
 
-// statusText returns the status that the worker reported last. If the worker is offline, it
-// adds the age of the report.
+// statusText returns the status that the worker reported last. For an offline worker it adds the
+// age of that report.
 func statusText(w serverfleet.Worker, now time.Time) string {
 	if w.Online() || w.ClaudeStatus == "" || w.ClaudeSince.IsZero() {
 		return w.ClaudeStatus

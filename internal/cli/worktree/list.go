@@ -59,9 +59,9 @@ type row struct {
 	Branch     string `json:"branch"`
 	Missing    bool   `json:"missing,omitempty"` // the folder no longer exists
 	Dirty      int    `json:"dirty"`             // number of uncommitted files
-	Ahead      int    `json:"ahead"`             // commits since its base
-	Unpushed   int    `json:"unpushed"`          // how many of them exist on no other branch or remote
-	Files      int    `json:"files"`             // files that differ from the base
+	Ahead      int    `json:"ahead"`             // commits since the base commit
+	Unpushed   int    `json:"unpushed"`          // commits since the base that exist on no other branch or remote
+	Files      int    `json:"files"`             // files that differ from the base commit
 	Insertions int    `json:"insertions"`
 	Deletions  int    `json:"deletions"`
 	Used       []int  `json:"used,omitempty"` // ids of processes that use it
