@@ -27,10 +27,10 @@ func TestMain(m *testing.M) {
 // TestScript runs every script in testdata/script. In addition to testscript's own commands, a
 // script has:
 //
-// exit N gaffer ARG…       the command ends with exactly this code
-// parallel N gaffer ARG…   N processes at once; all must succeed
-// fits COLUMNS LINES       the last stdout fits a screen of this size; with ttyout
-//                          as a third argument, the output to the terminal does
+//	exit N gaffer ARG…       the command ends with exactly this code
+//	parallel N gaffer ARG…   N processes at once; all must succeed
+//	fits COLUMNS LINES       the last stdout fits a screen of this size; with ttyout
+//	                         as a third argument, the output to the terminal does
 //
 // In the arguments of parallel, {} stands for the number of the process. parallel passes only HOME,
 // PATH, TMPDIR and gaffer's variables from the script's environment to the processes.

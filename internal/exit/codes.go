@@ -16,11 +16,11 @@ import (
 	"strings"
 )
 
-// Code is an exit code. Scripts rely on the numbers: a code may be added, but the
-// meaning of a code never changes.
+// Code is an exit code. Scripts rely on the numbers: a code may be added, but the meaning of an
+// existing code never changes.
 type Code int
 
-// The exit codes.
+// The exit codes. codes describes them.
 const (
 	CodeDone        Code = 0
 	CodeFailed      Code = 1
@@ -31,8 +31,8 @@ const (
 	CodeInterrupted Code = 130
 )
 
-// codes describes all exit codes. The help topic, the JSON form of an error and the
-// tests read it.
+// codes describes all exit codes. It is the source of the help topic, of the JSON form of an error,
+// and of tests.
 var codes = []struct {
 	code    Code
 	name    string
@@ -47,7 +47,7 @@ var codes = []struct {
 	{CodeInterrupted, "interrupted", "ended by SIGINT or SIGTERM"},
 }
 
-// String returns the code's name in the JSON form of an error.
+// String returns the name of the code, which the JSON form of an error contains.
 func (c Code) String() string {
 	for _, row := range codes {
 		if row.code == c {

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Error wraps an error with an exit code and an optional hint. Commands use it only for
-// errors that do not report their kind with a method.
+// Error wraps an error with an exit code and an optional hint. Commands use it only for errors that
+// have no method such as NotFound.
 type Error struct {
 	Code Code
 	Err  error
@@ -19,22 +19,23 @@ type Error struct {
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
-// Hint returns what the user can do next, or "".
+// Hint returns e.Next, which may be empty.
 func (e *Error) Hint() string { return e.Next }
 
-// Usage marks err as a mistake on the command line.
+// Usage gives err the exit code for a mistake on the command line.
 func Usage(err error) error { return withCode(CodeUsage, err) }
 
-// NotFound marks err as being about something that does not exist.
+// NotFound gives err the exit code for something that does not exist.
 func NotFound(err error) error { return withCode(CodeNotFound, err) }
 
-// Conflict marks err as a lock that another process holds, or as a refused transition.
+// Conflict gives err the exit code for a lock that another process holds, or for a refused
+// transition.
 func Conflict(err error) error { return withCode(CodeConflict, err) }
 
-// Invalid marks err as being about a document that violates its protocol.
+// Invalid gives err the exit code for a document that violates its protocol.
 func Invalid(err error) error { return withCode(CodeInvalid, err) }
 
-// Interrupted marks err as the result of an interruption, whatever its kind is.
+// Interrupted gives err the exit code for an interruption, also if err already has another code.
 func Interrupted(err error) error {
 	return withCode(CodeInterrupted, fmt.Errorf("interrupted: %w", err))
 }
@@ -54,8 +55,8 @@ func withCode(code Code, err error) error {
 	return &Error{Code: code, Err: err}
 }
 
-// Of returns the exit code for err. An [Error] in the chain decides first, then
-// [context.Canceled], then the methods of the errors in the chain.
+// Of returns the exit code for err. If the chain of err contains an [Error], its code is used; if
+// not, [context.Canceled] counts as an interruption; if not, the methods of the errors decide.
 func Of(err error) Code {
 	if err == nil {
 		return CodeDone

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// kinds is an error whose methods return the given values.
+// kinds is an error whose methods return these values.
 type kinds struct{ notFound, conflict, busy, invalid, usage bool }
 
 func (kinds) Error() string    { return "kinds" }
@@ -20,8 +20,8 @@ func (k kinds) Busy() bool     { return k.busy }
 func (k kinds) Invalid() bool  { return k.invalid }
 func (k kinds) Usage() bool    { return k.usage }
 
-// outer is an error whose methods return false where those of the inner error return
-// true.
+// outer wraps an error. Its own methods return false and "", but those of the wrapped error must
+// count.
 type outer struct{ err error }
 
 func (o outer) Error() string    { return "outer: " + o.err.Error() }

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// Text returns the message that is printed for err, with its hint if it has one. The
-// message may contain text from other programs. Make it printable before it is shown.
+// Text returns the message to print for err, with its hint if it has one. The message may contain
+// text from other programs, so the caller must make it printable.
 func Text(err error) string {
 	text := "gaffer: " + err.Error()
 	if hint := Hint(err); hint != "" {
@@ -25,11 +25,12 @@ func ReportJSON(w io.Writer, err error) {
 	}
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	// An error of stderr itself cannot be reported anywhere.
+	// Ignore the error: if stderr cannot be written, it cannot be reported.
 	_ = enc.Encode(map[string]body{"error": {Of(err).String(), err.Error(), Hint(err)}})
 }
 
-// Hint returns the outermost hint in the chain of err that is not empty, or "".
+// Hint returns the first hint in the chain of err that is not empty, starting at the outermost
+// error. It returns "" if there is none.
 func Hint(err error) string {
 	for err != nil {
 		h, ok := errors.AsType[interface {

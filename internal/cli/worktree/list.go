@@ -64,7 +64,7 @@ type row struct {
 	Files      int    `json:"files"`             // files that differ from the base commit
 	Insertions int    `json:"insertions"`
 	Deletions  int    `json:"deletions"`
-	Used       []int  `json:"used,omitempty"` // ids of processes that use it
+	Used       []int  `json:"used,omitempty"` // ids of the processes that use the worktree
 }
 
 func look(ctx context.Context, e *env.Env, run string) ([]row, error) {
@@ -117,7 +117,7 @@ func show(e *env.Env, rows []row) error {
 	return table.Texts(e, lines)
 }
 
-// state returns what prevents the removal of a worktree.
+// state returns what prevents the removal of the worktree, or "can be removed".
 func (r row) state() string {
 	var words []string
 	if r.Missing {

@@ -59,7 +59,7 @@ under refs/gaffer/rescue.`,
 	return cmd
 }
 
-// find returns the worktree that a user means by name.
+// find returns the worktree that a user means by name, which is TASK or RUN/TASK.
 func find(trees []worktree.Tree, name string) (worktree.Tree, error) {
 	run, task, whole := strings.Cut(name, "/")
 	if !whole {

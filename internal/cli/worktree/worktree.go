@@ -28,7 +28,7 @@ func matchesRun(text, run string) bool {
 	return strings.HasPrefix(run, text) || strings.HasPrefix(run[strings.LastIndexByte(run, '-')+1:], text)
 }
 
-// completer suggests the existing worktrees.
+// completer suggests words for the existing worktrees.
 func completer(e *env.Env, words func([]worktree.Tree) []string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		ctx := cmd.Context()
@@ -47,7 +47,7 @@ func completer(e *env.Env, words func([]worktree.Tree) []string) func(*cobra.Com
 	}
 }
 
-// open opens the project's git repository.
+// open opens the git repository of the project.
 func open(ctx context.Context, e *env.Env) (*worktree.Repo, error) {
 	p, err := e.Project()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package beadrun dispatches beads as a run. It determines which attempts at beads are
-// still running, and completes the records of attempts that are not.
+// Package beadrun dispatches beads as a run. It also determines which attempts at beads are still
+// running, and completes the records of attempts that have ended.
 package beadrun
 
 import (
@@ -22,27 +22,28 @@ import (
 type Options struct {
 	Store     store.Store
 	Locks     runlock.Locks
-	Project   string        // the project's root
+	Project   string        // path of the project's root
 	Ledger    *ledger.Store // the project's records
 	LedgerDir string
-	// Runs returns the rows of the project's runs, newest first. If ended is false, it
-	// omits runs that have ended.
+	// Runs returns the project's runs, newest first. If ended is false, it leaves out runs that
+	// have ended.
 	Runs func(r store.Reader, ended bool) ([]store.Run, error)
-	// Submit stores a plan as a run of the project.
+	// Submit stores a plan as a run of the project and returns the run's id.
 	Submit func(ctx context.Context, p plan.Plan) (run string, err error)
-	// End cancels a task and waits until all of its processes have ended.
+	// End cancels a task and waits until all processes of the task have ended.
 	End func(ctx context.Context, run, task, why string) error
-	// Collect records how attempts ended in a run that no process executes.
+	// Collect records in the store how attempts have ended, for a run that no gaffer process
+	// executes. It does so for the tasks for which want returns true.
 	Collect func(ctx context.Context, run string, want func(store.Task) bool) error
-	// Recorder returns the writer of a run's records.
+	// Recorder returns the recorder that writes a run's records.
 	Recorder func(run store.Run) *recorder.Recorder
-	Notice   func(text string) // prints a message for the user
+	Notice   func(text string) // prints a message to the user
 }
 
-// Beads runs the beads of a project.
+// Beads dispatches the beads of a project and polls their attempts.
 type Beads struct{ opts Options }
 
-// New returns the beads of a project.
+// New returns a Beads for a project.
 func New(opts Options) *Beads { return &Beads{opts} }
 
 // TerminalMode says whether dispatched agents run in a terminal.
@@ -55,16 +56,15 @@ const (
 	Headless                        // use no terminal
 )
 
-// Request describes a set of beads to run.
+// Request describes the beads to dispatch and how.
 type Request struct {
 	Plan     plan.Plan // each task has a Dispatch that names its bead
 	Terminal TerminalMode
-	Force    bool // if another agent works on a bead, first end that agent with all its processes
+	Force    bool // if another agent works on a bead, first end that agent and all its processes
 }
 
-// Dispatch submits beads as one run and returns the run's id. If an agent already works
-// on one of the beads, it returns an [*engine.BeadHeldError] and submits nothing, unless
-// q.Force is set.
+// Dispatch submits beads as one run and returns the id of the run. If an agent already works on one
+// of the beads and q.Force is not set, it submits nothing and returns an [*engine.BeadHeldError].
 func (b *Beads) Dispatch(ctx context.Context, q Request) (string, error) {
 	inTmux := false
 	if q.Terminal != Headless {
@@ -95,9 +95,9 @@ func (b *Beads) Dispatch(ctx context.Context, q Request) (string, error) {
 	}
 }
 
-// prepare sets the fields of a task's Dispatch: ledger, repository, number of earlier
-// attempts and tmux session. It returns an error early if the task needs a worktree
-// that its repository cannot have.
+// prepare sets the fields of a task's Dispatch: ledger, repository, number of earlier attempts and
+// tmux session. It returns an error if the task needs a worktree but its repository cannot have
+// one.
 func (b *Beads) prepare(ctx context.Context, t *plan.Task, inTmux bool) (err error) {
 	d := *t.Dispatch
 	d.Ledger = b.opts.LedgerDir

@@ -24,35 +24,36 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Polled is an attempt that is running according to its record.
+// Polled is an attempt whose record says that it is running.
 type Polled struct {
 	Bead    string `json:"bead"`
 	Attempt int    `json:"attempt"`
 	Agent   string `json:"agent"`
-	// State is the agent's state (running, waiting, retrying). It is "unattended" if
-	// the agent runs but no gaffer process executes its run, and "stale" if none of the
-	// agent's processes is alive.
+	// State is the state of the agent: running, waiting or retrying. It is "unattended" if the
+	// agent runs but no gaffer process executes its run. It is "stale" if none of the agent's
+	// processes is alive.
 	State   string    `json:"state"`
-	Why     string    `json:"why,omitempty"` // evidence for the state, or what to do about it
+	Why     string    `json:"why,omitempty"` // what shows the state, or what the user can do about it
 	Started time.Time `json:"started,omitzero"`
-	Run     string    `json:"run,omitempty"` // gaffer's run; empty if another program wrote the record
+	Run     string    `json:"run,omitempty"` // id of gaffer's run; empty if another program wrote the record
 	Task    string    `json:"task,omitempty"`
 	PID     int       `json:"pid,omitempty"`
 	Session string    `json:"session,omitempty"`
-	// Repaired is the outcome that a repair recorded for a stale attempt.
+	// Repaired is the outcome that the repair has recorded for a stale attempt. It is empty if
+	// nothing was repaired.
 	Repaired string `json:"repaired,omitempty"`
 }
 
-// States of attempts in runs that no gaffer process executes.
+// States of attempts whose run no gaffer process executes.
 const (
 	Unattended = "unattended"
 	Stale      = "stale"
 )
 
-// Poll lists the attempts that are running according to this project's records, with
-// their real state. With repair it records attempts that are not running any more as
-// lost. Poll may return an [*pending.UnwrittenError] together with the list: the
-// outcome is then in the store, but documents could not be written.
+// Poll returns the attempts that are running according to this project's records, with their real
+// state. If repair is true, it records attempts that are no longer running as lost. If Poll returns
+// an [*pending.UnwrittenError], the list is still valid: the outcome is in the store, but documents
+// could not be written.
 func (b *Beads) Poll(ctx context.Context, repair bool) ([]Polled, error) {
 	ours, err := b.pollRuns(ctx)
 	if err != nil {
@@ -75,7 +76,7 @@ func (b *Beads) Poll(ctx context.Context, repair bool) ([]Polled, error) {
 
 func attemptName(bead string, attempt int) string { return fmt.Sprintf("%s %d", bead, attempt) }
 
-// pollRuns lists the attempts that are running according to the store.
+// pollRuns returns the attempts that are running according to the store.
 func (b *Beads) pollRuns(ctx context.Context) (list []Polled, err error) {
 	alive := map[string]bool{}
 	for _, p := range supervisor.ListMarked() {
@@ -122,7 +123,8 @@ func polled(one engine.Assignment) (Polled, error) {
 	return p, nil
 }
 
-// judge sets the state of an attempt that is running according to the store.
+// judge sets the real state of an attempt that is running according to the store. watched is true
+// if a gaffer process executes its run, alive if a process of its agent is alive.
 func (p *Polled) judge(a store.Attempt, watched, alive bool) {
 	switch {
 	case watched && a.State != "":
@@ -136,7 +138,7 @@ func (p *Polled) judge(a store.Attempt, watched, alive bool) {
 	}
 }
 
-// repairRuns records in the engine how stale attempts ended.
+// repairRuns records in the store how the stale attempts in list ended.
 func (b *Beads) repairRuns(ctx context.Context, list []Polled) error {
 	stale := map[string]map[string]bool{}
 	for _, p := range list {
@@ -152,7 +154,7 @@ func (b *Beads) repairRuns(ctx context.Context, list []Polled) error {
 	for run, tasks := range stale {
 		err := b.opts.Collect(ctx, run, func(t store.Task) bool { return tasks[t.Task] })
 		if owned := (*runlock.OwnedError)(nil); errors.As(err, &owned) {
-			continue // another gaffer process has taken the run in the meantime
+			continue // another gaffer process executes the run now
 		}
 		if owed := (*pending.UnwrittenError)(nil); errors.As(err, &owed) {
 			unwritten = err
@@ -173,7 +175,8 @@ func (b *Beads) repairRuns(ctx context.Context, list []Polled) error {
 	return unwritten
 }
 
-// outcome sets the recorded outcome of a repaired attempt.
+// outcome sets p.Repaired to the outcome that the store has for a repaired attempt. If the task
+// will be tried again, it also sets p.Why.
 func (b *Beads) outcome(ctx context.Context, p *Polled) error {
 	return b.opts.Store.Read(ctx, func(r store.Reader) error {
 		t, err := r.Task(store.TaskKey{Run: p.Run, Task: p.Task})
@@ -195,16 +198,16 @@ func (b *Beads) outcome(ctx context.Context, p *Polled) error {
 	})
 }
 
-// pollRecords lists attempts that are running only according to their records. These
-// are attempts of other programs, and attempts of ended runs whose records were not
-// completed.
+// pollRecords returns the attempts that only the records call running, not the store. These are
+// attempts of other programs, and attempts of ended runs whose records were not completed. known
+// holds the attempts that the store calls running.
 func (b *Beads) pollRecords(ctx context.Context, known map[string]bool, repair bool) (list []Polled, err error) {
 	err = b.opts.Ledger.Unfinished(ctx, func(r ledger.Attempt) error {
 		if known[attemptName(r.Bead, r.Attempt)] {
 			return nil
 		}
 		p := Polled{Bead: r.Bead, Attempt: r.Attempt, Agent: r.Agent, Session: "agent-" + r.Bead}
-		p.Started, _ = timestamp.Parse(r.StartedAt, time.UTC) // an unreadable time is left out
+		p.Started, _ = timestamp.Parse(r.StartedAt, time.UTC) // zero if the time cannot be parsed
 		list = append(list, p)
 		return nil
 	})
@@ -227,10 +230,10 @@ func (b *Beads) pollRecords(ctx context.Context, known map[string]bool, repair b
 	return list, err
 }
 
-// liveAgents shows which agents of other programs are still running.
+// liveAgents holds which agents of other programs are running.
 type liveAgents struct {
-	sessions map[string]bool // sessions of the user's own tmux server
-	beads    map[string]bool // beads named in the environment of live processes
+	sessions map[string]bool // names of the sessions in the user's own tmux server
+	beads    map[string]bool // beads that are named in the environments of running processes
 }
 
 func (e liveAgents) of(bead string) string {
@@ -256,8 +259,8 @@ func (b *Beads) findEvidence(ctx context.Context) liveAgents {
 	return e
 }
 
-// beadInEnvironment returns the bead named in a process's environment, if the bead is in this
-// ledger.
+// beadInEnvironment returns the bead that the environment of a process names. ours is true if that
+// bead is in the ledger at ledgerDir.
 func beadInEnvironment(pid int, ledgerDir string) (bead string, ours bool) {
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
@@ -275,8 +278,8 @@ func beadInEnvironment(pid int, ledgerDir string) (bead string, ours bool) {
 	return bead, ours && bead != ""
 }
 
-// repairRecords completes the records of stale attempts: with the outcome in the store
-// if there is one, and as lost otherwise.
+// repairRecords completes the records of stale attempts, with the outcome in the store. If the
+// store has none, it records them as lost.
 func (b *Beads) repairRecords(ctx context.Context, list []Polled) error {
 	stale := map[string]*Polled{}
 	for i, p := range list {
@@ -295,7 +298,7 @@ func (b *Beads) repairRecords(ctx context.Context, list []Polled) error {
 			Bead: p.Bead, Attempt: p.Attempt, Status: ledger.Failed, Reason: string(failure.Lost),
 		})
 		if other := (*ledger.ImmutableError)(nil); errors.As(err, &other) {
-			continue // another program has completed the record in the meantime
+			continue // another program has completed the record meanwhile
 		}
 		if err != nil {
 			p.Why = err.Error()
@@ -307,9 +310,9 @@ func (b *Beads) repairRecords(ctx context.Context, list []Polled) error {
 	return nil
 }
 
-// finishRecords writes the records of this project's runs that have attempts in stale,
-// and removes these attempts from stale. Their records are then complete, or belong to
-// a task that has started again and must stay unchanged.
+// finishRecords writes the records of this project's runs that have attempts in stale, and removes
+// these attempts from stale. Afterwards their records are complete, or belong to a task that has
+// started again and must stay unchanged.
 func (b *Beads) finishRecords(ctx context.Context, stale map[string]*Polled) error {
 	var runs []store.Run
 	err := b.opts.Store.Read(ctx, func(r store.Reader) (err error) {
@@ -338,8 +341,8 @@ func (b *Beads) finishRecords(ctx context.Context, stale map[string]*Polled) err
 	return nil
 }
 
-// recordedBy returns the attempts in stale that belong to a run, with the status of
-// their tasks in the store.
+// recordedBy returns those attempts in stale that belong to the run, with the status of their tasks
+// in the store.
 func (b *Beads) recordedBy(ctx context.Context, run string, stale map[string]*Polled) (mine map[string]string, err error) {
 	mine = map[string]string{}
 	err = b.opts.Store.Read(ctx, func(r store.Reader) error {

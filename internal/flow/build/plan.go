@@ -1,7 +1,6 @@
-// Package build is the state machine of an autonomous build in chunks. It turns a plan
-// of chunks into a plan for the engine. From the engine's events it computes the build
-// run and the feed of the workflow protocol. It is pure: its callers handle files,
-// clocks and the store.
+// Package build is the state machine of an autonomous build in chunks. It turns a plan of chunks
+// into a plan for the engine. From the engine's events it computes the build run and the activity
+// feed of the workflow protocol. It is pure: its callers handle files, clocks and the store.
 package build
 
 import (
@@ -22,7 +21,7 @@ type Plan struct {
 	Name           string        `yaml:"name"`
 	Priorities     []string      `yaml:"priorities"`
 	PrioritySource string        `yaml:"prioritySource"` // global, project or user-prompt
-	SpecVersion    string        `yaml:"specVersion"`    // version of the spec; if empty, the spec itself states it
+	SpecVersion    string        `yaml:"specVersion"`    // version of the spec; if empty, the version that the spec states
 	Convergence    []Phase       `yaml:"convergence"`
 	Parallel       int           `yaml:"parallel"`
 	Agent          string        `yaml:"agent"`
@@ -35,13 +34,13 @@ type Plan struct {
 	File string `yaml:"-"` // path of the plan's file
 }
 
-// Phase is a group of chunks that together bring the project to one state.
+// Phase is a group of chunks that together bring the project to a certain state.
 type Phase struct {
 	Name   string `yaml:"phase"`
 	Chunks []ID   `yaml:"chunks"`
 }
 
-// Chunk is one part of the plan.
+// Chunk is one part of the work in a plan, done by one agent.
 type Chunk struct {
 	ID        ID            `yaml:"id"`
 	Name      string        `yaml:"name"`
@@ -50,7 +49,7 @@ type Chunk struct {
 	DependsOn []ID          `yaml:"dependsOn"`
 	Prompt    string        `yaml:"prompt"`
 	Verify    []Check       `yaml:"verify"`
-	Serve     string        `yaml:"serve"` // a shell command that serves the pages to check
+	Serve     string        `yaml:"serve"` // shell command that serves the pages that the checks request
 	Agent     string        `yaml:"agent"`
 	Model     string        `yaml:"model"`
 	Timeout   time.Duration `yaml:"timeout"`
@@ -73,36 +72,36 @@ type Check struct {
 	Timeout    time.Duration `yaml:"timeout" json:"timeout,omitempty"`
 }
 
-// Build is the part of the engine's run that describes the build: the approved plan,
-// and the status of the chunks at the start.
+// Build is stored with the engine's run. It describes the build: the approved plan, and the status
+// of the chunks at the start.
 type Build struct {
 	Run    workflow.BuildRun `json:"run"`
 	Phases []Phase           `json:"phases,omitempty"`
-	Tasks  map[string]string `json:"tasks"`  // engine task by chunk id; a chunk without a task is not built
-	Checks string            `json:"checks"` // name of the folder for checks and their results
+	Tasks  map[string]string `json:"tasks"`  // id of the engine's task, by chunk id; a chunk without a task is not built
+	Checks string            `json:"checks"` // name of the folder with the checks and their results
 
-	Command workflow.Command `json:"command,omitempty"` // the command that the build is a step of; [workflow.Execute] if empty
+	Command workflow.Command `json:"command,omitempty"` // workflow command that the build is a step of; empty: [workflow.Execute]
 
-	Source *Plan `json:"source"` // the plan that the build was created from
+	Source *Plan `json:"source"` // the user's plan that the build was created from
 }
 
-// Start holds the initial parameters of a build.
+// Start holds what a build needs besides its plan.
 type Start struct {
 	RunID       string
 	Now         time.Time
 	SpecVersion string
-	Checks      string // name of the folder for checks
+	Checks      string // name of the folder with the checks
 	Command     workflow.Command
-	// Done holds the completed chunks of an interrupted build, by id. They are not
-	// built again.
+	// Done holds the chunks that an interrupted build has completed, by id. They are not built
+	// again.
 	Done map[workflow.ID]workflow.Chunk
-	// Held holds the chunks that must be left unchanged, by id: they are not built.
+	// Held holds the chunks that must not be changed or built, by id.
 	Held map[workflow.ID]workflow.Chunk
 	// VerifyCommand returns the shell command that checks a chunk's work.
 	VerifyCommand func(c Chunk) string
 }
 
-// New creates a build from a checked plan, and the engine's plan for it.
+// New creates a build from a valid plan. It returns the build and the engine's plan for it.
 func New(p Plan, s Start) (Build, plan.Plan, error) {
 	b := Build{Phases: p.Convergence, Tasks: map[string]string{}, Checks: s.Checks, Command: s.Command, Source: &p, Run: workflow.BuildRun{
 		RunID: s.RunID, Status: workflow.Running, StartedAt: timestamp.Format(s.Now),
@@ -137,7 +136,7 @@ func New(p Plan, s Start) (Build, plan.Plan, error) {
 	return b, out, err
 }
 
-// Of returns the build in an engine's plan, or nil if the plan is not a build.
+// Of parses the build in the text of an engine's plan. It returns nil if the plan is not a build.
 func Of(text json.RawMessage) (*Build, error) {
 	if len(text) == 0 || string(text) == "null" {
 		return nil, nil
@@ -149,12 +148,11 @@ func Of(text json.RawMessage) (*Build, error) {
 	return &b, nil
 }
 
-// TaskName returns the engine's task id for a chunk.
+// TaskName returns the id of the engine's task for a chunk.
 func TaskName(id ID) string { return "chunk-" + string(id) }
 
-// FromState creates a plan from the state of a build that another program has
-// started. It fails if the chunks have no unique ids, because the build then cannot
-// be continued.
+// FromState creates a plan from the state of a build that another program has started. It returns
+// an error if the chunks have no unique ids, because such a build cannot be continued.
 func FromState(run workflow.BuildRun) (Plan, error) {
 	p := Plan{
 		Name: run.RunID, Priorities: run.Plan.Priorities, PrioritySource: run.Plan.PrioritySource, SpecVersion: run.Plan.SpecVersion,
@@ -167,8 +165,8 @@ func FromState(run workflow.BuildRun) (Plan, error) {
 		seen[c.ID] = true
 		chunk := Chunk{ID: ID(c.ID), Name: cmp.Or(c.Name, "chunk "+string(c.ID)), Sections: c.Sections, Scenarios: c.Scenarios}
 		for _, id := range c.DependsOn {
-			// Dependencies of a completed chunk no longer matter. Resume handles
-			// dependencies on unknown ids.
+			// Keep a dependency only if the chunk is not completed and the id exists. Resume
+			// handles dependencies on unknown ids.
 			if c.Status != workflow.Completed && slices.ContainsFunc(run.Chunks, func(o workflow.Chunk) bool { return o.ID == id }) {
 				chunk.DependsOn = append(chunk.DependsOn, ID(id))
 			}
@@ -189,7 +187,7 @@ func (e *StateError) Error() string {
 	return "the build in the state cannot be continued: " + e.Problem
 }
 
-// Invalid marks the error as invalid content of a document.
+// Invalid returns true, so that the exit code is the one for an invalid document.
 func (e *StateError) Invalid() bool { return true }
 
 // Hint returns what the user can do next.
@@ -219,7 +217,7 @@ func (p Plan) task(c Chunk, s Start) plan.Task {
 	return t
 }
 
-// prompt returns the prompt for a chunk's agent.
+// prompt returns the prompt for the agent of a chunk.
 func prompt(c Chunk, priorities []string) string {
 	var b strings.Builder
 	text := strings.TrimSpace(c.Prompt)
@@ -244,7 +242,8 @@ func prompt(c Chunk, priorities []string) string {
 
 func label(c Chunk) string { return workflow.Chunk{ID: c.ID.Workflow(), Name: c.Name}.Label() }
 
-// phase returns the first phase that has an incomplete chunk, or the last phase.
+// phase returns the name of the first phase with an incomplete chunk. If all are complete, it
+// returns the last phase.
 func (b Build) phase() string {
 	done := map[workflow.ID]bool{}
 	for _, c := range b.Run.Chunks {

@@ -15,14 +15,14 @@ import (
 	"gaffer/workflow"
 )
 
-// FeedEntry is an event for the feed, with its time.
+// FeedEntry is an event of the activity feed, with its time.
 type FeedEntry struct {
 	Seq   int64 // number of the engine event that caused the entry
 	At    time.Time
 	Draft workflow.Draft
 }
 
-// Outcome is the result of an attempt's checks.
+// Outcome holds the results of the checks of an attempt.
 type Outcome struct {
 	Checks     []workflow.Check
 	Mode       string
@@ -30,21 +30,21 @@ type Outcome struct {
 	Screenshot string
 }
 
-// Progress is the state of a build, computed from its events: the status of the chunks,
-// and the feed. The same events always give the same Progress.
+// Progress is the state of a build: the status of its chunks and its activity feed. It is computed
+// from the engine's events. The same events always give the same Progress.
 type Progress struct {
 	Build Build
-	Ended store.Status // final status of the engine's run; empty while it is running
+	Ended store.Status // final status of the engine's run; empty while the run continues
 
-	// Written reports that the workflow state has contained this build. If the state no
-	// longer contains it, another program has replaced it.
+	// Written is true once the workflow state contains this build. If the state does not contain it
+	// later, another program has replaced it.
 	Written bool
 
-	chunk       map[string]int    // index of the chunk, by task
-	lastFailure map[string]string // why the last attempt of a task failed
+	chunk       map[string]int    // index of a chunk in the build, by task id
+	lastFailure map[string]string // why the last attempt failed, by task id
 }
 
-// NewProgress returns the progress before the first event.
+// NewProgress returns the progress of a build before the first event.
 func NewProgress(b Build) *Progress {
 	s := &Progress{Build: b, chunk: map[string]int{}, lastFailure: map[string]string{}}
 	s.Build.Run.Chunks = slices.Clone(b.Run.Chunks)
@@ -56,8 +56,8 @@ func NewProgress(b Build) *Progress {
 	return s
 }
 
-// Apply applies the next event and returns the feed entries that result from it.
-// outcome returns the results of an attempt's checks, if they are known.
+// Apply applies the next event to s and returns the feed entries that result from it. outcome
+// returns the results of an attempt's checks, and false if they are unknown.
 func (s *Progress) Apply(e store.Event, outcome func(task string, attempt int) (Outcome, bool)) ([]FeedEntry, error) {
 	var drafts []workflow.Draft
 	i, ours := s.chunk[e.Task]
@@ -85,7 +85,8 @@ func (s *Progress) Apply(e store.Event, outcome func(task string, attempt int) (
 	return entries, nil
 }
 
-// taskChanged handles an event that changes a task's status.
+// taskChanged applies an event that changes the status of the task of chunk i. It returns the
+// resulting feed events.
 func (s *Progress) taskChanged(i int, e store.Event, outcome func(string, int) (Outcome, bool)) ([]workflow.Draft, error) {
 	var tried *store.Attempt
 	if len(e.AttemptRow) > 0 {
@@ -100,16 +101,16 @@ func (s *Progress) taskChanged(i int, e store.Event, outcome func(string, int) (
 	case to == store.Running && tried != nil:
 		return s.started(i, *tried, at), nil
 	case tried == nil && to == store.Queued:
-		*c = planned(*c) // the user has retried the chunk
+		*c = planned(*c) // the user has retried the chunk: reset it
 		return nil, nil
 	case tried == nil && to == store.Failed:
 		c.Status, c.FailedAt = workflow.Failed, at
 		return []workflow.Draft{s.failed(i, e.Why)}, nil
-	case tried == nil && to == store.Complete: // the user has withdrawn the message for which it was queued
+	case tried == nil && to == store.Complete: // it was queued for a message, and the user has withdrawn the message
 		c.Status, c.CompletedAt = workflow.Completed, at
 		return nil, nil
 	case tried == nil:
-		return nil, nil // the task never started, so the chunk stays planned
+		return nil, nil // the task has never started: the chunk stays planned
 	}
 	why := failureReason(*tried, outcome)
 	s.lastFailure[e.Task] = why
@@ -125,7 +126,7 @@ func (s *Progress) taskChanged(i int, e store.Event, outcome func(string, int) (
 		*c = planned(*c)
 		c.Status, c.FailedAt = workflow.Failed, at
 		drafts = append(drafts, s.failed(i, why))
-		// Only the user can fix these failures.
+		// Failures that only the user can fix.
 		needUser := []failure.Class{failure.Denied, failure.Auth, failure.NotStarted, failure.BadPlan, failure.OverBudget}
 		if slices.Contains(needUser, tried.Class) {
 			drafts = append(drafts, draft(workflow.EscalationEmitted, s.label(i), "A needUser must act: "+why, workflow.Field{Name: "reason", Value: tried.Class}))
@@ -136,7 +137,7 @@ func (s *Progress) taskChanged(i int, e store.Event, outcome func(string, int) (
 	return drafts, nil
 }
 
-// started handles the start of an attempt.
+// started applies the start of an attempt on chunk i. It returns the resulting feed events.
 func (s *Progress) started(i int, a store.Attempt, at string) []workflow.Draft {
 	c := &s.Build.Run.Chunks[i]
 	label := s.label(i)
@@ -165,7 +166,7 @@ func (s *Progress) started(i int, a store.Attempt, at string) []workflow.Draft {
 	return drafts
 }
 
-// isolation returns the kind of context that an attempt works in.
+// isolation returns the context that the attempt's agent works in, in the protocol's words.
 func isolation(a store.Attempt) string {
 	if a.SpentEarlier != (store.Amount{}) {
 		return "resumed session"
@@ -187,15 +188,15 @@ func (s *Progress) failed(i int, why string) workflow.Draft {
 	return draft(workflow.ChunkFailed, s.label(i), "Abandoned: "+why, workflow.Field{Name: "reason", Value: why})
 }
 
-// verified returns the event for the results of an attempt's checks, if there were
-// any.
+// verified returns the feed event with the results of an attempt's checks. It returns nothing if
+// there were no checks.
 func (s *Progress) verified(i int, a store.Attempt, outcome func(string, int) (Outcome, bool)) []workflow.Draft {
 	var commands []fleet.Check
 	if json.Unmarshal(a.Checks, &commands) != nil || len(commands) == 0 {
 		return nil
 	}
 	o, known := outcome(a.Task, a.Number)
-	if !known { // the file with the results is gone: only pass or fail is known
+	if !known { // the file with the results is missing: only pass or fail is known
 		o = Outcome{Mode: workflow.Minimal}
 		for _, c := range commands {
 			result := workflow.Pass
@@ -210,15 +211,15 @@ func (s *Progress) verified(i int, a store.Attempt, outcome func(string, int) (O
 
 func (s *Progress) label(i int) string { return s.Build.Run.Chunks[i].Label() }
 
-// planned returns a chunk reset to its initial state.
+// planned returns a chunk that is reset to its initial state.
 func planned(c workflow.Chunk) workflow.Chunk {
 	return workflow.Chunk{
 		ID: c.ID, Name: c.Name, Status: workflow.Planned, Sections: c.Sections, Scenarios: c.Scenarios, DependsOn: c.DependsOn,
 	}
 }
 
-// failureReason describes in one line why an attempt failed. For failed checks it lists
-// their names.
+// failureReason returns one line about why an attempt failed. If checks failed, it contains their
+// names.
 func failureReason(a store.Attempt, outcome func(string, int) (Outcome, bool)) string {
 	if o, known := outcome(a.Task, a.Number); known && a.Class == failure.VerifyFailed {
 		var failed []string

@@ -96,15 +96,14 @@ func TestKeptChunksAreNotBuiltAgain(t *testing.T) {
 	}
 }
 
-// eventWriter applies a sequence of events to a document, one at a time, as the writer of a
-// build does.
+// eventWriter applies events to a document, one at a time, as the writer of a build does.
 type eventWriter struct {
 	t       *testing.T
 	story   *Progress
 	doc     *jsontree.Doc
 	seq     int64
 	now     time.Time
-	entries []FeedEntry // all feed entries so far
+	entries []FeedEntry // feed entries of all events so far
 	feed    []workflow.Event
 }
 
@@ -196,7 +195,7 @@ func TestABuildIsReportedOnceInTheFeed(t *testing.T) {
 	if c := n.run().Chunks[0]; c.Status != workflow.Completed || c.SpecVersionAtBuild != "2.5" || c.CompletedAt == "" || n.run().LastCheckpoint != c.CompletedAt || n.run().ConvergencePhase != "viewer-mission-control" {
 		t.Errorf("chunk 1 is %+v of %+v", c, n.run())
 	}
-	n.write() // writing again, as another process would, changes nothing
+	n.write() // a second write, as by another process, must change nothing
 	n.expect("once more", n.kinds(), "")
 	n.event("task.running", "chunk-2", "running", &store.Attempt{Number: 1})
 	n.event("task.failed", "chunk-2", "failed", &store.Attempt{Number: 1, Status: store.Failed, Ending: fleet.Ending{Class: "denied"}})
@@ -271,7 +270,7 @@ func TestInvalidPlansAreReported(t *testing.T) {
 	}
 }
 
-// shape returns a value reduced to its keys and the types of its values.
+// shape returns the structure of a value: its keys, and the types of its values.
 func shape(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -302,8 +301,8 @@ func shapeOf(t *testing.T, text string) any {
 	return shape(v)
 }
 
-// exampleChunks is based on the protocol's example, with a completed, an active and a
-// planned chunk.
+// exampleChunks is based on the protocol's example. It has a completed, an active and a planned
+// chunk.
 const exampleChunks = `[
   {"id": 1, "name": "a", "status": "completed", "sections": ["#a"], "scenarios": ["s"], "dependsOn": [], "specVersionAtBuild": "2.4", "completedAt": "t"},
   {"id": 2, "name": "b", "status": "active", "sections": ["#b"], "scenarios": [], "dependsOn": [1], "attempt": 1, "startedAt": "t"},

@@ -14,11 +14,11 @@ import (
 	"gaffer/statefile"
 )
 
-// maxChunks limits the chunks of a plan.
+// maxChunks is the maximum number of chunks in a plan.
 const maxChunks = 10_000
 
-// Read reads a plan of chunks, as YAML or JSON. agents are the agents defined in
-// gaffer.yaml. If the plan can be parsed, the error lists all problems, as
+// Read parses a plan of chunks, as YAML or JSON. agents are the names of the agents defined in
+// gaffer.yaml. If the text can be parsed but the plan is not valid, the error lists all problems as
 // [plan.Problems].
 func Read(file string, data []byte, agents []string) (p Plan, err error) {
 	if err := decode(data, &p); err != nil {
@@ -56,7 +56,7 @@ func problemOf(file string, err error) plan.Problem {
 	return p
 }
 
-// planKeys lists all keys of a plan, its chunks, phases and checks.
+// planKeys returns all keys that a plan, its phases, chunks and checks may have.
 func planKeys() []string {
 	return []string{
 		"name", "priorities", "prioritySource", "specVersion", "convergence", "parallel", "agent", "model", "timeout", "retries",
@@ -152,7 +152,7 @@ func (c *checker) references(what string, list, ids []ID) {
 	}
 }
 
-// problem returns what is wrong with a check, or "".
+// problem returns what is wrong with a check, or "" if it is valid.
 func (c Check) problem() string {
 	kinds := 0
 	for _, text := range []string{c.Command, c.File, c.URL} {
@@ -176,7 +176,7 @@ func (c Check) problem() string {
 	return ""
 }
 
-// cycle reports chunks that depend on each other in a cycle.
+// cycle adds a problem if chunks depend on each other in a cycle.
 func (c *checker) cycle(p Plan) {
 	var tasks plan.Plan
 	known := map[ID]bool{}

@@ -11,16 +11,16 @@ import (
 	"gaffer/workflow"
 )
 
-// Members of the workflow state that say which events its feed contains. They are
-// written together with the build, so that both are updated atomically. The build run
-// cannot hold them, because it becomes null when the build is done.
+// Members of the workflow state that say which events the activity feed contains. They are written
+// together with the build, so that both are updated atomically. They are not members of the build
+// run, because it becomes null when the build is done.
 const (
 	cursorField = "gaffer"
 	cursorRun   = "buildOf"  // id of the engine's run
-	cursorSeq   = "buildSeq" // number of the run's last event in the feed
+	cursorSeq   = "buildSeq" // number of the last event of the run that is in the feed
 )
 
-// Cursor returns the engine's run that the feed in a workflow state describes, and the
+// Cursor returns the id of the engine's run that the feed in a workflow state describes, and the
 // number of the last event in the feed.
 func Cursor(state jsontree.Value) (run string, seq int64) {
 	c := state.Get(cursorField)
@@ -28,24 +28,23 @@ func Cursor(state jsontree.Value) (run string, seq int64) {
 	return c.Get(cursorRun).Text(), seq
 }
 
-// SpecInfo holds what the workflow documents need from the spec and cannot get from
-// events.
+// SpecInfo holds what the workflow documents need from the spec.
 type SpecInfo struct {
 	Version string                    // current version of the spec
-	Number  func(alias string) string // returns the number of a section of the spec, or ""
+	Number  func(alias string) string // returns the number of the spec section with this alias, or ""
 }
 
-// ReplacedError reports that another program's build run has replaced this one in the
-// workflow state.
+// ReplacedError reports that the build run of another program has replaced this one in the workflow
+// state.
 type ReplacedError struct{ RunID, By string }
 
 func (e *ReplacedError) Error() string {
 	return fmt.Sprintf("the build %s has been replaced by %s in the state; it is not written any more", e.RunID, e.By)
 }
 
-// Write updates the workflow state to match the progress, and returns the events that
-// the feed lacks. entries holds all entries so far: if another program has emptied the
-// state, the whole feed is written again. seq is the last event that was applied.
+// Write updates the workflow state to match s, and returns the feed events that the state lacks.
+// entries holds all feed entries of the build: if another program has emptied the state, the whole
+// feed is written again. seq is the number of the last applied event.
 func (s *Progress) Write(root *jsontree.Node, run string, entries []FeedEntry, seq int64, spec SpecInfo) ([]jsontree.Value, error) {
 	before, from := Cursor(root.Value())
 	if before != run {
@@ -67,7 +66,8 @@ func (s *Progress) Write(root *jsontree.Node, run string, entries []FeedEntry, s
 		feed = append(feed, event)
 	}
 	if before != run && state.CurrentCommand == "" && state.WorkflowStep == "" {
-		// Another program has emptied the state after the build had started its step.
+		// Another program has emptied the state after the build had started its step: set the
+		// command and the step again.
 		root.Set("currentCommand", cmp.Or(string(s.Build.Command), string(workflow.Execute)))
 		root.Set("workflowStep", workflow.ExecutorBuild)
 		state, _ = workflow.Read(root.Value())
@@ -78,8 +78,8 @@ func (s *Progress) Write(root *jsontree.Node, run string, entries []FeedEntry, s
 	return feed, s.writeRun(root, state, spec)
 }
 
-// writeRun writes the build run, the active section, and the next step for the user if
-// the build has ended.
+// writeRun writes the build run and the active section to the state. If the build has ended, it
+// also writes the next step for the user.
 func (s *Progress) writeRun(root *jsontree.Node, state workflow.State, spec SpecInfo) error {
 	if s.Ended == store.Complete && s.Build.Run.Outcome() == workflow.RunCompleted {
 		workflow.ClearRun(root)
@@ -93,10 +93,10 @@ func (s *Progress) writeRun(root *jsontree.Node, state workflow.State, spec Spec
 		c := &run.Chunks[i]
 		there, known := chunkInState(state, c.ID)
 		if known && s.Build.Tasks[string(c.ID)] == "" && state.BuildRun.RunID == run.RunID {
-			*c = there // gaffer does not build this chunk: the user may have changed it in the meantime
+			*c = there // gaffer does not build this chunk, so keep what is in the state
 		}
 		if c.Status == workflow.Completed && c.SpecVersionAtBuild == "" {
-			if there.Status == workflow.Completed { // keep the version stored at completion; the spec may have changed since
+			if there.Status == workflow.Completed { // keep the version stored at completion; the spec may have a new one
 				c.SpecVersionAtBuild = there.SpecVersionAtBuild
 			}
 			c.SpecVersionAtBuild = cmp.Or(c.SpecVersionAtBuild, spec.Version, run.Plan.SpecVersion)
@@ -131,7 +131,7 @@ func (s *Progress) writeRun(root *jsontree.Node, state workflow.State, spec Spec
 	return s.finish(root, state, "Run 'gaffer build resume' to go on with the build")
 }
 
-// chunkInState returns a chunk as it is in the state.
+// chunkInState returns the chunk with this id in the workflow state.
 func chunkInState(state workflow.State, id workflow.ID) (workflow.Chunk, bool) {
 	if state.BuildRun != nil {
 		for _, c := range state.BuildRun.Chunks {
@@ -143,7 +143,8 @@ func chunkInState(state workflow.State, id workflow.ID) (workflow.Chunk, bool) {
 	return workflow.Chunk{}, false
 }
 
-// setText sets a member if it differs. An empty text becomes null.
+// setText sets a member of the state if it differs from text. If text is empty, it sets the member
+// to null.
 func setText(root *jsontree.Node, name, text string) {
 	switch {
 	case text == "" && !root.Get(name).Absent():
@@ -153,7 +154,7 @@ func setText(root *jsontree.Node, name, text string) {
 	}
 }
 
-// finish ends the build's step and command, if they are still current, and sets the
+// finish ends the build's step and workflow command if they are still the current ones. It sets the
 // next step for the user.
 func (s *Progress) finish(root *jsontree.Node, state workflow.State, next string) error {
 	if state.WorkflowStep == workflow.ExecutorBuild {

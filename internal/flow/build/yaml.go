@@ -6,10 +6,10 @@ import (
 	"gaffer/workflow"
 )
 
-// ID is a chunk's id: a number, or a text in some projects.
+// ID is the id of a chunk: a number or, in some projects, a text.
 type ID string
 
-// UnmarshalYAML accepts a number or a text.
+// UnmarshalYAML decodes an id that is a number or a text.
 func (id *ID) UnmarshalYAML(decode func(any) error) error {
 	var v any
 	if err := decode(&v); err != nil {
@@ -37,7 +37,7 @@ func workflowIDs(ids []ID) []workflow.ID {
 	return list
 }
 
-// UnmarshalYAML accepts a shell command or a mapping.
+// UnmarshalYAML decodes a check that is a shell command or a mapping.
 func (c *Check) UnmarshalYAML(decode func(any) error) error {
 	var command string
 	if decode(&command) == nil {

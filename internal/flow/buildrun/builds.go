@@ -17,21 +17,20 @@ import (
 	"gaffer/workflow"
 )
 
-// Project names the documents of a project's build.
+// Project locates the documents of a project's build.
 type Project struct {
-	Root        string // the project's root
-	Workflow    string // the folder of the workflow documents
+	Root        string // path of the project's root
+	Workflow    string // path of the folder with the workflow documents
 	LockTimeout time.Duration
 	Now         func() time.Time
-	Notice      func(text string) // prints a message for the user
+	Notice      func(text string) // prints a message to the user
 }
 
 func (p Project) open() *workflow.Store {
 	return workflow.Open(p.Workflow, workflow.Options{Now: p.Now, LockTimeout: p.LockTimeout})
 }
 
-// spec reads the project's spec. It returns an empty one if the file is missing or
-// unreadable.
+// spec reads the project's spec. If the file is missing or unreadable, it returns an empty spec.
 func (p Project) spec() spec.Spec {
 	s, _ := spec.Read(p.Workflow)
 	return s
@@ -41,14 +40,14 @@ func (p Project) spec() spec.Spec {
 type Options struct {
 	Project Project
 	Store   store.Store
-	// Runs returns the rows of the project's runs that have not ended, newest first.
+	// Runs returns the project's runs that have not ended, newest first.
 	Runs  func(r store.Reader) ([]store.Run, error)
 	Locks runlock.Locks
-	// Submit stores a plan as a run of the project.
+	// Submit stores a plan as a run of the project and returns the run's id.
 	Submit func(ctx context.Context, p plan.Plan) (run string, err error)
 	// EndRun cancels a run and waits until it has ended.
 	EndRun func(ctx context.Context, run, why string) error
-	// VerifyCommand returns the shell command that performs the checks in a file.
+	// VerifyCommand returns the shell command that performs the checks in this file.
 	VerifyCommand func(file string) string
 }
 
@@ -60,7 +59,7 @@ type Builds struct {
 	state   *workflow.Store
 }
 
-// New returns the builds of a project.
+// New returns a Builds for a project.
 func New(opts Options) *Builds {
 	return &Builds{opts: opts, project: opts.Project, state: opts.Project.open()}
 }
@@ -68,12 +67,11 @@ func New(opts Options) *Builds {
 // Request describes a build to start.
 type Request struct {
 	Plan  build.Plan
-	Fresh bool // replace a build that is not complete
-	Skip  bool // start the build even if an earlier step of the workflow is missing
+	Fresh bool // replace an incomplete build
+	Skip  bool // start even if an earlier step of the workflow is not done
 }
 
-// IncompleteError reports that an incomplete build exists, so that a new build cannot
-// start.
+// IncompleteError reports that a new build cannot start, because an incomplete build exists.
 type IncompleteError struct{ Found Found }
 
 func (e *IncompleteError) Error() string {
@@ -81,11 +79,11 @@ func (e *IncompleteError) Error() string {
 	return fmt.Sprintf("found incomplete build %s (%d/%d chunks done)", r.Run.RunID, len(r.Done), r.Run.Total())
 }
 
-// Conflict marks the error as a conflict with the existing state.
+// Conflict returns true, so that the exit code is the one for a conflict.
 func (e *IncompleteError) Conflict() bool { return true }
 
-// Start submits a build of chunks and returns the id of the engine's run. The user must
-// have approved the build. The build starts when a worker takes the run.
+// Start submits a build of chunks and returns the id of the engine's run. The user must have
+// approved the build. Agents start when a gaffer process executes the run.
 func (b *Builds) Start(ctx context.Context, n Request) (string, error) {
 	found, err := b.Find(ctx)
 	if err != nil {
@@ -110,8 +108,8 @@ func (b *Builds) Start(ctx context.Context, n Request) (string, error) {
 	return b.submit(ctx, n.Plan, build.Start{RunID: fmt.Sprintf("run-%d", b.project.Now().UnixMilli())})
 }
 
-// beginStep makes the build the current step of the workflow's command. If no command
-// is active, it begins one.
+// beginStep makes the build the current step of the active workflow command. If no command is
+// active, it begins one.
 func (b *Builds) beginStep(ctx context.Context, skip bool) error {
 	return b.state.Update(ctx, func(root *jsontree.Node) error {
 		state, _ := workflow.Read(root.Value())
@@ -121,12 +119,13 @@ func (b *Builds) beginStep(ctx context.Context, skip bool) error {
 			}
 			skip = true
 		}
-		again := state.WorkflowStep == workflow.ExecutorBuild // the step was already allowed when it first began
+		again := state.WorkflowStep == workflow.ExecutorBuild // the step was allowed when it began before
 		return workflow.BeginStep(root, workflow.ExecutorBuild, skip || again)
 	})
 }
 
-// submit writes the check files and submits the chunks.
+// submit writes the files with the checks and submits the chunks as a run. It returns the id of the
+// run.
 func (b *Builds) submit(ctx context.Context, p build.Plan, s build.Start) (string, error) {
 	s.Now, s.SpecVersion = b.project.Now(), b.project.spec().Version
 	state, err := b.state.State()
@@ -139,7 +138,7 @@ func (b *Builds) submit(ctx context.Context, p build.Plan, s build.Start) (strin
 		return b.opts.VerifyCommand(b.project.checksFile(s.Checks, build.TaskName(c.ID)))
 	}
 	if p.Parallel == 0 {
-		p.Parallel = 1 // chunks share one work tree
+		p.Parallel = 1 // one after the other, because chunks share one work tree
 	}
 	_, tasks, err := build.New(p, s)
 	if err != nil {
@@ -153,7 +152,7 @@ func (b *Builds) submit(ctx context.Context, p build.Plan, s build.Start) (strin
 	return b.opts.Submit(ctx, tasks)
 }
 
-// abandon ends the engine's run of a build that a new one replaces.
+// abandon ends the engine's run of build f, because a new build replaces it.
 func (b *Builds) abandon(ctx context.Context, f Found) error {
 	if f.Engine == "" || f.Status.Final() {
 		return nil
@@ -163,18 +162,18 @@ func (b *Builds) abandon(ctx context.Context, f Found) error {
 
 // Found describes the build in the project's workflow state.
 type Found struct {
-	Run        *workflow.BuildRun // nil if there is no build
+	Run        *workflow.BuildRun // build run in the state, or nil if there is none
 	Incomplete bool               // the build has started and is not complete
-	Resumable  bool               // [Builds.Resume] can continue it
-	Problem    error              // why an incomplete build cannot continue
+	Resumable  bool               // [Builds.Resume] can continue the build
+	Problem    error              // why the incomplete build cannot continue
 	Resume     workflow.Resume
 	Health     workflow.Health
-	Engine     string // id of the engine's run, if gaffer runs the build
+	Engine     string // id of the engine's run; empty if gaffer does not run the build
 	Status     store.Status
 	Owner      int // pid of the gaffer process that executes the run, or 0
 }
 
-// Find reads the build from the project's workflow state and the store.
+// Find reads the build from the project's workflow state and its run from the store.
 func (b *Builds) Find(ctx context.Context) (Found, error) {
 	value, err := b.state.Load()
 	if err != nil {
@@ -200,9 +199,9 @@ func (b *Builds) Find(ctx context.Context) (Found, error) {
 	return f, nil
 }
 
-// findEngine finds the engine's run of the build. It prefers an active run, even if the
-// state file does not name it yet. Otherwise it uses named, the run that the state file
-// names.
+// findEngine sets in f the engine's run of the build. It prefers a run that has not ended, even if
+// the state file does not name it yet. If there is none, it uses named, the id of the run in the
+// state file.
 func (b *Builds) findEngine(ctx context.Context, named string, f *Found) error {
 	return b.opts.Store.Read(ctx, func(r store.Reader) error {
 		runs, err := b.opts.Runs(r)
@@ -235,7 +234,7 @@ func (b *Builds) findEngine(ctx context.Context, named string, f *Found) error {
 	})
 }
 
-// BuildOf returns the build of a run, or nil if the run is not a build.
+// BuildOf returns the build of a run, or nil if the run is no build.
 func BuildOf(run store.Run) (*build.Build, error) {
 	p, err := plan.DecodeHeader(run.Plan)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"gaffer/workflow"
 )
 
-// checksFile returns the path of the file with a chunk's checks. Files with the results
-// are in the same folder.
+// checksFile returns the path of the file with the checks of a chunk's task. The files with the
+// results are in the same folder.
 func (p Project) checksFile(checks, task string) string {
 	return filepath.Join(p.Workflow, "verification", checks, task+".json")
 }
@@ -48,7 +48,7 @@ func (p Project) writeChecks(s build.Start, c build.Chunk) error {
 	return nil
 }
 
-// outcomes returns a function that reads the check results of an attempt.
+// outcomes returns a function that reads the results of an attempt's checks from the folder checks.
 func (p Project) outcomes(checks string) func(task string, attempt int) (build.Outcome, bool) {
 	return func(task string, attempt int) (build.Outcome, bool) {
 		data, err := statefile.ReadBytes(host.OS(), verify.OutcomePath(p.checksFile(checks, task), attempt))
@@ -60,7 +60,7 @@ func (p Project) outcomes(checks string) func(task string, attempt int) (build.O
 	}
 }
 
-// relative returns a path relative to the project's root if it is below it.
+// relative returns path relative to the project's root, or path itself if it is not below the root.
 func (p Project) relative(path string) string {
 	if rel, err := filepath.Rel(p.Root, path); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)

@@ -14,10 +14,10 @@ import (
 
 // Resumption describes how to continue an interrupted build.
 type Resumption struct {
-	// Rebuild lists completed chunks to build again.
+	// Rebuild holds the ids of completed chunks to build again.
 	Rebuild []workflow.ID
-	// Plan describes chunks that gaffer did not submit. If it is nil, their
-	// descriptions are derived from the workflow state.
+	// Plan describes chunks that gaffer did not submit. If it is nil, the descriptions are taken
+	// from the workflow state.
 	Plan *build.Plan
 }
 
@@ -26,12 +26,12 @@ type NothingError struct{ Why string }
 
 func (e *NothingError) Error() string { return "no build can be resumed: " + e.Why }
 
-// NotFound marks the error as "not found".
+// NotFound returns true, so that the exit code is "not found".
 func (e *NothingError) NotFound() bool { return true }
 
-// Resume returns the engine's run that continues the build in the workflow state. That
-// is the interrupted run, if there is one. If chunks are to be rebuilt, or gaffer did
-// not run the build, Resume submits a new run of the remaining chunks.
+// Resume returns the id of the engine's run that continues the build in the workflow state. If
+// there is an interrupted run, it is that run. If chunks are to be rebuilt, or gaffer did not run
+// the build, Resume submits a new run with the remaining chunks.
 func (b *Builds) Resume(ctx context.Context, r Resumption) (string, error) {
 	f, err := b.Find(ctx)
 	switch {
@@ -78,7 +78,7 @@ func (b *Builds) Resume(ctx context.Context, r Resumption) (string, error) {
 	return b.submit(ctx, p, s)
 }
 
-// HeldError reports that a build cannot continue before the user has done a chunk.
+// HeldError reports that a build can continue only after the user has done a chunk.
 type HeldError struct{ Held []workflow.Held }
 
 func (e *HeldError) Error() string {
@@ -90,16 +90,16 @@ func (e *HeldError) Error() string {
 	return text
 }
 
-// Conflict marks the error as a conflict with the existing state.
+// Conflict returns true, so that the exit code is the one for a conflict.
 func (e *HeldError) Conflict() bool { return true }
 
-// Hint returns advice for the user.
+// Hint returns what the user can do next.
 func (e *HeldError) Hint() string {
 	return fmt.Sprintf("do what it asks, then 'gaffer build done %s' marks it done", e.Held[0].ID)
 }
 
-// remainingOf returns the plan of a build to continue. It returns a [*HeldError] if the
-// user has to do all remaining chunks.
+// remainingOf returns the plan with which build f continues. If the user has to do all remaining
+// chunks, it returns a [*HeldError].
 func (b *Builds) remainingOf(ctx context.Context, f Found, given *build.Plan) (build.Plan, error) {
 	p, err := b.planOf(ctx, f, given)
 	if err == nil && len(f.Resume.Held) == len(f.Resume.Remaining) {
@@ -108,8 +108,8 @@ func (b *Builds) remainingOf(ctx context.Context, f Found, given *build.Plan) (b
 	return p, err
 }
 
-// CompleteChunk marks a chunk as completed by the user. It returns a [*BuiltError] if
-// an active run builds the chunk.
+// CompleteChunk marks a chunk as completed by the user, and returns it. It returns a [*BuiltError]
+// if an active run builds the chunk.
 func (b *Builds) CompleteChunk(ctx context.Context, id workflow.ID) (workflow.Chunk, error) {
 	f, err := b.Find(ctx)
 	if err != nil {
@@ -148,7 +148,7 @@ func (b *Builds) CompleteChunk(ctx context.Context, id workflow.ID) (workflow.Ch
 	})
 }
 
-// BuiltError reports that an active run builds the chunk.
+// BuiltError reports that the user cannot complete a chunk, because an active run builds it.
 type BuiltError struct {
 	Run   string
 	Chunk workflow.ID
@@ -158,10 +158,10 @@ func (e *BuiltError) Error() string {
 	return fmt.Sprintf("chunk %s: run %s builds it", e.Chunk, e.Run)
 }
 
-// Conflict marks the error as a conflict with the existing state.
+// Conflict returns true, so that the exit code is the one for a conflict.
 func (e *BuiltError) Conflict() bool { return true }
 
-// Hint returns advice for the user.
+// Hint returns what the user can do next.
 func (e *BuiltError) Hint() string {
 	return fmt.Sprintf("'gaffer cancel %s' ends the run first", e.Run)
 }
@@ -178,8 +178,8 @@ func (b *Builds) Plan(ctx context.Context) (build.Plan, error) {
 	return b.planOf(ctx, f, nil)
 }
 
-// planOf returns the plan of the build in the workflow state: given if it is set, else
-// the submitted plan, else a plan derived from the state.
+// planOf returns the plan of build f: given if it is not nil, or the plan that was submitted, or a
+// plan that is derived from the workflow state.
 func (b *Builds) planOf(ctx context.Context, f Found, given *build.Plan) (build.Plan, error) {
 	if given != nil {
 		return *given, nil

@@ -20,12 +20,12 @@ type Writer struct {
 	run      string
 	state    *workflow.Store
 	progress *build.Progress
-	entries  []build.FeedEntry // all feed entries so far
-	seq      int64             // the last event that was processed
-	gone     error             // why writing has stopped; nil while it continues
+	entries  []build.FeedEntry // feed entries of all events so far
+	seq      int64             // number of the last event that was processed
+	gone     error             // why the writer has stopped; nil while it writes
 }
 
-// NewWriter returns the document writer of a run that is a build, or nil for other runs.
+// NewWriter returns the writer for a run that is a build, or nil for other runs.
 func NewWriter(p Project, events store.Store, r store.Reader, run store.Run) (*Writer, error) {
 	made, err := BuildOf(run)
 	if err != nil || made == nil {
@@ -35,11 +35,11 @@ func NewWriter(p Project, events store.Store, r store.Reader, run store.Run) (*W
 	if err != nil || len(tasks) == 0 {
 		return nil, err
 	}
-	before := tasks[0].Seq - 2 // Seq of a task is its first event; the first task's event directly follows the run's event
+	before := tasks[0].Seq - 2 // last event before the run's: Seq is the task's first event, and the run's event precedes it
 	return &Writer{project: p, events: events, run: run.ID, state: p.open(), progress: build.NewProgress(*made), seq: before}, nil
 }
 
-// Run writes new events to the documents until ctx ends.
+// Run writes the state for new events until ctx ends.
 func (w *Writer) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := w.Flush(ctx); err != nil && ctx.Err() == nil {
@@ -60,11 +60,11 @@ func (w *Writer) Run(ctx context.Context) {
 // writeDelay is how long the writer collects events before it writes the state.
 const writeDelay = 50 * time.Millisecond
 
-// checkInterval is the interval at which the writer checks the state when there are no
-// events, because other programs may empty the state during a build.
+// checkInterval is how often the writer checks the state if there are no events, because other
+// programs may empty the state during a build.
 const checkInterval = 2 * time.Second
 
-// Flush writes all events so far.
+// Flush writes the state for all events so far.
 func (w *Writer) Flush(ctx context.Context) error {
 	if w.gone != nil {
 		return nil
@@ -113,8 +113,8 @@ func (w *Writer) catchUp(ctx context.Context) error {
 	}
 }
 
-// Feed returns all feed entries of a build, computed from the store. The feed in the
-// workflow state should contain the same entries.
+// Feed returns all feed events of the build with this run id. It computes them from the store; the
+// feed in the workflow state should contain the same events.
 func (b *Builds) Feed(ctx context.Context, id string) ([]workflow.Event, error) {
 	var w *Writer
 	err := b.opts.Store.Read(ctx, func(r store.Reader) error {

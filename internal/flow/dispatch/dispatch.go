@@ -1,5 +1,5 @@
-// Package dispatch turns a bead into a task for an agent: its prompt, created from a
-// template, its agent, and its limits. It is pure; the caller loads the templates.
+// Package dispatch turns a bead into a task for an agent: it determines the task's prompt (from a
+// template), agent and limits. It is pure; the caller loads the templates.
 package dispatch
 
 import (
@@ -16,18 +16,17 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// Settings hold the user's settings for all beads. A bead's own Agent, Model, Repo and
-// Template have precedence over the settings. Timeout and Retries of the settings have
-// precedence over the bead's.
+// Settings holds the user's settings for all beads. If a bead has its own Agent, Model, Repo or
+// Template, that is used instead. Timeout and Retries of the settings replace those of the bead.
 type Settings struct {
 	Agent, Model string
-	Repo         string // an absolute path
+	Repo         string // absolute path of the repository
 	Template     string
 	Vars         map[string]string
 	Branch       string
 	Timeout      *time.Duration
 	Retries      *int
-	Verify       []string // commands to run after a bead's own checks
+	Verify       []string // shell commands that run after the bead's own checks
 	Questions    plan.QuestionPolicy
 }
 
@@ -56,10 +55,10 @@ func (e *AgentError) Error() string {
 	return fmt.Sprintf("no agent is called %q, want one of %s", e.Name, strings.Join(e.Known, ", "))
 }
 
-// Usage marks the error as a mistake in the command's arguments.
+// Usage returns true, so that the exit code is the one for a wrong command line.
 func (e *AgentError) Usage() bool { return true }
 
-// Hint suggests a similar name.
+// Hint suggests a similar agent name.
 func (e *AgentError) Hint() string {
 	if e.Meant == "" {
 		return "define your own agents under agents: in gaffer.yaml"
@@ -67,7 +66,7 @@ func (e *AgentError) Hint() string {
 	return fmt.Sprintf("did you mean %q?", e.Meant)
 }
 
-// BeadTask returns the task of a single bead.
+// BeadTask returns a task for a bead with this id and prompt.
 func BeadTask(bead, text string) plan.Task {
 	return plan.Task{
 		ID: bead, Name: bead, Prompt: text, Limits: plan.Limits{Retries: plan.BeadRetries, Timeout: plan.BeadTimeout},
@@ -80,13 +79,13 @@ func BeadTask(bead, text string) plan.Task {
 func Plan(p plan.Plan, s Settings, templates func(name string) (prompt.Template, error)) (plan.Plan, error) {
 	p.Source = plan.SourceRunPrompt
 	p.Tasks = slices.Clone(p.Tasks)
-	used := map[string]bool{} // the variables of all templates
+	used := map[string]bool{} // names of the variables in all templates
 	for _, t := range p.Tasks {
 		name := cmp.Or(t.Dispatch.Template, s.Template)
 		if name == "" {
 			continue
 		}
-		if template, err := templates(name); err == nil { // the error is reported below, for the bead
+		if template, err := templates(name); err == nil { // an error is reported below, for its bead
 			for _, v := range template.Variables() {
 				used[v] = true
 			}
@@ -111,7 +110,7 @@ func Plan(p plan.Plan, s Settings, templates func(name string) (prompt.Template,
 	return p, nil
 }
 
-// apply returns a task with the settings.
+// apply returns the task with the settings applied.
 func (s Settings) apply(t plan.Task) plan.Task {
 	d := *t.Dispatch
 	t.Dispatch = &d
@@ -134,8 +133,8 @@ func (s Settings) apply(t plan.Task) plan.Task {
 	return t
 }
 
-// checkPrompt returns an error if a bead without a template has no prompt, or if
-// variables were given for it.
+// checkPrompt returns an error if a bead without a template has no prompt, or if there are
+// variables that no template uses.
 func (s Settings) checkPrompt(t plan.Task, used map[string]bool) error {
 	unused := len(t.Dispatch.Vars) > 0
 	for name := range s.Vars {
@@ -150,8 +149,8 @@ func (s Settings) checkPrompt(t plan.Task, used map[string]bool) error {
 	return nil
 }
 
-// fillPrompt creates the prompt of a bead. A variable that the user gives for all beads must
-// occur in at least one of their templates.
+// fillPrompt returns the prompt of a bead: the template with its variables filled in. A variable
+// that the user gives for all beads must occur in the template of at least one bead (used).
 func (s Settings) fillPrompt(template prompt.Template, t plan.Task, used map[string]bool) (string, error) {
 	has := template.Variables()
 	given := maps.Clone(t.Dispatch.Vars)
@@ -169,8 +168,8 @@ func (s Settings) fillPrompt(template prompt.Template, t plan.Task, used map[str
 		"REPO": t.Dispatch.Repo, "REPO_PATH": t.Dispatch.Repo,
 	}
 	if t.Worktree {
-		// The agent works in a worktree that does not exist yet. The path of the
-		// repository would lead it to files outside its branch.
+		// Use "." as the repository: the agent works in a worktree that does not exist yet, and the
+		// path of the repository would lead it to files outside its branch.
 		known["REPO"], known["REPO_PATH"] = ".", "."
 	}
 	if slices.Contains(has, "PROMPT") {
@@ -185,18 +184,18 @@ func (s Settings) fillPrompt(template prompt.Template, t plan.Task, used map[str
 	return fillWithoutPrompt(template, t.Prompt, given, known)
 }
 
-// Names of variables in templates of this protocol that do not use {{PROMPT}}.
+// Names of the variables in templates of the bead protocol that have no {{PROMPT}}.
 var (
-	// taskVariables describe the whole task. If such a variable has no value, the
-	// prompt becomes its value.
+	// taskVariables are variables for a description of the whole task. If the user gives no value
+	// for one, the prompt becomes its value.
 	taskVariables = []string{"DESCRIPTION", "BUG_DESCRIPTION", "SPEC", "GOAL", "SCRIPT_PURPOSE", "TOPIC"}
-	// detailVariables may stay empty.
+	// detailVariables are variables that may stay empty.
 	detailVariables = []string{"FILES", "EXPECTED_BEHAVIOR", "SCOPE", "OUTPUT_PATH", "DIFF"}
 )
 
-// fillWithoutPrompt fills a template that does not contain {{PROMPT}}. The prompt
-// becomes the value of the variables that describe the task. If the template has no
-// such variable without a value, the prompt is appended to the text.
+// fillWithoutPrompt fills in a template that has no {{PROMPT}}. The prompt becomes the value of
+// those taskVariables that have no value. If the template has none of them, the prompt is appended
+// to the text.
 func fillWithoutPrompt(template prompt.Template, text string, given, known map[string]string) (string, error) {
 	placed := text == ""
 	for _, name := range taskVariables {
@@ -219,5 +218,5 @@ type PromptError struct{ Problem string }
 
 func (e *PromptError) Error() string { return e.Problem }
 
-// Usage marks the error as a mistake in the command's arguments.
+// Usage returns true, so that the exit code is the one for a wrong command line.
 func (e *PromptError) Usage() bool { return true }

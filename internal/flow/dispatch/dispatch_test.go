@@ -87,7 +87,8 @@ func TestATemplateWithoutAPromptVariableStillContainsThePrompt(t *testing.T) {
 		{head + "{{GOAL}}\n", "Mind the tests.", "Bead bd-1 in /r.\nLess code\n\nMind the tests.\n", map[string]string{"GOAL": "Less code"}},
 		{head + "{{GOAL}}", "", "Bead bd-1 in /r.\nLess code", map[string]string{"GOAL": "Less code"}},
 		{"Do what you like.", "Do it.", "Do what you like.\n\nDo it.\n", nil},
-		// Some scripts fill in the template themselves and pass the complete prompt.
+		// A prompt that is the filled-in template is used as it is: some scripts fill it in
+		// themselves.
 		{head + "{{GOAL}}\n{{FILES}}\n", "Bead bd-1 in /elsewhere.\nLess code\na.go", "Bead bd-1 in /elsewhere.\nLess code\na.go", nil},
 	} {
 		task := dispatch.BeadTask("bd-1", c.prompt)

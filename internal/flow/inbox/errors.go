@@ -6,8 +6,8 @@ import (
 	"gaffer/workflow"
 )
 
-// lostError reports a result that could not be stored because the item was dismissed
-// or taken by another process in the meantime.
+// lostError reports that a result could not be stored, because the item was dismissed or taken by
+// another process meanwhile.
 type lostError struct {
 	id  string
 	err error
@@ -19,15 +19,15 @@ func (e *lostError) Error() string {
 
 func (e *lostError) Unwrap() error { return e.err }
 
-// typeError reports an item of an unknown type. Such an item belongs to another
-// program, so gaffer does not change it.
+// typeError reports an item of an unknown type. gaffer does not change such an item, because it
+// belongs to another program.
 type typeError struct{ item workflow.Item }
 
 func (e *typeError) Error() string {
 	return fmt.Sprintf("inbox item %s is of type %q, which belongs to another program", e.item.ID, e.item.Type)
 }
 
-// Invalid marks the error as invalid content of a document.
+// Invalid returns true, so that the exit code is the one for an invalid document.
 func (e *typeError) Invalid() bool { return true }
 
 // Hint returns what the user can do next.

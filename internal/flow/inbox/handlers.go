@@ -15,7 +15,8 @@ import (
 	"gaffer/workflow"
 )
 
-// handler analyses an item. It has no side effects, so it can run again after a crash.
+// handler analyses an item and returns the fields of its analysis. It has no side effects, so it
+// can run again after a crash.
 type handler func(ctx context.Context, w *Worker, item workflow.Item, s spec.Spec) ([]workflow.Field, error)
 
 // handlers maps each type of the protocol to its handler.
@@ -25,8 +26,8 @@ var handlers = map[workflow.ItemType]handler{
 	workflow.ReferenceItem: referenceHandler,
 }
 
-// ideaHandler returns a handler that finds the sections of the spec that an idea affects. none
-// is the result if there are none.
+// ideaHandler returns a handler that finds the spec sections that an idea affects. If there are
+// none, its result is the text none.
 func ideaHandler(none string) handler {
 	return func(_ context.Context, _ *Worker, item workflow.Item, s spec.Spec) ([]workflow.Field, error) {
 		matches := s.Affected(item.Content)
@@ -42,7 +43,8 @@ func analysis(matches []spec.Match, summary string) []workflow.Field {
 	return []workflow.Field{{Name: "affectedSections", Value: sections}, {Name: "summary", Value: summary}}
 }
 
-// describeMatches describes which sections an idea affects, and why.
+// describeMatches returns a text about which sections an idea affects, and why. If there are none,
+// it returns none.
 func describeMatches(s spec.Spec, matches []spec.Match, none string) string {
 	switch {
 	case !s.Found:
@@ -57,7 +59,7 @@ func describeMatches(s spec.Spec, matches []spec.Match, none string) string {
 	return "Touches " + strings.Join(said, ", ") + "."
 }
 
-// page is the part of the analysis that describes a reference.
+// page is the part of a reference's analysis that describes the page and whether it was fetched.
 type page struct {
 	URL       string `json:"url"`
 	Fetched   bool   `json:"fetched"`
@@ -67,8 +69,8 @@ type page struct {
 	Truncated bool   `json:"truncated,omitempty"`
 }
 
-// referenceHandler fetches the page that an item links to, if the user has allowed it, and
-// finds the sections that it affects.
+// referenceHandler fetches the page that an item links to, if the user has allowed it, and finds
+// the spec sections that the page affects.
 func referenceHandler(ctx context.Context, w *Worker, item workflow.Item, s spec.Spec) ([]workflow.Field, error) {
 	address := strings.TrimRight(webAddress().FindString(item.Content), ".,;:!?)]'")
 	if address == "" {
@@ -78,7 +80,7 @@ func referenceHandler(ctx context.Context, w *Worker, item workflow.Item, s spec
 		matches := s.Affected(strings.ReplaceAll(item.Content, address, " "))
 		id := item.ID
 		if statefile.CheckName("id", id) != nil || strings.Trim(id, plainCharacters) != "" {
-			id = "ID" // an id with special characters is not safe to paste into a shell
+			id = "ID" // do not print an id that is unsafe to paste into a shell
 		}
 		summary := fmt.Sprintf("Not fetched; 'gaffer inbox process %s --fetch' fetches it.", id)
 		return append(analysis(matches, summary), workflow.Field{Name: "reference", Value: page{URL: address}}), nil

@@ -1,9 +1,9 @@
-// Package inbox processes the items that users leave in a project's inbox. Each type
-// of item has a handler. Its result is stored on the item.
+// Package inbox processes the items that users leave in a project's inbox. Each type of item has a
+// handler. The handler's result is stored on the item.
 //
-// A worker takes an item before it works on it and concludes it afterwards, both
-// under the inbox's lock. Therefore only one process works on an item. If a process
-// dies, its item stays taken, and the next process can take it at once.
+// Before a worker works on an item, it takes the item, and afterwards it concludes the item, both
+// under the inbox's lock. So only one process works on an item. If a process dies, its item stays
+// taken, and another process can take it over at once.
 package inbox
 
 import (
@@ -23,38 +23,38 @@ import (
 	"gaffer/workflow"
 )
 
-// checkEvery is the default interval at which Watch looks for items taken by processes
-// that have died. The death of a process changes no document, so Watch must poll.
+// checkEvery is how often Watch looks for items that dead processes have taken, unless
+// Worker.CheckEvery is set. Watch must poll, because the death of a process changes no document.
 const checkEvery = 10 * time.Second
 
 // Worker processes the items of one inbox.
 type Worker struct {
 	Inbox  *workflow.Inbox
-	Folder string       // the workflow folder, which contains the spec
-	Owner  host.Process // this process, recorded as the owner of the items it takes
-	Fetch  Fetch        // fetches the pages of references; if nil, they are not fetched
+	Folder string       // path of the workflow folder, which contains the spec
+	Owner  host.Process // this process; recorded as the owner of the items that it takes
+	Fetch  Fetch        // fetches the pages of references; nil: pages are not fetched
 	Now    func() time.Time
 	Report func(line string) // receives progress messages for the user; may be nil
 
-	CheckEvery time.Duration // interval at which Watch looks for items of dead processes; 10 s if zero
+	CheckEvery time.Duration // how often Watch looks for items of dead processes; 0 means 10 s
 
-	unsaved *result // a result that could not be stored; All stores it before it takes another item
+	unsaved *result // a result that could not be stored; ProcessAll stores it before it takes another item
 }
 
-// result is the result of processing an item.
+// result is the result of processing an item: its analysis, or a failure.
 type result struct {
 	item     workflow.Item
 	analysis []workflow.Field
 	failure  error
 }
 
-// Fetch fetches a page.
+// Fetch fetches the web page at an address.
 type Fetch func(ctx context.Context, address string) (webpage.Page, error)
 
-// ProcessAll processes items until none can be taken. It alternates between the types and
-// takes the oldest item of each. It calls show for each processed item, also for failed
-// ones. If a result cannot be stored at the moment, All returns an error, and the next
-// All stores the result first.
+// ProcessAll processes items until none can be taken. It alternates between the types and takes the
+// oldest item of each. It calls show for each processed item, also if its processing failed. If a
+// result cannot be stored now, ProcessAll returns an error, and the next call stores the result
+// first.
 func (w *Worker) ProcessAll(ctx context.Context, show func(workflow.Item) error) error {
 	if w.unsaved != nil {
 		item, err := w.store(ctx, *w.unsaved)
@@ -78,8 +78,8 @@ func (w *Worker) ProcessAll(ctx context.Context, show func(workflow.Item) error)
 	return nil
 }
 
-// showProcessed calls show for a processed item. If the result was lost, it only
-// reports that and returns nil.
+// showProcessed calls show for a processed item. If the item's result was lost, it reports the loss
+// to the user and returns nil.
 func (w *Worker) showProcessed(item workflow.Item, err error, show func(workflow.Item) error) error {
 	if lost, ok := errors.AsType[*lostError](err); ok {
 		w.report("%v", lost)
@@ -91,11 +91,11 @@ func (w *Worker) showProcessed(item workflow.Item, err error, show func(workflow
 	return show(item)
 }
 
-// errNothingPending reports that no item can be taken.
+// errNothingPending reports that there is no item to take.
 var errNothingPending = errors.New("nothing is pending")
 
-// takeAndProcess takes an item and processes it. It reads the spec first: if the spec is
-// unreadable, no item is taken.
+// takeAndProcess takes an item and processes it. It reads the spec first, so that no item is taken
+// if the spec is unreadable.
 func (w *Worker) takeAndProcess(ctx context.Context, claim workflow.Claim) (workflow.Item, error) {
 	if err := ctx.Err(); err != nil {
 		return workflow.Item{}, err
@@ -114,8 +114,8 @@ func (w *Worker) takeAndProcess(ctx context.Context, claim workflow.Claim) (work
 	return w.process(ctx, item, s)
 }
 
-// ProcessOne processes the item with this id. A reference that was processed without
-// fetching is processed again if fetching is now allowed.
+// ProcessOne processes the item with this id. If the item is a reference whose page was not
+// fetched, and fetching is allowed now, it is processed again.
 func (w *Worker) ProcessOne(ctx context.Context, id string) (workflow.Item, error) {
 	items, err := w.Inbox.List()
 	if err != nil {
@@ -130,8 +130,8 @@ func (w *Worker) ProcessOne(ctx context.Context, id string) (workflow.Item, erro
 		return workflow.Item{}, &typeError{item}
 	}
 	if w.Fetch == nil || !unfetched(item) {
-		// Claim.Type checks the type again under the lock, because it may have
-		// changed.
+		// Pass the type, which is checked again under the lock, because another program may have
+		// changed it.
 		return w.takeAndProcess(ctx, workflow.Claim{ID: id, Type: item.Type, Owner: &w.Owner})
 	}
 	s, err := spec.Read(w.Folder)
@@ -144,21 +144,20 @@ func (w *Worker) ProcessOne(ctx context.Context, id string) (workflow.Item, erro
 	return w.process(ctx, item, s)
 }
 
-// process processes a taken item and stores the result on it.
+// process calls the handler of a taken item and stores the result on the item.
 func (w *Worker) process(ctx context.Context, item workflow.Item, s spec.Spec) (workflow.Item, error) {
 	w.report("%s: %s", item.ID, item.Type)
 	analysis, err := handlers[item.Type](ctx, w, item, s)
 	if ctx.Err() != nil {
-		// The item stays marked as taken. When this process has ended, the next process
-		// can take the item at once.
+		// The item stays taken. When this process has ended, another process can take it over.
 		return workflow.Item{}, fmt.Errorf("inbox item %s: %w", item.ID, context.Cause(ctx))
 	}
 	return w.store(ctx, result{item, analysis, err})
 }
 
-// store stores the result on the item. If the item is gone or another process has taken
-// it, the result is lost. After any other error, store keeps the result for the next
-// attempt: this process still owns the item, so no other process takes it.
+// store stores the result on the item. If the item is gone or another process has taken it, the
+// result is lost. After any other error, store keeps the result for the next call: this process
+// still owns the item, so no other process takes it.
 func (w *Worker) store(ctx context.Context, r result) (workflow.Item, error) {
 	w.unsaved = nil
 	done, err := w.conclude(ctx, r)
@@ -177,12 +176,12 @@ func (w *Worker) store(ctx context.Context, r result) (workflow.Item, error) {
 
 func (w *Worker) conclude(ctx context.Context, r result) (workflow.Item, error) {
 	c := workflow.Conclusion{Analysis: r.analysis}
-	if r.failure != nil { // the error may quote text from a server
+	if r.failure != nil { // the error's text may quote a server, so make it valid UTF-8
 		c = workflow.Conclusion{Error: strings.ToValidUTF8(r.failure.Error(), "\ufffd")}
 	}
 	done, err := w.Inbox.Conclude(ctx, r.item, c)
 	if shape, ok := errors.AsType[*workflow.ShapeError](err); ok && r.failure == nil {
-		return w.conclude(ctx, result{item: r.item, failure: shape}) // keep the existing value, which has an unexpected type
+		return w.conclude(ctx, result{item: r.item, failure: shape}) // store the failure only: the item has a value of an unexpected type
 	}
 	return done, err
 }
@@ -203,8 +202,8 @@ func (w *Worker) report(format string, args ...any) {
 	}
 }
 
-// Watch runs All at once and whenever the inbox changes, until ctx ends. It reports
-// errors and continues.
+// Watch calls ProcessAll at once and whenever the inbox changes, until ctx ends. It reports errors
+// to the user and continues.
 func (w *Worker) Watch(ctx context.Context, show func(workflow.Item) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	changed := make(chan struct{}, 1)
@@ -221,7 +220,7 @@ func (w *Worker) Watch(ctx context.Context, show func(workflow.Item) error) erro
 	defer stop(nil)
 	showOrStop := func(item workflow.Item) error {
 		if err := show(item); err != nil {
-			stop(err) // the reader of the output has closed it
+			stop(err) // show cannot write: the reader of the output has closed it
 			return err
 		}
 		return nil

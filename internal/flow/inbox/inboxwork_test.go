@@ -16,7 +16,7 @@ import (
 	"gaffer/workflow"
 )
 
-// patience is how long a test waits for another process or goroutine.
+// patience is how long a test waits for another process or goroutine before it fails.
 const patience = time.Minute
 
 const specText = `---
@@ -88,7 +88,7 @@ func (p *project) all(w *inbox.Worker) []workflow.Item {
 	return shown
 }
 
-// page returns a Fetch that returns this page for every address.
+// page returns a Fetch that returns a page with this title and text for every address.
 func page(title, text string) inbox.Fetch {
 	return func(_ context.Context, address string) (webpage.Page, error) {
 		return webpage.Page{URL: address, Title: title, Text: text}, nil
@@ -158,7 +158,7 @@ func TestAReferenceIsFetchedOnlyWhenAskedTo(t *testing.T) {
 	}
 }
 
-// TestThisMachineIsNotFetched uses the real fetcher.
+// TestThisMachineIsNotFetched uses the real fetcher instead of a fake.
 func TestThisMachineIsNotFetched(t *testing.T) {
 	p := newProject(t, nil)
 	w := p.worker()
@@ -233,8 +233,8 @@ func TestOneItemIsProcessedByItsID(t *testing.T) {
 	}
 }
 
-// typeChanger is a machine on which another program changes an item's type just before the
-// inbox is locked.
+// typeChanger simulates another program that changes an item's type just before the inbox is
+// locked.
 type typeChanger struct {
 	host.Host
 	p *project
@@ -298,8 +298,8 @@ func TestADismissedItemLosesItsResultAndTheOthersAreProcessed(t *testing.T) {
 	}
 }
 
-// halved returns a Fetch during which another program starts to overwrite the inbox in
-// place, and a function that completes that write.
+// halved returns a Fetch during which another program overwrites the first half of the inbox's
+// file. whole completes that write.
 func (p *project) halved() (fetch inbox.Fetch, whole func()) {
 	var text []byte
 	write := func(data []byte) {

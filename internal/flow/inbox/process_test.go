@@ -30,9 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child processes an inbox in a separate process. It prints "taken" while it holds a
-// reference, and continues when its input is closed. It prints the id of each
-// processed item.
+// child processes an inbox in a separate process. When it has taken a reference, it prints "taken"
+// and waits until its input is closed. It prints the id of each processed item.
 func child(folder string) {
 	w := &inbox.Worker{
 		Inbox: workflow.Open(folder, workflow.Options{}).Inbox(), Folder: folder, Owner: host.OS().Self(), Now: time.Now,
@@ -97,8 +96,8 @@ func TestFortyProcessesProcessEachItemExactlyOnce(t *testing.T) {
 	}
 }
 
-// holding starts a process that takes the only item, a reference, and keeps it. The
-// returned function kills the process.
+// holding starts a process that takes the only item, a reference, and holds it. kill kills the
+// process.
 func (p *project) holding() (kill func()) {
 	p.t.Helper()
 	cmd := p.child()
@@ -106,7 +105,7 @@ func (p *project) holding() (kill func()) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.t.Cleanup(func() { _ = input.Close() }) // the input may be closed already
+	p.t.Cleanup(func() { _ = input.Close() }) // the input may have been closed before
 	output, err := cmd.StdoutPipe()
 	if err != nil {
 		p.t.Fatal(err)
@@ -150,7 +149,7 @@ func TestAWatchProcessesItemsOfAKilledProcess(t *testing.T) {
 	w.CheckEvery = 50 * time.Millisecond
 	var watch sync.WaitGroup
 	watch.Go(func() {
-		_ = w.Watch(ctx, func(workflow.Item) error { cancel(); return nil }) // Watch ends with its context
+		_ = w.Watch(ctx, func(workflow.Item) error { cancel(); return nil }) // the error is the end of ctx
 	})
 	kill()
 	watch.Wait()

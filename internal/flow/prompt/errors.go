@@ -9,7 +9,7 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// MissingError reports variables without a value.
+// MissingError reports variables of a template that have no value.
 type MissingError struct {
 	Template string
 	Names    []string
@@ -19,7 +19,7 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("template %s: no value for %s", e.Template, strings.Join(e.Names, ", "))
 }
 
-// Usage marks the error as a mistake in the command's arguments.
+// Usage returns true, so that the exit code is the one for a wrong command line.
 func (e *MissingError) Usage() bool { return true }
 
 // Hint returns what the user can do next.
@@ -27,18 +27,18 @@ func (e *MissingError) Hint() string {
 	return "give it with --var " + strings.Join(e.Names, "=value --var ") + "=value"
 }
 
-// UnknownError reports given variables that the template does not have.
+// UnknownError reports variables that the user gave but the template does not have.
 type UnknownError struct {
 	Template string
 	Names    []string
-	Has      []string // the variables of the template
+	Has      []string // names of the template's variables
 }
 
 func (e *UnknownError) Error() string {
 	return fmt.Sprintf("template %s: it has no variable %s", e.Template, strings.Join(e.Names, ", "))
 }
 
-// Usage marks the error as a mistake in the command's arguments.
+// Usage returns true, so that the exit code is the one for a wrong command line.
 func (e *UnknownError) Usage() bool { return true }
 
 // Hint returns what the user can do next.
@@ -54,7 +54,8 @@ func (e *UnknownError) Hint() string {
 	return "it has " + strings.Join(e.Has, ", ")
 }
 
-// checkGiven compares the given variables with those of the template.
+// checkGiven returns an error if a variable of the template has no value in given or known, or if
+// the template lacks a variable in given.
 func (t Template) checkGiven(given, known map[string]string) error {
 	names := t.Variables()
 	var missing, unknown []string
@@ -84,14 +85,14 @@ func (t Template) checkGiven(given, known map[string]string) error {
 // NotFoundError reports a template that does not exist.
 type NotFoundError struct {
 	Name, Path string
-	Has        []string // the existing templates
+	Has        []string // names of the existing templates
 }
 
 func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("template %q: not found at %s", e.Name, e.Path)
 }
 
-// NotFound marks the error as a missing object.
+// NotFound returns true, so that the exit code is "not found".
 func (e *NotFoundError) NotFound() bool { return true }
 
 // Hint returns what the user can do next.
@@ -109,7 +110,7 @@ func (e *NotFoundError) Hint() string {
 type BrokenError struct {
 	Path    string
 	Problem string
-	Err     error // the cause, or nil
+	Err     error // cause of the problem, or nil
 }
 
 func (e *BrokenError) Error() string {
@@ -121,5 +122,5 @@ func (e *BrokenError) Error() string {
 
 func (e *BrokenError) Unwrap() error { return e.Err }
 
-// Invalid marks the error as invalid content.
+// Invalid returns true, so that the exit code is the one for an invalid document.
 func (e *BrokenError) Invalid() bool { return true }

@@ -17,17 +17,18 @@ import (
 
 const (
 	extension = ".md"
-	// maxFile is the maximum size of a template, in bytes. No agent can read that much
-	// at once.
+	// maxFile is the maximum size of a template, in bytes. A larger prompt would be too large for
+	// an agent.
 	maxFile = 1 << 20
 )
 
-// isReadme reports whether a file describes the templates folder and is not a
+// isReadme reports whether the file with this name describes the templates folder. It is not a
 // template.
 func isReadme(name string) bool { return strings.EqualFold(name, "README") }
 
-// List reads the templates in a folder, sorted by name. It skips README.md. The
-// errors list the templates that cannot be used. A missing folder has no templates.
+// List reads the templates in a folder and returns them sorted by name. It skips README.md. The
+// errors report the templates that cannot be used. If the folder is missing, List returns no
+// templates.
 func List(dir string) ([]Template, []error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -41,7 +42,7 @@ func List(dir string) ([]Template, []error) {
 	for _, entry := range entries {
 		name, ok := strings.CutSuffix(entry.Name(), extension)
 		if !ok || strings.HasPrefix(name, ".") || isReadme(name) {
-			continue // hidden files, such as those of editors
+			continue // skip hidden files, such as backups of editors
 		}
 		if t, err := read(dir, name); err != nil {
 			broken = append(broken, err)
@@ -53,7 +54,7 @@ func List(dir string) ([]Template, []error) {
 	return list, broken
 }
 
-// Load reads one template.
+// Load reads the template called name in the folder dir.
 func Load(dir, name string) (Template, error) {
 	t, err := read(dir, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -94,7 +95,7 @@ func read(dir, name string) (Template, error) {
 	return t, nil
 }
 
-// readRegular reads a regular file. It refuses links: in an untrusted project a link
+// readRegular reads a regular file. It refuses symbolic links: in an untrusted project, a link
 // could point to a secret, and the prompt is sent to a third party.
 func readRegular(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)

@@ -1,9 +1,9 @@
-// Package prompt creates prompts from templates. Templates are Markdown files in a
-// project's templates folder with variables such as {{TASK}}.
+// Package prompt creates prompts from templates. A template is a Markdown file in a project's
+// templates folder with variables such as {{TASK}}.
 //
-// A variable's name consists of letters, digits and _, and may have spaces around it.
-// Four braces, {{{{, stand for two. All other braces are left unchanged, because a
-// prompt may contain code.
+// The name of a variable consists of letters, digits and _, and may have spaces around it. Four
+// braces, {{{{, stand for two. All other braces are left unchanged, because a prompt may contain
+// code.
 package prompt
 
 import (
@@ -16,26 +16,26 @@ import (
 
 // Template is a prompt with variables.
 type Template struct {
-	Name        string // name of its file, without .md
+	Name        string // name of the template's file, without .md
 	Path        string
-	Description string // the first heading, or the first line
-	Text        string // the original text
+	Description string // first heading of the template, or its first line
+	Text        string // text of the file, with variables
 
 	parts []part
 }
 
-// part is a piece of text or a variable.
+// part is a piece of a template: either a text or a variable.
 type part struct{ text, variable string }
 
-// Parse parses the text of a template. Every text is a valid template.
+// Parse parses the text of a template. It cannot fail, because every text is a valid template.
 func Parse(name, text string) Template {
 	return Template{Name: name, Description: describe(text), Text: text, parts: split(text)}
 }
 
-// braces matches the braces with a special meaning.
+// braces matches {{{{ and variables.
 var braces = lazyregexp.New(`\{\{\{\{|\{\{[ \t]*([A-Za-z0-9_]+)[ \t]*\}\}`)
 
-// split splits a text at its variables.
+// split splits a text into texts and variables.
 func split(text string) (parts []part) {
 	add := func(p part) {
 		if p != (part{}) {
@@ -67,11 +67,11 @@ func (t Template) Variables() []string {
 	return names
 }
 
-// Fill replaces the variables by values: those given by the user, then the known
-// ones. Values are inserted literally, whatever braces they contain.
+// Fill returns the text with the variables replaced by their values. A value in given is used
+// before a value in known. Values are inserted literally, even if they contain braces.
 //
-// The error lists every variable without a value ([*MissingError]) and every given
-// variable that the template does not have ([*UnknownError]).
+// The error lists every variable without a value ([*MissingError]) and every variable in given that
+// the template does not have ([*UnknownError]).
 func (t Template) Fill(given, known map[string]string) (string, error) {
 	if err := t.checkGiven(given, known); err != nil {
 		return "", err
@@ -89,11 +89,11 @@ func (t Template) Fill(given, known map[string]string) (string, error) {
 	return b.String(), nil
 }
 
-// FilledIn reports whether text is this template with every variable replaced by some
-// value. It ignores white space at both ends, because shells remove it.
+// FilledIn reports whether text is this template with each variable replaced by some value. It
+// ignores white space at the start and end, because shells remove it.
 func (t Template) FilledIn(text string) bool {
 	rest := strings.TrimSpace(text)
-	free := false // a variable is between the previous literal and the next one
+	free := false // a variable precedes the next literal text
 	for i, p := range t.parts {
 		literal := p.text
 		if i == 0 {
@@ -120,7 +120,7 @@ func (t Template) FilledIn(text string) bool {
 	return free || rest == ""
 }
 
-// describe returns a line that says what a template is for.
+// describe returns one line that says what a template is for: its first heading or line.
 func describe(text string) string {
 	first := ""
 	for line := range strings.Lines(text) {

@@ -42,8 +42,8 @@ func words(b teamstate.Brief) string {
 	return strings.Join(list, "")
 }
 
-// requirementItems lists the requirements. For a single requirement it lists only the
-// id, because another variable contains the text.
+// requirementItems returns the requirements as a list. If there is only one, the list contains only
+// its id, because another variable contains its text.
 func requirementItems(b teamstate.Brief, most int) string {
 	if len(b.Items) == 1 {
 		return fencedText(labelLine(b.Items[0].ID, "all of the requirements"), most, none)
@@ -55,7 +55,7 @@ func requirementItems(b teamstate.Brief, most int) string {
 	return fencedList(list, most, none)
 }
 
-// taskList lists all tasks of the brief.
+// taskList returns a list of all tasks in the brief.
 func taskList(b teamstate.Brief, most int) string {
 	list := make([]string, len(b.Tasks))
 	for i, t := range b.Tasks {
@@ -64,7 +64,7 @@ func taskList(b teamstate.Brief, most int) string {
 	return fencedList(list, most, none)
 }
 
-// groupTaskList lists the tasks of the step's group.
+// groupTaskList returns a list of the tasks of the step's group.
 func groupTaskList(b teamstate.Brief, most int) string {
 	var list []string
 	for _, t := range b.Tasks {
@@ -75,7 +75,8 @@ func groupTaskList(b teamstate.Brief, most int) string {
 	return fencedList(list, most, none)
 }
 
-// changeList lists the group's files and commits. Each list gets half of the space.
+// changeList returns a list of the files and a list of the commits of the group. Each may use half
+// of the space.
 func changeList(b teamstate.Brief, most int) string {
 	var parts []string
 	for _, part := range []struct {
@@ -104,8 +105,8 @@ func blockers(b teamstate.Brief, most int) string {
 	return section("What keeps the group from going on", fencedList(list, most, ""))
 }
 
-// historyList lists what happened to the group before, the latest decision first, because
-// the agent has no memory of earlier starts.
+// historyList returns a list of what happened to the group before, the latest decision first. The
+// agent needs it, because it does not remember earlier starts.
 func historyList(b teamstate.Brief, most int) string {
 	g := b.Status
 	list := []string{starts(g), tests(g.TestResults), labelLine("gaffer could not merge what was approved", b.Unmerged)}
@@ -144,7 +145,8 @@ func tests(r *team.TestResults) string {
 	return labelLine("tests passed", strings.Join(list, ", "))
 }
 
-// groupList lists the groups with a status, then those that are only planned.
+// groupList returns a list of the groups: first those with a status, then those that are only
+// planned.
 func groupList(b teamstate.Brief, most int) string {
 	list := make([]string, 0, len(b.Groups))
 	for _, g := range b.Groups {

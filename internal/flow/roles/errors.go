@@ -8,12 +8,12 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// TemplateError reports a template that cannot be used, with the line of the problem.
+// TemplateError reports a template that cannot be used, and the line with the problem.
 type TemplateError struct {
 	Path    string
-	Line    int // 0 if the problem concerns the whole file
+	Line    int // number of the line with the problem; 0: the whole file
 	Problem string
-	Next    string // what the user can do, or empty
+	Next    string // what the user can do next; may be empty
 }
 
 func (e *TemplateError) Error() string {
@@ -23,7 +23,7 @@ func (e *TemplateError) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.Path, e.Line, e.Problem)
 }
 
-// Invalid marks the error as invalid content.
+// Invalid returns true, so that the exit code is the one for an invalid document.
 func (e *TemplateError) Invalid() bool { return true }
 
 // Hint returns what the user can do next, or "".
@@ -52,12 +52,12 @@ func meant(name string, known []string) string {
 	return ""
 }
 
-// PurposeError reports a purpose that no role's agent is started for.
+// PurposeError reports a purpose for which no agent is started.
 type PurposeError struct{ Purpose teamstate.Purpose }
 
 func (e *PurposeError) Error() string {
 	return fmt.Sprintf("no role does %q", string(e.Purpose))
 }
 
-// Invalid marks the error as invalid content.
+// Invalid returns true, so that the exit code is the one for an invalid document.
 func (e *PurposeError) Invalid() bool { return true }

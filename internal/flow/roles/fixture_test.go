@@ -42,7 +42,7 @@ func load(t testing.TB) Set {
 	return s
 }
 
-// example returns the protocol's example session.
+// example returns the documents and messages of the protocol's example session.
 func example(t testing.TB) (team.Snapshot, []team.Message) {
 	t.Helper()
 	root := t.TempDir()
@@ -92,7 +92,7 @@ func briefs(t testing.TB) map[teamstate.Purpose]teamstate.Brief {
 	return all
 }
 
-// ofGroup adds the information about group A to a brief.
+// ofGroup returns the brief with the information about group A added.
 func ofGroup(b teamstate.Brief, s team.Snapshot, messages []team.Message) teamstate.Brief {
 	b.Group = s.PM.TaskGroups[0]
 	b.Status, _ = s.Groups.Find("A")

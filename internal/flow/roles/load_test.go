@@ -14,7 +14,7 @@ import (
 	"gaffer/team"
 )
 
-// hinted is implemented by every error of Load.
+// hinted is the interface that every error of Load implements.
 type hinted interface {
 	error
 	Hint() string

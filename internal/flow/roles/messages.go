@@ -9,7 +9,7 @@ import (
 	"gaffer/team"
 )
 
-// issueList lists the issues of the last review with the developer's replies.
+// issueList returns a list of the issues of the last review, with the developer's replies.
 func issueList(b teamstate.Brief, most int) string {
 	var list []string
 	for _, i := range b.Issues {
@@ -31,7 +31,7 @@ func issue(i team.Issue) string {
 	return joinLines(labelLine(strings.TrimSpace("issue "+oneLine(i.ID)), head), labelLine("  what", i.Description), labelLine("  how to repair it", i.FixSuggestion))
 }
 
-// messageList lists the messages that the role gets with this start.
+// messageList returns a list of the messages that the role receives with this start.
 func messageList(b teamstate.Brief, most int) string {
 	var list []string
 	for _, m := range b.Messages {
@@ -46,7 +46,8 @@ func messageList(b teamstate.Brief, most int) string {
 	return section(heading, fencedList(list, most, ""))
 }
 
-// lastWork returns the developer's last message, or "" if messages already lists it.
+// lastWork returns the developer's last message. It returns "" if one of the brief's messages
+// already contains it.
 func lastWork(b teamstate.Brief, most int) string {
 	for _, m := range b.Messages {
 		switch body := m.Body.(type) {
@@ -63,8 +64,7 @@ func lastWork(b teamstate.Brief, most int) string {
 	return section("What the developer said of the work", fencedText(b.Work, most, ""))
 }
 
-// messageText formats a message. It omits text that other parts of the prompt already
-// contain.
+// messageText returns a message as text. It leaves out what promptText already contains.
 func messageText(m team.Message, promptText string, listed bool) string {
 	first := joinLines(labelLine("from", oneLine(string(m.From))), labelLine("subject", m.Subject))
 	switch body := m.Body.(type) {
@@ -91,8 +91,8 @@ func testReport(r *team.TestReport) string {
 	)
 }
 
-// reviewText formats a review. It omits issues that other parts of the prompt already
-// contain.
+// reviewText returns a review as text. It leaves out what promptText already contains, and the
+// issues if they are listed elsewhere.
 func reviewText(r *team.Review, promptText string, listed bool) string {
 	feedback := r.Feedback
 	if strings.Contains(promptText, strings.TrimSpace(feedback)) {

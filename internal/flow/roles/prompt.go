@@ -11,15 +11,15 @@ import (
 // MaxPrompt is the maximum size of a prompt, in bytes.
 const MaxPrompt = 64 << 10
 
-// variableOverhead is an upper bound for the size of gaffer's own text in one variable: the
-// heading, the fence, and notes about omitted text.
+// variableOverhead is the maximum size, in bytes, of the text that gaffer adds to one variable:
+// heading, fence, and notes about omitted text.
 const variableOverhead = 512
 
-// sizeLevels are the size limits for all variables. They are tried in order until the
-// prompt is short enough, so the longest variables are cut first.
+// sizeLevels holds size limits for every variable, in bytes. They are tried in order until the
+// prompt is short enough, so that the longest variables are cut first.
 var sizeLevels = []int{32 << 10, 16 << 10, 12 << 10, 8 << 10, 6 << 10, 4 << 10, 3 << 10, 2 << 10, 1 << 10, 512}
 
-// Prompt returns the prompt for the role of a step.
+// Prompt returns the prompt for the agent of a step. b is the brief for the step.
 func (s Set) Prompt(b teamstate.Brief) (string, error) {
 	u, ok := useFor(b.Step.Purpose)
 	if !ok {
@@ -36,7 +36,8 @@ func (s Set) Prompt(b teamstate.Brief) (string, error) {
 	return "", tooLarge(t.Name, length)
 }
 
-// completeBrief sets the values of a brief that follow from its purpose.
+// completeBrief sets those values of a brief that are empty and follow from its purpose: role,
+// group and status words.
 func completeBrief(b teamstate.Brief, u templateUse) teamstate.Brief {
 	if b.Step.Role == "" {
 		b.Step.Role = u.role
@@ -50,7 +51,7 @@ func completeBrief(b teamstate.Brief, u templateUse) teamstate.Brief {
 	return b
 }
 
-// render fills the template, with each variable cut to level.
+// render returns the prompt with each variable cut to level bytes.
 func render(t prompt.Template, b teamstate.Brief, level int) (string, error) {
 	text := prompt.Parse(t.Name, withRequiredVariables(t))
 	has, values := text.Variables(), map[string]string{}
@@ -62,7 +63,7 @@ func render(t prompt.Template, b teamstate.Brief, level int) (string, error) {
 	return prompt.Parse(t.Name, removeEmptyVariables(text.Text, values)).Fill(nil, values)
 }
 
-// removeEmptyVariables removes lines that consist of only a variable without a value.
+// removeEmptyVariables removes the lines that consist of a single variable without a value.
 func removeEmptyVariables(text string, values map[string]string) string {
 	var b strings.Builder
 	dropped := false
@@ -73,7 +74,7 @@ func removeEmptyVariables(text string, values map[string]string) string {
 		}
 		if dropped && strings.TrimSpace(line) == "" {
 			dropped = false
-			continue // the blank line after the removed variable
+			continue // also remove the blank line after the variable
 		}
 		dropped = false
 		b.WriteString(line)
@@ -81,8 +82,8 @@ func removeEmptyVariables(text string, values map[string]string) string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-// withRequiredVariables appends the variables that every prompt needs, if the template lacks them.
-// Without them, an agent would not know how to answer.
+// withRequiredVariables returns the template's text with the variables appended that every prompt
+// needs but the template lacks. Without them, an agent would not know how to answer.
 func withRequiredVariables(t prompt.Template) string {
 	text, has := strings.TrimRight(t.Text, "\n"), t.Variables()
 	for _, name := range []string{"ANSWER", "AGAIN"} {
@@ -93,8 +94,8 @@ func withRequiredVariables(t prompt.Template) string {
 	return text + "\n"
 }
 
-// minPromptSize returns the size of the prompt with every variable cut to the lowest level, as
-// an upper bound.
+// minPromptSize returns the maximum size of the prompt if every variable is cut to the lowest
+// level.
 func minPromptSize(t prompt.Template) int {
 	u := templateUses[slices.IndexFunc(templateUses, func(u templateUse) bool { return u.name == t.Name })]
 	b := completeBrief(teamstate.Brief{Step: teamstate.Step{Purpose: u.purpose}}, u)

@@ -16,8 +16,8 @@ import (
 	"gaffer/team"
 )
 
-// filledBrief returns a brief in which every untrusted text is text, every name is name, and
-// every list has many items.
+// filledBrief returns a brief in which text is every untrusted text, name is every name, and every
+// list has many items.
 func filledBrief(p teamstate.Purpose, text, name string, many int) teamstate.Brief {
 	u, _ := useFor(p)
 	list := slices.Repeat([]string{text}, many)
@@ -56,7 +56,7 @@ func letters(text string) []team.Message {
 	}
 }
 
-// linesOutsideFences returns the lines of a prompt that are not inside gaffer's fences. It parses
+// linesOutsideFences returns the lines of a prompt that are outside of gaffer's fences. It finds
 // fences by the rules of Markdown.
 func linesOutsideFences(t testing.TB, text string) (lines []string) {
 	t.Helper()
@@ -73,8 +73,8 @@ func linesOutsideFences(t testing.TB, text string) (lines []string) {
 	return lines
 }
 
-// checkPrompt checks that untrusted texts change nothing in a prompt outside of fences:
-// it compares the prompt with one for harmless texts.
+// checkPrompt checks that untrusted texts change nothing in a prompt outside of fences. To do so,
+// it compares the prompt with a prompt for harmless texts.
 func checkPrompt(t testing.TB, s Set, p teamstate.Purpose, text, name string, many int) string {
 	t.Helper()
 	got, err := s.Prompt(filledBrief(p, text, name, many))
@@ -306,8 +306,8 @@ func FuzzPrompt(f *testing.F) {
 	})
 }
 
-// FuzzTemplate loads arbitrary templates. Each is refused or produces a prompt within
-// the limit.
+// FuzzTemplate loads arbitrary texts as templates. Each must be refused or give a prompt within the
+// size limit.
 func FuzzTemplate(f *testing.F) {
 	for _, text := range []string{
 		"{{TASKS}}", "```\n{{TASKS}}", "~~~\n{{TASKS}}\n~~~", "\t{{TASKS}}", "{{ GROUP }}{{GROUP}}", "{{{{TASKS}}", "{{{TASKS}}}",

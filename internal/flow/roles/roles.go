@@ -1,8 +1,8 @@
 // Package roles defines the prompt and the agent of each role of a team.
 //
-// The prompt comes from a template: one of the project's, or gaffer's own. The values
-// come from users, agents and programs and are not trusted. They are cut to a limit,
-// stripped of control characters, and enclosed in fences that they cannot close.
+// A prompt is created from a template of the project or of gaffer. The values of its variables come
+// from users, agents and programs and are not trusted. They are cut to a limit, stripped of control
+// characters, and enclosed in fences that they cannot close.
 package roles
 
 import (
@@ -21,18 +21,17 @@ import (
 	"gaffer/team"
 )
 
-// folder is the name of the folder for team templates, below a project's templates
-// folder.
+// folder is the name of the folder with team templates, in a project's templates folder.
 const folder = "team"
 
-// Set holds the settings and templates of every role.
+// Set holds the settings and the templates of all roles.
 type Set struct {
 	roles     map[team.Role]config.Role
 	templates map[string]prompt.Template
 }
 
-// Load reads the settings of the roles from c, and their templates from folders below
-// templates. An error names the file and the setting with the mistake.
+// Load reads the settings of the roles from c, and their templates from folders in the folder
+// templates. An error names the file and the setting that are wrong.
 func Load(c *config.Config, templates string) (Set, error) {
 	s := Set{roles: map[team.Role]config.Role{}, templates: map[string]prompt.Template{}}
 	for _, name := range config.TeamRoles() {
@@ -56,15 +55,15 @@ func Load(c *config.Config, templates string) (Set, error) {
 // Role returns the settings of a role.
 func (s Set) Role(r team.Role) config.Role { return s.roles[r] }
 
-// Template returns the template for a purpose. Its path is empty if it is gaffer's own
-// template.
+// Template returns the template for a purpose, and false if there is none. The template's path is
+// empty if it is gaffer's own.
 func (s Set) Template(p teamstate.Purpose) (prompt.Template, bool) {
 	u, ok := useFor(p)
 	return s.templates[u.name], ok
 }
 
-// folders returns the folders that may contain the template for a use, in the order
-// of precedence.
+// folders returns the folders that may contain the template for a use. The first folder has
+// precedence.
 func folders(c *config.Config, u templateUse, templates string) ([]string, error) {
 	var list []string
 	if own := c.Role(string(u.role)).Template; own != folder {
@@ -79,8 +78,8 @@ func folders(c *config.Config, u templateUse, templates string) ([]string, error
 	return list, nil
 }
 
-// checkRole returns an error for an unknown agent, an invalid template name or an
-// invalid label. The general checks of settings do not cover these.
+// checkRole returns an error if the settings of a role contain an unknown agent, an invalid
+// template name or an invalid label. The general checks of settings do not cover these.
 func checkRole(c *config.Config, name string) error {
 	r := c.Role(name)
 	if err := checkAgent(c, r.Agent); err != nil {
@@ -97,8 +96,8 @@ func checkRole(c *config.Config, name string) error {
 	return nil
 }
 
-// agents lists the agents that accept a prompt. That excludes the agent that runs a
-// task's command line.
+// agents returns the names of the agents that accept a prompt: all except the one that runs a
+// command line.
 func agents(c *config.Config) []string {
 	known := slices.DeleteFunc(plan.Agents(), func(n string) bool { return n == plan.CommandAgent })
 	for name := range c.Agents() {
@@ -124,7 +123,7 @@ func hintOf(name string, known []string) string {
 	return "define your own agents under agents: in gaffer.yaml"
 }
 
-// withLocation adds the location of the setting to an error.
+// withLocation adds to an error where the setting of a role is defined.
 func withLocation(c *config.Config, role, key string, err error, next string) error {
 	name := "team.roles." + role + "." + key
 	v, lookupErr := c.Lookup(name)

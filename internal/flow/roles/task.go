@@ -8,8 +8,8 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// Task returns the engine's task that starts an agent for a step. The caller must set
-// its branch and folder.
+// Task returns the engine's task that starts an agent for the step in b. The caller must set the
+// task's branch and folder.
 func (s Set) Task(b teamstate.Brief) (plan.Task, error) {
 	text, err := s.Prompt(b)
 	if err != nil {
@@ -33,8 +33,7 @@ func (s Set) Task(b teamstate.Brief) (plan.Task, error) {
 // mcp', learn the agent's role.
 const roleVar = "GAFFER_ROLE"
 
-// title returns the name of the task for the user, such as "JWT Authentication
-// System: work".
+// title returns the name of the task that users see, such as "JWT Authentication System: work".
 func title(b teamstate.Brief, u templateUse) string {
 	name := oneLine(b.Group.Name)
 	if name == "" {

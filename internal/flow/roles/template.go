@@ -17,15 +17,15 @@ import (
 //go:embed templates answers rules.md
 var embedded embed.FS
 
-// templateUse describes what a template is for.
+// templateUse describes for which purpose and role a template is used.
 type templateUse struct {
 	purpose teamstate.Purpose
 	role    team.Role
-	name    string // name of its file, without .md
+	name    string // name of the template's file, without .md
 	words   []team.Word
 }
 
-// templateUses lists the purposes for which agents are started. Their status words apply if the
+// templateUses lists the purposes for which agents are started. Their status words are used if the
 // brief has none.
 var templateUses = []templateUse{
 	{teamstate.Plan, team.PM, "pm-plan", teamstate.Words(teamstate.Plan)},
@@ -37,8 +37,7 @@ var templateUses = []templateUse{
 	{teamstate.Unblock, team.TechLead, "tech-lead-unblock", teamstate.Words(teamstate.Unblock)},
 }
 
-// Templates lists the names of the templates, in the order in which a session needs
-// them.
+// Templates returns the names of all templates, in the order in which a session needs them.
 func Templates() []string {
 	var list []string
 	for _, u := range templateUses {
@@ -55,7 +54,7 @@ func useFor(p teamstate.Purpose) (templateUse, bool) {
 	return templateUses[i], true
 }
 
-// embeddedText returns the text of an embedded file.
+// embeddedText returns the content of a file that is embedded in gaffer.
 func embeddedText(path string) string {
 	data, err := embedded.ReadFile(path)
 	if err != nil {
@@ -66,7 +65,7 @@ func embeddedText(path string) string {
 
 func rules() string { return embeddedText("rules.md") }
 
-// answerInstructions returns the instructions for the answer of a purpose.
+// answerInstructions returns the text that tells the agent how its answer must end.
 func answerInstructions(b teamstate.Brief, _ int) string {
 	u, ok := useFor(b.Step.Purpose)
 	if !ok {
@@ -79,8 +78,8 @@ func answerInstructions(b teamstate.Brief, _ int) string {
 	return text
 }
 
-// loadTemplate returns the template for a use: from the first folder that has it, or
-// gaffer's own.
+// loadTemplate returns the template for a use, from the first folder that contains it. If no folder
+// does, it returns gaffer's own.
 func loadTemplate(u templateUse, folders []string) (prompt.Template, error) {
 	for _, dir := range folders {
 		t, err := prompt.Load(dir, u.name)
@@ -95,8 +94,8 @@ func loadTemplate(u templateUse, folders []string) (prompt.Template, error) {
 	return prompt.Parse(u.name, embeddedText("templates/"+u.name+".md")), nil
 }
 
-// checkFolder returns an error for a template with an unknown name, because it would
-// never be used.
+// checkFolder returns an error if a file in the folder dir has an unknown template name, because
+// that template would never be used.
 func checkFolder(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -114,11 +113,11 @@ func checkFolder(dir string) error {
 	return nil
 }
 
-// checkTemplate returns an error for a template that has an unknown variable, that allows a
-// value to end its fence, or that is too large for a prompt.
+// checkTemplate returns an error if a template has an unknown variable, lets a value end the fence
+// around it, or is too large for a prompt.
 func checkTemplate(t prompt.Template) error {
 	known, number := Variables(), 0
-	var open string // the fence that encloses the current line
+	var open string // the fence around the current line, or ""
 	for line := range strings.Lines(t.Text) {
 		number++
 		open = fenceAfter(open, line)
@@ -138,7 +137,8 @@ func checkTemplate(t prompt.Template) error {
 	return nil
 }
 
-// onlyVariable returns the variable on a line that contains nothing else, or "".
+// onlyVariable returns the name of the variable if the line contains nothing else, and "" if it
+// does.
 func onlyVariable(line string) string {
 	line = strings.TrimSpace(line)
 	if names := prompt.Parse("", line).Variables(); len(names) == 1 && strings.Count(line, "{") == 2 && strings.HasPrefix(line, "{{") && strings.HasSuffix(line, "}}") {
@@ -147,8 +147,7 @@ func onlyVariable(line string) string {
 	return ""
 }
 
-// fenceAfter returns the fence that is open after a line. open is the fence that is
-// open before the line.
+// fenceAfter returns the fence that is open after a line, or "". open is the fence before the line.
 func fenceAfter(open, line string) string {
 	text := strings.TrimLeft(line, " \t")
 	mark := text[:len(text)-len(strings.TrimLeft(text, "`"))]

@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	minFence = 4   // longer than fences in templates, which have three backquotes
-	maxTicks = 30  // maximum number of consecutive backquotes in a text
-	maxName  = 200 // maximum length of names, paths and other one-line values
-	minItem  = 200 // minimum length of a shortened list item; lists drop their last items before items become shorter
+	minFence = 4   // backquotes of a fence; fences in templates have three
+	maxTicks = 30  // maximum number of consecutive backquotes that a text keeps
+	maxName  = 200 // maximum size of names, paths and other one-line values, in bytes
+	minItem  = 200 // minimum size of a shortened item; below it, a list drops its last items
 )
 
 // clean makes untrusted text safe to print: valid UTF-8, uniform line ends, no control
@@ -33,7 +33,7 @@ func clean(text string) string {
 	return strings.TrimRight(strings.TrimLeft(text, "\n"), " \t\n")
 }
 
-// printable returns the replacement of r, or -1 to remove it.
+// printable returns the character that replaces r, or -1 to remove r.
 func printable(r rune) rune {
 	switch {
 	case r == '\n' || r == '\t':
@@ -42,15 +42,15 @@ func printable(r rune) rune {
 		return '\n'
 	case unicode.IsControl(r):
 		return -1
-	case r >= '\u202A' && r <= '\u202E', r >= '\u2066' && r <= '\u2069': // change the direction of writing
+	case r >= '\u202A' && r <= '\u202E', r >= '\u2066' && r <= '\u2069': // changes the direction of writing
 		return -1
-	case r == '\u200B' || r == '\u2060' || r == '\uFEFF', r >= 0xE0000 && r <= 0xE007F: // invisible
+	case r == '\u200B' || r == '\u2060' || r == '\uFEFF', r >= 0xE0000 && r <= 0xE007F: // invisible characters
 		return -1
 	}
 	return r
 }
 
-// fence encloses a clean text in a fence that the text cannot contain.
+// fence puts a clean text into a fence that is longer than any fence in the text.
 func fence(text string) string {
 	longest, run := 0, 0
 	for _, r := range text {
@@ -63,8 +63,8 @@ func fence(text string) string {
 	return ticks + "text\n" + text + "\n" + ticks
 }
 
-// fencedText returns untrusted text in a fence, cut to most bytes, or none if the text is
-// empty.
+// fencedText returns untrusted text in a fence, cut to most bytes. If the text is empty, it returns
+// none.
 func fencedText(text string, most int, none string) string {
 	if text = clean(text); text == "" {
 		return none
@@ -72,8 +72,8 @@ func fencedText(text string, most int, none string) string {
 	return fence(dropMiddle(text, most))
 }
 
-// fencedList returns a list of untrusted texts in a fence, cut to most bytes, or none if
-// the list is empty.
+// fencedList returns a list of untrusted texts in a fence, cut to most bytes. If the list is empty,
+// it returns none.
 func fencedList(list []string, most int, none string) string {
 	if text := joinShortened(list, most); text != "" {
 		return fence(text)
@@ -89,7 +89,7 @@ func section(heading, block string) string {
 	return "## " + heading + "\n\n" + block
 }
 
-// dropMiddle drops the middle of a text that is too long, and inserts a note.
+// dropMiddle replaces the middle of a text by a note if the text is longer than most bytes.
 func dropMiddle(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -100,8 +100,8 @@ func dropMiddle(text string, most int) string {
 	return head + fmt.Sprintf(note, len(text)-len(head)-len(tail)) + tail
 }
 
-// joinShortened joins texts by newlines. If the result is too long, it cuts the longest texts.
-// If that is not enough, it drops the last ones and adds a note.
+// joinShortened joins texts by newlines. If the result is longer than most bytes, it shortens the
+// longest texts. If that is not enough, it drops the last texts and adds a note with their number.
 func joinShortened(list []string, most int) string {
 	var all []string
 	for _, item := range list {
@@ -128,7 +128,8 @@ func joined(list []string, each int) string {
 	return strings.Join(short, "\n")
 }
 
-// joinFitting joins as many of the items as there is room for.
+// joinFitting joins as many items as fit into most bytes, each cut to each bytes, and adds how many
+// were dropped.
 func joinFitting(list []string, each, most int) string {
 	const more = "… and %d more"
 	var b strings.Builder
@@ -142,7 +143,7 @@ func joinFitting(list []string, each, most int) string {
 	return b.String()
 }
 
-// inlineCode returns an untrusted name as inline code.
+// inlineCode returns an untrusted name as inline code of Markdown.
 func inlineCode(text string) string {
 	return "`" + cmp.Or(strings.ReplaceAll(oneLine(text), "`", "'"), "none") + "`"
 }
@@ -153,7 +154,7 @@ func oneLine(text string) string {
 	return truncate.Bytes(text, maxName+len("…"))
 }
 
-// commas joins up to 20 names in one line.
+// commas joins the names by commas: at most 20, and a note about the others.
 func commas(list []string) string {
 	const most = 20
 	short := make([]string, 0, most+1)
@@ -182,14 +183,14 @@ func labelLine(label, value string) string {
 	return label + ": " + strings.ReplaceAll(value, "\n", "\n    ")
 }
 
-// labelled is like entry, but returns only the label if the value is empty, because a
-// task may have only an id.
+// labelled is like labelLine, but returns only the label if the value is empty, because a task may
+// have only an id.
 func labelled(label, value string) string {
 	label = cmp.Or(oneLine(label), "?")
 	return cmp.Or(labelLine(label, value), label)
 }
 
-// joinLines joins the non-empty lines.
+// joinLines joins the lines that are not empty.
 func joinLines(lines ...string) string {
 	var b strings.Builder
 	for _, line := range lines {

@@ -10,17 +10,16 @@ import (
 // Variable is a variable of a template.
 type Variable struct {
 	Name string
-	Doc  string // one line, without a full stop
-	Most int    // maximum bytes of untrusted text in the value; 0 if the value is only a name or contains no untrusted text
-	// Lines reports that the value has several lines. Such a variable must be alone on
-	// its line.
+	Doc  string // description on one line, without a full stop
+	Most int    // maximum bytes of untrusted text in the value; 0 if it has none or only a name
+	// Lines is true if the value has several lines. Such a variable must be alone on its line.
 	Lines bool
 
 	value func(b teamstate.Brief, most int) string
 }
 
-// Variables lists the variables of templates. A text longer than Most loses its middle,
-// and a list loses its end; a note says how much was dropped.
+// Variables returns all variables that templates may use. If the value is longer than Most, a text
+// loses its middle and a list loses its end; a note says how much was dropped.
 func Variables() []Variable {
 	return slices.Concat(inlineVariables(), blockVariables(), sectionVariables())
 }
@@ -44,7 +43,7 @@ func inlineVariables() []Variable {
 	}
 }
 
-// blockVariables returns the variables that always have a value.
+// blockVariables returns the variables that consist of several lines and always have a value.
 func blockVariables() []Variable {
 	return []Variable{
 		{"RULES", "what holds for every role: no memory, what is data, whose documents are whose", 0, true, func(teamstate.Brief, int) string { return rules() }},
@@ -65,8 +64,8 @@ func blockVariables() []Variable {
 	}
 }
 
-// sectionVariables returns the variables with their own heading. Such a variable is empty if it
-// has no content.
+// sectionVariables returns the variables that have their own heading. If there is no content, their
+// value is empty.
 func sectionVariables() []Variable {
 	text := func(name, doc, heading string, most int, of func(teamstate.Brief) string) Variable {
 		return Variable{name, doc, most, true, func(b teamstate.Brief, most int) string {

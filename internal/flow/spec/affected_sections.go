@@ -8,18 +8,19 @@ import (
 	"strings"
 )
 
-// MaxAffected limits the sections that Affected returns.
+// MaxAffected is the maximum number of sections that Affected returns.
 const MaxAffected = 5
 
-// Match is a section that an idea affects.
+// Match is a section that an idea affects, and how well they match.
 type Match struct {
 	Section Section
-	Score   int    // a higher score is a closer match
-	Why     string // explanation for the user
+	Score   int    // higher is a closer match
+	Why     string // explanation of the match for the user
 }
 
-// Scores of a mention, of a word in the title and of a word in the text, and the
-// minimum total score of a match. The scores of words are multiplied by their rarity.
+// Scores: of a mention of a section, of a shared word in its title, and of a shared word in its
+// text. leastScore is the minimum total score of a match. Scores of words are multiplied by the
+// rarity of the word.
 const (
 	mentionScore = 1000
 	titleScore   = 3
@@ -27,9 +28,9 @@ const (
 	leastScore   = 3
 )
 
-// Affected finds the sections that an idea affects: sections that it mentions by alias
-// or number, and sections that share significant words with it. The closest match comes
-// first. The result depends only on the idea and the spec.
+// Affected returns the sections that an idea affects: sections that it mentions by alias or number,
+// and sections that share significant words with it. The closest match comes first. The result
+// depends only on the idea and the spec.
 func (s Spec) Affected(idea string) []Match {
 	wanted := wordsOf(idea)
 	mentioned := mentions(idea)
@@ -55,7 +56,7 @@ func (s Spec) Affected(idea string) []Match {
 	return found[:min(len(found), MaxAffected)]
 }
 
-// wordsOf returns the significant words of an idea, by stem.
+// wordsOf returns the significant words of an idea, by word stem.
 func wordsOf(idea string) map[string]string {
 	words := map[string]string{}
 	eachWord(idea, func(stem, word string) {
@@ -66,8 +67,7 @@ func wordsOf(idea string) map[string]string {
 	return words
 }
 
-// wordHits holds the significant words of an idea that occur in a section's title and
-// in its text.
+// wordHits holds those significant words of an idea that occur in a section's title or text.
 type wordHits struct{ title, text map[string]bool }
 
 func (s wordHits) all() map[string]bool {
@@ -98,7 +98,7 @@ func (s Spec) look(wanted map[string]string) []wordHits {
 	return seen
 }
 
-// count sets the score and the explanation of a match.
+// count sets the score of a match and its explanation.
 func (m *Match) count(mentioned map[string]bool, seen wordHits, rarity func(string) int) {
 	var why []string
 	for _, name := range []string{m.Section.Alias, m.Section.bare(), m.Section.Number} {
@@ -136,8 +136,8 @@ func quote(words map[string]bool) string {
 	return strings.Join(all, ", ")
 }
 
-// mentions returns the words of an idea that could be a section's alias or number:
-// #viewer, core-flow, 2.2, and the 2 in "section 2".
+// mentions returns the words in an idea that could be the alias or number of a section: #viewer,
+// core-flow, 2.2, and the 2 in "section 2".
 func mentions(idea string) map[string]bool {
 	found := map[string]bool{}
 	before := ""
@@ -155,6 +155,6 @@ func mentions(idea string) map[string]bool {
 		}
 		before = bare
 	}
-	delete(found, "") // sections without an alias or number are never mentioned
+	delete(found, "") // an idea never mentions sections without an alias or number
 	return found
 }

@@ -2,7 +2,7 @@ package spec
 
 import "strings"
 
-// front holds the front matter of a spec by key. Keys are in lower case.
+// front holds the values in the front matter of a spec, by key. Keys are in lower case.
 type front map[string]string
 
 func (f front) version() string {
@@ -12,14 +12,13 @@ func (f front) version() string {
 	return versionText(f["version"])
 }
 
-// maxLinesBeforeFront is the maximum number of lines that may precede the front matter.
+// maxLinesBeforeFront is the maximum number of lines before the front matter.
 const maxLinesBeforeFront = 20
 
-// frontMatter reads the front matter of a spec. It is between two lines of --- at the
-// very beginning, or in a fenced block below the title. In a block marked as YAML the
-// lines of --- may be missing. rest is the offset of the remaining text. ended reports
-// whether the front matter is closed. A fenced block stays in the remaining text,
-// because headings in it are ignored anyway.
+// frontMatter reads the front matter of a spec. It is between two lines of --- at the start of the
+// text, or in a fenced block below the title. In a block marked as YAML the lines of --- may be
+// missing. rest is the offset of the text after the front matter. ended reports whether the front
+// matter is closed. A fenced block is not skipped, because headings in it are ignored.
 func frontMatter(text string) (found front, rest int, ended bool) {
 	fence, yaml, open, key := "", false, false, ""
 	at, n := 0, 0
@@ -50,25 +49,24 @@ func frontMatter(text string) (found front, rest int, ended bool) {
 	return found, 0, false
 }
 
-// isYAML reports whether the info string of a fence says YAML.
+// isYAML reports whether the info string of a fenced block means YAML.
 func isYAML(info string) bool {
 	word, _, _ := strings.Cut(strings.TrimSpace(info), " ")
 	return strings.EqualFold(word, "yaml") || strings.EqualFold(word, "yml")
 }
 
-// StatusOf returns the status in the front matter of a spec. beginning may end before
-// the front matter does.
+// StatusOf returns the status in the front matter of a spec. beginning is the beginning of the
+// spec; it may end within the front matter.
 func StatusOf(beginning []byte) string {
 	found, _, _ := frontMatter(strings.TrimPrefix(string(beginning), "\ufeff"))
 	return found["status"]
 }
 
-// shortSynopsis is the only nested key that is read.
+// shortSynopsis is the key for the member short of synopsis, the only nested key that is read.
 const shortSynopsis = "synopsis.short"
 
-// read reads a line "key: value" of the first level, and the short text below synopsis.
-// key is the first-level key that the line may belong to; read returns the key for the
-// next line.
+// read stores the value of a line "key: value" at the first level, or of the line short below
+// synopsis. key is the current first-level key; read returns the one for the next line.
 func (f front) read(line, key string) string {
 	name, value, ok := strings.Cut(line, ":")
 	nested := strings.TrimLeft(line, " \t") != line
@@ -93,9 +91,8 @@ func (f front) set(name, value string) {
 	}
 }
 
-// scalar returns a YAML value on a single line: the text between quotes, or
-// everything up to a comment. It returns "" for values that continue on further
-// lines.
+// scalar returns a YAML value that is on a single line: the text between quotes, or everything
+// before a comment. If the value continues on further lines, it returns "".
 func scalar(value string) string {
 	value = strings.TrimSpace(value)
 	if strings.HasPrefix(value, `"`) || strings.HasPrefix(value, "'") {

@@ -9,7 +9,7 @@ import (
 
 var (
 	headingLine = lazyregexp.New(`^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$`)
-	// At most three digits, so that the year in "2026 in review" is not a number.
+	// At most three digits, so that the year in "2026 in review" does not count as a number.
 	leadingNumber = lazyregexp.New(`^(\d{1,3}(?:\.\d{1,3})*)[.):]?(?:[ \t]+|$)`)
 	attributes    = lazyregexp.New(`[ \t]*\{([^{}]*#[^{}]*)\}[ \t]*$`)
 	quotedAlias   = lazyregexp.New("[ \t]*`(#[\\w-]+)`[ \t]*$")
@@ -38,8 +38,8 @@ func readHeading(line string) (Section, bool) {
 	return s, true
 }
 
-// readAttributes parses {#alias version=2.4 readiness=draft} at the end of a title
-// and returns the title without it.
+// readAttributes parses attributes such as {#alias version=2.4 readiness=draft} at the end of a
+// title. It returns the title without them.
 func (s *Section) readAttributes(title string) string {
 	m := attributes().FindStringSubmatch(title)
 	if m == nil {
@@ -59,11 +59,11 @@ func (s *Section) readAttributes(title string) string {
 	return strings.TrimSuffix(title, m[0])
 }
 
-// maxAttributeLines is the number of lines below a heading that may contain attributes.
+// maxAttributeLines is the number of lines below a heading that are searched for attributes.
 const maxAttributeLines = 5
 
-// readAttributeLines reads attributes from lines below the heading, such as "**Readiness:**
-// draft" or "<!-- version: 2.4 -->". Attributes in the heading have precedence.
+// readAttributeLines sets attributes from lines below the heading, such as "**Readiness:** draft"
+// or "<!-- version: 2.4 -->". It does not replace attributes in the heading.
 func (s *Section) readAttributeLines() {
 	n := 0
 	for line := range strings.Lines(s.Text) {
@@ -98,7 +98,7 @@ func (s *Section) readPart(part string) {
 	}
 }
 
-// versionText returns the text if it looks like a version, and "" otherwise.
+// versionText returns text if it looks like a version, and "" if not.
 func versionText(text string) string {
 	text = strings.Trim(text, `"' `)
 	digits := strings.TrimPrefix(text, "v")
@@ -108,7 +108,8 @@ func versionText(text string) string {
 	return text
 }
 
-// slug creates an alias from a title, as Markdown renderers create anchors.
+// slug returns an alias for a title, formed like the anchors of Markdown renderers: "Core Flow"
+// gives "core-flow".
 func slug(title string) string {
 	var b strings.Builder
 	b.WriteByte('#')

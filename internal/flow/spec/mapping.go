@@ -12,11 +12,11 @@ import (
 	"gaffer/workflow"
 )
 
-// Mapping is the project's table of files and the sections that describe them.
+// Mapping is the project's table of file patterns and the spec sections that describe these files.
 type Mapping []workflow.Mapping
 
-// ReadMapping reads the mapping of a workflow folder. It is the member sections of
-// config.json, as {"src/viewer/**": "#viewer"} or {"#viewer": ["src/viewer/**"]}.
+// ReadMapping reads the mapping in the file config.json of a workflow folder. It is the member
+// sections, as {"src/viewer/**": "#viewer"} or {"#viewer": ["src/viewer/**"]}.
 func ReadMapping(folder string) (Mapping, error) {
 	config, err := readConfig(folder)
 	if err != nil {
@@ -45,7 +45,7 @@ func (m Mapping) with(glob, section string) Mapping {
 	return append(m, workflow.Mapping{Glob: glob, Section: section})
 }
 
-// readConfig reads config.json. A missing file counts as empty.
+// readConfig reads config.json. If the file is missing, it returns an empty value.
 func readConfig(folder string) (jsontree.Value, error) {
 	doc, err := statefile.New(filepath.Join(folder, ConfigFile), statefile.Options{}).Load()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -57,7 +57,7 @@ func readConfig(folder string) (jsontree.Value, error) {
 	return doc.Value(), nil
 }
 
-// plainText returns a string, or the JSON text of a number.
+// plainText returns the text of a string, or the JSON text of a number.
 func plainText(v jsontree.Value) string {
 	if v.Kind() == jsontree.Number {
 		return string(v.Raw())
@@ -65,10 +65,9 @@ func plainText(v jsontree.Value) string {
 	return v.Text()
 }
 
-// OfFile finds the section that describes a file. The path is relative to the project.
-// The mapping has precedence; if several globs match, the one with the most literal
-// characters counts. Otherwise OfFile returns the section whose text names the file or
-// one of its folders.
+// OfFile returns the section that describes a file, whose path is relative to the project. If globs
+// of the mapping match, the glob with the most literal characters decides. If none matches, OfFile
+// returns the section whose text names the file or one of its folders.
 func (s Spec) OfFile(file string, m Mapping) (Section, bool) {
 	file = path.Clean(strings.ReplaceAll(file, `\`, "/"))
 	if file == "." || strings.HasPrefix(file, "../") || path.IsAbs(file) {
@@ -83,7 +82,7 @@ func (s Spec) OfFile(file string, m Mapping) (Section, bool) {
 	return s.sectionNaming(file)
 }
 
-// missingSection returns a section that the mapping names but the spec lacks.
+// missingSection returns a section for a name that the mapping contains but the spec lacks.
 func missingSection(name string) Section {
 	if leadingNumber().MatchString(name) {
 		return Section{Number: name}
@@ -95,7 +94,7 @@ func (m Mapping) sectionOf(file string) string {
 	best, section := -1, ""
 	for _, row := range m {
 		fits, err := workflow.SectionsOf(file, []workflow.Mapping{row})
-		if err != nil || len(fits) == 0 { // an invalid glob matches nothing
+		if err != nil || len(fits) == 0 { // an invalid glob matches no file
 			continue
 		}
 		if n := literalLength(row.Glob); n > best {
@@ -105,13 +104,13 @@ func (m Mapping) sectionOf(file string) string {
 	return section
 }
 
-// literalLength counts the literal characters of a glob.
+// literalLength returns the number of characters in a glob that are not wildcards.
 func literalLength(glob string) int {
 	return len(glob) - strings.Count(glob, "*") - strings.Count(glob, "?")
 }
 
-// sectionNaming finds the section whose text names the file most exactly. If several sections
-// do equally, the first one counts.
+// sectionNaming returns the section whose text names the file most exactly. Among equally exact
+// sections it returns the first.
 func (s Spec) sectionNaming(file string) (Section, bool) {
 	best, found := 0, Section{}
 	for _, section := range s.Sections {
@@ -131,9 +130,9 @@ func betweenPaths(r rune) bool {
 	return r <= ' ' || strings.ContainsRune("()[]{}<>\"'`,;|", r)
 }
 
-// matchExactness returns how exactly a word names the file: 0 for not at all, then by a parent
-// folder, by the end of its path, or by the whole path. A word without a slash, such
-// as src or server.js, is ambiguous and counts only if it is the whole path.
+// matchExactness returns how exactly a word names the file. 0 means not at all; the values grow for
+// a parent folder, the end of the path, and the whole path. A word without a slash, such as src or
+// server.js, is ambiguous and counts only if it is the whole path.
 func matchExactness(token, file string) int {
 	const byFolder, byEnd, byPath = 0, 1 << 20, 1 << 21
 	if strings.Contains(token, "://") || len(token) > len(file)+20 {

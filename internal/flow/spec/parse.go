@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Parse parses a spec. It never fails: text that it does not understand becomes the
-// text of a section.
+// Parse parses a spec. It cannot fail: what it does not understand becomes the text of a section.
 func Parse(data []byte) Spec {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	text := strings.ReplaceAll(strings.ToValidUTF8(string(data), "\ufffd"), "\r\n", "\n")
@@ -24,17 +23,17 @@ func Parse(data []byte) Spec {
 	return s
 }
 
-// parser reads the lines of a spec and records where sections start.
+// parser reads the lines of a spec and records where each section starts.
 type parser struct {
 	at       int // offset of the current line in the body
 	blocks   blocks
-	titled   bool // the document's title has been read
+	titled   bool // the title of the document has been read
 	sections []Section
 	starts   []sectionStart
-	aliases  map[string]int // number of sections with each alias
+	aliases  map[string]int // number of sections, by alias
 }
 
-// sectionStart holds the offsets of a section's heading and text.
+// sectionStart holds the offsets of the heading and of the text of a section.
 type sectionStart struct{ heading, text int }
 
 func (p *parser) line(line string, size int) {
@@ -47,8 +46,8 @@ func (p *parser) line(line string, size int) {
 	if !ok {
 		return
 	}
-	// The first heading of level 1 is the title of the document, unless it has a
-	// number or an alias like a section.
+	// The first heading of level 1 is the title of the document. If it has a number or an alias, it
+	// is a section.
 	if section.Level == 1 && !p.titled && section.Number == "" && section.Alias == "" {
 		p.titled = true
 		return
@@ -61,7 +60,7 @@ func (p *parser) line(line string, size int) {
 	p.starts = append(p.starts, sectionStart{begin, p.at})
 }
 
-// uniqueAlias returns the alias, with a number appended if an earlier section already has it.
+// uniqueAlias returns the alias. If an earlier section has the same alias, it appends a number.
 func (p *parser) uniqueAlias(alias string) string {
 	if alias == "#" {
 		alias = "#section"
@@ -74,7 +73,8 @@ func (p *parser) uniqueAlias(alias string) string {
 	return name
 }
 
-// sectionTexts sets the text of each section, and the attributes in that text.
+// sectionTexts sets the text of each section, and the attributes in the text. It returns the
+// sections.
 func (p *parser) sectionTexts(body string) []Section {
 	for i := range p.sections {
 		end := len(body)
@@ -88,10 +88,10 @@ func (p *parser) sectionTexts(body string) []Section {
 	return p.sections
 }
 
-// blocks tracks whether a line is in a fenced block or a comment, where headings are
+// blocks tracks whether the current line is in a fenced block or a comment, where headings are
 // ignored.
 type blocks struct {
-	fence   string // the opening fence; empty outside of a fenced block
+	fence   string // opening fence of the current block; empty outside of a block
 	comment bool
 }
 
@@ -106,7 +106,7 @@ func (b *blocks) inside(line string) bool {
 			b.fence = ""
 		}
 		return true
-	case len(line)-len(text) > 3: // an indented code block
+	case len(line)-len(text) > 3: // indented code cannot start a block
 		return false
 	}
 	if mark := fenceOf(text); opensFence(mark, text) {
@@ -120,13 +120,14 @@ func (b *blocks) inside(line string) bool {
 	return false
 }
 
-// opensFence reports whether a line opens a fenced block. Inline code may also start
-// with ```, but it contains further backquotes.
+// opensFence reports whether a line that starts with mark opens a fenced block. Inline code may
+// also start with ```, but then it contains further backquotes.
 func opensFence(mark, text string) bool {
 	return strings.HasPrefix(mark, "~") || mark != "" && !strings.Contains(text[len(mark):], "`")
 }
 
-// fenceOf returns the three or more ` or ~ at the start of a line, or "".
+// fenceOf returns the three or more ` or ~ at the start of a text, or "" if it does not start with
+// them.
 func fenceOf(text string) string {
 	for _, c := range []string{"`", "~"} {
 		if run := text[:len(text)-len(strings.TrimLeft(text, c))]; len(run) >= 3 {

@@ -9,25 +9,24 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// Limits of memory and time, in case a spec is malicious.
+// Limits of the memory and time that a malicious spec can use.
 const (
 	maxReferences = 10_000
-	maxMentions   = 1000 // mentions of sections in the text of one section
-	maxCompared   = 500  // sections to compare
+	maxMentions   = 1000 // mentions in the text of one section
+	maxCompared   = 500  // sections that are compared with each other
 	maxPairs      = 1000
 )
 
-// Reference reports that the text of section From mentions section To. Both are aliases
-// without #.
+// Reference says that the text of section From mentions section To. Both are aliases without #.
 type Reference struct{ From, To string }
 
 // mention matches {#alias}, `#alias`, (#alias), "#alias (2.2)" or "section 2.2".
 var mention = lazyregexp.New("[{`(]#([\\pL\\pN_-]+)[}`)]|#([\\pL\\pN_-]+)[ \t]*\\(\\d|(?i:\\bsections?)[ \t]+(\\d{1,3}(?:\\.\\d{1,3})+)")
 
-// References returns the references between the sections of a spec, each once, in the
-// order of the file. It ignores references in a table of contents.
+// References returns the references between the sections of a spec, each once, in the order of the
+// file. It ignores the table of contents.
 func (s Spec) References() []Reference {
-	known := map[string]string{} // aliases of sections, by alias and by number
+	known := map[string]string{} // alias of a section, by its alias and by its number
 	for _, section := range s.Sections {
 		for _, name := range []string{"#" + section.bare(), section.Number} {
 			if _, twice := known[name]; !twice && name != "" {
@@ -60,24 +59,24 @@ func (s Spec) References() []Reference {
 	return all
 }
 
-// Pair is a pair of sections, by their aliases without #, with the similarity of
-// their words: 1 for identical words, rounded to hundredths.
+// Pair is a pair of sections, named by their aliases without #, and the similarity of their words.
+// 1 means identical words. The similarity is rounded to hundredths.
 type Pair struct {
 	From       string  `json:"from"`
 	To         string  `json:"to"`
 	Similarity float64 `json:"similarity"`
 }
 
-// Similar compares the words of all sections and returns the pairs whose similarity is
-// at least least, most similar first. Rare words count more than common ones. A word
-// that occurs in every section does not count.
+// Similar compares the words of all sections. It returns the pairs with a similarity of at least
+// least, the most similar pair first. Rare words count more than common words; a word that occurs
+// in every section does not count.
 func (s Spec) Similar(least float64) []Pair {
 	type use struct {
 		section int
-		share   float64 // share of the section's words
+		share   float64 // share of the word among the section's words
 	}
 	var names []string
-	uses := map[string][]use{} // sections that use a word, by word
+	uses := map[string][]use{} // sections that use a word and how often, by word
 	seen := map[string]bool{}
 	for _, section := range s.Sections {
 		if seen[section.Alias] || section.isContents() || len(names) == maxCompared {
@@ -92,7 +91,7 @@ func (s Spec) Similar(least float64) []Pair {
 		names = append(names, section.bare())
 	}
 	n := len(names)
-	common := make([]float64, n*n) // dot products of sections; at [i*n+i], the squared norm of section i
+	common := make([]float64, n*n) // dot products of sections i and j at [i*n+j]; squared norm of section i at [i*n+i]
 	for _, word := range slices.Sorted(maps.Keys(uses)) {
 		weight := math.Log(float64(n) / float64(len(uses[word])))
 		for i, a := range uses[word] {

@@ -7,22 +7,22 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// ScenariosFile is the file beside a spec that describes how to test its sections.
+// ScenariosFile is the name of the file beside a spec that describes how to test its sections.
 const ScenariosFile = "scenarios.md"
 
-// Limits of memory, in case a file is malicious. Every scenario carries the texts of
-// its feature.
+// Limits of the memory that a malicious file can use. Each scenario contains the texts of its
+// feature.
 const (
 	maxScenarios = 2000
 	maxValidates = 50
-	maxWords     = 500 // characters of one text
+	maxWords     = 500 // maximum characters of one text
 )
 
 // Scenario is one scenario, in the JSON form for a viewer.
 type Scenario struct {
 	Title         string      `json:"title"`
-	Feature       *Feature    `json:"feature"` // null outside of a feature
-	Tier          *string     `json:"tier"`    // such as Critical; null if none is stated
+	Feature       *Feature    `json:"feature"` // feature that contains the scenario, or null
+	Tier          *string     `json:"tier"`    // importance such as Critical; null if the file states none
 	Given         string      `json:"given"`
 	When          string      `json:"when"`
 	Then          string      `json:"then"`
@@ -30,7 +30,7 @@ type Scenario struct {
 	Validates     []Validated `json:"validates"`
 }
 
-// Feature holds the texts that the scenarios below its heading share.
+// Feature holds the texts that all scenarios below its heading share.
 type Feature struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
@@ -41,7 +41,7 @@ type Feature struct {
 // Validated is a section that a scenario tests.
 type Validated struct {
 	Alias  string `json:"alias"`  // alias without #
-	Number string `json:"number"` // number of the section; empty if not stated
+	Number string `json:"number"` // number of the section; empty if the file states none
 }
 
 var (
@@ -52,8 +52,8 @@ var (
 	featureCategory = lazyregexp.New(`^Category:\s*([^|]*?)\s*(?:\|\s*Depends on:\s*(.+?)\s*)?$`)
 )
 
-// ParseScenarios parses a file of scenarios. Headings of the first level are
-// categories; below them are features, tiers and scenarios. It never fails.
+// ParseScenarios parses a file of scenarios. Headings of the first level are categories; below them
+// are features, tiers and scenarios. It cannot fail: it ignores what it does not understand.
 func ParseScenarios(data []byte) []Scenario {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	var (
@@ -62,8 +62,8 @@ func ParseScenarios(data []byte) []Scenario {
 		category string
 		feature  *Feature
 		tier     *string
-		one      *Scenario // the current scenario
-		last     *string   // the text that the next quoted line continues, if that line starts no step
+		one      *Scenario // the scenario that is being parsed
+		last     *string   // the text that a quoted line without a step continues
 	)
 	for line := range strings.Lines(strings.ToValidUTF8(string(data), "\ufffd")) {
 		line = strings.TrimRight(line, "\r\n")
@@ -123,7 +123,7 @@ func ParseScenarios(data []byte) []Scenario {
 	return all
 }
 
-// short trims a text and cuts it to maxWords characters.
+// short trims a text and cuts it to at most maxWords characters.
 func short(text string) string {
 	text = strings.TrimSpace(text)
 	if len(text) <= maxWords {

@@ -18,7 +18,7 @@ import (
 	"gaffer/workflow"
 )
 
-// File names in the workflow folder.
+// Names of files in the workflow folder.
 const (
 	File       = "spec.md"
 	ConfigFile = "config.json"
@@ -27,32 +27,32 @@ const (
 // MaxSize is the maximum size of a spec, in bytes.
 const MaxSize = 4 << 20
 
-// maxSections limits the memory for a malicious file. Further headings become text of
-// the last section.
+// maxSections is the maximum number of sections. It limits the memory for a malicious file: further
+// headings become text of the last section.
 const maxSections = 10_000
 
-// Spec is the current spec.
+// Spec is a parsed spec.
 type Spec struct {
 	Found    bool   // the spec file exists
-	Version  string // version in config.json, or else in the spec itself
+	Version  string // version in config.json or, if there is none, in the spec itself
 	Status   string
-	Synopsis string    // the short synopsis in the front matter, if any
-	Sections []Section // sorted as in the file
+	Synopsis string    // short synopsis in the front matter; may be empty
+	Sections []Section // in the order of the file
 }
 
 // Section is one heading and the text up to the next heading.
 type Section struct {
 	Alias     string // such as #core-flow; derived from the title if the heading has none
-	Number    string // such as 2.2; empty if none
+	Number    string // such as 2.2; empty if the heading has none
 	Title     string
 	Level     int
-	Version   string // the spec version in which it last changed, if stated
-	Readiness string // readiness, if stated
+	Version   string // version of the spec in which the section last changed; empty if not stated
+	Readiness string // such as draft; empty if not stated
 	Text      string
 }
 
-// Read reads the spec in a workflow folder. A missing spec is no error. The version
-// in config.json has precedence.
+// Read reads the spec in a workflow folder. If the spec is missing, Found is false and there is no
+// error. The version in config.json has precedence.
 func Read(folder string) (Spec, error) {
 	config, err := readConfig(folder)
 	if err != nil {
@@ -94,7 +94,7 @@ func tooLarge(path string, size int64) error {
 	return &statefile.FormError{Path: path, Problem: fmt.Sprintf("is %d bytes, more than the %d MiB a spec may have", size, MaxSize>>20)}
 }
 
-// Workflow returns the versions that a build is compared with.
+// Workflow returns the versions of the spec and of its sections, with which a build is compared.
 func (s Spec) Workflow() workflow.Spec {
 	w := workflow.Spec{Version: s.Version, Sections: map[string]string{}}
 	for _, section := range s.Sections {
@@ -105,7 +105,7 @@ func (s Spec) Workflow() workflow.Spec {
 	return w
 }
 
-// Section finds a section by its alias, with or without #, or by its number.
+// Section returns the section with this alias, with or without #, or with this number.
 func (s Spec) Section(name string) (Section, bool) {
 	bare := strings.TrimPrefix(name, "#")
 	for _, section := range s.Sections {
@@ -118,7 +118,7 @@ func (s Spec) Section(name string) (Section, bool) {
 
 func (s Section) bare() string { return strings.TrimPrefix(s.Alias, "#") }
 
-// String returns the section's name for the user, such as "2.2 Core Flow".
+// String returns the name of the section that users see, such as "2.2 Core Flow".
 func (s Section) String() string {
 	name := s.Title
 	if name == "" {
@@ -127,8 +127,8 @@ func (s Section) String() string {
 	return strings.TrimSpace(s.Number + " " + name)
 }
 
-// isContents reports whether the section is the table of contents. That section contains
-// words of every other section.
+// isContents reports whether the section is the table of contents, which contains words of every
+// other section.
 func (s Section) isContents() bool {
 	title := strings.ToLower(s.Title)
 	return title == "contents" || title == "table of contents"

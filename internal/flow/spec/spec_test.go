@@ -150,8 +150,8 @@ func TestFrontMatterGivesVersionAndStatus(t *testing.T) {
 		"---\nversion: 1\nspec-version: 2\n---\n":           {"2", ""},
 		"\ufeff---\r\nversion: v1.2\r\n---\r\n":             {"v1.2", ""},
 		"# T\n\n```yaml\n---\nspec-version: 0.1\n---\n```":  {"0.1", ""},
-		"# T\n\n---\nversion: 9\n---\n":                     {"", ""}, // two horizontal rules, not front matter
-		"---\nversion: 9\n":                                 {"", ""}, // front matter that is never closed
+		"# T\n\n---\nversion: 9\n---\n":                     {"", ""}, // horizontal rules, not front matter
+		"---\nversion: 9\n":                                 {"", ""}, // not front matter, because it is not closed
 		"---\nnested:\n  version: 9\n---\n":                 {"", ""},
 		"---\nversion: soon\n---\n":                         {"", ""},
 		"version: 1":                                        {"", ""},

@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// stopWords lists words that say nothing about the topic of a text.
+// stopWords holds words that say nothing about the topic of a text.
 var stopWords = wordSet(`a about add all also an and any are as at be been but by can could do does each every for from get
 had has have how i if in into is it its just like make may me more most my new no not of on one only or our out should
 so some such than that the their them then there these they this to too up us use used user users using very want was
@@ -19,8 +19,8 @@ func wordSet(words string) map[string]bool {
 	return set
 }
 
-// eachWord yields the significant words of a text with their stems. The stem of
-// "flow", "flows" and "Flowing" is the same.
+// eachWord calls yield for each significant word of a text, with its stem. "flow", "flows" and
+// "Flowing" have the same stem.
 func eachWord(text string, yield func(stem, word string)) {
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 		if len(word) < 3 || len(word) > 40 {
@@ -32,7 +32,8 @@ func eachWord(text string, yield func(stem, word string)) {
 	}
 }
 
-// stem removes a suffix from a word if enough of the word remains.
+// stem returns a word without its suffix, such as "flow" for "flows". It keeps the suffix if too
+// little of the word would remain.
 func stem(word string) string {
 	for _, end := range []string{"ing", "ers", "er", "est", "ed", "es", "s"} {
 		if bare, ok := strings.CutSuffix(word, end); ok && len(bare) >= 4 {

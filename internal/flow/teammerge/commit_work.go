@@ -9,10 +9,9 @@ import (
 	"gaffer/internal/git"
 )
 
-// commitWork commits uncommitted work of agents in the run's worktrees of both branches. If
-// it cannot commit the work on the branch to be merged, it returns a
-// [*worktree.UnfinishedError]. Uncommitted work on the target branch may stay; if it
-// prevents the merge, the merge reports it.
+// commitWork commits the uncommitted work of agents in the run's worktrees of both branches. If the
+// work on the branch to be merged cannot be committed, it returns a [*worktree.UnfinishedError].
+// Uncommitted work on the target branch may stay; if it prevents the merge, the merge reports it.
 func (s Spec) commitWork(ctx context.Context, repo *worktree.Repo, out *lineWriter) error {
 	trees, err := repo.List(ctx, s.Run)
 	if err != nil {
@@ -25,7 +24,7 @@ func (s Spec) commitWork(ctx context.Context, repo *worktree.Repo, out *lineWrit
 		case s.Into:
 			err = s.commitTargetWork(ctx, repo, t, out)
 		}
-		// If a worktree is missing, the branch has no uncommitted work.
+		// Ignore a missing worktree: then the branch has no uncommitted work.
 		if missing := (*git.MissingError)(nil); err != nil && !errors.As(err, &missing) {
 			return err
 		}
@@ -33,9 +32,9 @@ func (s Spec) commitWork(ctx context.Context, repo *worktree.Repo, out *lineWrit
 	return nil
 }
 
-// commitSourceWork settles the worktree of the branch to be merged. It returns an error if the
-// worktree has commits that are not on the branch, because the merge would silently
-// omit them.
+// commitSourceWork commits the work in the worktree of the branch to be merged. It returns an error
+// if the worktree has commits that are not on the branch, because the merge would silently leave
+// them out.
 func (s Spec) commitSourceWork(ctx context.Context, repo *worktree.Repo, t worktree.Tree, out *lineWriter) error {
 	status, err := repo.Status(ctx, t)
 	if err != nil {
@@ -53,8 +52,8 @@ func (s Spec) commitSourceWork(ctx context.Context, repo *worktree.Repo, t workt
 	return s.commit(ctx, repo, t, out)
 }
 
-// commitTargetWork settles the worktree of the target branch. It skips a worktree in which
-// an agent or the user is working.
+// commitTargetWork commits the work in the worktree of the target branch. It does nothing if an
+// agent or the user works in the worktree.
 func (s Spec) commitTargetWork(ctx context.Context, repo *worktree.Repo, t worktree.Tree, out *lineWriter) error {
 	status, err := repo.Status(ctx, t)
 	if err != nil || len(status.Occupants) > 0 {

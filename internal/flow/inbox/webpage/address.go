@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// RefusedError reports an address that must not be fetched.
+// RefusedError reports an address that must not be fetched, because it is not public.
 type RefusedError struct {
 	Address string
 	Problem string
@@ -17,9 +17,8 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string { return e.Address + " " + e.Problem }
 
-// dial connects to a host. It resolves the name only once, checks all addresses and
-// connects to a checked one. Otherwise the name could resolve to another address after
-// the check.
+// dial connects to a host. It resolves the name once, checks all its addresses and connects to one
+// of them. If it resolved the name again, the name could have another address after the check.
 func (f Fetcher) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -70,7 +69,7 @@ func (f Fetcher) open(ctx context.Context, network, address string) (net.Conn, e
 	return dialer.DialContext(ctx, network, address)
 }
 
-// checkDial checks the final address just before the dialer passes it to the kernel.
+// checkDial checks the address that the dialer is about to connect to.
 func checkDial(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -90,8 +89,8 @@ func checkAddress(host string, a netip.Addr) error {
 	return &RefusedError{name, "is not on the public internet; only public pages are fetched"}
 }
 
-// reserved lists the address ranges that are not on the public internet: those of IPv4,
-// and those within globalIPv6.
+// reserved lists the address ranges that are not on the public internet: IPv4 ranges, and IPv6
+// ranges within globalIPv6.
 var reserved = prefixes(
 	"0.0.0.0/8",       // this network
 	"10.0.0.0/8",      // private
@@ -106,15 +105,15 @@ var reserved = prefixes(
 	"198.18.0.0/15",   // benchmarks
 	"198.51.100.0/24", // documentation
 	"203.0.113.0/24",  // documentation
-	"224.0.0.0/3",     // multicast, reserved, broadcast
-	"2001::/23",       // protocol assignments, tunnels that embed an IPv4 address
+	"224.0.0.0/3",     // multicast, reserved and broadcast
+	"2001::/23",       // protocol assignments; tunnels that contain an IPv4 address
 	"2001:db8::/32",   // documentation
-	"2002::/16",       // tunnels that embed an IPv4 address
+	"2002::/16",       // tunnels that contain an IPv4 address
 	"3fff::/20",       // documentation
 )
 
-// globalIPv6 is the IPv6 range of the public internet. Ranges that embed an IPv4 address,
-// such as 64:ff9b::/96, are outside globalIPv6.
+// globalIPv6 is the IPv6 range of the public internet. Ranges such as 64:ff9b::/96, whose addresses
+// contain an IPv4 address, are outside of it.
 var globalIPv6 = netip.MustParsePrefix("2000::/3")
 
 func prefixes(all ...string) []netip.Prefix {

@@ -8,18 +8,17 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// maxText and maxTitle limit the stored text and title of a page, in characters.
+// maxText and maxTitle are the maximum lengths of a page's stored text and title, in characters.
 const (
 	maxText  = 1000
 	maxTitle = 200
 )
 
-// invisibleElements lists the HTML elements whose content is not visible.
+// invisibleElements holds the names of HTML elements whose content is not visible on the page.
 var invisibleElements = []string{"script", "style", "noscript", "template", "svg", "title"}
 
-// fromHTML extracts the title and the beginning of the text of a page. It does not
-// build a tree: it skips tags, comments and invisible elements, and keeps all other
-// text.
+// fromHTML returns the title and the beginning of the text of a page. It does not build a tree: it
+// skips tags, comments and invisible elements, and keeps all other text.
 func fromHTML(page string) (title, text string) {
 	page = strings.ToValidUTF8(page, "\ufffd")
 	if _, rest, ok := cutTag(page, "title"); ok {
@@ -38,8 +37,8 @@ func fromHTML(page string) (title, text string) {
 	return title, limit(b.String(), maxText)
 }
 
-// writeSpaced writes the words with single spaces, so that white space takes no
-// memory.
+// writeSpaced writes the words of text to b, separated by single spaces, so that long white space
+// takes no memory.
 func writeSpaced(b *strings.Builder, text string) {
 	for word := range strings.FieldsSeq(text) {
 		b.WriteString(word)
@@ -50,8 +49,7 @@ func writeSpaced(b *strings.Builder, text string) {
 	}
 }
 
-// afterTag returns the text after the tag, comment or invisible element at the start
-// of page.
+// afterTag returns the rest of page after the tag, comment or invisible element at its start.
 func afterTag(page string) string {
 	if page == "" {
 		return ""
@@ -67,13 +65,13 @@ func afterTag(page string) string {
 		}
 	}
 	if len(page) > 1 && !unicode.IsLetter(rune(page[1])) && !strings.ContainsRune("/!?", rune(page[1])) {
-		return page[1:] // a single <, which is not a tag
+		return page[1:] // this < does not start a tag
 	}
 	_, after, _ := strings.Cut(page, ">")
 	return after
 }
 
-// isTag reports whether page starts with this tag, in any case.
+// isTag reports whether page starts with the tag called name, in upper or lower case.
 func isTag(page, name string) bool {
 	if len(page) < len(name)+2 || !strings.EqualFold(page[1:1+len(name)], name) {
 		return false
@@ -81,7 +79,7 @@ func isTag(page, name string) bool {
 	return strings.IndexByte(" \t\r\n/>", page[1+len(name)]) >= 0
 }
 
-// cutTag splits page around the first tag with this name.
+// cutTag splits page around the first tag called name.
 func cutTag(page, name string) (before, after string, found bool) {
 	for at := 0; ; at++ {
 		next := strings.IndexByte(page[at:], '<')
@@ -95,7 +93,7 @@ func cutTag(page, name string) (before, after string, found bool) {
 	}
 }
 
-// firstWords returns the beginning of a plain text page.
+// firstWords returns the beginning of the text of a plain text page.
 func firstWords(text string) string {
 	var b strings.Builder
 	writeSpaced(&b, strings.ToValidUTF8(text, "\ufffd"))
@@ -104,7 +102,7 @@ func firstWords(text string) string {
 
 func limit(text string, most int) string { return limitPlain(html.UnescapeString(text), most) }
 
-// limitPlain returns the beginning of a text on one line, without terminal control
+// limitPlain returns the first most characters of a text as one line, without terminal control
 // characters.
 func limitPlain(text string, most int) string {
 	text = strings.Map(func(r rune) rune {

@@ -1,7 +1,6 @@
-// Package webpage fetches a page of the public web and returns its title and the
-// beginning of its text. The address comes from an inbox item and is not trusted. A
-// fetch can reach neither this machine, nor its network, nor a cloud's metadata
-// service, whatever names and redirects are used.
+// Package webpage fetches a page of the public web and returns its title and the beginning of its
+// text. The address comes from an inbox item and is not trusted: a fetch never reaches this
+// machine, its network or a cloud's metadata service, whatever names and redirects are used.
 package webpage
 
 import (
@@ -21,18 +20,18 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// The limits of one fetch.
+// Limits of one fetch.
 const (
-	Timeout      = 10 * time.Second // timeout of the whole fetch, including redirects and body
-	MaxSize      = 1 << 20          // bytes read of a page; further bytes are ignored
+	Timeout      = 10 * time.Second // for the whole fetch, including redirects and body
+	MaxSize      = 1 << 20          // bytes of a page that are read; further bytes are ignored
 	MaxRedirects = 5
 )
 
 // Page is the result of a fetch.
 type Page struct {
-	URL       string // final address, after redirects
+	URL       string // address after all redirects
 	Title     string
-	Text      string // the beginning of the page's text
+	Text      string // beginning of the page's text
 	Truncated bool   // the page was larger than MaxSize
 }
 
@@ -40,7 +39,7 @@ type Page struct {
 type Fetcher struct {
 	resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	connect func(ctx context.Context, network, address string) (net.Conn, error)
-	timeout time.Duration // overrides Timeout if not zero
+	timeout time.Duration // used instead of Timeout if it is not zero
 }
 
 // Fetch fetches the page at an http or https address.
@@ -82,15 +81,15 @@ func (f Fetcher) get(ctx context.Context, u *url.URL) (Page, error) {
 	return read(response)
 }
 
-// client returns an HTTP client. It uses no proxy: a proxy could reach addresses that
-// dial refuses, and often has such an address itself.
+// client returns an HTTP client that uses no proxy: a proxy could reach addresses that dial
+// refuses, and often has such an address itself.
 func (f Fetcher) client() *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
 			Proxy:                  nil,
 			DialContext:            f.dial,
 			DisableKeepAlives:      true,
-			DisableCompression:     true, // a small compressed body can be huge when decompressed
+			DisableCompression:     true, // a small compressed body could become huge
 			MaxResponseHeaderBytes: 64 << 10,
 		},
 		CheckRedirect: func(next *http.Request, via []*http.Request) error {
@@ -136,8 +135,8 @@ func read(response *http.Response) (Page, error) {
 	return page, nil
 }
 
-// kindOf returns the media type in the header, or the detected one if the header is
-// empty.
+// kindOf returns the media type in a Content-Type header. If the header is empty, it detects the
+// type from the body.
 func kindOf(header string, body []byte) (string, error) {
 	if header == "" {
 		header = http.DetectContentType(body)
@@ -149,7 +148,7 @@ func kindOf(header string, body []byte) (string, error) {
 	return kind, nil
 }
 
-// unwrapped removes the method and address that package http adds to an error.
+// unwrapped returns err without the method and address that package http adds.
 func unwrapped(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		return e.Err
@@ -157,7 +156,7 @@ func unwrapped(err error) error {
 	return err
 }
 
-// shorten makes untrusted text short and printable for a message.
+// shorten makes untrusted text short and printable, for an error message.
 func shorten(text string) string {
 	return truncate.Chars(strings.ToValidUTF8(text, "\ufffd"), 200)
 }

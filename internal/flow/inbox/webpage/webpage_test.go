@@ -15,12 +15,11 @@ import (
 	"time"
 )
 
-// site is a server on this machine that the fetcher considers public. Names resolve to
-// public addresses. Only the connection, to an address that has passed every check, is
-// redirected to the server.
+// site is a server on this machine that the fetcher considers public. Host names resolve to public
+// addresses, which pass every check. Only the connection itself is redirected to the server.
 type site struct {
 	*httptest.Server
-	names map[string]string // the address that each host name resolves to
+	names map[string]string // address that each host name resolves to
 	hits  atomic.Int64
 }
 
@@ -111,8 +110,8 @@ func TestRedirectsAreFollowedAndEachIsChecked(t *testing.T) {
 	}
 }
 
-// TestThisMachineIsNeverReached uses the machine's own network, with a server that must
-// not receive a request.
+// TestThisMachineIsNeverReached fetches addresses of this machine, where a server must not receive
+// a request.
 func TestThisMachineIsNeverReached(t *testing.T) {
 	s := newSite(t, func(http.ResponseWriter, *http.Request) {})
 	port := s.Listener.Addr().(*net.TCPAddr).Port
@@ -125,7 +124,8 @@ func TestThisMachineIsNeverReached(t *testing.T) {
 	}
 	fetch(Fetcher{}, "127.0.0.1", "localhost", "127.1.2.3", "[::1]", "[::]", "0.0.0.0", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]",
 		"[64:ff9b::7f00:1]", "[64:ff9b::127.0.0.1]", "[fe80::1%25lo]")
-	// Some resolvers parse these as numbers.
+	// This resolver returns loopback for every name, as some resolvers do for numbers such as
+	// 127.1.
 	lax := Fetcher{resolve: func(context.Context, string) ([]netip.Addr, error) {
 		return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
 	}}
@@ -135,8 +135,8 @@ func TestThisMachineIsNeverReached(t *testing.T) {
 	}
 }
 
-// TestTheAddressThatIsDialledIsChecked simulates a name that resolves to a public
-// address at the check and to another one at the connection.
+// TestTheAddressThatIsDialledIsChecked simulates a name that resolves to a public address during
+// the check, and to another address during the connection.
 func TestTheAddressThatIsDialledIsChecked(t *testing.T) {
 	s := newSite(t, func(http.ResponseWriter, *http.Request) {})
 	_, err := Fetcher{}.open(t.Context(), "tcp", s.Listener.Addr().String())
