@@ -1,4 +1,4 @@
-// Package pause waits for a time that a context can end early.
+// Package pause provides a sleep that a context can end early.
 package pause
 
 import (

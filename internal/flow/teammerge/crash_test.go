@@ -17,7 +17,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// killNoted kills the process whose id was written to a file by note.
+// killNoted kills the process whose id the command of note has written to a file.
 func (p project) killNoted(file string) {
 	p.Helper()
 	pid, err := strconv.Atoi(strings.TrimSpace(p.Read(filepath.Dir(file), filepath.Base(file))))
@@ -27,8 +27,8 @@ func (p project) killNoted(file string) {
 	}
 }
 
-// note returns a shell command that atomically writes the shell's process id to a file
-// and then executes another command.
+// note returns a shell command that writes the id of its process to a file, atomically, and then
+// executes the command then.
 func note(file, then string) string {
 	return "echo $$ >" + file + ".new; mv " + file + ".new " + file + "; exec " + then
 }
@@ -41,7 +41,7 @@ func TestAMergeKilledDuringItsTestsStartsAgain(t *testing.T) {
 	cmd := p.child(p.order(a, note(pid, "sleep 600")))
 	p.Must(cmd.Start())
 	p.until("the test", func() bool { _, err := os.Stat(pid); return err == nil })
-	// Another group works at the same time.
+	// Create the worktree of another group, which works at the same time.
 	if _, err := p.repo.Create(t.Context(), worktree.Spec{Run: run, Task: "B", Base: git.Base{Commit: p.start}, Root: filepath.Join(p.Top, "trees")}); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestAStoppedMergeEndsItsTestsAndLeavesNothing(t *testing.T) {
 	p.noLeftovers(1)
 }
 
-// killer is a git command that kills its caller, before or after the nth call that
+// killer is a git command that kills its caller. It does so before or after the nth git call that
 // changes something.
 const killer = `#!/bin/sh
 case " $* " in
@@ -109,8 +109,8 @@ func TestARepeatedMergeAfterAKillHasTheSameResult(t *testing.T) {
 	}
 }
 
-// killedAt merges with a crash, and then again without one. It reports whether the
-// crash occurred.
+// killedAt runs a merge that crashes at the nth change, and then runs it again without a crash. It
+// reports whether the crash occurred.
 func killedAt(t *testing.T, moment string, n int) (killed bool) {
 	p := newProject(t)
 	program, err := exec.LookPath("git")
@@ -121,7 +121,7 @@ func killedAt(t *testing.T, moment string, n int) (killed bool) {
 	a := p.worked("A", "a.txt", "a\n")
 	p.Write(a.Path, "new.txt", "x\n")
 	o := p.order(a, "cat a.txt new.txt")
-	o.Into, o.Deliver = "main", true // main is checked out, so there are more steps to interrupt
+	o.Into, o.Deliver = "main", true // main is checked out, so the merge has more steps to interrupt
 	cmd := p.child(o, "REAL_GIT="+program, "COUNTER="+filepath.Join(p.Top, "count"), "KILL_AT="+strconv.Itoa(n), "MOMENT="+moment,
 		"PATH="+bin+":"+os.Getenv("PATH"))
 	if err := cmd.Run(); err != nil && cmd.ProcessState.ExitCode() != -1 {

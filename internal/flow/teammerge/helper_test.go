@@ -23,8 +23,8 @@ import (
 
 const role = "TEAMMERGE_TEST_CHILD"
 
-// TestMain isolates the tests from the user's configuration. It also lets the test
-// binary act as the merge program.
+// TestMain isolates the tests from the user's git configuration. If the variable role is set, the
+// test binary acts as the merge program.
 func TestMain(m *testing.M) {
 	if os.Getenv(role) != "" {
 		os.Exit(teammerge.Main(context.Background(), os.Stdin, os.Stdout, os.Stderr))
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 
 const session, run = "gaffer/s1/team", "s1"
 
-// project is a user's repository, with main checked out and a session's branch.
+// project is a user's repository in which main is checked out. It also has the branch of a session.
 type project struct {
 	*gittest.Repo
 	repo  *worktree.Repo
@@ -56,7 +56,7 @@ func newProject(t *testing.T) project {
 
 func (p project) at(branch string) string { return p.Git(p.Dir, "rev-parse", branch) }
 
-// group creates the worktree of a group.
+// group creates the worktree and branch of a group.
 func (p project) group(name string) worktree.Tree {
 	p.Helper()
 	return p.tree(worktree.Spec{Task: name, Branch: "gaffer/s1/" + name})
@@ -70,7 +70,7 @@ func (p project) tree(s worktree.Spec) worktree.Tree {
 	return tree
 }
 
-// worked creates a group and commits a file on its branch.
+// worked creates a group and commits a file with this text on its branch.
 func (p project) worked(name, file, text string) worktree.Tree {
 	p.Helper()
 	tree := p.group(name)
@@ -79,17 +79,17 @@ func (p project) worked(name, file, text string) worktree.Tree {
 	return tree
 }
 
-// order returns the spec for merging a group.
+// order returns the spec for merging the branch of a group into the session's branch.
 func (p project) order(tree worktree.Tree, tests ...string) teammerge.Spec {
 	return teammerge.Spec{Run: run, Tree: tree.Task, Branch: tree.Branch, Into: session, Tests: tests, Scratch: filepath.Join(p.Top, "scratch")}
 }
 
-// deliver returns the spec for merging the session's branch into the user's.
+// deliver returns the spec for merging the session's branch into main.
 func (p project) deliver(tests ...string) teammerge.Spec {
 	return teammerge.Spec{Run: run, Branch: session, Into: "main", Tests: tests, Scratch: filepath.Join(p.Top, "scratch"), Deliver: true}
 }
 
-// merge runs the merge in this process.
+// merge runs the merge in this process. It returns the result and the lines before it.
 func (p project) merge(o teammerge.Spec) (teamstate.Merged, string) {
 	p.Helper()
 	var out bytes.Buffer
@@ -104,7 +104,7 @@ func (p project) input(o teammerge.Spec) io.Reader {
 	return bytes.NewReader(data)
 }
 
-// parse returns the result in the last line, and the other lines.
+// parse returns the result in the last line of out, and the other lines.
 func (p project) parse(out string) (teamstate.Merged, string) {
 	p.Helper()
 	text, ended := strings.CutSuffix(out, "\n")
@@ -119,7 +119,7 @@ func (p project) parse(out string) (teamstate.Merged, string) {
 	return m, said
 }
 
-// child returns the command that runs the merge program.
+// child returns a command that runs the merge program in another process.
 func (p project) child(o teammerge.Spec, env ...string) *exec.Cmd {
 	p.Helper()
 	exe, err := os.Executable()
@@ -130,7 +130,7 @@ func (p project) child(o teammerge.Spec, env ...string) *exec.Cmd {
 	return cmd
 }
 
-// noLeftovers checks the number of worktrees, and that no temporary files exist.
+// noLeftovers checks that this number of worktrees exists, and that no temporary files are left.
 func (p project) noLeftovers(worktrees int) {
 	p.Helper()
 	if n := strings.Count(p.Git(p.Dir, "worktree", "list", "--porcelain"), "worktree ") - 1; n != worktrees {
@@ -143,7 +143,7 @@ func (p project) noLeftovers(worktrees int) {
 	}
 }
 
-// until waits for a change by another process: until ok returns true.
+// until waits until ok returns true. Another process causes that change.
 func (p project) until(what string, ok func() bool) {
 	p.Helper()
 	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {

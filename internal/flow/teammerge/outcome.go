@@ -12,18 +12,18 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// Limits of an outcome. Gaffer keeps only the last 48 KiB of a program's output, and a
-// truncated line could not be parsed, so the outcome's line must be much shorter. In
-// JSON a text may take twice its length.
+// Limits of an outcome. gaffer keeps only the last 48 KiB of a program's output and cannot parse a
+// truncated line, so the line of the outcome must be much shorter. In JSON a text may take twice
+// its size.
 const (
-	maxConflicts = 100     // number of listed files; the text says how many more there are
-	maxNames     = 4 << 10 // total bytes of the listed files' names
-	maxError     = 4 << 10 // bytes of the problem, and of the hint
-	maxTest      = 2 << 10 // bytes of a test's command
+	maxConflicts = 100     // number of listed files; a text says how many more there are
+	maxNames     = 4 << 10 // total bytes of the names of the listed files
+	maxError     = 4 << 10 // bytes of the problem's text, and of the hint
+	maxTest      = 2 << 10 // bytes of the command line of a test
 )
 
-// outcome returns the result of a merge. It returns an error only if a retry may
-// succeed.
+// outcome returns the result of a merge. It returns an error only if the merge may succeed when it
+// is tried again.
 func (s Spec) outcome(result merge.Result, err error) (teamstate.Merged, error) {
 	if err == nil {
 		return teamstate.Merged{Outcome: teamstate.MergeDone, Commit: result.After}, nil
@@ -57,11 +57,11 @@ func conflict(files []string, err error, hint string) teamstate.Merged {
 	return m
 }
 
-// lastLine encodes an outcome as the last line of output, which gaffer parses.
+// lastLine encodes an outcome as JSON, for the last line of the output, which gaffer parses.
 func lastLine(m teamstate.Merged) (string, error) {
 	var line strings.Builder
 	in := json.NewEncoder(&line)
-	in.SetEscapeHTML(false) // HTML escapes take six bytes per character
+	in.SetEscapeHTML(false) // an HTML escape takes six bytes per character
 	err := in.Encode(m)
 	return strings.TrimSuffix(line.String(), "\n"), err
 }

@@ -9,10 +9,10 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// maxOutput is the number of bytes of a test's output that are kept.
+// maxOutput is the number of bytes kept from the end of a test's output.
 const maxOutput = 16 << 10
 
-// tailBuffer keeps the end of what is written to it.
+// tailBuffer keeps the last maxOutput bytes that are written to it.
 type tailBuffer struct {
 	kept []byte
 	cut  bool // earlier output was dropped
@@ -35,8 +35,8 @@ func (t *tailBuffer) drop() {
 // escapes matches terminal escape sequences, which set colours and move the cursor.
 var escapes = lazyregexp.New("\x1b(\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(\x07|\x1b\\\\)?|[@-Z\\\\^_])")
 
-// text returns the kept output as complete, printable lines. It drops a truncated
-// first line if there are others.
+// text returns the kept output as printable lines. It drops the first line if its beginning was
+// dropped and there are other lines.
 func (t *tailBuffer) text() string {
 	t.drop()
 	text := string(t.kept)
@@ -52,7 +52,7 @@ func (t *tailBuffer) text() string {
 	return text
 }
 
-// removeControls removes control characters and escape sequences.
+// removeControls returns text without control characters and escape sequences.
 func removeControls(text string) string {
 	text = escapes().ReplaceAllString(strings.ToValidUTF8(text, "�"), "")
 	return strings.Map(func(c rune) rune {
@@ -63,16 +63,15 @@ func removeControls(text string) string {
 	}, text)
 }
 
-// lineWriter passes on the output of tests and starts each of its own messages on a
-// new line. It remembers the first error.
+// lineWriter passes on the output of tests and starts each message of gaffer on a new line. It
+// keeps the first write error.
 type lineWriter struct {
 	to   io.Writer
-	open bool // the last line is not terminated
+	open bool // the last line has no newline yet
 	err  error
 }
 
-// Write never fails, because a test must not end only because its output cannot be
-// passed on.
+// Write never returns an error: a test must not fail because its output cannot be passed on.
 func (w *lineWriter) Write(p []byte) (int, error) {
 	if len(p) > 0 && w.err == nil {
 		_, w.err = w.to.Write(p)

@@ -1,8 +1,7 @@
-// Package teammerge is the program that merges the work of a team. It merges a group's
-// branch into the session's branch and runs tests. At the end it merges the session's
-// branch into the user's. It runs as a task of the engine. It can be killed at any
-// time: when it is started again, it skips completed work, and interrupted work leaves
-// nothing behind.
+// Package teammerge is the program that merges the work of a team. It merges the branch of a group
+// into the session's branch and runs tests. At the end it merges the session's branch into the
+// user's branch. It runs as a task of the engine. It can be killed at any time: when it is started
+// again, it skips completed work, and interrupted work leaves nothing behind.
 package teammerge
 
 import (
@@ -23,16 +22,16 @@ import (
 // Spec is the input of the program, as JSON.
 type Spec struct {
 	Run     string   `json:"run"`
-	Tree    string   `json:"tree,omitempty"` // task whose worktree the group uses; it is named after the group
+	Tree    string   `json:"tree,omitempty"` // task whose worktree the group uses; its name is the group's id
 	Branch  string   `json:"branch"`         // branch to merge
 	Into    string   `json:"into"`
 	Tests   []string `json:"tests,omitempty"` // shell commands that test the merge result
-	Scratch string   `json:"scratch"`         // folder in which the merge result is tested
+	Scratch string   `json:"scratch"`         // parent folder of the worktree in which the merge result is tested
 	Message string   `json:"message,omitempty"`
 
-	// Deliver reports that Into is the user's branch. If that branch cannot be updated,
-	// the program reports an outcome to the user instead of an error, because a retry
-	// would not help.
+	// Deliver is true if Into is the user's branch. If that branch cannot be updated, the program
+	// reports this to the user as an outcome and not as an error, because trying again would not
+	// help.
 	Deliver bool `json:"deliver,omitempty"`
 }
 
@@ -55,9 +54,9 @@ func Main(ctx context.Context, in io.Reader, out, errs io.Writer) int {
 	return 1
 }
 
-// Run executes a spec in the project at root. It prints its progress for the user and,
-// as its last line, a [teamstate.Merged] for gaffer. It returns an error only if a
-// retry may succeed.
+// Run does what the spec in in says, in the project at root. It prints its progress for the user
+// and, as its last line, a [teamstate.Merged] for gaffer. It returns an error only if it may
+// succeed when it is tried again.
 func Run(ctx context.Context, root string, in io.Reader, out io.Writer) error {
 	var s Spec
 	if err := json.NewDecoder(in).Decode(&s); err != nil {
@@ -83,8 +82,8 @@ func Run(ctx context.Context, root string, in io.Reader, out io.Writer) error {
 	return lines.err
 }
 
-// do commits uncommitted work and then merges. If that work cannot be committed, it
-// does not merge.
+// do commits the uncommitted work and then merges. If the work cannot be committed, it does not
+// merge.
 func (s Spec) do(ctx context.Context, repo *worktree.Repo, out *lineWriter) (teamstate.Merged, error) {
 	var result merge.Result
 	err := s.commitWork(ctx, repo, out)

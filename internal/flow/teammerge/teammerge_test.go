@@ -98,7 +98,7 @@ func TestBackgroundProcessesOfATestAreNotAwaited(t *testing.T) {
 	}
 }
 
-// gaffer keeps only the last 48 KiB of a program's output.
+// The last line must be short, because gaffer keeps only the last 48 KiB of a program's output.
 func TestTheLastLineHasALimitedLength(t *testing.T) {
 	p := newProject(t)
 	a, b := p.group("A"), p.group("B")
@@ -188,7 +188,7 @@ func TestWorkThatIsNotOnTheBranchPreventsTheMerge(t *testing.T) {
 		"in a merge with conflicts": {func(p project, dir string) {
 			p.Write(p.Dir, "a.txt", "other\n")
 			p.Commit(p.Dir, "other")
-			_, _ = p.Try(dir, "merge", "main") // it ends with a conflict
+			_, _ = p.Try(dir, "merge", "main") // the merge ends with a conflict
 		}, teamstate.MergeConflict},
 		"an older commit is looked at": {func(p project, dir string) {
 			p.Git(dir, "switch", "--quiet", "--detach", "HEAD~1")

@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// endGrace is the time between SIGTERM and SIGKILL for a test. It is also the time
-// after the end of a test until its output is closed.
+// endGrace is the time between SIGTERM and SIGKILL for a test. It is also how long the output of an
+// ended test is still read.
 const endGrace = 5 * time.Second
 
-// testError reports a failed test.
+// testError reports a test command that failed, with its output.
 type testError struct{ command, output string }
 
 func (e *testError) Error() string { return fmt.Sprintf("test fails: %s", e.command) }
 
-// runTests runs commands in a folder, one after the other, and copies their output to
-// out. If a command fails, it stops and returns a [*testError].
+// runTests runs commands in the folder dir, one after the other, and copies their output to out. At
+// the first command that fails, it stops and returns a [*testError].
 func runTests(ctx context.Context, dir string, commands []string, out *lineWriter) error {
 	for _, command := range commands {
 		out.say("$ %s", command)
@@ -31,9 +31,9 @@ func runTests(ctx context.Context, dir string, commands []string, out *lineWrite
 	return nil
 }
 
-// runTest runs a command in its own process group, so that a signal reaches all its
-// processes. It neither waits for background processes of the command nor reads their
-// output after the command has ended. The supervisor ends them.
+// runTest runs a command in its own process group, so that a signal reaches all its processes. When
+// the command has ended, runTest does not wait for its background processes; the supervisor ends
+// them.
 func runTest(ctx context.Context, dir, command string, out io.Writer) error {
 	var end tailBuffer
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
@@ -47,7 +47,7 @@ func runTest(ctx context.Context, dir, command string, out io.Writer) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case err == nil || errors.Is(err, exec.ErrWaitDelay): // the command succeeded, but a background process is still running
+	case err == nil || errors.Is(err, exec.ErrWaitDelay): // success, perhaps with a background process that is still running
 		return nil
 	case cmd.ProcessState == nil || cmd.ProcessState.Success(): // the command did not start, or its output could not be read
 		return fmt.Errorf("test %s: %w", command, err)

@@ -13,7 +13,7 @@ import (
 	"gaffer/team"
 )
 
-// catchUp applies the events that were recorded since the last call.
+// catchUp applies the events that were stored since the last call.
 func (c *Conductor) catchUp(ctx context.Context) error {
 	for {
 		var events []store.Event
@@ -35,7 +35,7 @@ func (c *Conductor) catchUp(ctx context.Context) error {
 	}
 }
 
-// apply applies an event to the session.
+// apply applies an event of the run to the session.
 func (c *Conductor) apply(e store.Event) error {
 	to := store.Status(e.To)
 	switch {
@@ -76,7 +76,7 @@ func (c *Conductor) stepEnded(e store.Event) error {
 		return err
 	}
 	if why := c.stopReasons[e.Task]; why != "" && ending.Class == failure.Cancelled {
-		ending.Reason = why // the stop reason, not the agent's last message, explains the end
+		ending.Reason = why // why the task was stopped explains more than the agent's last message
 	}
 	delete(c.stopReasons, e.Task)
 	step, _ := c.session.Step(e.Task)
@@ -86,7 +86,7 @@ func (c *Conductor) stepEnded(e store.Event) error {
 	case step.Role == team.PM:
 		c.ended = append(c.ended, step.ID)
 	}
-	if step.Role == "" { // a program of gaffer: only the last line is the answer
+	if step.Role == "" { // a program of gaffer: its answer is the last line of its output
 		ending.Answer = lastLine(ending.Answer)
 	}
 	return c.session.End(e.Task, ending)
@@ -97,7 +97,7 @@ func lastLine(text string) string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// endingOf reads from an event how a task ended.
+// endingOf returns how a task ended, according to an event.
 func endingOf(e store.Event) (teamstate.Ending, error) {
 	var row store.Task
 	if err := json.Unmarshal(e.Row, &row); err != nil {

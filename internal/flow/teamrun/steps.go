@@ -13,14 +13,14 @@ import (
 	"gaffer/internal/plan"
 )
 
-// MergeAgent is the agent of merge steps. It is gaffer itself; its prompt is a
+// MergeAgent is the name of the agent of merge steps. This agent is gaffer itself; its prompt is a
 // [teammerge.Spec].
 const MergeAgent = "gaffer-team-merge"
 
 // MergeCommand is the argument that makes gaffer act as [MergeAgent].
 const MergeCommand = "team-merge"
 
-// Plan returns the initial plan of a team's run, with its first steps.
+// Plan returns the plan with which a team's run starts. It contains the first steps.
 func Plan(s teamstate.Start, roles Roles, at time.Time) (plan.Plan, error) {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -38,7 +38,7 @@ func Plan(s teamstate.Start, roles Roles, at time.Time) (plan.Plan, error) {
 	return p, nil
 }
 
-// extend adds steps to the run.
+// extend adds a task for each of the steps to the run.
 func (c *Conductor) extend(ctx context.Context, steps []teamstate.Step) error {
 	x := engine.Extension{Run: c.opts.Run.ID, Key: c.opts.Run.ID}
 	for _, step := range steps {
@@ -59,10 +59,9 @@ func (c *Conductor) task(step teamstate.Step) (plan.Task, error) {
 	return roleTask(c.session, step, c.changes, c.start, c.opts.Roles)
 }
 
-// roleTask returns the task that starts an agent. The agent works on its group's
-// branch. The project manager works in a separate worktree that contains everything
-// merged so far. If another program started the group, the group's branch begins at
-// that program's branch.
+// roleTask returns the task that starts an agent for a step. The agent works on the branch of its
+// group. The project manager works in a separate worktree that contains everything merged so far.
+// If another program has started the group, the group's branch starts at that program's branch.
 func roleTask(s *teamstate.Session, step teamstate.Step, changes teamstate.Changes, start teamstate.Start, roles Roles) (plan.Task, error) {
 	t, err := roles.Task(s.Brief(step, changes))
 	if err != nil {
@@ -80,7 +79,7 @@ func roleTask(s *teamstate.Session, step teamstate.Step, changes teamstate.Chang
 	return t, err
 }
 
-// mergeTries is the number of retries of a merge that could not run.
+// mergeTries is how often a merge that could not run is tried again.
 const mergeTries = 2
 
 func (c *Conductor) mergeTask(step teamstate.Step) (plan.Task, error) {
@@ -97,7 +96,7 @@ func (c *Conductor) mergeTask(step teamstate.Step) (plan.Task, error) {
 		return plan.Task{}, err
 	}
 	t := plan.Task{ID: step.ID, Name: name, Agent: MergeAgent, Prompt: string(text), QuestionRules: plan.QuestionRules{Questions: plan.Deny}, Limits: plan.Limits{Retries: mergeTries}, KeepMessage: true}
-	t.Timeout = cmp.Or(c.start.TestsTimeout, teamstate.DefaultTestsTimeout) // a test may hang, and would block every later merge
+	t.Timeout = cmp.Or(c.start.TestsTimeout, teamstate.DefaultTestsTimeout) // a test that hangs would block all later merges
 	t.Step, err = json.Marshal(step)
 	return t, err
 }

@@ -1,9 +1,9 @@
-// Package teamrun executes the run of a team. It applies the run's events to a
-// [teamstate.Session], adds the steps that the session requests to the run, and writes
-// the team's documents.
+// Package teamrun executes the run of a team. It applies the events of the run to a
+// [teamstate.Session], adds the steps that the session requests to the run, and writes the team's
+// documents.
 //
-// A [Conductor] keeps no state that cannot be computed from the events. If its process
-// dies, another conductor reads all events from the start and continues.
+// All state of a [Conductor] can be computed from the events. If its process dies, another
+// conductor reads all events from the start and continues.
 package teamrun
 
 import (
@@ -28,7 +28,7 @@ type Engine interface {
 	Conclude(ctx context.Context, run string, to store.Status, why string) error
 }
 
-// Roles turns a brief into a task: it chooses the agent and its prompt.
+// Roles turns a brief into a task: it chooses the agent and creates the prompt.
 type Roles interface {
 	Task(teamstate.Brief) (plan.Task, error)
 }
@@ -45,21 +45,19 @@ type Options struct {
 	Notice func(text string)
 }
 
-// Conductor executes the run of one team. It must not be used by several goroutines at
-// the same time.
+// Conductor executes the run of one team. It is not safe for concurrent use.
 type Conductor struct {
 	opts        Options
 	start       teamstate.Start
 	session     *teamstate.Session
 	seq         int64 // number of the last applied event
 	changes     teamstate.Changes
-	stopReasons map[string]string // why a task was asked to stop, by task
-	stale       map[string]bool   // groups whose branch may have changed; true if a developer changed it
-	ended       []string          // steps whose worktree is no longer needed
+	stopReasons map[string]string // why a task was asked to stop, by task id
+	stale       map[string]bool   // groups whose branch may have changed, by id; true if a developer worked on it
+	ended       []string          // ids of ended steps whose worktree is no longer needed
 }
 
-// StartOf returns the initial parameters of a run's team, or nil if the run has no
-// team.
+// StartOf returns the parameters with which a run's team started, or nil if the run has no team.
 func StartOf(run store.Run) (*teamstate.Start, error) {
 	p, err := plan.DecodeHeader(run.Plan)
 	var start *teamstate.Start
@@ -84,7 +82,7 @@ func New(o Options) (*Conductor, error) {
 	}, nil
 }
 
-// Run executes the team's run until ctx ends.
+// Run applies events and starts steps until ctx ends.
 func (c *Conductor) Run(ctx context.Context) {
 	for reported := ""; ctx.Err() == nil; {
 		err := c.turn(ctx)
@@ -102,8 +100,8 @@ func (c *Conductor) Run(ctx context.Context) {
 	}
 }
 
-// turn applies new events and starts the steps that follow from them. An error while
-// writing the documents is only reported: the documents can always be computed from the
+// turn applies new events and starts the steps that follow from them. If the documents cannot be
+// written, turn only tells the user, because the documents can always be computed again from the
 // events.
 func (c *Conductor) turn(ctx context.Context) error {
 	if err := c.update(ctx); err != nil {
@@ -114,7 +112,8 @@ func (c *Conductor) turn(ctx context.Context) error {
 	return errors.Join(c.startNext(ctx), recorded)
 }
 
-// startNext starts the next steps, or ends the run.
+// startNext adds the next steps to the run. If there are none and the session has ended, it ends
+// the run.
 func (c *Conductor) startNext(ctx context.Context) error {
 	if steps := c.session.Next(); len(steps) > 0 {
 		return c.extend(ctx, steps)
@@ -129,8 +128,8 @@ func (c *Conductor) startNext(ctx context.Context) error {
 	return ignoreConflict(c.opts.Engine.Conclude(ctx, c.opts.Run.ID, store.Failed, o.Problem))
 }
 
-// ignoreConflict ignores a conflict. A conflict means that the run was stopped in the
-// meantime; the event about the stop follows.
+// ignoreConflict returns nil if err is a conflict. A conflict means that the run was stopped
+// meanwhile; the event about that follows.
 func ignoreConflict(err error) error {
 	if conflict := (*engine.ConflictError)(nil); errors.As(err, &conflict) {
 		return nil
@@ -138,7 +137,7 @@ func ignoreConflict(err error) error {
 	return err
 }
 
-// Flush updates the documents to the latest event.
+// Flush writes the documents for the latest event.
 func (c *Conductor) Flush(ctx context.Context) error {
 	if err := c.update(ctx); err != nil {
 		return err
@@ -146,7 +145,7 @@ func (c *Conductor) Flush(ctx context.Context) error {
 	return c.record(ctx)
 }
 
-// update reads the latest state from the store and from git.
+// update applies new events from the store and reads the changes of groups from git.
 func (c *Conductor) update(ctx context.Context) error {
 	if err := c.catchUp(ctx); err != nil {
 		return err
@@ -158,5 +157,5 @@ func (c *Conductor) record(ctx context.Context) error {
 	return c.opts.Team.Record(ctx, c.session.Contents(c.changes))
 }
 
-// Session returns the state of the team after the last [Conductor.Flush].
+// Session returns the state of the team after the events that were applied so far.
 func (c *Conductor) Session() *teamstate.Session { return c.session }

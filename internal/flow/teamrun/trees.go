@@ -10,19 +10,19 @@ import (
 	"gaffer/internal/flow/teamstate"
 )
 
-// Trees manages the worktrees of a run.
+// Trees manages the git worktrees of a run.
 type Trees interface {
 	List(ctx context.Context) ([]worktree.Tree, error)
-	// Commit commits uncommitted changes in a worktree.
+	// Commit commits the uncommitted changes in a worktree.
 	Commit(ctx context.Context, t worktree.Tree, message string) error
 	Changes(ctx context.Context, base, branch string) (files, commits []string, err error)
 	Remove(ctx context.Context, t worktree.Tree) error
-	// Scratch returns a folder for worktrees that exist only during a merge.
+	// Scratch returns a folder for worktrees that are needed only during a merge.
 	Scratch() string
 }
 
-// readChanges reads from git the changes of groups whose branch may have changed. It
-// first commits a developer's uncommitted work, so that the next role sees all of it.
+// readChanges reads the changes of groups in c.stale from git. It first commits a developer's
+// uncommitted work, so that the next role sees all of it.
 func (c *Conductor) readChanges(ctx context.Context) error {
 	if len(c.stale) == 0 {
 		return nil
@@ -42,7 +42,7 @@ func (c *Conductor) readChanges(ctx context.Context) error {
 				return ctx.Err()
 			}
 			if err != nil {
-				c.opts.Notice(fmt.Sprintf("team: %v", err)) // the merge reports the problem again
+				c.opts.Notice(fmt.Sprintf("team: %v", err)) // the merge will report the problem again
 			}
 		}
 		files, commits, err := c.opts.Trees.Changes(ctx, t.Base.Commit, t.Branch)
@@ -55,14 +55,14 @@ func (c *Conductor) readChanges(ctx context.Context) error {
 	return nil
 }
 
-// removeTrees deletes the worktrees of ended project manager steps.
+// removeTrees deletes the worktrees of the ended steps in c.ended.
 func (c *Conductor) removeTrees(ctx context.Context) {
 	if len(c.ended) == 0 {
 		return
 	}
 	trees, err := c.opts.Trees.List(ctx)
 	if err != nil {
-		return // the next conductor removes them
+		return // the next conductor will delete them
 	}
 	for _, t := range trees {
 		if !slices.Contains(c.ended, t.Task) {

@@ -17,18 +17,18 @@ import (
 	"gaffer/team"
 )
 
-// Found describes the run of a team session.
+// Found describes the run of a team session and its branches.
 type Found struct {
-	Run        string // the engine's run; empty if there is none
+	Run        string // id of the engine's run; empty if there is none
 	Status     store.Status
 	Owner      int    // pid of the gaffer process that executes the run, or 0
-	Branch     string // the branch that approved work is merged into
-	Into       string // the branch to merge into at the end; empty for none
+	Branch     string // branch that approved work is merged into
+	Into       string // the user's branch that gets the result at the end; empty: none
 	Tests      []string
 	Developers int
 }
 
-// Find returns the run of a session in this project.
+// Find returns the run of the session with this id in the project.
 func (s *Sessions) Find(ctx context.Context, session string) (f Found, err error) {
 	err = s.opts.Store.Read(ctx, func(r store.Reader) error {
 		run, start, err := s.runOf(r, session)
@@ -46,8 +46,8 @@ func (s *Sessions) Find(ctx context.Context, session string) (f Found, err error
 	return f, err
 }
 
-// runOf returns the run of a session and its start parameters, or nil if there is
-// none.
+// runOf returns the run of a session and the parameters of its start. The parameters are nil if
+// there is no run.
 func (s *Sessions) runOf(r store.Reader, session string) (store.Run, *teamstate.Start, error) {
 	runs, err := s.opts.Runs(r)
 	for _, run := range runs {
@@ -70,19 +70,19 @@ type NotResumableError struct{ Why string }
 
 func (e *NotResumableError) Error() string { return "no session can be resumed: " + e.Why }
 
-// Conflict marks the error as a conflict with the existing state.
+// Conflict returns true, so that the exit code is the one for a conflict.
 func (e *NotResumableError) Conflict() bool { return true }
 
-// Hint returns advice for the user.
+// Hint returns what the user can do next.
 func (e *NotResumableError) Hint() string {
 	return "'gaffer team archive' archives it, 'gaffer team --new REQUIREMENTS' archives it and begins another"
 }
 
-// Resume returns the run that continues the session in the documents. If n has a
-// budget, Resume sets it. The other fields of n matter only if gaffer has not run the
-// session yet, because it was only initialised or another program ran it. Another
-// program's session continues from the state in its documents. If the session cannot be
-// continued, Resume returns a [*NotResumableError] and leaves the documents unchanged.
+// Resume returns the id of the run that continues the session in the documents. If n has a budget,
+// Resume sets it. The other fields of n are used only if gaffer has not run the session yet: it was
+// only initialised, or another program ran it. Then the session continues from the state in the
+// documents. If the session cannot be continued, Resume returns a [*NotResumableError] and leaves
+// the documents unchanged.
 func (s *Sessions) Resume(ctx context.Context, n Request) (string, error) {
 	snap, err := s.project.open().Resume(ctx)
 	if err != nil {
@@ -139,9 +139,9 @@ func (s *Sessions) submitFound(ctx context.Context, n Request, snap team.Snapsho
 	return s.submit(ctx, n, session)
 }
 
-// setBases sets the branch from which each unfinished group continues, if the
-// repository has a branch of that group. If the branch of a completed group is not
-// merged, new work would lack it; then setBases returns a message about it.
+// setBases sets, for each unfinished group that has a branch in the repository, the branch from
+// which the group continues. If the branch of a completed group is not merged, new work would lack
+// its commits; then setBases returns a message about that.
 func (s *Sessions) setBases(ctx context.Context, found *teamstate.Found, into string) (unmerged string, err error) {
 	repo, err := worktree.Open(ctx, s.project.Root)
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *Sessions) setBases(ctx context.Context, found *teamstate.Found, into st
 		}
 		theirs, err := repo.Base(ctx, g.BranchName)
 		if missing := (*git.MissingError)(nil); errors.As(err, &missing) || err == nil && theirs.Branch == "" {
-			continue // the group's work is on another branch, or there is none
+			continue // the repository has no branch of this name
 		}
 		if err != nil {
 			return "", err
@@ -182,12 +182,12 @@ func (s *Sessions) setBases(ctx context.Context, found *teamstate.Found, into st
 	return "", nil
 }
 
-// End ends the run of the session in the documents, so that the documents can be
-// archived. It returns a [*runlock.OwnedError] if a gaffer process executes the run.
+// End ends the run of the session in the documents, so that the documents can be archived. If a
+// gaffer process executes the run, it returns a [*runlock.OwnedError].
 func (s *Sessions) End(ctx context.Context) error {
 	snap, err := s.project.open().Resume(ctx)
 	if err != nil {
-		return nil // there is no session, or it is unreadable and is archived unchanged
+		return nil // no session, or an unreadable one that is archived unchanged
 	}
 	f, err := s.Find(ctx, snap.SessionID())
 	if err == nil && f.Owner > 0 {
@@ -199,12 +199,12 @@ func (s *Sessions) End(ctx context.Context) error {
 	return s.abandon(ctx)
 }
 
-// abandon ends the run of the session in the documents, and records the end in the
-// documents.
+// abandon ends the run of the session in the documents, because another session begins. It records
+// the end in the documents.
 func (s *Sessions) abandon(ctx context.Context) error {
 	snap, err := s.project.open().Resume(ctx)
 	if err != nil {
-		return nil // there is no session, or it is unreadable and is archived unchanged
+		return nil // no session, or an unreadable one that is archived unchanged
 	}
 	f, err := s.Find(ctx, snap.SessionID())
 	if err != nil || f.Run == "" || f.Status.Final() {

@@ -22,28 +22,28 @@ import (
 	"gaffer/team"
 )
 
-// Project names the documents of a project's team session.
+// Project locates the documents of a project's team session.
 type Project struct {
-	Root   string // the project's root
+	Root   string // path of the project's root
 	Config *config.Config
-	Merges string // the parent folder for scratch files of merges
+	Merges string // parent folder of the worktrees in which merges are tested
 	Now    func() time.Time
-	Notice func(text string) // prints a message for the user
+	Notice func(text string) // prints a message to the user
 }
 
 // Options are the dependencies of Sessions.
 type Options struct {
 	Project Project
 	Store   store.Store
-	Engine  *engine.Engine // must use Store
-	// Runs returns the rows of all runs of the project, newest first.
+	Engine  *engine.Engine // engine that works on Store
+	// Runs returns all runs of the project, newest first.
 	Runs  func(r store.Reader) ([]store.Run, error)
 	Locks runlock.Locks
-	// Submit stores a plan as a run of the project.
+	// Submit stores a plan as a run of the project and returns the run's id.
 	Submit func(ctx context.Context, p plan.Plan) (run string, err error)
 	// EndRun cancels a run and waits until it has ended.
 	EndRun func(ctx context.Context, run, why string) error
-	// WriteDocuments writes the documents of a run that no process executes.
+	// WriteDocuments writes the documents of a run that no gaffer process executes.
 	WriteDocuments func(ctx context.Context, run string) error
 }
 
@@ -54,34 +54,34 @@ type Sessions struct {
 	project Project
 }
 
-// New returns the sessions of a project.
+// New returns a Sessions for a project.
 func New(opts Options) *Sessions { return &Sessions{opts, opts.Project} }
 
 // Request describes a team session to start.
 type Request struct {
 	Requirements string
-	Mode         team.Mode // [team.Unplanned] lets the project manager decide
+	Mode         team.Mode // [team.Unplanned]: the project manager chooses the mode
 	Developers   int
 	Iterations   int
-	Tests        []string      // shell commands that run after each merge
-	TestsTimeout time.Duration // time limit of a merge with its tests; 0 for [teamstate.DefaultTestsTimeout]
-	Into         string        // the branch to merge into at the end; empty for none
+	Tests        []string      // shell commands that test each merge
+	TestsTimeout time.Duration // time limit of a merge with its tests; 0: [teamstate.DefaultTestsTimeout]
+	Into         string        // the user's branch that gets the result at the end; empty: none
 	Budget       plan.Budget
-	Roles        string // a file that assigns agents to roles; empty for none
-	Fresh        bool   // archive the existing session
+	Roles        string // path of a file that assigns agents to roles; empty: none
+	Fresh        bool   // archive an existing session and start a new one
 
-	found *teamstate.Found // state of another program's session; nil for a new session
+	found *teamstate.Found // state of another program's session to continue; nil: new session
 }
 
 // Started is the result of starting a session.
 type Started struct {
-	Run      string // the engine's run
+	Run      string // id of the engine's run
 	Session  string
-	Archived string // folder of the previous session's documents; empty if there was none
+	Archived string // folder with the documents of the previous session; empty if there was none
 }
 
-// Start creates a team session and submits its run. The run starts when a worker takes
-// it. If a session exists, Start returns a conflict, unless n.Fresh is set.
+// Start creates a team session and submits its run. Agents start when a gaffer process executes the
+// run. If a session exists and n.Fresh is not set, Start returns a conflict.
 func (s *Sessions) Start(ctx context.Context, n Request) (started Started, err error) {
 	if _, err := s.project.Roles(n.Roles); err != nil {
 		return started, err
@@ -132,8 +132,8 @@ func (s *Sessions) submit(ctx context.Context, n Request, session string) (strin
 	return s.opts.Submit(ctx, p)
 }
 
-// CreateBase creates the branch that a team's work is merged into in the repository at
-// root, and returns its start commit.
+// CreateBase creates the branch that approved work of a team is merged into, in the repository at
+// root. It returns the commit at which the branch starts.
 func CreateBase(ctx context.Context, root string, p plan.Plan) (string, error) {
 	var start teamstate.Start
 	if err := json.Unmarshal(p.Team, &start); err != nil {
@@ -151,7 +151,7 @@ func CreateBase(ctx context.Context, root string, p plan.Plan) (string, error) {
 	return made.Commit, err
 }
 
-// Roles returns the role assignments of the settings, overridden by a file.
+// Roles returns the settings of the roles. If file is not empty, its settings have precedence.
 func (p Project) Roles(file string) (roles.Set, error) {
 	c := p.Config
 	if file != "" {
@@ -171,7 +171,7 @@ func (p Project) open() *team.Store {
 	})
 }
 
-// NewConductor returns the conductor of a team's run, or nil for other runs.
+// NewConductor returns a conductor if the run has a team, and nil if not.
 func NewConductor(ctx context.Context, p Project, e *engine.Engine, events store.Store, r store.Reader, run store.Run) (*teamrun.Conductor, error) {
 	start, err := teamrun.StartOf(run)
 	if err != nil || start == nil {
@@ -195,7 +195,7 @@ func NewConductor(ctx context.Context, p Project, e *engine.Engine, events store
 	})
 }
 
-// teamTrees gives access to the worktrees of a team's run.
+// teamTrees manages the worktrees of a team's run. It implements [teamrun.Trees].
 type teamTrees struct {
 	repo    *worktree.Repo
 	run     string

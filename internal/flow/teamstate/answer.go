@@ -32,10 +32,10 @@ var duties = map[Purpose]duty{
 	Deliver: {name: "deliver"},
 }
 
-// Words returns the status words that are valid in an answer for a purpose.
+// Words returns the status words that an answer for this purpose may have.
 func Words(p Purpose) []team.Word { return slices.Clone(duties[p].words) }
 
-// parseAnswer parses an agent's answer. The error says why the answer cannot be used.
+// parseAnswer parses an agent's answer. If the answer cannot be used, the error says why.
 func parseAnswer(p Purpose, answer string) (team.Answer, error) {
 	said, err := team.ParseAnswer(answer)
 	if err != nil {
@@ -51,8 +51,8 @@ func parseAnswer(p Purpose, answer string) (team.Answer, error) {
 	return said, nil
 }
 
-// contradiction describes the part of an answer that contradicts its status, or returns
-// "". An approval must have no blocking issue. A success must have no failed tests.
+// contradiction returns the part of an answer that contradicts its status, or "". An approval must
+// not have a critical or high issue. A success must not have failed tests.
 func contradiction(said team.Answer) string {
 	tests := said.Body.Get("test_results")
 	switch said.Status {
@@ -79,7 +79,7 @@ func contradiction(said team.Answer) string {
 	return ""
 }
 
-// fullMessage returns the agent's summary and feedback. If the answer has neither, it
+// fullMessage returns the summary and the feedback in an answer. If it has neither, fullMessage
 // returns the text of the answer.
 func fullMessage(said team.Answer) string {
 	var parts []string
@@ -106,8 +106,8 @@ func either(words []team.Word) string {
 	return strings.Join(list, " or ")
 }
 
-// feedbackText returns the agent's feedback, or its summary if there is no feedback. An
-// answer that is only a status line has neither; then it returns the whole answer.
+// feedbackText returns the feedback in an answer, or the summary if there is no feedback. If the
+// answer is only a status line, it returns the whole answer.
 func feedbackText(said team.Answer, answer string) string {
 	for _, text := range []string{said.Body.Get("feedback").Text(), bodyText(said)} {
 		if strings.TrimSpace(text) != "" {
@@ -124,8 +124,8 @@ func bodyText(said team.Answer) string {
 	return said.Text()
 }
 
-// userAction returns what the user has to do about a failure that no agent can fix, or
-// "".
+// userAction returns what the user has to do about a failure of this class. It returns "" if an
+// agent may fix the failure.
 func userAction(c failure.Class) string {
 	switch c {
 	case failure.Auth:
@@ -144,7 +144,7 @@ func userAction(c failure.Class) string {
 	return ""
 }
 
-// describeFailure describes how a step failed, for the user and for the tech lead.
+// describeFailure returns a text about how a step failed. The user and the tech lead read it.
 func describeFailure(step Step, e Ending) string {
 	who := string(step.Role)
 	if who == "" {

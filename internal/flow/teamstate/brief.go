@@ -6,7 +6,7 @@ import (
 	"gaffer/team"
 )
 
-// Brief returns the information that the role of a step needs.
+// Brief returns the information that the agent of a step needs for its prompt.
 func (s *Session) Brief(step Step, changes Changes) Brief {
 	b := Brief{
 		Step: step, Session: s.start.Session, Requirements: s.start.Requirements, Items: slices.Clone(s.items),

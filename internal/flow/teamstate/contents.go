@@ -6,7 +6,7 @@ import (
 	"gaffer/team"
 )
 
-// Contents returns the content of all documents.
+// Contents returns the content of all documents of the session.
 func (s *Session) Contents(changes Changes) team.Contents {
 	d := team.Contents{PM: s.groups.pmState(), Groups: s.groups.statuses(), Orchestrator: s.orchestrator()}
 	d.PM.SessionID, d.PM.OriginalRequirements = s.start.Session, s.start.Requirements

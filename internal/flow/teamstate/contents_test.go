@@ -70,8 +70,8 @@ func TestTheRemainingTimeIsEstimatedFromMeasurements(t *testing.T) {
 		g.status.Status = status
 		groups = append(groups, g)
 	}
-	// A developer takes 4 minutes; for the other roles the mean of all, 3, counts. The
-	// total of 4+3+3, 3+3 and 3 is divided by two developers.
+	// A developer took 4 minutes. For each other role the mean of all starts is used: 3 minutes.
+	// The groups need 4+3+3, 3+3 and 3 minutes, divided by two developers.
 	if got := *times.remaining(groups, 2); got != 9.5 {
 		t.Error(got)
 	}

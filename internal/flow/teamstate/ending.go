@@ -5,12 +5,12 @@ import "time"
 // ending says whether and how a session has ended.
 type ending struct {
 	history  *history
-	finished bool     // the session is completed
-	problem  *Outcome // why the session ended with an error; nil otherwise
+	finished bool     // the session is complete
+	problem  *Outcome // why the session ended with an error; nil: it did not
 	at       time.Time
 }
 
-// stop ends the session with an error. Later calls do not replace the first error.
+// stop ends the session with an error, unless it has already ended with one.
 func (e *ending) stop(problem, hint string) {
 	if e.problem != nil {
 		return
@@ -19,16 +19,16 @@ func (e *ending) stop(problem, hint string) {
 	e.history.note("stop_with_error", problem+". "+hint)
 }
 
-// ask stops the session with a question for the user.
+// ask ends the session with a question to the user as the error.
 func (e *ending) ask(question string) {
 	e.stop(question, "'gaffer team resume' lets the team decide; 'gaffer team --new' begins anew, with the answer in the requirements")
 }
 
-// finish completes the session.
+// finish marks the session as complete.
 func (e *ending) finish() {
 	e.finished, e.at = true, e.history.updated
 	e.history.note("complete_session", "the project manager says that all is done, and every group is complete and merged")
 }
 
-// reopen lets a session continue that ended with an error.
+// reopen lets a session that ended with an error continue.
 func (e *ending) reopen() { e.problem, e.at = nil, time.Time{} }

@@ -7,19 +7,20 @@ import (
 	"gaffer/team"
 )
 
-// escalation returns a counter that exceeds its limit, counted since the last help, if
-// the given role has to help.
+// escalation returns a counter above its limit for which the role to has to help. Starts before the
+// last help do not count.
 func (g *group) escalation(to team.Role) (team.Escalation, bool) {
 	return g.stuck(func(e team.Escalation) bool { return e.To == to })
 }
 
-// tooOften returns the counter of a role's starts if it exceeds its limit, counted
-// since the last help.
+// tooOften returns the counter of a role's starts if it is above its limit. Starts before the last
+// help do not count.
 func (g *group) tooOften(role team.Role) (team.Escalation, bool) {
 	return g.stuck(func(e team.Escalation) bool { return e.Role == role })
 }
 
-// stuck returns the first counter above its limit for which wanted returns true.
+// stuck returns the first counter above its limit for which wanted returns true. Starts before the
+// last help do not count.
 func (g *group) stuck(wanted func(team.Escalation) bool) (team.Escalation, bool) {
 	since := g.status
 	since.Iterations.Developer -= g.helped.Developer
@@ -32,8 +33,7 @@ func (g *group) stuck(wanted func(team.Escalation) bool) (team.Escalation, bool)
 	return team.Escalation{}, false
 }
 
-// help records that a role has helped. The counters for which that role gives help
-// start again.
+// help records that a role has helped. It resets the counters for which this role has to help.
 func (g *group) help(by team.Role) {
 	for _, e := range team.Counters(g.status) {
 		switch {

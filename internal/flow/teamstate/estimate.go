@@ -7,7 +7,7 @@ import (
 	"gaffer/team"
 )
 
-// runningTime is how often agents of a role were started, and their total running time.
+// runningTime holds how many agents of a role have run, and their total time.
 type runningTime struct {
 	starts int
 	time   time.Duration
@@ -19,19 +19,18 @@ func (a runningTime) plus(b runningTime) runningTime {
 
 func (a runningTime) mean() time.Duration { return a.time / time.Duration(max(1, a.starts)) }
 
-// workTimes holds how long agents ran, by role.
+// workTimes holds the running times of agents, by role.
 type workTimes map[team.Role]runningTime
 
-// add records how long an agent ran. If the clock was set back, it records no time.
-// Steps that gaffer does itself do not count.
+// add records how long an agent of a role ran. If the clock was set back, it records nothing. It
+// ignores steps that gaffer does itself.
 func (t workTimes) add(role team.Role, d time.Duration) {
 	if role != "" {
 		t[role] = t[role].plus(runningTime{1, max(0, d)})
 	}
 }
 
-// rolesLeft returns the roles that still have to work on a group if no role rejects the
-// work.
+// rolesLeft returns the roles that still have to work on a group, if no role rejects the work.
 func rolesLeft(g *group) []team.Role {
 	switch g.status.Status {
 	case team.Complete:
@@ -44,8 +43,8 @@ func rolesLeft(g *group) []team.Role {
 	return []team.Role{team.Developer, team.QAExpert, team.TechLead}
 }
 
-// remaining estimates the minutes that the groups still need, or returns nil if nothing
-// was measured yet.
+// remaining returns an estimate of how many minutes the groups still need. It returns nil if no
+// time was recorded yet.
 func (t workTimes) remaining(groups []*group, developers int) *float64 {
 	var all runningTime
 	for _, a := range t {

@@ -12,8 +12,8 @@ import (
 	"gaffer/team"
 )
 
-// Found is a session that another program started, as its documents describe it. A
-// new Session can continue from it.
+// Found is a session that another program has started, as its documents describe it. A [Session]
+// can continue it.
 type Found struct {
 	Mode      team.Mode             `json:"mode"`
 	Reasoning string                `json:"reasoning,omitempty"`
@@ -22,8 +22,8 @@ type Found struct {
 	Phases    []team.ExecutionPhase `json:"phases"`
 	Status    []team.Group          `json:"status"` // one entry per group in Groups
 	Log       []team.LogEntry       `json:"log"`
-	Mail      map[string][]string   `json:"mail,omitempty"`  // unread messages as text, by group
-	Bases     map[string]string     `json:"bases,omitempty"` // branches from which groups continue, by group
+	Mail      map[string][]string   `json:"mail,omitempty"`  // unread messages as text, by group id
+	Bases     map[string]string     `json:"bases,omitempty"` // branches from which groups continue, by group id
 	Iteration int                   `json:"iteration"`
 	Spawns    int                   `json:"spawns"`
 	Began     time.Time             `json:"began"`
@@ -34,9 +34,9 @@ type FoundError struct{ Problem string }
 
 func (e *FoundError) Error() string { return e.Problem }
 
-// ReadFound reads the session that the documents describe. It returns nil if nothing
-// has happened in the session yet. It returns a [*FoundError] if the session is
-// finished, contradicts itself, or has an unknown status.
+// ReadFound returns the session that the documents describe. It returns nil if nothing has happened
+// in the session yet. If the session is finished, contradicts itself or has an unknown status, it
+// returns a [*FoundError].
 func ReadFound(s team.Snapshot) (*Found, error) {
 	pm, o := s.PM, s.Orchestrator
 	f := &Found{
@@ -69,7 +69,7 @@ func (f *Found) read(s team.Snapshot) error {
 		if len(f.Tasks)+len(f.Phases)+len(pm.CompletedGroups)+len(pm.InProgressGroups) > 0 || pm.CompletionPercentage > 0 {
 			return errors.New("it has a plan without groups")
 		}
-		return nil // planning has not finished
+		return nil // the project manager has not made a plan yet
 	}
 	if f.Mode == team.Unplanned {
 		f.Mode = team.Parallel
@@ -96,7 +96,7 @@ func (f *Found) read(s team.Snapshot) error {
 	return p.checkAll()
 }
 
-// addGroups adds groups that the plan lacks: groups with a status, and groups that only
+// addGroups adds the groups that the plan lacks: groups that have a status, and groups that only
 // tasks name.
 func (f *Found) addGroups(known team.Groups) {
 	add := func(id, name string) {
@@ -112,8 +112,8 @@ func (f *Found) addGroups(known team.Groups) {
 	}
 }
 
-// readStatuses determines the status of each group. group_status.json has precedence.
-// For a group that is missing there, the lists and statuses in pm_state.json count.
+// readStatuses sets the status of each group from group_status.json. If a group is missing there,
+// it uses the lists and statuses in pm_state.json.
 func (f *Found) readStatuses(s team.Snapshot) error {
 	for _, list := range []struct {
 		name string
@@ -165,7 +165,7 @@ func (f *Found) readStatuses(s team.Snapshot) error {
 	return nil
 }
 
-// statusInPM returns the progress of a group according to pm_state.json.
+// statusInPM returns the status of a group according to pm_state.json.
 func statusInPM(g team.TaskGroup, pm team.PMState) (team.WorkStatus, error) {
 	switch word := strings.ToLower(string(g.Status)); {
 	case slices.Contains(pm.CompletedGroups, g.ID) || word == "complete" || word == "completed":
@@ -178,9 +178,8 @@ func statusInPM(g team.TaskGroup, pm team.PMState) (team.WorkStatus, error) {
 	return "", fmt.Errorf("group %s is %q, a status that gaffer does not know", g.ID, clip(string(g.Status), 60))
 }
 
-// assignTasks completes the references between tasks and groups: each task names its
-// group, and each group lists its tasks. A group may list tasks by id or by
-// description.
+// assignTasks completes the references between tasks and groups, so that each task names its group
+// and each group lists its tasks. In the documents, a group may list tasks by id or by description.
 func (f *Found) assignTasks() {
 	for i := range f.Tasks {
 		if f.Tasks[i].ID == "" {
@@ -209,15 +208,15 @@ func (f *Found) assignTasks() {
 				g.Tasks = append(g.Tasks, t.ID)
 			}
 		}
-		if len(g.Tasks) == 0 && g.Name != "" { // only the group's name is known
+		if len(g.Tasks) == 0 && g.Name != "" { // nothing but the group's name is known
 			g.Tasks = team.List[string]{g.ID}
 			f.Tasks = append(f.Tasks, team.Task{ID: g.ID, Description: g.Name, GroupID: g.ID, Status: f.Status[i].Status.Work()})
 		}
 	}
 }
 
-// plan returns the plan of the session. Groups without a phase are put into an
-// additional, open phase, so that they can be worked on at any time.
+// plan returns the plan of the session. Groups without a phase are put into an additional phase
+// that is open, so that agents can work on them at any time.
 func (f *Found) plan() (plan, error) {
 	p := plan{mode: f.Mode, reasoning: f.Reasoning, tasks: f.Tasks, groups: f.Groups, settled: map[string]bool{}}
 	begun := map[string]bool{}
@@ -261,12 +260,12 @@ func (f *Found) plan() (plan, error) {
 	return p, nil
 }
 
-// restore sets the session to the state in another program's documents. That program's
-// running agents are unknown to gaffer, so their steps are repeated.
+// restore sets the session to the state in another program's documents. Steps that were running
+// there are repeated, because gaffer does not know the agents of that program.
 func (s *Session) restore(f *Found) {
 	p, err := f.plan()
 	if err != nil {
-		return // cannot happen: ReadFound has checked it
+		return // cannot happen: ReadFound has checked the plan
 	}
 	if !f.Began.IsZero() {
 		s.history.began = f.Began
@@ -299,12 +298,12 @@ func (s *Session) restore(f *Found) {
 	s.history.note("take_over", "gaffer continues a session that another program began")
 }
 
-// untouched reports whether a group of another program's session has not been given to
-// an agent yet.
+// untouched reports whether a group comes from another program's session and gaffer has not started
+// an agent for it.
 func (g *group) untouched() bool { return g != nil && g.found != nil && g.starts == 0 }
 
-// withFound adds the changes that another program's documents list to the changes made
-// since then.
+// withFound returns c together with the changes that another program's documents list for the
+// group.
 func (g *group) withFound(c Change) Change {
 	if g.found == nil {
 		return c
@@ -315,7 +314,7 @@ func (g *group) withFound(c Change) Change {
 	}
 }
 
-// unreadTexts returns unread messages as text, by group.
+// unreadTexts returns the unread messages as text, by group id.
 func unreadTexts(messages []team.Message) map[string][]string {
 	mail := map[string][]string{}
 	for _, m := range messages {

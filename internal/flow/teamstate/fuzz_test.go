@@ -8,8 +8,8 @@ import (
 	"gaffer/team"
 )
 
-// FuzzPlan parses arbitrary text as the project manager's answer. If the plan is
-// accepted, it must be possible to complete it.
+// FuzzPlan parses arbitrary text as the project manager's answer. If the plan is accepted, the
+// session must be able to complete it.
 func FuzzPlan(f *testing.F) {
 	for _, seed := range []string{
 		simplePlan, threeGroups, oneGroup, splitA, goOn, "", "**Status:** PLANNED",
@@ -43,7 +43,7 @@ func FuzzPlan(f *testing.F) {
 	})
 }
 
-// FuzzSplit parses arbitrary text as a split and as additional groups.
+// FuzzSplit parses arbitrary text as a split of a group and as additional groups.
 func FuzzSplit(f *testing.F) {
 	for _, seed := range []string{splitA, goOn, complete, strings.Replace(splitA, "PLANNED", "CONTINUE", 1)} {
 		f.Add(seed)

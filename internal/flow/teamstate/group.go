@@ -10,34 +10,34 @@ import (
 	"gaffer/team"
 )
 
-// group is the working state of a group. Its status changes only by [team.Advance].
+// group is the state of a group in a session. Its status is changed only by [team.Advance].
 type group struct {
 	id     string
 	status team.Group
 
-	found *team.Group // state left by another program; nil if the group is from our own plan
+	found *team.Group // state in another program's documents; nil if gaffer planned the group
 
-	redo      *redo        // the step to repeat; nil if none
-	unblocked *team.Answer // the UNBLOCKED answer, applied when a developer is free
-	approved  *team.Answer // the APPROVED answer, applied when the branch is merged
+	redo      *redo        // the step to repeat, or nil
+	unblocked *team.Answer // UNBLOCKED answer, applied when a developer is free; may be nil
+	approved  *team.Answer // APPROVED answer, applied when the branch is merged; may be nil
 
-	helped          team.Iterations // iteration counters when a role last gave help
-	starts, allowed int             // number of agents started so far, and its limit
-	since           int             // the group waits since this event number
+	helped          team.Iterations // values of the iteration counters when a role last helped
+	starts, allowed int             // number of agents started for the group, and its limit
+	since           int             // number of the event since which the group waits
 	why             string          // why the group has its current state; logged with the next step
 
-	work     string   // the developer's last message
-	units    string   // results of the developer's own tests
-	feedback []string // feedback that no developer has addressed yet
+	work     string   // last message of the developer
+	units    string   // results of the developer's own unit tests
+	feedback []string // feedback that a developer still has to address
 	advice   []string
 	issues   []Issue // issues of the last review that requested changes
-	numbered int     // number of issue ids assigned by gaffer
-	unmerged string  // why the last merge failed
-	unusable string  // the last answer that could not be used
+	numbered int     // number of issue ids that gaffer has assigned
+	unmerged string  // why the last merge failed, or ""
+	unusable string  // last answer that could not be used
 
-	returned  bool // changes were requested
-	escalated bool // a stronger model does the work
-	helpless  int  // consecutive requests to the tech lead that brought no help
+	returned  bool // a review has requested changes
+	escalated bool // a stronger model does the work from now on
+	helpless  int  // number of consecutive calls of the tech lead without help
 }
 
 func newGroup(id string, allowed int) *group {
@@ -47,7 +47,7 @@ func newGroup(id string, allowed int) *group {
 	}
 }
 
-// move changes the group's status as the protocol requires after an answer or a start.
+// move changes the group's status by the protocol's rules, after a role has started or answered.
 func (g *group) move(by team.Role, said team.Answer, at time.Time) error {
 	next, err := team.Advance(g.status, by, said, at)
 	if err == nil {
@@ -56,7 +56,7 @@ func (g *group) move(by team.Role, said team.Answer, at time.Time) error {
 	return err
 }
 
-// begin changes the group's status for the start of an agent. A repeated step does not
+// begin changes the group's status when an agent is started. If the step is repeated, it does not
 // increment the counters again.
 func (g *group) begin(step Step, at time.Time) (err error) {
 	switch {
@@ -77,7 +77,7 @@ func (g *group) begin(step Step, at time.Time) (err error) {
 	return nil
 }
 
-// markIdle records that no agent works on the group. It does not change the status.
+// markIdle records that no agent works on the group now. It does not change the group's status.
 func (g *group) markIdle(at time.Time) {
 	g.status.CurrentAgent, g.status.LastUpdate = team.None, team.At(at)
 }
@@ -96,7 +96,7 @@ func (g *group) complete() bool { return g.status.Status == team.Complete }
 
 func (g *group) advise(text string) { g.advice = append(g.advice, text) }
 
-// identify assigns a unique id to each issue of a review.
+// identify returns the issues of a review with a unique id for each.
 func (g *group) identify(found []team.Issue) []team.Issue {
 	for at := range found {
 		i := &found[at]
@@ -108,8 +108,8 @@ func (g *group) identify(found []team.Issue) []team.Issue {
 	return found
 }
 
-// openIssues stores the issues of a review that requests changes. If the review lists
-// none, the earlier issues stay open.
+// openIssues stores the issues of a review that requests changes. If the review lists no issues,
+// the earlier ones stay open.
 func (g *group) openIssues(found []team.Issue) {
 	if len(found) == 0 {
 		return
@@ -120,8 +120,8 @@ func (g *group) openIssues(found []team.Issue) {
 	}
 }
 
-// answerIssues stores a developer's replies to issues: a list of objects with id,
-// status and reason, or an object with a reply per id.
+// answerIssues stores a developer's replies to issues. replies is a list of objects with id, status
+// and reason, or an object with a reply for each id.
 func (g *group) answerIssues(replies jsontree.Value) {
 	for id, reply := range parts(replies) {
 		text := reply.Text()

@@ -8,14 +8,14 @@ import (
 	"gaffer/team"
 )
 
-// groupSet holds the plan and the state of its groups.
+// groupSet holds the plan and the state of the groups in it.
 type groupSet struct {
 	start *Start
 	plan  plan     // empty until the project manager has made a plan
-	list  []*group // the groups of the plan, in order
+	list  []*group // groups of the plan, in the order of the plan
 }
 
-// find returns a group, or nil.
+// find returns the group with this id, or nil if there is none.
 func (s *groupSet) find(id string) *group {
 	for _, g := range s.list {
 		if g.id == id {
@@ -25,7 +25,7 @@ func (s *groupSet) find(id string) *group {
 	return nil
 }
 
-// adopt replaces the plan. Groups in progress keep their state.
+// adopt replaces the plan. Groups that exist in both plans keep their state.
 func (s *groupSet) adopt(p plan, at time.Time) {
 	s.plan = p
 	for _, planned := range p.groups {
@@ -39,7 +39,7 @@ func (s *groupSet) adopt(p plan, at time.Time) {
 	}
 }
 
-// developers returns how many developers may work at the same time.
+// developers returns how many developers may work at the same time in this plan.
 func (s *groupSet) developers() int {
 	if s.plan.mode == team.Simple {
 		return 1
@@ -47,7 +47,7 @@ func (s *groupSet) developers() int {
 	return s.start.Developers
 }
 
-// openComplete reports whether every group of the open phases is complete.
+// openComplete reports whether all groups in open phases are complete.
 func (s *groupSet) openComplete() bool {
 	for _, g := range s.list {
 		if s.plan.open(g.id) && !g.complete() {
@@ -57,7 +57,7 @@ func (s *groupSet) openComplete() bool {
 	return true
 }
 
-// dependenciesComplete reports whether the groups that a group depends on are complete.
+// dependenciesComplete reports whether all groups that this group depends on are complete.
 func (s *groupSet) dependenciesComplete(id string) bool {
 	for _, other := range s.plan.group(id).DependsOn {
 		if !s.find(other).complete() {
@@ -67,7 +67,7 @@ func (s *groupSet) dependenciesComplete(id string) bool {
 	return true
 }
 
-// statuses returns the content of group_status.json, without files and commits, which
+// statuses returns the content of group_status.json, but without files and commits, because these
 // come from git.
 func (s *groupSet) statuses() team.Groups {
 	var all team.Groups
@@ -77,7 +77,8 @@ func (s *groupSet) statuses() team.Groups {
 	return all
 }
 
-// pmState returns the part of pm_state.json that follows from the plan and its groups.
+// pmState returns the content of pm_state.json that follows from the plan and the state of its
+// groups.
 func (s *groupSet) pmState() team.PMState {
 	pm := team.PMState{
 		Mode: s.plan.mode, ModeReasoning: s.plan.reasoning,
@@ -85,7 +86,7 @@ func (s *groupSet) pmState() team.PMState {
 	}
 	for i, t := range pm.AllTasks {
 		if g := s.find(t.GroupID); g == nil || g.untouched() && t.Status != "" {
-			continue // keep the status that another program wrote
+			continue // keep the status in the other program's documents
 		}
 		pm.AllTasks[i].Status = s.progress(t.GroupID)
 	}
@@ -102,7 +103,7 @@ func (s *groupSet) pmState() team.PMState {
 	return pm
 }
 
-// progress returns the status of a group in the project manager's terms.
+// progress returns the status of a group in the words of pm_state.json.
 func (s *groupSet) progress(id string) team.WorkStatus { return s.find(id).status.Status.Work() }
 
 func (s *groupSet) phases() []team.ExecutionPhase {

@@ -17,7 +17,7 @@ type groupWork struct {
 	ending  *ending
 }
 
-// answered handles the end of an agent that worked on a group.
+// answered applies the end of an agent that worked on a group.
 func (w groupWork) answered(step Step, e Ending) error {
 	g := w.groups.find(step.Group)
 	g.since = w.history.events
@@ -41,9 +41,9 @@ func (w groupWork) answered(step Step, e Ending) error {
 	return w.apply(g, step, said, e.At)
 }
 
-// crashed handles an agent that failed. If the user must act, the session stops and
-// the same step is repeated afterwards. Otherwise the failure is treated as an ERROR
-// answer, so that the tech lead can help.
+// crashed handles an agent that failed. If only the user can fix the failure, the session stops,
+// and the step is repeated when it is resumed. Other failures are treated like the answer ERROR, so
+// that the tech lead can help.
 func (w groupWork) crashed(g *group, step Step, e Ending) error {
 	text := describeFailure(step, e)
 	if hint := userAction(e.Class); hint != "" {
@@ -55,7 +55,7 @@ func (w groupWork) crashed(g *group, step Step, e Ending) error {
 	return w.apply(g, step, team.Answer{Status: team.WordError, Summary: []string{text}}, e.At)
 }
 
-// apply applies an answer to a group.
+// apply applies an agent's answer to a group.
 func (w groupWork) apply(g *group, step Step, said team.Answer, at time.Time) error {
 	g.why = fmt.Sprintf("%s said %s", step.Role, said.Status)
 	switch said.Status {
@@ -92,7 +92,7 @@ func (w groupWork) apply(g *group, step Step, said team.Answer, at time.Time) er
 	return nil
 }
 
-// escalate assigns the group's work to a stronger model from now on.
+// escalate records that a stronger model does the group's work from now on.
 func (w groupWork) escalate(g *group, by team.Role, said team.Answer) {
 	if !g.escalated {
 		g.escalated = true
@@ -100,16 +100,16 @@ func (w groupWork) escalate(g *group, by team.Role, said team.Answer) {
 	}
 }
 
-// noReply is the instruction for a role whose question was not answered. The role
-// gets it only after the user has resumed the session.
+// noReply is what a role is told if its question was not answered. It is told so only if the user
+// has resumed the session without an answer.
 const noReply = "The user has let the session go on without an answer. Take the most likely meaning, and say which it is."
 
-// maxHelpless is the number of consecutive requests for help that the tech lead may
-// fail to answer before the session stops and the user must act.
+// maxHelpless is how many consecutive calls of the tech lead may bring no help. After that, the
+// session stops and the user must act.
 const maxHelpless = 2
 
-// helpless records that the tech lead gave no help. These starts need their own limit:
-// no other counter includes them, and no other role can help.
+// helpless records that the tech lead gave no help. These calls have their own limit, because no
+// other counter includes them and no other role can help.
 func (w groupWork) helpless(g *group, step Step) {
 	if g.helpless++; g.helpless == maxHelpless {
 		w.ending.stop(
@@ -157,15 +157,15 @@ func (w groupWork) reviewed(g *group, said team.Answer, at time.Time) {
 	w.mailbox.sendReview(g, team.DecisionChangesRequested, said, found, at)
 }
 
-// approve stores the approval until the branch is merged.
+// approve stores the tech lead's approval. It takes effect when the branch is merged.
 func (w groupWork) approve(g *group, said team.Answer, at time.Time) {
 	g.approved, g.issues = &said, nil
 	g.storeQuality(said.Body, !g.returned)
 	w.mailbox.sendReview(g, team.DecisionApproved, said, g.identify(readIssues(said.Body.Get("issues"))), at)
 }
 
-// unblock passes on the tech lead's advice. The status of a blocked developer's group
-// changes only when a developer is free, so that a waiting group is never shown as in
+// unblock passes the tech lead's advice to the group. If a developer was blocked, the group's
+// status changes only when a developer is free, so that a waiting group is never shown as in
 // progress.
 func (w groupWork) unblock(g *group, said team.Answer, at time.Time) error {
 	g.helpless = 0

@@ -7,25 +7,25 @@ import (
 	"gaffer/team"
 )
 
-// history counts and logs what has happened in a session.
+// history holds the counters of a session and its log of decisions.
 type history struct {
 	began, updated time.Time
-	events         int // events applied so far
-	starts         int // agents started so far
+	events         int // number of events applied so far
+	starts         int // number of agents started so far
 	log            []team.LogEntry
 }
 
-// advance records that an event is applied.
+// advance counts an event that is applied at this time.
 func (h *history) advance(at time.Time) { h.events, h.updated = h.events+1, at }
 
-// note appends a decision to the log.
+// note appends a decision and its reason to the log.
 func (h *history) note(decision, reasoning string) {
 	h.log = append(h.log, team.LogEntry{
 		Iteration: h.starts, Decision: decision, Reasoning: clip(reasoning, maxText), Timestamp: team.At(h.updated),
 	})
 }
 
-// noteStart logs the start of a step.
+// noteStart appends the start of a step to the log.
 func (h *history) noteStart(step Step) {
 	switch {
 	case step.Purpose == Plan:
@@ -41,7 +41,7 @@ func (h *history) noteStart(step Step) {
 	}
 }
 
-// counted returns a number with its noun: 1 group, 2 groups.
+// counted returns a number with its noun, such as "1 group" or "2 groups".
 func counted(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -8,17 +8,17 @@ import (
 	"gaffer/team"
 )
 
-// message is a sent message. The receiving role gets the message with every start until
-// it has handled it.
+// message is a message that was sent to a role. The role receives it at every start until it has
+// handled the message.
 type message struct {
 	team.Message
 	done bool
 }
 
-// mailbox holds all messages that roles have sent to each other.
+// mailbox holds all messages that the roles of a session have sent to each other.
 type mailbox struct{ messages []message }
 
-// send sends a message with a unique id.
+// send adds a message with a unique id to the mailbox.
 func (b *mailbox) send(g *group, from, to team.Role, subject string, body team.Body, at time.Time) {
 	base := fmt.Sprintf("msg_%s_%s_%s", at.UTC().Format("20060102_150405"), g.id, from)
 	id := base
@@ -74,7 +74,7 @@ func (b *mailbox) sendReview(g *group, d team.Decision, said team.Answer, found 
 	}, at)
 }
 
-// markRead marks the messages that a role gets when it is started on a group as read.
+// markRead marks the messages about a group that a role receives at its start as read.
 func (b *mailbox) markRead(group string, to team.Role) {
 	for i, m := range b.messages {
 		if m.GroupID == group && m.To == to {
@@ -83,8 +83,8 @@ func (b *mailbox) markRead(group string, to team.Role) {
 	}
 }
 
-// handled marks the messages to a role as handled, unless its status word says that
-// it could not handle them.
+// handled marks the messages about a group to a role as handled. It does nothing if the role's
+// status word says that it could not do its work.
 func (b *mailbox) handled(g *group, by team.Role, word team.Word) {
 	switch word {
 	case team.WordBlocked, team.WordIncomplete, team.WordPartial, team.WordError, team.WordNeedsClarification, team.WordEscalate:
@@ -97,7 +97,8 @@ func (b *mailbox) handled(g *group, by team.Role, word team.Word) {
 	}
 }
 
-// messagesTo returns the messages that a role gets when it is started on a group.
+// messagesTo returns the messages that a role receives when it is started on a group. c holds the
+// group's files and commits.
 func (b *mailbox) messagesTo(to team.Role, group string, c Change) []team.Message {
 	var list []team.Message
 	for _, m := range b.messages {
@@ -108,7 +109,7 @@ func (b *mailbox) messagesTo(to team.Role, group string, c Change) []team.Messag
 	return list
 }
 
-// with returns the message with the group's files and commits from git.
+// with returns the message with the group's files and commits filled in.
 func (m message) with(c Change) team.Message {
 	out := m.Message
 	switch body := m.Body.(type) {

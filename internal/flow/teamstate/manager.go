@@ -10,7 +10,7 @@ import (
 	"gaffer/team"
 )
 
-// manager handles the answers of the project manager.
+// manager applies the answers of the project manager.
 type manager struct {
 	start   *Start
 	items   []Item
@@ -19,22 +19,22 @@ type manager struct {
 	ending  *ending
 
 	redo     *redo
-	refusals int    // consecutive refusals of COMPLETE
+	refusals int    // number of times in a row that COMPLETE was refused
 	missing  string // why the last COMPLETE was refused
-	accepted bool   // COMPLETE was accepted, and the work has to be delivered
-	asked    string // the project manager's question to the user, until the project manager has decided
-	unusable string // the project manager's last answer that could not be used
+	accepted bool   // COMPLETE was accepted; the work has to be merged into the user's branch
+	asked    string // question to the user, until the project manager has decided
+	unusable string // last answer of the project manager that could not be used
 
-	proposed *plan    // a plan that drops requirements and waits for the user's consent
-	dropped  []string // the dropped requirements, with reasons
+	proposed *plan    // plan that drops requirements and needs the user's consent, or nil
+	dropped  []string // requirements that the proposed plan drops, with reasons
 }
 
-// maxRefusals is the number of consecutive refusals of COMPLETE after which the
-// session stops and the user must act.
+// maxRefusals is how often in a row COMPLETE may be refused. After that, the session stops and the
+// user must act.
 const maxRefusals = 3
 
-// answered handles the end of a project manager's step. No other role can help the
-// project manager, so the user must handle its failures.
+// answered applies the end of a step of the project manager. If the step failed, the user must act,
+// because no other role can help.
 func (m *manager) answered(step Step, e Ending) {
 	if e.Class != failure.None {
 		hint := userAction(e.Class)
@@ -64,8 +64,8 @@ func (m *manager) answered(step Step, e Ending) {
 	)
 }
 
-// decide executes the project manager's decision. It returns an error, and changes
-// nothing, if the answer cannot be used.
+// decide applies the project manager's decision. If the answer cannot be used, it changes nothing
+// and returns an error.
 func (m *manager) decide(step Step, said team.Answer, at time.Time) error {
 	if said.Status == team.WordNeedsClarification {
 		m.asked = fullMessage(said)
@@ -113,8 +113,8 @@ func (m *manager) begin(p plan, at time.Time) {
 	m.openPhase()
 }
 
-// resume handles the user's request to continue the session. If the proposed plan drops
-// requirements, continuing means that the user agrees.
+// resume applies the user's request to continue the session. If the proposed plan drops
+// requirements, this is the user's consent.
 func (m *manager) resume(at time.Time) {
 	m.refusals = 0
 	if m.proposed == nil {
@@ -125,8 +125,7 @@ func (m *manager) resume(at time.Time) {
 	m.proposed = nil
 }
 
-// helped handles the project manager's answer about a stuck group: a split, or
-// advice.
+// helped applies the project manager's answer about a stuck group: a split of the group, or advice.
 func (m *manager) helped(g *group, said team.Answer, at time.Time) error {
 	decision, reason := "help_group_"+g.id, said.Text()
 	if said.Status == team.WordPlanned {
@@ -148,9 +147,9 @@ func (m *manager) helped(g *group, said team.Answer, at time.Time) error {
 	return nil
 }
 
-// completed ends the session if COMPLETE is valid, and records what is missing
-// otherwise. It rejects an answer that drops requirements at the end, because the
-// user has not agreed to that.
+// completed ends the session if the project manager's COMPLETE is justified. If not, it records
+// what is missing. It rejects an answer that drops requirements, because the user has not agreed to
+// that.
 func (m *manager) completed(said team.Answer) error {
 	for _, v := range said.Body.Get("out_of_scope").Items() {
 		requirement := oneLine(v.Get("requirement").Text())
@@ -180,7 +179,7 @@ func (m *manager) completed(said team.Answer) error {
 	return nil
 }
 
-// continued adds the new groups of the answer, if any, and opens the next phase.
+// continued adds the new groups in the answer, if any, and opens the next phase.
 func (m *manager) continued(said team.Answer, at time.Time) error {
 	if said.Body.Get("groups").Len() > 0 {
 		p, err := m.groups.plan.extend(said.Body)

@@ -9,10 +9,10 @@ import (
 	"gaffer/team"
 )
 
-// merged handles the end of a group's merge. If the merge succeeded, the approval takes
-// effect. If it failed, the group returns to its developer; the tech lead's approval
-// stays recorded, because gaffer made that decision. If the merge could not run at all,
-// the session stops, because no agent can help.
+// merged applies the end of a group's merge. If the merge succeeded, the approval takes effect. If
+// it failed, the group goes back to a developer; the tech lead's approval stays recorded, because
+// not the tech lead but gaffer sent the group back. If the merge could not run, the session stops,
+// because no agent can help.
 func (w groupWork) merged(step Step, e Ending) error {
 	g := w.groups.find(step.Group)
 	g.since = w.history.events
@@ -34,7 +34,7 @@ func (w groupWork) merged(step Step, e Ending) error {
 	return g.move(team.Gaffer, team.Answer{Status: team.WordMergeFailed, Summary: said.Summary}, e.At)
 }
 
-// delivered handles the end of the merge into the user's branch.
+// delivered applies the end of the merge into the user's branch.
 func (w groupWork) delivered(step Step, e Ending) {
 	m, problem := readMerged(step, e)
 	switch {
@@ -50,7 +50,7 @@ func (w groupWork) delivered(step Step, e Ending) {
 	}
 }
 
-// readMerged parses the result of a merge. If there is none, problem says why.
+// readMerged parses the result of a merge step. If there is no result, problem says why.
 func readMerged(step Step, e Ending) (m Merged, problem string) {
 	if e.Class != failure.None {
 		return m, describeFailure(step, e)
@@ -72,7 +72,7 @@ func mergeHint(c failure.Class) string {
 	return "look at the repository, then 'gaffer team resume' merges it again"
 }
 
-// mergeFailureText describes a failed merge for the developer.
+// mergeFailureText returns a text about a failed merge, for the developer.
 func mergeFailureText(m Merged) string {
 	text := "it cannot be merged as it is"
 	switch {

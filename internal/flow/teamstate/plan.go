@@ -9,32 +9,32 @@ import (
 	"gaffer/team"
 )
 
-// plan is the project manager's plan. A change replaces the whole plan; only the
-// opening of a phase modifies it.
+// plan is the project manager's plan. To change it, the whole plan is replaced; only openNext
+// modifies it.
 type plan struct {
 	mode      team.Mode
 	reasoning string
 	tasks     []team.Task
 	groups    []team.TaskGroup
 	phases    []phase
-	settled   map[string]bool // groups completed by another program; check skips them
+	settled   map[string]bool // groups that another program has completed; check skips them
 }
 
-// phase is a set of groups. Agents may work on the groups when the phase is open.
+// phase is a set of groups. Agents may work on these groups once the phase is open.
 type phase struct {
 	groups []string
 	opened bool
-	number int // number given by another program; 0 means the position in the plan
+	number int // number in another program's documents; 0: the position in the plan
 }
 
-// Limits of a plan. They also limit the duration of a session.
+// Maximum sizes of a plan. They also limit how long a session can take.
 const (
 	maxGroups = 64
 	maxTasks  = 1000
 	mainGroup = "main" // the only group of a simple plan
 )
 
-// group returns a planned group, or an empty one if the id is unknown.
+// group returns the planned group with this id, or an empty group if there is none.
 func (p plan) group(id string) team.TaskGroup {
 	for _, g := range p.groups {
 		if g.ID == id {
@@ -55,7 +55,7 @@ func (p plan) tasksOf(group string) []team.Task {
 	return tasks
 }
 
-// phaseOf returns the index of a group's phase, or -1.
+// phaseOf returns the index of the phase that contains the group, or -1 if no phase does.
 func (p plan) phaseOf(group string) int {
 	return slices.IndexFunc(p.phases, func(ph phase) bool { return slices.Contains(ph.groups, group) })
 }
@@ -70,14 +70,15 @@ func (p plan) phaseLeft() bool {
 	return slices.ContainsFunc(p.phases, func(ph phase) bool { return !ph.opened })
 }
 
-// openNext opens the first closed phase. There must be one.
+// openNext opens the first closed phase, and returns its number and groups. There must be a closed
+// phase.
 func (p *plan) openNext() (number int, groups []string) {
 	i := slices.IndexFunc(p.phases, func(ph phase) bool { return !ph.opened })
 	p.phases[i].opened = true
 	return cmp.Or(p.phases[i].number, i+1), p.phases[i].groups
 }
 
-// check returns an error if the plan cannot be executed.
+// check returns an error if agents could not complete the plan.
 func (p plan) check() error {
 	switch {
 	case len(p.groups) > maxGroups:
@@ -96,8 +97,8 @@ func (p plan) check() error {
 	return nil
 }
 
-// checkGroup returns an error if a group has no tasks, no phase or an unusable
-// dependency, such as a group in a later phase.
+// checkGroup returns an error if a group has no tasks, has no phase, or depends on a group that
+// cannot be complete before it, such as one in a later phase.
 func (p plan) checkGroup(g team.TaskGroup) error {
 	own := p.phaseOf(g.ID)
 	switch {
@@ -119,8 +120,7 @@ func (p plan) checkGroup(g team.TaskGroup) error {
 	return nil
 }
 
-// cycle returns the groups that can never start because their dependencies form a
-// cycle.
+// cycle returns the ids of groups that can never start, because their dependencies form a cycle.
 func (p plan) cycle() []string {
 	var stuck, done []string
 	var open []team.TaskGroup
@@ -138,9 +138,8 @@ func (p plan) cycle() []string {
 	return stuck
 }
 
-// layers sorts groups into layers. The groups of a layer depend only on groups in
-// earlier layers and in done. left holds the groups that are in a cycle or depend on
-// one.
+// layers sorts groups into layers. The groups in a layer depend only on groups in earlier layers or
+// in done. left holds the groups that are in a cycle or depend on one.
 func layers(groups []team.TaskGroup, done []string) (in [][]string, left []team.TaskGroup) {
 	placed := map[string]bool{}
 	for _, id := range done {
@@ -168,8 +167,8 @@ func layers(groups []team.TaskGroup, done []string) (in [][]string, left []team.
 	return in, nil
 }
 
-// phasesOf creates phases from layers. A phase has at most MaxDevelopers groups. Groups
-// in a cycle come last; check reports them.
+// phasesOf creates phases of at most MaxDevelopers groups, in the order of their layers. Groups in
+// a cycle come last; check reports them.
 func phasesOf(groups []team.TaskGroup, done []string) []phase {
 	in, left := layers(groups, done)
 	var rest []string

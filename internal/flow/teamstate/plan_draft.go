@@ -14,8 +14,7 @@ import (
 	"gaffer/team"
 )
 
-// draft is the plan in an agent's answer, as the agent wrote it. Only the ids are
-// checked.
+// draft is the plan in an agent's answer, as the agent wrote it. Only its ids have been checked.
 type draft struct {
 	tasks  []draftTask
 	groups []team.TaskGroup
@@ -26,11 +25,12 @@ type draftTask struct {
 	requirements []string
 }
 
-// maxID is the maximum length of an id. Names of branches, folders and steps add
-// prefixes and suffixes to it.
+// maxID is the maximum length of an id, in bytes. Names of branches, folders and steps are longer,
+// because they add prefixes and suffixes.
 const maxID = 64
 
-// checkID returns an error if an id cannot be part of a branch name and a file name.
+// checkID returns an error if id cannot be part of a branch name and of a file name. what is the
+// kind of id, for the error.
 func checkID(what, id string) error {
 	if err := statefile.CheckName(what, id); err != nil {
 		return err
@@ -49,8 +49,8 @@ func checkID(what, id string) error {
 	return nil
 }
 
-// readDraft reads the tasks and groups of a plan. Tasks may also be nested in their
-// groups.
+// readDraft reads the tasks and groups of a plan. A group may contain its tasks instead of naming
+// them.
 func readDraft(body jsontree.Value) (draft, error) {
 	var d draft
 	if body.Kind() != jsontree.Object {
@@ -69,8 +69,8 @@ func readDraft(body jsontree.Value) (draft, error) {
 	return d, d.connect()
 }
 
-// parts yields the items of a list with their ids. Some agents write an object with a
-// member per id instead; then it yields the members.
+// parts yields the items of a list with their ids. If an agent wrote an object with a member for
+// each id instead, it yields the members.
 func parts(v jsontree.Value) iter.Seq2[string, jsontree.Value] {
 	return func(yield func(string, jsontree.Value) bool) {
 		for _, item := range v.Items() {
@@ -148,7 +148,8 @@ func (d *draft) addGroup(id string, v jsontree.Value) error {
 	return nil
 }
 
-// groupTask reads an entry in a group's list of tasks: an id, or the task itself.
+// groupTask reads an entry in a group's list of tasks, which is the id of a task or the task
+// itself. It returns the id.
 func (d *draft) groupTask(id string, v jsontree.Value, group string) (string, error) {
 	if v.Kind() == jsontree.Object {
 		return id, d.addTask(id, v, group)
@@ -156,14 +157,14 @@ func (d *draft) groupTask(id string, v jsontree.Value, group string) (string, er
 	return v.Text(), checkID("task", v.Text())
 }
 
-// connect completes the references between tasks and groups: each task names its group,
-// and each group lists its tasks.
+// connect completes the references between tasks and groups, so that each task names its group and
+// each group lists its tasks.
 func (d *draft) connect() error {
 	for _, g := range d.groups {
 		for _, id := range g.Tasks {
 			i := d.task(id)
 			if i < 0 {
-				continue // the task is in an existing plan, or is missing: the caller checks it
+				continue // the task is in the existing plan or is missing: the caller checks that
 			}
 			if own := d.tasks[i].GroupID; own != "" && own != g.ID {
 				return fmt.Errorf("task %s is in group %s and in group %q", id, g.ID, clip(own, 60))

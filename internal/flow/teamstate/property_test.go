@@ -57,8 +57,8 @@ func TestARandomSessionKeepsEveryRule(t *testing.T) {
 	}
 }
 
-// simulate runs a random session to its end and replays it. It checks the documents at
-// the end. For some sessions it also checks them after each event, which is slow.
+// simulate runs a random session to its end and replays it. It checks the documents at the end. In
+// some sessions it also checks them after each event, which takes longer.
 func simulate(seed uint64) *sim {
 	s := newSim(seed)
 	s.documents = seed%*every == 0
@@ -89,7 +89,7 @@ func (s *sim) applyEvent(e event, step *Step) {
 	s.followHelp(was, step)
 }
 
-// checkStart checks the conditions for the start of a step.
+// checkStart checks that a step was allowed to start.
 func (s *sim) checkStart(step Step, was team.Contents) {
 	developers := 0
 	for _, r := range s.running {
@@ -118,8 +118,7 @@ func (s *sim) checkStart(step Step, was team.Contents) {
 	}
 }
 
-// checkStuck checks that the numbers of starts, counted since the last help, stay
-// within the limits.
+// checkStuck checks that the numbers of starts since the last help are within the limits.
 func (s *sim) checkStuck(step Step, was team.Contents) {
 	g, _ := was.Groups.Find(step.Group)
 	developer := g.Iterations.Developer - s.helped[g.ID].Developer
@@ -133,7 +132,7 @@ func (s *sim) checkStuck(step Step, was team.Contents) {
 	}
 }
 
-// followHelp stores the counters of groups for which the log records help.
+// followHelp stores the counters of the step's group if the log says that the group was helped.
 func (s *sim) followHelp(was team.Contents, step *Step) {
 	for _, l := range s.picture.Orchestrator.DecisionsLog[len(was.Orchestrator.DecisionsLog):] {
 		if !strings.HasPrefix(l.Decision, "split_group_") && !strings.HasPrefix(l.Decision, "help_group_") {
@@ -150,7 +149,7 @@ func (s *sim) followHelp(was team.Contents, step *Step) {
 	}
 }
 
-// checkOpen checks the phase and the dependencies of a group.
+// checkOpen checks that the group's phase is open and its dependencies are complete.
 func (s *sim) checkOpen(step Step, was team.Contents) {
 	for _, ph := range was.PM.ExecutionPhases {
 		if slices.Contains(ph.GroupIDs, step.Group) && ph.Status != team.WorkInProgress {
@@ -174,7 +173,8 @@ func (s *sim) checkOpenComplete(step Step, was team.Contents) {
 	}
 }
 
-// follow updates what the observer knows, and returns why the step's group may change.
+// follow updates the observer's knowledge for an event, and returns the cause for which the group
+// of the step may change.
 func (s *sim) follow(e event, step *Step) (cause string) {
 	if step == nil {
 		return ""
@@ -216,8 +216,8 @@ func (s *sim) mergeCause(e event, step Step) string {
 	return string(m.Outcome)
 }
 
-// effective returns the protocol's word for an agent's end, or "" if the agent is to
-// be started again.
+// effective returns the protocol's word for how an agent ended, or "" if the agent must be started
+// again.
 func effective(step Step, e Ending) string {
 	switch e.Class {
 	case failure.None:
@@ -240,7 +240,7 @@ func effective(step Step, e Ending) string {
 	return "ERROR"
 }
 
-// checkMoves checks that every group changed only as the protocol allows.
+// checkMoves checks that each group has changed only as the protocol allows.
 func (s *sim) checkMoves(was team.Contents, step *Step, cause string) {
 	now := s.picture
 	for _, g := range now.Groups {
@@ -259,7 +259,7 @@ func (s *sim) checkMoves(was team.Contents, step *Step, cause string) {
 	}
 }
 
-// checkInvariants checks the invariants after an event.
+// checkInvariants checks what must be true after every event.
 func (s *sim) checkInvariants(e event) {
 	was, now := s.picture, s.session.Contents(nil)
 	s.picture = now
@@ -338,7 +338,7 @@ func (s *sim) lookEnd(now team.Contents) {
 	}
 }
 
-// checkDocuments validates the documents against the protocol.
+// checkDocuments checks that the documents are valid in the protocol.
 func (s *sim) checkDocuments() {
 	documents, err := marshalled(s.picture)
 	if err != nil {
@@ -378,8 +378,8 @@ func marshalled(p team.Contents) (map[team.Document][]byte, error) {
 	return out, nil
 }
 
-// replay applies the same events to two new sessions. On one of them it also calls all
-// read-only methods in between, which must change nothing.
+// replay applies the same events to two new sessions. On one of them it also calls all read-only
+// methods in between. Both must end in the same state.
 func (s *sim) replay() {
 	if s.problem != "" {
 		return

@@ -11,8 +11,8 @@ import (
 	"gaffer/team"
 )
 
-// readPlan reads the project manager's first plan. It also returns the requirements
-// that the plan drops. The error says why the plan cannot be used.
+// readPlan reads the project manager's first plan, and returns the requirements that it drops. If
+// the plan cannot be used, the error says why.
 func readPlan(body jsontree.Value, wanted team.Mode, items []Item) (p plan, dropped []string, err error) {
 	p.mode = team.Mode(body.Get("mode").Text())
 	p.reasoning = clip(body.Get("mode_reasoning").Text(), maxText)
@@ -47,7 +47,7 @@ func readPlan(body jsontree.Value, wanted team.Mode, items []Item) (p plan, drop
 	return p, dropped, err
 }
 
-// simplify gives the only group of a simple plan its fixed name.
+// simplify renames the only group of a simple plan to mainGroup.
 func (d *draft) simplify() error {
 	if len(d.groups) != 1 {
 		return fmt.Errorf("simple mode has one group, this has %d", len(d.groups))
@@ -59,7 +59,8 @@ func (d *draft) simplify() error {
 	return nil
 }
 
-// readPhases reads the phases of a plan, or creates them if there are none.
+// readPhases reads the phases of a plan. If there are none, it creates them from the dependencies
+// of the groups.
 func readPhases(v jsontree.Value, mode team.Mode, groups []team.TaskGroup) ([]phase, error) {
 	var given []team.ExecutionPhase
 	for _, item := range v.Items() {
@@ -88,8 +89,8 @@ func readPhases(v jsontree.Value, mode team.Mode, groups []team.TaskGroup) ([]ph
 	return phases, nil
 }
 
-// with adds the draft's groups and tasks to the plan. known lists existing tasks that
-// the draft may move to other groups.
+// with returns the plan with the groups and tasks of the draft added. known holds the ids of
+// existing tasks that the draft may move to other groups.
 func (p plan) with(d draft, known []string) (plan, error) {
 	p.tasks, p.groups = slices.Clone(p.tasks), slices.Clone(p.groups)
 	for _, t := range d.tasks {
@@ -128,7 +129,7 @@ func (p plan) task(id string) int {
 	return slices.IndexFunc(p.tasks, func(t team.Task) bool { return t.ID == id })
 }
 
-// checkAll calls check, and also ensures that each task is in only one group.
+// checkAll returns an error if a task is in several groups, or if check returns one.
 func (p plan) checkAll() error {
 	in := map[string]string{}
 	for _, g := range p.groups {
@@ -145,9 +146,9 @@ func (p plan) checkAll() error {
 	return p.check()
 }
 
-// split replaces a stuck group by a group of the same id with fewer tasks, and new
-// groups. The new groups are open at once. Groups that depended on the stuck group then
-// depend on all of them.
+// split returns a plan in which a stuck group is replaced by a group of the same id with fewer
+// tasks, and by new groups. The new groups are open at once. Groups that depended on the stuck
+// group now depend on all of them.
 func (p plan) split(stuck string, body jsontree.Value) (plan, error) {
 	d, err := readDraft(body)
 	if err != nil {
@@ -170,7 +171,7 @@ func (p plan) split(stuck string, body jsontree.Value) (plan, error) {
 	return next.with(d, was.Tasks)
 }
 
-// parts checks that a draft can replace the group was, and returns the ids of the new
+// parts returns an error if the draft cannot replace the group was. It returns the ids of the new
 // groups.
 func (d draft) parts(p plan, was team.TaskGroup) (added []string, err error) {
 	var tasks []string
@@ -198,7 +199,7 @@ func (d draft) parts(p plan, was team.TaskGroup) (added []string, err error) {
 	return added, nil
 }
 
-// extend adds new groups in additional phases.
+// extend returns the plan with new groups, in additional phases.
 func (p plan) extend(body jsontree.Value) (plan, error) {
 	d, err := readDraft(body)
 	if err != nil {
@@ -218,8 +219,8 @@ func (p plan) extend(body jsontree.Value) (plan, error) {
 	return next.with(d, nil)
 }
 
-// checkRequirements checks that every requirement is covered by a task or explicitly dropped with a
-// reason. It returns the dropped requirements with their reasons.
+// checkRequirements returns an error if a requirement is neither covered by a task nor dropped with
+// a reason. It returns the dropped requirements with their reasons.
 func checkRequirements(items []Item, tasks []draftTask, outOfScope jsontree.Value) (dropped []string, err error) {
 	named := map[string]bool{}
 	for _, t := range tasks {

@@ -11,9 +11,9 @@ import (
 // text.
 var listItem = lazyregexp.New(`^(\s*)(?:(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s*)?|\[[ xX]\]\s+)(\S.*)$`)
 
-// Items splits requirements into single ones: the items of the outermost list. Lines
-// that follow an item or are indented below it belong to the item. If there are fewer
-// than two items, the whole text is one requirement.
+// Items splits requirements into single requirements: the items of the outermost list. Lines that
+// follow an item or are indented below it belong to the item. If there are fewer than two items,
+// the whole text is one requirement.
 func Items(requirements string) []Item {
 	texts := listed(requirements)
 	if len(texts) < 2 {
@@ -27,7 +27,7 @@ func Items(requirements string) []Item {
 }
 
 func listed(text string) []string {
-	var items [][]string // the lines of each item
+	var items [][]string // lines of each item
 	outer := -1          // indentation of the list; -1 before the first item
 	within, blank := false, false
 	for raw := range strings.Lines(text) {

@@ -13,7 +13,7 @@ import (
 const (
 	simplePlan = `{"status":"PLANNED","mode":"simple","mode_reasoning":"one thing",
 		"tasks":[{"id":"T1","description":"do it"}],"groups":[{"id":"G","name":"The thing","tasks":["T1"]}]}`
-	// C depends on A, so C is in the second phase.
+	// C depends on A, so the plan puts C into the second phase.
 	threeGroups = `{"status":"PLANNED","mode":"parallel","groups":[
 		{"id":"A","name":"First","tasks":[{"id":"T1","description":"a"},{"id":"T2","description":"b"}]},
 		{"id":"B","tasks":[{"id":"T3","description":"c"}]},
@@ -23,12 +23,11 @@ const (
 	complete = `{"status":"COMPLETE"}`
 )
 
-// script maps steps to their answers. A step that is not listed gets an answer that
-// lets work advance. A failure class instead of an answer means that the agent ended
-// with this failure.
+// script maps the ids of steps to their answers. A step that is not in it gets an answer with which
+// the work advances. If the text is a failure class, the agent ends with that failure.
 type script map[string]string
 
-// play is a session that follows a script. All next steps start at once, and end in the
+// play is a session that follows a script. All next steps are started at once. They end in the
 // order of their start, ten seconds apart.
 type play struct {
 	t       *testing.T
@@ -53,7 +52,7 @@ func newPlay(t *testing.T, start Start, s script) *play {
 	return p
 }
 
-// run continues until the session ends, and returns the outcome.
+// run continues until the session ends, and returns its outcome.
 func (p *play) run() Outcome {
 	p.t.Helper()
 	for range 500 {
@@ -114,8 +113,7 @@ func (p *play) answer(step Step) string {
 
 func word(w string) string { return fmt.Sprintf(`{"status":%q,"summary":["it is %s"]}`, w, w) }
 
-// follows compares the trace with the expected one and checks the rules of the
-// session.
+// follows compares the trace of the session with want, and checks the rules of the session.
 func (p *play) follows(want string) {
 	p.t.Helper()
 	if got := strings.Join(p.trace, " "); got != strings.Join(strings.Fields(want), " ") {
@@ -140,7 +138,7 @@ func (p *play) completes(want string) {
 	p.follows(want)
 }
 
-// stops expects the session to end with this error.
+// stops checks that the session ends with this problem, and that its trace is want.
 func (p *play) stops(problem, want string) {
 	p.t.Helper()
 	if o := p.run(); o.Completed || !strings.Contains(o.Problem, problem) || o.Hint == "" {
@@ -151,7 +149,7 @@ func (p *play) stops(problem, want string) {
 
 func (p *play) status(id string) team.Group { return p.session.groups.find(id).status }
 
-// logged returns the log entry of a decision.
+// logged returns the entry for this decision in the log.
 func (p *play) logged(decision string) string {
 	for _, l := range p.session.history.log {
 		if l.Decision == decision {
@@ -260,14 +258,14 @@ func TestAWaitingUnblockedGroupIsNotInProgress(t *testing.T) {
 			for _, step := range p.session.Next() {
 				p.begin(step)
 			}
-			p.end(p.session.schedule.running[len(p.session.schedule.running)-1].Step) // the step that started last ends first
+			p.end(p.session.schedule.running[len(p.session.schedule.running)-1].Step) // end the step that was started last
 		}
 	}
-	steps(2) // the steps pm-1 and A-developer-1
+	steps(2) // the two steps are pm-1 and A-developer-1
 	for _, step := range p.session.Next() {
-		p.begin(step) // the steps are the tech lead for A and a developer for B
+		p.begin(step) // one step is for the tech lead of A, the other for a developer of B
 	}
-	p.end(p.session.schedule.running[0].Step) // the tech lead's step
+	p.end(p.session.schedule.running[0].Step) // end the step of the tech lead
 	if g := p.status("A"); g.Status != team.DevBlocked || g.CurrentAgent != team.None || g.Iterations.Developer != 1 {
 		t.Errorf("it waits as %s with %s, %+v", g.Status, g.CurrentAgent, g.Iterations)
 	}
@@ -512,7 +510,7 @@ func TestTheWorkIsDeliveredAtTheEnd(t *testing.T) {
 
 func TestTheProjectManagerMayAddGroupsButMustNotContinueWithoutAny(t *testing.T) {
 	p := newPlay(t, Start{}, script{
-		"pm-2": goOn, // CONTINUE although nothing is left to do
+		"pm-2": goOn, // CONTINUE although no group is left
 		"pm-3": `{"status":"CONTINUE","groups":[{"id":"D","tasks":[{"id":"T9","description":"more"}],"depends_on":["A"]}]}`,
 	})
 	p.completes("pm-1 A-developer-1 A-qa-1 A-tech-lead-1 A-merge-1 pm-2 pm-3 D-developer-1 D-qa-1 D-tech-lead-1 D-merge-1 pm-4")
@@ -559,7 +557,7 @@ func TestAStepThatNextReturnedMayStillBegin(t *testing.T) {
 		p.begin(p.session.Next()[0])
 		p.end(p.session.schedule.running[0].Step)
 	}
-	next := p.session.Next() // the steps A-qa-1 and B-developer-1
+	next := p.session.Next() // the steps are A-qa-1 and B-developer-1
 	p.begin(next[0])
 	p.end(next[0])
 	if _, ended := p.session.Outcome(); !ended || len(p.session.Next()) != 0 {

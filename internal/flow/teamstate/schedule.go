@@ -9,27 +9,27 @@ import (
 	"gaffer/team"
 )
 
-// schedule knows the running steps and decides which steps come next.
+// schedule holds the running steps and decides which steps to start next.
 type schedule struct {
 	start   *Start
 	groups  *groupSet
 	manager *manager
 	ending  *ending
-	running []running      // started steps that have not ended, in order
-	numbers map[string]int // number of started steps per kind
+	running []running      // started steps that have not ended, in the order of their start
+	numbers map[string]int // number of started steps, by prefix of their ids
 }
 
-// running is a started step.
+// running is a step that has started and not ended.
 type running struct {
 	Step
 	at time.Time
 }
 
-// redo is a step that must be repeated because it gave no usable result.
+// redo is a step that must be repeated, because its result could not be used.
 type redo struct {
 	purpose Purpose
 	group   string
-	problem string // problem with the answer; empty if the agent itself failed
+	problem string // what is wrong with the answer; empty if the agent itself failed
 }
 
 func (s *schedule) begin(step Step, at time.Time) {
@@ -37,7 +37,8 @@ func (s *schedule) begin(step Step, at time.Time) {
 	s.running = append(s.running, running{step, at})
 }
 
-// end removes a running step. It returns false if the step is not running.
+// end removes the running step with this id, and returns it. ok is false if the step is not
+// running.
 func (s *schedule) end(id string) (r running, ok bool) {
 	i := slices.IndexFunc(s.running, func(r running) bool { return r.ID == id })
 	if i < 0 {
@@ -68,8 +69,8 @@ func (s *schedule) next() []Step {
 	return next
 }
 
-// check returns an error if a step cannot start now. A step that next returned before
-// the session stopped with an error may still start.
+// check returns an error if a step cannot start now. It allows a step that next returned before the
+// session stopped with an error.
 func (s *schedule) check(step Step) error {
 	for _, due := range s.due() {
 		if due.ID == step.ID && due.Role == step.Role && due.Group == step.Group && due.Purpose == step.Purpose {
@@ -82,7 +83,8 @@ func (s *schedule) check(step Step) error {
 	return &StepError{ID: step.ID, Problem: "is not due"}
 }
 
-// whyWait returns why a step has to wait for running steps, or "" if it can start.
+// whyWait returns why a step has to wait for the running steps in busy. It returns "" if the step
+// can start.
 func (s *schedule) whyWait(step Step, busy []running) string {
 	developers := 0
 	for _, r := range busy {
@@ -101,7 +103,7 @@ func (s *schedule) whyWait(step Step, busy []running) string {
 	return ""
 }
 
-// due returns all steps that are needed, most urgent first, even those that must wait
+// due returns all steps that are needed, the most urgent first. It includes steps that must wait
 // for running steps.
 func (s *schedule) due() []Step {
 	if s.ending.finished {
@@ -119,8 +121,8 @@ func (s *schedule) due() []Step {
 			steps = append(steps, step)
 		}
 	}
-	// Steps closer to completion come first, so that a free developer continues started
-	// work before new work.
+	// The most urgent purposes come first. Work that is closer to completion is more urgent, so
+	// that a free developer continues started work before new work.
 	order := []Purpose{Plan, Split, Check, Deliver, Merge, Review, Unblock, Test, Work}
 	rank := func(step Step) int {
 		rank := slices.Index(order, step.Purpose)
@@ -136,11 +138,12 @@ func (s *schedule) due() []Step {
 	return steps
 }
 
-// limited reports whether a step counts towards the limit of a group's agent starts.
+// limited reports whether a step counts towards the maximum number of agents that are started for a
+// group.
 func limited(step Step) bool { return step.Role != "" && step.Role != team.PM }
 
-// exhausted returns a group that needs an agent but has reached the limit of its agent
-// starts, or nil.
+// exhausted returns a group that needs an agent although it has reached the maximum number of
+// started agents. It returns nil if there is none.
 func (s *schedule) exhausted() *group {
 	for _, g := range s.waiting() {
 		if step, ok := s.groupStep(g); ok && limited(step) && g.starts >= g.allowed {
@@ -150,16 +153,15 @@ func (s *schedule) exhausted() *group {
 	return nil
 }
 
-// waiting returns the groups without a running step. The group that has waited longest
-// comes first.
+// waiting returns the groups without a running step, the one that has waited longest first.
 func (s *schedule) waiting() []*group {
 	groups := slices.DeleteFunc(slices.Clone(s.groups.list), func(g *group) bool { return s.busy(g.id) })
 	slices.SortStableFunc(groups, func(a, b *group) int { return cmp.Compare(a.since, b.since) })
 	return groups
 }
 
-// managerStep returns the step that the project manager has to do next. Help for stuck
-// groups is not included; see groupStep.
+// managerStep returns the step that the project manager has to do next, and false if there is none.
+// It does not return help for stuck groups; see groupStep.
 func (s *schedule) managerStep() (Step, bool) {
 	switch m := s.manager; {
 	case m.redo != nil:
@@ -176,7 +178,7 @@ func (s *schedule) managerStep() (Step, bool) {
 	return s.step(Check, "", "every group of the open phases is complete"), true
 }
 
-// groupStep returns the next step that a waiting group needs.
+// groupStep returns the next step that a waiting group needs, and false if it needs none.
 func (s *schedule) groupStep(g *group) (Step, bool) {
 	if g.redo != nil {
 		step := s.step(g.redo.purpose, g.id, g.why)
@@ -192,8 +194,8 @@ func (s *schedule) groupStep(g *group) (Step, bool) {
 		}
 		return s.developerStep(g, true)
 	case team.QAFailed:
-		// The tech lead helps first if the group is blocked or its tests have failed too
-		// often. Otherwise a developer tries again.
+		// If the group is blocked or its tests have failed too often, the tech lead helps first. If
+		// not, a developer tries again.
 		if g.blocked() {
 			return s.step(Unblock, g.id, g.why), true
 		}
@@ -219,9 +221,9 @@ func (s *schedule) groupStep(g *group) (Step, bool) {
 	return Step{}, false
 }
 
-// developerStep returns a developer's step, or a step of the project manager if
-// developers were started too often. It returns false if the group's phase is not open
-// or a dependency is not complete.
+// developerStep returns a step for a developer. If developers were started too often for this
+// group, it returns a step for the project manager. It returns false if the group's phase is not
+// open or a dependency is not complete.
 func (s *schedule) developerStep(g *group, open bool) (Step, bool) {
 	if e, stuck := g.escalation(team.PM); stuck {
 		return s.step(Split, g.id, stuckReason(g.id, e)), true
@@ -229,14 +231,14 @@ func (s *schedule) developerStep(g *group, open bool) (Step, bool) {
 	return s.step(Work, g.id, g.why), open && s.groups.dependenciesComplete(g.id)
 }
 
-// step returns a step with the next number of its kind.
+// step returns a new step for a purpose. Its id ends with the next number for the same prefix.
 func (s *schedule) step(p Purpose, group, reason string) Step {
 	step := Step{Role: duties[p].role, Group: group, Purpose: p, Reason: reason}
 	step.ID = fmt.Sprintf("%s-%d", idPrefix(step), s.numbers[idPrefix(step)]+1)
 	return step
 }
 
-// idPrefix returns the prefix of a step's id. Steps are numbered per kind.
+// idPrefix returns the part of a step's id before its number, such as "A-developer" or "pm".
 func idPrefix(step Step) string {
 	switch name := duties[step.Purpose].name; {
 	case step.Group == "" || step.Role == team.PM:

@@ -8,9 +8,9 @@ import (
 	"gaffer/team"
 )
 
-// Session is the state of a team, computed from events. Only [Session.Begin],
-// [Session.End], [Session.Resume] and [Session.Cancel] change it. Each part of a
-// Session has its own state and rules. Session passes events to the parts.
+// Session is the state of a team, computed from events. Only [Session.Begin], [Session.End],
+// [Session.Resume] and [Session.Cancel] change it. Each part of a Session has its own state and
+// rules; Session passes the events to the parts.
 type Session struct {
 	start    *Start
 	items    []Item
@@ -24,8 +24,8 @@ type Session struct {
 	times    workTimes
 }
 
-// New returns a new session, or the continuation of another program's session if
-// start.Found is set.
+// New returns a new session. If start.Found is set, the session continues the one of another
+// program.
 func New(start Start, at time.Time) *Session {
 	start.Developers = min(max(1, start.Developers), team.MaxDevelopers)
 	if start.Iterations <= 0 {
@@ -45,12 +45,12 @@ func New(start Start, at time.Time) *Session {
 	return s
 }
 
-// Next returns the steps to start now, in order. It changes nothing.
+// Next returns the steps to start now, in order. It does not change s.
 func (s *Session) Next() []Step { return s.schedule.next() }
 
-// Begin records that the task of a step was queued. If the step cannot start now,
-// Begin returns a [*StepError] and changes nothing. A step that [Session.Next] has
-// returned can still start, whatever has happened in between.
+// Begin records that the task of a step was queued. If the step cannot start now, Begin returns a
+// [*StepError] and changes nothing. A step that [Session.Next] has returned can start even if other
+// events happened since.
 func (s *Session) Begin(step Step, at time.Time) error {
 	if err := s.schedule.check(step); err != nil {
 		return err
@@ -75,8 +75,8 @@ func (s *Session) Begin(step Step, at time.Time) error {
 	return nil
 }
 
-// End records how a running step's task ended. If the step is not running, End returns
-// a [*StepError] and changes nothing.
+// End records how the task of a running step ended. If the step is not running, End returns a
+// [*StepError] and changes nothing.
 func (s *Session) End(id string, e Ending) error {
 	r, ok := s.schedule.end(id)
 	if !ok {
@@ -107,9 +107,9 @@ func (s *Session) End(id string, e Ending) error {
 	return nil
 }
 
-// Resume records that the user continues a session that ended with an error. Counters
-// start again, and failed steps are repeated. It does nothing if the session has
-// not ended with an error.
+// Resume records that the user continues a session that ended with an error. It resets counters,
+// and failed steps will be repeated. If the session has not ended with an error, Resume does
+// nothing.
 func (s *Session) Resume(at time.Time) {
 	if s.ending.problem == nil {
 		return
@@ -123,8 +123,8 @@ func (s *Session) Resume(at time.Time) {
 	}
 }
 
-// Cancel records that the user has cancelled the run. It does nothing if the session
-// has ended.
+// Cancel records that the user has cancelled the run. If the session has ended, Cancel does
+// nothing.
 func (s *Session) Cancel(at time.Time, why string) {
 	if s.ending.finished || s.ending.problem != nil {
 		return
@@ -133,7 +133,7 @@ func (s *Session) Cancel(at time.Time, why string) {
 	s.ending.stop("the run was cancelled: "+why, "'gaffer team resume' goes on")
 }
 
-// Step returns a running step.
+// Step returns the running step with this id, and false if there is none.
 func (s *Session) Step(id string) (Step, bool) {
 	for _, r := range s.schedule.running {
 		if r.ID == id {
@@ -146,8 +146,8 @@ func (s *Session) Step(id string) (Step, bool) {
 // Busy reports whether a step of the group is running.
 func (s *Session) Busy(group string) bool { return s.schedule.busy(group) }
 
-// Outcome returns how the session ended, and whether it has ended. A session with an
-// error has not ended while steps are still running.
+// Outcome returns how the session ended. ended is false if it has not ended, also if it stopped
+// with an error but steps are still running.
 func (s *Session) Outcome() (o Outcome, ended bool) {
 	switch {
 	case s.ending.finished:
@@ -158,8 +158,8 @@ func (s *Session) Outcome() (o Outcome, ended bool) {
 	return Outcome{}, false
 }
 
-// Branch returns the branch of a group. It has the same parent path as the session's
-// branch. If both would have the same name, the group's branch gets a suffix.
+// Branch returns the name of a group's branch. It has the same parent path as the session's branch.
+// If both would have the same name, the group's branch gets the suffix "-group".
 func (s *Session) Branch(group string) string { return s.start.branch(group) }
 
 func (s Start) branch(group string) string {
@@ -179,5 +179,5 @@ type StepError struct{ ID, Problem string }
 
 func (e *StepError) Error() string { return fmt.Sprintf("step %s: %s", e.ID, e.Problem) }
 
-// Conflict marks the error as a refused transition.
+// Conflict returns true, so that the exit code is the one for a conflict.
 func (e *StepError) Conflict() bool { return true }

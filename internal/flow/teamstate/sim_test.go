@@ -14,7 +14,7 @@ import (
 
 var noon = time.Date(2025, 1, 6, 12, 0, 0, 0, time.UTC)
 
-// event is one event of a session.
+// event is one event of a simulated session.
 type event struct {
 	begin  *Step
 	end    string
@@ -43,7 +43,7 @@ func (e event) String() string {
 	return "resume"
 }
 
-// sim is a team with random behaviour, and an observer's knowledge about it.
+// sim is a team with random behaviour, together with what an observer knows about it.
 type sim struct {
 	rng     *rand.Rand
 	start   Start
@@ -53,15 +53,15 @@ type sim struct {
 	skill   float64 // probability that an agent does what it should
 
 	running []Step
-	begun   map[string]bool // started steps, by id
-	redo    map[string]bool // groups whose last agent gave no usable result
+	begun   map[string]bool // ids of the started steps
+	redo    map[string]bool // groups whose last agent gave no usable result, by id
 	merged  map[string]bool
-	helped  map[string]team.Iterations // a group's counters when it last got help
+	helped  map[string]team.Iterations // counters of a group when it was last helped, by group id
 	starts  int
 	resumes int
 
-	picture   team.Contents // contents of the documents after the last fold
-	documents bool          // check the documents after each fold
+	picture   team.Contents // content of the documents after the last event
+	documents bool          // check the documents after each event
 	problem   string        // the first failed check
 }
 
@@ -81,9 +81,9 @@ func pick[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))]
 
 func (s *sim) chance(p float64) bool { return s.rng.Float64() < p }
 
-// run continues the session until it ends or a check fails.
+// run continues the session until the session ends or a check fails.
 func (s *sim) run() {
-	const bound = 20000 // maximum number of folds; the limits of groups and starts lead to fewer
+	const bound = 20000 // maximum number of events; the limits of groups and starts lead to fewer
 	for s.problem == "" && len(s.history) < bound {
 		if _, ended := s.session.Outcome(); ended && !s.resume() {
 			return
@@ -93,7 +93,8 @@ func (s *sim) run() {
 	s.wrong("no end after %d folds", bound)
 }
 
-// resume resumes a session that ended with an error, a few times.
+// resume resumes a session that ended with an error, at most three times. It returns false if it
+// did not.
 func (s *sim) resume() bool {
 	if o, _ := s.session.Outcome(); o.Completed || s.resumes == 3 {
 		return false
@@ -103,8 +104,8 @@ func (s *sim) resume() bool {
 	return true
 }
 
-// turn starts the next steps and ends some running ones. As in reality, a step may
-// end between the call of Next and the start of its steps.
+// turn starts the next steps and ends some running steps. As in a real session, a step may end
+// after Next has returned steps and before they are started.
 func (s *sim) turn() {
 	next := s.session.Next()
 	if len(next) == 0 && len(s.running) == 0 {
@@ -121,7 +122,7 @@ func (s *sim) turn() {
 		s.endOne()
 	}
 	if s.chance(0.02) {
-		s.applyEvent(event{at: s.tick()}, nil) // resume although the session has not ended
+		s.applyEvent(event{at: s.tick()}, nil) // a Resume that must do nothing, because the session has not ended
 	}
 }
 
@@ -144,7 +145,7 @@ func (s *sim) wrong(format string, args ...any) {
 	}
 }
 
-// ending returns a random ending of a step.
+// ending returns how a step ends, at random.
 func (s *sim) ending(step Step) Ending {
 	e := Ending{At: s.tick()}
 	if s.chance(0.1 * (1 - s.skill)) {
@@ -169,7 +170,7 @@ type said string
 
 func (w said) outcome() MergeOutcome { return MergeOutcome(w) }
 
-// word returns the good word with high probability, and one of the bad ones otherwise.
+// word returns the word good with high probability, and if not, one of the words bad.
 func (s *sim) word(good string, bad ...string) said {
 	if s.chance(s.skill) {
 		return said(good)
@@ -177,7 +178,7 @@ func (s *sim) word(good string, bad ...string) said {
 	return said(pick(s.rng, bad...))
 }
 
-// answer returns the answer of an agent.
+// answer returns a random answer of the agent of a step.
 func (s *sim) answer(step Step) string {
 	if s.chance(0.2 * (1 - s.skill)) {
 		return pick(s.rng, "I am done!", "**Status:** DONE", `{"status":"COMPLETE"`, `{"status":"PASS","summary":[]}`, "", "**Status:** COMPLETE")
@@ -205,7 +206,7 @@ func (s *sim) answer(step Step) string {
 	return s.form(s.word("UNBLOCKED", "UNBLOCKED", "ESCALATE", "NEEDS_CLARIFICATION"), `"feedback":"try this"`)
 }
 
-// form returns an answer with the status word in one of the forms that agents use.
+// form returns an answer with a status word, in one of the forms that agents use.
 func (s *sim) form(w said, more string) string {
 	if s.chance(0.3) {
 		return "Some prose.\n\n**Status:** " + string(w) + "\n"
@@ -213,7 +214,7 @@ func (s *sim) form(w said, more string) string {
 	return fmt.Sprintf("```json\n{\"status\":%q,\"summary\":[\"a line\",\"another\"],%s}\n```\n", w, more)
 }
 
-// plan returns a plan, which is valid with high probability.
+// plan returns the text of a plan, which is valid with high probability.
 func (s *sim) plan() string {
 	mode := pick(s.rng, "parallel", "parallel", "simple")
 	if s.start.Mode != team.Unplanned && s.chance(0.9) {
@@ -252,7 +253,7 @@ func (s *sim) plan() string {
 		mode, strings.Join(groups, ","), scope, phases)
 }
 
-// phases puts each group into a separate phase, with high probability in a valid order.
+// phases returns phases with one group each. With high probability, their order is valid.
 func (s *sim) phases(ids []string) string {
 	var list []string
 	backwards := s.chance(0.3)
@@ -278,7 +279,7 @@ func (s *sim) groupJSON(id string, tasks, deps []string) string {
 		id, id, strings.Join(tasks, ","), quoted, pick(s.rng, "low", "trivial"))
 }
 
-// split returns a split, advice, or an invalid answer.
+// split returns an answer about a stuck group: a split, advice, or an invalid answer.
 func (s *sim) split(id string) string {
 	if s.chance(0.3) {
 		return `{"status":"CONTINUE","summary":"smaller steps"}`

@@ -4,8 +4,8 @@ import (
 	"gaffer/team"
 )
 
-// row is one allowed change of a group: its cause, the statuses before and after, and
-// the counters that grow.
+// row is one allowed change of a group: the status before, the cause, the status after, and the
+// counters that grow.
 type row struct {
 	from  team.GroupStatus
 	cause string
@@ -13,8 +13,8 @@ type row struct {
 	grow  team.Iterations
 }
 
-// table is the protocol's table in terms of a session: an agent's start, the status
-// word at its end, or a merge. It is written independently of the implementation.
+// table is the protocol's table of status changes. The causes are an agent's start, the status word
+// at its end, or a merge. It is written independently of the implementation.
 var table = []row{
 	{team.Pending, "work begins", team.DevWorking, team.Iterations{Developer: 1}},
 	{team.DevWorking, "READY_FOR_QA", team.WaitingQA, team.Iterations{}},
@@ -35,29 +35,28 @@ var table = []row{
 	{team.TechReview, "tests_failed", team.ChangesRequested, team.Iterations{}},
 }
 
-// extraRows are the transitions that the protocol's routing requires in addition to its
-// table.
+// extraRows holds the status changes that the protocol's routing requires but its table lacks.
 var extraRows = []row{
 	{team.DevWorking, "PARTIAL", team.DevBlocked, team.Iterations{}},
 	{team.DevWorking, "NEEDS_CLARIFICATION", team.DevBlocked, team.Iterations{}},
 	{team.DevWorking, "ESCALATE", team.DevBlocked, team.Iterations{}},
-	{team.DevBlocked, "ESCALATE", team.DevBlocked, team.Iterations{}}, // the status changes when a developer is free
+	{team.DevBlocked, "ESCALATE", team.DevBlocked, team.Iterations{}}, // the status changes only when a developer is free
 	{team.WaitingQA, "ESCALATE", team.WaitingQA, team.Iterations{}},
 	{team.QAFailed, "ESCALATE", team.QAFailed, team.Iterations{}},
 	{team.DevBlocked, "NEEDS_CLARIFICATION", team.DevBlocked, team.Iterations{}},
 	{team.WaitingQA, "NEEDS_CLARIFICATION", team.WaitingQA, team.Iterations{}},
 	{team.QAFailed, "NEEDS_CLARIFICATION", team.QAFailed, team.Iterations{}},
-	{team.TechReview, "APPROVED_WITH_NOTES", team.TechReview, team.Iterations{}}, // the status changes after the merge
+	{team.TechReview, "APPROVED_WITH_NOTES", team.TechReview, team.Iterations{}}, // the status changes only after the merge
 	{team.QATesting, "PARTIAL", team.WaitingQA, team.Iterations{}},
 	{team.QATesting, "BLOCKED", team.WaitingQA, team.Iterations{}},
 	{team.QATesting, "ERROR", team.WaitingQA, team.Iterations{}},
 	{team.QATesting, "FLAKY", team.QAFailed, team.Iterations{}},
 	{team.TechReview, "ERROR", team.WaitingReview, team.Iterations{}},
-	{team.TechReview, "APPROVED", team.TechReview, team.Iterations{}}, // the status changes after the merge
+	{team.TechReview, "APPROVED", team.TechReview, team.Iterations{}}, // the status changes only after the merge
 	{team.DevBlocked, "unblock begins", team.DevBlocked, team.Iterations{}},
 	{team.WaitingQA, "unblock begins", team.WaitingQA, team.Iterations{}},
 	{team.QAFailed, "unblock begins", team.QAFailed, team.Iterations{}},
-	{team.DevBlocked, "UNBLOCKED", team.DevBlocked, team.Iterations{}}, // the status changes when a developer is free
+	{team.DevBlocked, "UNBLOCKED", team.DevBlocked, team.Iterations{}}, // the status changes only when a developer is free
 	{team.WaitingQA, "UNBLOCKED", team.WaitingQA, team.Iterations{}},
 	{team.QAFailed, "UNBLOCKED", team.QAFailed, team.Iterations{}},
 	{team.DevBlocked, "ERROR", team.DevBlocked, team.Iterations{}},
@@ -65,8 +64,8 @@ var extraRows = []row{
 	{team.QAFailed, "ERROR", team.QAFailed, team.Iterations{}},
 }
 
-// allowed reports whether the change of a group's status and counters is allowed for
-// this cause. An empty cause allows no change.
+// allowed reports whether a group's status and counters may change from was to now for this cause.
+// An empty cause allows no change.
 func allowed(was, now team.Group, cause string) bool {
 	grown := team.Iterations{
 		Developer: now.Iterations.Developer - was.Iterations.Developer,

@@ -10,10 +10,10 @@ import (
 	"gaffer/team"
 )
 
-// maxNumber is the maximum of numbers that agents report. Higher numbers are ignored.
+// maxNumber is the highest number that is accepted from an agent. Higher numbers are ignored.
 const maxNumber = 1e9
 
-// readNumber returns the number v, or 0 if v is negative, too high or not a number.
+// readNumber returns the number v. If v is negative, above maxNumber or not a number, it returns 0.
 func readNumber(v jsontree.Value) float64 {
 	f, ok := v.Float()
 	if !ok || f < 0 || f > maxNumber {
@@ -22,14 +22,15 @@ func readNumber(v jsontree.Value) float64 {
 	return f
 }
 
-// Patterns for test counts that are written as text.
+// Patterns for numbers of tests in a text, such as "8/8 passed".
 var (
 	ratio  = lazyregexp.New(`(\d{1,9})\s*/\s*(\d{1,9})`)
 	passes = lazyregexp.New(`(\d{1,9})\s+pass`)
 	fails  = lazyregexp.New(`(\d{1,9})\s+fail`)
 )
 
-// readTestCount reads {total, passed, failed}, or a text such as "8/8 passed".
+// readTestCount reads a test count from an object {total, passed, failed} or a text such as "8/8
+// passed".
 func readTestCount(v jsontree.Value) (team.TestCount, bool) {
 	if text, ok := v.Str(); ok {
 		return countText(clip(text, maxLine))
@@ -62,15 +63,15 @@ func countText(text string) (team.TestCount, bool) {
 	return c, true
 }
 
-// parseDigits parses digits. The patterns above limit the number of digits, so parsing
-// cannot fail.
+// parseDigits returns the number that digits stand for. The patterns above limit the number of
+// digits, so parsing cannot fail.
 func parseDigits(digits string) int {
 	n, _ := strconv.Atoi(digits)
 	return n
 }
 
-// formatCount formats a test count for a message. It keeps a text as the agent wrote
-// it.
+// formatCount returns a test count as text for a message. If the agent wrote a text, it returns
+// that text.
 func formatCount(v jsontree.Value, word string) string {
 	if text, ok := v.Str(); ok {
 		return oneLine(text)
@@ -81,7 +82,7 @@ func formatCount(v jsontree.Value, word string) string {
 	return ""
 }
 
-// countUnits stores the results of the developer's own tests.
+// countUnits stores the results of the developer's own unit tests, which the answer contains.
 func (g *group) countUnits(body jsontree.Value) {
 	v := body.Get("unit_tests")
 	if text := formatCount(v, "passing"); text != "" {
@@ -94,8 +95,8 @@ func (g *group) countUnits(body jsontree.Value) {
 	}
 }
 
-// countTests stores QA's test results. Kinds of tests that QA does not mention keep
-// their results.
+// countTests stores the test results in QA's answer. Kinds of tests that the answer does not
+// mention keep their results.
 func (g *group) countTests(body jsontree.Value) {
 	r, found := g.results(), false
 	for name, to := range map[string]**team.TestCount{
@@ -111,8 +112,8 @@ func (g *group) countTests(body jsontree.Value) {
 	}
 }
 
-// results returns a copy of the group's test results. Documents that were returned
-// earlier share the original.
+// results returns a copy of the group's test results. Change the copy, because documents that were
+// returned earlier share the original.
 func (g *group) results() team.TestResults {
 	if g.status.TestResults == nil {
 		return team.TestResults{}
@@ -120,8 +121,8 @@ func (g *group) results() team.TestResults {
 	return *g.status.TestResults
 }
 
-// storeQuality stores the tech lead's quality metrics. Metrics that the answer does not mention
-// keep their values.
+// storeQuality stores the quality metrics in the tech lead's answer. Metrics that the answer does
+// not mention keep their values.
 func (g *group) storeQuality(body jsontree.Value, first bool) {
 	q := team.QualityMetrics{}
 	if g.status.QualityMetrics != nil {
@@ -139,8 +140,7 @@ func (g *group) storeQuality(body jsontree.Value, first bool) {
 	g.status.QualityMetrics = &q
 }
 
-// readIssues reads the issues of a review. It ignores a priority that the protocol does not
-// define.
+// readIssues reads the issues of a review. It ignores priorities that the protocol does not define.
 func readIssues(v jsontree.Value) []team.Issue {
 	var list []team.Issue
 	for i, item := range v.Items() {

@@ -7,12 +7,12 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Limits for texts of agents, which become part of documents and prompts. They prevent
-// a single agent from filling them.
+// Limits for texts of agents, which become part of documents and prompts, so that a single agent
+// cannot fill these.
 const (
 	maxText = 16 << 10 // bytes of a long text
 	maxLine = 1 << 10  // bytes of a name or a title
-	maxList = 200      // items in a list
+	maxList = 200      // number of items in a list
 )
 
 // clip cuts s to at most limit bytes, at a rune boundary.
@@ -20,8 +20,8 @@ func clip(s string, limit int) string {
 	return truncate.Bytes(strings.ToValidUTF8(s, "\uFFFD"), limit)
 }
 
-// dropMiddle shortens a long text by dropping its middle: the important part of an answer is
-// usually at its end.
+// dropMiddle shortens a text to most bytes by dropping its middle, because the important part of an
+// answer is usually at its end.
 func dropMiddle(s string, most int) string {
 	if len(s) <= most {
 		return strings.ToValidUTF8(s, "\uFFFD")
@@ -29,10 +29,10 @@ func dropMiddle(s string, most int) string {
 	return clip(s, most/2) + "\n" + strings.ToValidUTF8(s[len(s)-most/2:], "")
 }
 
-// oneLine returns a text as one line, for names and titles.
+// oneLine returns a name or title as one line, cut to maxLine bytes.
 func oneLine(s string) string { return strings.Join(strings.Fields(clip(s, maxLine)), " ") }
 
-// clipList clips every text of a list, and the list itself.
+// clipList cuts a list to maxList items, and each item to maxLine bytes.
 func clipList(list []string) []string {
 	var out []string
 	for _, s := range list[:min(len(list), maxList)] {
@@ -58,7 +58,7 @@ func stringList(v jsontree.Value) []string {
 	return list
 }
 
-// joinNewest joins texts and drops the oldest ones if the result would be too long.
+// joinNewest joins texts. If the result would be too long, it drops the oldest texts.
 func joinNewest(texts []string) string {
 	joined := ""
 	for i := len(texts) - 1; i >= 0 && (joined == "" || len(texts[i])+len(joined) < maxText); i-- {

@@ -9,16 +9,15 @@ import (
 	"time"
 )
 
-// verdictForm is a form of a verdict, with %s for the word. If sure is true, the word
-// is the answer's last verdict and is not contradicted. Otherwise the answer must not
-// let work advance.
+// verdictForm is a form of an answer, with %s for the status word. If sure is true, the word is
+// clearly the answer's verdict. If not, the answer must not let work advance.
 type verdictForm struct {
 	text string
 	sure bool
-	only string // words for which the form is unclear; for other words it is clear
+	only string // words for which the form is unclear; it is clear for other words
 }
 
-// good lists the words that let work advance.
+// good lists the status words with which work advances.
 const good = "READY_FOR_QA PASS APPROVED"
 
 var verdictForms = []verdictForm{
@@ -55,7 +54,7 @@ var verdictForms = []verdictForm{
 	{text: "**Status:** PASS | FAIL | %s"},
 }
 
-// said returns an answer in this form, and whether its verdict is clear.
+// said returns an answer with this word in form f, and whether its verdict is clear.
 func (f verdictForm) said(word string, lower bool) (text string, sure bool) {
 	sure = f.sure || f.only != "" && !slices.Contains(strings.Fields(f.only), word)
 	if lower && f.sure {
@@ -87,19 +86,18 @@ func TestNoGroupIsMergedWhoseLastVerdictWasNotAnApproval(t *testing.T) {
 	}
 }
 
-// verdictSession runs a session whose answers have random forms and words. It keeps
-// track of each group's last verdict independently, and checks each step against that
-// verdict.
+// verdictSession runs a session whose answers have random forms and words. It keeps track of each
+// group's last verdict separately, and checks each step against that verdict.
 func verdictSession(t *testing.T, seed uint64) (merges, refusals int) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 3))
 	s := New(Start{Session: "v4_x", Requirements: "do it", Developers: 4, Iterations: 200, Branch: "gaffer/v4_x/team"}, noon)
 	now := noon
 	type verdict struct {
-		word  string // the status word; "" if the verdict is unclear
-		again bool   // the agent was already asked to repeat its answer
+		word  string // status word of the answer; "" if the verdict is unclear
+		again bool   // the agent was asked to repeat its answer
 	}
-	last := map[string]verdict{} // last verdict by group
+	last := map[string]verdict{} // last verdict, by group id
 	words := map[Purpose][]string{
 		Work: {"READY_FOR_QA", "READY_FOR_QA", "BLOCKED"}, Test: {"PASS", "PASS", "FAIL"},
 		Review: {"APPROVED", "APPROVED", "CHANGES_REQUESTED"}, Unblock: {"UNBLOCKED"},

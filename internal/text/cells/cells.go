@@ -8,26 +8,28 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Width returns the number of columns that a text takes.
+// Width returns the number of terminal columns that a text takes.
 func Width(text string) int { return ansi.StringWidth(text) }
 
-// Truncate shortens a text to a number of columns. A shortened text ends with "…".
+// Truncate shortens a text to at most this number of terminal columns. A shortened text ends with
+// "…".
 func Truncate(text string, columns int) string { return ansi.Truncate(text, columns, "…") }
 
-// End returns as much of the end of a text as fits into a number of columns.
+// End returns as much of the end of a text as fits into this number of terminal columns.
 func End(text string, columns int) string {
 	over := Width(text) - max(columns, 0)
 	end := ansi.TruncateLeft(text, over, "")
-	if Width(end) > max(columns, 0) { // the end starts with half of a wide character
+	if Width(end) > max(columns, 0) { // the end starts with half of a wide character: drop it
 		end = ansi.TruncateLeft(text, over+1, "")
 	}
 	return end
 }
 
-// FittingBytes returns the number of bytes of a text that fit into a number of columns.
+// FittingBytes returns how many bytes of a text, from its start, fit into this number of terminal
+// columns.
 func FittingBytes(text string, columns int) int { return len(ansi.Truncate(text, columns, "")) }
 
-// Fill truncates or pads a text to exactly this number of columns.
+// Fill truncates or pads a text to exactly this number of terminal columns. It pads on the right.
 func Fill(text string, columns int) string {
 	text = Truncate(text, columns)
 	return text + strings.Repeat(" ", max(columns-Width(text), 0))

@@ -2,7 +2,7 @@ package display
 
 import "fmt"
 
-// Bytes formats a number of bytes in decimal units.
+// Bytes formats a number of bytes in decimal units, such as "1.5 MB".
 func Bytes(n int64) string {
 	units := []string{"kB", "MB", "GB", "TB"}
 	if n < 1000 {

@@ -8,8 +8,8 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// Printable replaces every character that is not printable, newlines included. The
-// result cannot control a terminal and fits on one line.
+// Printable replaces every character that is not printable, also newlines. The result cannot
+// control a terminal and fits on one line.
 func Printable(text string) string { return replaceUnprintable(text, "") }
 
 // PrintableLines is like [Printable], but keeps newlines and tabs.
@@ -24,10 +24,10 @@ func replaceUnprintable(text, except string) string {
 	}, text)
 }
 
-// OneLine makes text printable and joins its words on one line.
+// OneLine makes text printable and puts its words on one line.
 func OneLine(text string) string {
 	return strings.Join(strings.Fields(PrintableLines(text)), " ")
 }
 
-// Line is like [OneLine], and shortens the line to at most this number of characters.
+// Line is like [OneLine], but also shortens the line to at most limit characters.
 func Line(text string, limit int) string { return truncate.Chars(OneLine(text), limit) }

@@ -2,7 +2,7 @@ package display
 
 import "strings"
 
-// ShellLine quotes argv for a shell.
+// ShellLine returns argv as a command line in which arguments are quoted for a shell.
 func ShellLine(argv []string) string {
 	words := make([]string, len(argv))
 	for i, arg := range argv {

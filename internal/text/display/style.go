@@ -2,7 +2,7 @@ package display
 
 import "os"
 
-// Style is a colour or weight of text on a terminal.
+// Style is a colour or weight of text on a terminal, such as "36" or "7;32".
 type Style string
 
 // The styles. The values are parameters of the SGR escape sequence.

@@ -1,5 +1,5 @@
-// Package safe shows the output of other programs on a terminal without letting it
-// control the terminal.
+// Package safe prints the output of other programs to a terminal without letting it control the
+// terminal.
 package safe
 
 import (
@@ -9,34 +9,35 @@ import (
 	"unicode/utf8"
 )
 
-// Writer writes the output of other programs to a terminal. It passes on text,
-// newlines, tabs and the sequences that set colours. A carriage return starts a new
-// line. Other escape sequences are dropped. Every other character becomes the
-// replacement character. The memory it uses is bounded, whatever is written to it.
+// Writer writes the output of other programs to a terminal. It passes on text, newlines, tabs and
+// the escape sequences that set colours. A carriage return becomes a new line. Other escape
+// sequences are dropped. All other control characters become the replacement character. The memory
+// that it uses is bounded.
 type Writer struct {
 	Plain bool // also drop colours
 
 	out        io.Writer
 	state      escape
-	params     []byte // parameters of the current sequence, which may set a colour
-	incomplete []byte // the first bytes of an incomplete character
+	params     []byte // parameters of the current escape sequence, which may set a colour
+	incomplete []byte // first bytes of a character whose other bytes have not arrived
 	cr         bool   // the last character was a carriage return
-	colored    bool   // a colour was set
+	colored    bool   // the output has set a colour
 }
 
-// escape is the state of the parser of escape sequences.
+// escape is the state of the parser: which part of an escape sequence it has read.
 type escape int
 
 const (
 	text       escape = iota
-	escaped           // ESC
-	control           // ESC [ and parameters
-	skipped           // ESC [ of a sequence that cannot set a colour
-	command           // ESC ] and similar sequences, which end with BEL or ESC \
-	commandEnd        // ESC within a command sequence
+	escaped           // after ESC
+	control           // after ESC [ and parameters
+	skipped           // after ESC [, in a sequence that cannot set a colour
+	command           // in a sequence such as ESC ], which ends with BEL or ESC \
+	commandEnd        // after an ESC in a command sequence
 )
 
-// maxParams is the maximum length of the parameters that set a colour, in bytes.
+// maxParams is the maximum size of the parameters of a colour sequence, in bytes. Longer sequences
+// are dropped.
 const maxParams = 64
 
 // Write implements [io.Writer].
@@ -61,7 +62,7 @@ func New(out io.Writer) *Writer { return &Writer{out: out} }
 // End resets the terminal's colour if the output has set one.
 func (p *Writer) End() {
 	if p.colored {
-		// If this fails, the terminal is gone and needs no reset.
+		// Ignore the error: if the terminal is gone, it needs no reset.
 		_, _ = io.WriteString(p.out, "\x1b[0m")
 	}
 }
@@ -81,7 +82,7 @@ func (p *Writer) handleRune(b *strings.Builder, r rune) {
 		case 0x1b:
 			p.state = commandEnd
 		case '\n':
-			p.state = text // a sequence without an end must not hide the following lines
+			p.state = text // a sequence that does not end must not hide the next lines
 			p.textRune(b, r)
 		}
 	case commandEnd:
@@ -94,7 +95,7 @@ func (p *Writer) handleRune(b *strings.Builder, r rune) {
 
 func (p *Writer) textRune(b *strings.Builder, r rune) {
 	if r == 0x1b {
-		p.state = escaped // p.cr stays set, because the carriage return applies to the character after the sequence
+		p.state = escaped // keep p.cr: the carriage return applies to the character after the sequence
 		return
 	}
 	cr := p.cr
@@ -130,8 +131,8 @@ func (p *Writer) afterEscape(b *strings.Builder, r rune) {
 	}
 }
 
-// parameter reads one character of a control sequence. At the end of the sequence it
-// writes the sequence if it sets a colour.
+// parameter reads one character of a control sequence. When the sequence ends and sets a colour,
+// parameter writes it to b.
 func (p *Writer) parameter(b *strings.Builder, r rune) {
 	switch {
 	case r >= '0' && r <= '9' || r == ';' || r == ':':
@@ -149,7 +150,7 @@ func (p *Writer) parameter(b *strings.Builder, r rune) {
 	case r >= 0x20 && r <= 0x3f:
 		p.state = skipped
 	default:
-		p.state = text // the sequence is incomplete
+		p.state = text // the sequence is incomplete: drop it
 		p.textRune(b, r)
 	}
 }

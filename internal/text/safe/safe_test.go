@@ -31,7 +31,7 @@ func TestALogCannotControlTheTerminal(t *testing.T) {
 		"\x1b[31\nx":                              "\nx",
 		"\x1b\x1b[2Jx":                            "x",
 	} {
-		for cut := range len(in) + 1 { // a sequence may arrive in two pieces
+		for cut := range len(in) + 1 { // write the input in two pieces, cut at any position
 			var b bytes.Buffer
 			p := New(&b)
 			for _, part := range []string{in[:cut], in[cut:]} {

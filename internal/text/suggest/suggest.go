@@ -1,11 +1,10 @@
-// Package suggest finds the word that a user most likely meant.
+// Package suggest finds the word that a user most likely meant by a misspelt one.
 package suggest
 
 import "strings"
 
-// Nearest returns the candidate closest to word, or "" if no candidate is close enough
-// to be what the user meant. It ignores case. Of equally close candidates it returns
-// the first.
+// Nearest returns the candidate closest to word, ignoring case. It returns "" if no candidate is
+// close enough to be what the user meant. Of equally close candidates it returns the first.
 func Nearest(word string, candidates []string) string {
 	best, limit := "", limitFor(word)
 	for _, c := range candidates {
@@ -16,12 +15,12 @@ func Nearest(word string, candidates []string) string {
 	return best
 }
 
-// limitFor returns the smallest edit distance at which a candidate is too different from
-// word. A third of the letters may be wrong, or two if that is more.
+// limitFor returns the edit distance from which on a candidate is too different from word. A third
+// of the letters may be wrong, or two letters if that is more.
 func limitFor(word string) int { return max(len(word)/3, 2) + 1 }
 
-// distance returns the number of insertions, deletions, substitutions and swaps of
-// neighbours that turn a into b.
+// distance returns how many insertions, deletions, substitutions and swaps of neighbouring letters
+// turn a into b.
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

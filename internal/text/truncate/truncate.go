@@ -1,13 +1,13 @@
-// Package truncate shortens text to a number of characters or bytes. It never splits a
-// character. Package cells does the same for the columns of a terminal.
+// Package truncate shortens text to a number of characters or bytes. It never splits a character.
+// Package cells shortens text to columns of a terminal.
 package truncate
 
 import "unicode/utf8"
 
 const ellipsis = "…"
 
-// Chars shortens a text to at most this number of characters. A shortened text ends
-// with "…", which is included in the number.
+// Chars shortens a text to at most limit characters. A shortened text ends with "…", which counts
+// as one of them.
 func Chars(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -25,8 +25,7 @@ func Chars(text string, limit int) string {
 	return text
 }
 
-// Bytes shortens a text to at most this number of bytes. A shortened text ends with
-// "…", which is included in the number.
+// Bytes shortens a text to at most limit bytes. A shortened text ends with "…", whose bytes count.
 func Bytes(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -34,7 +33,7 @@ func Bytes(text string, limit int) string {
 	return Head(text, limit-len(ellipsis)) + ellipsis
 }
 
-// Head returns the beginning of a text, at most this number of bytes.
+// Head returns the beginning of a text, at most limit bytes.
 func Head(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -46,7 +45,7 @@ func Head(text string, limit int) string {
 	return text[:end]
 }
 
-// Tail returns the end of a text, at most this number of bytes.
+// Tail returns the end of a text, at most limit bytes.
 func Tail(text string, limit int) string {
 	start := max(len(text)-max(limit, 0), 0)
 	for start < len(text) && !utf8.RuneStart(text[start]) {

@@ -1,4 +1,4 @@
-// Package worddiff compares the words of a line before and after a change.
+// Package worddiff finds the words in which an old and a new line differ.
 package worddiff
 
 import (
@@ -6,18 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// Piece is a part of a line. A changed piece has no counterpart in the other line.
+// Piece is a part of a line. If it is changed, the other line does not contain it.
 type Piece struct {
 	Text    string
 	Changed bool
 }
 
-// maxCompared limits the work of comparing two lines: the product of their numbers of
-// words.
+// maxCompared is the maximum product of the numbers of words of two lines that are compared. It
+// limits the time.
 const maxCompared = 40_000
 
-// Compare splits an old and a new line into pieces that both lines have and pieces that
-// changed. Lines that have little in common, and very long lines, are one piece each.
+// Compare splits an old and a new line into pieces that both lines contain and pieces that have
+// changed. If the lines have little in common or are very long, each is one piece.
 func Compare(before, after string) (olds, news []Piece) {
 	a, b := wordsOf(before), wordsOf(after)
 	if len(a)*len(b) > maxCompared {
@@ -37,7 +37,7 @@ func Compare(before, after string) (olds, news []Piece) {
 			}
 		}
 	}
-	common := 0 // number of bytes that both lines have, without spaces
+	common := 0 // number of bytes that both lines share, without spaces
 	i, j := 0, 0
 	for i < len(a) || j < len(b) {
 		switch {
@@ -61,7 +61,8 @@ func Compare(before, after string) (olds, news []Piece) {
 	return olds, news
 }
 
-// join appends a word to the last piece if both have changed, or neither.
+// join appends a word to the last piece of list if both have changed or both have not. If not, it
+// starts a new piece.
 func join(list []Piece, word string, changed bool) []Piece {
 	if last := len(list) - 1; last >= 0 && list[last].Changed == changed {
 		list[last].Text += word
@@ -70,7 +71,7 @@ func join(list []Piece, word string, changed bool) []Piece {
 	return append(list, Piece{word, changed})
 }
 
-// wordsOf splits a line into words, runs of spaces, and single other characters.
+// wordsOf splits a line into words, sequences of spaces, and single other characters.
 func wordsOf(line string) (list []string) {
 	class := func(c rune) int {
 		switch {

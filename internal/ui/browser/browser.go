@@ -12,16 +12,15 @@ import (
 	"time"
 )
 
-// ErrNone is returned if no program that could open a page is known.
+// ErrNone is returned if no program is known that could open a page.
 var ErrNone = errors.New("no browser is known here: BROWSER is not set, and there is no display")
 
-// grace is how long [start] waits for a program to fail. A program that is the
-// browser itself keeps running; one that still runs after this time counts as a
-// success.
+// grace is how long [start] waits for a program to fail. If the program is still running after this
+// time, it counts as a success, because it may be the browser itself.
 const grace = 2 * time.Second
 
-// Open opens a page. It tries each known program until one exits with success or is
-// still running after a grace period.
+// Open opens a page in the browser. It tries each known program until one exits with success or is
+// still running after grace.
 func Open(ctx context.Context, getenv func(string) string, url string) error {
 	var problems []error
 	for _, argv := range programs(getenv, runtime.GOOS, url) {
@@ -37,10 +36,10 @@ func Open(ctx context.Context, getenv func(string) string, url string) error {
 	return errors.Join(problems...)
 }
 
-// programs returns the command lines that could open a page, the best first: those of
-// BROWSER, then the system's. BROWSER may list several commands separated by colons;
-// %s in a command is replaced by the address. The system's command is left out if no
-// display is known, because it might open a text browser in the terminal.
+// programs returns the command lines that could open a page, the best first: the commands in
+// BROWSER, then the system's command. BROWSER may contain several commands, separated by colons; %s
+// in a command is replaced by the address. Without a display, the system's command is left out,
+// because it might open a text browser in the terminal.
 func programs(getenv func(string) string, system, url string) (list [][]string) {
 	for _, line := range strings.Split(getenv("BROWSER"), ":") {
 		argv := strings.Fields(line)
@@ -64,7 +63,7 @@ func programs(getenv func(string) string, system, url string) (list [][]string) 
 	return list
 }
 
-// start runs a program in a new process session, so that it does not read the user's
+// start starts a program in a new process session, so that the program cannot read the user's
 // keystrokes and Ctrl-C does not end it.
 func start(ctx context.Context, argv []string) error {
 	cmd := exec.Command(argv[0], argv[1:]...)
@@ -94,7 +93,7 @@ func start(ctx context.Context, argv []string) error {
 	}
 }
 
-// ended reports whether a child process has ended, without waiting for it.
+// ended reports whether a child process has ended. It does not wait for the process.
 func ended(pid int) (status syscall.WaitStatus, over bool) {
 	got, err := syscall.Wait4(pid, &status, syscall.WNOHANG, nil)
 	return status, err == nil && got == pid

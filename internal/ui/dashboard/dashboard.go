@@ -1,6 +1,6 @@
-// Package dashboard serves the pages that users see in a browser: modules, styles and
-// libraries, embedded as they are. There is no build step; browsers load the files of
-// the folder. The pages contain no data; they request it from the server.
+// Package dashboard serves the pages that users see in a browser. The modules, styles and libraries
+// in its folder are embedded as they are; there is no build step. The pages contain no data; they
+// request it from the server.
 package dashboard
 
 import (
@@ -25,18 +25,18 @@ var files embed.FS
 type Site struct {
 	index  asset
 	policy string
-	assets map[string]asset // by path below /assets/
+	assets map[string]asset // files by their path below /assets/
 }
 
-// asset is a file, ready to be sent.
+// asset is an embedded file in the form in which it is sent.
 type asset struct {
 	kind   string
 	plain  []byte
-	zipped []byte // compressed with gzip; nil if that is not smaller
+	zipped []byte // content compressed with gzip; nil if that is not smaller
 	tag    string
 }
 
-// New returns the site.
+// New returns the site with the embedded files.
 func New() (*Site, error) { return newSite(files) }
 
 func newSite(files fs.FS) (*Site, error) {
@@ -73,8 +73,8 @@ func newAsset(name string, body []byte) asset {
 	return a
 }
 
-// kindOf returns a file's content type. It does not use the machine's MIME tables,
-// which may be wrong.
+// kindOf returns the content type for a file name. It does not use the MIME tables of the machine,
+// because they may be wrong.
 func kindOf(name string) string {
 	switch path.Ext(name) {
 	case ".js":
@@ -102,10 +102,9 @@ func gzipped(body []byte) []byte {
 	return b.Bytes()
 }
 
-// compose inserts a preload link for each module that the page needs, so that a
-// browser requests all of them at once. It returns the page and the hash of its
-// import map. Browsers use the import map only because the content security policy
-// names this hash.
+// compose returns the page with a preload link for each module that it needs, so that a browser
+// requests all modules at once. It also returns the hash of the page's import map: browsers use the
+// import map only if the content security policy contains this hash.
 func (s *Site) compose() (body []byte, hash string, err error) {
 	page := s.assets["index.html"].plain
 	begin, end := []byte(`<script type="importmap">`), []byte(`</script>`)
@@ -121,7 +120,7 @@ func (s *Site) compose() (body []byte, hash string, err error) {
 	return bytes.Replace(page, []byte("<!--preload-->"), s.preload(), 1), base64.StdEncoding.EncodeToString(sum[:]), nil
 }
 
-// preload returns links to the modules that the first view of the page needs.
+// preload returns HTML links to the modules that the first view of the page needs.
 func (s *Site) preload() []byte {
 	var b bytes.Buffer
 	for _, name := range modulesOf(s.assets) {
@@ -130,8 +129,8 @@ func (s *Site) preload() []byte {
 	return b.Bytes()
 }
 
-// policy returns the content security policy. It lets the page load files only from
-// this server, and run only these files and the import map.
+// policy returns the content security policy. It lets the page load only files of this server, and
+// run only these files and the import map with this hash.
 func policy(hash string) string {
 	return "default-src 'none'; script-src 'self' 'sha256-" + hash + "'; style-src 'self'; img-src 'self' data:; " +
 		"connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -149,11 +148,11 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	w.Header().Set("Content-Security-Policy", s.policy) // also for scripts: a worker gets its policy from the script's response
+	w.Header().Set("Content-Security-Policy", s.policy) // also for scripts, because a web worker's policy comes from its script's response
 	a.send(w, r)
 }
 
-// Has reports whether a file exists below "/assets/".
+// Has reports whether the file with this name exists below "/assets/".
 func (s *Site) Has(name string) bool {
 	_, ok := s.assets[name]
 	return ok
@@ -162,7 +161,7 @@ func (s *Site) Has(name string) bool {
 func (a asset) send(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", a.kind)
-	h.Set("Cache-Control", "no-cache") // a browser may cache the file but must revalidate it
+	h.Set("Cache-Control", "no-cache") // a browser may cache the file, but must check whether it has changed
 	h.Set("ETag", a.tag)
 	h.Set("Vary", "Accept-Encoding")
 	if r.Header.Get("If-None-Match") == a.tag {
@@ -177,11 +176,11 @@ func (a asset) send(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Length", fmt.Sprint(len(body)))
 	w.WriteHeader(http.StatusOK)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // the client may have disconnected
+		_, _ = w.Write(body) // ignore the error: the client may have disconnected
 	}
 }
 
-// accepts reports whether an Accept-Encoding header allows gzip.
+// accepts reports whether an Accept-Encoding header allows a response in gzip.
 func accepts(header string) bool {
 	for part := range strings.SplitSeq(header, ",") {
 		name, params, _ := strings.Cut(strings.TrimSpace(part), ";")

@@ -53,8 +53,8 @@ func TestBrowsersRunOnlyTheFilesAndTheImportMap(t *testing.T) {
 	}
 }
 
-// imports matches everything that a module loads, statically or dynamically. It does not
-// match the keywords "from" and "import" in a library's list of words.
+// imports matches each static or dynamic import of a module, and captures the imported path. It
+// does not match the words "from" and "import" in a library's list of keywords.
 var imports = regexp.MustCompile(`\b(?:from|import|new \w*Worker)\s*\(?\s*['"]([\w./@][^'"<>\s]*)['"]`)
 
 func TestEveryImportedModuleExists(t *testing.T) {
@@ -89,7 +89,7 @@ func TestEveryImportedModuleExists(t *testing.T) {
 	}
 }
 
-// Names that agents choose must never be rendered as markup.
+// Agents choose names of tasks, so text must never be rendered as markup.
 func TestNoModuleTurnsTextIntoMarkup(t *testing.T) {
 	unsafe := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|dangerouslySetInnerHTML|\beval\(|new Function|javascript:|setAttribute\('style'|https?://`)
 	for name, a := range site(t).assets {

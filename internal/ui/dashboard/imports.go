@@ -6,15 +6,14 @@ import (
 	"slices"
 )
 
-// entryModule is the module that the page loads first.
+// entryModule is the name of the module that the page loads first.
 const entryModule = "app.js"
 
-// staticImport matches a module's static imports. Dynamic imports, import(), are not
-// preloaded.
+// staticImport matches a static import of a module. Modules that are imported dynamically, by
+// import(), are not preloaded.
 var staticImport = regexp.MustCompile(`(?m)^(?:import|export)\b[^'"();]*?from\s*['"](\.[^'"]+)['"]|^import\s*['"](\.[^'"]+)['"]`)
 
-// modulesOf returns the names of the modules that the entry module imports, directly or
-// indirectly.
+// modulesOf returns the names of all modules that entryModule imports, directly or indirectly.
 func modulesOf(assets map[string]asset) (names []string) {
 	seen := map[string]bool{entryModule: true}
 	for queue := []string{entryModule}; len(queue) > 0; queue = queue[1:] {

@@ -8,8 +8,8 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Changes returns a line such as "5 changes: 3 ready to merge, 1 with comments, 1
-// conflicts with main", or "" if there are none.
+// Changes returns a line such as "5 changes: 3 ready to merge, 1 with comments, 1 conflicts with
+// main". It returns "" if there are no changes.
 func Changes(c fleet.Changes) string {
 	if c.Total == 0 {
 		return ""
@@ -46,7 +46,7 @@ func Changes(c fleet.Changes) string {
 	return text
 }
 
-// Sizes returns how many bytes a file of a change had before and has after the change.
+// Sizes returns a text with the size of a file before and after a change.
 func Sizes(f fleet.ChangeFile) string {
 	switch f.Status {
 	case "added":

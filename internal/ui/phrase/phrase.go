@@ -1,6 +1,6 @@
-// Package phrase describes runs, tasks and attempts in words. The live view, plain
-// lines, tables and the summary of a run use the same words. The functions are pure.
-// All text of agents is made printable and put on one line.
+// Package phrase describes runs, tasks and attempts in words. The live view, plain lines, tables
+// and the summary of a run use the same words. The functions are pure. They make all text of agents
+// printable and put it on one line.
 package phrase
 
 import (
@@ -14,19 +14,19 @@ import (
 	"gaffer/session"
 )
 
-// maxText is the maximum length of an agent's text on one line.
+// maxText is the maximum length of an agent's text on one line, in characters.
 const maxText = 200
 
-// Line makes the text of another program printable, on one line, and shortens it.
+// Line makes the text of another program printable, puts it on one line and shortens it.
 func Line(text string) string { return display.Line(text, maxText) }
 
-// Label returns a status as the table of agents shows it, such as "✓ Done".
+// Label returns a status with its sign, as the table of agents shows it: "✓ Done".
 func Label(s fleet.Status) string { return display.Printable(session.State(s).Label()) }
 
 // WaitingLabel is the [Label] of a task that waits for the user.
 const WaitingLabel = "? waiting"
 
-// Style returns the style in which a [Label] is painted.
+// Style returns the style in which the [Label] of a status is painted.
 func Style(s fleet.Status) display.Style {
 	switch s {
 	case fleet.Running:
@@ -50,8 +50,8 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%dm", d/time.Minute)
 }
 
-// RunDuration formats a run's duration, until now if it has not ended. It returns "" if the
-// run has no start.
+// RunDuration returns how long a run took or, if it has not ended, how long it has taken until now.
+// It returns "" if the run has no start time.
 func RunDuration(r fleet.Run, now time.Time) string {
 	if r.Created.IsZero() {
 		return ""
@@ -62,12 +62,13 @@ func RunDuration(r fleet.Run, now time.Time) string {
 	return Elapsed(max(now.Sub(r.Created), 0))
 }
 
-// Stopping says why no task of a run starts any more. Call it if r.Stopping is set.
+// Stopping returns a text which says why no task of a run starts any more. Call it only if
+// r.Stopping is not empty.
 func Stopping(r fleet.Run) string { return "no task starts any more: " + Line(r.Stopping) }
 
-// WorkTime returns how long the agent of an attempt has worked, until now if it is still
-// running. It returns false if no agent was started. Time spent waiting for the user
-// is not included.
+// WorkTime returns how long the agent of an attempt worked or, if it is still running, has worked
+// until now. The time in which it waited for the user does not count. It returns false if no agent
+// was started.
 func WorkTime(a *fleet.Attempt, now time.Time) (time.Duration, bool) {
 	if a == nil || a.Started.IsZero() {
 		return 0, false
