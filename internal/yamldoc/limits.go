@@ -6,16 +6,15 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Limits of a file. The parser recurses for each level of nesting, needs quadratic time
-// for the keys of a mapping, and checks no limits. So the tokens are counted before
-// they are parsed.
+// Limits of a file. The parser itself has no limits: it recurses for each level of nesting, and
+// needs quadratic time for the keys of a mapping. So the tokens are counted before they are parsed.
 const (
 	maxDepth   = 100
 	maxTokens  = 1_000_000
-	maxKeyCost = 80_000_000 // limits the sum of n²/2 over all mappings of n keys, for example one mapping of 12,000 keys
+	maxKeyCost = 80_000_000 // maximum sum of n²/2 over all mappings of n keys; one mapping may have 12,000 keys
 )
 
-// checkLimits returns an error for the first token that exceeds a limit.
+// checkLimits returns an error for the first token with which the file exceeds a limit.
 func checkLimits(tokens token.Tokens) error {
 	if len(tokens) > maxTokens {
 		return errorAt(nil, "found more than %d words and marks, which is too much for one file", maxTokens)
@@ -29,18 +28,19 @@ func checkLimits(tokens token.Tokens) error {
 	return nil
 }
 
-// counter counts the nesting and the keys in a sequence of tokens.
+// counter counts the levels of nesting and the keys in a sequence of tokens.
 type counter struct {
-	brackets int           // open brackets
-	run      int           // consecutive tokens that each add a level, such as "- - -"
-	mappings []openMapping // open block mappings, outermost first
-	cost     int           // see maxKeyCost
-	content  bool          // the file has content before this token
+	brackets int           // number of open brackets
+	run      int           // number of consecutive tokens that each add a level, such as "- - -"
+	mappings []openMapping // open block mappings, the outermost first
+	cost     int           // cost of the keys so far; see maxKeyCost
+	content  bool          // the file has content before the current token
 }
 
 type openMapping struct{ column, keys int }
 
-// add counts a token and returns what is wrong with it, or "".
+// add counts a token. If the token exceeds a limit, add returns what is wrong with it; if not, it
+// returns "".
 func (c *counter) add(tk *token.Token) string {
 	c.levels(tk)
 	switch tk.Type {
@@ -66,7 +66,7 @@ func (c *counter) add(tk *token.Token) string {
 	return ""
 }
 
-// levels counts levels of nesting that a single character adds, such as a bracket.
+// levels counts the levels of nesting that tokens of a single character add, such as a bracket.
 func (c *counter) levels(tk *token.Token) {
 	switch tk.Type {
 	case token.SequenceStartType, token.MappingStartType:
@@ -80,7 +80,7 @@ func (c *counter) levels(tk *token.Token) {
 	}
 }
 
-// key counts the key before a colon in its block mapping.
+// key counts a key of a block mapping. colon is the token after the key.
 func (c *counter) key(colon *token.Token) {
 	if c.brackets > 0 || colon.Prev == nil {
 		return
@@ -95,7 +95,7 @@ func (c *counter) key(colon *token.Token) {
 	c.cost += last.keys
 }
 
-// close ends the mappings that begin at the column or to its right.
+// close removes the open mappings that start at this column or to the right of it.
 func (c *counter) close(column int) {
 	n := len(c.mappings)
 	for n > 0 && c.mappings[n-1].column >= column {

@@ -1,6 +1,6 @@
-// Package yamldoc parses YAML files that users and agents write. It limits their size
-// and nesting, and reports problems in plain words. The packages that read plans, build
-// plans and settings use it, and convert or decode the parsed nodes themselves.
+// Package yamldoc parses YAML files that users and agents write. It limits their size and nesting,
+// and reports problems in plain words. The packages that read plans, build plans and settings use
+// it. They decode the parsed nodes themselves, or with [Decode].
 package yamldoc
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Error is a problem of a file. Line and Column are 0 if the position is not known.
+// Error is a problem in a file. Line and Column are 0 if the position is unknown.
 type Error struct {
 	Line, Column int
 	Problem      string
@@ -23,7 +23,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Problem }
 
-// Invalid tells callers that the error is about a document's content.
+// Invalid returns true, so that the exit code is the one for an invalid document.
 func (e *Error) Invalid() bool { return true }
 
 func errorAt(tk *token.Token, format string, args ...any) *Error {
@@ -32,7 +32,8 @@ func errorAt(tk *token.Token, format string, args ...any) *Error {
 	return e
 }
 
-// Position returns the position of a token, counted from 1, or zeros if it is unknown.
+// Position returns the line and column of a token, counted from 1. It returns zeros if they are
+// unknown.
 func Position(tk *token.Token) (line, column int) {
 	if tk == nil || tk.Position == nil {
 		return 0, 0
@@ -40,10 +41,11 @@ func Position(tk *token.Token) (line, column int) {
 	return tk.Position.Line, tk.Position.Column
 }
 
-// Parse parses the single document in data. It returns nil if the document is empty. The
-// error is an [*Error].
+// Parse parses the document in data, which must be the only one. It returns nil if the document is
+// empty. An error is an [*Error].
 func Parse(data []byte, options ...parser.Option) (body ast.Node, err error) {
-	// The parser is a third-party package; hostile input may make it panic.
+	// Turn a panic into an error: the parser is a third-party package, and hostile input may make
+	// it panic.
 	defer func() {
 		if p := recover(); p != nil {
 			body, err = nil, errorAt(nil, "not YAML: the parser gave up: %.100v", p)
@@ -70,8 +72,8 @@ func Parse(data []byte, options ...parser.Option) (body ast.Node, err error) {
 	return body, nil
 }
 
-// Decode stores a parsed node in the value that into points to, by its yaml tags. Keys
-// without a field are errors. The error is an [*Error].
+// Decode stores a parsed node in the value that into points to, by its yaml tags. A key without a
+// field is an error. An error is an [*Error].
 func Decode(n ast.Node, into any) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -82,7 +84,7 @@ func Decode(n ast.Node, into any) (err error) {
 	if err == nil {
 		return nil
 	}
-	// The library appends an excerpt of the file, so use only the message.
+	// Use only the message: the error's text also contains an excerpt of the file.
 	if s, ok := errors.AsType[tokenError](err); ok {
 		return errorAt(s.GetToken(), "%s", firstLine(s.GetMessage()))
 	}
@@ -94,15 +96,15 @@ func firstLine(text string) string {
 	return line
 }
 
-// tokenError is the common interface of the parser's errors.
+// tokenError is implemented by all errors of the parser.
 type tokenError interface {
 	error
 	GetToken() *token.Token
 	GetMessage() string
 }
 
-// plainMessages replaces messages of the parser that users would not understand. The
-// first match is used.
+// plainMessages replaces messages of the parser that users would not understand. The first entry
+// whose text occurs in the message is used.
 var plainMessages = []struct{ says, means string }{
 	{"found character '\t'", "found a tab, want spaces at the beginning of a line"},
 	{"mapping value is not allowed", "found a second ':' in the line; a text with ': ' in it stands in quotes"},

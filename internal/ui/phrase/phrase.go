@@ -77,9 +77,8 @@ func WorkTime(a *fleet.Attempt, now time.Time) (time.Duration, bool) {
 	return worked, true
 }
 
-// Waited returns how long the agent of an attempt waited for the user, such as
-// "waited 12m 05s", or "" if that was less than a second. A wait that has not ended
-// is not included.
+// Waited returns how long the agent of an attempt waited for the user, such as "waited 12m 05s". It
+// returns "" if that was less than a second. A wait that has not ended does not count.
 func Waited(a *fleet.Attempt) string {
 	if a == nil || a.WaitedMS < 1000 {
 		return ""
@@ -87,8 +86,8 @@ func Waited(a *fleet.Attempt) string {
 	return "waited " + Elapsed(time.Duration(a.WaitedMS)*time.Millisecond)
 }
 
-// Clock formats a time of day in the time zone of now. It includes the date if that
-// differs from today's.
+// Clock formats a time of day in the time zone of now. If at is not on the same day as now, it adds
+// the date.
 func Clock(at, now time.Time) string {
 	at = at.In(now.Location())
 	if at.YearDay() == now.YearDay() && at.Year() == now.Year() {
@@ -97,7 +96,7 @@ func Clock(at, now time.Time) string {
 	return at.Format("Jan 2 15:04")
 }
 
-// Money formats an amount of US dollars, or returns "" for zero.
+// Money formats an amount of US dollars, such as "$0.42". It returns "" for zero.
 func Money(usd float64) string {
 	switch {
 	case usd <= 0:
@@ -108,7 +107,7 @@ func Money(usd float64) string {
 	return fmt.Sprintf("$%.2f", usd)
 }
 
-// Tokens formats a number of tokens in a few characters, or returns "" for zero.
+// Tokens formats a number of tokens in a few characters, such as "1.2k". It returns "" for zero.
 func Tokens(n int64) string {
 	switch {
 	case n <= 0:
@@ -123,7 +122,7 @@ func Tokens(n int64) string {
 	return fmt.Sprintf("%.1fM", float64(n)/1_000_000)
 }
 
-// Spent formats a cost, such as "1.2k tokens, $0.01", or returns "" for zero.
+// Spent formats a cost, such as "1.2k tokens, $0.01". It returns "" for zero.
 func Spent(c fleet.Cost) string {
 	tokens := Tokens(c.Tokens)
 	if tokens != "" {
@@ -132,8 +131,7 @@ func Spent(c fleet.Cost) string {
 	return Join(", ", tokens, Money(c.USD))
 }
 
-// Counts formats the number of tasks by status, such as "2 complete, 1 running, 3
-// queued".
+// Counts formats the numbers of tasks by status, such as "2 complete, 1 running, 3 queued".
 func Counts(c fleet.Counts) string {
 	var parts []string
 	for _, n := range []struct {
@@ -156,8 +154,8 @@ func Counts(c fleet.Counts) string {
 	return strings.Join(parts, ", ")
 }
 
-// RunCounts is like [Counts] for the tasks of a run. It counts tasks that wait for
-// the user separately from the running ones.
+// RunCounts formats the numbers of a run's tasks like [Counts]. It counts tasks that wait for the
+// user separately from running tasks.
 func RunCounts(r fleet.Run) string {
 	waiting := 0
 	for _, t := range r.Tasks {
@@ -184,7 +182,7 @@ func Count(n int, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
-// Paused describes a paused lane, such as "claude paused until 14:00, usage limit".
+// Paused describes a paused agent account, such as "claude paused until 14:00, usage limit".
 func Paused(l fleet.Lane, now time.Time) string {
 	reason := l.Reason
 	if reason == string(failure.RateLimited) {
@@ -193,7 +191,7 @@ func Paused(l fleet.Lane, now time.Time) string {
 	return Join(", ", fmt.Sprintf("%s paused until %s", Line(l.Name), Clock(l.Until, now)), Line(reason))
 }
 
-// Join joins the parts that are not empty.
+// Join joins the parts that are not empty, with separator between them.
 func Join(separator string, parts ...string) string {
 	kept := parts[:0:0]
 	for _, p := range parts {

@@ -15,7 +15,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// AttemptNumber returns the number of the attempt and the maximum number of attempts, such as
+// AttemptNumber returns the number of a task's attempt and the maximum number of attempts, such as
 // "2/3". It returns "" if the task has only one attempt.
 func AttemptNumber(t fleet.Task) string {
 	n := t.Tries
@@ -28,11 +28,11 @@ func AttemptNumber(t fleet.Task) string {
 	return fmt.Sprintf("%d/%d", n, max(t.Retries+1, n))
 }
 
-// Waiting reports whether the task waits for the user.
+// Waiting reports whether the task has a question that the user has to answer.
 func Waiting(t fleet.Task) bool { return t.Question != nil && !t.Status.Final() }
 
-// TaskLabel returns a task's status as tables show it. The protocols call a task that
-// waits for the user "running"; users see "waiting".
+// TaskLabel returns the status of a task as tables show it. For a task that waits for the user,
+// this is "waiting", although the protocols call it "running".
 func TaskLabel(t fleet.Task) string {
 	if Waiting(t) {
 		return WaitingLabel
@@ -40,8 +40,8 @@ func TaskLabel(t fleet.Task) string {
 	return Label(t.Status)
 }
 
-// FailedFirst returns the tasks with the failed ones first, and otherwise in the same
-// order.
+// FailedFirst returns the failed tasks, followed by the other tasks. The order within both is
+// unchanged.
 func FailedFirst(tasks []fleet.Task) []fleet.Task {
 	tasks = slices.Clone(tasks)
 	rank := func(t fleet.Task) int {
@@ -54,8 +54,8 @@ func FailedFirst(tasks []fleet.Task) []fleet.Task {
 	return tasks
 }
 
-// State returns what a task's agent does, for how long, and the source of that
-// information, such as "waiting, Bash: make install, 4m, source control".
+// State returns what the agent of a task does, for how long, and the source of that information:
+// "waiting, Bash: make install, 4m, source control".
 func State(t fleet.Task, now time.Time) string {
 	detail := Detail(t, now)
 	if first := word(t); first == string(t.Status) || Waiting(t) {
@@ -64,8 +64,8 @@ func State(t fleet.Task, now time.Time) string {
 	return detail
 }
 
-// Detail is like [State] without the word that [TaskLabel] shows. It ends with the
-// time that the agent has waited for the user, if any.
+// Detail is like [State], but without the word that [TaskLabel] shows. It ends with how long the
+// agent has waited for the user, if it has.
 func Detail(t fleet.Task, now time.Time) string {
 	since, source, age := time.Time{}, "", ""
 	if a := t.Attempt; a != nil && t.Status == fleet.Running {
@@ -96,8 +96,8 @@ func asksOutside(t fleet.Task) bool {
 	return t.Status == fleet.Running && t.Attempt != nil && !t.Attempt.WaitingSince.IsZero()
 }
 
-// word returns the agent's reported state if it says more than the task's status,
-// else the status.
+// word returns what the agent does in one word, such as "waiting". If the agent reports nothing, it
+// returns the status of the task.
 func word(t fleet.Task) string {
 	switch {
 	case Waiting(t), asksOutside(t):
@@ -108,8 +108,8 @@ func word(t fleet.Task) string {
 	return string(t.Status)
 }
 
-// Doing describes a task in a few words, without its status: what the agent does or
-// asks, what the task waits for, or how it ended.
+// Doing describes a task in a few words, but not its status: what the agent does or asks, what the
+// task waits for, or how it ended.
 func Doing(t fleet.Task, now time.Time) string {
 	switch {
 	case Waiting(t):
@@ -126,7 +126,7 @@ func Doing(t fleet.Task, now time.Time) string {
 	return Why(t)
 }
 
-// nextAttempt describes the next attempt, such as "again in 12s: api_error".
+// nextAttempt says when the next attempt starts and why, such as "again in 12s: api_error".
 func nextAttempt(t fleet.Task, now time.Time) string {
 	when := "again now"
 	if wait := t.RetryAt.Sub(now); wait > time.Hour {
@@ -137,15 +137,15 @@ func nextAttempt(t fleet.Task, now time.Time) string {
 	return Join(": ", when, Line(t.Outcome))
 }
 
-// Why returns on one line how a task failed or why it was cancelled: the failure
-// class, the reason and the end of the program's output.
+// Why returns one line about how a task failed or why it was cancelled: the failure class, the
+// reason and the end of the program's output.
 func Why(t fleet.Task) string {
 	head, lines := Failure(t)
 	return Join(": ", head, lastOf(lines))
 }
 
-// Cause returns in a word or two how a task failed: the failure class, or how its
-// program ended. It contains none of the program's output.
+// Cause returns a word or two about how a task failed: the failure class, or how its program ended.
+// It never contains output of the program.
 func Cause(t fleet.Task) string {
 	class, reason := reasonOf(t)
 	switch {
@@ -157,15 +157,15 @@ func Cause(t fleet.Task) string {
 	return ending().FindString(reason)
 }
 
-// Failure returns how a task failed, and the last few lines of output of the failed
-// check or of the program. If there is only one such line, it is part of the head.
+// Failure returns how a task failed (head), and the last lines of output of the failed check or of
+// the program. A single line becomes part of head.
 func Failure(t fleet.Task) (head string, lines []string) {
 	class, reason := reasonOf(t)
 	if t.Status == fleet.Cancelled {
 		if class == "dependency" {
 			return "what it waits for did not complete", nil
 		}
-		return strings.TrimPrefix(class, string(fleet.Cancelled)), nil // the agent's last output does not explain a cancellation
+		return strings.TrimPrefix(class, string(fleet.Cancelled)), nil // the agent's last output does not explain why it was cancelled
 	}
 	if c, ok := failedCheck(t.Attempt); ok && class == string(failure.VerifyFailed) {
 		lines = lastLines(c.Output)
@@ -186,7 +186,7 @@ func Failure(t fleet.Task) (head string, lines []string) {
 	head = Line(head)
 	switch {
 	case head != "" && (class == string(t.Status) || class == string(failure.Crashed)):
-		class = "" // the class repeats the status
+		class = "" // the class says no more than the status
 	case strings.HasPrefix(head, class+": ") || head == class:
 		class = ""
 	}
@@ -202,15 +202,15 @@ func reasonOf(t fleet.Task) (class, reason string) {
 	return Line(class), strings.TrimSpace(reason)
 }
 
-// ending matches the description of how a program ended, at the start of a reason.
+// ending matches a text about how a program ended, such as its exit code, at the start of a reason.
 var ending = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(exit code -?\d+|died of SIG[A-Z0-9]+( without a last word)?|died without a last word, exit code -?\d+)`)
 })
 
-// outputSeparator separates the reason of a failure from the agent's last output.
+// outputSeparator is the text between the reason of a failure and the agent's last output.
 const outputSeparator = "; its last words:\n"
 
-// cutReason separates the reason of a failure from the output that follows it.
+// cutReason splits the reason of a failure into the reason itself and the output that follows it.
 func cutReason(reason string) (head, rest string) {
 	if what, said, ok := strings.Cut(reason, outputSeparator); ok {
 		head, rest = cutReason(what)
@@ -237,8 +237,7 @@ func failedCheck(a *fleet.Attempt) (fleet.Check, bool) {
 // maxLines is the maximum number of output lines that are shown for a failure.
 const maxLines = 5
 
-// lastLines returns the last lines of a text that are not blank, with their
-// indentation.
+// lastLines returns the last maxLines lines of a text that are not blank, with their indentation.
 func lastLines(text string) (lines []string) {
 	for line := range strings.Lines(display.PrintableLines(text)) {
 		line = strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), " \n")
@@ -249,7 +248,7 @@ func lastLines(text string) (lines []string) {
 	return lines[max(0, len(lines)-maxLines):]
 }
 
-// lastOf joins as many of the last lines as fit a short text of one line.
+// lastOf joins as many of the last lines as fit into one short line.
 func lastOf(lines []string) string {
 	const glance = 120
 	text := ""
@@ -263,7 +262,8 @@ func lastOf(lines []string) string {
 	return text
 }
 
-// Summary returns the end of the agent's summary of a complete task, or "".
+// Summary returns the end of the agent's summary if the task is complete. It returns "" if there is
+// no summary.
 func Summary(t fleet.Task) string {
 	if t.Attempt == nil || t.Status != fleet.Complete {
 		return ""
@@ -271,7 +271,8 @@ func Summary(t fleet.Task) string {
 	return lastOf(lastLines(t.Attempt.Summary))
 }
 
-// Checks returns the result of an attempt's checks, such as "2 checks passed", or "".
+// Checks returns the result of an attempt's checks, such as "2 checks passed". It returns "" if
+// there were no checks.
 func Checks(a *fleet.Attempt) string {
 	if a == nil || len(a.Checks) == 0 {
 		return ""
@@ -288,8 +289,8 @@ func Checks(a *fleet.Attempt) string {
 	return fmt.Sprintf("%d of %s failed", len(a.Checks)-passed, Count(len(a.Checks), "check"))
 }
 
-// Denied returns what the agent was not permitted to do, such as "denied: Bash: make
-// install", or "".
+// Denied returns what the agent was not permitted to do, such as "denied: Bash: make install". It
+// returns "" if nothing was denied.
 func Denied(a *fleet.Attempt) string {
 	if a == nil || len(a.Denied) == 0 {
 		return ""
@@ -297,7 +298,8 @@ func Denied(a *fleet.Attempt) string {
 	return Line("denied: " + strings.Join(a.Denied, "; "))
 }
 
-// Advice returns what the user must do before another attempt can succeed, or "".
+// Advice returns what the user must do before another attempt can succeed. It returns "" if the
+// user need not do anything.
 func Advice(t fleet.Task) string {
 	agent := Line(t.Agent)
 	if agent == "" {
@@ -329,8 +331,8 @@ func Advice(t fleet.Task) string {
 	return ""
 }
 
-// ByHand describes what an agent does that the user has started, such as "waiting,
-// Bash: make, 4m, source hook".
+// ByHand describes what an agent that the user has started does, such as "waiting, Bash: make, 4m,
+// source hook".
 func ByHand(w fleet.Worker, now time.Time) string {
 	age, source := "", ""
 	if !w.ClaudeSince.IsZero() {

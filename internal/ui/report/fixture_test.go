@@ -36,14 +36,14 @@ func golden(t *testing.T, name, text string) {
 
 var now = time.Date(2026, 4, 1, 12, 0, 0, 0, time.UTC)
 
-// pick chooses an item by a hash of its argument, so that the fixture is always the
+// pick returns the item that a hash of the argument of selects, so that the fixture is always the
 // same.
 func pick[T any](of string, list ...T) T {
 	sum := sha256.Sum256([]byte(of))
 	return list[int(sum[0])%len(list)]
 }
 
-// put writes one record.
+// put writes one record to the file at path.
 func put(t *testing.T, path, format string, args ...any) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -54,9 +54,9 @@ func put(t *testing.T, path, format string, args ...any) {
 	}
 }
 
-// records creates a ledger of some months in the current folder: full, minimal and
-// legacy records, retries, lost and stuck ones, files that are not records, and
-// hostile content.
+// records creates a ledger of several months in a temporary folder, which becomes the current
+// folder. It contains full, minimal and legacy records, retries, lost and stuck attempts, files
+// that are not records, and hostile content.
 func records(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -78,7 +78,7 @@ func records(t *testing.T) {
 	put(t, "state/results/bd-001-verify.json", `{"lint": "pass"}`)
 }
 
-// task writes the records of a task in the full form, with retries after failures.
+// task writes the full records of a task, with further attempts after failures.
 func task(t *testing.T, bead string, start time.Time) {
 	t.Helper()
 	for n := 1; n <= 4; n++ {
@@ -109,7 +109,7 @@ func task(t *testing.T, bead string, start time.Time) {
 	}
 }
 
-// cost returns the cost of an attempt. It is known for most attempts.
+// cost returns the cost of an attempt, which is known for most attempts.
 func cost(bead string, attempt int) (float64, bool) {
 	return pick(fmt.Sprint(bead, attempt, "cost"), 0.12, 0.5, 1.75, 3.2, 0), bead < "bd-140"
 }

@@ -6,7 +6,7 @@ import (
 	"gaffer/internal/text/cells"
 )
 
-// columns is the layout of a table of groups on a screen.
+// columns is the layout of a table of groups on a screen. name and bar are widths in columns.
 type columns struct {
 	p         *printer
 	heading   string
@@ -21,7 +21,7 @@ type numberColumn struct {
 	of    func(group) string
 }
 
-// wideEnough is the minimum screen width at which a table also shows the numbers
+// wideEnough is the minimum width of a screen, in columns, at which a table also shows the numbers
 // behind its bars.
 const wideEnough = 100
 
@@ -73,8 +73,8 @@ func (c *columns) print(g group) {
 	c.p.line("%s", c.row(g.name, bar, func(n numberColumn) string { return n.of(g) }))
 }
 
-// row joins the cells of a row. The caller pads a bar to the width of its column; the
-// heading of that column is not padded.
+// row joins the cells of a table row. The caller must have padded bar to the width of its column,
+// except in the heading.
 func (c *columns) row(name, bar string, cell func(numberColumn) string) string {
 	line := c.p.fill(name, c.name)
 	for _, n := range c.numbers {

@@ -35,7 +35,7 @@ func (p page) body() node {
 
 func heading(title string) node { return tag("h3", "", text(title)) }
 
-// chips returns a list of short texts that are shown side by side.
+// chips returns an HTML list of short texts that are shown side by side.
 func chips(list []string, what string) node {
 	if len(list) == 0 {
 		return nodes{}
@@ -110,8 +110,8 @@ func legendOf(keys []key) node {
 	return tag("ul", "legend", each(keys, func(k key) node { return tag("li", "", tag("i", k.Class), text(k.Text)) }))
 }
 
-// html returns the numbers behind a chart as a table, for users who cannot see the
-// chart or want exact values.
+// html returns an HTML table with the numbers behind a chart, for users who cannot see the chart or
+// want exact values.
 func (t table) html() node {
 	head := tag("tr", "", each(t.Head, func(s string) node { return tag("th", "", text(s)).with("scope", "col") }))
 	rows := each(t.Rows, func(row []string) node {
@@ -125,7 +125,7 @@ func caption(title, note string) node {
 	return tag("figcaption", "", heading(title), tag("p", "note", text(note)))
 }
 
-// picture returns an SVG element that is stretched to the available space.
+// picture returns an SVG element that is stretched to the space that it gets.
 func picture(box, label string, kids ...node) node {
 	return tag("svg", "", kids...).with("viewBox", box, "preserveAspectRatio", "none", "role", "img", "aria-label", label)
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// node is a piece of an HTML page. All text is escaped when it is written.
-// html/template would do the same, but it looks up methods by name, which makes the
-// linker keep more code and so makes every gaffer process larger.
+// node is a piece of an HTML page. All text is escaped when it is written. html/template would do
+// the same, but it looks up methods by name, so the linker would keep more code and every gaffer
+// process would be larger.
 type node interface{ write(*strings.Builder) }
 
 // text is plain text; it is escaped when it is written.
@@ -16,8 +16,8 @@ type text string
 
 func (t text) write(b *strings.Builder) { b.WriteString(html.EscapeString(string(t))) }
 
-// styles is the content of a style element. It is written without escaping, so it
-// must never contain text of a record.
+// styles is the content of a style element. It is written without escaping, so it must never
+// contain text from a record.
 type styles string
 
 func (s styles) write(b *strings.Builder) { b.WriteString(string(s)) }
@@ -31,7 +31,7 @@ func (n nodes) write(b *strings.Builder) {
 	}
 }
 
-// each returns one node for every item of a list.
+// each calls of for every item of a list and returns the resulting nodes.
 func each[T any](list []T, of func(T) node) nodes {
 	out := make(nodes, len(list))
 	for i, item := range list {
@@ -47,7 +47,7 @@ type element struct {
 	kids  nodes
 }
 
-// tag returns a new element. An empty class adds no class attribute.
+// tag returns a new element. If class is empty, the element gets no class attribute.
 func tag(name, class string, kids ...node) *element {
 	e := &element{name: name, kids: kids}
 	if class != "" {
@@ -62,11 +62,11 @@ func (e *element) with(attrs ...string) *element {
 	return e
 }
 
-// void lists the elements that have no end tag.
+// void holds the names of the elements that have no end tag.
 var void = []string{"meta"}
 
-// onLines lists the elements that are followed by a line break, to keep the source
-// readable.
+// onLines holds the names of the elements that are followed by a line break, so that the page's
+// source is readable.
 var onLines = []string{"head", "meta", "title", "style", "header", "section", "figure", "figcaption", "div", "tr", "table", "ul", "g", "footer", "h2"}
 
 func (e *element) write(b *strings.Builder) {

@@ -9,20 +9,20 @@ import (
 	"gaffer/ledger"
 )
 
-// Source describes the origin of a page.
+// Source describes what a report page was created from.
 type Source struct {
-	Ledger  string // folder of the records
-	Version string // gaffer's version
+	Ledger  string // path of the folder with the records
+	Version string // version of gaffer
 }
 
-// HTML writes the report as one self-contained page.
+// HTML writes the report as one HTML page that needs no other files.
 func HTML(w io.Writer, r ledger.Report, from Source) error {
 	_, err := io.WriteString(w, "<!DOCTYPE html>\n"+render(newPage(r, from).html())+"\n")
 	return err
 }
 
-// page holds the contents of a page. All texts are printable. All coordinates and
-// sizes are percentages of a chart's size.
+// page holds the contents of a report page. All texts are printable. All coordinates and sizes are
+// percentages of the chart's size.
 type page struct {
 	Title, Generated, Source, Version string
 	Subtitle                          string
@@ -40,7 +40,7 @@ type page struct {
 	LeftOut                           []leftOut
 }
 
-// figure is one number with a name and a note.
+// figure is a number with its name and a note.
 type figure struct{ Name, Value, Note string }
 
 type advice struct {
@@ -58,7 +58,7 @@ type leftOut struct {
 type table struct {
 	Head []string
 	Rows [][]string
-	More string // describes the rows that are left out
+	More string // says which rows are left out; may be empty
 }
 
 func newPage(r ledger.Report, from Source) page {

@@ -95,8 +95,8 @@ func TestARoundedAxisIsNotBelowItsLargestValue(t *testing.T) {
 	}
 }
 
-// browser runs chromium on a file and returns its output. It uses its own profile
-// folder, and kills all processes that chromium has started.
+// browser opens a file in chromium and returns chromium's output. It uses a separate profile
+// folder, and kills all processes that chromium leaves.
 func browser(t *testing.T, file string, args ...string) string {
 	t.Helper()
 	home := homeOf(t)
@@ -117,15 +117,15 @@ func browser(t *testing.T, file string, args ...string) string {
 	late := time.AfterFunc(2*time.Minute, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 	err := cmd.Wait()
 	late.Stop()
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // only a crashed browser leaves processes
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // processes are left only if the browser has crashed
 	if err != nil {
 		t.Fatalf("chromium: %v\n%s", err, talk.String())
 	}
 	return out.String()
 }
 
-// homeOf returns a folder that is deleted at the end of the test, once the browser's
-// last processes no longer use it.
+// homeOf returns a new folder for the browser. At the end of the test it is deleted, once the
+// browser's last processes do not use it any more.
 func homeOf(t *testing.T) string {
 	t.Helper()
 	home, err := os.MkdirTemp("", "gaffer-browser-")
@@ -138,7 +138,7 @@ func homeOf(t *testing.T) string {
 	return home
 }
 
-// artifacts returns the folder for pictures that a developer may look at.
+// artifacts returns the folder for screenshots that a developer may look at.
 func artifacts(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("GAFFER_ARTIFACTS")
@@ -153,7 +153,7 @@ func artifacts(t *testing.T) string {
 
 func TestABrowserShowsTheChartsOfThePage(t *testing.T) {
 	testenv.Integration(t)
-	folder, err := filepath.Abs(artifacts(t)) // before the test changes its folder
+	folder, err := filepath.Abs(artifacts(t)) // call it before the test changes the current folder
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ var (
 	tipOf   = regexp.MustCompile(`<title>([^<]+)</title>`)
 )
 
-// checkBars checks the number of bars in the browser's DOM.
+// checkBars checks that the browser's DOM contains the right number of bars.
 func checkBars(t *testing.T, dom string, s ledger.Statistics) {
 	t.Helper()
 	weeks := func(of func(ledger.Week) int) (n int) {
@@ -258,7 +258,7 @@ func rgb(hex int) color.RGBA {
 	return color.RGBA{uint8(hex >> 16), uint8(hex >> 8), uint8(hex), 255}
 }
 
-// checkPicture checks that the colours of the charts are in the screenshot.
+// checkPicture checks that the screenshot contains the colours of the charts.
 func checkPicture(t *testing.T, path string, width int, page color.RGBA, colors []color.RGBA) {
 	t.Helper()
 	f, err := os.Open(path)

@@ -1,6 +1,5 @@
-// Package report shows the statistics of a ledger's records, as text on a terminal
-// and as a page for a browser. The functions are pure. All text of records is made
-// printable.
+// Package report shows the statistics of a ledger's records, as text on a terminal and as a page
+// for a browser. The functions are pure. They make all text from records printable.
 package report
 
 import (
@@ -16,13 +15,13 @@ import (
 	"gaffer/ledger"
 )
 
-// maxName is the maximum length of a name.
+// maxName is the maximum length of a name, in characters.
 const maxName = 120
 
-// plain returns text of a record on one line, made printable and shortened.
+// plain returns text from a record as one printable line of at most maxName characters.
 func plain(text string) string { return display.Line(text, maxName) }
 
-// number formats a number with separators, such as 100,000.
+// number formats a number with separators for thousands, such as 100,000.
 func number(n int) string {
 	digits := strconv.Itoa(n)
 	for at := len(digits) - 3; at > 0; at -= 3 {
@@ -31,7 +30,7 @@ func number(n int) string {
 	return digits
 }
 
-// count formats a number with its noun.
+// count formats a number with its noun: one if n is 1, many if not.
 func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -45,7 +44,7 @@ func tasks(n int) string { return count(n, "task", "tasks") }
 
 func percentage(p float64) string { return fmt.Sprintf("%.1f%%", p) }
 
-// formatSeconds formats a duration in seconds, or returns a dash for zero.
+// formatSeconds formats a duration in seconds. It returns a dash for zero.
 func formatSeconds(seconds float64) string {
 	if seconds <= 0 {
 		return "-"
@@ -56,7 +55,7 @@ func formatSeconds(seconds float64) string {
 	return phrase.Elapsed(time.Duration(math.Round(seconds)) * time.Second)
 }
 
-// money formats an amount of US dollars, or returns a dash if it is unknown.
+// money formats an amount of US dollars. It returns a dash if usd is nil.
 func money(usd *float64) string {
 	switch {
 	case usd == nil:
@@ -69,7 +68,7 @@ func money(usd *float64) string {
 	return "$" + number(int(math.Round(*usd)))
 }
 
-// span returns the first and last day of the runs.
+// span returns the first and the last day on which runs started, or "" if no day is known.
 func span(s ledger.Statistics) string {
 	if s.FirstRun == nil {
 		return ""
@@ -83,7 +82,7 @@ func span(s ledger.Statistics) string {
 
 func day(at string) string { return at[:min(len(at), len(time.DateOnly))] }
 
-// filters describes the restrictions of a report.
+// filters returns a text for each restriction of a report, such as a template.
 func filters(f ledger.Filter) []string {
 	var list []string
 	if f.Since != nil {
@@ -100,7 +99,7 @@ func filters(f ledger.Filter) []string {
 	return list
 }
 
-// bucket returns the name of a bucket of durations.
+// bucket returns the name of a bucket of durations, with dash between its bounds.
 func bucket(b ledger.Bucket, dash string) string {
 	switch {
 	case b.To == nil:
@@ -111,7 +110,7 @@ func bucket(b ledger.Bucket, dash string) string {
 	return formatBound(b.From) + " " + dash + " " + formatBound(*b.To)
 }
 
-// formatBound formats a bound of a bucket: 30s, 5m, 2h.
+// formatBound formats a bound of a bucket of durations: 30s, 5m, 2h.
 func formatBound(seconds float64) string {
 	d := time.Duration(seconds) * time.Second
 	switch {
@@ -123,8 +122,8 @@ func formatBound(seconds float64) string {
 	return fmt.Sprintf("%ds", d/time.Second)
 }
 
-// quantiles describes the 50th, 90th and 99th percentile of the durations, and says
-// if they are estimates.
+// quantiles returns a text with the 50th, 90th and 99th percentile of the durations. It says so if
+// they are estimates.
 func quantiles(d ledger.Durations) string {
 	text := fmt.Sprintf("half within %s, 90%% within %s, 99%% within %s", formatSeconds(d.P50), formatSeconds(d.P90), formatSeconds(d.P99))
 	if d.Estimated {
@@ -133,7 +132,7 @@ func quantiles(d ledger.Durations) string {
 	return text
 }
 
-// withoutEmptyEnds returns the buckets without the empty ones at both ends.
+// withoutEmptyEnds returns the buckets without the empty buckets at the start and at the end.
 func withoutEmptyEnds(all []ledger.Bucket) []ledger.Bucket {
 	filled := func(b ledger.Bucket) bool { return b.Count > 0 }
 	first := slices.IndexFunc(all, filled)
@@ -147,7 +146,7 @@ func withoutEmptyEnds(all []ledger.Bucket) []ledger.Bucket {
 	return all[first:last]
 }
 
-// attempts formats a number of attempts.
+// attempts formats a number of attempts, such as "2 attempts" or "5 or more".
 func attempts(a ledger.Attempts) string {
 	switch {
 	case a.OrMore:
@@ -158,13 +157,13 @@ func attempts(a ledger.Attempts) string {
 	return fmt.Sprintf("%d attempts", a.Attempts)
 }
 
-// group is a set of runs with a common name.
+// group is a set of runs with something in common, such as the same agent, and its name.
 type group struct {
 	name string
 	ledger.Group
 }
 
-// largest returns groups, the one with the most runs first.
+// largest returns the items as groups, the group with the most runs first.
 func largest[T any](list []T, of func(T) (string, ledger.Group)) []group {
 	groups := make([]group, len(list))
 	for i, item := range list {
@@ -183,10 +182,10 @@ func ofTemplate(t ledger.Template) (string, ledger.Group) { return t.Template, t
 
 func ofTaskType(t ledger.TaskType) (string, ledger.Group) { return t.TaskType, t.Group }
 
-// weekOrGap is a week of a chart, or nil for a gap of one or more weeks without runs.
+// weekOrGap is a week in a chart, or nil for one or more weeks without runs.
 type weekOrGap = *ledger.Week
 
-// withGaps puts one gap between weeks that are not consecutive.
+// withGaps returns the weeks with a gap (nil) between weeks that are not consecutive.
 func withGaps(weeks []ledger.Week) []weekOrGap {
 	var list []weekOrGap
 	for i := range weeks {

@@ -19,25 +19,26 @@ type rowsChart struct {
 // key is an entry of a legend: a colour and its meaning.
 type key struct{ Class, Text string }
 
-// chartRow is a bar of one or several parts, from left to right.
+// chartRow is a row of a chart: a bar of one or several parts, from left to right.
 type chartRow struct {
 	Name, Value, Tip string
 	Parts            []part
 }
 
-// part is a piece of a bar. Positions and sizes are percentages of the chart.
+// part is a piece of a bar. Its position and width are percentages of the chart.
 type part struct {
 	Class, Tip   string
 	Start, Width string
 }
 
-// The maximum number of rows of a chart, and of the table behind it.
+// Maximum numbers of rows: of a chart, and of the table with its numbers.
 const (
 	maxRows      = 12
 	maxTableRows = 200
 )
 
-// stack places parts one after the other. whole is the value that fills the chart.
+// stack returns the parts of a bar, one after the other. whole is the value that fills the whole
+// chart.
 func stack(values [len(outcomes)]int, whole int) []part {
 	var parts []part
 	at := 0
@@ -55,7 +56,7 @@ func stack(values [len(outcomes)]int, whole int) []part {
 
 func share(n, whole int) string { return fmt.Sprintf("%.3f", 100*float64(n)/float64(max(whole, 1))) }
 
-// legend returns an entry for each outcome with a count above zero.
+// legend returns a legend entry for each outcome whose value is above zero.
 func legend(values [len(outcomes)]int) []key {
 	var keys []key
 	for i, o := range outcomes {
@@ -81,7 +82,7 @@ func outcomeChart(s ledger.Statistics) rowsChart {
 
 func percentOf(n, whole int) string { return percentage(100 * float64(n) / float64(max(whole, 1))) }
 
-// rowCharts returns the charts below the trend, without those that have no rows.
+// rowCharts returns the charts with horizontal bars. It leaves out charts without rows.
 func rowCharts(s ledger.Statistics) []rowsChart {
 	all := []rowsChart{
 		groupChart("agents", "By agent", "Agent", largest(s.ByAgent, ofAgent), s),
@@ -119,7 +120,7 @@ func groupChart(id, title, head string, list []group, s ledger.Statistics) rowsC
 	return c
 }
 
-// rate returns a group's success rate and the number of runs that it is based on.
+// rate returns the success rate of a group and the number of runs that it is based on.
 func rate(g group) string {
 	if g.Ended() == 0 {
 		return "none ended"
@@ -152,7 +153,7 @@ func groupRow(g group, priced bool) []string {
 	return row
 }
 
-// single returns a row with one part.
+// single returns a chart row with one bar. most is the value that fills the whole chart.
 func single(class, name, value string, n, most float64) chartRow {
 	r := chartRow{Name: name, Value: value, Tip: name + ": " + value}
 	if n > 0 {
@@ -213,7 +214,7 @@ func retryChart(s ledger.Statistics) rowsChart {
 	return c
 }
 
-// costChart returns a chart of costs. It has no rows if no cost is known.
+// costChart returns a chart of the costs of groups. If no cost is known, the chart has no rows.
 func costChart(id, title, head string, list []group) rowsChart {
 	c := rowsChart{ID: id, Title: title}
 	c.Table.Head = []string{head, "Cost", "Runs with a known cost"}

@@ -8,14 +8,14 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Screen describes where a report is printed.
+// Screen describes the terminal on which a report is printed.
 type Screen struct {
-	Width int  // in columns; 80 if zero
+	Width int  // number of columns; 0 means 80
 	Color bool // the screen understands escape sequences
 	ASCII bool // the screen can show only ASCII
 }
 
-// The default width and the limits of the width, in columns.
+// Default, minimum and maximum width, in columns.
 const (
 	defaultWidth = 80
 	minWidth     = 48
@@ -36,8 +36,8 @@ func (s Screen) paint(style display.Style, text string) string {
 	return "\x1b[" + string(style) + "m" + text + "\x1b[0m"
 }
 
-// outcome is a kind of result in a stacked bar. Its sign distinguishes it where
-// colours are missing.
+// outcome is a kind of result in a stacked bar. Where there are no colours, its sign distinguishes
+// it from others.
 type outcome struct {
 	name        string
 	sign, ascii string
@@ -59,7 +59,7 @@ func (s Screen) sign(o outcome) string {
 	return o.sign
 }
 
-// stacked draws a bar of all parts that is exactly columns wide.
+// stacked draws a bar with a piece for each part. The bar is exactly columns wide.
 func (s Screen) stacked(parts [len(outcomes)]int, columns int) string {
 	var b strings.Builder
 	for i, n := range shares(parts[:], columns) {
@@ -68,8 +68,8 @@ func (s Screen) stacked(parts [len(outcomes)]int, columns int) string {
 	return b.String()
 }
 
-// shares divides columns among the parts. Each part above zero gets at least one
-// column if there are enough.
+// shares divides a number of columns among the parts. Each part above zero gets at least one column
+// if there are enough columns.
 func shares(parts []int, columns int) []int {
 	total, out := 0, make([]int, len(parts))
 	for _, n := range parts {
@@ -99,7 +99,8 @@ func sign(n int) int {
 	return 1
 }
 
-// furthestFromShare returns the part that is furthest below its share, or furthest above it.
+// furthestFromShare returns the index of the part whose number of columns in out is furthest below
+// its exact share or, if below is false, furthest above it.
 func furthestFromShare(parts, out []int, columns, total int, below bool) int {
 	at, most := 0, math.Inf(-1)
 	for i, n := range parts {
@@ -114,7 +115,8 @@ func furthestFromShare(parts, out []int, columns, total int, below bool) int {
 	return at
 }
 
-// bar draws n relative to most, in eighths of a column if the screen can show them.
+// bar draws a bar for n. most is the value that fills all columns. If the screen can show them, it
+// uses eighths of a column.
 func (s Screen) bar(n, most float64, columns int) string {
 	if n <= 0 || most <= 0 {
 		return ""
@@ -130,7 +132,7 @@ func (s Screen) bar(n, most float64, columns int) string {
 	return text
 }
 
-// level draws a value between 0 and 1 as a character of that height.
+// level returns a character whose height shows a value between 0 and 1.
 func (s Screen) level(value float64) string {
 	levels := []rune("▁▂▃▄▅▆▇█")
 	if s.ASCII {
@@ -147,7 +149,8 @@ func (s Screen) dash() string {
 	return "–"
 }
 
-// cut shortens a text. The mark for the cut is ASCII if the screen requires that.
+// cut shortens a text to this number of columns. A shortened text ends with a mark, which is ASCII
+// if the screen can show only ASCII.
 func (s Screen) cut(text string, columns int) string {
 	short := cells.Truncate(text, columns)
 	if s.ASCII && short != text {
@@ -161,7 +164,8 @@ func (s Screen) fill(text string, columns int) string {
 	return text + strings.Repeat(" ", max(columns-cells.Width(text), 0))
 }
 
-// wrap breaks a text between words. A word that is too long gets its own line.
+// wrap breaks a text into lines of at most this number of columns, between words. A longer word
+// gets its own line.
 func wrap(text string, columns int) []string {
 	var lines []string
 	line := ""

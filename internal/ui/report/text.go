@@ -37,13 +37,13 @@ type printer struct {
 	out strings.Builder
 }
 
-// line writes a line without trailing spaces.
+// line writes a formatted line without trailing spaces.
 func (p *printer) line(format string, args ...any) {
 	p.out.WriteString(strings.TrimRight(fmt.Sprintf(format, args...), " ") + "\n")
 }
 
-// wrapped writes a text on as many lines as it needs. The first line begins with
-// mark; the others are indented by its width.
+// wrapped writes a text on as many lines as it needs. The first line starts with mark; the other
+// lines are indented by the width of mark.
 func (p *printer) wrapped(mark, text string, style display.Style) {
 	columns := p.width() - cells.Width(mark)
 	for _, line := range wrap(text, columns) {
@@ -74,7 +74,7 @@ func (p *printer) head() {
 	p.legend(parts)
 }
 
-// legend explains the signs of a bar, on as many lines as needed.
+// legend writes what the signs in a bar mean, on as many lines as needed.
 func (p *printer) legend(parts [len(outcomes)]int) {
 	line, wide := "", 0
 	for i, o := range outcomes {
@@ -100,7 +100,7 @@ func partsOfGroup(g ledger.Group) [len(outcomes)]int {
 	return [...]int{g.Success, g.Failed, g.Timeout, g.Running, g.Count - g.Ended() - g.Running}
 }
 
-// figures writes the most important numbers.
+// figures writes the most important numbers of the report.
 func (p *printer) figures() {
 	p.line("")
 	ended := p.s.Success + p.s.Failed + p.s.Timeout
@@ -163,7 +163,7 @@ func (p *printer) durations() {
 	p.rows(rows, 11)
 }
 
-// row is a name with a number that is drawn as a bar.
+// row is a name and a number that is drawn as a bar.
 type row struct {
 	name string
 	n    int
@@ -183,8 +183,8 @@ func (p *printer) rows(rows []row, least int) {
 
 const maxGroups = 8
 
-// groups writes a table with a row for each group. It writes nothing if there are
-// fewer than least groups, because the totals already say the same.
+// groups writes a table with a row for each group. If there are fewer than least groups, it writes
+// nothing, because the totals say the same.
 func (p *printer) groups(title string, list []group, least int) {
 	if len(list) < least {
 		return
@@ -280,7 +280,7 @@ func (p *printer) leftOut() {
 	}
 }
 
-// files describes how many files were left out and why.
+// files returns a text about how many files were left out of the report and why.
 func files(l ledger.LeftOut) string {
 	what := count(l.Count, "file", "files")
 	if why := meanings[l.Reason]; why != "" {
@@ -289,7 +289,7 @@ func files(l ledger.LeftOut) string {
 	return plain(l.Reason) + ": " + what
 }
 
-// meanings explains the reasons for which files are left out.
+// meanings explains why files are left out, by the name of the reason.
 var meanings = map[string]string{
 	"not-json":       "torn or not JSON at all",
 	"not-an-object":  "JSON that is no record",

@@ -11,8 +11,8 @@ import (
 	"gaffer/ledger"
 )
 
-// texts returns the reports to compare, by golden file. The golden files are in the
-// folder that the test starts in, the records in another.
+// texts returns the reports to compare, by the name of their golden file. The golden files are in
+// the folder in which the test starts, the records in another folder.
 func texts(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}

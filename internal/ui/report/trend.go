@@ -9,7 +9,7 @@ import (
 	"gaffer/ledger"
 )
 
-// trend draws values by week. It draws nothing for a single week.
+// trend draws graphs of values by week. If there is only one week, it draws nothing.
 func (p *printer) trend() {
 	weeks := p.s.ByWeek
 	if len(weeks) < 2 {
@@ -33,7 +33,8 @@ func (p *printer) trend() {
 	p.beyond()
 }
 
-// beyond describes the runs that the trend does not show.
+// beyond writes lines about the runs that the trend does not show: earlier ones, and those without
+// a time.
 func (p *printer) beyond() {
 	if e := p.s.EarlierWeeks; e.Count > 0 {
 		p.wrapped("  ", fmt.Sprintf("before that %s, success %s", runs(e.Count), success(group{"", e})), display.Faint)
@@ -43,10 +44,9 @@ func (p *printer) beyond() {
 	}
 }
 
-// graph draws one value of each week as a column. Beside it, it writes the note with
-// the week that it refers to, or as much of that as fits. A week without the value is
-// a dot; a gap stands for weeks without runs. If there are too many weeks for the
-// screen, it draws the last ones.
+// graph draws one value of each week as a column. Beside it, it writes as much as fits of the note
+// and the week that the note refers to. A dot stands for a week without the value, a blank for
+// weeks without runs. If the screen is too narrow for all weeks, it draws the last ones.
 func (p *printer) graph(name string, of func(ledger.Week) (float64, bool), note string, at ledger.Week) {
 	const before, beside = 11, 42
 	weeks := withGaps(p.s.ByWeek)
@@ -86,7 +86,7 @@ func amount(usd *float64) float64 {
 	return *usd
 }
 
-// extremes returns the weeks with the most runs, the lowest success rate, the longest
+// extremes returns four weeks: those with the most runs, the lowest success rate, the longest
 // average duration and the highest cost.
 func extremes(weeks []ledger.Week) (most, least, longest, dearest ledger.Week) {
 	for _, w := range weeks {

@@ -13,26 +13,26 @@ type columnsChart struct {
 	ID, Title, Note string
 	Legend          []key
 	Columns         []column
-	Line            []string // points of each line segment; a week without a value ends a segment
-	Threshold       string   // height of the dashed threshold line; empty for none
+	Line            []string // points of each segment of the line; a week without a value ends a segment
+	Threshold       string   // height of the dashed threshold line; empty: no line
 	Ticks           []string // labels below the columns, most of them empty
-	Top, Middle     string   // labels for the full and the half height
+	Top, Middle     string   // labels at the full and at half the height
 }
 
-// column is one week. Positions and sizes are percentages of the chart.
+// column is one week of a chart. Its positions and sizes are percentages of the chart.
 type column struct {
-	Slot, SlotWidth string // position of the week
-	Start, Width    string // position of the week's bar
+	Slot, SlotWidth string // position and width of the whole week
+	Start, Width    string // position and width of the week's bar
 	Middle          string
 	Parts           []columnPart
-	Dot             string // height of the point; empty for none
+	Dot             string // height of the week's point; empty: no point
 	Tip             string
 }
 
 type columnPart struct{ Class, Top, Height string }
 
-// weekCharts returns small charts of the same weeks. It returns none for a single
-// week.
+// weekCharts returns small charts of different values for the same weeks. If there is only one
+// week, it returns none.
 func weekCharts(s ledger.Statistics) []columnsChart {
 	if len(s.ByWeek) < 2 {
 		return nil
@@ -50,7 +50,7 @@ func weekCharts(s ledger.Statistics) []columnsChart {
 	return charts
 }
 
-// frame returns a chart with an empty column for each week.
+// frame returns a chart with an empty column for each week, and the weeks.
 func frame(s ledger.Statistics, id, title string) (columnsChart, []weekOrGap) {
 	weeks := withGaps(s.ByWeek)
 	c := columnsChart{ID: id, Title: title, Columns: make([]column, len(weeks)), Ticks: make([]string, len(weeks))}
@@ -98,8 +98,7 @@ func countChart(s ledger.Statistics, most int) columnsChart {
 	return c
 }
 
-// label formats half of a number of runs, or returns "" if that is not a whole
-// number.
+// label formats half of a number of runs. It returns "" if half is not a whole number.
 func label(half float64) string {
 	if half != math.Trunc(half) {
 		return ""
@@ -146,7 +145,7 @@ func valueChart(s ledger.Statistics, id, title, class string, top float64, show 
 	return c
 }
 
-// roundUp returns the smallest round number that is not below n.
+// roundUp returns the smallest round number that is at least n.
 func roundUp(n float64) float64 {
 	if n <= 0 {
 		return 1
@@ -160,7 +159,7 @@ func roundUp(n float64) float64 {
 	return 10 * unit
 }
 
-// roundUpSeconds is like [roundUp], but rounds longer durations to whole minutes or hours.
+// roundUpSeconds is like [roundUp], but rounds long durations up to whole minutes or hours.
 func roundUpSeconds(n float64) float64 {
 	for _, unit := range []float64{3600, 60} {
 		if n > unit {

@@ -6,14 +6,14 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Agent is the status that an agent program writes to stdin.
+// Agent is the status that an agent program passes to its status line command on stdin.
 type Agent struct {
-	Dirs      []string // working folders, the best first; absolute paths that need not exist
-	Used      float64  // used percentage of the context window
-	UsedKnown bool     // whether Used is known
+	Dirs      []string // working folders, the best first; absolute paths, which may not exist
+	Used      float64  // used part of the context window, in percent
+	UsedKnown bool     // Used is known
 }
 
-// ReadAgent reads the agent's JSON. It skips values that it cannot read.
+// ReadAgent parses the JSON of an agent program. It skips values that it cannot read.
 func ReadAgent(data []byte) Agent {
 	v := parse(data)
 	var a Agent

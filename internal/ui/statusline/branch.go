@@ -2,11 +2,11 @@ package statusline
 
 import "strings"
 
-// shortCommit is the number of characters shown of a commit id.
+// shortCommit is how many characters of a commit id are shown.
 const shortCommit = 7
 
-// Branch returns the branch that git's HEAD names, or the start of the commit id if
-// HEAD is detached. It returns "" for the branch .invalid, which git writes if it
+// Branch returns the branch that the content of git's HEAD file names. If HEAD is detached, it
+// returns the start of the commit id. It returns "" for the branch .invalid, which git writes if it
 // stores refs in another format.
 func Branch(head []byte) string {
 	line, _, _ := strings.Cut(string(head), "\n")

@@ -7,11 +7,10 @@ import (
 	"testing"
 )
 
-// idle is the second row for a state without information.
+// idle is the second row if the state contains no information.
 const idle = "→ /fctry:evolve to refine, or /fctry:execute to build"
 
-// irregular lists states that programs really leave behind, each with the expected
-// second row.
+// irregular maps states that real programs leave behind to the expected second row.
 var irregular = map[string]string{
 	"01-nothing.json":                         idle,
 	"02-space.json":                           idle,

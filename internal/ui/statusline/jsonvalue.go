@@ -8,10 +8,10 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// maxCount is the largest plausible count. Larger numbers are ignored.
+// maxCount is the largest count that is accepted. Larger numbers are ignored.
 const maxCount = 1_000_000_000
 
-// parse returns the document, or an empty value if it is not JSON.
+// parse parses a JSON document. If data is not JSON, it returns an empty value.
 func parse(data []byte) jsontree.Value {
 	doc, err := jsontree.Parse(data)
 	if err != nil {
@@ -20,7 +20,7 @@ func parse(data []byte) jsontree.Value {
 	return doc.Value()
 }
 
-// text returns a string or a number as it is written, without surrounding space.
+// text returns a string or a number as text, without surrounding spaces.
 func text(v jsontree.Value) string {
 	switch v.Kind() {
 	case jsontree.String, jsontree.Number:
@@ -29,13 +29,13 @@ func text(v jsontree.Value) string {
 	return ""
 }
 
-// number returns a number. A string that contains a number is accepted too.
+// number returns a number, also from a string that contains a number.
 func number(v jsontree.Value) (float64, bool) {
 	n, err := strconv.ParseFloat(text(v), 64)
 	return n, err == nil && !math.IsNaN(n)
 }
 
-// count returns a whole number from 0 to most.
+// count returns a whole number from 0 to maxCount, and false if v is none.
 func count(v jsontree.Value) (int, bool) {
 	n, ok := number(v)
 	if !ok || n < 0 || n > maxCount || n != math.Trunc(n) {
@@ -44,8 +44,8 @@ func count(v jsontree.Value) (int, bool) {
 	return int(n), true
 }
 
-// pair reads a count and a total, from an object with both or from a string such as
-// "2/4". It fails if the total is zero.
+// pair reads a count and a total from an object with the members of and total, or from a string
+// such as "2/4". It returns false if the total is zero.
 func pair(v jsontree.Value, of, total string) (n, all int, ok bool) {
 	if some, rest, found := strings.Cut(v.Text(), "/"); found {
 		n, err1 := strconv.Atoi(strings.TrimSpace(some))

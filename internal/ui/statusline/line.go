@@ -1,7 +1,6 @@
-// Package statusline renders a project's status in two or three rows, for agent
-// programs that show them under their input. The functions are pure: documents come
-// in as bytes, and text goes out. They never return an error, because a status line
-// has no room for one. They skip whatever they cannot read.
+// Package statusline renders a project's status in two or three rows, for agent programs that show
+// them below their input. The functions are pure: they turn documents into text. They return no
+// errors, because a status line has no room for them. They skip what they cannot read.
 package statusline
 
 import (
@@ -9,12 +8,12 @@ import (
 	"gaffer/workflow"
 )
 
-// Line holds the contents of the rows. Unknown values are empty. Texts are
-// unchanged from the documents; [Render] makes them printable.
+// Line holds the contents of the rows. Unknown values are empty. Texts are exactly those of the
+// documents; [Render] makes them printable.
 type Line struct {
 	Project     string   `json:"project"`
 	Version     string   `json:"version,omitempty"`
-	Branch      string   `json:"branch,omitempty"` // the git branch, or the start of the commit id
+	Branch      string   `json:"branch,omitempty"` // name of the git branch, or the start of the commit id
 	SpecVersion string   `json:"spec_version,omitempty"`
 	SpecStatus  string   `json:"spec_status,omitempty"`
 	Context     *Context `json:"context,omitempty"`
@@ -32,7 +31,7 @@ type Line struct {
 	Fleet *fleet.Summary `json:"fleet,omitempty"`
 }
 
-// Context is the usage of the agent's context, relative to the size at which it is
+// Context is how much of the agent's context is used, relative to the size at which it is
 // compacted.
 type Context struct {
 	Percent int            `json:"percent"`
@@ -41,14 +40,14 @@ type Context struct {
 
 // Chunks is the progress of a build.
 type Chunks struct {
-	Completed int `json:"completed"` // number of completed chunks; if no document lists the chunks, the number of the current chunk
+	Completed int `json:"completed"` // completed chunks; if no document lists the chunks, the current chunk's number
 	Active    int `json:"active,omitempty"`
-	Attempt   int `json:"attempt,omitempty"` // the highest attempt number of the active chunks; omitted below 2
+	Attempt   int `json:"attempt,omitempty"` // highest attempt number of the active chunks; omitted if it is 1
 	Failed    int `json:"failed,omitempty"`
 	Total     int `json:"total"`
 }
 
-// Ready counts the sections of the spec that need no more work.
+// Ready holds how many sections of the spec need no more work.
 type Ready struct {
 	Ready int `json:"ready"`
 	Total int `json:"total"`

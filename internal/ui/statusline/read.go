@@ -8,30 +8,30 @@ import (
 	"gaffer/workflow"
 )
 
-// Documents holds the documents that a line is read from. A missing document is nil.
+// Documents holds the documents that the status line is computed from. A missing document is nil.
 type Documents struct {
-	Project string // the name of the project's folder
-	Used    bool   // the project has a folder for the workflow's documents
-	State   []byte // state.json
-	Config  []byte // config.json
-	Spec    []byte // the beginning of spec.md; empty, not nil, if it has no text
-	Head    []byte // git's HEAD
-	Agent   []byte // the status of the agent program
+	Project string // name of the project's folder
+	Used    bool   // the project has a workflow folder
+	State   []byte // content of state.json
+	Config  []byte // content of config.json
+	Spec    []byte // beginning of spec.md; not nil if the file is empty
+	Head    []byte // content of git's HEAD file
+	Agent   []byte // JSON of the agent program
 }
 
-// compactAt is the usage of its context window, in percent, at which an agent
-// compacts it. The status line shows this usage as 100 percent.
+// compactAt is how much of its context window an agent uses when it compacts the window, in
+// percent. The status line shows this usage as 100 percent.
 const compactAt = 84
 
-// Read returns the line. It always succeeds. As the protocol requires, a state that is
-// null, broken or of another form counts as empty.
+// Read computes the status line from the documents. It cannot fail. As the protocol requires, a
+// state that is null, broken or of another form counts as empty.
 func Read(d Documents) Line {
 	versions, state := parse(d.Config).Get("versions"), parse(d.State)
 	s, _ := workflow.Read(state)
 	line := Line{
 		Project: d.Project, Branch: Branch(d.Head), SpecStatus: spec.StatusOf(d.Spec),
 		Version: text(versions.Get("external").Get("current")),
-		// The state has a copy; config.json is authoritative.
+		// Prefer the version in config.json; the state only has a copy.
 		SpecVersion: cmp.Or(text(versions.Get("spec").Get("current")), text(state.Get("specVersion"))),
 		Command:     text(state.Get("currentCommand")),
 		Chunks:      chunksOf(state, s.BuildRun),
@@ -63,7 +63,7 @@ func Read(d Documents) Line {
 	return line
 }
 
-// next suggests a next step, for a state that names none.
+// next returns a suggestion for the next step, if the state names none.
 func next(line Line, sections map[string]int, hasSpec bool) string {
 	score := line.Score
 	switch {

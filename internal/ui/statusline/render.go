@@ -12,15 +12,15 @@ import (
 	"gaffer/workflow"
 )
 
-// Format describes how the rows are shown.
+// Format describes how the rows are rendered.
 type Format struct {
 	Color   bool
-	Columns int // 0 means unlimited
+	Columns int // maximum width of a row; 0 means unlimited
 	Now     time.Time
 }
 
-// Render returns the rows: the project, the current work if any, and the runs of
-// gaffer if l.Fleet is set and not empty. Each row is printable and on one line.
+// Render returns the rows: the project, the current work if any, and gaffer's runs if l.Fleet is
+// set and not empty. Each row is one printable line.
 func Render(l Line, f Format) []string {
 	var rows []string
 	for _, row := range [][]part{project(l), work(l), running(l.Fleet, f.Now)} {
@@ -31,16 +31,17 @@ func Render(l Line, f Format) []string {
 	return rows
 }
 
-// part is one piece of a row.
+// part is a piece of a row, such as the branch.
 type part struct {
 	text  string
-	style display.Style // plain if empty
+	style display.Style // empty: plain text
 }
 
-// maxText is the maximum length of one text of a document.
+// maxText is the maximum length of a text from a document, in characters.
 const maxText = 300
 
-// add appends a text of a document with its sign in front.
+// add appends a text from a document to the row, after its sign. It appends nothing if the text is
+// empty.
 func add(row []part, sign, text string) []part {
 	// Replace line breaks by spaces first; display.Line would mark them as
 	// unprintable.
@@ -88,8 +89,8 @@ func work(l Line) []part {
 	return add(row, "→ ", l.Next)
 }
 
-// String formats the progress, such as "2+1(r2)/5 1✗": completed, active with the
-// attempt, total, failed.
+// String returns a text such as "2+1(r2)/5 1✗": 2 chunks completed, 1 active in attempt 2, 5 in
+// total, 1 failed.
 func (c Chunks) String() string {
 	var b strings.Builder
 	fmt.Fprint(&b, c.Completed)
@@ -113,7 +114,7 @@ func section(l Line) string {
 	return l.Section + " (" + l.SectionNumber + ")"
 }
 
-// running returns the row about gaffer's runs.
+// running returns the row with gaffer's runs.
 func running(g *fleet.Summary, now time.Time) (row []part) {
 	if g == nil {
 		return nil
@@ -143,7 +144,7 @@ func running(g *fleet.Summary, now time.Time) (row []part) {
 	return row
 }
 
-// join puts the parts on one line that is at most f.Columns wide.
+// join joins the parts to one line of at most f.Columns columns.
 func (f Format) join(row []part) string {
 	var b strings.Builder
 	room := f.Columns
@@ -156,7 +157,7 @@ func (f Format) join(row []part) string {
 			continue
 		}
 		if i < len(row)-1 && cells.Width(p.text)+minRoom > room {
-			// The other parts do not fit after this one.
+			// Show that parts are left out, because they do not fit after this part.
 			b.WriteString(f.paint(p.style, cells.Truncate(p.text+" …", room)))
 			break
 		}
@@ -167,8 +168,8 @@ func (f Format) join(row []part) string {
 }
 
 const (
-	separator = 3             // columns of " │ "
-	minRoom   = separator + 2 // minimum width of the next part with its separator
+	separator = 3             // width of " │ " in columns
+	minRoom   = separator + 2 // minimum room for the next part and its separator, in columns
 )
 
 func (f Format) paint(style display.Style, text string) string {

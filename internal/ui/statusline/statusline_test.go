@@ -21,7 +21,7 @@ const (
 	draft  = "---\ntitle: Demo\nstatus: draft\n---\n# Demo\n"
 )
 
-// demo returns the project of the protocol's example.
+// demo returns the documents of the protocol's example project.
 func demo(t *testing.T) Documents {
 	t.Helper()
 	state, err := os.ReadFile("../../../workflow/testdata/seed/state.json")
@@ -285,7 +285,7 @@ func TestARowThatIsTooWideEndsWithAnEllipsis(t *testing.T) {
 	}
 }
 
-// check checks properties that hold for the rows of any documents.
+// check checks what must be true for the rows of any documents.
 func check(t *testing.T, line Line) {
 	t.Helper()
 	for _, columns := range []int{0, 1, 7, 40} {

@@ -37,7 +37,7 @@ var now = time.Date(2026, 2, 1, 14, 30, 0, 0, time.UTC)
 
 func ago(d time.Duration) time.Time { return now.Add(-d) }
 
-// release returns a run with a task in every state.
+// release returns a run that has a task in each state.
 func release() fleet.Run {
 	r := fleet.Run{
 		ID: "20260201-142726-0c0ffee0", Name: "release 1.4", Status: fleet.Running, Created: ago(154 * time.Second),
@@ -76,7 +76,7 @@ func count(r *fleet.Run) {
 	}
 }
 
-// crowd returns a run of n tasks, most of them queued.
+// crowd returns a run with n tasks. Most of them are queued.
 func crowd(n, running int) fleet.Run {
 	r := fleet.Run{ID: "20260201-142726-0c0ffee0", Name: "crowd", Status: fleet.Running, Created: ago(time.Minute)}
 	for i := range n {

@@ -10,7 +10,7 @@ import (
 	"gaffer/internal/ui/tui/parts"
 )
 
-// Questions returns the open questions, in the order of the plan.
+// Questions returns the open questions of a run, in the order of the plan.
 func Questions(r fleet.Run) []fleet.Question {
 	var open []fleet.Question
 	for _, t := range r.Tasks {
@@ -21,8 +21,8 @@ func Questions(r fleet.Run) []fleet.Question {
 	return open
 }
 
-// foot returns the open question or the available keys. It takes at most half of the
-// screen, and at least one row.
+// foot returns the rows at the bottom: a note, and the open question or the available keys. They
+// take at most half of the screen, and at least one row.
 func (v View) foot(width, height int) []paint.Line {
 	var rows []paint.Line
 	if v.Note != "" {
@@ -55,8 +55,8 @@ func (v View) foot(width, height int) []paint.Line {
 	return rows[max(len(rows)-max(height/2, 1), 0):]
 }
 
-// question shows one question in at most room rows. The last row, where the answer is
-// typed, is always shown, and then as many of the others as fit.
+// question returns the rows of a question, at most room. The last row, where the user types the
+// answer, is always shown; of the other rows, as many as fit.
 func (v View) question(k Keyboard, open []fleet.Question, width, room int) []paint.Line {
 	at := k.indexIn(open)
 	q := open[at]
@@ -78,5 +78,5 @@ func (v View) question(k Keyboard, open []fleet.Question, width, room int) []pai
 	return append(rows, parts.AnswerRow(q, k.input, width))
 }
 
-// questionClosed is shown if a question was closed while the user was typing the answer.
+// questionClosed is shown if a question was closed while the user typed the answer.
 const questionClosed = "Enter goes on: the question you typed for is gone"

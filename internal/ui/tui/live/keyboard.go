@@ -11,46 +11,45 @@ import (
 // ActionKind is the kind of an [Action].
 type ActionKind int
 
-// The actions that keys trigger.
+// Actions of the user. Keys trigger them.
 const (
 	NoAction  ActionKind = iota
-	Stop                 // stop taking work; running tasks continue
-	Resume               // take work again
-	Detach               // let another process supervise the run, and leave
-	CancelRun            // cancel everything, and wait until it has ended
-	Leave                // leave at once
-	Answer               // answer a question
-	ShowNote             // show Text to the user; nothing else happens
+	Stop                 // start no more tasks; running tasks continue
+	Resume               // start tasks again
+	Detach               // let another process work on the run, and leave the view
+	CancelRun            // cancel all tasks, and wait until they have ended
+	Leave                // leave the view at once
+	Answer               // send the answer to a question
+	ShowNote             // show Text to the user and do nothing else
 )
 
-// Action is something that the user wants, with its arguments.
+// Action is what the user wants to do, with its arguments.
 type Action struct {
 	Kind     ActionKind
-	Question string // id of the question
+	Question string // id of the question that is answered
 	Text     string
 	Deny     bool
 }
 
-// mode says how far the user is with leaving.
+// mode is which of the steps to leave the view the user has reached.
 type mode int
 
 const (
 	watching   mode = iota
-	choosing        // no more work is taken; the user may detach, cancel or continue
+	choosing        // no more tasks start; the user may detach, cancel or continue
 	cancelling      // the run is being cancelled
 )
 
-// Keyboard is the state of the user's input. It is a value: each key returns a new
-// one.
+// Keyboard is the state of the user's input. It is a value: each key gives a new Keyboard.
 type Keyboard struct {
-	Observer bool // another process owns the run, so there is nothing to stop
-	Remote   bool // the run belongs to a server and continues there when the user leaves
+	Observer bool // another process works on the run, so this view cannot stop it
+	Remote   bool // the run is on a server and continues there when the user leaves
 
 	mode       mode
-	question   string // id of the question that is shown
+	question   string // id of the question on the screen
 	input      parts.Input
-	sent       []string // ids of questions whose answer is being sent; they count as closed
-	discarding bool     // keys are discarded, because their question has been closed
+	sent       []string // ids of questions whose answer is being sent; they are not shown
+	discarding bool     // keys are ignored, because the question that they were typed for is closed
 }
 
 // Press returns the new state and the action that follow from a key while these
@@ -79,15 +78,15 @@ func (k Keyboard) Press(key terminal.Key, open []fleet.Question) (Keyboard, Acti
 		return k, Action{}
 	case k.question != "":
 		k, act := k.editAnswer(key, k.unanswered(open))
-		return k.WithQuestions(open), act // after an answer, show the next question
+		return k.WithQuestions(open), act // after an answer, this shows the next question
 	case k.Observer && key.Rune == 'q' && len(k.sent) == 0:
 		return k, Action{Kind: Leave}
 	}
 	return k, Action{}
 }
 
-// End returns what follows from a request from outside, such as a signal, to end the
-// run.
+// End returns the new state and the action for a request to end the run that is not a key, such as
+// a signal.
 func (k Keyboard) End() (Keyboard, Action) {
 	switch {
 	case k.Observer || k.mode == cancelling:
@@ -103,9 +102,8 @@ func (k Keyboard) cancel() (Keyboard, Action) {
 	return k, Action{Kind: CancelRun}
 }
 
-// WithQuestions returns the state while these questions are open. It keeps the current
-// question as long as it is open. Text that was typed for one question is never sent to
-// another.
+// WithQuestions returns the state while these questions are open. The question on the screen stays
+// there as long as it is open. Text that was typed for one question is never sent to another.
 func (k Keyboard) WithQuestions(open []fleet.Question) Keyboard {
 	k.sent = filtered(k.sent, func(id string) bool {
 		return !slices.ContainsFunc(open, func(q fleet.Question) bool { return q.ID == id })
@@ -122,19 +120,18 @@ func (k Keyboard) WithQuestions(open []fleet.Question) Keyboard {
 	return k
 }
 
-// Reopen makes a question answerable again, if it is still open, because its answer
-// was not accepted.
+// Reopen makes a question answerable again, because its answer was not accepted.
 func (k Keyboard) Reopen(question string) Keyboard {
 	k.sent = filtered(k.sent, func(id string) bool { return id == question })
 	return k
 }
 
-// unanswered returns the open questions for which no answer is being sent.
+// unanswered returns those open questions for which no answer is being sent.
 func (k Keyboard) unanswered(open []fleet.Question) []fleet.Question {
 	return filtered(open, func(q fleet.Question) bool { return slices.Contains(k.sent, q.ID) })
 }
 
-// filtered returns a copy of the list without the items for which some is true.
+// filtered returns a copy of the list without the items for which some returns true.
 func filtered[T any](list []T, some func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(list), some)
 }
@@ -171,8 +168,8 @@ func (k Keyboard) choose(key terminal.Key) (Keyboard, Action) {
 	return k, Action{}
 }
 
-// editAnswer edits the answer to a question, and sends it on Enter. An invalid answer stays
-// in the input to be edited.
+// editAnswer changes the answer to the question on the screen by a key. Enter sends the answer. If
+// the answer is not valid, it stays in the input.
 func (k Keyboard) editAnswer(key terminal.Key, open []fleet.Question) (Keyboard, Action) {
 	switch key.Kind {
 	case terminal.Rune:

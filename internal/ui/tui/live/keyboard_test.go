@@ -70,7 +70,7 @@ func TestWhatKeysDo(t *testing.T) {
 	}
 }
 
-// press returns the result of several keys.
+// press presses the keys one after the other and returns the resulting state and actions.
 func press(k Keyboard, keys string, open []fleet.Question) (Keyboard, []Action) {
 	var did []Action
 	for _, b := range bytes.SplitAfter([]byte(keys), nil) {
@@ -97,8 +97,8 @@ func TestKeysTypedForAClosedQuestionAreDiscarded(t *testing.T) {
 			t.Errorf("%q: did %+v then", end, did)
 		}
 	}
-	// The same must hold if the next question comes later, and for an onlooker, who
-	// may leave with q.
+	// Keys are also ignored if the next question opens later, and for an observer, who can leave
+	// with q.
 	k, _ := press(Keyboard{Observer: true}, "re", questions[:1])
 	k, did := press(k, "q", nil)
 	_, more := press(k, "uired\r", questions[1:])

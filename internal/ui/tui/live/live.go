@@ -1,9 +1,9 @@
-// Package live shows one run in a terminal, and lets the user answer its questions, leave
-// it or cancel it.
+// Package live shows one run in a terminal, and lets the user answer its questions, leave it or
+// cancel it.
 //
-// [View] is a pure function from a run, the time, the size of the terminal and the user's
-// input to rows. [Keyboard] is a pure state machine from keys and open questions to
-// actions. [Show] is the loop around them.
+// [View] is a pure function: it turns a run, the time, the size of the terminal and the user's
+// input into rows. [Keyboard] is a pure state machine: it turns keys and open questions into
+// actions. [Show] is the loop that uses both.
 package live
 
 import (
@@ -25,33 +25,32 @@ import (
 type Options struct {
 	Now      func() time.Time
 	Color    bool
-	Observer bool // another process owns the run
-	Remote   bool // the run belongs to a server, whose workers execute it
+	Observer bool // another process works on the run
+	Remote   bool // the run is on a server, whose workers work on it
 
-	// Runs delivers the run whenever it has changed. It is closed when the run has
-	// ended.
+	// Runs receives the run whenever it has changed. It is closed when the run has ended.
 	Runs <-chan fleet.Run
-	// Notes delivers messages for the user.
+	// Notes receives messages for the user.
 	Notes <-chan string
-	// End delivers requests from outside to end the run, such as signals.
+	// End receives requests to end the run that are not keys, such as signals.
 	End <-chan struct{}
-	// Act performs the user's actions, one after the other, and returns a message for
-	// the user. Its context ends when the user leaves at once. Detach and Leave end
-	// the view and are not passed to Act.
+	// Act performs the user's actions, one after the other, and returns a message for the user. Its
+	// context ends when the user leaves at once. Detach and Leave end the view and are not passed
+	// to Act.
 	Act func(context.Context, Action) string
 }
 
 const (
-	frameTime = 200 * time.Millisecond // interval of the spinner and of redrawing changes
+	frameTime = 200 * time.Millisecond // interval at which the spinner turns and changes are drawn
 	minFrame  = 50 * time.Millisecond  // minimum time between two frames while the user types
-	noteTime  = 15 * time.Second       // how long a note stays
-	readTime  = time.Second            // how long a note stays even if keys are pressed
-	seenTime  = 2 * time.Second        // how long an answer may take to close its question
+	noteTime  = 15 * time.Second       // how long a note is shown
+	readTime  = time.Second            // how long a note is shown at least, even if keys are pressed
+	seenTime  = 2 * time.Second        // if a question is still open this long after its answer, it is shown again
 )
 
-// Show shows a run until it has ended or the user leaves. It returns NoAction if the
-// run has ended, else Detach or Leave. It always restores the terminal, also after a
-// panic in the view.
+// Show shows a run until the run has ended or the user leaves. It returns NoAction if the run has
+// ended, and Detach or Leave if the user left. It always restores the terminal, also after a panic
+// in the view.
 func Show(ctx context.Context, t *terminal.Terminal, o Options) (ActionKind, error) {
 	if err := t.Acquire(); err != nil {
 		t.Restore()
@@ -74,32 +73,32 @@ func Show(ctx context.Context, t *terminal.Terminal, o Options) (ActionKind, err
 	}()
 	do, err := l.run(ctx)
 	if do != Detach {
-		leave() // an answer may still be sent after a detach
+		leave() // after a detach, an answer may still be sent
 	}
 	return do, err
 }
 
-// loop is the state of the loop.
+// loop is the state of the loop in [Show].
 type loop struct {
 	Options
 	term    *terminal.Terminal
 	screen  *terminal.Screen
 	view    View
-	noted   time.Time // when the note was first drawn, or zero
+	noted   time.Time // when the note was first drawn; zero: not yet
 	changed bool      // the view has changed since the last frame
 	drawn   time.Time
 	keys    chan terminal.Key
-	results chan string   // messages from Act
-	panics  chan string   // panics in our goroutines
-	actions chan Action   // actions to perform, in order
-	done    chan struct{} // closed to end the goroutines
+	results chan string   // receives the messages that Act returns
+	panics  chan string   // receives the panics of the loop's goroutines
+	actions chan Action   // actions for Act, in order
+	done    chan struct{} // closed when the goroutines must end
 	all     sync.WaitGroup
 
-	reopened chan string // questions that are still open after the time seenTime has passed since their answer
+	reopened chan string // ids of questions that are still open seenTime after their answer
 }
 
-// start runs f in a goroutine. A panic in f must not end the process before the
-// terminal is restored.
+// start calls f in a goroutine. It passes a panic of f to the loop, which restores the terminal
+// before the process ends.
 func (l *loop) start(f func()) {
 	l.all.Go(func() {
 		defer func() {
@@ -111,7 +110,7 @@ func (l *loop) start(f func()) {
 	})
 }
 
-// send sends a value unless done is closed first.
+// send sends a value to a channel, unless done is closed first.
 func send[T any](to chan<- T, value T, done <-chan struct{}) {
 	select {
 	case to <- value:
@@ -119,8 +118,8 @@ func send[T any](to chan<- T, value T, done <-chan struct{}) {
 	}
 }
 
-// act performs the actions. A question that is still open some time after its answer can
-// be answered again: the answer was refused or did not arrive.
+// act performs the actions one after the other. If a question is still open some time after its
+// answer, the user can answer it again: the answer was refused or did not arrive.
 func (l *loop) act(ctx context.Context) {
 	for {
 		var a Action
@@ -168,7 +167,7 @@ func (l *loop) run(ctx context.Context) (ActionKind, error) {
 			l.view.Run = r
 			l.view.Keyboard = l.view.Keyboard.WithQuestions(Questions(r))
 			l.changed = true
-			continue // draw at the next tick
+			continue // the next tick draws it
 		case text := <-l.Notes:
 			l.note(text)
 		case text := <-l.results:
@@ -181,8 +180,8 @@ func (l *loop) run(ctx context.Context) (ActionKind, error) {
 			l.forgetNote(readTime)
 			l.view.Keyboard, act = l.view.Keyboard.Press(key, Questions(l.view.Run))
 		case sig := <-signals:
-			// The size has changed, or the process was stopped and continued: another
-			// program may have used the terminal meanwhile.
+			// Clear the screen: its size has changed, or the process was stopped and another
+			// program may have used the terminal.
 			if sig == syscall.SIGCONT {
 				if err := l.term.Acquire(); err != nil {
 					return NoAction, err
@@ -196,7 +195,7 @@ func (l *loop) run(ctx context.Context) (ActionKind, error) {
 			switch {
 			case l.view.Run.Counts.Running > 0:
 				l.view.Frame++
-			case !l.changed && time.Since(l.drawn) < time.Second: // elapsed times change once per second
+			case !l.changed && time.Since(l.drawn) < time.Second: // nothing to draw: elapsed times change once per second
 				continue
 			}
 		}
@@ -209,13 +208,13 @@ func (l *loop) run(ctx context.Context) (ActionKind, error) {
 		default:
 			select {
 			case l.actions <- act:
-			default: // earlier actions have not ended
+			default: // too many earlier actions have not ended
 				l.note("busy, try again")
 				l.view.Keyboard = l.view.Keyboard.Reopen(act.Question)
 			}
 		}
 		if l.changed = true; time.Since(l.drawn) < minFrame {
-			continue // draw at the next tick
+			continue // the next tick draws it
 		}
 		if err := l.draw(); err != nil {
 			return NoAction, err
@@ -227,7 +226,7 @@ func (l *loop) note(text string) {
 	l.view.Note, l.noted = text, time.Time{}
 }
 
-// forgetNote removes the note if it has been visible for longer than after.
+// forgetNote removes the note if it has been shown for longer than after.
 func (l *loop) forgetNote(after time.Duration) {
 	if l.view.Note != "" && !l.noted.IsZero() && time.Since(l.noted) > after {
 		l.view.Note, l.changed = "", true

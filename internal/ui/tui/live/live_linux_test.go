@@ -19,7 +19,7 @@ import (
 	"gaffer/internal/ui/tui/terminal"
 )
 
-// pty is a terminal whose other side is the test.
+// pty is a pseudo-terminal. The test reads and writes its other side.
 type pty struct {
 	user, program *os.File
 	mu            sync.Mutex
@@ -49,8 +49,8 @@ func newPTY(t *testing.T, width, height uint16) *pty {
 	read := make(chan struct{})
 	go func() { defer close(read); p.read() }()
 	t.Cleanup(func() {
-		_ = program.Close() // nothing important was written to it
-		<-read              // reading ends when the program's side is closed
+		_ = program.Close() // no data can be lost
+		<-read              // wait for the reader, which ends when the program's side is closed
 		_ = user.Close()
 	})
 	return p
@@ -108,7 +108,7 @@ func (p *pty) mode(t *testing.T) unix.Termios {
 	return *mode
 }
 
-// shown is a live view on a pty.
+// shown is a live view that is shown on a pty.
 type shown struct {
 	*pty
 	term    *terminal.Terminal
@@ -189,7 +189,7 @@ func TestAnAnswerThatWasNotAcceptedCanBeGivenAgain(t *testing.T) {
 	<-s.actions
 	deadline := time.After(testenv.Patience)
 	for again := false; !again; {
-		s.press(t, "1\r") // ignored until the question is shown again
+		s.press(t, "1\r") // ignored, because the question is not shown yet
 		select {
 		case got := <-s.actions:
 			again = true
@@ -214,7 +214,7 @@ func TestANoteIsShownEvenWhileTheUserTypes(t *testing.T) {
 	s.waitFor(t, "release")
 	for i := range 5 {
 		note := fmt.Sprintf("note %d", i)
-		s.press(t, "x") // draws a frame, so that the note waits for the next one
+		s.press(t, "x") // this draws a frame, so that the note is drawn with the next frame
 		time.Sleep(minFrame / 5)
 		s.notes <- note
 		s.press(t, "xxx")

@@ -12,8 +12,8 @@ import (
 	"gaffer/internal/ui/tui/stages"
 )
 
-// body returns the tasks in at most room rows. If all tasks fit, they stand under the
-// headings of their stages; else the most urgent tasks come first.
+// body returns the rows of the tasks, at most room. If all tasks fit, they are below the headings
+// of their stages. If not, the most urgent tasks come first.
 func (v View) body(width, room int) []paint.Line {
 	headings := stages.Count(v.stages)
 	if headings == 1 {
@@ -40,8 +40,8 @@ func (v View) body(width, room int) []paint.Line {
 	return append(v.rows(width, chosen), paint.Styled(display.Faint, fmt.Sprintf("… %d more: %s", rest.Total, phrase.Counts(rest))))
 }
 
-// urgency ranks tasks by how much they need the user's attention; the lowest comes
-// first.
+// urgency returns a rank by how much a task needs the user's attention. The lowest rank is the most
+// urgent.
 func urgency(t fleet.Task) int {
 	switch {
 	case phrase.Waiting(t):
@@ -60,7 +60,8 @@ func urgency(t fleet.Task) int {
 	return 6
 }
 
-// mostUrgent returns the n most urgent tasks and counts the others.
+// mostUrgent returns the indexes of the n most urgent tasks, and the numbers of the other tasks by
+// status.
 func (v View) mostUrgent(n int) (tasks []int, rest fleet.Counts) {
 	var by [7][]int
 	for i, t := range v.Run.Tasks {
@@ -87,10 +88,10 @@ func (v View) rows(width int, indexes []int) []paint.Line {
 	return rows
 }
 
-// spinner holds the frames of the mark of a running task.
+// spinner holds the frames of the animated sign of a running task.
 var spinner = [...]string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
 
-// mark returns the sign of a task's status. Each sign has a different shape.
+// mark returns the sign of a task's status. The signs differ in shape, not only in colour.
 func (v View) mark(t fleet.Task) paint.Span {
 	switch {
 	case phrase.Waiting(t):

@@ -13,18 +13,18 @@ import (
 	"gaffer/internal/ui/tui/stages"
 )
 
-// View holds everything that is shown at one moment.
+// View holds everything that the live view shows at one moment.
 type View struct {
 	Run      fleet.Run
 	Now      time.Time
-	Frame    int      // frame of the spinner
+	Frame    int      // number of the spinner's frame
 	Keyboard Keyboard // state of the user's input
-	Note     string   // the last message for the user
+	Note     string   // last message for the user
 
-	stages []int // stages of the tasks, from [stages.Of]; computed if missing
+	stages []int // stages of the tasks, from [stages.Of]; nil: not computed yet
 }
 
-// Lines returns the rows of a screen of this size, from the top.
+// Lines returns the rows of a screen of this width and height, from the top.
 func (v View) Lines(width, height int, color bool) []string {
 	if width <= 0 || height <= 0 {
 		return nil
@@ -45,12 +45,12 @@ func (v View) Lines(width, height int, color bool) []string {
 	return rows[:min(len(rows), height)]
 }
 
-// maxFinal is the maximum number of rows for tasks that stay on the screen after the
-// view has ended.
+// maxFinal is the maximum number of rows of tasks that remain in the terminal after the view has
+// ended.
 const maxFinal = 60
 
-// Final returns the view of a run that has ended or that the user leaves: its tasks,
-// without an input line.
+// Final returns the rows that remain in the terminal when the run has ended or the user leaves: the
+// tasks, without an input line.
 func (v View) Final(width int, color bool) []string {
 	v.stages = stages.Of(v.Run.Tasks)
 	var rows []string
@@ -62,8 +62,7 @@ func (v View) Final(width int, color bool) []string {
 	return rows
 }
 
-// head returns the facts about the whole run: its name, progress, cost and paused
-// lanes.
+// head returns the rows at the top: the run's name, progress, cost and paused agent accounts.
 func (v View) head(width int) []paint.Line {
 	rows := []paint.Line{v.title(width), v.bar(width)}
 	for _, l := range v.Run.Lanes {
@@ -91,7 +90,7 @@ func (v View) title(width int) paint.Line {
 	}
 	right := paint.Plain(strings.Join(facts, "  "))
 	if left.Width()+right.Width()+2 > width {
-		left = left[:1] // the name is more useful than the id
+		left = left[:1] // drop the id, because the name is more useful
 	}
 	if left.Width()+right.Width()+2 > width && len(facts) > 1 {
 		right = paint.Plain(facts[1])

@@ -55,8 +55,8 @@ func TestTasksThatDoNotFitAreCountedAndTheUrgentOnesShown(t *testing.T) {
 	golden(t, "crowd-80.golden", picture(v.Lines(80, 20, false), 80))
 }
 
-// The view works at every size, never exceeds the screen, and lets no control
-// sequence of an agent through.
+// The view can be drawn at every size. It never exceeds the screen, and never contains control
+// sequences of an agent.
 func TestTheViewNeverExceedsTheScreen(t *testing.T) {
 	asking := Keyboard{}.WithQuestions(Questions(release()))
 	asking.input = parts.Input(strings.Repeat("long 日本 ", 30))
@@ -94,7 +94,7 @@ func TestAQuestionIsAskedWithItsNumberedOptions(t *testing.T) {
 		return strings.HasPrefix(row, "? 0c0ffee0/page asks")
 	}):], 80))
 
-	// A small screen still shows the input line.
+	// Even a small screen must show the input line.
 	rows := v.Lines(40, 6, false)
 	if last := rows[len(rows)-1]; !strings.HasPrefix(last, "> ▏") {
 		t.Errorf("the last row is %q", last)
@@ -121,8 +121,8 @@ func TestTheUserSeesWhatHappensToTypedText(t *testing.T) {
 	}
 }
 
-// Fifty idle agents are drawn five times per second. One percent of a core would be 2
-// ms per frame.
+// A view of fifty idle agents is drawn five times per second. If a frame took 2 ms, that would be
+// one percent of a core.
 func BenchmarkFiftyIdleAgents(b *testing.B) {
 	v := View{Run: crowd(66, 50), Now: now}
 	v.stages = stages.Of(v.Run.Tasks)

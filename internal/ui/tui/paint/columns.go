@@ -8,17 +8,17 @@ import (
 
 // Column describes one column of a table.
 type Column struct {
-	Max   int  // maximum width
-	Min   int  // minimum width of a column with text, so that changing values do not move the other columns
-	Right bool // right-aligned
-	Drop  int  // if space is short, the column with the lowest value is removed first; 0 means never
-	Flex  bool // takes the space that the other columns leave; others are removed until this one has at least Min
-	Width int  // set by [Table.Rows]; 0 hides the column
+	Max   int  // maximum width in columns
+	Min   int  // minimum width if there is text, so that changing values do not move other columns
+	Right bool // the text is aligned to the right
+	Drop  int  // order in which columns are removed if they do not fit, lowest first; 0 means never
+	Flex  bool // gets the width that other columns leave; they are removed until it has at least Min
+	Width int  // current width, set by [Table.Rows]; 0 hides the column
 }
 
 const gap = "  "
 
-// Table collects rows whose columns get common widths.
+// Table collects rows and gives their columns common widths.
 type Table struct {
 	Columns []Column
 	rows    [][]Span
@@ -27,8 +27,8 @@ type Table struct {
 // Add appends a row with one cell for each column.
 func (t *Table) Add(cells ...Span) { t.rows = append(t.rows, cells) }
 
-// Rows returns the rows in columns that are as wide as their contents. If the columns do
-// not fit, it removes the one with the lowest Drop first.
+// Rows returns the rows, with columns as wide as their contents. If they do not fit into width, it
+// removes columns, the one with the lowest Drop first.
 func (t *Table) Rows(width int) []Line {
 	fit(t.Columns, t.rows, width)
 	lines := make([]Line, len(t.rows))
@@ -53,7 +53,7 @@ func (t *Table) Rows(width int) []Line {
 	return lines
 }
 
-// fit sets the widths of the columns.
+// fit sets the widths of the columns, so that the rows fit into width.
 func fit(cols []Column, rows [][]Span, width int) {
 	for _, row := range rows {
 		for c := range cols {
@@ -97,7 +97,7 @@ func fit(cols []Column, rows [][]Span, width int) {
 	squeeze(cols, width)
 }
 
-// totalWidth returns the width of all columns, including the gaps between them.
+// totalWidth returns the width of all visible columns and of the gaps between them.
 func totalWidth(cols []Column) int {
 	n := 0
 	for _, c := range cols {
@@ -108,7 +108,7 @@ func totalWidth(cols []Column) int {
 	return max(n-len(gap), 0)
 }
 
-// nextToDrop returns the index of the column to remove next, or -1.
+// nextToDrop returns the index of the column to remove next, or -1 if none may be removed.
 func nextToDrop(cols []Column, flex, wanted int) int {
 	found := -1
 	for i, c := range cols {
@@ -120,8 +120,7 @@ func nextToDrop(cols []Column, flex, wanted int) int {
 	return found
 }
 
-// squeeze makes the remaining columns narrower, from the last one on, if they are
-// wider than the screen.
+// squeeze makes columns narrower, starting with the last one, until they fit into width.
 func squeeze(cols []Column, width int) {
 	for i := len(cols) - 1; i >= 0; i-- {
 		if over := totalWidth(cols) - width; over > 0 {

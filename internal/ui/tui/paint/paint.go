@@ -1,6 +1,5 @@
-// Package paint provides the building blocks of terminal screens: rows of styled
-// text, columns that fit the screen, bars. The functions are pure and never exceed
-// the given width.
+// Package paint provides the building blocks of terminal screens: rows of styled text, tables that
+// fit the screen, and bars. The functions are pure. Their results never exceed the given width.
 package paint
 
 import (
@@ -10,7 +9,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Span is a piece of a row in one style; an empty style is plain text.
+// Span is a piece of a row in one style. An empty style means plain text.
 type Span struct {
 	Text  string
 	Style display.Style
@@ -25,7 +24,7 @@ func Plain(text string) Line { return Line{{Text: text}} }
 // Styled returns a row in one style.
 func Styled(style display.Style, text string) Line { return Line{{text, style}} }
 
-// Width returns the number of columns that the row takes.
+// Width returns the number of terminal columns that the row takes.
 func (l Line) Width() int {
 	n := 0
 	for _, s := range l {
@@ -34,7 +33,8 @@ func (l Line) Width() int {
 	return n
 }
 
-// Render returns the row as terminal output, at most width columns wide.
+// Render returns the row as terminal output, cut to width columns. If color is false, it leaves out
+// the styles.
 func (l Line) Render(width int, color bool) string {
 	var b strings.Builder
 	for _, s := range l {
@@ -48,8 +48,8 @@ func (l Line) Render(width int, color bool) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// Ends puts left and right at the two ends of a row. It leaves out right if both do
-// not fit.
+// Ends returns a row with left at its start and right at its end. If both do not fit into width, it
+// returns only left.
 func Ends(left, right Line, width int) Line {
 	gap := width - left.Width() - right.Width()
 	if gap < 2 {
@@ -58,8 +58,8 @@ func Ends(left, right Line, width int) Line {
 	return append(append(left, Span{Text: strings.Repeat(" ", gap)}), right...)
 }
 
-// Wrap breaks the text of another program into at most most rows. A word that is
-// longer than a row continues in the next.
+// Wrap breaks the text of another program into at most most rows. A word that is longer than a row
+// continues in the next row.
 func Wrap(text string, width, most int) []string {
 	var rows []string
 	for _, paragraph := range strings.Split(display.PrintableLines(text), "\n") {
@@ -84,9 +84,9 @@ func Wrap(text string, width, most int) []string {
 	return rows
 }
 
-// HangingIndent breaks a line into rows of a width. Every row after the first is indented by
-// columns more than the first. If too little width would remain, the line stays
-// whole.
+// HangingIndent breaks a line into rows of at most width columns. It indents the rows after the
+// first by this number of additional columns. If too little width would remain for text, it does
+// not break the line.
 func HangingIndent(line string, width, columns int) []string {
 	further := strings.Repeat(" ", columns)
 	text := strings.TrimLeft(line, " ")
@@ -105,7 +105,7 @@ func HangingIndent(line string, width, columns int) []string {
 	return rows
 }
 
-// words returns the words of a paragraph. Words that are too wide are split.
+// words returns the words of a paragraph. It splits words that are wider than width.
 func words(paragraph string, width int) (list []string) {
 	for _, word := range strings.Fields(paragraph) {
 		for width > 1 && cells.Width(word) > width {

@@ -10,8 +10,8 @@ import (
 // Waiting is the badge of a task that waits for the user.
 var Waiting = paint.Span{Text: "? waiting", Style: display.Yellow}
 
-// A badge has a sign, a word and a colour, so that each is understood without the
-// others.
+// badges maps a status to its badge. A badge has a sign, a word and a colour; each of them alone is
+// enough to recognise the status.
 var badges = map[fleet.Status]paint.Span{
 	fleet.Queued:    {Text: "○ queued", Style: display.Faint},
 	fleet.Running:   {Text: "● running", Style: display.Green},
@@ -20,7 +20,7 @@ var badges = map[fleet.Status]paint.Span{
 	fleet.Cancelled: {Text: "⊘ cancelled", Style: display.Faint},
 }
 
-// Badge returns the badge of a status. It shows an unknown status as it is.
+// Badge returns the badge of a status. For an unknown status it returns the status itself.
 func Badge(s fleet.Status) paint.Span {
 	if b, ok := badges[s]; ok {
 		return b
@@ -28,7 +28,7 @@ func Badge(s fleet.Status) paint.Span {
 	return paint.Span{Text: "· " + display.Line(string(s), 12)}
 }
 
-// TaskBadge returns the badge of a task.
+// TaskBadge returns the badge of a task: that of its status, or Waiting.
 func TaskBadge(t fleet.Task) paint.Span {
 	if phrase.Waiting(t) {
 		return Waiting

@@ -9,14 +9,14 @@ import (
 	"gaffer/internal/ui/tui/paint"
 )
 
-// Input is a line that the user types.
+// Input is the line that the user is typing.
 type Input string
 
 // maxInput is the maximum length of an [Input], in bytes.
 const maxInput = 2000
 
-// Insert appends text that was typed or pasted. It ignores text that would make the
-// line too long.
+// Insert appends text that was typed or pasted. If the line would become too long, it ignores the
+// text.
 func (i Input) Insert(text string) Input {
 	if text != " " {
 		text = display.OneLine(text)
@@ -42,7 +42,7 @@ func (i Input) DeleteWord() Input {
 // Trimmed returns the line without spaces around it.
 func (i Input) Trimmed() string { return strings.TrimSpace(string(i)) }
 
-// Row shows a prompt and the end of the line, where the user types, with a cursor.
+// Row returns a row with a prompt, the end of the line, where the user types, and a cursor.
 func (i Input) Row(prompt string, width int) paint.Line {
 	return paint.Line{
 		{Text: prompt, Style: display.Bold}, {Text: cells.End(display.Printable(string(i)), width-4)}, {Text: "▏"},

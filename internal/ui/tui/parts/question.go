@@ -12,11 +12,11 @@ import (
 	"gaffer/internal/ui/tui/paint"
 )
 
-// Chosen is the style of the chosen row of a list: reverse video.
+// Chosen is the style of the row that is chosen in a list: reverse video.
 const Chosen display.Style = "7"
 
-// QuestionHeading returns the heading of a question: who asks, the given facts, and which answer
-// the question gets if it is not answered. run is the name of its run, or empty.
+// QuestionHeading returns the heading of a question: which task or agent asks, the given facts, and
+// which answer is used if the user gives none. run is the name of the question's run, or empty.
 func QuestionHeading(q fleet.Question, run string, now time.Time, facts ...string) paint.Line {
 	who := display.Line(q.Name, 50)
 	if run != "" {
@@ -36,8 +36,8 @@ func QuestionText(q fleet.Question, width, most int) (rows []paint.Line) {
 	return rows
 }
 
-// Options returns the numbered options of a question. The one with the number in typed
-// is marked.
+// Options returns a row for each numbered option of a question. If typed is the number of an
+// option, that option is marked.
 func Options(q fleet.Question, typed string) (rows []paint.Line) {
 	for i, option := range q.Options {
 		mark, style := "  ", display.Style("")
@@ -49,7 +49,7 @@ func Options(q fleet.Question, typed string) (rows []paint.Line) {
 	return rows
 }
 
-// AnswerRow returns the row where the answer to a question is typed.
+// AnswerRow returns the row in which the user types the answer to a question.
 func AnswerRow(q fleet.Question, typed Input, width int) paint.Line {
 	row := typed.Row("> ", width)
 	switch {
@@ -61,8 +61,8 @@ func AnswerRow(q fleet.Question, typed Input, width int) paint.Line {
 	return append(row, paint.Span{Text: "text and Enter; d denies", Style: display.Faint})
 }
 
-// ParseAnswer interprets what was typed: a number is an option, a lone d denies, anything
-// else is text.
+// ParseAnswer interprets the typed answer: a number chooses an option, a single d denies the
+// request, and anything else is the text of the answer.
 func ParseAnswer(q fleet.Question, typed Input) (text string, deny bool, err error) {
 	if typed.Trimmed() == "d" {
 		return "", true, nil

@@ -10,16 +10,15 @@ import (
 	"gaffer/internal/ui/tui/paint"
 )
 
-// TaskTable shows tasks in columns that are as wide as their contents.
+// TaskTable returns the rows of a table of tasks. Its columns are as wide as their contents.
 type TaskTable struct {
 	Now time.Time
-	// Detailed adds columns: the status in words, and the source of the state with its
-	// age.
+	// Detailed adds two columns: the status in words, and the source of the state with its age.
 	Detailed bool
 }
 
-// The columns in the order of the screen. The column of what the task does takes the
-// space that the others leave.
+// Indexes of the columns, from left to right. The column with what the task does gets the width
+// that the others leave.
 const (
 	colStatus = iota
 	colID
@@ -62,7 +61,7 @@ func (t TaskTable) Rows(tasks []fleet.Task, width int) []paint.Line {
 }
 
 func (t TaskTable) cells(task fleet.Task) []paint.Span {
-	quiet := display.Style("") // the style of a task that has not started
+	quiet := display.Style("") // style of a task that is queued or cancelled
 	if task.Status == fleet.Queued || task.Status == fleet.Cancelled {
 		quiet = display.Faint
 	}
@@ -88,7 +87,7 @@ func (t TaskTable) cells(task fleet.Task) []paint.Span {
 	return cells
 }
 
-// Doing returns what a task does, or why it does nothing.
+// Doing returns what a task does, or why it does nothing now.
 func Doing(t fleet.Task, now time.Time) paint.Span {
 	doing := paint.Span{Text: phrase.Doing(t, now)}
 	switch {
@@ -102,7 +101,7 @@ func Doing(t fleet.Task, now time.Time) paint.Span {
 	return doing
 }
 
-// Source returns the source of a running task's state and the state's age: "control
+// Source returns the source of a running task's state and the age of the state, such as "control
 // 4s".
 func Source(t fleet.Task, now time.Time) string {
 	a := t.Attempt
@@ -116,7 +115,7 @@ func Source(t fleet.Task, now time.Time) string {
 	return display.Line(a.Source, 12) + " " + age
 }
 
-// StageHeading returns the row above the tasks of a stage.
+// StageHeading returns the row above the tasks of the stage with this number.
 func StageHeading(stage int) paint.Line {
 	return paint.Styled(display.Faint, fmt.Sprintf("stage %d", stage))
 }

@@ -1,6 +1,5 @@
-// Package program shows a pure model on the whole terminal: it passes keys, the size and
-// the time to the model, draws the model's rows, and performs the actions that the model
-// returns.
+// Package program shows a pure model on the whole terminal. It passes keys, the size and the time
+// to the model, draws the rows of the model, and performs the actions that the model returns.
 package program
 
 import (
@@ -21,26 +20,26 @@ import (
 
 // Model is the state of a screen. It is a value: Update returns a new Model.
 type Model[M any] interface {
-	// Update processes an event: a [Size], a [Key], a [time.Time], or data. It returns
-	// the new model and the actions to perform.
+	// Update applies an event: a [Size], a [Key], a [time.Time], or data. It returns the new model
+	// and the actions to perform.
 	Update(event any) (M, []any)
 	// Rows returns the rows of the terminal, from the top.
 	Rows() []string
 }
 
-// The events that every screen gets, besides the time once per second.
+// Events that every model receives. It also receives the time, once per second.
 type (
-	// Size is the size of the terminal.
+	// Size is the size of the terminal in columns and rows.
 	Size struct{ Width, Height int }
 
-	// Key is a pressed key: its name, and the text that it types, if any.
+	// Key is a key that was pressed: its name and, if it types text, that text.
 	Key struct{ Name, Text string }
 )
 
 // Quit is the action that ends the program.
 type Quit struct{}
 
-// Edit returns a line after a key was pressed.
+// Edit returns the line after the key k was pressed.
 func Edit(line parts.Input, k Key) parts.Input {
 	switch k.Name {
 	case "backspace", "ctrl+h":
@@ -55,7 +54,7 @@ func Edit(line parts.Input, k Key) parts.Input {
 	return line.Insert(k.Text)
 }
 
-// Terminal describes the input and output of the screen.
+// Terminal describes where keys are read from and where the screen is drawn.
 type Terminal struct {
 	In    io.Reader
 	Out   io.Writer
@@ -63,17 +62,17 @@ type Terminal struct {
 	Now   func() time.Time
 }
 
-// Task is the slow part of an action. The zero Task means that there is none.
+// Task is the slow part of an action. The zero Task means that the action is done.
 type Task struct {
-	Name string // for errors
-	// Do performs the work, and returns the event that reports the result to the model.
+	Name string // name of the task in errors
+	// Do does the slow work. It returns an event with the result, which is passed to the model.
 	Do func() (event any, err error)
 }
 
-// Performer performs an action. It must not block: slow work is done by the returned task.
+// Performer performs an action. It must not block: it returns slow work as a Task.
 type Performer func(action any) Task
 
-// Program shows a model on a terminal.
+// Program shows a model on a terminal and performs its actions.
 type Program struct {
 	tea     *tea.Program
 	pending *pending
@@ -90,7 +89,7 @@ func New[M Model[M]](ctx context.Context, m M, t Terminal, perform Performer) *P
 		tea.WithoutSignalHandler(), tea.WithColorProfile(profile)), a.pending}
 }
 
-// Send sends data to the model. It may be called from any goroutine.
+// Send passes data to the model as an event. It may be called from any goroutine.
 func (p *Program) Send(data any) { p.tea.Send(data) }
 
 // Show shows the screen until the user leaves or the context ends. It always restores
@@ -103,8 +102,8 @@ func (p *Program) Show() error {
 	return err
 }
 
-// Finish waits for unfinished tasks after the screen has closed. It returns the errors
-// of those that failed or that did not end in time.
+// Finish waits for tasks that are unfinished when the screen has closed. It returns the errors of
+// tasks that failed, or that did not end before ctx.
 func (p *Program) Finish(ctx context.Context) error {
 	var errs []error
 	for _, one := range p.pending.list() {
@@ -125,14 +124,14 @@ func (p *Program) Finish(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// started is a task that has not ended. Bubble Tea drops it when the user leaves,
-// possibly before it has started.
+// started is a task that has not ended. When the user leaves, Bubble Tea forgets it, possibly
+// before it has started.
 type started struct {
 	name string
-	do   func() (any, error) // runs once, however often it is called
+	do   func() (any, error) // does the work once; later calls return the same result
 }
 
-// pending holds the tasks whose result the model has not seen.
+// pending holds the tasks whose result the model has not received.
 type pending struct {
 	mu    sync.Mutex
 	tasks map[*started]bool
@@ -159,18 +158,18 @@ func (p *pending) list() (list []*started) {
 	return list
 }
 
-// ended is the message that a task has ended.
+// ended is the Bubble Tea message that a task has ended.
 type ended struct {
 	task  *started
 	event any
 }
 
-// tick is the message of the clock, once per second.
+// tick is the Bubble Tea message of the clock, sent once per second.
 type tick struct{}
 
 func nextTick() tea.Cmd { return tea.Tick(time.Second, func(time.Time) tea.Msg { return tick{} }) }
 
-// adapter adapts a model to Bubble Tea.
+// adapter makes a [tea.Model] of a [Model].
 type adapter[M Model[M]] struct {
 	model   M
 	perform Performer
@@ -178,7 +177,7 @@ type adapter[M Model[M]] struct {
 	pending *pending
 }
 
-// Init starts the clock.
+// Init implements [tea.Model]. It starts the clock.
 func (a adapter[M]) Init() tea.Cmd {
 	return tea.Batch(nextTick(), func() tea.Msg { return a.now() })
 }
@@ -215,7 +214,7 @@ func (a adapter[M]) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		one := &started{display.Printable(task.Name), sync.OnceValues(task.Do)}
 		a.pending.add(one)
 		cmds = append(cmds, func() tea.Msg {
-			event, _ := one.do() // the event contains the error
+			event, _ := one.do() // the event contains the error, too
 			return ended{one, event}
 		})
 	}

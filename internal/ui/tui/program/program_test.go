@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// echo is a model that performs every event that it gets, except results.
+// echo is a model that returns every key as an action and ignores other events.
 type echo struct{}
 
 type result struct{}

@@ -13,24 +13,24 @@ import (
 	"gaffer/internal/ui/tui/parts"
 )
 
-// change is the screen of one change: an overview, and after it one page for each file.
+// change is the screen of one change. It has an overview and a page for each file.
 type change struct {
 	run, task string
-	since     bool // show only changes since the user's last review
+	since     bool // show only what has changed since the user's last review
 	page      Page
 	read      bool
-	readError string          // why the last read failed
-	diffs     map[string]diff // by path; never changed in place
-	file      int             // 0 is the overview, n the n-th file
-	cursor    key             // the chosen row; the zero key is the first one
-	at        int             // the index of the chosen row, used if the row disappears
-	mark      bool            // several lines are chosen: those between from and the cursor
+	readError string          // why the last read of the change failed, or ""
+	diffs     map[string]diff // diffs that were read, by path; the map is never changed, only replaced
+	file      int             // 0: the overview is shown; n: the n-th file
+	cursor    key             // the chosen row; the zero key means the first row
+	at        int             // index of the chosen row, used if the row disappears
+	mark      bool            // the lines between from and the cursor are chosen, not only one
 	from      key
 	top       int
-	sideways  int // number of columns scrolled to the right
+	sideways  int // number of columns that the user has scrolled to the right
 }
 
-// diff is the diff of a file, which is read when the user opens the file.
+// diff is the diff of a file. It is read when the user opens the file.
 type diff struct {
 	digest    string
 	read      bool
@@ -40,11 +40,11 @@ type diff struct {
 
 func (c change) show() Show { return Show{Run: c.run, Task: c.task, Since: c.since} }
 
-// withPage returns the screen with a change that was read. It keeps the shown file and
-// row, and the diffs that have not changed.
+// withPage returns the screen with the change in p. It keeps the shown file and row, and the diffs
+// of files that have not changed.
 func (c change) withPage(p Page) change {
 	if p.Change.Run != c.run || p.Change.Task != c.task || (p.Since != "") != c.since {
-		return c // the page of a change that is no longer shown
+		return c // p is about a change that is no longer shown
 	}
 	path := ""
 	if c.file > 0 {
@@ -91,13 +91,13 @@ func (c change) withReadFailure(t ReadFailure) change {
 	return c
 }
 
-// goTo opens the overview or a file.
+// goTo shows the overview (0) or the file with this number.
 func (c change) goTo(file int) change {
 	c.file = min(max(file, 0), len(c.page.Change.Files))
 	c.cursor, c.at, c.top, c.sideways, c.mark = key{}, 0, 0, 0, false
 	if c.file > 0 {
 		path := c.page.Change.Files[c.file-1].Path
-		if d, ok := c.diffs[path]; ok && d.readError != "" { // read it again
+		if d, ok := c.diffs[path]; ok && d.readError != "" { // remove the failed diff, so that it is read again
 			c.diffs = maps.Clone(c.diffs)
 			delete(c.diffs, path)
 		}
@@ -105,8 +105,8 @@ func (c change) goTo(file int) change {
 	return c
 }
 
-// newComment returns a comment without text on what is chosen. It returns false if that is not
-// read yet.
+// newComment returns a comment without text at the chosen position. It returns false if the file
+// there is not read yet.
 func (c change) newComment(f frame) (fleet.Comment, bool) {
 	rows := c.rows(f.width)
 	first, last := c.chosen(rows)
@@ -123,7 +123,7 @@ func (c change) newComment(f frame) (fleet.Comment, bool) {
 		comment, _ := c.comment(k.comment)
 		return fleet.Comment{Path: comment.Path, Side: comment.Side, First: comment.First, Last: comment.Last, Tree: comment.Tree, Lines: comment.Lines}, true
 	}
-	// Lines that the change deletes exist on the old side only.
+	// Start with the old side, because lines that the change deletes exist only there.
 	at := fleet.Comment{Path: k.path, Side: fleet.OldSide, Tree: c.page.Since}
 	if at.Tree == "" {
 		at.Tree = c.page.Change.Base
@@ -150,7 +150,7 @@ func (c change) newComment(f frame) (fleet.Comment, bool) {
 	return at, true
 }
 
-// comment returns the comment with an id.
+// comment returns the comment with this id.
 func (c change) comment(id string) (fleet.Comment, bool) {
 	at := slices.IndexFunc(c.page.Review.Comments, func(one fleet.Comment) bool { return one.ID == id })
 	if at < 0 {
@@ -159,12 +159,13 @@ func (c change) comment(id string) (fleet.Comment, bool) {
 	return c.page.Review.Comments[at], true
 }
 
-// commentAt returns the chosen comment, or else the first one on the chosen line.
+// commentAt returns the chosen comment. If a line is chosen, it returns the first comment on that
+// line.
 func (c change) commentAt(f frame) (fleet.Comment, bool) {
 	rows := c.rows(f.width)
 	at := c.index(rows)
 	if at >= 0 && rows[at].key.kind != commentRow && at+1 < len(rows) {
-		at++ // the comments of a line follow it
+		at++ // the comments on a line are in the rows below it
 	}
 	if at < 0 || rows[at].key.kind != commentRow {
 		return fleet.Comment{}, false
@@ -172,7 +173,7 @@ func (c change) commentAt(f frame) (fleet.Comment, bool) {
 	return c.comment(rows[at].key.comment)
 }
 
-// chosenFile returns the file that is shown, or the one that is chosen in the overview.
+// chosenFile returns the file that is shown. In the overview it returns the chosen file.
 func (c change) chosenFile(f frame) (fleet.ChangeFile, bool) {
 	if c.file > 0 {
 		return c.page.Change.Files[c.file-1], true
@@ -188,7 +189,7 @@ func (c change) chosenFile(f frame) (fleet.ChangeFile, bool) {
 	return fleet.ChangeFile{}, false
 }
 
-// head returns the rows below the title.
+// head returns the rows between the title and the page.
 func (c change) head() (rows []paint.Line) {
 	if c.readError != "" {
 		text := "✗ cannot be read: " + phrase.Line(c.readError)
@@ -218,11 +219,11 @@ func (c change) head() (rows []paint.Line) {
 	return rows
 }
 
-// view draws the visible rows.
+// view returns the visible rows of the page.
 func (c change) view(f frame) (lines []paint.Line) {
 	if !c.read {
 		if c.readError != "" {
-			return nil // the head shows the error
+			return nil // head shows the error
 		}
 		return []paint.Line{paint.Styled(display.Faint, "reading the change of "+display.Line(c.task, 40)+" …")}
 	}

@@ -11,14 +11,14 @@ import (
 	"gaffer/internal/ui/tui/paint"
 )
 
-// placed is a comment with its position in the shown change.
+// placed is a comment and its position in the shown change.
 type placed struct {
 	fleet.Comment
 	anchor    fleet.Anchor
-	elsewhere bool // the comment's line is in no shown hunk
+	elsewhere bool // no shown hunk contains the comment's line
 }
 
-// commentsOf returns the comments on a file, or on the whole change if path is empty.
+// commentsOf returns the comments on the file at path or, if path is empty, on the whole change.
 // from is the file's old path, or empty.
 func (c change) commentsOf(path, from string) (list []placed) {
 	for _, one := range c.page.Review.Comments {
@@ -33,7 +33,7 @@ func (c change) commentsOf(path, from string) (list []placed) {
 	return list
 }
 
-// blocks returns the rows of all comments on a path.
+// blocks returns the rows of all comments on the file at path.
 func (c change) blocks(path string, width int) (rows []row) {
 	for _, one := range c.commentsOf(path, "") {
 		rows = append(rows, one.rows(width)...)
@@ -41,7 +41,7 @@ func (c change) blocks(path string, width int) (rows []row) {
 	return rows
 }
 
-// otherPaths returns the paths of comments that are in no shown file.
+// otherPaths returns the paths of commented files that the change does not contain.
 func (c change) otherPaths() (paths []string) {
 	for _, one := range c.page.Review.Comments {
 		path := one.Path
@@ -56,8 +56,8 @@ func (c change) otherPaths() (paths []string) {
 	return paths
 }
 
-// rows returns the comment with its answer. A resolved comment takes one row. All rows
-// have the same key, and only the first can be chosen.
+// rows returns the rows of a comment and its answer. A resolved comment has one row. All rows have
+// the same key, and only the first can be chosen.
 func (p placed) rows(width int) []row {
 	facts := []string{display.Line(p.ID, 12)}
 	if p.By != "" {

@@ -7,8 +7,8 @@ import (
 	"gaffer/fleet"
 )
 
-// settle keeps the cursor and the scroll position valid. It returns the request for the
-// diff of the shown file if that must be read.
+// settle makes the cursor and the scroll position valid again. If the diff of the shown file must
+// be read, it returns the request to read it.
 func (c change) settle(f frame) (change, any) {
 	if !c.read {
 		return c, nil
@@ -35,10 +35,10 @@ func (c change) settle(f frame) (change, any) {
 		c.cursor = rows[c.at].key
 	}
 	first, last := c.at, c.at
-	for first > 0 && !rows[first-1].selectable { // the heading above is visible, too
+	for first > 0 && !rows[first-1].selectable { // keep the heading above the chosen row visible
 		first--
 	}
-	for last+1 < len(rows) && rows[last+1].key == rows[c.at].key { // and all rows of a comment
+	for last+1 < len(rows) && rows[last+1].key == rows[c.at].key { // keep all rows of the chosen comment visible
 		last++
 	}
 	c.top = max(min(c.top, first), min(last-f.height+1, c.at), 0)
@@ -46,9 +46,9 @@ func (c change) settle(f frame) (change, any) {
 	return c, read
 }
 
-// index returns the index of the chosen row. If it has disappeared, it returns the
-// closest row before its old position, or the first one that can be chosen. It returns -1
-// if there is none.
+// index returns the index of the chosen row. If that row has disappeared, it returns the closest
+// row before its old position, or the first row that can be chosen. It returns -1 if no row can be
+// chosen.
 func (c change) index(rows []row) int {
 	found := -1
 	for i, r := range rows {
@@ -63,8 +63,8 @@ func (c change) index(rows []row) int {
 	return found
 }
 
-// move handles the keys that only move. It returns a note for the user if a key has no
-// effect.
+// move handles the keys that only move the cursor or scroll. If a key has no effect, it returns a
+// note for the user.
 func (c change) move(name string, f frame) (change, string) {
 	rows := c.rows(f.width)
 	at, page := c.index(rows), max(f.height-2, 1)
@@ -108,7 +108,7 @@ func (c change) move(name string, f frame) (change, string) {
 	return c, ""
 }
 
-// choose moves the cursor to a row, if that row can be chosen.
+// choose moves the cursor to the row with the index to, if that row can be chosen.
 func (c change) choose(rows []row, to int) change {
 	if to >= 0 && to < len(rows) && rows[to].selectable {
 		c.cursor, c.at = rows[to].key, to
@@ -116,13 +116,13 @@ func (c change) choose(rows []row, to int) change {
 	return c
 }
 
-// extend adds the next line in a direction to the chosen lines.
+// extend adds the next line to the chosen lines: the line below if by is 1, above if by is -1.
 func (c change) extend(rows []row, at, by int) (change, string) {
 	if at < 0 {
 		return c, ""
 	}
 	to := at + by
-	for to > 0 && to < len(rows) && rows[to].key.kind == commentRow { // a comment may stand between two lines
+	for to > 0 && to < len(rows) && rows[to].key.kind == commentRow { // skip comments between two lines
 		to += by
 	}
 	if to < 0 || to >= len(rows) || rows[at].key.kind != codeRow || rows[to].key.kind != codeRow {
@@ -134,11 +134,11 @@ func (c change) extend(rows []row, at, by int) (change, string) {
 	return c.choose(rows, to), ""
 }
 
-// goToHunk goes to the first changed line of the next or previous hunk, or to the next or
-// previous file if there is no such hunk.
+// goToHunk goes to the first changed line of the next hunk, or of the previous one if by is -1. If
+// there is none, it goes to the next or previous file.
 func (c change) goToHunk(rows []row, at, by int) (change, string) {
 	i := at + by
-	if by < 0 { // leave the hunk in which the cursor is
+	if by < 0 { // go to the start of the hunk that contains the cursor
 		for i >= 0 && !rows[i].hunk {
 			i--
 		}
@@ -159,7 +159,7 @@ func (c change) goToHunk(rows []row, at, by int) (change, string) {
 		return c.choose(rows, to), ""
 	case by < 0:
 		return c.goTo(c.file - 1), ""
-	case c.file > 0 && !c.diffs[c.page.Change.Files[c.file-1].Path].read: // do not skip a file that was never seen
+	case c.file > 0 && !c.diffs[c.page.Change.Files[c.file-1].Path].read: // do not leave a file that the user has not seen yet
 		return c, "this file is not read yet"
 	case c.file == len(c.page.Change.Files):
 		return c, "this is the last hunk; N goes to the next change"
@@ -167,7 +167,8 @@ func (c change) goToHunk(rows []row, at, by int) (change, string) {
 	return c.goTo(c.file + 1), ""
 }
 
-// next returns the next row that can be chosen in a direction, or from if there is none.
+// next returns the index of the next row that can be chosen, in the direction by. It returns from
+// if there is none.
 func next(rows []row, from, by int) int {
 	for i := from + by; i >= 0 && i < len(rows); i += by {
 		if rows[i].selectable && (from < 0 || from >= len(rows) || rows[i].key != rows[from].key) {
@@ -177,7 +178,7 @@ func next(rows []row, from, by int) int {
 	return from
 }
 
-// chosen returns the indexes of the first and the last chosen row, or -1.
+// chosen returns the indexes of the first and the last chosen row, or -1 if none is chosen.
 func (c change) chosen(rows []row) (first, last int) {
 	last = c.index(rows)
 	first = last

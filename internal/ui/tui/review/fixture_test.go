@@ -43,10 +43,10 @@ const (
 	seen  = "2222222222222222222222222222222222222222"
 )
 
-// hostile is text with control sequences that must not reach a terminal.
+// hostile is a text with control sequences, which must not reach the terminal.
 const hostile = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202eevil\r\n\x00日本語👩‍👩‍👧"
 
-// changes returns a list with a review in every state.
+// changes returns a list of changes with a review in each state.
 func changes() Changes {
 	entry := func(id, name string, status fleet.Status, r fleet.Review) Entry {
 		r.Run, r.Task = runID, id
@@ -67,7 +67,7 @@ func changes() Changes {
 	}}
 }
 
-// page returns a change with all kinds of files and comments.
+// page returns a change with each kind of file and comment.
 func page() Page {
 	return Page{
 		Task: fleet.Task{Run: runID, ID: "api", Status: fleet.Complete, Prompt: "Add GET /health.\nCover it with a test.", Attempt: &fleet.Attempt{
@@ -107,7 +107,7 @@ func page() Page {
 	}
 }
 
-// health returns the diff of the first file.
+// health returns the diff of the first file in page.
 func health() File {
 	return File{Of: Read{Run: runID, Task: "api", Tree: tree, Path: "api/health.go"}, Diff: fleet.FileChange{
 		ChangeFile: page().Change.Files[0],
@@ -133,13 +133,13 @@ func health() File {
 	}}
 }
 
-// screenOf returns a model of a size that has received events.
+// screenOf returns a model of this width and height that has received the events what.
 func screenOf(width, height int, task string, what ...any) Model {
 	return take(take(New("", runID, task, now), program.Size{Width: width, Height: height}), what...)
 }
 
-// take passes events to the model one after the other. A string is a list of keys
-// separated by spaces.
+// take passes events to the model one after the other. A string stands for keys, separated by
+// spaces.
 func take(m Model, what ...any) Model {
 	for _, one := range what {
 		if text, ok := one.(string); ok {
@@ -153,7 +153,7 @@ func take(m Model, what ...any) Model {
 	return m
 }
 
-// does presses keys and returns the actions of the last one.
+// does presses the keys and returns the actions of the last key.
 func does(m Model, keys string) (Model, []any) {
 	names := strings.Fields(keys)
 	return take(m, strings.Join(names[:len(names)-1], " ")).Update(press(names[len(names)-1]))

@@ -11,9 +11,9 @@ import (
 	"gaffer/internal/ui/tui/program"
 )
 
-// press handles a key.
+// press handles a key. It returns the new model and the actions to perform.
 func (m Model) press(k program.Key) (Model, []any) {
-	if k.Name == "alt+esc" { // Escape pressed twice, fast
+	if k.Name == "alt+esc" { // terminals send this if Escape is pressed twice quickly
 		k.Name = "esc"
 	}
 	switch {
@@ -41,10 +41,10 @@ func (m Model) press(k program.Key) (Model, []any) {
 	return m.pressChange(k)
 }
 
-// edit changes the comment that the user types.
+// edit handles a key while the user types a comment.
 func (m Model) edit(k program.Key) (Model, []any) {
 	switch {
-	case m.editor.saving: // keys must not change what is being saved
+	case m.editor.saving: // the text must not change while it is being saved
 	case k.Name == "esc":
 		if m.editor.input.Trimmed() != "" {
 			m = m.showNote("the comment was dropped", false)
@@ -60,7 +60,7 @@ func (m Model) edit(k program.Key) (Model, []any) {
 	return m, nil
 }
 
-// pressList handles a key on the list of changes.
+// pressList handles a key while the list of changes is shown.
 func (m Model) pressList(k program.Key) (Model, []any) {
 	entries, page := m.list.changes.Entries, max(m.body().height-2, 1)
 	at := m.list.index()
@@ -100,7 +100,7 @@ func (m Model) open(t fleet.Task) (Model, []any) {
 	return m, []any{m.change.show()}
 }
 
-// pressChange handles a key on the screen of one change.
+// pressChange handles a key while a change is shown.
 func (m Model) pressChange(k program.Key) (Model, []any) {
 	switch k.Name {
 	case "esc", "backspace":
@@ -114,7 +114,7 @@ func (m Model) pressChange(k program.Key) (Model, []any) {
 	case "R":
 		return m.showNote("reading again …", false), []any{m.change.show()}
 	}
-	if !m.change.read { // the other keys need the change
+	if !m.change.read { // all other keys need the change
 		return m, nil
 	}
 	switch k.Name {
@@ -142,8 +142,8 @@ func (m Model) pressChange(k program.Key) (Model, []any) {
 	return m, nil
 }
 
-// back ends the choice of several lines, or goes from a file to the overview, and from
-// there to the list.
+// back ends the choice of several lines. If there is none, it goes from a file to the overview, or
+// from the overview to the list.
 func (m Model) back() (Model, []any) {
 	switch c := m.change; {
 	case c.mark:
@@ -157,7 +157,7 @@ func (m Model) back() (Model, []any) {
 	return m, nil
 }
 
-// toggleSince switches between the whole change and what is new since the last review.
+// toggleSince switches between the whole change and the part that is new since the last review.
 func (m Model) toggleSince() (Model, []any) {
 	c := m.change
 	if !c.since && c.page.Review.Seen == "" {
@@ -167,18 +167,18 @@ func (m Model) toggleSince() (Model, []any) {
 	return m, []any{m.change.show()}
 }
 
-// act returns an action on the shown change.
+// act returns an action of this kind on the shown change.
 func (m Model) act(kind Kind) Act {
 	return Act{Kind: kind, Run: m.change.run, Task: m.change.task, Tree: m.change.page.Change.Tree}
 }
 
-// confirmFirst asks the user before an action.
+// confirmFirst shows a question; the user must confirm it before the action is performed.
 func (m Model) confirmFirst(question, yes string, kind Kind) (Model, []any) {
 	m.confirm = confirmation{question, yes, m.act(kind)}
 	return m, nil
 }
 
-// writeComment opens the editor for a comment on what is chosen.
+// writeComment opens the editor for a comment at the chosen position.
 func (m Model) writeComment() (Model, []any) {
 	comment, ok := m.change.newComment(m.body())
 	if !ok {
@@ -189,7 +189,7 @@ func (m Model) writeComment() (Model, []any) {
 	return m, nil
 }
 
-// changeComment edits, deletes or resolves the chosen comment, by the key e, d or r.
+// changeComment edits, deletes or resolves the chosen comment, for the key e, d or r.
 func (m Model) changeComment(key string) (Model, []any) {
 	comment, ok := m.change.commentAt(m.body())
 	act := m.act(Edit)
@@ -210,8 +210,8 @@ func (m Model) changeComment(key string) (Model, []any) {
 	return m, nil
 }
 
-// toggleViewed marks the chosen file as viewed and goes to the next file, or takes the
-// mark away.
+// toggleViewed marks the chosen file as viewed and goes to the next file. If the file is marked, it
+// removes the mark.
 func (m Model) toggleViewed() (Model, []any) {
 	c := m.change
 	file, ok := c.chosenFile(m.body())
@@ -238,7 +238,7 @@ func (m Model) approve() (Model, []any) {
 
 func (m Model) sendBack() (Model, []any) {
 	review := m.change.page.Review
-	if len(drafts(review)) == 0 && review.State != fleet.ReviewSentBack { // what was sent may wait for a gaffer that died
+	if len(drafts(review)) == 0 && review.State != fleet.ReviewSentBack { // comments that were sent may still wait, if the gaffer process has died
 		return m.showNote("there is no comment to send: c writes one", false), nil
 	}
 	return m, []any{m.act(SendBack)}
@@ -253,7 +253,7 @@ func (m Model) merge() (Model, []any) {
 	return m.confirmFirst(text, "y merges", Merge)
 }
 
-// undo takes a merge back, or brings a discarded change back.
+// undo undoes a merge, or restores a discarded change.
 func (m Model) undo() (Model, []any) {
 	switch m.change.page.Review.State {
 	case fleet.ReviewMerged:
@@ -274,7 +274,7 @@ func drafts(r fleet.Review) (list []fleet.Comment) {
 	return list
 }
 
-// openNeighbour opens the next or the previous change.
+// openNeighbour opens the next change in the list, or the previous one if by is -1.
 func (m Model) openNeighbour(by int) (Model, []any) {
 	entries := m.list.changes.Entries
 	at := slices.IndexFunc(entries, func(e Entry) bool { return e.Task.ID == m.change.task })

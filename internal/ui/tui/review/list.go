@@ -12,17 +12,17 @@ import (
 	"gaffer/internal/ui/tui/parts"
 )
 
-// list is the list of a run's changes.
+// list is the screen with the list of a run's changes.
 type list struct {
 	run       string
 	changes   Changes
 	read      bool
 	readError string // why the last read of the list failed
-	cursor    string // the chosen task; empty is the first one
+	cursor    string // id of the chosen task; empty: the first one
 	top       int
 }
 
-// index returns the index of the chosen entry, or 0.
+// index returns the index of the chosen entry, or 0 if it has disappeared.
 func (l list) index() int {
 	return max(slices.IndexFunc(l.changes.Entries, func(e Entry) bool { return e.Task.ID == l.cursor }), 0)
 }
@@ -101,8 +101,8 @@ func (e Entry) cells() []paint.Span {
 	}
 }
 
-// badge returns the state of a review: a sign, words and a colour, so that each is
-// understood without the others.
+// badge returns the state of a review as a sign, words and a colour. Each of them alone is enough
+// to recognise the state.
 func badge(r fleet.Review, t fleet.Task) paint.Span {
 	switch r.State {
 	case fleet.ReviewCommented:
@@ -124,8 +124,8 @@ func badge(r fleet.Review, t fleet.Task) paint.Span {
 	return paint.Span{Text: "· " + display.Line(string(r.State), 14)}
 }
 
-// Overview says in one line how far the changes of a run are: "5 changes: 3 to review,
-// 1 with comments, 1 approved".
+// Overview returns a line about the state of a run's changes, such as "5 changes: 3 to review, 1
+// with comments, 1 approved".
 func Overview(entries []Entry) string {
 	words := []string{"approved", "to review", "with comments", "sent back", "not ready", "merged", "discarded"}
 	count := map[string]int{}
@@ -151,7 +151,7 @@ func Overview(entries []Entry) string {
 	return phrase.Count(len(entries), "change") + ": " + strings.Join(facts, ", ")
 }
 
-// PlaceName describes the position of a comment for the user.
+// PlaceName returns the position of a comment in words.
 func PlaceName(c fleet.Comment) string {
 	path := display.Line(c.Path, 60)
 	old := ""

@@ -13,29 +13,29 @@ import (
 	"gaffer/internal/ui/tui/program"
 )
 
-// Model is the state of the screen. It is a value: [Model.Update] returns a new one.
+// Model is the state of the screen. It is a value: [Model.Update] returns a new Model.
 type Model struct {
 	Color bool
 
 	width, height int
-	where         string // the server's address, or empty for this machine
+	where         string // address of the server; empty for this machine
 	now           time.Time
 	list          list
 	change        change // the shown change; if change.task is empty, the list is shown
-	editor        editor // the comment that the user types
+	editor        editor // the comment that the user is typing
 	confirm       confirmation
 	help          bool
-	note          string // shown in the last row
+	note          string // message in the last row
 	failed        bool   // the note is about a failure
 	noted         time.Time
 }
 
-// editor is a comment that the user types. It stays open until it is saved, so that no
-// text is lost if saving fails.
+// editor is a comment that the user is typing. It stays open until the comment is saved, so that no
+// text is lost if that fails.
 type editor struct {
 	open   bool
 	saving bool
-	act    Act // without the text
+	act    Act // the action that saves the comment, without the text
 	input  parts.Input
 }
 
@@ -45,8 +45,8 @@ type confirmation struct {
 	act       Act
 }
 
-// New returns a model of the changes of a run, or of the change of one of its tasks.
-// where is the server's address, or empty for this machine.
+// New returns a model that shows the changes of a run or, if task is not empty, the change of that
+// task. where is the address of the server, or empty for this machine.
 func New(where, run, task string, now time.Time) Model {
 	m := Model{where: where, now: now, list: list{run: run}}
 	if task != "" {
@@ -55,7 +55,7 @@ func New(where, run, task string, now time.Time) Model {
 	return m
 }
 
-// InitialActions returns the actions with which the screen starts.
+// InitialActions returns the actions to perform before the first event.
 func (m Model) InitialActions() []any {
 	first := []any{Show{Run: m.list.run}}
 	if m.change.task != "" {
@@ -64,8 +64,8 @@ func (m Model) InitialActions() []any {
 	return first
 }
 
-// Update processes an event: a size, the time, a key, data or the result of an action.
-// It returns the new model and the actions to perform.
+// Update applies an event: a size, the time, a key, data or the result of an action. It returns the
+// new model and the actions to perform.
 func (m Model) Update(event any) (Model, []any) {
 	var actions []any
 	switch event := event.(type) {
@@ -108,7 +108,7 @@ func (m Model) Update(event any) (Model, []any) {
 	return m, actions
 }
 
-// done shows the result of an action. It closes the editor if the comment is saved.
+// done shows the result of an action. If a comment was saved, it closes the editor.
 func (m Model) done(d Done) Model {
 	if m.editor.saving && d.Act.Kind == m.editor.act.Kind {
 		m.editor.saving = false
@@ -128,14 +128,14 @@ func (m Model) showNote(text string, failed bool) Model {
 	return m
 }
 
-// frame is the space between the head and the foot.
+// frame is the size of the space between the head and the foot, in columns and rows.
 type frame struct{ width, height int }
 
 func (m Model) body() frame {
 	return frame{m.width, max(m.height-len(m.head())-len(m.foot()), 0)}
 }
 
-// Rows returns the rows of the terminal, from the top. They never exceed its height and
+// Rows returns the rows of the terminal, from the top. They never exceed the terminal's height and
 // width.
 func (m Model) Rows() []string {
 	if m.width <= 0 || m.height <= 0 {
@@ -189,8 +189,8 @@ func (m Model) head() []paint.Line {
 	return rows[:min(len(rows), max(m.height/3, 1))]
 }
 
-// foot returns the confirmation, the comment that is typed, a note, or the most useful
-// keys.
+// foot returns the rows at the bottom: the confirmation, the typed comment, a note, or the most
+// useful keys.
 func (m Model) foot() []paint.Line {
 	switch {
 	case m.confirm.text != "":
@@ -224,7 +224,7 @@ func (m Model) foot() []paint.Line {
 			keys = []string{"c comments on the lines", "Esc keeps one line"}
 		}
 	}
-	// Keys that do not fit are left out, except the last one, which shows all keys.
+	// Leave out keys that do not fit, but always show the last one, which lists all keys.
 	fitting, last := []string(nil), "? keys"
 	for _, k := range keys {
 		if cells.Width(strings.Join(append(slices.Clone(fitting), k, last), "  ")) <= m.width {
@@ -234,7 +234,7 @@ func (m Model) foot() []paint.Line {
 	return []paint.Line{paint.Styled(display.Faint, strings.Join(append(fitting, last), "  "))}
 }
 
-// helpLines returns the keys and what they do.
+// helpLines returns a row for each key with what it does.
 func helpLines() (lines []paint.Line) {
 	for _, k := range []struct{ key, does string }{
 		{"↑ ↓  j k", "up and down; PgUp PgDn, Home End (g G) go further"},

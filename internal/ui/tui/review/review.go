@@ -1,9 +1,9 @@
-// Package review is the screen of 'gaffer review': the changes of a run, and one change
+// Package review is the screen of 'gaffer review'. It shows the changes of a run, and one change
 // with its files, its diff and the comments of the user and the agent.
 //
-// [Model] is pure. It takes data, keys and the time, and returns the actions that the
-// user wants: [Show] and [Read] request data, [Act] changes a review. Package program
-// shows it on a terminal.
+// [Model] is pure. It receives data, keys and the time, and returns the actions that the user
+// wants: [Show] and [Read] request data, [Act] changes a review. Package program shows the model on
+// a terminal.
 package review
 
 import (
@@ -12,11 +12,11 @@ import (
 	"gaffer/fleet"
 )
 
-// The data that a model takes.
+// Data that a model receives as events.
 type (
 	// Changes is the list of a run's changes.
 	Changes struct {
-		Run     fleet.Run // without tasks: those are in Entries
+		Run     fleet.Run // without tasks, because they are in Entries
 		Entries []Entry   // in the order of the plan
 	}
 
@@ -26,8 +26,8 @@ type (
 		Review fleet.Review
 	}
 
-	// Page is a change with its review and messages. Since is the tree that the change is
-	// compared with, or empty for the whole change.
+	// Page is a change with its review and messages. Since is the id of the tree that the change is
+	// compared with; it is empty for the whole change.
 	Page struct {
 		Since    string
 		Task     fleet.Task
@@ -37,14 +37,14 @@ type (
 		Messages []fleet.Message
 	}
 
-	// File is the diff of one file, as a [Read] has requested it.
+	// File is the diff of one file. It answers a [Read].
 	File struct {
 		Of   Read
 		Diff fleet.FileChange
 	}
 
-	// ReadFailure says why data could not be read: the list if Task is empty, the change if
-	// Path is empty, else the diff of a file.
+	// ReadFailure says why data could not be read: the list if Task is empty, the change if only
+	// Path is empty, or the diff of a file.
 	ReadFailure struct {
 		Run, Task, Path string
 		Why             string
@@ -57,19 +57,19 @@ type (
 	}
 )
 
-// The actions of a user, besides [program.Quit].
+// Actions that a model returns, besides [program.Quit].
 type (
-	// Show selects the change to read and to follow. An empty task is the list.
-	// Since selects the changes since the user's last review.
+	// Show selects the change to read and to follow, or the list if Task is empty. If Since is
+	// true, only what is new since the user's last review is read.
 	Show struct {
 		Run, Task string
 		Since     bool
 	}
 
-	// Read requests the diff of a file between two trees.
+	// Read requests the diff of a file between the trees From and Tree.
 	Read struct{ Run, Task, From, Tree, Path string }
 
-	// Act changes a review. Kind is the action's name.
+	// Act changes a review. Kind says how.
 	Act struct {
 		Run, Task    string
 		Kind         Kind
@@ -79,10 +79,10 @@ type (
 	}
 )
 
-// Kind is the name of an action on a review.
+// Kind is the name of an action on a review, such as "comment".
 type Kind string
 
-// The actions on a review.
+// Values of Kind.
 const (
 	Comment  Kind = "comment"
 	Edit     Kind = "edit"
@@ -98,7 +98,7 @@ const (
 	Restore   Kind = "restore"
 )
 
-// done returns the message for an action that succeeded.
+// done returns the message to the user after the action has succeeded.
 func (a Act) done() string {
 	switch a.Kind {
 	case Comment:
@@ -133,5 +133,5 @@ func (a Act) done() string {
 	return string(a.Kind)
 }
 
-// resultTime is how long a result is shown.
+// resultTime is how long the result of an action is shown.
 const resultTime = 10 * time.Second

@@ -82,7 +82,7 @@ func TestAFileIsReadWhenItIsOpened(t *testing.T) {
 	if _, again := m.Update(now); len(again) != 0 {
 		t.Errorf("it is requested again: %v", again)
 	}
-	// The agent changes the file: its diff is read again, the other stays.
+	// If the agent changes one file, only the diff of this file is read again.
 	m = take(m, health(), "n")
 	line := m.change.cursor
 	changed := page()
@@ -91,7 +91,7 @@ func TestAFileIsReadWhenItIsOpened(t *testing.T) {
 	if want := (Read{Run: runID, Task: "api", Tree: "3", Path: "api/health.go"}); !reflect.DeepEqual(actions, []any{want}) {
 		t.Errorf("%v, want %v", actions, want)
 	}
-	late := health() // the answer to the first request
+	late := health() // the diff that was requested first, for an older tree
 	late.Diff.Hunks = nil
 	if m = take(m, late); m.change.diffs["api/health.go"].read {
 		t.Error("a diff of an older tree is shown")
@@ -109,7 +109,7 @@ func TestAFileIsReadWhenItIsOpened(t *testing.T) {
 func TestTheNextHunkIsItsFirstChangedLine(t *testing.T) {
 	t.Parallel()
 	p := page()
-	p.Anchors[0].First, p.Anchors[0].Last = 10, 10 // a comment above the first changed line
+	p.Anchors[0].First, p.Anchors[0].Last = 10, 10 // put a comment above the first changed line
 	m := screenOf(80, 24, "api", p, "]", health(), "n")
 	if k := m.change.cursor; k.kind != codeRow || k.old != 12 {
 		t.Errorf("the cursor is at %+v", k)
@@ -134,10 +134,10 @@ func TestACommentIsOnTheChosenLines(t *testing.T) {
 	for keys, want := range map[string]fleet.Comment{
 		"n":     {Path: "api/health.go", Side: fleet.OldSide, First: 12, Last: 12, Tree: "b", Lines: "\treturn 404"},
 		"n j j": {Path: "api/health.go", Side: fleet.NewSide, First: 12, Last: 12, Tree: tree, Lines: "\tif ready {"},
-		// a range with lines of both sides is one of the new side
+		// A range with lines of both sides counts as a range of the new side.
 		"n n J J J": {Path: "api/health.go", Side: fleet.NewSide, First: 43, Last: 44, Tree: tree, Lines: "\t\"/health\": health, // for the new load balancer\n\t\"/ready\": ready,"},
 		"n n j K":   {Path: "api/health.go", Side: fleet.OldSide, First: 41, Last: 42, Tree: "b", Lines: "\t\"/healthz\": health, // for the old load balancer\n\t\"/x\": nothing,"},
-		// comments between the lines do not interrupt a range
+		// Comments between the lines do not interrupt a range.
 		"n j j J J": {Path: "api/health.go", Side: fleet.NewSide, First: 12, Last: 14, Tree: tree, Lines: "\tif ready {\n\t\tw.WriteHeader(http.StatusOK)\n\t}"},
 		"g":         {Path: "api/health.go", Tree: tree},
 		"[":         {Tree: tree},
@@ -154,7 +154,7 @@ func TestACommentThatCannotBeSavedIsNotLost(t *testing.T) {
 	t.Parallel()
 	m, actions := does(screenOf(80, 24, "api", page(), "]", health(), "n c o k"), "enter")
 	act := actions[0].(Act)
-	m = take(m, "x") // while it is being saved
+	m = take(m, "x") // press a key while the comment is being saved
 	m = take(m, Done{Act: act, Err: errors.New("the server is away")})
 	if got := picture(m); !strings.Contains(got, "> ok▏") || !strings.Contains(got, "✗ not saved: the server is away") {
 		t.Errorf("the comment is gone:\n%s", got)
@@ -234,7 +234,7 @@ func TestNoCommentIsHidden(t *testing.T) {
 			t.Errorf("%q is not shown", want)
 		}
 	}
-	// A comment whose line is in no hunk stands above the hunks.
+	// Put the comment on a line that is in no hunk: it is shown above the hunks.
 	p.Anchors[0].First, p.Anchors[0].Last = 700, 700
 	if got := picture(screenOf(100, 80, "api", p, "]", health())); !strings.Contains(got, "c1 · ada · sent in round 1 · on api/health.go, line 13") {
 		t.Errorf("c1 is lost:\n%s", got)

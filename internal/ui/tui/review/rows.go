@@ -17,21 +17,21 @@ import (
 	"gaffer/internal/ui/tui/paint"
 )
 
-// row is one row of a change's page.
+// row is one row of the page of a change.
 type row struct {
 	key        key
-	selectable bool       // the row can be chosen
-	hunk       bool       // the heading of a hunk
-	text       paint.Line // the text of a row that is not a line of code
+	selectable bool       // the user can choose the row
+	hunk       bool       // the row is the heading of a hunk
+	text       paint.Line // text of the row, if it is not a line of code
 	line       fleet.DiffLine
-	pair       *string // the line that a changed line replaces, or that replaces it
+	pair       *string // line that replaces this line, or that it replaces; nil: none
 }
 
-// key identifies a row when the page is read again.
+// key identifies a row, so that it is found again when the page was read again.
 type key struct {
 	kind     rowKind
 	path     string
-	old, new int // the numbers of a line of code; 0 if the side does not have it
+	old, new int // numbers of a line of code in the old and the new file; 0: not in that file
 	comment  string
 }
 
@@ -39,15 +39,15 @@ type rowKind int
 
 const (
 	plainRow rowKind = iota
-	wholeRow         // represents the whole change
+	wholeRow         // the row that stands for the whole change
 	fileRow
 	codeRow
 	commentRow
 )
 
-// rows returns all rows of the overview or of the shown file.
+// rows returns all rows of the page: of the overview, or of the shown file.
 func (c change) rows(width int) []row {
-	width -= 2 // the mark of the chosen row
+	width -= 2 // leave room for the mark of the chosen row
 	if c.file == 0 {
 		return c.overview(width)
 	}
@@ -61,7 +61,8 @@ func plain(lines ...paint.Line) (rows []row) {
 	return rows
 }
 
-// section returns a heading and wrapped text.
+// section returns the rows of a heading and of a text below it. The text is wrapped, and cut to
+// most rows.
 func section(title, text string, width, most int) []row {
 	wrapped := paint.Wrap(text, width-2, most)
 	if len(wrapped) == 0 {
@@ -74,8 +75,8 @@ func section(title, text string, width, most int) []row {
 	return rows
 }
 
-// overview returns the rows of the change as a whole: the files first, because the user
-// opens them from here, then what the agent says, checks and messages.
+// overview returns the rows of the overview: first the files, because the user opens them from
+// here, then the agent's summary, checks and messages.
 func (c change) overview(width int) []row {
 	files := c.page.Change.Files
 	title := "All files"
@@ -134,10 +135,10 @@ func (c change) overview(width int) []row {
 	return rows
 }
 
-// statusSigns are the signs of a file's status, as git has them.
+// statusSigns maps the status of a file to the letter that git uses for it.
 var statusSigns = map[string]string{"added": "A", "changed": "M", "deleted": "D", "renamed": "R", "copied": "C", "type": "T"}
 
-// fileCells returns the row of a file in the overview.
+// fileCells returns the cells of a file in the table of the overview.
 func (c change) fileCells(file fleet.ChangeFile) []paint.Span {
 	sign := statusSigns[file.Status]
 	style := display.Style("")
@@ -170,8 +171,8 @@ func (c change) fileCells(file fleet.ChangeFile) []paint.Span {
 	return []paint.Span{{Text: sign, Style: style}, {Text: path}, {Text: size}, viewed, {Text: comments, Style: display.Yellow}}
 }
 
-// fileRows returns the rows of a file: a heading, comments without a visible line, and
-// the hunks with the comments below their lines.
+// fileRows returns the rows of a file: a heading, the comments whose line is not shown, and the
+// hunks with the comments below their lines.
 func (c change) fileRows(file fleet.ChangeFile, width int) []row {
 	cellsOf := c.fileCells(file)
 	heading := paint.Line{{Text: cellsOf[0].Text + " ", Style: cellsOf[0].Style}, {Text: cellsOf[1].Text, Style: display.Bold}, {Text: "  " + cellsOf[2].Text + "  "}, cellsOf[3]}
@@ -182,7 +183,7 @@ func (c change) fileRows(file fleet.ChangeFile, width int) []row {
 	}
 	d := c.diffs[file.Path]
 	lines := d.code(file.Path)
-	below := map[int][]row{} // comments, by the index of the line above them
+	below := map[int][]row{} // rows of comments, by the index of the line above them
 	var above []row
 	for _, one := range c.commentsOf(file.Path, file.From) {
 		at := -1
@@ -221,7 +222,7 @@ func (c change) fileRows(file fleet.ChangeFile, width int) []row {
 	return rows
 }
 
-// code returns the hunks of a diff as rows.
+// code returns the rows of the hunks of a diff.
 func (d diff) code(path string) (rows []row) {
 	for _, h := range d.file.Hunks {
 		title := fmt.Sprintf("@@ −%d,%d +%d,%d @@ ", h.OldFirst, h.OldLines, h.NewFirst, h.NewLines)
@@ -243,8 +244,9 @@ func (d diff) code(path string) (rows []row) {
 	return rows
 }
 
-// pairOf returns the counterpart of a changed line: the deleted lines of a block and the
-// added lines after them are paired in order.
+// pairOf returns the counterpart of the changed line i, or nil. In a block of deleted lines
+// followed by added lines, the first deleted line is the counterpart of the first added line, and
+// so on.
 func pairOf(lines []fleet.DiffLine, i int) *string {
 	op := lines[i].Op
 	if op == " " {
@@ -255,7 +257,7 @@ func pairOf(lines []fleet.DiffLine, i int) *string {
 		first--
 	}
 	nth := i - first
-	if op == "+" { // the deleted lines end before first
+	if op == "+" { // i is an added line: the deleted lines are before first
 		start := first
 		for start > 0 && lines[start-1].Op == "-" {
 			start--
@@ -275,7 +277,7 @@ func pairOf(lines []fleet.DiffLine, i int) *string {
 	return nil
 }
 
-// numberWidth returns the width of the column of line numbers.
+// numberWidth returns the width of a column of line numbers, in columns.
 func numberWidth(rows []row) int {
 	most := 0
 	for _, r := range rows {
@@ -286,13 +288,14 @@ func numberWidth(rows []row) int {
 	return max(len(fmt.Sprint(most)), 3)
 }
 
-// Styles of changed words: reverse video in the colour of the line.
+// Styles of changed words: reverse video in the colour of their line.
 const (
 	removedWord display.Style = "31;7"
 	addedWord   display.Style = "32;7"
 )
 
-// paint draws a line of code. A narrow screen has one column of numbers.
+// paint returns the row of a line of code. On a narrow screen it has one column of line numbers
+// instead of two.
 func (r row) paint(numbers, sideways int, narrow bool) paint.Line {
 	number := func(n int) string {
 		if n == 0 {

@@ -1,4 +1,4 @@
-// Package stages orders the tasks of a run by stage.
+// Package stages determines the stages of a run's tasks and orders the tasks by stage.
 package stages
 
 import (
@@ -7,8 +7,8 @@ import (
 	"gaffer/fleet"
 )
 
-// Of returns the stage of each task: the wave that the plan sets, else one more than
-// the highest stage of the tasks that it depends on.
+// Of returns the stage of each task. It is the wave that the plan sets for the task. Without a
+// wave, it is one more than the highest stage of the tasks that it depends on.
 func Of(tasks []fleet.Task) []int {
 	at := make(map[string]int, len(tasks))
 	for i, t := range tasks {
@@ -20,7 +20,7 @@ func Of(tasks []fleet.Task) []int {
 		if stages[i] > 0 {
 			return stages[i]
 		}
-		// Plans have no cycles. If there were one, the recursion would end here.
+		// Set a value before the recursion, so that it would end even if the plan had a cycle.
 		stages[i] = max(tasks[i].Wave, 1)
 		if tasks[i].Wave > 0 {
 			return stages[i]
@@ -40,8 +40,8 @@ func Of(tasks []fleet.Task) []int {
 	return stages
 }
 
-// Order returns the indexes of tasks with these stages, by stage, and within a stage
-// in the order of the plan.
+// Order returns the indexes of the tasks with these stages, sorted by stage. Tasks of the same
+// stage keep their order.
 func Order(stages []int) []int {
 	order := make([]int, len(stages))
 	for i := range order {
@@ -51,7 +51,7 @@ func Order(stages []int) []int {
 	return order
 }
 
-// Count returns the number of stages.
+// Count returns the number of different stages.
 func Count(stages []int) int {
 	seen := map[int]bool{}
 	for _, n := range stages {

@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// KeyKind is the kind of a key.
+// KeyKind is the kind of a [Key].
 type KeyKind int
 
-// The kinds of keys; all other keys are ignored.
+// Kinds of keys. All other keys are ignored.
 const (
 	Rune KeyKind = iota + 1
 	Enter
@@ -18,14 +18,14 @@ const (
 	Interrupt // Ctrl-C
 )
 
-// Key is a key that was pressed.
+// Key is a key that the user pressed.
 type Key struct {
 	Kind KeyKind
 	Rune rune
 }
 
-// DecodeKeys reads keys from a terminal's input. rest is an incomplete UTF-8 character at
-// the end of data.
+// DecodeKeys returns the keys in the input of a terminal. rest is an incomplete UTF-8 character at
+// the end of data, or empty.
 func DecodeKeys(data []byte) (keys []Key, rest []byte) {
 	for len(data) > 0 {
 		switch b := data[0]; {
@@ -63,15 +63,14 @@ var controls = map[byte]KeyKind{
 	0x15: Clear,
 }
 
-// sequence returns the length of the escape sequence at the start of data. An
-// incomplete sequence ends with the data, because terminals send a sequence in one
-// piece.
+// sequence returns the length of the escape sequence at the start of data, in bytes. Terminals send
+// a sequence in one piece, so an incomplete sequence ends with data.
 func sequence(data []byte) int {
 	if len(data) == 1 || data[1] < 0x20 {
 		return 1
 	}
 	if data[1] != '[' && data[1] != 'O' {
-		return 2 // Escape and a character: Alt and a key
+		return 2 // Escape and a character are sent for Alt and a key
 	}
 	for i := 2; i < len(data); i++ {
 		if data[i] >= 0x40 && data[i] <= 0x7e {

@@ -26,7 +26,7 @@ func TestDecodeReadsTheKeysThatATerminalSends(t *testing.T) {
 			t.Errorf("%q: rest %q (-want +got)\n%s", sent, rest, diff)
 		}
 	}
-	// A character that arrives in two pieces.
+	// The bytes of a character may arrive in two pieces.
 	keys, rest := DecodeKeys([]byte("a\xc3"))
 	again, _ := DecodeKeys(append(rest, 0xa9))
 	if diff := cmp.Diff([]Key{r('a'), r('é')}, append(keys, again...)); diff != "" {

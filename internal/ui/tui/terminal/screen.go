@@ -6,26 +6,26 @@ import (
 	"io"
 )
 
-// Screen remembers what the terminal shows, so that only changed rows are written.
+// Screen remembers which rows the terminal shows, so that it writes only changed rows.
 type Screen struct {
 	out   io.Writer
 	shown []string
 	frame bytes.Buffer
 }
 
-// NewScreen returns a screen on which nothing was drawn yet.
+// NewScreen returns a screen that has drawn nothing yet.
 func NewScreen(out io.Writer) *Screen { return &Screen{out: out} }
 
-// Screen returns a new screen of the terminal.
+// Screen returns a new [Screen] that draws on the terminal.
 func (t *Terminal) Screen() *Screen { return NewScreen(t.out) }
 
-// The sequences that erase.
+// Escape sequences that erase.
 const (
 	EraseScreen = "\x1b[2J"
-	EraseLine   = "\x1b[2K" // write it before a row, not after: after a row of full width it would erase the last cell
+	EraseLine   = "\x1b[2K" // must precede a row: after a row of full width, it would erase the last cell
 )
 
-// Draw shows rows from the top, in one write.
+// Draw shows the rows, the first one at the top, in one write.
 func (s *Screen) Draw(rows []string) error {
 	s.frame.Reset()
 	for i := range max(len(rows), len(s.shown)) {
@@ -46,8 +46,8 @@ func (s *Screen) Draw(rows []string) error {
 	return err
 }
 
-// Clear clears the terminal and makes the next Draw write everything, because the
-// size has changed or another program has written.
+// Clear clears the terminal, so that the next Draw writes all rows. Call it if the size has changed
+// or another program has written to the terminal.
 func (s *Screen) Clear() error {
 	s.shown = nil
 	_, err := io.WriteString(s.out, EraseScreen)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// After a row of full width, the cursor is still on its last cell. Erasing the rest
-// of the line would erase that cell.
+// After a row of full width, the cursor is still on the last cell, so erasing the rest of the line
+// would erase that cell.
 func TestNothingIsErasedAfterARowIsWritten(t *testing.T) {
 	var out bytes.Buffer
 	s := NewScreen(&out)

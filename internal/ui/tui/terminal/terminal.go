@@ -1,5 +1,5 @@
-// Package terminal is a real terminal: raw mode and back, its size, the keys that the user
-// presses, and a screen that writes only what has changed.
+// Package terminal controls a real terminal: it switches raw mode on and off, and provides the
+// terminal's size, the keys that the user presses, and a screen that writes only what has changed.
 package terminal
 
 import (
@@ -22,11 +22,11 @@ type Terminal struct {
 	raw     bool
 }
 
-// ErrNoTerminal is returned if there is no terminal to draw on, or if this process is
-// not in its foreground.
+// ErrNoTerminal is returned if there is no terminal to draw on, or if this process is a background
+// job of the terminal.
 var ErrNoTerminal = errors.New("not a terminal in the foreground")
 
-// Open finds the terminal behind the streams. It does not change the terminal.
+// Open returns the terminal that the streams are connected to. It does not change the terminal.
 func Open(in io.Reader, out io.Writer) (*Terminal, error) {
 	i, ok := in.(*os.File)
 	o, also := out.(*os.File)
@@ -55,15 +55,15 @@ func Columns(out io.Writer) int {
 	return columns
 }
 
-// foreground returns false for a background job of the shell, which the kernel would
-// stop when it uses the terminal. It returns true for a terminal that does not
-// control this session, because such a terminal has no foreground group.
+// foreground returns false if this process is a background job of the shell, which the kernel would
+// stop when it uses the terminal. It returns true if the terminal does not control this process
+// session, because then it has no foreground job.
 func (t *Terminal) foreground() bool {
 	group, err := unix.IoctlGetInt(int(t.in.Fd()), unix.TIOCGPGRP)
 	return err != nil || group == unix.Getpgrp()
 }
 
-// Size returns the number of columns and rows, or 0, 0 if they are unknown.
+// Size returns the number of columns and rows. It returns 0, 0 if they are unknown.
 func (t *Terminal) Size() (width, height int) {
 	size, err := unix.IoctlGetWinsize(int(t.out.Fd()), unix.TIOCGWINSZ)
 	if err != nil {
@@ -72,8 +72,8 @@ func (t *Terminal) Size() (width, height int) {
 	return int(size.Col), int(size.Row)
 }
 
-// The sequences that switch to the alternate screen, without a cursor and without wrapping
-// of long lines, and back.
+// Escape sequences that switch to the alternate screen and back. On the alternate screen, the
+// cursor is hidden and long lines are not wrapped.
 const (
 	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l" + EraseScreen
 	LeaveScreen = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
@@ -86,7 +86,7 @@ func (t *Terminal) Acquire() error {
 	mode := t.saved
 	mode.Lflag &^= unix.ICANON | unix.ECHO | unix.ISIG | unix.IEXTEN
 	mode.Iflag &^= unix.IXON | unix.ICRNL | unix.INLCR
-	// A read waits for 0.2 s at most, so that the reader can end.
+	// Let a read return after 0.2 s without input, so that the goroutine that reads can end.
 	mode.Cc[unix.VMIN], mode.Cc[unix.VTIME] = 0, 2
 	if err := unix.IoctlSetTermios(int(t.in.Fd()), setTermios, &mode); err != nil {
 		return os.NewSyscallError("set the terminal's mode", err)
@@ -96,7 +96,7 @@ func (t *Terminal) Acquire() error {
 	return err
 }
 
-// Restore undoes Acquire. It may be called at any time, also twice.
+// Restore undoes Acquire. It may be called at any time, also more than once.
 func (t *Terminal) Restore() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -104,12 +104,13 @@ func (t *Terminal) Restore() {
 		return
 	}
 	t.raw = false
-	// Errors are ignored: a terminal that is gone needs no restoring.
+	// Ignore the error: if the terminal is gone, it need not be restored.
 	_, _ = io.WriteString(t.out, LeaveScreen)
 	_ = unix.IoctlSetTermios(int(t.in.Fd()), setTermios, &t.saved)
 }
 
-// Keys reads keys until done is closed or the terminal is gone.
+// Keys calls each for every key that the user presses, until done is closed or the terminal is
+// gone.
 func (t *Terminal) Keys(done <-chan struct{}, each func(Key)) {
 	var buf [256]byte
 	kept := 0
@@ -119,8 +120,8 @@ func (t *Terminal) Keys(done <-chan struct{}, each func(Key)) {
 			return
 		default:
 		}
-		// A blocking read would wait for a whole line once the terminal has been restored,
-		// so wait for input first. If polling fails, the read returns the error.
+		// Wait for input before reading: once the terminal is restored, a read would block until
+		// the user has typed a whole line. If polling fails, the read returns the error.
 		fds := []unix.PollFd{{Fd: int32(t.in.Fd()), Events: unix.POLLIN}}
 		if n, err := unix.Poll(fds, 200); n <= 0 && (err == nil || errors.Is(err, unix.EINTR)) {
 			continue
@@ -129,7 +130,7 @@ func (t *Terminal) Keys(done <-chan struct{}, each func(Key)) {
 		n, err := unix.Read(int(t.in.Fd()), buf[kept:])
 		switch {
 		case err == unix.EINTR, err == unix.EAGAIN, n == 0 && err == nil:
-			// After a hangup, every read returns at once; pause to avoid a busy loop.
+			// After a hangup, every read returns at once. Pause, so that this is no busy loop.
 			if time.Since(asked) < 100*time.Millisecond {
 				select {
 				case <-done:

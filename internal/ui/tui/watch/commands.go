@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// command returns what a key does with the chosen item of a list, or with the task of
-// the task's screen.
+// command returns what a key does with the chosen item of a list, or on the screen of a task with
+// that task.
 func command(key string, s snapshot, it item) keyResult {
 	switch key {
 	case "q":
@@ -25,7 +25,7 @@ func command(key string, s snapshot, it item) keyResult {
 		return openLog(s, it)
 	case "c":
 		return cancel(s, it)
-	case "C": // the run that is shown
+	case "C": // cancel the shown run
 		if s.focus.Run == "" {
 			return cancel(s, it)
 		}
@@ -36,7 +36,7 @@ func command(key string, s snapshot, it item) keyResult {
 	return keyResult{}
 }
 
-// open opens an item.
+// open returns the screen of an item.
 func open(s snapshot, it item) keyResult {
 	switch it.kind {
 	case questionItem:
@@ -54,7 +54,8 @@ func open(s snapshot, it item) keyResult {
 	return keyResult{}
 }
 
-// openQuestion opens the question of an item, else one of its run, else the oldest.
+// openQuestion opens the question of an item. If the item has none, it opens a question of its run
+// or, if there is none, the oldest question.
 func openQuestion(s snapshot, it item) keyResult {
 	run, task := s.focus.Run, s.focus.Task
 	switch it.kind {
@@ -80,7 +81,7 @@ func openQuestion(s snapshot, it item) keyResult {
 	return keyResult{note: "no agent asks anything"}
 }
 
-// openLog shows the log of an item's task on the whole screen.
+// openLog shows the log of the item's task on the whole screen.
 func openLog(s snapshot, it item) keyResult {
 	run, task := "", ""
 	switch it.kind {
@@ -99,7 +100,8 @@ func openLog(s snapshot, it item) keyResult {
 	return keyResult{open: taskScreen{run: run, task: task, fullLog: true}}
 }
 
-// taskOfQuestion returns the task that asks a question. run is empty if no task asks it.
+// taskOfQuestion returns the run and the task that ask a question. Both are empty if no task asks
+// it.
 func taskOfQuestion(s snapshot, id string) (run, task string) {
 	at := slices.IndexFunc(s.fleet.Questions, func(q fleet.Question) bool { return q.ID == id })
 	if at < 0 {
@@ -108,7 +110,7 @@ func taskOfQuestion(s snapshot, id string) (run, task string) {
 	return s.fleet.Questions[at].Run, s.fleet.Questions[at].Task
 }
 
-// cancel asks for confirmation before it cancels an item.
+// cancel returns a confirmation; the item is cancelled when the user confirms.
 func cancel(s snapshot, it item) keyResult {
 	switch it.kind {
 	case runItem:
@@ -156,7 +158,7 @@ func cancelTask(s snapshot, t fleet.Task) keyResult {
 	return keyResult{confirm: confirmation{text, "y cancels the task", Cancel{Run: t.Run, Task: t.ID, Name: "task " + name}}}
 }
 
-// ofRun returns " of " and the name of a run, or "" if the run is unknown.
+// ofRun returns " of " and the name of the run. It returns "" if the run is unknown.
 func ofRun(s snapshot, run string) string {
 	if name := s.runName(run); name != "" {
 		return " of " + name

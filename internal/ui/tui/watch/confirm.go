@@ -5,16 +5,15 @@ import (
 	"gaffer/internal/ui/tui/paint"
 )
 
-// confirmation is an action that requires the user's confirmation. Only the key y
-// performs it.
+// confirmation is an action that the user must confirm. Only the key y confirms it.
 type confirmation struct {
-	text   string // the question to the user, which names the action and its object
+	text   string // question to the user: names the action and what it applies to
 	yes    string
 	action any
 }
 
-// lines returns the confirmation. The text is wrapped and not cut to one row, so that
-// the user sees what would be done.
+// lines returns the rows of the confirmation. A long text is wrapped and not cut, so that the user
+// sees everything that would be done.
 func (c confirmation) lines(width, height int) []paint.Line {
 	var lines []paint.Line
 	for _, text := range paint.Wrap(c.text, width, max(height-1, 1)) {

@@ -8,20 +8,20 @@ import (
 	"gaffer/internal/ui/tui/program"
 )
 
-// filter limits a list to the rows, or a log to the lines, that contain a text.
+// filter selects the rows of a list, or the lines of a log, that contain a text.
 type filter struct {
-	text   string // no filter if empty
-	typing bool   // the user edits the text; it applies at once
+	text   string // text to search for; empty: select everything
+	typing bool   // the user is editing the text; it takes effect at once
 	input  parts.Input
 }
 
-// edit starts editing.
+// edit returns the filter with the user editing its text.
 func (f filter) edit() filter {
 	f.typing, f.input = true, parts.Input(f.text)
 	return f
 }
 
-// update handles a key while the filter is edited.
+// update returns the filter after a key was pressed while its text is edited.
 func (f filter) update(k Key) filter {
 	switch k.Name {
 	case "enter", "tab", "down", "up":
@@ -35,7 +35,7 @@ func (f filter) update(k Key) filter {
 	return f
 }
 
-// matches reports whether one of the texts contains the filter, ignoring case.
+// matches reports whether one of the texts contains the text of the filter, ignoring case.
 func (f filter) matches(texts ...string) bool {
 	return f.text == "" || slices.ContainsFunc(texts, func(text string) bool {
 		return strings.Contains(strings.ToLower(text), strings.ToLower(f.text))

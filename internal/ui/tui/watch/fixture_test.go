@@ -41,10 +41,10 @@ func before(d time.Duration) time.Time { return now.Add(-d) }
 
 const releaseID = "20260201-142726-0c0ffee0"
 
-// hostile is a name with control sequences that must not reach a terminal.
+// hostile is a name with control sequences, which must not reach the terminal.
 const hostile = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202eevil\r\n\x00日本語👩‍👩‍👧"
 
-// release returns a run with a task in every state.
+// release returns a run that has a task in each state.
 func release() fleet.Run {
 	r := fleet.Run{
 		ID: releaseID, Name: "release 1.4", Project: "web", Status: fleet.Running, Created: before(154 * time.Second),
@@ -79,7 +79,7 @@ func release() fleet.Run {
 	return r
 }
 
-// everything returns a fleet with one item of each kind.
+// everything returns a fleet that has one item of each kind.
 func everything() Fleet {
 	r := release()
 	summary := r
@@ -103,15 +103,15 @@ func everything() Fleet {
 	}
 }
 
-// screenOf returns a model of a size that has received the fleet.
+// screenOf returns a model of this width and height that has received a fleet and the events what.
 func screenOf(width, height int, what ...any) Model {
 	m := New("http://127.0.0.1:4870", "", now)
 	m = take(m, Size{Width: width, Height: height}, everything())
 	return take(m, what...)
 }
 
-// take passes events to the model one after the other. A string is a list of keys
-// separated by spaces.
+// take passes events to the model one after the other. A string stands for keys, separated by
+// spaces.
 func take(m Model, what ...any) Model {
 	for _, one := range what {
 		if text, ok := one.(string); ok {
@@ -125,7 +125,7 @@ func take(m Model, what ...any) Model {
 	return m
 }
 
-// does presses keys and returns the actions of the last one.
+// does presses the keys and returns the actions of the last key.
 func does(m Model, keys string) (Model, []any) {
 	names := strings.Fields(keys)
 	m = take(m, strings.Join(names[:len(names)-1], " "))
@@ -149,7 +149,7 @@ func picture(m Model) string {
 	return b.String() + rule
 }
 
-// apiTask returns the details of one task.
+// apiTask returns the details of the task api.
 func apiTask() Task {
 	t := release().Tasks[1]
 	t.Prompt = "Build the API on the schema that is there.\nUse the router of the standard library, and write a test for each route, also for those that refuse."
@@ -167,13 +167,13 @@ func logOf(n int) Log {
 	return l
 }
 
-// onRun and onTask are keys that navigate there from the fleet.
+// onRun and onTask are the keys that lead from the fleet to a run and to a task.
 const (
 	onRun  = "tab enter"
 	onTask = onRun + " j enter"
 )
 
-// on reports whether the screen is a list with this content.
+// on reports whether the model shows a list with content of type T.
 func on[T content](m Model) bool {
 	v, ok := m.top().(listScreen)
 	if !ok {
@@ -183,13 +183,14 @@ func on[T content](m Model) bool {
 	return ok
 }
 
-// question returns the screen of a question, or the zero screen if another is shown.
+// question returns the question screen that the model shows, or the zero screen if it shows another
+// screen.
 func question(m Model) questionScreen {
 	q, _ := m.top().(questionScreen)
 	return q
 }
 
-// chosen returns the chosen item of the list.
+// chosen returns the item that is chosen in the shown list.
 func chosen(m Model) item {
 	v := m.top().(listScreen)
 	return v.chosen(v.list(m.known, v.filter, m.width))

@@ -15,7 +15,7 @@ import (
 	"gaffer/internal/ui/tui/parts"
 )
 
-// fleetList is the list of the whole fleet, open questions first.
+// fleetList is the content of the list of the whole fleet. Open questions come first.
 type fleetList struct{}
 
 func (fleetList) focus() (Focus, bool)                     { return Focus{}, true }
@@ -81,7 +81,7 @@ func (fleetList) list(s snapshot, f filter, width int) list {
 	return list{items, func(from, to int) []paint.Line { return lines[from:to] }}
 }
 
-// cell is one text of a table.
+// cell returns a cell of a table.
 func cell(text string, style display.Style) paint.Span { return paint.Span{Text: text, Style: style} }
 
 func questionRows(s snapshot, f filter, width int) (items []item, rows []paint.Line) {
@@ -97,8 +97,8 @@ func questionRows(s snapshot, f filter, width int) (items []item, rows []paint.L
 	return items, t.Rows(width)
 }
 
-// laneRows returns a row for each paused lane. The rows cannot be chosen, because
-// there is no action for a lane.
+// laneRows returns a row for each paused agent account. The rows cannot be chosen, because there is
+// no action for an account.
 func laneRows(s snapshot, f filter, _ int) (items []item, rows []paint.Line) {
 	for _, l := range s.fleet.Lanes {
 		if l.Until.After(s.now) && f.matches(l.Name, l.Reason) {
@@ -112,7 +112,7 @@ func pausedLane(l fleet.Lane, now time.Time) paint.Line {
 	return paint.Line{{Text: "‖ " + phrase.Paused(l, now), Style: display.Yellow}, {Text: ", " + phrase.Age(l.Until.Sub(now)) + " to go", Style: display.Faint}}
 }
 
-// runRows returns the running runs, then the ended ones.
+// runRows returns a row for each run: first the running ones, then those that have ended.
 func runRows(s snapshot, f filter, width int) (items []item, rows []paint.Line) {
 	t := paint.Table{Columns: []paint.Column{
 		{Max: 11},
@@ -126,7 +126,7 @@ func runRows(s snapshot, f filter, width int) (items []item, rows []paint.Line) 
 		{Max: 24, Drop: 1}, // run id
 	}}
 	if width < 130 {
-		t.Columns[8].Max = 0 // hide this column, because the others are more useful
+		t.Columns[8].Max = 0 // hide the column of run ids, because the others are more useful
 	}
 	runs := s.fleet.Runs
 	severalProjects := slices.ContainsFunc(runs, func(r fleet.Run) bool { return path.Base(r.Project) != path.Base(runs[0].Project) })
@@ -144,7 +144,7 @@ func runRows(s snapshot, f filter, width int) (items []item, rows []paint.Line) 
 		items = append(items, item{runItem, r.ID})
 		t.Add(
 			badge, cell(nameOf(r), ""), cell(project, display.Faint),
-			cell(paint.Bar(r.Counts, 10).Render(10, false), badge.Style), // in one style: the parts of the bar differ by shape
+			cell(paint.Bar(r.Counts, 10).Render(10, false), badge.Style), // one style is enough, because the parts of the bar differ in shape
 			cell(fmt.Sprintf("%d/%d", r.Counts.Complete, r.Counts.Total), ""), cell(runState(s, r), ""),
 			cell(phrase.Money(r.Spent.USD), display.Faint), cell(phrase.RunDuration(r, s.now), display.Faint), cell(display.Printable(r.ID), display.Faint),
 		)
@@ -152,7 +152,7 @@ func runRows(s snapshot, f filter, width int) (items []item, rows []paint.Line) 
 	return items, t.Rows(width)
 }
 
-// compareBool compares two values for sorting.
+// compareBool compares two values for sorting: false comes first.
 func compareBool(a, b bool) int {
 	switch {
 	case a == b:
@@ -163,7 +163,7 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// runState summarizes a run: its stop request, open questions and tasks by status.
+// runState describes a run: why it stops, its open questions, and its tasks by status.
 func runState(s snapshot, r fleet.Run) string {
 	var words []string
 	if r.Stopping != "" && !r.Status.Final() {
@@ -186,8 +186,8 @@ func runState(s snapshot, r fleet.Run) string {
 	return strings.Join(words, ", ")
 }
 
-// workerRows returns the online workers first, each group sorted by name, so that rows
-// do not move while the user reads them.
+// workerRows returns a row for each worker: first the online ones, then the others. Both are sorted
+// by name, so that rows do not move while the user reads them.
 func workerRows(s snapshot, f filter, width int) (items []item, rows []paint.Line) {
 	t := paint.Table{Columns: []paint.Column{
 		{Max: 9},
@@ -223,7 +223,7 @@ func workerRows(s snapshot, f filter, width int) (items []item, rows []paint.Lin
 	return items, t.Rows(width)
 }
 
-// agentBadge returns the status of its agents that a worker reported last.
+// agentBadge returns the badge of the status that a worker reported last for its agents.
 func agentBadge(w fleet.Worker) paint.Span {
 	switch w.ClaudeStatus {
 	case "waiting":
@@ -236,9 +236,8 @@ func agentBadge(w fleet.Worker) paint.Span {
 	return parts.Badge(fleet.Status(w.ClaudeStatus))
 }
 
-// workerDoes returns a worker's task, with the name of its run if that is known. For
-// an agent that the user has started, it returns what the agent waits for, or its
-// folder.
+// workerDoes returns the task of a worker, with the name of the run if it is known. For an agent
+// that the user has started, it returns what the agent waits for, or its folder.
 func workerDoes(s snapshot, w fleet.Worker) string {
 	if w.ByHand {
 		return display.Line(cmp.Or(w.For, w.Dir), 60)
@@ -254,13 +253,13 @@ func slots(w fleet.Worker) string {
 	switch {
 	case w.Slots == 0:
 		return ""
-	case w.Held == 0 && w.Source == "": // an older worker, which does not report how many slots are in use
+	case w.Held == 0 && w.Source == "": // an older worker, which does not report how many slots it uses
 		return phrase.Count(w.Slots, "slot")
 	}
 	return fmt.Sprintf("%d/%d slots", w.Held, w.Slots)
 }
 
-// ago formats the age of a time, such as "4s ago". It returns "" for a zero time.
+// ago formats how long ago a time was, such as "4s ago". It returns "" for a zero time.
 func ago(at, now time.Time) string {
 	if at.IsZero() {
 		return ""

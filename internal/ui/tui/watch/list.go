@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/ui/tui/parts"
 )
 
-// item identifies the object that a row of a list shows, such as a run. The zero item is
-// a heading, which cannot be chosen.
+// item identifies what a row of a list shows, such as a run. The zero item is a heading, which
+// cannot be chosen.
 type item struct {
 	kind itemKind
 	id   string
@@ -28,15 +28,15 @@ const (
 	taskItem
 )
 
-// list is the rows of a screen.
+// list holds the rows of a list screen.
 type list struct {
-	items []item // the object of each row
-	// paint draws the rows from index from up to, but not including, index to.
+	items []item // what each row shows
+	// paint returns the rows with the indexes from ≤ i < to.
 	paint func(from, to int) []paint.Line
 }
 
-// next returns the next row that can be chosen in a direction, or from if there is
-// none.
+// next returns the index of the next row that can be chosen, in the direction by. It returns from
+// if there is none.
 func (l list) next(from, by int) int {
 	for i := from + by; i >= 0 && i < len(l.items); i += by {
 		if l.items[i] != (item{}) {
@@ -46,7 +46,7 @@ func (l list) next(from, by int) int {
 	return from
 }
 
-// jump returns the row that can be chosen and is nearest to the row from+by.
+// jump returns the index of the row that is nearest to from+by and can be chosen.
 func (l list) jump(from, by int) int {
 	if len(l.items) == 0 {
 		return from
@@ -61,8 +61,8 @@ func (l list) jump(from, by int) int {
 	return l.next(to, -1)
 }
 
-// section returns the first row of the next section in a direction, wrapping around
-// at the ends.
+// section returns the first row of the next section or, if by is -1, of the previous one. After the
+// last section comes the first.
 func (l list) section(from, by int) int {
 	var firsts []int
 	here := 0
@@ -81,30 +81,29 @@ func (l list) section(from, by int) int {
 	return firsts[(here+by+len(firsts))%len(firsts)]
 }
 
-// content provides the rows of a [listScreen]: the fleet, or the tasks of a run.
+// content provides the rows of a [listScreen]. It is the fleet, or the tasks of a run.
 type content interface {
 	focus() (Focus, bool)
 	path(s snapshot, names []string) []string
 	summary(s snapshot, width int) []paint.Line
-	keys() []string // the most useful ones
+	keys() []string // most useful keys, for the last row
 	list(s snapshot, f filter, width int) list
-	empty(s snapshot) string // the text for an empty list without a filter
+	empty(s snapshot) string // text to show if the list is empty and there is no filter
 }
 
-// listScreen shows a list, one row of which is chosen.
+// listScreen is a screen with a list in which one row is chosen.
 type listScreen struct {
 	content
 	filter filter
-	cursor item // the chosen item; the zero item means the first one
-	at     int  // index of the chosen item, used if the item disappears
-	top    int  // the first visible row
+	cursor item // the chosen item; the zero item means the first row
+	at     int  // index of the chosen row, used if the item disappears
+	top    int  // index of the first visible row
 }
 
 func (v listScreen) filtered() filter { return v.filter }
 
-// index returns the index of the chosen row, or -1 if no row can be chosen. If the item
-// of the cursor has disappeared, it returns the closest row before its old position, or
-// the first row.
+// index returns the index of the chosen row, or -1 if no row can be chosen. If the chosen item has
+// disappeared, it returns the closest row before its old position, or the first row.
 func (v listScreen) index(l list) int {
 	if i := slices.Index(l.items, v.cursor); i >= 0 && v.cursor != (item{}) {
 		return i
@@ -118,7 +117,7 @@ func (v listScreen) index(l list) int {
 	return found
 }
 
-// chosen returns the chosen item, or the zero item if there is none.
+// chosen returns the chosen item, or the zero item if no row can be chosen.
 func (v listScreen) chosen(l list) item {
 	if at := v.index(l); at >= 0 {
 		return l.items[at]
@@ -180,8 +179,8 @@ func (v listScreen) settle(s snapshot, f frame) screen {
 	return v
 }
 
-// first returns the first visible row. It keeps the chosen row visible, and the heading
-// before it.
+// first returns the index of the first visible row. It keeps the chosen row, and the heading above
+// it, visible.
 func (v listScreen) first(l list, height int) int {
 	top, at := v.top, v.index(l)
 	if at >= 0 {
@@ -203,7 +202,7 @@ func (v listScreen) hints(s snapshot, f frame) (keys []string, position string) 
 	return v.keys(), position
 }
 
-// markWidth is the width of the sign before the chosen row.
+// markWidth is the width of the sign before the chosen row, in columns.
 const markWidth = 2
 
 func (v listScreen) view(s snapshot, f frame) []string {
@@ -227,7 +226,7 @@ func (v listScreen) view(s snapshot, f frame) []string {
 			line = append(paint.Line{{Text: "  "}}, line...)
 		case !f.color:
 			line = append(paint.Line{{Text: "▸ "}}, line...)
-		default: // the chosen row has one style up to the end of the screen
+		default: // paint the chosen row in one style, up to the end of the screen
 			var text strings.Builder
 			for _, span := range line {
 				text.WriteString(span.Text)

@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/ui/tui/paint"
 )
 
-// logPane shows the end of a log and follows it until the user scrolls back.
+// logPane shows the end of a log. It follows the log until the user scrolls back.
 type logPane struct {
 	lines   []string
 	begun   bool
@@ -20,19 +20,18 @@ type logPane struct {
 	lost    int // number of earlier lines that were dropped
 
 	filter   filter
-	back     int // number of lines scrolled back from the end
-	sideways int // number of columns scrolled to the right
+	back     int // number of lines that the user has scrolled back from the end
+	sideways int // number of columns that the user has scrolled to the right
 }
 
-// Limits of the part of a log that is kept, enough for scrolling back. 'gaffer logs'
-// prints all of it.
+// Limits of the part of a log that is kept in memory for scrolling back. 'gaffer logs' prints the
+// whole log.
 const (
 	maxLines = 5000
-	maxLine  = 4000 // bytes
+	maxLine  = 4000 // maximum bytes of one line
 )
 
-// add appends the output that follows. If the user has scrolled back, the same lines
-// stay visible.
+// add appends new output to the pane. If the user has scrolled back, the same lines stay visible.
 func (p logPane) add(l Log) logPane {
 	if l.Begin {
 		p = logPane{begun: true, filter: p.filter, sideways: p.sideways}
@@ -53,8 +52,8 @@ func (p logPane) add(l Log) logPane {
 	return p
 }
 
-// scroll handles a navigation key. Scrolling back stops following the log; scrolling to
-// its end follows it again.
+// scroll handles a key that scrolls. Scrolling back stops following the log; scrolling to the end
+// follows it again.
 func (p logPane) scroll(key string, width, page int) logPane {
 	switch key {
 	case "up", "k":
@@ -78,13 +77,13 @@ func (p logPane) scroll(key string, width, page int) logPane {
 	return p
 }
 
-// settle keeps the scroll position valid if height lines are visible.
+// settle makes the scroll position valid again. height is the number of visible lines.
 func (p logPane) settle(height int) logPane {
 	p.back = min(p.back, max(len(p.matching())-height, 0))
 	return p
 }
 
-// matching returns the lines that match the filter.
+// matching returns the lines of the log that match the filter.
 func (p logPane) matching() []string {
 	if p.filter.text == "" {
 		return p.lines
@@ -98,7 +97,7 @@ func (p logPane) matching() []string {
 	return lines
 }
 
-// view draws the log below a heading that says which part is visible.
+// view returns the rows of the log, below a heading that says which part is visible.
 func (p logPane) view(f frame) []string {
 	if f.height <= 0 {
 		return nil

@@ -12,47 +12,47 @@ import (
 	"gaffer/internal/ui/tui/paint"
 )
 
-// Model is the state of the program: the data that was read, the screens that the user
-// has opened, and the confirmation or help that covers them. It is a value: [Model.Update]
-// returns a new Model.
+// Model is the state of the program: the data that was read, the screens that the user has opened,
+// and the confirmation or help that covers them. It is a value: [Model.Update] returns a new Model.
 type Model struct {
 	Color bool
 
 	width, height int
 	known         snapshot
-	screens       []screen     // never empty; the last one is shown
-	help          bool         // the keys are shown instead of the screen
-	confirm       confirmation // an action that the user has to confirm
-	result        Result       // shown in the last row
+	screens       []screen     // open screens, at least one; the last one is shown
+	help          bool         // the help with all keys is shown instead of the screen
+	confirm       confirmation // the action that the user has to confirm, if any
+	result        Result       // result of the last action, shown in the last row
 	resultAt      time.Time
 }
 
 // screen is the content between the head and the foot. It is a value: methods that change
 // it return a changed copy.
 type screen interface {
-	// focus returns the run and task that must be read for the screen. It returns false
-	// if the screen needs the same data as the screen below it.
+	// focus returns the run and task whose data the screen needs. It returns false if the screen
+	// needs the same data as the screen below it.
 	focus() (Focus, bool)
-	// path appends the screen's names to those of the screens below.
+	// path returns names, the path of the screens below this one, with the names of this screen
+	// appended.
 	path(s snapshot, names []string) []string
-	// summary returns the rows below the title.
+	// summary returns the rows between the title and the screen.
 	summary(s snapshot, width int) []paint.Line
-	// hints returns the most useful keys, and the scroll position, if any.
+	// hints returns the most useful keys and, if the screen can scroll, the scroll position.
 	hints(s snapshot, f frame) (keys []string, position string)
 	filtered() filter
 	update(k Key, s snapshot, f frame) (screen, keyResult)
-	// settle keeps the cursor and the scroll position valid after a change.
+	// settle returns the screen with a valid cursor and scroll position.
 	settle(s snapshot, f frame) screen
 	view(s snapshot, f frame) []string
 }
 
-// frame is the space that a screen gets.
+// frame is the space in which a screen is drawn.
 type frame struct {
 	width, height int
 	color         bool
 }
 
-// render draws lines, cut to the frame.
+// render returns the lines as terminal output, cut to the size of the frame.
 func (f frame) render(lines []paint.Line) []string {
 	var rows []string
 	for _, l := range lines[:min(len(lines), max(f.height, 0))] {
@@ -61,18 +61,18 @@ func (f frame) render(lines []paint.Line) []string {
 	return rows
 }
 
-// keyResult is what a key does beyond its own screen. At most one field is set.
+// keyResult is what a key does outside of its own screen. At most one field is set.
 type keyResult struct {
-	open    screen // a screen to open on top
-	back    bool   // close the screen
-	help    bool   // show the keys
+	open    screen // screen to open above the current one
+	back    bool   // close the current screen
+	help    bool   // show the help with all keys
 	note    string // a message for the user
 	confirm confirmation
 	action  any
 }
 
-// New returns a model that shows the fleet, or one of its runs. where is the server's
-// address, or empty for this machine.
+// New returns a model that shows the fleet or, if run is not empty, that run. where is the address
+// of the server, or empty for this machine.
 func New(where, run string, now time.Time) Model {
 	m := Model{known: snapshot{where: where, now: now}, screens: []screen{listScreen{content: fleetList{}}}}
 	if run != "" {
@@ -81,11 +81,11 @@ func New(where, run string, now time.Time) Model {
 	return m
 }
 
-// resultTime is how long a result is shown.
+// resultTime is how long the result of an action is shown.
 const resultTime = 10 * time.Second
 
-// Update processes an event: a size, the time, a key, data or the result of an action.
-// It returns the new model and the actions to perform.
+// Update applies an event: a size, the time, a key, data or the result of an action. It returns the
+// new model and the actions to perform.
 func (m Model) Update(event any) (Model, []any) {
 	m.screens = slices.Clone(m.screens)
 	var actions []any
@@ -133,7 +133,7 @@ func (m Model) Update(event any) (Model, []any) {
 
 // press handles a key. It returns the new model and the actions to perform.
 func (m Model) press(k Key) (Model, []any) {
-	if k.Name == "alt+esc" { // Escape pressed twice, fast
+	if k.Name == "alt+esc" { // terminals send this if Escape is pressed twice quickly
 		k.Name = "esc"
 	}
 	switch {
@@ -182,13 +182,13 @@ func (m Model) showNote(text string) Model {
 
 func (m Model) top() screen { return m.screens[len(m.screens)-1] }
 
-// back closes the screen, except the first one.
+// back closes the current screen, unless it is the first one.
 func (m Model) back() Model {
 	m.screens = m.screens[:max(len(m.screens)-1, 1)]
 	return m
 }
 
-// Rows returns the rows of the terminal, from the top. They never exceed its height and
+// Rows returns the rows of the terminal, from the top. They never exceed the terminal's height and
 // width.
 func (m Model) Rows() []string {
 	if m.width <= 0 || m.height <= 0 {
@@ -214,8 +214,8 @@ func (m Model) frame() frame {
 	return frame{m.width, m.height - len(m.head()) - len(m.foot()), m.Color}
 }
 
-// head returns the title, a warning if the fleet is unreachable, and a summary. They take
-// at most a third of the terminal.
+// head returns the rows at the top: the title, a warning if the fleet is unreachable, and a
+// summary. They take at most a third of the terminal.
 func (m Model) head() []paint.Line {
 	rows := []paint.Line{m.title()}
 	if away := m.known.unreachable(); !away.Since.IsZero() {
@@ -261,8 +261,8 @@ func (m Model) title() paint.Line {
 	return paint.Ends(left, right, m.width)
 }
 
-// foot returns the confirmation, the filter that is typed or a result, else the most
-// useful keys.
+// foot returns the rows at the bottom: the confirmation, the filter that the user types, the result
+// of an action, or the most useful keys.
 func (m Model) foot() []paint.Line {
 	switch f := m.top().filtered(); {
 	case m.confirm.action != nil:
@@ -279,7 +279,7 @@ func (m Model) foot() []paint.Line {
 		return []paint.Line{paint.Styled(display.Faint, "any key goes back")}
 	}
 	keys, position := m.top().hints(m.known, frame{m.width, m.height - len(m.head()) - 1, m.Color})
-	// Keys that do not fit are left out, except the last one, which shows all keys.
+	// Leave out keys that do not fit, but always show the last one, which lists all keys.
 	last := keys[len(keys)-1]
 	var fitting []string
 	for _, k := range keys[:len(keys)-1] {

@@ -63,7 +63,7 @@ func TestEnterOnAWorkerOpensItsTask(t *testing.T) {
 	}
 }
 
-// The chosen row stays chosen while other rows appear and disappear.
+// The chosen row stays chosen when other rows appear and disappear.
 func TestTheCursorStaysWithItsRow(t *testing.T) {
 	t.Parallel()
 	m := screenOf(80, 24, "tab")
@@ -309,7 +309,7 @@ func TestALogIsFollowedUntilTheUserScrollsBack(t *testing.T) {
 	if p := picture(take(m, "/ 9 7 enter")); !strings.Contains(p, "|line 97 green") || strings.Contains(p, "line 98") {
 		t.Error(p)
 	}
-	// Another attempt has another log, which is followed again.
+	// A new attempt has a new log, which is followed from its start.
 	if p := picture(take(m, Log{Run: releaseID, Task: "api", Begin: true, Lines: []string{"afresh"}})); !strings.Contains(p, "|afresh") {
 		t.Error(p)
 	}

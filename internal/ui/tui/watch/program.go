@@ -9,21 +9,20 @@ import (
 
 // Backend performs the user's actions.
 type Backend interface {
-	// Focus sets what is read in addition to the fleet. It does not block.
+	// Focus sets which run and task are read in addition to the fleet. It does not block.
 	Focus(Focus)
 	Answer(ctx context.Context, question, text string, deny bool) error
 	Cancel(ctx context.Context, run, task string) error
 	Retry(ctx context.Context, run, task string) error
 }
 
-// NewProgram returns a program that shows a model. The backend performs the actions of
-// the user.
+// NewProgram returns a program that shows a model. The backend performs the user's actions.
 func NewProgram(ctx context.Context, m Model, t program.Terminal, b Backend) *program.Program {
 	m.Color = t.Color
 	return program.New(ctx, m, t, func(action any) program.Task { return perform(ctx, b, action) })
 }
 
-// perform returns the work of an action.
+// perform returns the task that performs an action.
 func perform(ctx context.Context, b Backend, action any) program.Task {
 	switch action := action.(type) {
 	case Focus:
@@ -53,7 +52,7 @@ func perform(ctx context.Context, b Backend, action any) program.Task {
 	return program.Task{}
 }
 
-// resultOf returns the error, or the text if there is none.
+// resultOf returns a Result with the error, or with the text if err is nil.
 func resultOf(text string, err error) Result {
 	if err != nil {
 		return Result{Text: err.Error(), Failed: true}

@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/ui/tui/program"
 )
 
-// slow is a backend with which cancelling takes until the user has left.
+// slow is a backend that cancels a run only after the user has left.
 type slow struct {
 	Backend
 	left   chan struct{}
@@ -25,7 +25,8 @@ func (s slow) Cancel(ctx context.Context, _, _ string) error {
 	return s.cancel(ctx)
 }
 
-// leave cancels a run, leaves at once, and returns the error of Finish.
+// leave cancels a run, leaves the screen at once, and returns the error of Finish. patience is how
+// long Finish may wait.
 func leave(t *testing.T, patience time.Duration, cancel func(context.Context) error) error {
 	t.Helper()
 	ctx, end := context.WithCancel(context.Background())
@@ -34,7 +35,7 @@ func leave(t *testing.T, patience time.Duration, cancel func(context.Context) er
 	defer in.Close()
 	w := slow{left: make(chan struct{}), cancel: cancel}
 	p := NewProgram(ctx, screenOf(80, 24), program.Terminal{In: in, Out: io.Discard, Now: func() time.Time { return now }}, w)
-	go func() { _, _ = io.WriteString(keys, "\tcyq") }() // the program may no longer read it
+	go func() { _, _ = io.WriteString(keys, "\tcyq") }() // ignore the error: the program may have stopped reading
 	if err := p.Show(); err != nil {
 		t.Fatal(err)
 	}

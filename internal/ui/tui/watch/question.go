@@ -13,7 +13,7 @@ import (
 	"gaffer/internal/ui/tui/program"
 )
 
-// questionScreen shows a question and the answer that the user types.
+// questionScreen shows a question and the answer that the user is typing.
 type questionScreen struct {
 	id    string
 	input parts.Input
@@ -33,13 +33,13 @@ func (questionScreen) filtered() filter { return filter{} }
 
 func (v questionScreen) settle(snapshot, frame) screen { return v }
 
-// indexIn returns the index of the question, or -1.
+// indexIn returns the index of the question in list, or -1 if the list does not contain it.
 func (v questionScreen) indexIn(list []fleet.Question) int {
 	return slices.IndexFunc(list, func(q fleet.Question) bool { return q.ID == v.id })
 }
 
-// update edits the answer. Text that was typed for one question is never sent to
-// another.
+// update handles a key while the user types the answer. Text that was typed for one question is
+// never sent to another.
 func (v questionScreen) update(k Key, s snapshot, _ frame) (screen, keyResult) {
 	open := s.questions()
 	at := v.indexIn(open)
@@ -80,7 +80,7 @@ func (v questionScreen) update(k Key, s snapshot, _ frame) (screen, keyResult) {
 	return v, keyResult{}
 }
 
-// deny asks for confirmation before it denies what a question asks for.
+// deny returns a confirmation; when the user confirms, the request of the question is denied.
 func deny(s snapshot, q fleet.Question, reason string) keyResult {
 	because := ""
 	if reason != "" {
@@ -90,8 +90,8 @@ func deny(s snapshot, q fleet.Question, reason string) keyResult {
 	return keyResult{confirm: confirmation{text, "y denies", Answer{Question: q.ID, Name: q.Name, Text: reason, Deny: true}}}
 }
 
-// nextOption returns the number of the next option in a direction, wrapping around at
-// the ends.
+// nextOption returns the number of the next option or, if by is -1, of the previous one. After the
+// last option comes the first.
 func nextOption(q fleet.Question, typed parts.Input, by int) parts.Input {
 	last := len(q.Options)
 	if last == 0 {
@@ -109,8 +109,8 @@ func nextOption(q fleet.Question, typed parts.Input, by int) parts.Input {
 	return parts.Input(strconv.Itoa(n))
 }
 
-// view draws the question. The row where the answer is typed is always shown, and then
-// as many of the others as fit.
+// view returns the rows of the question. The row where the user types the answer is always shown;
+// of the other rows, as many as fit.
 func (v questionScreen) view(s snapshot, f frame) []string {
 	open := s.questions()
 	at := v.indexIn(open)
@@ -127,7 +127,7 @@ func (v questionScreen) view(s snapshot, f frame) []string {
 	room := max(f.height-1, 0)
 	var rows []paint.Line
 	switch over := len(above) + len(options) - room; {
-	case over <= 0: // there may be room for blank rows, too
+	case over <= 0: // everything fits, perhaps also blank rows
 		rows = append(rows, above[0], nil)
 		rows = append(append(rows, above[1:]...), nil)
 		if rows = append(rows, options...); len(options) > 0 {
@@ -136,7 +136,7 @@ func (v questionScreen) view(s snapshot, f frame) []string {
 		if len(rows) > room {
 			rows = slices.DeleteFunc(rows, func(l paint.Line) bool { return len(l) == 0 })
 		}
-	case len(above)-over-1 >= 1: // leave out the end of the text
+	case len(above)-over-1 >= 1: // leave out the last rows of the text
 		rows = append(rows, above[:len(above)-over-1]...)
 		rows = append(append(rows, paint.Styled(display.Faint, fmt.Sprintf("  … %d more rows", over+1))), options...)
 	default:

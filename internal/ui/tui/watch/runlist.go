@@ -13,7 +13,7 @@ import (
 	"gaffer/internal/ui/tui/stages"
 )
 
-// runList is the list of the tasks of a run, by stage.
+// runList is the content of the list of a run's tasks, by stage.
 type runList struct{ run string }
 
 func (v runList) focus() (Focus, bool) { return Focus{Run: v.run}, true }
@@ -28,8 +28,8 @@ func (runList) keys() []string {
 
 func (runList) empty(snapshot) string { return "" }
 
-// summary returns the facts about the whole run, then what the user should see first: a
-// question, paused lanes, warnings.
+// summary returns rows about the whole run, and then what the user should see first: a question,
+// paused agent accounts, warnings.
 func (v runList) summary(s snapshot, width int) []paint.Line {
 	r := s.run
 	if r.ID == "" {
@@ -40,14 +40,14 @@ func (v runList) summary(s snapshot, width int) []paint.Line {
 	if r.Budget.USD > 0 {
 		spent = fmt.Sprintf("$%.2f of $%.2f", r.Spent.USD, r.Budget.USD)
 	}
-	right := paint.Plain(spent + "  " + cells.FillLeft(phrase.RunDuration(r, s.now), 7)) // fixed width, so that nothing moves
+	right := paint.Plain(spent + "  " + cells.FillLeft(phrase.RunDuration(r, s.now), 7)) // a fixed width, so that the other texts do not move
 	words := fmt.Sprintf(" %d/%d  %s", r.Counts.Complete, r.Counts.Total, phrase.Counts(r.Counts))
 	bar := paint.Bar(r.Counts, min(max(width-len(words), 0), 30))
 	rows := []paint.Line{paint.Ends(left, right, width), append(bar, paint.Span{Text: words})}
 	for _, t := range r.Tasks {
 		if phrase.Waiting(t) {
 			rows = append(rows, paint.Styled(display.Yellow, "? "+display.Line(t.Question.Name, 50)+" asks "+phrase.Age(s.now.Sub(t.Question.Asked))+": "+phrase.Line(t.Question.Text)))
-			break // show one question here; the others are in their tasks' rows
+			break // show only one question here; the rows of the tasks show the others
 		}
 	}
 	for _, l := range r.Lanes {
@@ -70,15 +70,15 @@ func (v runList) summary(s snapshot, width int) []paint.Line {
 	return rows
 }
 
-// manyRows is the number of rows above which only visible rows determine the widths of
-// columns.
+// manyRows is the number of rows above which the widths of columns depend only on the visible rows,
+// to save time.
 const manyRows = 400
 
 func (runList) list(s snapshot, f filter, width int) list {
-	// A row is a task, or the heading of a stage.
+	// row is the row of a task, or the heading of a stage.
 	type row struct {
 		task  int
-		stage int // of a heading, else 0
+		stage int // number of the stage if the row is a heading; 0 if it is a task
 	}
 	var rows []row
 	var items []item

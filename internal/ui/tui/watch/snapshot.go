@@ -11,23 +11,23 @@ import (
 	"gaffer/internal/ui/tui/stages"
 )
 
-// snapshot is the data that was last read. All screens share it. It is a value.
+// snapshot is the data that was last read. All screens share it. Its methods return changed copies.
 type snapshot struct {
-	where  string // the server's address, or empty for this machine
+	where  string // address of the server; empty for this machine
 	now    time.Time
 	fleet  Fleet
 	read   time.Time // when the fleet was last read
 	outage Outage
 
 	focus   Focus
-	run     fleet.Run // the run of the focus
-	stages  []int     // stages of the run's tasks
-	task    Task      // the task of the focus
+	run     fleet.Run // run in focus, with its tasks
+	stages  []int     // stages of the run's tasks, by index
+	task    Task      // task in focus, with its attempts
 	sending string    // id of the question whose answer is being sent
 }
 
-// with returns a snapshot with data that was read. It ignores data about a run or task
-// that is no longer shown.
+// with returns the snapshot with newly read data. It ignores data about a run or task that is no
+// longer shown.
 func (s snapshot) with(data any) snapshot {
 	switch data := data.(type) {
 	case Fleet:
@@ -50,7 +50,7 @@ func (s snapshot) with(data any) snapshot {
 	return s
 }
 
-// refocused returns a snapshot without the data of a run or task that is no longer shown.
+// refocused returns the snapshot without data about runs and tasks that are not in the new focus.
 func (s snapshot) refocused(to Focus) snapshot {
 	if to.Run != s.focus.Run {
 		s.run, s.stages = fleet.Run{}, nil
@@ -59,11 +59,12 @@ func (s snapshot) refocused(to Focus) snapshot {
 	return s
 }
 
-// maxSilence is the time without new data after which the fleet counts as unreachable,
-// even without an [Outage] message.
+// maxSilence is how long no new data may arrive. After that, the fleet counts as unreachable, even
+// without an [Outage] message.
 const maxSilence = 15 * time.Second
 
-// unreachable returns since when the fleet is unreachable, and why.
+// unreachable returns since when the fleet has been unreachable, and why. The zero Outage means
+// that it is reachable.
 func (s snapshot) unreachable() Outage {
 	if s.outage.Since.IsZero() && !s.read.IsZero() && s.now.Sub(s.read) > maxSilence {
 		return Outage{s.read, "no answer"}
@@ -71,7 +72,7 @@ func (s snapshot) unreachable() Outage {
 	return s.outage
 }
 
-// findRun returns a run, or the zero run if it is unknown.
+// findRun returns the run with this id, or the zero run if it is unknown.
 func (s snapshot) findRun(id string) fleet.Run {
 	if s.run.ID == id {
 		return s.run
@@ -97,8 +98,8 @@ func nameOf(r fleet.Run) string {
 	return display.Printable(r.ID)
 }
 
-// findTask returns the latest known state of a task of the run that is shown, or the
-// zero task.
+// findTask returns the latest known state of a task of the shown run, or the zero task if it is
+// unknown.
 func (s snapshot) findTask(id string) fleet.Task {
 	if at := slices.IndexFunc(s.run.Tasks, func(t fleet.Task) bool { return t.ID == id }); at >= 0 {
 		return s.run.Tasks[at]
@@ -109,7 +110,8 @@ func (s snapshot) findTask(id string) fleet.Task {
 	return fleet.Task{}
 }
 
-// workerTask returns the task of a worker, if its run is known.
+// workerTask returns the run and the task that a worker works on. ok is false if the run is
+// unknown.
 func (s snapshot) workerTask(worker string) (run, task string, ok bool) {
 	for _, w := range s.fleet.Workers {
 		if w.ID == worker {
@@ -120,8 +122,8 @@ func (s snapshot) workerTask(worker string) (run, task string, ok bool) {
 	return "", "", false
 }
 
-// questions returns the fleet's questions and those of the run that is shown. The run
-// is read separately and may be newer.
+// questions returns the questions of the fleet and of the shown run. The run is read separately and
+// may have newer questions.
 func (s snapshot) questions() []fleet.Question {
 	list := slices.Clone(s.fleet.Questions)
 	for _, t := range s.run.Tasks {

@@ -14,11 +14,11 @@ import (
 	"gaffer/internal/ui/tui/parts"
 )
 
-// taskScreen shows the facts about a task, and its log in the remaining rows.
+// taskScreen shows facts about a task, and below them the task's log.
 type taskScreen struct {
 	run, task string
 	log       logPane
-	fullLog   bool // without the sections above the log
+	fullLog   bool // show only the log, without the sections above it
 }
 
 func (t taskScreen) focus() (Focus, bool) { return Focus{t.run, t.task}, true }
@@ -76,10 +76,10 @@ func (t taskScreen) view(s snapshot, f frame) []string {
 	return append(rows, t.log.view(f)...)
 }
 
-// minLogRows is the minimum number of rows of the log, with its heading.
+// minLogRows is the minimum number of rows for the log and its heading.
 const minLogRows = 6
 
-// facts returns the rows above the log. After the state of the task, each section gets
+// facts returns the rows above the log: the state of the task, and then sections. Each section gets
 // at most half of the rows that are still free.
 func (t taskScreen) facts(s snapshot, f frame) []paint.Line {
 	task := s.findTask(t.task)
@@ -89,7 +89,7 @@ func (t taskScreen) facts(s snapshot, f frame) []paint.Line {
 		for _, section := range [][]paint.Line{checkRows(task), attemptRows(s, task, f.width), promptRows(s.task.Prompt, f.width)} {
 			most := min(len(section), (spare+1)/2)
 			if most < 2 {
-				continue // a heading alone is useless
+				continue // there is no room below the section's heading
 			}
 			spare -= most
 			rows = append(rows, section[:most]...)
@@ -98,7 +98,7 @@ func (t taskScreen) facts(s snapshot, f frame) []paint.Line {
 	return rows[:min(len(rows), max(f.height, 0))]
 }
 
-// taskState returns the current state of the task.
+// taskState returns rows about the current state of the task.
 func taskState(s snapshot, t fleet.Task) []paint.Line {
 	facts := []string{}
 	add := func(fact string) {
@@ -146,9 +146,9 @@ func taskState(s snapshot, t fleet.Task) []paint.Line {
 	return rows
 }
 
-// promptRows returns the beginning of the prompt.
+// promptRows returns the rows with the beginning of the prompt.
 func promptRows(prompt string, width int) []paint.Line {
-	const head = 4000 // bytes; more than six rows of any screen
+	const head = 4000 // number of bytes that fill more than six rows of any screen
 	text := paint.Wrap(prompt[:min(len(prompt), head)], width-2, 6)
 	if len(text) == 0 {
 		return nil
@@ -160,7 +160,7 @@ func promptRows(prompt string, width int) []paint.Line {
 	return rows
 }
 
-// attemptRows returns the attempts, the last one first.
+// attemptRows returns a row for each attempt, the last attempt first.
 func attemptRows(s snapshot, current fleet.Task, width int) []paint.Line {
 	if len(s.task.Attempts) == 0 {
 		return nil
@@ -168,7 +168,7 @@ func attemptRows(s snapshot, current fleet.Task, width int) []paint.Line {
 	t := paint.Table{Columns: []paint.Column{{Max: 4}, {Max: 11}, {Max: 8, Min: 7, Right: true}, {Max: 200, Min: 30, Flex: true, Drop: 9}, {Max: 24, Drop: 1}, {Max: 8, Right: true, Drop: 2}, {Max: 6, Drop: 3}}}
 	for _, a := range slices.Backward(s.task.Attempts) {
 		if current.Attempt != nil && current.Attempt.ID == a.ID {
-			a = *current.Attempt // the run is read more often than the task
+			a = *current.Attempt // use the attempt from the run, which is read more often than the task
 		}
 		took, worker := "", ""
 		if d, ok := phrase.WorkTime(&a, s.now); ok {
@@ -190,7 +190,7 @@ func attemptRows(s snapshot, current fleet.Task, width int) []paint.Line {
 	return rows
 }
 
-// attemptState returns what an attempt does, or how it ended.
+// attemptState returns what the agent of an attempt does, or how the attempt ended.
 func attemptState(a fleet.Attempt) string {
 	if a.Status == fleet.Running {
 		return phrase.Line(a.Doing)
@@ -202,7 +202,7 @@ func attemptState(a fleet.Attempt) string {
 	return class + ": " + summary
 }
 
-// checkRows returns the results of the attempt's checks.
+// checkRows returns the rows with the results of the checks of the task's attempt.
 func checkRows(t fleet.Task) (rows []paint.Line) {
 	if t.Attempt == nil || len(t.Attempt.Checks) == 0 {
 		return nil

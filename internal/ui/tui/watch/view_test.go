@@ -43,7 +43,7 @@ func TestEveryColourHasASignBesideIt(t *testing.T) {
 	}
 }
 
-// spoilt returns a fleet in which every text is hostile.
+// spoilt returns a fleet, a run, a task and a log in which every text is hostile.
 func spoilt() (Fleet, fleet.Run, Task, Log) {
 	f, r, task := everything(), release(), apiTask()
 	for i := range f.Runs {
@@ -71,8 +71,8 @@ func spoilt() (Fleet, fleet.Run, Task, Log) {
 	return f, r, task, logOf(100)
 }
 
-// The screen works at every size, is never exceeded, and lets no control sequence of
-// others through.
+// The screen can be drawn at every size. Its rows never exceed it, and never contain control
+// sequences of other programs.
 func TestNoRowExceedsTheScreenAndNoControlSequenceIsShown(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
@@ -135,7 +135,7 @@ func TestAResultIsShownForAWhile(t *testing.T) {
 	}
 }
 
-// 5,000 tasks are drawn once per second and after every key.
+// A run with 5,000 tasks is drawn once per second and after every key.
 func BenchmarkFiveThousandTasks(b *testing.B) {
 	r := release()
 	for i := range 5000 {

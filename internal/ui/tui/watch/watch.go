@@ -1,12 +1,11 @@
-// Package watch is the screen of a whole fleet: its questions, runs and workers, one
-// run, one task with its log, one question to answer.
+// Package watch is the screen of a whole fleet. It shows the fleet's questions, runs and workers,
+// one run, one task with its log, or one question to answer.
 //
-// [Model] is pure. [Model.Update] takes the state of the fleet, the time and keys, and
-// returns a new model and the actions that the user wants. [Model.Rows] returns the
-// rows of the terminal. The model has a stack of screens (listScreen, taskScreen,
-// questionScreen), each with its own state, update and view. [NewProgram]
-// shows the model on a terminal. A [Backend] performs the actions; its implementation
-// also reads the fleet and sends it to the program.
+// [Model] is pure. [Model.Update] receives the state of the fleet, the time and keys, and returns a
+// new model and the actions that the user wants. [Model.Rows] returns the rows of the terminal. The
+// model has a stack of screens (listScreen, taskScreen, questionScreen), each with its own state,
+// update and view. [NewProgram] shows the model on a terminal. A [Backend] performs the actions;
+// its implementation also reads the fleet and sends it to the program.
 package watch
 
 import (
@@ -22,10 +21,10 @@ type Fleet struct {
 	Runs      []fleet.Run // without their tasks, the latest first
 	Workers   []fleet.Worker
 	Questions []fleet.Question // open questions, the oldest first
-	Lanes     []fleet.Lane     // paused lanes
+	Lanes     []fleet.Lane     // agent accounts that are paused
 }
 
-// The data and events that a model takes, besides [Fleet] and [fleet.Run].
+// Data and events that a model receives, besides [Fleet] and [fleet.Run].
 type (
 	// Task is one task with all its attempts.
 	Task struct {
@@ -33,24 +32,24 @@ type (
 		Attempts []fleet.Attempt
 	}
 
-	// Log is the output of an attempt since the last Log. The first one of an attempt
-	// has Begin set. Lines may contain colours but no other control sequences.
+	// Log is the output of an attempt since the last Log. Begin is true in the first Log of an
+	// attempt. Lines may contain colours but no other control sequences.
 	Log struct {
 		Run, Task string
 		Begin     bool
 		Lines     []string
 		Ended     bool   // no more output follows
-		Problem   string // why the log is missing or incomplete
+		Problem   string // why the log is missing or incomplete; empty if it is not
 	}
 
-	// Outage says since when the fleet is unreachable, and why. A zero time means that
-	// it is reachable.
+	// Outage says since when the fleet has been unreachable, and why. A zero time means that the
+	// fleet is reachable.
 	Outage struct {
 		Since time.Time
 		Why   string
 	}
 
-	// Result is the result of an action of the user, or a notice.
+	// Result is the result of a user's action, or a notice.
 	Result struct {
 		Text     string
 		Failed   bool
@@ -60,27 +59,27 @@ type (
 	// Size is the size of the terminal.
 	Size = program.Size
 
-	// Key is a pressed key.
+	// Key is a key that was pressed.
 	Key = program.Key
 )
 
-// The actions of a user.
+// Actions that a model returns.
 type (
-	// Focus selects what is read in addition to the fleet: nothing, a run, or a run
-	// and one of its tasks with the log.
+	// Focus selects what is read in addition to the fleet: nothing, a run, or a run and one of its
+	// tasks with the task's log.
 	Focus struct{ Run, Task string }
 
-	// Answer answers a question, or denies its request.
+	// Answer answers a question, or denies what it asks for.
 	Answer struct {
 		Question, Name string
 		Text           string
 		Deny           bool
 	}
 
-	// Cancel cancels a run, or one task and the tasks that depend on it.
+	// Cancel cancels a run or, if Task is not empty, that task and the tasks that depend on it.
 	Cancel struct{ Run, Task, Name string }
 
-	// Retry queues a task again.
+	// Retry queues a failed or cancelled task again.
 	Retry struct{ Run, Task string }
 
 	// Quit ends the program.
