@@ -80,7 +80,7 @@ func begin(t *testing.T, name, dir string, env map[string]string, argv ...string
 	}
 	go func() { r.ended <- r.cmd.Wait() }()
 	t.Cleanup(func() {
-		_ = r.cmd.Process.Kill() // the process may have been stopped before
+		_ = r.cmd.Process.Kill() // ignore the error: the process may have been stopped
 		if t.Failed() {
 			t.Logf("%s printed:\n%s", name, r.output())
 		}
@@ -214,7 +214,7 @@ func browses(t *testing.T, address, token, host string) int {
 		t.Fatal(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	_, _ = io.Copy(io.Discard, resp.Body) // lets the connection be reused
+	_, _ = io.Copy(io.Discard, resp.Body) // read the whole body, so that the connection is reused
 	return resp.StatusCode
 }
 

@@ -132,7 +132,7 @@ func listCommands(b *strings.Builder, title string, parent *cobra.Command, group
 // isTopic reports whether cmd is a help topic, which neither runs nor has subcommands.
 func isTopic(cmd *cobra.Command) bool { return !cmd.Runnable() && !cmd.HasSubCommands() }
 
-// Names of the help topics that are generated from the command tree.
+// Names of the help topics that gaffer generates from the command tree.
 const (
 	topicCommands = "commands"
 	topicFlags    = "flags"

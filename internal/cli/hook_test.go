@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// An agent must not notice an error, whatever the input of the hook is.
+// Whatever the input of the hook is, the agent must not notice an error.
 func TestAHookNeverFails(t *testing.T) {
 	testenv.Integration(t)
 	binary := testenv.Program(t)

@@ -71,7 +71,7 @@ func newClone(t *testing.T) *clone {
 		testenv.Wait(t, "the processes of the test end", func() error {
 			left := testenv.ProcessesWith(mark)
 			for _, pid := range left {
-				_ = syscall.Kill(pid, syscall.SIGKILL) // the process may have ended by itself
+				_ = syscall.Kill(pid, syscall.SIGKILL) // ignore the error: the process may have ended
 			}
 			if len(left) > 0 {
 				return fmt.Errorf("%v are left", left)

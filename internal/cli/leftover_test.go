@@ -22,7 +22,7 @@ func leaveNothing(e *testscript.Env) {
 				panic(fmt.Sprintf("processes %v of %s cannot be ended", left, e.WorkDir))
 			}
 			for _, pid := range left {
-				_ = syscall.Kill(pid, syscall.SIGKILL) // the process may have ended by itself
+				_ = syscall.Kill(pid, syscall.SIGKILL) // ignore the error: the process may have ended
 			}
 			time.Sleep(10 * time.Millisecond)
 		}

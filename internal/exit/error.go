@@ -55,8 +55,9 @@ func withCode(code Code, err error) error {
 	return &Error{Code: code, Err: err}
 }
 
-// Of returns the exit code for err. If the chain of err contains an [Error], its code is used; if
-// not, [context.Canceled] counts as an interruption; if not, the methods of the errors decide.
+// Of returns the exit code for err. An [Error] in the chain of err decides first. Without one,
+// [context.Canceled] means an interruption. For all other errors, their methods such as NotFound
+// decide.
 func Of(err error) Code {
 	if err == nil {
 		return CodeDone

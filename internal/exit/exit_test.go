@@ -20,8 +20,8 @@ func (k kinds) Busy() bool     { return k.busy }
 func (k kinds) Invalid() bool  { return k.invalid }
 func (k kinds) Usage() bool    { return k.usage }
 
-// outer wraps an error. Its own methods return false and "", but those of the wrapped error must
-// count.
+// outer wraps an error. Its methods return false and "", so the methods of the wrapped error must
+// decide.
 type outer struct{ err error }
 
 func (o outer) Error() string    { return "outer: " + o.err.Error() }

@@ -158,7 +158,7 @@ var entryStyles = map[agent.EntryKind]struct {
 
 const (
 	clock = "15:04:05"
-	blank = "          " // as wide as a time and the gap after it
+	blank = "          " // blanks as wide as a time and the gap after it
 )
 
 func (w *Writer) entries(out *bytes.Buffer, entries []agent.Entry) {

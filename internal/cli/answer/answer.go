@@ -22,7 +22,7 @@ import (
 // options holds the values of the command's flags.
 type options struct {
 	text   string
-	given  bool // a text was given as an argument; it may be empty
+	given  bool // the user gave a text, which may be empty
 	option int
 	deny   bool
 	json   bool

@@ -36,8 +36,8 @@ type Fleet interface {
 	// returns an error, or when ctx ends.
 	Follow(ctx context.Context, run string, interval time.Duration, each func(fleet.Run) error) error
 
-	// Latest returns runs of all projects without their tasks, the latest first. It returns all
-	// unfinished runs, and those among the latest n runs that have ended.
+	// Latest returns all unfinished runs and the latest n runs of all projects, without their
+	// tasks, the latest first.
 	Latest(ctx context.Context, n int) ([]fleet.Run, error)
 	Workers(ctx context.Context) ([]fleet.Worker, error)
 	Questions(ctx context.Context) ([]fleet.Question, error) // open questions, the oldest first

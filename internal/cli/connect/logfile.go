@@ -30,7 +30,7 @@ func (m machine) Log(ctx context.Context, t fleet.Task, to io.Writer, q fleet.Lo
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // read only: no data can be lost
+	defer func() { _ = f.Close() }() // ignore the error: the file was only read
 	l := logFile{
 		file: f, to: to, query: q,
 		attempts: func() ([]fleet.Attempt, error) { return m.Attempts(ctx, t.Run, t.ID) },

@@ -138,7 +138,7 @@ func WithQuestions(ctx context.Context, e *env.Env, do func(Everything) error) (
 	}
 	all := Everything{Fleets: fleets}
 	var byHand []fleet.Worker
-	known := map[string]bool{} // ids of collected questions; a server on this database returns them again
+	known := map[string]bool{} // ids seen so far: a server on this machine's database returns the same questions
 	for _, f := range fleets {
 		list, err := questionsOf(ctx, f)
 		workers, failed := f.Workers(ctx)

@@ -151,7 +151,7 @@ func readToken(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = f.Close() }() // read only: no data can be lost
+	defer func() { _ = f.Close() }() // ignore the error: the file was only read
 	const most = 64 << 10
 	data, err := io.ReadAll(io.LimitReader(f, most))
 	if err != nil {
@@ -185,7 +185,7 @@ func openRegular(path string) (*os.File, error) {
 		err = &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
 	}
 	if err != nil {
-		_ = f.Close() // read only: no data can be lost
+		_ = f.Close() // ignore the error: the file was only read
 		return nil, err
 	}
 	return f, nil

@@ -108,7 +108,7 @@ func addCertificates(pool *x509.CertPool, path string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // read only: no data can be lost
+	defer func() { _ = f.Close() }() // ignore the error: the file was only read
 	const most = 4 << 20
 	data, err := io.ReadAll(io.LimitReader(f, most))
 	if err != nil {

@@ -47,7 +47,7 @@ func start(t *testing.T, args ...string) *demo {
 	}
 	go func() { defer close(d.ended); d.err = d.cmd.Wait() }()
 	t.Cleanup(func() {
-		_ = d.cmd.Process.Kill() // the process may have ended
+		_ = d.cmd.Process.Kill() // ignore the error: the process may have ended
 		<-d.ended
 		for _, pid := range d.processes() {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -120,7 +120,7 @@ func (d *demo) begins() {
 
 // processes returns the ids of the demo's processes, without the id of the demo itself.
 func (d *demo) processes() (pids []int) {
-	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is valid
+	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the only error is an invalid pattern
 	for _, file := range files {
 		env, _ := os.ReadFile(file)
 		line, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))

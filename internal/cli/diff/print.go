@@ -242,7 +242,7 @@ func (p printer) line(out *bufio.Writer, line fleet.DiffLine, pieces []worddiff.
 	for i, piece := range pieces {
 		text := p.text(piece.Text)
 		if i == 0 {
-			_, _ = out.WriteString(p.paint(style, line.Op)) // Flush reports the error
+			_, _ = out.WriteString(p.paint(style, line.Op)) // ignore the error: Flush reports it
 		}
 		if piece.Changed {
 			text = p.paint(word, text)

@@ -81,7 +81,7 @@ func (d *fixture) kill(wanted func(argv []string) bool) (n int) {
 		left := d.processes(wanted)
 		for _, pid := range left {
 			n++
-			_ = syscall.Kill(pid, syscall.SIGKILL) // the process may have ended by itself
+			_ = syscall.Kill(pid, syscall.SIGKILL) // ignore the error: the process may have ended
 		}
 		if len(left) > 0 {
 			return fmt.Errorf("processes %v", left)

@@ -121,8 +121,9 @@ func (o options) check(now time.Time) (since time.Time, err error) {
 // maxRead is the maximum number of runs that are read. A server returns no more in one answer.
 const maxRead = 1000
 
-// find returns the runs that match the flags, and the number of open questions by run id. It
-// returns up to one run more than the limit, so that the caller knows whether there are more.
+// find returns the runs that match the flags, and the number of open questions by run id. Without
+// filters it returns up to one run more than the limit, so that the caller knows whether there are
+// more.
 func find(ctx context.Context, f connect.Fleet, o options, since time.Time) (list []fleet.Run, asked map[string]int, err error) {
 	limit := o.limit + 1
 	if o.limit == 0 || o.filters() {

@@ -16,8 +16,8 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// PreflightCheck returns what is missing on this machine to run something. For a plan, it is
-// [app.Preflight].
+// PreflightCheck returns the problems that prevent something from running on this machine. For a
+// plan it is [app.Preflight].
 type PreflightCheck func(context.Context, app.Options) ([]preflight.Problem, error)
 
 // CheckReady prints one line for each problem that look finds on this machine, and returns an error

@@ -64,7 +64,7 @@ func TestTheSummaryOfATeamDoesNotSuggestRetry(t *testing.T) {
 		Counts: fleet.Counts{Total: 3, Complete: 1, Failed: 2},
 		Tasks: []fleet.Task{
 			{ID: "pm-1", Status: fleet.Complete, Attempt: attempt(1, fleet.Complete), Worktree: "/p/trees/pm-1"},
-			{ID: "B-developer-1", Status: fleet.Failed, Outcome: "crashed"}, // the session has handled this failure, so it is not reported
+			{ID: "B-developer-1", Status: fleet.Failed, Outcome: "crashed"}, // the session has handled this failure
 			{ID: "A-developer-1", Status: fleet.Failed, Outcome: "crashed", Attempt: bad, Worktree: "/p/trees/A"},
 		},
 	}

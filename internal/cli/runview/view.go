@@ -130,7 +130,7 @@ func (v *View) Work(ctx context.Context, run string, asJSON bool) error {
 	if err := v.printResult(end, asJSON); err != nil || v.App == nil || !end.run.Status.Final() {
 		return err
 	}
-	return v.App.Pending.Check(ctx, run) // an error if the run's documents are not written yet: scripts would read the old ones
+	return v.App.Pending.Check(ctx, run) // an error if the run's documents are not written: scripts would read old ones
 }
 
 // printResult prints the result of the run and returns the error that determines the exit code.

@@ -148,7 +148,7 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = l.Close() }() // closed already if the server has started
+	defer func() { _ = l.Close() }() // ignore the error: if the server has started, l is closed
 	b, err := open(ctx, app.ServerOptions{Lease: o.lease, KeepLog: int64(o.logLimit) << 20, Notify: true})
 	if err != nil {
 		return err
@@ -229,7 +229,7 @@ func newServer(ctx context.Context, e *env.Env, o options, b page.Backend, l net
 	case o.cert != "":
 		opts.TLS, err = server.Certificate(e.Path(o.cert), e.Path(o.key))
 	case o.tls:
-		host, _, _ := net.SplitHostPort(l.Addr().String()) // the address of a listener is always valid
+		host, _, _ := net.SplitHostPort(l.Addr().String()) // cannot fail: the address of a listener is valid
 		opts.TLS, err = server.SelfSigned(filepath.Join(b.State, "tls.pem"), opts.Hosts, append(slices.Clone(o.hosts), host), e.Now())
 	}
 	if err != nil {

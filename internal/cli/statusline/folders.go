@@ -112,7 +112,7 @@ func readBeginning(path string, most int64) []byte {
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = f.Close() }() // read only: no data can be lost
+	defer func() { _ = f.Close() }() // ignore the error: the file was only read
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return nil
 	}

@@ -59,11 +59,11 @@ func TestANarrowTerminalDropsAndCutsColumns(t *testing.T) {
 		{{Text: "20260201-142726-0c0ffee0", Short: "0c0ffee0"}, {}, {Text: "12s"}, {Text: "running, go test ./... in the folder of the module"}},
 	}
 	for columns, want := range map[int]string{
-		75: "0c0ffee0  -     12s   running, go test ./... in the folder of the module", // the short text is used
-		68: "0c0ffee0  12s   running, go test ./... in the folder of the module",       // an empty column is dropped
-		50: "0c0ffee0  12s   running, go test ./... in the…",                           // a text is cut between two words
-		34: "0c0ffee0  12s   running, go test…",                                        // a text is cut to the readable width
-		30: "0c0ffee0  running, go test…",                                              // a column that may be dropped is dropped
+		75: "0c0ffee0  -     12s   running, go test ./... in the folder of the module", // short text
+		68: "0c0ffee0  12s   running, go test ./... in the folder of the module",       // empty column dropped
+		50: "0c0ffee0  12s   running, go test ./... in the…",                           // text cut between two words
+		34: "0c0ffee0  12s   running, go test…",                                        // text cut to the readable width
+		30: "0c0ffee0  running, go test…",                                              // column dropped
 	} {
 		if got := strings.TrimRight(lines(rows, columns)[1], " "); got != want {
 			t.Errorf("%d columns: %q, want %q", columns, got, want)

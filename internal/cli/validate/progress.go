@@ -9,7 +9,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// When progress is printed: only in a terminal, and only after quietFor.
+// Limits on printing progress: it is printed only in a terminal, and only after quietFor.
 const (
 	quietFor   = 700 * time.Millisecond
 	showEvery  = 100 * time.Millisecond

@@ -67,7 +67,7 @@ func (p *testProject) end() {
 			return nil
 		}
 		for _, pid := range left {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // the process may have ended by itself
+			_ = syscall.Kill(pid, syscall.SIGKILL) // ignore the error: the process may have ended
 		}
 		return fmt.Errorf("processes %v", left)
 	})
@@ -108,7 +108,7 @@ func (p *testProject) start(state, says string, more []string, args ...string) (
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = cmd.Wait() }() // ignore the result of the process
 	p.t.Cleanup(func() {
-		_ = cmd.Process.Kill() // the process may have ended
+		_ = cmd.Process.Kill() // ignore the error: the process may have ended
 		<-ended
 	})
 	line := ""

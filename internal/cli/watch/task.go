@@ -30,7 +30,7 @@ func (f *feed) followTask(ctx context.Context, focus screen.Focus, changed <-cha
 		if !first && before.Status == now.Status && before.Tries == now.Tries && attemptOf(before) == attemptOf(now) {
 			continue
 		}
-		if first || attemptOf(before) != attemptOf(now) { // there is a new attempt, or the path of its log has become known
+		if first || attemptOf(before) != attemptOf(now) { // a new attempt, or the path of its log is known now
 			end()
 			end = f.followLog(ctx, now)
 		}

@@ -107,7 +107,7 @@ func (f *fleet) start(args ...string) *process {
 }
 
 func (p *process) kill() {
-	_ = p.Process.Kill() // the process may have ended
+	_ = p.Process.Kill() // ignore the error: the process may have ended
 	<-p.ended
 }
 
@@ -285,7 +285,7 @@ func (f *fleet) processesOf(run string) []int { return f.processes("GAFFER_RUN="
 // processes returns the ids of this fleet's processes whose environment contains variable, such as
 // "GAFFER_RUN=1".
 func (f *fleet) processes(variable string) (list []int) {
-	all, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is valid
+	all, _ := filepath.Glob("/proc/[0-9]*/environ") // the only error is an invalid pattern
 	for _, file := range all {
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -302,7 +302,7 @@ func (f *fleet) processes(variable string) (list []int) {
 // endAll kills all processes of the fleet, also after a failed test.
 func (f *fleet) endAll() {
 	for _, pid := range f.processes("HOME=" + f.dir) {
-		_ = syscall.Kill(pid, syscall.SIGKILL) // the process may have ended
+		_ = syscall.Kill(pid, syscall.SIGKILL) // ignore the error: the process may have ended
 	}
 }
 

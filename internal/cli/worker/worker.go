@@ -71,7 +71,7 @@ minutes they are ended.`,
 }
 
 func run(ctx context.Context, e *env.Env, o options) error {
-	if err := e.RefuseAgents("gaffer worker"); err != nil { // the worker's token gives access to all tasks of the worker
+	if err := e.RefuseAgents("gaffer worker"); err != nil { // the worker's token gives access to all its tasks
 		return err
 	}
 	opts, err := workerOptions(e, o)

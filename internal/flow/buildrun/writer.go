@@ -35,7 +35,7 @@ func NewWriter(p Project, events store.Store, r store.Reader, run store.Run) (*W
 	if err != nil || len(tasks) == 0 {
 		return nil, err
 	}
-	before := tasks[0].Seq - 2 // last event before the run's: Seq is the task's first event, and the run's event precedes it
+	before := tasks[0].Seq - 2 // last event before those of the run: the run's first event precedes its first task's
 	return &Writer{project: p, events: events, run: run.ID, state: p.open(), progress: build.NewProgress(*made), seq: before}, nil
 }
 

@@ -181,7 +181,7 @@ func (w *Worker) conclude(ctx context.Context, r result) (workflow.Item, error) 
 	}
 	done, err := w.Inbox.Conclude(ctx, r.item, c)
 	if shape, ok := errors.AsType[*workflow.ShapeError](err); ok && r.failure == nil {
-		return w.conclude(ctx, result{item: r.item, failure: shape}) // store the failure only: the item has a value of an unexpected type
+		return w.conclude(ctx, result{item: r.item, failure: shape}) // store only the failure: the item has a value of unexpected type
 	}
 	return done, err
 }

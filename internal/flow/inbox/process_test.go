@@ -105,7 +105,7 @@ func (p *project) holding() (kill func()) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.t.Cleanup(func() { _ = input.Close() }) // the input may have been closed before
+	p.t.Cleanup(func() { _ = input.Close() }) // ignore the error: the input may have been closed
 	output, err := cmd.StdoutPipe()
 	if err != nil {
 		p.t.Fatal(err)

@@ -42,7 +42,7 @@ func List(dir string) ([]Template, []error) {
 	for _, entry := range entries {
 		name, ok := strings.CutSuffix(entry.Name(), extension)
 		if !ok || strings.HasPrefix(name, ".") || isReadme(name) {
-			continue // skip hidden files, such as backups of editors
+			continue // not a template, such as a hidden file of an editor
 		}
 		if t, err := read(dir, name); err != nil {
 			broken = append(broken, err)

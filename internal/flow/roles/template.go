@@ -94,8 +94,8 @@ func loadTemplate(u templateUse, folders []string) (prompt.Template, error) {
 	return prompt.Parse(u.name, embeddedText("templates/"+u.name+".md")), nil
 }
 
-// checkFolder returns an error if a file in the folder dir has an unknown template name, because
-// that template would never be used.
+// checkFolder returns an error if a file in the folder dir does not have the name of a template,
+// because it would never be used.
 func checkFolder(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -137,8 +137,8 @@ func checkTemplate(t prompt.Template) error {
 	return nil
 }
 
-// onlyVariable returns the name of the variable if the line contains nothing else, and "" if it
-// does.
+// onlyVariable returns the name of the variable if a line consists only of a variable, and "" if
+// not.
 func onlyVariable(line string) string {
 	line = strings.TrimSpace(line)
 	if names := prompt.Parse("", line).Variables(); len(names) == 1 && strings.Count(line, "{") == 2 && strings.HasPrefix(line, "{{") && strings.HasSuffix(line, "}}") {

@@ -26,7 +26,7 @@ type Spec struct {
 	Branch  string   `json:"branch"`         // branch to merge
 	Into    string   `json:"into"`
 	Tests   []string `json:"tests,omitempty"` // shell commands that test the merge result
-	Scratch string   `json:"scratch"`         // parent folder of the worktree in which the merge result is tested
+	Scratch string   `json:"scratch"`         // folder for the worktree in which the merge result is tested
 	Message string   `json:"message,omitempty"`
 
 	// Deliver is true if Into is the user's branch. If that branch cannot be updated, the program

@@ -26,7 +26,7 @@ import (
 type Project struct {
 	Root   string // path of the project's root
 	Config *config.Config
-	Merges string // parent folder of the worktrees in which merges are tested
+	Merges string // parent folder of the folders in which runs test their merges
 	Now    func() time.Time
 	Notice func(text string) // prints a message to the user
 }

@@ -263,7 +263,7 @@ func TestAWaitingUnblockedGroupIsNotInProgress(t *testing.T) {
 	}
 	steps(2) // the two steps are pm-1 and A-developer-1
 	for _, step := range p.session.Next() {
-		p.begin(step) // one step is for the tech lead of A, the other for a developer of B
+		p.begin(step) // these are steps for the tech lead of A and for a developer of B
 	}
 	p.end(p.session.schedule.running[0].Step) // end the step of the tech lead
 	if g := p.status("A"); g.Status != team.DevBlocked || g.CurrentAgent != team.None || g.Iterations.Developer != 1 {

@@ -18,7 +18,7 @@ type Start struct {
 	Session      string    `json:"session"` // id of the session
 	Requirements string    `json:"requirements"`
 	Mode         team.Mode `json:"mode,omitempty"` // [team.Unplanned]: the project manager chooses the mode
-	Developers   int       `json:"developers"`     // how many developers may work at the same time; at most [team.MaxDevelopers]
+	Developers   int       `json:"developers"`     // developers that may work at the same time; at most [team.MaxDevelopers]
 	Iterations   int       `json:"iterations"`     // agents started per group before the user must act; 0: [DefaultIterations]
 	Branch       string    `json:"branch"`         // branch that approved work is merged into
 	Into         string    `json:"into,omitempty"` // the user's branch that gets the result at the end; empty: none
@@ -60,7 +60,7 @@ type Step struct {
 	Role    team.Role `json:"role,omitempty"` // role of the agent; empty if gaffer does the step itself
 	Group   string    `json:"group,omitempty"`
 	Purpose Purpose   `json:"purpose"`
-	Again   string    `json:"again,omitempty"` // what was wrong with the previous answer, if the step asks for a new answer
+	Again   string    `json:"again,omitempty"` // what was wrong with the previous answer, if the step asks again
 	Reason  string    `json:"reason"`          // why the step is started, for the log of decisions
 }
 

@@ -7,8 +7,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Limits for texts of agents, which become part of documents and prompts, so that a single agent
-// cannot fill these.
+// Limits for texts of agents. The texts become part of documents and prompts, and a single agent
+// must not fill those.
 const (
 	maxText = 16 << 10 // bytes of a long text
 	maxLine = 1 << 10  // bytes of a name or a title

@@ -22,7 +22,7 @@ func TestChangedWordsAreMarked(t *testing.T) {
 		{`"/healthz": health, // old`, `"/health": health, // new`, `"/[healthz]": health, // [old]`, `"/[health]": health, // [new]`},
 		{"a b", "a b c", "a b", "a b[ c]"},
 		{"日本 x_1", "日本 x_2", "日本 [x_1]", "日本 [x_2]"},
-		{"return 404", "if ready {", "return 404", "if ready {"}, // the lines have nothing in common: no words are marked
+		{"return 404", "if ready {", "return 404", "if ready {"}, // nothing in common: no words are marked
 		{strings.Repeat("a ", 300), strings.Repeat("b ", 300), strings.Repeat("a ", 300), strings.Repeat("b ", 300)},
 		{"", "x", "", "[x]"},
 	} {

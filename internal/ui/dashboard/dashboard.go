@@ -97,7 +97,7 @@ func gzipped(body []byte) []byte {
 	if err != nil {
 		return body
 	}
-	_, _ = w.Write(body) // writing to a buffer never fails
+	_, _ = w.Write(body) // ignore the error: writing to a buffer never fails
 	_ = w.Close()
 	return b.Bytes()
 }
@@ -148,7 +148,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	w.Header().Set("Content-Security-Policy", s.policy) // also for scripts, because a web worker's policy comes from its script's response
+	w.Header().Set("Content-Security-Policy", s.policy) // also for scripts: a web worker's policy comes from its script's response
 	a.send(w, r)
 }
 

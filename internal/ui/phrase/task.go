@@ -165,7 +165,7 @@ func Failure(t fleet.Task) (head string, lines []string) {
 		if class == "dependency" {
 			return "what it waits for did not complete", nil
 		}
-		return strings.TrimPrefix(class, string(fleet.Cancelled)), nil // the agent's last output does not explain why it was cancelled
+		return strings.TrimPrefix(class, string(fleet.Cancelled)), nil // the agent's last output does not explain a cancellation
 	}
 	if c, ok := failedCheck(t.Attempt); ok && class == string(failure.VerifyFailed) {
 		lines = lastLines(c.Output)

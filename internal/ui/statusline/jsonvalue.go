@@ -44,8 +44,8 @@ func count(v jsontree.Value) (int, bool) {
 	return int(n), true
 }
 
-// pair reads a count and a total from an object with the members of and total, or from a string
-// such as "2/4". It returns false if the total is zero.
+// pair reads a count and a total from an object with the members called of and total, or from a
+// string such as "2/4". It returns false if the total is zero.
 func pair(v jsontree.Value, of, total string) (n, all int, ok bool) {
 	if some, rest, found := strings.Cut(v.Text(), "/"); found {
 		n, err1 := strconv.Atoi(strings.TrimSpace(some))

@@ -8,7 +8,7 @@ import (
 	"gaffer/workflow"
 )
 
-// Line holds the contents of the rows. Unknown values are empty. Texts are exactly those of the
+// Line holds the contents of the rows. Unknown values are empty. Texts are unchanged from the
 // documents; [Render] makes them printable.
 type Line struct {
 	Project     string   `json:"project"`

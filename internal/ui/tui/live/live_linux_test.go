@@ -49,7 +49,7 @@ func newPTY(t *testing.T, width, height uint16) *pty {
 	read := make(chan struct{})
 	go func() { defer close(read); p.read() }()
 	t.Cleanup(func() {
-		_ = program.Close() // no data can be lost
+		_ = program.Close() // ignore the error: no data can be lost
 		<-read              // wait for the reader, which ends when the program's side is closed
 		_ = user.Close()
 	})

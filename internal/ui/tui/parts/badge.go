@@ -28,7 +28,7 @@ func Badge(s fleet.Status) paint.Span {
 	return paint.Span{Text: "· " + display.Line(string(s), 12)}
 }
 
-// TaskBadge returns the badge of a task: that of its status, or Waiting.
+// TaskBadge returns the badge of the task's status, or [Waiting] if the task waits for the user.
 func TaskBadge(t fleet.Task) paint.Span {
 	if phrase.Waiting(t) {
 		return Waiting

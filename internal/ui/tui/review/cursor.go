@@ -134,8 +134,8 @@ func (c change) extend(rows []row, at, by int) (change, string) {
 	return c.choose(rows, to), ""
 }
 
-// goToHunk goes to the first changed line of the next hunk, or of the previous one if by is -1. If
-// there is none, it goes to the next or previous file.
+// goToHunk goes to the first changed line of the next hunk (by is 1) or of the previous hunk (by is
+// -1). If there is no such hunk, it goes to the next or previous file.
 func (c change) goToHunk(rows []row, at, by int) (change, string) {
 	i := at + by
 	if by < 0 { // go to the start of the hunk that contains the cursor
@@ -159,7 +159,7 @@ func (c change) goToHunk(rows []row, at, by int) (change, string) {
 		return c.choose(rows, to), ""
 	case by < 0:
 		return c.goTo(c.file - 1), ""
-	case c.file > 0 && !c.diffs[c.page.Change.Files[c.file-1].Path].read: // do not leave a file that the user has not seen yet
+	case c.file > 0 && !c.diffs[c.page.Change.Files[c.file-1].Path].read: // do not skip a file that the user has not seen
 		return c, "this file is not read yet"
 	case c.file == len(c.page.Change.Files):
 		return c, "this is the last hunk; N goes to the next change"

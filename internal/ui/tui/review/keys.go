@@ -238,7 +238,7 @@ func (m Model) approve() (Model, []any) {
 
 func (m Model) sendBack() (Model, []any) {
 	review := m.change.page.Review
-	if len(drafts(review)) == 0 && review.State != fleet.ReviewSentBack { // comments that were sent may still wait, if the gaffer process has died
+	if len(drafts(review)) == 0 && review.State != fleet.ReviewSentBack { // sent comments may still wait, if the gaffer process has died
 		return m.showNote("there is no comment to send: c writes one", false), nil
 	}
 	return m, []any{m.act(SendBack)}

@@ -144,7 +144,7 @@ func runRows(s snapshot, f filter, width int) (items []item, rows []paint.Line) 
 		items = append(items, item{runItem, r.ID})
 		t.Add(
 			badge, cell(nameOf(r), ""), cell(project, display.Faint),
-			cell(paint.Bar(r.Counts, 10).Render(10, false), badge.Style), // one style is enough, because the parts of the bar differ in shape
+			cell(paint.Bar(r.Counts, 10).Render(10, false), badge.Style), // one style: the parts of the bar differ in shape
 			cell(fmt.Sprintf("%d/%d", r.Counts.Complete, r.Counts.Total), ""), cell(runState(s, r), ""),
 			cell(phrase.Money(r.Spent.USD), display.Faint), cell(phrase.RunDuration(r, s.now), display.Faint), cell(display.Printable(r.ID), display.Faint),
 		)
