@@ -45,7 +45,7 @@ func Run(ctx context.Context, e *env.Env, args []string) int {
 	}
 	silent := false
 	switch stopped := ctx.Err(); {
-	case stopped != nil && err.Error() == stopped.Error(): // the user sent the signal, so print no message about it
+	case stopped != nil && err.Error() == stopped.Error(): // the user sent this signal, so do not print an error about it
 		err, silent = &exit.Error{Code: exit.CodeInterrupted, Err: errors.New("interrupted")}, true
 	case stopped != nil:
 		err = exit.Interrupted(err)

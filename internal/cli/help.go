@@ -33,7 +33,7 @@ func printHelp(w io.Writer, cmd *cobra.Command) {
 	} else {
 		rootHelp(&b, cmd)
 	}
-	// Ignore the error: it cannot be reported either.
+	// Ignore the error: if the help cannot be written, an error message cannot be written either.
 	_, _ = io.WriteString(w, b.String())
 }
 

@@ -128,7 +128,7 @@ func (p *hostileProject) says(args ...string) (string, int) {
 	cmd := p.gaffer(args...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	_ = cmd.Run() // the caller gets the exit code
+	_ = cmd.Run() // ignore the error: the exit code is returned
 	return out.String(), cmd.ProcessState.ExitCode()
 }
 
@@ -264,7 +264,7 @@ func TestSecurityWithoutControlGroupsATaskWaitsForAProcessThatMayBeItsOwn(t *tes
 		t.Run(fmt.Sprintf("gaffer killed too: %t", both), func(t *testing.T) {
 			t.Parallel()
 			p := newPrey(t, "off", both)
-			p.enter += "ulimit -m 1000000; " // with this limit, gaffer cannot mark its processes by their limits
+			p.enter += "ulimit -m 1000000; " // leave gaffer no room to mark its processes by their limits
 			run, hidden := p.attack(both)
 			if both {
 				run = p.gaffer("resume")

@@ -38,7 +38,7 @@ type Writer struct {
 	known bool // the log is known to be in the protocol of an agent program
 	rest  []byte
 	long  bool      // the current line is too long to be parsed, so it is printed unchanged
-	now   time.Time // time of the latest entry that has one
+	now   time.Time // time of the latest entry that contains a time
 	shown time.Time // the time that was printed last, in full seconds
 }
 

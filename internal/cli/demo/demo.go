@@ -131,7 +131,7 @@ func (o options) show(ctx context.Context, end func(), e *env.Env, f demo.Folder
 func (o options) offerDashboard(ctx context.Context, e *env.Env, f demo.Folder, p *page.Page) {
 	link, err := p.Link("")
 	if err != nil {
-		return // too many links are unused: the server creates no more
+		return // the server creates no more links, because too many are unused
 	}
 	again := fmt.Sprintf(". %s && gaffer open --print", display.ShellLine([]string{f.VariablesFile()}))
 	page.OpenOrPrint(ctx, e, p.URL, link, !o.noBrowser && page.MayOpenBrowser(e), again)

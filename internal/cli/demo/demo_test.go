@@ -232,7 +232,7 @@ func TestNothingOutlivesADemoThatIsKilled(t *testing.T) {
 func TestADemoEndsByItselfAndMayKeepItsFolder(t *testing.T) {
 	testenv.Integration(t)
 	d := start(t, "--for", "8s", "--keep")
-	select { // how much the demo has done by then depends on the machine
+	select { // wait for the demo to end or for some time; how far it gets depends on the machine
 	case <-d.ended:
 	case <-time.After(testenv.Patience):
 		t.Fatalf("it goes on\n%s", d.said())

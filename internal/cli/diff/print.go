@@ -163,7 +163,7 @@ func (p printer) file(f fleet.FileChange) error {
 		fmt.Fprintln(out, p.paint(display.Yellow, "not shown: "+f.TooLarge))
 	case f.Binary:
 		fmt.Fprintf(out, "Binary files %s and %s differ", name(before), name(after))
-		if p.terminal { // a patch must contain the line exactly as git prints it
+		if p.terminal { // only on a terminal: a patch must contain the line exactly as git prints it
 			fmt.Fprintf(out, ": %s", phrase.Sizes(f.ChangeFile))
 		}
 		fmt.Fprintln(out)

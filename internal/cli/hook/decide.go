@@ -129,7 +129,7 @@ func (c *call) withdraw(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // the question is either closed or still open, so nothing is lost
+	defer func() { _ = f.Close() }() // ignore the error: the question is stored as closed or as open
 	if a, err := f.Question(ctx, id); err != nil || a.Closed {
 		return err
 	}

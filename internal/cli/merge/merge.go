@@ -133,7 +133,7 @@ func (c command) merge(ctx context.Context) error {
 		for _, m := range results {
 			last = m
 			if m.State == fleet.MergeAlready && listed(all, m.Task) || m.Consent && c.mayAsk() {
-				continue // merged by an earlier pass, or the user is asked below
+				continue // merged by an earlier pass, or the user is asked about it below
 			}
 			all = append(all, m)
 			if err := c.print(m); err != nil {

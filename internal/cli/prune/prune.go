@@ -97,7 +97,7 @@ func run(ctx context.Context, e *env.Env, o options) error {
 	})
 }
 
-// confirm asks the user for confirmation.
+// confirm asks the user whether to delete the data in p.
 func confirm(ctx context.Context, e *env.Env, p retention.Pruned) (bool, error) {
 	for _, row := range deletedCounts(p) {
 		e.Talk("%s", strings.Join(row, "  "))

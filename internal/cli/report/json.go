@@ -20,7 +20,7 @@ func printJSON(ctx context.Context, e *env.Env, store *ledger.Store, query ledge
 	if err != nil {
 		return err
 	}
-	defer func() { _ = file.Close() }() // the file is deleted, so no data can be lost
+	defer func() { _ = file.Close() }() // ignore the error: the file is deleted
 	if err := os.Remove(file.Name()); err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ tasks:
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "review-") // the path of t.TempDir is too long for a socket
+	dir, err := os.MkdirTemp("", "review-") // not t.TempDir: its path is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}

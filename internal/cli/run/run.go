@@ -123,7 +123,7 @@ func run(ctx context.Context, e *env.Env, args []string, o options) error {
 	if err != nil {
 		return err
 	}
-	if !far { // what a server's workers have installed is unknown here
+	if !far { // check programs only here: what a server's workers have is unknown
 		err := runview.CheckReady(ctx, e, planNames(args), *o.json, func(ctx context.Context, opts app.Options) ([]preflight.Problem, error) {
 			return app.Preflight(ctx, opts, p)
 		})

@@ -26,7 +26,7 @@ type work struct {
 	stop func() // stops the work and waits until it has stopped; nil if the work is not running
 }
 
-// result is the outcome of the work.
+// result is how the work on a run ended.
 type result struct {
 	run fleet.Run
 	err error

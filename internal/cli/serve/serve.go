@@ -47,7 +47,7 @@ type options struct {
 	announce    bool
 	verbose     bool
 
-	terminal bool // stdout is the user's terminal, not a log that is stored
+	terminal bool // stdout is the user's terminal and not a stored log
 }
 
 // New creates the command.

@@ -75,7 +75,7 @@ func (p *printer) document(d document) error {
 		if f.Severity == statefile.Invalid {
 			style = display.Red
 		}
-		if worst == "" { // skipped: it is no document of a protocol
+		if worst == "" { // the file was skipped, because it is no document of a protocol
 			word, style = "skipped", display.Faint
 		}
 		if err := p.line(style, word, f.String()); err != nil {

@@ -44,7 +44,7 @@ type feed struct {
 	runs     []fleet.Run   // runs of the fleet when it was last read
 	nextRead chan struct{} // closed when the fleet is read again
 	last     time.Time     // when the fleet was last read
-	failing  bool          // reading the fleet has failed since last
+	failing  bool          // reading the fleet has failed since the last success
 }
 
 const (

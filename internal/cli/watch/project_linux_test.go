@@ -28,7 +28,7 @@ const mark = "WATCH_TEST"
 func newPlace(t *testing.T, files map[string]string) *testProject {
 	t.Helper()
 	binary := testenv.Program(t)
-	dir, err := os.MkdirTemp("", "watch-") // the path of t.TempDir is too long for a socket
+	dir, err := os.MkdirTemp("", "watch-") // not t.TempDir: its path is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}

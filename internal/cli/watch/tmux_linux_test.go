@@ -49,8 +49,8 @@ func (s tmuxTerminal) tmux(args ...string) string {
 
 func (s tmuxTerminal) capture() string { return s.tmux("capture-pane", "-p") }
 
-// press types keys, which have their tmux names. After Escape the caller must wait for its effect:
-// with another key at once, it would be read as one key sequence.
+// press types keys, given by their tmux names. After Escape, the caller must wait for its effect:
+// if another key follows at once, both are read as one key sequence.
 func (s tmuxTerminal) press(keys ...string) {
 	s.t.Helper()
 	s.tmux(append([]string{"send-keys"}, keys...)...)

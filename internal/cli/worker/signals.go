@@ -48,7 +48,7 @@ func runWithSignals(ctx context.Context, s *app.ServerWorker, shown *lines) erro
 	}
 }
 
-// handleSignal does what the n-th signal asks for.
+// handleSignal does what the n-th signal asks the worker for.
 func handleSignal(n int, s *app.ServerWorker, shown *lines, leave func()) {
 	held := s.HeldTasks()
 	switch n {

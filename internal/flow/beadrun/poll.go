@@ -154,7 +154,7 @@ func (b *Beads) repairRuns(ctx context.Context, list []Polled) error {
 	for run, tasks := range stale {
 		err := b.opts.Collect(ctx, run, func(t store.Task) bool { return tasks[t.Task] })
 		if owned := (*runlock.OwnedError)(nil); errors.As(err, &owned) {
-			continue // another gaffer process executes the run now
+			continue // skip the run: another gaffer process executes it now
 		}
 		if owed := (*pending.UnwrittenError)(nil); errors.As(err, &owed) {
 			unwritten = err
@@ -298,7 +298,7 @@ func (b *Beads) repairRecords(ctx context.Context, list []Polled) error {
 			Bead: p.Bead, Attempt: p.Attempt, Status: ledger.Failed, Reason: string(failure.Lost),
 		})
 		if other := (*ledger.ImmutableError)(nil); errors.As(err, &other) {
-			continue // another program has completed the record meanwhile
+			continue // skip the record: another program has completed it meanwhile
 		}
 		if err != nil {
 			p.Why = err.Error()

@@ -133,7 +133,7 @@ func (s Settings) apply(t plan.Task) plan.Task {
 	return t
 }
 
-// checkPrompt returns an error if a bead without a template has no prompt, or if there are
+// checkPrompt returns an error if a bead without a template has no prompt, or if the user gave
 // variables that no template uses.
 func (s Settings) checkPrompt(t plan.Task, used map[string]bool) error {
 	unused := len(t.Dispatch.Vars) > 0

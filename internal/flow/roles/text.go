@@ -11,7 +11,7 @@ import (
 
 const (
 	minFence = 4   // backquotes of a fence; fences in templates have three
-	maxTicks = 30  // maximum number of consecutive backquotes that a text keeps
+	maxTicks = 30  // maximum length of a sequence of backquotes that a text keeps
 	maxName  = 200 // maximum size of names, paths and other one-line values, in bytes
 	minItem  = 200 // minimum size of a shortened item; below it, a list drops its last items
 )

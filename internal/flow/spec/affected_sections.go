@@ -155,6 +155,6 @@ func mentions(idea string) map[string]bool {
 		}
 		before = bare
 	}
-	delete(found, "") // an idea never mentions sections without an alias or number
+	delete(found, "") // remove "", so that sections without an alias or number do not match
 	return found
 }

@@ -25,7 +25,7 @@ func Parse(data []byte) Spec {
 
 // parser reads the lines of a spec and records where each section starts.
 type parser struct {
-	at       int // offset of the current line in the body
+	at       int // offset of the current line in the text
 	blocks   blocks
 	titled   bool // the title of the document has been read
 	sections []Section

@@ -12,8 +12,8 @@ import (
 // Limits of the memory and time that a malicious spec can use.
 const (
 	maxReferences = 10_000
-	maxMentions   = 1000 // mentions in the text of one section
-	maxCompared   = 500  // sections that are compared with each other
+	maxMentions   = 1000 // maximum number of mentions in the text of one section
+	maxCompared   = 500  // maximum number of sections that are compared with each other
 	maxPairs      = 1000
 )
 

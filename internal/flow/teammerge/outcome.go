@@ -16,10 +16,10 @@ import (
 // truncated line, so the line of the outcome must be much shorter. In JSON a text may take twice
 // its size.
 const (
-	maxConflicts = 100     // number of listed files; a text says how many more there are
-	maxNames     = 4 << 10 // total bytes of the names of the listed files
-	maxError     = 4 << 10 // bytes of the problem's text, and of the hint
-	maxTest      = 2 << 10 // bytes of the command line of a test
+	maxConflicts = 100     // maximum number of listed files; a text says how many more there are
+	maxNames     = 4 << 10 // maximum total bytes of the names of the listed files
+	maxError     = 4 << 10 // maximum bytes of the problem's text, and of the hint
+	maxTest      = 2 << 10 // maximum bytes of the command line of a test
 )
 
 // outcome returns the result of a merge. It returns an error only if the merge may succeed when it

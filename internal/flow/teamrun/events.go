@@ -76,7 +76,7 @@ func (c *Conductor) stepEnded(e store.Event) error {
 		return err
 	}
 	if why := c.stopReasons[e.Task]; why != "" && ending.Class == failure.Cancelled {
-		ending.Reason = why // why the task was stopped explains more than the agent's last message
+		ending.Reason = why // the reason for stopping the task explains more than the agent's last message
 	}
 	delete(c.stopReasons, e.Task)
 	step, _ := c.session.Step(e.Task)

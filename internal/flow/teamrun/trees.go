@@ -62,7 +62,7 @@ func (c *Conductor) removeTrees(ctx context.Context) {
 	}
 	trees, err := c.opts.Trees.List(ctx)
 	if err != nil {
-		return // the next conductor will delete them
+		return // leave them: the next conductor deletes them
 	}
 	for _, t := range trees {
 		if !slices.Contains(c.ended, t.Task) {

@@ -187,7 +187,7 @@ func (s *Sessions) setBases(ctx context.Context, found *teamstate.Found, into st
 func (s *Sessions) End(ctx context.Context) error {
 	snap, err := s.project.open().Resume(ctx)
 	if err != nil {
-		return nil // no session, or an unreadable one that is archived unchanged
+		return nil // there is no session, or it is unreadable and is archived as it is
 	}
 	f, err := s.Find(ctx, snap.SessionID())
 	if err == nil && f.Owner > 0 {
@@ -204,7 +204,7 @@ func (s *Sessions) End(ctx context.Context) error {
 func (s *Sessions) abandon(ctx context.Context) error {
 	snap, err := s.project.open().Resume(ctx)
 	if err != nil {
-		return nil // no session, or an unreadable one that is archived unchanged
+		return nil // there is no session, or it is unreadable and is archived as it is
 	}
 	f, err := s.Find(ctx, snap.SessionID())
 	if err != nil || f.Run == "" || f.Status.Final() {

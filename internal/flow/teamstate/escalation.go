@@ -7,8 +7,8 @@ import (
 	"gaffer/team"
 )
 
-// escalation returns a counter above its limit for which the role to has to help. Starts before the
-// last help do not count.
+// escalation returns a counter above its limit whose excess the given role has to help with. Starts
+// before the last help do not count.
 func (g *group) escalation(to team.Role) (team.Escalation, bool) {
 	return g.stuck(func(e team.Escalation) bool { return e.To == to })
 }

@@ -261,7 +261,7 @@ func TestAWaitingUnblockedGroupIsNotInProgress(t *testing.T) {
 			p.end(p.session.schedule.running[len(p.session.schedule.running)-1].Step) // end the step that was started last
 		}
 	}
-	steps(2) // the two steps are pm-1 and A-developer-1
+	steps(2) // start two steps: pm-1 and A-developer-1
 	for _, step := range p.session.Next() {
 		p.begin(step) // these are steps for the tech lead of A and for a developer of B
 	}

@@ -16,7 +16,7 @@ type schedule struct {
 	manager *manager
 	ending  *ending
 	running []running      // started steps that have not ended, in the order of their start
-	numbers map[string]int // number of started steps, by prefix of their ids
+	numbers map[string]int // number of started steps, by the prefix of their ids ("A-developer")
 }
 
 // running is a step that has started and not ended.

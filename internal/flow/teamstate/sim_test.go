@@ -170,7 +170,8 @@ type said string
 
 func (w said) outcome() MergeOutcome { return MergeOutcome(w) }
 
-// word returns the word good with high probability, and if not, one of the words bad.
+// word returns the status word good with high probability, and with low probability one of the
+// words in bad.
 func (s *sim) word(good string, bad ...string) said {
 	if s.chance(s.skill) {
 		return said(good)

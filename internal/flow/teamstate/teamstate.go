@@ -91,7 +91,7 @@ const (
 	MergeFailed   MergeOutcome = "tests_failed"
 )
 
-// Outcome is the result of a session.
+// Outcome is how a session ended.
 type Outcome struct {
 	Completed bool
 	Problem   string // why the session did not complete; empty if it did

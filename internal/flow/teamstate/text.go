@@ -10,9 +10,9 @@ import (
 // Limits for texts of agents. The texts become part of documents and prompts, and a single agent
 // must not fill those.
 const (
-	maxText = 16 << 10 // bytes of a long text
-	maxLine = 1 << 10  // bytes of a name or a title
-	maxList = 200      // number of items in a list
+	maxText = 16 << 10 // maximum bytes of a long text
+	maxLine = 1 << 10  // maximum bytes of a name or a title
+	maxList = 200      // maximum number of items in a list
 )
 
 // clip cuts s to at most limit bytes, at a rune boundary.

@@ -18,7 +18,7 @@ type Writer struct {
 
 	out        io.Writer
 	state      escape
-	params     []byte // parameters of the current escape sequence, which may set a colour
+	params     []byte // parameters of the current escape sequence, such as "1;31"
 	incomplete []byte // first bytes of a character whose other bytes have not arrived
 	cr         bool   // the last character was a carriage return
 	colored    bool   // the output has set a colour

@@ -117,7 +117,7 @@ func browser(t *testing.T, file string, args ...string) string {
 	late := time.AfterFunc(2*time.Minute, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 	err := cmd.Wait()
 	late.Stop()
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // processes are left only if the browser has crashed
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // kills what a crashed browser has left behind
 	if err != nil {
 		t.Fatalf("chromium: %v\n%s", err, talk.String())
 	}

@@ -42,7 +42,7 @@ type Context struct {
 type Chunks struct {
 	Completed int `json:"completed"` // completed chunks; if no document lists the chunks, the current chunk's number
 	Active    int `json:"active,omitempty"`
-	Attempt   int `json:"attempt,omitempty"` // highest attempt number of the active chunks; omitted if it is 1
+	Attempt   int `json:"attempt,omitempty"` // highest attempt number of the active chunks; left out below 2
 	Failed    int `json:"failed,omitempty"`
 	Total     int `json:"total"`
 }

@@ -65,7 +65,7 @@ func afterTag(page string) string {
 		}
 	}
 	if len(page) > 1 && !unicode.IsLetter(rune(page[1])) && !strings.ContainsRune("/!?", rune(page[1])) {
-		return page[1:] // this < does not start a tag
+		return page[1:] // this < does not start a tag: skip only this character
 	}
 	_, after, _ := strings.Cut(page, ">")
 	return after

@@ -22,8 +22,8 @@ import (
 
 // Limits of one fetch.
 const (
-	Timeout      = 10 * time.Second // for the whole fetch, including redirects and body
-	MaxSize      = 1 << 20          // bytes of a page that are read; further bytes are ignored
+	Timeout      = 10 * time.Second // time limit of the whole fetch, including redirects and body
+	MaxSize      = 1 << 20          // maximum bytes of a page that are read; the rest is ignored
 	MaxRedirects = 5
 )
 

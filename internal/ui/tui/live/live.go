@@ -32,7 +32,7 @@ type Options struct {
 	Runs <-chan fleet.Run
 	// Notes receives messages for the user.
 	Notes <-chan string
-	// End receives requests to end the run that are not keys, such as signals.
+	// End receives a value for each request to end the run that is not a key, such as a signal.
 	End <-chan struct{}
 	// Act performs the user's actions, one after the other, and returns a message for the user. Its
 	// context ends when the user leaves at once. Detach and Leave end the view and are not passed
@@ -73,7 +73,7 @@ func Show(ctx context.Context, t *terminal.Terminal, o Options) (ActionKind, err
 	}()
 	do, err := l.run(ctx)
 	if do != Detach {
-		leave() // after a detach, an answer may still be sent
+		leave() // not after a detach, when an answer may still be sent
 	}
 	return do, err
 }

@@ -214,7 +214,7 @@ func TestANoteIsShownEvenWhileTheUserTypes(t *testing.T) {
 	s.waitFor(t, "release")
 	for i := range 5 {
 		note := fmt.Sprintf("note %d", i)
-		s.press(t, "x") // this draws a frame, so that the note is drawn with the next frame
+		s.press(t, "x") // draw a frame now, so that the note waits for the next frame
 		time.Sleep(minFrame / 5)
 		s.notes <- note
 		s.press(t, "xxx")

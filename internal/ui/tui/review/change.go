@@ -24,7 +24,7 @@ type change struct {
 	file      int             // 0: the overview is shown; n: the n-th file
 	cursor    key             // the chosen row; the zero key means the first row
 	at        int             // index of the chosen row, used if the row disappears
-	mark      bool            // the lines between from and the cursor are chosen, not only one
+	mark      bool            // the user has chosen a range of lines, from the row from to the cursor
 	from      key
 	top       int
 	sideways  int // number of columns that the user has scrolled to the right
@@ -165,7 +165,7 @@ func (c change) commentAt(f frame) (fleet.Comment, bool) {
 	rows := c.rows(f.width)
 	at := c.index(rows)
 	if at >= 0 && rows[at].key.kind != commentRow && at+1 < len(rows) {
-		at++ // the comments on a line are in the rows below it
+		at++ // go to the next row: the comments on a line are below it
 	}
 	if at < 0 || rows[at].key.kind != commentRow {
 		return fleet.Comment{}, false

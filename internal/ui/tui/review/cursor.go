@@ -35,10 +35,10 @@ func (c change) settle(f frame) (change, any) {
 		c.cursor = rows[c.at].key
 	}
 	first, last := c.at, c.at
-	for first > 0 && !rows[first-1].selectable { // keep the heading above the chosen row visible
+	for first > 0 && !rows[first-1].selectable { // make the heading above the chosen row visible, too
 		first--
 	}
-	for last+1 < len(rows) && rows[last+1].key == rows[c.at].key { // keep all rows of the chosen comment visible
+	for last+1 < len(rows) && rows[last+1].key == rows[c.at].key { // make all rows of the chosen comment visible, too
 		last++
 	}
 	c.top = max(min(c.top, first), min(last-f.height+1, c.at), 0)

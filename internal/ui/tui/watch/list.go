@@ -96,7 +96,7 @@ type listScreen struct {
 	content
 	filter filter
 	cursor item // the chosen item; the zero item means the first row
-	at     int  // index of the chosen row, used if the item disappears
+	at     int  // index of the chosen row; used if the chosen item disappears
 	top    int  // index of the first visible row
 }
 
