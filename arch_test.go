@@ -67,14 +67,14 @@ var rules = []rule{
 	{"internal/engine/store/...", []string{"internal/engine/store/..."}, nil},
 	{"internal/engine/failure", []string{"fleet"}, nil},
 	{"internal/engine/review", []string{"fleet"}, nil},
-	{"internal/engine/...", []string{"internal/engine", "internal/engine/contest", "internal/engine/review", "internal/engine/failure", "internal/engine/store", "internal/engine/store/record", "internal/plan/...", "fleet"}, nil},
+	{"internal/engine/...", []string{"internal/engine", "internal/engine/selection", "internal/engine/review", "internal/engine/failure", "internal/engine/store", "internal/engine/store/record", "internal/plan/...", "fleet"}, nil},
 
 	// One attempt on one machine. It knows neither HTTP nor screens.
 	{"internal/attempt/agent/...", []string{"internal/attempt/agent/...", "internal/engine/failure", "internal/plan/secret", "internal/text/suggest", "internal/text/truncate"}, nil},
 	{"internal/attempt/verify", []string{"internal/attempt/verify", "internal/text/truncate", "statefile/...", "workflow"}, []string{"github.com/chromedp"}},
 	{"internal/attempt/supervisor", []string{"internal/pause", "internal/text/truncate", "statefile/..."}, []string{"golang.org/x/sys"}},
 	{"internal/attempt/...", []string{
-		"internal/attempt/...", "internal/engine", "internal/engine/contest", "internal/engine/failure", "internal/engine/store", "internal/git", "internal/pause", "internal/plan/...",
+		"internal/attempt/...", "internal/engine", "internal/engine/selection", "internal/engine/failure", "internal/engine/store", "internal/git", "internal/pause", "internal/plan/...",
 		"internal/project/...", "internal/text/...", "fleet", "statefile/...", "workflow",
 	}, nil},
 

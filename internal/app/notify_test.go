@@ -39,14 +39,14 @@ func (p testProject) settings(format string, args ...any) {
 type receiver struct {
 	*httptest.Server
 	mu    sync.Mutex
-	notes []notify.Note
+	notes []notify.Notification
 }
 
 func newReceiver(t *testing.T, secret string) *receiver {
 	r := &receiver{}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
 		body, err := io.ReadAll(req.Body)
-		var n notify.Note
+		var n notify.Notification
 		if err != nil || json.Unmarshal(body, &n) != nil || req.Header.Get(notify.HeaderSignature) != notify.Sign([]byte(secret), req.Header.Get(notify.HeaderTime), body) {
 			t.Errorf("%s %v %v", body, req.Header, err)
 		}

@@ -151,7 +151,7 @@ func (t *tracker) search(ctx context.Context, a *fleet.Anchor, to, text string) 
 	a.First, a.Last, a.Outdated = 0, 0, true
 	out, err := t.repo.Inspect(ctx, "", "ls-tree", "-z", to, "--", a.Path)
 	about := strings.Fields(out)
-	if err != nil || len(about) < 3 || first < 1 || !telling(text) {
+	if err != nil || len(about) < 3 || first < 1 || !isDistinctive(text) {
 		if isGit(err) {
 			err = nil
 		}
@@ -295,7 +295,7 @@ func moved(before, after []string, hunks []*gitdiff.TextFragment, first, last in
 			several = true
 		}
 	}
-	if several || score < 1 && !telling(strings.Join(want, "\n")) {
+	if several || score < 1 && !isDistinctive(strings.Join(want, "\n")) {
 		return 0
 	}
 	return best
@@ -311,8 +311,8 @@ func occurrences(in, want []string) (found []int) {
 	return found
 }
 
-// telling reports whether a text has more than brackets and other signs. A text of only signs
+// isDistinctive reports whether a text has more than brackets and other signs. A text of only signs
 // occurs in many places.
-func telling(text string) bool {
+func isDistinctive(text string) bool {
 	return strings.ContainsFunc(text, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) })
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"gaffer/fleet"
-	"gaffer/internal/engine/contest"
+	"gaffer/internal/engine/selection"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
 )
@@ -28,9 +28,9 @@ func (c *claims) compareCandidates(t *store.Task) error {
 		list = append(list, one)
 	}
 	if spec.Pick.IsJudge {
-		spec.Prompt = contest.JudgePrompt(*spec.Pick, list)
+		spec.Prompt = selection.JudgePrompt(*spec.Pick, list)
 	} else {
-		step := contest.PickInput{Run: t.Run, Task: t.Task, By: spec.Pick.By, Candidates: list}
+		step := selection.PickInput{Run: t.Run, Task: t.Task, By: spec.Pick.By, Candidates: list}
 		if t.LastAttempt != "" {
 			a, err := c.attempt(t.LastAttempt)
 			if err != nil {

@@ -9,9 +9,9 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/engine"
-	"gaffer/internal/engine/contest"
 	"gaffer/internal/engine/failure"
 	"gaffer/internal/engine/runquery"
+	"gaffer/internal/engine/selection"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
 )
@@ -47,7 +47,7 @@ func TestATaskThatPicksStartsWhenItsCandidatesHaveEnded(t *testing.T) {
 	pick := f.claim()
 	spec, err := plan.DecodeTask(pick.Task.Spec)
 	f.must(err)
-	var step contest.PickInput
+	var step selection.PickInput
 	f.must(json.Unmarshal([]byte(spec.Prompt), &step))
 	if len(step.Candidates) != 3 || step.Task != "api" || step.Run != run {
 		t.Fatalf("the step is %+v", step)
@@ -81,7 +81,7 @@ func TestATaskThatPicksStartsWhenItsCandidatesHaveEnded(t *testing.T) {
 	f.must(f.Retry(context.Background(), store.TaskKey{Run: run, Task: "api"}, "ada", ""))
 	spec, err = plan.DecodeTask(f.claim().Task.Spec)
 	f.must(err)
-	step = contest.PickInput{}
+	step = selection.PickInput{}
 	f.must(json.Unmarshal([]byte(spec.Prompt), &step))
 	if step.Picked != "api.codex" {
 		t.Errorf("the candidate that was picked before is %q", step.Picked)
@@ -120,7 +120,7 @@ func TestChecksPickByTheCostOfAllAttempts(t *testing.T) {
 	}
 	spec, err := plan.DecodeTask(a.Task.Spec)
 	f.must(err)
-	var step contest.PickInput
+	var step selection.PickInput
 	f.must(json.Unmarshal([]byte(spec.Prompt), &step))
 	if id, why, _ := step.Decide(); id != "api.claude" || step.Candidates[1].Spent.USD != 4 || step.Candidates[1].WorkedMS != 2*60_000 {
 		t.Errorf("picked %s, %s; codex is %+v", id, why, step.Candidates[1])
@@ -215,7 +215,7 @@ func TestTheJudgeReadsTheResultsAndTheTaskThatPicksReadsTheJudge(t *testing.T) {
 	f.must(err)
 	spec, err = plan.DecodeTask(f.claim().Task.Spec)
 	f.must(err)
-	var step contest.PickInput
+	var step selection.PickInput
 	f.must(json.Unmarshal([]byte(spec.Prompt), &step))
 	if id, why, ok := step.Decide(); id != "api.gemini" || why != "Both work." || !ok {
 		t.Errorf("decided %q because %q, %v", id, why, ok)

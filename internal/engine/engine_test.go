@@ -347,19 +347,19 @@ func TestATurnEndsOneAttemptAndClaimsTheNext(t *testing.T) {
 	run := f.submit(plan.Plan{Parallel: 1, Tasks: []plan.Task{task("a"), task("b", "a")}})
 	a := f.claim()
 	end := engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token}
-	o, b, err := f.Turn(context.Background(), end, engine.Claim{Worker: "w"})
+	o, b, err := f.FinishAndClaim(context.Background(), end, engine.Claim{Worker: "w"})
 	if err != nil || o.Status != store.Complete || b == nil || b.Task.Task != "b" {
 		t.Fatalf("%+v, %+v, %v", o, b, err)
 	}
 	f.expect(run, map[string]store.Status{"a": store.Complete, "b": store.Running})
-	if o, again, err := f.Turn(context.Background(), end, engine.Claim{Worker: "w"}); err != nil || o.Status != store.Complete || again == nil || again.Attempt.ID != b.Attempt.ID {
+	if o, again, err := f.FinishAndClaim(context.Background(), end, engine.Claim{Worker: "w"}); err != nil || o.Status != store.Complete || again == nil || again.Attempt.ID != b.Attempt.ID {
 		t.Errorf("a repeated word gives %+v, %v", again, err)
 	}
-	_, none, err := f.Turn(context.Background(), engine.Finish{Attempt: b.Attempt.ID, Token: b.Attempt.Token}, engine.Claim{Worker: "w"})
+	_, none, err := f.FinishAndClaim(context.Background(), engine.Finish{Attempt: b.Attempt.ID, Token: b.Attempt.Token}, engine.Claim{Worker: "w"})
 	if err != nil || none != nil || f.runStatus(run) != store.Complete {
 		t.Errorf("after the last: %+v, %v", none, err)
 	}
-	if _, over, err := f.Turn(context.Background(), end, engine.Claim{Worker: "w"}); err != nil || over != nil {
+	if _, over, err := f.FinishAndClaim(context.Background(), end, engine.Claim{Worker: "w"}); err != nil || over != nil {
 		t.Errorf("a repeated word, when what it gave is over, gives %+v, %v", over, err)
 	}
 }
@@ -372,9 +372,9 @@ func TestATurnThatEndedInAFailureIsAnsweredTheSameAgain(t *testing.T) {
 	f.submit(plan.Plan{Parallel: 1, OnFailure: plan.Continue, Tasks: []plan.Task{task("a"), task("b")}})
 	a := f.claim()
 	end := engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Ending: fleet.Ending{Class: failure.Denied}}
-	o, next, err := f.Turn(ctx, end, engine.Claim{Worker: "w"})
+	o, next, err := f.FinishAndClaim(ctx, end, engine.Claim{Worker: "w"})
 	f.must(err)
-	again, same, err := f.Turn(ctx, end, engine.Claim{Worker: "w"})
+	again, same, err := f.FinishAndClaim(ctx, end, engine.Claim{Worker: "w"})
 	f.must(err)
 	if o.Status != store.Failed || again != o || next == nil || same == nil || same.Attempt.ID != next.Attempt.ID {
 		t.Errorf("%+v with %+v, and again %+v with %+v", o, next, again, same)
@@ -388,12 +388,12 @@ func TestATurnForAnAttemptThatHasEndedOtherwiseComesTooLate(t *testing.T) {
 	a := f.claim()
 	end := engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token}
 	f.must(f.Release(ctx, "w", held(a)))
-	if _, next, err := f.Turn(ctx, end, engine.Claim{Worker: "w"}); !conflict(err) || next != nil {
+	if _, next, err := f.FinishAndClaim(ctx, end, engine.Claim{Worker: "w"}); !conflict(err) || next != nil {
 		t.Errorf("gives %+v, %v", next, err)
 	}
 	b := f.claim()
 	stranger := engine.Finish{Attempt: b.Attempt.ID, Token: b.Attempt.Token + 1}
-	if _, next, err := f.Turn(ctx, stranger, engine.Claim{Worker: "w"}); !conflict(err) || next != nil {
+	if _, next, err := f.FinishAndClaim(ctx, stranger, engine.Claim{Worker: "w"}); !conflict(err) || next != nil {
 		t.Errorf("somebody else's word gives %+v, %v", next, err)
 	}
 }

@@ -55,10 +55,10 @@ func TestAClaimABeatAndATurnSayHowLongTheLeaseIs(t *testing.T) {
 		t.Errorf("orders are %+v", orders)
 	}
 	finish := engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Key: a.Attempt.ID}
-	_, first, err := f.Turn(ctx, finish, engine.Claim{Worker: "w", Key: "next"})
+	_, first, err := f.FinishAndClaim(ctx, finish, engine.Claim{Worker: "w", Key: "next"})
 	f.must(err)
 	f.now = f.now.Add(2 * time.Minute)
-	_, same, err := f.Turn(ctx, finish, engine.Claim{Worker: "w", Key: "next"})
+	_, same, err := f.FinishAndClaim(ctx, finish, engine.Claim{Worker: "w", Key: "next"})
 	f.must(err)
 	if first.Lease != time.Minute || same.Attempt.ID != first.Attempt.ID || same.Lease != time.Millisecond {
 		t.Errorf("a turn gives %s for %s, and when that is over %s for %s", first.Attempt.ID, first.Lease, same.Attempt.ID, same.Lease)

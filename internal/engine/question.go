@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"time"
 
-	"gaffer/internal/engine/contest"
+	"gaffer/internal/engine/selection"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
 )
@@ -48,7 +48,7 @@ func (qs *questions) ask(a Ask) (string, error) {
 		return "", err
 	}
 	if t.Account == plan.PickAgent && len(a.Options) == 0 {
-		var input contest.PickInput
+		var input selection.PickInput
 		if spec, err := plan.DecodeTask(t.Spec); err == nil && json.Unmarshal([]byte(spec.Prompt), &input) == nil {
 			a.Text, a.Options = input.Readable(a.Text)
 		}

@@ -387,7 +387,7 @@ func (w *world) end(by *worker, i int, class failure.Class) error {
 
 // turn ends an attempt and claims the next task in one request.
 func (w *world) turn(by *worker, i int, f engine.Finish) error {
-	o, next, err := w.engine().Turn(context.Background(), f, engine.Claim{Worker: by.id, Labels: by.labels})
+	o, next, err := w.engine().FinishAndClaim(context.Background(), f, engine.Claim{Worker: by.id, Labels: by.labels})
 	w.note("%s turns from %s as %q: %v, %v", by.id, f.Attempt, f.Class, o.Status, err)
 	if errors.Is(err, errCommit) {
 		return nil // the commit has failed: the worker repeats the request in a later step

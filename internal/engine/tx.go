@@ -151,8 +151,10 @@ func (s *Tx) Messages(t store.Task) (waiting, delivered []fleet.Message, err err
 	return a.Messages, a.Earlier, err
 }
 
-// Turn does the same as [Engine.Turn], as a part of the transaction s.
-func (s *Tx) Turn(f Finish, r Claim) (FinishResult, *Assignment, error) { return s.tx.turns.turn(f, r) }
+// FinishAndClaim does the same as [Engine.Turn], as a part of the transaction s.
+func (s *Tx) FinishAndClaim(f Finish, r Claim) (FinishResult, *Assignment, error) {
+	return s.tx.turns.turn(f, r)
+}
 
 // Ask does the same as [Engine.Ask], as a part of the transaction s.
 func (s *Tx) Ask(a Ask) (string, error) { return s.tx.questions.ask(a) }

@@ -29,7 +29,7 @@ func TestSecurityALimitedTokenIsGoodForTasksOfItsProjectsAndPoolsAlone(t *testin
 		{Limits{Projects: []string{"web"}, Pools: []string{"gpu"}}, "project:api,gpu", false},
 	} {
 		b, _, _ := newBook()
-		text, row := create(t, b, NewToken{Role: Worker, Name: "w", Limits: c.limits})
+		text, row := create(t, b, TokenSpec{Role: Worker, Name: "w", Limits: c.limits})
 		by, err := b.Check(t.Context(), text)
 		if err != nil || by.Role != Worker || by.Limited() == c.limits.empty() {
 			t.Fatalf("%+v, %v", by, err)
@@ -46,7 +46,7 @@ func TestSecurityALimitedTokenIsGoodForTasksOfItsProjectsAndPoolsAlone(t *testin
 // An older coordinator, which does not know limits, reads a row without them and writes it back.
 func TestSecurityALimitedTokenIsGoodForNothingWhereItsLimitsAreNotKnown(t *testing.T) {
 	b, rows, _ := newBook()
-	text, row := create(t, b, NewToken{Role: Worker, Name: "w", Limits: Limits{Projects: []string{"web"}}})
+	text, row := create(t, b, TokenSpec{Role: Worker, Name: "w", Limits: Limits{Projects: []string{"web"}}})
 	var older struct {
 		Role Role `json:"role"`
 	}
@@ -70,7 +70,7 @@ func TestSecurityALimitedTokenIsGoodForNothingWhereItsLimitsAreNotKnown(t *testi
 
 func TestLimitsAreOfAWorkersTokenAndAreNames(t *testing.T) {
 	b, _, _ := newBook()
-	for _, n := range []NewToken{
+	for _, n := range []TokenSpec{
 		{Role: Viewer, Limits: Limits{Projects: []string{"web"}}},
 		{Role: Admin, Limits: Limits{Pools: []string{"gpu"}}},
 		{Role: Worker, Limits: Limits{Projects: []string{""}}},

@@ -83,7 +83,7 @@ func newBook() (*TokenStore, *memory, *clock) {
 	return b, rows, c
 }
 
-func create(t *testing.T, b *TokenStore, n NewToken) (string, Token) {
+func create(t *testing.T, b *TokenStore, n TokenSpec) (string, Token) {
 	t.Helper()
 	text, row, err := b.Create(t.Context(), n)
 	if err != nil {
@@ -99,7 +99,7 @@ func unknownToken(err error) bool {
 
 func TestATokenIsKnownByItsHashAlone(t *testing.T) {
 	b, rows, _ := newBook()
-	text, row := create(t, b, NewToken{Role: Worker, Name: "build-1"})
+	text, row := create(t, b, TokenSpec{Role: Worker, Name: "build-1"})
 	if !strings.HasPrefix(text, "gft_") || len(text) != 4+43 {
 		t.Errorf("token %q", text)
 	}
@@ -121,7 +121,7 @@ func TestTokensAndTheirIDsDiffer(t *testing.T) {
 	b, rows, _ := newBook()
 	seen := map[string]bool{}
 	for range 100 {
-		text, _ := create(t, b, NewToken{Role: Viewer, Name: "n"})
+		text, _ := create(t, b, TokenSpec{Role: Viewer, Name: "n"})
 		seen[text] = true
 	}
 	if len(seen) != 100 || len(rows.rows) != 100 {
@@ -131,7 +131,7 @@ func TestTokensAndTheirIDsDiffer(t *testing.T) {
 
 func TestARoleOrNameThatIsNoneIsRefused(t *testing.T) {
 	b, rows, _ := newBook()
-	for _, n := range []NewToken{
+	for _, n := range []TokenSpec{
 		{Role: "root", Name: "n"},
 		{Role: "", Name: "n"},
 		{Role: Admin},
@@ -156,7 +156,7 @@ func TestTokensOfAnotherProcessAreSeenWithinSeconds(t *testing.T) {
 	if _, err := b.Check(t.Context(), "gft_none"); !unknownToken(err) {
 		t.Fatal(err)
 	}
-	text, row := create(t, other, NewToken{Role: Viewer, Name: "n"})
+	text, row := create(t, other, TokenSpec{Role: Viewer, Name: "n"})
 	if _, err := b.Check(t.Context(), text); err != nil {
 		t.Errorf("made elsewhere a moment ago: %v", err)
 	}
@@ -171,7 +171,7 @@ func TestTokensOfAnotherProcessAreSeenWithinSeconds(t *testing.T) {
 
 func TestChecksReadTheRowsSeldom(t *testing.T) {
 	b, rows, c := newBook()
-	text, _ := create(t, b, NewToken{Role: Viewer, Name: "n"})
+	text, _ := create(t, b, TokenSpec{Role: Viewer, Name: "n"})
 	before, began := rows.lists, c.now()
 	for range 1000 {
 		if _, err := b.Check(t.Context(), text); err != nil {
@@ -188,7 +188,7 @@ func TestChecksReadTheRowsSeldom(t *testing.T) {
 
 func TestTheLastUseIsWrittenOnceAMinuteAtMost(t *testing.T) {
 	b, rows, c := newBook()
-	text, row := create(t, b, NewToken{Role: Viewer, Name: "n"})
+	text, row := create(t, b, TokenSpec{Role: Viewer, Name: "n"})
 	for range 3 {
 		for range 60 {
 			if _, err := b.Check(t.Context(), text); err != nil {
@@ -207,7 +207,7 @@ func TestTheLastUseIsWrittenOnceAMinuteAtMost(t *testing.T) {
 
 func TestARevokedTokenStaysRevokedWhenItsUseIsWritten(t *testing.T) {
 	b, rows, c := newBook()
-	text, row := create(t, b, NewToken{Role: Viewer, Name: "n"})
+	text, row := create(t, b, TokenSpec{Role: Viewer, Name: "n"})
 	if _, err := b.Check(t.Context(), text); err != nil {
 		t.Fatal(err)
 	}
@@ -222,9 +222,9 @@ func TestARevokedTokenStaysRevokedWhenItsUseIsWritten(t *testing.T) {
 
 func TestATokenEndsWithItsTimeAndWithItsParent(t *testing.T) {
 	b, rows, c := newBook()
-	_, parent := create(t, b, NewToken{Role: Operator, Name: "p"})
-	child, _ := create(t, b, NewToken{Role: Operator, Name: "browser", Parent: parent.ID, Life: time.Hour})
-	short, row := create(t, b, NewToken{Role: Operator, Name: "short", Life: time.Hour})
+	_, parent := create(t, b, TokenSpec{Role: Operator, Name: "p"})
+	child, _ := create(t, b, TokenSpec{Role: Operator, Name: "browser", Parent: parent.ID, ExpiresAfter: time.Hour})
+	short, row := create(t, b, TokenSpec{Role: Operator, Name: "short", ExpiresAfter: time.Hour})
 	if holds, err := b.Valid(t.Context(), row.ID); !holds || err != nil {
 		t.Errorf("holds %v, %v", holds, err)
 	}
@@ -251,8 +251,8 @@ func TestATokenEndsWithItsTimeAndWithItsParent(t *testing.T) {
 
 func TestRevokingNeedsAnIDOrANameThatIsOneTokensAlone(t *testing.T) {
 	b, _, _ := newBook()
-	_, one := create(t, b, NewToken{Role: Viewer, Name: "same"})
-	create(t, b, NewToken{Role: Viewer, Name: "same"})
+	_, one := create(t, b, TokenSpec{Role: Viewer, Name: "same"})
+	create(t, b, TokenSpec{Role: Viewer, Name: "same"})
 	var e *Error
 	if _, err := b.Revoke(t.Context(), "same"); !errors.As(err, &e) || !e.Conflict() {
 		t.Errorf("a name of two: %v", err)
@@ -270,7 +270,7 @@ func TestRevokingNeedsAnIDOrANameThatIsOneTokensAlone(t *testing.T) {
 
 func TestADatabaseThatDoesNotAnswerIsNoUnknownToken(t *testing.T) {
 	b, rows, c := newBook()
-	text, _ := create(t, b, NewToken{Role: Viewer, Name: "n"})
+	text, _ := create(t, b, TokenSpec{Role: Viewer, Name: "n"})
 	rows.fail = errors.New("away")
 	c.pass(time.Minute)
 	if _, err := b.Check(t.Context(), text); err == nil || unknownToken(err) {
@@ -403,7 +403,7 @@ func (b *before) Put(ctx context.Context, r Token) error {
 
 func TestRedactLeavesNothingOfAToken(t *testing.T) {
 	b, _, _ := newBook()
-	text, _ := create(t, b, NewToken{Role: Viewer, Name: "n"})
+	text, _ := create(t, b, TokenSpec{Role: Viewer, Name: "n"})
 	for in, want := range map[string]string{
 		"a " + text + ", b=" + text + "\n": "a gft_…, b=gft_…\n",
 		text + text:                        "gft_…",
@@ -419,7 +419,7 @@ func TestRedactLeavesNothingOfAToken(t *testing.T) {
 
 func TestABookIsUsedByManyAtOnce(t *testing.T) {
 	b, _, c := newBook()
-	text, _ := create(t, b, NewToken{Role: Viewer, Name: "n"})
+	text, _ := create(t, b, TokenSpec{Role: Viewer, Name: "n"})
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
@@ -443,14 +443,14 @@ func TestATokenEndsWithItsAncestors(t *testing.T) {
 		"expired": func(_ *TokenStore, c *clock) error { c.pass(time.Hour); return nil },
 	} {
 		b, rows, c := newBook()
-		_, last := create(t, b, NewToken{Role: Operator, Name: "p", Life: time.Hour})
+		_, last := create(t, b, TokenSpec{Role: Operator, Name: "p", ExpiresAfter: time.Hour})
 		var texts []string
 		for range 5 {
 			var text string
-			text, last = create(t, b, NewToken{Role: Operator, Name: "session", Parent: last.ID, Life: 2 * time.Hour})
+			text, last = create(t, b, TokenSpec{Role: Operator, Name: "session", Parent: last.ID, ExpiresAfter: 2 * time.Hour})
 			texts = append(texts, text)
 		}
-		other, _ := create(t, b, NewToken{Role: Operator, Name: "other"})
+		other, _ := create(t, b, TokenSpec{Role: Operator, Name: "other"})
 		if err := end(b, c); err != nil {
 			t.Fatal(err)
 		}
@@ -470,13 +470,13 @@ func TestATokenEndsWithItsAncestors(t *testing.T) {
 
 func TestTheOldestDescendantOfATokenIsDeletedWhenThereAreTooMany(t *testing.T) {
 	b, rows, c := newBook()
-	root, first := create(t, b, NewToken{Role: Viewer, Name: "first"})
-	other, _ := create(t, b, NewToken{Role: Viewer, Name: "other"})
+	root, first := create(t, b, TokenSpec{Role: Viewer, Name: "first"})
+	other, _ := create(t, b, TokenSpec{Role: Viewer, Name: "other"})
 	var texts []string
 	parent := first.ID
 	for i := range maxDescendants + 5 {
 		c.pass(time.Second)
-		text, row := create(t, b, NewToken{Role: Viewer, Name: "browser", Parent: parent, Life: time.Hour})
+		text, row := create(t, b, TokenSpec{Role: Viewer, Name: "browser", Parent: parent, ExpiresAfter: time.Hour})
 		if texts = append(texts, text); i == 0 {
 			parent = row.ID // create all further tokens from this one
 		}
@@ -494,13 +494,13 @@ func TestTheOldestDescendantOfATokenIsDeletedWhenThereAreTooMany(t *testing.T) {
 
 func TestTokensThatAreMadeOneFromTheOtherHaveAnEnd(t *testing.T) {
 	b, _, _ := newBook()
-	text, last := create(t, b, NewToken{Role: Viewer, Name: "first"})
+	text, last := create(t, b, TokenSpec{Role: Viewer, Name: "first"})
 	first := last.ID
 	for range maxDescendants {
-		text, last = create(t, b, NewToken{Role: Viewer, Name: "browser", Parent: last.ID, Life: time.Hour})
+		text, last = create(t, b, TokenSpec{Role: Viewer, Name: "browser", Parent: last.ID, ExpiresAfter: time.Hour})
 	}
 	var e *Error
-	if _, _, err := b.Create(t.Context(), NewToken{Role: Viewer, Name: "one more", Parent: last.ID}); !errors.As(err, &e) || !e.Conflict() {
+	if _, _, err := b.Create(t.Context(), TokenSpec{Role: Viewer, Name: "one more", Parent: last.ID}); !errors.As(err, &e) || !e.Conflict() {
 		t.Errorf("%v", err)
 	}
 	if by, err := b.Check(t.Context(), text); err != nil || by.Root != first {

@@ -65,7 +65,7 @@ func (h *TokenFile) CreateFirst(ctx context.Context, b *TokenStore) (text string
 	}
 	// Write the file before the token becomes valid. In the other order, a crash in between would
 	// leave a token that no user knows, and CreateFirst would create no other.
-	text, _, err = b.create(ctx, NewToken{Role: Admin, Name: "first"}, func(text string) error {
+	text, _, err = b.create(ctx, TokenSpec{Role: Admin, Name: "first"}, func(text string) error {
 		switch err := h.write(text); {
 		case errors.Is(err, fs.ErrExist):
 			return &Error{taken, fmt.Sprintf("%s holds the token of a server that runs on another database; give this server a state folder of its own with XDG_STATE_HOME, or stop the other", h.file)}

@@ -49,24 +49,24 @@ func NewTokenStore(rows Storage, now func() time.Time, random io.Reader) *TokenS
 	return &TokenStore{rows: rows, now: now, random: random, wait: pause.For, used: map[string]time.Time{}}
 }
 
-// NewToken describes a token to create.
-type NewToken struct {
-	Role   Role
-	Name   string
-	Parent string        // id of the token from which this one is created; empty for none. The new token is invalid if its parent is
-	Life   time.Duration // time until the token expires; 0 means never
-	Limits               // only for role worker
+// TokenSpec describes a token to create.
+type TokenSpec struct {
+	Role         Role
+	Name         string
+	Parent       string        // id of the token from which this one is created; empty for none. The new token is invalid if its parent is
+	ExpiresAfter time.Duration // time until the token expires; 0 means never
+	Limits                     // only for role worker
 }
 
 // Create creates a token and returns its text. Only a hash of the text is stored, so it cannot be
 // read again later.
-func (b *TokenStore) Create(ctx context.Context, n NewToken) (text string, row Token, err error) {
+func (b *TokenStore) Create(ctx context.Context, n TokenSpec) (text string, row Token, err error) {
 	return b.create(ctx, n, func(string) error { return nil })
 }
 
 // create creates a token. It calls keep with the token's text before it stores the token, which
 // makes the token valid.
-func (b *TokenStore) create(ctx context.Context, n NewToken, keep func(text string) error) (text string, row Token, err error) {
+func (b *TokenStore) create(ctx context.Context, n TokenSpec, keep func(text string) error) (text string, row Token, err error) {
 	if err := check(n.Role, n.Name, n.Limits); err != nil {
 		return "", Token{}, err
 	}
@@ -75,8 +75,8 @@ func (b *TokenStore) create(ctx context.Context, n NewToken, keep func(text stri
 	if !n.empty() {
 		row.Role = limitedWorker
 	}
-	if n.Life > 0 {
-		row.Expires = now.Add(n.Life)
+	if n.ExpiresAfter > 0 {
+		row.Expires = now.Add(n.ExpiresAfter)
 	}
 	if n.Parent != "" {
 		if err := b.deleteOldestDescendant(ctx, n.Parent); err != nil {

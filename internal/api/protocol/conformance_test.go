@@ -23,11 +23,11 @@ func TestTheProtocolsClientsAreServed(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		t := f.t
 		book := credential.NewTokenStore(f.Tokens(), f.clock, rand.Reader)
-		person, _, err := book.Create(t.Context(), credential.NewToken{Role: credential.Admin, Name: "ada"})
+		person, _, err := book.Create(t.Context(), credential.TokenSpec{Role: credential.Admin, Name: "ada"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		worker, _, err := book.Create(t.Context(), credential.NewToken{Role: credential.Worker, Name: "will"})
+		worker, _, err := book.Create(t.Context(), credential.TokenSpec{Role: credential.Worker, Name: "will"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +44,7 @@ func serve(t *testing.T, f *fixture, book *credential.TokenStore) (url string) {
 	}
 	s, err := server.New(server.Options{
 		Protocol: f.Service, Tokens: book, Log: server.NewLog(io.Discard, slog.LevelError), Now: f.clock, Random: rand.Reader,
-		Hosts: []string{"127.0.0.1", "localhost"}, Rate: -1, UnauthenticatedRate: -1, Ping: time.Second,
+		Hosts: []string{"127.0.0.1", "localhost"}, Rate: -1, UnauthenticatedRate: -1, KeepAlive: time.Second,
 	})
 	if err != nil {
 		t.Fatal(err)

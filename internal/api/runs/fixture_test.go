@@ -128,7 +128,7 @@ func (f *fixture) serve() {
 	f.t.Cleanup(f.stop)
 	f.url = "http://" + l.Addr().String()
 	for _, role := range credential.Roles() {
-		text, _, err := book.Create(f.ctx, credential.NewToken{Role: role, Name: "the " + string(role)})
+		text, _, err := book.Create(f.ctx, credential.TokenSpec{Role: role, Name: "the " + string(role)})
 		f.must(err)
 		f.secrets[role] = text
 		f.as[role], err = coordinator.New(f.url, coordinator.Options{Token: text, Tries: 1, Timeout: testenv.Patience})

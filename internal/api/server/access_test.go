@@ -99,7 +99,7 @@ func TestSecurityALimitedTokenOnEveryRouteThatIsNotAboutItsOwnWork(t *testing.T)
 	w := startWhole(t)
 	h := w.begin("n", "text")
 	book := credential.NewTokenStore(w.service.Tokens(), time.Now, rand.Reader)
-	text, _, err := book.Create(t.Context(), credential.NewToken{Role: credential.Worker, Name: "limited", Limits: credential.Limits{Projects: []string{"web"}}})
+	text, _, err := book.Create(t.Context(), credential.TokenSpec{Role: credential.Worker, Name: "limited", Limits: credential.Limits{Projects: []string{"web"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

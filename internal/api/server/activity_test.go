@@ -71,7 +71,7 @@ func TestAClientGetsAllLastSeenTimesAndThenTheChangedOnes(t *testing.T) {
 }
 
 func TestAStreamGetsActivityOnlyIfItRequestsIt(t *testing.T) {
-	w := start(t, func(o *Options) { o.Ping = 50 * time.Millisecond })
+	w := start(t, func(o *Options) { o.KeepAlive = 50 * time.Millisecond })
 	w.beat("a")
 	other := follow(w, "?seen=1", nil)
 	defer other.close()

@@ -66,7 +66,7 @@ func TestOverTLSRequestsTheStreamAndTheCookieWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, two := range []bool{false, true} {
-		w := start(t, func(o *Options) { o.TLS, o.Ping = config.Clone(), 20*time.Millisecond })
+		w := start(t, func(o *Options) { o.TLS, o.KeepAlive = config.Clone(), 20*time.Millisecond })
 		pinned := &tls.Config{InsecureSkipVerify: true, VerifyConnection: func(s tls.ConnectionState) error {
 			if got := Fingerprint(&tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{s.PeerCertificates[0].Raw}}}}); got != Fingerprint(config) {
 				return fmt.Errorf("fingerprint %s", got)

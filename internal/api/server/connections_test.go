@@ -39,7 +39,7 @@ func serveCrowd(connections string) error {
 		return err
 	}
 	book := credential.NewTokenStore(&memory{rows: map[string]credential.Token{}}, time.Now, rand.Reader)
-	text, _, err := book.Create(context.Background(), credential.NewToken{Role: credential.Worker, Name: "w"})
+	text, _, err := book.Create(context.Background(), credential.TokenSpec{Role: credential.Worker, Name: "w"})
 	if err != nil {
 		return err
 	}

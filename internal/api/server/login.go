@@ -139,7 +139,7 @@ func (h *loginHandlers) login(c *request) error {
 	}
 	ctx, cancel := c.context()
 	defer cancel()
-	text, row, err := h.tokens.Create(ctx, credential.NewToken{Role: found.role, Name: truncate.Chars(found.name, maxName), Parent: found.parent, Life: sessionLife})
+	text, row, err := h.tokens.Create(ctx, credential.TokenSpec{Role: found.role, Name: truncate.Chars(found.name, maxName), Parent: found.parent, ExpiresAfter: sessionLife})
 	if err != nil {
 		return fmt.Errorf("make the token of a browser: %w", err)
 	}

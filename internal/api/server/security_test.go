@@ -77,7 +77,7 @@ func TestSecurityAWorkerTouchingAnothersTask(t *testing.T) {
 	w.ask(credential.Worker, "POST", "/v1/agents/heartbeat", `{"agent_id":"mine"}`)
 	w.ask(credential.Admin, "POST", "/v1/tasks", `{"title":"x"}`)
 	w.ask(credential.Worker, "POST", "/v1/tasks/claim", `{"agent_id":"mine"}`)
-	another, _, err := w.book.Create(t.Context(), credential.NewToken{Role: credential.Worker, Name: "another"})
+	another, _, err := w.book.Create(t.Context(), credential.TokenSpec{Role: credential.Worker, Name: "another"})
 	if err != nil {
 		t.Fatal(err)
 	}

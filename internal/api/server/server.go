@@ -38,7 +38,7 @@ type Options struct {
 	Rate                float64       // maximum number of requests per second of one token; negative for no limit
 	UnauthenticatedRate float64       // maximum number of requests per second of all clients without a valid token; negative for no limit
 	Connections         int           // maximum number of open connections
-	Ping                time.Duration // after this time without a message, an idle stream gets a ping
+	KeepAlive           time.Duration // after this time without a message, an idle stream gets a ping
 	Send                time.Duration // how long a stream client may take to receive a message
 	Header              time.Duration // how long a client may take to send a request's header
 	Body                time.Duration // how long a client may take to send a request's body
@@ -50,7 +50,7 @@ const (
 	defaultRate                = 1000
 	defaultUnauthenticatedRate = 50
 	defaultConnections         = 4096
-	defaultPing                = 15 * time.Second
+	defaultKeepAlive           = 15 * time.Second
 	defaultSend                = 10 * time.Second
 	defaultHeader              = 10 * time.Second
 	defaultBody                = 30 * time.Second
@@ -71,7 +71,7 @@ func (o Options) withDefaults() Options {
 			*d = value
 		}
 	}
-	set(&o.Ping, defaultPing)
+	set(&o.KeepAlive, defaultKeepAlive)
 	set(&o.Send, defaultSend)
 	set(&o.Header, defaultHeader)
 	set(&o.Body, defaultBody)
@@ -117,7 +117,7 @@ func New(opts Options) (*Server, error) {
 		hub:      newHub(opts.Protocol, opts.Log, opts.Buffer),
 		activity: newActivityFeed(opts.Protocol, opts.Runs, opts.Now, opts.Log),
 	}
-	s.live = &liveConnections{tokens: opts.Tokens, ping: opts.Ping, send: opts.Send, cut: &s.metrics.cut, stopping: make(chan struct{})}
+	s.live = &liveConnections{tokens: opts.Tokens, ping: opts.KeepAlive, send: opts.Send, cut: &s.metrics.cut, stopping: make(chan struct{})}
 	info := &infoHandlers{version: opts.Version, now: opts.Now, service: opts.Protocol, page: opts.Page, live: s.live, log: opts.Log}
 	table := s.routes(info)
 	var err error

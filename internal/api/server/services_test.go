@@ -144,7 +144,7 @@ func startWhole(t *testing.T) *whole {
 
 func (w *whole) newToken(book *credential.TokenStore, role credential.Role, name string) string {
 	w.t.Helper()
-	text, _, err := book.Create(w.t.Context(), credential.NewToken{Role: role, Name: name})
+	text, _, err := book.Create(w.t.Context(), credential.TokenSpec{Role: role, Name: name})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -191,7 +191,7 @@ func TestAReaderMayFollowOneRunOrProject(t *testing.T) {
 }
 
 func TestAQuietStreamPings(t *testing.T) {
-	w := start(t, func(o *Options) { o.Ping = 20 * time.Millisecond })
+	w := start(t, func(o *Options) { o.KeepAlive = 20 * time.Millisecond })
 	r := follow(w, "", nil)
 	defer r.close()
 	for range 3 {
@@ -202,7 +202,7 @@ func TestAQuietStreamPings(t *testing.T) {
 }
 
 func TestAStreamEndsWhenItsTokenIsRevoked(t *testing.T) {
-	w := start(t, func(o *Options) { o.Ping = 20 * time.Millisecond })
+	w := start(t, func(o *Options) { o.KeepAlive = 20 * time.Millisecond })
 	r := follow(w, "", nil)
 	defer r.close()
 	if _, err := w.book.Revoke(t.Context(), "the viewer"); err != nil {

@@ -60,7 +60,7 @@ func (h *tokenHandlers) addToken(c *request) error {
 		return err
 	}
 	return respond(c, func(ctx context.Context) (oneToken, error) {
-		text, row, err := h.tokens.Create(ctx, credential.NewToken{Role: ask.Role, Name: ask.Name, Limits: ask.Limits})
+		text, row, err := h.tokens.Create(ctx, credential.TokenSpec{Role: ask.Role, Name: ask.Name, Limits: ask.Limits})
 		c.about = "token " + row.ID
 		shown := shownToken(row)
 		shown.Secret = text

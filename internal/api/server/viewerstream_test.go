@@ -340,7 +340,7 @@ func TestThePageGetsTheMessagesOfASocketAndMore(t *testing.T) {
 }
 
 func TestTheStreamOfDocumentsPingsAndEnds(t *testing.T) {
-	g := exhibit(t, func(o *Options) { o.Ping = 20 * time.Millisecond })
+	g := exhibit(t, func(o *Options) { o.KeepAlive = 20 * time.Millisecond })
 	o := g.watch("", nil)
 	ends := func(o *onlooker) (names []string) {
 		for m := range o.told {
@@ -378,7 +378,7 @@ func TestHeadOfTheStreamOfDocumentsEnds(t *testing.T) {
 
 func TestASlowPageIsCutOffAndTheOthersNeverWait(t *testing.T) {
 	testenv.Integration(t)
-	g := exhibit(t, func(o *Options) { o.Send, o.Ping = 5*time.Second, time.Hour })
+	g := exhibit(t, func(o *Options) { o.Send, o.KeepAlive = 5*time.Second, time.Hour })
 	home := filepath.Join(g.base, "home")
 	slow := g.request("GET", "/api/stream", "")
 	slow.Header.Set("Authorization", "Bearer "+g.tokens[credential.Viewer])

@@ -284,7 +284,7 @@ func TestSecurityOfTheSocket(t *testing.T) {
 }
 
 func TestASocketIsClosedWhenItsTokenIsRevoked(t *testing.T) {
-	g := exhibit(t, func(o *Options) { o.Ping = 20 * time.Millisecond })
+	g := exhibit(t, func(o *Options) { o.KeepAlive = 20 * time.Millisecond })
 	p := g.open("")
 	p.state()
 	if _, err := g.book.Revoke(t.Context(), "the viewer"); err != nil {
@@ -319,14 +319,14 @@ func TestAMessageThatIsTooLongEndsTheSocket(t *testing.T) {
 }
 
 func TestAClientThatIsGoneIsNoticedByPings(t *testing.T) {
-	g := exhibit(t, func(o *Options) { o.Ping, o.Send = 20*time.Millisecond, 50*time.Millisecond })
+	g := exhibit(t, func(o *Options) { o.KeepAlive, o.Send = 20*time.Millisecond, 50*time.Millisecond })
 	g.open("") // this client reads nothing, so it answers no ping
 	testenv.WaitFor(t, "it is cut off", g.server.metrics.inProgress.Load, func(n int64) bool { return n == 0 })
 }
 
 func TestASlowSocketIsCutOffAndTheOthersNeverWait(t *testing.T) {
 	testenv.Integration(t)
-	g := exhibit(t, func(o *Options) { o.Send, o.Ping = 5*time.Second, time.Hour })
+	g := exhibit(t, func(o *Options) { o.Send, o.KeepAlive = 5*time.Second, time.Hour })
 	home := filepath.Join(g.base, "home")
 	g.open("") // this client reads nothing
 	quick := g.open("")

@@ -75,7 +75,7 @@ func start(t *testing.T, change func(*Options)) *world {
 	}
 	w.book = credential.NewTokenStore(w.rows, time.Now, rand.Reader)
 	for _, role := range credential.Roles() {
-		text, _, err := w.book.Create(t.Context(), credential.NewToken{Role: role, Name: "the " + string(role)})
+		text, _, err := w.book.Create(t.Context(), credential.TokenSpec{Role: role, Name: "the " + string(role)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ import (
 func (f *fixture) limitedTo(name string, l credential.Limits) credential.Identity {
 	f.t.Helper()
 	book := credential.NewTokenStore(f.service.Tokens(), f.clock, rand.Reader)
-	_, row, err := book.Create(f.ctx, credential.NewToken{Role: credential.Worker, Name: name, Limits: l})
+	_, row, err := book.Create(f.ctx, credential.TokenSpec{Role: credential.Worker, Name: name, Limits: l})
 	f.must(err)
 	return row.Identity()
 }

@@ -24,7 +24,7 @@ func (d *Service) Turn(ctx context.Context, by credential.Identity, t coordinato
 		if err != nil {
 			return err
 		}
-		o, given, err := s.Turn(finishOf(t.Finish, s.Now()), next)
+		o, given, err := s.FinishAndClaim(finishOf(t.Finish, s.Now()), next)
 		if err != nil {
 			return err
 		}

@@ -67,7 +67,7 @@ func sendTest(ctx context.Context, c Channel, id string, now time.Time) TestResu
 	}
 	ctx, cancel := context.WithTimeout(ctx, testWithin)
 	defer cancel()
-	note := notify.Note{ID: "test-" + id, Kind: notify.Test, Time: now.UTC(), Title: "a test", Text: "This is how gaffer tells you that it needs you."}
+	note := notify.Notification{ID: "test-" + id, Kind: notify.Test, Time: now.UTC(), Title: "a test", Text: "This is how gaffer tells you that it needs you."}
 	if err := c.channel.Send(ctx, note); err != nil {
 		t.Error = err.Error()
 	}

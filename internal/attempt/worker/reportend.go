@@ -26,7 +26,7 @@ func (h *heldAttempt) finish(ctx context.Context, f engine.Finish) {
 	r := w.claimRequest()
 	h.retryUntilAnswered(ctx, "finish "+h.Task.Task, func() (err error) {
 		sent = w.opts.Now()
-		_, next, err = w.opts.Engine.Turn(ctx, f, r)
+		_, next, err = w.opts.Engine.FinishAndClaim(ctx, f, r)
 		return err
 	})
 	h.removeReported(ctx, next, sent)

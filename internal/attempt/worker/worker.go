@@ -31,7 +31,7 @@ type Engine interface {
 	Ask(context.Context, engine.Ask) (string, error)
 	// Turn does Finish and then Claim, in one transaction. If the request is repeated, it gets the
 	// same answer.
-	Turn(context.Context, engine.Finish, engine.Claim) (engine.FinishResult, *engine.Assignment, error)
+	FinishAndClaim(context.Context, engine.Finish, engine.Claim) (engine.FinishResult, *engine.Assignment, error)
 	// Release returns attempts to the engine, so that other workers can claim their tasks.
 	Release(ctx context.Context, worker string, held []engine.HeldAttempt) error
 }
@@ -67,7 +67,7 @@ type Options struct {
 	Grace time.Duration
 	// Quotas returns the limits of processes and files within which agents are started. Nil means
 	// the limits of the system.
-	Quotas func() []supervisor.Quota
+	Quotas func() []supervisor.ResourceLimit
 }
 
 // secrets returns the resolver for references to secrets in an agent's variables. It runs commands
@@ -121,7 +121,7 @@ type Worker struct {
 // New returns a worker. Call Run to start it.
 func New(opts Options) *Worker {
 	if opts.Quotas == nil {
-		opts.Quotas = supervisor.Quotas
+		opts.Quotas = supervisor.ResourceLimits
 	}
 	opts.Home = cmp.Or(opts.Home, opts.Attempts)
 	return &Worker{

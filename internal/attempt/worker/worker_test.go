@@ -211,13 +211,13 @@ func (w *connection) Beat(ctx context.Context, said store.Worker, held []engine.
 	return over(w, func() ([]engine.Order, error) { return w.Engine.Beat(ctx, said, held) })
 }
 
-func (w *connection) Turn(ctx context.Context, f engine.Finish, c engine.Claim) (engine.FinishResult, *engine.Assignment, error) {
+func (w *connection) FinishAndClaim(ctx context.Context, f engine.Finish, c engine.Claim) (engine.FinishResult, *engine.Assignment, error) {
 	type answer struct {
 		engine.FinishResult
 		next *engine.Assignment
 	}
 	a, err := over(w, func() (answer, error) {
-		o, next, err := w.Engine.Turn(ctx, f, c)
+		o, next, err := w.Engine.FinishAndClaim(ctx, f, c)
 		return answer{o, next}, err
 	})
 	return a.FinishResult, a.next, err

@@ -19,11 +19,11 @@ type ActionKind int
 
 // The kinds of actions.
 const (
-	NoteWritten ActionKind = iota // record the files that a tool may have written
-	NoteLoop                      // notify the user that the agent repeats the same action
-	NoteContext                   // notify the user that the agent's context is about to be compacted
-	AskUser                       // ask the user, because the agent cannot continue without a decision
-	Withdraw                      // withdraw a question whose answer is no longer needed; Text is its id
+	RecordWrittenFiles ActionKind = iota // record the files that a tool may have written
+	NotifyLoop                           // notify the user that the agent repeats the same action
+	NotifyContext                        // notify the user that the agent's context is about to be compacted
+	AskUser                              // ask the user, because the agent cannot continue without a decision
+	Withdraw                             // withdraw a question whose answer is no longer needed; Text is its id
 )
 
 // handlers has a handler for each event name. Events without a handler are ignored, such as
@@ -150,7 +150,7 @@ func toolFailed(s *Session, e Event, now time.Time) []Action {
 func (s *Session) toolEnded(e Event, failed bool, now time.Time) []Action {
 	s.removeAsked(func(a PendingDecision) bool { return a.Agent == e.Agent && (a.Tool == e.Tool || a.Tool == "") })
 	s.setRunning(now)
-	return append([]Action{{Kind: NoteWritten}}, s.countRepeats(e, failed)...)
+	return append([]Action{{Kind: RecordWrittenFiles}}, s.countRepeats(e, failed)...)
 }
 
 // notificationShown handles a notification that the program shows to the user. Claude reports it
@@ -192,7 +192,7 @@ func subagentStopped(s *Session, e Event, now time.Time) []Action {
 func compactionStarted(s *Session, e Event, now time.Time) []Action {
 	s.Compacting = cmp.Or(e.Kind, "auto")
 	s.setRunning(now)
-	return []Action{{Kind: NoteContext, Text: s.Compacting}}
+	return []Action{{Kind: NotifyContext, Text: s.Compacting}}
 }
 
 // compactionEnded handles the end of a compaction. If the user requested the compaction,

@@ -112,7 +112,7 @@ func TestABackgroundServerDoesNotMeanThatTheAgentRuns(t *testing.T) {
 
 func TestACompactingSessionIsRunning(t *testing.T) {
 	_, deeds := play(t, agentproc.Claude, step{"UserPromptSubmit", Running}, step{`PreCompact , "trigger": "auto"`, Running})
-	if len(deeds) != 1 || deeds[0] != (Action{NoteContext, "auto"}) {
+	if len(deeds) != 1 || deeds[0] != (Action{NotifyContext, "auto"}) {
 		t.Errorf("%v", deeds)
 	}
 	play(t, agentproc.Claude,
@@ -208,7 +208,7 @@ func TestThreeEqualCallsInARowAreALoop(t *testing.T) {
 		var deeds []Action
 		s, deeds = Apply(s, event(t, agentproc.Claude, text), noon)
 		for _, d := range deeds {
-			if d.Kind == NoteLoop {
+			if d.Kind == NotifyLoop {
 				told = append(told, d.Text)
 			}
 		}

@@ -26,7 +26,7 @@ func (s *Session) countRepeats(e Event, failed bool) []Action {
 	if s.Loop == "" || !notifiesAt(t.Same) && !notifiesAt(t.Failed) {
 		return nil
 	}
-	return []Action{{Kind: NoteLoop, Text: s.Loop}}
+	return []Action{{Kind: NotifyLoop, Text: s.Loop}}
 }
 
 func (t RepeatedCall) loop(doing string) string {

@@ -79,11 +79,11 @@ func (c *call) act(ctx context.Context) error {
 	var errs []error
 	for _, d := range c.Actions {
 		switch d.Kind {
-		case hookevents.NoteWritten:
+		case hookevents.RecordWrittenFiles:
 			errs = append(errs, noteWritten(ctx, c.Env, c.Raw))
-		case hookevents.NoteLoop:
+		case hookevents.NotifyLoop:
 			errs = append(errs, c.addLoopEvent(ctx, d.Text))
-		case hookevents.NoteContext:
+		case hookevents.NotifyContext:
 			errs = append(errs, c.addContextEvent(ctx, d.Text))
 		case hookevents.Withdraw:
 			errs = append(errs, c.withdraw(ctx, d.Text))

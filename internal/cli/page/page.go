@@ -80,7 +80,7 @@ func Serve(ctx context.Context, e *env.Env, b Backend, l net.Listener, run strin
 // publish writes a file to the state folder with which other commands of this user find the page
 // and log in. forget deletes the file.
 func publish(ctx context.Context, e *env.Env, b Backend, book *credential.TokenStore, address, run string) (forget func() error, err error) {
-	text, _, err := book.Create(ctx, credential.NewToken{Role: credential.Operator, Name: "page"})
+	text, _, err := book.Create(ctx, credential.TokenSpec{Role: credential.Operator, Name: "page"})
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/cli/compare"
 	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/engine/contest"
+	"gaffer/internal/engine/selection"
 	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
 )
@@ -48,7 +48,7 @@ Only a complete candidate can be taken. 'gaffer compare TASK' shows them.`,
 			if err != nil {
 				return err
 			}
-			id, err := (contest.PickInput{Task: c.Task, Candidates: c.Candidates}).FindChosen(args[1])
+			id, err := (selection.PickInput{Task: c.Task, Candidates: c.Candidates}).FindChosen(args[1])
 			if err != nil {
 				return exit.WithHint(exit.Usage(err), fmt.Sprintf("'gaffer compare %s' shows the candidates", display.Printable(c.Task)))
 			}
@@ -95,7 +95,7 @@ func candidates(ctx context.Context, e *env.Env, name string) (words []string) {
 			return err
 		}
 		for _, c := range found.Candidates {
-			words = append(words, display.Printable(c.Task)+"\t"+contest.Describe(c))
+			words = append(words, display.Printable(c.Task)+"\t"+selection.Describe(c))
 		}
 		return nil
 	})

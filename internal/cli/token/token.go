@@ -77,7 +77,7 @@ func create(e *env.Env, open serve.Opener) *cobra.Command {
 			return err
 		}
 		return withTokens(cmd.Context(), e, open, func(b *credential.TokenStore) error {
-			text, row, err := b.Create(cmd.Context(), credential.NewToken{Role: credential.Role(role), Name: name, Limits: limits})
+			text, row, err := b.Create(cmd.Context(), credential.TokenSpec{Role: credential.Role(role), Name: name, Limits: limits})
 			if err != nil {
 				return err
 			}

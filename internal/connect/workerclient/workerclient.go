@@ -230,8 +230,8 @@ func (e *Engine) Ask(ctx context.Context, a engine.Ask) (string, error) {
 	return id, nil
 }
 
-// Turn implements [gaffer/internal/attempt/worker.Engine].
-func (e *Engine) Turn(ctx context.Context, f engine.Finish, c engine.Claim) (engine.FinishResult, *engine.Assignment, error) {
+// FinishAndClaim implements [gaffer/internal/attempt/worker.Engine].
+func (e *Engine) FinishAndClaim(ctx context.Context, f engine.Finish, c engine.Claim) (engine.FinishResult, *engine.Assignment, error) {
 	t := coordinator.WorkTurn{Finish: wireFinish(f, e.opts.Now())}
 	if len(c.Labels) > 0 {
 		t.Claim = &coordinator.WorkClaim{Worker: e.opts.Worker.ID, Labels: c.Labels, Agents: c.Agents, Key: c.Key}

@@ -74,7 +74,7 @@ func start(t *testing.T) *world {
 	w.book = credential.NewTokenStore(d.Tokens(), time.Now, rand.Reader)
 	work := workers.New(workers.Options{Store: s, Engine: w.engine, Notice: func(text string) { t.Error(text) }})
 	var err error
-	if w.secret, _, err = w.book.Create(t.Context(), credential.NewToken{Role: credential.Worker, Name: "w"}); err != nil {
+	if w.secret, _, err = w.book.Create(t.Context(), credential.TokenSpec{Role: credential.Worker, Name: "w"}); err != nil {
 		t.Fatal(err)
 	}
 	back := w.listen()
@@ -284,18 +284,18 @@ func TestAnEngineBehindANetworkAnswersAsTheEngineDoes(t *testing.T) {
 	if err != nil || len(orders) != 1 || orders[0].Gone || orders[0].Lease != engine.DefaultLease || len(orders[0].Answers) != 1 || orders[0].Answers[0].Answer != "yes" {
 		t.Errorf("%+v, %v", orders, err)
 	}
-	outcome, next, err := e.Turn(t.Context(), finish(a), claimOf("k2"))
+	outcome, next, err := e.FinishAndClaim(t.Context(), finish(a), claimOf("k2"))
 	if err != nil || outcome.Status != store.Complete || next == nil || next.Task.Task != "two" {
 		t.Errorf("%+v %+v %v", outcome, next, err)
 	}
-	again, same, err := e.Turn(t.Context(), finish(a), claimOf("k3"))
+	again, same, err := e.FinishAndClaim(t.Context(), finish(a), claimOf("k3"))
 	if err != nil || again.Status != store.Complete || same == nil || same.Attempt.ID != next.Attempt.ID {
 		t.Errorf("said twice: %+v %+v %v", again, same, err)
 	}
 	if err := e.Release(t.Context(), "", []engine.HeldAttempt{{Attempt: next.Attempt.ID, Token: next.Attempt.Token}}); err != nil {
 		t.Error(err)
 	}
-	_, _, err = e.Turn(t.Context(), finish(*next), engine.Claim{})
+	_, _, err = e.FinishAndClaim(t.Context(), finish(*next), engine.Claim{})
 	if !errors.As(err, new(*engine.ConflictError)) {
 		t.Errorf("a late word: %v", err)
 	}
@@ -348,7 +348,7 @@ func TestMessagesAndInterruptsReachAWorkerBehindANetwork(t *testing.T) {
 	end := finish(a)
 	end.Class, end.Delivered = failure.Interrupted, []string{late.ID}
 	last := send("last")
-	o, next, err := e.Turn(t.Context(), end, claimOf("k2"))
+	o, next, err := e.FinishAndClaim(t.Context(), end, claimOf("k2"))
 	if err != nil || o.Status != store.Queued || next == nil || len(next.Messages) != 1 || next.Messages[0].ID != last.ID || len(next.Earlier) != 2 || next.Earlier[1].Text != "late" {
 		t.Errorf("%+v %+v %v", o, next, err)
 	}
@@ -365,7 +365,7 @@ func TestAFailureWithMuchToSayIsReported(t *testing.T) {
 	f.Summary, f.Answer = strings.Repeat("\xff\x00", 1<<20), strings.Repeat("é", 1<<20)
 	f.Checks = json.RawMessage(`["` + strings.Repeat("x", 1<<20) + `"]`)
 	f.Diff = f.Checks
-	outcome, _, err := e.Turn(t.Context(), f, engine.Claim{})
+	outcome, _, err := e.FinishAndClaim(t.Context(), f, engine.Claim{})
 	if err != nil || outcome.Status != store.Queued {
 		t.Fatalf("%+v %v", outcome, err)
 	}
@@ -477,7 +477,7 @@ func TestATokenThatWasJustMadeBesideTheCoordinatorIsAccepted(t *testing.T) {
 		t.Error("a token that nobody has made is accepted")
 	}
 	var err error
-	if w.secret, _, err = beside.Create(t.Context(), credential.NewToken{Role: credential.Worker, Name: "later"}); err != nil {
+	if w.secret, _, err = beside.Create(t.Context(), credential.TokenSpec{Role: credential.Worker, Name: "later"}); err != nil {
 		t.Fatal(err)
 	}
 	e := w.worker()
@@ -491,7 +491,7 @@ func TestATokenThatWasJustMadeBesideTheCoordinatorIsAccepted(t *testing.T) {
 
 func (w *world) another(role credential.Role) string {
 	w.t.Helper()
-	secret, _, err := w.book.Create(w.t.Context(), credential.NewToken{Role: role, Name: "another"})
+	secret, _, err := w.book.Create(w.t.Context(), credential.TokenSpec{Role: role, Name: "another"})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -545,7 +545,7 @@ func TestOutputIsSentWhileAnAttemptRunsAndAfterItsEnd(t *testing.T) {
 	w.until("sent", func() (any, bool) { text, _ := w.kept(a.Attempt.ID); return text, text == "hello " })
 	big := strings.Repeat("0123456789", 60_000)
 	w.say("one", big)
-	if _, _, err := e.Turn(t.Context(), finish(a), engine.Claim{}); err != nil {
+	if _, _, err := e.FinishAndClaim(t.Context(), finish(a), engine.Claim{}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
@@ -636,7 +636,7 @@ func TestIdleIsSignalledOnlyIfNoAttemptIsHeld(t *testing.T) {
 		t.Error("idle while a task is held")
 	default:
 	}
-	if _, _, err := e.Turn(t.Context(), finish(a), engine.Claim{}); err != nil {
+	if _, _, err := e.FinishAndClaim(t.Context(), finish(a), engine.Claim{}); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = e.Claim(t.Context(), claimOf("m"))

@@ -12,7 +12,7 @@ type Channel interface {
 	Where() string // the receiver as text for the user, without secrets
 	// Send sends a notification. It must return when ctx ends. The caller may retry after a
 	// [*TemporaryError]; any other error is final.
-	Send(ctx context.Context, n Note) error
+	Send(ctx context.Context, n Notification) error
 }
 
 // TemporaryError reports a failure after which the notification may be sent again.

@@ -131,7 +131,7 @@ func (b *channelState) openCursor(ctx context.Context, from int64, now time.Time
 
 // addNotes queues notifications and stores the cursor, in one transaction. It skips notifications
 // that are already stored.
-func (b *channelState) addNotes(ctx context.Context, notes []Note, c cursor, now time.Time) error {
+func (b *channelState) addNotes(ctx context.Context, notes []Notification, c cursor, now time.Time) error {
 	return b.store.Write(ctx, func(tx *store.Tx) error {
 		if err := b.addToQueue(tx, notes, now); err != nil {
 			return err
@@ -147,7 +147,7 @@ func (b *channelState) addNotes(ctx context.Context, notes []Note, c cursor, now
 	})
 }
 
-func (b *channelState) addToQueue(tx *store.Tx, notes []Note, now time.Time) error {
+func (b *channelState) addToQueue(tx *store.Tx, notes []Notification, now time.Time) error {
 	if len(notes) == 0 {
 		return nil
 	}

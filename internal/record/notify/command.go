@@ -27,7 +27,7 @@ func (c *Command) Where() string { return line(strings.Join(c.Argv, " "), maxTit
 
 // Send implements [Channel]. All its errors are final: a program that failed is not started again,
 // because it may already have done its work.
-func (c *Command) Send(ctx context.Context, n Note) error {
+func (c *Command) Send(ctx context.Context, n Notification) error {
 	body, err := json.Marshal(n)
 	if err != nil {
 		return err
@@ -36,7 +36,7 @@ func (c *Command) Send(ctx context.Context, n Note) error {
 }
 
 // environOf returns the main fields of a Note as environment variables.
-func environOf(n Note) []string {
+func environOf(n Notification) []string {
 	var env []string
 	for _, f := range [][2]string{
 		{"ID", n.ID},

@@ -22,13 +22,13 @@ func sh(script string, args ...string) *Command {
 
 func TestACommandIsGivenTheNoteAndTheFacts(t *testing.T) {
 	dir := t.TempDir()
-	n := Note{ID: "abc", Kind: Waiting, Time: noon, Title: "api asks", Text: "Which?\nrun web", Run: "r", Task: "api", Question: "q", Next: "gaffer answer r/api"}
+	n := Notification{ID: "abc", Kind: Waiting, Time: noon, Title: "api asks", Text: "Which?\nrun web", Run: "r", Task: "api", Question: "q", Next: "gaffer answer r/api"}
 	c := sh(`cat > "$1/stdin"; env | grep ^GAFFER_NOTE_ | sort > "$1/env"`, dir)
 	if err := c.Send(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "stdin"))
-	var got Note
+	var got Notification
 	if err != nil || json.Unmarshal(text, &got) != nil || got.Question != "q" || !strings.HasSuffix(string(text), "}\n") {
 		t.Errorf("%s, %v", text, err)
 	}
@@ -41,18 +41,18 @@ func TestACommandIsGivenTheNoteAndTheFacts(t *testing.T) {
 }
 
 func TestACommandThatReadsNothingIsNoMistake(t *testing.T) {
-	if err := sh("exit 0").Send(t.Context(), Note{Notes: make([]Note, 20_000)}); err != nil {
+	if err := sh("exit 0").Send(t.Context(), Notification{Notes: make([]Notification, 20_000)}); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestACommandThatFailsIsNotTriedAgainAndItsWordsAreKept(t *testing.T) {
-	err := sh("echo no route >&2; yes | head -c 1000000; exit 3").Send(t.Context(), Note{})
+	err := sh("echo no route >&2; yes | head -c 1000000; exit 3").Send(t.Context(), Notification{})
 	var again *TemporaryError
 	if err == nil || errors.As(err, &again) || !strings.Contains(err.Error(), "exit status 3: no route y y") || len(err.Error()) > 1000 {
 		t.Errorf("%v", err)
 	}
-	if err := (&Command{Argv: []string{"/nowhere/at all"}}).Send(t.Context(), Note{}); err == nil {
+	if err := (&Command{Argv: []string{"/nowhere/at all"}}).Send(t.Context(), Notification{}); err == nil {
 		t.Error("a program that is not there succeeds")
 	}
 }
@@ -63,7 +63,7 @@ func TestACommandThatHangsIsKilledWithAllOfIt(t *testing.T) {
 	defer cancel()
 	done := make(chan error, 1)
 	go func() {
-		done <- sh(`sleep 600 & echo $! > "$1/pid"; mv "$1/pid" "$1/child"; wait`, dir).Send(ctx, Note{})
+		done <- sh(`sleep 600 & echo $! > "$1/pid"; mv "$1/pid" "$1/child"; wait`, dir).Send(ctx, Notification{})
 	}()
 	child := pidIn(t, filepath.Join(dir, "child"))
 	cancel()
@@ -80,7 +80,7 @@ func TestACommandThatHangsIsKilledWithAllOfIt(t *testing.T) {
 
 func TestProcessesThatACommandLeavesBehindAreNotWaitedFor(t *testing.T) {
 	dir := t.TempDir()
-	err := sh(`sleep 600 & echo $! > "$1/pid"; mv "$1/pid" "$1/child"`, dir).Send(t.Context(), Note{})
+	err := sh(`sleep 600 & echo $! > "$1/pid"; mv "$1/pid" "$1/child"`, dir).Send(t.Context(), Notification{})
 	child := pidIn(t, filepath.Join(dir, "child"))
 	if state := stateOf(child); err != nil || !alive(state) {
 		t.Errorf("%v; the process that was left behind is %q", err, state)
@@ -119,7 +119,7 @@ func TestNotificationsAreShownWithNotifySend(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Send(t.Context(), Note{Kind: Waiting, Title: "--api asks", Text: "<b>&\nrun web"}); err != nil {
+	if err := d.Send(t.Context(), Notification{Kind: Waiting, Title: "--api asks", Text: "<b>&\nrun web"}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(filepath.Join(dir, "args"))
@@ -158,7 +158,7 @@ func TestWhereThereIsAScreen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	argv := d.argv(Note{Title: `x" & do shell script "id`, Text: "-t"})
+	argv := d.argv(Notification{Title: `x" & do shell script "id`, Text: "-t"})
 	if strings.Contains(strings.Join(argv[:len(argv)-2], " "), "id") || argv[len(argv)-1] != "-t" || !strings.HasPrefix(argv[len(argv)-2], "gaffer: x") {
 		t.Errorf("%q", argv)
 	}

@@ -39,11 +39,13 @@ func (d *Desktop) Key() string { return keyOf(d.Name(), d.Screen) }
 func (d *Desktop) Where() string { return d.Program }
 
 // Send implements [Channel].
-func (d *Desktop) Send(ctx context.Context, n Note) error { return run(ctx, d.argv(n), nil, nil) }
+func (d *Desktop) Send(ctx context.Context, n Notification) error {
+	return run(ctx, d.argv(n), nil, nil)
+}
 
 // argv returns the command line that shows a notification. It passes texts as separate arguments,
 // never inside a script, so that they cannot inject code.
-func (d *Desktop) argv(n Note) []string {
+func (d *Desktop) argv(n Notification) []string {
 	title, text := "gaffer: "+n.Title, n.Text
 	if d.OSA {
 		return []string{
@@ -55,7 +57,7 @@ func (d *Desktop) argv(n Note) []string {
 
 // urgency returns the urgency level for notify-send. If an agent waits for an answer, the level
 // keeps the notification on the screen.
-func urgency(n Note) string {
+func urgency(n Notification) string {
 	if n.Kind == Waiting {
 		return "critical"
 	}

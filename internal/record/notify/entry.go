@@ -4,12 +4,12 @@ import "time"
 
 // entry is a stored notification of a channel, queued or closed.
 type entry struct {
-	Note   Note      `json:"note"`
-	Queued time.Time `json:"queued"`
-	State  State     `json:"state"`
-	Batch  string    `json:"batch,omitempty"` // id of the message with which it is sent; if set, that message may already have been sent
-	Why    string    `json:"why,omitempty"`   // why the notification was not sent
-	Ended  time.Time `json:"ended,omitzero"`
+	Note   Notification `json:"note"`
+	Queued time.Time    `json:"queued"`
+	State  State        `json:"state"`
+	Batch  string       `json:"batch,omitempty"` // id of the message with which it is sent; if set, that message may already have been sent
+	Why    string       `json:"why,omitempty"`   // why the notification was not sent
+	Ended  time.Time    `json:"ended,omitzero"`
 }
 
 // State is the state of a notification.

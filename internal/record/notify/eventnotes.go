@@ -45,7 +45,7 @@ func runEnded(e store.Event) bool {
 }
 
 // noteOf returns the notification for an event, or false if the event needs none.
-func noteOf(f eventWithRows) (Note, bool) {
+func noteOf(f eventWithRows) (Notification, bool) {
 	switch {
 	case f.Kind == asked:
 		return waitingNote(f), !f.question.Closed
@@ -56,10 +56,10 @@ func noteOf(f eventWithRows) (Note, bool) {
 	case runEnded(f.Event):
 		return finishedNote(f), true
 	}
-	return Note{}, false
+	return Notification{}, false
 }
 
-func waitingNote(f eventWithRows) Note {
+func waitingNote(f eventWithRows) Notification {
 	n := runNote(f, Waiting, idOf(string(Waiting), f.question.ID))
 	name := fleet.QuestionName(f.question.Run, f.question.Task)
 	n.Title = line(name+" asks", maxTitle)
@@ -74,15 +74,15 @@ func waitingNote(f eventWithRows) Note {
 }
 
 // runNote returns a Note with the fields that all notifications about a run have.
-func runNote(f eventWithRows, kind Kind, id string) Note {
-	return Note{ID: id, Kind: kind, Time: f.At.UTC(), Run: f.run.ID, RunName: nameOf(f.run), Project: f.run.Project}
+func runNote(f eventWithRows, kind Kind, id string) Notification {
+	return Notification{ID: id, Kind: kind, Time: f.At.UTC(), Run: f.run.ID, RunName: nameOf(f.run), Project: f.run.Project}
 }
 
 // agentWaitsNote returns the notification that an agent waits for the user. It is for agents that
 // gaffer does not run: they report that they wait, but not their question.
-func agentWaitsNote(f eventWithRows) Note {
+func agentWaitsNote(f eventWithRows) Notification {
 	name := line(orElse(f.worker.Name, f.worker.ID), maxTitle/2)
-	return Note{
+	return Notification{
 		ID: idOf(string(Waiting), f.worker.ID, fmt.Sprint(f.Seq)), Kind: Waiting, Time: f.At.UTC(), Worker: f.worker.ID,
 		Title: name + " waits for the user", Text: "its agent has said so; what it asks is where it runs",
 	}
@@ -95,7 +95,7 @@ func orElse(text, other string) string {
 	return other
 }
 
-func failedNote(f eventWithRows) Note {
+func failedNote(f eventWithRows) Notification {
 	n := runNote(f, Failed, idOf(string(Failed), f.Run, f.Task, fmt.Sprint(f.Seq)))
 	n.Task, n.Class = f.Task, orElse(string(f.attempt.Class), f.task.Outcome)
 	n.Title = line(f.Task+" failed", maxTitle)
@@ -104,7 +104,7 @@ func failedNote(f eventWithRows) Note {
 	return n
 }
 
-func finishedNote(f eventWithRows) Note {
+func finishedNote(f eventWithRows) Notification {
 	n := runNote(f, Finished, idOf(string(Finished), f.Run, fmt.Sprint(f.Seq)))
 	n.Run, n.Status = f.Run, f.To
 	n.Title = line(fmt.Sprintf("run %s %s", nameOf(f.run), endedText(store.Status(f.To))), maxTitle)
@@ -140,9 +140,9 @@ const warnPercent = 80
 
 // budgetNote returns a notification if a run has used most of its budget. spent includes the cost
 // so far of running agents. refused means that a task could not start because of the budget.
-func budgetNote(run store.Run, spent store.Amount, refused bool, now time.Time) (Note, bool) {
+func budgetNote(run store.Run, spent store.Amount, refused bool, now time.Time) (Notification, bool) {
 	part := max(percentOf(spent.MicroUSD, run.Budget.MicroUSD), percentOf(spent.Tokens, run.Budget.Tokens))
-	n := Note{Kind: Budget, Time: now.UTC(), Run: run.ID, RunName: nameOf(run), Project: run.Project, Text: spentOf(spent, run.Budget)}
+	n := Notification{Kind: Budget, Time: now.UTC(), Run: run.ID, RunName: nameOf(run), Project: run.Project, Text: spentOf(spent, run.Budget)}
 	n.Next = "gaffer status " + run.ID
 	switch {
 	case part >= 100 || refused:
@@ -155,7 +155,7 @@ func budgetNote(run store.Run, spent store.Amount, refused bool, now time.Time) 
 		n.ID = idOf(string(Budget), run.ID, "80")
 		n.Title = line(fmt.Sprintf("run %s has spent %d %% of its budget", n.RunName, part), maxTitle)
 	default:
-		return Note{}, false
+		return Notification{}, false
 	}
 	return n, true
 }
@@ -189,14 +189,14 @@ type offlineRule struct {
 }
 
 // offlineNote returns a notification if a worker has been without a heartbeat for too long.
-func offlineNote(w workerLoad, h offlineRule, now time.Time) (Note, bool) {
+func offlineNote(w workerLoad, h offlineRule, now time.Time) (Notification, bool) {
 	silent := now.Sub(laterOf(w.Seen, h.since)) >= h.after
 	concern := w.Seen.After(h.began.Add(-h.after)) && now.Sub(w.Seen) < maxEventAge
 	if !silent || !concern || w.Created.IsZero() || w.local && w.holds == 0 {
-		return Note{}, false
+		return Notification{}, false
 	}
 	name := line(orElse(w.Name, w.ID), maxTitle/2)
-	n := Note{
+	n := Notification{
 		ID: idOf(string(Offline), w.ID, fmt.Sprint(w.Seen.UnixMilli())), Kind: Offline, Time: now.UTC(), Worker: w.ID, Seen: w.Seen,
 		Title: "worker " + name + " is offline", Next: "gaffer workers",
 	}

@@ -17,24 +17,24 @@ func TestNotesOfEvents(t *testing.T) {
 	run := store.Run{ID: "r1", Name: "web", Project: "/p", Created: noon.Add(-90 * time.Second), Spent: store.Amount{MicroUSD: 1_250_000}}
 	for name, c := range map[string]struct {
 		fact eventWithRows
-		want Note // expected note, without id, kind and time
+		want Notification // expected note, without id, kind and time
 		kind Kind
 	}{
 		"a question": {
 			eventWithRows{Event: store.Event{Kind: "question.asked"}, run: run, question: store.Question{
 				ID: "q", Run: "r1", Task: "api", Text: "Which \x1b[31mport?\n\n8080?", Options: []byte(`["a","b"]`),
 			}},
-			Note{Title: "r1/api asks", Text: "Which \uFFFD[31mport? 8080?\nrun web", Next: "gaffer answer r1/api", Task: "api", Question: "q", Options: []string{"a", "b"}},
+			Notification{Title: "r1/api asks", Text: "Which \uFFFD[31mport? 8080?\nrun web", Next: "gaffer answer r1/api", Task: "api", Question: "q", Options: []string{"a", "b"}},
 			Waiting,
 		},
 		"a failed attempt": {
 			eventWithRows{Event: store.Event{Kind: "task.failed", Run: "r1", Task: "api", To: "failed", Why: "exit 3"}, run: run, attempt: store.Attempt{Ending: fleet.Ending{Class: "verify_failed"}}},
-			Note{Title: "api failed", Text: "verify_failed: exit 3\nrun web", Next: "gaffer logs r1/api", Task: "api", Class: "verify_failed"},
+			Notification{Title: "api failed", Text: "verify_failed: exit 3\nrun web", Next: "gaffer logs r1/api", Task: "api", Class: "verify_failed"},
 			Failed,
 		},
 		"a task that was never begun": {
 			eventWithRows{Event: store.Event{Kind: "task.failed", Run: "r1", Task: "api", To: "failed", Why: "no"}, run: run, task: store.Task{Outcome: "budget"}},
-			Note{Title: "api failed", Text: "budget: no\nrun web", Next: "gaffer logs r1/api", Task: "api", Class: "budget"},
+			Notification{Title: "api failed", Text: "budget: no\nrun web", Next: "gaffer logs r1/api", Task: "api", Class: "budget"},
 			Failed,
 		},
 		"the end of a run": {
@@ -42,7 +42,7 @@ func TestNotesOfEvents(t *testing.T) {
 				Event: store.Event{Kind: "run.failed", Run: "r1", To: "failed"}, run: run,
 				counts: map[store.Status]int{store.Complete: 2, store.Failed: 1},
 			},
-			Note{Title: "run web has failed", Text: "2 complete, 1 failed, 1m 30s, $1.25", Next: "gaffer status r1", Status: "failed"},
+			Notification{Title: "run web has failed", Text: "2 complete, 1 failed, 1m 30s, $1.25", Next: "gaffer status r1", Status: "failed"},
 			Finished,
 		},
 	} {

@@ -56,7 +56,7 @@ func (f *follower) begin(ctx context.Context, c cursor) error {
 
 // findings is the result of one call of readNew.
 type findings struct {
-	notes  []Note
+	notes  []Notification
 	cursor cursor
 	more   bool // there are more events to read
 }
@@ -141,7 +141,7 @@ func (f *follower) handleEvent(r store.Reader, e store.Event, found *findings, n
 }
 
 // add adds a notification to found, if the user wants notifications of its kind.
-func (f *follower) add(found *findings, n Note) {
+func (f *follower) add(found *findings, n Notification) {
 	if slices.Contains(f.kinds, n.Kind) {
 		found.notes = append(found.notes, n)
 	}

@@ -205,7 +205,7 @@ func pollTime(t, now time.Time) time.Time {
 	return t
 }
 
-func (l *channelSender) send(ctx context.Context, n Note) error {
+func (l *channelSender) send(ctx context.Context, n Notification) error {
 	ctx, cancel := context.WithTimeout(ctx, sendWithin)
 	defer cancel()
 	return l.channel.Send(ctx, n)

@@ -24,17 +24,17 @@ import (
 // of Send.
 type inbox struct {
 	key   string
-	reply func(ctx context.Context, n Note) error
+	reply func(ctx context.Context, n Notification) error
 
 	mu  sync.Mutex
-	got []Note
+	got []Notification
 }
 
 func (i *inbox) Name() string  { return "inbox" }
 func (i *inbox) Key() string   { return "inbox-" + i.key }
 func (i *inbox) Where() string { return "here" }
 
-func (i *inbox) Send(ctx context.Context, n Note) error {
+func (i *inbox) Send(ctx context.Context, n Notification) error {
 	i.mu.Lock()
 	i.got = append(i.got, n)
 	i.mu.Unlock()
@@ -170,7 +170,7 @@ func TestTwoProgramsSendEachNotificationOnce(t *testing.T) {
 func TestANotificationIsSentOverEachChannel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, slow, quick := newWorld(t), &inbox{key: "slow"}, &inbox{key: "quick"}
-		slow.reply = func(ctx context.Context, n Note) error { <-ctx.Done(); return &TemporaryError{Err: ctx.Err()} }
+		slow.reply = func(ctx context.Context, n Notification) error { <-ctx.Done(); return &TemporaryError{Err: ctx.Err()} }
 		w.submit("r", 1)
 		teller := w.tell(slow, "r", func(o *Options) { o.Channels = append(o.Channels, quick) })
 		pass(time.Second)
@@ -204,7 +204,7 @@ func TestAMessageWithoutAStoredResultIsSentAgainWithTheSameID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, in := newWorld(t), &inbox{}
 		dead := make(chan struct{})
-		in.reply = func(context.Context, Note) error { // simulate a program that dies after it has sent the message
+		in.reply = func(context.Context, Notification) error { // simulate a program that dies after it has sent the message
 			w.store.(*memory.Store).FailCommit = func() (bool, error) { return true, errors.New("died") }
 			close(dead)
 			return nil
@@ -265,7 +265,7 @@ func TestEventsDuringTheLastReadAreSentBeforeTheEnd(t *testing.T) {
 func TestAProgramThatIsStoppedWhileItSendsLeavesItToTheNextAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, in := newWorld(t), &inbox{}
-		in.reply = func(ctx context.Context, _ Note) error { <-ctx.Done(); return ctx.Err() }
+		in.reply = func(ctx context.Context, _ Notification) error { <-ctx.Done(); return ctx.Err() }
 		w.submit("r", 1)
 		first := w.tell(in, "r")
 		pass(time.Second)
@@ -285,7 +285,7 @@ func TestAProgramThatIsStoppedWhileItSendsLeavesItToTheNextAtOnce(t *testing.T) 
 func TestAReceiverThatHangsHoldsTheEndUpForAMomentOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, in := newWorld(t), &inbox{}
-		in.reply = func(ctx context.Context, _ Note) error { <-ctx.Done(); return &TemporaryError{Err: ctx.Err()} }
+		in.reply = func(ctx context.Context, _ Notification) error { <-ctx.Done(); return &TemporaryError{Err: ctx.Err()} }
 		w.submit("r", 1)
 		teller := w.tell(in, "r")
 		pass(time.Second)
@@ -309,7 +309,7 @@ func TestAReceiverThatHangsHoldsTheEndUpForAMomentOnly(t *testing.T) {
 func TestAnUnreachableReceiverGetsItsNotificationsWhenItIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, in := newWorld(t), &inbox{}
-		in.reply = func(context.Context, Note) error { return &TemporaryError{Err: errors.New("away")} }
+		in.reply = func(context.Context, Notification) error { return &TemporaryError{Err: errors.New("away")} }
 		w.submit("r", 4)
 		teller := w.tell(in, "r", func(o *Options) { o.Rules.Burst = 100 })
 		pass(time.Second)
@@ -328,7 +328,7 @@ func TestAnUnreachableReceiverGetsItsNotificationsWhenItIsBack(t *testing.T) {
 		if want := []string{"notify inbox: away; trying again", "notify inbox: works again"}; !slices.Equal(w.notices, want) {
 			t.Errorf("a person was told %q", w.notices)
 		}
-		in.reply = func(context.Context, Note) error { return errors.New("no") }
+		in.reply = func(context.Context, Notification) error { return errors.New("no") }
 		w.finish(w.claim("r"), failure.Denied)
 		pass(time.Hour)
 		teller.Stop()
@@ -499,9 +499,9 @@ func TestAFullQueueDropsNewNotifications(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, in := newWorld(t), &inbox{}
 		b := &channelState{store: w.store, channel: in.Key(), scope: everything, program: "m"}
-		notes := make([]Note, maxQueued+5)
+		notes := make([]Notification, maxQueued+5)
 		for i := range notes {
-			notes[i] = Note{ID: fmt.Sprint(i), Kind: Failed}
+			notes[i] = Notification{ID: fmt.Sprint(i), Kind: Failed}
 		}
 		w.must(b.addNotes(t.Context(), notes, cursor{}, time.Now()))
 		list, err := Recent(t.Context(), w.store, []Channel{in}, time.Time{})

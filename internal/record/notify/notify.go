@@ -32,25 +32,25 @@ const (
 // Kinds returns the kinds that users can choose in their settings.
 func Kinds() []Kind { return []Kind{Waiting, Failed, Offline, Finished, Budget} }
 
-// Note is one notification. Receivers get it as JSON.
-type Note struct {
-	ID       string    `json:"id"` // computed from the event, so that all programs use the same id for this notification
-	Kind     Kind      `json:"kind"`
-	Time     time.Time `json:"time"`  // time of the event
-	Title    string    `json:"title"` // one short line
-	Text     string    `json:"text"`  // details, in a few lines
-	Next     string    `json:"next,omitempty"`
-	Run      string    `json:"run,omitempty"`
-	RunName  string    `json:"run_name,omitempty"`
-	Project  string    `json:"project,omitempty"`
-	Task     string    `json:"task,omitempty"`
-	Status   string    `json:"status,omitempty"`   // final status of the run
-	Class    string    `json:"class,omitempty"`    // failure class of the task
-	Worker   string    `json:"worker,omitempty"`   // id of the worker
-	Question string    `json:"question,omitempty"` // id of the question
-	Options  []string  `json:"options,omitempty"`  // possible answers
-	Count    int       `json:"count,omitempty"`    // for a digest: number of notifications that it combines
-	Notes    []Note    `json:"notes,omitempty"`    // for a digest: the first of these notifications
+// Notification is one notification. Receivers get it as JSON.
+type Notification struct {
+	ID       string         `json:"id"` // computed from the event, so that all programs use the same id for this notification
+	Kind     Kind           `json:"kind"`
+	Time     time.Time      `json:"time"`  // time of the event
+	Title    string         `json:"title"` // one short line
+	Text     string         `json:"text"`  // details, in a few lines
+	Next     string         `json:"next,omitempty"`
+	Run      string         `json:"run,omitempty"`
+	RunName  string         `json:"run_name,omitempty"`
+	Project  string         `json:"project,omitempty"`
+	Task     string         `json:"task,omitempty"`
+	Status   string         `json:"status,omitempty"`   // final status of the run
+	Class    string         `json:"class,omitempty"`    // failure class of the task
+	Worker   string         `json:"worker,omitempty"`   // id of the worker
+	Question string         `json:"question,omitempty"` // id of the question
+	Options  []string       `json:"options,omitempty"`  // possible answers
+	Count    int            `json:"count,omitempty"`    // for a digest: number of notifications that it combines
+	Notes    []Notification `json:"notes,omitempty"`    // for a digest: the first of these notifications
 
 	Seen time.Time `json:"seen,omitzero"` // for a worker: when its last heartbeat came
 }

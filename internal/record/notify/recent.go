@@ -60,13 +60,13 @@ func (b *channelState) deletable(r store.Reader, before time.Time) (keys []store
 
 // Record describes a notification and its state for the user.
 type Record struct {
-	Channel string    `json:"channel"` // name of the channel
-	State   State     `json:"state"`
-	Queued  time.Time `json:"queued"`
-	Ended   time.Time `json:"ended,omitzero"`
-	Why     string    `json:"why,omitempty"`  // why the notification was not sent, or was not sent yet
-	With    string    `json:"with,omitempty"` // id of the digest with which the notification was sent
-	Note    Note      `json:"note"`
+	Channel string       `json:"channel"` // name of the channel
+	State   State        `json:"state"`
+	Queued  time.Time    `json:"queued"`
+	Ended   time.Time    `json:"ended,omitzero"`
+	Why     string       `json:"why,omitempty"`  // why the notification was not sent, or was not sent yet
+	With    string       `json:"with,omitempty"` // id of the digest with which the notification was sent
+	Note    Notification `json:"note"`
 }
 
 // Recent returns the notifications that were closed after since and those that are queued, of all

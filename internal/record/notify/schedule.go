@@ -26,11 +26,11 @@ type nextAction struct {
 }
 
 // message returns the Note that the receiver gets: the single notification, or a digest.
-func (m nextAction) message() Note {
+func (m nextAction) message() Notification {
 	if len(m.entries) == 1 {
 		return m.entries[0].Note
 	}
-	notes := make([]Note, len(m.entries))
+	notes := make([]Notification, len(m.entries))
 	for i, e := range m.entries {
 		notes[i] = e.Note
 	}

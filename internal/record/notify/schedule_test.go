@@ -62,7 +62,7 @@ func toldBy(m nextAction, now time.Time) string {
 
 func waits(at time.Time, kinds ...Kind) (list []entry) {
 	for i, k := range kinds {
-		n := Note{ID: fmt.Sprint(k, i), Kind: k, Title: fmt.Sprint(k, " ", i), Time: at}
+		n := Notification{ID: fmt.Sprint(k, i), Kind: k, Title: fmt.Sprint(k, " ", i), Time: at}
 		list = append(list, entry{Note: n, Queued: at, State: Pending})
 	}
 	return list

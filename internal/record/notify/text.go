@@ -76,7 +76,7 @@ func dollars(micro int64) string { return fmt.Sprintf("$%.2f", float64(micro)/1e
 
 // tally returns the number of notifications of each kind as text, such as "2 waiting, 1 failed".
 // The most urgent kinds come first.
-func tally(notes []Note) string {
+func tally(notes []Notification) string {
 	var parts []string
 	for _, k := range Kinds() {
 		n := 0
@@ -99,12 +99,12 @@ const (
 )
 
 // digest combines several notifications into one.
-func digest(id string, notes []Note) Note {
+func digest(id string, notes []Notification) Notification {
 	notes = slices.Clone(notes)
-	slices.SortStableFunc(notes, func(a, b Note) int {
+	slices.SortStableFunc(notes, func(a, b Notification) int {
 		return slices.Index(Kinds(), a.Kind) - slices.Index(Kinds(), b.Kind)
 	})
-	d := Note{ID: id, Kind: Digest, Count: len(notes), Title: fmt.Sprintf("%d notifications: %s", len(notes), tally(notes))}
+	d := Notification{ID: id, Kind: Digest, Count: len(notes), Title: fmt.Sprintf("%d notifications: %s", len(notes), tally(notes))}
 	var lines []string
 	for i, n := range notes {
 		if d.Time.Before(n.Time) {

@@ -65,7 +65,7 @@ func (w *Webhook) Where() string {
 }
 
 // Send implements [Channel].
-func (w *Webhook) Send(ctx context.Context, n Note) error {
+func (w *Webhook) Send(ctx context.Context, n Notification) error {
 	req, err := w.request(ctx, n)
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (w *Webhook) Send(ctx context.Context, n Note) error {
 	return responseError(res.StatusCode, res.Header, line(string(said), maxText/2))
 }
 
-func (w *Webhook) request(ctx context.Context, n Note) (*http.Request, error) {
+func (w *Webhook) request(ctx context.Context, n Notification) (*http.Request, error) {
 	body, err := json.Marshal(n)
 	if err != nil {
 		return nil, err

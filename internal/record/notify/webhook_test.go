@@ -34,11 +34,11 @@ func TestAMessageIsSignedAndSaysWhatItIs(t *testing.T) {
 		body, _ = io.ReadAll(r.Body)
 		w.WriteHeader(http.StatusNoContent)
 	})
-	n := Note{ID: "abc", Kind: Waiting, Time: noon, Title: "api asks", Text: "<ok>?"}
+	n := Notification{ID: "abc", Kind: Waiting, Time: noon, Title: "api asks", Text: "<ok>?"}
 	if err := hook(s.URL+"/deep/path", "s3cret").Send(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
-	var got Note
+	var got Notification
 	if err := json.Unmarshal(body, &got); err != nil || got.ID != "abc" || got.Title != "api asks" || got.Text != "<ok>?" {
 		t.Errorf("%s: %v", body, err)
 	}
@@ -70,7 +70,7 @@ func TestResponseErrorsByStatus(t *testing.T) {
 			w.WriteHeader(code)
 			_, _ = io.WriteString(w, "because\x1b\n")
 		})
-		err := hook(s.URL, "").Send(t.Context(), Note{})
+		err := hook(s.URL, "").Send(t.Context(), Notification{})
 		var temporary *TemporaryError
 		if (err == nil) != (code < 300) || errors.As(err, &temporary) != again {
 			t.Errorf("%d: %v", code, err)
@@ -90,7 +90,7 @@ func TestARedirectIsNotFollowed(t *testing.T) {
 	s := serveHook(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
 	})
-	if err := hook(s.URL, "x").Send(t.Context(), Note{}); err == nil || reached.Load() {
+	if err := hook(s.URL, "x").Send(t.Context(), Notification{}); err == nil || reached.Load() {
 		t.Errorf("%v, reached %v", err, reached.Load())
 	}
 }
@@ -101,7 +101,7 @@ func TestAnUntrustedCertificateIsRefused(t *testing.T) {
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()
 	defer s.Close()
-	err := hook(s.URL, "x").Send(t.Context(), Note{})
+	err := hook(s.URL, "x").Send(t.Context(), Notification{})
 	var again *TemporaryError
 	if !errors.As(err, &again) || reached.Load() || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("%v, reached %v", err, reached.Load())
@@ -120,7 +120,7 @@ func TestAReceiverThatHangsIsGivenUpInTime(t *testing.T) {
 		s := serveHook(t, func(w http.ResponseWriter, r *http.Request) { answer(w); <-free })
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		began := time.Now()
-		err := hook(s.URL, "").Send(ctx, Note{})
+		err := hook(s.URL, "").Send(ctx, Notification{})
 		cancel()
 		close(free)
 		var again *TemporaryError
@@ -134,7 +134,7 @@ func TestAnUnreachableWebhookIsRetriedAndItsURLIsNotShown(t *testing.T) {
 	s := httptest.NewServer(nil)
 	s.Close()
 	h := hook(s.URL+"/services/T0/SECRET?key=SECRET", "SECRET")
-	err := h.Send(t.Context(), Note{})
+	err := h.Send(t.Context(), Notification{})
 	var again *TemporaryError
 	if !errors.As(err, &again) {
 		t.Fatal(err)

@@ -277,7 +277,7 @@ func transactionListsMatch(t *testing.T, db Database) {
 	random := rand.New(rand.NewPCG(1, 2))
 	tasks := make([]store.Task, 300)
 	change := func(tx *store.Tx, i int) {
-		move(&tasks[i], random)
+		randomizeState(&tasks[i], random)
 		tx.PutTask(tasks[i])
 	}
 	for i := range tasks {
@@ -326,8 +326,8 @@ func transactionListsMatch(t *testing.T, db Database) {
 	}
 }
 
-// move changes a task at random, so that it is in another list than before, or in none.
-func move(task *store.Task, random *rand.Rand) {
+// randomizeState changes a task at random, so that it is in another list than before, or in none.
+func randomizeState(task *store.Task, random *rand.Rand) {
 	task.Ready, task.Status, task.Blockers = false, store.Queued, 0
 	switch random.IntN(5) {
 	case 0, 1:

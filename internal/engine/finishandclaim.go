@@ -8,14 +8,14 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Turn ends an attempt like [Engine.Finish], and then claims the next task for the same worker like
+// FinishAndClaim ends an attempt like [Engine.Finish], and then claims the next task for the same worker like
 // [Engine.Claim], in one transaction. Nothing is claimed if r names no worker, or if the attempt
 // had already ended. next is nil if no task was claimed.
 //
 // A worker may repeat a turn if it has not received the reply; it needs no idempotency key. A
 // repeated turn changes nothing. It returns the same result, and the same assignment if that
 // attempt is still running.
-func (e *Engine) Turn(ctx context.Context, f Finish, r Claim) (o FinishResult, next *Assignment, err error) {
+func (e *Engine) FinishAndClaim(ctx context.Context, f Finish, r Claim) (o FinishResult, next *Assignment, err error) {
 	err = e.write(ctx, "", func(tx *transaction) error {
 		o, next, err = tx.turns.turn(f, r)
 		return err

@@ -12,7 +12,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/attempt/worktree"
-	"gaffer/internal/engine/contest"
+	"gaffer/internal/engine/selection"
 	"gaffer/internal/plan"
 )
 
@@ -51,7 +51,7 @@ func contestRepo(t *testing.T) (repo *worktree.Repo, own worktree.Tree, step str
 		}
 		return tree
 	}
-	s := contest.PickInput{Run: "r", Task: "api", By: plan.PickUser}
+	s := selection.PickInput{Run: "r", Task: "api", By: plan.PickUser}
 	for _, id := range []string{"api.claude", "api.codex"} {
 		tree := create(id)
 		if err := os.WriteFile(filepath.Join(tree.Path, "out.txt"), []byte(id), 0o644); err != nil {

@@ -1,13 +1,13 @@
 package supervisor
 
-// Quota is a limit on a resource of this process or its user.
-type Quota struct {
-	What  string
-	Max   int
-	Left  int
-	Each  int   // how much each attempt needs at its start
-	Spare int   // how much must be left after the start of all attempts
-	Err   error // the error of system calls that exceed the limit
+// ResourceLimit is a limit on a resource of this process or its user.
+type ResourceLimit struct {
+	What       string
+	Max        int
+	Left       int
+	PerAttempt int   // how much each attempt needs at its start
+	Reserve    int   // how much must be left after the start of all attempts
+	Err        error // the error of system calls that exceed the limit
 }
 
 const (
@@ -23,4 +23,4 @@ const (
 )
 
 // Lacks reports whether too little of the resource is left to start this number of attempts.
-func (q Quota) Lacks(starting int) bool { return q.Left < q.Spare+starting*q.Each }
+func (q ResourceLimit) Lacks(starting int) bool { return q.Left < q.Reserve+starting*q.PerAttempt }

@@ -1,4 +1,4 @@
 package supervisor
 
 // Quotas returns nothing: on macOS gaffer cannot count the usage.
-func Quotas() []Quota { return nil }
+func ResourceLimits() []ResourceLimit { return nil }

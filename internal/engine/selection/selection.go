@@ -1,7 +1,7 @@
-// Package contest compares candidates: the results of several agents that did the same task. It
+// Package selection compares candidates: the results of several agents that did the same task. It
 // proposes one candidate, and writes the prompt of the agent that judges the candidates. Its
 // functions have no side effects.
-package contest
+package selection
 
 import (
 	"cmp"

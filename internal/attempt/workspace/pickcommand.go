@@ -14,11 +14,11 @@ import (
 	"gaffer/fleet"
 	"gaffer/internal/attempt/merge"
 	"gaffer/internal/attempt/worktree"
-	"gaffer/internal/engine/contest"
+	"gaffer/internal/engine/selection"
 )
 
 // PickCommand is the hidden command of gaffer that picks one of several candidates. Its argument is
-// the path of a file with a [contest.PickInput].
+// the path of a file with a [selection.PickInput].
 const PickCommand = "choose"
 
 // PickQuestion is a pattern for the line with which the command asks the user. The command reads
@@ -52,7 +52,7 @@ func RunPick(ctx context.Context, root, file string, in io.Reader, out io.Writer
 	if err != nil {
 		return err
 	}
-	var s contest.PickInput
+	var s selection.PickInput
 	err = json.NewDecoder(f).Decode(&s) // ignore what follows the JSON, such as why the last attempt failed
 	_ = f.Close()                       // the file was only read, so closing loses nothing
 	if err != nil {
@@ -105,7 +105,7 @@ func RunPick(ctx context.Context, root, file string, in io.Reader, out io.Writer
 
 // picked returns the candidate whose commits the task's branch contains, because an earlier attempt
 // has picked it. id is empty if there is none.
-func picked(ctx context.Context, repo *worktree.Repo, s contest.PickInput, own worktree.Tree, find func(string) (worktree.Tree, error)) (id, why string, err error) {
+func picked(ctx context.Context, repo *worktree.Repo, s selection.PickInput, own worktree.Tree, find func(string) (worktree.Tree, error)) (id, why string, err error) {
 	tip, err := repo.Base(ctx, own.Branch)
 	if err != nil || tip.Commit == own.Base.Commit {
 		return "", "", err
@@ -131,7 +131,7 @@ func picked(ctx context.Context, repo *worktree.Repo, s contest.PickInput, own w
 
 // choose picks a candidate by the step's rule. If the rule does not decide, it asks the user until
 // the answer names a candidate.
-func choose(s contest.PickInput, in io.Reader, out io.Writer) (id, why string, err error) {
+func choose(s selection.PickInput, in io.Reader, out io.Writer) (id, why string, err error) {
 	if id, why, ok := s.Decide(); ok {
 		return id, why, nil
 	}

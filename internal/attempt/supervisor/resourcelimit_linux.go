@@ -11,16 +11,16 @@ import (
 // rlimitNproc is RLIMIT_NPROC, which package syscall does not have.
 const rlimitNproc = 6
 
-// Quotas returns the limits of this process that are low enough to matter, below highLimit.
-func Quotas() (list []Quota) {
+// ResourceLimits returns the limits of this process that are low enough to matter, below highLimit.
+func ResourceLimits() (list []ResourceLimit) {
 	if limit := limitOf(rlimitNproc); limit > 0 && os.Geteuid() != 0 { // the limit does not apply to root
-		list = append(list, Quota{
-			What: "processes and threads of this user (ulimit -u)", Max: limit, Left: limit - threadsOfUser(), Each: processesEach, Err: syscall.EAGAIN,
+		list = append(list, ResourceLimit{
+			What: "processes and threads of this user (ulimit -u)", Max: limit, Left: limit - threadsOfUser(), PerAttempt: processesEach, Err: syscall.EAGAIN,
 		})
 	}
 	if limit := limitOf(syscall.RLIMIT_NOFILE); limit > 0 {
-		list = append(list, Quota{
-			What: "open files of gaffer (ulimit -n)", Max: limit, Left: limit - openFiles(limit), Each: filesEach, Spare: filesSpare, Err: syscall.EMFILE,
+		list = append(list, ResourceLimit{
+			What: "open files of gaffer (ulimit -n)", Max: limit, Left: limit - openFiles(limit), PerAttempt: filesEach, Reserve: filesSpare, Err: syscall.EMFILE,
 		})
 	}
 	return list
