@@ -8,9 +8,8 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// stateOf reads a status. If the status is absent or null, it returns missing, the
-// default that every writer of the protocol uses. It allocates no string for known
-// statuses.
+// stateOf returns the status in v. If v is absent or null, it returns missing: the default that all
+// programs of this protocol use. It allocates no string for known statuses.
 func stateOf(v jsontree.Value, missing State) State {
 	switch string(v.Raw()) {
 	case `"queued"`:
@@ -67,10 +66,9 @@ func moveAgent(agent *jsontree.Node, to State) error {
 	return nil
 }
 
-// secondsSince returns the seconds from started to now. It truncates now to the
-// precision that is written to the document, so the duration matches the two times in
-// the document. It returns 1 for less than a second, because monitors read 0 as
-// unknown. It returns 0 if the clock was set back.
+// secondsSince returns the seconds from started to now. It truncates now to the precision of times
+// in the document, so that the duration matches the document's two times. It returns 1 for less
+// than a second, because monitors read 0 as unknown. It returns 0 if the clock was set back.
 func secondsSince(started jsontree.Value, now time.Time) (float64, bool) {
 	var from Time
 	if started.Absent() || from.DecodeJSON(started) != nil {
@@ -83,7 +81,7 @@ func secondsSince(started jsontree.Value, now time.Time) (float64, bool) {
 	return max(0, math.Round(seconds*1000)/1000), true
 }
 
-// clearMember sets a member to null. It does not add a missing member.
+// clearMember sets the member name of n to null. If n has no such member, it adds none.
 func clearMember(n *jsontree.Node, name string) {
 	if !n.Get(name).Absent() {
 		n.Set(name, nil)

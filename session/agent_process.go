@@ -6,17 +6,18 @@ import (
 	"gaffer/statefile"
 )
 
-// Gone reports whether the document says that the agent is running although no process
-// has its pid. It returns false for an agent without a pid. exists reports whether a
-// process has a pid; see [host.Exists].
+// Gone reports whether the agent is running according to the document, although no process has its
+// pid. It returns false for an agent without a pid. exists reports whether a process with the pid
+// exists; see [host.Exists].
 //
-// Pids refer to this machine. Gone does not detect that a pid belongs to another
-// machine, or that another process has reused it.
+// Pids refer to this machine. Gone does not detect that a pid belongs to another machine, or that
+// another process has reused it.
 func (a Agent) Gone(exists func(pid int) bool) bool {
 	return a.Status == Running && a.PID != nil && *a.PID > 0 && !exists(*a.PID)
 }
 
-// CheckProcesses reports the running agents whose process no longer exists.
+// CheckProcesses returns a finding for each running agent whose process no longer exists. path is
+// the document's path, for the findings.
 func CheckProcesses(path string, s Status, exists func(pid int) bool) []statefile.Finding {
 	var found []statefile.Finding
 	for i, a := range s.Agents {

@@ -40,7 +40,7 @@ func (c *checker) irregular(at, name, text string, args ...any) {
 	c.add(statefile.Irregular, at, name, text, args)
 }
 
-// mostFindings limits the findings reported for one document.
+// mostFindings is the largest number of findings reported for one document.
 const mostFindings = 1000
 
 func (c *checker) add(severity statefile.Severity, at, name, text string, args []any) {
@@ -92,14 +92,15 @@ func (c *checker) session(v jsontree.Value, s Status) {
 	c.time("completed_at", v.Get("completed_at"))
 }
 
-// status reports a status that the protocol does not define.
+// status adds a finding if v is a status that is not in words. at is the path of v within the
+// document.
 func (c *checker) status(at string, v jsontree.Value, words []State) {
 	if text, ok := v.Str(); ok && !slices.Contains(words, State(text)) {
 		c.invalid(at, "unknown-status", "%q where %s should be", shorten(text), orList(words))
 	}
 }
 
-// ending reports a session whose status contradicts its agents' statuses.
+// ending adds findings if the session's status contradicts the statuses of its agents.
 func (c *checker) ending(v jsontree.Value, s Status) {
 	sum := s.Count()
 	switch {
@@ -121,7 +122,7 @@ func (c *checker) agents(v jsontree.Value) {
 	first := map[string]int{}
 	for i, agent := range v.Get("agents").Items() {
 		if agent.Kind() != jsontree.Object {
-			continue // mismatches reports it
+			continue // mismatches has already reported this value
 		}
 		at := fmt.Sprintf("agents[%d]", i)
 		c.agentID(at, i, agent, first)
@@ -169,8 +170,8 @@ func (c *checker) agent(at string, agent jsontree.Value) {
 	c.time(at+".completed_at", agent.Get("completed_at"))
 }
 
-// time reports a time that is readable but is not RFC 3339 in UTC. An unreadable time
-// is reported by mismatches.
+// time adds a finding if the time v can be parsed but is not RFC 3339 in UTC. mismatches reports
+// times that cannot be parsed.
 func (c *checker) time(at string, v jsontree.Value) {
 	text, ok := v.Str()
 	if !ok {
@@ -194,7 +195,7 @@ func (c *checker) time(at string, v jsontree.Value) {
 func (c *checker) summary(v jsontree.Value) {
 	given := v.Get("summary")
 	if given.Kind() != jsontree.Object || v.Get("agents").Kind() != jsontree.Array {
-		return // reported as a missing or mismatching member
+		return // already reported as missing or of the wrong type
 	}
 	var sum Summary
 	for _, agent := range v.Get("agents").Items() {
@@ -230,7 +231,7 @@ func (c *checker) waves(v jsontree.Value) {
 	}
 }
 
-// formatValue formats a value for a finding's text.
+// formatValue formats v for the text of a finding.
 func formatValue(v jsontree.Value) string {
 	if v.Kind() == jsontree.Missing {
 		return "nothing"
@@ -238,7 +239,7 @@ func formatValue(v jsontree.Value) string {
 	return shorten(string(v.Raw()))
 }
 
-// shorten shortens text from another program for use in a message.
+// shorten limits the length of text from another program, for use in a message.
 func shorten(text string) string {
 	const most = 60
 	if len(text) <= most {

@@ -10,7 +10,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Names of the file operations that delete sessions.
+// Names of the file operations of Clean. Errors and tests use them to refer to a step.
 const (
 	opFindLeftovers host.Op = "find leftovers"
 	opDeactivate    host.Op = "remove active-session"
@@ -18,11 +18,11 @@ const (
 	opRemoveSession host.Op = "remove session file"
 )
 
-// removedPrefix marks the hidden folder of a session that is being deleted.
+// removedPrefix begins the name of a session's folder while the session is being deleted.
 const removedPrefix = ".removed-"
 
-// leftoverAge is the age of a new session's hidden folder after which its writer is
-// considered dead. The age counts from the last change in the folder.
+// leftoverAge: if nothing in the hidden folder of a new session has changed for this long, the
+// process that was creating the session is considered dead.
 const leftoverAge = time.Hour
 
 // Cleaning selects the sessions to delete.
@@ -32,17 +32,16 @@ type Cleaning struct {
 	DryRun    bool // only report which sessions would be deleted
 }
 
-// Cleaned is the result for one old session.
+// Cleaned says what Clean did with one old session.
 type Cleaned struct {
 	ID   string `json:"session_id"`
 	Kept string `json:"kept,omitempty"` // why the session was not deleted; empty if it was
 }
 
-// Clean deletes sessions that ended long ago, and sessions without an end that started
-// long ago. It returns every old session, including those it kept. Without Force it
-// keeps the active session and running ones. It always keeps sessions that cannot be
-// read. After a crash each session is either complete or deleted. Hidden leftovers of a
-// crash are removed by the next Clean.
+// Clean deletes sessions that ended long ago, and sessions that started long ago and have no end
+// time. It returns every old session, including those it kept. Without Force it keeps the active
+// session and running ones. It always keeps sessions that cannot be read. If Clean crashes, each
+// session is either complete or deleted; the next Clean removes hidden folders that are left.
 func (s *Store) Clean(c Cleaning) ([]Cleaned, error) {
 	entries, err := s.List()
 	if err != nil {
@@ -70,7 +69,8 @@ func (s *Store) Clean(c Cleaning) ([]Cleaned, error) {
 	return done, nil
 }
 
-// last returns the time of the last known event of the session.
+// last returns the time of the session's last known event: its end, else its start, else the time
+// in its id.
 func (e Entry) last() time.Time {
 	switch {
 	case !e.CompletedAt.IsZero():
@@ -78,11 +78,11 @@ func (e Entry) last() time.Time {
 	case !e.StartedAt.IsZero():
 		return e.StartedAt.Time
 	}
-	made, _ := createdAt(e.ID) // the zero time makes the session look old, but whyKept retains it
+	made, _ := createdAt(e.ID) // on error the zero time: the session counts as old, but whyKept keeps it
 	return made
 }
 
-// whyKept returns why an old session must not be deleted, or "".
+// whyKept returns the reason why an old session must not be deleted, or "" if it may be.
 func (e Entry) whyKept(force bool) string {
 	switch {
 	case e.Err != nil:
@@ -133,7 +133,7 @@ func (s *Store) remove(e Entry) error {
 	return s.removeAll(hidden)
 }
 
-// removeLeftovers deletes hidden folders left by crashed processes.
+// removeLeftovers deletes the hidden folders that crashed processes have left.
 func (s *Store) removeLeftovers() error {
 	entries, err := s.opts.Host.ReadDir(opFindLeftovers, s.sessions())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -153,9 +153,9 @@ func (s *Store) removeLeftovers() error {
 	return nil
 }
 
-// isLeftover reports whether a hidden folder was left by a crashed process. It uses the
-// folder's modification time and not the time in the id: a session may be recorded
-// late, and then its id contains the start of its run.
+// isLeftover reports whether the hidden folder name was left by a crashed process. It uses the
+// folder's modification time, not the time in the session id: a session may be recorded long after
+// its run started, and its id contains the time of that start.
 func (s *Store) isLeftover(name string) bool {
 	if strings.HasPrefix(name, removedPrefix) {
 		return true
@@ -168,8 +168,8 @@ func (s *Store) isLeftover(name string) bool {
 	return err == nil && h.Now().Sub(info.ModTime()) > leftoverAge
 }
 
-// removeAll deletes a folder and its content. It follows no links. Files that another
-// process has already deleted are no error.
+// removeAll deletes a folder and its content. It does not follow links. It ignores files that
+// another process has already deleted.
 func (s *Store) removeAll(name string) error {
 	h := s.opts.Host
 	info, err := h.Lstat(opRemoveSession, name)

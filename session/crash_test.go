@@ -116,7 +116,7 @@ func wholeSessions(t *testing.T, s *session.Store) int {
 	return len(entries)
 }
 
-// cleanAll checks that Clean can delete everything that is left.
+// cleanAll checks that Clean can delete all sessions and hidden folders in the store.
 func cleanAll(t *testing.T, s *session.Store) {
 	t.Helper()
 	time.Sleep(30 * 24 * time.Hour)

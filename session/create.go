@@ -15,8 +15,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Names of the file operations that create a session, besides those that write its
-// document.
+// Names of the file operations that create a session's folder. Errors and tests use them to refer
+// to a step.
 const (
 	opMakeSession host.Op = "make session folder"
 	opShowSession host.Op = "show session folder"
@@ -24,11 +24,11 @@ const (
 	opUndoSession host.Op = "undo session folder"
 )
 
-// newPrefix marks the hidden folder of a new session until its document is written.
+// newPrefix begins the name of a new session's folder until its document is written.
 const newPrefix = ".new-"
 
-// ActiveKept is the kind of a notice: active-session is not a link, so it was left
-// unchanged, and the new session is not the active one.
+// ActiveKept is the kind of a notice: active-session is not a symbolic link, so it was left
+// unchanged, and the new session did not become the active one.
 const ActiveKept statefile.NoticeKind = "active-session-kept"
 
 // errTaken reports that the session id is already in use.
@@ -72,7 +72,8 @@ func (s *Store) Create(ctx context.Context, d Draft) (string, error) {
 	return id, nil
 }
 
-// makeFolder creates the folder for sessions, with a file that makes git ignore it.
+// makeFolder creates the folder that contains all sessions, with a .gitignore so that git ignores
+// it.
 func (s *Store) makeFolder() error {
 	if err := statefile.MkdirIgnored(s.opts.Host, s.root); err != nil {
 		return err
@@ -112,7 +113,7 @@ func (s *Store) create(id string, data []byte) error {
 		return err
 	}
 	if err := s.publish(id, hidden, data); err != nil {
-		// If this fails, Clean deletes the rest of the hidden folder later.
+		// If this fails, Clean later deletes what is left of the hidden folder.
 		_ = h.Remove(opUndoSession, filepath.Join(hidden, statusName))
 		_ = h.Remove(opUndoSession, hidden)
 		return err
@@ -137,8 +138,8 @@ func (s *Store) publish(id, hidden string, data []byte) error {
 	return h.Rename(opShowSession, hidden, s.dir(id))
 }
 
-// activate points active-session to a session. If active-session is not a link, the
-// user put it there; activate leaves it unchanged and sends a notice.
+// activate makes active-session link to the session id. If active-session is not a link, a user
+// created it: activate leaves it unchanged and sends a notice.
 func (s *Store) activate(id string) error {
 	info, err := s.opts.Host.Lstat(opReadActive, s.active())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -8,9 +8,9 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// setDerived sets the values derived from the agents: the summary, the statuses of
-// waves, and the end of a session whose last agent has ended. It runs once per write,
-// and changes only values that differ.
+// setDerived sets the values that follow from the agents' statuses: the summary, the statuses of
+// waves, and the end of a session whose last agent has ended. It runs once per write, and changes
+// only values that differ.
 func setDerived(root *jsontree.Node, now time.Time) {
 	if agents := root.Child("agents"); agents == nil || agents.Kind() != jsontree.Array {
 		return
@@ -29,8 +29,9 @@ func setDerived(root *jsontree.Node, now time.Time) {
 	}
 }
 
-// countAgents counts the agents' statuses. If byID is true, it also returns the status
-// of each agent by id. If two agents share an id, the first one counts, as in finder.
+// countAgents counts the agents by status. If byID is true, it also returns the status of each
+// agent, by agent id. If two agents share an id, it returns the status of the first one, as finder
+// does.
 func countAgents(root *jsontree.Node, byID bool) (sum Summary, states map[string]State) {
 	if byID {
 		states = map[string]State{}
@@ -65,9 +66,9 @@ func endSession(root *jsontree.Node, now time.Time, to State) {
 	root.Set("completed_at", timestamp.Format(now))
 }
 
-// setSummary updates the summary. It keeps unknown members, and the formatting of
-// numbers that are already right. A summary that is not an object is replaced, because
-// it contains only derived values.
+// setSummary updates the summary. It keeps members that it does not know, and leaves numbers that
+// are already right as they are written. It replaces a summary that is not an object: a summary
+// contains only derived values.
 func setSummary(root *jsontree.Node, sum Summary) {
 	node := root.Child("summary")
 	if node == nil || node.Kind() != jsontree.Object {
@@ -98,7 +99,7 @@ func (s Summary) counts() []namedCount {
 	}
 }
 
-// setDerivedWaves updates the status of each wave. It skips waves without a known agent.
+// setDerivedWaves updates the status of each wave. It skips waves with no agent in states.
 func setDerivedWaves(waves *jsontree.Node, states map[string]State) {
 	for _, wave := range waves.Items() {
 		if wave.Kind() != jsontree.Object {
@@ -111,8 +112,8 @@ func setDerivedWaves(waves *jsontree.Node, states map[string]State) {
 	}
 }
 
-// waveState computes the status of a wave from its agents. was is its current status.
-// It returns false if none of its agents is known.
+// waveState returns the status of a wave whose agents are ids. was is its current status. It
+// returns false if none of the agents is in states.
 func waveState(was State, ids jsontree.Value, states map[string]State) (State, bool) {
 	all := tallyOf(was, ids.Items(), states)
 	if all.known == 0 {
@@ -121,12 +122,12 @@ func waveState(was State, ids jsontree.Value, states map[string]State) (State, b
 	return all.state(), true
 }
 
-// waveTally counts the agents of a wave: those that are known, those that have ended, and
-// those that have run.
+// waveTally counts the agents of a wave: known are those in the document, final those that have
+// ended, and ran those that were started.
 type waveTally struct{ known, final, ran int }
 
-// tallyOf counts the known agents of a wave. A document does not say whether a
-// cancelled agent has run; it counts as run if the wave was running.
+// tallyOf counts the agents of a wave that are in states. A document does not say whether a
+// cancelled agent was ever started. tallyOf assumes that it was, if the wave was running.
 func tallyOf(was State, ids iter.Seq2[int, jsontree.Value], states map[string]State) (all waveTally) {
 	for _, id := range ids {
 		if state, ok := states[idOf(id)]; ok {
@@ -146,8 +147,7 @@ func (t *waveTally) add(state State, began bool) {
 	}
 }
 
-// state returns complete if all agents have ended, and running if at least one has
-// run.
+// state returns complete if all known agents have ended, and running if at least one was started.
 func (t waveTally) state() State {
 	switch {
 	case t.final == t.known:

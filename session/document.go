@@ -27,7 +27,7 @@ type Status struct {
 	Waves         []Wave  `json:"waves"`
 }
 
-// Agent is one agent of a session. A nil field is null or missing in the document.
+// Agent is one agent of a session. A nil field means null or missing in the document.
 type Agent struct {
 	ID              string   `json:"id"`
 	Name            string   `json:"name"`
@@ -61,14 +61,15 @@ type Wave struct {
 	Agents []string `json:"agents"`
 }
 
-// Time is a time in a document. The zero Time is null. It reads every time format
-// found in practice; a time without a zone is local time. It writes UTC with Z.
+// Time is a time in a document. The zero Time is written as null. DecodeJSON accepts every time
+// format that known programs write; a time without a zone is local time. MarshalJSON writes UTC
+// with Z.
 type Time struct{ time.Time }
 
-// wantTime describes the expected value in the mismatch of an unreadable [Time].
+// wantTime is what the mismatch of an unreadable [Time] names as the expected value.
 const wantTime = "a time"
 
-// MarshalJSON returns null for the zero time, and RFC 3339 in UTC otherwise.
+// MarshalJSON returns null for the zero time, and any other time in RFC 3339 and UTC.
 func (t Time) MarshalJSON() ([]byte, error) {
 	if t.IsZero() {
 		return []byte("null"), nil
@@ -76,7 +77,7 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	return json.Marshal(timestamp.Format(t.Time))
 }
 
-// DecodeJSON reads every time format found in practice.
+// DecodeJSON reads a time in any format that known programs write.
 func (t *Time) DecodeJSON(v jsontree.Value) error {
 	text, ok := v.Str()
 	if !ok {
@@ -90,9 +91,9 @@ func (t *Time) DecodeJSON(v jsontree.Value) error {
 	return nil
 }
 
-// Decode reads as much of a document as possible and returns the values that have the
-// wrong type. A missing status defaults to running for a session and to queued for an
-// agent, as in every other writer.
+// Decode reads as much of a document as possible, and also returns the values that have the wrong
+// type. A missing status means running for a session and queued for an agent, as in all programs of
+// this protocol.
 func Decode(v jsontree.Value) (Status, []jsontree.Mismatch) {
 	var s Status
 	found := jsontree.Decode(v, &s)
@@ -152,7 +153,7 @@ func (s *Summary) add(state State) {
 // final reports whether all agents have ended.
 func (s Summary) final() bool { return s.Complete+s.Failed+s.Cancelled == s.Total }
 
-// outcome returns the final status of a session with these agents.
+// outcome returns the final status of a session whose agents have these counts.
 func (s Summary) outcome() State {
 	if s.Failed > 0 {
 		return Failed

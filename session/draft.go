@@ -33,7 +33,8 @@ func ParseAgents(name string, data []byte) (jsontree.Value, error) {
 	return parseList(name, data, "agents")
 }
 
-// ParseWaves is like [ParseAgents] for waves.
+// ParseWaves reads the waves of a draft: either an array, or an object whose member "waves" is one.
+// name is the file name for errors.
 func ParseWaves(name string, data []byte) (jsontree.Value, error) {
 	return parseList(name, data, "waves")
 }
@@ -77,7 +78,7 @@ func (d Draft) check() error {
 	return checkWaves(d.Waves, ids)
 }
 
-// checkAgents validates the agents and returns the index of each agent, by id.
+// checkAgents validates the agents and returns the index of each agent by its id.
 func checkAgents(agents jsontree.Value) (map[string]int, error) {
 	if !agents.Absent() && agents.Kind() != jsontree.Array {
 		return nil, &DraftError{"agents", agents.Kind().String() + " where an array should be"}
@@ -135,8 +136,8 @@ func checkWaves(waves jsontree.Value, ids map[string]int) error {
 	return nil
 }
 
-// checkMembers validates the agents of a wave, and records the wave of each agent in
-// member.
+// checkMembers validates the agents of the wave w, and sets member[id] to the wave of each agent.
+// ids has the index of each known agent.
 func checkMembers(at string, w Wave, ids, member map[string]int) error {
 	if len(w.Agents) == 0 {
 		return &DraftError{at + ".agents", "the wave has no agents"}

@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// Elapsed returns how long the agent has run, up to now if it is still running. It
-// returns false if that is unknown. The result is never negative, even if the clock
-// was set back.
+// Elapsed returns how long the agent ran, or has been running until now. It returns false if that
+// is unknown. The result is never negative, even if the clock was set back.
 func (a Agent) Elapsed(now time.Time) (time.Duration, bool) {
 	if a.DurationSeconds != nil {
-		// Another program's number may exceed the range of a Duration.
+		// Limit the number to the range of a Duration: another program may have written any number.
 		seconds := min(max(*a.DurationSeconds, 0), math.MaxInt64/float64(2*time.Second))
 		return time.Duration(seconds * float64(time.Second)), true
 	}

@@ -28,10 +28,10 @@ func (e *TransitionError) follows() string {
 	return fmt.Sprintf("%q is not a status of the protocol", string(e.From))
 }
 
-// Conflict marks the error as a refused transition.
+// Conflict reports true: the protocol does not allow this change of status.
 func (e *TransitionError) Conflict() bool { return true }
 
-// BusyError reports that a session cannot end because some agents have not ended.
+// BusyError reports that a session cannot be ended, because some of its agents have not ended.
 type BusyError struct {
 	ID     string
 	Agents []string
@@ -41,17 +41,17 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("session %s cannot end: not finished: agent %s", e.ID, joinIDs(e.Agents))
 }
 
-// Conflict marks the error as a refused transition.
+// Conflict reports true: the session's current state does not allow this change.
 func (e *BusyError) Conflict() bool { return true }
 
-// Hint returns what the user can do next.
+// Hint tells the user what to do next.
 func (e *BusyError) Hint() string {
 	return "end the agents first, or cancel the session"
 }
 
 // NotFoundError reports a session or an agent that does not exist.
 type NotFoundError struct {
-	What    string // "session" or "agent"
+	What    string // the kind of the missing object: "session" or "agent"
 	ID      string
 	Where   string
 	Similar []string // existing ids that resemble ID
@@ -65,7 +65,7 @@ func (e *NotFoundError) Error() string {
 	return text
 }
 
-// NotFound marks the error as a missing object.
+// NotFound reports true: the session or agent does not exist.
 func (e *NotFoundError) NotFound() bool { return true }
 
 // ActiveError reports that active-session does not point to a session.
@@ -75,10 +75,10 @@ type ActiveError struct {
 
 func (e *ActiveError) Error() string { return e.Path + ": " + e.Problem }
 
-// NotFound marks the error as a missing object.
+// NotFound reports true: there is no active session.
 func (e *ActiveError) NotFound() bool { return true }
 
-// Hint returns what the user can do next.
+// Hint tells the user what to do next.
 func (e *ActiveError) Hint() string { return "name a session by its id" }
 
 // DocumentError reports a document that cannot be changed because it does not
@@ -90,18 +90,18 @@ type DocumentError struct {
 
 func (e *DocumentError) Error() string { return e.Path + ": " + e.Mismatch.String() }
 
-// Invalid marks the error as invalid content of a document.
+// Invalid reports true: the content of a document is invalid.
 func (e *DocumentError) Invalid() bool { return true }
 
 // DraftError reports invalid agents or waves of a new session. Nothing was written.
 type DraftError struct {
-	At      string // such as agents[2].id
+	At      string // path of the invalid value, such as agents[2].id
 	Problem string
 }
 
 func (e *DraftError) Error() string { return e.At + ": " + e.Problem }
 
-// Invalid marks the error as invalid content of a document.
+// Invalid reports true: the content of the draft is invalid.
 func (e *DraftError) Invalid() bool { return true }
 
 // SourceError reports a source that the protocol does not define.
@@ -111,7 +111,7 @@ func (e *SourceError) Error() string {
 	return fmt.Sprintf("source %q: want %s", e.Source, orList(sources))
 }
 
-// Usage marks the error as a mistake in the command's arguments.
+// Usage reports true: an argument of the command is wrong.
 func (e *SourceError) Usage() bool { return true }
 
 // orList joins words as in "a, b or c".
@@ -127,7 +127,7 @@ func orList[S ~string](words []S) string {
 	return strings.Join(list[:last], ", ") + " or " + list[last]
 }
 
-// joinIDs joins up to eight ids and says how many more there are.
+// joinIDs joins up to eight ids. If there are more, it adds their number.
 func joinIDs(ids []string) string {
 	const most = 8
 	if len(ids) <= most {

@@ -9,7 +9,7 @@ import (
 // SetDerived exports setDerived for a fuzz test that uses no files.
 func SetDerived(doc *jsontree.Doc, now time.Time) { setDerived(doc.Root(), now) }
 
-// CachedDocuments returns the number of documents that the store holds in memory.
+// CachedDocuments returns the number of sessions whose document the store holds in memory.
 func (s *Store) CachedDocuments() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

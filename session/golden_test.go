@@ -62,8 +62,9 @@ func TestTheTypesHaveEveryFieldOfTheSeedInItsOrder(t *testing.T) {
 	}
 }
 
-// outline returns the seed's first example. The seed omits its lists, so outline adds
-// the seed's own agent, summary and wave.
+// outline returns the first example document of the protocol's specification, the seed. That
+// example omits its lists, so outline adds the agent, summary and wave that the seed shows
+// elsewhere.
 func outline(t *testing.T) []byte {
 	t.Helper()
 	example := func(name string) string { return strings.TrimSpace(string(golden(t, "seed/"+name+".json"))) }
@@ -89,7 +90,7 @@ func TestEndingAnAgentChangesOnlyRelatedMembers(t *testing.T) {
 		`"duration_seconds": 893,`,
 		`"exit_code": 0,`,
 		`"pid": null,`,
-		`"total": 1,`, // the outline has one agent; the seed has five
+		`"total": 1,`, // this document has one agent; the seed's has five
 		`"queued": 0,`,
 		`"running": 0,`,
 		`"status": "complete",`, // the wave's status

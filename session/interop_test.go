@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// write updates one agent many times and prints the longest duration.
+// write updates one agent many times and prints how long the slowest update took.
 func write(root, id, agent string) error {
 	s := session.New(root, session.Options{})
 	longest := time.Duration(0)
@@ -63,8 +63,8 @@ func write(root, id, agent string) error {
 	return nil
 }
 
-// count increments the value in the document and not one that the writer remembers, so
-// that a lost update is visible at the end.
+// count increments the number in the document, not one that the writer keeps in memory. So a lost
+// update makes the final number too small.
 func count(agent *jsontree.Node, i int) {
 	n, _ := agent.Get("updates").Int()
 	agent.Set("updates", n+1)
@@ -165,7 +165,7 @@ func TestALockWhoseWriterWasKilledIsBrokenOnce(t *testing.T) {
 	}
 }
 
-// killHolder runs a writer until it has the lock, and kills it.
+// killHolder runs a writer until it holds the lock, and then kills it.
 func killHolder(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	out, err := cmd.StdoutPipe()

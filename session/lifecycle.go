@@ -79,9 +79,10 @@ func cancelSession(root *jsontree.Node, id string, now time.Time) error {
 	return nil
 }
 
-// CompleteSession ends a session whose agents have all ended. The session becomes
-// failed if an agent failed, and complete otherwise, even without agents. A session
-// also ends automatically with its last agent, so ending it again is no error.
+// CompleteSession ends a session whose agents have all ended. The session becomes failed if an
+// agent failed; in all other cases, even without agents, it becomes complete. A session that
+// is already complete or failed is no error, because a session also ends together with its last
+// agent.
 func (s *Store) CompleteSession(ctx context.Context, id string) (State, error) {
 	var final State
 	err := s.update(ctx, id, func(root *jsontree.Node, _ *finder) (err error) {

@@ -15,7 +15,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// bring moves an agent of a new session to a status.
+// bring moves a queued agent to the status to, by the transitions of the protocol.
 func bring(t *testing.T, s *session.Store, id, agent string, to session.State) {
 	t.Helper()
 	if to != session.Queued && to != session.Cancelled {
@@ -300,7 +300,7 @@ func TestNoAgentStartsInASessionThatHasEnded(t *testing.T) {
 	if err := s.StartAgent(t.Context(), seedID, "1", 0); !errors.As(err, &refused) {
 		t.Errorf("error is %v", err)
 	}
-	must(t, s.CompleteAgent(t.Context(), seedID, "2", 0)) // the agent has ended, so it keeps its result
+	must(t, s.CompleteAgent(t.Context(), seedID, "2", 0)) // an agent that still runs may end after its session
 	if got := load(t, s, seedID); got.Status != session.Failed || got.Agents[1].Status != session.Complete {
 		t.Errorf("session is %+v", got)
 	}

@@ -12,7 +12,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Names of the file operations that find and list sessions.
+// Names of the file operations that find and list sessions. Errors and tests use them to refer to a
+// step.
 const (
 	opLook       host.Op = "look at session"
 	opList       host.Op = "list sessions"
@@ -21,7 +22,7 @@ const (
 
 // Entry is one session in a list.
 type Entry struct {
-	ID          string  `json:"session_id"` // the folder's name
+	ID          string  `json:"session_id"` // name of the session's folder
 	Source      string  `json:"source"`
 	SourceFile  string  `json:"source_file"`
 	StartedAt   Time    `json:"started_at"`
@@ -29,11 +30,11 @@ type Entry struct {
 	Status      State   `json:"status"`
 	Summary     Summary `json:"summary"`
 	Active      bool    `json:"active"`
-	Err         error   `json:"-"` // why the document could not be read
+	Err         error   `json:"-"` // why the document could not be read; nil if it was read
 }
 
-// IDs lists the session ids, oldest first. A folder without a document is not a
-// session: its writer has not finished or has died.
+// IDs lists the session ids, oldest first. It skips folders without a document: the program that is
+// creating the session has not finished yet, or has died.
 func (s *Store) IDs() ([]string, error) {
 	names, err := s.folders()
 	if err != nil {
@@ -66,12 +67,12 @@ func (s *Store) folders() ([]string, error) {
 	return names, nil
 }
 
-// mayBeFolder reports whether e may be a session's folder. It accepts links, because
-// the user may have moved a session and linked it.
+// mayBeFolder reports whether e may be a session's folder. It accepts symbolic links, because the
+// user may have moved a session's folder and left a link.
 func mayBeFolder(e fs.DirEntry) bool { return e.IsDir() || e.Type()&fs.ModeSymlink != 0 }
 
-// missing reports whether err says that a file does not exist. It includes ENOTDIR: a
-// path that leads through a file does not exist either.
+// missing reports whether err says that a file does not exist. This includes ENOTDIR: if a part of
+// the path is a file instead of a folder, the file cannot exist.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
@@ -92,8 +93,8 @@ func (s *Store) List() ([]Entry, error) {
 	return entries, nil
 }
 
-// entry reads only the members that a list shows. It counts the agents itself, because
-// the summary in the document may be wrong.
+// entry reads only the members of the document that a list shows. It counts the agents itself,
+// because the summary in the document may be wrong.
 func (s *Store) entry(id string) Entry {
 	var e Entry
 	doc, err := s.Document(id)
@@ -109,9 +110,9 @@ func (s *Store) entry(id string) Entry {
 	return e
 }
 
-// Active returns the id of the active session, which is the newest one. It uses only
-// the last element of the link's target, because other writers create links that are
-// absolute or relative to another folder.
+// Active returns the id of the session that active-session links to. It uses only the last element
+// of the link's target, because other programs create links that are absolute or relative to
+// another folder.
 func (s *Store) Active() (string, error) {
 	target, err := s.activeTarget()
 	if err != nil {

@@ -48,8 +48,8 @@ func (d Draft) build(id, logPrefix string, now time.Time) ([]byte, error) {
 	return formatDocument(doc.Bytes())
 }
 
-// formatDocument formats a document. It returns a DraftError if the caller's agents make the
-// document too deep or too large to be read again.
+// formatDocument formats a document. It returns a DraftError if the draft's agents make the
+// document so deep or so large that it could not be read again.
 func formatDocument(text []byte) ([]byte, error) {
 	data, err := jsontree.Format(text)
 	if syntax := (*jsontree.SyntaxError)(nil); errors.As(err, &syntax) {
@@ -61,9 +61,8 @@ func formatDocument(text []byte) ([]byte, error) {
 	return data, err
 }
 
-// newAgent adds the members that an agent lacks, with the defaults of every other
-// writer. It always overwrites log_file, because the store decides where the output
-// goes.
+// newAgent adds the members that an agent of a draft lacks, with the defaults of the protocol. It
+// always overwrites log_file, because the store decides where the agent's output goes.
 func newAgent(given jsontree.Value, dir string) jsontree.Value {
 	doc, err := jsontree.Parse(given.Raw())
 	if err != nil {
@@ -85,8 +84,8 @@ func newAgent(given jsontree.Value, dir string) jsontree.Value {
 	return doc.Value()
 }
 
-// waves returns the waves of the draft. A draft without waves gets them from the wave
-// numbers of its agents.
+// waves returns the waves of the draft. If the draft has none, they follow from the wave numbers of
+// its agents.
 func (d Draft) waves() []any {
 	var waves []any
 	for _, given := range d.Waves.Items() {

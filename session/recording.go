@@ -15,17 +15,17 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Recording writes the document of a session whose state is stored elsewhere, such as
-// in the engine's store. The methods of Store change a session only by the protocol's
-// transitions. A Recording overwrites the document with the given state, whatever the
-// document said before: an agent that had ended may run again.
+// Recording writes the document of a session whose state is stored elsewhere, such as in the
+// engine's store. The methods of Store allow only the protocol's transitions. A Recording instead
+// overwrites the document with the given state, whatever the document says: an agent that had ended
+// may run again.
 //
-// A Recording creates a missing document. It keeps a copy of a damaged document and
-// writes a new one. It reverts other programs' changes of its own members, but keeps
-// the members, agents and waves that they have added.
+// A Recording creates a missing document. It keeps a copy of a damaged document and writes a new
+// one. If other programs change members that the Recording writes, it changes them back. It keeps
+// members, agents and waves that other programs have added.
 //
-// If another program sets the session, or an agent that has not ended, to cancelled,
-// that is a request to cancel: see [CancelledError].
+// If another program sets the session, or an agent that has not ended, to cancelled, that is a
+// request to cancel: see [CancelledError].
 //
 // A Recording must not be used by several goroutines at the same time.
 type Recording struct {
@@ -40,22 +40,22 @@ type Recording struct {
 	seed  maphash.Seed
 
 	members   [][]int // for each wave, the indexes of its agents in Status.Agents
-	agents    int     // number of agents when members was computed
+	agents    int     // number of agents for which members was computed
 	last      writtenDocument
-	unsure    uint64 // hash of the last document whose write failed but which may be on disk; 0 if none
+	unsure    uint64 // hash of the last document whose write failed but may have reached the disk; 0 if none
 	seen      fileStat
 	started   time.Time // start of the session according to the last Contents
 	activated bool
 }
 
-// writtenDocument describes the document that the recording has last written.
+// writtenDocument describes the document that the recording wrote last.
 type writtenDocument struct {
-	sum    uint64      // hash of the document; if it has not changed, no other program has written
-	known  bool        // a document was written
-	at     []int       // index in the document of each of our agents
-	waves  []State     // the waves' statuses
-	alone  bool        // the document contains no agents of other programs
-	others []waveTally // counts of other programs' agents per wave; nil in a document that we created
+	sum    uint64      // hash of the document; a file with the same hash was not changed by another program
+	known  bool        // false until the recording has written a document
+	at     []int       // for each of the recording's agents, its index in the document
+	waves  []State     // status of each wave
+	alone  bool        // the document contains only the recording's agents
+	others []waveTally // for each wave, counts of other programs' agents; nil if the recording created the document
 }
 
 // fileStat holds the size and modification time of the document's file after the last
@@ -84,13 +84,13 @@ func (s *Store) Recording(id string) (*Recording, error) {
 	return r, nil
 }
 
-// Close deletes the hidden lock folder that the recording keeps to speed up the next
-// write.
+// Close deletes the hidden lock folder. The recording keeps it between writes, because that makes
+// them faster.
 func (r *Recording) Close() { r.file.Close() }
 
-// Contents is what a session's document should contain. Agents must keep their
-// order between writes; new ones are appended. The summary, the statuses of waves and
-// the log files are computed, so their values in Status are ignored.
+// Contents is the state that a session's document should have. Agents must keep their order between
+// writes; new agents are appended. The summary, the statuses of waves and the log files are
+// computed, so their values in Status are ignored.
 type Contents struct {
 	Status  *Status
 	Changed []int // indexes of the agents that may differ from the last successful write
@@ -128,7 +128,7 @@ func (r *Recording) Disturbed() bool {
 	return info.Size() != r.seen.size || !info.ModTime().Equal(r.seen.mtime)
 }
 
-// noteFile stores the size and modification time of the document's file.
+// noteFile remembers the size and modification time of the document's file, for Disturbed.
 func (r *Recording) noteFile(info fs.FileInfo) {
 	r.seen = fileStat{}
 	if info != nil {
@@ -136,8 +136,8 @@ func (r *Recording) noteFile(info fs.FileInfo) {
 	}
 }
 
-// noteIfUnchanged calls noteFile if the file still holds data. Another program may have
-// changed it since our write.
+// noteIfUnchanged calls noteFile if the file still contains data. If not, another program has
+// changed the file since our write.
 func (r *Recording) noteIfUnchanged(data []byte) {
 	h, path := r.store.opts.Host, r.file.Path()
 	info, err := h.Stat(opLook, path)
@@ -149,8 +149,8 @@ func (r *Recording) noteIfUnchanged(data []byte) {
 	}
 }
 
-// makeFolder creates the folder of a session, with its document. Both appear at once,
-// by one rename.
+// makeFolder creates the session's folder with its document. It renames a complete hidden folder,
+// so both appear at the same moment.
 func (r *Recording) makeFolder(contents func() (Contents, error)) (made bool, err error) {
 	s := r.store
 	info, err := s.opts.Host.Lstat(opLook, s.dir(r.id))
@@ -173,7 +173,7 @@ func (r *Recording) makeFolder(contents func() (Contents, error)) (made bool, er
 		return false, err
 	}
 	err = s.create(r.id, data)
-	if errors.Is(err, errTaken) { // another program has created the folder, for a log or by an interrupted write
+	if errors.Is(err, errTaken) { // another program has created the folder for a log, or a write was interrupted
 		return false, nil
 	}
 	if err != nil {
@@ -188,8 +188,8 @@ func (r *Recording) makeFolder(contents func() (Contents, error)) (made bool, er
 	return err == nil, err
 }
 
-// checkLinkedFolder returns an error for a session folder that is a symbolic link,
-// unless it contains this session's document. isLink explains why.
+// checkLinkedFolder returns an error if the session's folder is a symbolic link and does not
+// contain this session's document. For the reason see isLink.
 func (r *Recording) checkLinkedFolder() error {
 	doc, err := r.store.Document(r.id)
 	if err == nil && doc.Root().Get("session_id").Text() == r.id {
@@ -198,11 +198,11 @@ func (r *Recording) checkLinkedFolder() error {
 	return &statefile.FormError{Path: r.store.dir(r.id), Problem: "is a symbolic link to a folder that is not that of this session"}
 }
 
-// errSame ends an update that would not change the document.
+// errSame aborts an update that would not change the document.
 var errSame = errors.New("the document is as it should be")
 
-// update brings the document in an existing folder up to date. made reports whether
-// the document was missing.
+// update brings the document up to date; the session's folder exists. made reports whether the
+// document was missing.
 func (r *Recording) update(ctx context.Context, contents func() (Contents, error)) (made bool, err error) {
 	if err := statefile.MkdirAll(r.store.opts.Host, r.store.dir(r.id)); err != nil {
 		return false, err
@@ -224,14 +224,14 @@ func (r *Recording) update(ctx context.Context, contents func() (Contents, error
 	switch {
 	case err == nil:
 		r.last, r.unsure = next, 0
-	case next.known: // the document may be in place: perhaps only the sync of the folder has failed
+	case next.known: // the new document may be on disk: perhaps only the sync of the folder failed
 		r.unsure = next.sum
 	}
 	return made, err
 }
 
-// edit changes the document to the given state. If no other program has written to the
-// document, it changes only the listed agents. Otherwise it updates the whole document.
+// edit changes the document to the state is. If no other program has changed the document, it
+// updates only the agents in is.Changed. If one has, it updates the whole document.
 func (r *Recording) edit(doc *jsontree.Doc, is Contents) (next writtenDocument, err error) {
 	root := doc.Root()
 	grown := len(r.last.at) != len(is.Status.Agents) || len(r.last.waves) != len(is.Status.Waves)
@@ -311,14 +311,13 @@ func cancelRequest(root *jsontree.Node, is *Status) error {
 	return asked
 }
 
-// usable reports whether the document has the protocol's structure and content worth
-// keeping.
+// usable reports whether the document has the protocol's structure and is not empty.
 func (r *Recording) usable(root *jsontree.Node) bool {
 	return root.Kind() == jsontree.Object && root.Len() > 0 && checkForm("", root) == nil
 }
 
-// replace writes a whole new document. It first saves a copy of the old one, unless
-// that was empty.
+// replace writes a completely new document. It first saves a copy of the old document, unless that
+// was empty.
 func (r *Recording) replace(root *jsontree.Node, is *Status) (writtenDocument, error) {
 	if root.Kind() != jsontree.Object || root.Len() > 0 {
 		if err := r.saveUnusable(root.Value().Raw()); err != nil {
@@ -352,7 +351,7 @@ func (r *Recording) saveUnusable(data []byte) error {
 			return err
 		}
 		if kept, err := statefile.ReadBytes(h, name); err == nil && bytes.Equal(kept, data) {
-			break // an interrupted write has already saved it
+			break // an earlier write, which was interrupted, has already saved this copy
 		}
 		name = fmt.Sprintf("%s-%d", base, n)
 	}
@@ -360,7 +359,7 @@ func (r *Recording) saveUnusable(data []byte) error {
 	return nil
 }
 
-// build returns a new document.
+// build returns a new document with the state is.
 func (r *Recording) build(is *Status) ([]byte, error) {
 	whole := *is
 	whole.SchemaVersion, whole.SessionID, whole.Summary = SchemaVersion, r.id, is.Count()
@@ -389,7 +388,7 @@ func (s *Store) Render(id string, is *Status) ([]byte, error) {
 	return r.build(is)
 }
 
-// fresh describes the document that build has just returned.
+// fresh returns the description of the document that build has just returned.
 func (r *Recording) fresh(is *Status) writtenDocument {
 	at := make([]int, len(is.Agents))
 	for i := range at {
@@ -398,7 +397,7 @@ func (r *Recording) fresh(is *Status) writtenDocument {
 	return writtenDocument{known: true, at: at, waves: r.waveStates(is, nil), alone: true}
 }
 
-// sum hashes the content of a document. It hashes piece by piece, because assembling a
+// sum returns the hash of a document. It hashes the document in pieces, because a single copy of a
 // large document would need much memory.
 func (r *Recording) sum(root *jsontree.Node) uint64 {
 	var h maphash.Hash
@@ -425,10 +424,10 @@ func (r *Recording) activate() error {
 	return r.store.activate(r.id)
 }
 
-// startedBefore reports whether the session other started later than this one. It compares
-// start times and not ids: other programs choose ids freely or use local time. If both
-// started in the same second, the ids decide, so that two recordings agree. A session
-// without a readable start time is not later.
+// startedBefore reports whether this session started before the session other. It compares start
+// times, not ids: other programs choose ids freely, or use local time in them. If both started in
+// the same second, it compares the ids, so that two recordings agree. It returns false if other has
+// no readable start time.
 func (r *Recording) startedBefore(other string) bool {
 	is, err := r.store.Load(other)
 	switch {

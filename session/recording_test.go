@@ -47,7 +47,7 @@ func done(is *session.Status, agent int, at time.Time) {
 	a.Status, a.PID, a.CompletedAt, a.DurationSeconds, a.ExitCode = session.Complete, nil, session.Time{Time: at}, &seconds, &exit
 }
 
-// recording is a Recording, with the state that it has to write.
+// recording is a Recording and the state that it writes.
 type recording struct {
 	*session.Recording
 	t  *testing.T
@@ -615,7 +615,7 @@ func (s *stepped) step(op host.Op, do func() error) error {
 	return err
 }
 
-// syncless is a machine on which syncing a folder fails until the test allows it.
+// syncless is a machine on which the sync of a folder fails until the test allows it.
 type syncless struct {
 	host.Host
 	fails bool
@@ -642,7 +642,7 @@ func TestFaultADocumentWhoseFolderCouldNotBeSyncedIsNotTakenForARequestOfAnother
 		t.Errorf("the document is not in place: it says %s, %v", got.Status, err)
 	}
 	machine.fails = false
-	r.is.Status, r.is.Agents[0].Status = session.Running, session.Queued // and retries it
+	r.is.Status, r.is.Agents[0].Status = session.Running, session.Queued // the user retries the run
 	must(t, write())
 	if got, err := r.s.Load(recordedID); err != nil || got.Status != session.Running {
 		t.Errorf("the document says %+v, %v", got, err)

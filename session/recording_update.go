@@ -6,8 +6,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// updateChanged updates only the agents listed in is.Changed. It must be used only if
-// no other program has changed the document since our last write.
+// updateChanged updates only the agents listed in is.Changed. The caller must make sure that no
+// other program has changed the document since our last write.
 func (r *Recording) updateChanged(root *jsontree.Node, is Contents) writtenDocument {
 	next := r.last
 	agents := slices.Collect(agentsOf(root))
@@ -58,8 +58,8 @@ func (r *Recording) updateAll(root *jsontree.Node, is *Status) writtenDocument {
 	return next
 }
 
-// agentIndexes maps each agent id to the agent's index. If two agents share an id, the
-// first one counts, as in finder.
+// agentIndexes returns the index of each agent by its id. If two agents share an id, it returns the
+// index of the first one, as finder does.
 func agentIndexes(agents []*jsontree.Node) map[string]int {
 	at := map[string]int{}
 	for i, agent := range agents {
@@ -98,8 +98,8 @@ func setAgent(node *jsontree.Node, a Agent) {
 	node.Set("error", a.Error)
 }
 
-// wavesOf indexes the waves of a document by number. If two waves share a number, the
-// first one counts.
+// wavesOf returns the waves of a document by number. If two waves share a number, it returns the
+// first one.
 func wavesOf(root *jsontree.Node) map[int]*jsontree.Node {
 	waves := map[int]*jsontree.Node{}
 	for _, node := range root.Child("waves").Items() {
@@ -111,8 +111,8 @@ func wavesOf(root *jsontree.Node) map[int]*jsontree.Node {
 	return waves
 }
 
-// setMembers sets the agents of each wave and appends missing waves. Agents of other
-// programs stay in their wave; the result counts them per wave.
+// setMembers sets the agent ids of each wave, and appends waves that are missing. Agents of other
+// programs stay in their waves; setMembers returns their counts for each wave.
 func setMembers(root *jsontree.Node, is *Status, states map[string]State) []waveTally {
 	ours := make(map[string]bool, len(is.Agents))
 	for _, a := range is.Agents {
@@ -159,9 +159,9 @@ func setWaveStates(root *jsontree.Node, waves []Wave, states []State) {
 	}
 }
 
-// waveStates computes the status of each wave from its agents: the recording's and
-// those of other programs. A document does not say whether a cancelled agent has run.
-// Status does: StartedAt is then set.
+// waveStates returns the status of each wave. It follows from the recording's agents and those of
+// other programs. is says whether a cancelled agent was ever started: then its StartedAt is set.
+// The document does not say it.
 func (r *Recording) waveStates(is *Status, others []waveTally) []State {
 	if len(r.members) != len(is.Waves) || r.agents != len(is.Agents) {
 		r.members, r.agents = membersOf(is), len(is.Agents)

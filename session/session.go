@@ -40,7 +40,7 @@ var nextSessionStates = map[State][]State{
 	Running: {Complete, Failed, Cancelled},
 }
 
-// The statuses that agents, sessions and waves may have.
+// The statuses that the protocol allows for agents, sessions and waves.
 var (
 	agentStates   = []State{Queued, Running, Complete, Failed, Cancelled}
 	sessionStates = []State{Running, Complete, Failed, Cancelled}
@@ -69,8 +69,8 @@ func (s State) Label() string {
 	return string(s)
 }
 
-// checkTransition returns an error if a transition is not in the table. what names the object in
-// the error.
+// checkTransition returns an error unless table allows the change from one status to the other.
+// what names the agent or session in the error, such as "agent 003".
 func checkTransition(table map[State][]State, what string, from, to State) error {
 	if slices.Contains(table[from], to) {
 		return nil

@@ -14,8 +14,8 @@ func similar(id string, ids []string) []string {
 	return found
 }
 
-// resembles reports whether a equals b except for one typing error, missing leading zeros,
-// or a missing end.
+// resembles reports whether a equals b except for one typing error, missing leading zeros, or
+// missing characters at the end.
 func resembles(a, b string) bool {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	if strings.TrimLeft(a, "0") == strings.TrimLeft(b, "0") || strings.HasPrefix(b, a) {

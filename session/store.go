@@ -28,8 +28,8 @@ type Options struct {
 	Now  func() time.Time // the host's clock if nil
 	Rand io.Reader        // crypto/rand if nil
 
-	// LogPrefix is the path of the store's root as written in log_file. It should be
-	// relative to the project's root. It defaults to the root as given.
+	// LogPrefix is the path of the store's root as it is written in log_file. It should be relative
+	// to the project's root. If empty, it is the root that was passed to New.
 	LogPrefix string
 
 	LockTimeout time.Duration // statefile's default if zero
@@ -37,8 +37,8 @@ type Options struct {
 	Notice func(statefile.Notice)
 }
 
-// Store manages the sessions of one project. It is safe for concurrent use. Updates
-// of one session that wait at the same time share one write.
+// Store manages the sessions of one project. It is safe for concurrent use. If several updates of
+// one session wait for the lock, they are written to disk together.
 type Store struct {
 	root string
 	opts Options
@@ -47,8 +47,9 @@ type Store struct {
 	files map[string]*document // documents by session id
 }
 
-// document holds the only statefile.File of a session, because only updates of the same
-// File share a write. Only updates use the finder, and they never run concurrently.
+// document holds the statefile.File of a session. There is only one File per session, because only
+// updates of the same File are written together. Only updates use the finder, and they never run
+// concurrently.
 type document struct {
 	*statefile.File
 	finder finder
@@ -72,8 +73,8 @@ func New(root string, opts Options) *Store {
 	return &Store{root: root, opts: opts, files: map[string]*document{}}
 }
 
-// Close deletes the hidden lock folders that the store keeps to speed up writes. The
-// caller must not call it during an update.
+// Close deletes the hidden lock folders. The store keeps them between writes, because that makes
+// them faster. The caller must not call Close during an update.
 func (s *Store) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +111,7 @@ func (s *Store) dir(id string) string    { return filepath.Join(s.sessions(), id
 func (s *Store) status(id string) string { return filepath.Join(s.dir(id), statusName) }
 func (s *Store) active() string          { return filepath.Join(s.root, activeName) }
 
-// file returns the document of a session. It returns the same value in every call.
+// file returns the document of a session. For one id it always returns the same pointer.
 func (s *Store) file(id string) (*document, error) {
 	if err := statefile.CheckName("session id", id); err != nil {
 		return nil, err
@@ -141,7 +142,7 @@ func (s *Store) Document(id string) (*jsontree.Doc, error) {
 	if err := statefile.CheckName("session id", id); err != nil {
 		return nil, err
 	}
-	// Do not use s.file: it keeps every id, so requests for arbitrary ids would fill
+	// Do not use s.file: it keeps an entry for every id, so requests for arbitrary ids would fill
 	// its map.
 	doc, err := statefile.New(s.status(id), statefile.Options{Host: s.opts.Host}).Load()
 	return doc, s.notFoundFor(id, err)
@@ -196,8 +197,8 @@ func checkForm(path string, root *jsontree.Node) error {
 	return nil
 }
 
-// notFoundFor replaces the error for a missing document by a NotFoundError for the
-// session.
+// notFoundFor returns err, but replaces the error for a missing document by a NotFoundError for the
+// session id.
 func (s *Store) notFoundFor(id string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -205,6 +206,6 @@ func (s *Store) notFoundFor(id string, err error) error {
 	if _, statErr := s.opts.Host.Lstat(opLook, s.status(id)); !errors.Is(statErr, fs.ErrNotExist) {
 		return err
 	}
-	ids, _ := s.IDs() // ids are used only for the hint, so an error is ignored
+	ids, _ := s.IDs() // only for the hint with similar ids, so ignore an error
 	return &NotFoundError{What: "session", ID: id, Where: s.sessions(), Similar: similar(id, ids)}
 }

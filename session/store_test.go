@@ -12,7 +12,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// clock is a clock that a test sets.
+// clock is a clock whose time the test sets.
 type clock struct{ now time.Time }
 
 func (c *clock) Now() time.Time          { return c.now }

@@ -37,8 +37,8 @@ func (s *Store) Validate() iter.Seq[statefile.Finding] {
 	}
 }
 
-// CheckFile returns every violation of the protocol in the document at path and in
-// its lock.
+// CheckFile returns every violation of the protocol in the document at path, and a finding if its
+// lock is stale.
 func CheckFile(h host.Host, path string) []statefile.Finding {
 	if h == nil {
 		h = host.OS()
@@ -62,8 +62,8 @@ func CheckFile(h host.Host, path string) []statefile.Finding {
 	)
 }
 
-// checkFolder compares the session id with the folder's name. It skips documents
-// outside of a sessions folder, because they are copies.
+// checkFolder returns a finding if the session id is not the name of the document's folder. It
+// ignores documents outside of a sessions folder, because they are copies.
 func checkFolder(path string, v jsontree.Value) []statefile.Finding {
 	dir := filepath.Dir(path)
 	id, ok := v.Get("session_id").Str()
@@ -122,8 +122,8 @@ func (s *Store) checkActive() []statefile.Finding {
 	return []statefile.Finding{f}
 }
 
-// noTarget returns the finding for an active-session that is not a link. A missing
-// active-session is no finding.
+// noTarget returns the finding for an active-session that is not a symbolic link. It returns none
+// if active-session does not exist.
 func (s *Store) noTarget(f statefile.Finding, err error) []statefile.Finding {
 	if _, statErr := s.opts.Host.Lstat(opReadActive, s.active()); errors.Is(statErr, fs.ErrNotExist) {
 		return nil

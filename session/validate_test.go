@@ -17,7 +17,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// names returns the names of the findings in a store, each once.
+// names returns the names of the findings in a store, without duplicates.
 func names(s *session.Store) string {
 	var all []string
 	for f := range s.Validate() {
@@ -27,8 +27,8 @@ func names(s *session.Store) string {
 	return strings.Join(slices.Compact(all), " ")
 }
 
-// wild lists the irregular documents in testdata, with their findings and the
-// corrections by a write.
+// wild lists the irregular documents in testdata, with the findings for each and what a write
+// corrects.
 var wild = map[string]struct {
 	names    string
 	severity statefile.Severity
