@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// beSelf prints its identity and waits until its input ends.
+// beSelf prints the identity of this process and waits until its standard input ends.
 func beSelf([]string) error {
 	if err := json.NewEncoder(os.Stdout).Encode(host.OS().Self()); err != nil {
 		return err
@@ -46,8 +46,8 @@ func beSelf([]string) error {
 	return err
 }
 
-// beCounter increments a counter several times, and checks each time that no other
-// process writes.
+// beCounter increments a counter several times. Each time it checks that no other process is
+// writing.
 func beCounter(args []string) error {
 	path, locking := args[0], lockings[args[1]]
 	times, err := strconv.Atoi(args[2])
@@ -71,8 +71,8 @@ func beCounter(args []string) error {
 	return nil
 }
 
-// beAdder adds members until it is killed. It prints each number after its update has
-// returned.
+// beAdder adds members to the document until it is killed. After each update it prints the member's
+// number.
 func beAdder(args []string) error {
 	f := statefile.New(args[0], statefile.Options{Locking: lockings[args[1]], Empty: []byte("{}\n")})
 	from, err := strconv.Atoi(args[2])
@@ -129,7 +129,7 @@ func (c *child) end() error {
 	return c.Wait()
 }
 
-// identity returns the identity of a child in the role self.
+// identity returns the identity that a child with the role self has printed.
 func (c *child) identity(t *testing.T) host.Process {
 	t.Helper()
 	line, err := c.lines.ReadBytes('\n')

@@ -15,13 +15,13 @@ import (
 
 const opSweepTemps host.Op = "sweep temps"
 
-// maxRedo limits how often an update is repeated because another program has changed
-// the document. Only a program that writes without pause reaches the limit.
+// maxRedo is how often an update is repeated because another program has changed the document. Only
+// a program that writes without pause can make an update reach this limit.
 const maxRedo = 100
 
-// commit applies the changes of all requests and writes them together to path, in which
-// all links are resolved. It stores the error of each failed request in the request.
-// The caller must hold the lock.
+// commit applies the changes of all requests and writes the result to path once. All links in path
+// must be resolved. It stores the error of each failed request in the request. The caller must hold
+// the lock.
 func (f *File) commit(path string, batch []*request) {
 	var err error
 	for range maxRedo {
@@ -32,14 +32,14 @@ func (f *File) commit(path string, batch []*request) {
 	if err == nil {
 		return
 	}
-	if len(batch) > 1 && !isStepError(err) { // retry one by one, to find the request that causes the error
+	if len(batch) > 1 && !isStepError(err) { // apply the requests one by one, to find the one that causes the error
 		for i := range batch {
 			f.commit(path, batch[i:i+1])
 		}
 		return
 	}
 	for _, r := range batch {
-		if r.err == nil { // the request's own error is more specific
+		if r.err == nil { // keep an error that only this request has: it is more specific
 			r.err = err
 		}
 	}
@@ -50,8 +50,8 @@ func isStepError(err error) bool {
 	return errors.As(err, &step)
 }
 
-// try applies the changes once. It returns only errors that do not belong to a single
-// request.
+// try applies the changes of all requests once. It returns only errors that do not belong to a
+// single request.
 func (f *File) try(path string, batch []*request) error {
 	old, doc, err := f.open(path)
 	if err != nil {
@@ -82,7 +82,7 @@ func (f *File) try(path string, batch []*request) error {
 	return f.write(old, doc.Bytes())
 }
 
-// open reads the document to be changed.
+// open reads the document that an update will change.
 func (f *File) open(path string) (readFile, *jsontree.Doc, error) {
 	f.sweepTemps(path)
 	doc, data, info, err := f.readDocument()
@@ -104,9 +104,9 @@ func (f *File) open(path string) (readFile, *jsontree.Doc, error) {
 	return old, doc, err
 }
 
-// write replaces the document by data, unless another program has changed it since old
-// was read. If data equals old, write only syncs the existing file, because the caller
-// relies on its durability.
+// write replaces the document by data, unless another program has changed it since old was read. If
+// data equals old, write only syncs the existing file: after an update the document must be
+// durable.
 func (f *File) write(old readFile, data []byte) error {
 	if len(data) > MaxSize {
 		return tooLarge(f.path, int64(len(data)))
@@ -128,30 +128,29 @@ func (f *File) saw(info fs.FileInfo) {
 	}
 }
 
-// sweepTemps deletes temporary files left by processes that died. Only the holder of
-// the lock creates such files, so all that exist are leftovers. It runs once per File.
-// Leftovers created later are deleted by the next process.
+// sweepTemps deletes temporary files of processes that died. Only the holder of the lock creates
+// such files, and this process holds it, so no process still uses them. It runs once per File. If a
+// process dies later, the next process deletes its files.
 func (f *File) sweepTemps(path string) {
 	if f.swept {
 		return
 	}
 	f.swept = true
 	for _, name := range f.leftovers(path, forUpdate) {
-		_ = f.host.Remove(opSweepTemps, name) // a file that stays does no harm
+		_ = f.host.Remove(opSweepTemps, name) // ignore the error: a file that stays does no harm
 	}
 	if f.opts.Locking != Folder {
 		return
 	}
-	for _, name := range f.leftovers(f.path, forLock) { // lock folders may still be in use by their owner
+	for _, name := range f.leftovers(f.path, forLock) { // delete only those whose owner is dead; others may be in use
 		if owner, signed := readOwner(f.host, name); signed && f.host.Alive(owner) == host.Dead {
 			removeLock(f.host, name)
 		}
 	}
 }
 
-// leftovers lists the hidden files beside path that were created for a purpose. It
-// ignores errors: if the folder cannot be read, the update itself fails with a better
-// message.
+// leftovers lists the hidden files beside path that were created for purpose. It ignores errors: if
+// the folder cannot be read, the update itself fails with a better message.
 func (f *File) leftovers(path, purpose string) (names []string) {
 	entries, _ := f.host.ReadDir(opSweepTemps, folderOf(path))
 	for _, e := range entries {
@@ -175,7 +174,7 @@ func (f *File) saveCorrupt(path string, data []byte, corrupt *CorruptError) erro
 			return err
 		}
 		if kept, err := ReadBytes(f.host, name); err == nil && bytes.Equal(kept, data) {
-			break // an interrupted update has already saved it
+			break // an earlier update, which was interrupted, has already saved this copy
 		}
 		name = fmt.Sprintf("%s-%d", base, n)
 	}
@@ -189,17 +188,16 @@ func (f *File) notice(kind NoticeKind, path, text string) {
 	}
 }
 
-// Programs that write in place leave an incomplete file for a moment. If a file is not
-// JSON and was changed less than writingAge ago, readDocument reads it up to readTries
-// times.
+// A program that writes in place leaves an incomplete file for a moment. So if a file is not JSON
+// and was changed less than writingAge ago, readDocument reads it up to readTries times.
 const (
 	writingAge  = time.Second
 	readTries   = 50
 	settlePause = 5 * time.Millisecond
 )
 
-// readDocument reads the document. If the file is not JSON, it returns the bytes
-// together with a [*CorruptError].
+// readDocument reads the document. If the file is not JSON, it returns the file's bytes and a
+// [*CorruptError].
 func (f *File) readDocument() (*jsontree.Doc, []byte, fs.FileInfo, error) {
 	for try := 1; ; try++ {
 		data, info, err := read(f.host, f.path)

@@ -21,8 +21,8 @@ import (
 
 const simPath = "/project/doc.json"
 
-// fleet is a set of processes that write one document on a simulated machine. Every
-// update adds a different member, so that a lost update is visible.
+// fleet is a set of processes that write one document on a simulated machine. Each update adds
+// another member, so a missing member shows that an update was lost.
 type fleet struct {
 	machine *hosttest.Machine
 	options statefile.Options
@@ -52,7 +52,7 @@ func must(err error) {
 	}
 }
 
-// count sets a value that is derived from the other members.
+// count sets the number of members, as an example of a value that is derived from others.
 func count(d *jsontree.Doc) error {
 	d.Root().Set("count", d.Root().Child("members").Len())
 	return nil
@@ -80,7 +80,7 @@ func (f *fleet) update(file *statefile.File, name string) error {
 	return err
 }
 
-// start starts processes with two threads each, which update the document.
+// start starts processes with two threads each. Each thread updates the document several times.
 func (f *fleet) start(processes, updates int) {
 	for i := range processes {
 		p := f.machine.Process()
@@ -97,7 +97,8 @@ func (f *fleet) start(processes, updates int) {
 	}
 }
 
-// startForeign adds a writer that respects only the lock folder.
+// startForeign adds a process of another program. It respects only the lock folder, not the
+// advisory lock.
 func (f *fleet) startForeign(updates int) {
 	p := f.machine.Process()
 	f.machine.Go(p, func() {
@@ -125,7 +126,7 @@ func foreignUpdate(p host.Host, name string) error {
 			break
 		}
 		if !errors.Is(err, fs.ErrExist) || time.Since(began) > time.Minute {
-			return err // the lock of a dead process stays until one of our processes breaks it
+			return err // the lock folder of a dead process stays until one of our processes removes it
 		}
 		if err := p.Sleep(context.Background(), 50*time.Millisecond); err != nil {
 			return err
@@ -155,7 +156,7 @@ func foreignUpdate(p host.Host, name string) error {
 	return errors.Join(err, p.Remove("foreign unlock", simPath+".lock"))
 }
 
-// verify checks the document with a new process, as after a restart.
+// verify checks the document from a new process, as after a restart of the machine.
 func (f *fleet) verify() error {
 	f.machine.SetFault(hosttest.Fault{})
 	file := f.open(f.machine.Process())
@@ -187,7 +188,7 @@ func (f *fleet) verify() error {
 	return nil
 }
 
-// crash is a configuration of a fleet.
+// crash is a test run of a fleet with one fault.
 type crash struct {
 	seed    uint64
 	locking statefile.Locking
@@ -215,8 +216,8 @@ func (c crash) run(t *testing.T) (steps int) {
 	return steps
 }
 
-// everyStep runs c without a fault to count its steps, and then once per step with
-// the fault at that step.
+// everyStep runs c once without a fault to count the steps. Then it runs c once for each step, with
+// the fault at that step. It returns the number of steps.
 func everyStep(t *testing.T, c crash, fault hosttest.Fault) int {
 	runs := 0
 	for at := range c.run(t) {

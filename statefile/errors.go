@@ -19,28 +19,28 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("%s:%d:%d: not JSON: %s", e.Path, e.Syntax.Line, e.Syntax.Column, e.Syntax.Problem)
 }
 
-// Unwrap returns the syntax error.
+// Unwrap returns the error that says where the file is not JSON.
 func (e *CorruptError) Unwrap() error { return e.Syntax }
 
-// Invalid marks the error as invalid content of a document.
+// Invalid reports true: the content of a document is invalid.
 func (e *CorruptError) Invalid() bool { return true }
 
-// FormError reports that a document's path holds something that cannot be a document:
-// a folder, a pipe, or a file larger than [MaxSize].
+// FormError reports that the file at a document's path cannot be a document: it is a folder, a
+// pipe, or a file larger than [MaxSize].
 type FormError struct {
 	Path, Problem string
 }
 
 func (e *FormError) Error() string { return e.Path + ": " + e.Problem }
 
-// Invalid marks the error as invalid content of a document.
+// Invalid reports true: the content of a document is invalid.
 func (e *FormError) Invalid() bool { return true }
 
-// StepError reports the step of an update that failed.
+// StepError reports that a step of an update failed, such as the sync of the new file.
 type StepError struct {
 	Step     host.Op
 	Path     string // path of the document
-	Replaced bool   // the new document is in place, but may be lost in a power cut
+	Replaced bool   // the new document is in place, but a power cut may still undo that
 	Err      error
 }
 
@@ -54,37 +54,37 @@ func (e *StepError) Error() string {
 
 func (e *StepError) Unwrap() error { return e.Err }
 
-// LockError reports that a lock was not released in time.
+// LockError reports that another program did not release the document's lock in time.
 type LockError struct {
 	Path   string // path of the lock
 	Waited time.Duration
-	Holder string // description of the holder
+	Holder string // description of the program that holds the lock
 }
 
 func (e *LockError) Error() string {
 	return fmt.Sprintf("%s: locked for %s by %s", e.Path, e.Waited.Round(time.Millisecond), e.Holder)
 }
 
-// Conflict marks the error as a conflict with another program.
+// Conflict reports true: another program prevents the update.
 func (e *LockError) Conflict() bool { return true }
 
-// Hint returns what the user can do next.
+// Hint tells the user what to do next.
 func (e *LockError) Hint() string {
 	return "end that program or wait for it; a lock whose owner died is broken by itself"
 }
 
-// NameError reports an id that cannot be part of a path.
+// NameError reports an id that cannot be used as a file name.
 type NameError struct {
 	What, Name, Problem string
 }
 
 func (e *NameError) Error() string { return fmt.Sprintf("%s %q: %s", e.What, e.Name, e.Problem) }
 
-// Usage marks the error as a mistake in the command's arguments.
+// Usage reports true: an argument of the command is wrong.
 func (e *NameError) Usage() bool { return true }
 
-// cause returns the innermost error. It drops the path of a file error, because the
-// surrounding message already has one.
+// cause returns the innermost error in err. It drops the path of a file error, because the message
+// that it becomes part of already has a path.
 func cause(err error) error {
 	for {
 		next := errors.Unwrap(err)

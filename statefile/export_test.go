@@ -1,4 +1,4 @@
 package statefile
 
-// Waiting returns the number of updates whose work has not started.
+// Waiting returns the number of updates that are queued but not yet being applied.
 func (f *File) Waiting() int { return f.updates.Waiting() }

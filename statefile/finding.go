@@ -15,9 +15,9 @@ type Finding struct {
 type Severity string
 
 const (
-	// Invalid documents break their protocol: a reader may misread them.
+	// Invalid means that the document breaks its protocol: a program may misread it.
 	Invalid Severity = "invalid"
-	// Irregular documents are understood by gaffer, but not by every program.
+	// Irregular means that gaffer understands the document, but some other programs do not.
 	Irregular Severity = "irregular"
 )
 

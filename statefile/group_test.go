@@ -60,7 +60,7 @@ func TestUpdatesFromManyGoroutinesShareWritesAndAreAllKept(t *testing.T) {
 	}
 }
 
-// gate blocks the first update at a step until other updates are queued.
+// gate blocks the first update at a step until the test has queued other updates.
 type gate struct {
 	at      host.Op
 	once    sync.Once
@@ -82,7 +82,7 @@ func (g *gate) hold(s step) error {
 	return nil
 }
 
-// queued starts updates one after the other and returns when all of them wait.
+// queued starts the updates one after the other and returns when all of them are waiting.
 func queued(t *testing.T, f *statefile.File, from int, updates ...func() error) []chan error {
 	t.Helper()
 	var results []chan error
@@ -232,7 +232,7 @@ func TestACallerThatStopsWaitingLeavesWithoutItsChange(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	first := make(chan error, 1)
 	go func() { first <- set(context.Background(), f, "first", 1) }()
-	<-g.reached // the first update is writing, so later updates wait for the next write
+	<-g.reached // the first update is being written, so later updates wait for the next write
 	var ran atomic.Bool
 	results := queued(t, f, 0,
 		func() error {
@@ -322,7 +322,7 @@ func TestALockErrorFailsOnlyTheLeader(t *testing.T) {
 	compareContent(t, path, "{\n  \"b\": 1\n}")
 }
 
-// A server may survive a panic in a handler; its documents must not stay locked.
+// A server may survive a panic in a handler. Its documents must not stay locked then.
 func TestAChangeThatPanicsReleasesTheLock(t *testing.T) {
 	for name, locking := range lockings {
 		t.Run(name, func(t *testing.T) {

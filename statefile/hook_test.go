@@ -19,8 +19,8 @@ type hooked struct {
 	count map[string]int
 }
 
-// step is one operation of the machine. nth counts the operations with the same op and
-// call, from 1.
+// step is one operation of the machine. nth is 1 for the first operation with this op and call, 2
+// for the second.
 type step struct {
 	op   host.Op
 	call string
@@ -47,7 +47,7 @@ func (h *hooked) at(op host.Op, call, name string) error {
 	return nil
 }
 
-// made returns how often a call was made for an operation.
+// made returns how often call was made for the operation op.
 func (h *hooked) made(op host.Op, call string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -218,8 +218,8 @@ func (f *hookedFile) Close() error {
 	return err
 }
 
-// sleepClock is a machine whose clock advances only while it sleeps. Sleeping takes no
-// real time.
+// sleepClock is a machine whose clock advances only during a call of Sleep. Sleep takes no real
+// time.
 type sleepClock struct {
 	host.Host
 	mu    sync.Mutex

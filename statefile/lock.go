@@ -12,7 +12,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Names of the file operations that take and release a lock.
+// Names of the steps that take and release a lock.
 const (
 	opLock        host.Op = "lock"
 	opMakeLock    host.Op = "make lock folder"
@@ -27,18 +27,17 @@ const (
 const (
 	ownerFile    = "owner"
 	staleLockAge = 10 * time.Second
-	// Other programs hold their lock only while they write. The first pauses are short,
-	// because programs that retry every 50 ms compete for the lock. Pauses grow, to use
-	// little CPU time if the holder is dead.
+	// Pauses between two attempts to take the lock folder. The first are short, because other
+	// programs hold the lock only while they write, and retry every 50 ms. Later pauses are longer,
+	// to use little CPU time if the holder is dead.
 	firstPause = time.Millisecond
 	lastPause  = 20 * time.Millisecond
 )
 
-// heldLock is an acquired lock. It consists of two locks. The first is an advisory lock
-// between gaffer's own processes: the kernel grants it in order, and releases it when
-// its holder dies. The second is a folder that programs in other languages respect;
-// only the session protocol has it. Only the holder of the first lock tries to take the
-// second.
+// heldLock is an acquired lock. It consists of two locks. The first is an advisory lock between
+// gaffer's processes: the kernel grants it in order, and releases it when its holder dies. The
+// second is a folder, which exists only in the session protocol and which programs in other
+// languages respect. Only the holder of the first lock tries to take the second.
 type heldLock struct {
 	file   *File
 	path   string // path of the document, with all links resolved
@@ -46,8 +45,7 @@ type heldLock struct {
 	folder string
 }
 
-// lock waits for the document's lock until ctx ends, or until LockTimeout has passed
-// since the given time.
+// lock waits for the document's lock until ctx ends, or until LockTimeout has passed after since.
 func (f *File) lock(ctx context.Context, since time.Time) (*heldLock, error) {
 	left := f.opts.LockTimeout - f.host.Now().Sub(since)
 	ctx, cancel := context.WithTimeoutCause(ctx, max(left, time.Millisecond), errLockTimeout)
@@ -94,8 +92,7 @@ func (f *File) lockFailed(ctx context.Context, lock, holder string, err error) e
 	return &StepError{Step: opLock, Path: f.path, Err: err}
 }
 
-// release releases both locks. If that fails, the next process detects that the lock is
-// stale.
+// release releases both locks. If that fails, the next process finds a stale lock and breaks it.
 func (h *heldLock) release() {
 	if h.folder != "" {
 		h.releaseFolder()
@@ -103,9 +100,9 @@ func (h *heldLock) release() {
 	_ = h.kernel.Unlock()
 }
 
-// releaseFolder deletes the lock folder. From the second release on it hides the folder
-// instead, for reuse by the next update, because creating and deleting the folder and
-// its file takes half as long as the whole durable write.
+// releaseFolder deletes the lock folder at the first release. At later ones it hides the folder, so
+// that the next update can reuse it: creating and deleting the folder and its file takes half as
+// long as the whole durable write.
 func (h *heldLock) releaseFolder() {
 	f := h.file
 	f.locked++
@@ -148,14 +145,13 @@ func (h *heldLock) takeFolder(ctx context.Context, folder string) error {
 	}
 }
 
-// makeFolder takes the lock by renaming a folder that already contains the owner file.
-// The lock of a process that dies therefore always names its owner. If the machine
-// cannot rename without replacing, makeFolder creates the folder in place and writes
-// the owner file afterwards.
+// makeFolder takes the lock by renaming a folder that already contains the owner file. So the lock
+// of a process that dies always names its owner. If the machine cannot rename without replacing,
+// makeFolder creates the folder in place and writes the owner file afterwards.
 func (h *heldLock) makeFolder(folder string) error {
 	f := h.file
 	if f.kept == "" {
-		aside := hiddenPath(f.host, f.path, forLock) // in the folder of the lock, because the document may be a link to another disk
+		aside := hiddenPath(f.host, f.path, forLock) // beside the lock folder: if the document is a link, it may be on another disk
 		if err := h.makeSigned(aside); err != nil {
 			return err
 		}
@@ -178,8 +174,8 @@ func (h *heldLock) makeFolder(folder string) error {
 	return &StepError{Step: opMakeLock, Path: f.path, Err: err}
 }
 
-// makeSigned creates a folder with a file that names this process as the owner. Because
-// of the file, an rmdir by another program fails.
+// makeSigned creates a folder with a file that names this process as the owner. Another program
+// cannot remove the lock by mistake: rmdir fails for a folder that contains a file.
 func (h *heldLock) makeSigned(folder string) error {
 	m := h.file.host
 	if err := m.Mkdir(opMakeLock, folder, 0o755); err != nil {
@@ -208,24 +204,23 @@ func (h *heldLock) sign(folder string) error {
 	return err
 }
 
-// watchedLock observes another program's lock folder until the folder disappears or is
-// stale.
+// watchedLock watches the lock folder of another program until it disappears or is stale.
 type watchedLock struct {
 	made  time.Time // modification time of the folder
 	since time.Time // when the folder was first seen with this modification time
 }
 
-// judge describes the holder and reports whether the lock is stale.
+// judge describes the holder of the lock and reports whether the lock is stale.
 //
-// A lock is stale if its owner is dead, or if it has not changed while we watched it
-// for staleLockAge. For a folder without an owner file, the age of the folder counts
-// too. For a folder with an owner file it does not, because gaffer may create that
-// folder long before using it.
+// A lock is stale if its owner is dead, or if it has not changed while we watched it for
+// staleLockAge. A folder without an owner file is also stale if its modification time is old. With
+// an owner file that time does not count, because gaffer may create the folder long before it takes
+// the lock.
 //
-// A lock that has not changed is stale even if its owner is alive: we hold the advisory
-// lock, so the owner has released that one but could not delete the folder.
+// A lock that has not changed is stale even if its owner is alive: we hold the advisory lock, so
+// the owner has released that one but could not delete the folder.
 func (w *watchedLock) judge(m host.Host, folder string) (holder string, stale bool) {
-	info, err := m.Lstat(opLookAtLock, folder) // a link also blocks other programs, wherever it points
+	info, err := m.Lstat(opLookAtLock, folder) // not Stat: a link at this path blocks other programs too
 	if err != nil {
 		return "a program that has just released it", false
 	}
@@ -245,8 +240,8 @@ func (w *watchedLock) judge(m host.Host, folder string) (holder string, stale bo
 	return holder, watched
 }
 
-// StaleLock describes the holder of a lock folder and reports whether the lock is
-// stale. It uses only the current state of the folder.
+// StaleLock describes the holder of a lock folder and reports whether the lock is stale. It looks
+// at the folder only once.
 func StaleLock(h host.Host, folder string) (holder string, stale bool) {
 	return new(watchedLock).judge(h, folder)
 }
@@ -260,9 +255,9 @@ func readOwner(m host.Host, folder string) (host.Process, bool) {
 	return p, true
 }
 
-// breakFolder removes a stale lock folder and reports whether the folder is gone. It
-// renames the folder first, which only one process can do. If the renamed folder turns
-// out to be a new lock, created in the meantime, breakFolder renames it back.
+// breakFolder removes a stale lock folder and reports whether the folder is gone. It first renames
+// the folder, which only one process can do. If another process has created a new lock in the
+// meantime, breakFolder renames it back.
 func (h *heldLock) breakFolder(folder, holder string, made time.Time) bool {
 	m := h.file.host
 	aside := hiddenPath(m, folder, "broken")
@@ -274,7 +269,7 @@ func (h *heldLock) breakFolder(folder, holder string, made time.Time) bool {
 		_ = m.Rename(opBreakLock, aside, folder)
 		return false
 	}
-	if err == nil && info.IsDir() { // do not delete files behind a link
+	if err == nil && info.IsDir() { // if it is a link, keep the files in the folder that it points to
 		_ = m.Remove(opBreakLock, filepath.Join(aside, ownerFile))
 	}
 	_ = m.Remove(opBreakLock, aside)

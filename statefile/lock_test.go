@@ -19,8 +19,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// foreignLock takes the lock of the session protocol as programs in other languages do,
-// and sets its age.
+// foreignLock takes the lock of the session protocol as programs in other languages do, and gives
+// the lock folder an age.
 func foreignLock(t *testing.T, path string, age time.Duration) string {
 	t.Helper()
 	lock := path + ".lock"
@@ -43,7 +43,7 @@ func signedLock(t *testing.T, path string, p host.Process, age time.Duration) st
 	return lock
 }
 
-// appendTo returns a function that appends notices to a list.
+// appendTo returns a function that appends a notice to notices.
 func appendTo(notices *[]statefile.Notice) func(statefile.Notice) {
 	return func(n statefile.Notice) { *notices = append(*notices, n) }
 }
@@ -167,7 +167,8 @@ func (a apart) RenameNew(op host.Op, from, to string) error {
 	return a.Host.RenameNew(op, from, to)
 }
 
-// linkTo creates a link to a document in another folder.
+// linkTo creates a symbolic link to a document in another folder. It returns the link's path and
+// folder.
 func linkTo(t *testing.T, target string) (path, dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -195,8 +196,8 @@ func TestADocumentBehindALinkToAnotherDiskIsLockedBesideTheLink(t *testing.T) {
 	}
 }
 
-// If neither the folder's time nor its owner can be trusted, only the time for which
-// the lock was observed counts.
+// If neither the folder's time nor its owner can be trusted, a lock is stale only after it was
+// watched for staleLockAge.
 func TestAnUnchangedLockIsBrokenAfterItWasWatched(t *testing.T) {
 	elsewhere := host.OS().Self()
 	elsewhere.Host += "-other"
@@ -221,8 +222,8 @@ func TestAnUnchangedLockIsBrokenAfterItWasWatched(t *testing.T) {
 	}
 }
 
-// A lock folder is hidden and reused, so its modification time is not the time when
-// the lock was taken.
+// gaffer hides and reuses a lock folder, so its modification time is not the time when the lock was
+// taken.
 func TestTheAgeOfASignedLockFolderDoesNotMakeItStale(t *testing.T) {
 	elsewhere := host.OS().Self()
 	elsewhere.Host += "-other"
@@ -239,8 +240,8 @@ func TestTheAgeOfASignedLockFolderDoesNotMakeItStale(t *testing.T) {
 	}
 }
 
-// Hiding and reusing the lock folder saves time: creating and deleting it costs half as
-// much as a durable write.
+// Reusing the lock folder saves time: creating and deleting it takes half as long as a durable
+// write.
 func TestALockFolderIsReusedAndCloseDeletesIt(t *testing.T) {
 	path := document(t, `{}`)
 	machine := counting()
@@ -333,8 +334,7 @@ func TestWaitingForAForeignLockEndsWithTheContext(t *testing.T) {
 	}
 }
 
-// In a folder such as /tmp, the lock may be stale but belong to another user, so that
-// we may not delete it.
+// In a folder such as /tmp, a stale lock may belong to another user. Then we may not delete it.
 func TestAStaleLockThatCannotBeBrokenIsAConflict(t *testing.T) {
 	path := document(t, `{}`)
 	foreignLock(t, path, time.Minute)
@@ -434,7 +434,7 @@ func TestAKilledProcessLosesNothingAcknowledgedAndBlocksNoOther(t *testing.T) {
 	t.Logf("%d acknowledged, %d locks broken", acked+1, len(notices))
 }
 
-// Cleanup programs may delete the lock file.
+// Cleanup programs may delete the lock file while other processes wait for it.
 func TestALockFileThatIsDeletedWhileOthersWaitLosesNoUpdate(t *testing.T) {
 	path := document(t, `{}`)
 	open := func(h host.Host) *statefile.File { return statefile.New(path, statefile.Options{Host: h}) }

@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxName is the maximum length of an id. File systems allow 255 bytes; the difference
-// is for prefixes and suffixes.
+// maxName is the maximum length of an id, in bytes. File names may have 255 bytes; the rest is for
+// prefixes and suffixes.
 const maxName = 200
 
-// CheckName returns a [*NameError] if an id cannot be used as a file name. what names
-// the kind of id in the error.
+// CheckName returns a [*NameError] if name cannot be used as a file name. what says in the error
+// what name is, such as "session id".
 func CheckName(what, name string) error {
 	problem := ""
 	switch {

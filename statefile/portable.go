@@ -8,13 +8,13 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// mostPortable limits the number of findings for one document.
+// mostPortable is the largest number of findings for one document.
 const mostPortable = 100
 
-// CheckPortable reports content on which JSON readers disagree: a byte order mark,
-// bytes that are not UTF-8, an unpaired surrogate, a duplicate member, a number out of
-// the range of float64. jsontree accepts all of them. Other readers reject the document
-// or read another value. doc must not have been edited since it was parsed.
+// CheckPortable reports content that JSON libraries treat differently: a byte order mark, bytes
+// that are not UTF-8, an unpaired surrogate, a duplicate member, a number out of the range of
+// float64. jsontree accepts all of them. Other libraries reject the document or read another value.
+// doc must not have been edited since it was parsed.
 func CheckPortable(path string, doc *jsontree.Doc) []Finding {
 	c := portable{path: path}
 	data := doc.Bytes()
@@ -68,7 +68,7 @@ func (c *portable) value(v jsontree.Value, at string) {
 	}
 }
 
-// joinPath returns the path of a member of the value at a path.
+// joinPath returns the path of the member name of the value at the path at, such as agents[2].id.
 func joinPath(at, name string) string {
 	name = shorten(name)
 	if at == "" {
@@ -77,7 +77,7 @@ func joinPath(at, name string) string {
 	return at + "." + name
 }
 
-// invalidUTF8 returns the index of the first byte that is not UTF-8, or -1.
+// invalidUTF8 returns the index of the first byte that is not UTF-8, or -1 if all are.
 func invalidUTF8(data []byte) int {
 	if utf8.Valid(data) {
 		return -1
@@ -91,8 +91,8 @@ func invalidUTF8(data []byte) int {
 	}
 }
 
-// hasLoneSurrogate reports whether a string has an escape such as \ud800 that is not
-// part of a pair.
+// hasLoneSurrogate reports whether a string has an escape such as \ud800 without the second half of
+// its pair.
 func hasLoneSurrogate(quoted []byte) bool {
 	const escape = len(`\uFFFF`)
 	for {
@@ -112,8 +112,7 @@ func hasLoneSurrogate(quoted []byte) bool {
 	}
 }
 
-// isSurrogate reports whether b begins with an escape \udX.. whose X is one of the
-// digits.
+// isSurrogate reports whether b begins with an escape \udX.., where X is one of digits.
 func isSurrogate(b []byte, digits string) bool {
 	return len(b) >= 6 && b[0] == '\\' && b[1] == 'u' && (b[2] == 'd' || b[2] == 'D') && bytes.IndexByte([]byte(digits), b[3]) >= 0
 }

@@ -7,7 +7,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// request is one caller's update.
+// request is one call of Update.
 type request struct {
 	change func(*jsontree.Doc) error
 	since  time.Time
@@ -18,7 +18,7 @@ func (f *File) submit(ctx context.Context, change func(*jsontree.Doc) error) err
 	return f.updates.Do(ctx, &request{change: change, since: f.host.Now()}, &leader{file: f})
 }
 
-// leader writes the changes of all waiting requests. It is a [group.Leader].
+// leader writes the changes of a batch of requests. It implements [group.Leader].
 type leader struct {
 	file *File
 	held *heldLock

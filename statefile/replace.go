@@ -16,14 +16,14 @@ const (
 	opSyncAgain host.Op = "sync unchanged"
 )
 
-// ErrChanged reports that another program has changed a file between our read and our
-// replacement.
+// ErrChanged reports that another program changed a file after we read it and before we replaced
+// it.
 var ErrChanged = errors.New("changed by another program meanwhile")
 
-// Replace replaces the content old of the file at path by data, atomically and
-// durably. It keeps the permissions and the owner. If the content is no longer old,
-// it returns [ErrChanged] and leaves the file unchanged. It takes no lock: use
-// [File.Update] for a shared document.
+// Replace replaces the file at path by data, atomically and durably. old is the content that the
+// caller has read. If the file no longer contains old, Replace returns [ErrChanged] and leaves the
+// file unchanged. It keeps the permissions and the owner. It takes no lock: use [File.Update] for a
+// shared document.
 func Replace(h host.Host, path string, old, data []byte) error {
 	target, err := resolve(h, path)
 	if err != nil {
@@ -40,15 +40,15 @@ func Replace(h host.Host, path string, old, data []byte) error {
 	return err
 }
 
-// readFile is a file as it was read.
+// readFile is a file with the content that was read from it.
 type readFile struct {
 	path string // path with all links resolved
 	data []byte
 	info fs.FileInfo // nil if the file did not exist
 }
 
-// replace replaces a file and returns the file information of the new file, read before
-// another program could write to it.
+// replace replaces a file. It returns the file information of the new file, which it reads before
+// the file gets its final name.
 func replace(h host.Host, old readFile, data []byte) (fs.FileInfo, error) {
 	perm := fs.FileMode(0o666)
 	if old.info != nil {
@@ -60,13 +60,13 @@ func replace(h host.Host, old readFile, data []byte) (fs.FileInfo, error) {
 	}
 	info, step, err := old.replaceBy(h, temp)
 	if err != nil {
-		_ = h.Remove(opRemoveTemp, temp) // the first error is more useful
+		_ = h.Remove(opRemoveTemp, temp) // ignore this error: the error before it is more useful
 		return nil, &StepError{Step: step, Path: old.path, Err: err}
 	}
 	return info, syncFolder(h, old.path)
 }
 
-// replaceBy renames temp over a file that has not changed since it was read. If that
+// replaceBy renames temp over the file, unless the file has changed since it was read. If that
 // fails, it also returns the step that failed.
 func (old readFile) replaceBy(h host.Host, temp string) (fs.FileInfo, host.Op, error) {
 	info, err := h.Lstat(opLookTemp, temp)
@@ -79,8 +79,8 @@ func (old readFile) replaceBy(h host.Host, temp string) (fs.FileInfo, host.Op, e
 	return info, opRename, h.Rename(opRename, temp, old.path)
 }
 
-// checkUnchanged returns ErrChanged if the file has changed. It compares the content,
-// because the modification time is too coarse to distinguish two quick writes.
+// checkUnchanged returns ErrChanged if the file has changed since it was read. It compares the
+// content, because two quick writes may have the same modification time.
 func (old readFile) checkUnchanged(h host.Host) error {
 	f, err := h.Open(opRead, old.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -92,7 +92,7 @@ func (old readFile) checkUnchanged(h host.Host) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // read only: a close error loses nothing
+	defer func() { _ = f.Close() }() // ignore the error: the file was only read
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -103,8 +103,8 @@ func (old readFile) checkUnchanged(h host.Host) error {
 	return compareContent(f, old.data)
 }
 
-// compareContent returns nil if the remaining content of r equals data. It compares piece by
-// piece, so that a large document is not in memory twice.
+// compareContent returns nil if the remaining content of r equals data, and ErrChanged if not. It
+// compares piece by piece, so that a large document is not in memory twice.
 func compareContent(r io.Reader, data []byte) error {
 	piece := make([]byte, min(len(data)+1, 32<<10))
 	for {
@@ -124,8 +124,8 @@ func compareContent(r io.Reader, data []byte) error {
 	}
 }
 
-// Sync makes the file at path and its directory entry durable, because the process that
-// wrote the file may have died before doing so.
+// Sync makes the file at path and its directory entry durable: the process that wrote the file may
+// have died before it did so.
 func Sync(h host.Host, path string) error {
 	file, err := h.Open(opSyncAgain, path)
 	if err != nil {
@@ -141,8 +141,8 @@ func Sync(h host.Host, path string) error {
 	return syncFolder(h, path)
 }
 
-// Sweep deletes temporary files that [Replace] and [WriteNew] have left for path
-// because their process died. The caller must ensure that no such call is in progress.
+// Sweep deletes the temporary files for path that [Replace] and [WriteNew] left because their
+// process died. The caller must ensure that no process is calling one of them for path.
 func Sweep(h host.Host, path string) error {
 	target, err := resolve(h, path)
 	if err != nil {

@@ -22,43 +22,42 @@ const MaxSize = 64 << 20
 // DefaultLockTimeout is how long an update waits for the lock by default.
 const DefaultLockTimeout = 30 * time.Second
 
-// Locking selects how writers of a document exclude each other.
+// Locking selects how the programs that write a document exclude each other.
 type Locking int
 
 const (
-	// Advisory uses an advisory lock on a file beside the document. Programs that
-	// ignore it are detected just before the document is replaced: the update then
-	// runs again on their version.
+	// Advisory is an advisory lock on a file beside the document. If a program ignores the lock and
+	// changes the document, an update notices it just before it replaces the document, and runs
+	// again on the changed document.
 	Advisory Locking = iota
-	// Folder adds the lock of the session protocol, <name>.lock. Writers in other
-	// languages take it with mkdir and release it with rmdir.
+	// Folder is the advisory lock and the lock of the session protocol, the folder <name>.lock.
+	// Programs in other languages take it with mkdir and release it with rmdir.
 	Folder
 )
 
-// Options configure a document. The zero value means an advisory lock and no rules
-// about the content.
+// Options configure a document. The zero value means an advisory lock and any content.
 type Options struct {
 	Host    host.Host // the real machine if nil
 	Locking Locking
 
-	// Empty is the initial content if the document does not exist. Without Empty, an
-	// update of a missing document fails with fs.ErrNotExist.
+	// Empty is the content that an update starts from if the document does not exist. If Empty is
+	// nil, an update of a missing document fails with fs.ErrNotExist.
 	Empty []byte
-	// StartOver lets an update replace a file that is not JSON by Empty. The old bytes
-	// are kept as <name>.corrupt-<time>. A file behind a symbolic link is never
-	// replaced in this way, because the link may point to any file of the user.
+	// StartOver lets an update replace a file that is not JSON by Empty. The old bytes are kept as
+	// <name>.corrupt-<time>. A file that path reaches through a symbolic link is never replaced in
+	// this way, because it may be any file of the user.
 	StartOver bool
-	// Finish sets derived values, such as totals. It runs once per write, after all
-	// changes.
+	// Finish sets derived values, such as totals, in the document. It runs once per write, after
+	// all changes.
 	Finish func(*jsontree.Doc) error
-	// Saw receives the file information of the document after an update, while the lock
-	// is held: of the file that was written, or of the file that was read if nothing
-	// was written. It is nil if there is no file. If the file differs later, another
-	// program has changed it.
+	// Saw is called after an update, while the lock is held, with the file information of the
+	// document: the file that was written, or that was read if nothing was written. It is nil if
+	// there is no file. If the file's information differs later, another program has changed the
+	// document.
 	Saw func(fs.FileInfo)
 	// Notice receives messages for the user about updates that succeeded.
 	Notice func(Notice)
-	// LockTimeout defaults to DefaultLockTimeout.
+	// LockTimeout is how long an update waits for the lock. Zero means DefaultLockTimeout.
 	LockTimeout time.Duration
 }
 
@@ -67,7 +66,7 @@ type Options struct {
 type Notice struct {
 	Kind NoticeKind
 	Path string
-	Text string // a full sentence
+	Text string // a full sentence for the user
 }
 
 // NoticeKind says what a notice is about.
@@ -79,8 +78,8 @@ const (
 	CorruptKept NoticeKind = "corrupt-kept"
 )
 
-// File is one document. It is safe for concurrent use. Updates that wait at the same
-// time share one write.
+// File is one document. It is safe for concurrent use. Updates that wait at the same time are
+// written together.
 type File struct {
 	path string
 	host host.Host
@@ -88,10 +87,10 @@ type File struct {
 
 	updates group.Group[*request]
 
-	// The fields below are used only by the goroutine that leads a batch of updates.
-	swept  bool   // leftovers of earlier processes were deleted
+	// The fields below are used only by the goroutine that works on a batch of updates.
+	swept  bool   // files that earlier processes left were deleted
 	locked int    // how often the lock folder was released
-	kept   string // path of a lock folder, with its owner file, kept for reuse
+	kept   string // path of a hidden lock folder, with its owner file, that the next update reuses
 }
 
 // New returns the document at path. It reads and writes no file.
@@ -108,8 +107,9 @@ func New(path string, opts Options) *File {
 // Path returns the path of the document.
 func (f *File) Path() string { return f.path }
 
-// Close deletes the hidden lock folder that the File keeps for reuse. Without Close,
-// the next process deletes it. The caller must not call Close during an update.
+// Close deletes the hidden lock folder that the File keeps for the next update. If a program does
+// not call Close, the next process deletes the folder. The caller must not call Close during an
+// update.
 func (f *File) Close() {
 	if f.kept != "" {
 		removeLock(f.host, f.kept)
@@ -124,17 +124,17 @@ func (f *File) Load() (*jsontree.Doc, error) {
 	return doc, err
 }
 
-// Update changes the document: lock, read, change, write a temporary file, sync,
-// rename, sync the folder, unlock. If Update returns nil, the change is durable. If it
-// returns an error, the change was not made, with one exception that the error names:
-// the document was replaced, but the folder could not be synced.
+// Update changes the document: lock, read, change, write a temporary file, sync, rename, sync the
+// folder, unlock. If Update returns nil, the change is durable. If it returns an error, the change
+// was not made, except if [StepError.Replaced] is true: then the document was replaced, but the
+// folder could not be synced.
 //
-// change edits the given document. If it returns an error, Update returns that error
-// and does not write this change. change must have no other effects, because it runs
-// again if a program that takes no lock has changed the document in the meantime.
+// change edits the given document. If it returns an error, Update returns that error and does not
+// write this change. change must have no other effects, because it runs again if a program that
+// takes no lock has changed the document in the meantime.
 //
-// Concurrent updates of one File are written together. Each call returns when its own
-// change is durable.
+// Concurrent updates of one File are written together. Each call returns when its change is
+// durable.
 func (f *File) Update(ctx context.Context, change func(*jsontree.Doc) error) error {
 	return f.submit(ctx, change)
 }

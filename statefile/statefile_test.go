@@ -20,10 +20,10 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// patience is longer than any operation of these tests takes, even on a slow machine.
+// patience is a time that no operation of these tests needs, even on a slow machine.
 const patience = 30 * time.Second
 
-// set is the update that most tests use: it sets one member.
+// set updates the document: it sets one member.
 func set(ctx context.Context, f *statefile.File, name string, value any) error {
 	return f.Update(ctx, func(d *jsontree.Doc) error {
 		d.Root().Set(name, value)
@@ -46,8 +46,8 @@ func put(t testing.TB, path, text string) {
 	}
 }
 
-// settled sets an old modification time, so that a document counts as completely
-// written.
+// settled sets an old modification time, so that readDocument does not take the document for one
+// that is being written.
 func settled(t *testing.T, path string) {
 	t.Helper()
 	then := time.Now().Add(-time.Minute)
@@ -67,8 +67,8 @@ func compareContent(t *testing.T, path, want string) {
 	}
 }
 
-// folderHolds checks the names in a document's folder. It ignores the document, its
-// lock file, and the lock folder that a File keeps for its next update.
+// folderHolds checks which files are in the document's folder. It ignores the document, its lock
+// file, and the lock folder that a File keeps for its next update.
 func folderHolds(t *testing.T, path string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(path))
@@ -87,7 +87,7 @@ func folderHolds(t *testing.T, path string, want ...string) {
 	}
 }
 
-// soon runs a function that must not hang.
+// soon runs do and fails the test if do hangs. what names the operation in the message.
 func soon(t *testing.T, what string, do func(ctx context.Context) error) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -227,7 +227,7 @@ func TestACorruptDocumentIsCopiedBeforeItIsReplaced(t *testing.T) {
 	}
 }
 
-// Copies of two files that become corrupt within one second would have the same name.
+// If two files become corrupt within one second, their copies must get different names.
 func TestEveryCorruptDocumentIsKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "doc.json")
 	when := time.Date(2026, 2, 1, 14, 30, 25, 0, time.UTC)
@@ -274,7 +274,7 @@ func TestAFileThatIsBeingWrittenIsReadAgain(t *testing.T) {
 				}
 				return nil
 			})
-			machine.Host = stopped{host.OS(), now} // on a stopped clock, the file stays young however long the test takes
+			machine.Host = stopped{host.OS(), now} // with a stopped clock the file stays young, however long the test takes
 			f := statefile.New(path, statefile.Options{
 				Host: machine, Empty: []byte("{}"), StartOver: true,
 				Notice: func(n statefile.Notice) { t.Error(n) },

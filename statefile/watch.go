@@ -14,20 +14,19 @@ import (
 const (
 	opWatch  host.Op = "watch"
 	watching         = 50 * time.Millisecond
-	// mtimeResolution is a safe upper bound for the resolution of modification times. If a file
-	// was modified less than this before it was read, it may have changed again without
-	// a new modification time.
+	// mtimeResolution is a safe upper bound for the resolution of modification times. If a file was
+	// read less than this after it was modified, it may change again without getting a new
+	// modification time.
 	mtimeResolution = time.Second
 )
 
-// Watch calls changed with the document's bytes at once and after each change by any
-// program, until ctx ends. The bytes are nil if the document does not exist. If it
-// cannot be read, Watch passes the error to changed and continues. Changes in quick
-// succession may be reported as one.
+// Watch calls changed with the document's bytes at once and after each change by any program, until
+// ctx ends. The bytes are nil if the document does not exist. If the document cannot be read, Watch
+// passes the error to changed and continues. Changes in quick succession may be reported as one.
 //
-// Watch polls the file's modification time and inode several times a second. Unlike the
-// kernel's notifications, polling also works across renames, deleted folders,
-// containers and network file systems.
+// Watch polls the file's modification time and inode several times a second. Unlike notifications
+// of the kernel, this also works across renames, deleted folders, containers and network file
+// systems.
 func (f *File) Watch(ctx context.Context, changed func(data []byte, err error)) error {
 	w := watcher{file: f, changed: changed}
 	for {
@@ -42,7 +41,7 @@ type watcher struct {
 	file     *File
 	changed  func([]byte, error)
 	info     fs.FileInfo
-	read     time.Time // start of the last read
+	read     time.Time // when the last read of the document began
 	reported bool
 	data     []byte
 	err      error

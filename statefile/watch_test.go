@@ -15,12 +15,12 @@ import (
 	"gaffer/statefile"
 )
 
-// sight is one notification of a watcher: the document's text, or the error.
+// sight is what a watcher reported once: the document's text, or the error.
 type sight string
 
 const absent sight = "absent"
 
-// watched watches a document until the test ends.
+// watched is a watcher of a document that runs until the test ends.
 type watched struct {
 	t      *testing.T
 	sights chan sight
@@ -57,7 +57,7 @@ func watch(t *testing.T, path string) *watched {
 	return w
 }
 
-// next expects the next notification.
+// next waits for the watcher's next report and compares it with want.
 func (w *watched) next(want sight) {
 	w.t.Helper()
 	if got := w.take(); got != want {
@@ -92,7 +92,7 @@ func TestAWatcherSeesWhatAnyProgramDoes(t *testing.T) {
 	check(os.Mkdir(folder, 0o755))
 	put(t, path, `{"a":1}`)
 	w.next(`{"a":1}`)
-	put(t, path, `{"a":2}`) // written in place, with the same size
+	put(t, path, `{"a":2}`) // overwrites the file in place, with the same size
 	w.next(`{"a":2}`)
 	put(t, path+".new", `{"a":3}`)
 	check(os.Rename(path+".new", path))
@@ -114,9 +114,9 @@ func TestAWatcherSeesWhatAnyProgramDoes(t *testing.T) {
 	w.next(`{"a":5}`)
 }
 
-// If a file was young when it was read, it may have changed since without a new
-// modification time, so the watcher must read it again. After it was read at a greater
-// age, it need not be read again.
+// A file that was read soon after its modification may have changed again with the same
+// modification time. So the watcher must read it again. If the file was older when it was read, the
+// watcher need not.
 func TestAWatcherSeesARewriteThatKeepsSizeAndTime(t *testing.T) {
 	for name, late := range map[string]time.Duration{"soon": 0, "late": time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestAWatcherReportsReadErrorsAndContinues(t *testing.T) {
 	if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	for { // the watcher may also see the state between the two writes
+	for { // the watcher may also report the state between the two writes
 		got := w.take()
 		if got == sight(path+": is a named pipe, not a document") {
 			break

@@ -13,7 +13,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Names of the file operations that read and write a file.
+// Names of the steps that read and write a file.
 const (
 	opRead       host.Op = "read"
 	opCreateTemp host.Op = "create temp"
@@ -30,8 +30,8 @@ const (
 	opResolve    host.Op = "follow link"
 )
 
-// ReadBytes reads the file at path safely, even if another program has put something
-// harmful there. It reads only regular files of at most MaxSize and never blocks. The
+// ReadBytes reads the file at path, and is safe even if another program has replaced it by
+// something harmful: it reads only regular files of at most MaxSize bytes, and never blocks. The
 // error is fs.ErrNotExist, a [*FormError], or another file error.
 func ReadBytes(h host.Host, path string) ([]byte, error) {
 	data, _, err := read(h, path)
@@ -46,7 +46,7 @@ func read(h host.Host, path string) ([]byte, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	defer func() { _ = f.Close() }() // read only: a close error loses nothing
+	defer func() { _ = f.Close() }() // ignore the error: the file was only read
 	info, err := f.Stat()
 	if err != nil {
 		return nil, nil, err
@@ -81,7 +81,8 @@ func tooLarge(path string, size int64) error {
 	return &FormError{path, fmt.Sprintf("is %d bytes, more than the %d MiB a document may have", size, MaxSize>>20)}
 }
 
-// readAll reads at most MaxSize+1 bytes, even if the file grows in the meantime.
+// readAll reads at most MaxSize+1 bytes from r, even if the file grows while it is read. size is
+// the file's expected size.
 func readAll(r io.Reader, size int64) ([]byte, error) {
 	b := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
 	_, err := b.ReadFrom(io.LimitReader(r, MaxSize+1))
@@ -105,8 +106,8 @@ func WriteNew(h host.Host, path string, data []byte, perm fs.FileMode) error {
 	return syncFolder(h, path)
 }
 
-// folderOf is like filepath.Dir but does not clean the path: after a link, ".." may
-// lead to another folder than the text suggests.
+// folderOf is like filepath.Dir but does not clean the path: if path contains a link, removing ".."
+// would lead to another folder.
 func folderOf(path string) string {
 	dir, _ := filepath.Split(path)
 	if dir == "" {
@@ -115,33 +116,33 @@ func folderOf(path string) string {
 	return dir
 }
 
-// sibling returns the path of another file in the same folder.
+// sibling returns the path of the file name in the folder of path.
 func sibling(path, name string) string {
 	dir, _ := filepath.Split(path)
 	return dir + name
 }
 
-// hiddenPrefix returns the prefix of hidden files for a purpose beside path.
+// hiddenPrefix returns the path prefix of hidden files beside path that serve a purpose.
 func hiddenPrefix(path, purpose string) string {
 	return sibling(path, "."+filepath.Base(path)+"."+purpose+"-")
 }
 
-// hiddenPath returns a unique path for a hidden file beside path.
+// hiddenPath returns a new unique path for a hidden file beside path that serves a purpose.
 func hiddenPath(h host.Host, path, purpose string) string {
 	return hiddenPrefix(path, purpose) + fmt.Sprintf("%d-%08x", h.Self().PID, rand.Uint32())
 }
 
-// The purposes of hidden files. After a crash, the next writer deletes leftovers of the
-// first two. It must not delete the others: they are created without holding the lock,
-// so they may be in use.
+// The purposes of hidden files. After a crash, the next writer deletes the files of the first two
+// purposes. It must not delete files of the other purposes: processes create them without holding
+// the lock, so they may be in use.
 const (
 	forUpdate = "tmp"
 	forLock   = "lock"
 	forNew    = "new"
 )
 
-// writeTemp writes data durably to temp, a file beside path, and returns temp. If path
-// exists, now describes it, and writeTemp copies its permissions and owner.
+// writeTemp writes data durably to temp, a file beside path, and returns temp. If path exists, now
+// is its file information, and writeTemp copies its permissions and owner.
 func writeTemp(h host.Host, path, temp string, data []byte, perm fs.FileMode, now fs.FileInfo) (string, error) {
 	f, err := h.Create(opCreateTemp, temp, perm)
 	if err != nil {
@@ -152,7 +153,7 @@ func writeTemp(h host.Host, path, temp string, data []byte, perm fs.FileMode, no
 		step, err = opCloseTemp, closeErr
 	}
 	if err != nil {
-		_ = h.Remove(opRemoveTemp, temp) // the first error is more useful
+		_ = h.Remove(opRemoveTemp, temp) // ignore this error: the error before it is more useful
 		return "", &StepError{Step: step, Path: path, Err: err}
 	}
 	return temp, nil
@@ -183,7 +184,7 @@ func keepAttributes(f host.File, now fs.FileInfo) (host.Op, error) {
 		if err != nil {
 			return opChownTemp, err
 		}
-		if !grouped { // the group differs, so it may only get the permissions of all users
+		if !grouped { // the file has another group, which may get only the permissions that everyone has
 			perm = perm&^0o070 | perm&0o007<<3
 		}
 	}
@@ -193,9 +194,9 @@ func keepAttributes(f host.File, now fs.FileInfo) (host.Op, error) {
 	return opChmodTemp, f.Chmod(opChmodTemp, perm)
 }
 
-// keepOwner sets the owner and the group of a file as far as permitted, and reports
-// whether it could set at least the group. Only root can set another owner. In a folder
-// that several users write to, the document therefore belongs to the last writer.
+// keepOwner sets the owner and the group of a file as far as permitted. It reports whether it could
+// set at least the group. Only root can set another owner. So in a folder that several users write
+// to, the document belongs to the user who wrote it last.
 func keepOwner(f host.File, uid, gid int) (grouped bool, err error) {
 	err = f.Chown(opChownTemp, uid, gid)
 	if errors.Is(err, syscall.EPERM) {
@@ -214,9 +215,8 @@ func syncFolder(h host.Host, path string) error {
 	return nil
 }
 
-// MkdirAll creates the folder at path and its missing parents, durably. It also syncs
-// the entry of an existing folder, because the process that created it may have died
-// before doing so.
+// MkdirAll creates the folder at path and its missing parents, durably. It also syncs the entry of
+// an existing folder: the process that created the folder may have died before it did so.
 func MkdirAll(h host.Host, path string) error {
 	parent := filepath.Dir(path)
 	info, err := h.Stat(opMakeFolder, path)
@@ -240,10 +240,10 @@ func MkdirAll(h host.Host, path string) error {
 // ignoreName is the name of git's ignore file.
 const ignoreName = ".gitignore"
 
-// MkdirIgnored is like MkdirAll, for a folder whose documents should not be committed.
-// A new folder gets a .gitignore that ignores everything in it. A crash leaves the
-// folder with that file, or no folder. In an existing folder only gaffer's locks are
-// ignored, see [Ignore], because the project may commit its documents.
+// MkdirIgnored is like MkdirAll, for a folder whose documents should not be committed. A new folder
+// gets a .gitignore that ignores everything in it. After a crash there is either no folder, or the
+// folder with that file. In an existing folder only gaffer's locks are ignored (see [Ignore]),
+// because the project may commit its documents.
 func MkdirIgnored(h host.Host, path string) error {
 	if _, err := h.Stat(opMakeFolder, path); !errors.Is(err, fs.ErrNotExist) {
 		if err := MkdirAll(h, path); err != nil {
@@ -271,17 +271,16 @@ func MkdirIgnored(h host.Host, path string) error {
 	if err != nil {
 		_ = h.Remove(opRemoveTemp, ignore)
 		_ = h.Remove(opRemoveTemp, temp)
-		if _, there := h.Stat(opMakeFolder, path); there != nil { // if it exists, another process has created it in the meantime
+		if _, there := h.Stat(opMakeFolder, path); there != nil { // if path exists, another process has created it in the meantime
 			return err
 		}
 	}
 	return MkdirAll(h, path)
 }
 
-// Ignore writes a .gitignore that excludes gaffer's locks and the given names. It is
-// for a folder that also contains files of other programs or the user. It does not
-// change an existing .gitignore. The new file also ignores itself, because it is only
-// for this machine.
+// Ignore writes a .gitignore that excludes gaffer's locks and the given names. It is for a folder
+// that also contains files of the user or of other programs. It does not change an existing
+// .gitignore. The new .gitignore also ignores itself, because it is only for this machine.
 func Ignore(h host.Host, folder string, names ...string) error {
 	path := filepath.Join(folder, ignoreName)
 	if _, err := h.Lstat(opMakeFolder, path); err == nil {
@@ -308,23 +307,23 @@ func syncParent(h host.Host, parent string) error {
 	return err
 }
 
-// ReplaceLink points the symbolic link at path to target, atomically and durably. It
-// creates a missing link.
+// ReplaceLink lets the symbolic link at path point to target, atomically and durably. It creates
+// the link if it is missing.
 func ReplaceLink(h host.Host, target, path string) error {
 	temp := hiddenPath(h, path, forNew)
 	if err := h.Symlink(opCreateTemp, target, temp); err != nil {
 		return &StepError{Step: opCreateTemp, Path: path, Err: err}
 	}
 	if err := h.Rename(opRename, temp, path); err != nil {
-		_ = h.Remove(opRemoveTemp, temp) // the first error is more useful
+		_ = h.Remove(opRemoveTemp, temp) // ignore this error: the error before it is more useful
 		return &StepError{Step: opRename, Path: path, Err: err}
 	}
 	return syncFolder(h, path)
 }
 
-// resolve returns the document's real path, which need not exist. It follows links at
-// path, but not links in its parent folders. If there is something other than a
-// document, it returns a [*FormError] with the given path.
+// resolve returns the path of the document after all links at path are followed. The document need
+// not exist. Links in parent folders are not followed. If the file cannot be a document, resolve
+// returns a [*FormError] with the given path.
 func resolve(h host.Host, path string) (string, error) {
 	given := path
 	for range 40 {

@@ -36,8 +36,8 @@ func TestAFullDiskLeavesTheOldDocument(t *testing.T) {
 	}
 }
 
-// smallDisk returns a folder on a separate disk of 1 MiB. If mounting is not permitted,
-// it returns a folder in which no file may be larger than half of that.
+// smallDisk returns a folder on a separate disk of 1 MiB. If mounting is not permitted, it returns
+// a folder in which no file may be larger than 512 KiB.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -95,14 +95,15 @@ func TestAnUnreadableDocumentIsAnErrorAndIsKept(t *testing.T) {
 	compareContent(t, path, `{"a":1}`)
 }
 
-// asNobody calls f with the permissions of a user who owns no files.
+// asNobody calls f with the permissions of a user who owns no files. path is the document that f
+// works on.
 func asNobody(t *testing.T, path string, f func()) {
 	t.Helper()
 	if err := os.Chmod(filepath.Dir(filepath.Dir(path)), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if os.Getuid() == 0 { // otherwise we are not root and already such a user
-		runtime.LockOSThread() // the kernel sets the user per thread
+	if os.Getuid() == 0 { // only root has to change its user; other users do not own the files either
+		runtime.LockOSThread() // the kernel sets the user for each thread separately
 		defer runtime.UnlockOSThread()
 		if err := syscall.Setfsuid(65534); err != nil {
 			t.Fatal(err)

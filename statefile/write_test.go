@@ -48,7 +48,7 @@ func TestPermissionsAndOwnerAreKept(t *testing.T) {
 func TestADocumentOfAnotherUserKeepsPermissionsAsFarAsPossible(t *testing.T) {
 	const uid, gid = 4001, 4002
 	for name, c := range map[string]struct {
-		allowed int // group that may be set; if -1, every chown fails with EIO
+		allowed int // group to which chown may change a file; if -1, every chown fails with EIO
 		asked   []int
 		fails   bool
 		mode    fs.FileMode
@@ -85,7 +85,7 @@ func TestADocumentOfAnotherUserKeepsPermissionsAsFarAsPossible(t *testing.T) {
 	}
 }
 
-// shared is the real machine with a document that belongs to another user.
+// shared is the real machine, except that the document belongs to another user.
 type shared struct {
 	host.Host
 	path     string
@@ -174,8 +174,8 @@ func TestSecurityAFileBehindALinkThatIsNotJSONIsNotReplaced(t *testing.T) {
 	compareContent(t, target, text)
 }
 
-// The target of a link is relative to the link's real location, and not to the path by
-// which the link was reached.
+// The target of a link is relative to the folder in which the link really is, not to the path by
+// which it was reached.
 func TestALinkBelowALinkedFolderIsFollowedAsTheKernelDoes(t *testing.T) {
 	const links = "project -> elsewhere/deep;elsewhere/deep/doc.json -> ../real.json"
 	for _, decoy := range []bool{false, true} {
@@ -197,7 +197,7 @@ func TestALinkBelowALinkedFolderIsFollowedAsTheKernelDoes(t *testing.T) {
 	}
 }
 
-// linked creates a folder with links, given as "name -> target;…".
+// linked creates a folder with the given links, such as "a -> b;c -> ../d".
 func linked(t *testing.T, links string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -240,8 +240,8 @@ func TestALoopOfLinksIsAnError(t *testing.T) {
 	}
 }
 
-// Another program writes just before one of our steps. For every step and every kind of
-// write, both writes must survive.
+// Another program writes just before one of our steps. After every combination of step and kind of
+// write, the document must contain both changes.
 func TestAChangeWithoutALockIsNotLost(t *testing.T) {
 	for name, foreign := range map[string]func(t *testing.T, path string){
 		"in place": func(t *testing.T, path string) { put(t, path, `{"a":0,"theirs":1}`) },
@@ -436,7 +436,7 @@ func failStep(t *testing.T, locking statefile.Locking, want step, at int, errno 
 	}
 }
 
-// sameStep maps operations of the machine to the names of the steps that use them.
+// sameStep lists, for an operation of the machine, the steps that may report its failure.
 var sameStep = map[host.Op]map[host.Op]bool{
 	"read/open":         {"check unchanged": true},
 	"read/fstat":        {"check unchanged": true},
@@ -454,8 +454,8 @@ func read(t *testing.T, path string) string {
 	return string(data)
 }
 
-// nothingLeft checks that no temporary file and no lock folder exists, unless the
-// failed step should have removed it.
+// nothingLeft checks that no temporary file and no lock folder exists, except one that the failed
+// step should have removed.
 func nothingLeft(t *testing.T, path, where string, failed step) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(path))

@@ -1,5 +1,5 @@
-// Package group batches the work of concurrent callers. For example, callers that
-// wait at the same time share one write and one sync.
+// Package group batches the requests of concurrent callers. For example, all callers that wait at
+// the same time share one write and one sync.
 package group
 
 import (
@@ -11,11 +11,11 @@ import (
 	"sync"
 )
 
-// Group is a queue of requests. The first caller becomes the leader. It does the work
-// for itself and for all requests that were queued while it prepared. A new goroutine
-// then works on the requests that arrived during that work, until the queue is empty. A
-// waiting caller could do that work too, but it would start only after the scheduler
-// has run all callers that were just woken. The zero value is ready to use.
+// Group is a queue of requests. The first caller becomes the leader. It does the work for itself
+// and for all requests that were queued while it prepared. Requests that arrive during the work are
+// done by a new goroutine, until the queue is empty. A waiting caller could do that work too, but
+// it would start only after the scheduler has run all callers that were just woken. The zero value
+// is ready to use.
 type Group[R any] struct {
 	mu      sync.Mutex
 	waiting []*entry[R]
@@ -27,13 +27,13 @@ type entry[R any] struct {
 	request R
 	by      Leader[R]
 
-	// err is set before done is closed.
+	// done is closed after err is set, so err may be read once done is closed.
 	err      error
 	panicked *panicked
 	done     chan struct{}
 }
 
-// ErrPanic is returned to the other callers of a batch when the work on the batch
+// ErrPanic is what the callers of a batch get, except for its leader, if the work on the batch
 // panics or ends its goroutine.
 var ErrPanic = errors.New("the shared work panicked")
 
@@ -73,25 +73,24 @@ func (g *Group[R]) Do(ctx context.Context, request R, by Leader[R]) error {
 	return e.err
 }
 
-// work processes batches until the queue is empty. The callers of the last batch are
-// woken last.
+// work processes batches until the queue is empty. It wakes the callers of the last batch only at
+// the end.
 func (g *Group[R]) work(leader *entry[R]) {
 	for leader != nil {
 		leader = g.lead(leader)
 	}
 }
 
-// lead works on all queued requests, with e as the leader. It wakes their callers and
-// returns the next leader. It does so even if the work panics or ends the goroutine, as
-// a failing test does.
+// lead works on all queued requests, with e as the leader. It wakes their callers and returns the
+// next leader. It wakes them even if the work panics or ends the goroutine, as a failing test does.
 func (g *Group[R]) lead(e *entry[R]) (next *entry[R]) {
 	var batch []*entry[R]
 	exits := true
 	defer func() {
-		if r := recover(); r != nil { // the leading caller panics with it, so the queue stays usable
+		if r := recover(); r != nil { // the leader's caller panics again with r, after the queue was cleaned up
 			e.panicked, exits = &panicked{r, debug.Stack()}, false
 		}
-		if batch == nil { // Prepare has failed, and no work was started
+		if batch == nil { // Prepare failed, so no work was started
 			g.remove(e)
 			batch = []*entry[R]{e}
 		}
@@ -122,7 +121,7 @@ func (g *Group[R]) lead(e *entry[R]) (next *entry[R]) {
 	return nil
 }
 
-// panicked is the value that the leading caller panics with.
+// panicked holds a panic of the work. The leader's caller panics with it again.
 type panicked struct {
 	value any
 	stack []byte // stack trace of the original panic
@@ -142,7 +141,8 @@ func (g *Group[R]) join(e *entry[R]) bool {
 	return g.leader == e
 }
 
-// next makes the request that has waited longest the leader and returns it, or nil.
+// next makes the request that has waited longest the leader and returns it. It returns nil if the
+// queue is empty.
 func (g *Group[R]) next() *entry[R] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -153,8 +153,8 @@ func (g *Group[R]) next() *entry[R] {
 	return g.leader
 }
 
-// leave removes e from the queue and reports whether that was possible. A leader cannot
-// leave, nor can a request whose work has started.
+// leave removes e from the queue and reports whether it did. It cannot remove a leader or a request
+// whose work has started.
 func (g *Group[R]) leave(e *entry[R]) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -184,7 +184,7 @@ func (g *Group[R]) take() []*entry[R] {
 	return batch
 }
 
-// Waiting returns the number of requests whose work has not started.
+// Waiting returns the number of queued requests whose work has not started.
 func (g *Group[R]) Waiting() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()

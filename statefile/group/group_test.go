@@ -34,8 +34,8 @@ func (l leader) Work(all []int) []error {
 	return make([]error, len(all))
 }
 
-// A busy group runs one batch directly after the other. Nothing is left running when
-// the last caller returns.
+// A group with waiting callers starts a batch as soon as the previous one ends. When the last
+// caller returns, no goroutine of the group is running.
 func TestBatchesFollowEachOtherWhileCallersWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g group.Group[int]
@@ -54,7 +54,7 @@ func TestBatchesFollowEachOtherWhileCallersWait(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			time.Sleep(2 * time.Second / 5) // not at the end of the work: the order of both would be undefined
+			time.Sleep(2 * time.Second / 5) // so no caller arrives exactly when work ends: that order would be undefined
 		}
 		all.Wait()
 		if got := fmt.Sprint(batches); got != "[[0] [1 2] [3]]" {
@@ -69,8 +69,8 @@ func TestBatchesFollowEachOtherWhileCallersWait(t *testing.T) {
 func TestAPanicReachesTheLeaderAndTheOthersGetAnError(t *testing.T) {
 	for name, c := range map[string]struct {
 		bad    leader
-		value  bool  // the leader panics with the same value
-		others error // expected error of callers that came before the work began
+		value  bool  // whether the leader panics with the original value
+		others error // expected error of the callers that queued before the work began
 	}{
 		"work":         {leader{work: func([]int) { panic("a mistake") }}, true, group.ErrPanic},
 		"prepare":      {leader{prepare: func() { time.Sleep(time.Second); panic("a mistake") }}, true, nil},

@@ -29,14 +29,14 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// beSelf prints its identity and waits until its input ends.
+// beSelf prints the identity of this process and waits until its standard input ends.
 func beSelf() {
 	text, _ := json.Marshal(host.OS().Self())
 	fmt.Println(string(text))
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// beLocker takes a lock, prints "locked", and holds the lock until its input ends.
+// beLocker takes a lock, prints "locked", and holds the lock until its standard input ends.
 func beLocker(name string) {
 	if _, err := host.OS().Lock(context.Background(), "lock", name); err != nil {
 		fmt.Println(err)
@@ -50,7 +50,7 @@ func beLocker(name string) {
 type child struct {
 	*exec.Cmd
 	stdin io.Closer
-	said  string // the first line that it printed
+	said  string // the first line that the child printed
 }
 
 func start(t *testing.T, as string, args ...string) *child {

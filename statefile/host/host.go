@@ -1,7 +1,7 @@
-// Package host abstracts the machine for updates of documents: files, locks, the clock
-// and processes. Every file operation has a parameter that names its step. An error can
-// therefore name the failed step, and a test can make exactly that step fail, or let
-// the process die there.
+// Package host abstracts the machine for updates of documents: files, locks, the clock and
+// processes. Every file operation has a parameter that names the step it is part of. So an error
+// can say which step failed, and a test can make exactly that step fail, or let the process die
+// there.
 package host
 
 import (
@@ -14,8 +14,8 @@ import (
 // Op names a step of a larger operation, such as "sync temp".
 type Op string
 
-// Host is a machine. [OS] returns the real one; package hosttest has one that simulates
-// crashes. Names are paths. Errors are those of package os.
+// Host is a machine. [OS] returns the real one; package hosttest has one that simulates crashes.
+// Names are paths. Errors are as in package os.
 type Host interface {
 	// Open opens a file for reading. It never blocks, not even on a named pipe.
 	Open(op Op, name string) (File, error)
@@ -24,8 +24,8 @@ type Host interface {
 	Create(op Op, name string, perm fs.FileMode) (File, error)
 	// Rename atomically renames from to to and replaces an existing file.
 	Rename(op Op, from, to string) error
-	// RenameNew renames from to to. It returns fs.ErrExist if to exists, and
-	// errors.ErrUnsupported if the machine has no such operation.
+	// RenameNew renames from to to. It returns fs.ErrExist if to exists, and errors.ErrUnsupported
+	// if the machine cannot rename without replacing.
 	RenameNew(op Op, from, to string) error
 	// Link creates a hard link. It returns fs.ErrExist if to exists.
 	Link(op Op, from, to string) error
@@ -33,15 +33,15 @@ type Host interface {
 	Readlink(op Op, name string) (string, error)
 	// Remove deletes a file or an empty folder.
 	Remove(op Op, name string) error
-	// Mkdir creates one folder. It returns fs.ErrExist if it exists.
+	// Mkdir creates one folder. It returns fs.ErrExist if name exists.
 	Mkdir(op Op, name string, perm fs.FileMode) error
 	Stat(op Op, name string) (fs.FileInfo, error)
 	Lstat(op Op, name string) (fs.FileInfo, error)
 	ReadDir(op Op, name string) ([]fs.DirEntry, error)
-	// Names yields the names in a folder in no particular order. Memory use is
-	// independent of their number. After an error it stops.
+	// Names yields the names in a folder in no particular order. It never holds all names in
+	// memory. It stops after an error.
 	Names(op Op, name string) iter.Seq2[string, error]
-	// SyncDir makes the entries of a folder durable.
+	// SyncDir makes the entries of a folder durable: a power cut can no longer undo them.
 	SyncDir(op Op, name string) error
 	// Lock takes the exclusive advisory lock on a file and creates the file if it is
 	// missing. It waits until ctx ends. The kernel releases the lock when the process
@@ -49,9 +49,10 @@ type Host interface {
 	Lock(ctx context.Context, op Op, name string) (Lock, error)
 
 	Now() time.Time
-	// Sleep waits until d has passed or ctx has ended. It returns the error of ctx.
+	// Sleep waits until d has passed or ctx has ended. It returns ctx.Err() if ctx has ended, and
+	// nil if not.
 	Sleep(ctx context.Context, d time.Duration) error
-	// Self identifies the calling process.
+	// Self returns the identity of the calling process.
 	Self() Process
 	// Alive reports whether a process is still running, as far as this process can
 	// tell.
@@ -65,7 +66,7 @@ type File interface {
 	Stat() (fs.FileInfo, error)
 	Chmod(op Op, mode fs.FileMode) error
 	Chown(op Op, uid, gid int) error
-	// Sync makes the content durable.
+	// Sync makes the content durable: a power cut can no longer undo it.
 	Sync(op Op) error
 	Close() error
 }
@@ -73,8 +74,7 @@ type File interface {
 // Lock is an acquired lock.
 type Lock interface{ Unlock() error }
 
-// Process identifies a process uniquely. A pid alone does not, because the kernel
-// reuses pids.
+// Process identifies a process uniquely. A pid alone is not enough, because the kernel reuses pids.
 type Process struct {
 	PID   int    `json:"pid"`
 	Start uint64 `json:"start"` // clock ticks between boot and the process's start
@@ -83,10 +83,10 @@ type Process struct {
 	Host  string `json:"host"`
 }
 
-// Liveness says whether a process is running, as far as this process can tell.
+// Liveness says whether a process is running.
 type Liveness int
 
-// The values of Liveness. A process in another pid namespace or on another machine is
+// The values of Liveness. For a process in another pid namespace or on another machine it is
 // Unknown.
 const (
 	Unknown Liveness = iota

@@ -48,7 +48,7 @@ func (osHost) Now() time.Time                                { return time.Now()
 
 func (osHost) RenameNew(_ Op, from, to string) error {
 	err := retryInterrupted(func() error { return renameNew(from, to) })
-	if errors.Is(err, syscall.EINVAL) { // the file system does not support it
+	if errors.Is(err, syscall.EINVAL) { // the file system does not support renameat2 with this flag
 		err = syscall.ENOTSUP
 	}
 	if err != nil {
@@ -64,7 +64,7 @@ func (osHost) Names(_ Op, name string) iter.Seq2[string, error] {
 			yield("", err)
 			return
 		}
-		defer func() { _ = dir.Close() }() // read only: a close error loses nothing
+		defer func() { _ = dir.Close() }() // ignore the error: the folder was only read
 		for {
 			names, err := dir.Readdirnames(namesAtOnce)
 			for _, n := range names {
@@ -83,8 +83,8 @@ func (osHost) Names(_ Op, name string) iter.Seq2[string, error] {
 	}
 }
 
-// SyncDir, like Create, avoids os.Open. That function tries to register files with the
-// network poller, which costs as much time as a small write.
+// SyncDir, like Create, avoids os.Open: os.Open tries to register the file with the network poller,
+// which takes as long as a small write.
 func (osHost) SyncDir(_ Op, name string) error {
 	fd, err := open(name, os.O_RDONLY|syscall.O_DIRECTORY, 0)
 	if err != nil {
@@ -129,23 +129,22 @@ func (f osFile) Chmod(_ Op, mode fs.FileMode) error { return f.File.Chmod(mode) 
 func (f osFile) Chown(_ Op, uid, gid int) error     { return f.File.Chown(uid, gid) }
 func (f osFile) Sync(_ Op) error                    { return f.File.Sync() }
 
-// OpenLock opens a lock file and creates it if it is missing. Only the owner may open
-// the file, whatever the umask, because a process that can open it can hold its lock.
-// If an earlier version created the file with wider permissions, OpenLock restricts
-// them.
+// OpenLock opens a lock file, and creates it if it is missing. Only the owner may open the file,
+// whatever the umask: a process that can open it can also keep it locked. If an earlier version of
+// gaffer created the file with wider permissions, OpenLock restricts them.
 func OpenLock(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
-		_ = f.Chmod(0o600) // fails if the file belongs to another user; it then stays unchanged
+		_ = f.Chmod(0o600) // fails if the file belongs to another user; its permissions then stay as they are
 	}
 	return f, nil
 }
 
-// Lock opens name and waits for its flock. If the file was deleted or replaced
-// meanwhile, other processes lock another file; Lock then opens the file again.
+// Lock opens the file name and waits for its flock. If the file was deleted or replaced while Lock
+// waited, other processes lock the new file. Lock then tries again with the new file.
 func (h osHost) Lock(ctx context.Context, op Op, name string) (Lock, error) {
 	for {
 		f, err := OpenLock(name)
@@ -168,9 +167,9 @@ func sameFile(f *os.File, name string) bool {
 	return err1 == nil && err2 == nil && os.SameFile(held, named)
 }
 
-// flock waits for the lock on f. If it fails, it closes f. The system call cannot be
-// interrupted, so it runs in a goroutine. If ctx ends first, that goroutine waits for
-// the lock and then closes the file, which releases the lock.
+// flock waits for the lock on f. If it fails, it closes f. The system call cannot be interrupted,
+// so it runs in a goroutine. If ctx ends first, the goroutine keeps waiting for the lock, and then
+// closes f, which releases the lock.
 func flock(ctx context.Context, f *os.File) error {
 	err := retryInterrupted(func() error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) })
 	if !errors.Is(err, syscall.EWOULDBLOCK) {

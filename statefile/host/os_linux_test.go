@@ -32,7 +32,7 @@ func TestAZombieIsDead(t *testing.T) {
 	})
 }
 
-// awaitZombie waits until a child has ended. The child must not have been reaped yet.
+// awaitZombie waits until the child pid has ended. No process may have read its exit code yet.
 func awaitZombie(t *testing.T, pid int) {
 	t.Helper()
 	testenv.Wait(t, "the child to end", func() error {
@@ -47,7 +47,7 @@ func awaitZombie(t *testing.T, pid int) {
 	})
 }
 
-// The kernel shows a program's name in parentheses, whatever characters it contains.
+// The kernel shows a program's name in parentheses. The name itself may contain any characters.
 func TestAProgramNameWithParenthesesIsParsed(t *testing.T) {
 	self := host.OS().Self()
 	const comm = "/proc/self/comm"
@@ -85,7 +85,7 @@ func TestALockFileThatWasRemovedIsNotTheLock(t *testing.T) {
 	}
 }
 
-// awaitOpen waits until this process has opened a file this many times.
+// awaitOpen waits until this process has opened the file name as many times as times says.
 func awaitOpen(t *testing.T, name string, times int) {
 	t.Helper()
 	testenv.Wait(t, fmt.Sprintf("%s open %d times", name, times), func() error {
@@ -114,8 +114,7 @@ func TestALockCanBeTakenOnAFileThatAnotherUserMade(t *testing.T) {
 	asNobody(t, filepath.Dir(name), func() { release(t, take(t, name)) })
 }
 
-// asNobody calls f with the permissions of a user who owns no files, in a folder that
-// everyone may write to.
+// asNobody calls f with the permissions of a user who owns no files. Everyone may write to folder.
 func asNobody(t *testing.T, folder string, f func()) {
 	t.Helper()
 	for _, dir := range []string{folder, filepath.Dir(folder)} {
@@ -123,7 +122,7 @@ func asNobody(t *testing.T, folder string, f func()) {
 			t.Fatal(err)
 		}
 	}
-	if os.Getuid() == 0 { // otherwise we are not root and already such a user
+	if os.Getuid() == 0 { // only root has to change its user; other users do not own the files either
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		if err := syscall.Setfsuid(65534); err != nil {

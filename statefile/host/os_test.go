@@ -36,8 +36,8 @@ func release(t *testing.T, l host.Lock) {
 	}
 }
 
-// waiting starts a goroutine that waits for a lock. Cancelling ctx does not end the
-// system call, so the holder must release the lock before the test ends.
+// waiting starts a goroutine that waits for a lock. Cancelling ctx does not end its system call, so
+// the lock's holder must release the lock before the test ends.
 func waiting(ctx context.Context, name string) <-chan error {
 	done := make(chan error, 1)
 	go func() {

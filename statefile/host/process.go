@@ -8,7 +8,7 @@ import (
 
 func (osHost) Self() Process { return self() }
 
-// self is computed once, because the identity of a process does not change.
+// self is the identity of this process. It is computed once, because it does not change.
 var self = sync.OnceValue(func() Process {
 	p := Process{PID: os.Getpid(), Boot: bootID(), Space: pidSpace()}
 	p.Host, _ = os.Hostname()
@@ -27,14 +27,13 @@ func Identify(pid int) (Process, error) {
 	return p, nil
 }
 
-// Exists reports whether a process currently has this pid. If that is uncertain, it
-// returns true.
+// Exists reports whether a process currently has this pid. It returns true if it cannot tell.
 func Exists(pid int) bool {
 	_, err := startTime(pid)
 	return err == nil || !os.IsNotExist(err)
 }
 
-// Alive returns Dead only if that is certain: the machine was rebooted, or no process
+// Alive returns Dead only if the process is certainly dead: the machine was rebooted, or no process
 // in our pid namespace has this pid and start time.
 func (osHost) Alive(p Process) Liveness {
 	me := self()

@@ -5,9 +5,9 @@ import (
 	"syscall"
 )
 
-// bootID returns the kernel's id of the current boot. On macOS the standard library
-// cannot read start times. There startTime only checks that a process with the pid
-// exists, so the reuse of a pid is not detected.
+// bootID returns the kernel's id of the current boot, or "" if it is unknown. The standard library
+// cannot read start times of processes on macOS. So startTime only checks that a process with the
+// pid exists, and gaffer does not notice if a pid is reused.
 func bootID() string {
 	boot, err := syscall.Sysctl("kern.bootsessionuuid")
 	if err != nil {

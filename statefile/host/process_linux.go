@@ -27,19 +27,19 @@ func pidSpace() string {
 func startTime(pid int) (uint64, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if errors.Is(err, os.ErrNotExist) && syscall.Kill(pid, 0) != syscall.ESRCH {
-		return 0, os.ErrPermission // the process exists, but we may not read about it
+		return 0, os.ErrPermission // the process exists, but we may not read its start time
 	}
 	if err != nil {
 		return 0, err
 	}
-	// The program's name is in parentheses and may contain spaces and parentheses.
-	// The fields after it start with the state; the 20th is the start time.
+	// The program's name is in parentheses and may itself contain spaces and parentheses. In the
+	// fields after it, the first is the state of the process and the 20th its start time.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 20 {
 		return 0, fmt.Errorf("/proc/%d/stat: %d fields after the name", pid, len(fields))
 	}
-	// The state is the state of the main thread. Other threads may still be running;
-	// fields[17] is the number of threads.
+	// The state is the main thread's state. Other threads may still be running; fields[17] is the
+	// number of threads.
 	if state := fields[0][0]; (state == 'Z' || state == 'X') && string(fields[17]) <= "1" {
 		return 0, os.ErrNotExist
 	}

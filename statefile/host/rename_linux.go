@@ -6,11 +6,11 @@ import (
 	"unsafe"
 )
 
-// renameat2 is the number of the system call, by architecture. The standard library
-// does not define it.
+// renameat2 is the number of the Linux system call renameat2 on this architecture, which the
+// standard library does not define. It is 0 on other architectures.
 var renameat2 = map[string]uintptr{"amd64": 316, "arm64": 276}[runtime.GOARCH]
 
-// renameNew renames from to to unless to exists.
+// renameNew renames from to to. It fails if to exists.
 func renameNew(from, to string) error {
 	if renameat2 == 0 {
 		return syscall.ENOTSUP

@@ -47,8 +47,8 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// BenchmarkEditOneAgent measures the part of an update that needs no disk: check, find,
-// change, read all agents, and encode.
+// BenchmarkEditOneAgent measures the part of an update that needs no disk: check the document, find
+// an agent, change it, read all agents, and encode the document.
 func BenchmarkEditOneAgent(b *testing.B) {
 	data := thousand()
 	b.SetBytes(int64(len(data)))

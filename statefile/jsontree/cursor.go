@@ -1,25 +1,24 @@
 package jsontree
 
-// cursor iterates over the parts of a container. Its fields are positions in the
-// container's bytes.
+// cursor iterates over the members of an object or the items of an array. Both are called parts.
+// Its fields are positions in the bytes of the object or array.
 type cursor struct {
 	raw    []byte
 	object bool
 	lead   int // start of the white space before the current part
 	key    int // start of the member's name; equals val in an array
-	colon  int // end of the name; the colon and white space follow
+	colon  int // end of the member's name; white space and the colon follow
 	val    int
 	end    int // end of the value; white space may follow it
 	after  int // position of the following comma or closing bracket
 
-	index           *index // nil if the container was set by an edit and not parsed
-	current         int32  // index entry of the current part
-	nextEntry, stop int32  // index entries of the next part and after the container
-	base            int    // position of raw in the document
+	index           *index // nil if an edit has set the value, so that it was not indexed
+	current         int32  // number of the current part's entry in index
+	nextEntry, stop int32  // entry of the next part, and the first entry after the object or array
+	base            int    // position of raw in the whole document
 }
 
-// cursor returns a cursor before the first part of v. If v has no parts, next returns
-// false.
+// cursor returns a cursor before the first member or item of v. If v has none, next returns false.
 func (v Value) cursor() cursor {
 	kind := v.Kind()
 	if kind != Object && kind != Array {
@@ -33,7 +32,7 @@ func (v Value) cursor() cursor {
 	return c
 }
 
-// value returns the value of the current part.
+// value returns the value of the current member or item.
 func (c *cursor) value() Value {
 	v := Value{raw: c.raw[c.val:c.end]}
 	if c.index != nil {
@@ -42,7 +41,7 @@ func (c *cursor) value() Value {
 	return v
 }
 
-// next moves to the next part and reports whether there is one.
+// next moves to the next member or item. It returns false at the end.
 func (c *cursor) next() bool {
 	if c.index != nil {
 		return c.nextIndexed()
@@ -67,7 +66,7 @@ func (c *cursor) next() bool {
 	return true
 }
 
-// nextIndexed is next for a parsed container, which has an index.
+// nextIndexed is next for a value that has an index because it was parsed.
 func (c *cursor) nextIndexed() bool {
 	if c.nextEntry == c.stop {
 		return false

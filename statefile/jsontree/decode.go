@@ -8,23 +8,23 @@ import (
 
 // Mismatch is a value in a document that does not have the expected type.
 type Mismatch struct {
-	Path  string // such as agents[2].status
-	Want  string // such as "a string"
-	Found string // the value found, shortened
+	Path  string // path of the value, such as agents[2].status
+	Want  string // the expected type, such as "a string"
+	Found string // JSON text of the value, shortened
 }
 
 func (m Mismatch) String() string {
 	return fmt.Sprintf("%s: %s where %s should be", m.Path, m.Found, m.Want)
 }
 
-// Decoder is implemented by types that decode themselves, for members with more than
-// one form. The error's text is the expected form, such as "a number or a string".
+// Decoder is implemented by types that decode themselves, because a member may have more than one
+// form. The error's text names the expected form, such as "a number or a string".
 type Decoder interface{ DecodeJSON(v Value) error }
 
-// Decode fills the struct that into points to from v, by its json tags. Unlike
-// encoding/json it does not stop at an error: if a member has the wrong type, Decode
-// reports it, leaves the field zero and continues. Null and missing members leave a
-// field zero. A field of type Value accepts any value.
+// Decode fills the struct that into points to, by its json tags, with the members of v. Unlike
+// encoding/json it does not stop at an error: if a member has the wrong type, Decode reports it,
+// leaves the field zero and continues. Null and missing members leave a field zero. A field of type
+// Value accepts any value.
 func Decode(v Value, into any) []Mismatch {
 	var d decoder
 	d.value(v, reflect.ValueOf(into).Elem(), "")
@@ -164,7 +164,7 @@ func tagName(f reflect.StructField) string {
 	return name
 }
 
-// Unknown lists the members of v for which the struct type of into has no field.
+// Unknown lists the names of the members of v that have no field in the struct that into points to.
 func Unknown(v Value, into any) []string {
 	known := map[string]bool{}
 	t := reflect.TypeOf(into)
@@ -183,7 +183,7 @@ func Unknown(v Value, into any) []string {
 	return unknown
 }
 
-// excerpt returns the text of v on one line, shortened for a message.
+// excerpt returns the JSON text of v on one line, shortened for a message.
 func excerpt(v Value) string {
 	const most = 40
 	head := v.Raw()[:min(len(v.Raw()), 4*most)]

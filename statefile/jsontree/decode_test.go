@@ -12,7 +12,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// id is a number or a string.
+// id decodes itself from a number or a string.
 type id string
 
 func (i *id) DecodeJSON(v jsontree.Value) error {

@@ -1,11 +1,9 @@
-// Package jsontree reads and edits JSON documents. It keeps everything that an edit
-// does not change, byte for byte: unknown members, their order, the formatting of
-// numbers, and white space.
+// Package jsontree reads and edits JSON documents. It keeps everything that an edit does not
+// change, byte for byte: unknown members, their order, the formatting of numbers, and white space.
 //
-// [Parse] checks a whole document once and indexes the position of every value. Reading
-// uses the index ([Value]). Editing splits only the containers on the path to the
-// change ([Node]). A change of one member of a large document therefore costs a scan
-// and a copy, but no decoding.
+// [Parse] checks a whole document once and indexes the position of every value. Reading uses the
+// index ([Value]). Editing splits only the objects and arrays that contain the change ([Node]). So
+// a change of one member of a large document costs a scan and a copy, but no decoding.
 package jsontree
 
 import (
@@ -22,8 +20,8 @@ type Doc struct {
 	err         error
 }
 
-// Parse checks that data is one JSON value and returns it as a document. The document
-// refers to data, so data must not change afterwards. The error is a [*SyntaxError].
+// Parse checks that data is one JSON value and returns it as a document. The document keeps data,
+// so the caller must not change data afterwards. The error is a [*SyntaxError].
 func Parse(data []byte) (*Doc, error) {
 	root, err := ParseValue(data)
 	if err != nil {
@@ -35,7 +33,7 @@ func Parse(data []byte) (*Doc, error) {
 	return d, nil
 }
 
-// ParseValue is like [Parse] for a document that is only read.
+// ParseValue is like [Parse], for a document that is only read and never edited.
 func ParseValue(data []byte) (Value, error) {
 	x, err := check(data)
 	if err != nil {
@@ -44,7 +42,8 @@ func ParseValue(data []byte) (Value, error) {
 	return x.value(0), nil
 }
 
-// Valid reports whether data is one JSON value within this package's limits.
+// Valid reports whether [Parse] would accept data: one JSON value, not nested deeper than
+// [MaxDepth].
 func Valid(data []byte) bool {
 	_, err := check(data)
 	return err == nil
@@ -75,13 +74,13 @@ func (d *Doc) fail(err error) {
 	}
 }
 
-// Mark is a point in the sequence of a document's edits. See [Doc.Rollback].
+// Mark is a point in the sequence of a document's edits. [Doc.Rollback] returns to it.
 type Mark struct{ edits int }
 
-// Mark returns the current point.
+// Mark returns the point after the latest edit.
 func (d *Doc) Mark() Mark { return Mark{len(d.undo)} }
 
-// Rollback undoes every edit since m and clears the error.
+// Rollback undoes every edit since m, and clears the error of [Doc.Err].
 func (d *Doc) Rollback(m Mark) {
 	for i := len(d.undo) - 1; i >= m.edits; i-- {
 		d.undo[i]()
@@ -90,8 +89,8 @@ func (d *Doc) Rollback(m Mark) {
 	d.err = nil
 }
 
-// Format formats data, one JSON value, as a new document: indented by two spaces per
-// level, with a newline at the end.
+// Format returns data, which must be one JSON value, formatted like a new document: indented by two
+// spaces per level, with a newline at the end.
 func Format(data []byte) ([]byte, error) {
 	d, err := Parse(bytes.TrimSpace(data))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// oddLayouts are valid JSON documents with formatting that no encoder produces.
+// oddLayouts are valid JSON documents whose formatting no JSON library would produce.
 var oddLayouts = map[string]string{
 	"compact":                       `{"a":1,"b":[1,2,{"c":null}]}`,
 	"two spaces":                    "{\n  \"a\": 1,\n  \"b\": {\n    \"c\": []\n  }\n}\n",
@@ -52,8 +52,8 @@ func TestEveryDocumentIsWrittenBackByteForByte(t *testing.T) {
 	}
 }
 
-// After an edit is undone, every container on its path is still split and marked as
-// changed. The text of the document is then assembled from its parts.
+// After an edit and its rollback, the objects and arrays around the edit stay split into their
+// members and items. So the text of the document is assembled from them, and must be the same.
 func TestSplittingAndJoiningADocumentKeepsItsBytes(t *testing.T) {
 	for name, text := range oddLayouts {
 		t.Run(name, func(t *testing.T) {

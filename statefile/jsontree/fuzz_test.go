@@ -93,7 +93,7 @@ func FuzzEdit(f *testing.F) {
 	})
 }
 
-// fuzzScript interprets bytes as random choices.
+// fuzzScript reads the fuzzer's bytes as random choices.
 type fuzzScript struct{ left []byte }
 
 func (s *fuzzScript) next() int {
@@ -105,7 +105,7 @@ func (s *fuzzScript) next() int {
 	return int(b)
 }
 
-// pick walks down from n to a random node.
+// pick goes down from n to a node that the script chooses.
 func (s *fuzzScript) pick(n *jsontree.Node) *jsontree.Node {
 	for range s.next() % 5 {
 		if n.Len() == 0 {
@@ -150,7 +150,7 @@ func (s *fuzzScript) edit(n *jsontree.Node) {
 	case 6:
 		n.Array(name).Append(v)
 	case 7:
-		if v := n.Value(); len(v.Raw()) < 1000 { // each such edit doubles the size
+		if v := n.Value(); len(v.Raw()) < 1000 { // each edit of this kind doubles the size
 			n.Set(name, v)
 		}
 	}
@@ -201,7 +201,7 @@ func walk(t testing.TB, v jsontree.Value, n *jsontree.Node) {
 
 func withoutMark(data []byte) []byte { return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) }
 
-// decoded returns text as encoding/json decodes it.
+// decoded returns the value that encoding/json decodes from text.
 func decoded(t testing.TB, text string) any {
 	t.Helper()
 	dec := json.NewDecoder(bytes.NewReader(withoutMark([]byte(text))))

@@ -1,28 +1,27 @@
 package jsontree
 
-// index holds the position of every value in a checked document, so that reading does
-// not scan again.
+// index holds the position of every value in a checked document, so that reading does not scan the
+// document again.
 type index struct {
 	src     []byte
 	entries []entry
-	escaped bool // some member's name contains an escape
+	escaped bool // at least one member's name contains an escape such as \u0061
 }
 
-// entry is the position of one value. It is followed by the entries of the value's
-// parts.
+// entry is the position of one value. The entries of its members or items follow in the index.
 type entry struct {
-	key, colon int32 // start and end of the member's name; both equal the value's start in an array
+	key, colon int32 // start and end of the member's name; for an item of an array both are the value's start
 	val, end   int32
-	next       int32 // index of the entry after this value and its parts
+	next       int32 // number of the first entry after this value and everything in it
 }
 
-// value returns the value at an entry.
+// value returns the value whose entry has the number at.
 func (x *index) value(at int32) Value {
 	m := &x.entries[at]
 	return Value{raw: x.src[m.val:m.end], index: x, at: at}
 }
 
-// get returns the last member called name of the object at an entry.
+// get returns the last member called name of the object whose entry has the number object.
 func (x *index) get(object int32, name string) Value {
 	found := int32(-1)
 	for i, end := object+1, x.entries[object].next; i < end; i = x.entries[i].next {
@@ -38,7 +37,8 @@ func (x *index) get(object int32, name string) Value {
 	return x.value(found)
 }
 
-// len returns the number of parts of the container at an entry.
+// len returns the number of members of the object, or items of the array, whose entry has the
+// number container.
 func (x *index) len(container int32) int {
 	n := 0
 	for i, end := container+1, x.entries[container].next; i < end; i = x.entries[i].next {

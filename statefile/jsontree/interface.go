@@ -2,7 +2,7 @@ package jsontree
 
 import "encoding/json"
 
-// Interface decodes v as encoding/json would, with numbers as json.Number.
+// Interface returns v as encoding/json would decode it, with numbers as json.Number.
 func Interface(v Value) any {
 	if v.Absent() {
 		return nil
@@ -11,7 +11,7 @@ func Interface(v Value) any {
 	return decoded
 }
 
-// interfaceAt decodes the value at b[i] and returns the index after it. It reads each
+// interfaceAt decodes the value at b[i]. It returns the value and the index after it. It reads each
 // byte only once, because a document may be both large and deep.
 func interfaceAt(b []byte, i int) (any, int) {
 	switch b[i] {
@@ -37,7 +37,7 @@ func interfaceAt(b []byte, i int) (any, int) {
 	return scalar(unchecked(b[i:end])), end
 }
 
-// skipComma returns the index of the next part or of the closing bracket.
+// skipComma returns the index of the next member, item or closing bracket after b[i].
 func skipComma(b []byte, i int) int {
 	if i = skipSpace(b, i); b[i] == ',' {
 		return skipSpace(b, i+1)

@@ -12,11 +12,11 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// model is a document as plain Go values. It defines what edits mean, independently of
-// how jsontree implements them.
+// model is a document as plain Go values. It defines what each edit should do, without the code of
+// jsontree.
 type model struct {
 	kind   jsontree.Kind
-	text   string // JSON text of a scalar, as written
+	text   string // JSON text of a value that is no object or array
 	keys   []string
 	values []*model // values of the members or items
 }
@@ -27,8 +27,8 @@ func (m *model) compact() string {
 	return b.String()
 }
 
-// write appends the text of m to b. It inserts the result of space wherever JSON
-// allows white space.
+// write appends the JSON text of m to b. Wherever JSON allows white space, it inserts the result of
+// space.
 func (m *model) write(b *strings.Builder, space func() string) {
 	brackets := map[jsontree.Kind]string{jsontree.Object: "{}", jsontree.Array: "[]"}[m.kind]
 	if brackets == "" {
@@ -58,7 +58,7 @@ func (m *model) clone() *model {
 	return &c
 }
 
-// find returns the index of the last member called name, or -1.
+// find returns the index of the last member called name, or -1 if there is none.
 func (m *model) find(name string) int {
 	for i := len(m.keys) - 1; i >= 0; i-- {
 		var key string
@@ -133,7 +133,7 @@ func (m *model) spaced(t *rapid.T) string {
 	return b.String()
 }
 
-// moment is a state of the document to which a rollback can return.
+// moment is a saved state of the document and its model, for a rollback.
 type moment struct {
 	mark  jsontree.Mark
 	bytes []byte
@@ -160,7 +160,7 @@ func TestEditsEqualEditsOfPlainValues(t *testing.T) {
 	})
 }
 
-// editing is a document and its model, to which the same edits are applied.
+// editing holds a document and its model. Both get the same edits.
 type editing struct {
 	t     *rapid.T
 	doc   *jsontree.Doc
@@ -200,7 +200,7 @@ func (e *editing) compare() {
 func (e *editing) edit() {
 	node, m := e.somewhere()
 	before := e.now()
-	touched := 0 // how many bytes of the earlier document the edit may change
+	touched := 0 // largest number of bytes of the old document that the edit may change
 	value := drawModel(e.t, 2)
 	name := rapid.SampledFrom(modelNames).Draw(e.t, "name")
 	switch op := rapid.IntRange(0, 6).Draw(e.t, "op"); {
@@ -267,7 +267,7 @@ func (e *editing) container(node *jsontree.Node, m *model, name string, object b
 	}
 }
 
-// somewhere walks down to a random value of the document and of its model.
+// somewhere walks down to a random value. It returns the value's node and its model.
 func (e *editing) somewhere() (*jsontree.Node, *model) {
 	node, m := e.doc.Root(), e.model
 	for rapid.Bool().Draw(e.t, "down") && len(m.values) > 0 {
@@ -277,7 +277,7 @@ func (e *editing) somewhere() (*jsontree.Node, *model) {
 	return node, m
 }
 
-// argument returns a value in one of the forms that an edit accepts.
+// argument returns the value m in one of the forms that Set, Append and Replace accept.
 func (e *editing) argument(m *model) any {
 	text := m.spaced(e.t)
 	if rapid.Bool().Draw(e.t, "raw message") {
@@ -290,8 +290,8 @@ func (e *editing) argument(m *model) any {
 	return doc.Value()
 }
 
-// onlyTouched checks that the edit changed at most this many adjacent bytes of the
-// earlier document. With -1, only white space may have changed.
+// onlyTouched checks that the edit changed at most the given number of adjacent bytes of the old
+// document. If most is -1, only white space may have changed.
 func (e *editing) onlyTouched(before []byte, most int) {
 	after := e.doc.Bytes()
 	limit := min(len(before), len(after))

@@ -6,23 +6,23 @@ import (
 	"slices"
 )
 
-// Node is one value of a document, for editing. It is split into its parts only when
-// something below it changes.
+// Node is one value of a document, for editing. An object or array is split into its members or
+// items, called parts, only when one of them changes.
 type Node struct {
 	doc    *Doc
 	parent *Node
 	found  Value // the value as parsed or set; outdated if dirty is true
 	split  bool
-	dirty  bool // some part differs from found
+	dirty  bool // a member or item differs from found
 	parts  []part
 	tail   []byte // white space before the closing bracket
 }
 
-// part is a member or an item with the white space around it, so that a container can
-// be written back unchanged.
+// part is a member or an item, with the white space around it, so that an object or array can be
+// written back unchanged.
 type part struct {
 	lead  []byte
-	key   []byte // the quoted member name; nil in an array
+	key   []byte // the member's name in quotes; nil in an array
 	colon []byte
 	val   *Node
 	trail []byte
@@ -39,7 +39,7 @@ func (n *Node) Value() Value {
 	return unchecked(n.append(nil))
 }
 
-// Get returns the current value of the member called name, or a missing value.
+// Get returns the current value of the member called name, or the zero Value if there is none.
 func (n *Node) Get(name string) Value {
 	if !n.split {
 		return n.found.Get(name)
@@ -50,7 +50,7 @@ func (n *Node) Get(name string) Value {
 	return Value{}
 }
 
-// Child returns the member called name, or nil.
+// Child returns the node of the member called name, or nil if there is none.
 func (n *Node) Child(name string) *Node {
 	if i := n.find(name); i >= 0 {
 		return n.parts[i].val
@@ -58,11 +58,12 @@ func (n *Node) Child(name string) *Node {
 	return nil
 }
 
-// Object returns the member called name. If it is missing or null, Object sets it to
-// an empty object first. If it has another kind, the document gets an error.
+// Object returns the member called name, which must be an object. If it is missing or null, Object
+// first sets it to {}. If it has another kind, [Doc.Err] returns an error.
 func (n *Node) Object(name string) *Node { return n.container(name, Object, "{}") }
 
-// Array is like [Node.Object] for an array.
+// Array returns the member called name, which must be an array. If it is missing or null, Array
+// first sets it to []. If it has another kind, [Doc.Err] returns an error.
 func (n *Node) Array(name string) *Node { return n.container(name, Array, "[]") }
 
 func (n *Node) container(name string, kind Kind, empty string) *Node {
@@ -77,7 +78,7 @@ func (n *Node) container(name string, kind Kind, empty string) *Node {
 	return child
 }
 
-// Len returns the number of members or items.
+// Len returns the number of members of an object or items of an array.
 func (n *Node) Len() int {
 	if !n.split {
 		return n.found.Len()
@@ -117,9 +118,9 @@ func (n *Node) Members() iter.Seq2[string, *Node] {
 	}
 }
 
-// Set sets the member called name to v. It appends a missing member. v is a [Value] or
-// anything that encoding/json accepts. If the member already has the same text, the
-// document stays unchanged.
+// Set sets the member called name to v. It appends the member if it is missing. v is a [Value] or
+// anything that encoding/json accepts. If the member already has the same JSON text, the document
+// stays unchanged.
 func (n *Node) Set(name string, v any) {
 	if n.Kind() != Object {
 		n.doc.fail(fmt.Errorf("set %q on %s", name, n.Kind()))
@@ -140,8 +141,8 @@ func (n *Node) Set(name string, v any) {
 	n.add(quote(nil, name), text)
 }
 
-// fits reports whether text can be placed at depth without exceeding [MaxDepth]. If
-// not, it sets the document's error.
+// fits reports whether text, as a value at this depth, stays within [MaxDepth]. If not, it sets the
+// document's error.
 func (n *Node) fits(text []byte, depth int) bool {
 	if depth+nesting(text) <= MaxDepth {
 		return true
@@ -178,7 +179,7 @@ func (n *Node) Replace(v any) {
 	}
 }
 
-// Delete removes all members called name and reports whether there was one.
+// Delete removes all members called name. It reports whether there were any.
 func (n *Node) Delete(name string) bool {
 	found := false
 	for i := n.find(name); i >= 0; i = n.find(name) {
@@ -203,7 +204,7 @@ func (n *Node) Remove(i int) {
 	}
 }
 
-// find returns the index of the last member called name, or -1.
+// find returns the index of the last member called name, or -1 if there is none.
 func (n *Node) find(name string) int {
 	if n.Kind() != Object {
 		return -1
@@ -217,7 +218,7 @@ func (n *Node) find(name string) int {
 	return -1
 }
 
-// add appends a part with the formatting of its neighbours.
+// add appends a member or item, formatted like its neighbours. key is nil in an array.
 func (n *Node) add(key, text []byte) {
 	n.open()
 	depth := n.depth()
@@ -233,7 +234,7 @@ func (n *Node) add(key, text []byte) {
 	n.parts, n.tail = append(n.parts, p), tail
 }
 
-// replace sets the text of n and keeps the formatting of n.
+// replace sets the JSON text of n. It keeps the white space around n.
 func (n *Node) replace(text []byte) {
 	was := n.Value()
 	multiline := hasNewline(was.Raw())
@@ -249,7 +250,7 @@ func (n *Node) replace(text []byte) {
 	n.found, n.split, n.dirty, n.parts, n.tail = unchecked(text), false, false, nil, nil
 }
 
-// change stores how to undo an edit of n, and marks n and its parents as dirty.
+// change remembers the function that undoes an edit of n, and marks n and its parents as dirty.
 func (n *Node) change(undo func()) {
 	n.doc.undo = append(n.doc.undo, undo)
 	for at := n; at != nil; at = at.parent {
@@ -265,7 +266,7 @@ func (n *Node) depth() int {
 	return depth
 }
 
-// multiline reports whether the parts of n are on separate lines.
+// multiline reports whether the members or items of n are on separate lines.
 func (n *Node) multiline() bool {
 	n.open()
 	if len(n.parts) == 0 {
@@ -274,8 +275,8 @@ func (n *Node) multiline() bool {
 	return hasNewline(n.parts[0].lead)
 }
 
-// itemsInline reports whether the last item of an array is a container on a single
-// line. A new item is then also written on a single line.
+// itemsInline reports whether the last item of an array is an object or array on a single line. If
+// so, a new item is also written on a single line.
 func (n *Node) itemsInline() bool {
 	if len(n.parts) == 0 {
 		return false
@@ -284,7 +285,7 @@ func (n *Node) itemsInline() bool {
 	return last.Len() > 0 && !hasNewline(last.Raw())
 }
 
-// open splits a container into its parts.
+// open splits an object or array into its members or items.
 func (n *Node) open() {
 	if n.split || (n.Kind() != Object && n.Kind() != Array) {
 		return
@@ -303,7 +304,7 @@ func (n *Node) open() {
 		}
 		n.parts = append(n.parts, next)
 	}
-	if len(n.parts) > 0 { // white space before the closing bracket belongs to the container
+	if len(n.parts) > 0 { // white space before the closing bracket goes to n.tail, not to the last part
 		last := &n.parts[len(n.parts)-1]
 		n.tail, last.trail = last.trail, nil
 	} else {
@@ -312,7 +313,7 @@ func (n *Node) open() {
 	n.split = true
 }
 
-// length returns the number of bytes that append adds.
+// length returns the number of bytes that [Node.append] adds.
 func (n *Node) length() int {
 	if !n.dirty {
 		return len(n.found.Raw())
@@ -324,14 +325,14 @@ func (n *Node) length() int {
 	return sum
 }
 
-// append appends the current text of n to b.
+// append appends the current JSON text of n to b.
 func (n *Node) append(b []byte) []byte {
 	n.Pieces(func(piece []byte) { b = append(b, piece...) })
 	return b
 }
 
-// Pieces calls each with the current text of n, piece by piece, because assembling it
-// may need much memory. each must not modify a piece.
+// Pieces passes the current JSON text of n to each, piece by piece: all of it in one slice may need
+// much memory. each must not modify a piece.
 func (n *Node) Pieces(each func(piece []byte)) {
 	raw := n.found.Raw()
 	if !n.dirty {

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDepth is the maximum nesting depth of a document. Real documents have a depth
-// below ten. JSON readers of other languages fail at about a thousand.
+// MaxDepth is the maximum nesting depth of a document. Real documents have a depth below ten. JSON
+// libraries of other languages fail at about a thousand.
 const MaxDepth = 1000
 
 // SyntaxError says where and why bytes are not JSON.
@@ -57,19 +57,19 @@ func check(data []byte) (*index, error) {
 	return &index{src: data, entries: c.entries, escaped: c.escaped}, nil
 }
 
-// bytesPerEntry is the approximate number of bytes per value, with its name and white
-// space. It determines the initial capacity of the index.
+// bytesPerEntry is roughly how many bytes of a document belong to one value, with its name and
+// white space. It determines the initial capacity of the index.
 const bytesPerEntry = 24
 
-// checker parses a document by the JSON grammar. It stops at the first problem; at is
-// then the position of the offending byte.
+// checker parses a document by the JSON grammar. It stops at the first error; at is then the
+// position of the wrong byte.
 type checker struct {
 	data    []byte
 	at      int
 	problem string
 	entries []entry
-	escapes int  // number of escapes so far
-	escaped bool // a name contains an escape
+	escapes int  // number of escapes, such as \n, that were found so far
+	escaped bool // at least one member's name contains an escape
 }
 
 func (c *checker) fail(problem string) bool {
@@ -99,10 +99,11 @@ func (c *checker) peek() byte {
 	return 0
 }
 
-// value checks a value without a name.
+// value checks a value that is not a member of an object.
 func (c *checker) value(depth int) bool { return c.named(depth, c.at, c.at) }
 
-// named checks a value and adds its entry.
+// named checks a value and adds its entry to the index. key and colon are the start and end of the
+// member's name.
 func (c *checker) named(depth, key, colon int) bool {
 	i := len(c.entries)
 	c.entries = append(c.entries, entry{key: int32(key), colon: int32(colon), val: int32(c.at)})
@@ -205,9 +206,9 @@ func (c *checker) str() bool {
 	}
 }
 
-// skipPlain returns the index of the next special byte in a string: a quote, a
-// backslash or a control character. It checks eight bytes at a time, because
-// documents consist mostly of strings.
+// skipPlain returns the index of the next byte of a string that needs attention: a quote, a
+// backslash or a control character. It checks eight bytes at a time, because documents consist
+// mostly of strings.
 func skipPlain(data []byte, i int) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(data); i += 8 {
@@ -324,8 +325,8 @@ func skipValue(b []byte, i int) int {
 
 var endsScalar = [256]bool{',': true, '}': true, ']': true, ' ': true, '\n': true, '\t': true, '\r': true}
 
-// nesting returns the nesting depth of the value in b. A value without parts has depth
-// 0.
+// nesting returns the nesting depth of the value in b. It is 0 for a value that is no object or
+// array.
 func nesting(b []byte) int {
 	depth, most := 0, 0
 	for i := 0; i < len(b); i++ {

@@ -103,7 +103,7 @@ func TestDocumentsNestToALimit(t *testing.T) {
 	}
 }
 
-// encoding/json defines what is valid JSON.
+// The test takes encoding/json as the reference for what is valid JSON.
 func TestParseAgreesWithTheStandardLibraryOnDamagedDocuments(t *testing.T) {
 	var seeds []string
 	for _, text := range oddLayouts {

@@ -6,16 +6,15 @@ import (
 	"strings"
 )
 
-// style is the formatting of a document, derived from the document itself.
+// style is how a document is formatted. New members are formatted in the same way.
 type style struct {
 	unit      string // one level of indentation
 	eol       string // line ending
 	multiline bool   // members are on separate lines
-	space     bool   // a space after ':' and, on one line, after ','
+	space     bool   // a space follows ':' and, between members on one line, ','
 }
 
-// styleOf derives the style from the root's first member. An empty document gets the
-// default: two spaces per level.
+// styleOf derives the style from the root's first member. An empty root gets defaultStyle.
 func styleOf(root Value) style {
 	if c := root.cursor(); c.next() {
 		lead, colon := root.Raw()[c.lead:c.key], root.Raw()[c.colon:c.val]
@@ -52,8 +51,8 @@ func (s style) gap() []byte {
 
 func (s style) colon() []byte { return append([]byte(":"), s.gap()...) }
 
-// newPart returns an empty part to append to container n, and the white space before
-// the container's closing bracket.
+// newPart returns the white space for a member or item that is appended to n, as an empty part, and
+// the white space before the closing bracket of n.
 func (s style) newPart(n *Node, depth int) (p part, tail []byte) {
 	p.colon = s.colon()
 	count := len(n.parts)
@@ -73,7 +72,7 @@ func (s style) newPart(n *Node, depth int) (p part, tail []byte) {
 	return p, n.tail
 }
 
-// layout formats compact JSON text for insertion at depth.
+// layout formats compact JSON text for insertion at a nesting depth.
 func (s style) layout(text []byte, depth int, multiline bool) []byte {
 	if v := unchecked(text); v.Len() > 0 {
 		s.multiline = multiline
@@ -90,7 +89,7 @@ func (s style) appendValue(b []byte, v Value, depth int) []byte {
 		from := i
 		switch c := raw[i]; c {
 		case '{', '[':
-			if i = skipSpace(raw, i+1); raw[i] == c+2 { // the closing bracket
+			if i = skipSpace(raw, i+1); raw[i] == c+2 { // raw[i] is the closing bracket: '{'+2 is '}', '['+2 is ']'
 				b, i = append(b, c, c+2), i+1
 				continue
 			}
@@ -111,7 +110,8 @@ func (s style) appendValue(b []byte, v Value, depth int) []byte {
 	return b
 }
 
-// appendBreak starts a new line, or appends inline if the style is single-line.
+// appendBreak appends a line break and indentation. If the style is single-line, it appends inline
+// instead.
 func (s style) appendBreak(b []byte, depth int, inline []byte) []byte {
 	if s.multiline {
 		return append(b, s.newline(depth)...)

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// quote appends text to b as a JSON string. It escapes like encoding/json without
-// HTML escaping. Bytes that are not UTF-8 become U+FFFD.
+// quote appends text to b as a JSON string. It escapes the same characters as encoding/json does
+// without HTML escaping. Bytes that are not UTF-8 become U+FFFD.
 func quote(b []byte, text string) []byte {
 	const digits = "0123456789abcdef"
 	b = append(b, '"')
@@ -41,7 +41,8 @@ func quote(b []byte, text string) []byte {
 // escapes lists the bytes with a one-letter escape, as pairs of letter and byte.
 const escapes = "\"\"\\\\b\bf\fn\nr\rt\t//"
 
-// escapeLetter returns the letter of the escape for c, or 0.
+// escapeLetter returns the letter of the escape for c, such as 'n' for a newline, or 0 if c has
+// none.
 func escapeLetter(c byte) byte {
 	for i := 1; i < len(escapes); i += 2 {
 		if escapes[i] == c {
@@ -51,8 +52,8 @@ func escapeLetter(c byte) byte {
 	return 0
 }
 
-// unquote decodes a checked string. Bytes that are not UTF-8 and unpaired surrogates
-// become U+FFFD.
+// unquote decodes a string that was checked before. Bytes that are not UTF-8 and unpaired
+// surrogates become U+FFFD.
 func unquote(quoted []byte) string {
 	inner := quoted[1 : len(quoted)-1]
 	plain := utf8.Valid(inner)
@@ -91,7 +92,7 @@ func unquote(quoted []byte) string {
 	return string(b)
 }
 
-// escapedByte returns the byte that an escape with this letter stands for.
+// escapedByte returns the byte that an escape stands for, such as a newline for the letter 'n'.
 func escapedByte(letter byte) byte {
 	for i := 0; i < len(escapes); i += 2 {
 		if escapes[i] == letter {
@@ -103,7 +104,8 @@ func escapedByte(letter byte) byte {
 
 const unitLen = len(`\uFFFF`)
 
-// utf16Unit returns the UTF-16 code unit of the escape at the start of b, or U+FFFD.
+// utf16Unit returns the UTF-16 code unit of the escape at the start of b, such as \u00e9. It
+// returns U+FFFD if b does not start with one.
 func utf16Unit(b []byte) rune {
 	if len(b) < unitLen || b[0] != '\\' || b[1] != 'u' {
 		return utf8.RuneError

@@ -9,7 +9,7 @@ import (
 // Kind is the kind of a JSON value.
 type Kind uint8
 
-// The kinds. Missing is the kind of the zero [Value], which stands for a member that
+// The kinds of JSON values. Missing is the kind of the zero [Value], which stands for a member that
 // does not exist.
 const (
 	Missing Kind = iota
@@ -25,12 +25,12 @@ func (k Kind) String() string {
 	return [...]string{"nothing", "null", "a boolean", "a number", "a string", "an array", "an object"}[k]
 }
 
-// Value is a view of one value in a checked document. Reading allocates only the
-// returned strings. The zero Value is a missing value; all methods accept it.
+// Value is a read-only view of one value in a checked document. Its methods allocate only the
+// strings that they return. The zero Value stands for a missing member; all methods accept it.
 type Value struct {
 	raw   []byte
 	index *index // index of the parsed document; nil if an edit has set the value
-	at    int32  // position of the value's entry in index
+	at    int32  // number of the value's entry in index
 }
 
 // unchecked returns raw as a Value. raw must be valid JSON without surrounding white
@@ -59,7 +59,7 @@ func kindOf(raw []byte) Kind {
 	return Number
 }
 
-// Absent reports whether v is missing or null. The protocols treat both alike.
+// Absent reports whether v is missing or null. The document protocols treat both alike.
 func (v Value) Absent() bool { k := v.Kind(); return k == Missing || k == Null }
 
 // Raw returns the bytes of v in the document. The caller must not change them.
@@ -105,8 +105,8 @@ func (v Value) Bool() (value, ok bool) {
 	return v.Kind() == Bool && v.raw[0] == 't', v.Kind() == Bool
 }
 
-// Get returns the member called name, or a missing value. If the name occurs twice, the
-// last member counts, as in other programs that read these documents.
+// Get returns the member called name, or the zero Value if there is none. If the name occurs twice,
+// Get returns the last one, as other programs that read these documents do.
 func (v Value) Get(name string) Value {
 	var found Value
 	if v.Kind() != Object {
@@ -123,7 +123,7 @@ func (v Value) Get(name string) Value {
 	return found
 }
 
-// Len returns the number of members or items.
+// Len returns the number of members of an object or items of an array.
 func (v Value) Len() int {
 	if v.index != nil {
 		return v.index.len(v.at)
@@ -164,13 +164,14 @@ func (v Value) Items() iter.Seq2[int, Value] {
 	}
 }
 
-// Position is the position of a value in the parsed bytes.
+// Position is the position of a value in the bytes that were parsed.
 type Position struct {
 	Name     int // start of the member's name; equals From for an item of an array
 	From, To int // start and end of the value
 }
 
-// Position returns the position of v in the parsed bytes, or false if an edit has set v.
+// Position returns the position of v in the bytes that were parsed. It returns false if an edit has
+// set v.
 func (v Value) Position() (Position, bool) {
 	if v.index == nil {
 		return Position{}, false
@@ -196,11 +197,11 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return v.raw, nil
 }
 
-// keyIs reports whether the quoted member name equals name.
+// keyIs reports whether the member name quoted, with its quotes, stands for name.
 func keyIs(quoted []byte, name string) bool {
 	inner := quoted[1 : len(quoted)-1]
 	if string(inner) == name {
-		return bytes.IndexByte(inner, '\\') < 0 // a backslash starts an escape, so the names differ
+		return bytes.IndexByte(inner, '\\') < 0 // equal bytes, but a backslash starts an escape, so the names differ
 	}
 	return len(inner) > len(name) && bytes.IndexByte(inner, '\\') >= 0 && unquote(quoted) == name
 }

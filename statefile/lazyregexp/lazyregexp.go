@@ -1,5 +1,5 @@
-// Package lazyregexp compiles regular expressions at first use. gaffer starts a process
-// for every attempt, and such a process uses only few of its expressions.
+// Package lazyregexp compiles regular expressions at their first use. gaffer starts a process for
+// every attempt, and most of these processes need only a few expressions.
 package lazyregexp
 
 import (
@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// New returns a function that returns the compiled expression. It panics at the first
-// use if the expression is invalid.
+// New returns a function that compiles the expression text at its first call, and returns it. The
+// call panics if the expression is invalid.
 func New(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }

@@ -13,9 +13,9 @@ import (
 // Format formats t in UTC, to the second.
 func Format(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// layouts are the formats found in practice. All of them accept fractions of a second.
-// Formats without a zone mean local time; Python's datetime.now().isoformat() writes
-// such times.
+// layouts are the formats that known programs write. All of them accept fractions of a second.
+// Formats without a zone mean local time, such as the format of Python's
+// datetime.now().isoformat().
 var layouts = []struct {
 	layout string
 	naive  bool
@@ -39,8 +39,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%q is not a time; write it as 2026-02-12T17:08:00Z", e.Text)
 }
 
-// Parse reads a time in any of the known formats. zone is the zone of a time that
-// names none.
+// Parse reads a time in any of the known formats. If s has no zone, the time is in zone.
 func Parse(s string, zone *time.Location) (time.Time, error) {
 	for _, l := range layouts {
 		in := time.UTC
@@ -54,11 +53,11 @@ func Parse(s string, zone *time.Location) (time.Time, error) {
 	return time.Time{}, &Error{Text: s}
 }
 
-// rfc3339 matches exactly RFC 3339. time.Parse alone also accepts some single digits,
-// commas and invalid offsets.
+// rfc3339 matches exactly RFC 3339. time.Parse also accepts some single digits, commas and invalid
+// offsets.
 var rfc3339 = lazyregexp.New(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
-// UTC reports whether s is in UTC. s must be [Strict]. Z and +00:00 mean the same.
+// UTC reports whether the time s is in UTC, written as Z or +00:00. s must be [Strict].
 func UTC(s string) bool {
 	return strings.HasSuffix(s, "Z") || strings.HasSuffix(s, "z") || strings.HasSuffix(s, "+00:00")
 }

@@ -8,8 +8,8 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// zone is two hours ahead of UTC, so that a test can see whether a time without a zone
-// was read as local time.
+// zone is two hours ahead of UTC, so that a test notices if a time without a zone is not read as
+// local time.
 var zone = time.FixedZone("two ahead", 2*60*60)
 
 func TestParseReadsEveryFormFoundInPractice(t *testing.T) {

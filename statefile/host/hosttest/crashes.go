@@ -8,21 +8,21 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Crashes runs an operation on a machine that crashes at each step in turn. At each
-// step it tests one death of the process and several power cuts, which lose different
-// data.
+// Crashes runs an operation many times, and each time the machine crashes at another step. For each
+// step there is one run in which the process dies, and several in which the power fails and
+// different data is lost.
 type Crashes struct {
 	Prepare func(h host.Host) error // runs without faults before Do; may be nil
 	Do      func(h host.Host) error
-	// Check verifies, as a new process, what is left after the crash. done reports
-	// that Do returned without an error, so that its result must exist.
+	// Check verifies, from a new process, the files that are left after the crash. done reports
+	// that Do returned without an error, so its result must exist.
 	Check func(t *testing.T, h host.Host, done bool)
 }
 
-// powerCuts is the number of random power cuts that are tested at each step.
+// powerCuts is the number of runs with a random power cut at each step.
 const powerCuts = 4
 
-// Run executes all crashes and returns their number.
+// Run executes all runs and returns the number of crashes.
 func (c Crashes) Run(t *testing.T) (crashes int) {
 	for _, power := range []bool{false, true} {
 		seeds := map[bool]int{false: 1, true: powerCuts}[power]
@@ -36,8 +36,7 @@ func (c Crashes) Run(t *testing.T) (crashes int) {
 	return crashes
 }
 
-// once runs the operation with one fault and reports whether the fault occurred
-// during Do.
+// once runs the operation with the fault f. It reports whether the fault occurred during Do.
 func (c Crashes) once(t *testing.T, seed uint64, f Fault) (died bool) {
 	synctest.Test(t, func(t *testing.T) {
 		m := New(seed, Fault{})

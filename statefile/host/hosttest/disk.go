@@ -23,17 +23,17 @@ type node struct {
 	mode    fs.FileMode
 	mtime   time.Time
 	content []byte
-	synced  []byte // the durable content
+	synced  []byte // content after the last sync; survives a power cut
 
-	entries map[string]*node // entries of a folder as processes see them
-	durable map[string]*node // entries as of the last sync
-	pending []*change        // changes since the last sync
+	entries map[string]*node // a folder's entries as processes see them
+	durable map[string]*node // a folder's entries after the last sync; they survive a power cut
+	pending []*change        // changes of a folder's entries since the last sync
 }
 
-// change is one change of a folder's entries: it removes one name, adds one, or both.
-// A rename between two folders is one change of both.
+// change is one change of directory entries: it removes a name, adds a name, or both. A rename from
+// one folder to another is a single change, which belongs to both folders.
 type change struct {
-	from, to     *node // folders
+	from, to     *node // folders that lose the name gone and get the name come; nil if none
 	gone, come   string
 	node         *node
 	kept, chosen bool
@@ -91,7 +91,7 @@ func (d *disk) parent(name string) (folder *node, base string, err error) {
 	return folder, path.Base(name), err
 }
 
-// add adds a directory entry for n.
+// add adds n to the folder of name.
 func (d *disk) add(name string, n *node) error {
 	folder, base, err := d.parent(name)
 	if err != nil {
@@ -174,7 +174,7 @@ func (d *disk) list(name string) ([]fs.DirEntry, error) {
 	return list, nil
 }
 
-// powerCut keeps the durable data. It keeps or drops all other data at random.
+// powerCut keeps the durable data. For all other data it decides at random what is lost.
 func (d *disk) powerCut(rng *rand.Rand) {
 	seen := map[*node]bool{}
 	d.root.powerCut(rng, seen)
@@ -211,8 +211,8 @@ func (n *node) powerCut(rng *rand.Rand, seen map[*node]bool) {
 	}
 }
 
-// loseContent drops unsynced content at random. It can turn a file that was renamed
-// but not synced into an empty one.
+// loseContent drops unsynced content at random. So a file that was renamed before it was synced may
+// become empty.
 func (n *node) loseContent(rng *rand.Rand) {
 	if string(n.content) != string(n.synced) {
 		switch rng.IntN(3) {
@@ -225,7 +225,7 @@ func (n *node) loseContent(rng *rand.Rand) {
 	n.synced = n.content
 }
 
-// info returns the current file information of n.
+// info returns the file information of n at this moment. name is the file's name in it.
 func (n *node) info(name string) fs.FileInfo {
 	return info{name: path.Base(name), size: int64(len(n.content)), mode: n.mode, mtime: n.mtime}
 }

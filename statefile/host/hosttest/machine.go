@@ -22,27 +22,27 @@ var ErrDead = errors.New("the process is dead")
 // Fault describes the fault to inject. The zero value injects none.
 type Fault struct {
 	At    int   // number of the step, from 1; 0 means never
-	Power bool  // the whole machine loses power; otherwise only the process dies
+	Power bool  // if true, the whole machine loses power; if false, only the process dies
 	Err   error // if set, the step fails with this error and no process dies
 }
 
-// Machine is a disk, a clock and processes.
+// Machine is a simulated computer: a disk, a clock and processes.
 type Machine struct {
 	mu        sync.Mutex
 	rng       *rand.Rand
 	fault     Fault
 	steps     int
-	faultStep string // description of the step where the fault occurred, for messages
+	faultStep string // description of the step at which the fault occurred, for test messages
 	disk      *disk
 	boots     int
 	procs     []*Process
-	calls     []*call // operations that wait for their turn
+	calls     []*call // operations that wait until Run selects them
 	threads   int
-	changed   chan struct{} // signals Run that something may have changed
+	changed   chan struct{} // wakes Run when a thread has ended or waits for its turn
 	locks     map[string]*kernelLock
 }
 
-// call is an operation that waits for its turn.
+// call is an operation of a process that waits until Run selects it.
 type call struct{ turn chan struct{} }
 
 // New returns a machine with an empty disk.
@@ -51,8 +51,8 @@ func New(seed uint64, fault Fault) *Machine {
 	return &Machine{rng: rng, fault: fault, disk: newDisk(), changed: make(chan struct{}, 1), locks: map[string]*kernelLock{}}
 }
 
-// Process starts a process. It runs only what [Machine.Go] gives it. While no thread
-// runs, the test may also call its operations directly.
+// Process starts a process. It executes only the functions that are passed to [Machine.Go]. While
+// none of them is running, the test may also call the process's operations directly.
 func (m *Machine) Process() *Process {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -63,8 +63,8 @@ func (m *Machine) Process() *Process {
 	return p
 }
 
-// Go runs work as a thread of p. After p dies every operation fails, so work is
-// expected to return soon.
+// Go runs work as a thread of p. After p has died, every operation of p fails, so work should
+// return soon.
 func (m *Machine) Go(p *Process, work func()) {
 	m.mu.Lock()
 	m.threads++
@@ -88,7 +88,7 @@ func (m *Machine) Run() {
 			break
 		}
 		if next == nil {
-			<-m.changed // all threads wait for the clock; let time advance
+			<-m.changed // all threads are sleeping; wait while time advances
 			continue
 		}
 		close(next.turn)
@@ -123,11 +123,11 @@ func (m *Machine) pick() (*call, int) {
 // Steps returns the number of executed steps.
 func (m *Machine) Steps() int { return m.steps }
 
-// FaultStep describes the step where the fault occurred, for messages.
+// FaultStep describes the step at which the fault occurred, for test messages.
 func (m *Machine) FaultStep() string { return m.faultStep }
 
-// PowerCut kills all processes and drops unsynced data at random: each pending change
-// of a folder is kept or lost, and so is part of each file's unsynced content.
+// PowerCut kills all processes and drops unsynced data at random: some of the pending changes of
+// each folder, and a part of each file's unsynced content.
 func (m *Machine) PowerCut() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -151,11 +151,11 @@ func (m *Machine) kill(p *Process) {
 	}
 }
 
-// SetFault sets the fault to inject from now on.
+// SetFault sets the fault that the following steps inject.
 func (m *Machine) SetFault(f Fault) { m.fault = f }
 
-// injectFault counts one step of p and injects the fault if this is its step. It returns
-// an error if the step must not execute.
+// injectFault counts one step of p, and injects the machine's fault if it is due at this step. It
+// returns an error if the step must not be executed.
 func (m *Machine) injectFault(p *Process, op host.Op, name string) error {
 	if p.dead {
 		return ErrDead

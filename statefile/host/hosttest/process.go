@@ -15,12 +15,12 @@ type Process struct {
 	machine   *Machine
 	id        host.Process
 	dead      bool
-	scheduled bool // its operations wait for their turn
+	scheduled bool // the process's operations wait until Run selects them
 }
 
 var _ host.Host = (*Process)(nil)
 
-// step waits for the process's turn and then executes one disk operation.
+// step waits until Run selects this process, and then executes one disk operation.
 func (p *Process) step(op host.Op, name string, do func(d *disk) error) error {
 	m := p.machine
 	if c := p.queueUp(); c != nil {
@@ -36,8 +36,8 @@ func (p *Process) step(op host.Op, name string, do func(d *disk) error) error {
 	return pathError(op, name, do(m.disk))
 }
 
-// queueUp requests a turn. It returns nil if the process does not have to wait for
-// one.
+// queueUp queues an operation, which waits for its turn. It returns nil if the process need not
+// wait.
 func (p *Process) queueUp() *call {
 	p.machine.mu.Lock()
 	defer p.machine.mu.Unlock()
@@ -222,8 +222,8 @@ func (p *Process) Alive(id host.Process) host.Liveness {
 	return host.Dead
 }
 
-// kernelLock is an advisory lock. When it becomes free, all waiting processes wake up
-// and try again.
+// kernelLock is an advisory lock. When it is released, all waiting processes wake up and try to
+// take it.
 type kernelLock struct {
 	holder *Process
 	freed  chan struct{}
@@ -307,7 +307,7 @@ func (f *openFile) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Write writes in two steps, so that a crash can occur between them.
+// Write writes b in two steps, so that a crash can occur between them.
 func (f *openFile) Write(op host.Op, b []byte) error {
 	for _, half := range [][]byte{b[:len(b)/2], b[len(b)/2:]} {
 		err := f.process.step(op, f.name, func(d *disk) error {
