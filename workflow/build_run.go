@@ -8,8 +8,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// BuildRun is one autonomous build. It is stored in the state, so that it survives the
-// session that started it.
+// BuildRun is one autonomous build. It is stored in state.json, so that it can be resumed after the
+// session that started it has ended.
 type BuildRun struct {
 	RunID            string    `json:"runId"`
 	Status           RunStatus `json:"status"`
@@ -19,16 +19,15 @@ type BuildRun struct {
 	ConvergencePhase string    `json:"convergencePhase,omitempty"`
 	LastCheckpoint   string    `json:"lastCheckpoint,omitempty"`
 
-	// ID and ChunkProgress are written by other programs. Read moves ID to RunID.
+	// ID and ChunkProgress are written only by other programs. Read moves the value of ID to RunID.
 	ID            string         `json:"id,omitempty"`
 	ChunkProgress jsontree.Value `json:"chunkProgress,omitzero"`
 }
 
-// RunStatus is the status of a build. A status that the protocol does not define is
-// kept unchanged.
+// RunStatus is the status of a build. gaffer keeps a status that the protocol does not define.
 type RunStatus string
 
-// The run statuses.
+// The statuses of a build.
 const (
 	Running      RunStatus = "running"
 	RunCompleted RunStatus = "completed"
@@ -45,8 +44,7 @@ type Plan struct {
 	PrioritySource string   `json:"prioritySource"`
 	SpecVersion    string   `json:"specVersion"`
 
-	// Chunks holds the chunks in documents of some programs. Read moves them to
-	// BuildRun.
+	// Chunks holds the chunks in documents of some other programs. Read moves them to BuildRun.
 	Chunks []Chunk `json:"chunks,omitempty"`
 }
 
@@ -67,14 +65,14 @@ type Chunk struct {
 	// Note says what the user must do, for a chunk that waits for the user.
 	Note string `json:"note,omitempty"`
 
-	// Deps and the following fields are other names that some programs use for
-	// DependsOn and Note. Read moves their values to those fields.
+	// Deps and the fields below it are names that some other programs use for DependsOn and Note.
+	// Read moves their values to DependsOn and Note.
 	Deps      []ID   `json:"deps,omitempty"`
 	BlockedBy []ID   `json:"blockedBy,omitempty"`
 	Notes     string `json:"notes,omitempty"`
 }
 
-// Label returns a name of the chunk for the user.
+// Label returns the text by which the user recognizes the chunk.
 func (c Chunk) Label() string {
 	label := "Chunk"
 	if c.ID != "" {
@@ -86,8 +84,8 @@ func (c Chunk) Label() string {
 	return label
 }
 
-// ID is a chunk's id. The protocol uses numbers from 1; some programs use strings.
-// Ids are compared as text.
+// ID is the id of a chunk. The protocol uses numbers from 1; some other programs use strings. Ids
+// are compared as text.
 type ID string
 
 // DecodeJSON accepts a number or a string.
@@ -122,7 +120,7 @@ func (id *ID) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// normalize converts the forms that other programs write to the protocol's forms.
+// normalize moves values that other programs store under other names to the protocol's fields.
 func (r *BuildRun) normalize() {
 	if r.RunID == "" {
 		r.RunID, r.ID = r.ID, ""
@@ -169,7 +167,7 @@ func fillIDs(ids []ID) []ID {
 // than are listed.
 func (r BuildRun) Total() int { return max(r.Plan.TotalChunks, len(r.Chunks)) }
 
-// Count returns the number of chunks with one of the statuses.
+// Count returns the number of chunks whose status is one of statuses.
 func (r BuildRun) Count(statuses ...ChunkStatus) int {
 	n := 0
 	for _, c := range r.Chunks {
@@ -182,7 +180,8 @@ func (r BuildRun) Count(statuses ...ChunkStatus) int {
 	return n
 }
 
-// Progress computes the progress from the chunks. Current includes a chunk in progress.
+// Progress computes the progress from the statuses of the chunks. Current also counts a chunk in
+// progress.
 func (r BuildRun) Progress() Progress {
 	current := r.Count(Completed)
 	if r.Count(Active, Retrying) > 0 {
@@ -191,9 +190,9 @@ func (r BuildRun) Progress() Progress {
 	return Progress{Current: current, Total: r.Total()}
 }
 
-// Outcome computes the status of the build from its chunks. The build is completed if
-// all chunks are. It is partial if some chunks failed and no other chunk can still run.
-// Otherwise it is running.
+// Outcome computes the status of the build from its chunks. The build is completed if all chunks
+// are completed. It is partial if some chunks failed and no other chunk can still run. In all other
+// cases it is running.
 func (r BuildRun) Outcome() RunStatus {
 	if len(r.Chunks) > 0 && r.Count(Completed) == len(r.Chunks) && r.Total() == len(r.Chunks) {
 		return RunCompleted

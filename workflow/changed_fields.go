@@ -6,7 +6,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Change is a field of the state that has changed.
+// Change is a field of the state that differs between two versions.
 type Change struct {
 	Field string
 	Value jsontree.Value // the new value; absent if the field was cleared

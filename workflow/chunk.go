@@ -9,11 +9,11 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// ChunkStatus is the status of a chunk. A status that the protocol does not define is
-// shown as it is and never rewritten.
+// ChunkStatus is the status of a chunk. gaffer shows a status that the protocol does not define,
+// and never changes it.
 type ChunkStatus string
 
-// The chunk statuses.
+// The statuses of a chunk.
 const (
 	Planned   ChunkStatus = "planned"
 	Active    ChunkStatus = "active"
@@ -22,8 +22,8 @@ const (
 	Failed    ChunkStatus = "failed"
 )
 
-// chunkNext lists the statuses that may follow a status. A cancelled chunk, and a
-// completed chunk whose spec has changed, return to planned.
+// chunkNext lists the statuses that may follow each status. A cancelled chunk returns to planned,
+// and so does a completed chunk whose spec has changed.
 var chunkNext = map[ChunkStatus][]ChunkStatus{
 	Planned:   {Active},
 	Active:    {Retrying, Completed, Failed, Planned},
@@ -35,7 +35,7 @@ var chunkNext = map[ChunkStatus][]ChunkStatus{
 // Known reports whether the protocol defines the status.
 func (s ChunkStatus) Known() bool { _, ok := chunkNext[s]; return ok }
 
-// orPlanned returns the status, or planned if it is empty.
+// orPlanned returns s, or planned if s is empty.
 func (s ChunkStatus) orPlanned() ChunkStatus {
 	if s == "" {
 		return Planned
@@ -46,20 +46,19 @@ func (s ChunkStatus) orPlanned() ChunkStatus {
 // inProgress is the word that another program uses for active.
 const inProgress ChunkStatus = "running"
 
-// Held reports whether the protocol does not define the status, so that its meaning is
-// unknown. Another program or the user has set it, and gaffer must leave such a chunk
-// alone.
+// Held reports whether the meaning of the status is unknown, because the protocol does not define
+// it. Another program or the user has set it, so gaffer must not change the chunk.
 func (s ChunkStatus) Held() bool { return !s.orPlanned().Known() && s != inProgress }
 
 // ChunkUpdate is a change of a chunk's status.
 type ChunkUpdate struct {
 	ID          ID
 	To          ChunkStatus
-	SpecVersion string // spec version that the chunk was built against; if empty, the state's version
+	SpecVersion string // spec version that the chunk was built against; empty means the state's specVersion
 }
 
-// SetChunk changes the status of a chunk. It also sets the derived values: the
-// attempt, the times, the run's checkpoint and status, and chunkProgress.
+// SetChunk changes the status of a chunk. It also sets the values that follow from it: the chunk's
+// attempt and times, the run's checkpoint and status, and chunkProgress.
 func SetChunk(root *jsontree.Node, u ChunkUpdate, now time.Time) error {
 	run := root.Child("buildRun")
 	if run == nil || run.Kind() == jsontree.Null {
@@ -82,7 +81,7 @@ func SetChunk(root *jsontree.Node, u ChunkUpdate, now time.Time) error {
 	return nil
 }
 
-// CompleteByHand marks a chunk as completed that the user has done.
+// CompleteByHand marks a chunk that the user has done as completed.
 func CompleteByHand(root *jsontree.Node, id ID, now time.Time) error {
 	run := root.Child("buildRun")
 	if run == nil || run.Kind() == jsontree.Null {
@@ -118,8 +117,8 @@ func checkChunk(id ID, from, to ChunkStatus) error {
 	return e
 }
 
-// setTimes sets the times and the attempt number of a chunk. When an attempt ends, the
-// number stays, because it says how many attempts the chunk took.
+// setTimes sets the times and the attempt number of a chunk. The number stays when the attempt
+// ends: it is then the number of attempts that the chunk took.
 func setTimes(chunk *jsontree.Node, u ChunkUpdate, from ChunkStatus, spec, now string) {
 	attempt, _ := chunk.Get("attempt").Int()
 	switch u.To {
@@ -151,7 +150,7 @@ func setTimes(chunk *jsontree.Node, u ChunkUpdate, from ChunkStatus, spec, now s
 	}
 }
 
-// setDerived sets the values derived from the chunks. It keeps a run status that the
+// setDerived sets the values that follow from the chunks' statuses. It keeps a run status that the
 // protocol does not define, because another program or the user set it on purpose.
 func setDerived(root, run *jsontree.Node) {
 	state, _ := Read(root.Value())
@@ -182,8 +181,8 @@ func specVersion(root *jsontree.Node, u ChunkUpdate) string {
 	return root.Get("buildRun").Get("plan").Get("specVersion").Text()
 }
 
-// findChunk returns the only chunk with this id. The run's chunks may be in one of two
-// lists.
+// findChunk returns the chunk with this id. It returns an error if there is none or more than one.
+// The run's chunks are in one of two lists.
 func findChunk(run *jsontree.Node, id ID) (*jsontree.Node, error) {
 	chunks := chunksOf(run)
 	if chunks == nil {
@@ -206,7 +205,7 @@ func findChunk(run *jsontree.Node, id ID) (*jsontree.Node, error) {
 	return found, nil
 }
 
-// idsOf returns the ids of a list of chunks, in order.
+// idsOf returns the ids of the chunks in a list, in order.
 func idsOf(chunks *jsontree.Node) []ID {
 	ids := make([]ID, 0, chunks.Len())
 	for _, c := range chunks.Items() {
@@ -217,7 +216,7 @@ func idsOf(chunks *jsontree.Node) []ID {
 	return fillIDs(ids)
 }
 
-// chunksOf returns the list of chunks of a run, or nil.
+// chunksOf returns the list of chunks of a run, or nil if it has none.
 func chunksOf(run *jsontree.Node) *jsontree.Node {
 	if chunks := run.Child("chunks"); chunks != nil && chunks.Kind() == jsontree.Array && chunks.Len() > 0 {
 		return chunks

@@ -14,9 +14,9 @@ var (
 	idRange    = lazyregexp.New(`(?i)^(\d{1,6})\s*(?:-|–|—|\.\.+|\bto\b|\bthrough\b)\s*(\d{1,6})$`)
 )
 
-// resolveDependencies replaces dependencies that are written as text, such as "chunks
-// 1-3" or "chunk 2 and 4", by the ids that they name. Text that does not name chunks of
-// the build stays unchanged.
+// resolveDependencies replaces dependencies that are written as text, such as "chunks 1-3" or
+// "chunk 2 and 4", by the ids of these chunks. ids are the ids of all chunks. Text that does not
+// name chunks of the build stays unchanged.
 func resolveDependencies(deps, ids []ID) []ID {
 	if !slices.ContainsFunc(deps, func(id ID) bool { return !slices.Contains(ids, id) }) {
 		return deps
@@ -38,8 +38,8 @@ func resolveDependencies(deps, ids []ID) []ID {
 	return out
 }
 
-// parseDependency returns the ids that a text names. It returns nil if some part of
-// the text is not an id or a range of ids.
+// parseDependency returns the ids of the chunks that text names. It returns nil if a part of the
+// text is neither an id nor a range of ids.
 func parseDependency(text string, ids []ID) []ID {
 	var list []ID
 	text = chunkWord().ReplaceAllString(strings.TrimSpace(text), "")

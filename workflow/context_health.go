@@ -9,11 +9,11 @@ import (
 // Level says how full an agent's context is.
 type Level string
 
-// The levels.
+// The levels of a context.
 const (
 	Green  Level = "green"
-	Yellow Level = "yellow" // from 70 %
-	Red    Level = "red"    // from 90 %
+	Yellow Level = "yellow" // from 70 % of the context
+	Red    Level = "red"    // from 90 % of the context
 )
 
 // LevelOf returns the level of a context with the given usage in percent.
@@ -27,7 +27,7 @@ func LevelOf(percent float64) Level {
 	return Green
 }
 
-// Standard is the isolation mode of a build that has no context boundaries.
+// Standard is the isolation mode of a build whose chunks all run in one context.
 const Standard = "standard"
 
 // Health describes the context of a build: its isolation mode, how full it is, and its
@@ -39,9 +39,9 @@ type Health struct {
 	LastCheckpoint string  `json:"lastCheckpoint,omitempty"`
 }
 
-// ContextHealth computes the health from the feed, the run (which may be nil) and the
-// context's usage in percent. The last event in the feed counts as the most recent one,
-// whatever the times say, because clocks may be set back.
+// ContextHealth computes the health. run may be nil; usage is the used part of the context, in
+// percent. The last event in the feed counts as the most recent one, whatever the times of the
+// events say, because clocks may be set back.
 func ContextHealth(events []Event, run *BuildRun, usage float64) Health {
 	h := Health{Isolation: Standard, Usage: usage, Level: LevelOf(usage)}
 	if run != nil {
@@ -60,8 +60,8 @@ func ContextHealth(events []Event, run *BuildRun, usage float64) Health {
 	return h
 }
 
-// isolation returns the isolation mode in a boundary event. Some programs write the
-// mode only to the summary.
+// isolation returns the isolation mode in a boundary event. Some programs write the mode only in
+// the event's summary.
 func isolation(e Event) string {
 	switch {
 	case e.IsolationMode != "":

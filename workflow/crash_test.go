@@ -17,9 +17,9 @@ import (
 
 const crashRoot = "/project/.fctry"
 
-// crashes runs work on a new machine once per step, with a crash at that step: the
-// death of the process, or a power cut. Then verify checks the result as another
-// process, and again after one more power cut.
+// crashes runs work once for each step, each time on a new machine that crashes at that step: the
+// process dies, or the power fails. Then verify checks the result from another process, and again
+// after one more power cut.
 func crashes(t *testing.T, files map[string]string, work func(*workflow.Store) error, verify func(h host.Host, done bool) error) {
 	t.Helper()
 	for seed := range uint64(8) {
@@ -93,8 +93,8 @@ func TestAnEventIsStoredOnceDespiteACrash(t *testing.T) {
 		})
 }
 
-// archivedAndFeed returns how often each event occurs in the archive and the feed, by
-// the event's number.
+// archivedAndFeed returns how often each event occurs in the archive and the feed together, by the
+// number in the event.
 func archivedAndFeed(h host.Host) (map[int64]int, error) {
 	seen := map[int64]int{}
 	count := func(v jsontree.Value) {
@@ -110,7 +110,7 @@ func archivedAndFeed(h host.Host) (map[int64]int, error) {
 	}
 	for _, entry := range entries {
 		if strings.HasPrefix(entry.Name(), ".") {
-			continue // a temporary file of a process that died
+			continue // skip the temporary file of a process that died
 		}
 		data, err := statefile.ReadBytes(h, filepath.Join(folder, entry.Name()))
 		if err != nil {

@@ -7,14 +7,14 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// reconcilingCommands lists the commands that reconcile the spec with the code. After them,
-// changes that were made outside of a command no longer count as untracked.
+// reconcilingCommands lists the commands that bring the spec and the code into agreement. Changes
+// that were made outside of a command are no longer untracked after them.
 var reconcilingCommands = []Command{Evolve, Review}
 
-// EndCommandFor ends the current command, like [EndCommand]. For evolve and review it
-// also clears the untracked changes of the given sections, which are named by alias or
-// number. If no section is given, it clears those of the active section. It returns the
-// number of cleared changes.
+// EndCommandFor ends the current command, like [EndCommand]. If it is evolve or review,
+// EndCommandFor also clears the untracked changes of the given sections, each an alias or a number.
+// If no section is given, it clears the changes of the active section. It returns the number of
+// cleared changes.
 func EndCommandFor(root *jsontree.Node, sections ...string) (int, error) {
 	command := Command(root.Get("currentCommand").Text())
 	covers := slices.Contains(reconcilingCommands, command)

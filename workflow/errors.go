@@ -8,12 +8,12 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// ShapeError reports that a change is not possible because a part of the document has
-// the wrong type. Nothing was changed.
+// ShapeError reports that a change is not possible, because a value in the document has the wrong
+// type. Nothing was changed.
 type ShapeError struct {
 	Path  string // path of the document
-	At    string // position in the document
-	Want  string // such as "an array"
+	At    string // path of the value within the document
+	Want  string // the expected type, such as "an array"
 	Found string
 }
 
@@ -25,15 +25,15 @@ func (e *ShapeError) Error() string {
 	return text
 }
 
-// Invalid marks the error as invalid content of a document.
+// Invalid reports true: the content of a document is invalid.
 func (e *ShapeError) Invalid() bool { return true }
 
-// Hint returns what the user can do next.
+// Hint tells the user what to do next.
 func (e *ShapeError) Hint() string {
 	return "correct it by hand; 'gaffer validate --workflow' lists every violation"
 }
 
-// withPath sets the document's path in a ShapeError that has none.
+// withPath returns err. If err is a ShapeError without a path, it sets the path of the document.
 func withPath(path string, err error) error {
 	if shape, ok := errors.AsType[*ShapeError](err); ok && shape.Path == "" {
 		shape.Path = path
@@ -43,7 +43,7 @@ func withPath(path string, err error) error {
 
 // TransitionError reports a change of status that the protocol does not allow.
 type TransitionError struct {
-	What     string // such as "chunk 3"
+	What     string // the object whose status should change, such as "chunk 3"
 	From, To string
 	May      []string // statuses that may follow From
 	Why      string   // the reason; if set, the message contains it instead of May
@@ -60,40 +60,40 @@ func (e *TransitionError) Error() string {
 	return text + fmt.Sprintf(": %s may be followed by %s", e.From, joinWords(e.May, "or"))
 }
 
-// Conflict marks the error as a refused transition.
+// Conflict reports true: the protocol does not allow this change of status.
 func (e *TransitionError) Conflict() bool { return true }
 
-// NotFoundError reports an object that does not exist.
+// NotFoundError reports that an object does not exist, such as an inbox item.
 type NotFoundError struct {
-	What string // such as `inbox item "x"`
+	What string // the missing object, such as `inbox item "x"`
 	Next string // what the user can do next
 }
 
 func (e *NotFoundError) Error() string { return e.What }
 
-// NotFound marks the error as a missing object.
+// NotFound reports true: the object does not exist.
 func (e *NotFoundError) NotFound() bool { return true }
 
-// Hint returns what the user can do next.
+// Hint tells the user what to do next.
 func (e *NotFoundError) Hint() string { return e.Next }
 
 // ArgumentError reports an invalid argument of the caller.
 type ArgumentError struct {
-	What    string // such as "completedSteps"
+	What    string // name of the argument, such as "completedSteps"
 	Problem string
 	Next    string // what the user can do next
 }
 
 func (e *ArgumentError) Error() string { return e.What + ": " + e.Problem }
 
-// Usage marks the error as a mistake of the caller and not of a document.
+// Usage reports true: an argument of the command is wrong.
 func (e *ArgumentError) Usage() bool { return true }
 
-// Hint returns what the user can do next.
+// Hint tells the user what to do next.
 func (e *ArgumentError) Hint() string { return e.Next }
 
-// object returns the member called name for editing. If the member is absent, it is
-// created as an empty object.
+// object returns the member called name for editing. If the member is absent, object creates it as
+// an empty object.
 func object(n *jsontree.Node, at, name string) (*jsontree.Node, error) {
 	if v := n.Get(name); !v.Absent() && v.Kind() != jsontree.Object {
 		return nil, &ShapeError{At: at, Want: jsontree.Object.String(), Found: v.Kind().String()}
@@ -101,8 +101,8 @@ func object(n *jsontree.Node, at, name string) (*jsontree.Node, error) {
 	return n.Object(name), nil
 }
 
-// array returns the member called name for editing. If the member is absent, it is
-// created as an empty array.
+// array returns the member called name for editing. If the member is absent, array creates it as an
+// empty array.
 func array(n *jsontree.Node, at, name string) (*jsontree.Node, error) {
 	if v := n.Get(name); !v.Absent() && v.Kind() != jsontree.Array {
 		return nil, &ShapeError{At: at, Want: jsontree.Array.String(), Found: v.Kind().String()}
@@ -110,15 +110,15 @@ func array(n *jsontree.Node, at, name string) (*jsontree.Node, error) {
 	return n.Array(name), nil
 }
 
-// clearField sets a member to null, which is how the protocol clears fields. It does
-// not add an absent member.
+// clearField sets the member name to null: the protocol clears fields in this way. If the member is
+// absent, it is not added.
 func clearField(n *jsontree.Node, name string) {
 	if !n.Get(name).Absent() {
 		n.Set(name, nil)
 	}
 }
 
-// joinWords joins words as in "a, b or c".
+// joinWords joins words with commas, and puts last before the final one, as in "a, b or c".
 func joinWords[T ~string](words []T, last string) string {
 	plain := make([]string, len(words))
 	for i, w := range words {
@@ -131,7 +131,7 @@ func joinWords[T ~string](words []T, last string) string {
 	return strings.Join(plain[:end], ", ") + " " + last + " " + plain[end]
 }
 
-// shorten cuts a text after 60 characters, for messages.
+// shorten cuts a text after 60 characters, for use in messages.
 func shorten(s string) string {
 	const most = 60
 	if text := []rune(s); len(text) > most {

@@ -11,8 +11,8 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// The kinds of events that the protocol and related programs define. Events of other
-// kinds are kept and shown unchanged.
+// The kinds of events that the protocol and related programs define. gaffer keeps and shows events
+// of other kinds unchanged.
 const (
 	ChunkStarted        = "chunk-started"
 	ChunkCompleted      = "chunk-completed"
@@ -32,8 +32,8 @@ const (
 	EscalationEmitted   = "escalation-emitted"
 )
 
-// kinds maps each kind of event to the fields whose form is defined, in addition to
-// those of everyEvent. Other fields may hold any value.
+// kinds lists, for each kind of event, the fields that must have a certain form. The fields of
+// everyEvent come in addition. Fields that are not listed may hold any value.
 var kinds = map[string]map[string]form{
 	ChunkStarted:        {"section": formText, "attempt": formWhole, "chunkNumber": formWhole, "totalChunks": formWhole},
 	ChunkCompleted:      {"scenarios": formTexts},
@@ -53,7 +53,7 @@ var kinds = map[string]map[string]form{
 	EscalationEmitted:   {"reason": formText},
 }
 
-// everyEvent lists the fields that every known kind may have.
+// everyEvent lists the fields that an event of every known kind may have.
 var everyEvent = map[string]form{"chunk": formText, "timestamp": formTime, "summary": formText}
 
 // Kinds returns the known kinds, sorted.
@@ -92,9 +92,9 @@ const (
 	Minimal = "minimal"
 )
 
-// Verified returns the event of a verification: chunk-verified if there was at least
-// one check and all passed, and verification-failed otherwise. If summary is empty,
-// it counts the checks. An empty screenshot is omitted.
+// Verified returns the event for a verification of a chunk. Its kind is chunk-verified if there was
+// at least one check and all passed; if not, it is verification-failed. If summary is empty, the
+// event's summary counts the checks. An empty screenshot is omitted.
 func Verified(chunk, summary string, checks []Check, mode, screenshot string) Draft {
 	passed := 0
 	for _, c := range checks {
@@ -116,25 +116,25 @@ func Verified(chunk, summary string, checks []Check, mode, screenshot string) Dr
 	return Draft{kind, fields}
 }
 
-// Checkpointed returns the event for a chunk's state that was saved before a context
+// Checkpointed returns the event that says that a chunk's state was saved before a context
 // boundary.
 func Checkpointed(chunk, summary string) Draft {
 	return Draft{ContextCheckpointed, []Field{{"chunk", chunk}, {"summary", summary}}}
 }
 
-// Boundary returns the event for a chunk that was started in its own context.
+// Boundary returns the event that says that a chunk was started in a new context.
 func Boundary(chunk, isolationMode, summary string) Draft {
 	return Draft{ContextBoundary, []Field{{"chunk", chunk}, {"summary", summary}, {"isolationMode", isolationMode}}}
 }
 
-// Compacted returns the event for a context that was compacted during a build.
+// Compacted returns the event that says that a context was compacted during a build.
 func Compacted(chunk, summary string) Draft {
 	return Draft{ContextCompacted, []Field{{"chunk", chunk}, {"summary", summary}}}
 }
 
-// TextField returns a field with a value that the user typed. If the kind defines the
-// field as text, the value is taken literally. Otherwise it is parsed as JSON, and text
-// that is not JSON becomes a string.
+// TextField returns a field with a value that the user typed. If events of this kind have text in
+// the field, the value is taken literally. In other fields it is parsed as JSON, and text that is
+// not JSON becomes a string.
 func TextField(kind, name, typed string) (Field, error) {
 	if err := checkText(name, typed); err != nil {
 		return Field{}, err
@@ -179,7 +179,8 @@ func (d Draft) Event(now time.Time) (jsontree.Value, error) {
 	return newObject(append(fields, rest...)...), nil
 }
 
-// check returns the value of a field, or an error if the event must not have the field.
+// check returns the value of the field f, or an error if the event must not have f. again reports
+// that the draft has the field twice.
 func (d Draft) check(f Field, again bool) (jsontree.Value, error) {
 	refuse := func(problem string) (jsontree.Value, error) {
 		return jsontree.Value{}, &ArgumentError{What: fmt.Sprintf("event %s: field %q", d.Kind, shorten(f.Name)), Problem: problem}
@@ -208,7 +209,7 @@ func (d Draft) check(f Field, again bool) (jsontree.Value, error) {
 	return v, nil
 }
 
-// maxKind limits the length of a kind, in bytes.
+// maxKind is the maximum length of an event's kind, in bytes.
 const maxKind = 100
 
 func checkKind(kind string) error {

@@ -13,7 +13,7 @@ type form struct {
 	ok   func(jsontree.Value) bool
 }
 
-// The forms. All of them accept null, which means that the field is absent.
+// The forms of fields. All of them accept null, which means that the field is absent.
 var (
 	formText  = form{"a string", func(v jsontree.Value) bool { return v.Kind() == jsontree.String || v.Absent() }}
 	formWhole = form{"a whole number", func(v jsontree.Value) bool { _, ok := v.Int(); return ok || v.Absent() }}
@@ -43,11 +43,11 @@ func isCheck(v jsontree.Value) bool {
 	return len(misread) == 0 && c.Name != "" && (c.Result == Pass || c.Result == Fail)
 }
 
-// formOf returns the form of an event's field, or false if any value is allowed.
+// formOf returns the form of an event's field. It returns false if the field may hold any value.
 func formOf(kind, name string) (form, bool) {
 	fields, known := kinds[kind]
 	if !known {
-		// gaffer does not know what the other fields of an unknown kind mean.
+		// For an unknown kind, only the form of its timestamp is known.
 		return formTime, name == "timestamp"
 	}
 	if f, ok := fields[name]; ok {

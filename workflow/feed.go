@@ -14,19 +14,19 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// FeedCap is the number of events in the state at which the oldest are moved to files
-// in ArchiveFolder.
+// FeedCap is the maximum number of events in the state. When it is reached, the oldest events are
+// moved to a file in ArchiveFolder.
 const FeedCap = 100
 
-// feedBatch is the number of events that are moved at a time.
+// feedBatch is the number of events that are moved to the archive at a time.
 const feedBatch = FeedCap / 2
 
-// ArchiveFolder holds the events that were moved out of the state.
+// ArchiveFolder is the name of the folder for the events that were moved out of the state.
 const ArchiveFolder = "build-events"
 
-// archivedField is the member of the state that counts the moved events. The name of
-// the next file contains this count, so each batch is moved only once, even if a
-// process dies in between.
+// archivedField is the member of the state that counts the events in the archive. The name of the
+// next archive file contains this count, so each batch is moved only once, even if a process dies
+// during the move.
 const archivedField = "buildEventsArchived"
 
 const opSyncArchive host.Op = "sync archive"
@@ -34,7 +34,7 @@ const opSyncArchive host.Op = "sync archive"
 // Event is an event read from the feed.
 type Event struct {
 	Kind          string         `json:"kind"`
-	Chunk         string         `json:"-"` // name of the chunk; some programs write a number
+	Chunk         string         `json:"-"` // name of the chunk, even if the document has a number
 	Timestamp     string         `json:"timestamp"`
 	Summary       string         `json:"summary"`
 	Checks        []Check        `json:"checks"`
@@ -53,14 +53,14 @@ func Events(feed []jsontree.Value) []Event {
 			continue
 		}
 		e := Event{Chunk: v.Get("chunk").String(), Raw: v}
-		jsontree.Decode(v, &e) // fields of the wrong type are only in Raw
+		jsontree.Decode(v, &e) // ignore fields of the wrong type: they are in Raw
 		events = append(events, e)
 	}
 	return events
 }
 
-// Emit appends an event to the feed and returns it. When Emit returns, the event is
-// durable, and so are the archived events.
+// Emit appends an event to the feed and returns it. When Emit returns, the event and the archived
+// events are durable.
 func (s *Store) Emit(ctx context.Context, d Draft) (jsontree.Value, error) {
 	event, err := d.Event(s.opts.Now())
 	if err != nil {
@@ -75,14 +75,14 @@ func (s *Store) Emit(ctx context.Context, d Draft) (jsontree.Value, error) {
 	})
 }
 
-// batch holds the oldest events of the feed, which are to be moved.
+// batch holds the oldest events of the feed, which are moved to the archive.
 type batch struct {
-	start  int64 // number of events that were moved before this batch
+	start  int64 // number of events that were archived before this batch
 	events []jsontree.Value
 }
 
-// appendEvent appends an event to the feed. It also removes the moved events, if they
-// are still the oldest of the feed.
+// appendEvent appends an event to the feed. It also removes the events of moved, which are in the
+// archive, if they are still the oldest events of the feed.
 func appendEvent(root *jsontree.Node, event jsontree.Value, moved batch) error {
 	feed, err := array(root, "buildEvents", "buildEvents")
 	if err != nil {
@@ -99,7 +99,7 @@ func appendEvent(root *jsontree.Node, event jsontree.Value, moved batch) error {
 	return nil
 }
 
-// startOf reports whether the feed begins with exactly this batch.
+// startOf reports whether the feed begins with exactly the events of this batch.
 func (b batch) startOf(archived, feed jsontree.Value) bool {
 	if start, _ := archived.Int(); start != b.start || feed.Len() < len(b.events) {
 		return false
@@ -115,12 +115,12 @@ func (b batch) startOf(archived, feed jsontree.Value) bool {
 	return true
 }
 
-// archive copies the oldest events to a file if the feed is full. The caller removes
-// them from the feed afterwards. The file name contains the position in the sequence
-// and a hash of the content, so a repeated call finds that the file exists.
+// archive copies the oldest events to a file if the feed is full. The caller removes them from the
+// feed afterwards. The file name contains the number of earlier events and a hash of the content.
+// So if archive is repeated after a crash, it finds the file and does not write it again.
 func (s *Store) archive() (batch, error) {
 	state, err := s.Load()
-	if err != nil { // the following update gets the same error and handles it
+	if err != nil { // ignore it here: the update that follows gets the same error and handles it
 		return batch{}, nil
 	}
 	feed := state.Get("buildEvents")
@@ -160,9 +160,9 @@ func (s *Store) keep(b batch) error {
 	return s.syncArchive(folder)
 }
 
-// syncArchive makes the directory entries of the file and its folder durable, because
-// the events are about to be removed from the feed. The process that created the file
-// may have died before syncing it.
+// syncArchive makes the directory entries of the archive file and its folder durable, because the
+// events are about to be removed from the feed. The process that created the file may have died
+// before it did so.
 func (s *Store) syncArchive(folder string) error {
 	for _, dir := range []string{folder, s.root} {
 		if err := s.opts.Host.SyncDir(opSyncArchive, dir); err != nil {

@@ -135,7 +135,7 @@ func TestAFullFeedMovesItsOldestEventsAndLosesNone(t *testing.T) {
 	}
 }
 
-// Events with identical content must not be confused when they are moved to the
+// Several events may have identical content. Each must be kept when events are moved to the
 // archive.
 func TestConcurrentEqualEventsAreAllKept(t *testing.T) {
 	p := newProject(t, workflow.Options{})
@@ -154,8 +154,8 @@ func TestConcurrentEqualEventsAreAllKept(t *testing.T) {
 	}
 }
 
-// A process that dies after writing the archive file leaves the events in both places.
-// The next process finds the file and only removes the events from the feed.
+// If a process dies after it has written the archive file, the events are in the file and in the
+// feed. The next process finds the file and only removes the events from the feed.
 func TestAnInterruptedArchiveMovesItsBatchOnce(t *testing.T) {
 	p := newProject(t, workflow.Options{})
 	for range workflow.FeedCap {
@@ -175,7 +175,7 @@ func TestAnInterruptedArchiveMovesItsBatchOnce(t *testing.T) {
 	}
 }
 
-// history returns all events, with the archived ones first.
+// history returns all events: first the archived ones, then those in the feed.
 func (p *project) history() []jsontree.Value {
 	p.t.Helper()
 	var events []jsontree.Value

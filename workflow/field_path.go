@@ -11,12 +11,12 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// maxNesting limits the nesting depth of values from users and other programs. JSON
-// readers fail at some greater depth.
+// maxNesting is the maximum nesting depth of values from users and other programs. At greater
+// depths some JSON libraries fail.
 const maxNesting = 100
 
 // Get returns the value at a path such as agentOutputs.researcher.summary or
-// buildRun.chunks[0].status. A dot in a name is escaped as \. in the path.
+// buildRun.chunks[0].status. In a path, \. stands for a dot that is part of a name.
 func Get(state jsontree.Value, path string) (jsontree.Value, error) {
 	names, err := splitPath(path)
 	if err != nil {
@@ -45,9 +45,9 @@ func member(v jsontree.Value, name string) jsontree.Value {
 	return jsontree.Value{}
 }
 
-// Set sets the value at path and creates missing objects above it. A field of the
-// protocol accepts only values of the right type; a word that the protocol does not
-// define is accepted. Other fields accept any value.
+// Set sets the value at path and creates missing objects on the way. If the protocol defines the
+// field, the value must have the right type. It may be a word that the protocol does not define.
+// Other fields accept any value.
 func Set(root *jsontree.Node, path string, value jsontree.Value) error {
 	before := existingProblems(root)
 	if err := place(root, path, value); err != nil {
@@ -56,9 +56,9 @@ func Set(root *jsontree.Node, path string, value jsontree.Value) error {
 	return newProblem(root, path, before)
 }
 
-// SetText is Set for a value that the user typed. The value is parsed as JSON; text
-// that is not JSON becomes a string. Where the protocol requires a string, a number
-// becomes a string, so that specVersion=1.2 works.
+// SetText is Set for a value that the user typed. The value is parsed as JSON; text that is not
+// JSON becomes a string. If the protocol requires a string, a number becomes a string, so that
+// specVersion=1.2 works.
 func SetText(root *jsontree.Node, path, text string) error {
 	if err := checkText(path, text); err != nil {
 		return err
@@ -88,7 +88,7 @@ func setString(root *jsontree.Node, path, text string, before map[string]bool) e
 	return newProblem(root, path, before)
 }
 
-// Clear sets the field at path to null. It does not add an absent field.
+// Clear sets the field at path to null. If the field is absent, it is not added.
 func Clear(root *jsontree.Node, path string) error {
 	names, err := splitPath(path)
 	if err != nil {
@@ -141,8 +141,8 @@ func put(at *jsontree.Node, path, name string, value jsontree.Value) error {
 	return &ArgumentError{What: path, Problem: fmt.Sprintf("%s has no field %q", at.Kind(), name)}
 }
 
-// descend returns a field for editing. If the field is absent, it is created as an
-// empty object.
+// descend returns the field name of at, for editing. If the field is absent, descend creates it as
+// an empty object.
 func descend(at *jsontree.Node, name string) (*jsontree.Node, error) {
 	next := child(at, name)
 	if at.Kind() == jsontree.Object && (next == nil || next.Kind() == jsontree.Null) {
@@ -171,8 +171,8 @@ func child(n *jsontree.Node, name string) *jsontree.Node {
 	return nil
 }
 
-// existingProblems returns the problems that the state already has, so that an edit is
-// refused only for new ones.
+// existingProblems returns the problems that the state has before an edit. An edit is refused only
+// if it adds new ones.
 func existingProblems(root *jsontree.Node) map[string]bool {
 	found := map[string]bool{}
 	for _, f := range CheckState("", root.Value()) {
@@ -191,9 +191,9 @@ func newProblem(root *jsontree.Node, path string, before map[string]bool) error 
 	return nil
 }
 
-// isTypeProblem reports whether a finding is about a wrong type. It returns false for
-// unknown words, and for fields such as sectionReadiness that are not in the protocol
-// but expected by programs.
+// isTypeProblem reports whether a finding is about a value of the wrong type. It returns false for
+// unknown words, and for fields such as sectionReadiness, which programs expect although the
+// protocol does not define them.
 func isTypeProblem(f statefile.Finding) bool {
 	return !strings.HasPrefix(f.Name, "unknown-") && !strings.HasSuffix(f.Name, "-in-state")
 }
@@ -236,8 +236,8 @@ func badPath(path, problem string) error {
 	}
 }
 
-// checkText returns an error if the text is not UTF-8, because JSON could not store
-// it unchanged.
+// checkText returns an error if text is not UTF-8, because JSON could not store it unchanged. what
+// names the text in the error.
 func checkText(what, text string) error {
 	if !utf8.ValidString(text) {
 		return &ArgumentError{What: shorten(what), Problem: "is not UTF-8, so it cannot be kept as it is"}

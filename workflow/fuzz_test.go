@@ -49,7 +49,7 @@ func FuzzState(f *testing.F) {
 	})
 }
 
-// everyEdit tries every kind of edit. Edits may be refused.
+// everyEdit tries every kind of edit. An edit may return an error, but must not panic.
 func everyEdit(root *jsontree.Node) {
 	workflow.StartSession(root)
 	_ = workflow.BeginStep(root, workflow.SpecWriter, false)

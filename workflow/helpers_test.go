@@ -37,7 +37,7 @@ func newProject(t *testing.T, opts workflow.Options) *project {
 	return &project{workflow.Open(root, opts), t, root}
 }
 
-// with writes a document as another program would.
+// with writes a file to the folder, as another program would, and returns p.
 func (p *project) with(name, content string) *project {
 	p.t.Helper()
 	if err := os.MkdirAll(p.root, 0o755); err != nil {
@@ -51,7 +51,7 @@ func (p *project) with(name, content string) *project {
 	return p.writtenAt(name, noon.Add(-time.Hour))
 }
 
-// writtenAt sets the modification time of a document.
+// writtenAt sets the modification time of a file in the folder, and returns p.
 func (p *project) writtenAt(name string, at time.Time) *project {
 	p.t.Helper()
 	if err := os.Chtimes(filepath.Join(p.root, name), at, at); err != nil {
@@ -69,7 +69,7 @@ func (p *project) read(name string) string {
 	return string(data)
 }
 
-// edit calls a function on the state, as Store.Update does.
+// edit applies change to the state, as Store.Update does.
 func (p *project) edit(change func(root *jsontree.Node) error) error {
 	return p.Update(context.Background(), change)
 }
@@ -99,7 +99,7 @@ func (p *project) names() []string {
 	return names(findings)
 }
 
-// places returns "name position" for each finding.
+// places returns the name and the position of each finding, such as "wrong-type buildRun.status".
 func (p *project) places() []string {
 	p.t.Helper()
 	findings, err := p.Validate()
@@ -142,7 +142,8 @@ func parse(t *testing.T, text string) jsontree.Value {
 	return doc.Value()
 }
 
-// says returns the property of an error that the command line uses, or else its text.
+// says returns how the command line classifies an error, such as "conflict". For an error without a
+// class it returns the error's text.
 func says(err error) string {
 	type (
 		usage interface {

@@ -15,20 +15,20 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Inbox is the queue of ideas that users leave for later commands. It is a separate
-// document, so that a new session does not clear it.
+// Inbox is the queue of ideas that users leave for later commands. It is stored in a separate
+// document, so a new session does not clear it.
 type Inbox struct {
 	store *Store
 	doc   *statefile.File
-	self  *host.Process // the process set with As; nil if none
+	self  *host.Process // the process that As was called with; nil if it was not called
 }
 
-// As returns the inbox for a process that may end only its own work on items. It
-// refuses to end an item that another live process works on. That prevents mistakes,
-// and late reports of a process that was considered dead.
+// As returns the inbox for the process self, which may end only its own work on items. The inbox
+// refuses to end an item that another live process works on. That prevents mistakes, and late
+// reports of a process that was considered dead.
 func (b *Inbox) As(self host.Process) *Inbox { return &Inbox{b.store, b.doc, &self} }
 
-// Path returns the path of the inbox.
+// Path returns the path of the inbox's document.
 func (b *Inbox) Path() string { return b.doc.Path() }
 
 // List reads the items in the order of the document.
@@ -73,7 +73,7 @@ func (b *Inbox) Add(ctx context.Context, kind ItemType, content string) (Item, e
 	return added, err
 }
 
-// newID returns an id that no item has.
+// newID returns a new id that no item in items has.
 func (b *Inbox) newID(items *jsontree.Node, now time.Time) (string, error) {
 	const tries = 10
 	for range tries {
@@ -89,18 +89,18 @@ func (b *Inbox) newID(items *jsontree.Node, now time.Time) (string, error) {
 	return "", fmt.Errorf("draw an id: %d in a row were taken", tries)
 }
 
-// Claim selects the item to take and names its new owner.
+// Claim says which item to take, and which process will work on it.
 type Claim struct {
-	ID   string   // id of the item; if empty, the oldest available item is taken
-	Type ItemType // required type of the item; any if empty
-	// Owner is the process that will work on the item. If that process dies, the item
-	// can be taken again at once. Without an owner, for example when a command takes
-	// the item for a script, the item can be taken again after AbandonedAfter.
+	ID   string   // id of the item; if empty, Take takes the oldest available item
+	Type ItemType // the item must have this type; empty means any type
+	// Owner is the process that will work on the item. If that process dies, the item can be taken
+	// again at once. If Owner is nil, for example when a command takes the item for a script, the
+	// item can be taken again after AbandonedAfter.
 	Owner *host.Process
-	Again bool // take the item called ID even if another process may be working on it
+	Again bool // take the item ID even if another process may be working on it
 }
 
-// Take marks an item as processing and returns it.
+// Take takes the item that c selects: it sets the item's status to processing and returns the item.
 func (b *Inbox) Take(ctx context.Context, c Claim) (Item, error) {
 	var taken Item
 	err := b.update(ctx, func(items *jsontree.Node) error {
@@ -124,7 +124,7 @@ func (b *Inbox) Take(ctx context.Context, c Claim) (Item, error) {
 	return taken, err
 }
 
-// find returns the claimed item, or an error if it cannot be taken.
+// find returns the item that c selects, or an error if that item cannot be taken.
 func (b *Inbox) find(items *jsontree.Node, c Claim, now time.Time) (*jsontree.Node, error) {
 	if c.ID == "" {
 		return b.oldest(items, c.Type, now)
@@ -159,7 +159,7 @@ func (b *Inbox) oldest(items *jsontree.Node, kind ItemType, now time.Time) (*jso
 		}
 		at, err := timestamp.Parse(item.Timestamp, time.UTC)
 		if err != nil {
-			at = now // items without a time come after those with one
+			at = now // sort items without a time after those with a time
 		}
 		if found == nil || at.Before(since) {
 			found, since = n, at
@@ -175,7 +175,8 @@ func (b *Inbox) oldest(items *jsontree.Node, kind ItemType, now time.Time) (*jso
 	return found, nil
 }
 
-// abandoned reports whether the process that took an item is gone.
+// abandoned reports whether the process that took an item no longer works on it; see
+// [Item.Abandoned].
 func (b *Inbox) abandoned(item Item, now time.Time) bool {
 	var written time.Time // modification time of the inbox; zero if unknown
 	if info, err := b.store.opts.Host.Stat(opLook, b.doc.Path()); err == nil {
@@ -188,7 +189,7 @@ func (b *Inbox) isTakenByAnother(item Item) bool {
 	return b.self != nil && item.Status == Processing && item.TakenBy != nil && *item.TakenBy != *b.self && !b.abandoned(item, b.store.opts.Now())
 }
 
-// Done marks an item as processed. consumedBy, if not empty, names what used it.
+// Done marks an item as processed. consumedBy names what used the item; it may be empty.
 func (b *Inbox) Done(ctx context.Context, id, consumedBy string) (Item, error) {
 	return b.finish(ctx, id, Processed, func(n *jsontree.Node) {
 		if consumedBy != "" {
@@ -197,7 +198,7 @@ func (b *Inbox) Done(ctx context.Context, id, consumedBy string) (Item, error) {
 	})
 }
 
-// Fail marks an item as failed, with a reason.
+// Fail marks an item as failed. reason says why.
 func (b *Inbox) Fail(ctx context.Context, id, reason string) (Item, error) {
 	if strings.TrimSpace(reason) == "" {
 		return Item{}, &ArgumentError{What: "reason", Problem: "is empty"}
@@ -260,7 +261,7 @@ func (b *Inbox) update(ctx context.Context, change func(items *jsontree.Node) er
 	})
 }
 
-// findItem returns the only item with this id.
+// findItem returns the item with this id. It returns an error if there is none or more than one.
 func findItem(items *jsontree.Node, id string) (*jsontree.Node, error) {
 	at := withID(items, id)
 	switch len(at) {

@@ -9,15 +9,15 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Conclusion is the result of processing an item. Processing failed if Error is set.
+// Conclusion is the result of the work on an item. If Error is set, the work failed.
 type Conclusion struct {
-	Analysis []Field // members to set in the item's analysis; existing members stay
+	Analysis []Field // members to set in the item's analysis; its other members stay
 	Error    string
 }
 
-// Conclude ends the work on an item. taken is the item as returned by Take or Retake.
-// Conclude fails if another process has taken the item since, because the late report
-// of a process that was considered dead must not overwrite the newer result.
+// Conclude ends the work on an item. taken is the item that Take or Retake returned. Conclude fails
+// if another process has taken the item in the meantime: the late report of a process that was
+// considered dead must not overwrite the newer result.
 func (b *Inbox) Conclude(ctx context.Context, taken Item, c Conclusion) (Item, error) {
 	if err := c.check(); err != nil {
 		return Item{}, err
@@ -72,8 +72,8 @@ func (c Conclusion) write(n *jsontree.Node) error {
 	return nil
 }
 
-// findClaimed finds the item whose claim is still the same as in taken. It compares the
-// owner and the time of the claim, because items may lack an id or share one.
+// findClaimed returns the item that is still taken by the same claim as in taken. It compares the
+// owner and the time of the claim, because items may have no id or share one.
 func findClaimed(items *jsontree.Node, taken Item) (*jsontree.Node, error) {
 	for _, n := range items.Items() {
 		if now := readItem(n.Value()); n.Kind() == jsontree.Object && now.sameClaim(taken) {
@@ -101,8 +101,8 @@ func (i Item) sameClaim(taken Item) bool {
 	return *i.TakenBy == *taken.TakenBy
 }
 
-// Retake takes a processed item again if may returns true for it. may runs under the
-// lock, so only one of several callers gets the item.
+// Retake takes a processed item again if may returns true for it. may runs while the inbox is
+// locked, so only one of several callers gets the item.
 func (b *Inbox) Retake(ctx context.Context, id string, owner host.Process, may func(Item) bool) (Item, error) {
 	var taken Item
 	err := b.update(ctx, func(items *jsontree.Node) error {

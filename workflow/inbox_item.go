@@ -13,21 +13,21 @@ import (
 // ItemType is the type of an item.
 type ItemType string
 
-// The types of items.
+// The types of inbox items.
 const (
 	EvolveItem    ItemType = "evolve"
 	ReferenceItem ItemType = "reference"
 	FeatureItem   ItemType = "feature"
 )
 
-// ItemTypes lists every type.
+// ItemTypes lists every type of inbox item.
 func ItemTypes() []ItemType { return []ItemType{EvolveItem, ReferenceItem, FeatureItem} }
 
-// ItemStatus is the status of an item. A status that the protocol does not define is
-// shown as it is.
+// ItemStatus is the status of an inbox item. gaffer shows a status that the protocol does not
+// define as it is.
 type ItemStatus string
 
-// The statuses of items.
+// The statuses of inbox items.
 const (
 	Pending    ItemStatus = "pending"
 	Processing ItemStatus = "processing"
@@ -35,8 +35,8 @@ const (
 	ItemError  ItemStatus = "error"
 )
 
-// itemNext lists the statuses that may follow a status. In addition, an item may be
-// dismissed at any time, and a processing item may be taken again if its owner is gone.
+// itemNext lists the statuses that may follow each status. Besides, every item may be dismissed at
+// any time, and an item that is being processed may be taken again if its owner is gone.
 var itemNext = map[ItemStatus][]ItemStatus{
 	Pending:    {Processing, Processed, ItemError},
 	Processing: {Processed, ItemError},
@@ -44,10 +44,10 @@ var itemNext = map[ItemStatus][]ItemStatus{
 	Processed:  {},
 }
 
-// ItemStatuses lists every status.
+// ItemStatuses lists every status of an inbox item.
 func ItemStatuses() []ItemStatus { return []ItemStatus{Pending, Processing, Processed, ItemError} }
 
-// Item is one idea, URL or feature description.
+// Item is one entry of the inbox: an idea, a URL or the description of a feature.
 type Item struct {
 	ID        string     `json:"id"`
 	Type      ItemType   `json:"type"`
@@ -55,13 +55,13 @@ type Item struct {
 	Timestamp string     `json:"timestamp"`
 	Status    ItemStatus `json:"status"`
 
-	Analysis   *Analysis      `json:"analysis,omitempty"`   // not part of the protocol
-	ConsumedBy jsontree.Value `json:"consumedBy,omitempty"` // what used the item; other programs write values of any type
+	Analysis   *Analysis      `json:"analysis,omitempty"`   // result of analysing the item; not part of the protocol
+	ConsumedBy jsontree.Value `json:"consumedBy,omitempty"` // what used the item; other programs write any type of value here
 	Error      string         `json:"error,omitempty"`
 	TakenAt    string         `json:"takenAt,omitempty"`
 	TakenBy    *host.Process  `json:"-"`
 
-	Raw jsontree.Value `json:"-"` // the complete item
+	Raw jsontree.Value `json:"-"` // the complete item as it is in the document
 }
 
 // Analysis is the result of analysing an item.
@@ -70,13 +70,13 @@ type Analysis struct {
 	Summary          string   `json:"summary"`
 }
 
-// AbandonedAfter is the time after which a processing item may be taken again if it is
-// unknown whether its owner is alive.
+// AbandonedAfter is how long after it was taken an item may be taken again, if it is unknown
+// whether its owner is alive.
 const AbandonedAfter = time.Hour
 
 func readItem(v jsontree.Value) Item {
 	item := Item{Raw: v}
-	jsontree.Decode(v, &item) // fields of the wrong type are only in Raw
+	jsontree.Decode(v, &item) // ignore fields of the wrong type: they are in Raw
 	if by := v.Get("takenBy"); by.Kind() == jsontree.Object {
 		item.TakenBy = readProcess(by)
 	}
@@ -92,10 +92,9 @@ func readProcess(v jsontree.Value) *host.Process {
 	}
 }
 
-// Abandoned reports whether the process that took the item is gone: it is dead, or it
-// is unknown whether it is alive and it took the item at least AbandonedAfter ago.
-// written is the time of the inbox's last change, which is an upper bound for items
-// without a takenAt.
+// Abandoned reports whether the process that took the item no longer works on it. Either the
+// process is dead, or it took the item at least AbandonedAfter ago and it is unknown whether it is
+// alive. written is when the inbox was last changed: an item without a takenAt was taken no later.
 func (i Item) Abandoned(alive func(host.Process) host.Liveness, written, now time.Time) bool {
 	if i.Status != Processing {
 		return false
@@ -111,7 +110,8 @@ func (i Item) Abandoned(alive func(host.Process) host.Liveness, written, now tim
 	return now.Sub(i.since(written)) >= AbandonedAfter
 }
 
-// since returns the time at which the item was taken, or an upper bound for it.
+// since returns when the item was taken. If that is not recorded, it returns a time that is
+// certainly not earlier.
 func (i Item) since(written time.Time) time.Time {
 	if at, err := timestamp.Parse(i.TakenAt, time.UTC); err == nil {
 		return at

@@ -126,8 +126,8 @@ func TestAnItemLeftProcessingByAnotherProgramCanBeTaken(t *testing.T) {
 	}
 }
 
-// Other programs do not record when they took an item, so the item's own time, which
-// may be days ago, must not count.
+// Other programs do not record when they took an item. The time in the item is when it was created,
+// which may be days ago, so it must not count as that time.
 func TestAnItemThatAnotherProgramHasJustTakenIsRefused(t *testing.T) {
 	content := strings.Replace(fixture(t, "seed", "inbox.json"), "pending", "processing", 1)
 	now := noon

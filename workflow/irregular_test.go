@@ -12,8 +12,8 @@ import (
 	"gaffer/workflow"
 )
 
-// wildStates lists the irregular forms of state.json found in practice, with their
-// findings.
+// wildStates lists the irregular forms of state.json that other programs write, with the findings
+// for each.
 var wildStates = map[string][]string{
 	"empty.json":             {"missing-last-updated lastUpdated"},
 	"null.json":              {"not-an-object"},
@@ -68,8 +68,8 @@ func TestEveryWildStateIsReportedByName(t *testing.T) {
 	}
 }
 
-// The test reverts the fields that the update has set. Everything else must be
-// unchanged, byte for byte.
+// The test changes the fields that the update has set back to their old values. Then the document
+// must be the same, byte for byte.
 func TestEveryWildStateIsWrittenBackWithNothingDropped(t *testing.T) {
 	for name := range wildStates {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +90,8 @@ func TestEveryWildStateIsWrittenBackWithNothingDropped(t *testing.T) {
 	}
 }
 
-// without returns the document after, with some fields reset to their values in before.
+// without returns the document after, in which the given fields have their values from before
+// again.
 func without(t *testing.T, after, before string, fields ...string) string {
 	t.Helper()
 	doc, err := jsontree.Parse([]byte(after))
@@ -191,8 +192,8 @@ func TestWildEventsAreReadAndShownAsTheyAre(t *testing.T) {
 	}
 }
 
-// A write keeps the irregular form of a document: it renames no key, moves no list, and
-// rewrites no id or word.
+// A write keeps the irregular form of a document: it renames no key, moves no list, and rewrites no
+// id or status.
 func TestAChunkIsMovedInTheFormThatItHas(t *testing.T) {
 	const moved = `, "attempt": 1, "startedAt": "2026-02-17T12:00:00Z"`
 	for name, c := range map[string]struct {
@@ -312,8 +313,8 @@ func TestAWrongTypeFailsOnlyOperationsThatNeedTheMember(t *testing.T) {
 	p.must(func(root *jsontree.Node) error { return workflow.BeginStep(root, workflow.Observer, false) })
 }
 
-// wildInboxes lists the irregular forms of inbox.json found in practice, with their
-// findings.
+// wildInboxes lists the irregular forms of inbox.json that other programs write, with the findings
+// for each.
 var wildInboxes = map[string][]string{
 	"inbox-statuses.json": {
 		"unknown-item-status [0].status", "unknown-item-status [1].status",

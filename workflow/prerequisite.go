@@ -8,13 +8,13 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Need is a prerequisite. It is met if any one of its steps is completed.
+// Need is a prerequisite of a step. It is met if any one of the steps in Need is completed.
 type Need []Step
 
-// prerequisites is the protocol's table. The first row that matches the step and the
-// command applies; a row without commands matches every command. The protocol does not
-// say what the spec writer needs in execute or without a command. gaffer then requires
-// the scan, with which all other commands begin.
+// prerequisites is the protocol's table. The first row that matches the step and the command
+// applies; a row without commands matches every command. The protocol does not say what the spec
+// writer needs if the command is execute or if there is no command. gaffer then requires the scan,
+// with which all other commands begin.
 var prerequisites = []struct {
 	step     Step
 	commands []Command
@@ -23,9 +23,9 @@ var prerequisites = []struct {
 	{StateOwnerScan, nil, nil},
 	{Observer, nil, nil},
 	{Interviewer, nil, []Need{{StateOwnerScan}}},
-	{Researcher, []Command{Ref}, nil}, // runs in parallel with the State Owner
+	{Researcher, []Command{Ref}, nil}, // needs nothing: runs in parallel with the State Owner
 	{Researcher, nil, []Need{{StateOwnerScan}}},
-	{VisualTranslator, []Command{Ref}, nil}, // runs in parallel with the State Owner
+	{VisualTranslator, []Command{Ref}, nil}, // needs nothing: runs in parallel with the State Owner
 	{VisualTranslator, nil, []Need{{StateOwnerScan}}},
 	{ScenarioCrafter, nil, []Need{{Interviewer}}},
 	{SpecWriter, []Command{Init, Evolve}, []Need{{Interviewer}, {ScenarioCrafter}}},
@@ -35,7 +35,7 @@ var prerequisites = []struct {
 	{ExecutorBuild, nil, []Need{{StateOwnerScan}}},
 }
 
-// Needs returns the prerequisites of a step in a command.
+// Needs returns the prerequisites that a step has in a command.
 func Needs(command Command, step Step) []Need {
 	for _, row := range prerequisites {
 		if row.step == step && (row.commands == nil || slices.Contains(row.commands, command)) {
@@ -45,7 +45,7 @@ func Needs(command Command, step Step) []Need {
 	return nil
 }
 
-// Missing returns the prerequisites of the step that are not met.
+// Missing returns the prerequisites of step that no step in completed meets.
 func Missing(command Command, step Step, completed []Step) []Need {
 	var missing []Need
 	for _, need := range Needs(command, step) {
@@ -57,8 +57,7 @@ func Missing(command Command, step Step, completed []Step) []Need {
 	return missing
 }
 
-// runnable returns a step whose own prerequisites are met and that leads to the given
-// step.
+// runnable returns step itself, or a step that must run before it, whose prerequisites are all met.
 func runnable(command Command, step Step, completed []Step) Step {
 	if missing := Missing(command, step, completed); len(missing) > 0 {
 		return runnable(command, missing[0][0], completed)
@@ -75,7 +74,7 @@ type PrerequisiteError struct {
 	Next    Step // the missing step that can run now
 }
 
-// Choice is one way in which the user can continue.
+// Choice is one way to continue, which the user can choose.
 type Choice struct {
 	Number int    `json:"number"`
 	Text   string `json:"text"`
@@ -97,10 +96,9 @@ func (e *PrerequisiteError) Choices() []Choice {
 	}
 }
 
-// Choose continues in the chosen way: it starts the missing step that can run now,
-// starts the step without its prerequisites, or ends the command. If another command
-// has started since the error occurred, it refuses, because the choice was about the
-// earlier command.
+// Choose continues in the way that the user chose: it starts the missing step that can run now, or
+// starts the step without its prerequisites, or ends the command. If another command has started
+// since the error occurred, it returns an error, because the choice was about the earlier command.
 func (e *PrerequisiteError) Choose(root *jsontree.Node, choice int) error {
 	if now := Command(root.Get("currentCommand").Text()); now != e.Command {
 		return &TransitionError{
@@ -139,7 +137,7 @@ func (e *PrerequisiteError) Error() string {
 	return b.String()
 }
 
-// Conflict marks the error as a refused transition.
+// Conflict reports true: the step must not start yet.
 func (e *PrerequisiteError) Conflict() bool { return true }
 
 func agentNames(needs []Need) string {

@@ -13,10 +13,10 @@ import (
 	"gaffer/workflow"
 )
 
-// table is the protocol's table, with one row per agent's step and one column per
-// command. A need is met by any of the steps separated by |. All needs of a cell must
-// be met; - means none. The protocol does not say what the spec writer needs for
-// execute and without a command; gaffer then requires the scan.
+// table is the protocol's table, with one row per agent's step and one column per command. In a
+// cell, | separates steps of which one is enough. All needs of a cell must be met; - means that
+// there are none. The protocol does not say what the spec writer needs for execute and without a
+// command; gaffer then requires the scan.
 const table = `
 step               init                          evolve                        ref                                             review            execute           (none)
 state-owner-scan   -                             -                             -                                               -                 -                 -

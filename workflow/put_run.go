@@ -7,8 +7,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Record applies a change and appends the returned events to the feed, in one atomic
-// update. change may run more than once and must have no other effects.
+// Record applies change and appends the events that it returns to the feed, in one atomic update.
+// change may run more than once and must have no other effects.
 func (s *Store) Record(ctx context.Context, change func(root *jsontree.Node) ([]jsontree.Value, error)) error {
 	moved, err := s.archive()
 	if err != nil {
@@ -28,10 +28,10 @@ func (s *Store) Record(ctx context.Context, change func(root *jsontree.Node) ([]
 	})
 }
 
-// PutRun updates the build run in the state to match run. Unlike SetChunk it does not
-// check transitions, because the caller knows the status of every chunk. It restores
-// chunks that the user has removed from the list. It keeps unknown fields and
-// additional chunks. It replaces a run with another id.
+// PutRun updates the build run in the state to match run. Unlike SetChunk it does not check
+// transitions, because the caller knows the status of every chunk. It adds chunks that the user has
+// removed from the list again. It keeps fields that it does not know, and chunks that are not in
+// run. If the state has a run with another id, PutRun replaces that run.
 func PutRun(root *jsontree.Node, run BuildRun) {
 	node := root.Child("buildRun")
 	if node == nil || node.Kind() != jsontree.Object || runID(node.Value()) != run.RunID {
@@ -52,8 +52,8 @@ func PutRun(root *jsontree.Node, run BuildRun) {
 	setDerived(root, node)
 }
 
-// putChunks updates a list of chunks and appends missing ones. If an id occurs twice,
-// both entries are updated.
+// putChunks updates the chunks in list and appends missing ones. If an id occurs twice in list, it
+// updates both entries.
 func putChunks(list *jsontree.Node, chunks []Chunk) {
 	ids := idsOf(list)
 	there := map[ID][]*jsontree.Node{}
@@ -72,8 +72,8 @@ func putChunks(list *jsontree.Node, chunks []Chunk) {
 	}
 }
 
-// addMissing adds missing chunks to a run, and its start time and plan if they are
-// missing.
+// addMissing adds chunks that the run in the document lacks, and its start time and plan if they
+// are missing.
 func addMissing(node *jsontree.Node, run BuildRun) {
 	for _, f := range []Field{{"startedAt", run.StartedAt}, {"plan", run.Plan}} {
 		if node.Get(f.Name).Absent() {
@@ -83,7 +83,7 @@ func addMissing(node *jsontree.Node, run BuildRun) {
 	node.Set("chunks", run.Chunks)
 }
 
-// runID returns the id of a run. Some programs call the member id instead of runId.
+// runID returns the id of a run. Some programs write it as id instead of runId.
 func runID(run jsontree.Value) string {
 	if id := run.Get("runId").Text(); id != "" {
 		return id
@@ -91,8 +91,8 @@ func runID(run jsontree.Value) string {
 	return run.Get("id").Text()
 }
 
-// putChunk sets the status and the times of a chunk. It deletes times that are empty,
-// because the protocol defines which times a chunk has in each status.
+// putChunk sets the status and the times of a chunk. It deletes the times that are empty in c,
+// because in each status a chunk may have only certain times.
 func putChunk(chunk *jsontree.Node, c Chunk) {
 	put := func(name string, value any, absent bool) {
 		switch {

@@ -13,34 +13,34 @@ import (
 // Spec holds the current version of the spec.
 type Spec struct {
 	Version string
-	// Sections maps the alias of a section to the spec version in which the section
-	// last changed. A section that is not listed has the version of the whole spec.
+	// Sections has, for each section's alias, the spec version in which the section last changed. A
+	// section that is not listed has the version of the whole spec.
 	Sections map[string]string
 }
 
-// Resume describes an interrupted build. The user decides from it how to continue.
+// Resume describes an interrupted build, so that the user can decide how to continue.
 type Resume struct {
 	Run       BuildRun
 	Done      []Chunk
 	Remaining []Waiting
 	Next      *Chunk  // the chunk to continue with; nil if none can start
-	Held      []Held  // remaining chunks that gaffer must not build
-	Stale     []Stale // completed chunks whose spec has changed since
+	Held      []Held  // chunks that are not completed and that gaffer must not build
+	Stale     []Stale // completed chunks whose part of the spec has changed since
 }
 
-// Waiting is a chunk that is not completed, with the dependencies that it waits for.
+// Waiting is a chunk that is not completed, with the chunks that it waits for.
 type Waiting struct {
 	Chunk
-	For []ID // ids of dependencies that are not completed
+	For []ID // ids of the chunks that must be completed first
 }
 
-// Held is a chunk that gaffer must not build, because only the user knows what it
-// needs, or because it depends on such a chunk.
+// Held is a chunk that gaffer must not build, because only the user knows what it needs, or because
+// it depends on another held chunk.
 type Held struct {
 	Chunk
 	Why string
-	// ByHand reports that the user has to do the chunk. If it is false, the chunk waits
-	// for another chunk.
+	// ByHand reports that the user has to do the chunk. If it is false, the chunk waits for another
+	// held chunk.
 	ByHand bool
 }
 
@@ -56,16 +56,16 @@ func (h Held) Text() string {
 	return text
 }
 
-// Stale is a completed chunk that was built against an older spec.
+// Stale is a completed chunk that was built against an older version of the spec.
 type Stale struct {
 	Chunk   Chunk
-	Section string // the changed section; empty if only the versions of the whole spec could be compared
+	Section string // the changed section; empty if the version of the whole spec was compared
 	Built   string // spec version that the chunk was built against
 	Now     string
 }
 
-// Resume inspects an interrupted build. It returns false if there is nothing to
-// resume: the build has ended, or no chunk is completed yet.
+// Resume describes an interrupted build. It returns false if there is nothing to resume: the build
+// has ended, or no chunk is completed yet.
 func (r BuildRun) Resume(spec Spec) (Resume, bool) {
 	result := Resume{Run: r}
 	completed := map[ID]bool{}
@@ -97,7 +97,7 @@ func unmet(c Chunk, completed map[ID]bool) []ID {
 	return missing
 }
 
-// heldChunks returns the chunks that gaffer must not build.
+// heldChunks returns those of the remaining chunks that gaffer must not build.
 func heldChunks(remaining []Waiting, chunks []Chunk) []Held {
 	known := map[ID]bool{}
 	for _, c := range chunks {
@@ -152,10 +152,10 @@ func nextChunk(remaining []Waiting, held []Held) *Chunk {
 	return nil
 }
 
-// stale returns the changes of the spec since the chunk was built. It compares section
-// by section if the versions of sections are known, and the whole spec otherwise. If
-// the chunk does not state the version it was built against, the plan's version counts.
-// If that is missing too, the result is empty.
+// stale returns a Stale for each change of the spec since the chunk was built. If the versions of
+// sections are known, it compares each section of the chunk; if not, it compares the version of the
+// whole spec. If the chunk does not say which version it was built against, that is the plan's
+// version, planned. If planned is empty too, the result is empty.
 func stale(c Chunk, planned string, spec Spec) []Stale {
 	built := c.SpecVersionAtBuild
 	if built == "" {
@@ -180,7 +180,8 @@ func stale(c Chunk, planned string, spec Spec) []Stale {
 	return found
 }
 
-// section returns the version of a section. The alias may be given with or without #.
+// section returns the version of the section alias, which may be given with or without #. It
+// returns false if that is unknown.
 func (s Spec) section(alias string) (string, bool) {
 	bare := strings.TrimPrefix(alias, "#")
 	for _, name := range []string{alias, bare, "#" + bare} {
@@ -191,8 +192,8 @@ func (s Spec) section(alias string) (string, bool) {
 	return "", false
 }
 
-// newer reports whether version a is newer than b. It compares the numbers of versions
-// such as 2.10 and 2.4 one by one. For other versions it reports whether they differ.
+// newer reports whether version a is newer than b. It compares versions such as 2.10 and 2.4 number
+// by number. For versions that are not numbers it reports whether they differ.
 func newer(a, b string) bool {
 	x, y := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range max(len(x), len(y)) {
@@ -215,7 +216,7 @@ func part(parts []string, i int) (uint64, error) {
 	return strconv.ParseUint(strings.TrimPrefix(parts[i], "v"), 10, 64)
 }
 
-// Text returns the question to the user about an interrupted build.
+// Text returns the question that asks the user how to continue an interrupted build.
 func (r Resume) Text(now time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Found incomplete build (%d/%d chunks done, started %s).\n", len(r.Done), r.Run.Total(), ago(r.Run.StartedAt, now))
@@ -240,7 +241,7 @@ func (r Resume) Text(now time.Time) string {
 	return b.String()
 }
 
-// Choices lists the ways to continue.
+// Choices lists the ways in which the user can continue.
 func (r Resume) Choices() []Choice {
 	first := "Resume is not possible: every remaining chunk waits for another"
 	if len(r.Held) > 0 && len(r.Held) == len(r.Remaining) {
@@ -282,7 +283,7 @@ func (c Chunk) short() string {
 	return "Chunk " + string(c.ID)
 }
 
-// Text returns the question to the user about a completed chunk whose spec has
+// Text returns the question that asks the user what to do with a completed chunk whose spec has
 // changed.
 func (s Stale) Text() string {
 	what := "the spec is now " + s.Now

@@ -126,7 +126,7 @@ func TestADependencyCycleHasNoNextChunk(t *testing.T) {
 	if !ok || resume.Next != nil {
 		t.Errorf("%v %v", ok, resume.Next)
 	}
-	_ = resume.Text(time.Time{}) // must not panic without a next chunk and a start time
+	_ = resume.Text(time.Time{}) // must not panic if there is no next chunk and no start time
 }
 
 func TestDependenciesInWordsAreTheChunksTheyName(t *testing.T) {

@@ -123,7 +123,7 @@ func TestTheProtocolsExamplesAreRegular(t *testing.T) {
 	if got := p.names(); len(got) > 0 {
 		t.Errorf("inbox: %v", got)
 	}
-	// The example contains only one field of a state, so it lacks the others.
+	// This example contains only the field buildRun, so the other fields of a state are missing.
 	p = newProject(t, workflow.Options{}).with("state.json", fixture(t, "seed", "build-run.json"))
 	if got, want := p.names(), []string{"missing-last-updated"}; !cmp.Equal(got, want) {
 		t.Errorf("build run: %v, want %v", got, want)

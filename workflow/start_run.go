@@ -11,12 +11,12 @@ import (
 
 // NewRun holds the approved plan for a new build.
 type NewRun struct {
-	Chunks           []Chunk // ids default to the position in the list, counted from 1
+	Chunks           []Chunk // a chunk without an id gets its position in the list, counted from 1
 	Priorities       []string
 	PrioritySource   string
 	SpecVersion      string
 	ConvergencePhase string
-	Fresh            bool // replace a run that is in progress
+	Fresh            bool // replace a run that could be resumed
 }
 
 // StartRun starts a new build. If the state has a run that could be resumed, plan.Fresh
@@ -53,7 +53,7 @@ func ClearRun(root *jsontree.Node) {
 	clearField(root, "chunkProgress")
 }
 
-// plannedChunks returns the chunks in the form that a new run requires.
+// plannedChunks checks the chunks and returns them with the status planned, for a new run.
 func plannedChunks(chunks []Chunk) ([]Chunk, error) {
 	chunks = slices.Clone(chunks)
 	ids := make([]ID, len(chunks))

@@ -7,7 +7,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// State is the content of state.json. Every field may be absent; null means absent.
+// State is the content of state.json. Every field may be absent; null means the same.
 type State struct {
 	ActiveSection       string                      `json:"activeSection"`
 	ActiveSectionNumber string                      `json:"activeSectionNumber"`
@@ -24,29 +24,29 @@ type State struct {
 	LastUpdated         string                      `json:"lastUpdated"`
 	BuildRun            *BuildRun                   `json:"buildRun"`
 	SectionReadiness    map[string]SectionReadiness `json:"sectionReadiness"` // not part of the protocol, but used by programs
-	BuildEvents         []jsontree.Value            `json:"buildEvents"`      // the activity feed; see Events
+	BuildEvents         []jsontree.Value            `json:"buildEvents"`      // the feed of events; see Events
 }
 
-// Score counts the satisfied scenarios.
+// Score counts the scenarios of the spec that are satisfied.
 type Score struct {
 	Satisfied int `json:"satisfied"`
 	Total     int `json:"total"`
 }
 
-// Progress is the progress of a build. Current includes the chunk in progress.
+// Progress is the progress of a build. Current also counts the chunk in progress.
 type Progress struct {
 	Current int `json:"current"`
 	Total   int `json:"total"`
 }
 
-// AgentOutput is the result of an agent that later agents use.
+// AgentOutput is what an agent passes on to later agents.
 type AgentOutput struct {
 	Summary           string   `json:"summary"`
 	RelevanceManifest []string `json:"relevanceManifest"`
 }
 
-// Read decodes the state. It lists the values whose type is neither the protocol's nor
-// that of a known variant.
+// Read decodes the state. It also returns the values whose type is neither defined by the protocol
+// nor known from other programs.
 func Read(v jsontree.Value) (State, []jsontree.Mismatch) {
 	var s State
 	if holdsNothing(v) {
@@ -59,29 +59,29 @@ func Read(v jsontree.Value) (State, []jsontree.Mismatch) {
 	return s, mismatches
 }
 
-// sessionFields are the fields that belong to one session. The build run, the feed,
-// scores and untracked changes outlive the session.
+// sessionFields are the fields that belong to one session. The build run, the feed, scores and
+// untracked changes stay when a new session starts.
 var sessionFields = []string{
 	"activeSection", "activeSectionNumber", "currentCommand", "workflowStep", "completedSteps", "agentOutputs",
 }
 
-// StartSession clears the fields of an earlier session. It keeps buildRun, because a
-// build is resumed from it after its session has died.
+// StartSession clears the fields of the previous session. It keeps buildRun, from which a build is
+// resumed after its session has died.
 func StartSession(root *jsontree.Node) {
 	for _, name := range sessionFields {
 		clearField(root, name)
 	}
 }
 
-// Tally is a number of sections in the readiness summary. Programs write it as a
-// number, a string, an object with a count, or a list of sections.
+// Tally is the number of sections with a certain readiness. Programs write it as a number, a
+// string, an object with a count, or a list of sections.
 type Tally struct {
 	Count int
-	Known bool           // Count could be read
+	Known bool           // whether Count could be read
 	Raw   jsontree.Value // the value in the document
 }
 
-// DecodeJSON accepts every form that programs write.
+// DecodeJSON accepts every form that known programs write.
 func (t *Tally) DecodeJSON(v jsontree.Value) error {
 	t.Raw = v
 	switch v.Kind() {
@@ -103,14 +103,14 @@ func (t *Tally) DecodeJSON(v jsontree.Value) error {
 	return nil
 }
 
-// readinessWords are the possible values of a section's readiness. Other members of a
-// readiness summary, such as totals, are not numbers of sections.
+// readinessWords are the possible values of a section's readiness. A readiness summary may have
+// other members, such as totals; they do not count sections.
 var readinessWords = []string{
 	"draft", "undocumented", "needs-spec-update", "spec-ahead", "ready-to-build", "aligned", "ready-to-execute", "satisfied", "deferred",
 }
 
-// SectionCounts returns the number of sections with each readiness. It ignores other
-// members of the readiness summary.
+// SectionCounts returns the number of sections for each readiness, such as "aligned". It ignores
+// other members of the readiness summary.
 func (s State) SectionCounts() map[string]int {
 	counts := map[string]int{}
 	for _, word := range readinessWords {
@@ -121,7 +121,7 @@ func (s State) SectionCounts() map[string]int {
 	return counts
 }
 
-// mostSections is the largest plausible count.
+// mostSections is the largest plausible number of sections; larger numbers are ignored.
 const mostSections = 1_000_000_000
 
 // SectionReadiness is the readiness of one section. The document holds a word, or an

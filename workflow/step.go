@@ -7,10 +7,10 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Command is a command of the user.
+// Command is a workflow command that the user has started, such as evolve.
 type Command string
 
-// The commands.
+// The commands of the protocol.
 const (
 	Init    Command = "init"
 	Evolve  Command = "evolve"
@@ -22,10 +22,10 @@ const (
 // Commands lists every command.
 func Commands() []Command { return []Command{Init, Evolve, Ref, Review, Execute} }
 
-// Step is one agent's part of a command.
+// Step is the part of a command that one agent does.
 type Step string
 
-// The steps.
+// The steps of the protocol.
 const (
 	StateOwnerScan   Step = "state-owner-scan"
 	Interviewer      Step = "interviewer"
@@ -38,8 +38,8 @@ const (
 	Observer         Step = "observer"
 )
 
-// steps lists, for each step, its agent, the name of the work for the user, and its
-// key in agentOutputs.
+// steps lists, for each step, the name of its agent, the name of its work as shown to the user, and
+// its key in agentOutputs.
 var steps = []struct {
 	step                Step
 	agent, work, output string
@@ -55,7 +55,7 @@ var steps = []struct {
 	{Observer, "Observer", "Observer", "observer"},
 }
 
-// Steps lists every step in the order of the table.
+// Steps lists every step in the order of the table steps.
 func Steps() []Step {
 	all := make([]Step, len(steps))
 	for i, row := range steps {
@@ -93,8 +93,8 @@ func (s Step) Output() string {
 	return string(s)
 }
 
-// BeginCommand starts a command and clears the completed steps of the previous one.
-// It returns the previous command if that never ended.
+// BeginCommand starts a command and clears the completed steps of the previous command. If the
+// previous command has not ended, BeginCommand returns its name.
 func BeginCommand(root *jsontree.Node, command Command) (Command, error) {
 	if !slices.Contains(Commands(), command) {
 		return "", &ArgumentError{
@@ -139,9 +139,8 @@ func BeginStep(root *jsontree.Node, step Step, skip bool) error {
 	return nil
 }
 
-// DoneStep marks a step as complete. If the summary is not empty, it is stored for
-// later agents. If another step is current, because it runs in parallel, it stays
-// current.
+// DoneStep marks a step as completed. If summary is not empty, it is stored for later agents. If
+// another step, which runs in parallel, is the current one, it stays the current one.
 func DoneStep(root *jsontree.Node, step Step, summary string) error {
 	if err := checkStep(step); err != nil {
 		return err

@@ -30,13 +30,13 @@ const (
 	InboxFile = "inbox.json"
 )
 
-// Names of the file operations of an update, besides those of statefile.
+// Names of the file operations of an update, in addition to those of package statefile.
 const (
 	opLook       host.Op = "look for document"
 	opSyncFolder host.Op = "sync workflow folder"
 )
 
-// Options holds the dependencies of a Store. The zero value uses the real machine.
+// Options configure a Store. The zero value uses the real machine.
 type Options struct {
 	Host        host.Host
 	Now         func() time.Time // the host's clock if nil
@@ -65,9 +65,9 @@ func Open(root string, opts Options) *Store {
 		opts.Rand = rand.Reader
 	}
 	s := &Store{root: root, opts: opts}
-	// By the protocol, a state that cannot be parsed counts as {}; statefile keeps a
-	// copy of its bytes first. The inbox has no such rule: it holds the user's ideas,
-	// which must not be replaced.
+	// By the protocol, a state that cannot be parsed counts as {}; statefile first keeps a copy of
+	// its bytes. This does not apply to the inbox: it holds the user's ideas, which must not be
+	// replaced.
 	s.state = statefile.New(filepath.Join(root, StateFile), s.file([]byte("{}\n"), true))
 	s.inbox = &Inbox{
 		store: s,
@@ -86,7 +86,7 @@ func (s *Store) file(empty []byte, startOver bool) statefile.Options {
 // Inbox returns the project's inbox.
 func (s *Store) Inbox() *Inbox { return s.inbox }
 
-// Load reads the state. It returns {} if the state is absent, null or empty.
+// Load reads the state. It returns {} if state.json is missing, empty or null.
 func (s *Store) Load() (jsontree.Value, error) {
 	doc, err := load(s.state, jsontree.Object, "{}")
 	if err != nil {
@@ -95,8 +95,7 @@ func (s *Store) Load() (jsontree.Value, error) {
 	return doc.Value(), nil
 }
 
-// State reads the state into its typed form. It omits values of the wrong type;
-// Validate reports them.
+// State reads the state as a struct. It omits values of the wrong type; Validate reports them.
 func (s *Store) State() (State, error) {
 	v, err := s.Load()
 	if err != nil {
@@ -125,7 +124,8 @@ func (s *Store) Update(ctx context.Context, change func(root *jsontree.Node) err
 	})
 }
 
-// BuildsFolder is the folder for replaced build runs, below the workflow folder.
+// BuildsFolder is the name of the folder, in the workflow folder, for build runs that were
+// replaced.
 const BuildsFolder = "builds"
 
 // KeepRun copies the build run in the state to a new file and returns the file's path.
@@ -186,7 +186,7 @@ func (s *Store) Watch(ctx context.Context, changed func(state jsontree.Value, er
 // edit updates one of the documents. If the document does not exist, edit first tries
 // the change on an empty one, so that a failing change creates no files.
 func (s *Store) edit(ctx context.Context, f *statefile.File, empty string, change func(*jsontree.Doc) error) error {
-	var own []string // names of documents that should not be committed
+	var own []string // names of the documents that git should ignore
 	if _, err := s.opts.Host.Lstat(opLook, f.Path()); errors.Is(err, fs.ErrNotExist) {
 		doc, err := jsontree.Parse([]byte(empty))
 		if err != nil {
@@ -198,7 +198,7 @@ func (s *Store) edit(ctx context.Context, f *statefile.File, empty string, chang
 		if err := statefile.MkdirAll(s.opts.Host, s.root); err != nil {
 			return err
 		}
-		if f == s.state { // users write the inbox and may commit it
+		if f == s.state { // not the inbox: users write it and may commit it
 			own = append(own, StateFile, StateFile+".corrupt-*")
 		}
 	}
@@ -219,9 +219,8 @@ func load(f *statefile.File, kind jsontree.Kind, empty string) (*jsontree.Doc, e
 	return doc, replaceEmpty(doc, f.Path(), kind, empty)
 }
 
-// replaceEmpty replaces a document without information (null, [] or {}) by an empty
-// document of the right kind. It returns an error for any other document of the wrong
-// kind.
+// replaceEmpty replaces a document without content (null, [] or {}) by empty, a document of the
+// right kind. It returns an error for any other document of the wrong kind.
 func replaceEmpty(doc *jsontree.Doc, path string, kind jsontree.Kind, empty string) error {
 	root := doc.Root()
 	switch {

@@ -19,8 +19,8 @@ type UntrackedChange struct {
 	Timestamp     string `json:"timestamp"`
 }
 
-// AddUntracked records a change. If a change of the same file and section is already
-// recorded, the later time is kept.
+// AddUntracked records a change. If a change of the same file and section is already recorded, it
+// keeps the later of the two times.
 func AddUntracked(root *jsontree.Node, c UntrackedChange) error {
 	changes, err := array(root, "untrackedChanges", "untrackedChanges")
 	if err != nil {
@@ -49,7 +49,7 @@ func isLater(a, b string) bool {
 	return err != nil || x.After(y)
 }
 
-// ClearUntracked removes the changes of the given sections, named by alias or number.
+// ClearUntracked removes the changes of the given sections, each an alias or a number.
 func ClearUntracked(root *jsontree.Node, sections ...string) error {
 	if root.Get("untrackedChanges").Absent() {
 		return nil
@@ -79,21 +79,20 @@ func coversAny(change *jsontree.Node, sections []string) bool {
 	return false
 }
 
-// sameSection compares aliases, which may be written with or without a #.
+// sameSection reports whether a and b are the same alias. Each may be written with or without a #.
 func sameSection(a, b string) bool {
 	return strings.TrimPrefix(a, "#") == strings.TrimPrefix(b, "#")
 }
 
-// Mapping assigns the files that match a glob to a section of the spec.
+// Mapping says that the files that match a glob belong to a section of the spec.
 type Mapping struct {
 	Glob          string
 	Section       string
 	SectionNumber string
 }
 
-// SectionsOf returns the mappings that match a file, one per section. The path is
-// relative to the project. In a glob, ** matches any number of folders; otherwise the
-// rules of [path.Match] apply.
+// SectionsOf returns the mappings whose glob matches file, one per section. file is relative to the
+// project. In a glob, ** matches any number of folders; all other patterns are as in [path.Match].
 func SectionsOf(file string, mappings []Mapping) ([]Mapping, error) {
 	names := strings.Split(path.Clean(strings.ReplaceAll(file, `\`, "/")), "/")
 	seen := map[string]bool{}
@@ -111,8 +110,8 @@ func SectionsOf(file string, mappings []Mapping) ([]Mapping, error) {
 	return found, nil
 }
 
-// matchGlob matches a path element by element. At a mismatch it returns to the last **
-// and lets it match one more element. It never needs to return to an earlier **.
+// matchGlob matches a path element by element. If an element does not match, matchGlob goes back to
+// the last ** and lets it match one more element. It never has to go back to an earlier **.
 func matchGlob(glob, names []string) (bool, error) {
 	for _, pattern := range glob {
 		if _, err := path.Match(pattern, ""); err != nil {

@@ -12,8 +12,8 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Validate lists all violations of the protocol in both documents. Absent documents
-// have none. It returns an error only if a file cannot be read.
+// Validate lists all violations of the protocol in state.json and inbox.json. A missing document
+// has none. It returns an error only if a file cannot be read.
 func (s *Store) Validate() ([]statefile.Finding, error) {
 	var all []statefile.Finding
 	for _, d := range []struct {
@@ -37,8 +37,8 @@ func (s *Store) Validate() ([]statefile.Finding, error) {
 	return all, nil
 }
 
-// unreadable returns the finding for a file that is not a document, and false for
-// other errors.
+// unreadable returns the finding for a file that is not a valid document. It returns false if err
+// has another cause.
 func unreadable(path string, err error) (statefile.Finding, bool) {
 	f := statefile.Finding{Path: path, Severity: statefile.Invalid}
 	if corrupt, ok := errors.AsType[*statefile.CorruptError](err); ok {
@@ -70,8 +70,9 @@ func (in *inspection) invalid(name, at, format string, args ...any) {
 	in.found[len(in.found)-1].Severity = statefile.Invalid
 }
 
-// kind reports a root of the wrong kind. A root without content is only irregular,
-// because every program reads it as an empty document.
+// kind adds a finding if the root of the document has the wrong kind, and reports whether it is
+// right. A root without content is only irregular, because every program reads it as an empty
+// document.
 func (in *inspection) kind(name string, v jsontree.Value, want jsontree.Kind) bool {
 	switch {
 	case v.Kind() == want:
@@ -90,7 +91,7 @@ func (in *inspection) mismatches(list []jsontree.Mismatch, prefix string) {
 	}
 }
 
-// time reports invalid times, and times that not every program can read.
+// time adds a finding if value is not a valid time, or a time that some programs cannot read.
 func (in *inspection) time(at, value string) {
 	if value == "" || timestamp.Strict(value) {
 		return

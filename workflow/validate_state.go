@@ -94,7 +94,7 @@ func (in *inspection) chunks(at string, v jsontree.Value, chunks []Chunk) {
 	seen := map[ID]bool{}
 	for i, item := range v.Items() {
 		if item.Kind() != jsontree.Object {
-			continue // reported as a mismatch elsewhere
+			continue // already reported as a value of the wrong type
 		}
 		c, at := chunks[i], fmt.Sprintf("%s[%d]", at, i)
 		in.chunkForm(at, item)
@@ -116,7 +116,7 @@ func (in *inspection) chunks(at string, v jsontree.Value, chunks []Chunk) {
 	}
 }
 
-// chunkForm reports fields whose name or type differs from the protocol's.
+// chunkForm adds findings for fields of a chunk whose name or type is not the protocol's.
 func (in *inspection) chunkForm(at string, v jsontree.Value) {
 	switch id := v.Get("id"); {
 	case id.Absent():
@@ -132,8 +132,8 @@ func (in *inspection) chunkForm(at string, v jsontree.Value) {
 	}
 }
 
-// feed checks the events of a build. The protocol does not define where events are
-// stored. gaffer and the other programs store them in the state.
+// feed checks the events in the state. The protocol does not define where events are stored; gaffer
+// and the other programs store them in the state.
 func (in *inspection) feed(v jsontree.Value) {
 	if v.Absent() {
 		return
