@@ -7,27 +7,26 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Answer is the parsed answer of an agent: a status word and a summary.
+// Answer is what an agent answered: a status word and a summary.
 type Answer struct {
 	Status  Word
 	Summary []string
-	Body    jsontree.Value // the complete JSON object; missing if the answer was a status line
+	Body    jsontree.Value // the JSON object that contains the status; missing if the status was in a line of text
 }
 
-// Text returns the summary as one text.
+// Text returns the lines of the summary as one text.
 func (a Answer) Text() string { return strings.Join(a.Summary, "\n") }
 
-// ParseAnswer finds the verdict in an agent's answer. A verdict is a JSON object with a
-// status, fenced or not, or a line in the form of a status, such as "**Status:** PASS"
-// or "✅ PASS". Quoted verdicts and words in running text do not count.
+// ParseAnswer finds the verdict in an agent's answer. A verdict is a JSON object with a status,
+// fenced or not, or a status line, such as "**Status:** PASS" or "✅ PASS". Quoted verdicts and
+// words in running text do not count.
 //
-// The last verdict counts. If it cannot be read, ParseAnswer returns an
-// [*UnclearError]. An UnclearError is also returned if the last verdict lets work
-// advance (PASS, APPROVED, COMPLETE and so on) but the answer contradicts it. A
-// contradiction is an earlier verdict with another word of the same role, or later text
-// that names such a word or retracts the verdict. A verdict that does not let work
-// advance is never rejected because of other text. If there is no verdict, ParseAnswer
-// returns a [*NoStatusError].
+// The last verdict counts. If it cannot be read, ParseAnswer returns an [*UnclearError]. If the
+// last verdict lets work advance (PASS, APPROVED, COMPLETE and so on) but the answer contradicts
+// it, ParseAnswer also returns an UnclearError. A contradiction is an earlier verdict with another
+// word of the same role, or later text that names another of these words or retracts the verdict. A
+// verdict that does not let work advance is never rejected because of other text. If there is no
+// verdict, ParseAnswer returns a [*NoStatusError].
 func ParseAnswer(text string) (Answer, error) {
 	verdicts := verdictsIn(text)
 	if len(verdicts) == 0 {
@@ -58,7 +57,7 @@ func (*NoStatusError) Error() string {
 	return fmt.Sprintf("the answer has no status: neither an object with %q nor a line %q", "status", "**Status:** WORD")
 }
 
-// Conflict marks the error as a refused transition.
+// Conflict reports true: the answer cannot be applied to the session.
 func (*NoStatusError) Conflict() bool { return true }
 
 // UnclearError reports an answer whose last verdict cannot be read or is contradicted
@@ -67,5 +66,5 @@ type UnclearError struct{ Problem string }
 
 func (e *UnclearError) Error() string { return "the answer's status is in doubt: " + e.Problem }
 
-// Conflict marks the error as a refused transition.
+// Conflict reports true: the answer cannot be applied to the session.
 func (*UnclearError) Conflict() bool { return true }

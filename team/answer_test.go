@@ -107,8 +107,8 @@ func TestAnAnswerWithAnUnclearLastVerdictHasNoStatus(t *testing.T) {
 	}
 }
 
-// The name of each file says what its answer must be parsed as: a word, "unclear" or
-// "none".
+// The name of each file in the folder says how its answer must be parsed: as a status word, as
+// "unclear" or as "none".
 func TestAnswersInIrregularFormsAreReadOrRefused(t *testing.T) {
 	paths, err := filepath.Glob("testdata/answers/*.md")
 	if err != nil || len(paths) < 20 {

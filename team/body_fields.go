@@ -8,12 +8,12 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Field is one field of a message's body. Name is a path such as context.notes, or only
-// its last part if that is unambiguous.
+// Field is one field of a message's body. Name is a path such as context.notes, or only the last
+// part, notes, if no other field has the same last part.
 type Field struct{ Name, Value string }
 
-// NewBody builds the body of a message from its fields. A list field may be given
-// several times, any other field only once. Items of issues are JSON objects.
+// NewBody builds the body of a message from its fields. A list field may be given several times,
+// once for each item; other fields only once. Items of issues are JSON objects.
 func NewBody(from, to Role, fields []Field) (Body, error) {
 	c, err := channelFor(from, to)
 	if err != nil {
@@ -36,8 +36,8 @@ func NewBody(from, to Role, fields []Field) (Body, error) {
 	return body, nil
 }
 
-// ParseBody builds the body of a message from a JSON object. Fields of an inner
-// object may be nested or given by their path. Empty data gives an empty body.
+// ParseBody builds the body of a message from a JSON object. Fields of an inner object may be
+// nested, or have a path such as context.notes as their name. Empty data gives an empty body.
 func ParseBody(from, to Role, data []byte) (Body, error) {
 	if len(data) == 0 {
 		return NewBody(from, to, nil)
@@ -84,13 +84,13 @@ func BodyFields(from, to Role) ([]string, error) {
 	return names, nil
 }
 
-// leaf is a field that holds a value and not an object.
+// leaf is a field of a body that is not an object: it holds text, a number or a list.
 type leaf struct {
 	name string
 	rule *rule
 }
 
-// leaves lists the fields of the channel's body.
+// leaves lists the fields of the channel's body that are not objects.
 func (c channel) leaves() []leaf {
 	var leaves []leaf
 	outside := []string{"id", "group_id", "from", "to", "timestamp", "subject", "read"}
@@ -108,7 +108,7 @@ func (c channel) leaves() []leaf {
 	return leaves
 }
 
-// set sets one field of the body n.
+// set sets the field f in the body n.
 func (c channel) set(n *jsontree.Node, f Field) error {
 	l, err := c.leaf(f.Name)
 	if err != nil {
@@ -134,8 +134,8 @@ func (c channel) set(n *jsontree.Node, f Field) error {
 	return nil
 }
 
-// leaf finds a field by its path, or by the last part of the path if that is
-// unambiguous.
+// leaf returns the field with this path, or with this last part of its path if only one field has
+// it.
 func (c channel) leaf(name string) (leaf, error) {
 	var near []leaf
 	var names []string

@@ -12,7 +12,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// checker collects the rule violations of one document.
+// checker collects the findings about one document.
 type checker struct {
 	path    string
 	written time.Time // modification time of the file; zero if unknown
@@ -66,7 +66,7 @@ func (r *rule) accepts(v jsontree.Value) bool {
 	return v.Kind() == jsontree.Object
 }
 
-// isWhole reports whether v is an integer. As in JSON Schema, 12.0 is one.
+// isWhole reports whether v is an integer. As in JSON Schema, 12.0 is an integer.
 func isWhole(v jsontree.Value) bool {
 	if v.Kind() != jsontree.Number {
 		return false
@@ -78,8 +78,8 @@ func isWhole(v jsontree.Value) bool {
 	return ok && f == math.Trunc(f)
 }
 
-// wrongForm reports a value of the wrong form. If the value is a map where a list
-// should be, as some programs write it, the items of the map are checked too.
+// wrongForm adds a finding for a value of the wrong form. If the value is a map where a list is
+// expected, as some programs write it, wrongForm also checks the members of the map.
 func (c *checker) wrongForm(v jsontree.Value, r *rule, at string) {
 	name := r.wild[v.Kind()]
 	if name == "" {
@@ -125,7 +125,7 @@ func (c *checker) checkObject(v jsontree.Value, r *rule, at string) {
 	c.checkUnknown(v, r, at)
 }
 
-// checkUnknown reports each member that has no rule, once.
+// checkUnknown adds one finding for each member of v that has no rule.
 func (c *checker) checkUnknown(v jsontree.Value, r *rule, at string) {
 	seen := map[string]bool{}
 	for name := range v.Members() {
@@ -141,7 +141,7 @@ func (c *checker) checkUnknown(v jsontree.Value, r *rule, at string) {
 	}
 }
 
-// checkList checks the items of a list. It reports a known irregular form only once per
+// checkList checks the items of a list. It reports a known irregular form of items only once per
 // list, because usually all items have it.
 func (c *checker) checkList(v jsontree.Value, r *rule, at string) {
 	wild := map[string]int{}

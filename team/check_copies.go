@@ -8,15 +8,14 @@ import (
 	"gaffer/statefile"
 )
 
-// Limits of the search for copies.
+// Limits of the search for a second set of documents.
 const (
-	copyDepth   = 3    // levels of folders below the project
-	copyFolders = 1000 // maximum number of folders per level
+	copyDepth   = 3    // how many levels of folders below the project are searched
+	copyFolders = 1000 // how many folders are searched in each level
 )
 
-// checkCopies looks for a second set of documents. An agent creates one by using the
-// relative path from a wrong folder: from inside the team's folder, or from another
-// folder of the project.
+// checkCopies reports a second set of documents. An agent creates one if it uses a relative path in
+// the wrong folder: inside the team's folder, or in another folder of the project.
 func (f *folder) checkCopies() {
 	name := filepath.Base(f.store.root)
 	f.compareCopy(filepath.Join(f.store.root, name))
@@ -33,8 +32,8 @@ func (f *folder) checkCopies() {
 	}
 }
 
-// subfolders lists up to most visible folders below place. It returns nothing for an
-// unreadable folder.
+// subfolders lists the visible folders in place, but not more than most. It returns none if place
+// cannot be read.
 func (f *folder) subfolders(place string, most int) []string {
 	entries, err := f.store.opts.Host.ReadDir(opLook, place)
 	if err != nil {
@@ -64,7 +63,7 @@ func (f *folder) compareCopy(root string) {
 	}
 }
 
-// fromProject returns a path relative to the project, for the user.
+// fromProject returns path relative to the project's folder, for messages.
 func (f *folder) fromProject(path string) string {
 	if rel, err := filepath.Rel(filepath.Dir(f.store.root), path); err == nil {
 		return rel

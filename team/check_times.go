@@ -8,11 +8,12 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// The functions below report times that contradict the documents or their files. Agents
-// often guess times and are wrong by minutes or hours.
+// The functions below report times that cannot be right, because other times in the documents or
+// the files' modification times contradict them. Agents often guess times and are wrong by minutes
+// or hours.
 
-// clockSkew is how much later than the file's modification time a time in the
-// document may be. Clocks of file servers differ.
+// clockSkew is how much later than the file's modification time a time in the document may be,
+// because the clocks of file servers differ.
 const clockSkew = time.Minute
 
 func (c *checker) checkTime(text, at string) {
@@ -27,7 +28,7 @@ func (c *checker) checkTime(text, at string) {
 	}
 }
 
-// written returns the modification time of a file, or the zero time.
+// written returns the modification time of a file, or the zero time if it is unknown.
 func (f *folder) written(path string) time.Time {
 	info, err := f.store.opts.Host.Stat(opLook, path)
 	if err != nil {
@@ -36,14 +37,15 @@ func (f *folder) written(path string) time.Time {
 	return info.ModTime()
 }
 
-// checkOrder reports an end or an update before the start.
+// checkOrder adds a finding if the end or the last update in v is before the start.
 func (c *checker) checkOrder(v jsontree.Value, at string) {
 	for _, name := range []string{"end_time", "last_update"} {
 		c.checkAfter(v.Get("start_time"), v.Get(name), join(at, name), "start_time")
 	}
 }
 
-// checkAfter reports a time that is earlier than a time that it must follow.
+// checkAfter adds a finding if the time then is earlier than first. name is the field of first, for
+// the message.
 func (c *checker) checkAfter(first, then jsontree.Value, at, name string) {
 	start, err1 := timestamp.Parse(first.Text(), time.Local)
 	later, err2 := timestamp.Parse(then.Text(), time.Local)
@@ -52,7 +54,7 @@ func (c *checker) checkAfter(first, then jsontree.Value, at, name string) {
 	}
 }
 
-// checkTimes reports events before the start of the session.
+// checkTimes adds a finding for each event that is before the start of the session.
 func (f *folder) checkTimes() {
 	start := f.values[OrchestratorDoc].Get("start_time")
 	const name = "the session's start_time"

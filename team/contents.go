@@ -14,7 +14,7 @@ type Contents struct {
 	Messages     []Message // messages of all channels, in the order in which they were sent
 }
 
-// documents returns the content that each document should have.
+// documents returns the content that each of the six documents should have.
 func (p Contents) documents() (map[Document]jsontree.Value, error) {
 	if p.PM.SessionID == "" || p.PM.SessionID != p.Orchestrator.SessionID {
 		return nil, &ContentsError{fmt.Sprintf("its documents are of session %q and of session %q", p.PM.SessionID, p.Orchestrator.SessionID)}
@@ -44,9 +44,8 @@ func (p Contents) documents() (map[Document]jsontree.Value, error) {
 	return documents, nil
 }
 
-// byChannel returns the messages for each document. It returns an error for a message
-// without an id, because such a message could not be distinguished from messages of
-// other programs.
+// byChannel returns the messages of each message document. It returns an error if a message has no
+// id, because gaffer could not tell it from messages of other programs.
 func (p Contents) byChannel() (map[Document][]Message, error) {
 	messages := map[Document][]Message{}
 	for _, c := range channels {
@@ -70,5 +69,5 @@ type ContentsError struct{ Problem string }
 
 func (e *ContentsError) Error() string { return "record session: " + e.Problem }
 
-// Invalid marks the error as invalid content of a document.
+// Invalid reports true: the content of a document is invalid.
 func (e *ContentsError) Invalid() bool { return true }

@@ -12,9 +12,9 @@ import (
 
 const crashRoot = "/project/coordination"
 
-// crashes runs work on a new machine once per step, with a crash at that step: the
-// death of the process, or a power cut. Then verify checks the result as another
-// process. After one more power cut, verify must find the same.
+// crashes runs work once for each step, each time on a new machine that crashes at that step: the
+// process dies, or the power fails. Then verify checks the result from another process, and again
+// after one more power cut.
 func crashes(t *testing.T, prepare, work func(*Store) error, verify func(s *Store, done bool) error) {
 	t.Helper()
 	for _, power := range []bool{false, true} {
@@ -50,7 +50,7 @@ func crashes(t *testing.T, prepare, work func(*Store) error, verify func(s *Stor
 
 func nothing(*Store) error { return nil }
 
-// old creates a session whose documents all differ from those of a new session.
+// old creates a session in which every document differs from that of a new session.
 func old(s *Store) error {
 	if _, err := s.Init(ctx, "old"); err != nil {
 		return err

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// allGroups returns the groups that have a status, followed by the planned groups without a
-// status, which count as pending.
+// allGroups returns the groups that have a status, followed by the groups of the plan that have
+// none yet. The latter count as pending.
 func allGroups(pm PMState, groups Groups) Groups {
 	all, begun := slices.Clone(groups), groups.byID()
 	for _, planned := range pm.TaskGroups {
@@ -17,7 +17,7 @@ func allGroups(pm PMState, groups Groups) Groups {
 	return all
 }
 
-// stages maps the status of a group to the session's phase.
+// stages has the phase of the session that each status of a group belongs to.
 var stages = map[GroupStatus]Phase{
 	Pending: DeveloperWorking, DevWorking: DeveloperWorking, DevBlocked: DeveloperWorking,
 	QAFailed: DeveloperWorking, ChangesRequested: DeveloperWorking,
@@ -26,12 +26,12 @@ var stages = map[GroupStatus]Phase{
 	Complete: PMFinalCheck,
 }
 
-// phaseOrder is the order in which groups pass through the phases.
+// phaseOrder lists the phases in the order in which groups pass through them.
 var phaseOrder = []Phase{DeveloperWorking, PhaseQATesting, PhaseTechReview, PMFinalCheck}
 
-// CurrentPhase computes the session's phase: the earliest stage of all groups in open
-// execution phases. If there are no groups yet, or the session is completed, it returns
-// was. An unknown status counts as the earliest stage.
+// CurrentPhase computes the phase of the session: the phase of the group that has come least far,
+// among the groups whose execution phase is open. If there are no groups yet, or the session is
+// completed, it returns was. A group with an unknown status counts as the least far.
 func CurrentPhase(pm PMState, groups Groups, was Phase) Phase {
 	open := openGroups(pm, allGroups(pm, groups))
 	if was == Completed || len(open) == 0 {
@@ -88,7 +88,8 @@ func Measure(pm PMState, groups Groups) Progress {
 	return p
 }
 
-// FreeDevelopers returns how many more developers may be started.
+// FreeDevelopers returns how many more developers may be started while the agents in active are
+// running.
 func FreeDevelopers(active []ActiveAgent) int {
 	free := MaxDevelopers
 	for _, a := range active {
@@ -99,8 +100,8 @@ func FreeDevelopers(active []ActiveAgent) int {
 	return max(0, free)
 }
 
-// Escalation is a counter of a group's starts of one role, with its limit. If the count
-// exceeds the limit, the role To has to help the group.
+// Escalation counts how often one role was started on a group. If Count exceeds Limit, the role To
+// has to help the group.
 type Escalation struct {
 	Role  Role `json:"role"`
 	Count int  `json:"count"`
@@ -108,7 +109,7 @@ type Escalation struct {
 	To    Role `json:"to"`
 }
 
-// limits defines how often a role may be started on one group.
+// limits lists how often a role may be started on one group, and which role helps after that.
 var limits = []struct {
 	role  Role
 	limit int

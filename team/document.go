@@ -5,7 +5,7 @@ import "path/filepath"
 // Document identifies one of the six files of a session.
 type Document string
 
-// The documents.
+// The six documents of a session.
 const (
 	PMStateDoc       Document = "pm_state"
 	GroupStatusDoc   Document = "group_status"
@@ -21,12 +21,12 @@ const (
 	emptyMessages             = "{\n  \"messages\": []\n}\n"
 )
 
-// Documents lists the six files of a session, state files first.
+// Documents lists the six files of a session: first the state files, then the message files.
 func Documents() []Document {
 	return []Document{PMStateDoc, GroupStatusDoc, OrchestratorDoc, DevToQADoc, QAToTechLeadDoc, TechLeadToDevDoc}
 }
 
-// Path returns the path of the document below the root.
+// Path returns the path of the document, relative to the team's folder.
 func (d Document) Path() string {
 	name := string(d) + ".json"
 	if _, ok := channelOf(d); ok {
@@ -35,7 +35,7 @@ func (d Document) Path() string {
 	return name
 }
 
-// channel is a direction in which messages are sent: a pair of sender and receiver.
+// channel is a pair of sender and receiver between which messages are sent.
 type channel struct {
 	doc      Document
 	from, to Role
@@ -66,8 +66,8 @@ func channelOf(d Document) (channel, bool) {
 	return channel{}, false
 }
 
-// channelFor returns the channel between two roles. It returns a [*PairError] if
-// there is none.
+// channelFor returns the channel for messages from one role to another. It returns a [*PairError]
+// if the protocol defines none.
 func channelFor(from, to Role) (channel, error) {
 	for _, c := range channels {
 		if c.from == from && c.to == to {

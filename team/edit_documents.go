@@ -7,8 +7,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// addActiveAgent adds an agent to the active agents, increments the counters and logs the
-// decision.
+// addActiveAgent adds an agent to the active agents in the orchestrator's document, increments the
+// counters of starts, and logs the decision with its reasoning.
 func addActiveAgent(n *jsontree.Node, agent ActiveAgent, reasoning string) {
 	n.Array("active_agents").Append(agent)
 	increment(n, "iteration")
@@ -21,7 +21,7 @@ func addActiveAgent(n *jsontree.Node, agent ActiveAgent, reasoning string) {
 	n.Array("decisions_log").Append(LogEntry{iteration, decision, reasoning, agent.SpawnedAt})
 }
 
-// removeActiveAgent removes an agent from the active agents.
+// removeActiveAgent removes the agent with this role and group from the active agents.
 func removeActiveAgent(n *jsontree.Node, by Role, group string) {
 	if n.Get("active_agents").Absent() {
 		return
@@ -35,8 +35,8 @@ func removeActiveAgent(n *jsontree.Node, by Role, group string) {
 	}
 }
 
-// editGroups edits the document n, which contains the groups was, so that it contains
-// the groups now.
+// editGroups edits the document n, which contains the groups was. Afterwards it contains the groups
+// now.
 func editGroups(n *jsontree.Node, was, now Groups) {
 	before, after := was.byID(), now.byID()
 	for _, g := range was {
@@ -54,8 +54,8 @@ func editGroups(n *jsontree.Node, was, now Groups) {
 	}
 }
 
-// addGroup adds a group without a status to the document. If a note with the same name
-// exists, its other members stay.
+// addGroup adds g to the document. If the document has a note under the group's id, which is an
+// object without a status, addGroup keeps the note's other members.
 func addGroup(n *jsontree.Node, g Group) {
 	note := n.Child(g.ID)
 	if note == nil || note.Kind() != jsontree.Object {
@@ -64,11 +64,11 @@ func addGroup(n *jsontree.Node, g Group) {
 	}
 	var old Group
 	jsontree.Decode(note.Value(), &old)
-	old.TechLeadFeedback, old.Blockers = nil, nil // the document keeps its feedback and blockers; only new ones are appended
+	old.TechLeadFeedback, old.Blockers = nil, nil // so editGroup appends only new feedback and blockers; the document keeps the old ones
 	editGroup(note, old, g)
 }
 
-// editGroup sets the fields that a transition has changed.
+// editGroup sets the fields that differ between was and now.
 func editGroup(n *jsontree.Node, was, now Group) {
 	set(n, "status", was.Status, now.Status)
 	set(n, "current_agent", was.CurrentAgent, now.CurrentAgent)
@@ -106,15 +106,14 @@ func editBlockers(n *jsontree.Node, was, now List[Blocker]) {
 	}
 }
 
-// set sets a member if its value has changed. Otherwise the member keeps its
-// formatting.
+// set sets a member if now differs from was. If not, it leaves the member's formatting unchanged.
 func set[T comparable](n *jsontree.Node, name string, was, now T) {
 	if was != now {
 		n.Set(name, now)
 	}
 }
 
-// editPM sets the values in pm_state.json that are derived from the groups' statuses.
+// editPM sets the values in pm_state.json that follow from the groups' statuses.
 func editPM(n *jsontree.Node, groups Groups) {
 	var pm PMState
 	jsontree.Decode(n.Value(), &pm)
@@ -147,8 +146,8 @@ func setList(n *jsontree.Node, name string, was, now List[string]) {
 	}
 }
 
-// eachPart visits the objects of a list. Some programs write a map instead; then it
-// visits the members.
+// eachPart calls visit for each object in the list n. Some programs write a map instead of a list;
+// then eachPart calls visit for each member and its key.
 func eachPart(n *jsontree.Node, visit func(key string, part *jsontree.Node)) {
 	if n == nil {
 		return
@@ -165,9 +164,9 @@ func eachPart(n *jsontree.Node, visit func(key string, part *jsontree.Node)) {
 	}
 }
 
-// followGroup sets the status of a planned group or a task to the status of its group,
-// if the group has one. It keeps a status that the protocol does not define, because
-// another program or the user set it on purpose.
+// followGroup sets the status of n, a planned group or a task, to that of its group g. It does
+// nothing if g is nil. It keeps a status that the protocol does not define, because another program
+// or the user set it on purpose.
 func followGroup(n *jsontree.Node, g *Group) {
 	was := WorkStatus(n.Get("status").Text())
 	if g == nil || !slices.Contains([]WorkStatus{WorkPending, WorkAssigned, WorkInProgress, WorkComplete}, was) {

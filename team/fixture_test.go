@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// noon is the default time of tests.
+// noon is the time at which most tests take place.
 var noon = time.Date(2025, 1, 6, 12, 0, 0, 0, time.UTC)
 
 func openAt(t *testing.T, root string, now time.Time) *Store {
@@ -31,8 +31,8 @@ func seed(t testing.TB, d Document) []byte {
 	return readFile(t, filepath.Join("testdata", "seed", filepath.Base(d.Path())))
 }
 
-// freeC returns the orchestrator's document of the protocol's example, with the tech
-// lead on group B instead of C, so that an agent can start on C.
+// freeC returns the orchestrator's document from the protocol's example, changed so that the tech
+// lead is on group B instead of C. So an agent can start on C.
 func freeC(t *testing.T) string {
 	t.Helper()
 	return strings.Replace(string(seed(t, OrchestratorDoc)), `"group_id": "C"`, `"group_id": "B"`, 1)

@@ -22,7 +22,7 @@ func addDocuments(f *testing.F, docs ...Document) {
 	}
 }
 
-// read calls all code that reads one document.
+// read passes the data of one document to all code that reads it.
 func read(t *testing.T, d Document, data []byte, into any) {
 	found := ValidateDocument(d, "x", data)
 	doc, err := jsontree.Parse(data)
@@ -122,8 +122,8 @@ func FuzzParseAnswer(f *testing.F) {
 	})
 }
 
-// FuzzSettle updates an arbitrary document to given contents. Afterwards the document
-// must match the contents, and updating it again must change nothing.
+// FuzzSettle updates an arbitrary document to the given contents. Afterwards the document must
+// match the contents, and a second update must change nothing.
 func FuzzSettle(f *testing.F) {
 	addDocuments(f, Documents()...)
 	f.Add([]byte(`{"mode": 1, "mode": {}, "task_groups": {"A": {"x": 1}}, "all_tasks": ["T1"], "A": {"status": []}, "messages": [{"id": "msg_20250106_100800"}]}`))

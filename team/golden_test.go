@@ -68,8 +68,8 @@ func TestTypedDocumentsHoldEveryFieldOfTheSeedsExamples(t *testing.T) {
 	}
 }
 
-// compareJSON compares documents including the order of fields, but ignoring white
-// space and the formatting of numbers.
+// compareJSON compares two documents. The order of fields must be the same; white space and the
+// formatting of numbers may differ.
 func compareJSON(t *testing.T, d Document, want, got []byte) {
 	t.Helper()
 	norm := func(b []byte) string {

@@ -36,7 +36,7 @@ type Iterations struct {
 	TechLead  int `json:"tech_lead"`
 }
 
-// DecodeJSON also accepts counters written as 5.0.
+// DecodeJSON reads the counters. It accepts 5.0 for 5.
 func (n *Iterations) DecodeJSON(v jsontree.Value) error {
 	return decodeCounts(v, map[string]*int{"developer": &n.Developer, "qa": &n.QA, "tech_lead": &n.TechLead})
 }
@@ -67,7 +67,7 @@ type TestCount struct {
 	Failed int `json:"failed"`
 }
 
-// DecodeJSON also accepts counts written as 5.0.
+// DecodeJSON reads the counts. It accepts 5.0 for 5.
 func (n *TestCount) DecodeJSON(v jsontree.Value) error {
 	return decodeCounts(v, map[string]*int{"total": &n.Total, "passed": &n.Passed, "failed": &n.Failed})
 }
@@ -80,10 +80,10 @@ type Feedback struct {
 	Timestamp Time     `json:"timestamp,omitzero"`
 }
 
-// Decision is the kind of a tech lead's decision.
+// Decision is what the tech lead decided about a group.
 type Decision string
 
-// The decisions.
+// The decisions of the tech lead.
 const (
 	DecisionApproved         Decision = "approved"
 	DecisionChangesRequested Decision = "changes_requested"
@@ -112,7 +112,7 @@ func newGroup(p TaskGroup, now Time) Group {
 	}
 }
 
-// Find returns the group with this id.
+// Find returns the group with this id. It returns false if there is none.
 func (gs Groups) Find(id string) (Group, bool) {
 	for _, g := range gs {
 		if g.ID == id {
@@ -122,7 +122,7 @@ func (gs Groups) Find(id string) (Group, bool) {
 	return Group{}, false
 }
 
-// byID indexes the groups by id, for many lookups.
+// byID returns the groups by id.
 func (gs Groups) byID() map[string]*Group {
 	all := make(map[string]*Group, len(gs))
 	for i := range gs {
@@ -133,13 +133,13 @@ func (gs Groups) byID() map[string]*Group {
 	return all
 }
 
-// MarshalJSON writes the groups as one object with a member per group.
+// MarshalJSON writes the groups as one object, with one member per group.
 func (gs Groups) MarshalJSON() ([]byte, error) {
 	return marshalObject(len(gs), func(i int) (string, any) { return gs[i].ID, gs[i] })
 }
 
-// DecodeJSON reads the members that are groups. It skips members without a status,
-// which are notes. If a name occurs twice, the last member counts.
+// DecodeJSON reads the members that are groups. It skips members without a status: they are notes.
+// If a group's id occurs twice, the last member counts.
 func (gs *Groups) DecodeJSON(v jsontree.Value) error {
 	if v.Kind() != jsontree.Object {
 		return errors.New("an object")

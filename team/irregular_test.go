@@ -59,7 +59,7 @@ func TestEveryIrregularFormIsReportedByItsName(t *testing.T) {
 			"unknown-key all_tasks[0].owner", "groups-as-map task_groups", "unknown-key task_groups.A.reviewed_by", "unknown-key assumptions",
 		},
 		"pm_state.finished":     {"unknown-key final_verdict"},
-		"pm_state.timestamps":   nil, // tested by the tests of times below
+		"pm_state.timestamps":   nil, // not tested here: see the tests of times below
 		"pm_state.half-written": {"corrupt"},
 		"pm_state.null":         {"wrong-type"},
 		"pm_state.array":        {"wrong-type"},
@@ -133,9 +133,8 @@ func TestIrregularFormsAreReadAsMeant(t *testing.T) {
 	}
 }
 
-// The test approves a group in sessions with irregular plans. A status in the plan is
-// updated if its word is one of the protocol's. Everything else in the plan must stay
-// unchanged.
+// The test approves a group in sessions with irregular plans. A status in the plan must change if
+// it is one of the protocol's words. Everything else in the plan must stay unchanged.
 func TestAWriteDropsNothingOfAnIrregularPlan(t *testing.T) {
 	for name, c := range map[string]struct{ group, set string }{
 		"tasks-as-strings":    {"main", "task_groups[0].status iteration last_update"},
@@ -244,7 +243,7 @@ func TestANoteDoesNotKeepASessionFromBeingComplete(t *testing.T) {
 	}
 }
 
-// JSON Schema and the validation accept 5.0 as an integer.
+// 5.0 is a valid integer for JSON Schema, so gaffer's validation accepts it too.
 func TestCountersWithAFractionAreIncrementedWithoutOverflow(t *testing.T) {
 	for _, c := range []struct{ counter, spawns, developer, started string }{
 		{"5.0", "7.0", "6", "8"},

@@ -11,13 +11,13 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Time is a time in a document. The zero Time is null.
+// Time is a time in a document. The zero Time is written as null.
 type Time struct{ time.Time }
 
-// At returns t with the precision of a document: in UTC, to the second.
+// At returns t as it is written to a document: in UTC and without fractions of a second.
 func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Second)} }
 
-// MarshalJSON writes t in UTC, to the second, or null.
+// MarshalJSON writes t in UTC, to the second. It writes the zero time as null.
 func (t Time) MarshalJSON() ([]byte, error) {
 	if t.IsZero() {
 		return []byte("null"), nil
@@ -25,7 +25,7 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	return marshal(timestamp.Format(t.Time))
 }
 
-// DecodeJSON reads every time format found in practice.
+// DecodeJSON reads a time in any format that known programs write.
 func (t *Time) DecodeJSON(v jsontree.Value) error {
 	text, ok := v.Str()
 	if !ok {
@@ -39,7 +39,8 @@ func (t *Time) DecodeJSON(v jsontree.Value) error {
 	return nil
 }
 
-// intOf returns an integer. It also accepts 5.0, as the protocol's schemas do.
+// intOf returns the integer v. Like the protocol's schemas it accepts 5.0 for 5. It returns false
+// if v is not an integer.
 func intOf(v jsontree.Value) (int, bool) {
 	if n, ok := v.Int(); ok {
 		return int(n), true
@@ -52,7 +53,7 @@ func intOf(v jsontree.Value) (int, bool) {
 	return int(f), true
 }
 
-// plusOne returns n+1 without overflow.
+// plusOne returns n+1, or n if n is the largest int.
 func plusOne(n int) int {
 	if n == math.MaxInt {
 		return n
@@ -82,7 +83,8 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// marshalObject encodes an object with n members in order.
+// marshalObject encodes an object with n members. member returns the name and the value of the i-th
+// member.
 func marshalObject(n int, member func(i int) (string, any)) ([]byte, error) {
 	b := []byte("{")
 	for i := range n {
@@ -103,7 +105,7 @@ func marshalObject(n int, member func(i int) (string, any)) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// newDocument encodes v as a new document.
+// newDocument returns the formatted text of a new document with the content v.
 func newDocument(v any) ([]byte, error) {
 	data, err := marshal(v)
 	if err != nil {

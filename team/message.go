@@ -11,14 +11,14 @@ import (
 
 // Message is a message from one role to another.
 type Message struct {
-	ID        string // may be empty if another program wrote the message, which then cannot be acknowledged
+	ID        string // empty in some messages of other programs, which then cannot be acknowledged
 	GroupID   string
 	From      Role
 	To        Role
 	Timestamp Time
 	Subject   string
 	Body      Body
-	Read      bool // the receiver was started after the message was sent
+	Read      bool // whether the receiver was started after the message was sent
 }
 
 // Body is the part of a message that depends on the sender: a [*Handoff], a
@@ -75,7 +75,7 @@ type Review struct {
 
 // Issue is one change that the tech lead requests.
 type Issue struct {
-	ID            string `json:"id,omitempty"`       // the developer refers to the issue by this id
+	ID            string `json:"id,omitempty"`       // by which the developer refers to the issue
 	Priority      string `json:"priority,omitempty"` // critical, high, medium or low
 	Title         string `json:"title,omitempty"`
 	Location      string `json:"location,omitempty"`
@@ -83,7 +83,8 @@ type Issue struct {
 	FixSuggestion string `json:"fix_suggestion,omitempty"`
 }
 
-// head and tail hold the fields that every message has before and after the body.
+// head and tail hold the fields that every message has. head comes before the body, and tail after
+// it.
 type head struct {
 	ID        string `json:"id"`
 	GroupID   string `json:"group_id"`
@@ -112,8 +113,8 @@ func (m Message) MarshalJSON() ([]byte, error) {
 	return append(append([]byte("{"), bytes.Join(parts, []byte(","))...), '}'), nil
 }
 
-// message reads one message of a channel. It omits fields of the wrong type. The
-// document determines the receiver, whatever the message says.
+// message reads one message of a channel. It omits fields of the wrong type. The receiver is the
+// channel's, whatever the message says.
 func (c channel) message(v jsontree.Value) Message {
 	var h head
 	jsontree.Decode(v, &h)
@@ -124,7 +125,7 @@ func (c channel) message(v jsontree.Value) Message {
 	return Message{h.ID, h.GroupID, h.From, h.To, h.Timestamp, h.Subject, body, read}
 }
 
-// PairError reports two roles between which the protocol defines no channel.
+// PairError reports that the protocol defines no messages from one role to another.
 type PairError struct{ From, To Role }
 
 func (e *PairError) Error() string {
@@ -135,5 +136,5 @@ func (e *PairError) Error() string {
 	return fmt.Sprintf("no messages go from %q to %q; they go from %s", e.From, e.To, strings.Join(pairs, ", "))
 }
 
-// Usage marks the error as a mistake of the caller.
+// Usage reports true: an argument of the command is wrong.
 func (e *PairError) Usage() bool { return true }

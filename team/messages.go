@@ -14,7 +14,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Draft is a message to be sent.
+// Draft is a message that has not been sent yet.
 type Draft struct {
 	Group    string
 	From, To Role
@@ -22,9 +22,9 @@ type Draft struct {
 	Body     Body // must have the type that the channel requires; nil means empty
 }
 
-// Send appends a message to the document of its sender and receiver, and returns it
-// with its id. It returns a [*PairError] if there is no channel between the roles,
-// and a [*BodyError] if the body violates the protocol.
+// Send appends a message to the document of its channel and returns the message with its id. It
+// returns a [*PairError] if the protocol has no channel between the roles, and a [*BodyError] if
+// the body violates the protocol.
 func (s *Store) Send(ctx context.Context, d Draft) (Message, error) {
 	c, err := channelFor(d.From, d.To)
 	if err != nil {
@@ -95,8 +95,8 @@ func (c channel) check(v jsontree.Value) error {
 	return nil
 }
 
-// messageIDs returns the ids of all messages. It treats a corrupt document as empty:
-// the next write keeps a copy of it and starts a new one.
+// messageIDs returns the ids of all messages. It ignores a corrupt document: the next write keeps a
+// copy of that document and starts a new one.
 func (s *Store) messageIDs() (map[string]bool, error) {
 	ids := map[string]bool{}
 	for _, c := range channels {
@@ -115,7 +115,7 @@ func (s *Store) messageIDs() (map[string]bool, error) {
 	return ids, nil
 }
 
-// freeMessageID returns an unused id that sorts after other ids of the same second.
+// freeMessageID returns an id that is not in taken. It sorts after all ids of the same second.
 func freeMessageID(now time.Time, taken map[string]bool) string {
 	base := "msg_" + stampOf(now)
 	id := base
@@ -125,7 +125,7 @@ func freeMessageID(now time.Time, taken map[string]bool) string {
 	return id
 }
 
-// Filter selects messages. The zero value selects all.
+// Filter selects messages. The zero value selects all messages.
 type Filter struct {
 	To     Role
 	Group  string
@@ -187,7 +187,8 @@ func (s *Store) Acknowledge(ctx context.Context, id string, to Role) error {
 	})
 }
 
-// documentsWith returns the documents that contain a message with this id.
+// documentsWith returns the documents that contain a message with this id. If to is not empty, it
+// considers only messages to that role.
 func (s *Store) documentsWith(ctx context.Context, id string, to Role) ([]Document, error) {
 	var docs []Document
 	for _, c := range channels {
@@ -207,7 +208,7 @@ func (s *Store) documentsWith(ctx context.Context, id string, to Role) ([]Docume
 	return docs, ctx.Err()
 }
 
-// MessageError reports an id that matches no message, or several.
+// MessageError reports that no message, or more than one, has the id.
 type MessageError struct {
 	ID string
 	In []Document
@@ -226,7 +227,7 @@ func (e *MessageError) NotFound() bool { return len(e.In) == 0 }
 // Conflict reports whether several messages have the id.
 func (e *MessageError) Conflict() bool { return len(e.In) > 0 }
 
-// Hint returns what the user can do next.
+// Hint tells the user what to do next.
 func (e *MessageError) Hint() string {
 	if len(e.In) == 0 {
 		return "'gaffer team message list' shows them"
@@ -239,5 +240,5 @@ type BodyError struct{ Problem string }
 
 func (e *BodyError) Error() string { return "message: " + e.Problem }
 
-// Usage marks the error as a mistake of the caller.
+// Usage reports true: an argument of the command is wrong.
 func (e *BodyError) Usage() bool { return true }

@@ -8,8 +8,8 @@ type OrchestratorState struct {
 	SessionID    string            `json:"session_id"`
 	CurrentPhase Phase             `json:"current_phase"`
 	ActiveAgents List[ActiveAgent] `json:"active_agents"`
-	Iteration    int               `json:"iteration"`    // incremented by every start of an agent
-	TotalSpawns  int               `json:"total_spawns"` // incremented by every start of an agent
+	Iteration    int               `json:"iteration"`    // number of starts of agents
+	TotalSpawns  int               `json:"total_spawns"` // number of starts of agents
 	DecisionsLog List[LogEntry]    `json:"decisions_log"`
 	Status       SessionStatus     `json:"status"`
 	StartTime    Time              `json:"start_time"`
@@ -17,7 +17,7 @@ type OrchestratorState struct {
 	LastUpdate   Time              `json:"last_update"`
 }
 
-// DecodeJSON also accepts counters written as 5.0.
+// DecodeJSON reads the document. It accepts 5.0 for a counter of 5.
 func (o *OrchestratorState) DecodeJSON(v jsontree.Value) error {
 	type plain OrchestratorState
 	if err := decodeObject(v, (*plain)(o)); err != nil {
@@ -26,8 +26,8 @@ func (o *OrchestratorState) DecodeJSON(v jsontree.Value) error {
 	return decodeCounts(v, map[string]*int{"iteration": &o.Iteration, "total_spawns": &o.TotalSpawns})
 }
 
-// ActiveAgent is an agent that was started and has not answered yet. The project
-// manager has no group.
+// ActiveAgent is an agent that was started and has not answered yet. For the project manager, the
+// group is empty.
 type ActiveAgent struct {
 	AgentType Role   `json:"agent_type"`
 	GroupID   string `json:"group_id,omitempty"`

@@ -9,7 +9,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Plan is the plan of the project manager.
+// Plan is what the project manager has planned.
 type Plan struct {
 	Mode      Mode
 	Reasoning string
@@ -18,8 +18,8 @@ type Plan struct {
 	Phases    []ExecutionPhase // if empty, every group is open from the start
 }
 
-// Plan records the project manager's plan, opens the first phase and sets every group
-// to pending. A plan can be replaced only until a group has started.
+// Plan records the project manager's plan, opens the first execution phase, and sets every group to
+// pending. Once a group has started, the plan cannot be replaced.
 func (s *Store) Plan(ctx context.Context, p Plan) error {
 	if err := p.Check(); err != nil {
 		return err
@@ -60,8 +60,8 @@ func (s *Store) writePlan(ctx context.Context, now time.Time, p Plan, st state) 
 	})
 }
 
-// plannedGroups returns the groups of the plan. A group that already exists stays
-// unchanged.
+// plannedGroups returns the groups of the plan with their statuses. A group that is in found keeps
+// its status.
 func plannedGroups(p Plan, found Groups, now Time) Groups {
 	var groups Groups
 	there := found.byID()
@@ -75,8 +75,8 @@ func plannedGroups(p Plan, found Groups, now Time) Groups {
 	return groups
 }
 
-// OpenPhase opens the next execution phase and returns its number. It fails if a
-// group of an open phase is not complete.
+// OpenPhase opens the next execution phase and returns its number. It fails if a group of an open
+// phase is not complete yet.
 func (s *Store) OpenPhase(ctx context.Context) (number int, err error) {
 	err = s.exclusive(ctx, func(now time.Time) error {
 		st, err := s.writable()
@@ -115,5 +115,5 @@ type PhaseError struct{ Problem string }
 
 func (e *PhaseError) Error() string { return "open next phase: " + e.Problem }
 
-// Conflict marks the error as a refused transition.
+// Conflict reports true: the phase cannot be opened now.
 func (e *PhaseError) Conflict() bool { return true }

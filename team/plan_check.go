@@ -47,7 +47,8 @@ func (p Plan) checkDependencies(ids map[string]bool) error {
 	return nil
 }
 
-// cycle returns a dependency cycle, or nil. The first group is repeated at the end.
+// cycle returns the ids of groups that depend on each other in a cycle, with the first id repeated
+// at the end. It returns nil if there is no cycle.
 func (p Plan) cycle() []string {
 	w := cycleSearch{needs: map[string][]string{}, entered: map[string]bool{}, left: map[string]bool{}}
 	for _, g := range p.Groups {
@@ -125,8 +126,8 @@ func (p ExecutionPhase) check(ids map[string]bool) error {
 	return nil
 }
 
-// checkPhaseOrder returns an error for a group that would never start. at maps each
-// group to the index of its phase.
+// checkPhaseOrder returns an error if a group depends on a group in a later phase, because it would
+// never start. at has the index of the phase of each group.
 func (p Plan) checkPhaseOrder(at map[string]int) error {
 	for _, g := range p.Groups {
 		if _, ok := at[g.ID]; !ok {
@@ -150,5 +151,5 @@ func badPlan(format string, args ...any) error {
 
 func (e *BadPlanError) Error() string { return "plan: " + e.Problem }
 
-// Invalid marks the error as invalid content of a document.
+// Invalid reports true: the plan is invalid.
 func (e *BadPlanError) Invalid() bool { return true }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// groupsOf creates groups from lines such as "B: A", where B depends on A.
+// groupsOf creates groups from lines such as "B: A", which means that B depends on A.
 func groupsOf(lines ...string) []TaskGroup {
 	var groups []TaskGroup
 	for _, line := range lines {

@@ -20,13 +20,13 @@ type PMState struct {
 	CompletedGroups      List[string]         `json:"completed_groups"`
 	InProgressGroups     List[string]         `json:"in_progress_groups"`
 	PendingGroups        List[string]         `json:"pending_groups"`
-	Iteration            int                  `json:"iteration"` // incremented by every write
+	Iteration            int                  `json:"iteration"` // number of writes of this document
 	LastUpdate           Time                 `json:"last_update"`
 	CompletionPercentage float64              `json:"completion_percentage"`
 	EstimatedRemaining   *float64             `json:"estimated_time_remaining_minutes,omitempty"`
 }
 
-// DecodeJSON also accepts a counter written as 5.0.
+// DecodeJSON reads the document. It accepts 5.0 for a counter of 5.
 func (p *PMState) DecodeJSON(v jsontree.Value) error {
 	type plain PMState
 	if err := decodeObject(v, (*plain)(p)); err != nil {
@@ -43,8 +43,8 @@ type Task struct {
 	Status      WorkStatus `json:"status"`
 }
 
-// DecodeJSON also accepts a string instead of a task: a single word is an id, and any
-// other text is a description.
+// DecodeJSON reads a task, which is an object or a string. A string of one word is the task's id;
+// any other string is its description.
 func (t *Task) DecodeJSON(v jsontree.Value) error {
 	if text, ok := v.Str(); ok {
 		if strings.ContainsAny(text, " \t\n") {
@@ -72,13 +72,13 @@ type TaskGroup struct {
 	EstimatedEffortMinutes float64      `json:"estimated_effort_minutes,omitempty"`
 }
 
-// TaskGroups are the planned groups.
+// TaskGroups is the list of planned groups.
 type TaskGroups []TaskGroup
 
 // MarshalJSON writes the groups as a list, as the protocol requires.
 func (g TaskGroups) MarshalJSON() ([]byte, error) { return List[TaskGroup](g).MarshalJSON() }
 
-// DecodeJSON also accepts a map from ids to groups.
+// DecodeJSON reads a list of groups, or an object in which each group's id is the key.
 func (g *TaskGroups) DecodeJSON(v jsontree.Value) error {
 	switch v.Kind() {
 	case jsontree.Array:
@@ -110,7 +110,7 @@ type ExecutionPhase struct {
 	Status        WorkStatus   `json:"status"`
 }
 
-// DecodeJSON also accepts the form {phase, groups}.
+// DecodeJSON reads a phase. It also accepts the form {phase, groups}, which some programs write.
 func (p *ExecutionPhase) DecodeJSON(v jsontree.Value) error {
 	type plain ExecutionPhase
 	if err := decodeObject(v, (*plain)(p)); err != nil {
@@ -128,7 +128,7 @@ func (p *ExecutionPhase) DecodeJSON(v jsontree.Value) error {
 	return nil
 }
 
-// groupName reads a group reference in a phase: an id, or the group itself.
+// groupName returns the id of a group in a phase. v is the id, or the group as an object.
 func groupName(v jsontree.Value) string {
 	if v.Kind() == jsontree.Object {
 		return v.Get("id").Text()
@@ -136,7 +136,7 @@ func groupName(v jsontree.Value) string {
 	return v.Text()
 }
 
-// wholeNumber reads an integer, also one in quotes. It returns 0 if v is not one.
+// wholeNumber returns the integer v, which may be in quotes. It returns 0 if v is not an integer.
 func wholeNumber(v jsontree.Value) int {
 	if n, ok := intOf(v); ok {
 		return n
@@ -148,7 +148,7 @@ func wholeNumber(v jsontree.Value) int {
 	return n
 }
 
-// decodeCounts reads integer members by name.
+// decodeCounts sets each int in into to the member of v with that name.
 func decodeCounts(v jsontree.Value, into map[string]*int) error {
 	if v.Kind() != jsontree.Object {
 		return errors.New("an object")

@@ -14,21 +14,20 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Names of the file operations that move unusable files aside.
+// Names of the file operations that rename unusable files.
 const (
 	opAside     host.Op = "put aside"
 	opSyncAside host.Op = "sync put aside"
 )
 
-// Record updates the documents of the session to match p. It keeps unknown members and
-// messages of other programs. It creates missing documents. It keeps a copy of an
-// unreadable document, writes a new one and sends a notice. It does not write documents
-// that already match. It returns an [*OtherSessionError] if the folder holds another
-// session.
+// Record updates the documents of the session to match p. It keeps members that it does not know,
+// and messages of other programs. It creates missing documents. It keeps a copy of an unreadable
+// document, writes a new one and sends a notice. It does not write documents that already match. It
+// returns an [*OtherSessionError] if the folder holds another session.
 //
-// Counters and times are taken from p. If only some of the documents belong to another
-// session, they were written by mistake; Record moves them aside too. Record does not
-// follow symbolic links, because a link may lead to any file of the user.
+// Counters and times are taken from p. If only some of the documents belong to another session,
+// they were written by mistake; Record renames them, like unreadable ones. Record does not follow
+// symbolic links, because a link may lead to any file of the user.
 func (s *Store) Record(ctx context.Context, p Contents) error {
 	wanted, err := p.documents()
 	if err != nil {
@@ -68,9 +67,9 @@ func (s *Store) record(ctx context.Context, d Document, session string, want jso
 	})
 }
 
-// findUnusable returns the problem of each document that cannot be edited. It ignores
-// documents that are not JSON, which the update handles. If the documents belong to
-// another session, it returns an error.
+// findUnusable returns the documents that cannot be edited, with the reason for each. It leaves out
+// documents that are not JSON, because the update handles them. If the documents belong to another
+// session, it returns an error.
 func (s *Store) findUnusable(session string) (wrong map[Document]string, err error) {
 	wrong = map[Document]string{}
 	var other string
@@ -95,14 +94,15 @@ func (s *Store) findUnusable(session string) (wrong map[Document]string, err err
 	return wrong, nil
 }
 
-// readForEdit reads a document. If the document cannot be edited, problem says why.
+// readForEdit reads a document. If the document cannot be edited, problem says why; if it can,
+// problem is empty.
 func (s *Store) readForEdit(d Document) (v jsontree.Value, problem string, err error) {
 	if elsewhere, err := s.folderIsLink(d); elsewhere || err != nil {
 		return v, "", err
 	}
 	info, err := s.opts.Host.Lstat(opLook, s.path(d))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) {
-		return v, "", nil // the folder is missing
+		return v, "", nil // there is no document, because its folder is missing
 	}
 	if err != nil {
 		return v, "", err
@@ -124,9 +124,9 @@ func (s *Store) readForEdit(d Document) (v jsontree.Value, problem string, err e
 	return v, "", err
 }
 
-// folderIsLink reports whether the folder of a document is a symbolic link. The
-// document behind it may belong to another program or user. The root itself may be a
-// link, because the user chose the root.
+// folderIsLink reports whether the folder of a document is a symbolic link. Documents in the folder
+// that it leads to may belong to another program or user. Only the messages' folder is checked: the
+// root may be a link, because the user chose it.
 func (s *Store) folderIsLink(d Document) (bool, error) {
 	if _, message := channelOf(d); !message {
 		return false, nil
@@ -138,7 +138,7 @@ func (s *Store) folderIsLink(d Document) (bool, error) {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0, err
 }
 
-// whyUneditable returns why a JSON document cannot be edited without loss, or "".
+// whyUneditable returns why a JSON document cannot be edited without loss, or "" if it can.
 func whyUneditable(d Document, v jsontree.Value) string {
 	if v.Kind() != jsontree.Object {
 		return fmt.Sprintf("is %s where an object should be", v.Kind())
@@ -150,7 +150,7 @@ func whyUneditable(d Document, v jsontree.Value) string {
 	return ""
 }
 
-// sessionIn returns the session id in a state file, or "". The protocol defines none
+// sessionIn returns the session id in a state file, or "" if it has none. The protocol defines none
 // for group_status.json, but some programs write one.
 func sessionIn(d Document, v jsontree.Value) string {
 	if _, messages := channelOf(d); messages {
@@ -159,7 +159,7 @@ func sessionIn(d Document, v jsontree.Value) string {
 	return v.Get("session_id").Text()
 }
 
-// renameAllUnusable moves unusable files aside and creates the folder of messages.
+// renameAllUnusable renames the unusable files in wrong and creates the folder of messages.
 func (s *Store) renameAllUnusable(wrong map[Document]string, now time.Time) error {
 	folder := filepath.Join(s.root, messagesFolder)
 	info, err := s.opts.Host.Lstat(opLook, folder)
@@ -183,7 +183,7 @@ func (s *Store) renameAllUnusable(wrong map[Document]string, now time.Time) erro
 	return nil
 }
 
-// renameUnusable renames the file at path and sends a notice.
+// renameUnusable renames the unusable file at path and sends a notice with the problem.
 func (s *Store) renameUnusable(path, problem string, now time.Time) error {
 	name, err := unusedName(path+".corrupt-"+now.UTC().Format("20060102T150405Z"), s.exists)
 	if err != nil {
@@ -204,18 +204,18 @@ func (s *Store) renameUnusable(path, problem string, now time.Time) error {
 	return nil
 }
 
-// OtherSessionError reports that the folder holds another session than the one to be
-// recorded.
+// OtherSessionError reports that the folder holds another session (Found) than the one to be
+// recorded (Recorded).
 type OtherSessionError struct{ Root, Found, Recorded string }
 
 func (e *OtherSessionError) Error() string {
 	return fmt.Sprintf("%s: there is session %s; session %s cannot be recorded beside it", e.Root, e.Found, e.Recorded)
 }
 
-// Conflict marks the error as a refused transition.
+// Conflict reports true: the folder holds another session.
 func (e *OtherSessionError) Conflict() bool { return true }
 
-// Hint returns what the user can do next.
+// Hint tells the user what to do next.
 func (e *OtherSessionError) Hint() string {
 	return fmt.Sprintf("'gaffer team archive' archives session %s", e.Found)
 }

@@ -17,7 +17,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// seedContents returns the contents of the protocol's example documents.
+// seedContents returns the contents of the example documents in the protocol's specification, the
+// seed.
 func seedContents(t testing.TB) Contents {
 	t.Helper()
 	var p Contents
@@ -48,7 +49,7 @@ func record(t *testing.T, s *Store, p Contents) {
 	}
 }
 
-// file holds a document's text, and the properties of its file.
+// file is the text of a document and its file information.
 type file struct {
 	info os.FileInfo
 	text string
@@ -67,7 +68,7 @@ func files(t *testing.T, root string) map[Document]file {
 	return all
 }
 
-// sameFiles checks that no document was written, not even with the same content.
+// sameFiles checks that no document was written again, not even with the same content.
 func sameFiles(t *testing.T, before, after map[Document]file) {
 	t.Helper()
 	for d, was := range before {
@@ -157,8 +158,8 @@ func next(t testing.TB) Contents {
 	return p
 }
 
-// wrecks lists ways to make a document unusable. Each returns the beginning of the copy
-// that must be kept, or "" if there is no copy.
+// wrecks lists ways to make a document unusable. Each returns how the copy that gaffer must keep
+// begins, or "" if gaffer keeps no copy.
 var wrecks = map[string]func(path string) (kept string, err error){
 	"not JSON": func(path string) (string, error) { return "hello", os.WriteFile(path, []byte("hello"), 0o644) },
 	"empty":    func(path string) (string, error) { return "", os.WriteFile(path, nil, 0o644) },
@@ -215,7 +216,8 @@ func TestAnUnreadableDocumentIsMovedAsideAndReplaced(t *testing.T) {
 	}
 }
 
-// age sets an old modification time, so that the file counts as completely written.
+// age sets an old modification time, so that statefile does not take the file for one that is being
+// written.
 func age(t *testing.T, path string) {
 	t.Helper()
 	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {

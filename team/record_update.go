@@ -10,8 +10,8 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// updateTo edits n to match want. It keeps members without a rule, and the formatting
-// of values that already match.
+// updateTo edits n to match want. It keeps members that have no rule, and the formatting of values
+// that already match.
 func updateTo(n *jsontree.Node, want jsontree.Value, r *rule) {
 	switch {
 	case r == nil:
@@ -48,7 +48,7 @@ func isTrue(v jsontree.Value) bool {
 	return is && ok
 }
 
-// updateObject edits an object. It also deletes members that have a rule but are
+// updateObject edits the object n to match want. It also deletes members that have a rule but are
 // missing in want.
 func updateObject(n *jsontree.Node, want jsontree.Value, r *rule) {
 	updateMembers(n, want, r.field)
@@ -59,8 +59,8 @@ func updateObject(n *jsontree.Node, want jsontree.Value, r *rule) {
 	}
 }
 
-// updateGroups edits the object of all groups. It also deletes groups that are missing
-// in want. It keeps members without a status, which are notes.
+// updateGroups edits n, the object that contains all groups. It also deletes groups that are
+// missing in want. It keeps members without a status: they are notes.
 func updateGroups(n *jsontree.Node, want jsontree.Value, r *rule) {
 	var ids []string
 	var kept []jsontree.Value
@@ -75,7 +75,7 @@ func updateGroups(n *jsontree.Node, want jsontree.Value, r *rule) {
 	updateMembers(n, want, func(string) *rule { return r.each })
 }
 
-// members are the members of an object, in order.
+// members is an object as an ordered list of its members.
 type members struct {
 	names  []string
 	values []jsontree.Value
@@ -96,9 +96,8 @@ func updateMembers(n *jsontree.Node, want jsontree.Value, of func(name string) *
 	}
 }
 
-// updateList edits a list. If the existing items are in the right order, or if other
-// programs may add to the list, it only appends missing items. Otherwise it replaces
-// the whole list.
+// updateList edits a list. It only appends missing items if the existing items are in the right
+// order, or if other programs may add to the list. In all other cases it replaces the whole list.
 func updateList(n *jsontree.Node, want jsontree.Value, r *rule) {
 	var items []*jsontree.Node
 	for _, item := range n.Items() {
@@ -124,8 +123,8 @@ func updateList(n *jsontree.Node, want jsontree.Value, r *rule) {
 	}
 }
 
-// updateMap replaces a map, which some programs write instead of a list, by a list. A
-// member of the map is identified by its id, or by its key if it has no id.
+// updateMap replaces a map by a list: some programs write a map where the protocol requires a list.
+// The id of a map's member is in the member, or is its key.
 func updateMap(n *jsontree.Node, want jsontree.Value, r *rule) {
 	there := map[string]*jsontree.Node{}
 	for name, member := range n.Members() {
@@ -142,14 +141,14 @@ func updateMap(n *jsontree.Node, want jsontree.Value, r *rule) {
 	n.Replace(list)
 }
 
-// pairing is an item that a list should have, with the index of the corresponding
-// existing item, or -1.
+// pairing is an item of want, with the index of the same item in the existing list, or -1 if the
+// list lacks it.
 type pairing struct {
 	want  jsontree.Value
 	index int
 }
 
-// pair finds the existing item for each item in want.
+// pair returns a pairing for each item of want.
 func (r *rule) pair(items []*jsontree.Node, want jsontree.Value) []pairing {
 	there := map[string][]int{}
 	for i, item := range items {
@@ -167,7 +166,8 @@ func (r *rule) pair(items []*jsontree.Node, want jsontree.Value) []pairing {
 	return pairs
 }
 
-// key returns what identifies an item within its list.
+// key returns the text that identifies an item within its list: the values of r.keys, or the index
+// i if there are none.
 func (r *rule) key(v jsontree.Value, i int) string {
 	if len(r.keys) == 0 {
 		return strconv.Itoa(i)
@@ -179,8 +179,8 @@ func (r *rule) key(v jsontree.Value, i int) string {
 	return strings.Join(parts, " ")
 }
 
-// get returns a member. If the member is absent, it returns the value under one of the
-// member's other names.
+// get returns the member called name. If it is absent, get returns the member under another name
+// that some programs use.
 func (r *rule) get(v jsontree.Value, name string) jsontree.Value {
 	if member := v.Get(name); !member.Absent() {
 		return member
@@ -193,7 +193,7 @@ func (r *rule) get(v jsontree.Value, name string) jsontree.Value {
 	return jsontree.Value{}
 }
 
-// canonical returns a value in a normalized format.
+// canonical returns the text of v in a normal form, so that equal values have equal texts.
 func canonical(v jsontree.Value, r *rule) string {
 	if r.form == moment {
 		if t, err := timestamp.Parse(v.Text(), time.Local); err == nil {
@@ -206,8 +206,8 @@ func canonical(v jsontree.Value, r *rule) string {
 	return v.String()
 }
 
-// same reports whether two values of the same kind are equal. A time that is not RFC
-// 3339 never equals another, so that it is rewritten.
+// same reports whether two values of the same kind are equal. A time that is not RFC 3339 counts as
+// different, so that it is rewritten.
 func same(v, want jsontree.Value, r *rule) bool {
 	switch {
 	case r.form == moment && v.Kind() == jsontree.String:

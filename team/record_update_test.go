@@ -64,7 +64,7 @@ func TestEquivalentSpellingsStayUnlessTheProtocolForbidsThem(t *testing.T) {
 
 func TestOtherProgramsMembersStayAtEveryLevel(t *testing.T) {
 	root := seedFolder(t)
-	added := map[Document][]string{ // members to insert before each of these texts
+	added := map[Document][]string{ // before each of these texts the test inserts a member
 		PMStateDoc:       {`"mode":`, `"description": "Implement password`, `"branch_name": "feature/group-C`, `"group_ids": ["C"]`},
 		GroupStatusDoc:   {`"group_name": "JWT`, `"developer":`, `"passed":`, `"feedback":`, `"first_pass_approval":`},
 		OrchestratorDoc:  {`"current_phase":`, `"reasoning":`},
@@ -225,7 +225,7 @@ func TestTheNextRecordingRepairsADamagedDocument(t *testing.T) {
 	}
 }
 
-// spoil returns the value with one random error.
+// spoil returns a copy of the value v with one random error.
 func spoil(v any, random *rand.Rand) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -258,7 +258,7 @@ func spoil(v any, random *rand.Rand) any {
 	return []any{nil, "x", 7, true, []any{v}, map[string]any{"id": v, "status": "complete"}}[random.IntN(6)]
 }
 
-// differs returns the path of a value in v that does not match want, or "".
+// differs returns the path of the first value in v that does not match want, or "" if all match.
 func differs(v, want jsontree.Value, r *rule) string {
 	if v.Kind() != want.Kind() {
 		return "the kind"
@@ -289,8 +289,8 @@ func differs(v, want jsontree.Value, r *rule) string {
 	return ""
 }
 
-// listDiffers compares the items in order. Only if other programs may add to a list, it
-// may have more items than want.
+// listDiffers compares the items of two lists in order. v may have more items than want only if
+// other programs may add to the list.
 func listDiffers(v, want jsontree.Value, r *rule) string {
 	var items []jsontree.Value
 	for _, item := range v.Items() {

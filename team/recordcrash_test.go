@@ -24,8 +24,8 @@ func contents(s *Store) (map[Document]string, error) {
 	return texts, nil
 }
 
-// recorded returns the text of each document after the given contents were recorded in
-// order, on a separate machine.
+// recorded records the given contents in order on a separate machine. It returns the text of each
+// document after the last one.
 func recorded(t *testing.T, pictures ...Contents) (texts map[Document]string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestACrashWhileReplacingUnreadableDocumentsLosesNothing(t *testing.T) {
 		})
 }
 
-// keptSomewhere checks that the document or a copy of it still has the text.
+// keptSomewhere checks that the text is still in the document or in a copy of it.
 func keptSomewhere(s *Store, d Document, text string) error {
 	folder := s.root
 	if _, ok := channelOf(d); ok {

@@ -8,17 +8,16 @@ import (
 
 // Routing says which roles are started after an agent's answer.
 type Routing struct {
-	// Roles lists the roles to start, one after the other, each when the previous one
-	// has answered. Roles is empty in four cases: the group or the session is done, the
-	// answer was a plan, the groups determine which role is next, or the user has to
-	// answer a question.
+	// Roles lists the roles to start, one after the other: each is started when the previous one
+	// has answered. Roles is empty if the group or the session is done, if the answer was a plan,
+	// if the groups determine which role is next, or if the user has to answer a question.
 	Roles []Role
-	// Group and Session report whether the word completes the group or the session.
-	// Further conditions may apply; see CheckComplete.
+	// Group and Session report whether the word completes the group or the session. For the session
+	// there are further conditions; see CheckComplete.
 	Group, Session bool
 }
 
-// routes defines the routing for each status word of each role.
+// routes lists the routing for each status word of each role.
 var routes = []struct {
 	by   Role
 	word Word
@@ -49,9 +48,9 @@ var routes = []struct {
 	{PM, WordComplete, Routing{Session: true}},
 }
 
-// Route returns the routing for a status word. If the role may not use the word, it
-// returns the tech lead and an [*UnknownWordError], and the word completes neither the
-// group nor the session.
+// Route returns the routing for a status word. If the role may not use the word, Route returns an
+// [*UnknownWordError], and a routing to the tech lead that completes neither the group nor the
+// session.
 func Route(by Role, word Word) (Routing, error) {
 	for _, r := range routes {
 		if r.by == by && r.word == word {
@@ -90,12 +89,12 @@ func (e *UnknownWordError) Error() string {
 	return fmt.Sprintf("%s said %q, which is not one of its words: %s", e.By, e.Word, strings.Join(known, ", "))
 }
 
-// Conflict marks the error as a refused transition.
+// Conflict reports true: the answer cannot be applied to the session.
 func (e *UnknownWordError) Conflict() bool { return true }
 
-// CheckComplete returns an error unless the word ends the session. Only COMPLETE of the
-// project manager does, and only if every group is complete. Planned groups without a
-// status count as not complete.
+// CheckComplete returns an error unless the word ends the session. Only the project manager's
+// COMPLETE ends it, and only if every group is complete. A planned group without a status is not
+// complete.
 func CheckComplete(by Role, word Word, pm PMState, groups Groups) error {
 	if by != PM || word != WordComplete {
 		return &CompleteError{By: by, Word: word}
@@ -108,7 +107,7 @@ func CheckComplete(by Role, word Word, pm PMState, groups Groups) error {
 	return nil
 }
 
-// CompleteError reports a word that does not end the session.
+// CompleteError reports that a word does not end the session.
 type CompleteError struct {
 	By   Role
 	Word Word
@@ -129,5 +128,5 @@ func (e *CompleteError) Error() string {
 	return "complete session: not every group is complete: " + strings.Join(open, ", ")
 }
 
-// Conflict marks the error as a refused transition.
+// Conflict reports true: the session cannot end yet.
 func (e *CompleteError) Conflict() bool { return true }

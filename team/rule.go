@@ -16,23 +16,23 @@ const (
 	dictionary form = "dictionary"
 )
 
-// rule defines the valid values of a field or an item. Validation and the JSON Schemas
-// are both derived from rules.
+// rule defines which values a field or an item may have. The validation and the JSON Schemas are
+// both derived from rules.
 type rule struct {
 	form    form
 	null    bool
-	words   []string // the allowed strings; empty allows all
+	words   []string // the allowed strings; if empty, all are allowed
 	unknown string   // name of the finding for a string that is not in words
 	fields  []field  // members of an object, in the protocol's order
 	each    *rule    // rule for each item of a list or member of a dictionary
-	keys    []string // members that identify an item of a list; if empty, the index identifies it
-	open    bool     // other programs may add items, which are kept
-	sticky  bool     // once true, the value stays true
-	sent    bool     // a list of texts that stays unchanged after its message was sent
+	keys    []string // names of the members that identify an item of a list; if empty, its index does
+	open    bool     // other programs may add items to this list; gaffer keeps them
+	sticky  bool     // if the value is true, gaffer never sets it to false
+	sent    bool     // a list of texts in a message; it does not change after the message was sent
 
-	wild    map[jsontree.Kind]string // names of the findings for known irregular forms, by the form
-	aliases map[string]string        // other names for fields, as some programs write them
-	alias   string                   // name of the finding for an alias
+	wild    map[jsontree.Kind]string // kinds of values that some programs write, with the name of the finding for each
+	aliases map[string]string        // other names that some programs use for fields, with the protocol's name
+	alias   string                   // name of the finding for a field with another name
 }
 
 // field is a known member of an object.
@@ -68,7 +68,7 @@ func with(m map[jsontree.Kind]string, k jsontree.Kind, name string) map[jsontree
 	return out
 }
 
-// field returns the rule of a member, or nil.
+// field returns the rule for the member called name, or nil if there is none.
 func (r *rule) field(name string) *rule {
 	for _, f := range r.fields {
 		if f.name == name {

@@ -156,8 +156,8 @@ func orchestratorRules() *rule {
 	)
 }
 
-// messageRules returns the rule for a document of messages: the fields that every
-// message has, with the fields of the body between them.
+// messageRules returns the rule for a document of messages. In each message, the fields of the body
+// are between the fields that every message has.
 func messageRules(from, to Role, body ...field) *rule {
 	fields := append([]field{
 		opt("id", a(text)),

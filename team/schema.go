@@ -24,7 +24,7 @@ var filePurpose = map[Document]string{
 	TechLeadToDevDoc: "What the tech lead tells developers",
 }
 
-// schema is the part of JSON Schema that the rules need.
+// schema is the part of JSON Schema that gaffer's rules need.
 type schema struct {
 	Schema      string     `json:"$schema,omitempty"`
 	Title       string     `json:"title,omitempty"`
@@ -77,7 +77,7 @@ func (r *rule) addWords(s *schema) {
 	}
 }
 
-// properties are the members of an object, in order.
+// properties is an object as an ordered list of its members.
 type properties []property
 
 type property struct {

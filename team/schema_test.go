@@ -59,8 +59,8 @@ func TestTheSchemasAcceptTheSeedsExamplesAndNewDocuments(t *testing.T) {
 	}
 }
 
-// Each row changes one value in one of the seed's examples. The validation and the
-// schema must agree on whether that breaks a rule.
+// Each row changes one value in one of the protocol's examples. The validation and the schema must
+// agree on whether the document is still valid.
 func TestValidationAndSchemasAgree(t *testing.T) {
 	for _, c := range []struct{ doc, old, new string }{
 		{"pm_state", `"mode": "parallel"`, `"mode": null`},

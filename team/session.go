@@ -13,14 +13,14 @@ import (
 )
 
 // Init creates a session for the requirements and returns its id. It returns a
-// [*SessionExistsError] if a session exists.
+// [*SessionExistsError] if the folder already has a session.
 func (s *Store) Init(ctx context.Context, requirements string) (id string, err error) {
 	id, _, err = s.begin(ctx, requirements, false)
 	return id, err
 }
 
-// InitNew archives the current session, if there is one, and creates another. It
-// returns the new session's id, and the path of the archive or "".
+// InitNew archives the current session, if there is one, and creates a new session. It returns the
+// new session's id, and the path of the archive, or "" if nothing was archived.
 func (s *Store) InitNew(ctx context.Context, requirements string) (id, archive string, err error) {
 	return s.begin(ctx, requirements, true)
 }
@@ -53,8 +53,8 @@ func (s *Store) begin(ctx context.Context, requirements string, replace bool) (i
 	return id, archive, err
 }
 
-// Archive moves the documents of the session to a new folder below archive/ and
-// returns its path. Afterwards there is no session.
+// Archive moves the documents of the session to a new folder in archive/ and returns that folder's
+// path. Afterwards there is no session.
 func (s *Store) Archive(ctx context.Context) (archive string, err error) {
 	err = s.exclusive(ctx, func(now time.Time) error {
 		c, err := s.planArchive(now)
@@ -70,8 +70,8 @@ func (s *Store) Archive(ctx context.Context) (archive string, err error) {
 	return archive, err
 }
 
-// Copy copies the documents of the session to a new folder below archive/ and returns
-// its path. The session stays unchanged.
+// Copy copies the documents of the session to a new folder in archive/ and returns that folder's
+// path. The session stays unchanged.
 func (s *Store) Copy(ctx context.Context) (copied string, err error) {
 	err = s.exclusive(ctx, func(now time.Time) error {
 		present, err := s.present()
@@ -114,8 +114,8 @@ func (s *Store) archivePath(c change) string {
 	return filepath.Join(s.root, archiveFolder, c.Archive)
 }
 
-// planArchive returns a plan that archives the existing documents. It returns an error
-// for a symbolic link, because a moved link would point elsewhere.
+// planArchive returns a plan to archive the existing documents. It returns an error if one is a
+// symbolic link, because a relative link would point to another file after the move.
 func (s *Store) planArchive(now time.Time) (c change, err error) {
 	c.Move, err = s.present()
 	if err != nil || len(c.Move) == 0 {
@@ -155,8 +155,8 @@ func (s *Store) archived(name string) (bool, error) {
 	return s.exists(filepath.Join(s.root, archiveFolder, name))
 }
 
-// freeID returns an id that no session of this project has used. archiving is the id of
-// the session that is about to be archived.
+// freeID returns an id that no session of this project has used. archiving is the id of the session
+// that will be archived next.
 func (s *Store) freeID(now time.Time, archiving string) (string, error) {
 	present := s.sessionID()
 	return unusedName("v4_"+stampOf(now), func(id string) (bool, error) {
@@ -167,8 +167,8 @@ func (s *Store) freeID(now time.Time, archiving string) (string, error) {
 	})
 }
 
-// unusedName returns name. If name is taken, free appends the first number that makes it
-// unused.
+// unusedName returns name. If that is taken, it returns name_2, name_3 and so on: the first that is
+// not taken.
 func unusedName(name string, taken func(string) (bool, error)) (string, error) {
 	candidate := name
 	for n := 2; ; n++ {
@@ -179,7 +179,7 @@ func unusedName(name string, taken func(string) (bool, error)) (string, error) {
 	}
 }
 
-// SessionExistsError reports that a session exists and prevents a new one.
+// SessionExistsError reports that no session can be created because the folder already has one.
 type SessionExistsError struct{ Root, SessionID string }
 
 func (e *SessionExistsError) Error() string {
@@ -189,10 +189,10 @@ func (e *SessionExistsError) Error() string {
 	return fmt.Sprintf("%s: there is session %s already", e.Root, e.SessionID)
 }
 
-// Conflict marks the error as a refused transition.
+// Conflict reports true: there is already a session.
 func (e *SessionExistsError) Conflict() bool { return true }
 
-// Hint returns what the user can do next.
+// Hint tells the user what to do next.
 func (e *SessionExistsError) Hint() string {
 	return "'gaffer team show' says where it stands; 'gaffer team init --new' archives it and begins another"
 }
@@ -202,10 +202,10 @@ type LinkError struct{ Path string }
 
 func (e *LinkError) Error() string { return e.Path + ": is a symbolic link and cannot be archived" }
 
-// Conflict marks the error as a refused transition.
+// Conflict reports true: the document cannot be archived.
 func (e *LinkError) Conflict() bool { return true }
 
-// Hint returns what the user can do next.
+// Hint tells the user what to do next.
 func (e *LinkError) Hint() string { return "replace the link by the document itself" }
 
 // RequirementsError reports invalid requirements of a session.
@@ -213,5 +213,5 @@ type RequirementsError struct{ Problem string }
 
 func (e *RequirementsError) Error() string { return "begin session: the requirements " + e.Problem }
 
-// Usage marks the error as a mistake of the caller.
+// Usage reports true: an argument of the command is wrong.
 func (e *RequirementsError) Usage() bool { return true }

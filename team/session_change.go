@@ -16,7 +16,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Names of the file operations of a change.
+// Names of the steps that archive and create sessions.
 const (
 	opSyncFound  host.Op = "sync found plan"
 	opLink       host.Op = "link into archive"
@@ -30,13 +30,12 @@ const (
 	opSyncPlan   host.Op = "sync removed plan"
 )
 
-// change is a plan for changing the documents of a session: archive the listed
-// documents, then create the documents of a new session. The plan is written to disk before its
-// first step. Every step can be repeated, so any process that finds the plan can
-// complete it.
+// change is a plan: archive the listed documents, then create the documents of a new session. It is
+// written to disk before its first step. Every step can be repeated, so any process that finds the
+// plan can complete it.
 type change struct {
-	Archive string      `json:"archive,omitempty"` // folder name below archive/
-	Move    []Document  `json:"move"`              // the documents to archive: all that existed
+	Archive string      `json:"archive,omitempty"` // name of the new folder in archive/
+	Move    []Document  `json:"move"`              // the documents to archive: all that exist when the plan is made
 	New     *newSession `json:"new,omitempty"`
 }
 
@@ -60,7 +59,8 @@ func (s *Store) writeAndExecute(c change) error {
 	return s.execute(c)
 }
 
-// finishChange completes the plan of a process that died, if there is one.
+// finishChange completes a plan that a process left because it died. It does nothing if there is no
+// plan.
 func (s *Store) finishChange() error {
 	data, err := statefile.ReadBytes(s.opts.Host, s.changePath())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,7 +73,7 @@ func (s *Store) finishChange() error {
 	if err != nil {
 		return &PlanError{Path: s.changePath(), Err: err}
 	}
-	if err := s.sync(opSyncFound, s.root); err != nil { // the writer of the plan may have died before syncing it
+	if err := s.sync(opSyncFound, s.root); err != nil { // the process that wrote the plan may have died before it synced it
 		return err
 	}
 	return s.execute(c)
@@ -81,7 +81,7 @@ func (s *Store) finishChange() error {
 
 func (s *Store) changePath() string { return filepath.Join(s.root, changeFile) }
 
-// parseChange parses a plan. It validates everything that becomes part of a path.
+// parseChange reads a plan from disk. It validates every value that becomes part of a path.
 func parseChange(data []byte) (change, error) {
 	if _, err := jsontree.Parse(data); err != nil { // jsontree.Parse limits the nesting depth
 		return change{}, err
@@ -101,7 +101,7 @@ func parseChange(data []byte) (change, error) {
 	return c, nil
 }
 
-// UnmarshalJSON reads a time in the format in which a plan is written.
+// UnmarshalJSON reads a time as MarshalJSON writes it.
 func (t *Time) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &t.Time)
 }
@@ -121,8 +121,8 @@ func (s *Store) execute(c change) error {
 	return s.sync(opSyncPlan, s.root)
 }
 
-// archiveAll archives the documents of the plan. It links each document into the
-// archive, and deletes the old name when the link is durable.
+// archiveAll archives the documents of the plan. It links each document into the archive, and
+// deletes its old name when the link is durable.
 func (s *Store) archiveAll(c change) error {
 	if len(c.Move) == 0 {
 		return nil
@@ -148,8 +148,8 @@ func (s *Store) archiveAll(c change) error {
 	return s.sync(opSyncRoot, s.root, filepath.Join(s.root, messagesFolder))
 }
 
-// linkIntoArchive links a document into the archive, unless it is already there. If it
-// cannot be linked, for example because it is a folder, linkIntoArchive moves it.
+// linkIntoArchive creates a hard link in the archive, unless the document is already there. If that
+// is not possible, for example because it is a folder, linkIntoArchive moves it.
 func (s *Store) linkIntoArchive(from, to string) error {
 	err := s.opts.Host.Link(opLink, from, to)
 	if err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
@@ -161,8 +161,8 @@ func (s *Store) linkIntoArchive(from, to string) error {
 	return s.opts.Host.Rename(opMove, from, to)
 }
 
-// removeOldName deletes the old name of an archived document. If the file differs from
-// the archived one, it is a newer document and stays.
+// removeOldName deletes the old name of an archived document. If the file differs from the archived
+// one, it is a newer document, and removeOldName keeps it.
 func (s *Store) removeOldName(from, archived string) error {
 	same, err := s.same(from, archived)
 	if err != nil || !same {
@@ -171,7 +171,7 @@ func (s *Store) removeOldName(from, archived string) error {
 	return s.opts.Host.Remove(opDrop, from)
 }
 
-// same reports whether two paths name the same file, or files with the same content.
+// same reports whether two paths lead to the same file, or to files with the same content.
 func (s *Store) same(one, other string) (bool, error) {
 	a, errA := s.opts.Host.Lstat(opCompare, one)
 	b, errB := s.opts.Host.Lstat(opCompare, other)
@@ -192,7 +192,7 @@ func (s *Store) same(one, other string) (bool, error) {
 	return bytes.Equal(dataA, dataB), errors.Join(errA, errB)
 }
 
-// sync makes the entries of folders durable. It skips missing folders.
+// sync makes the entries of the folders durable. It skips folders that do not exist.
 func (s *Store) sync(op host.Op, folders ...string) error {
 	for _, dir := range folders {
 		if err := s.opts.Host.SyncDir(op, dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -202,9 +202,8 @@ func (s *Store) sync(op host.Op, folders ...string) error {
 	return nil
 }
 
-// create writes the documents of a new session. It keeps existing documents: they were
-// written by an earlier execution of the same plan, or by a program that ignores
-// gaffer's lock.
+// create writes the documents of a new session. It keeps documents that exist: they were written
+// when the same plan was executed before, or by a program that ignores gaffer's lock.
 func (s *Store) create(b newSession) error {
 	if err := statefile.MkdirAll(s.opts.Host, filepath.Join(s.root, messagesFolder)); err != nil {
 		return err
@@ -222,7 +221,7 @@ func (s *Store) create(b newSession) error {
 	return s.sync(opSyncNew, s.root, filepath.Join(s.root, messagesFolder))
 }
 
-// document returns the initial content of a document.
+// document returns the content that document d has in a new session.
 func (b newSession) document(d Document) ([]byte, error) {
 	switch d {
 	case PMStateDoc:
@@ -238,7 +237,7 @@ func (b newSession) document(d Document) ([]byte, error) {
 	return []byte(emptyMessages), nil
 }
 
-// PlanError reports a plan file that cannot be executed.
+// PlanError reports that the file of a plan cannot be executed.
 type PlanError struct {
 	Path string
 	Err  error
@@ -248,13 +247,13 @@ func (e *PlanError) Error() string { return fmt.Sprintf("%s: not a valid plan: %
 
 func (e *PlanError) Unwrap() error { return e.Err }
 
-// Invalid marks the error as invalid content of a document.
+// Invalid reports true: the content of a file is invalid.
 func (e *PlanError) Invalid() bool { return true }
 
-// Hint returns what the user can do next.
+// Hint tells the user what to do next.
 func (e *PlanError) Hint() string {
 	return "look at the file and at the newest folder below archive, then remove the file"
 }
 
-// stampOf returns the time part of an id.
+// stampOf returns now as it is written in ids, such as 20260217_120000.
 func stampOf(now time.Time) string { return now.UTC().Format("20060102_150405") }

@@ -8,15 +8,15 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Snapshot is the state of a session: the content of its documents, and values
-// derived from it.
+// Snapshot is the state of a session: the content of its documents, and values that follow from
+// them.
 type Snapshot struct {
 	PM           PMState           // the project manager's memory
-	Groups       Groups            // the groups with a status, followed by planned groups without one
+	Groups       Groups            // the groups with a status, then the planned groups without one
 	Orchestrator OrchestratorState // started agents and decisions
-	Phase        Phase             // derived from the groups
-	Progress     Progress          // derived from the groups
-	Unread       []Message         // oldest first
+	Phase        Phase             // follows from the statuses of the groups
+	Progress     Progress          // follows from the statuses of the groups
+	Unread       []Message         // messages that were not read yet, oldest first
 }
 
 // SessionID returns the id of the session.
@@ -64,7 +64,7 @@ type state struct {
 	groups       Groups
 	orchestrator OrchestratorState
 
-	unfit error // why one of the documents cannot be changed; nil if all can
+	unfit error // why one of the documents cannot be edited; nil if all can
 }
 
 func (s *Store) loadState() (st state, err error) {
@@ -86,15 +86,14 @@ func (s *Store) loadState() (st state, err error) {
 	return st, nil
 }
 
-// writable is like loadState, but returns an error if one of the documents cannot be
-// changed.
+// writable is like loadState, but returns an error if one of the documents cannot be edited.
 func (s *Store) writable() (state, error) {
 	st, err := s.loadState()
 	return st, cmp.Or(err, st.unfit)
 }
 
-// checkPresent returns an error if a document is missing. Creating a new one would
-// claim that nothing was done yet.
+// checkPresent returns an error if the document d is missing. A new empty document would say that
+// nothing was done yet.
 func (s *Store) checkPresent(d Document, kind jsontree.Kind) error {
 	if kind != jsontree.Missing {
 		return nil
@@ -134,7 +133,8 @@ func (s Snapshot) MarshalJSON() ([]byte, error) {
 	return marshal(b)
 }
 
-// stuck encodes the groups that have exceeded a limit, as an object keyed by group id.
+// stuck returns the counters that exceed their limits as a JSON object, with the group's id as the
+// key.
 func (s Snapshot) stuck() ([]byte, error) {
 	var ids []string
 	found := map[string][]Escalation{}

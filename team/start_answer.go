@@ -44,7 +44,7 @@ func (st state) active(by Role, group string) bool {
 	})
 }
 
-// workingStatus maps each role to the status of a group on which it works.
+// workingStatus has the status of a group while a role works on it.
 var workingStatus = map[Role]GroupStatus{Developer: DevWorking, QAExpert: QATesting, TechLead: TechReview}
 
 // start returns the groups as they are after the agent's start.
@@ -63,7 +63,7 @@ func (st state) start(by Role, id string, now time.Time) (Groups, error) {
 		return nil, err
 	}
 	if at, ok := workingStatus[by]; ok && g.Status == at && !st.active(by, id) {
-		return st.groups, nil // the group was unblocked or its agent was lost, so the role continues
+		return st.groups, nil // the group already has this status: it was unblocked, or its agent was lost
 	}
 	next, err := Advance(g, by, Answer{Status: WordStarted}, now)
 	if err != nil {
@@ -72,8 +72,8 @@ func (st state) start(by Role, id string, now time.Time) (Groups, error) {
 	return st.groups.with(next), nil
 }
 
-// mayManage returns an error if the project manager cannot start. The project manager
-// has no group.
+// mayManage returns an error if the project manager cannot start. group must be empty, because the
+// project manager has no group.
 func (st state) mayManage(group string) error {
 	switch {
 	case group != "":
@@ -84,9 +84,9 @@ func (st state) mayManage(group string) error {
 	return nil
 }
 
-// checkNoOtherAgent returns an error if another agent is active on the group. A listed
-// agent that is not the group's current agent is no obstacle: a process died after it
-// had listed the agent and before it changed the group.
+// checkNoOtherAgent returns an error if another agent is active on the group. It ignores an
+// agent with the role by that is listed but not yet the group's current agent: a process died
+// between these two changes, and the start is being repeated.
 func (st state) checkNoOtherAgent(by Role, g Group) error {
 	for _, a := range st.orchestrator.ActiveAgents {
 		if a.GroupID == g.ID && (a.AgentType != by || g.CurrentAgent == by) {
@@ -96,8 +96,8 @@ func (st state) checkNoOtherAgent(by Role, g Group) error {
 	return nil
 }
 
-// mayStart checks the conditions outside of the group: the limit of developers, the
-// open phase and the dependencies.
+// mayStart returns an error if an agent cannot start on g because of the limit of developers, the
+// group's phase, or the groups that g depends on.
 func (st state) mayStart(by Role, g Group) error {
 	if by == Developer && !st.active(by, g.ID) && FreeDevelopers(st.orchestrator.ActiveAgents) == 0 {
 		return &StartError{g.ID, fmt.Sprintf("%d developers are running, which is the limit", MaxDevelopers)}
@@ -121,8 +121,7 @@ func (st state) mayStart(by Role, g Group) error {
 	return nil
 }
 
-// StartError reports a start that is not possible now. Group is empty for the project
-// manager.
+// StartError reports that an agent cannot start now. Group is empty for the project manager.
 type StartError struct{ Group, Problem string }
 
 func (e *StartError) Error() string {
@@ -132,7 +131,7 @@ func (e *StartError) Error() string {
 	return fmt.Sprintf("start on group %s: %s", e.Group, e.Problem)
 }
 
-// Conflict marks the error as a refused transition.
+// Conflict reports true: the session does not allow the start now.
 func (e *StartError) Conflict() bool { return true }
 
 func (st state) group(id string) (Group, error) {
@@ -143,7 +142,7 @@ func (st state) group(id string) (Group, error) {
 	return g, nil
 }
 
-// with returns the groups with g added, or with g in place of the group of the same id.
+// with returns the groups with g, which replaces the group that has the same id.
 func (gs Groups) with(g Group) Groups {
 	i := slices.IndexFunc(gs, func(old Group) bool { return old.ID == g.ID })
 	if i < 0 {
@@ -154,7 +153,7 @@ func (gs Groups) with(g Group) Groups {
 	return gs
 }
 
-// GroupError reports an unknown group.
+// GroupError reports that no group has the id.
 type GroupError struct {
 	ID    string
 	Known Groups
@@ -168,7 +167,7 @@ func (e *GroupError) Error() string {
 	return fmt.Sprintf("group %q: there is none; the session has %v", e.ID, ids)
 }
 
-// NotFound marks the error as a missing object.
+// NotFound reports true: there is no such group.
 func (e *GroupError) NotFound() bool { return true }
 
 // Answer records an agent's answer and returns which role is next. If the role may not
@@ -201,7 +200,7 @@ func (s *Store) Answer(ctx context.Context, by Role, group string, said Answer) 
 	return next, unknown
 }
 
-// answer returns the groups as they are after the agent's answer.
+// answer returns the groups as they are after the agent's answer said.
 func (st state) answer(by Role, id string, said Answer, now time.Time) (Groups, error) {
 	g, err := st.group(id)
 	if err != nil {
@@ -234,23 +233,23 @@ func (s *Store) answerPM(ctx context.Context, now time.Time, st state, said Answ
 
 // stateChange is a change of a session's state, in up to three documents.
 type stateChange struct {
-	groups       func(Groups) (Groups, error) // returns the changed groups; nil changes no group
+	groups       func(Groups) (Groups, error) // returns the changed groups; nil if no group changes
 	orchestrator func(*jsontree.Node)
-	plan         func(*jsontree.Node) // further changes of pm_state.json besides its derived values; may be nil
+	plan         func(*jsontree.Node) // changes pm_state.json further, besides its derived values; may be nil
 }
 
-// documentEdit is the change of one document by a move.
+// documentEdit is the part of a stateChange that edits one document.
 type documentEdit struct {
 	doc    Document
 	change func(*jsontree.Node) error
 }
 
-// write applies a move to the documents: first the orchestrator's, then the groups,
-// then the project manager's derived values. If a process dies in between, the agent is
-// listed but its group has not changed. Repeating the same move corrects that without
-// counting twice. A plan is written first, because groups without a plan would seem to
-// have no dependencies. If the move is refused, or one of the documents cannot be
-// edited, write changes nothing.
+// write applies the change m to the documents: first the orchestrator's, then the groups, then the
+// project manager's derived values. If a process dies in between, the agent is listed but its group
+// has not changed; repeating the same change corrects that without counting twice. If the change
+// contains a plan, pm_state.json is written first, because groups without a plan would seem to have
+// no dependencies. If the change is refused, or one of the documents cannot be edited, write
+// changes nothing.
 func (s *Store) write(ctx context.Context, now time.Time, was state, m stateChange) error {
 	edits, err := m.edits(was)
 	if err != nil {
@@ -269,7 +268,7 @@ func (s *Store) write(ctx context.Context, now time.Time, was state, m stateChan
 	return nil
 }
 
-// edits returns the edits of a move, in the order in which they are written.
+// edits returns the edits that m consists of, in the order in which they are written.
 func (m stateChange) edits(was state) ([]documentEdit, error) {
 	if m.groups == nil {
 		m.groups = func(groups Groups) (Groups, error) { return groups, nil }

@@ -13,7 +13,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Names of the file operations on a session, besides those that write its documents.
+// Names of the file operations on a session, in addition to those that write its documents.
 const (
 	opLock host.Op = "lock team"
 	opLook host.Op = "look for session"
@@ -27,16 +27,17 @@ type Options struct {
 	Notice      func(statefile.Notice) // receives messages for the user
 }
 
-// Store manages the folder of a project's team. It is safe for concurrent use by
-// goroutines and processes: writers exclude each other, readers do not wait.
+// Store manages the folder of a project's team. It is safe for concurrent use by goroutines and
+// processes: only one can write at a time, and readers never wait.
 type Store struct {
 	root    string
 	opts    Options
 	files   map[Document]*statefile.File
-	records map[Document]*statefile.File // the same documents, opened with options under which Record can replace corrupt ones
+	records map[Document]*statefile.File // the same documents as files, with options that let Record replace corrupt ones
 }
 
-// Open returns the team whose documents are below root. It reads and writes no file.
+// Open returns the store for the team whose documents are in the folder root. It reads and writes
+// no file.
 func Open(root string, opts Options) *Store {
 	if opts.Host == nil {
 		opts.Host = host.OS()
@@ -62,9 +63,9 @@ func (s *Store) Root() string { return s.root }
 
 func (s *Store) path(d Document) string { return filepath.Join(s.root, d.Path()) }
 
-// fileOptions returns how a missing or corrupt document is handled. For state files it
-// is an error, because an empty state would claim that nothing was done yet. A corrupt
-// message file is copied and then replaced by an empty one.
+// fileOptions says what to do if a document is missing or corrupt. For a state file that is an
+// error, because an empty state would say that nothing was done yet. A corrupt message file is
+// copied and then replaced by an empty one.
 func (s *Store) fileOptions(d Document) statefile.Options {
 	o := statefile.Options{Host: s.opts.Host, Notice: s.opts.Notice, LockTimeout: s.opts.LockTimeout}
 	if _, ok := channelOf(d); ok {
@@ -73,9 +74,9 @@ func (s *Store) fileOptions(d Document) statefile.Options {
 	return o
 }
 
-// exclusive runs act under the lock of the team. It first completes the change of a
-// process that died. The team's lock must be taken before the locks of single
-// documents, because archiving moves all documents.
+// exclusive runs act while it holds the team's lock. If a process died during a change, exclusive
+// first completes that change. Take the team's lock before the lock of a document, because
+// archiving moves all documents.
 func (s *Store) exclusive(ctx context.Context, act func(now time.Time) error) error {
 	lock, err := s.lock(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -84,7 +85,7 @@ func (s *Store) exclusive(ctx context.Context, act func(now time.Time) error) er
 	if err != nil {
 		return err
 	}
-	defer func() { _ = lock.Unlock() }() // if this fails, the lock ends with the process
+	defer func() { _ = lock.Unlock() }() // ignore the error: the kernel releases the lock when the process ends
 	if err := s.finishChange(); err != nil {
 		return err
 	}
@@ -104,8 +105,8 @@ func (s *Store) lock(ctx context.Context) (host.Lock, error) {
 	return lock, err
 }
 
-// finishPending completes a change that a dead process has left, so that a reader sees
-// a complete session.
+// finishPending completes a change during which a process died, so that a reader sees a complete
+// session.
 func (s *Store) finishPending(ctx context.Context) error {
 	if begun, err := s.exists(s.changePath()); !begun {
 		return err
@@ -136,8 +137,8 @@ func (s *Store) present() ([]Document, error) {
 	return docs, nil
 }
 
-// load decodes one document into a typed value. If the document is missing, it leaves
-// the value unchanged and returns jsontree.Missing.
+// load decodes the document d into the value that into points to. If the document is missing, load
+// leaves the value unchanged and returns jsontree.Missing.
 func (s *Store) load(d Document, into any) (jsontree.Kind, error) {
 	doc, err := s.files[d].Load()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -183,9 +184,9 @@ func (s *Store) revise(d Document, doc *jsontree.Doc, now time.Time, change func
 	return nil
 }
 
-// countAndDate increments the counter and sets the time of a document. The
-// orchestrator's iteration is not incremented, because it counts starts of agents.
-// Groups have their own times.
+// countAndDate increments the counter and sets the time of a document. It does not increment the
+// orchestrator's iteration, because that counts starts of agents. It does nothing for the groups,
+// because each group has its own times.
 func countAndDate(d Document, root *jsontree.Node, now Time) {
 	switch d {
 	case PMStateDoc:
@@ -196,8 +197,8 @@ func countAndDate(d Document, root *jsontree.Node, now Time) {
 	}
 }
 
-// increment increments a counter. If the value is not an integer, it stays unchanged,
-// and validation reports it.
+// increment increments the counter in the member name. If the value is not an integer, it stays
+// unchanged; the validation reports it.
 func increment(n *jsontree.Node, name string) {
 	if v := n.Get(name); v.Absent() {
 		n.Set(name, 1)
@@ -206,10 +207,10 @@ func increment(n *jsontree.Node, name string) {
 	}
 }
 
-// NoSessionError reports a missing session, or a missing document of a session.
+// NoSessionError reports that there is no session, or that a document of the session is missing.
 type NoSessionError struct {
 	Root    string
-	Missing Document // the missing document, if others exist
+	Missing Document // the missing document; empty if all are missing
 }
 
 func (e *NoSessionError) Error() string {
@@ -219,10 +220,10 @@ func (e *NoSessionError) Error() string {
 	return e.Root + ": there is no session"
 }
 
-// NotFound marks the error as a missing object.
+// NotFound reports true: there is no session, or a document is missing.
 func (e *NoSessionError) NotFound() bool { return true }
 
-// Hint returns what the user can do next.
+// Hint tells the user what to do next.
 func (e *NoSessionError) Hint() string {
 	if e.Missing != "" {
 		return "'gaffer team init --new' archives what is there and begins a session"

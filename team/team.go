@@ -10,11 +10,12 @@
 // of all documents with [Store.Record].
 package team
 
-// Role is a role of the team. The documents call it agent_type and current_agent.
+// Role is a role in the team, such as developer. The documents call it agent_type and
+// current_agent.
 type Role string
 
-// The roles. None is the value for a group that no agent works on. Gaffer is this
-// program, which merges approved work; it is never an agent.
+// The roles. None means that no agent works on a group. Gaffer is this program, which merges
+// approved work; it is never an agent.
 const (
 	PM        Role = "pm"
 	Developer Role = "developer"
@@ -24,8 +25,8 @@ const (
 	Gaffer    Role = "gaffer"
 )
 
-// GroupStatus is the status of a group. An unknown status is kept and shown as it is,
-// and never counts as complete.
+// GroupStatus is the status of a group. gaffer keeps an unknown status, shows it as it is, and
+// never counts it as complete.
 type GroupStatus string
 
 // The statuses of a group.
@@ -50,7 +51,7 @@ func GroupStatuses() []GroupStatus {
 	}
 }
 
-// Work returns the corresponding status in pm_state.json.
+// Work returns the status that a group with the status s has in pm_state.json.
 func (s GroupStatus) Work() WorkStatus {
 	switch s {
 	case Pending:
@@ -65,7 +66,7 @@ func (s GroupStatus) Work() WorkStatus {
 // pm_state.json.
 type WorkStatus string
 
-// The values of WorkStatus. Only a planned group can be assigned.
+// The statuses in pm_state.json. Only a planned group can be assigned.
 const (
 	WorkPending    WorkStatus = "pending"
 	WorkAssigned   WorkStatus = "assigned"
@@ -76,7 +77,7 @@ const (
 // Phase is the phase of the whole session.
 type Phase string
 
-// The phases, in order.
+// The phases of a session, in order.
 const (
 	Initialization   Phase = "initialization"
 	PMPlanning       Phase = "pm_planning"
@@ -97,18 +98,18 @@ const (
 	SessionError     SessionStatus = "error"
 )
 
-// Mode is how the team works, as the project manager decided. It is null in the
-// document before planning.
+// Mode is how the team works. The project manager decides it; until then it is null in the
+// document.
 type Mode string
 
-// The modes.
+// The modes of a team.
 const (
 	Unplanned Mode = ""
 	Simple    Mode = "simple"
 	Parallel  Mode = "parallel"
 )
 
-// MarshalJSON writes null for an undecided mode.
+// MarshalJSON writes an empty mode, which is not decided yet, as null.
 func (m Mode) MarshalJSON() ([]byte, error) {
 	if m == Unplanned {
 		return []byte("null"), nil

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Word triggers a transition of a group. It is the status word of an agent's answer,
-// [WordStarted] or [WordMergeFailed].
+// Word triggers a transition of a group: the status word of an agent's answer, [WordStarted] or
+// [WordMergeFailed].
 type Word string
 
-// The words. Agents use all of them except two: WordStarted stands for the start of an
-// agent, and WordMergeFailed for a failed merge of the group's branch.
+// The words that trigger transitions. Agents use all of them except two: WordStarted stands for the
+// start of an agent, and WordMergeFailed for a failed merge of the group's branch.
 const (
 	WordStarted            Word = "started"
 	WordMergeFailed        Word = "merge failed"
@@ -34,10 +34,10 @@ const (
 	WordUnblocked          Word = "UNBLOCKED"
 	WordPlanned            Word = "PLANNED"
 	WordContinue           Word = "CONTINUE"
-	WordComplete           Word = "COMPLETE" // also written BAZINGA
+	WordComplete           Word = "COMPLETE" // agents may also write BAZINGA
 )
 
-// effect is what a transition does in addition to changing the status.
+// effect is what a transition does besides changing the status.
 type effect int
 
 const (
@@ -54,7 +54,7 @@ type transition struct {
 	by      Role
 	word    Word
 	to      GroupStatus
-	counter Role // role whose start counter is incremented, or ""
+	counter Role // role whose counter of starts is incremented; "" for none
 	agent   Role // role that works on the group afterwards
 	effect  effect
 }
@@ -79,10 +79,9 @@ var transitions = []transition{
 }
 
 // extraTransitions are transitions that the protocol's routing requires but its table omits:
-// additional words of its roles, blocked QA or flaky tests, a tech lead who helps
-// without a review, a failed merge, and an unreadable answer (ERROR). The group returns
-// to a waiting status, so the next start is counted, and an endless loop exceeds a
-// limit.
+// additional words of its roles, blocked QA or flaky tests, a tech lead who helps without a review,
+// a failed merge, and an unreadable answer (ERROR). They return the group to a waiting status. So
+// the next start of an agent is counted, and an endless loop reaches a limit.
 var extraTransitions = []transition{
 	{DevWorking, Developer, WordPartial, DevBlocked, "", None, block},
 	{DevWorking, Developer, WordNeedsClarification, DevBlocked, "", None, block},
@@ -110,7 +109,7 @@ var extraTransitions = []transition{
 	{TechReview, TechLead, WordError, WaitingReview, "", None, plain},
 }
 
-// Advance returns the group as it is after a role's answer or start. It does not change
+// Advance returns the group as it is after an answer or a start of the role by. It does not change
 // g. It returns a [*TransitionError] if the protocol does not allow the transition.
 func Advance(g Group, by Role, said Answer, now time.Time) (Group, error) {
 	for _, t := range slices.Concat(transitions, extraTransitions) {
@@ -148,7 +147,7 @@ func (t transition) apply(g Group, said Answer, now Time) Group {
 	return g
 }
 
-// decision returns the tech lead's decision that leads to the status s.
+// decision returns the tech lead's decision after which a group has the status s.
 func (s GroupStatus) decision() Decision {
 	if s == Complete {
 		return DecisionApproved
@@ -197,7 +196,7 @@ func (e *TransitionError) Error() string {
 	return fmt.Sprintf("group %s is %s: refused %s by %s; %s", e.Group, e.From, e.Word, e.By, next)
 }
 
-// Conflict marks the error as a refused transition.
+// Conflict reports true: the protocol does not allow this transition.
 func (e *TransitionError) Conflict() bool { return true }
 
 func following(from GroupStatus) []string {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// protocolTable is the protocol's table: status, role, word, new status, and the
-// increments of the counters of developer, QA and tech lead.
+// protocolTable is the protocol's table. Each row has the status, the role, the word, the new
+// status, and how much the counters of developer, QA and tech lead increase.
 var protocolTable = []struct {
 	from GroupStatus
 	by   Role

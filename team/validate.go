@@ -11,8 +11,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// ValidateDocument returns every violation of the rules in one document. path is used
-// only in the findings.
+// ValidateDocument returns every violation of the rules in one document. path is only for the
+// findings.
 func ValidateDocument(d Document, path string, data []byte) []statefile.Finding {
 	doc, err := jsontree.Parse(data)
 	if err != nil {
@@ -27,8 +27,8 @@ func syntaxErrorOf(err error) *jsontree.SyntaxError {
 	return syntax
 }
 
-// validateValue returns every violation of the rules in v. If written, the file's
-// modification time, is known, it also compares the document's times with it.
+// validateValue returns every violation of the rules in v. written is the file's modification time.
+// If it is not zero, validateValue also compares the times in the document with it.
 func validateValue(d Document, path string, v jsontree.Value, written time.Time) []statefile.Finding {
 	c := &checker{path: path, written: written}
 	c.check(v, rules(d), "")
@@ -46,9 +46,8 @@ func validateValue(d Document, path string, v jsontree.Value, written time.Time)
 	return c.found
 }
 
-// Validate returns every violation of the protocol in the documents below root,
-// within and between them. It changes nothing. It returns fs.ErrNotExist if root does
-// not exist.
+// Validate returns every violation of the protocol in the documents of the folder root, and every
+// contradiction between them. It changes nothing. It returns fs.ErrNotExist if root does not exist.
 func Validate(h host.Host, root string) ([]statefile.Finding, error) {
 	s := Open(root, Options{Host: h})
 	if _, err := s.opts.Host.Stat(opLook, root); err != nil {
@@ -68,7 +67,7 @@ func Validate(h host.Host, root string) ([]statefile.Finding, error) {
 	return f.found, nil
 }
 
-// folder holds all documents of a team during validation.
+// folder holds all documents of a team while they are validated.
 type folder struct {
 	store  *Store
 	values map[Document]jsontree.Value // content of each document that is JSON
@@ -97,7 +96,7 @@ func (f *folder) read(d Document) {
 	}
 }
 
-// unreadable returns the finding for a document that is not JSON or not a file.
+// unreadable returns the finding for a document that is not JSON or is not a regular file.
 func unreadable(path string, err error) statefile.Finding {
 	f := statefile.Finding{Path: path, Name: "unreadable", Severity: statefile.Invalid, Text: err.Error()}
 	var corrupt *statefile.CorruptError
@@ -120,8 +119,8 @@ func (f *folder) checkMissing() {
 	}
 }
 
-// checkSessions reports state files of different sessions. The protocol defines no
-// session id for group_status.json, but some programs write one.
+// checkSessions adds a finding if the state files belong to different sessions. The protocol
+// defines no session id for group_status.json, but some programs write one.
 func (f *folder) checkSessions() {
 	first := ""
 	for _, d := range []Document{PMStateDoc, OrchestratorDoc, GroupStatusDoc} {
@@ -136,7 +135,7 @@ func (f *folder) checkSessions() {
 	}
 }
 
-// groupIDs returns the ids of groups that are planned or have a status.
+// groupIDs returns the ids of the groups that are in the plan or have a status.
 func (f *folder) groupIDs() map[string]bool {
 	var st state
 	jsontree.Decode(f.values[PMStateDoc], &st.pm)
@@ -148,7 +147,7 @@ func (f *folder) groupIDs() map[string]bool {
 	return ids
 }
 
-// checkGroups reports references to groups that do not exist.
+// checkGroups adds findings for references to groups that do not exist.
 func (f *folder) checkGroups() {
 	ids := f.groupIDs()
 	refer := func(d Document, at, id string) {
@@ -175,8 +174,8 @@ func (f *folder) checkGroups() {
 	}
 }
 
-// checkMessages reports message ids that occur twice, because acknowledging one message
-// would acknowledge both.
+// checkMessages adds a finding for each message id that occurs twice: acknowledging one of the
+// messages would acknowledge both.
 func (f *folder) checkMessages() {
 	seen := map[string]bool{}
 	for _, c := range channels {
@@ -190,7 +189,7 @@ func (f *folder) checkMessages() {
 	}
 }
 
-// checkChange reports an unfinished change of the session.
+// checkChange adds a finding if a change of the session was not finished.
 func (f *folder) checkChange() {
 	path := f.store.changePath()
 	if begun, err := f.store.exists(path); err == nil && begun {

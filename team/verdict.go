@@ -17,26 +17,26 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// verdict is a part of an answer that has the form of a status.
+// verdict is a part of an answer that states a status: a JSON object or a status line.
 type verdict struct {
 	Answer
 	problem string // why the verdict cannot be read; empty if it can
-	end     int    // offset of the end of the verdict; for a status line, of its word
+	end     int    // offset in the answer at which the verdict ends; in a status line, at which its word ends
 }
 
-// maxRepairs limits how many values of one answer are parsed again without trailing
-// commas. It keeps the time for a huge answer linear.
+// maxRepairs is how many values of one answer are parsed again without their trailing commas. The
+// limit keeps the time for a huge answer linear.
 const maxRepairs = 20
 
-// verdictsIn lists the verdicts of an answer, in order. A verdict must begin a line. A
-// verdict inside another value does not count, because it is about something else. Text
-// indented below a value that is not JSON does not count either: it is a code excerpt
-// or part of a malformed answer.
+// verdictsIn lists the verdicts in an answer, in order. A verdict must begin a line. A verdict
+// inside another value does not count, because it is about something else. Text that is indented
+// below a value that is not JSON does not count either: it is a code excerpt or part of a malformed
+// answer.
 func verdictsIn(text string) []verdict {
 	const everywhere = math.MaxInt
 	var found []verdict
 	var in fence
-	quoted := false // the previous line announces an example, so the next verdict is not meant
+	quoted := false // the previous line announces an example, so the next verdict does not count
 	repairs := 0
 	for pos, deepest := 0, everywhere; pos < len(text); {
 		end := lineEnd(text, pos)
@@ -90,7 +90,7 @@ type fence struct{ marks, info string }
 
 var fenceLine = lazyregexp.New("^(`{3,}|~{3,})\\s*([^`]*)$")
 
-// take updates the fence for a line, and reports whether the line opens or closes it.
+// take updates the fence for the next line. It reports whether the line opens or closes the fence.
 func (f *fence) take(line string) bool {
 	m := fenceLine().FindStringSubmatch(line)
 	switch {
@@ -108,18 +108,18 @@ func (f *fence) take(line string) bool {
 
 func (f fence) open() bool { return f.marks != "" }
 
-// isOtherLanguage reports whether the fence is marked as another language than JSON. An
-// object in such a fence is a quotation.
+// isOtherLanguage reports whether the fence is marked with another language than JSON. An object in
+// that fence is a quotation.
 func (f fence) isOtherLanguage() bool {
 	return !slices.Contains([]string{"", "json", "jsonc", "json5", "js", "javascript"}, f.info)
 }
 
-// example matches a line that announces an example.
+// example matches a line that announces an example, such as "For example:".
 var example = lazyregexp.New("(?i)\\b(?:examples?|e\\.g\\.|for instance)\\b.*:[\\s*_`]*$")
 
-// valueAt returns the object or list at the start of text. whole is false if it is
-// not valid JSON. Then value ends with the line of the first syntax error, and next
-// is the start of that line. Trailing commas are accepted.
+// valueAt returns the object or list at the start of text. Trailing commas are accepted. If it is
+// not valid JSON, whole is false, value ends with the line of the first syntax error, and next is
+// the start of that line.
 func valueAt(text string, repairs *int) (value string, next int, whole bool) {
 	end, wrong := valueEnd(text)
 	if wrong >= 0 && *repairs < maxRepairs && (text[wrong] == '}' || text[wrong] == ']') {
@@ -133,14 +133,14 @@ func valueAt(text string, repairs *int) (value string, next int, whole bool) {
 	switch {
 	case wrong >= 0:
 		return text[:lineEnd(text, wrong)], strings.LastIndexByte(text[:wrong], '\n') + 1, false
-	case end == 0: // incomplete value
+	case end == 0: // the value is incomplete: text ends before its closing bracket
 		return text, len(text), false
 	}
 	return text[:end], end, true
 }
 
-// valueEnd returns the end of the value at the start of text, or the position of the
-// first syntax error. For an incomplete value it returns 0 and -1.
+// valueEnd returns the end of the value at the start of text, or 0 and the position of the first
+// syntax error. For an incomplete value it returns 0 and -1.
 func valueEnd(text string) (end, wrong int) {
 	var value json.RawMessage
 	in := json.NewDecoder(strings.NewReader(text))
@@ -188,11 +188,10 @@ func withoutTrailingCommas(text string) string {
 	return ""
 }
 
-// statusKey matches a status member in a value that is not JSON.
+// statusKey matches the name of a status member, such as "status":, in text that is not valid JSON.
 var statusKey = lazyregexp.New(`(?i)["']?\bstatus["']?\s*:`)
 
-// objectVerdict reads the status of an object. is is false if the value has no
-// status.
+// objectVerdict returns the verdict in an object. is is false if the object has no status.
 func objectVerdict(value string, whole bool) (v verdict, is bool) {
 	unread := verdict{problem: "its object with a status is not valid JSON"}
 	switch {
@@ -215,7 +214,7 @@ func objectVerdict(value string, whole bool) (v verdict, is bool) {
 		switch {
 		case !isText || how != clearWord && how != template:
 			v.problem = fmt.Sprintf("its status is %.60s", member.Raw())
-		case how == template: // such as PASS | FAIL
+		case how == template: // a choice of words, such as PASS | FAIL
 			return verdict{}, false
 		case is && word != v.Status:
 			v.problem = fmt.Sprintf("its object has the statuses %s and %s", v.Status, word)
@@ -237,17 +236,17 @@ func objectVerdict(value string, whole bool) (v verdict, is bool) {
 	return v, is
 }
 
-// Patterns for the start of a status line: markers of lists and headings, then a
-// label and its delimiter.
+// Patterns for the start of a status line: list and heading markers, then a label such as "Status"
+// and its delimiter.
 var (
 	lineMarks = lazyregexp.New(`^(?:#{1,6}\s+|[-+•]\s+|\*\s+|\d{1,3}[.)]\s+)+`)
 	label     = lazyregexp.New("(?i)^(?:(?:final|overall|updated|revised|corrected|new|my|qa|test|tech lead|review)\\s+)*" +
 		"(status|verdict|decision|result|outcome|review)[\\s*_`]*(?:[:=–—→]|->|\\s-\\s)")
 )
 
-// statusLine reads a line that has the form of a status. A line with the label "status"
-// or "verdict" always has this form. Other labels, and signs such as ✅, are also used
-// otherwise: they count only before a word of the protocol.
+// statusLine reads a line such as "Status: PASS" or "✅ APPROVED". A line with the label "status" or
+// "verdict" is always a status line, even if its word cannot be read. Other labels, and signs such
+// as ✅, also occur in ordinary text. So after them only a status word of the protocol counts.
 func statusLine(line string) (v verdict, is bool) {
 	text := line[len(lineMarks().FindString(line)):]
 	bare, _ := withoutDecoration(text)
@@ -276,12 +275,12 @@ func statusLine(line string) (v verdict, is bool) {
 	return v, true
 }
 
-// clarity says how clearly a text can be read as a status word.
+// clarity says how clearly a text states a status word.
 type clarity int
 
 const (
-	noWord    clarity = iota // the text does not begin with a status word
-	template                 // the text offers several words to choose from
+	noWord    clarity = iota // the text does not begin with a word that can be a status
+	template                 // the text offers several words to choose from, such as PASS | FAIL
 	vagueWord                // the text after the word may change its meaning
 	clearWord
 )
@@ -308,9 +307,9 @@ func anyWord(before string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)` + before + `(` + strings.Join(list, "|") + `)`)
 }
 
-// readWord reads the status word at the start of a text and returns the text after it.
-// A word that lets work advance is clear only if nothing after it may restrict it. A
-// word that is not in capitals must be followed by punctuation.
+// readWord reads the status word at the start of text. It also returns the text after the word. A
+// word that lets work advance is clear only if nothing after it may restrict it. A word that is not
+// in capitals must be followed by punctuation.
 func readWord(text string) (w Word, rest string, how clarity) {
 	text, refused := withoutDecoration(text)
 	if found := knownWords().FindString(text); found != "" && !continuesWord(text[len(found):]) {
@@ -337,15 +336,16 @@ func readWord(text string) (w Word, rest string, how clarity) {
 	return "", text, noWord
 }
 
-// continuesWord reports whether text continues the word before it.
+// continuesWord reports whether text, which follows a word, belongs to the same word, such as
+// "-like" after PASS.
 func continuesWord(text string) bool {
 	r, size := utf8.DecodeRuneInString(text)
 	next, _ := utf8.DecodeRuneInString(text[size:])
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' && unicode.IsLetter(next) || r == '-' && unicode.IsLetter(next)
 }
 
-// withoutDecoration removes decoration before a word: emphasis, quotes, and signs such
-// as ✅. refused reports whether one of the signs means a refusal.
+// withoutDecoration removes what precedes a word: emphasis, quotes, and signs such as ✅. refused
+// reports whether one of the signs means a refusal.
 func withoutDecoration(text string) (bare string, refused bool) {
 	bare = strings.TrimLeftFunc(text, func(r rune) bool { return strings.ContainsRune(" \t*_`\"'([", r) || isSign(r) })
 	return bare, strings.ContainsAny(text[:len(text)-len(bare)], "❌❎✖✗✘🚫⛔🛑🔴👎⚠")
@@ -366,8 +366,7 @@ func canonicalWord(text string) Word {
 	return w
 }
 
-// meanings maps the words that agents use to words of the protocol. Most words map to
-// themselves.
+// meanings has the protocol's word for each word that agents use. Most words stand for themselves.
 var meanings = sync.OnceValue(func() map[Word]Word {
 	m := map[Word]Word{"BAZINGA": WordComplete, "ESCALATE_SENIOR": WordEscalate, "ESCALATE_TO_OPUS": WordEscalate}
 	for _, r := range routes {
@@ -378,8 +377,8 @@ var meanings = sync.OnceValue(func() map[Word]Word {
 
 func (w Word) known() bool { return meanings()[w] == w && w != "" }
 
-// advances reports whether a word lets work continue to the next stage. An answer
-// with such a word must be unambiguous.
+// advances reports whether a word lets work continue to the next stage. An answer with a word that
+// does must be unambiguous.
 func (w Word) advances() bool {
 	switch w {
 	case WordReadyForQA, WordReadyForReview, WordPass, WordApproved, WordApprovedWithNotes, WordComplete:
@@ -404,7 +403,7 @@ func (w Word) opposes(other Word) bool {
 
 func (w Word) approves() bool { return w == WordApproved || w == WordApprovedWithNotes }
 
-// Patterns of text that retracts an earlier verdict.
+// Patterns of text that takes back an earlier verdict.
 var (
 	noFailures = lazyregexp.New(`\b0\s+FAIL\b|\bFAIL\s*[:=]?\s*0\b`)
 	retraction = lazyregexp.New(`(?im)^\W*(?:no,?\s+)?wait\b[\s,.!:…–—-]|\bon second thoughts?\b|\bscratch that\b|\btake (?:that|this|it) back\b|` +
@@ -412,8 +411,8 @@ var (
 		`\b(?:do not|don't|must not be|should not be) merged?\b|\b(?:not|cannot|can't|don't) (?:be )?approved?\b|"status"`)
 )
 
-// contradictionAfter returns the part of the text after a verdict that contradicts it,
-// or "".
+// contradictionAfter returns the part of text, which follows the verdict w, that contradicts the
+// verdict. It returns "" if none does.
 func contradictionAfter(text string, w Word) string {
 	text = noFailures().ReplaceAllString(text, "")
 	if said := retraction().FindString(text); said != "" {
