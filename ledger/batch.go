@@ -22,15 +22,15 @@ const (
 	opSyncFolder host.Op = "sync folder of new records"
 )
 
-// FinishedAttempt is a finished attempt: its run record and its result record.
+// FinishedAttempt is an attempt that has ended: its run record and its result record.
 type FinishedAttempt struct {
 	Run    Run
 	Result Result
 }
 
-// RecordNew records finished attempts in a batch. Each must be the first attempt of its
-// task. It locks and syncs the folders once for the whole batch. recorded reports which
-// attempts were written. The caller should pass the others to [Store.Record], which
+// RecordNew records finished attempts in a batch. Each must be the first attempt of its task. It
+// locks and syncs the folders once for the whole batch. recorded[i] reports whether list[i] was
+// written. The caller should pass the attempts that were not written to [Store.Record], which
 // returns the reason. As in Record, each result is durable before its run.
 func (s *Store) RecordNew(ctx context.Context, list []FinishedAttempt) (recorded []bool, err error) {
 	recorded = make([]bool, len(list))
@@ -39,7 +39,7 @@ func (s *Store) RecordNew(ctx context.Context, list []FinishedAttempt) (recorded
 		return recorded, fmt.Errorf("record: %w", err)
 	}
 	defer unlock()
-	var files [2][]newFile // the results, then the runs
+	var files [2][]newFile // files[0]: the result records; files[1]: the run records
 	for i, w := range list {
 		run, result, ok := s.encodeNew(w)
 		if ok {
@@ -62,7 +62,7 @@ func (s *Store) RecordNew(ctx context.Context, list []FinishedAttempt) (recorded
 	return recorded, nil
 }
 
-// lockAll creates the folders of both kinds and locks them against other writers.
+// lockAll creates the folders for runs and results, and locks both against other writers.
 func (s *Store) lockAll(ctx context.Context) (unlock func(), err error) {
 	var held []func()
 	unlock = func() {
@@ -109,8 +109,8 @@ func (s *Store) encodeNew(w FinishedAttempt) (run, result []byte, ok bool) {
 	return run, result, err1 == nil && err2 == nil
 }
 
-// completed returns a run with its end set, for a run that is not on disk yet. The
-// function complete does the same for a record on disk.
+// completed returns the run record run with its end set to the outcome r. It is for a record that
+// is not on disk yet; the function complete is for one that is.
 func completed(run Run, r Result) Run {
 	run.FinishedAt, run.DurationSeconds, run.Status, run.ExitCode = &r.FinishedAt, r.DurationSeconds, r.Status, r.ExitCode
 	run.OutputSummary, run.Verification = r.OutputSummary, r.Verification
@@ -120,9 +120,9 @@ func completed(run Run, r Result) Run {
 	return run
 }
 
-// newFile is a record to be written.
+// newFile is a record that will be written to a new file.
 type newFile struct {
-	attempt    int // index of the record's attempt in the list given to RecordNew
+	attempt    int // index of the record's attempt in the list that RecordNew was called with
 	path, temp string
 	data       []byte
 	file       host.File
@@ -137,13 +137,14 @@ func only(files []newFile, of map[int]bool) (kept []newFile) {
 	return kept
 }
 
-// publish writes files to a folder and returns the indexes of the attempts that were
-// written. Each file appears complete and durable. An existing file stays unchanged.
+// publish writes the files to the folder dir. It returns the indexes of the attempts whose file was
+// written. A new file is complete and durable when it appears under its name. An existing file
+// stays unchanged.
 func (s *Store) publish(dir string, files []newFile) (shown map[int]bool, err error) {
 	defer func() {
 		for _, f := range files {
 			if f.temp != "" && !shown[f.attempt] {
-				_ = s.host.Remove(opDropNew, f.temp) // a leftover temporary file does no harm
+				_ = s.host.Remove(opDropNew, f.temp) // ignore the error: a temporary file that stays does no harm
 			}
 		}
 	}()
@@ -167,8 +168,8 @@ func (s *Store) publish(dir string, files []newFile) (shown map[int]bool, err er
 	return there, nil
 }
 
-// fillNew writes all files under temporary names and then syncs them. Syncing after all
-// writes is faster, because the first sync writes most of the data of all files.
+// fillNew first writes all files under temporary names and then syncs them. That is faster than
+// syncing each file at once, because the first sync writes most of the data of all files.
 func (s *Store) fillNew(files []newFile) (err error) {
 	for i := range files {
 		if err == nil {
@@ -206,7 +207,7 @@ func (f newFile) step(op host.Op, err error) error {
 	return &statefile.StepError{Step: op, Path: f.path, Err: err}
 }
 
-// rename renames temp to path, unless path exists.
+// rename renames temp to path. It returns an error if path exists.
 func (s *Store) rename(temp, path string) error {
 	err := s.host.RenameNew(opShowNew, temp, path)
 	if !errors.Is(err, errors.ErrUnsupported) {

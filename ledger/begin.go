@@ -12,14 +12,13 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Begin records the start of an attempt. The new record becomes the latest one of its
-// task. The previous record is kept under its attempt number. If the attempt is already
-// recorded with the same values, Begin changes nothing, even if the attempt has ended
-// since. A caller may therefore repeat Begin after a crash. If the recorded values
-// differ, it returns an [*ImmutableError].
+// Begin records the start of an attempt. The new record becomes the latest one of its task. The
+// previous record is kept under its attempt number. If the attempt is already recorded with the
+// same values, Begin changes nothing, even if the attempt has ended since. So a caller may repeat
+// Begin after a crash. If the recorded values differ, it returns an [*ImmutableError].
 //
-// Begin accepts a later attempt while an earlier one is still "running". The end of the
-// earlier one can be recorded later.
+// Begin accepts a later attempt while an earlier one is still "running". The end of the earlier one
+// can be recorded later.
 func (s *Store) Begin(ctx context.Context, run Run) error {
 	if run.ResultFile == "" {
 		run.ResultFile = s.resultFile(run.Bead)
@@ -68,9 +67,9 @@ func encodeValid(kind Kind, to string, record any) ([]byte, error) {
 	return data, nil
 }
 
-// put writes data as the record of an attempt. A crash after any step leaves the
-// previous record under its old name, its new name, or both. Calling put again then
-// completes the work. The caller must hold the folder's lock.
+// put writes data as the record of an attempt. After a crash, the previous record is under its old
+// name, its new name, or both, and calling put again completes the work. The caller must hold the
+// folder's lock.
 func (s *Store) put(kind Kind, bead string, attempt int, data []byte) error {
 	latest := s.path(kind, bead)
 	now, err := s.load(latest)
@@ -90,7 +89,7 @@ func (s *Store) put(kind Kind, bead string, attempt int, data []byte) error {
 		return s.putLate(kind, bead, attempt, data)
 	}
 	err = s.keep(latest, s.keptPath(kind, bead, number), now.data)
-	if errors.Is(err, fs.ErrExist) { // another program has recorded the same attempt again
+	if errors.Is(err, fs.ErrExist) { // another program has recorded the previous attempt again, with other values
 		_, err = s.backup(now)
 	}
 	if err != nil {
@@ -99,7 +98,7 @@ func (s *Store) put(kind Kind, bead string, attempt int, data []byte) error {
 	return s.replace(now, data)
 }
 
-// putLate records an attempt of a task that already has a record of a later attempt.
+// putLate writes the record of an attempt if a later attempt of the task is already recorded.
 func (s *Store) putLate(kind Kind, bead string, attempt int, data []byte) error {
 	kept := s.keptPath(kind, bead, attempt)
 	there, err := s.load(kept)
@@ -112,8 +111,8 @@ func (s *Store) putLate(kind Kind, bead string, attempt int, data []byte) error 
 	return s.checkSame(there, kind, attempt, data)
 }
 
-// checkSame returns an ImmutableError if data differs from the existing record.
-// Otherwise it syncs the record, because its writer may have died before doing so.
+// checkSame returns an ImmutableError if data differs from the existing record there. If they are
+// equal, it syncs the record, because the process that wrote it may have died before the sync.
 func (s *Store) checkSame(there *document, kind Kind, attempt int, data []byte) error {
 	if !bytes.Equal(there.data, data) && !bytes.Equal(asFirstWritten(kind, there.value()), data) {
 		return &ImmutableError{Path: there.path, Attempt: attempt, Problem: fmt.Sprintf("attempt %d is recorded with other values", attempt)}
@@ -121,8 +120,7 @@ func (s *Store) checkSame(there *document, kind Kind, attempt int, data []byte) 
 	return statefile.Sync(s.host, there.path)
 }
 
-// asFirstWritten returns a record as it was first written. For a run, that is without
-// its end.
+// asFirstWritten returns the record v as it was first written: a run record without its end.
 func asFirstWritten(kind Kind, v jsontree.Value) []byte {
 	var record any
 	if kind == RunKind {

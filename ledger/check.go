@@ -10,12 +10,12 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// check checks one record against the rules and collects the findings.
+// check is the check of one record against the rules, with its findings.
 type check struct {
 	fields
 	path   string
 	strict bool
-	full   bool // the record has a schema_version, so it must have the full form
+	full   bool // the record has a schema_version, so it must have all fields of the full form
 	found  []statefile.Finding
 }
 
@@ -73,7 +73,7 @@ func (c *check) field(r rule, v jsontree.Value) {
 	}
 }
 
-// kinds maps each form to the JSON kind of its values and to its name in messages.
+// kinds has, for each form, the JSON kind of its values and its name in messages.
 var kinds = [...]struct {
 	kind jsontree.Kind
 	want string
@@ -98,7 +98,7 @@ func (c *check) value(r rule, v jsontree.Value, at string) {
 	}
 	switch r.form {
 	case aText:
-		if r.filled || r.oneOf != nil { // other texts need not be decoded, which saves time for long ones
+		if r.filled || r.oneOf != nil { // no other rule needs the decoded text; decoding long texts takes time
 			c.word(r, v.Text(), at)
 		}
 	case anInstant:
@@ -169,8 +169,8 @@ func (c *check) instant(s, at string) {
 	}
 }
 
-// isDateTime reports whether s is a date-time of JSON Schema. time.Parse alone would
-// also accept an hour of one digit and a comma before the fraction.
+// isDateTime reports whether s is a date-time as JSON Schema defines it. time.Parse would also
+// accept an hour of one digit and a comma before the fraction.
 func isDateTime(s string) bool {
 	if len(s) < len("2006-01-02T15:04:05Z") || s[13] != ':' || strings.Contains(s, ",") {
 		return false

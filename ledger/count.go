@@ -8,7 +8,7 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Count computes a report from records in memory. It must not be used by several
+// Count computes a report from records in memory, instead of files. It must not be used by several
 // goroutines at the same time.
 type Count struct {
 	query Query
@@ -17,7 +17,7 @@ type Count struct {
 	pick  *selection
 }
 
-// NewCount returns an empty count.
+// NewCount returns a Count without attempts. It will count the attempts that match q.
 func NewCount(q Query, now time.Time) *Count {
 	return &Count{query: q, now: now, tally: newTally(now), pick: newSelection(q)}
 }
@@ -28,8 +28,8 @@ type AttemptRecords struct {
 	Result *Result
 }
 
-// Add counts the attempts of one task, as [Store.Report] does for records in files. It
-// returns the attempts that match the query.
+// Add counts the attempts of one task, as [Store.Report] does for files. It returns those that
+// match the query.
 func (c *Count) Add(attempts []AttemptRecords) ([]Attempt, error) {
 	var m merged
 	for _, p := range attempts {
@@ -49,7 +49,7 @@ func (c *Count) Add(attempts []AttemptRecords) ([]Attempt, error) {
 	return c.add(m), nil
 }
 
-// add counts one task and returns its attempts that match the query.
+// add counts the attempts of one task and returns those that match the query.
 func (c *Count) add(m merged) []Attempt {
 	kept := c.pick.from(&m)
 	c.query.price(kept)
@@ -57,7 +57,7 @@ func (c *Count) add(m merged) []Attempt {
 	return kept
 }
 
-// addRecord adds a record in memory as if it had been read from a file.
+// addRecord adds a record to the task m, as if it had been read from a file.
 func (m *merged) addRecord(kind Kind, bead string, attempt int, record any) error {
 	text, err := encode(record)
 	if err != nil {

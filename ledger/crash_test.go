@@ -15,9 +15,9 @@ import (
 	"gaffer/statefile/host/hosttest"
 )
 
-// atEveryCrash runs do on a new machine that crashes at step 1, then at step 2, and so
-// on until do completes. Each crash is tested as the death of the process and as power
-// cuts. After each crash it calls check with the restarted machine.
+// atEveryCrash runs do on a new machine that crashes at step 1, then on one that crashes at step 2,
+// and so on until do completes. For each step the process dies in one run, and the power fails in
+// others. After each crash it calls check with the restarted machine.
 func atEveryCrash(t *testing.T, prepare, do func(h host.Host) error, check func(t *testing.T, h host.Host)) {
 	for _, power := range []bool{false, true} {
 		for at := 1; ; at++ {
@@ -78,9 +78,9 @@ func TestACrashAnywhereInThreeAttemptsLosesNothing(t *testing.T) {
 	t.Run("recorded at once", func(t *testing.T) { crashInThreeAttempts(t, false, whole) })
 }
 
-// crashInThreeAttempts makes two calls per attempt: one for its start and one for its
-// end. If begins is true, each call is acknowledged separately; otherwise only both
-// together.
+// crashInThreeAttempts records three attempts, with two calls for each: its start and its end. If
+// begins is true, each call that returns must be on disk. If it is false, only both calls together
+// must be.
 func crashInThreeAttempts(t *testing.T, begins bool, attempt func(s *Store, n int) []func() error) {
 	var acknowledged int
 	story := func(s *Store) (steps []func() error) {
@@ -116,7 +116,7 @@ func crashInThreeAttempts(t *testing.T, begins bool, attempt func(s *Store, n in
 	})
 }
 
-// mustHold fails unless the first n steps are recorded and every file is complete.
+// mustHold checks that the first n steps are recorded and that every file is complete.
 func mustHold(t *testing.T, s *Store, n int) {
 	t.Helper()
 	for step := range n {
@@ -179,9 +179,8 @@ func TestACrashAnywhereInAFixLeavesTheRecordOldOrNewAndTheOldOneKept(t *testing.
 	})
 }
 
-// A process died in Begin after it had kept the first attempt under another name.
-// Another program then wrote the end of that attempt to the record under the original
-// name.
+// In this test a process died in Begin, after it had linked the first attempt to its second name.
+// Another program then wrote the end of that attempt to the record under the first name.
 func TestACrashAnywhereBesideAKeptAttemptWithOtherValuesLosesNeither(t *testing.T) {
 	const path, kept = "/state/runs/bd-1.json", `{"bead": "bd-1", "attempt": 1}`
 	prepare := func(h host.Host) error {

@@ -20,7 +20,7 @@ const (
 	opSyncDrop host.Op = "sync folder of dropped name"
 )
 
-// document is a record as read from disk.
+// document is a record that was read from disk.
 type document struct {
 	path string
 	data []byte
@@ -29,7 +29,7 @@ type document struct {
 
 func (d *document) value() jsontree.Value { return d.doc.Value() }
 
-// attempt returns the record's attempt number. Both the full and the minimal form
+// attempt returns the attempt number in the record. Records in the full and in the minimal form
 // must have one.
 func (d *document) attempt() (int, error) {
 	n, ok := intOf(d.value().Get("attempt"))
@@ -41,7 +41,7 @@ func (d *document) attempt() (int, error) {
 	return int(n), nil
 }
 
-// load reads a record. It returns nil if there is none.
+// load reads the record at path. It returns nil if there is none.
 func (s *Store) load(path string) (*document, error) {
 	file := statefile.New(path, statefile.Options{Host: s.host})
 	doc, err := file.Load()
@@ -61,9 +61,9 @@ func (s *Store) syncFolder(op host.Op, path string) error {
 	return nil
 }
 
-// keep gives the record at path the second name kept, durably. If kept exists with the
-// same content, an earlier call has done the work, and keep succeeds. If kept exists
-// with other content, it returns fs.ErrExist.
+// keep gives the record at path a second name, kept, durably. If kept exists with the same content,
+// an earlier call has done this, and keep returns nil. If kept exists with other content, it
+// returns fs.ErrExist.
 func (s *Store) keep(path, kept string, data []byte) error {
 	if err := statefile.Sync(s.host, path); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (s *Store) keep(path, kept string, data []byte) error {
 	return s.syncFolder(opSyncKeep, kept)
 }
 
-// replace replaces the content of old by data, unless another program has changed the
+// replace replaces the record old by data. It returns an error if another program has changed the
 // file since it was read. The caller must hold the folder's lock.
 func (s *Store) replace(old *document, data []byte) error {
 	if err := s.noLink(old.path); err != nil {
@@ -94,8 +94,8 @@ func (s *Store) replace(old *document, data []byte) error {
 	return err
 }
 
-// noLink returns an error if path is a symbolic link. Replacing it would turn the
-// user's link into a file.
+// noLink returns an error if path is a symbolic link, because replacing it would turn the user's
+// link into a file.
 func (s *Store) noLink(path string) error {
 	info, err := s.host.Lstat(opLook, path)
 	if err != nil {
@@ -107,8 +107,7 @@ func (s *Store) noLink(path string) error {
 	return nil
 }
 
-// sameBytes returns an error if the content of the file at path differs from what was
-// read.
+// sameBytes returns an error if the file at path no longer has the content that was read.
 func (s *Store) sameBytes(path string, read *document) error {
 	now, err := statefile.ReadBytes(s.host, path)
 	switch {

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Durations describes how long runs took. It covers runs that have ended and have a
-// duration.
+// Durations describes how long runs took. It counts only runs that have ended and whose duration is
+// known.
 type Durations struct {
 	Runs int `json:"runs"`
-	// The 50th, 90th and 99th percentile, in seconds.
+	// P50, P90 and P99 are percentiles of the durations, in seconds.
 	P50 float64 `json:"p50"`
 	P90 float64 `json:"p90"`
 	P99 float64 `json:"p99"`
-	// Estimated reports that the percentiles are not exact, but within 1 %.
+	// Estimated reports that the percentiles are estimates, which may be wrong by up to 1 %.
 	Estimated bool     `json:"estimated"`
 	Buckets   []Bucket `json:"buckets"`
 }
@@ -21,32 +21,32 @@ type Durations struct {
 // Bucket counts the runs that took at least From and less than To seconds.
 type Bucket struct {
 	From  float64  `json:"from"`
-	To    *float64 `json:"to"` // null for the last bucket, which has no upper limit
+	To    *float64 `json:"to"` // null for the last bucket, which has no upper bound
 	Count int      `json:"count"`
 }
 
-// bucketBounds are the limits between the buckets, in seconds: 10 s, 30 s, 1, 2, 5, 10, 20,
-// 30 min, 1, 2, 4 h.
+// bucketBounds are the bounds between two buckets, in seconds: 10 s, 30 s, 1, 2, 5, 10, 20, 30 min,
+// 1, 2, 4 h.
 var bucketBounds = [...]float64{10, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400}
 
 const (
-	// maxExact is the number of durations that are kept for exact percentiles.
+	// maxExact is the largest number of durations from which exact percentiles are computed.
 	maxExact = 4096
-	// stepRatio is the ratio between neighbouring steps of the estimate. The estimate is off
-	// by at most half of step-1, that is 1 %.
+	// stepRatio is the ratio between a step of the estimate and the next one. The middle of a step
+	// differs from its bounds by at most 1 %.
 	stepRatio = 1.02
-	// leastSeconds and mostSeconds limit the range of the estimate. A duration of a
-	// century or more must be a mistake and is ignored.
+	// leastSeconds and mostSeconds are the bounds of the estimate. A duration of a century or more
+	// must be a mistake and is ignored.
 	leastSeconds = 1e-3
 	mostSeconds  = 100 * 365 * 24 * 60 * 60
 )
 
-// durations counts durations twice: in buckets for display, and in fine steps for
-// percentiles. Each step is larger than the previous one by a fixed ratio. That limits
-// the number of steps, and makes the relative error the same everywhere.
+// durations counts each duration twice: in a bucket for display, and in a fine step for
+// percentiles. Each step is larger than the previous one by a fixed ratio. So there are few steps,
+// and the relative error is the same for short and long durations.
 type durations struct {
 	buckets [len(bucketBounds) + 1]int
-	exact   []float64 // the first maxExact durations
+	exact   []float64 // the first maxExact durations, in seconds
 	steps   map[int]int
 	n       int
 }
@@ -84,8 +84,8 @@ func (d *durations) distribution() Durations {
 	return out
 }
 
-// quantile returns the smallest duration that is not exceeded by a fraction q of the
-// runs.
+// quantile returns the smallest duration d such that the fraction q of the runs took at most d. For
+// q = 0.5 it is the median.
 func (d *durations) quantile(q float64) float64 {
 	if d.n == 0 {
 		return 0

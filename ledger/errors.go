@@ -8,10 +8,10 @@ import (
 	"gaffer/statefile"
 )
 
-// ImmutableError reports an attempt to change an existing record.
+// ImmutableError reports that a record exists and must not be changed.
 type ImmutableError struct {
 	Path    string
-	Attempt int // 0 if the error is that another program has changed the record
+	Attempt int // number of the recorded attempt; 0 if another program has changed the record
 	Problem string
 }
 
@@ -19,10 +19,10 @@ func (e *ImmutableError) Error() string {
 	return fmt.Sprintf("%s: %s; a record is immutable", e.Path, e.Problem)
 }
 
-// Conflict marks the error as a refused change.
+// Conflict reports true: the record must not be changed.
 func (e *ImmutableError) Conflict() bool { return true }
 
-// Hint returns what the user can do next.
+// Hint tells the user what to do next.
 func (e *ImmutableError) Hint() string {
 	if e.Attempt == 0 {
 		return "look at what the other program wrote, then try again"
@@ -48,7 +48,7 @@ func (e *TransitionError) Error() string {
 	return fmt.Sprintf("%s: the attempt is %q and cannot become %q; %s", e.Path, e.From, e.To, may)
 }
 
-// Conflict marks the error as a refused change.
+// Conflict reports true: the protocol does not allow this change of status.
 func (e *TransitionError) Conflict() bool { return true }
 
 func checkTransition(path string, from, to Status) error {
@@ -58,7 +58,7 @@ func checkTransition(path string, from, to Status) error {
 	return &TransitionError{Path: path, From: from, To: to}
 }
 
-// NoRunError reports an attempt that has no run record.
+// NoRunError reports that an attempt has no run record.
 type NoRunError struct {
 	Bead    string
 	Attempt int
@@ -68,10 +68,10 @@ func (e *NoRunError) Error() string {
 	return fmt.Sprintf("bead %s: no run record of attempt %d", e.Bead, e.Attempt)
 }
 
-// NotFound marks the error as a missing object.
+// NotFound reports true: there is no run record.
 func (e *NoRunError) NotFound() bool { return true }
 
-// RecordError reports a record with invalid content.
+// RecordError reports that the content of a record is invalid.
 type RecordError struct {
 	Path  string
 	Found []statefile.Finding
@@ -88,8 +88,8 @@ func (e *RecordError) Error() string {
 	return e.Path + ": " + strings.Join(texts, "; ")
 }
 
-// Invalid marks the error as invalid content of a document.
+// Invalid reports true: the content of a record is invalid.
 func (e *RecordError) Invalid() bool { return true }
 
-// Hint returns what the user can do next.
+// Hint tells the user what to do next.
 func (e *RecordError) Hint() string { return "'gaffer validate' shows what is wrong with a record" }

@@ -2,14 +2,14 @@ package ledger
 
 import "gaffer/statefile/jsontree"
 
-// fields holds the members of one record, collected in one pass.
+// fields holds the members of one record that have a rule.
 type fields struct {
 	kind   Kind
-	values []jsontree.Value // in the order of the kind's rules; nil if there is no record
+	values []jsontree.Value // one for each rule of the kind, in their order; nil if there is no record
 }
 
-// collect assigns the members of v to the fields and returns the names of unknown
-// members. If a name occurs twice, the last member counts.
+// collect assigns the members of v to f.values. It returns the names of the members that have no
+// rule. If a name occurs twice, the last member counts.
 func (f *fields) collect(v jsontree.Value) (unknown []string) {
 	f.values = make([]jsontree.Value, len(f.kind.rules()))
 	for name, member := range v.Members() {
@@ -22,8 +22,7 @@ func (f *fields) collect(v jsontree.Value) (unknown []string) {
 	return unknown
 }
 
-// get returns the value of a field; if the record lacks the field, the value is
-// missing.
+// get returns the value of a field, or the zero Value if the record lacks the field.
 func (f *fields) get(name string) jsontree.Value {
 	at, ok := f.kind.position(name)
 	if !ok || f.values == nil {

@@ -1,14 +1,14 @@
 package ledger
 
-// Names of findings, in four groups: the file as a whole; the form of a record;
-// values that are well-formed but make no sense; irregular records found in practice.
-// Findings about JSON itself come from [statefile.CheckPortable].
+// Names of findings, in four groups: about the file as a whole; about the form of a record; about
+// values that have the right form but make no sense; about irregular records that other programs
+// write. Findings about JSON itself come from [statefile.CheckPortable].
 const (
 	notJSON      = "not-json"
 	unreadable   = "unreadable"
 	notADocument = "not-a-document"
 	notRecord    = "not-a-record"
-	sameAttempt  = "same-attempt-twice" // reason for a file that a report does not count
+	sameAttempt  = "same-attempt-twice" // another file has the same attempt; a report does not count this file
 
 	notObject     = "not-an-object"
 	missingField  = "missing-field"

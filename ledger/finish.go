@@ -13,10 +13,10 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Finish records the end of an attempt. It writes the result record first, and then the
-// end in the run record. If the process dies in between, a repeated Finish or Fix
-// copies the outcome to the run record. Empty fields of r are filled from the run and
-// the clock. Finish returns the result as recorded.
+// Finish records the end of an attempt. It writes the result record first, and then the end in the
+// run record. If the process dies in between, repeat Finish or call Fix: both copy the outcome to
+// the run record. Empty fields of r are filled from the run and the clock. Finish returns the
+// result as recorded.
 func (s *Store) Finish(ctx context.Context, r Result) (Result, error) {
 	if err := CheckBead(r.Bead); err != nil {
 		return Result{}, err
@@ -60,8 +60,8 @@ func (s *Store) finish(r Result) (Result, error) {
 	return r, s.writeEnd(run, r.Bead)
 }
 
-// writeEnd replaces a run record by its completed form. It first deletes the second
-// name that an interrupted Begin may have created, because that copy would still say
+// writeEnd writes a run record that now has its end. An interrupted Begin may have given the record
+// a second name. writeEnd first deletes that name, because the record under it would still say
 // "running".
 func (s *Store) writeEnd(run *document, bead string) error {
 	data := run.doc.Bytes()
@@ -88,7 +88,7 @@ func (s *Store) dropCopy(path string, data []byte) error {
 	case err != nil:
 		return &statefile.StepError{Step: opDropCopy, Path: path, Err: err}
 	case !bytes.Equal(there, data):
-		return nil // the content differs, so it is not a copy
+		return nil // the content differs, so it is not a copy of this record
 	}
 	if err := s.host.Remove(opDropCopy, path); err != nil {
 		return &statefile.StepError{Step: opDropCopy, Path: path, Err: err}
@@ -96,7 +96,8 @@ func (s *Store) dropCopy(path string, data []byte) error {
 	return s.syncFolder(opSyncDrop, path)
 }
 
-// find returns the record of an attempt, under either of its possible names, or nil.
+// find returns the record of an attempt, under either of its possible names. It returns nil if
+// there is none.
 func (s *Store) find(kind Kind, bead string, attempt int) (*document, error) {
 	latest, err := s.load(s.path(kind, bead))
 	if err != nil || latest == nil {
@@ -109,8 +110,8 @@ func (s *Store) find(kind Kind, bead string, attempt int) (*document, error) {
 	return s.load(s.keptPath(kind, bead, attempt))
 }
 
-// fillResult returns r with its empty fields set from the run, from an earlier Finish and
-// from the clock.
+// fillResult returns r with its empty fields set from the run record of, from the result before
+// that an earlier Finish wrote, and from the clock. before may be nil.
 func fillResult(r Result, of Run, before *document, now time.Time) Result {
 	r.SchemaVersion = Version
 	setIfEmpty(&r.Agent, of.Agent)
@@ -133,14 +134,13 @@ func fillResult(r Result, of Run, before *document, now time.Time) Result {
 	if r.DurationSeconds == nil {
 		r.DurationSeconds = seconds(r.StartedAt, r.FinishedAt)
 	}
-	// A result must have a start time, even if its run has none. The duration stays
+	// A result must have a start time. If the run has none, use the end time; the duration stays
 	// unknown.
 	setIfEmpty(&r.StartedAt, r.FinishedAt)
 	return r
 }
 
-// wellFormed returns a time in the format that records require, or "" if s is not a
-// time.
+// wellFormed returns the time s in the format of records, or "" if s is not a time.
 func wellFormed(s string) string {
 	if at := timeOf(s); !isDateTime(s) && !at.IsZero() {
 		return timestamp.Format(at)
@@ -151,7 +151,7 @@ func wellFormed(s string) string {
 	return s
 }
 
-// setIfEmpty sets an empty field to the first non-empty value.
+// setIfEmpty sets the field, if it is empty, to the first of the values that is not empty.
 func setIfEmpty(field *string, values ...string) {
 	for _, v := range values {
 		if *field == "" {
@@ -160,9 +160,9 @@ func setIfEmpty(field *string, values ...string) {
 	}
 }
 
-// seconds returns the seconds between two timestamps, or nil if one of them is
-// invalid. It returns 1 for less than a second, because monitors read 0 as unknown,
-// and 0 if the clock was set back.
+// seconds returns the seconds between two timestamps, or nil if one of them is invalid. It returns
+// 1 for less than a second, because monitors read 0 as unknown. It returns 0 if the clock was set
+// back.
 func seconds(from, to string) *int {
 	started, err1 := timestamp.Parse(from, time.UTC)
 	finished, err2 := timestamp.Parse(to, time.UTC)

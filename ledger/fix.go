@@ -13,10 +13,10 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Outcome is the result of fixing a file.
+// Outcome says what Fix did with a file.
 type Outcome string
 
-// The outcomes.
+// The outcomes of Fix.
 const (
 	Unchanged Outcome = "unchanged" // no field was missing
 	Fixed     Outcome = "fixed"
@@ -27,14 +27,13 @@ const (
 type Fix struct {
 	Path    string   `json:"path"`
 	Outcome Outcome  `json:"outcome"`
-	Set     []string `json:"set,omitempty"`    // the fields that were added or derived
-	Backup  string   `json:"backup,omitempty"` // path of the copy of the old file
-	Why     string   `json:"why,omitempty"`    // why the repair was refused
+	Set     []string `json:"set,omitempty"`    // names of the fields that were added
+	Backup  string   `json:"backup,omitempty"` // path of the copy of the old file; empty if unchanged
+	Why     string   `json:"why,omitempty"`    // why the file was refused; empty if it was not
 }
 
-// Fix brings every record of the ledger to the full form, as far as the missing
-// fields can be derived. It calls each for every record. It skips files that are not
-// records.
+// Fix adds missing fields to every record of the ledger, as far as they can be derived, so that it
+// has the full form. It calls each for every record. It skips files that are not records.
 func (s *Store) Fix(ctx context.Context, each func(Fix) error) error {
 	for _, records := range s.folders() {
 		if err := s.fixAll(ctx, records, each); err != nil {
@@ -44,7 +43,7 @@ func (s *Store) Fix(ctx context.Context, each func(Fix) error) error {
 	return nil
 }
 
-// FixPath fixes the records of one kind in a folder, or one record.
+// FixPath fixes the records of one kind at path, which is a folder or a single record.
 func (s *Store) FixPath(ctx context.Context, kind Kind, path string, each func(Fix) error) error {
 	files, err := s.at(kind, path)
 	if err != nil {
@@ -72,8 +71,8 @@ func (s *Store) fixAll(ctx context.Context, records folder, each func(Fix) error
 	return nil
 }
 
-// fix repairs one file. The backup is durable before the file is replaced. A crash
-// therefore leaves the old or the new record, and the old content is kept.
+// fix repairs one file. The backup is durable before the file is replaced. So after a crash the
+// file is the old or the new record, and the old content still exists.
 func (s *Store) fix(ctx context.Context, f file) (Fix, error) {
 	unlock, err := s.lock(ctx, f.dir)
 	if err != nil {
@@ -96,7 +95,7 @@ func (s *Store) fix(ctx context.Context, f file) (Fix, error) {
 	if fix.Outcome != Fixed {
 		return fix, nil
 	}
-	// Other errors of noLink occur again in replace, which reports them.
+	// Ignore other errors of noLink: they occur again in replace, which reports them.
 	if link, ok := errors.AsType[*statefile.FormError](s.noLink(path)); ok {
 		return Fix{Path: path, Outcome: Refused, Why: link.Problem}, nil
 	}
@@ -107,8 +106,8 @@ func (s *Store) fix(ctx context.Context, f file) (Fix, error) {
 	return fix, s.replace(old, fixed)
 }
 
-// repaired decides what to do with a record and returns its repaired form. It refuses
-// the record unless the repaired form is valid.
+// repaired returns the repaired record, and what was repaired. If the record would still be
+// invalid, the outcome is Refused.
 func (f file) repaired(doc *jsontree.Doc, partner jsontree.Value, resultFile string) (Fix, []byte) {
 	fix := Fix{Path: f.path(), Outcome: Unchanged}
 	if doc.Root().Kind() == jsontree.Object {
@@ -133,9 +132,9 @@ func (f file) repaired(doc *jsontree.Doc, partner jsontree.Value, resultFile str
 	return fix, doc.Bytes()
 }
 
-// partnerOf returns the record of the other kind for the same attempt, from the
-// neighbouring folder. If there is none, or if that record is invalid, the returned
-// value is missing.
+// partnerOf returns the other record of the same attempt, from the folder of the other kind: the
+// result of a run, or the run of a result. If that is missing or invalid, it returns the zero
+// Value.
 func (s *Store) partnerOf(f file, v jsontree.Value) jsontree.Value {
 	attempt, ok := intOf(v.Get("attempt"))
 	if !ok || filepath.Base(f.dir) != f.kind.folder() {
@@ -158,8 +157,8 @@ func (s *Store) partnerOf(f file, v jsontree.Value) jsontree.Value {
 	return jsontree.Value{}
 }
 
-// backup copies a record to <name>.bak, or to the next free name. It never overwrites a
-// backup. If a backup has identical content, it uses that one.
+// backup copies a record to <name>.bak, or to the next name that is free, and returns the copy's
+// path. It never overwrites a backup. If a backup has the same content, backup returns that one.
 func (s *Store) backup(old *document) (string, error) {
 	for n := 1; ; n++ {
 		name := old.path + ".bak"
@@ -176,7 +175,7 @@ func (s *Store) backup(old *document) (string, error) {
 	}
 }
 
-// String describes the fix for the user.
+// String says what was done with the file, for the user.
 func (f Fix) String() string {
 	switch f.Outcome {
 	case Fixed:

@@ -14,7 +14,7 @@ import (
 
 var noon = time.Date(2026, 2, 12, 12, 0, 0, 0, time.UTC)
 
-// goldens lists the records in testdata. Their file names start with the kind.
+// goldens lists the records in testdata with their kind, which is how the file name starts.
 func goldens(t *testing.T) map[string]Kind {
 	t.Helper()
 	found := map[string]Kind{}
@@ -81,7 +81,7 @@ func TestEveryIrregularFormIsNamed(t *testing.T) {
 		{"wild/run-home.json", []string{"repo " + variableInPath, "result_file " + variableInPath}},
 		{"wild/run-other-bead.json", []string{"bead " + beadNotBD}},
 		{"wild/run-fraction.json", nil},
-		{"wild/run-offset.json", []string{"started_at " + offsetTimestamp}}, // +00:00 is not an irregularity, like Z
+		{"wild/run-offset.json", []string{"started_at " + offsetTimestamp}}, // times in UTC may end with +00:00 instead of Z
 		{"wild/run-duration.json", []string{"duration_seconds " + durationDiffers}},
 		{"wild/run-stuck.json", []string{"status " + stuckRunning}},
 		{"wild/run-clock-back.json", []string{"finished_at " + endsBeforeStart}},
@@ -120,7 +120,7 @@ func TestStrictAcceptsOnlyTheProtocolsAgents(t *testing.T) {
 	}
 }
 
-// plant copies a golden file into a ledger, under its bead's name.
+// plant copies a record from testdata into a ledger, under the name of its bead.
 func plant(t *testing.T, s *Store, golden string) (Kind, string) {
 	t.Helper()
 	data := []byte(readFile(t, golden))
@@ -133,7 +133,7 @@ func plant(t *testing.T, s *Store, golden string) (Kind, string) {
 	return Kind(kind), path
 }
 
-// validated copies a golden file into a ledger and validates it.
+// validated copies a record from testdata into a ledger and validates it.
 func validated(t *testing.T, golden string, opts ValidateOptions) ValidatedFile {
 	t.Helper()
 	s := testStore(t)
@@ -149,7 +149,7 @@ func validated(t *testing.T, golden string, opts ValidateOptions) ValidatedFile 
 	return answers[0]
 }
 
-// namesOf returns "field name" of each finding.
+// namesOf returns the field and the name of each finding, such as "status unknown-value".
 func namesOf(found []statefile.Finding) []string {
 	var names []string
 	for _, f := range found {

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Group holds the counts of a set of runs, such as the runs of one agent.
+// Group holds the counts for several runs, such as all runs of one agent.
 type Group struct {
 	Count       int      `json:"count"`
 	Success     int      `json:"success"`
 	Failed      int      `json:"failed"`
 	Timeout     int      `json:"timeout"`
 	Running     int      `json:"running"`
-	SuccessRate float64  `json:"success_rate"` // percentage of ended runs
-	AvgDuration float64  `json:"avg_duration"` // in seconds, for runs with a duration
+	SuccessRate float64  `json:"success_rate"` // successful runs, as a percentage of the runs that have ended
+	AvgDuration float64  `json:"avg_duration"` // in seconds; only of runs whose duration is known
 	CostUSD     *float64 `json:"cost_usd"`     // null if no cost is known
 	CostRuns    int      `json:"cost_runs"`    // number of runs with a known cost
 }
@@ -23,7 +23,7 @@ type Group struct {
 // Ended returns the number of runs with an outcome.
 func (g Group) Ended() int { return g.Success + g.Failed + g.Timeout }
 
-// sum accumulates the counts of a set of runs.
+// sum adds up the counts of several runs.
 type sum struct {
 	count, success, failed, timeout, running int
 	timed                                    int
@@ -58,7 +58,7 @@ func (s *sum) add(a Attempt) {
 	}
 }
 
-// merge adds the counts of another sum.
+// merge adds the counts of o to s.
 func (s *sum) merge(o *sum) {
 	s.count += o.count
 	s.success += o.success
@@ -85,17 +85,17 @@ func (s *sum) group() Group {
 	return g
 }
 
-// maxGroups limits the number of distinct names in a report. Names in records are
-// free text, and there may be as many as records.
+// maxGroups is the maximum number of distinct names in a report. Names in records are free text, so
+// every record may have another name.
 const maxGroups = 1000
 
-// otherNames is the name for all names beyond maxGroups.
+// otherNames is the name under which all names beyond maxGroups are counted.
 const otherNames = "(others)"
 
-// sums counts runs by name.
+// sums holds the counts of runs by name, such as the name of the agent.
 type sums map[string]*sum
 
-// of returns the sum for a name and creates it if it is missing.
+// of returns the sum for a name. It creates the sum if it is missing.
 func (s sums) of(name string) *sum {
 	name = Excerpt(name)
 	one := s[name]
@@ -134,10 +134,10 @@ func percent(part, whole int) float64 {
 
 func oneDecimal(f float64) float64 { return math.Round(f*10) / 10 }
 
-// maxEvidence limits the beads that a recommendation names.
+// maxEvidence is the maximum number of beads that a recommendation names as examples.
 const maxEvidence = 5
 
-// latest holds the beads of the latest attempts, up to maxEvidence.
+// latest holds the beads of the most recent attempts, at most maxEvidence.
 type latest []evidence
 
 type evidence struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// anyAttempts returns random attempts of a task, including implausible ones.
+// anyAttempts returns random attempts of a task. Some have values that cannot be right.
 func anyAttempts(rng *rand.Rand, task int) []Attempt {
 	var list []Attempt
 	for n := 1 + rng.IntN(3)*rng.IntN(5); n > 0; n-- {

@@ -19,8 +19,8 @@ const RunLimit = time.Hour
 
 var shellVariable = lazyregexp.New(`\$(\w+|\{\w+\})`)
 
-// irregularities reports irregularities that gaffer accepts but other programs may not.
-// The record must have been checked against its rules before.
+// irregularities adds findings for content that gaffer accepts but other programs may not. The
+// caller has checked the record against its rules.
 func (c *check) irregularities(name fileName, now time.Time) {
 	if c.values == nil {
 		return
@@ -35,9 +35,8 @@ func (c *check) irregularities(name fileName, now time.Time) {
 	c.stuck(now)
 }
 
-// plausibility reports problems that a schema cannot express: absurd numbers, and
-// fields that contradict each other. The record must have been checked against its
-// rules before.
+// plausibility adds findings for content that a schema cannot forbid: absurd numbers, and fields
+// that contradict each other. The caller has checked the record against its rules.
 func (c *check) plausibility() {
 	if c.values == nil {
 		return
@@ -49,7 +48,7 @@ func (c *check) plausibility() {
 		}
 		bits := 32
 		if r.least == anyNumber {
-			bits = 53 // some systems use unsigned exit codes of 32 bits
+			bits = 53 // an exit code; some systems have unsigned exit codes of 32 bits
 		}
 		if digits, whole := wholeNumber(v.Raw()); whole {
 			if _, err := strconv.ParseInt(digits, 10, bits); err != nil {
@@ -63,7 +62,7 @@ func (c *check) plausibility() {
 	case known && ok && Excerpt(whole) != excerpt:
 		c.irregular("prompt", promptDiffers, "is not how prompt_full begins")
 	case !known && ok && utf8.RuneCountInString(excerpt) < excerptLength:
-		whole, known = excerpt, true // the excerpt is short enough not to have been cut
+		whole, known = excerpt, true // the excerpt was not cut, so it is the whole prompt
 	}
 	if hash := c.text("prompt_hash"); known && isHash(hash) && hash != Hash(whole) {
 		c.invalid("prompt_hash", hashDiffers, "is not the SHA-256 of the prompt, which is %s", Hash(whole))
@@ -113,14 +112,13 @@ func (c *check) times() {
 		return
 	}
 	seconds, ok := c.get("duration_seconds").Float()
-	if off := seconds - between.Seconds(); ok && (off > 1 || off <= -1) { // a duration of less than a second is recorded as 1 s
+	if off := seconds - between.Seconds(); ok && (off > 1 || off <= -1) { // allow 1 s more: less than a second is recorded as 1 s
 		c.irregular("duration_seconds", durationDiffers, "is %s where the timestamps say %.0f", c.get("duration_seconds").Raw(), between.Seconds())
 	}
 }
 
-// stuck reports a record that says "running" although the attempt cannot be running any
-// more: a result is written only after the agent has ended, and a run ends within
-// RunLimit.
+// stuck adds a finding if the record says "running" although the attempt cannot be running any
+// more: a result is written only after the agent has ended, and a run ends within RunLimit.
 func (c *check) stuck(now time.Time) {
 	if Status(c.text("status")) != Running {
 		return
@@ -136,8 +134,8 @@ func (c *check) stuck(now time.Time) {
 	}
 }
 
-// instantOf reads a time in any of the known formats. A time without a zone is UTC,
-// as the protocol's writers intend.
+// instantOf returns the time v, in any of the known formats. A time without a zone is UTC, as the
+// programs of this protocol intend.
 func instantOf(v jsontree.Value) (time.Time, bool) {
 	s, ok := v.Str()
 	if !ok {
@@ -147,8 +145,8 @@ func instantOf(v jsontree.Value) (time.Time, bool) {
 	return t, err == nil
 }
 
-// timeOf reads a time like instantOf, from a string. It returns the zero time if s is
-// not a time.
+// timeOf returns the time s, in any of the known formats, or the zero time if s is not a time. A
+// time without a zone is UTC.
 func timeOf(s string) time.Time {
 	t, err := timestamp.Parse(s, time.UTC)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// unnumbered lists the records without an attempt number. They cannot be replaced.
+// unnumbered lists the records without an attempt number. gaffer cannot replace them.
 var unnumbered = map[string]bool{"run-array.json": true, "run-broken.json": true, "run-wrong-types.json": true}
 
 func TestTheRecordOfAnEarlierAttemptIsKeptByteForByteInWhateverForm(t *testing.T) {
@@ -43,8 +43,8 @@ func TestTheRecordOfAnEarlierAttemptIsKeptByteForByteInWhateverForm(t *testing.T
 	}
 }
 
-// secondAttempt records a second attempt of a task, so that the record of the first
-// attempt has to be kept under another name.
+// secondAttempt records a second attempt of the task bead. So the record of the first attempt has
+// to be kept under another name.
 func secondAttempt(t *testing.T, s *Store, kind Kind, bead string) error {
 	t.Helper()
 	bead = strings.TrimSuffix(bead, verifySuffix)
@@ -112,8 +112,8 @@ func TestWildRecordsThatCannotBeFixedStayAsTheyAre(t *testing.T) {
 			t.Errorf("%s became %s", golden, readFile(t, path))
 		}
 	}
-	// Only the seed's two minimal runs are fixed. Its full result and eight valid runs
-	// need no fix. The other records cannot be fixed.
+	// Only the two minimal runs of the protocol's examples are fixed. Their full result and eight
+	// valid runs need no fix. The other records cannot be fixed.
 	if diff := cmp.Diff(map[Outcome]int{Fixed: 2, Unchanged: 9, Refused: 10}, outcomes); diff != "" {
 		t.Error(diff)
 	}

@@ -2,16 +2,16 @@ package ledger
 
 import "slices"
 
-// Kind is one of the two kinds of records.
+// Kind is the kind of a record: run or result.
 type Kind string
 
-// The kinds.
+// The kinds of records.
 const (
 	RunKind    Kind = "run"
 	ResultKind Kind = "result"
 )
 
-// Kinds lists both kinds.
+// Kinds lists both kinds of records.
 func Kinds() []Kind { return []Kind{RunKind, ResultKind} }
 
 func (k Kind) folder() string { return string(k) + "s" }
@@ -23,5 +23,6 @@ func (k Kind) other() Kind {
 	return RunKind
 }
 
-// order returns the position of this kind among the records of a task.
+// order returns where records of this kind come among the records of a task: 0 for runs, 1 for
+// results.
 func (k Kind) order() int { return slices.Index(Kinds(), k) }

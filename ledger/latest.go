@@ -2,9 +2,9 @@ package ledger
 
 import "context"
 
-// Latest returns the highest recorded attempt number of a task, or 0. That need not be
-// the number in the latest record: other dispatchers overwrite it and count from 1
-// again.
+// Latest returns the highest recorded attempt number of a task, or 0 if none is recorded. It may be
+// higher than the number in the latest record: other programs overwrite that record and count from
+// 1 again.
 func (s *Store) Latest(bead string) (int, error) {
 	if err := CheckBead(bead); err != nil {
 		return 0, err
@@ -13,7 +13,7 @@ func (s *Store) Latest(bead string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if of, err := s.latest(ResultKind, bead); err == nil { // an invalid result is reported when it is replaced
+	if of, err := s.latest(ResultKind, bead); err == nil { // ignore an invalid result: an error is returned when it is replaced
 		n = max(n, of)
 	}
 	for s.isKept(RunKind, bead, n+1) || s.isKept(ResultKind, bead, n+1) {
@@ -22,7 +22,7 @@ func (s *Store) Latest(bead string) (int, error) {
 	return n, nil
 }
 
-// latest returns the attempt number in the latest record of one kind, or 0.
+// latest returns the attempt number in the task's latest record of one kind, or 0 if there is none.
 func (s *Store) latest(kind Kind, bead string) (int, error) {
 	record, err := s.load(s.path(kind, bead))
 	if err != nil || record == nil {
@@ -36,8 +36,8 @@ func (s *Store) isKept(kind Kind, bead string, attempt int) bool {
 	return err == nil
 }
 
-// Unfinished calls each for every attempt with the status "running", ordered by task.
-// Its memory use is independent of the size of the ledger.
+// Unfinished calls each for every attempt with the status "running", ordered by task. It does not
+// hold all records in memory.
 func (s *Store) Unfinished(ctx context.Context, each func(Attempt) error) error {
 	work := func(t task) merged { return mergeTask(s.host, t) }
 	return inOrder(ctx, tasks(s.folders()...), work, func(m merged) error {

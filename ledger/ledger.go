@@ -25,20 +25,19 @@ type Options struct {
 	Host        host.Host        // the real machine if nil
 	Now         func() time.Time // the host's clock if nil
 	LockTimeout time.Duration    // statefile.DefaultLockTimeout if zero
-	// Name is the name of the root folder as written in result_file. It defaults to the
-	// root's base name.
+	// Name is the name of the root folder as it is written in result_file. If empty, it is the last
+	// element of the root's path.
 	Name string
 }
 
-// Store is the ledger below one root. It is safe for concurrent use, also by several
-// processes.
+// Store is the ledger in one root folder. It is safe for concurrent use, also by several processes.
 type Store struct {
 	root string
 	host host.Host
 	opts Options
 }
 
-// Open returns the ledger at root. It reads and writes no file.
+// Open returns the ledger in the folder root. It reads and writes no file.
 func Open(root string, opts Options) *Store {
 	if opts.Host == nil {
 		opts.Host = host.OS()
@@ -63,7 +62,7 @@ func (s *Store) path(kind Kind, bead string) string {
 	return filepath.Join(s.Dir(kind), bead+extension)
 }
 
-// keptPath returns the path of the record of an earlier attempt.
+// keptPath returns the path under which the record of an earlier attempt is kept.
 func (s *Store) keptPath(kind Kind, bead string, attempt int) string {
 	return filepath.Join(s.Dir(kind), keptName(bead, attempt))
 }
@@ -72,8 +71,8 @@ const opLock host.Op = "lock records"
 
 var errLockTimeout = errors.New("lock timeout")
 
-// lock locks a folder of records against other writers until unlock is called. To
-// avoid deadlocks, a caller that needs both folders must lock runs first.
+// lock locks a folder of records against other writers until unlock is called. A caller that needs
+// both folders must lock runs first, to avoid deadlocks.
 func (s *Store) lock(ctx context.Context, dir string) (unlock func(), err error) {
 	name := filepath.Join(dir, ".records.flock")
 	limited, cancel := context.WithTimeoutCause(ctx, s.opts.LockTimeout, errLockTimeout)

@@ -10,8 +10,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Attempt is one attempt of a task. It combines the run record and the result record.
-// Either may be missing or in any form.
+// Attempt is one attempt of a task. It combines its run record and its result record. One of them
+// may be missing, and both may be irregular.
 type Attempt struct {
 	Bead            string   `json:"bead"`
 	Attempt         int      `json:"attempt"`
@@ -28,11 +28,11 @@ type Attempt struct {
 	Reason          string   `json:"reason,omitempty"`
 	WillRetry       bool     `json:"will_retry,omitempty"`
 	PromptHash      string   `json:"prompt_hash,omitempty"`
-	CostUSD         *float64 `json:"cost_usd,omitempty"` // absent if unknown
+	CostUSD         *float64 `json:"cost_usd,omitempty"` // in US dollars; nil if unknown
 	HasRun          bool     `json:"has_run"`
 	HasResult       bool     `json:"has_result"`
 
-	// Fields of the run record, unchanged; null if missing.
+	// The fields below are copied from the run record; null if it lacks them.
 	SchemaVersion jsontree.Value `json:"schema_version"`
 	Prompt        jsontree.Value `json:"prompt"`
 	PromptFull    jsontree.Value `json:"prompt_full"`
@@ -44,16 +44,16 @@ type Attempt struct {
 	TemplateName  jsontree.Value `json:"template_name"`
 	Verification  jsontree.Value `json:"verification"`
 
-	// Fields of the result record, unchanged.
+	// The fields below are copied from the result record; null if it lacks them.
 	ResultStatus     jsontree.Value `json:"result_status"`
 	ResultFinishedAt jsontree.Value `json:"result_finished_at"`
 	ResultReason     jsontree.Value `json:"result_reason"`
 
-	started, finished time.Time // zero if unreadable
+	started, finished time.Time // zero if the record has no readable time
 	failure           string    // failure_reason of the run record, usually one word
 }
 
-// begin returns the start time, or the end time if the start is unknown.
+// begin returns when the attempt started. If that is unknown, it returns when it ended.
 func (a Attempt) begin() time.Time {
 	if a.started.IsZero() {
 		return a.finished
@@ -61,7 +61,7 @@ func (a Attempt) begin() time.Time {
 	return a.started
 }
 
-// moment returns the end time, or the start time if the end is unknown.
+// moment returns when the attempt ended. If that is unknown, it returns when it started.
 func (a Attempt) moment() time.Time {
 	if a.finished.IsZero() {
 		return a.started
@@ -74,8 +74,8 @@ func (a Attempt) hasFailed() bool { return a.Status == Failed || a.Status == Tim
 // isTimed reports whether the attempt has ended and has a duration.
 func (a Attempt) isTimed() bool { return a.DurationSeconds != nil && a.Status != Running }
 
-// isStuck reports whether the status is "running" although the attempt cannot be
-// running any more. See the finding stuckRunning.
+// isStuck reports whether the attempt has the status "running" but cannot be running any more. See
+// the finding stuckRunning.
 func (a Attempt) isStuck(now time.Time) bool {
 	if a.Status != Running {
 		return false
@@ -83,19 +83,19 @@ func (a Attempt) isStuck(now time.Time) bool {
 	return a.HasResult || a.FinishedAt != "" || !a.started.IsZero() && now.Sub(a.started) > RunLimit
 }
 
-// leftOut is a file that a report does not count.
+// leftOut is a file that a report does not count, with the reason.
 type leftOut struct{ reason, path string }
 
-// merged is the contribution of one task to a report.
+// merged holds the attempts of one task, and the files that are left out.
 type merged struct {
 	attempts []Attempt
 	left     []leftOut
 }
 
-// mergeTask reads the files of one task and combines runs and results by attempt.
+// mergeTask reads the files of one task. It combines the run and the result of each attempt.
 func mergeTask(h host.Host, t task) merged {
 	var m merged
-	for i := len(t) - 1; i >= 0; i-- { // the later record of an attempt has precedence
+	for i := len(t) - 1; i >= 0; i-- { // from last to first: if two files have the same attempt, the last one counts
 		r := read(h, t[i])
 		if r.name == "" && r.value.Kind() != jsontree.Object {
 			r.name = notObject
@@ -118,7 +118,7 @@ func mergeTask(h host.Host, t task) merged {
 	return m
 }
 
-// attempt returns the attempt with number n and adds it if it is missing.
+// attempt returns the attempt with the number n. It adds the attempt if it is missing.
 func (m *merged) attempt(bead string, n int) *Attempt {
 	for i := range m.attempts {
 		if m.attempts[i].Attempt == n {
@@ -129,8 +129,8 @@ func (m *merged) attempt(bead string, n int) *Attempt {
 	return &m.attempts[len(m.attempts)-1]
 }
 
-// attemptNumber returns the attempt number in a record. If there is none, it returns the
-// number in the file name, or 1.
+// attemptNumber returns the attempt number in a record. If the record has none, it returns the
+// number in the file name. If that has none either, it returns 1.
 func attemptNumber(rec fields, name fileName) int {
 	if n, ok := intOf(rec.get("attempt")); ok && n > 0 && n < 1<<31 {
 		return int(n)
@@ -138,9 +138,9 @@ func attemptNumber(rec fields, name fileName) int {
 	return max(name.attempt, 1)
 }
 
-// addRecord adds the fields of one record. It returns false if the attempt already has
-// a record of that kind. Results are added before runs: a field that is already set
-// comes from the result, which has precedence.
+// addRecord adds the fields of one record to the attempt. It returns false if the attempt already
+// has a record of that kind. Results are added before runs, and a field that is already set is
+// kept. So the result's value wins.
 func (a *Attempt) addRecord(rec fields) bool {
 	switch {
 	case rec.kind == ResultKind && !a.HasResult:
@@ -181,23 +181,23 @@ func (a *Attempt) addRun(run fields) {
 	a.TemplateName, a.Verification = run.get("template_name"), run.get("verification")
 }
 
-// setStart sets the start time from the run record, unless the run record has no valid time
-// and the result has one. If the start and end of a result are equal, the writer of the
-// result did not know the start; see filled.
+// setStart sets the start time to said, the time in the run record. It keeps the result's start
+// time only if said is not a valid time. It does not trust a result whose start equals its end: the
+// writer did not know the start; see fillResult.
 func (a *Attempt) setStart(said string) {
 	if known := a.StartedAt != "" && a.StartedAt != a.FinishedAt; !known || !timeOf(said).IsZero() {
 		a.StartedAt = said
 	}
 }
 
-// derive sets fields that follow from others. An attempt without an outcome counts as
+// derive sets the fields that follow from other fields. An attempt without an outcome counts as
 // running.
 func (a *Attempt) derive() {
 	a.started, a.finished = timeOf(a.StartedAt), timeOf(a.FinishedAt)
 	if a.DurationSeconds == nil && !a.started.IsZero() && !a.finished.Before(a.started) {
 		n := a.finished.Sub(a.started).Seconds()
 		if n == 0 {
-			n = 1 // times have a resolution of one second, and readers take 0 as unknown
+			n = 1 // less than a second: times have a resolution of one second, and 0 would mean unknown
 		}
 		if n < mostSeconds {
 			a.DurationSeconds = &n
@@ -206,7 +206,7 @@ func (a *Attempt) derive() {
 	if a.Status == "" {
 		a.Status = Running
 	}
-	if a.hasFailed() { // prefer the failure class, because a reason in words cannot be grouped
+	if a.hasFailed() { // prefer the class of the failure: reasons in free text cannot be grouped
 		a.Reason = cmp.Or(a.failure, a.Reason)
 	}
 	setIfEmpty(&a.Agent, "unknown")
@@ -215,10 +215,10 @@ func (a *Attempt) derive() {
 	setIfEmpty(&a.TaskType, "other")
 }
 
-// noTemplate is the template name of prompts that were written by hand.
+// noTemplate is the template name in a report for prompts without a template.
 const noTemplate = "custom"
 
-// taskTypes are the first words of a prompt that identify the type of a task.
+// taskTypes are the types of tasks. A task has a type if its prompt starts with that word.
 var taskTypes = []string{"build", "fix", "update", "review", "design", "implement", "add", "refactor", "test", "document"}
 
 func taskType(prompt string) string {

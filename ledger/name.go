@@ -11,8 +11,8 @@ import (
 const (
 	extension    = ".json"
 	attemptInfix = ".attempt-"
-	// verifySuffix ends the name of files with check results, which are stored beside
-	// the results. They are not records.
+	// verifySuffix ends the names of files that hold the results of checks. They are stored beside
+	// the result records, but are not records.
 	verifySuffix = "-verify"
 )
 
@@ -31,14 +31,14 @@ func keptName(bead string, attempt int) string {
 	return bead + attemptInfix + strconv.Itoa(attempt) + extension
 }
 
-// fileName is the parsed name of a record's file.
+// fileName is the name of a record's file, split into its parts.
 type fileName struct {
 	file    string
 	bead    string
-	attempt int // number of an earlier attempt; 0 for the latest
+	attempt int // number of an earlier attempt; 0 in the name of the latest record
 }
 
-// parseName parses the name of a record's file. It returns false for other files:
+// parseName parses the name of a record's file. It returns false for files that are not records:
 // hidden files, backups and other formats.
 func parseName(file string) (fileName, bool) {
 	stem, ok := strings.CutSuffix(file, extension)
@@ -54,7 +54,8 @@ func parseName(file string) (fileName, bool) {
 	return fileName{file, stem, 0}, true
 }
 
-// compareNames orders files by task, then by attempt, with the latest record last.
+// compareNames orders files by task, then by attempt. The latest record of a task, whose name has
+// no attempt, comes last.
 func compareNames(a, b fileName) int {
 	if c := strings.Compare(a.bead, b.bead); c != 0 {
 		return c

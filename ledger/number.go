@@ -7,9 +7,10 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// wholeNumber returns the JSON number in raw without fraction and exponent, or false
-// if it is not an integer. As in JSON Schema, 1.0 and 10e-1 are 1. Huge numbers are
-// truncated; only their sign is right.
+// wholeNumber returns the JSON number in raw as plain digits, without fraction and exponent. It
+// returns false if the number is not an integer. As in JSON Schema, 1.0 and 10e-1 are the integer
+// 1. An exponent adds at most 40 zeros, so a larger number is returned too small. It still has its
+// sign, and is too large for 64 bits.
 func wholeNumber(raw []byte) (string, bool) {
 	s := string(raw)
 	if !strings.ContainsAny(s, ".eE") {
@@ -40,7 +41,7 @@ func wholeNumber(raw []byte) (string, bool) {
 	return digits, true
 }
 
-// intOf returns a 64-bit integer in any notation: 2.0 is 2.
+// intOf returns v as a 64-bit integer, in any notation: 2.0 is 2. It returns false if v is not one.
 func intOf(v jsontree.Value) (int64, bool) {
 	if v.Kind() != jsontree.Number {
 		return 0, false
@@ -53,7 +54,8 @@ func intOf(v jsontree.Value) (int64, bool) {
 	return n, err == nil
 }
 
-// withZeros shifts the decimal point of digits by shift places and fills with zeros.
+// withZeros multiplies the number digits by 10 to the power of shift. It appends at most 40 zeros.
+// If shift is negative, it removes digits.
 func withZeros(digits string, shift int) string {
 	const most = 40
 	if shift <= 0 {
@@ -62,8 +64,8 @@ func withZeros(digits string, shift int) string {
 	return digits + strings.Repeat("0", min(shift, most))
 }
 
-// parseExponent parses an exponent of any length and limits it to the range that withZeros
-// can handle.
+// parseExponent returns the exponent s. An exponent that is too large for an int becomes the
+// largest that withZeros can handle.
 func parseExponent(s string) int {
 	const limit = 1 << 30
 	n, err := strconv.Atoi(s)

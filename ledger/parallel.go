@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// batch is the number of items that a worker goroutine takes at once. At this size, the
-// cost of passing items between goroutines is negligible compared to reading a file.
+// batch is the number of items that a worker goroutine takes at once. At this size, passing items
+// between goroutines takes much less time than reading a file.
 const batch = 16
 
 // job is a batch of items and the channel for its results. The channel is buffered, so

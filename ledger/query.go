@@ -11,21 +11,20 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Query selects the attempts that a report counts. The zero value selects all.
+// Query selects the attempts that a report counts. The zero value selects all attempts.
 type Query struct {
 	Since     Since
-	Agents    []string // any of these; all if empty
+	Agents    []string // attempts of any of these agents; if empty, of all
 	Models    []string
 	Templates []string
-	// Cost returns the cost of an attempt, which records do not contain. If Cost is
-	// nil, no cost is known. It is never called concurrently.
+	// Cost returns the cost of an attempt in US dollars; records do not contain it. If Cost is nil,
+	// no cost is known. Cost is never called concurrently.
 	Cost func(bead string, attempt int) (usd float64, known bool)
 }
 
-// Filter is the query in the form that a report shows. Null means that all attempts
-// match.
+// Filter is the query as a report shows it. A null field selects all attempts.
 type Filter struct {
-	Since    *string  `json:"since"` // a date or a time
+	Since    *string  `json:"since"` // a date or a time, as the user gave it
 	Agent    []string `json:"agent"`
 	Model    []string `json:"model"`
 	Template []string `json:"template"`
@@ -39,8 +38,8 @@ func (q Query) filter() Filter {
 	return f
 }
 
-// price sets the cost of attempts for which it is known. It ignores negative and
-// implausibly high costs.
+// price sets the cost of the attempts whose cost is known. It ignores negative and implausibly high
+// costs.
 func (q Query) price(attempts []Attempt) {
 	if q.Cost == nil {
 		return
@@ -53,15 +52,15 @@ func (q Query) price(attempts []Attempt) {
 	}
 }
 
-// Since is the time from which a report counts. The zero value means from the
-// beginning.
+// Since is the time of the earliest attempts that a report counts. The zero value means that it
+// counts all.
 type Since struct {
 	text string
 	at   time.Time
 }
 
-// ParseSince parses a date, a time, or an age such as 7d, 24h or 2w. A date starts at
-// midnight in UTC, because the records use UTC.
+// ParseSince parses a date, a time, or an age such as 7d, 24h or 2w. A date means midnight in UTC,
+// because the records use UTC.
 func ParseSince(text string, now time.Time) (Since, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -78,8 +77,8 @@ func ParseSince(text string, now time.Time) (Since, error) {
 	return Since{text, at}, nil
 }
 
-// age parses a duration, which may also be in days or weeks. It limits the result to
-// the maximum time.Duration, about 290 years.
+// age parses a duration such as 24h, 7d or 2w. The largest result is the maximum of time.Duration,
+// about 290 years.
 func age(text string) (time.Duration, bool) {
 	const day = 24 * time.Hour
 	for unit, long := range map[string]time.Duration{"d": day, "w": 7 * day} {
@@ -92,21 +91,21 @@ func age(text string) (time.Duration, bool) {
 	return d, err == nil && d >= 0
 }
 
-// Unmatched is a name in the query that no record has.
+// Unmatched is a name in the query that occurs in no record.
 type Unmatched struct {
-	Field string   `json:"field"` // agent, model or template
+	Field string   `json:"field"` // the field that the name was searched in: agent, model or template
 	Name  string   `json:"name"`
-	Seen  []string `json:"seen"` // the names that records have
+	Seen  []string `json:"seen"` // the names that occur in records
 }
 
-// selection picks the attempts that match a query and remembers the names it has
-// seen.
+// selection picks the attempts that match a query, and remembers the names in all attempts.
 type selection struct {
 	since Since
 	names []wanted
 }
 
-// wanted holds the names of one field that a query selects, and the names seen so far.
+// wanted holds the names that a query selects for one field, and the names that attempts had in
+// that field.
 type wanted struct {
 	field string
 	of    func(Attempt) string
@@ -129,9 +128,9 @@ func newSelection(q Query) *selection {
 
 const noStart = "no-start-time"
 
-// from returns the attempts of a task that match the query. With Since, an attempt
-// matches if it started or ended at or after that time. An attempt without a readable
-// time is then omitted, and the reason is added to m.
+// from returns the attempts of a task that match the query. If the query has a Since, an attempt
+// matches if it started or ended at or after that time. Attempts without a readable time are then
+// omitted, and from adds the reason to m.
 func (s *selection) from(m *merged) []Attempt {
 	return slices.DeleteFunc(m.attempts, func(a Attempt) bool {
 		if s.since.text != "" {

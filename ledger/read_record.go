@@ -7,16 +7,17 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Run returns the run record of an attempt, or of the latest one if attempt is 0.
-// Fields of the wrong type are left zero; validation reports them. If there is no
-// record, it returns fs.ErrNotExist.
+// Run returns the run record of an attempt. If attempt is 0, it returns the latest one. Fields of
+// the wrong type are left zero; validation reports them. If there is no record, it returns
+// fs.ErrNotExist.
 func (s *Store) Run(bead string, attempt int) (Run, error) {
 	var r Run
 	err := s.read(RunKind, bead, attempt, &r)
 	return r, err
 }
 
-// Result is like [Store.Run] for the result of an attempt.
+// Result returns the result record of an attempt. If attempt is 0, it returns the latest one. See
+// [Store.Run] for errors.
 func (s *Store) Result(bead string, attempt int) (Result, error) {
 	var r Result
 	err := s.read(ResultKind, bead, attempt, &r)

@@ -2,21 +2,21 @@ package ledger
 
 import "fmt"
 
-// Recommendation reports that a statistic has crossed a threshold.
+// Recommendation says that a statistic has crossed a threshold, such as a success rate.
 type Recommendation struct {
 	Rule      string   `json:"rule"`
-	Subject   string   `json:"subject"`   // the agent, template or reason; empty for all runs
+	Subject   string   `json:"subject"`   // the agent, template or reason that it is about; empty for all runs
 	Threshold float64  `json:"threshold"` // a percentage, or a number of runs
 	Value     float64  `json:"value"`     // the value that crossed Threshold, in the same unit
-	Runs      int      `json:"runs"`      // the number of runs or tasks that Value refers to
+	Runs      int      `json:"runs"`      // number of runs or tasks from which Value was computed
 	Finding   string   `json:"finding"`
 	Advice    string   `json:"advice"`
-	Evidence  []string `json:"evidence"` // the beads of the latest few examples
+	Evidence  []string `json:"evidence"` // beads of the most recent examples
 }
 
 func (r Recommendation) String() string { return r.Finding + ": " + r.Advice }
 
-// The names of the rules.
+// The names of the rules for recommendations.
 const (
 	LowSuccess   = "low-success-rate"
 	HighRetry    = "high-retry-rate"
@@ -27,8 +27,8 @@ const (
 	StuckRuns    = "stuck-running"
 )
 
-// Thresholds of recommendations: percentages, and the minimum numbers of runs for a
-// percentage to be meaningful.
+// Thresholds of recommendations: percentages, and how many runs are needed before a percentage is
+// meaningful.
 const (
 	lowSuccess       = 70.0
 	highRetry        = 30.0
@@ -52,7 +52,7 @@ func (t *tally) recommend(s Statistics) []Recommendation {
 	return list
 }
 
-// sentences returns the recommendations as text, as the protocol requires.
+// sentences returns the recommendations as sentences, which the protocol requires.
 func sentences(list []Recommendation, s Statistics) []string {
 	if len(list) == 0 {
 		runs := fmt.Sprintf("%d runs", s.TotalRuns)
@@ -111,8 +111,8 @@ func (t *tally) weakAgents(s Statistics) []Recommendation {
 	return list
 }
 
-// weakTemplates returns the templates with a low success rate. With only one template
-// there is nothing to compare.
+// weakTemplates returns a recommendation for each template with a low success rate. It returns none
+// if there is only one template, because there is nothing to compare.
 func (t *tally) weakTemplates(s Statistics) []Recommendation {
 	var list []Recommendation
 	for _, tpl := range s.ByTemplate {

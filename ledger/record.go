@@ -9,17 +9,17 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Version is the schema_version of the full form. A record without one is in the
-// minimal form, which gaffer reads but never writes.
+// Version is the schema_version of records in the full form. A record without a schema_version is
+// in the minimal form, which gaffer reads but never writes.
 const Version = 1
 
-// DefaultMaxRetries applies to dispatches that do not set a limit.
+// DefaultMaxRetries is the number of retries if a dispatch does not set one.
 const DefaultMaxRetries = 2
 
 // Status is the status of an attempt.
 type Status string
 
-// The statuses.
+// The statuses of an attempt.
 const (
 	Running  Status = "running"
 	Done     Status = "done"
@@ -27,7 +27,8 @@ const (
 	TimedOut Status = "timeout"
 )
 
-// nextStatuses lists the statuses that may follow a status. A status not listed is final.
+// nextStatuses lists the statuses that may follow each status. A status that is not listed is
+// final.
 var nextStatuses = map[Status][]Status{
 	Running: {Done, Failed, TimedOut},
 }
@@ -39,7 +40,7 @@ type Run struct {
 	Agent           string        `json:"agent"`
 	Model           string        `json:"model"`
 	Repo            string        `json:"repo"`
-	Prompt          string        `json:"prompt"` // the start of the prompt; see Excerpt
+	Prompt          string        `json:"prompt"` // the first characters of the prompt; see Excerpt
 	PromptFull      string        `json:"prompt_full"`
 	PromptHash      string        `json:"prompt_hash"` // hash of the full prompt; see Hash
 	StartedAt       string        `json:"started_at"`
@@ -51,7 +52,7 @@ type Run struct {
 	SessionName     string        `json:"session_name"`
 	ResultFile      string        `json:"result_file"`
 	ExitCode        *int          `json:"exit_code"`
-	OutputSummary   *string       `json:"output_summary,omitempty"` // the end of the output; see Summary
+	OutputSummary   *string       `json:"output_summary,omitempty"` // the last characters of the output; see Summary
 	FailureReason   *string       `json:"failure_reason,omitempty"`
 	TemplateName    *string       `json:"template_name,omitempty"`
 	Verification    *Verification `json:"verification,omitempty"`
@@ -88,12 +89,12 @@ type Verification struct {
 // Dispatch holds the parameters of an attempt that the user or the engine chooses.
 type Dispatch struct {
 	Bead, Agent, Model string
-	Repo               string // an absolute path
+	Repo               string // absolute path of the repository
 	Prompt             string // the complete prompt
-	Template           string // "" for none
-	Session            string // agent-<bead> if ""
-	Attempt            int    // 1 if 0
-	MaxRetries         int    // DefaultMaxRetries if 0
+	Template           string // name of the prompt's template; "" for none
+	Session            string // name of the session; if "", agent-<bead>
+	Attempt            int    // number of the attempt; 0 means 1
+	MaxRetries         int    // 0 means DefaultMaxRetries
 }
 
 // NewRun returns the record of an attempt that starts now.
@@ -122,7 +123,7 @@ func NewRun(d Dispatch, now time.Time) Run {
 
 func sessionName(bead string) string { return "agent-" + bead }
 
-// encode encodes a new record as a document.
+// encode returns the formatted JSON text of a new record.
 func encode(record any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

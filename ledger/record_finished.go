@@ -23,8 +23,8 @@ func (s *Store) Record(ctx context.Context, run Run, r Result) error {
 	return err
 }
 
-// record writes the records if the task has none. It returns false if the task
-// already has a run record.
+// record writes both records if the task has no record yet. It returns false if the task already
+// has a run record.
 func (s *Store) record(ctx context.Context, run Run, r Result) (bool, error) {
 	if err := errors.Join(CheckBead(run.Bead), CheckBead(r.Bead)); err != nil {
 		return false, err

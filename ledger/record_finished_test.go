@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Recording a finished attempt with one call gives the same records as Begin followed
-// by Finish, even if the call is repeated or other attempts follow.
+// Record must write the same files as Begin followed by Finish, even if it is repeated or other
+// attempts follow.
 func TestRecordEqualsBeginAndFinish(t *testing.T) {
 	at := time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC)
 	code := 3
@@ -29,7 +29,7 @@ func TestRecordEqualsBeginAndFinish(t *testing.T) {
 	}
 }
 
-// same checks that two folders contain the same files.
+// same checks that the folders a and b contain the same files, and that there are want of them.
 func same(t *testing.T, a, b string, want int) {
 	t.Helper()
 	list, err := os.ReadDir(a)

@@ -7,10 +7,10 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// repair adds derivable fields to one record and records which fields it has set.
+// repair adds the fields to one record that can be derived, and remembers their names.
 type repair struct {
 	root    *jsontree.Node
-	partner jsontree.Value // the other record of the same attempt, or missing
+	partner jsontree.Value // the run of a result, or the result of a run, of the same attempt; may be missing
 	changed []string
 }
 
@@ -19,14 +19,14 @@ func (r *repair) set(field string, v any) {
 	r.changed = append(r.changed, field)
 }
 
-// add sets a missing field.
+// add sets a field that is missing to v.
 func (r *repair) add(field string, v any) {
 	if r.root.Get(field).Kind() == jsontree.Missing {
 		r.set(field, v)
 	}
 }
 
-// addText sets a missing field to the first non-empty text.
+// addText sets a field that is missing to the first of the texts that is not empty.
 func (r *repair) addText(field string, texts ...string) {
 	for _, t := range texts {
 		if t != "" {
@@ -35,7 +35,8 @@ func (r *repair) addText(field string, texts ...string) {
 	}
 }
 
-// addFrom sets a missing field to the partner's value, or else to v.
+// addFrom sets a field that is missing to the partner's value. If the partner lacks it too, addFrom
+// sets it to v.
 func (r *repair) addFrom(field string, v any) {
 	if theirs := r.partner.Get(field); theirs.Kind() != jsontree.Missing {
 		v = theirs
@@ -43,9 +44,8 @@ func (r *repair) addFrom(field string, v any) {
 	r.add(field, v)
 }
 
-// run brings a run record to the full form, as far as fields can be derived. A run
-// with neither an end nor a result becomes "running", like one that was just
-// dispatched.
+// run brings a run record to the full form, as far as fields can be derived. A run with neither an
+// end nor a result gets the status "running", as if it had just been dispatched.
 func (r *repair) run(resultFile string) {
 	bead := r.root.Get("bead").Text()
 	r.add("schema_version", Version)
@@ -60,12 +60,12 @@ func (r *repair) run(resultFile string) {
 	r.addText("result_file", resultFile)
 }
 
-// end copies the outcome from the result to a run that lacks it. An interrupted
-// Finish leaves the records in that state.
+// end copies the outcome from the result to a run that has none. This happens if a Finish was
+// interrupted.
 func (r *repair) end() {
 	var result Result
 	jsontree.Decode(r.partner, &result)
-	said := r.root.Get("status") // the minimal form has no status and counts as running
+	said := r.root.Get("status") // missing in the minimal form, which counts as running
 	if !said.Absent() && Status(said.Text()) != Running || checkTransition("", Running, result.Status) != nil || result.FinishedAt == "" {
 		return
 	}
@@ -80,7 +80,8 @@ func (r *repair) end() {
 	}
 }
 
-// duration sets a missing duration from the partner, or else from the timestamps.
+// duration sets a missing duration: to the partner's duration, or to the difference of the
+// timestamps.
 func (r *repair) duration() {
 	if theirs := r.partner.Get("duration_seconds"); r.root.Get("duration_seconds").Absent() && !theirs.Absent() {
 		r.set("duration_seconds", theirs)
@@ -94,8 +95,8 @@ func (r *repair) duration() {
 	r.add("duration_seconds", nil)
 }
 
-// prompt sets the full prompt if the excerpt is too short to have been cut, and the
-// hash if the full prompt is known.
+// prompt sets the full prompt if the excerpt is so short that it was not cut. It sets the hash if
+// the full prompt is known.
 func (r *repair) prompt() {
 	excerpt, ok := r.root.Get("prompt").Str()
 	if ok && utf8.RuneCountInString(excerpt) < excerptLength {
@@ -107,8 +108,8 @@ func (r *repair) prompt() {
 	}
 }
 
-// result brings a result record to the full form, as far as fields can be derived.
-// followed reports whether a later attempt is recorded.
+// result brings a result record to the full form, as far as fields can be derived. followed reports
+// that a later attempt of the task is recorded.
 func (r *repair) result(followed bool) {
 	bead := r.root.Get("bead").Text()
 	r.add("schema_version", Version)
@@ -122,7 +123,7 @@ func (r *repair) result(followed bool) {
 	r.addText("session_name", r.partner.Get("session_name").Text(), sessionName(bead))
 }
 
-// unrepaired explains why a missing field could not be derived.
+// unrepaired returns the reason why a missing field could not be derived.
 func unrepaired(field string) string {
 	switch field {
 	case "prompt_full":
@@ -133,7 +134,7 @@ func unrepaired(field string) string {
 	return "is missing and cannot be derived"
 }
 
-// reasons explains why a record was refused.
+// reasons returns the reasons why a record was refused, as one text.
 func reasons(c *check) string {
 	var texts []string
 	for _, f := range onlyInvalid(c.found) {

@@ -13,21 +13,20 @@ type Report struct {
 	Unmatched       []Unmatched      `json:"unmatched"`
 }
 
-// LeftOut is a reason for not counting files, with the files.
+// LeftOut is a reason why files were not counted, with these files.
 type LeftOut struct {
 	Reason string   `json:"reason"` // name of the finding
 	Count  int      `json:"count"`
-	Files  []string `json:"files"` // the first few
+	Files  []string `json:"files"` // paths of the first of these files, at most maxNamed
 }
 
-// maxNamed limits the files that a report names per reason.
+// maxNamed is the maximum number of files that a report names for each reason.
 const maxNamed = 10
 
-// Report reads every record and counts those that match q. It combines runs and results
-// by the bead named in the record, whatever the file names are. It calls each for every
-// attempt that matches, ordered by task. It does not keep the attempts, so its memory
-// use is independent of the size of the ledger. Files that cannot be read are listed in
-// LeftOut.
+// Report reads every record and counts those that match q. It combines runs and results by the bead
+// in the record, whatever the file names are. It calls each for every attempt that matches, ordered
+// by task. It does not keep the attempts, so it needs little memory even for a large ledger. Files
+// that cannot be read are listed in LeftOut.
 func (s *Store) Report(ctx context.Context, q Query, each func(Attempt) error) (Report, error) {
 	c := NewCount(q, s.opts.Now())
 	work := func(t task) merged { return mergeTask(s.host, t) }

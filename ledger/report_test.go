@@ -38,7 +38,7 @@ func put(t *testing.T, s *Store, kind Kind, name, format string, args ...any) {
 	writeFile(t, s.path(kind, name), fmt.Appendf(nil, format, args...))
 }
 
-// mixed is a ledger with every form of record.
+// mixed returns a ledger with records in every form.
 func mixed(t *testing.T) *Store {
 	s := testStore(t)
 	begin(t, s, dispatch(1))
@@ -155,7 +155,7 @@ func TestRunsAndResultsBelongTogetherByTheBeadThatTheyName(t *testing.T) {
 	writeFile(t, filepath.Join(s.Dir(RunKind), "bd-7.json"), run("bd-7", 1))
 	writeFile(t, filepath.Join(s.Dir(ResultKind), "bd-7.json"), result("bd-7", 1, TimedOut))
 	writeFile(t, filepath.Join(s.Dir(ResultKind), "bd-7-verify.json"), []byte(`{"bead":"bd-7","tests":"pass"}`))
-	writeFile(t, filepath.Join(s.Dir(ResultKind), "copy.json"), result("bd-7", 1, Done)) // the file named after the bead has precedence over this one
+	writeFile(t, filepath.Join(s.Dir(ResultKind), "copy.json"), result("bd-7", 1, Done)) // not counted: bd-7.json has the same attempt
 	var rows []string
 	r, err := s.Report(t.Context(), Query{}, func(a Attempt) error {
 		rows = append(rows, fmt.Sprintf("%s/%d %s %v", a.Bead, a.Attempt, a.Status, a.HasRun && a.HasResult))

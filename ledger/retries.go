@@ -3,21 +3,21 @@ package ledger
 // Retries describes the outcomes of tasks by their number of attempts.
 type Retries struct {
 	Tasks      int        `json:"tasks"`   // tasks with more than one attempt
-	Done       int        `json:"done"`    // tasks of these whose last attempt is done
-	GaveUp     int        `json:"gave_up"` // tasks of these whose last attempt failed or timed out
+	Done       int        `json:"done"`    // of Tasks, those whose last attempt is done
+	GaveUp     int        `json:"gave_up"` // of Tasks, those whose last attempt failed or timed out
 	ByAttempts []Attempts `json:"by_attempts"`
 }
 
 // Attempts counts the tasks with a certain number of attempts.
 type Attempts struct {
 	Attempts int  `json:"attempts"`
-	OrMore   bool `json:"or_more"` // tasks with more attempts are counted here too
+	OrMore   bool `json:"or_more"` // also counts tasks with more attempts
 	Tasks    int  `json:"tasks"`
 	Done     int  `json:"done"`
 }
 
-// maxAttempts is the highest number of attempts that is counted separately. Tasks with
-// more attempts are counted with it.
+// maxAttempts is the highest number of attempts that is counted separately. Tasks with more
+// attempts are counted as having maxAttempts.
 const maxAttempts = 6
 
 type retries struct {
@@ -50,7 +50,8 @@ func (r *retries) retried() int {
 	return n
 }
 
-// counted returns the counts for 1 attempt up to the highest number that occurred.
+// counted returns the counts, with one entry for each number of attempts from 1 to the highest that
+// occurred.
 func (r *retries) counted() Retries {
 	out := Retries{Tasks: r.retried(), GaveUp: r.gaveUp, ByAttempts: []Attempts{}}
 	for i, tasks := range r.tasks {

@@ -5,16 +5,16 @@ type form uint8
 
 const (
 	aText     form = iota
-	anInstant      // RFC 3339
+	anInstant      // a time in RFC 3339
 	aHash          // a SHA-256 in hexadecimal
 	aNumber        // a whole number
 	aTruth         // true or false
 	aList
 	anObject
-	aVersion // the only known schema version
+	aVersion // a schema version; only Version is valid
 )
 
-// need says in which forms of a record a field is required.
+// need says whether the full form, the minimal form or both require a field.
 type need uint8
 
 const (
@@ -23,21 +23,21 @@ const (
 	inBoth // required in the full and the minimal form
 )
 
-// anyNumber as a rule's least value means that there is no lower limit.
+// anyNumber is the value of rule.least for a field without a lower limit.
 const anyNumber = -1 << 31
 
-// rule defines the valid values of one field.
+// rule defines which values one field may have.
 type rule struct {
 	name    string
 	need    need
 	form    form
 	null    bool     // null is allowed and means unknown
 	filled  bool     // an empty text is invalid
-	least   int      // smallest valid number
-	oneOf   []string // the valid texts
+	least   int      // smallest valid number; anyNumber for no limit
+	oneOf   []string // the valid texts; nil if any text is valid
 	open    bool     // texts that are not in oneOf are valid too, unless the check is strict
-	path    bool     // a text that is a file path
-	members []rule   // known members of an object; others are allowed
+	path    bool     // the text is a file path
+	members []rule   // rules for members of an object; members without a rule are allowed
 }
 
 var (
@@ -46,9 +46,8 @@ var (
 	outcomes = []string{"pass", "fail", "skipped"}
 )
 
-// ownSteps is the prefix of agent names for steps that gaffer executes itself, such as
-// the merge of a group. A strict check accepts such names in addition to the protocol's
-// two agents.
+// ownSteps begins the agent name of a step that gaffer executes itself, such as the merge of a
+// group. A strict check accepts these names and the protocol's two agents.
 const ownSteps = "gaffer-"
 
 var verification = rule{name: "verification", form: anObject, null: true, members: []rule{

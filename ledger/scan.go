@@ -24,18 +24,18 @@ type file struct {
 
 func (f file) path() string { return filepath.Join(f.dir, f.file) }
 
-// task lists all files of one bead: its runs, then its results.
+// task lists all files of one bead: first the runs, then the results.
 type task []file
 
-// folder selects the records of one kind in a folder: all of them, or a single file.
+// folder stands for the records of one kind in a folder: all of them, or a single one.
 type folder struct {
 	host host.Host
 	kind Kind
 	dir  string
-	only string // name of the single file; empty for all files
+	only string // name of the single file; empty if all files are meant
 }
 
-// folders returns the ledger's folders: runs, then results.
+// folders returns the folder of the run records and the folder of the result records.
 func (s *Store) folders() []folder {
 	var folders []folder
 	for _, kind := range Kinds() {
@@ -44,13 +44,12 @@ func (s *Store) folders() []folder {
 	return folders
 }
 
-// window is the number of file names kept in memory. A ledger may have very many
-// records, so files does not sort all names in memory; it reads the folder once per
-// window.
+// window is how many file names are sorted at a time. A ledger may have too many records to keep
+// all names in memory, so files reads the folder again for each window.
 const window = 8192
 
-// files yields the records in order. A missing folder has none. It stops after an
-// error.
+// files yields the records of the folder, sorted by name. It yields none if the folder does not
+// exist. It stops after an error.
 func (f folder) files() iter.Seq2[file, error] {
 	return func(yield func(file, error) bool) {
 		if f.only != "" {
@@ -74,11 +73,11 @@ func (f folder) files() iter.Seq2[file, error] {
 	}
 }
 
-// after returns up to one window of names that follow last, in order. With a nil last
-// it starts at the beginning.
+// after returns the next names after last, sorted, at most window. If last is nil, it returns the
+// first names.
 func (f folder) after(last *fileName) ([]fileName, error) {
 	var names []fileName
-	full := false // names starts with a full, sorted window
+	full := false // names begins with a full window that is sorted
 	for name, err := range f.host.Names(opList, f.dir) {
 		if errors.Is(err, fs.ErrNotExist) {
 			break
@@ -100,14 +99,14 @@ func (f folder) after(last *fileName) ([]fileName, error) {
 	return firstNames(names), nil
 }
 
-// firstNames sorts the names and returns the first window of them.
+// firstNames sorts names and returns the first of them, at most window.
 func firstNames(names []fileName) []fileName {
 	slices.SortFunc(names, compareNames)
 	return names[:min(len(names), window)]
 }
 
-// nameOf is like parseName but accepts any file, because the user may have named it. If
-// a record cannot have the name, the whole name is the bead.
+// nameOf is like parseName but accepts any name, because the user may have chosen it. If it is not
+// the name of a record, the whole name is the bead.
 func nameOf(name string) fileName {
 	if parsed, ok := parseName(name); ok {
 		return parsed
@@ -115,8 +114,8 @@ func nameOf(name string) fileName {
 	return fileName{file: name, bead: name}
 }
 
-// tasks yields the files of the folders, grouped by bead. Within a task, files are in
-// the order of the folders. It stops after an error.
+// tasks yields the files of the folders, grouped by bead. The files of a task are in the order of
+// the folders. It stops after an error.
 func tasks(folders ...folder) iter.Seq2[task, error] {
 	return func(yield func(task, error) bool) {
 		heads := make([]head, len(folders))
@@ -147,7 +146,7 @@ func tasks(folders ...folder) iter.Seq2[task, error] {
 	}
 }
 
-// head is the next unread file of a folder.
+// head holds the next file of a folder that has not been yielded yet.
 type head struct {
 	file
 	err  error
@@ -157,7 +156,8 @@ type head struct {
 
 func (h *head) next() { h.file, h.err, h.more = h.pull() }
 
-// nextBead returns the smallest bead among the heads.
+// nextBead returns the bead that comes first among the next files. more is false if there are no
+// files left.
 func nextBead(heads []head) (bead string, more bool, err error) {
 	for _, h := range heads {
 		if h.err != nil {
@@ -170,17 +170,16 @@ func nextBead(heads []head) (bead string, more bool, err error) {
 	return bead, more, nil
 }
 
-// reading is the result of reading one file: a value, or the reason why there is
-// none.
+// reading is the result of reading one file: its value, or the reason why it has none.
 type reading struct {
 	file
 	value   jsontree.Value
 	found   []statefile.Finding // portability problems, see statefile.CheckPortable
-	name    string              // name of the finding if there is no value
+	name    string              // name of the finding that says why there is no value; empty if there is one
 	problem string
 }
 
-// read reads one file. An error becomes part of the result.
+// read reads one file. If that fails, the result contains the reason.
 func read(h host.Host, f file) reading {
 	r := reading{file: f}
 	data, err := statefile.ReadBytes(h, f.path())
@@ -219,8 +218,8 @@ func unreadableText(err error) string {
 	return err.Error()
 }
 
-// isForeign reports whether the file holds check results and is not a record. A bead's
-// id may end with the same suffix, but then the record names that bead.
+// isForeign reports whether the file holds the results of checks, and so is not a record. A bead's
+// id may end with the same suffix; then the record names that bead.
 func (f file) isForeign(v jsontree.Value) bool {
 	return strings.HasSuffix(f.bead, verifySuffix) && v.Get("bead").Text() != f.bead
 }

@@ -126,8 +126,8 @@ func compiled(t *testing.T, kind Kind) *jsonschema.Schema {
 	return c.MustCompile("schema.json")
 }
 
-// agree fails unless a strict check and the schema agree on whether a record is valid.
-// It returns the result.
+// agree checks that the strict check and the schema agree on whether a record is valid, and returns
+// that.
 func agree(t interface{ Fatalf(string, ...any) }, schema *jsonschema.Schema, kind Kind, data []byte) (valid bool) {
 	doc, err := jsontree.Parse(data)
 	if err != nil {
@@ -136,7 +136,7 @@ func agree(t interface{ Fatalf(string, ...any) }, schema *jsonschema.Schema, kin
 	c := newCheck(kind, "record.json", true)
 	c.record(doc.Value())
 	if c.values != nil && !c.full {
-		return false // the schema only describes the full form
+		return false // not compared: the schema describes only the full form
 	}
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
 	if err != nil {
@@ -162,7 +162,7 @@ func TestRulesAndSchemaAgreeOnEveryGolden(t *testing.T) {
 	}
 }
 
-// values are valid and invalid values of a field.
+// values are the values that the test tries for each field. Some are valid, some are not.
 var values = []string{
 	`null`, `true`, `false`, `[]`, `["x"]`, `{}`, `{"lint":"pass"}`, `{"lint":"maybe"}`, `{"lint_details":null,"overall":"skipped"}`, `{"x":1}`,
 	`0`, `-0`, `1`, `2`, `-1`, `1.0`, `10e-1`, `0.5`, `1e400`, `-1e400`, `1e-400`, `0e5`, `12345678901234567890`, `1.10e1`,
@@ -188,7 +188,7 @@ func TestRulesAndSchemaAgreeOnEveryFieldWithEveryValue(t *testing.T) {
 	}
 }
 
-// with returns a valid full record with one field set, or removed if v is "".
+// with returns a valid full record in which one field is set to v, or removed if v is "".
 func with(t interface{ Fatal(...any) }, kind Kind, field, v string) []byte {
 	doc, err := jsontree.Parse(sound(kind))
 	if err != nil {

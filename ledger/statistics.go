@@ -9,8 +9,8 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Statistics holds the counts of a report. Rates are percentages with one decimal.
-// success_rate refers to ended runs, retry_rate to tasks.
+// Statistics holds the counts of a report. Rates are percentages with one decimal: success_rate is
+// a percentage of the runs that have ended, retry_rate of the tasks.
 type Statistics struct {
 	TotalRuns          int        `json:"total_runs"`
 	Tasks              int        `json:"tasks"`
@@ -19,23 +19,23 @@ type Statistics struct {
 	Timeout            int        `json:"timeout"`
 	Running            int        `json:"running"`
 	Other              int        `json:"other"` // runs with a status that the protocol does not define
-	Lost               int        `json:"lost"`  // included in Failed and Timeout
-	Stuck              int        `json:"stuck"` // included in Running: runs that cannot be running any more
+	Lost               int        `json:"lost"`  // runs whose process disappeared; also counted in Failed or Timeout
+	Stuck              int        `json:"stuck"` // runs that cannot be running any more; also counted in Running
 	SuccessRate        float64    `json:"success_rate"`
 	RetryCount         int        `json:"retry_count"` // tasks with more than one attempt
 	RetryRate          float64    `json:"retry_rate"`
 	AvgDurationSeconds float64    `json:"avg_duration_seconds"`
-	FirstRun           *string    `json:"first_run"` // null if no time is readable
+	FirstRun           *string    `json:"first_run"` // start of the earliest run; null if no time is readable
 	LastRun            *string    `json:"last_run"`
 	ByAgent            []Agent    `json:"by_agent"`
 	ByModel            []Model    `json:"by_model"`
 	ByTemplate         []Template `json:"by_template"`
-	FailureReasons     []Reason   `json:"failure_reasons"` // most common first
+	FailureReasons     []Reason   `json:"failure_reasons"` // the most common reason comes first
 	TaskTypes          []TaskType `json:"task_types"`
 	Durations          Durations  `json:"duration_distribution"`
-	ByWeek             []Week     `json:"by_week"`       // the last weeks with runs
-	EarlierWeeks       Group      `json:"earlier_weeks"` // runs of all earlier weeks
-	Undated            Group      `json:"undated"`       // runs without a readable time, or with a time in the future
+	ByWeek             []Week     `json:"by_week"`       // the most recent weeks in which runs started
+	EarlierWeeks       Group      `json:"earlier_weeks"` // runs of all weeks before those in ByWeek
+	Undated            Group      `json:"undated"`       // runs with no readable start time, or one in the future
 	Retries            Retries    `json:"retries"`
 	Cost               Cost       `json:"cost"`
 }
@@ -52,7 +52,7 @@ type Model struct {
 	Group
 }
 
-// Template counts the runs of one prompt template, "custom" for none.
+// Template counts the runs of one prompt template. Runs without a template count as "custom".
 type Template struct {
 	Template string `json:"template"`
 	Group
@@ -75,17 +75,17 @@ type Cost struct {
 	USD         *float64 `json:"usd"` // null if no cost is known
 	KnownRuns   int      `json:"known_runs"`
 	UnknownRuns int      `json:"unknown_runs"`
-	FailedUSD   *float64 `json:"failed_usd"` // the part spent on runs that failed or timed out
+	FailedUSD   *float64 `json:"failed_usd"` // cost of the runs that failed or timed out; null if unknown
 }
 
-// noReason is the reason of failures that give none.
+// noReason is the reason that is counted for failures without a reason.
 const noReason = "not given"
 
 // lostReason is the failure reason of an attempt whose process disappeared without recording
 // an end.
 const lostReason = "lost"
 
-// tally holds the running counts of a report.
+// tally adds up the counts of a report, task by task.
 type tally struct {
 	now                              time.Time
 	all, failed                      sum
@@ -109,7 +109,7 @@ func newTally(now time.Time) *tally {
 	}
 }
 
-// add counts one task.
+// add counts the attempts of one task, and the files left that are not counted.
 func (t *tally) add(attempts []Attempt, left []leftOut) {
 	for _, l := range left {
 		t.leave(l)
@@ -156,14 +156,15 @@ func (t *tally) failure(a Attempt) {
 	}
 }
 
-// isLost reports whether reason is "lost", alone or followed by details. It does not
-// match other words that begin with "lost".
+// isLost reports whether reason is "lost", alone or followed by details such as "lost: no
+// heartbeat". Other words that begin with "lost" do not count.
 func isLost(reason string) bool {
 	rest, ok := strings.CutPrefix(reason, lostReason)
 	return ok && (rest == "" || strings.ContainsAny(rest[:1], ":;,. ("))
 }
 
-// between extends the time span of the report to include an attempt.
+// between extends the time from the first to the last run of the report, so that it includes the
+// attempt.
 func (t *tally) between(a Attempt) {
 	at := a.begin()
 	if !t.weeks.has(at) {
@@ -217,7 +218,7 @@ func (t *tally) statistics() Statistics {
 	}
 }
 
-// byCount lists the reasons, most common first.
+// byCount lists the reasons with their counts, the most common first.
 func byCount(s sums) []Reason {
 	list := groups(s, func(name string, g Group) Reason { return Reason{name, g.Count} })
 	slices.SortStableFunc(list, func(a, b Reason) int { return b.Count - a.Count })

@@ -67,7 +67,7 @@ func TestARunIsWrittenAtDispatchAndCompletedOnce(t *testing.T) {
 	}
 }
 
-// soundLedger fails on any finding and returns the number of records.
+// soundLedger fails the test if validation finds anything. It returns the number of records.
 func soundLedger(t *testing.T, s *Store) int {
 	t.Helper()
 	count := 0
@@ -110,7 +110,7 @@ func TestARunOfAnyFormCanEnd(t *testing.T) {
 	const end = "2026-02-12T17:10:00Z"
 	for at, want := range map[string]struct {
 		start   string
-		seconds int // expected duration; -1 if unknown
+		seconds int // expected duration in seconds; -1 if unknown
 	}{
 		"'$START'":                  {end, -1},
 		"":                          {end, -1},
@@ -181,7 +181,7 @@ func TestRepeatingAnAttemptSucceedsOnlyWithTheSameValues(t *testing.T) {
 	begin(t, s, dispatch(1))
 	finish(t, s, ended(1, Done))
 	finish(t, s, ended(1, Done))
-	begin(t, s, dispatch(1)) // a caller repeats it after a crash
+	begin(t, s, dispatch(1)) // the same call again, as after a crash
 	before := readFile(t, s.path(RunKind, "bd-1")) + readFile(t, s.path(ResultKind, "bd-1"))
 
 	other := dispatch(1)
@@ -234,7 +234,7 @@ func TestAKeptAttemptWithOtherValuesIsNeverReplaced(t *testing.T) {
 	}
 }
 
-// Another dispatcher has overwritten the latest record and counts from 1 again.
+// Another program has overwritten the latest record and counts attempts from 1 again.
 func TestAttemptNumbersContinueAfterTheHighestOne(t *testing.T) {
 	s := testStore(t)
 	for n := 1; n <= 3; n++ {
@@ -322,7 +322,7 @@ func TestABrokenRecordIsNeverReplaced(t *testing.T) {
 			s := testStore(t)
 			path := s.path(RunKind, "bd-1")
 			writeFile(t, path, []byte(data))
-			old := time.Now().Add(-time.Hour) // old enough not to be in use by a writer
+			old := time.Now().Add(-time.Hour) // so old that no program can still be writing the file
 			if err := os.Chtimes(path, old, old); err != nil {
 				t.Fatal(err)
 			}

@@ -10,9 +10,9 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// tasksByBead yields the files of the ledger, grouped by the bead named in the record.
-// For nearly all files that is also the bead in the file name, so only the exceptions
-// are kept in memory. Finding the exceptions requires reading every record first.
+// tasksByBead yields the files of the ledger, grouped by the bead in the record. For nearly all
+// files that is also the bead in the file name, so only the exceptions are kept in memory. To find
+// the exceptions, tasksByBead reads every record before it yields the first.
 func (s *Store) tasksByBead(ctx context.Context) (iter.Seq2[task, error], error) {
 	misnamed, err := s.misnamed(ctx)
 	if err != nil || len(misnamed) == 0 {
@@ -25,7 +25,7 @@ func (s *Store) tasksByBead(ctx context.Context) (iter.Seq2[task, error], error)
 		}
 	}
 	return func(yield func(task, error) bool) {
-		left := slices.Sorted(maps.Keys(misnamed)) // beads that no file is named after
+		left := slices.Sorted(maps.Keys(misnamed)) // beads of misnamed files that were not yielded yet
 		for t, err := range tasks(s.folders()...) {
 			if err != nil {
 				yield(nil, err)
@@ -40,8 +40,8 @@ func (s *Store) tasksByBead(ctx context.Context) (iter.Seq2[task, error], error)
 			}
 			t = slices.DeleteFunc(t, func(f file) bool { return moved[f.path()] })
 			if len(left) > 0 && left[0] == bead {
-				// Records are read from last to first, so the file named after the bead
-				// has precedence.
+				// Put the misnamed files first: records are read from last to first, so the file
+				// that is named after the bead wins.
 				t = append(slices.Clone(misnamed[bead]), t...)
 				slices.SortStableFunc(t, func(a, b file) int { return cmp.Compare(a.kind.order(), b.kind.order()) })
 				left = left[1:]
@@ -58,8 +58,8 @@ func (s *Store) tasksByBead(ctx context.Context) (iter.Seq2[task, error], error)
 	}, nil
 }
 
-// misnamed returns the files whose record names another bead than the file name, by the
-// record's bead. Runs come before results.
+// misnamed returns the files whose record has another bead than the file name, by the bead in the
+// record. For each bead, runs come before results.
 func (s *Store) misnamed(ctx context.Context) (map[string]task, error) {
 	found := map[string]task{}
 	look := func(f file) file {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Maximum length, in characters, of the prompt and of the agent's output in a record.
+// Maximum length, in characters, of the prompt and of the output in a record.
 const (
 	excerptLength = 200
 	summaryLength = 500
@@ -23,7 +23,7 @@ func Excerpt(prompt string) string {
 	return prompt
 }
 
-// Hash returns the SHA-256 of a full prompt in hexadecimal. Dispatches from the same
+// Hash returns the SHA-256 of a full prompt in hexadecimal. Prompts that were made from the same
 // template with the same values have the same hash.
 func Hash(prompt string) string {
 	sum := sha256.Sum256([]byte(prompt))

@@ -15,19 +15,18 @@ import (
 type ValidatedFile struct {
 	Path    string
 	Found   []statefile.Finding
-	Skipped bool // the file is not a record; a finding says so
+	Skipped bool // the file is not a record; one of the findings says so
 }
 
 // ValidateOptions configures the validation.
 type ValidateOptions struct {
-	// Strict accepts only the protocol's two agent names and the names of gaffer's own
-	// steps. Irregular records are not invalid because of Strict; the caller decides
-	// about them.
+	// Strict accepts only the protocol's two agent names and the names of gaffer's steps. It does
+	// not turn irregular records into invalid ones; the caller decides about them.
 	Strict bool
 }
 
-// Validate checks every record of the ledger and whether runs and results match. It
-// calls each for every file, task by task.
+// Validate checks every record of the ledger, and whether each run matches its result. It calls
+// each for every file, task by task.
 func (s *Store) Validate(ctx context.Context, opts ValidateOptions, each func(ValidatedFile) error) error {
 	all, err := s.tasksByBead(ctx)
 	if err != nil {
@@ -36,7 +35,7 @@ func (s *Store) Validate(ctx context.Context, opts ValidateOptions, each func(Va
 	return s.validate(ctx, all, opts, true, each)
 }
 
-// ValidatePath checks the records of one kind in a folder, or one record.
+// ValidatePath checks the records of one kind at path, which is a folder or a single record.
 func (s *Store) ValidatePath(ctx context.Context, kind Kind, path string, opts ValidateOptions, each func(ValidatedFile) error) error {
 	files, err := s.at(kind, path)
 	if err != nil {
@@ -45,7 +44,7 @@ func (s *Store) ValidatePath(ctx context.Context, kind Kind, path string, opts V
 	return s.validate(ctx, tasks(files), opts, false, each)
 }
 
-// at returns the records at path, which is a folder or a file.
+// at returns the records at path, which is a folder or a single file.
 func (s *Store) at(kind Kind, path string) (folder, error) {
 	info, err := s.host.Stat(opLook, path)
 	if err != nil {
@@ -89,7 +88,7 @@ func (s *Store) validate(ctx context.Context, all iter.Seq2[task, error], opts V
 	})
 }
 
-// reading checks the content of a file.
+// reading adds the findings about the content of a file.
 func (c *check) reading(r reading) {
 	switch r.name {
 	case "":
@@ -102,7 +101,8 @@ func (c *check) reading(r reading) {
 	}
 }
 
-// pair reports ended attempts without a result, and results without a run.
+// pair adds findings for attempts that have ended but have no result, and for results without a
+// run.
 func pair(checks []*check) {
 	for _, c := range checks {
 		attempt, ok := intOf(c.get("attempt"))
@@ -125,7 +125,7 @@ func pair(checks []*check) {
 	}
 }
 
-// outlived reports a run with the status "running" that already has a result.
+// outlived adds a finding if the run has the status "running" although it has a result.
 func (c *check) outlived(result *check) {
 	status := Status(result.text("status"))
 	known := slices.ContainsFunc(c.found, func(f statefile.Finding) bool { return f.Name == stuckRunning })
@@ -134,7 +134,7 @@ func (c *check) outlived(result *check) {
 	}
 }
 
-// sameOutcome reports a run whose outcome differs from the result's outcome.
+// sameOutcome adds a finding if the run and the result have different outcomes.
 func (c *check) sameOutcome(result *check) {
 	mine, theirs := Status(c.text("status")), Status(result.text("status"))
 	if slices.Contains(nextStatuses[Running], mine) && slices.Contains(nextStatuses[Running], theirs) && mine != theirs {
@@ -149,9 +149,8 @@ func withoutResult(status jsontree.Value, attempt int64) string {
 	return fmt.Sprintf("attempt %d is %s but there is no result record of it", attempt, shorten(status.String()))
 }
 
-// partner returns the record of the other kind for an attempt. An unreadable record is
-// accepted as the partner: it may be the missing one, so the attempt must not be
-// reported as incomplete.
+// partner returns the record of the given kind for an attempt. A record that cannot be read counts
+// as that record: it may be the one, so the attempt must not be reported as incomplete.
 func partner(checks []*check, kind Kind, attempt int64) (*check, bool) {
 	for _, c := range checks {
 		n, ok := intOf(c.get("attempt"))

@@ -160,8 +160,8 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// fixable repairs a record. If the repair is not refused, the result must be valid, and
-// a second repair must not change it.
+// fixable repairs a record. If the repair is not refused, the repaired record must be valid, and a
+// second repair must not change it.
 func fixable(t *testing.T, f file, data []byte) {
 	doc, err := jsontree.Parse(data)
 	if err != nil {
@@ -270,7 +270,7 @@ func done(t *testing.T, kind Kind, exit any) []byte {
 	return doc.Bytes()
 }
 
-// foundIn returns the findings in the only record of a folder.
+// foundIn validates a folder with a single record and returns its findings.
 func foundIn(t *testing.T, kind Kind, data []byte) string {
 	t.Helper()
 	s := testStore(t)

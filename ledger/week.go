@@ -7,16 +7,16 @@ import (
 
 // Week counts the runs that started in one ISO 8601 week, in UTC.
 type Week struct {
-	Week  string `json:"week"`  // 2026-W07
-	Start string `json:"start"` // the date of its Monday
+	Week  string `json:"week"`  // such as 2026-W07
+	Start string `json:"start"` // date of the week's Monday, such as 2026-02-09
 	Group
 }
 
 // maxWeeks is the number of weeks that a report lists separately.
 const maxWeeks = 26
 
-// weeks counts runs by week. It keeps only the latest maxWeeks weeks. When a later week
-// is added, the counts of the earliest week move to earlier.
+// weeks counts runs by week. It keeps only the last maxWeeks weeks. When a later week is added, the
+// counts of the oldest week are added to earlier.
 type weeks struct {
 	now              time.Time
 	by               map[int64]*sum // counts by week number; see weekOf
@@ -25,18 +25,19 @@ type weeks struct {
 
 const (
 	weekSeconds = 7 * 24 * 60 * 60
-	monday      = -62135596800 // 1 January of the year 1, a Monday, as a Unix time
+	monday      = -62135596800 // Unix time of 1 January of the year 1, which was a Monday
 )
 
-// weekOf returns the number of a week, counted from 1 January of the year 1, which was
-// a Monday.
+// weekOf returns the number of the week that contains t. Week 0 began on 1 January of the year 1, a
+// Monday.
 func weekOf(t time.Time) int64 { return (t.Unix() - monday) / weekSeconds }
 
 // has reports whether a run can have started at this time: the time is known and not in
 // a future week.
 func (w *weeks) has(at time.Time) bool { return !at.IsZero() && weekOf(at) <= weekOf(w.now) }
 
-// of returns the sum that an attempt belongs to.
+// of returns the sum of the week in which an attempt started. For an unknown or future time it
+// returns the sum undated.
 func (w *weeks) of(a Attempt) *sum {
 	at := a.begin()
 	if !w.has(at) {
