@@ -18,7 +18,7 @@ type addresses struct {
 	mu    sync.Mutex
 	list  []*address // entries are replaced, never modified
 	now   int        // index of the address that requests go to
-	works int        // index of the address that answered last
+	works int        // index of the address from which the last answer came
 }
 
 // address is the address of one coordinator, with a context that ends when the address
@@ -26,16 +26,15 @@ type addresses struct {
 type address struct {
 	*url.URL
 	number int
-	used   context.Context // ends when this address has failed and another one has answered
+	used   context.Context // ends when this address has failed and another address has answered
 	stop   context.CancelCauseFunc
 }
 
-// errSwitched cancels a request that waits for a failed address because another address
-// has answered.
+// errSwitched is the cause of a cancelled request: its address had failed, and another address has
+// answered.
 var errSwitched = errors.New("another coordinator answers in its place")
 
-// parseAddresses parses a comma-separated list of addresses. also holds further
-// addresses.
+// parseAddresses parses a comma-separated list of addresses, and the addresses in also.
 func parseAddresses(list string, also []string) (*addresses, error) {
 	a := &addresses{}
 	for n, text := range append(strings.Split(list, ","), also...) {
@@ -73,7 +72,8 @@ func (a *addresses) current() *address {
 	return a.list[a.now]
 }
 
-// failed switches to the next address, unless a switch has already happened.
+// failed switches from the given address to the next one. If another request has already switched, it
+// does nothing.
 func (a *addresses) failed(is *address) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -82,10 +82,10 @@ func (a *addresses) failed(is *address) {
 	}
 }
 
-// answered records that an address works. If another address worked before, it cancels
-// the requests that still wait for other addresses, so that they are sent to this one.
-// Only an answer has this effect: while no coordinator answers, for example because
-// their database is down, no request is redirected.
+// answered records that the given address works. If another address worked before, it cancels the
+// requests that still wait for other addresses, so that they are sent to this one. Only an answer
+// has this effect: while no coordinator answers, for example because their database is down, no
+// request is redirected.
 func (a *addresses) answered(is *address) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -101,10 +101,10 @@ func (a *addresses) answered(is *address) {
 	}
 }
 
-// firstReachable sends a request to one address after the other, each at most once,
-// until one can be reached. A safe request is cancelled when the address that it waits
-// for is no longer used, and goes to the next. An unsafe request goes to another
-// address only if it was not sent at all.
+// firstReachable sends a request to one address after the other, each at most once, until one can
+// be reached. If the address that a safe request waits for is no longer used, the request is
+// cancelled and sent to the next address. An unsafe request is sent to another address only if it
+// was not sent at all.
 func (c *connection) firstReachable(ctx context.Context, safe bool, send func(context.Context, *address) error) error {
 	var err error
 	for range c.addresses.list {
@@ -135,10 +135,9 @@ func sendWhileUsed(ctx context.Context, is *address, send func(context.Context, 
 	return send(ctx, is)
 }
 
-// unavailable reports whether the coordinator gave no answer, or an answer that another
-// coordinator may give differently. If the caller cancelled the request, the error says
-// nothing about the coordinator, and unavailable returns false. If the caller's
-// deadline passed, it returns true.
+// unavailable reports whether the coordinator gave no answer, or an answer that another coordinator
+// may not give. It returns true if the caller's deadline passed. It returns false if the caller
+// cancelled the request, because that says nothing about the coordinator.
 func unavailable(ctx context.Context, err error) bool {
 	if err == nil || errors.Is(ctx.Err(), context.Canceled) {
 		return false
@@ -163,8 +162,7 @@ func unsent(err error) bool {
 	return ok && op.Op == "dial"
 }
 
-// dialTimeout is the timeout for establishing a connection if there are other addresses
-// to try.
+// dialTimeout is how long to wait for a connection if there are other addresses to try.
 const dialTimeout = 3 * time.Second
 
 // shortenDialTimeout shortens a client's connection timeout to dialTimeout.

@@ -39,11 +39,11 @@ func (d *coordinators) serve(w http.ResponseWriter, q *http.Request) {
 	d.mu.Lock()
 	d.asked = append(d.asked, q.Host)
 	d.mu.Unlock()
-	_, _ = io.Copy(io.Discard, q.Body) // needed to notice the end of the connection
+	_, _ = io.Copy(io.Discard, q.Body) // the server notices the end of a connection only after the body was read
 	d.get(q.Host)(w, q)
 }
 
-// order returns which coordinators got requests since the last call, in order.
+// order returns the names of the coordinators that got requests since the last call, in order.
 func (d *coordinators) order() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -194,8 +194,8 @@ func TestAllAddressesAreTriedBeforeAPause(t *testing.T) {
 		})
 }
 
-// A coordinator that is cut off from the network closes no connection. When one request
-// detects that, the requests that still wait for this coordinator must be redirected.
+// A coordinator that is cut off from the network closes no connection. When one request notices
+// that, the other requests that wait for this coordinator must be redirected too.
 func TestWaitingRequestsAreRedirectedToTheWorkingAddress(t *testing.T) {
 	for what, ask := range map[string]func(*Client, context.Context) error{
 		"a request": func(c *Client, ctx context.Context) error { _, err := c.Agents.List(ctx); return err },
@@ -219,8 +219,8 @@ func TestWaitingRequestsAreRedirectedToTheWorkingAddress(t *testing.T) {
 				start := time.Now()
 				waits := make(chan error, 1)
 				go func() { waits <- ask(c, t.Context()) }()
-				time.Sleep(time.Second)              // on the test's clock: the request waits for a by now
-				beats := c.Separate(2 * time.Second) // like the client of SendHeartbeats for an interval of three seconds
+				time.Sleep(time.Second)              // on the test's clock: by now the request waits for coordinator a
+				beats := c.Separate(2 * time.Second) // as SendHeartbeats does for an interval of three seconds
 				if err := oneHeartbeat(t.Context(), beats); err == nil {
 					t.Error("a heartbeat got no answer")
 				}
@@ -256,8 +256,8 @@ func TestRequestsAreNotRedirectedWhileNoAddressAnswers(t *testing.T) {
 	withCoordinators(t, map[string]http.HandlerFunc{"a": slow, "b": slow}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
 		waits := make(chan error, 1)
 		go func() { _, err := c.Agents.List(t.Context()); waits <- err }()
-		time.Sleep(time.Second)              // on the test's clock: the request waits by now
-		beats := c.Separate(2 * time.Second) // like the client of SendHeartbeats for an interval of three seconds
+		time.Sleep(time.Second)              // on the test's clock: by now the request waits for an answer
+		beats := c.Separate(2 * time.Second) // as SendHeartbeats does for an interval of three seconds
 		for range 5 {
 			_ = oneHeartbeat(t.Context(), beats) // no coordinator answers in time
 		}
@@ -335,7 +335,7 @@ func TestASilentStreamDoesNotSwitchTheAddress(t *testing.T) {
 		<-q.Context().Done()
 	}
 	withCoordinators(t, map[string]http.HandlerFunc{"a": hello, "b": nil}, Options{}, func(t *testing.T, d *coordinators, c *Client) {
-		ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second+time.Millisecond) // ends when the silence is detected
+		ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second+time.Millisecond) // just after Options.Silence
 		defer cancel()
 		_ = c.Stream(ctx, StreamQuery{After: "4"}, func(Change) error { return nil }) // ends with the timeout
 		if c.conn.addresses.works != 0 {
@@ -349,7 +349,7 @@ func TestSeparateClientsShareTheWorkingAddress(t *testing.T) {
 		start := time.Now()
 		waits := make(chan error, 1)
 		go func() { _, err := c.Agents.List(t.Context()); waits <- err }()
-		time.Sleep(time.Second) // on the test's clock: the request waits for a by now
+		time.Sleep(time.Second) // on the test's clock: by now the request waits for coordinator a
 		own := c.Separate(5 * time.Second)
 		defer own.conn.http.CloseIdleConnections()
 		agents(t, own)

@@ -11,8 +11,8 @@ import (
 // AgentClient reports and reads the state of agents.
 type AgentClient struct{ conn *connection }
 
-// Heartbeat reports the state of an agent. Without an id, the coordinator creates a new
-// agent; such a request is not retried.
+// Heartbeat reports the state of an agent and returns the agent. If h has no id, the coordinator
+// creates a new agent; then the request is not retried.
 func (c *AgentClient) Heartbeat(ctx context.Context, h Heartbeat) (Agent, error) {
 	return ask[Agent](ctx, c.conn, post(h, h.AgentID != "", "v1", "agents", "heartbeat"), "agent")
 }
@@ -48,26 +48,25 @@ func (c *AgentClient) RequestSession(ctx context.Context, n NewSession) (Task, e
 	return ask[Task](ctx, c.conn, post(n, false, "v1", "agents", "request-session"), "task")
 }
 
-// SendHeartbeats sends heartbeats until the context ends or the coordinator refuses
-// them. It sends the first at once, then one per interval and one for every value on
-// wake. It uses its own connection. It calls state before each heartbeat, so the
-// reported state is never older than the request. It calls sent, which may be nil, with
-// the result of each heartbeat. A failed heartbeat is retried before the next one is
-// due.
+// SendHeartbeats sends heartbeats until the context ends or the coordinator refuses them. It sends
+// the first at once, then one per interval and one for every value on wake. It uses a separate
+// connection. It calls state before each heartbeat, so the reported state is never older than the
+// request. It calls sent, which may be nil, with the result of each heartbeat. A failed heartbeat
+// is retried before the next one is due.
 //
-// If the state has no agent id, the id in the first answer is used from then on. An
-// agent that can choose its own id should do so: if the first answer is lost, the
-// coordinator has created an agent that is never used.
+// If the state has no agent id, SendHeartbeats uses the id from the first answer. An agent should
+// choose its id if it can: if the first answer is lost, the coordinator has created an agent that
+// is never used.
 func (c *AgentClient) SendHeartbeats(ctx context.Context, every time.Duration, state func() Heartbeat, wake <-chan struct{}, sent func(Agent, error)) error {
 	if every <= 0 {
 		every = BeatEvery
 	}
 	conn, end := c.conn.separate()
 	defer end()
-	// A slow heartbeat must not delay the next one: a worker counts as offline only
-	// after more than two lost heartbeats.
+	// End a slow heartbeat before the next one is due. A worker counts as offline only after more
+	// than two lost heartbeats.
 	conn.opt.Timeout = min(conn.opt.Timeout, every*2/3)
-	id := "" // the id that the coordinator has assigned
+	id := "" // id of the agent that the coordinator has created
 	for failures := 0; ; {
 		h := state()
 		h.AgentID = cmp.Or(h.AgentID, id)
@@ -102,8 +101,8 @@ func isPermanent(err error) bool {
 	return ok && (e.Denied() || e.Invalid())
 }
 
-// waitForNext returns when the next heartbeat is due: after d, or as soon as a value arrives
-// on wake. It returns wake, or nil if wake is closed.
+// waitForNext waits until the next heartbeat is due: after d, or when a value arrives on wake. It
+// returns wake, or nil if wake is closed.
 func waitForNext(ctx context.Context, d time.Duration, wake <-chan struct{}) <-chan struct{} {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

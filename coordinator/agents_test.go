@@ -19,7 +19,7 @@ import (
 type heartbeatServer struct {
 	mu       sync.Mutex
 	start    time.Time
-	received []string // for each heartbeat, the second and the reported state
+	received []string // for each heartbeat, the second in which it arrived and the reported state
 	fail     func(n int) int
 }
 
@@ -164,8 +164,7 @@ func TestOtherRequestsDoNotDelayHeartbeats(t *testing.T) {
 	})
 }
 
-// synctestWithOneConnection runs a test with a client whose transport allows one
-// connection.
+// synctestWithOneConnection runs a test with a client that can open only one connection.
 func synctestWithOneConnection(t *testing.T, handle http.HandlerFunc, check func(*testing.T, *Client)) {
 	withClient(t, handle, Options{}, func(t *testing.T, c *Client) {
 		c.conn.http.Transport.(*http.Transport).MaxConnsPerHost = 1
@@ -188,7 +187,7 @@ func TestHeartbeatsContinueAfterEveryError(t *testing.T) {
 	for trouble, handle := range troubles {
 		var hits atomic.Int32
 		withClient(t, func(w http.ResponseWriter, q *http.Request) {
-			_, _ = io.Copy(io.Discard, q.Body) // needed to notice the end of the connection
+			_, _ = io.Copy(io.Discard, q.Body) // the server notices the end of a connection only after the body was read
 			if hits.Add(1) <= 5 {
 				handle(w, q)
 				return

@@ -8,7 +8,7 @@ import (
 	"reflect"
 )
 
-// ask sends a request and decodes one member of the answer.
+// ask sends a request and returns one member of the answer, decoded.
 func ask[T any](ctx context.Context, c *connection, q call, member string) (T, error) {
 	var value T
 	body, err := c.do(ctx, q)
@@ -33,8 +33,8 @@ func members(body []byte) answer {
 	return a
 }
 
-// pick decodes one member. It accepts null for a list, because some programs encode an
-// empty list as null.
+// pick decodes one member into to. If to is a list, it accepts null, because some programs encode
+// an empty list as null.
 func (a answer) pick(member string, to any) error {
 	raw, ok := a[member]
 	list := reflect.TypeOf(to).Elem().Kind() == reflect.Slice
@@ -54,8 +54,7 @@ func badAnswer(why string) *Error {
 	return &Error{Code: BadAnswer, Message: why, Status: http.StatusOK}
 }
 
-// askAll sends a request and decodes the whole answer. The answer must have the member
-// must.
+// askAll sends a request and decodes the whole answer. The answer must have the member called must.
 func askAll[T any](ctx context.Context, c *connection, q call, must string) (T, error) {
 	var value T
 	body, err := c.do(ctx, q)

@@ -7,7 +7,8 @@ import (
 	"gaffer/fleet"
 )
 
-// Change returns the change of a task: its files without their diffs, and its review.
+// Change returns what a task has changed: the changed files without their diffs, and the user's
+// review.
 func (c *RunClient) Change(ctx context.Context, run, task string, q fleet.ChangeQuery) (fleet.TaskChange, error) {
 	query := addNonEmpty(url.Values{}, "since", q.Since, "attempt", limitText(q.Attempt))
 	return askAll[fleet.TaskChange](ctx, c.conn, get(query, "v1", "runs", run, "tasks", task, "change"), "change")
@@ -19,12 +20,12 @@ func (c *RunClient) ChangedFile(ctx context.Context, run, task string, q fleet.F
 	return ask[fleet.FileChange](ctx, c.conn, get(query, "v1", "runs", run, "tasks", task, "change", "file"), "file")
 }
 
-// ChangedBlob returns the content of a file of a change, by the id of its blob.
+// ChangedBlob returns the content of a changed file. blob is the git id of the content.
 func (c *RunClient) ChangedBlob(ctx context.Context, run, task, blob string) ([]byte, error) {
 	return c.conn.do(ctx, get(addNonEmpty(url.Values{}, "blob", blob), "v1", "runs", run, "tasks", task, "change", "blob"))
 }
 
-// Reviews returns the reviews of a run's tasks that have a change.
+// Reviews returns the reviews of those tasks of a run that have a change.
 func (c *RunClient) Reviews(ctx context.Context, run string) (fleet.RunReviews, error) {
 	return askAll[fleet.RunReviews](ctx, c.conn, get(nil, "v1", "runs", run, "reviews"), "reviews")
 }

@@ -54,13 +54,13 @@ func (c *ChainClient) Delete(ctx context.Context, id string) error {
 	return err
 }
 
-// Assign lets only one agent claim the tasks of a chain.
+// Assign reserves the tasks of a chain for one agent: no other agent can claim them.
 func (c *ChainClient) Assign(ctx context.Context, id, agent string) (Chain, error) {
 	return ask[Chain](ctx, c.conn, post(map[string]string{"agent_id": agent}, true, "v1", "chains", id, "assign-agent"), "chain")
 }
 
-// Detach lets any agent claim the tasks of a chain again, and requeues the tasks
-// that the agent has claimed.
+// Detach lets any agent claim the tasks of a chain again. Tasks that the agent has claimed are
+// queued again.
 func (c *ChainClient) Detach(ctx context.Context, id, agent string) error {
 	_, err := c.conn.do(ctx, post(map[string]string{"agent_id": agent}, false, "v1", "chains", id, "detach"))
 	return err

@@ -13,23 +13,23 @@ import (
 	"gaffer/fleet"
 )
 
-// Options configures a client. The zero value of each field means its default.
+// Options configure a client. A zero field means its default.
 type Options struct {
-	Also  []string     // addresses of further coordinators that share a database with the first
-	Token string       // sent only to the coordinator's own host
-	HTTP  *http.Client // supplies transport and cookies; the client never follows redirects
+	Also  []string     // addresses of further coordinators with the same database as the first
+	Token string       // sent only to the host of the coordinator's address
+	HTTP  *http.Client // its transport and cookies are used; redirects are never followed
 	TLS   *tls.Config  // settings of the standard transport, which is used if HTTP has none
 	// PlainHTTP allows sending the token to other machines without encryption. It is
 	// meant for networks that are encrypted below HTTP.
 	PlainHTTP bool
-	Now       func() time.Time // the clock, for interpreting times that the coordinator sends; time.Now if nil
+	Now       func() time.Time // the clock, to interpret times that the coordinator sends; time.Now if nil
 
-	Rand    func() float64 // jitter for retries: a number from 0 up to 1
-	Timeout time.Duration  // timeout of one try of a request; default 30 s
-	Tries   int            // maximum tries of a request that is safe to repeat; default 4
+	Rand    func() float64 // returns a random number from 0 up to 1, for the pauses between tries
+	Timeout time.Duration  // how long one try of a request may take; default 30 s
+	Tries   int            // how often a request that is safe to repeat is tried; default 4
 	Pause   time.Duration  // pause before the second try, doubled for each further one; default 200 ms
-	Silence time.Duration  // time without data after which a stream connection counts as broken; default 45 s
-	Limit   int64          // maximum bytes of an answer; default 64 MiB
+	Silence time.Duration  // a stream without data for this long counts as broken; default 45 s
+	Limit   int64          // maximum size of an answer, in bytes; default 64 MiB
 }
 
 // Client sends requests to a coordinator, or to one of several that share a database.
@@ -43,13 +43,13 @@ type Client struct {
 	Events        *EventClient
 	Notifications *NotificationClient
 
-	// The requests below are gaffer's own and not part of the written protocol.
+	// The requests below are not part of the written protocol: only gaffer has them.
 
 	Runs      *RunClient
 	Questions *QuestionClient
 	Reviews   *ReviewClient
 	Sessions  *SessionClient
-	Work      *WorkClient // requests of gaffer's own workers
+	Work      *WorkClient // requests of gaffer's workers
 
 	conn *connection
 }
@@ -100,8 +100,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Separate returns a client with its own connections and the given timeout for one try.
-// Both clients share the information about which address works.
+// Separate returns a client with separate connections, whose requests may take timeout for each
+// try. Both clients know which address works.
 func (c *Client) Separate(timeout time.Duration) *Client {
 	own, _ := c.conn.separate()
 	own.opt.Timeout = timeout
@@ -114,7 +114,7 @@ func (c *Client) Health(ctx context.Context) error {
 	return err
 }
 
-// Self describes a coordinator and the token of the request.
+// Self describes a coordinator and the token that the client uses.
 type Self struct {
 	Version string    `json:"version"`
 	Time    time.Time `json:"time"` // the coordinator's clock
@@ -122,7 +122,7 @@ type Self struct {
 	Role    string    `json:"role"` // role of the token: admin, operator, worker or viewer
 }
 
-// Self returns a description of the coordinator, and the role of the client's token.
+// Self returns a description of the coordinator, and the name and role of the client's token.
 func (c *Client) Self(ctx context.Context) (Self, error) {
 	return ask[Self](ctx, c.conn, get(nil, "v1", "self"), "self")
 }
@@ -151,18 +151,18 @@ func (c *Client) Lanes(ctx context.Context) ([]fleet.Lane, error) {
 	return ask[[]fleet.Lane](ctx, c.conn, get(nil, "v1", "lanes"), "lanes")
 }
 
-// PlainHTTPError reports an address to which the token would be sent unencrypted. Nothing
-// was sent.
+// PlainHTTPError reports that the token would be sent to this address unencrypted. Nothing was
+// sent.
 type PlainHTTPError struct{ Address string }
 
 func (e *PlainHTTPError) Error() string {
 	return fmt.Sprintf("coordinator's address %q: the token would cross the network unencrypted", e.Address)
 }
 
-// Invalid reports that the address must be changed.
+// Invalid reports true: the address must be changed.
 func (*PlainHTTPError) Invalid() bool { return true }
 
-// Hint returns what the user can do next.
+// Hint tells the user what to do next.
 func (*PlainHTTPError) Hint() string {
 	return "use https://, or an ssh tunnel: 'ssh -L 4870:127.0.0.1:4870 HOST', and http://127.0.0.1:4870"
 }

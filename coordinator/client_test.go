@@ -52,7 +52,7 @@ func full(w http.ResponseWriter, _ *http.Request) {
 // firstThen answers the first request in one way and all later ones in another.
 func firstThen(hits *atomic.Int32, first, then http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, q *http.Request) {
-		_, _ = io.Copy(io.Discard, q.Body) // needed to notice the end of the connection
+		_, _ = io.Copy(io.Discard, q.Body) // the server notices the end of a connection only after the body was read
 		if hits.Add(1) == 1 {
 			first(w, q)
 			return
@@ -61,7 +61,7 @@ func firstThen(hits *atomic.Int32, first, then http.HandlerFunc) http.HandlerFun
 	}
 }
 
-// safe are the requests that may be sent twice; unsafe are those that may not.
+// safe lists the requests that may be sent twice; unsafe lists those that may not.
 var (
 	safe = map[string]func(context.Context, *Client) error{
 		"agents": func(ctx context.Context, c *Client) error { _, err := c.Agents.List(ctx); return err },

@@ -23,9 +23,9 @@ type connection struct {
 	opt       Options
 }
 
-// separate returns a copy of c with its own HTTP connections, so that other requests
-// cannot delay its requests. end closes the idle connections. If the transport is of an
-// unknown type, both share it.
+// separate returns a copy of c with separate HTTP connections, so that other requests cannot delay
+// its requests. end closes its idle connections. If the transport has an unknown type, the copy
+// uses the same transport.
 func (c *connection) separate() (own *connection, end func()) {
 	client := *c.http
 	own, end = &connection{addresses: c.addresses, http: &client, opt: c.opt}, func() {}
@@ -39,15 +39,15 @@ func (c *connection) separate() (own *connection, end func()) {
 // call is one request of the protocol.
 type call struct {
 	method string
-	route  []string // path segments, not escaped
+	route  []string // segments of the path, not escaped
 	query  url.Values
 	body   any
-	safe   bool // repeating the request has no further effect
+	safe   bool // the request may be sent twice: the second has no further effect
 }
 
 func (q call) String() string { return q.method + " /" + strings.Join(q.route, "/") }
 
-// url returns the address of the request. It returns an error for path segments that
+// url returns the URL of the request at base. It returns an error if a path segment, such as "..",
 // would lead to another route.
 func (q call) url(base *url.URL) (string, error) {
 	escaped := make([]string, len(q.route))
@@ -77,8 +77,8 @@ func (c *connection) do(ctx context.Context, q call) ([]byte, error) {
 	return body, nil
 }
 
-// pause returns how long to wait after the nth failure. The wait doubles each time and is
-// randomized, so that clients which failed together do not retry together.
+// pause returns how long to wait after the nth failure. It doubles with each failure, and has a
+// random part, so that clients that failed together do not retry together.
 func (c *connection) pause(n int, err error) time.Duration {
 	const longest = 30 * time.Second
 	most := min(c.opt.Pause<<min(n-1, 20), longest)
@@ -159,7 +159,7 @@ func (c *connection) request(ctx context.Context, base *url.URL, q call) (*http.
 	return req, nil
 }
 
-// encoded returns the body and its content type, or nil if there is no body.
+// encoded returns the body and its content type. body is nil if the request has none.
 func (q call) encoded() (body io.Reader, kind string, err error) {
 	switch b := q.body.(type) {
 	case nil:
@@ -174,14 +174,14 @@ func (q call) encoded() (body io.Reader, kind string, err error) {
 // bytesBody is a request body that is not JSON.
 type bytesBody []byte
 
-// refused returns the error in an answer. It reads at most 64 KiB.
+// refused returns the error that an answer contains. It reads at most 64 KiB of the body.
 func (c *connection) refused(res *http.Response) error {
 	const most = 64 << 10
-	body, _ := io.ReadAll(io.LimitReader(res.Body, most)) // if this fails, the status alone describes the error
+	body, _ := io.ReadAll(io.LimitReader(res.Body, most)) // ignore the error: the status alone describes the refusal
 	return refusal(res, body, c.opt.Now())
 }
 
-// failureReason returns why a request failed, without the URL, which the caller adds.
+// failureReason returns why a request failed. It leaves out the URL, because the caller adds it.
 func failureReason(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -192,7 +192,7 @@ func failureReason(ctx context.Context, err error) error {
 	return err
 }
 
-// badCall reports an invalid request that the client did not send.
+// badCall reports that a request is invalid. The client did not send it.
 type badCall struct{ why string }
 
 func (e *badCall) Error() string { return e.why }
@@ -206,7 +206,8 @@ func post(body any, safe bool, route ...string) call {
 	return call{method: http.MethodPost, route: route, body: body, safe: safe}
 }
 
-// limitText formats a limit for a query. It returns "" for 0, which means no limit.
+// limitText formats a limit for a query. It returns "" for 0, so that the parameter is left
+// out and the coordinator uses its default.
 func limitText(n int) string {
 	if n <= 0 {
 		return ""
@@ -214,7 +215,7 @@ func limitText(n int) string {
 	return strconv.Itoa(n)
 }
 
-// addNonEmpty adds those name-value pairs whose value is not empty.
+// addNonEmpty adds pairs of name and value to v. It skips pairs with an empty value.
 func addNonEmpty(v url.Values, pairs ...string) url.Values {
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
@@ -231,7 +232,7 @@ func flag(on bool) string {
 	return ""
 }
 
-// loopback reports whether a host is certainly this machine.
+// loopback reports whether host is certainly this machine, such as 127.0.0.1.
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
@@ -251,12 +252,11 @@ func withoutRedirects(given *http.Client, secure *tls.Config) *http.Client {
 	return &c
 }
 
-// transport returns the standard transport with two changes. Unencrypted requests
-// bypass the proxy, because it could read their token. Pings detect connections that
-// the network has lost.
+// transport returns the standard transport with two changes. Unencrypted requests bypass the proxy,
+// which could read their token. Pings detect connections that no longer work.
 func transport(secure *tls.Config) *http.Transport {
 	t := &http.Transport{ForceAttemptHTTP2: true, MaxIdleConns: 100, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second}
-	if standard, ok := http.DefaultTransport.(*http.Transport); ok { // a program may have replaced the default transport
+	if standard, ok := http.DefaultTransport.(*http.Transport); ok { // false if the program has replaced the default transport
 		t = standard.Clone()
 	}
 	t.TLSClientConfig = secure.Clone()

@@ -17,32 +17,31 @@ const (
 	NoInputs = "no_inputs" // no input to claim
 )
 
-// Error codes that the client itself assigns to an answer that it cannot use.
+// Error codes that the client uses for an answer that it cannot use.
 const (
 	BadAnswer  = "bad_answer" // the answer violates the protocol
 	TooLarge   = "too_large"  // the answer exceeds Options.Limit
 	Redirected = "redirected" // a redirect was not followed, because the token is only for one host
 )
 
-// Error is a coordinator's refusal, or an answer that the client cannot use.
+// Error says that a coordinator refused a request, or that the client cannot use the answer.
 type Error struct {
 	Code    string
 	Message string
 	Status  int           // status code of the HTTP response
-	After   time.Duration // how long the coordinator asks to wait before a retry
-	Offset  int64         // for LogGap: the offset to continue from
+	After   time.Duration // how long to wait before a retry, as the coordinator asks; 0 if it does not ask
+	Offset  int64         // for the code LogGap: offset in the log to continue from
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s (%d %s)", e.Message, e.Status, e.Code) }
 
-// NotFound reports that the requested thing is missing: no such agent, no queued task, no
-// input.
+// NotFound reports whether the requested object is missing: an agent, a queued task, an input.
 func (e *Error) NotFound() bool { return e.Status == http.StatusNotFound }
 
-// Conflict reports that an earlier request prevents this one.
+// Conflict reports whether an earlier request prevents this one.
 func (e *Error) Conflict() bool { return e.Status == http.StatusConflict }
 
-// Invalid reports that the request can never be accepted as it is.
+// Invalid reports whether the coordinator will never accept this request.
 func (e *Error) Invalid() bool {
 	switch e.Status {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
@@ -51,12 +50,12 @@ func (e *Error) Invalid() bool {
 	return false
 }
 
-// Denied reports that the token is missing, unknown, or lacks the permission.
+// Denied reports whether the token is missing, unknown, or lacks the permission.
 func (e *Error) Denied() bool {
 	return e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden
 }
 
-// Temporary reports that the same request may be accepted later.
+// Temporary reports whether the coordinator may accept the same request later.
 func (e *Error) Temporary() bool {
 	switch e.Status {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests:
@@ -67,8 +66,8 @@ func (e *Error) Temporary() bool {
 	return e.Status >= http.StatusInternalServerError
 }
 
-// temporary reports whether a retry may succeed. It returns false for invalid requests,
-// and for errors that a retry would give again.
+// temporary reports whether a retry may succeed. It returns false for invalid requests, and for
+// errors that would occur again.
 func temporary(err error) bool {
 	if _, ok := errors.AsType[*badCall](err); ok {
 		return false
@@ -79,11 +78,12 @@ func temporary(err error) bool {
 	return true
 }
 
-// longestWait is the maximum time that a client waits because a coordinator asks it to.
+// longestWait is the maximum time that a client waits before a retry, even if the coordinator asks
+// for more.
 const longestWait = time.Minute
 
-// refusal converts an answer with an error status into an Error. A proxy between client
-// and coordinator may have answered instead, in any format.
+// refusal converts an answer with an error status into an Error. The answer may come from a proxy
+// and have any format.
 func refusal(res *http.Response, body []byte, now time.Time) *Error {
 	e := &Error{Status: res.StatusCode, After: retryAfter(res.Header.Get("Retry-After"), now)}
 	if res.StatusCode >= 300 && res.StatusCode < 400 {
@@ -94,7 +94,7 @@ func refusal(res *http.Response, body []byte, now time.Time) *Error {
 	var parsed struct {
 		Error Problem `json:"error"`
 	}
-	_ = json.Unmarshal(body, &parsed) // a body in another format is ignored
+	_ = json.Unmarshal(body, &parsed) // ignore a body in another format
 	e.Code, e.Message, e.Offset = printable(parsed.Error.Code), printable(parsed.Error.Message), parsed.Error.Offset
 	if e.Code == "" {
 		e.Code = "http"
@@ -105,7 +105,7 @@ func refusal(res *http.Response, body []byte, now time.Time) *Error {
 	return e
 }
 
-// retryAfter parses both forms of the header: seconds and a date.
+// retryAfter parses the header Retry-After, which is a number of seconds or a date.
 func retryAfter(header string, now time.Time) time.Duration {
 	wait := time.Duration(0)
 	if seconds, err := strconv.ParseInt(header, 10, 32); err == nil {
@@ -116,8 +116,8 @@ func retryAfter(header string, now time.Time) time.Duration {
 	return min(max(wait, 0), longestWait)
 }
 
-// printable turns text of another program into one printable line, so that it cannot send
-// control sequences to a terminal.
+// printable makes one printable line of a text from another program, so that it cannot send control
+// sequences to a terminal.
 func printable(s string) string {
 	const most = 500
 	s = strings.Map(func(r rune) rune {

@@ -26,7 +26,7 @@ func (c *EventClient) Add(ctx context.Context, n NewEvent) (e Event, deduped boo
 	}
 	answer := members(body)
 	if answer.pick("deduped", &deduped) == nil && deduped {
-		_ = answer.pick("event", &e) // some coordinators do not send the event again
+		_ = answer.pick("event", &e) // ignore the error: for a repeated key, some coordinators send no event
 		return e, true, nil
 	}
 	if err := answer.pick("event", &e); err != nil {

@@ -15,17 +15,17 @@ import (
 // now.
 type LogQuery struct {
 	Offset int64 // offset of the first byte to return
-	Tail   int64 // return only this many bytes from the end; 0 means all
-	Follow bool  // also return new output, until the log is complete
+	Tail   int64 // return only the last Tail bytes; 0 means all
+	Follow bool  // also return output that is still to come, until the log is complete
 }
 
 // LogSpan describes which part of a log an answer contains.
 type LogSpan struct {
 	From int64 // offset of the first byte sent
-	To   int64 // end of the log at the time of the request
-	Kept int64 // offset of the first byte that the coordinator still has
+	To   int64 // length of the log at the time of the request
+	Kept int64 // offset of the first byte that the coordinator has not deleted
 
-	Starts []LogStart // the offsets at which the latest attempts start
+	Starts []LogStart // where the output of each of the latest attempts starts
 }
 
 // LogStart is the offset at which an attempt starts in the log of its task.
@@ -34,18 +34,17 @@ type LogStart struct {
 	At      int64
 }
 
-// Log returns the log of a task: the output of its attempts, one after the other. The
-// text is the unmodified output of the agent's program and may contain any bytes.
-// Offsets count bytes of the whole log. With Follow, the log ends when it is complete.
-// If the connection breaks before, the caller can continue from the offset it has
-// reached.
+// Log returns the log of a task: the output of its attempts, one after the other. It is exactly
+// what the agent's program printed and may contain any bytes. Offsets count bytes from the start of
+// the log. With Follow, the reader ends when the log is complete. If the connection breaks before
+// that, the caller can continue from the offset that it has reached.
 func (c *RunClient) Log(ctx context.Context, run, task string, q LogQuery) (io.ReadCloser, LogSpan, error) {
 	query := addNonEmpty(url.Values{}, "offset", size(q.Offset), "tail", size(q.Tail), "follow", flag(q.Follow))
 	ask := get(query, "v1", "runs", run, "tasks", task, "log")
 	var body io.ReadCloser
 	var span LogSpan
-	// The request is not marked as safe, because firstReachable would cancel its
-	// context while the body is still being read.
+	// Do not mark the request as safe: firstReachable would cancel its context while the body is
+	// still being read.
 	err := c.conn.firstReachable(ctx, false, func(ctx context.Context, at *address) (err error) {
 		body, span, err = c.conn.openLog(ctx, at.URL, ask)
 		return err
@@ -56,14 +55,14 @@ func (c *RunClient) Log(ctx context.Context, run, task string, q LogQuery) (io.R
 	return body, span, nil
 }
 
-// openLog requests a log. The timeout applies only until the answer starts; reading the
-// body may take longer.
+// openLog requests a log. The timeout applies only until the answer begins; reading the body may
+// take longer.
 func (c *connection) openLog(ctx context.Context, base *url.URL, q call) (io.ReadCloser, LogSpan, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	late := time.AfterFunc(c.opt.Timeout, func() { cancel(errNoAnswer) })
 	res, err := c.requestLog(ctx, base, q)
 	if !late.Stop() && err == nil {
-		_ = res.Body.Close() // the context was cancelled
+		_ = res.Body.Close() // ignore the error: the request was cancelled
 		err = errNoAnswer
 	}
 	if err != nil {
@@ -101,12 +100,13 @@ func (b *logBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// The headers that describe which part of a log an answer contains.
+// The headers that say which part of a log an answer contains.
 const (
 	LogFrom = "Gaffer-Log-From"
 	LogTo   = "Gaffer-Log-To"
 	LogKept = "Gaffer-Log-Kept"
-	// LogStarts lists the offsets of the latest attempts, such as 1=0,2=18230.
+	// LogStarts lists the latest attempts, each with the offset at which its output starts, such as
+	// 1=0,2=18230.
 	LogStarts = "Gaffer-Log-Starts"
 )
 
@@ -118,7 +118,7 @@ func spanOf(h http.Header) LogSpan {
 	return LogSpan{From: number(LogFrom), To: number(LogTo), Kept: number(LogKept), Starts: startsOf(h.Get(LogStarts))}
 }
 
-// startsOf parses the header LogStarts and skips invalid entries.
+// startsOf parses the value of the header LogStarts. It skips invalid entries.
 func startsOf(text string) (list []LogStart) {
 	for part := range strings.SplitSeq(text, ",") {
 		attempt, at, _ := strings.Cut(part, "=")

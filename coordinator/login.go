@@ -13,8 +13,8 @@ type Login struct {
 	Expires time.Time `json:"expires_at"`
 }
 
-// To returns the link's path for a browser that should open a page of the dashboard
-// after logging in. place is the page, such as "#/runs/ID".
+// To returns the path of the link for a browser that should show a page of the dashboard after the
+// login. place is that page, such as "#/runs/ID".
 func (l Login) To(place string) string {
 	if place == "" {
 		return l.Path
@@ -36,8 +36,8 @@ func (c *Client) Login(ctx context.Context) (l Login, err error) {
 	if err := all.pick("expires_at", &l.Expires); err != nil {
 		return l, err
 	}
-	// The path is appended to the server's address. It must not change the host of that
-	// address.
+	// The path is appended to the server's address, so refuse a path that could change the host of
+	// that address.
 	if !strings.HasPrefix(l.Path, "/login?") {
 		return Login{}, badAnswer("the path of the answer is not a login link")
 	}

@@ -10,7 +10,8 @@ import (
 	"testing/synctest"
 )
 
-// pipes is an in-memory network. It lets the clock of synctest skip hours of silence.
+// pipes is an in-memory network. With it, the clock of synctest can skip hours in which nothing is
+// sent.
 type pipes struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -45,8 +46,8 @@ func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-// withClient runs a test with a server and a client in a synctest bubble, whose clock
-// moves when all goroutines wait.
+// withClient runs a test with a server and a client in a synctest bubble. The bubble's clock moves
+// when all its goroutines wait.
 func withClient(t *testing.T, handle http.HandlerFunc, o Options, check func(t *testing.T, c *Client)) {
 	synctest.Test(t, func(t *testing.T) {
 		network := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
@@ -64,21 +65,21 @@ func withClient(t *testing.T, handle http.HandlerFunc, o Options, check func(t *
 		}
 		check(t, c)
 		transport.CloseIdleConnections()
-		_ = server.Close() // ends the contexts of handlers
+		_ = server.Close() // ends the contexts of handlers that still run
 		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 			t.Errorf("the server ended with %v", err)
 		}
 	})
 }
 
-// tear writes only a part of an answer and closes the connection.
+// tear writes the text said, which is a part of an answer, and closes the connection.
 func tear(w http.ResponseWriter, said string) {
 	conn, _, err := w.(http.Hijacker).Hijack()
 	if err != nil {
 		panic(err)
 	}
 	if said != "" {
-		_, _ = conn.Write([]byte(said)) // an error is ignored: the client may be gone
+		_, _ = conn.Write([]byte(said)) // ignore the error: the client may be gone
 	}
 	_ = conn.Close() // the purpose is to close the connection
 }

@@ -11,19 +11,19 @@ import (
 // QuestionClient asks and answers the questions of agents.
 type QuestionClient struct{ conn *connection }
 
-// NewQuestion is a question of an agent that has no task in a run. Two questions of one
-// agent with the same ref are the same question.
+// NewQuestion is a question of an agent that does not work on a task of a run. If an agent asks
+// twice with the same ref, it is the same question.
 type NewQuestion struct {
-	From    string   `json:"from"` // name of the agent that asks; users answer the question by this name
+	From    string   `json:"from"` // name of the agent that asks; by this name the user answers
 	Ref     string   `json:"ref,omitempty"`
 	Text    string   `json:"text"`
 	Options []string `json:"options,omitempty"`
-	Seconds float64  `json:"seconds"`           // how long the user has to answer, at most a day
-	Attempt string   `json:"attempt,omitempty"` // id of the attempt whose agent waits for the answer, if any
+	Seconds float64  `json:"seconds"`           // how long the agent waits for the answer, at most a day
+	Attempt string   `json:"attempt,omitempty"` // id of the attempt whose agent asks; empty if none
 }
 
-// QuestionChange is the stream's update about a question: it was asked, it was answered,
-// or its asker no longer waits for an answer.
+// QuestionChange is the stream's update about a question: the agent asked it, the user answered it,
+// or the agent no longer waits for the answer.
 type QuestionChange struct {
 	fleet.Question
 	Closed   bool      `json:"closed,omitempty"`
@@ -39,9 +39,9 @@ func (c *QuestionClient) List(ctx context.Context, run string) ([]fleet.Question
 	return ask[[]fleet.Question](ctx, c.conn, get(addNonEmpty(url.Values{}, "run", run), "v1", "questions"), "questions")
 }
 
-// Answer answers a question. If deny is true, it refuses the agent's request, with text
-// as the reason. If the question has already been answered, the [Error] is a Conflict
-// that names the user.
+// Answer answers a question. If deny is true, it refuses what the agent asks for, with text as the
+// reason. If the question has already been answered, the [Error] is a Conflict that names the user
+// who did.
 func (c *QuestionClient) Answer(ctx context.Context, question, text string, deny bool) error {
 	body := map[string]any{"text": text, "deny": deny}
 	_, err := c.conn.do(ctx, post(body, false, "v1", "questions", question, "answer"))

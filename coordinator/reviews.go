@@ -11,15 +11,15 @@ import (
 // ReviewClient reviews the changes of tasks and exchanges messages with their agents.
 type ReviewClient struct{ conn *connection }
 
-// Review returns the review of a task's change. A task that was not reviewed yet has an
-// open review.
+// Review returns the user's review of a task's change. If the task was not reviewed yet, the review
+// is open.
 func (c *ReviewClient) Review(ctx context.Context, run, task string) (fleet.Review, error) {
 	return ask[fleet.Review](ctx, c.conn, get(nil, "v1", "runs", run, "tasks", task, "review"), "review")
 }
 
-// Change applies a user's action to a review and returns the changed review. A new
-// comment without a key gets one, so that the request can be repeated. Requests for other
-// actions are never repeated.
+// Change applies a user's action to a review and returns the changed review. A new comment without
+// a key gets a key, so that the request can be repeated. Requests for other actions are never
+// repeated.
 func (c *ReviewClient) Change(ctx context.Context, run, task string, a fleet.ReviewAction) (fleet.Review, error) {
 	comment := a.Action == fleet.ActComment
 	if comment && a.Comment.Key == "" {
@@ -33,8 +33,8 @@ func (c *ReviewClient) Messages(ctx context.Context, run, task string) ([]fleet.
 	return ask[[]fleet.Message](ctx, c.conn, get(nil, "v1", "runs", run, "tasks", task, "messages"), "messages")
 }
 
-// Send sends a message to the agent of a task. Only Run, Task, Text, Now and the id of
-// m are sent. A message without an id gets one, so that the request can be repeated.
+// Send sends a message to the agent of a task. Of m, only Run, Task, Text, Now and the id are sent.
+// A message without an id gets an id, so that the request can be repeated.
 func (c *ReviewClient) Send(ctx context.Context, m fleet.Message) (fleet.Message, error) {
 	if m.ID == "" {
 		m.ID = rand.Text()
@@ -50,8 +50,8 @@ func (c *ReviewClient) Withdraw(ctx context.Context, run, task, message string) 
 	return err
 }
 
-// Interrupt ends the current turn of a running agent, and keeps its conversation. The
-// request is never repeated, because the agent may have started another turn meanwhile.
+// Interrupt ends the current turn of a running agent and keeps its conversation. The request is
+// never repeated, because the agent may have started another turn in the meantime.
 func (c *ReviewClient) Interrupt(ctx context.Context, run, task string) error {
 	_, err := c.conn.do(ctx, post(map[string]string{}, false, "v1", "runs", run, "tasks", task, "interrupt"))
 	return err

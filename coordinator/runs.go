@@ -14,20 +14,20 @@ type RunClient struct{ conn *connection }
 // RunQuery selects runs. Its zero value selects the unfinished runs of all projects.
 type RunQuery struct {
 	Project string
-	Ended   bool // include ended runs
-	Limit   int  // return only the latest runs; 0 means the coordinator's default
+	Ended   bool // also select runs that have ended
+	Limit   int  // return at most this many runs, the latest; 0 means the coordinator's default
 }
 
 // NewRun describes a run to submit.
 type NewRun struct {
 	Project string          `json:"project"`
-	On      string          `json:"on,omitempty"`  // name of the only worker that may take the run's tasks; empty for any
+	On      string          `json:"on,omitempty"`  // name of the only worker that may take the run's tasks; empty for any worker
 	Key     string          `json:"key,omitempty"` // idempotency key: submitting the same key again returns the same run
-	Plan    json.RawMessage `json:"plan"`          // the JSON form of a plan that includes all prompts; docs/protocols/coordinator.md describes it
+	Plan    json.RawMessage `json:"plan"`          // the plan as JSON with all prompts, as described in docs/protocols/coordinator.md
 }
 
-// Records are the ledger's records of a run's attempts: run records and result records,
-// in the order in which they were written.
+// Records holds the ledger records of a run's attempts: run records and result records, in the
+// order in which they were written.
 type Records struct {
 	Runs    []json.RawMessage `json:"runs"`
 	Results []json.RawMessage `json:"results"`
@@ -36,9 +36,9 @@ type Records struct {
 // ReportQuery selects the data of a report. Its zero value selects everything.
 type ReportQuery struct {
 	Project                string
-	Since                  string // a day or a time; runs that started earlier are omitted
+	Since                  string // a day or a time; runs that started before it are omitted
 	Agent, Model, Template []string
-	Rows                   int // number of latest attempts to include as raw_data, each with its run and task
+	Rows                   int // how many of the latest attempts to include as raw_data, each with its run and task
 }
 
 // AttemptChange is the stream's update about an attempt.
@@ -48,7 +48,7 @@ type AttemptChange struct {
 	fleet.Attempt
 }
 
-// PastChange is an update that the stream has sent before.
+// PastChange is an update that the stream has already sent.
 type PastChange struct {
 	ID string `json:"id"` // number of the change in the stream
 	Update
@@ -57,7 +57,7 @@ type PastChange struct {
 // PastChanges are changes of a run, the oldest first.
 type PastChanges struct {
 	Changes []PastChange `json:"changes"`
-	Next    string       `json:"next,omitempty"` // the id to continue after; empty if there are no more changes
+	Next    string       `json:"next,omitempty"` // id of the last change here, to continue after; empty if there are no more
 }
 
 // List returns runs without their tasks, the latest first.
@@ -71,16 +71,16 @@ func (c *RunClient) Get(ctx context.Context, id string) (fleet.Run, error) {
 	return ask[fleet.Run](ctx, c.conn, get(nil, "v1", "runs", id), "run")
 }
 
-// Find returns the id of the run that the user has named. The name is the whole id, a
-// prefix of the id or of its last part that is unique in the project, or "-" or "" for
-// the latest run. With unfinished, only runs that have not ended count.
+// Find returns the id of the run that the user means. name is the whole id, a prefix of the id or
+// of its last part that is unique in the project, or "-" or "" for the latest run. If unfinished is
+// true, it considers only runs that have not ended.
 func (c *RunClient) Find(ctx context.Context, project, name string, unfinished bool) (string, error) {
 	query := addNonEmpty(url.Values{}, "project", project, "name", name, "unfinished", flag(unfinished))
 	return ask[string](ctx, c.conn, get(query, "v1", "runs", "find"), "id")
 }
 
-// FindTask returns the task that the user has named, with its prompt. The name is
-// RUN/TASK, TASK in the latest run that has it, or a unique prefix of a task.
+// FindTask returns the task that the user means, with its prompt. name is RUN/TASK, or TASK for the
+// latest run that has this task. TASK may be a unique prefix of the task's name.
 func (c *RunClient) FindTask(ctx context.Context, project, name string) (fleet.Task, error) {
 	query := addNonEmpty(url.Values{}, "project", project, "task", name)
 	return ask[fleet.Task](ctx, c.conn, get(query, "v1", "runs", "find"), "task")
@@ -91,29 +91,30 @@ func (c *RunClient) Task(ctx context.Context, run, task string) (fleet.Task, err
 	return ask[fleet.Task](ctx, c.conn, get(nil, "v1", "runs", run, "tasks", task), "task")
 }
 
-// Submit stores a plan as a run. Workers of the project then take its tasks. It returns
-// the run without its tasks. The request is retried only if it has a key.
+// Submit stores a plan as a run, whose tasks the workers of the project then take. It returns the
+// run without its tasks. The request is retried only if it has a key.
 func (c *RunClient) Submit(ctx context.Context, n NewRun) (fleet.Run, error) {
 	return ask[fleet.Run](ctx, c.conn, post(n, n.Key != "", "v1", "runs"), "run")
 }
 
-// Cancel cancels a run, or one task of it together with the tasks that wait for it.
+// Cancel cancels a run. If task is not empty, it cancels only that task and the tasks that wait for
+// it.
 func (c *RunClient) Cancel(ctx context.Context, run, task, why string) error {
 	body := map[string]string{"task": task, "why": why}
 	_, err := c.conn.do(ctx, post(body, true, "v1", "runs", run, "cancel"))
 	return err
 }
 
-// Retry requeues a failed or cancelled task. The request is never repeated, because the
-// task may have failed again in the meantime.
+// Retry queues a failed or cancelled task again. The request is never repeated, because the task
+// may have failed again in the meantime.
 func (c *RunClient) Retry(ctx context.Context, run, task string) error {
 	_, err := c.conn.do(ctx, post(map[string]string{"task": task}, false, "v1", "runs", run, "retry"))
 	return err
 }
 
-// Merge merges the change of a task, or the approved changes of a run, in a repository
-// on the coordinator's machine. If its checks take long, the merge continues on
-// the coordinator after the answer; see [fleet.MergeRunning].
+// Merge merges the change of a task, or all approved changes of a run, in a repository on the
+// coordinator's machine. If the checks take long, the coordinator answers before the merge is done;
+// see [fleet.MergeRunning].
 func (c *RunClient) Merge(ctx context.Context, m fleet.MergeRequest) ([]fleet.MergeResult, error) {
 	return ask[[]fleet.MergeResult](ctx, c.conn, post(m, false, mergeRoute(m.Run, m.Task, "merge")...), "merges")
 }
@@ -123,14 +124,15 @@ func (c *RunClient) UndoMerge(ctx context.Context, m fleet.MergeRequest) (fleet.
 	return ask[fleet.MergeResult](ctx, c.conn, post(m, false, mergeRoute(m.Run, m.Task, "undo")...), "merge")
 }
 
-// Discard deletes the worktree of a task and keeps its content. With undo it restores
-// the worktree.
+// Discard deletes the worktree of a task, but stores its content. If undo is true, it restores the
+// worktree.
 func (c *RunClient) Discard(ctx context.Context, run, task string, undo bool) (fleet.Review, error) {
 	body := map[string]bool{"undo": undo}
 	return ask[fleet.Review](ctx, c.conn, post(body, false, mergeRoute(run, task, "discard")...), "review")
 }
 
-// mergeRoute returns the path of a request about the change of a task, or of a whole run.
+// mergeRoute returns the path of a request about a task's change. If task is empty, the request is
+// about all changes of the run.
 func mergeRoute(run, task, action string) []string {
 	if task == "" {
 		return []string{"v1", "runs", run, action}
@@ -138,18 +140,18 @@ func mergeRoute(run, task, action string) []string {
 	return []string{"v1", "runs", run, "tasks", task, action}
 }
 
-// TaskAttempts returns all attempts at a task, the first one first.
+// TaskAttempts returns all attempts of a task, in the order in which they started.
 func (c *RunClient) TaskAttempts(ctx context.Context, run, task string) ([]fleet.Attempt, error) {
 	return ask[[]fleet.Attempt](ctx, c.conn, get(nil, "v1", "runs", run, "tasks", task, "attempts"), "attempts")
 }
 
-// Plan returns the plan of a run as it was submitted. Literal values of its variables
-// are hidden, but references are not.
+// Plan returns the plan of a run as it was submitted. Values of variables are hidden if the plan
+// contains them literally; references to values are not hidden.
 func (c *RunClient) Plan(ctx context.Context, run string) (json.RawMessage, error) {
 	return ask[json.RawMessage](ctx, c.conn, get(nil, "v1", "runs", run, "plan"), "plan")
 }
 
-// Records returns the ledger's records of a run.
+// Records returns the ledger records of a run.
 func (c *RunClient) Records(ctx context.Context, run string) (Records, error) {
 	return ask[Records](ctx, c.conn, get(addNonEmpty(url.Values{}, "run", run), "v1", "records"), "records")
 }
@@ -163,8 +165,7 @@ func (c *RunClient) Report(ctx context.Context, q ReportQuery) (json.RawMessage,
 	return ask[json.RawMessage](ctx, c.conn, get(query, "v1", "report"), "report")
 }
 
-// Attempts returns all attempts at all tasks of a run, in the order in which they
-// started.
+// Attempts returns the attempts of all tasks of a run, in the order in which they started.
 func (c *RunClient) Attempts(ctx context.Context, run string) ([]AttemptChange, error) {
 	return ask[[]AttemptChange](ctx, c.conn, get(nil, "v1", "runs", run, "attempts"), "attempts")
 }
@@ -174,9 +175,9 @@ func (c *RunClient) Questions(ctx context.Context, run string) ([]QuestionChange
 	return ask[[]QuestionChange](ctx, c.conn, get(nil, "v1", "runs", run, "questions"), "questions")
 }
 
-// Changes returns the updates that the stream has sent about a run after the given
-// change, or from the start if after is empty. It returns at most limit changes; 0 means
-// the coordinator's default.
+// Changes returns the updates about a run that the stream has sent after the change with the id
+// after. If after is empty, it starts with the first. It returns at most limit changes; 0 means the
+// coordinator's default.
 func (c *RunClient) Changes(ctx context.Context, run, after string, limit int) (PastChanges, error) {
 	query := addNonEmpty(url.Values{}, "after", after, "limit", limitText(limit))
 	return askAll[PastChanges](ctx, c.conn, get(query, "v1", "runs", run, "changes"), "changes")

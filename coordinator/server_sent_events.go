@@ -16,19 +16,19 @@ type message struct {
 	data  []byte
 	id    string
 	hasID bool
-	cut   bool          // the message exceeded the limit, so the data is incomplete
-	retry time.Duration // how long the server asks to wait before reconnecting
+	cut   bool          // the message was larger than the limit, so data is incomplete
+	retry time.Duration // how long the server asks the client to wait before it reconnects; 0 if it does not ask
 }
 
 func (m message) empty() bool {
 	return m.name == "" && m.data == nil && !m.hasID && !m.cut && m.retry == 0
 }
 
-// messages reads a stream of server-sent events with bounded memory.
+// messages reads a stream of server-sent events. It limits the memory that a message may use.
 type messages struct {
 	from  *bufio.Reader
 	limit int    // maximum bytes of one message
-	alive func() // called for every line, including pings
+	alive func() // called for every line, even for a ping, to show that the connection works
 }
 
 func newMessages(r io.Reader, limit int, alive func()) *messages {
@@ -39,8 +39,8 @@ func newMessages(r io.Reader, limit int, alive func()) *messages {
 	return &messages{from: from, limit: limit, alive: alive}
 }
 
-// next returns the next complete message. It discards an incomplete message at the end
-// of the connection.
+// next returns the next complete message. If the connection ends within a message, that message is
+// discarded.
 func (r *messages) next() (message, error) {
 	var m message
 	for {
@@ -58,7 +58,8 @@ func (r *messages) next() (message, error) {
 	}
 }
 
-// line returns a line without its line break. It truncates a line that exceeds the limit.
+// line returns a line without its line break. If the line exceeds the limit, line truncates it, and
+// long is true.
 func (r *messages) line() (line []byte, long bool, err error) {
 	for {
 		part, err := r.from.ReadSlice('\n')

@@ -13,38 +13,36 @@ import (
 	"time"
 )
 
-// StreamQuery selects where a stream starts and which changes it contains.
+// StreamQuery says where a stream starts and which changes it contains.
 type StreamQuery struct {
-	After   string // id of the last known change; if empty, the stream starts with the next change
-	Project string // only this project's changes
-	Run     string // only this run's changes
-	Seen    bool   // also report when agents were last seen; see the constant Seen
+	After   string // id of the last change that the caller knows; if empty, the stream starts with the next change
+	Project string // only changes of this project; empty for all
+	Run     string // only changes of this run; empty for all
+	Seen    bool   // also report when each agent was last seen; see the constant Seen
 }
 
-// Seen is the type of an update that reports when agents were last seen. It is not a
-// change. Its Change maps the ids of agents to times: at first of all agents, then of
-// those whose time has changed.
+// Seen is the type of an update that says when agents were last seen. It is not a change. Its
+// Change has the time for each agent's id: in the first update for all agents, later for those
+// whose time has changed.
 const Seen = "seen"
 
 // Change is an update of the stream.
 type Change struct {
-	ID string // id from which a stream can continue; empty if the coordinator gives none
+	ID string // pass it as StreamQuery.After to continue from here; empty if the coordinator gives none
 
-	// Gap reports that changes may be missing before this one. A caller that keeps a
-	// copy of the state has to fetch it again. The gap is reported as soon as it is
-	// known, if necessary in a separate Change with an empty Type. There are four
-	// causes: the coordinator continues from another change than requested, it gives no
-	// ids and the connection broke, its numbers went backwards, or a change could not
-	// be read.
+	// Gap reports that changes may be missing before this one. A caller that keeps a copy of the
+	// state has to fetch it again. The gap is reported as soon as it is known, if necessary in a
+	// separate Change with an empty Type. There are four causes: the coordinator continues from
+	// another change than requested; it gives no ids and the connection broke; its ids went
+	// backwards; or a change could not be read.
 	Gap bool
 
 	Update
 }
 
-// Stream calls each for every change, in order. It returns when the context ends, when
-// each returns an error, or when the coordinator refuses the request. It replaces
-// broken and silent connections, and continues after the last change that it has passed
-// to each.
+// Stream calls each for every change, in order. It returns when the context ends, when each returns
+// an error, or when the coordinator refuses the request. If a connection breaks or is silent for
+// too long, Stream opens a new one, and continues after the last change that it has passed to each.
 func (c *Client) Stream(ctx context.Context, from StreamQuery, each func(Change) error) error {
 	conn, end := c.conn.separate()
 	defer end()
@@ -68,26 +66,26 @@ func (c *Client) Stream(ctx context.Context, from StreamQuery, each func(Change)
 	}
 }
 
-// stream holds the state that is kept when a connection is replaced.
+// stream holds the state of a Stream call, which it keeps when it opens a new connection.
 type stream struct {
 	conn      *connection
-	last      string // id of the last change passed to each, or the id that the stream started from
-	connected int    // number of connections that sent a message
-	moved     bool   // this connection has sent a change that is newer than last
+	last      string // id of the last change passed to each; at first, the id that the stream starts after
+	connected int    // number of connections so far that sent a message
+	moved     bool   // the current connection has sent a change that is newer than last
 	retry     time.Duration
 	each      func(Change) error
 	eachErr   error // the error that each returned
 }
 
-// longestMessage is the maximum size of a message. It is several times the size of the
-// largest task that a coordinator accepts.
+// longestMessage is the maximum size of a message, in bytes. The largest task that a coordinator
+// accepts is several times smaller.
 const longestMessage = 8 << 20
 
 var errSilent = errors.New("the stream fell silent")
 
-// connect opens a connection to the first address that accepts one, and reads it to its
-// end. If the connection breaks later, the address still counts as working, because the
-// coordinator may have disconnected a reader that is too slow.
+// connect opens a connection to the first address that accepts one, and reads it to its end. If the
+// connection breaks later, the address still counts as working: the coordinator may have
+// disconnected a client that reads too slowly.
 func (s *stream) connect(ctx context.Context, q call) error {
 	var torn error
 	err := s.conn.firstReachable(ctx, true, func(ctx context.Context, at *address) error {
@@ -101,7 +99,7 @@ func (s *stream) connect(ctx context.Context, q call) error {
 	return cmp.Or(err, torn)
 }
 
-// connection reads one connection to its end.
+// connection opens one connection to the address at, and reads it to its end.
 func (s *stream) connection(ctx context.Context, at *address, q call) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -121,7 +119,7 @@ func (s *stream) connection(ctx context.Context, at *address, q call) error {
 		if err != nil {
 			return failureReason(ctx, err)
 		}
-		watchdog.Stop() // time spent in the caller's function does not count as silence
+		watchdog.Stop() // do not count the time in the caller's function as silence
 		if s.eachErr = s.handle(m, fresh); s.eachErr != nil {
 			return s.eachErr
 		}
@@ -157,14 +155,15 @@ func (s *stream) open(ctx context.Context, base *url.URL, q call) (io.ReadCloser
 	return nil, err
 }
 
-// handle passes a message to each, and reports a gap that the message reveals.
+// handle passes a message to each. If the message shows that changes are missing, handle also
+// reports a gap.
 func (s *stream) handle(m message, fresh bool) error {
 	if m.retry > 0 {
 		s.retry = min(m.retry, longestWait)
 	}
 	gap := false
 	if fresh {
-		gap = s.connected > 0 && s.last == "" // if there are no ids, changes during the reconnect are unknown
+		gap = s.connected > 0 && s.last == "" // without ids, changes during the reconnect cannot be requested again
 		s.connected, s.moved = s.connected+1, false
 	}
 	switch m.name {
@@ -174,7 +173,7 @@ func (s *stream) handle(m message, fresh bool) error {
 		return s.seen(m, gap)
 	}
 	if !s.moved && m.id != "" && m.id == s.last {
-		return s.reportGap(m.id, gap) // the previous connection has already delivered this change
+		return s.reportGap(m.id, gap) // an earlier connection has already delivered this change
 	}
 	s.moved = true
 	gap = gap || m.cut || m.hasID && before(m.id, s.last)
@@ -191,8 +190,8 @@ func (s *stream) handle(m message, fresh bool) error {
 	return s.each(change)
 }
 
-// hello handles the message that names the change after which the stream continues.
-// That is the requested change, unless the coordinator no longer has all later ones.
+// hello handles the first message, which names the change after which the stream continues. That is
+// the requested change, unless the coordinator has deleted some later ones.
 func (s *stream) hello(m message, gap bool) error {
 	if m.hasID && m.id != s.last {
 		gap = gap || s.last != ""
@@ -201,8 +200,8 @@ func (s *stream) hello(m message, gap bool) error {
 	return s.reportGap(m.id, gap)
 }
 
-// seen passes on when agents were last seen. This is not a change, so it has no id to
-// continue after.
+// seen passes on an update that says when agents were last seen. It is not a change, so a stream
+// cannot continue after it.
 func (s *stream) seen(m message, gap bool) error {
 	var said struct {
 		Time time.Time       `json:"time"`
@@ -214,7 +213,7 @@ func (s *stream) seen(m message, gap bool) error {
 	return s.each(Change{Gap: gap, Update: Update{Type: Seen, Time: said.Time, Change: said.Seen}})
 }
 
-// reportGap reports a gap, if there is one, in a separate Change.
+// reportGap calls each with a separate Change that reports a gap. It does nothing if gap is false.
 func (s *stream) reportGap(id string, gap bool) error {
 	if !gap {
 		return nil

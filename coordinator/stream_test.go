@@ -17,8 +17,8 @@ import (
 
 var errEnough = errors.New("enough")
 
-// follow reads at most the given number of changes from a stream. It returns each
-// change as a text: the id, a ! for a gap, and the type.
+// follow reads at most the given number of changes from a stream. It returns each change as a text,
+// such as "4! tasks": the id, a ! if there is a gap, and the type.
 func follow(t *testing.T, c *Client, from StreamQuery, most int) (changes []string, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -44,8 +44,8 @@ func expect(t *testing.T, c *Client, from StreamQuery, want ...string) {
 	}
 }
 
-// script serves one text per connection, in order, and then leaves the connection open.
-// If the text ends with a #, it closes the connection.
+// script serves one of the texts on each connection, in order, and then leaves the connection open.
+// If a text ends with #, script closes the connection.
 func script(texts ...string) http.HandlerFunc {
 	var connection atomic.Int32
 	return func(w http.ResponseWriter, q *http.Request) {
@@ -83,7 +83,7 @@ func TestABrokenStreamContinuesAfterItsLastChange(t *testing.T) {
 		}
 		half := event(after + 4)
 		torn++
-		_, _ = io.WriteString(w, half[:len(half)*(torn%5)/5]) // cut off at various positions
+		_, _ = io.WriteString(w, half[:len(half)*(torn%5)/5]) // cut off at another position each time
 	}, Options{}, func(t *testing.T, c *Client) {
 		var want []string
 		for id := 3; id <= last; id++ {

@@ -8,7 +8,7 @@ import (
 // TaskClient queues, claims and ends tasks.
 type TaskClient struct{ conn *connection }
 
-// TaskQuery selects tasks. Its zero value selects all.
+// TaskQuery selects tasks. Its zero value selects all tasks.
 type TaskQuery struct {
 	ChannelID, ChainID, AgentID string
 	Status                      TaskStatus
@@ -32,33 +32,32 @@ func (c *TaskClient) Add(ctx context.Context, t NewTask) (Task, error) {
 	return ask[Task](ctx, c.conn, post(t, false, "v1", "tasks"), "task")
 }
 
-// Claim claims a task of a channel. If none is queued, the [Error]'s code is [NoTasks].
-// The request is retried only with an idempotency key.
+// Claim claims a task of a channel. If no task is queued, the code of the [Error] is [NoTasks]. The
+// request is retried only if it has an idempotency key.
 func (c *TaskClient) Claim(ctx context.Context, q Claim) (Task, error) {
 	return ask[Task](ctx, c.conn, post(q, q.IdempotencyKey != "", "v1", "tasks", "claim"), "task")
 }
 
-// Complete reports that a task is done. The owner may report it twice, so the request is
-// retried.
+// Complete reports that a task is done. The request is retried, because the task's agent may report
+// this twice.
 func (c *TaskClient) Complete(ctx context.Context, r Report) (Task, error) {
 	return ask[Task](ctx, c.conn, post(r, true, "v1", "tasks", "complete"), "task")
 }
 
-// Fail reports that a task failed. The owner may report it twice, so the request is
-// retried.
+// Fail reports that a task failed. The request is retried, because the task's agent may report this
+// twice.
 func (c *TaskClient) Fail(ctx context.Context, r Report) (Task, error) {
 	return ask[Task](ctx, c.conn, post(r, true, "v1", "tasks", "fail"), "task")
 }
 
-// AddInput adds text to type for the agent of a task. The request is retried only with an
-// idempotency key.
+// AddInput queues text that will be typed for the agent of a task. The request is retried only if
+// it has an idempotency key.
 func (c *TaskClient) AddInput(ctx context.Context, n NewInput) (Input, error) {
 	return ask[Input](ctx, c.conn, post(n, n.IdempotencyKey != "", "v1", "tasks", "inputs"), "input")
 }
 
-// ClaimInput claims the next input of a task. If there is none, the [Error]'s code is
-// [NoInputs]. The request is never retried, because a coordinator delivers each input
-// only once.
+// ClaimInput claims the next input of a task. If there is none, the code of the [Error] is
+// [NoInputs]. The request is never retried, because a coordinator delivers each input only once.
 func (c *TaskClient) ClaimInput(ctx context.Context, task, agent string) (Input, error) {
 	body := map[string]string{"task_id": task, "agent_id": agent}
 	return ask[Input](ctx, c.conn, post(body, false, "v1", "tasks", "inputs", "claim"), "input")

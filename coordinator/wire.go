@@ -12,7 +12,7 @@ import (
 type Agent struct {
 	ID            string          `json:"id"`
 	Name          string          `json:"name"`
-	Status        string          `json:"status"` // same as ClaudeStatus, for old clients
+	Status        string          `json:"status"` // the same value as ClaudeStatus, for old clients
 	ClaudeStatus  string          `json:"claude_status"`
 	ClaudeSince   time.Time       `json:"claude_status_at,omitzero"` // when ClaudeStatus was last reported
 	CurrentTaskID string          `json:"current_task_id"`
@@ -22,14 +22,14 @@ type Agent struct {
 	CreatedAt     time.Time       `json:"created_at"`
 	UpdatedAt     time.Time       `json:"updated_at"`
 	WorkerStatus  WorkerStatus    `json:"worker_status"`
-	Gone          bool            `json:"gone,omitempty"` // the agent's run has ended, so lists no longer contain the agent
+	Gone          bool            `json:"gone,omitempty"` // the agent's run has ended, so the agent is not in lists any more
 }
 
 // WorkerStatus says whether a worker sent a heartbeat recently.
 type WorkerStatus string
 
-// The statuses of a worker, how long a worker stays online after a heartbeat, and the
-// interval between heartbeats.
+// The statuses of a worker, how long a worker counts as online after a heartbeat, and the interval
+// between heartbeats.
 const (
 	Online  WorkerStatus = "online"
 	Offline WorkerStatus = "offline"
@@ -45,8 +45,8 @@ const (
 	Waiting = "waiting"
 )
 
-// Heartbeat is an agent's report about itself. An empty id requests a new agent. An old
-// client sends only Status.
+// Heartbeat is an agent's report about itself. If the id is empty, the coordinator creates a new
+// agent. An old client sends only Status.
 type Heartbeat struct {
 	AgentID       string          `json:"agent_id"`
 	Name          string          `json:"name,omitempty"`
@@ -54,7 +54,7 @@ type Heartbeat struct {
 	Status        string          `json:"status,omitempty"`
 	CurrentTaskID string          `json:"current_task_id,omitempty"`
 	Meta          json.RawMessage `json:"meta,omitempty"`
-	Gone          bool            `json:"gone,omitempty"` // the agent has ended, so lists no longer contain it
+	Gone          bool            `json:"gone,omitempty"` // the agent has ended, so lists should not contain it any more
 }
 
 // Channel is a named queue of tasks.
@@ -65,24 +65,23 @@ type Channel struct {
 	CreatedAt   time.Time `json:"created_at"`
 }
 
-// Chain is a sequence of tasks that run one after the other. Its status is computed from
-// its tasks.
+// Chain is a sequence of tasks that run one after the other. Its status follows from its tasks.
 type Chain struct {
 	ID           string     `json:"id"`
 	ChannelID    string     `json:"channel_id,omitempty"`
 	Name         string     `json:"name"`
 	Description  string     `json:"description"`
 	Status       TaskStatus `json:"status,omitempty"`
-	OwnerAgentID string     `json:"owner_agent_id,omitempty"` // the only agent that may claim the chain's tasks; empty for any
+	OwnerAgentID string     `json:"owner_agent_id,omitempty"` // id of the only agent that may claim the chain's tasks; empty for any
 	CreatedAt    time.Time  `json:"created_at"`
 	UpdatedAt    time.Time  `json:"updated_at,omitzero"` // when the name, the description or the owner was last changed
 }
 
-// ChainChange describes changes to a chain. Empty fields stay unchanged.
+// ChainChange is a change of a chain. Fields that are empty stay unchanged.
 type ChainChange struct {
 	Name        string     `json:"name,omitempty"`
 	Description string     `json:"description,omitempty"`
-	Status      TaskStatus `json:"status,omitempty"` // validated but not stored, because the status is computed from the tasks
+	Status      TaskStatus `json:"status,omitempty"` // must be valid but is not stored: the status follows from the tasks
 }
 
 // Task is one piece of work.
@@ -98,7 +97,7 @@ type Task struct {
 	Priority        int        `json:"priority"`
 	AssignedAgentID string     `json:"assigned_agent_id,omitempty"`
 	ExecutionMode   string     `json:"execution_mode,omitempty"`
-	SessionToken    string     `json:"agent_session_request_token,omitempty"` // only for a SessionRequest: an event with this token reports that the session has started
+	SessionToken    string     `json:"agent_session_request_token,omitempty"` // only in a SessionRequest: the agent sends an event with this token when the session has started
 	CreatedAt       time.Time  `json:"created_at"`
 	ClaimedAt       *time.Time `json:"claimed_at,omitempty"`
 	DoneAt          *time.Time `json:"done_at,omitempty"`
@@ -116,16 +115,14 @@ const (
 	Failed     TaskStatus = "failed"
 )
 
-// SessionRequest is the type of a task that asks an agent without a session to start
-// one. SessionStarted is the type of the event by which the agent reports that it has
-// started one.
+// SessionRequest is the type of a task that asks an agent without a session to start one.
+// SessionStarted is the type of the event by which the agent reports that its session has started.
 const (
 	SessionRequest = "request_claude_session"
 	SessionStarted = "agent.automation.session_request.completed"
 )
 
-// NewSession asks an agent of a channel to start a session. The channel is given by its
-// id or its name.
+// NewSession asks an agent of a channel to start a session. The channel is an id or a name.
 type NewSession struct {
 	ChannelID   string `json:"channel_id,omitempty"`
 	ChannelName string `json:"channel_name,omitempty"`
@@ -140,7 +137,7 @@ type Assignment struct {
 
 // Notification tells the user that an agent needs attention.
 type Notification struct {
-	Key       string    `json:"key"` // the agent's id and the type, joined
+	Key       string    `json:"key"` // id of the agent and type of the notification, joined
 	AgentID   string    `json:"agent_id"`
 	AgentName string    `json:"agent_name"`
 	Type      string    `json:"type"`
@@ -149,12 +146,12 @@ type Notification struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// SetupWaiting is the type of the notification about an agent that waits for a session.
-// The agent's meta contains the same word as its state.
+// SetupWaiting is the type of the notification about an agent that waits for a session. The agent's
+// meta has the same word as its state.
 const SetupWaiting = "setup_waiting"
 
-// NewTask describes a task to queue. A task of a chain without a sequence is appended to
-// the chain.
+// NewTask describes a task to queue. A task of a chain without a sequence number is appended to the
+// chain.
 type NewTask struct {
 	ChannelID     string `json:"channel_id"`
 	ChainID       string `json:"chain_id,omitempty"`
@@ -166,7 +163,7 @@ type NewTask struct {
 	ExecutionMode string `json:"execution_mode,omitempty"`
 }
 
-// Claim requests a task of a channel, which is given by its name or its id.
+// Claim requests a task of a channel. The channel is a name or an id.
 type Claim struct {
 	AgentID        string `json:"agent_id"`
 	Channel        string `json:"channel,omitempty"`
@@ -174,7 +171,7 @@ type Claim struct {
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
 }
 
-// Report describes how a task ended.
+// Report says how a task ended.
 type Report struct {
 	TaskID  string `json:"task_id"`
 	AgentID string `json:"agent_id"`
@@ -234,16 +231,16 @@ type Dashboard struct {
 	Events   []Event   `json:"events"`
 }
 
-// Update is a message of the stream about one change.
+// Update is a message of the stream about one changed object.
 type Update struct {
-	Type   string          `json:"type"` // agents, tasks, channels, inputs or events; for gaffer's runs also runs, attempts, questions, reviews, messages or lanes
+	Type   string          `json:"type"` // kind of the object: agents, tasks, channels, inputs, events; in gaffer also runs, attempts, questions, reviews, messages, lanes
 	Time   time.Time       `json:"time"`
 	Change json.RawMessage `json:"change,omitempty"` // the changed object, as it was after the change
 }
 
-// Problem is the error of a request.
+// Problem is the error in the answer to a refused request.
 type Problem struct {
 	Code    string `json:"code"` // such as no_tasks
 	Message string `json:"message"`
-	Offset  int64  `json:"offset,omitempty"` // for an error about a log: the offset to continue from
+	Offset  int64  `json:"offset,omitempty"` // for an error about a log: the offset in the log to continue from
 }

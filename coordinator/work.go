@@ -9,18 +9,18 @@ import (
 	"gaffer/fleet"
 )
 
-// The types below are messages between gaffer's own workers and a coordinator. Times
-// are sent as durations in milliseconds relative to the message, because clocks of
-// machines differ. Unknown fields are ignored and missing ones have their zero value,
-// so that older and newer programs understand each other.
+// The types below are messages between gaffer's workers and a coordinator. Times are sent as
+// durations in milliseconds, relative to when the message is sent, because the clocks of machines
+// differ. Unknown fields are ignored and missing ones have their zero value, so that older and
+// newer programs understand each other.
 
 // WorkerInfo describes a worker.
 type WorkerInfo struct {
-	ID      string   `json:"id"` // stays the same if the worker is renamed
+	ID      string   `json:"id"` // does not change if the worker is renamed
 	Name    string   `json:"name,omitempty"`
 	Labels  []string `json:"labels,omitempty"`
-	Agents  []string `json:"agents,omitempty"` // the agents whose tasks the worker takes; empty means all
-	Slots   int      `json:"slots,omitempty"`  // how many tasks the worker runs at the same time
+	Agents  []string `json:"agents,omitempty"` // names of the agents whose tasks the worker takes; empty means all
+	Slots   int      `json:"slots,omitempty"`  // how many tasks the worker can run at the same time
 	Version string   `json:"version,omitempty"`
 	Host    string   `json:"host,omitempty"`
 }
@@ -29,30 +29,29 @@ type WorkerInfo struct {
 type WorkBeat struct {
 	Worker WorkerInfo `json:"worker"`
 	Held   []HeldWork `json:"held"`
-	// Gone reports that the worker runs no attempts and exits now, so that it counts as
+	// Gone reports that the worker runs no attempts and exits now. So the coordinator shows it as
 	// offline at once.
 	Gone bool `json:"gone,omitempty"`
 }
 
-// WorkKey identifies an attempt. Its fencing token proves that the worker still owns
-// the attempt.
+// WorkKey identifies an attempt. Its fencing token shows that the worker still owns the attempt.
 type WorkKey struct {
 	Attempt string `json:"attempt"`
 	Token   int64  `json:"token"`
 }
 
-// HeldWork is an attempt that the worker reports as running.
+// HeldWork is an attempt that the worker is running, in a heartbeat.
 type HeldWork struct {
 	WorkKey
 	Now     WorkNow  `json:"now,omitzero"`
-	Asking  []string `json:"asking,omitempty"`  // ids of questions whose answers the agent waits for
-	Dropped []string `json:"dropped,omitempty"` // the refs of questions that the agent has withdrawn
+	Asking  []string `json:"asking,omitempty"`  // ids of the questions to which the agent still needs an answer
+	Dropped []string `json:"dropped,omitempty"` // refs of the questions that the agent has withdrawn
 	// Delivered lists the ids of messages that the agent's program has received.
 	Delivered []string `json:"delivered,omitempty"`
 }
 
-// WorkNow describes what an agent is doing. An empty State means no change. AgeMS is
-// sent instead of Said, because the clocks of two machines differ. LogFrom is not sent,
+// WorkNow says what an agent is doing. An empty State means no change since the last heartbeat.
+// AgeMS is sent instead of Said, because the clocks of two machines differ. LogFrom is not sent,
 // because the coordinator has its own copy of the log.
 type WorkNow struct {
 	fleet.Progress
@@ -62,41 +61,41 @@ type WorkNow struct {
 // Amount is what an attempt used: tokens and money.
 type Amount = fleet.Amount
 
-// WorkOrders is the answer to a heartbeat.
+// WorkOrders is the coordinator's answer to a worker's heartbeat.
 type WorkOrders struct {
 	Orders  []WorkOrder `json:"orders"`
-	LeaseMS int64       `json:"lease_ms"` // how long the worker keeps its attempts without a heartbeat
-	Seq     int64       `json:"seq"`      // number of the last change, for the next Wait
+	LeaseMS int64       `json:"lease_ms"` // how long the worker owns its attempts if it sends no further heartbeat
+	Seq     int64       `json:"seq"`      // number of the last change; pass it to the next Wait
 }
 
-// WorkOrder is an instruction about an attempt that the worker runs.
+// WorkOrder is an instruction about one attempt that the worker runs.
 type WorkOrder struct {
 	Attempt string       `json:"attempt"`
-	Stop    string       `json:"stop,omitempty"`  // why the worker must end the attempt; empty to continue
+	Stop    string       `json:"stop,omitempty"`  // why the worker must end the attempt; empty if it continues
 	Gone    bool         `json:"gone,omitempty"`  // the worker no longer owns the attempt: end it without reporting
-	Waits   bool         `json:"waits,omitempty"` // the agent waits for a user; this time does not count as work
+	Waits   bool         `json:"waits,omitempty"` // the agent waits for the user; this time does not count as working time
 	LeaseMS int64        `json:"lease_ms,omitempty"`
 	Answers []WorkAnswer `json:"answers,omitempty"`
-	// Messages are the user's messages that wait for the agent, the oldest first. They
-	// are repeated until the worker reports that they were delivered.
+	// Messages are the user's messages for the agent that were not delivered yet, the oldest first.
+	// They are repeated until the worker reports that they were delivered.
 	Messages []fleet.Message `json:"messages,omitempty"`
-	// Interrupt reports that a user wants to interrupt the agent and to keep its
-	// conversation. Stop is then set too.
+	// Interrupt reports that the user wants to interrupt the agent and keep its conversation. Stop
+	// is then set too.
 	Interrupt bool `json:"interrupt,omitempty"`
 }
 
-// WorkAnswer is an answer to a question of an agent.
+// WorkAnswer is the user's answer to a question of an agent.
 type WorkAnswer struct {
 	ID     string `json:"id"`
 	Answer string `json:"answer,omitempty"`
 	Denied bool   `json:"denied,omitempty"`
 }
 
-// WorkClaim requests a task. Requests with the same key get the same answer.
+// WorkClaim requests a task for a worker. Requests with the same key get the same answer.
 type WorkClaim struct {
 	Worker string   `json:"worker"`
 	Labels []string `json:"labels"`
-	Agents []string `json:"agents,omitempty"` // the agents whose tasks the worker takes; empty means all
+	Agents []string `json:"agents,omitempty"` // names of the agents whose tasks the worker takes; empty means all
 	Key    string   `json:"key"`
 }
 
@@ -111,33 +110,33 @@ type Work struct {
 	Attempt WorkAttempt `json:"attempt"`
 	Task    WorkTask    `json:"task"`
 	Run     WorkRun     `json:"run"`
-	Before  *WorkBefore `json:"before,omitempty"` // the previous attempt, if any
-	LeaseMS int64       `json:"lease_ms"`         // remaining time of the lease
-	// Messages are the user's messages that wait for the agent, the oldest first. Earlier
-	// holds the messages that agents of earlier attempts have received.
+	Before  *WorkBefore `json:"before,omitempty"` // the previous attempt of the task; nil if there was none
+	LeaseMS int64       `json:"lease_ms"`         // how long the worker owns the attempt without a heartbeat
+	// Messages are the user's messages for the agent that were not delivered yet, the oldest first.
+	// Earlier holds the messages that were delivered in earlier attempts.
 	Messages []fleet.Message `json:"messages,omitempty"`
 	Earlier  []fleet.Message `json:"earlier,omitempty"`
 }
 
-// WorkAttempt is the attempt that the worker makes.
+// WorkAttempt is the attempt that the worker starts when it has claimed a task.
 type WorkAttempt struct {
 	ID           string `json:"id"`
 	Number       int    `json:"number"` // number of the attempt, from 1
 	Token        int64  `json:"token"`
-	DeadlineInMS int64  `json:"deadline_in_ms,omitempty"` // the attempt is ended after this time; zero means never
-	Carried      Amount `json:"carried,omitzero"`         // cost of earlier attempts in the same conversation
-	Stop         string `json:"stop,omitempty"`           // why the worker must end the attempt
+	DeadlineInMS int64  `json:"deadline_in_ms,omitempty"` // time after which the attempt is ended; zero means never
+	Carried      Amount `json:"carried,omitzero"`         // what earlier attempts in the same conversation used
+	Stop         string `json:"stop,omitempty"`           // why the worker must end the attempt; empty if it continues
 }
 
 // WorkTask is the task of an attempt.
 type WorkTask struct {
 	Task  string          `json:"task"`
 	Name  string          `json:"name,omitempty"`
-	Spec  json.RawMessage `json:"spec"` // the task as described in the plan
+	Spec  json.RawMessage `json:"spec"` // the task as it is in the plan
 	Fresh bool            `json:"fresh,omitempty"`
 	Tries int             `json:"tries,omitempty"`
-	// SentBack reports that the agent answers a review. The worker must then send its
-	// whole last message.
+	// SentBack reports that the user's review sent the change back to the agent. The worker must
+	// then send the agent's whole last message.
 	SentBack bool `json:"sent_back,omitempty"`
 }
 
@@ -146,12 +145,12 @@ type WorkRun struct {
 	ID       string          `json:"id"`
 	Name     string          `json:"name,omitempty"`
 	Project  string          `json:"project,omitempty"`
-	Base     string          `json:"base,omitempty"`  // commit that worktrees start from
-	Place    string          `json:"place,omitempty"` // name of the only worker that may run it; empty for any
+	Base     string          `json:"base,omitempty"`  // commit that the tasks' worktrees start from
+	Place    string          `json:"place,omitempty"` // name of the only worker that may run the tasks; empty for any
 	Workflow json.RawMessage `json:"workflow,omitempty"`
 }
 
-// WorkBefore describes how the previous attempt ended.
+// WorkBefore says how the previous attempt of the task ended.
 type WorkBefore struct {
 	ID      string      `json:"id"`
 	Number  int         `json:"number"`
@@ -161,18 +160,18 @@ type WorkBefore struct {
 	Thread  string      `json:"thread,omitempty"`
 }
 
-// WorkTurn reports the end of an attempt and claims the next task.
+// WorkTurn reports that an attempt has ended, and claims the next task.
 type WorkTurn struct {
 	Finish WorkFinish `json:"finish"`
-	Claim  *WorkClaim `json:"claim,omitempty"` // nil claims no task
+	Claim  *WorkClaim `json:"claim,omitempty"` // the claim of the next task; nil for none
 }
 
-// WorkFinish describes how an attempt ended. Activity and LogFrom are not sent.
+// WorkFinish says how an attempt ended. Activity and LogFrom are not sent.
 type WorkFinish struct {
 	WorkKey
 	fleet.Progress
 	fleet.Ending
-	ResetInMS int64    `json:"reset_in_ms,omitempty"` // time until a rate limit ends
+	ResetInMS int64    `json:"reset_in_ms,omitempty"` // time until the agent's rate limit ends; zero if it has none
 	Delivered []string `json:"delivered,omitempty"`   // ids of messages that the agent's program has received
 }
 
@@ -190,19 +189,19 @@ type WorkOutcome struct {
 	Fresh     bool   `json:"fresh,omitempty"`
 }
 
-// WorkQuestion is an agent's question to the user. Questions of an attempt with the same
-// ref are the same question.
+// WorkQuestion is an agent's question to the user. If an attempt asks twice with the same ref, it
+// is the same question.
 type WorkQuestion struct {
 	WorkKey
 	Ref      string   `json:"ref"`
 	Text     string   `json:"text"`
 	Options  []string `json:"options,omitempty"`
-	WithinMS int64    `json:"within_ms,omitempty"` // how long the agent waits for an answer; zero means without limit
+	WithinMS int64    `json:"within_ms,omitempty"` // how long the agent waits for an answer; zero means forever
 	Default  string   `json:"default,omitempty"`
 }
 
-// WorkRelease returns attempts that a worker has ended. Their tasks are queued again,
-// and the attempts do not count as tries.
+// WorkRelease gives back attempts that a worker has ended. Their tasks are queued again, and the
+// attempts do not count as tries.
 type WorkRelease struct {
 	Worker   string     `json:"worker"`
 	Attempts []HeldWork `json:"attempts"`
@@ -210,43 +209,43 @@ type WorkRelease struct {
 
 // WorkNews is the answer to a worker that waits for changes.
 type WorkNews struct {
-	Seq    int64 `json:"seq"`    // number of the last change, for the next Wait
-	Wake   bool  `json:"wake"`   // there may be tasks to claim
-	Attend bool  `json:"attend"` // there may be orders for the worker or answers to its questions
+	Seq    int64 `json:"seq"`    // number of the last change; pass it to the next Wait
+	Wake   bool  `json:"wake"`   // there may be a task to claim
+	Attend bool  `json:"attend"` // there may be an order for the worker, or an answer to a question
 }
 
 // LogPiece is a part of an attempt's output.
 type LogPiece struct {
 	WorkKey
-	Offset int64 // offset of Data in the attempt's whole output
+	Offset int64 // offset of Data within the whole output of the attempt
 	Data   []byte
-	Done   bool // no more output follows
+	Done   bool // the output is complete: no more follows
 }
 
-// The limits of what a worker sends, in bytes unless noted.
+// Limits of what a worker may send, in bytes unless noted.
 const (
 	MaxLogPiece   = 256 << 10
-	MaxWorkAnswer = 512 << 10 // the agent's answer in a finish
+	MaxWorkAnswer = 512 << 10 // the agent's answer in a WorkFinish
 	MaxWorkChecks = 128 << 10
 	MaxWorkDiff   = 128 << 10
-	MaxWorkDenied = 50       // number of entries in a finish's denied list
+	MaxWorkDenied = 50       // number of entries in WorkFinish.Denied
 	MaxWorkText   = 64 << 10 // a summary or a question
 )
 
-// LogGap is the error code for a piece of a log that does not continue the stored part.
-// The [Error]'s Offset is the offset to continue from.
+// LogGap is the error code for a piece of a log that does not follow directly on the stored part.
+// The Offset of the [Error] is the offset to continue from.
 const LogGap = "log_gap"
 
-// WorkClient sends the requests of gaffer's own workers.
+// WorkClient sends the requests of gaffer's workers.
 type WorkClient struct{ conn *connection }
 
-// Heartbeat sends a worker's heartbeat and returns its orders. The request is never
-// retried: the next heartbeat has newer contents.
+// Heartbeat sends a worker's heartbeat and returns its orders. The request is never retried,
+// because the next heartbeat has newer contents.
 func (c *WorkClient) Heartbeat(ctx context.Context, b WorkBeat) (WorkOrders, error) {
 	return askAll[WorkOrders](ctx, c.conn, post(b, false, "v1", "work", "beat"), "orders")
 }
 
-// Claim claims a task. If none can start, the [Error]'s code is [NoTasks].
+// Claim claims a task. If no task can start, the code of the [Error] is [NoTasks].
 func (c *WorkClient) Claim(ctx context.Context, q WorkClaim) (Claimed, error) {
 	return askAll[Claimed](ctx, c.conn, post(q, q.Key != "", "v1", "work", "claim"), "work")
 }
@@ -261,7 +260,7 @@ func (c *WorkClient) Ask(ctx context.Context, q WorkQuestion) (string, error) {
 	return ask[string](ctx, c.conn, post(q, q.Ref != "", "v1", "work", "ask"), "question")
 }
 
-// Release returns attempts that the worker has ended to the queue.
+// Release gives back attempts that the worker has ended; their tasks are queued again.
 func (c *WorkClient) Release(ctx context.Context, r WorkRelease) error {
 	_, err := c.conn.do(ctx, post(r, true, "v1", "work", "release"))
 	return err
@@ -272,17 +271,16 @@ func (c *WorkClient) Held(ctx context.Context, worker string) ([]Work, error) {
 	return ask[[]Work](ctx, c.conn, get(url.Values{"worker": {worker}}, "v1", "work", "held"), "held")
 }
 
-// Wait waits until something has changed for a worker after change number after, or
-// until the coordinator's timeout. If after is negative, Wait returns the number of the
-// last change at once.
+// Wait waits until there is a change for the worker with a higher number than after, or until the
+// coordinator's timeout. If after is negative, Wait returns the number of the last change at once.
 func (c *WorkClient) Wait(ctx context.Context, worker string, after int64) (WorkNews, error) {
 	query := url.Values{"worker": {worker}, "after": {strconv.FormatInt(after, 10)}}
 	return askAll[WorkNews](ctx, c.conn, get(query, "v1", "work", "wait"), "seq")
 }
 
-// SendLog appends a piece of at most [MaxLogPiece] to the log of an attempt. It returns
-// the offset of the next byte that the coordinator expects. The coordinator skips bytes
-// that it already has. An empty piece only asks for that offset.
+// SendLog appends a piece of at most [MaxLogPiece] bytes to the log of an attempt. It returns the
+// offset of the next byte that the coordinator expects. The coordinator skips bytes that it already
+// has. An empty piece only asks for that offset.
 func (c *WorkClient) SendLog(ctx context.Context, p LogPiece) (next int64, err error) {
 	query := url.Values{
 		"attempt": {p.Attempt}, "token": {strconv.FormatInt(p.Token, 10)}, "offset": {strconv.FormatInt(p.Offset, 10)},

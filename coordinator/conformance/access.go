@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// routes is the protocol's table of routes. Tests replace {id} by the id of nothing
-// that exists.
+// routes is the protocol's table of routes. Tests replace {id} by an id that does not exist.
 var routes = []struct{ method, path string }{
 	{"POST", "/v1/agents/heartbeat"},
 	{"GET", "/v1/agents"},

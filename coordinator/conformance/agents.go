@@ -22,7 +22,7 @@ func (s *script) newAgent(name string) string {
 	return s.heartbeat(name+"-"+s.mark, "idle", nil)["id"].(string)
 }
 
-// seen returns an agent as it appears in the list.
+// seen returns the agent with this id as the list of agents shows it.
 func (s *script) seen(id string) object {
 	s.Helper()
 	return s.find(s.asUser("GET", "/v1/agents", nil).want(200).list("agents", listedAgentShape), id)
@@ -136,8 +136,8 @@ var agentPromises = []requirement{
 	}},
 }
 
-// subscriptions returns an agent's channels. The protocol allows them as a member of the
-// agent or inside meta.
+// subscriptions returns the channels of an agent. By the protocol they may be a member of the agent
+// or of its meta.
 func subscriptions(agent object) any {
 	if list, ok := agent["subscriptions"]; ok {
 		return list

@@ -1,7 +1,6 @@
-// Package conformance tests whether a coordinator meets every requirement of the
-// protocol. It is written from the protocol's table of routes, with plain requests and
-// JSON objects. It shares no code with a server or a client, so it can be run against
-// any server.
+// Package conformance tests whether a coordinator meets every requirement of the protocol. It
+// follows the protocol's table of routes, with plain HTTP requests and JSON objects. It shares no
+// code with gaffer's server or client, so it can test any server.
 package conformance
 
 import (
@@ -10,21 +9,20 @@ import (
 	"time"
 )
 
-// Target is the coordinator under test. It need not be empty, because all names that
-// the suite creates are unique. It must be able to handle some hundred requests per
-// second.
+// Target is the coordinator under test. Its database need not be empty, because all names that the
+// suite creates are unique. It must be able to handle some hundred requests per second.
 type Target struct {
 	URL         string // such as http://127.0.0.1:4870
 	Token       string // token of a user with all permissions
 	WorkerToken string // token of a worker; Token if empty
 
-	// Advance moves the coordinator's clock forward; otherwise that clock does not
-	// move. If Advance is nil, the suite waits in real time, which takes about three
+	// Advance moves the coordinator's clock forward. Without calls of Advance, that clock must
+	// stand still. If Advance is nil, the suite waits in real time, which takes about three
 	// minutes.
 	Advance func(time.Duration)
 
-	// Patience is how long the suite waits for something that the coordinator must do
-	// by itself, such as sending a ping. Zero means 30 s.
+	// Patience is how long the suite waits for an action that the coordinator must do by itself,
+	// such as sending a ping. Zero means 30 s.
 	Patience time.Duration
 }
 

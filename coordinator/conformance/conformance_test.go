@@ -17,8 +17,8 @@ func TestTheReferenceMeetsEveryRequirement(t *testing.T) {
 	Run(t, newReference(t, ""))
 }
 
-// mutants are the ways in which the reference can break a requirement, each with the requirement
-// whose test must fail.
+// mutants are ways in which the reference server breaks a requirement. For each of them, the test
+// of that requirement must fail.
 var mutants = []struct{ broken, requirement string }{
 	{"health needs a token", "health needs no token"},
 	{"no tokens", "a request without a token is refused"},
@@ -125,7 +125,7 @@ func TestThePageNamesEveryRoute(t *testing.T) {
 
 const brokenVar = "CONFORMANCE_BROKEN"
 
-// A broken requirement fails its test, so each mutant runs in a separate process.
+// Each mutant runs in a separate process, because its failing test would make this test fail too.
 func TestTheSuiteFailsOnABrokenServer(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()

@@ -1,6 +1,7 @@
 package conformance
 
-// newerRoutes are the routes that newer clients of the protocol use beyond the table.
+// newerRoutes are routes that newer clients of the protocol use, although the protocol's table
+// lacks them.
 var newerRoutes = []struct{ method, path string }{
 	{"POST", "/v1/agents/request-session"},
 	{"POST", "/v1/tasks/assign"},
@@ -14,7 +15,7 @@ var newerRoutes = []struct{ method, path string }{
 	{"POST", "/v1/notifications/dismiss"},
 }
 
-// newChain creates a chain of a channel and returns its id.
+// newChain creates a chain in a channel and returns the chain's id.
 func (s *script) newChain(channel string) string {
 	s.Helper()
 	return s.asUser("POST", "/v1/chains", object{"name": "chain-" + s.mark, "channel_id": channel}).want(201).one("chain", newerChainShape)["id"].(string)
@@ -26,7 +27,7 @@ var notificationShape = shape{
 	"key": "text", "agent_id": "text", "agent_name": "text", "type": "text", "channel": "text?", "message": "text", "created_at": "time",
 }
 
-// notified returns the notification about an agent, or nil.
+// notified returns the notification about an agent, or nil if there is none.
 func (s *script) notified(agent string) object {
 	s.Helper()
 	for _, n := range s.asUser("GET", "/v1/notifications", nil).want(200).list("notifications", notificationShape) {
@@ -42,7 +43,7 @@ var newerPromises = []requirement{
 		agent, other, channel := s.newAgent("assigned"), s.newAgent("unassigned"), s.newChannel("assign")
 		first, second := s.newTask(object{"channel_id": channel}), s.newTask(object{"channel_id": channel})
 		body := object{"task_id": second, "agent_id": agent, "idempotency_key": "assign-" + s.mark}
-		for range 2 { // dismissing it again is not an error
+		for range 2 { // dismissing a notification twice is not an error
 			got := s.asWorker("POST", "/v1/tasks/assign", body).want(200).one("task", claimedShape)
 			s.equal("the assigned task", got, object{"id": second, "status": "in_progress", "assigned_agent_id": agent})
 		}

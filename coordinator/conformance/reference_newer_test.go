@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// listed returns the rows of a kind in the order of their list.
+// listed returns the rows of one kind in the order in which the server lists them.
 func (r *reference) listed(kind string) []object {
 	list := some(r.rows[kind])
 	if kind == "events" && !r.is("oldest event first") {
@@ -80,8 +80,8 @@ func (r *reference) detach(id string, b object) (int, any) {
 	return 200, object{"ok": true}
 }
 
-// mayHave reports whether the agent may claim a task: the task belongs to no chain, or
-// to a chain without another owner.
+// mayHave reports whether the agent may claim the task t: t is in no chain, or in a chain that no
+// other agent owns.
 func (r *reference) mayHave(t object, agent string) bool {
 	c := r.find(r.rows["chains"], "id", text(t, "chain_id"))
 	return c == nil || text(c, "owner_agent_id") == "" || text(c, "owner_agent_id") == agent || r.is("owners are ignored")

@@ -20,18 +20,18 @@ const (
 	workerToken = "reference-worker-token"
 )
 
-// reference is a minimal coordinator that meets every requirement, unless it is
-// configured to break one.
+// reference is a minimal coordinator that meets every requirement, unless a mutant is set that
+// breaks one.
 type reference struct {
-	broken string // name of the mutant that breaks a requirement; see mutants
+	broken string // name of the mutant, which breaks one requirement; see mutants; empty for none
 
 	mu      sync.Mutex
 	now     time.Time
-	moved   chan struct{} // closed and replaced after every change
+	moved   chan struct{} // closed and replaced after every change of a row
 	last    int
 	keys    map[string]object
 	agents  []object
-	rows    map[string][]object // rows by kind: channels, chains, tasks, inputs, events
+	rows    map[string][]object // the stored objects by kind: channels, chains, tasks, inputs, events
 	history []note
 	streams int
 }
@@ -75,7 +75,7 @@ type fault struct {
 func (r *reference) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	status, body := r.answer(w, q)
 	if status == 0 {
-		return // the handler has already served the stream
+		return // the handler of the stream has already answered
 	}
 	if f, ok := body.(fault); ok {
 		status, body = f.status, object{"error": object{"code": f.code, "message": f.message}}
@@ -89,7 +89,7 @@ func (r *reference) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // an error is ignored: the client may be gone
+	_ = json.NewEncoder(w).Encode(body) // ignore the error: the client may be gone
 }
 
 func (r *reference) answer(w http.ResponseWriter, q *http.Request) (int, any) {
@@ -117,7 +117,7 @@ func (r *reference) answer(w http.ResponseWriter, q *http.Request) (int, any) {
 	if _, ok := answer.(fault); ok {
 		return status, answer
 	}
-	data, err := json.Marshal(answer) // the rows may change as soon as the lock is released
+	data, err := json.Marshal(answer) // while the lock is held: the rows may change afterwards
 	if err != nil {
 		return 500, fault{500, "internal", err.Error()}
 	}
@@ -139,7 +139,7 @@ func (r *reference) admitted(q *http.Request) bool {
 }
 
 func (r *reference) decode(q *http.Request, into object) bool {
-	data, _ := io.ReadAll(q.Body) // a truncated body is detected, because it is not JSON
+	data, _ := io.ReadAll(q.Body) // ignore the error: a truncated body is not valid JSON and is refused
 	if json.Unmarshal(data, &into) != nil {
 		return r.is("lenient JSON")
 	}
@@ -249,7 +249,7 @@ func (r *reference) number() int {
 	return r.last
 }
 
-// publish sends a change to all readers of the stream.
+// publish sends the change of a row to all readers of the stream.
 func (r *reference) publish(kind string, row object) {
 	update := object{"type": kind, "time": r.stamp(), "change": row}
 	if r.is("no change on the stream") {
@@ -263,7 +263,7 @@ func (r *reference) publish(kind string, row object) {
 	r.wake()
 }
 
-// add stores a new row.
+// add stores a new row and returns it.
 func (r *reference) add(kind string, row object) object {
 	row["id"], row["created_at"] = fmt.Sprintf("%s-%d", kind, r.number()), r.stamp()
 	r.rows[kind] = append(r.rows[kind], row)
@@ -311,7 +311,8 @@ func (r *reference) heartbeat(b object) (int, any) {
 	return 200, object{"agent": a}
 }
 
-// shown returns the agents with the members that are computed on every read.
+// shown returns the agents, with the members that are computed at every read. board is true for the
+// dashboard.
 func (r *reference) shown(board bool) []object {
 	list := []object{}
 	for _, a := range r.agents {

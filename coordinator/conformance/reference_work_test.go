@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// keyed calls do only once for each idempotency key.
+// keyed calls do, but only once for each idempotency key. For a repeated key it returns the earlier
+// row, and again is true.
 func (r *reference) keyed(b object, kind string, do func() object) (row object, again bool) {
 	key := text(b, "idempotency_key")
 	if key == "" || r.is("no keys for "+kind) {
@@ -69,7 +70,7 @@ func (r *reference) take(b object) object {
 	return t
 }
 
-// isNext reports whether all earlier tasks of the chain are done.
+// isNext reports whether all tasks before t in its chain are done.
 func (r *reference) isNext(t object) bool {
 	chain := text(t, "chain_id")
 	if chain == "" || r.is("chains by priority") {
@@ -224,7 +225,8 @@ func (r *reference) stream(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// position returns the number of the change after which a stream continues.
+// position returns the number of the change after which a stream continues. last is the id that the
+// client sent.
 func (r *reference) position(last string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -235,8 +237,8 @@ func (r *reference) position(last string) int {
 	return id
 }
 
-// begin returns the index in the history at which a stream starts. If deaf is true, the
-// stream must send nothing, because a mutant serves only the first stream.
+// begin returns the index in the history at which a stream starts. If deaf is true, the stream
+// sends nothing: this is the second stream of a mutant that serves only the first.
 func (r *reference) begin(last string) (at int, now time.Time, deaf bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

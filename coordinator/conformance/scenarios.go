@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// The intervals of the protocol.
+// The time limits of the protocol.
 const (
 	beatEvery    = 15 * time.Second
 	offlineAfter = 30 * time.Second
 )
 
-// wait lets the coordinator's time pass.
+// wait lets d pass on the coordinator's clock.
 func (s *script) wait(d time.Duration) {
 	if s.Advance != nil {
 		s.Advance(d)
@@ -20,7 +20,7 @@ func (s *script) wait(d time.Duration) {
 	time.Sleep(d)
 }
 
-// watch measures the time since the last heartbeat was sent.
+// watch measures the time since the last heartbeat of an agent.
 type watch struct {
 	s      *script
 	passed time.Duration
@@ -29,8 +29,8 @@ type watch struct {
 
 func (s *script) watch() *watch { return &watch{s: s, start: time.Now()} }
 
-// until waits until d has passed since the heartbeat. In real time, it stays two
-// seconds away from a time limit, because requests take time.
+// until waits until d has passed since the heartbeat. Requests take time too, so d must not be a
+// time limit of the protocol: use atLeast or justBefore.
 func (w *watch) until(d time.Duration) {
 	if w.s.Advance == nil {
 		time.Sleep(time.Until(w.start.Add(d)))
@@ -40,7 +40,7 @@ func (w *watch) until(d time.Duration) {
 	w.passed = d
 }
 
-// atLeast waits until a time limit has certainly passed since the heartbeat.
+// atLeast waits until more than d has certainly passed since the heartbeat.
 func (w *watch) atLeast(d time.Duration) {
 	if w.s.Advance == nil {
 		d += 2 * time.Second
@@ -56,7 +56,7 @@ func (w *watch) justBefore(d time.Duration) {
 	w.until(d - 100*time.Millisecond)
 }
 
-// shows checks the members of an agent in the list and on the dashboard.
+// shows checks the members of an agent, both in the list of agents and on the dashboard.
 func (s *script) shows(id string, want object) {
 	s.Helper()
 	s.equal("the list", s.seen(id), want)

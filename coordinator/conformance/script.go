@@ -12,18 +12,17 @@ import (
 	"time"
 )
 
-// script tests one requirement. The embedded test ends at the first answer that breaks the
-// requirement.
+// script tests one requirement. The test ends at the first answer that breaks the requirement.
 type script struct {
 	*testing.T
 	Target
-	mark string // part of all names, which makes them unique across runs
+	mark string // part of all names that this run creates, so that they are unique
 }
 
 // object is a JSON object of an answer.
 type object map[string]any
 
-// reply is an answer with its request, which error messages name.
+// reply is an answer of the coordinator. It also has the request, for error messages.
 type reply struct {
 	s      *script
 	asked  string
@@ -32,7 +31,7 @@ type reply struct {
 	raw    []byte
 }
 
-// send sends a request. The body is an object, a string that is sent unchanged, or nil.
+// send sends a request. body is an object, a string that is sent unchanged, or nil.
 func (s *script) send(token, method, path string, body any) reply {
 	s.Helper()
 	r, err := s.exchange(token, method, path, body)
@@ -42,7 +41,7 @@ func (s *script) send(token, method, path string, body any) reply {
 	return r
 }
 
-// sendWith is like send, with headers instead of a token.
+// sendWith is like send, but sends the given headers instead of a token.
 func (s *script) sendWith(header http.Header, method, path string, body any) reply {
 	s.Helper()
 	r, err := s.exchangeWith(header, method, path, body)
@@ -52,8 +51,7 @@ func (s *script) sendWith(header http.Header, method, path string, body any) rep
 	return r
 }
 
-// exchange is like send, but may be called in other goroutines: it does not end the
-// test.
+// exchange is like send, but does not end the test. So other goroutines may call it.
 func (s *script) exchange(token, method, path string, body any) (reply, error) {
 	header := http.Header{}
 	if token != "" {
@@ -87,7 +85,7 @@ func (s *script) exchangeWith(header http.Header, method, path string, body any)
 	return answered(reply{s: s, asked: asked, status: res.StatusCode, header: res.Header}, res)
 }
 
-// answered reads the body of an answer, unless it is a stream, which never ends.
+// answered reads the body of an answer into r. It does not read a stream, which never ends.
 func answered(r reply, res *http.Response) (reply, error) {
 	if strings.HasPrefix(r.header.Get("Content-Type"), "text/event-stream") {
 		return r, nil
@@ -128,7 +126,7 @@ func (r reply) want(statuses ...int) reply {
 	return r
 }
 
-// json returns the body, which must be an object with the content type of JSON.
+// json returns the body as an object. The content type must be JSON.
 func (r reply) json() object {
 	r.s.Helper()
 	if kind := r.header.Get("Content-Type"); !strings.HasPrefix(kind, "application/json") {
@@ -188,7 +186,7 @@ func (r reply) refuses(statuses ...int) string {
 	return o["code"].(string)
 }
 
-// find returns the object with this id from a list.
+// find returns the object with this id from a list. The test ends if there is none.
 func (s *script) find(list []object, id string) object {
 	s.Helper()
 	i := slices.IndexFunc(list, func(o object) bool { return o["id"] == id })
@@ -198,7 +196,7 @@ func (s *script) find(list []object, id string) object {
 	return list[i]
 }
 
-// equal compares members of an object with their expected values.
+// equal checks that the members in want have the same values in o. what names o in messages.
 func (s *script) equal(what string, o object, want object) {
 	s.Helper()
 	for member, value := range want {
@@ -208,7 +206,7 @@ func (s *script) equal(what string, o object, want object) {
 			s.Fatal(err)
 		}
 		if value == "" && o[member] == nil {
-			continue // an empty string may be omitted
+			continue // an empty string may also be missing
 		}
 		if !bytes.Equal(got, wanted) {
 			s.Errorf("%s: %s is %s, want %s", what, member, got, wanted)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// shape maps the members of an object to their types. A member whose type ends with a
-// question mark may be missing or null.
+// shape has the type of each member of an object. If the type ends with a question mark, the member
+// may be missing or null.
 type shape map[string]string
 
 var (

@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// block is one block of the stream: an event, or a comment.
+// block is one part of the stream, up to an empty line: an event, or a comment.
 type block struct {
 	event, id, data, comment string
 }
 
-// feed is an open stream.
+// feed is an open stream of events.
 type feed struct {
 	s      *script
 	blocks chan block // closed at the end of the stream
 }
 
-// listen opens the stream and reads the hello event. The stream is closed when the test
+// listen opens the stream and reads its first event, hello. The stream is closed when the test
 // ends.
 func (s *script) listen(query, lastID string) *feed {
 	s.Helper()
@@ -96,7 +96,7 @@ func (f *feed) read(ctx context.Context, res *http.Response) {
 	}
 }
 
-// next waits for the next block.
+// next waits for the next block of the stream and returns it.
 func (f *feed) next() block {
 	f.s.Helper()
 	select {
@@ -129,8 +129,8 @@ func (f *feed) update() (block, object) {
 	return b, o
 }
 
-// until reads updates up to the one about the given row. It returns the ids of all
-// updates read, and the change in the last one.
+// until reads updates until one is about the given row. It returns the ids of all updates that it
+// has read, and the change in the last one.
 func (f *feed) until(kind, row string) ([]string, object) {
 	f.s.Helper()
 	var ids []string
@@ -221,7 +221,8 @@ var streamPromises = []requirement{
 	}},
 }
 
-// replayed reads changes as they happen, and then a second time from the first one on.
+// replayed reads changes as they happen. Then it opens a second stream that begins after the first
+// change, and expects the same changes.
 func replayed(s *script, again func(id string) *feed) {
 	f := s.listen("", "")
 	channel := s.newChannel("replay")

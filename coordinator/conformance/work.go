@@ -30,21 +30,22 @@ func (s *script) claim(agent, channel string) reply {
 	return s.asWorker("POST", "/v1/tasks/claim", object{"agent_id": agent, "channel_id": channel})
 }
 
-// claims claims a task and ends the test unless it is the expected one.
+// claims claims a task of a channel. The test ends unless the claimed task is the given one.
 func (s *script) claims(agent, channel, task string) {
 	s.Helper()
 	got := s.claim(agent, channel).want(200).one("task", claimedShape)
 	s.equal("the claimed task", got, object{"id": task, "status": "in_progress", "assigned_agent_id": agent})
 }
 
-// ends completes or fails a task as its owner.
+// ends completes or fails a task, as the agent that has claimed it. how is the last part of the
+// route.
 func (s *script) ends(how, agent, task string) object {
 	s.Helper()
 	body := object{"task_id": task, "agent_id": agent, "reason": "because " + s.mark}
 	return s.asWorker("POST", "/v1/tasks/"+how, body).want(200).one("task", endedShape)
 }
 
-// task returns a task as it appears in the list.
+// task returns the task with this id as the list of tasks shows it.
 func (s *script) task(id string) object {
 	s.Helper()
 	return s.find(s.asUser("GET", "/v1/tasks", nil).want(200).list("tasks", taskShape), id)
@@ -139,7 +140,8 @@ var workPromises = []requirement{
 	}},
 }
 
-// endsOnce ends a task as its owner, and checks that another agent cannot end it.
+// endsOnce ends a task as the agent that has claimed it, and checks that another agent cannot end
+// it.
 func endsOnce(s *script, how, status string) {
 	owner, other, channel := s.newAgent("owner"), s.newAgent("other"), s.newChannel("ends")
 	task := s.newTask(object{"channel_id": channel})
@@ -157,7 +159,8 @@ func endsOnce(s *script, how, status string) {
 	s.claim(owner, channel).refuses(404)
 }
 
-// oneEach has more agents than tasks, and lets all agents claim at the same time.
+// oneEach lets several agents claim at the same time. There are fewer tasks than agents, and no
+// task may be claimed twice.
 func oneEach(s *script) {
 	const tasks, asking = 4, 8
 	channel := s.newChannel("race")
@@ -194,8 +197,8 @@ func oneEach(s *script) {
 	}
 }
 
-// chainInOrder checks that sequence numbers decide: the last task is queued first and
-// has the highest priority.
+// chainInOrder checks that the tasks of a chain are claimed in the order of their sequence numbers,
+// even if the last one was queued first and has the highest priority.
 func chainInOrder(s *script) {
 	agent, other, channel := s.newAgent("chained"), s.newAgent("unchained"), s.newChannel("chained")
 	made := s.asUser("POST", "/v1/chains", object{"name": "row-" + s.mark, "channel_id": channel}).want(201).one("chain", chainShape)
