@@ -5,13 +5,14 @@ import (
 	"strings"
 )
 
-// Candidate is the result of one candidate: one of several agents that did the same task.
+// Candidate is the result of one of several agents that did the same task; each of them is a
+// candidate.
 type Candidate struct {
-	Task    string `json:"task"` // id of the task that this candidate ran as
+	Task    string `json:"task"` // id of this candidate's task in the run
 	Agent   string `json:"agent"`
 	Model   string `json:"model,omitempty"`
 	Status  Status `json:"status"`
-	Outcome string `json:"outcome,omitempty"` // the failure class, if the status is not complete
+	Outcome string `json:"outcome,omitempty"` // failure class; empty if the status is complete
 	Branch  string `json:"branch,omitempty"`
 
 	Checks   int   `json:"checks"` // number of verify commands
@@ -19,14 +20,14 @@ type Candidate struct {
 	Files    int   `json:"files"` // number of changed files
 	Added    int   `json:"added"`
 	Removed  int   `json:"removed"`
-	Spent    Cost  `json:"spent,omitzero"` // cost of all attempts
-	WorkedMS int64 `json:"worked_ms"`      // time of all attempts that have ended
+	Spent    Cost  `json:"spent,omitzero"` // cost of all attempts of this candidate
+	WorkedMS int64 `json:"worked_ms"`      // working time of all attempts that have ended
 
 	Summary string `json:"summary,omitempty"` // the agent's last message
 	Picked  bool   `json:"picked,omitempty"`
 }
 
-// Count sets the number of checks and how many of them passed.
+// Count sets how many checks there are and how many of them passed.
 func (c *Candidate) Count(checks []Check) {
 	c.Checks, c.Passed = len(checks), 0
 	for _, check := range checks {
@@ -36,12 +37,12 @@ func (c *Candidate) Count(checks []Check) {
 	}
 }
 
-// CandidateOf returns the result of the candidate that ran as task t.
+// CandidateOf returns the result of the candidate whose task is t.
 func CandidateOf(t Task) Candidate {
 	c := Candidate{Task: t.ID, Agent: t.Agent, Model: t.Model, Status: t.Status, Outcome: t.Outcome, Branch: t.Branch}
 	if a := t.Attempt; a != nil {
 		c.Spent, c.WorkedMS, c.Summary = t.Spent, max(t.WorkedMS, a.WorkedMS), a.Summary
-		if a.Ended.IsZero() || c.Spent == (Cost{}) { // a task of an older gaffer has no sum
+		if a.Ended.IsZero() || c.Spent == (Cost{}) { // the task's sums lack this attempt, or an older gaffer stored no sums
 			c.Spent.USD, c.Spent.Tokens = c.Spent.USD+a.Spent.USD, c.Spent.Tokens+a.Spent.Tokens
 		}
 		c.Count(a.Checks)
@@ -57,14 +58,14 @@ type Comparison struct {
 	Run        string      `json:"run"`
 	Task       string      `json:"task"`             // id of the picking task, which chooses one candidate
 	Status     Status      `json:"status"`           // status of the picking task
-	Picked     string      `json:"picked,omitempty"` // the id of the picked candidate
+	Picked     string      `json:"picked,omitempty"` // id of the candidate that was chosen; empty if none is yet
 	Why        string      `json:"why,omitempty"`
-	Question   *Question   `json:"question,omitempty"` // set while the user must pick
-	Candidates []Candidate `json:"candidates"`         // sorted as in the plan
+	Question   *Question   `json:"question,omitempty"` // asks the user to choose; nil if the user need not
+	Candidates []Candidate `json:"candidates"`         // in the order of the plan
 }
 
-// Compare compares the candidates of a task. id names the picking task or one of its
-// candidates. Compare returns false if the task has no candidates.
+// Compare compares the candidates of a task. id is the picking task or one of its candidates.
+// Compare returns false if the task has no candidates.
 func (r Run) Compare(id string) (Comparison, bool) {
 	of := func(t Task) bool { return t.ID == id }
 	at := slices.IndexFunc(r.Tasks, of)
@@ -88,8 +89,8 @@ func (r Run) Compare(id string) (Comparison, bool) {
 	return c, true
 }
 
-// Picked returns the id of the candidate that a picking task has chosen, and the reason.
-// Both are empty if no candidate is chosen yet.
+// Picked returns the id of the candidate that the picking task t has chosen, and the reason. Both
+// are empty if no candidate is chosen yet.
 func (t Task) Picked() (id, why string) {
 	if t.Attempt == nil || t.Status != Complete || len(t.Candidates) == 0 {
 		return "", ""
@@ -107,5 +108,5 @@ func PickedIn(output string) (id, why string) {
 	return id, why
 }
 
-// PickedPrefix is the start of the output line that names the chosen candidate.
+// PickedPrefix begins the line of a picking task's output that names the chosen candidate.
 const PickedPrefix = "picked "

@@ -15,7 +15,7 @@ import (
 // Status is the state of a run, a task or an attempt.
 type Status string
 
-// The statuses. A run is never queued.
+// The statuses of runs, tasks and attempts. A run is never queued.
 const (
 	Queued    Status = "queued"
 	Running   Status = "running"
@@ -24,7 +24,8 @@ const (
 	Cancelled Status = "cancelled"
 )
 
-// Final reports whether the status never changes by itself again.
+// Final reports whether the run, task or attempt has ended. Then the status changes only if a
+// user lets the work continue.
 func (s Status) Final() bool { return s == Complete || s == Failed || s == Cancelled }
 
 // Run is one submitted plan.
@@ -34,23 +35,23 @@ type Run struct {
 	Status     Status    `json:"status"`
 	Project    string    `json:"project,omitempty"`
 	SourceFile string    `json:"source_file,omitempty"`
-	Team       string    `json:"team,omitempty"` // session of the team that the run belongs to
+	Team       string    `json:"team,omitempty"` // id of the team session that the run belongs to; empty if none
 	Parallel   int       `json:"parallel,omitempty"`
-	Stopping   string    `json:"stopping,omitempty"` // why no further task starts
+	Stopping   string    `json:"stopping,omitempty"` // why no further task of the run starts; empty if tasks may start
 	Counts     Counts    `json:"counts"`
 	Spent      Cost      `json:"spent"`
 	Budget     Cost      `json:"budget,omitzero"`
-	WorkedMS   int64     `json:"worked_ms,omitempty"` // total working time of ended attempts, without waiting
-	WaitedMS   int64     `json:"waited_ms,omitempty"` // how long ended attempts waited for the user
+	WorkedMS   int64     `json:"worked_ms,omitempty"` // working time of all ended attempts, without time spent waiting
+	WaitedMS   int64     `json:"waited_ms,omitempty"` // how long all ended attempts waited for the user
 	Created    time.Time `json:"created"`
 	Ended      time.Time `json:"ended,omitzero"`
-	Owner      Owner     `json:"owner,omitzero"`      // the gaffer process that works on the run, if any
-	Documents  string    `json:"documents,omitempty"` // the folder of the run's session, with status.json and the logs
-	Tasks      []Task    `json:"tasks"`               // sorted as in the plan
-	Lanes      []Lane    `json:"lanes,omitempty"`     // only paused lanes
+	Owner      Owner     `json:"owner,omitzero"`      // the gaffer process that works on the run; zero if none
+	Documents  string    `json:"documents,omitempty"` // path of the run's session folder, with status.json and the logs
+	Tasks      []Task    `json:"tasks"`               // in the order of the plan
+	Lanes      []Lane    `json:"lanes,omitempty"`     // agent accounts that are paused
 }
 
-// Paused returns the lanes that prevent a task of the run from starting now.
+// Paused returns the paused agent accounts because of which a task of the run cannot start now.
 func (r Run) Paused(now time.Time) (list []Lane) {
 	for _, l := range r.Lanes {
 		holds := func(t Task) bool { return !t.Status.Final() && cmp.Or(t.Agent, "claude") == l.Name }
@@ -61,17 +62,16 @@ func (r Run) Paused(now time.Time) (list []Lane) {
 	return list
 }
 
-// Owner is the process that works on a run.
+// Owner is the gaffer process that works on a run.
 type Owner struct {
 	PID   int  `json:"pid,omitempty"`
 	Alive bool `json:"alive,omitempty"`
-	// Gone reports that the run has not ended but no process works on it. Only the
-	// machine that worked on the run knows this: on other machines neither Alive nor Gone
-	// is set.
+	// Gone reports that the run has not ended but no process works on it. Only the machine that
+	// worked on the run can know this. On other machines neither Alive nor Gone is set.
 	Gone bool `json:"gone,omitempty"`
 }
 
-// Counts holds the number of a run's tasks by status.
+// Counts holds the number of tasks with each status.
 type Counts struct {
 	Total     int `json:"total"`
 	Queued    int `json:"queued"`
@@ -100,20 +100,20 @@ type Task struct {
 	Tries    int       `json:"tries"`               // number of attempts so far
 	Retries  int       `json:"retries"`             // how many attempts are allowed after the first
 	Outcome  string    `json:"outcome,omitempty"`   // failure class of the last attempt, or why the task was cancelled
-	RetryAt  time.Time `json:"retry_at,omitzero"`   // earliest time of the next attempt
-	Spent    Cost      `json:"spent,omitzero"`      // by all attempts that have ended
-	WorkedMS int64     `json:"worked_ms,omitempty"` // by all attempts that have ended
-	NoWorker string    `json:"no_worker,omitempty"` // why no online worker takes this task, although it is ready
+	RetryAt  time.Time `json:"retry_at,omitzero"`   // when the next attempt may start; zero if at once
+	Spent    Cost      `json:"spent,omitzero"`      // cost of all ended attempts
+	WorkedMS int64     `json:"worked_ms,omitempty"` // working time of all ended attempts
+	NoWorker string    `json:"no_worker,omitempty"` // why no online worker takes this task although it is ready; empty if one does
 	Worktree string    `json:"worktree,omitempty"`
 	Branch   string    `json:"branch,omitempty"`
-	// Candidate is set for a candidate and for the judge of candidates: the id of the
-	// task that picks one. Candidates is set for the picking task: the ids of its
-	// candidates.
+	// Candidate is the id of the picking task, which chooses one of several candidates. It is set
+	// for each candidate and for their judge. Candidates is set for the picking task: the ids of
+	// its candidates.
 	Candidate  string    `json:"candidate_of,omitempty"`
 	Candidates []string  `json:"candidates,omitempty"`
-	Session    string    `json:"session,omitempty"` // tmux session that shows the task's agent
-	Prompt     string    `json:"prompt,omitempty"`  // set only if a single task was requested
-	Attempt    *Attempt  `json:"attempt,omitempty"` // the running attempt, otherwise the last one
+	Session    string    `json:"session,omitempty"` // name of the tmux session that shows the task's agent; empty if none
+	Prompt     string    `json:"prompt,omitempty"`  // set only in the answer to a request for a single task
+	Attempt    *Attempt  `json:"attempt,omitempty"` // the running attempt; if none is running, the last one
 	Question   *Question `json:"question,omitempty"`
 }
 
@@ -123,28 +123,28 @@ type Attempt struct {
 	Number  int    `json:"number"`
 	Status  Status `json:"status"`
 	Worker  string `json:"worker"`
-	Class   string `json:"class,omitempty"`   // the failure class
+	Class   string `json:"class,omitempty"`   // failure class; empty if the attempt did not fail
 	Summary string `json:"summary,omitempty"` // the agent's last message, or what went wrong
 	Exit    int    `json:"exit"`
 	Process
 	Started time.Time `json:"started"`
 	Ended   time.Time `json:"ended,omitzero"`
 	Spent   Cost      `json:"spent,omitzero"`
-	// WaitedMS is how long the agent waited for the user, without the current wait.
-	// WaitingSince is the start of the current wait. The agent worked in all other time.
+	// WaitedMS is how long the agent waited for the user, without the current wait. WaitingSince is
+	// when the current wait began. The rest of the attempt's time counts as work.
 	WorkedMS     int64     `json:"worked_ms,omitempty"` // set only if the attempt has ended
 	WaitedMS     int64     `json:"waited_ms,omitempty"`
 	WaitingSince time.Time `json:"waiting_since,omitzero"`
 
 	Checks []Check  `json:"checks,omitempty"`
-	Denied []string `json:"denied,omitempty"` // actions that were denied to the agent, even if it continued without them
-	Diff   *Diff    `json:"diff,omitempty"`   // set only if the attempt has ended and has a worktree
+	Denied []string `json:"denied,omitempty"` // actions that the agent was not allowed to do, even if it continued without them
+	Diff   *Diff    `json:"diff,omitempty"`   // nil until the attempt has ended, or if it has no worktree
 
 	Activity
 }
 
-// Times returns how long the agent has worked and how long it has waited for a user. If
-// the attempt is running, both are measured until now.
+// Times returns how long the agent worked and how long it waited for the user. If the attempt is
+// running, both are measured until now.
 func (a Attempt) Times(now time.Time) (worked, waited time.Duration) {
 	if !a.Ended.IsZero() {
 		now = a.Ended
@@ -158,9 +158,9 @@ func (a Attempt) Times(now time.Time) (worked, waited time.Duration) {
 
 // LogQuery selects a part of a task's log.
 type LogQuery struct {
-	Attempt int  // only this attempt's output; 0 means all attempts
-	Tail    int  // at most this many lines from the end; negative means all
-	Follow  bool // also send new output, until the task or the attempt has ended
+	Attempt int  // only the output of this attempt, by its number; 0 means all attempts
+	Tail    int  // only this many lines from the end; negative means all
+	Follow  bool // also send output that is still to come, until the task or the attempt has ended
 }
 
 // Check is a verify command and its result.
@@ -168,7 +168,7 @@ type Check struct {
 	Command string `json:"command"`
 	OK      bool   `json:"ok"`
 	Exit    int    `json:"exit"`
-	Output  string `json:"output,omitempty"` // end of the command's output
+	Output  string `json:"output,omitempty"` // the last part of the command's output
 	Millis  int64  `json:"millis"`
 }
 
@@ -181,7 +181,7 @@ type Diff struct {
 	Removed int        `json:"removed"`
 }
 
-// FileDiff is one changed file. A file that is not text counts no lines.
+// FileDiff is one changed file. Its line counts are 0 if it is not text.
 type FileDiff struct {
 	Path    string `json:"path"`
 	Added   int    `json:"added"`
@@ -191,43 +191,43 @@ type FileDiff struct {
 // MostFiles is the maximum number of files that a [Diff] lists.
 const MostFiles = 200
 
-// Ask is a question of an agent that has no task, for example an agent that the user has
-// started by hand.
+// Ask is a question of an agent that has no task, such as an agent that the user has started by
+// hand.
 type Ask struct {
-	From    string // the asker's name; users answer the question by this name
-	Ref     string // the agent's own id of the question: asking again with the same Ref is the same question
+	From    string // name of the agent that asks; by this name the user answers
+	Ref     string // id that the agent gave the question: asking again with the same Ref is the same question
 	Text    string
 	Options []string
-	Within  time.Duration // how long the user has to answer
-	Attempt string        // the attempt whose agent asks and waits for the answer, if any
+	Within  time.Duration // how long the agent waits for the answer
+	Attempt string        // id of the attempt whose agent asks; empty if none
 }
 
-// Answered is the outcome of a question.
+// Answered says whether and how a question was answered.
 type Answered struct {
-	Closed bool   `json:"closed,omitempty"` // answered, or the asker no longer waits
+	Closed bool   `json:"closed,omitempty"` // the question was answered, or the agent no longer waits
 	Answer string `json:"answer,omitempty"`
-	Denied bool   `json:"denied,omitempty"` // the request was refused; Answer is the reason
-	By     string `json:"by,omitempty"`     // user who answered; empty if the question was not answered
+	Denied bool   `json:"denied,omitempty"` // the user refused what the agent asked for; Answer is the reason
+	By     string `json:"by,omitempty"`     // the user who answered; empty if nobody did
 }
 
-// Question is a decision that an agent waits for a user to make. A question that belongs
-// to no task has no run, and its Task is the name of the asker.
+// Question is a decision that an agent waits for the user to make. A question that belongs to no
+// task has no run, and its Task is the name of the agent that asks.
 type Question struct {
 	ID      string    `json:"id"`
-	Name    string    `json:"name"` // name in every view and for 'gaffer answer'; see [QuestionName]
+	Name    string    `json:"name"` // shown in every view and used by 'gaffer answer'; see [QuestionName]
 	Run     string    `json:"run"`
 	Task    string    `json:"task"`
 	Text    string    `json:"text"`
 	Options []string  `json:"options,omitempty"`
 	Asked   time.Time `json:"asked"`
-	Expires time.Time `json:"expires,omitzero"` // when Default becomes the answer
+	Expires time.Time `json:"expires,omitzero"` // when Default becomes the answer; zero if never
 	Default string    `json:"default,omitempty"`
 }
 
-// Choose returns the answer that the typed text stands for: the option with this text,
-// the option with this number (from 1), or else the text itself. It returns an error for
-// a number that no option has: it is a typing mistake, and the agent would take it for an
-// answer. A number in double quotes is a text.
+// Choose returns the answer that the typed text stands for: the option with this text, the option
+// with this number (from 1), or the text itself if it is neither. A number that no option has is an
+// error: it is a typing mistake, and the agent would take it for an answer. A number in double
+// quotes is a text.
 func (q Question) Choose(typed string) (string, error) {
 	if inner, ok := strings.CutPrefix(typed, `"`); ok && strings.HasSuffix(inner, `"`) {
 		if inner = strings.TrimSuffix(inner, `"`); isNumber(inner) {
@@ -260,16 +260,16 @@ func (e *NoOptionError) Error() string {
 	return fmt.Sprintf("option %d: the question has %d option%s; a number in double quotes is a text", e.Number, e.Options, s)
 }
 
-// Usage marks the error as a mistake in the user's input.
+// Usage reports true: the user's input is wrong.
 func (*NoOptionError) Usage() bool { return true }
 
-// QuestionName returns the name of a question in every list and view, and for 'gaffer
-// answer'. The name is SHORT-RUN/TASK for a question of a task, and otherwise the name of
-// the asker. Two questions of one task or agent have the same name; 'gaffer answer'
-// answers the older one first.
+// QuestionName returns the name of a question in every list and view, and for 'gaffer answer'. For
+// a question of a task it is SHORT-RUN/TASK, such as 4cebc8bf/api. For other questions it is the
+// name of the agent that asks. Two questions of one task or agent have the same name; 'gaffer
+// answer' answers the older one first.
 func QuestionName(run, task string) string {
 	if run == "" {
-		// The agent of a task that asks through a tool gives RUN/TASK as its name.
+		// If the agent of a task asks through a tool, the agent's name is RUN/TASK: split it.
 		var ok bool
 		if run, task, ok = strings.Cut(task, "/"); !ok {
 			return run
@@ -288,7 +288,7 @@ func ShortRun(id string) string {
 	return parts[2]
 }
 
-// Lane is a paused agent account.
+// Lane is an agent account that is paused.
 type Lane struct {
 	Name   string    `json:"name"`
 	Until  time.Time `json:"until"`
@@ -298,7 +298,7 @@ type Lane struct {
 // Add counts one more task with status s.
 func (c *Counts) Add(s Status) { c.Count(s, +1) }
 
-// Remove counts one task with status s less.
+// Remove counts one task less with status s.
 func (c *Counts) Remove(s Status) { c.Count(s, -1) }
 
 // Count adds by to the number of tasks with status s, and to the total.
@@ -318,8 +318,8 @@ func (c *Counts) Count(s Status, by int) {
 	}
 }
 
-// Merge returns runs, and the runs of others whose id is not in runs, sorted by start
-// time with the latest first.
+// Merge returns all runs, and those of others whose id is not in runs. It sorts them by start time,
+// the latest first.
 func Merge(runs, others []Run) []Run {
 	known := make(map[string]bool, len(runs))
 	for _, r := range runs {

@@ -16,10 +16,10 @@ func TestATypedNumberChoosesAnOptionOrIsRefused(t *testing.T) {
 		{"7", []string{"80", "8080"}, "", true},
 		{"0", []string{"80", "8080"}, "", true},
 		{"-1", []string{"80", "8080"}, "", true},
-		{"80", []string{"80", "8080"}, "80", false}, // an option's own text
+		{"80", []string{"80", "8080"}, "80", false}, // a number that is the text of an option
 		{"neither", []string{"80", "8080"}, "neither", false},
 		{"7", nil, "7", false},
-		{`"7"`, []string{"80", "8080"}, "7", false}, // the number as a text
+		{`"7"`, []string{"80", "8080"}, "7", false}, // a number in quotes is a text
 		{`"yes"`, []string{"80", "8080"}, `"yes"`, false},
 	} {
 		got, err := Question{Options: c.options}.Choose(c.typed)
@@ -32,7 +32,7 @@ func TestATypedNumberChoosesAnOptionOrIsRefused(t *testing.T) {
 func TestAQuestionIsNamedByItsTaskOrItsAsker(t *testing.T) {
 	for _, c := range []struct{ run, task, want string }{
 		{"20260301-115800-4cebc8bf", "api", "4cebc8bf/api"},
-		{"", "20260301-115800-4cebc8bf/api", "4cebc8bf/api"}, // asked through a tool
+		{"", "20260301-115800-4cebc8bf/api", "4cebc8bf/api"}, // the agent of a task asked through a tool
 		{"20260301-115800-4cebc8bf", "api/v2", "4cebc8bf/api/v2"},
 		{"", "claude-4711", "claude-4711"},
 		{"my-own-run", "api", "my-own-run/api"}, // an id that gaffer did not create

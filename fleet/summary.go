@@ -2,13 +2,13 @@ package fleet
 
 import "time"
 
-// Summary summarizes all runs in a few numbers, for example for a status line.
+// Summary is a few numbers about all runs, for example for a status line.
 type Summary struct {
-	Running int       `json:"running"`          // number of running tasks, without those that wait for an answer
+	Running int       `json:"running"`          // number of running tasks whose agent does not wait for an answer
 	Waiting int       `json:"waiting"`          // number of unanswered questions
-	Asked   time.Time `json:"asked,omitzero"`   // when the oldest unanswered question was asked
+	Asked   time.Time `json:"asked,omitzero"`   // when the oldest unanswered question was asked; zero if none
 	Oldest  string    `json:"oldest,omitempty"` // name of the oldest unanswered question
-	Failed  int       `json:"failed"`           // number of failed tasks, in runs that are running or have ended today
+	Failed  int       `json:"failed"`           // number of failed tasks in runs that are running or ended today
 	Today   Cost      `json:"today"`            // cost of the attempts that started today
 	Lanes   []Lane    `json:"lanes,omitempty"`
 }

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// WorkerMeta is what gaffer's own workers report about themselves beyond the fields of
-// the protocol. It is sent as the meta field of an agent.
+// WorkerMeta is what gaffer's workers report about themselves in addition to the fields of the
+// protocol. It is sent as the meta field of an agent.
 type WorkerMeta struct {
-	Program string   `json:"program"` // always gaffer
+	Program string   `json:"program"` // always "gaffer"
 	Host    string   `json:"host,omitempty"`
 	Version string   `json:"version,omitempty"`
-	Slots   int      `json:"slots"` // how many tasks it runs at the same time
+	Slots   int      `json:"slots"` // how many tasks the worker can run at the same time
 	Labels  []string `json:"labels"`
-	Agents  []string `json:"agents,omitempty"` // the agents whose tasks it takes; empty means all
-	Pools   []string `json:"pools,omitempty"`  // set if its token is limited to these labels: it takes only tasks that require one of them
-	Source  string   `json:"source"`           // how the worker knows what its agents do: output, or worker if it has no agent
+	Agents  []string `json:"agents,omitempty"` // names of the agents whose tasks the worker takes; empty means all
+	Pools   []string `json:"pools,omitempty"`  // the worker's token allows only tasks that require one of these labels; empty means all
+	Source  string   `json:"source"`           // how the worker knows what its agents do: "output"; "worker" if it has no agent
 	Held    int      `json:"held"`             // number of tasks that the worker runs now
-	// Run is the only run that the worker works on. It is set for a worker that starts
-	// and ends with its run.
+	// Run is the id of the only run that the worker works on, if the worker starts and ends with
+	// that run. It is empty for other workers.
 	Run string `json:"run,omitempty"`
 }
 
@@ -28,26 +28,26 @@ type WorkerMeta struct {
 type Worker struct {
 	ID           string    `json:"id"`
 	Name         string    `json:"name"`
-	WorkerStatus string    `json:"worker_status"` // online or offline, at the time of the request
-	ClaudeStatus string    `json:"claude_status"` // idle, running or waiting, as reported
+	WorkerStatus string    `json:"worker_status"` // online or offline, when the request was answered
+	ClaudeStatus string    `json:"claude_status"` // idle, running or waiting, as the worker last reported
 	ClaudeSince  time.Time `json:"claude_status_at,omitzero"`
 	Task         string    `json:"current_task_id,omitempty"`
 	LastSeen     time.Time `json:"last_seen"`
 	Slots        int       `json:"slots,omitempty"`
-	Held         int       `json:"held,omitempty"` // number of attempts that it runs now
+	Held         int       `json:"held,omitempty"` // number of attempts that the worker runs now
 	Labels       []string  `json:"labels,omitempty"`
-	Allowed      []string  `json:"agents,omitempty"` // the agents whose tasks it takes; empty means all
-	Pools        []string  `json:"pools,omitempty"`  // the worker takes only tasks that require one of these labels; empty means no limit
+	Allowed      []string  `json:"agents,omitempty"` // names of the agents whose tasks the worker takes; empty means all
+	Pools        []string  `json:"pools,omitempty"`  // the worker takes only tasks that require one of these labels; empty means all tasks
 	Version      string    `json:"version,omitempty"`
 	Host         string    `json:"host,omitempty"`
 	Source       string    `json:"source,omitempty"` // how the worker knows what its agents do
-	Run          string    `json:"run,omitempty"`    // the only run that the worker works on, if it ends with that run
+	Run          string    `json:"run,omitempty"`    // id of the only run that the worker works on; empty if it is not limited to one
 
-	// Only for an agent that the user has started: its process, its working directory,
-	// and what it waits for.
+	// The fields below are set only for an agent that the user has started by hand: its process,
+	// its working directory, and what it waits for.
 	ByHand bool   `json:"by_hand,omitempty"`
 	PID    int    `json:"pid,omitempty"`
-	Pane   string `json:"pane,omitempty"` // the tmux pane
+	Pane   string `json:"pane,omitempty"` // id of the tmux pane that the agent runs in
 	Dir    string `json:"dir,omitempty"`
 	For    string `json:"for,omitempty"`
 }
@@ -70,7 +70,7 @@ func (w Worker) HasLabels(labels []string) bool {
 	return !slices.ContainsFunc(labels, func(l string) bool { return !slices.Contains(w.Labels, l) })
 }
 
-// Prefixes of labels that a worker gives to itself: its projects and its identity.
+// Prefixes of labels that a worker gives itself: one for its projects and one for its id.
 const (
 	projectLabel  = "project:"
 	identityLabel = "@"
@@ -99,8 +99,8 @@ func (w Worker) UserLabels() (labels []string) {
 // WorksFor reports whether the worker works for a project.
 func (w Worker) WorksFor(project string) bool { return slices.Contains(w.Labels, projectLabel+project) }
 
-// MergeWorkers returns a copy of list in which each worker of newer replaces the worker
-// with the same id. Workers with a new id are appended.
+// MergeWorkers returns a copy of list. A worker in newer replaces the one with the same id; a
+// worker whose id is not in list is appended.
 func MergeWorkers(list, newer []Worker) []Worker {
 	list = slices.Clone(list)
 	for _, w := range newer {

@@ -1,6 +1,6 @@
-// Command documents measures updates of one shared session document in one run: by gaffer,
-// by the Python writer of the session protocol, and by plain durable writes to this disk.
-// Compare figures of one run only with each other.
+// Command documents measures updates of one shared session document: by gaffer, by the Python
+// writer of the session protocol, and by plain durable writes to this disk. Compare only figures of
+// the same run.
 package main
 
 import (
@@ -43,7 +43,8 @@ func main() {
 	}
 }
 
-// measure prints the rows for a document with a number of agents.
+// measure prints one row for each number of writers, for a document with the given number of
+// agents.
 func measure(dir string, agents int, counts []int, each time.Duration) {
 	data := document(agents)
 	bare := bareWrites(dir, data, each)
@@ -73,8 +74,8 @@ func numbers(list string) (all []int) {
 	return all
 }
 
-// agentPerWriter returns an agent for each writer. Writers share agents only if there are fewer
-// agents than writers.
+// agentPerWriter returns the id of an agent for each writer. Two writers get the same agent only if
+// there are fewer agents than writers.
 func agentPerWriter(agents, writers int) (ids []string) {
 	for i := range writers {
 		ids = append(ids, agentID(i*max(1, agents/writers)%agents))
@@ -82,10 +83,10 @@ func agentPerWriter(agents, writers int) (ids []string) {
 	return ids
 }
 
-// result is the measurement of one or several writers.
+// result holds the figures of one or several writers.
 type result struct {
 	Took  time.Duration   `json:"took"`
-	Waits []time.Duration `json:"waits"` // one for each update, from call to return
+	Waits []time.Duration `json:"waits"` // how long each update took, from call to return
 }
 
 func (r result) perSecond() float64 { return float64(len(r.Waits)) / r.Took.Seconds() }

@@ -15,12 +15,13 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// pythonWriter is the Python writer that tests of package session run too.
+// pythonWriter is the path of the Python writer, which the tests of package session run too.
 const pythonWriter = "session/testdata/seed_writer.py"
 
 const sessionID = "20260201-143022-abc12345"
 
-// document returns a session document with n agents like those in the protocol's sample.
+// document returns a session document with n agents, which look like those in the protocol's
+// example.
 func document(n int) []byte {
 	agents := []map[string]any{}
 	for i := range n {

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// contender is a queue of tasks that is measured.
+// contender is one of the task queues that are measured.
 type contender struct {
 	name     string // name for the flag -only
 	title    string
-	anchor   string // name of the contender whose rate is 1 in the ratio column; may be this one
+	anchor   string // name of the contender that this one is compared with, whose ratio is 1; may be this one
 	postgres bool
-	few      bool // measure with one client too; false for River, which fetches for many clients at once
+	few      bool // also measure with a single client; false for River, which fetches for many clients at once
 	open     func(ctx context.Context, p *databases, clients int) (queue, error)
 }
 
-// contenders returns all contenders in the order of the printed rows. An anchor comes before
-// the contenders that are compared with it.
+// contenders returns all contenders in the order of the printed rows. An anchor comes before the
+// contenders that are compared with it.
 func contenders() []contender {
 	return []contender{
 		{name: "bare", title: "bare SQLite", anchor: "bare", few: true, open: openBare},
@@ -39,13 +39,13 @@ func names() (all []string) {
 type queue interface {
 	// Submit stores n tasks at once.
 	Submit(ctx context.Context, n int) error
-	// Drain claims and finishes tasks with a number of clients at once, until no task is
+	// Drain claims and finishes tasks with the given number of clients at once, until no task is
 	// left or the time is up.
 	Drain(ctx context.Context, clients int, each time.Duration) (result, error)
 	Close() error
 }
 
-// errEmpty means that no task is left to claim, or that enough tasks were submitted.
+// errEmpty means that no task is left to claim. In fill, it means that enough tasks were submitted.
 var errEmpty = errors.New("no task is left")
 
 // prompt is the text of every task of every contender.

@@ -14,15 +14,15 @@ import (
 	"gaffer/internal/engine/store/postgres/pgtest"
 )
 
-// databases creates databases for the contenders.
+// databases creates an empty database for each measurement.
 type databases struct {
 	dir    string
 	server *pgtest.Server // nil if no contender needs PostgreSQL
 	made   int            // number of databases created on server
 	gaffer struct {
-		keys     bool // each request has an idempotency key
-		apart    bool // claim and finish in two requests
-		parallel int  // limit of each plan; 0 is no limit
+		keys     bool // give each request an idempotency key
+		apart    bool // claim and finish a task in two separate requests
+		parallel int  // how many tasks of one plan may run at the same time; 0 means no limit
 	}
 }
 
@@ -43,9 +43,8 @@ func (p *databases) stop() error {
 	return p.server.Stop()
 }
 
-// database creates an empty database on the server and returns its URL. It first drops
-// earlier databases that have no connections, because PostgreSQL would vacuum them during
-// the next measurement.
+// database creates an empty database on the server and returns its URL. It first drops earlier
+// databases without connections, because PostgreSQL would vacuum them during the next measurement.
 func (p *databases) database(ctx context.Context) (string, error) {
 	address, err := url.Parse(p.server.URL)
 	if err != nil {
@@ -82,7 +81,7 @@ func dropIdle(ctx context.Context, c *pgx.Conn) error {
 	return err
 }
 
-// pool connects to an empty database. It has one connection for each client, and four more
+// pool connects to an empty database. The pool has one connection for each client, and four more
 // for background work of the contender.
 func (p *databases) pool(ctx context.Context, clients int) (*pgxpool.Pool, error) {
 	address, err := p.database(ctx)

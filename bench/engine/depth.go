@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	batchSize  = 20 // claims in a row; then as many tasks are added
-	maxBatches = 50 // maximum number of batches for each depth
+	batchSize  = 20 // number of tasks that are claimed in a row, before as many are added again
+	maxBatches = 50 // maximum number of batches for each depth of the queue
 )
 
-// depths prints how long a claim takes for each number of queued tasks in the settings.
+// depths prints how long a claim takes, for each depth of the queue in the settings.
 func depths(ctx context.Context, p *databases, s settings, chosen []contender) error {
 	if len(s.queued) == 0 {
 		return nil
@@ -40,8 +40,8 @@ func depths(ctx context.Context, p *databases, s settings, chosen []contender) e
 	return nil
 }
 
-// claimTimes measures claims at each depth. Each depth has its own database. Batches at all
-// depths alternate, so that other work of the machine affects all depths alike.
+// claimTimes measures claims at each depth of the queue. Each depth has a separate database.
+// Batches at all depths alternate, so that other work of the machine affects all depths alike.
 func claimTimes(ctx context.Context, p *databases, c contender, s settings) (all []result, err error) {
 	var fleets []*fleet
 	defer func() {

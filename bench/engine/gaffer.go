@@ -21,8 +21,8 @@ type fleet struct {
 	store    store.Store
 	engine   *engine.Engine
 	keys     bool // give each request an idempotency key
-	apart    bool // claim and finish in two requests
-	parallel int  // limit of each plan; 0 is no limit
+	apart    bool // claim and finish a task in two separate requests
+	parallel int  // how many tasks of one plan may run at the same time; 0 means no limit
 	ids      atomic.Int64
 }
 
@@ -56,12 +56,12 @@ func (p *databases) fleet(s store.Store) *fleet {
 	return f
 }
 
-// newID returns ids that sort by time.
+// newID returns a new id. Later ids sort after earlier ones.
 func (f *fleet) newID() string {
 	return fmt.Sprintf("%012x-%08x", time.Now().UnixMilli(), f.ids.Add(1))
 }
 
-// key returns an idempotency key, or "" if requests have none.
+// key returns an idempotency key, or "" if requests should have none.
 func (f *fleet) key() string {
 	if !f.keys {
 		return ""
@@ -79,8 +79,8 @@ func (f *fleet) Submit(ctx context.Context, n int) error {
 	return err
 }
 
-// Drain claims and finishes like gaffer's workers: one request finishes a task and claims
-// the next one. With apart it uses two requests.
+// Drain claims and finishes tasks as gaffer's workers do: one request finishes a task and claims
+// the next one. If f.apart is true, it uses two requests.
 func (f *fleet) Drain(ctx context.Context, clients int, each time.Duration) (result, error) {
 	if !f.apart {
 		return repeatEach(ctx, clients, each, f.worker)

@@ -1,10 +1,9 @@
-// Command engine measures the engine on both databases, and the alternatives that a user
-// might choose, in one run: one SQLite transaction for each claim and each finish, the same
-// on PostgreSQL with SKIP LOCKED, and River. Compare figures of one run only with each
-// other.
+// Command engine measures gaffer's engine on both databases, and alternatives that a user might
+// choose: one SQLite transaction for each claim and each finish, the same on PostgreSQL with SKIP
+// LOCKED, and River. Compare only figures of the same run.
 //
-// The command starts its own PostgreSQL in a temporary folder. That server has the default
-// settings of its version, including full durability, and allows more connections.
+// The command starts a PostgreSQL server in a temporary folder. That server has the default
+// settings of its version, including full durability, but allows more connections.
 package main
 
 import (
@@ -25,7 +24,7 @@ type settings struct {
 	each    time.Duration
 	clients []int
 	queued  []int
-	only    []string // names of contenders; empty means all
+	only    []string // names of the contenders to measure; empty means all
 	dir     string
 }
 
@@ -54,7 +53,7 @@ func main() {
 	}
 }
 
-// numbers returns a function that parses a comma-separated list of numbers into all. It
+// numbers returns a function that parses a comma-separated list of numbers and stores it in all. It
 // skips zeros.
 func numbers(all *[]int) func(string) error {
 	return func(list string) error {

@@ -9,16 +9,17 @@ import (
 	"time"
 )
 
-// result is the total of several clients.
+// result holds the figures of several clients together.
 type result struct {
 	count int
 	took  time.Duration
-	waits []time.Duration // one for each operation, from call to return; nil if unknown
+	waits []time.Duration // how long each operation took, from call to return; nil if unknown
 }
 
 func (r result) perSecond() float64 { return float64(r.count) / r.took.Seconds() }
 
-// quantile returns the wait that the given share of all waits does not exceed.
+// quantile returns the wait below or at which the given share of all waits is. For 0.99 it is the
+// 99th percentile.
 func (r result) quantile(share float64) time.Duration {
 	if len(r.waits) == 0 {
 		return 0
@@ -27,12 +28,12 @@ func (r result) quantile(share float64) time.Duration {
 	return r.waits[min(len(r.waits)-1, int(share*float64(len(r.waits))))]
 }
 
-// repeat lets clients call do repeatedly until the time is up or do returns errEmpty.
+// repeat lets several clients call do again and again, until the time is up or do returns errEmpty.
 func repeat(ctx context.Context, clients int, each time.Duration, do func(ctx context.Context) error) (result, error) {
 	return repeatEach(ctx, clients, each, func() func(context.Context) error { return do })
 }
 
-// repeatEach is like [repeat], but each client has its own function, which newClient returns.
+// repeatEach is like [repeat], but each client has a separate function, which newClient returns.
 func repeatEach(ctx context.Context, clients int, each time.Duration, newClient func() func(ctx context.Context) error) (result, error) {
 	results, errs := make([]result, clients), make([]error, clients)
 	var wg sync.WaitGroup
@@ -68,14 +69,14 @@ func one(ctx context.Context, end time.Time, do func(ctx context.Context) error)
 const (
 	// planSize is the number of tasks in one submission.
 	planSize = 100
-	// queuedPerSecond is the number of tasks that are queued per second of measurement;
-	// laidUpForOne is the same for one client. A contender that claims faster empties its
+	// queuedPerSecond is how many tasks are queued for each second of measurement;
+	// queuedPerSecondForOne is the same for one client. A contender that claims faster empties its
 	// queue before the time is up. Its rate is then measured until that moment.
 	queuedPerSecond, queuedPerSecondForOne = 12_000, 4_000
 )
 
-// fill submits tasks with a number of clients at once. It measures until the time is up or
-// enough tasks are queued. Then it submits the missing tasks without measuring.
+// fill submits tasks with several clients at once. It measures until the time is up or enough tasks
+// are queued. If tasks are still missing then, it submits them without measuring.
 func fill(ctx context.Context, q queue, clients int, each time.Duration) (result, error) {
 	want := int64(each.Seconds() * queuedPerSecond)
 	if clients == 1 {

@@ -53,11 +53,11 @@ type job struct {
 
 func (job) Kind() string { return "bench" }
 
-// noopWorker is a worker whose jobs do nothing.
+// noopWorker runs River jobs that do nothing.
 type noopWorker struct {
 	river.WorkerDefaults[job]
-	left atomic.Int64  // jobs that have not run yet
-	done chan struct{} // closed after the last job
+	left atomic.Int64  // number of jobs that have not run yet
+	done chan struct{} // closed after the last job has run
 }
 
 func (w *noopWorker) Work(context.Context, *river.Job[job]) error {
@@ -76,8 +76,8 @@ func (q *riverQueue) Submit(ctx context.Context, n int) error {
 	return err
 }
 
-// Drain counts the jobs that are completed in the database. The measured time includes the
-// time that River needs to write the last completions.
+// Drain runs all jobs and counts those that are completed in the database. The measured time
+// includes the time that River needs to write the last completions.
 func (q *riverQueue) Drain(ctx context.Context, clients int, each time.Duration) (r result, err error) {
 	queued, err := q.count(ctx, "available")
 	if err != nil {
@@ -106,9 +106,9 @@ func (q *riverQueue) Drain(ctx context.Context, clients int, each time.Duration)
 	return r, err
 }
 
-// worker returns a client with the settings that were fastest in this measurement: it
-// fetches as often as River allows. With River's default of ten fetches per second, the
-// client would wait most of the time.
+// worker returns a River client with the settings that were fastest in this measurement: it fetches
+// as often as River allows. With River's default of ten fetches per second, it would wait most of
+// the time.
 func (q *riverQueue) worker(work *noopWorker, clients int) (*river.Client[pgx.Tx], error) {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, work)

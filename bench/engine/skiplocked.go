@@ -9,9 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// skipLocked is a table in PostgreSQL with one transaction for each claim and one for each
-// finish. Each client has its own connection. This is the usual first version of a queue in
-// PostgreSQL.
+// skipLocked is a table in PostgreSQL with one transaction for each claim and one for each finish.
+// Each client has a separate connection. Most queues in PostgreSQL start like this.
 type skipLocked struct{ pool *pgxpool.Pool }
 
 const skipSchema = `

@@ -12,8 +12,8 @@ import (
 	_ "modernc.org/sqlite" // the same driver as in gaffer's store
 )
 
-// sqliteTable is a table in SQLite with one transaction for each claim and one for each finish.
-// These are as durable as gaffer's. So bare shows what a claim costs without gaffer.
+// sqliteTable is a table in SQLite with one transaction for each claim and one for each finish. The
+// transactions are as durable as gaffer's. So it shows what a claim costs without gaffer.
 type sqliteTable struct {
 	mu            sync.Mutex // SQLite allows one writer at a time
 	db            *sql.DB
@@ -85,8 +85,8 @@ func (b *sqliteTable) Submit(ctx context.Context, n int) error {
 	return tx.Commit()
 }
 
-// Drain passes no cancellable context to the statements, because the driver starts a
-// goroutine for each statement that can be cancelled. gaffer avoids that cost too.
+// Drain gives the statements a context that cannot be cancelled: for one that can, the driver
+// starts a goroutine for each statement. gaffer avoids that cost too.
 func (b *sqliteTable) Drain(ctx context.Context, clients int, each time.Duration) (result, error) {
 	return repeat(ctx, clients, each, func(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {

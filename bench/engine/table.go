@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// describe prints the properties of the machine on which the figures depend.
+// describe prints the properties of the machine that influence the figures.
 func describe(dir string) error {
 	load, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -27,7 +27,7 @@ func describe(dir string) error {
 	return nil
 }
 
-// measureSyncs measures how long it takes to append to a file and sync it.
+// measureSyncs measures how long it takes to append to a file in dir and sync it.
 func measureSyncs(dir string) (result, error) {
 	f, err := os.Create(filepath.Join(dir, "sync"))
 	if err != nil {
@@ -78,8 +78,8 @@ func compare(ctx context.Context, p *databases, s settings, chosen []contender) 
 	return nil
 }
 
-// contenderFigures are the results of one contender: of submitting tasks (in), and of claiming and
-// finishing them (out).
+// contenderFigures holds the results of one contender: in for submitting tasks, out for claiming
+// and finishing them.
 type contenderFigures struct{ in, out result }
 
 // bestFigures measures all contenders one after the other, several times. It returns the best
@@ -120,7 +120,8 @@ func measure(ctx context.Context, p *databases, c contender, clients int, each t
 	return f, errors.Join(err, q.Close())
 }
 
-// ratioText returns the ratio of a contender's rate to the rate of its anchor, as text.
+// ratioText returns the ratio of a contender's rate to the rate of its anchor, such as "0.84 ×
+// bare".
 func ratioText(best map[string]contenderFigures, c contender) string {
 	anchor, ok := best[c.anchor]
 	if !ok {
@@ -136,7 +137,7 @@ func p99(r result) string {
 	return round(r.quantile(.99)).String()
 }
 
-// round drops digits that are smaller than the error of measurement.
+// round removes digits of d that are more precise than the measurement.
 func round(d time.Duration) time.Duration {
 	if d < time.Millisecond {
 		return d.Round(time.Microsecond)

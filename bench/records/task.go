@@ -9,7 +9,7 @@ import (
 	"gaffer/ledger"
 )
 
-// attempt is one attempt of a task. It can be written in several forms.
+// attempt is one attempt of a task. Its records can be written in several forms.
 type attempt struct {
 	run    ledger.Run
 	result *ledger.Result // nil if the attempt has not ended
@@ -25,7 +25,7 @@ var (
 	first   = time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
 )
 
-// task writes the records of a task. It has at most room attempts; most tasks have one.
+// task writes the records of a task with at most room attempts. Most tasks have one attempt.
 func (w *writer) task(number, room int) error {
 	attempts := 1
 	for attempts < min(3, room) && w.rng.IntN(100) < 15 {
@@ -62,13 +62,13 @@ func (w *writer) attempt(bead string, n int, last bool, start time.Time) attempt
 	run.ResultFile = "state/results/" + bead + ".json"
 	a := attempt{run: run, last: last}
 	if last && w.rng.IntN(100) < 8 {
-		return a // the attempt is running, or its end was never recorded
+		return a // without a result: the attempt is running, or its end was never recorded
 	}
 	a.end(w, start)
 	return a
 }
 
-// end sets the outcome of the attempt. All attempts before the last have failed.
+// end sets the outcome of the attempt. Every attempt before the last one has failed.
 func (a *attempt) end(w *writer, start time.Time) {
 	status, reason, code := ledger.Done, "Did what was asked and checked it", 0
 	if !a.last || w.rng.IntN(100) < 15 {
@@ -93,9 +93,9 @@ func (a *attempt) end(w *writer, start time.Time) {
 	}
 }
 
-// record writes the run record and the result record of an attempt. The form of a task is a
-// number below 100. Below 70 the records are full, below 95 minimal, and otherwise full with
-// an irregularity that was found in real ledgers.
+// record writes the run record and the result record of an attempt. form is a number below 100:
+// below 70 the records are full, below 95 minimal, and from 95 on full with an irregularity that
+// was found in real ledgers.
 func (w *writer) record(a attempt, form int) error {
 	name := a.run.Bead + ".json"
 	if !a.last {
@@ -145,8 +145,8 @@ func minimalResult(r *ledger.Result) any {
 	}{r.Bead, r.Status, r.FinishedAt, r.Attempt}
 }
 
-// irregularRun returns a run record with one of the irregularities of real records. gaffer reads all
-// but the first as they were meant.
+// irregularRun returns the run record r with an irregularity that was found in real ledgers. gaffer
+// reads all but the first as they were meant.
 func irregularRun(r ledger.Run, form int) ledger.Run {
 	switch form {
 	case 95:

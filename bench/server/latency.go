@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// startDelayProxy starts a proxy in front of a PostgreSQL server that listens on a Unix socket,
-// and returns the URL of the proxy. Every round trip through the proxy takes longer by
-// latency.
+// startDelayProxy starts a proxy in front of a PostgreSQL server that listens on a Unix socket. It
+// returns the URL of the proxy. Every round trip through the proxy takes longer by latency.
 func startDelayProxy(ctx context.Context, server string, latency time.Duration) (string, error) {
 	address, err := url.Parse(server)
 	if err != nil {
@@ -45,7 +44,7 @@ func startDelayProxy(ctx context.Context, server string, latency time.Duration) 
 	return address.String(), nil
 }
 
-// forward copies data from one connection to another. It delivers each piece after a delay.
+// forward copies data from one connection to another, and delivers each piece after the delay.
 func forward(to, from net.Conn, delay time.Duration) {
 	type piece struct {
 		data []byte
@@ -72,6 +71,6 @@ func forward(to, from net.Conn, delay time.Duration) {
 		}
 	}
 	_ = to.Close()
-	for range pieces { // drain the channel, so that the goroutine above can read until its connection is closed
+	for range pieces { // discard the remaining pieces, so that the goroutine above can read until its connection is closed
 	}
 }

@@ -8,18 +8,19 @@ import (
 	"time"
 )
 
-// result is the measurement of a series of requests.
+// result holds the figures of a series of requests.
 type result struct {
 	took        time.Duration
-	waits       []time.Duration // one for each request, until its answer was read
-	size        int             // bytes in the last body
+	waits       []time.Duration // for each request, the time until its answer was read
+	size        int             // size of the last answer's body, in bytes
 	server, own time.Duration   // processor time of the server and of the load generator
 	database    time.Duration   // processor time of PostgreSQL
 }
 
 func (r *result) perSecond() float64 { return float64(len(r.waits)) / r.took.Seconds() }
 
-// quantile returns the wait that the given share of all waits does not exceed.
+// quantile returns the wait below or at which the given share of all waits is. For 0.99 it is the
+// 99th percentile.
 func (r *result) quantile(share float64) time.Duration {
 	if len(r.waits) == 0 {
 		return 0
@@ -31,8 +32,8 @@ func (r *result) quantile(share float64) time.Duration {
 // client is a connection that sends one request after the other.
 type client struct {
 	*conn
-	// next takes the answer to the previous request. It returns the next request, or nil
-	// to stop, and the result to which the request's time is added.
+	// next gets the answer to the previous request. It returns the next request, or nil if there is
+	// none, and the result to which the time of that request is added.
 	next  func(last answer) (request []byte, figure *result)
 	asked time.Time
 	of    *result
@@ -42,7 +43,7 @@ type client struct {
 type connections struct {
 	*loop
 	clients []*client
-	busy    int       // clients that have more requests to send
+	busy    int       // number of clients that have more requests to send
 	used    time.Time // when the last measurement ended
 }
 
@@ -62,11 +63,11 @@ func (b *bench) newCrew() (*connections, error) {
 	return w, nil
 }
 
-// maxIdle is how long idle connections are reused. After that they are replaced.
+// maxIdle is how long an idle connection may be reused. An older one is replaced.
 const maxIdle = 5 * time.Second
 
-// load sends requests on a number of connections until no client has another request. It
-// adds the elapsed time and the processor times to all. newClient returns the function
+// load sends requests on several connections, one per client, until no client has another request.
+// It adds the elapsed time and the processor times to all. newClient returns the function
 // [client.next] of the client with index i.
 func (b *bench) load(clients int, all *result, newClient func(i int) func(answer) ([]byte, *result)) error {
 	if time.Since(b.crew.used) > maxIdle { // the server may have closed the connections
@@ -102,7 +103,7 @@ func (b *bench) load(clients int, all *result, newClient func(i int) func(answer
 	return nil
 }
 
-// ask sends the next request, if there is one.
+// ask sends the client's next request. If there is none, it decrements busy.
 func (c *client) ask(last answer, busy *int) error {
 	request, figure := c.next(last)
 	if request == nil {

@@ -15,15 +15,16 @@ type loop struct {
 	epoll int
 	ready []syscall.EpollEvent
 	conns []*conn // indexed by conn.number
-	room  []byte  // receives the data of each read
+	room  []byte  // buffer that each read uses
 }
 
 // conn is one connection of a loop.
 type conn struct {
 	fd     int
 	number int
-	buffer []byte // data that was received and not yet used
-	// read is called when buffer has grown. It returns how many bytes of buffer it used.
+	buffer []byte // data that was received but not used yet
+	// read is called when there is more data in buffer. It returns how many bytes of buffer it
+	// used.
 	read func(c *conn) (used int, err error)
 }
 
@@ -45,7 +46,7 @@ func (l *loop) close() error {
 	return err
 }
 
-// dial opens a connection and adds it to the loop. read handles its data, see [conn].
+// dial opens a connection and adds it to the loop. read is called with its data; see [conn].
 func (l *loop) dial(address string, read func(*conn) (int, error)) (*conn, error) {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -67,7 +68,7 @@ func (l *loop) dial(address string, read func(*conn) (int, error)) (*conn, error
 	return c, syscall.EpollCtl(l.epoll, syscall.EPOLL_CTL_ADD, fd, &event)
 }
 
-// write sends data. It blocks, which is harmless because requests are small.
+// write sends data. It blocks until all data is sent; that is quick, because requests are small.
 func (c *conn) write(data []byte) error {
 	for len(data) > 0 {
 		n, err := syscall.Write(c.fd, data)
@@ -82,8 +83,8 @@ func (c *conn) write(data []byte) error {
 	return nil
 }
 
-// turn waits up to most until a connection has data, and reads once from each connection
-// that has.
+// turn waits until a connection has data, but not longer than most. Then it reads once from each
+// connection that has data.
 func (l *loop) turn(most time.Duration) error {
 	n, err := syscall.EpollWait(l.epoll, l.ready, int(most.Milliseconds()))
 	if errors.Is(err, syscall.EINTR) {
@@ -100,8 +101,8 @@ func (l *loop) turn(most time.Duration) error {
 	return nil
 }
 
-// take reads once from a connection and passes the data on. Data that it leaves unread
-// makes the connection ready again.
+// take reads once from a connection and calls its read function. If there is more data, the next
+// turn reads it.
 func (l *loop) take(c *conn) error {
 	n, err := syscall.Read(c.fd, l.room)
 	switch {

@@ -31,15 +31,15 @@ import (
 type settings struct {
 	program     string
 	db          string
-	postgres    string // URL of the PostgreSQL server that this command has started
+	postgres    string // URL of the PostgreSQL server that this command has started; empty for SQLite
 	postgresPID int
 	latency     time.Duration
 	dir         string
 	each        time.Duration
 	clients     int
-	short, long int // tasks that are queued while claims are measured
+	short, long int // number of tasks in the short and in the long queue while claims are measured
 	readers     int
-	events      int // events per second of the stream
+	events      int // number of events per second that are sent while the stream is measured
 	workers     int
 	only        string
 }
@@ -82,7 +82,7 @@ func run(ctx context.Context, s settings) (err error) {
 		if err != nil {
 			return fmt.Errorf("start PostgreSQL: %w", err)
 		}
-		defer func() { _ = pg.Stop() }() // PostgreSQL ends with this process in any case
+		defer func() { _ = pg.Stop() }() // ignore the error: PostgreSQL ends with this process in any case
 		s.postgresPID = pg.PID()
 		if s.postgres, err = startDelayProxy(ctx, pg.URL, s.latency); err != nil {
 			return err
@@ -101,7 +101,7 @@ func run(ctx context.Context, s settings) (err error) {
 	return measure(b)
 }
 
-// bench is a server that is measured, and the connections to it.
+// bench is the server that is measured, with the connections to it.
 type bench struct {
 	settings
 	ctx    context.Context
@@ -122,7 +122,7 @@ func newBench(ctx context.Context, s settings, dir string) (b *bench, err error)
 	return b, nil
 }
 
-// startSecond starts a second server with its own database.
+// startSecond starts another server with a separate database.
 func (b *bench) startSecond() (*bench, error) {
 	dir, err := os.MkdirTemp(b.dir, "another-")
 	if err != nil {

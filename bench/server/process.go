@@ -19,7 +19,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// process is the server that is measured.
+// process is the process of the server that is measured.
 type process struct {
 	cmd     *exec.Cmd
 	address string
@@ -31,7 +31,7 @@ type process struct {
 }
 
 // startServer runs the server as a user would: with a database on disk and a log file. Only the
-// request limit per token is off, because all requests use one token.
+// limit of requests per token is off, because all requests use one token.
 func startServer(ctx context.Context, s settings, dir string) (*process, error) {
 	db := filepath.Join(dir, "gaffer.db")
 	program, err := filepath.Abs(s.program)
@@ -75,7 +75,7 @@ func database(ctx context.Context, server string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = c.Close(ctx) }() // an error does not matter: CREATE DATABASE has already succeeded or failed
+	defer func() { _ = c.Close(ctx) }() // ignore the error: CREATE DATABASE has already succeeded or failed
 	name := fmt.Sprintf("bench%d", time.Now().UnixNano())
 	if _, err := c.Exec(ctx, "CREATE DATABASE "+name); err != nil {
 		return "", err
@@ -95,7 +95,7 @@ func (p *process) readAddress(out io.Reader) error {
 	defer func() {
 		go func() {
 			defer close(p.drained)
-			_, _ = io.Copy(io.Discard, out) // until the server has ended
+			_, _ = io.Copy(io.Discard, out) // returns when the server has ended
 		}()
 	}()
 	for lines.Scan() {
@@ -118,7 +118,7 @@ func (p *process) lastWords() error {
 }
 
 func (p *process) stop() error {
-	_ = p.cmd.Process.Signal(syscall.SIGTERM) // an error means that the server has already ended
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // ignore the error: the server has already ended
 	<-p.drained
 	return errors.Join(p.cmd.Wait(), p.log.Close())
 }
@@ -147,7 +147,7 @@ func (p *process) databaseCPU() (sum time.Duration) {
 	return sum
 }
 
-// processorTime returns a process's parent and the processor time that the process has
+// processorTime returns the pid of a process's parent, and the processor time that the process has
 // used. Both are 0 if the process does not exist.
 func processorTime(pid int) (parent int, used time.Duration) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -166,7 +166,8 @@ func processorTime(pid int) (parent int, used time.Duration) {
 	return parent, time.Duration(user+system) * time.Second / perSecond
 }
 
-// memory prints the server's current and maximum memory use.
+// memory prints how much memory the server uses now, and how much it has used at most. when labels
+// the line.
 func (p *process) memory(when string) error {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {

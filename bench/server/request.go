@@ -17,12 +17,12 @@ func (p *process) request(method, path, body string) []byte {
 type answer struct {
 	status int
 	body   []byte // valid until the next read
-	size   int    // bytes of head and body
+	size   int    // size of head and body, in bytes
 }
 
 var errPart = errors.New("there is more to come")
 
-// parse parses the first answer in data. It returns errPart if the answer is incomplete.
+// parse parses the first answer in data. It returns errPart if data does not contain all of it.
 func parse(data []byte) (a answer, err error) {
 	head, rest, whole := bytes.Cut(data, []byte("\r\n\r\n"))
 	if !whole {
@@ -53,7 +53,7 @@ func header(head []byte, name string) (string, bool) {
 	return string(value), ok
 }
 
-// chunked parses a body in chunked encoding, which the server uses for long bodies.
+// chunked parses rest, a body in HTTP's chunked encoding. The server uses that for long bodies.
 func (a answer) chunked(rest []byte) (answer, error) {
 	for {
 		line, after, whole := bytes.Cut(rest, []byte("\r\n"))
@@ -75,7 +75,7 @@ func (a answer) chunked(rest []byte) (answer, error) {
 	}
 }
 
-// member returns the value of a string member of an answer. The value must not contain
+// member returns the value of the string member name in an answer. The value must not contain
 // escapes.
 func member(body []byte, name string) string {
 	_, rest, _ := bytes.Cut(body, []byte(`"`+name+`":"`))

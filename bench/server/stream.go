@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// stream measures the event stream. Many readers follow it while events are sent at a
-// steady rate. The result has the delay of each event at each reader. Every reader must get
-// every event once and in order.
+// stream measures the event stream. Many readers follow it while events are sent at a steady rate.
+// The result holds the delay of each event at each reader. Every reader must get every event once
+// and in order.
 func (b *bench) stream() (err error) {
 	if _, err := b.sendOne("POST", "/v1/agents/heartbeat", fmt.Sprintf(`{"agent_id":%q,"claude_status":"idle"}`, agentID(0))); err != nil {
 		return err
@@ -36,19 +36,19 @@ func (b *bench) stream() (err error) {
 	return nil
 }
 
-// streamRun is a measurement of the stream.
+// streamRun is one measurement of the stream.
 type streamRun struct {
 	*bench
 	loop     *loop
 	sent     []time.Time // when each event was sent, indexed by its number
-	got      int         // deliveries to all readers
-	readings int         // reads from a connection that brought events
+	got      int         // number of events that all readers together received
+	readings int         // number of reads that brought at least one event
 	waits    []time.Duration
 	greeted  int
 }
 
-// connectReaders connects the readers. At most about 50 of them wait for their first message at a
-// time.
+// connectReaders connects all readers. At any time, at most about 50 of them wait for their first
+// message.
 func (t *streamRun) connectReaders() error {
 	request := t.server.request("GET", "/v1/stream", "")
 	for i := range t.readers {
@@ -99,7 +99,7 @@ func (t *streamRun) sendEvents(perSecond int) (r result, err error) {
 	return r, nil
 }
 
-// confirmed reads the answer to a request that sent an event.
+// confirmed reads the server's answer to a request that sent an event.
 func confirmed(c *conn) (int, error) {
 	a, err := parse(c.buffer)
 	if errors.Is(err, errPart) {

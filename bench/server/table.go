@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// describe prints the properties of the machine on which the figures depend.
+// describe prints the properties of the machine that influence the figures.
 func describe(s settings, dir string) error {
 	load, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -24,13 +24,13 @@ func describe(s settings, dir string) error {
 	return nil
 }
 
-// measureSyncs measures how long it takes to append to a file and sync it.
+// measureSyncs measures how long it takes to append to a file in dir and sync it.
 func measureSyncs(dir string) (r result, err error) {
 	f, err := os.Create(filepath.Join(dir, "sync"))
 	if err != nil {
 		return r, err
 	}
-	defer func() { _ = f.Close() }() // the file is deleted; an error does not matter
+	defer func() { _ = f.Close() }() // ignore the error: the file will be deleted
 	for range 50 {
 		began := time.Now()
 		if _, err := f.Write(make([]byte, 4096)); err != nil {
@@ -58,7 +58,7 @@ func row(name string, r result, aims ...target) {
 		r.each(r.server), r.each(r.database), r.each(r.own), strings.Join(texts, ", "))
 }
 
-// wait returns a quantile of the waits as text.
+// wait returns the given quantile of the waits as text; see quantile.
 func (r *result) wait(share float64) string {
 	if d := r.quantile(share); d > 0 {
 		return round(d).String()
@@ -66,7 +66,7 @@ func (r *result) wait(share float64) string {
 	return "-"
 }
 
-// each returns the share of one request in a total time, as text.
+// each returns the time per request as text. all is the total time of all requests.
 func (r *result) each(all time.Duration) string {
 	if all == 0 || len(r.waits) == 0 {
 		return "-"
@@ -74,7 +74,7 @@ func (r *result) each(all time.Duration) string {
 	return (all / time.Duration(len(r.waits))).Round(100 * time.Nanosecond).String()
 }
 
-// target is a target for a figure, and whether the figure meets it.
+// target is a wanted value for a figure, and whether the figure reaches it.
 type target struct {
 	text string
 	met  bool
@@ -95,7 +95,7 @@ func below(d, want time.Duration) target {
 	return target{fmt.Sprintf("p99 below %s", want), d < want}
 }
 
-// round drops digits that are smaller than the error of measurement.
+// round removes digits of d that are more precise than the measurement.
 func round(d time.Duration) time.Duration {
 	if d < time.Millisecond {
 		return d.Round(time.Microsecond)

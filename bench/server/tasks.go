@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	agents    = 1_000 // agents that send heartbeats
-	batchSize = 500   // tasks that are claimed before as many are added to the queue
+	agents    = 1_000 // number of agents that send heartbeats
+	batchSize = 500   // number of tasks that are claimed before as many are added to the queue
 	channel   = "bench"
 )
 
 func agentID(i int) string { return fmt.Sprintf("agent-%04d", i) }
 
-// beats measures heartbeats. The clients send them for all agents in turn.
+// beats measures heartbeats. The clients send a heartbeat for one agent after the other.
 func (b *bench) beats() error {
 	requests := make([][]byte, agents)
 	for i := range requests {
@@ -33,7 +33,7 @@ func (b *bench) beats() error {
 		})
 		return r, err
 	}
-	if _, err := beat(func(i int) bool { return i >= agents }); err != nil { // the first heartbeat of an agent registers it; that is not measured
+	if _, err := beat(func(i int) bool { return i >= agents }); err != nil { // not measured: the first heartbeat of each agent registers it
 		return err
 	}
 	until := time.Now().Add(b.each)
@@ -45,8 +45,8 @@ func (b *bench) beats() error {
 	return nil
 }
 
-// manyWorkers sends the heartbeats of many workers at an even rate. Each worker sends one
-// every 15 s. manyWorkers reports how much of one core the server uses.
+// manyWorkers sends the heartbeats of many workers at an even rate. Each worker sends one every 15
+// s. manyWorkers prints how much of one processor core the server uses.
 func (b *bench) manyWorkers() error {
 	const every = 15 * time.Second
 	beat := func(i int) []byte {
@@ -66,7 +66,7 @@ func (b *bench) manyWorkers() error {
 		})
 	}
 	var first, r result
-	if err := send(&first, b.workers, func(int) time.Time { return time.Time{} }); err != nil { // the first heartbeats register the workers
+	if err := send(&first, b.workers, func(int) time.Time { return time.Time{} }); err != nil { // at once: the first heartbeats register the workers
 		return err
 	}
 	began := time.Now()
@@ -77,19 +77,20 @@ func (b *bench) manyWorkers() error {
 	return err
 }
 
-// depth is a server with a fixed number of tasks in its queue, and its measurements.
+// depth is a server with a fixed number of tasks in its queue, and the figures that were measured
+// on it.
 type depth struct {
 	*bench
 	queued  int
 	channel string
 	alone   claiming // claims of one client
 	all     claiming // claims of all clients at once
-	turns   claiming // claims of gaffer's own workers
+	turns   claiming // claims of gaffer's workers
 }
 
-// tasks measures claims with a short queue and with a long one, and the dashboard.
-// Each queue has its own server. Short measurements of both alternate, so that other work
-// of the machine affects both alike.
+// tasks measures claims with a short queue and with a long one, and the dashboard. Each queue has a
+// separate server. Short measurements of both alternate, so that other work of the machine affects
+// both alike.
 func (b *bench) tasks() (err error) {
 	depths := []*depth{{bench: b, queued: b.short}}
 	if b.long > 0 {
@@ -100,7 +101,7 @@ func (b *bench) tasks() (err error) {
 		defer func() { err = errors.Join(err, other.close()) }()
 		depths = append(depths, &depth{bench: other, queued: b.long})
 	}
-	for _, d := range slices.Backward(depths) { // the long queue first: filling it takes so long that the other server would close its idle connections
+	for _, d := range slices.Backward(depths) { // the long queue first: while it is filled, the other server would close its idle connections
 		if err := d.prepare(); err != nil {
 			return err
 		}
@@ -159,7 +160,7 @@ func (d *depth) turn(each time.Duration) error {
 	})
 }
 
-// print prints the measurements, and the ratio of claim times to the claim times of another depth.
+// print prints the figures, and the ratio of the claim times to those of another depth.
 func (d *depth) print(other *depth) error {
 	flat := func(mine, theirs result) target {
 		ratio := float64(mine.quantile(.5)) / float64(theirs.quantile(.5))
@@ -197,19 +198,19 @@ func (b *bench) enqueue(channel string, n int) (r result, err error) {
 	return r, err
 }
 
-// claiming has the times of claims and of finishes, and the total time of both together.
+// claiming holds the figures of claims, of finishes, and of both together.
 type claiming struct{ claim, finish, both result }
 
-// pairs returns the result for tasks that were claimed and finished. Its waits are zero,
-// because the time of a pair of requests is not measured; only their number is used.
+// pairs returns the figures for tasks that were claimed and finished. Its waits are zero: only
+// their number is used, because the time of a pair of requests is not measured.
 func (c *claiming) pairs() result {
 	r := c.both
 	r.waits = make([]time.Duration, len(c.finish.waits))
 	return r
 }
 
-// claims measures claims and finishes of a number of clients. It keeps the length of the
-// queue: before every batch of claims it adds as many tasks.
+// claims measures claims and finishes of several clients. The queue keeps its length: before every
+// batch of claims, as many tasks are added.
 func (d *depth) claims(all *claiming, clients int, each time.Duration, newClient func(i int, left *int) func(answer) ([]byte, *result)) error {
 	n := batchSize
 	if clients == 1 {
@@ -232,7 +233,8 @@ func (d *depth) claims(all *claiming, clients int, each time.Duration, newClient
 	return nil
 }
 
-// agentRequests returns the requests of an agent that claims and finishes tasks alternately.
+// agentRequests returns a function that returns an agent's next request. The agent claims and
+// finishes tasks alternately.
 func (b *bench) agentRequests(agent string, left *int, all *claiming) func(answer) ([]byte, *result) {
 	claim := b.server.request("POST", "/v1/tasks/claim", fmt.Sprintf(`{"agent_id":%q,"channel":%q}`, agent, channel))
 	held := false

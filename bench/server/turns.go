@@ -5,13 +5,12 @@ import (
 	"fmt"
 )
 
-// workerID returns the id of one of gaffer's own workers. These are not agents of the
-// protocol.
+// workerID returns the id of the ith of gaffer's workers. They are not agents of the protocol.
 func workerID(i int) string { return fmt.Sprintf("worker-%04d", i) }
 
-// workerRequests returns the requests of one of gaffer's own workers: first a claim, and then
-// requests that each finish the current task and claim the next one. The worker's label
-// selects the tasks of the channel, which is the queue of the protocol's agents too.
+// workerRequests returns a function that returns the next request of one of gaffer's workers. The
+// first is a claim. Each later one finishes the current task and claims the next. The worker's
+// label selects the tasks of the channel, from which the protocol's agents take tasks too.
 func (b *bench) workerRequests(worker, channel string, left *int, all *claiming) func(answer) ([]byte, *result) {
 	labels := fmt.Sprintf(`"worker":%q,"labels":["channel:%s"]`, worker, channel)
 	held := false
@@ -31,8 +30,8 @@ func (b *bench) workerRequests(worker, channel string, left *int, all *claiming)
 	}
 }
 
-// turnBody returns a request body that finishes the attempt in an answer. If more is true,
-// it also claims the next task.
+// turnBody returns the body of a request that finishes the attempt in body, an answer of the
+// server. If more is true, the request also claims the next task.
 func turnBody(body []byte, labels string, more bool) string {
 	finish := fmt.Sprintf(`"finish":{"attempt":%q,"token":%s,"exit":0,"summary":"it is about tasks"}`, member(body, "id"), numberMember(body, "token"))
 	if !more {
@@ -41,7 +40,7 @@ func turnBody(body []byte, labels string, more bool) string {
 	return "{" + finish + `,"claim":{` + labels + "}}"
 }
 
-// numberMember returns the value of a numeric member of an answer.
+// numberMember returns the value of the number member name in an answer.
 func numberMember(body []byte, name string) []byte {
 	_, rest, _ := bytes.Cut(body, []byte(`"`+name+`":`))
 	end := bytes.IndexAny(rest, ",}")

@@ -18,7 +18,8 @@ import (
 	"time"
 )
 
-// program is a program to measure, with its processor time and elapsed time of each run.
+// program is a program to measure, with the processor time and the elapsed time of each of its
+// runs.
 type program struct {
 	name      string
 	argv      []string
@@ -39,7 +40,7 @@ func main() {
 	}
 }
 
-// programs splits the arguments at each --.
+// programs splits args at each -- into the programs to measure.
 func programs(args []string) (list []*program, err error) {
 	for len(args) > 1 {
 		end := slices.Index(args, "--")
@@ -75,7 +76,7 @@ func measure(list []*program, n int) error {
 	return nil
 }
 
-// run runs the program once. The CPU time includes only the program itself.
+// run runs the program once. The processor time does not include its child processes.
 func (p *program) run() error {
 	cmd := exec.Command(p.argv[0], p.argv[1:]...)
 	cmd.Stdin = bytes.NewReader(p.stdin)
