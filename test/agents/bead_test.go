@@ -10,7 +10,7 @@ import (
 	"gaffer/fleet"
 )
 
-// record holds the checked fields of a run or result record.
+// record holds the fields of a run record or a result record that the tests check.
 type record struct {
 	Status    string `json:"status"`
 	Agent     string `json:"agent"`
@@ -57,7 +57,7 @@ func TestADeniedActionOfABeadIsNotDone(t *testing.T) {
 		p.play("toolx:touch refused")
 		bead := p.start("dispatch", "bd-8", "do the work", "--agent", agent, "--tmux")
 		p.asks("touch refused")
-		p.typed("agent-bd-8", "2", "Enter") // the second option denies
+		p.typed("agent-bd-8", "2", "Enter") // the second option is to deny
 		if o := bead.wait(); o.code != 1 {
 			p.Errorf("exit %d, want 1\n%s", o.code, o.errors)
 		}
@@ -69,7 +69,7 @@ func TestADeniedActionOfABeadIsNotDone(t *testing.T) {
 	})
 }
 
-// Closing the terminal does not affect the agent.
+// The agent must keep running when the terminal of its bead is closed.
 func TestABeadOutlivesItsTerminal(t *testing.T) {
 	each(t, func(p *environment, agent string) {
 		p.play("tool:" + held)
@@ -86,7 +86,7 @@ func TestABeadOutlivesItsTerminal(t *testing.T) {
 	})
 }
 
-// typed types keys into one of gaffer's terminals.
+// typed types keys into the tmux session that shows a bead.
 func (p *environment) typed(session string, keys ...string) {
 	p.Helper()
 	p.until("the terminal shows the question", func() bool {
@@ -95,7 +95,7 @@ func (p *environment) typed(session string, keys ...string) {
 	p.inTmux(append([]string{"send-keys", "-t", session}, keys...)...)
 }
 
-// inTmux runs a command on gaffer's own tmux server.
+// inTmux runs a command on the tmux server that gaffer has started.
 func (p *environment) inTmux(args ...string) string {
 	p.Helper()
 	out, err := p.command("tmux", append([]string{"-S", p.socket()}, args...)...).CombinedOutput()
@@ -105,7 +105,7 @@ func (p *environment) inTmux(args ...string) string {
 	return string(out)
 }
 
-// socket returns the socket of gaffer's own tmux server.
+// socket returns the socket of the tmux server that gaffer has started.
 func (p *environment) socket() string {
 	p.Helper()
 	found, err := filepath.Glob(filepath.Join(p.home, ".local/state/gaffer/tmux/*"))

@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// held is a tool that creates the file begun when it starts, and continues when the
-// file go exists. It ends by itself eventually. Codex waits half a minute for it and
+// held is a shell command for a tool call. It writes to the file begun when it starts, and
+// continues when the file go exists, or after two minutes. Codex waits half a minute for it and
 // then continues without it, so tests have less time than that.
 const held = "echo $$ >> begun; for i in $(seq 1200); do test -e go && break; sleep 0.1; done; test -e go && echo x >> ended"
 
@@ -25,7 +25,7 @@ func (p *environment) midTool(agent, more string) (*process, fleet.Task) {
 	return run, p.inTool()
 }
 
-// inTool waits until gaffer shows the tool call.
+// inTool waits until gaffer shows that the agent is in the tool call, and returns the task.
 func (p *environment) inTool() fleet.Task {
 	p.Helper()
 	return p.task("it is seen to run", func(t fleet.Task) bool {
@@ -33,7 +33,7 @@ func (p *environment) inTool() fleet.Task {
 	})
 }
 
-// times returns the number of lines of a file: how often a tool got there.
+// times returns the number of lines of a file: how often the tool call has written to it.
 func (p *environment) times(file string) int {
 	p.Helper()
 	return strings.Count(p.read(file), "\n")
@@ -54,8 +54,8 @@ func TestCancelDuringAToolCallLeavesNothing(t *testing.T) {
 	})
 }
 
-// On a busy machine a program may take longer to its first tool call than the time limit
-// allows. Such a run proves nothing, and the next one gets twice the time.
+// On a busy machine an agent may need longer until its first tool call than the time limit allows.
+// Then the run proves nothing, and the test repeats it with twice the time.
 func TestATimeoutDuringAToolCallIsNoSuccess(t *testing.T) {
 	each(t, func(p *environment, agent string) {
 		var run *process
@@ -77,7 +77,8 @@ func TestATimeoutDuringAToolCallIsNoSuccess(t *testing.T) {
 	})
 }
 
-// A SIGTERM that gaffer has not sent counts as the program's own end.
+// If another process than gaffer sends SIGTERM, gaffer must treat that as an end of the agent's
+// program.
 func TestASignalOfAnotherProcessDuringAToolCallIsNoSuccess(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		t.Run(fmt.Sprint(int(sig)), func(t *testing.T) {
@@ -156,8 +157,8 @@ func TestAKilledAgentIsFollowedByAFreshOne(t *testing.T) {
 	})
 }
 
-// The supervisor and its agent die together, so that the attempt is lost. The
-// conversation is still valid and is continued.
+// The test kills the supervisor and its agent together, so that the attempt is lost. The next
+// attempt must continue the same conversation.
 func TestALostAttemptIsFollowedInTheSameConversation(t *testing.T) {
 	each(t, func(p *environment, agent string) {
 		run, before := p.midTool(agent, "retries: 1")
@@ -167,11 +168,11 @@ func TestALostAttemptIsFollowedInTheSameConversation(t *testing.T) {
 			if len(all) == 0 {
 				return nil
 			}
-			// Stop all of them first: a supervisor that outlives its agent records
-			// how the agent died, and then the attempt is not lost.
+			// Stop all of them before killing them: a supervisor that outlives its agent would
+			// record how the agent died, and then the attempt would not be lost.
 			for _, signal := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL} {
 				for pid := range all {
-					_ = syscall.Kill(pid, signal) // the process may have ended
+					_ = syscall.Kill(pid, signal) // ignore the error: the process may have ended
 				}
 			}
 			return fmt.Errorf("%v", all)

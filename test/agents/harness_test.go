@@ -24,21 +24,21 @@ import (
 // busy machine.
 const patience = testenv.Patience
 
-// key is the API key of the programs.
+// key is the API key with which the agent programs call the stub model.
 const key = "sk-dummy"
 
-// environment is a project in its own environment: a folder with git, an empty HOME, and a
-// stub model that the test controls.
+// environment is a project in an isolated environment: a folder with git, an empty HOME, and a stub
+// model that the test controls.
 type environment struct {
 	*testing.T
-	dir  string // the project
+	dir  string // folder of the project
 	home string
-	name string // its name for the stub model
+	name string // name under which the stub model stores the requests of this environment
 	env  []string
 }
 
-// newEnvironment waits for a free slot for the real programs. When the test ends, none of
-// its processes may be alive.
+// newEnvironment waits until another agent program may run, and creates an environment. When the
+// test ends, none of its processes may be alive.
 func newEnvironment(t *testing.T) *environment {
 	t.Helper()
 	t.Parallel()
@@ -56,8 +56,8 @@ func newEnvironment(t *testing.T) *environment {
 		"TMPDIR=" + filepath.Join(root, "tmp"), "TMUX_TMPDIR=" + root, "IS_SANDBOX=1",
 		"ANTHROPIC_BASE_URL=" + model.Named(p.name), "ANTHROPIC_API_KEY=" + key,
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CLAUDE_CODE_MAX_RETRIES=2", "DISABLE_AUTOUPDATER=1",
-		// Otherwise Claude works without the tools of a server that takes more than 5
-		// s to start.
+		// Wait for MCP servers: by default, Claude works without the tools of a server that takes
+		// more than 5 s to start.
 		"MCP_CONNECTION_NONBLOCKING=0", "MCP_CONNECT_TIMEOUT_MS=120000", "MCP_TIMEOUT=120000",
 		"STUB_KEY=" + key,
 	}
@@ -100,8 +100,7 @@ trust_level = "trusted"
 `, model.Named(p.name)+"/v1", p.dir)
 }
 
-// seedClaude writes the settings that skip the first questions of Claude Code's
-// terminal.
+// seedClaude writes settings with which Claude Code skips its first questions in a terminal.
 func (p *environment) seedClaude() {
 	p.Helper()
 	p.write(filepath.Join(p.home, ".claude.json"), encode(map[string]any{
@@ -111,10 +110,10 @@ func (p *environment) seedClaude() {
 	}))
 }
 
-// play sets the model's modes, see stubmodel.Modes.
+// play sets how the model answers this environment; see stubmodel.Modes.
 func (p *environment) play(modes ...string) { model.Play(p.name, modes...) }
 
-// turns returns the model's requests from this environment.
+// turns returns the requests of this environment to the model.
 func (p *environment) turns() []stubmodel.Request { return model.Turns(p.name) }
 
 // write writes a file. A relative path is relative to the project.
@@ -162,15 +161,16 @@ func (p *environment) until(what string, holds func() bool) {
 	})
 }
 
-// environmentError collects the state of an environment only when a wait has failed.
+// environmentError describes the state of an environment. It collects the state only when the text
+// is needed, that is when a wait has failed.
 type environmentError struct{ env *environment }
 
 func (e environmentError) Error() string {
-	screen, _ := e.env.tmux("capture-pane", "-p", "-t", "person") // there may be none
+	screen, _ := e.env.tmux("capture-pane", "-p", "-t", "person") // ignore the error: there may be no terminal
 	return fmt.Sprintf("the run\n%s\nprocesses %v\nthe terminal\n%s", encode(e.env.status()), e.env.alive(), screen)
 }
 
-// command returns a program of this environment that is not started yet.
+// command returns a command that runs a program in this environment. It is not started yet.
 func (p *environment) command(name string, args ...string) *exec.Cmd {
 	if !strings.Contains(name, "/") && (name == "gaffer" || name == "claude" || name == "codex") {
 		name = filepath.Join(programs, name)
@@ -187,13 +187,13 @@ type outcome struct {
 	out, errors string
 }
 
-// gaffer runs a command until it ends.
+// gaffer runs a gaffer command until it ends.
 func (p *environment) gaffer(args ...string) outcome {
 	p.Helper()
 	return p.start(args...).wait()
 }
 
-// done runs a command that must succeed, and returns its output.
+// done runs a gaffer command that must succeed, and returns its output.
 func (p *environment) done(args ...string) string {
 	p.Helper()
 	o := p.gaffer(args...)
@@ -203,7 +203,7 @@ func (p *environment) done(args ...string) string {
 	return o.out
 }
 
-// process is a running gaffer.
+// process is a running gaffer process.
 type process struct {
 	*environment
 	cmd         *exec.Cmd
@@ -212,16 +212,16 @@ type process struct {
 	over        chan struct{}
 }
 
-// start starts a gaffer that is killed at the end of the test.
+// start starts a gaffer process, which is killed at the end of the test.
 func (p *environment) start(args ...string) *process {
 	p.Helper()
 	g := &process{environment: p, cmd: p.command("gaffer", args...), over: make(chan struct{})}
 	g.cmd.Stdout, g.cmd.Stderr = locked{&g.mu, &g.out}, locked{&g.mu, &g.errors}
-	g.cmd.WaitDelay = time.Second // its children may hold its output open
+	g.cmd.WaitDelay = time.Second // its children may keep its output open after it has ended
 	p.must(g.cmd.Start())
 	go func() {
 		defer close(g.over)
-		_ = g.cmd.Wait() // the test checks the result
+		_ = g.cmd.Wait() // ignore the error: the test checks the exit code
 	}()
 	p.Cleanup(func() {
 		g.kill()
@@ -232,7 +232,7 @@ func (p *environment) start(args ...string) *process {
 	return g
 }
 
-// locked is a buffer that can be read while it is written.
+// locked is a buffer that may be read and written at the same time.
 type locked struct {
 	mu *sync.Mutex
 	to *bytes.Buffer
@@ -270,13 +270,13 @@ func (g *process) isOver() bool {
 	}
 }
 
-// kill kills the program only, not its children.
+// kill kills the gaffer process only, not its children.
 func (g *process) kill() {
-	_ = g.cmd.Process.Kill() // the process may have ended
+	_ = g.cmd.Process.Kill() // ignore the error: the process may have ended
 	<-g.over
 }
 
-// status returns the latest run.
+// status returns the latest run of the project.
 func (p *environment) status() fleet.Run {
 	p.Helper()
 	o := p.gaffer("status", "--json")
@@ -287,8 +287,8 @@ func (p *environment) status() fleet.Run {
 	return r
 }
 
-// task returns the only task of the latest run, once it has an attempt and holds
-// returns true.
+// task waits until the only task of the latest run has an attempt and holds returns true. It
+// returns that task.
 func (p *environment) task(what string, holds func(fleet.Task) bool) fleet.Task {
 	p.Helper()
 	var last fleet.Task
@@ -316,15 +316,16 @@ func (p *environment) ended() fleet.Task {
 	return r.Tasks[0]
 }
 
-// tmux runs a tmux command on this environment's server, which stands for the user's
-// terminals.
+// tmux runs a tmux command on a separate server of this environment, whose sessions stand for the
+// user's terminals.
 func (p *environment) tmux(args ...string) (string, error) {
 	cmd := p.command("tmux", append([]string{"-L", "person", "-f", "/dev/null"}, args...)...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
-// alive returns the processes of this environment, identified by their environment.
+// alive returns the command lines of the processes of this environment, by pid. It finds them by
+// their environment variables.
 func (p *environment) alive() map[int]string {
 	all, err := os.ReadDir("/proc")
 	p.must(err)
@@ -350,10 +351,10 @@ func (p *environment) nothingLeft() {
 	p.until("nothing is left running", func() bool { return len(p.alive()) == 0 })
 }
 
-// leftovers kills the remaining processes of a test and fails it if there are any.
+// leftovers kills the remaining processes of a test. If there are any, the test fails.
 func (p *environment) leftovers() {
-	_, _ = p.tmux("kill-server") // there may be none
-	var left map[int]string      // processes that take half a minute to end count as left
+	_, _ = p.tmux("kill-server") // ignore the error: there may be no tmux server
+	var left map[int]string      // processes that are still alive after half a minute
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		if left = p.alive(); len(left) == 0 {
 			return

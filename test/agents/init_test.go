@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// program runs one of the real programs and returns its output.
+// program runs one of the real agent programs and returns its output.
 func (p *environment) program(name string, args ...string) string {
 	p.Helper()
 	cmd := p.command(name, args...)
 	var out, talk bytes.Buffer
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &talk, time.Second
 	p.must(cmd.Start())
-	over := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }) // the process may have ended
+	over := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }) // ignore the error: the process may have ended
 	defer over.Stop()
 	if err := cmd.Wait(); err != nil {
 		p.Fatalf("%s: %v\n%s%s", cmd, err, out.String(), talk.String())
@@ -27,8 +27,8 @@ func (p *environment) program(name string, args ...string) string {
 	return out.String()
 }
 
-// claude runs the real Claude Code, and returns the hooks that have answered, each
-// with its outcome.
+// claude runs the real Claude Code. It returns the names of the hooks that have run, each with its
+// outcome.
 func (p *environment) claude(args ...string) (hooks []string) {
 	p.Helper()
 	out := p.program("claude", append(args, "-p", "go", "--output-format", "stream-json", "--verbose", "--include-hook-events", "--allowedTools", "Bash")...)
@@ -64,7 +64,7 @@ func (p *environment) notes(program string) (notes []map[string]any) {
 	return notes
 }
 
-// saysAll fails unless the hooks of all events have succeeded.
+// saysAll fails the test unless the hooks of all events have succeeded.
 func saysAll(t *testing.T, got []string) {
 	t.Helper()
 	for _, want := range []string{"SessionStart:startup", "UserPromptSubmit", "PreToolUse:Bash", "PostToolUse:Bash", "Stop"} {
@@ -116,7 +116,7 @@ func TestCodexReportsItsActivityAfterInit(t *testing.T) {
 	}
 }
 
-// examples is a folder of realistic settings files.
+// examples is the folder with realistic settings files of the agent programs.
 const examples = "../../internal/byhand/agentsettings/testdata/files"
 
 func TestSettingsOfManyKindsAreAcceptedAfterInit(t *testing.T) {

@@ -18,10 +18,11 @@ const (
 	waiting = hookevents.Waiting
 )
 
-// work is a command that runs until a file exists, so that the test has time to look.
+// work is a shell command for a tool call that runs until the file over exists, so that the test
+// has time to look at gaffer.
 const work = "touch begun; until [ -e over ]; do sleep 0.1; done; rm begun over"
 
-// notSeen returns a condition: the text is no longer on the screen.
+// notSeen returns a condition that is true when the text is no longer on the screen.
 func (t *terminal) notSeen(text string) func() bool {
 	return func() bool { return !strings.Contains(t.screen(), text) }
 }
@@ -59,7 +60,7 @@ func TestWhatClaudeDoesInATerminalIsKnown(t *testing.T) {
 	summarize(t, delays)
 }
 
-// ends kills the agent and waits until it is no longer found.
+// ends kills the agent and waits until gaffer no longer finds it.
 func (t *terminal) ends() {
 	t.Helper()
 	t.must(syscall.Kill(t.pid, syscall.SIGKILL))
@@ -171,12 +172,12 @@ func (t *terminal) best() discover.Source {
 
 func (t *terminal) ready() { t.seen(point{name: "it has started", status: idle, source: t.best()}) }
 
-// asks reports whether gaffer has a question of the agent.
+// asks reports whether gaffer shows a question of the agent.
 func (t *terminal) asks() bool {
 	return t.gaffer("answer", fmt.Sprintf("%s-%d", t.program, t.pid)).code == 0
 }
 
-// answer answers the agent's question through gaffer, as a user would from elsewhere.
+// answer answers the agent's question with 'gaffer answer', as a user would from another terminal.
 func (t *terminal) answer(text string, flags []string) {
 	t.Helper()
 	args := []string{"answer", fmt.Sprintf("%s-%d", t.program, t.pid)}

@@ -13,12 +13,12 @@ import (
 
 // State shared by all tests.
 var (
-	programs string               // a folder with gaffer, claude and codex, for PATH
+	programs string               // folder with links to gaffer, claude and codex, for PATH
 	model    *stubmodel.Server    // the stub model that the programs use
-	seats    = make(chan bool, 2) // limits the number of real programs, which need much memory
+	seats    = make(chan bool, 2) // limits how many agent programs run at the same time, because they need much memory
 )
 
-// where is the variable with the folder of the real programs.
+// where is the environment variable with the folder of the real agent programs.
 const where = "GAFFER_AGENTS_BIN"
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { os.Exit(run(m)) }
 func run(m *testing.M) int {
 	flag.Parse()
 	if flag.Lookup("test.list").Value.String() != "" {
-		return m.Run() // listing tests needs no programs
+		return m.Run() // tests are only listed, which needs no programs
 	}
 	dir, err := os.MkdirTemp("", "gaffer-agents-")
 	if err != nil {
@@ -50,7 +50,7 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// link creates a link to a program in another folder.
+// link creates a symbolic link to a program at the path as.
 func link(program, as string) error {
 	target, err := filepath.EvalSymlinks(program)
 	if os.Getenv(where) == "" || err != nil {

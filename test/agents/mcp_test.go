@@ -12,8 +12,8 @@ import (
 	"gaffer/fleet"
 )
 
-// calls lists the tool calls that the model makes, each tool once, and a part of the
-// result that the model must receive.
+// calls lists the tool calls that the model makes, one for each tool. want is a part of the result
+// that the model must receive.
 var calls = []struct{ tool, args, want string }{
 	{"state_read", `{}`, "workflowStep"},
 	{"session_list", `{}`, "session"},
@@ -33,8 +33,8 @@ var calls = []struct{ tool, args, want string }{
 	{"person_ask", `{"question":"May I?","options":["yes","no"]}`, `"answer":"yes"`},
 }
 
-// withServer returns a command line for a program with gaffer's MCP server, whose
-// tools it may call without asking.
+// withServer returns a command that runs an agent program with gaffer's MCP server. The program may
+// call the server's tools without asking.
 func (p *environment) withServer(agent string, args ...string) *exec.Cmd {
 	p.Helper()
 	if agent == "claude" {
@@ -71,7 +71,7 @@ func TestTheProgramsListAndCallEveryTool(t *testing.T) {
 			out, err = cmd.CombinedOutput()
 			over <- err
 		}()
-		asker := agent + "-" // followed by its process id, as in 'gaffer ps'
+		asker := agent + "-" // prefix of the agent's name, which ends with its process id, as in 'gaffer ps'
 		p.until("the user is asked", func() bool {
 			select {
 			case err := <-over:
@@ -95,9 +95,8 @@ func TestTheProgramsListAndCallEveryTool(t *testing.T) {
 	})
 }
 
-// asked returns the question of an agent whose name has this prefix, or the zero
-// value. It searches the list, because agents of other tests may wait at their own
-// prompts.
+// asked returns the question of an agent whose name has this prefix, or the zero value if there is
+// none. It searches the list, because agents of other tests may also wait for an answer.
 func (p *environment) asked(name string) (q fleet.Question) {
 	out, err := p.command("gaffer", "answer", "--json").Output()
 	var all []fleet.Question
@@ -129,11 +128,11 @@ func (p *environment) checkCalls() {
 	}
 }
 
-// resultIn returns the last tool result in a conversation, with the escaped quotes of
-// nested JSON replaced.
+// resultIn returns the last tool result in a conversation. It replaces the escaped quotes of nested
+// JSON by plain ones.
 func resultIn(body json.RawMessage) string {
 	var r struct{ Messages, Input []json.RawMessage }
-	_ = json.Unmarshal(body, &r) // works for both protocols
+	_ = json.Unmarshal(body, &r) // ignore the error: r has the fields of both protocols
 	for _, turn := range slices.Backward(append(r.Messages, r.Input...)) {
 		if text := string(turn); strings.Contains(text, "tool_result") || strings.Contains(text, "_call_output") {
 			return strings.ReplaceAll(text, `\"`, `"`)
@@ -142,7 +141,8 @@ func resultIn(body json.RawMessage) string {
 	return "nothing"
 }
 
-// A program may start its MCP servers with hardly any of its own environment.
+// A program may start its MCP servers with hardly any of its environment variables. gaffer must
+// still know which agent calls.
 func TestTheAgentOfATaskIsKnownByItsTools(t *testing.T) {
 	each(t, func(p *environment, agent string) {
 		p.write(filepath.Join(p.home, ".codex/config.toml"), p.codexConfig()+`
@@ -154,7 +154,7 @@ args = ["mcp"]
 		p.write(".claude/settings.json", `{"enableAllProjectMcpServers":true,"permissions":{"allow":["mcp__gaffer"]}}`)
 		p.play(`call:person_ask:{"question":"May I?"}`, "text")
 		g := p.start("run", p.plan(agent, "env: {GAFFER_ROLE: developer}"))
-		if agent == "claude" { // Claude asks gaffer for permission for every tool
+		if agent == "claude" { // Claude asks gaffer for the permission to call each tool
 			p.task("it asks for the tool", func(t fleet.Task) bool { return t.Question != nil })
 			p.done("answer", "work", "--option", "1")
 		}

@@ -10,7 +10,7 @@ import (
 	"gaffer/test/stubmodel"
 )
 
-// each runs a test with both programs.
+// each runs a test with Claude Code and with Codex.
 func each(t *testing.T, test func(p *environment, agent string)) {
 	t.Helper()
 	for _, agent := range []string{"claude", "codex"} {
@@ -18,14 +18,15 @@ func each(t *testing.T, test func(p *environment, agent string)) {
 	}
 }
 
-// plan writes a plan with one task, called work, and returns its file.
+// plan writes a plan with one task, called work, and returns the path of its file. more is appended
+// to the task.
 func (p *environment) plan(agent, more string) string {
 	p.Helper()
 	p.write("plan.yaml", fmt.Sprintf("tasks:\n  - {id: work, agent: %s, prompt: do the work, %s}\n", agent, more))
 	return "plan.yaml"
 }
 
-// came checks how a task ended and that it left no processes.
+// came checks how a task ended, and that no process of it is left.
 func (p *environment) came(task fleet.Task, status fleet.Status, class string) {
 	p.Helper()
 	a := task.Attempt
@@ -92,7 +93,7 @@ func TestAFileIsWrittenWhereItIsAllowed(t *testing.T) {
 	})
 }
 
-// Sub-agents cost money, too.
+// Sub-agents cost money too, so their usage must be counted.
 func TestWhatSubAgentsUseIsCounted(t *testing.T) {
 	p := newEnvironment(t)
 	p.play("task")
@@ -110,14 +111,15 @@ func TestWhatSubAgentsUseIsCounted(t *testing.T) {
 	}
 }
 
-// The first run of a program is often started by gaffer.
+// An agent program asks at its first start in a folder whether the user trusts it. Under gaffer it
+// must work without that.
 func TestAFolderThatWasNeverTrustedIsWorkedIn(t *testing.T) {
 	each(t, func(p *environment, agent string) {
 		config, _, _ := strings.Cut(p.codexConfig(), "[projects")
 		p.write(p.home+"/.codex/config.toml", config)
 		p.play("write:" + p.path("page.txt"))
 		p.must(os.RemoveAll(p.path(".git")))
-		p.must(os.Mkdir(p.path(".fctry"), 0o755)) // marks a project's root
+		p.must(os.Mkdir(p.path(".fctry"), 0o755)) // this folder marks the root of a project
 		run := p.start("run", p.plan(agent, "questions: ask"))
 		if agent == "claude" {
 			p.asks("page.txt")

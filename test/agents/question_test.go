@@ -9,7 +9,8 @@ import (
 	"gaffer/test/stubmodel"
 )
 
-// asks waits until the agent waits for the user, and checks how that is shown.
+// asks waits until the agent waits for the user, checks how gaffer shows that, and returns the
+// question.
 func (p *environment) asks(about string) fleet.Question {
 	p.Helper()
 	task := p.task("it waits for the user", func(t fleet.Task) bool {
@@ -88,7 +89,7 @@ func TestAQuestionIsAnsweredWithAnOption(t *testing.T) {
 		"codex":  `[\"Blue\"]`,
 	}
 	each(t, func(p *environment, agent string) {
-		// By default, Codex has no tool for questions.
+		// Enable the tool for questions, which Codex does not have by default.
 		p.write("gaffer.yaml", "agents:\n  codex:\n    argv: [codex, --enable, default_mode_request_user_input]\n")
 		p.play("ask")
 		run := p.start("run", p.plan(agent, "questions: ask"))
@@ -107,8 +108,8 @@ func TestAQuestionIsAnsweredWithAnOption(t *testing.T) {
 	})
 }
 
-// The question is in the store and the agent keeps running. So the gaffer that asked
-// need not be running when the user answers.
+// The question is in the store and the agent keeps running. So the user can answer even if the
+// gaffer process that asked is dead.
 func TestAQuestionOutlivesAKilledGaffer(t *testing.T) {
 	each(t, func(p *environment, agent string) {
 		p.play("toolx:echo x >> granted")

@@ -7,7 +7,7 @@ import (
 	"gaffer/fleet"
 )
 
-// patient lets the programs retry for longer than a test lasts.
+// patient configures the programs to retry failed requests for longer than a test takes.
 func (p *environment) patient() {
 	p.Helper()
 	p.env = append(p.env, "CLAUDE_CODE_MAX_RETRIES=10")

@@ -30,19 +30,19 @@ func (p *environment) review() fleet.TaskChange {
 	return c
 }
 
-// killOwner kills the gaffer that works on the run, and waits until it has released it.
+// killOwner kills the gaffer process that works on the run, and waits until it no longer holds the
+// run.
 func (p *environment) killOwner(pid int) {
 	p.Helper()
 	p.must(syscall.Kill(pid, syscall.SIGKILL))
 	p.until("no process works on the run", func() bool { return !p.status().Owner.Alive })
 }
 
-// finishChange runs a task with a worktree until it has a change that can be reviewed. Its
-// check writes to the file checked in aside where it runs, and waits while the file hold
-// exists there.
+// finishChange runs a task with a worktree until it has a change that can be reviewed. The task's
+// check writes to the file checked in aside, and waits while the file hold exists in aside.
 func (p *environment) finishChange(agent string) (aside string, task fleet.Task) {
 	p.Helper()
-	aside = filepath.Join(p.home, "aside") // files that do not belong to the change
+	aside = filepath.Join(p.home, "aside") // folder for files that must not be part of the change
 	p.must(os.Mkdir(aside, 0o755))
 	p.write("list.txt", "one\ntwo\nthree\nfour\n")
 	p.plan(agent, fmt.Sprintf(`questions: allow, worktree: true, verify: "pwd >> %[1]s/checked; while test -e %[1]s/hold; do sleep 0.1; done; test $(wc -l < list.txt) = 4"`, aside))
@@ -57,7 +57,7 @@ func (p *environment) finishChange(agent string) (aside string, task fleet.Task)
 	return aside, task
 }
 
-// checkAnswered checks that the agent has worked on the comments once, in the same
+// checkAnswered checks that the agent has worked on the comments exactly once, in the same
 // conversation. first is the number of the model's turns before that.
 func (p *environment) checkAnswered(before, after fleet.Task, aside string, first int) {
 	p.Helper()
@@ -76,9 +76,9 @@ func (p *environment) checkAnswered(before, after fleet.Task, aside string, firs
 	}
 }
 
-// The whole way from done to merged: comment on two lines, send back, the same
-// conversation answers, approve, merge with checks, undo. gaffer is killed in each
-// step, and nothing is lost or done twice.
+// The test goes from a complete task to its merge: comment on two lines, send back, the same
+// conversation answers, approve, merge with checks, undo. It kills gaffer in each step; nothing may
+// be lost or done twice.
 func TestAChangeIsSentBackAnsweredAndMergedThoughGafferIsKilled(t *testing.T) {
 	each(t, func(p *environment, agent string) {
 		aside, before := p.finishChange(agent)
@@ -86,7 +86,7 @@ func TestAChangeIsSentBackAnsweredAndMergedThoughGafferIsKilled(t *testing.T) {
 		p.done("review", "work", "--comment", "list.txt:2", "Write a digit.")
 		p.done("review", "work", "--comment", "list.txt:4", "Why in capitals?")
 
-		// Killed when the comments are accepted, with the process that was to continue the
+		// Kill gaffer when the comments are accepted, and also the process that would continue the
 		// agent.
 		p.play("tool:cd "+aside+" && { "+held+"; }; cd - && sed -i s/TWO/2/ list.txt", "text:I looked at both.\nc1: fixed\nc2: not fixed: four is right")
 		sent := p.start("review", "work", "--send-back")
@@ -104,8 +104,8 @@ func TestAChangeIsSentBackAnsweredAndMergedThoughGafferIsKilled(t *testing.T) {
 			p.Fatalf("not sent back:\n%s", encode(c))
 		}
 
-		// Killed while the agent works. The command that was killed is repeated: it sends
-		// nothing again, but continues the agent in the background.
+		// Kill gaffer while the agent works. Then repeat the command that was killed: it must not
+		// send the comments again, but continue the agent in the background.
 		p.done("review", "work", "--send-back")
 		p.until("the tool has begun", func() bool { return p.has(aside + "/begun") })
 		owner := p.status().Owner
@@ -116,7 +116,7 @@ func TestAChangeIsSentBackAnsweredAndMergedThoughGafferIsKilled(t *testing.T) {
 		run := p.start("resume")
 		p.until("it is looked after again", func() bool { return p.status().Owner.PID == run.cmd.Process.Pid })
 
-		// Killed while the check of the agent's work runs.
+		// Kill gaffer while the check of the agent's work runs.
 		p.write(aside+"/hold", "")
 		p.write(aside+"/go", "")
 		p.until("the check has begun", func() bool { return p.times(aside+"/checked") == 2 })
@@ -135,7 +135,7 @@ func TestAChangeIsSentBackAnsweredAndMergedThoughGafferIsKilled(t *testing.T) {
 			p.Errorf("the answers:\n%s", encode(c.Review.Comments))
 		}
 
-		// Killed while the check of the merged files runs.
+		// Kill gaffer while the check of the merged files runs.
 		p.done("review", "work", "--approve")
 		p.write(aside+"/hold", "")
 		merge := p.start("merge", "work", "--yes")

@@ -13,7 +13,7 @@ import (
 
 var listening = regexp.MustCompile(`Listening on http://(\S+)`)
 
-// serve starts a server and returns it with its address.
+// serve starts a gaffer server and returns its process and its address.
 func (p *environment) serve(address string) (*process, string) {
 	p.Helper()
 	g := p.start("serve", "--listen", address)
@@ -33,7 +33,7 @@ func (p *environment) page(address string) *dashboard.Page {
 	p.Helper()
 	profile, err := os.MkdirTemp("", "gaffer-chromium-")
 	p.must(err)
-	p.Cleanup(func() { _ = os.RemoveAll(profile) }) // the browser may still write to it
+	p.Cleanup(func() { _ = os.RemoveAll(profile) }) // ignore the error: the browser may still write to the folder
 	browser, err := dashboard.Start(profile)
 	p.must(err)
 	p.Cleanup(browser.Close)
@@ -42,8 +42,8 @@ func (p *environment) page(address string) *dashboard.Page {
 	return page
 }
 
-// The same way from done to merged as in the terminal, by clicks and keys on one page of
-// the dashboard. The server, or the gaffer that works on the run, is killed in each step.
+// The test goes from a complete task to its merge by clicks and keys on one page of the dashboard.
+// It kills the server, or the gaffer process that works on the run, in each step.
 func TestAChangeIsMergedInTheBrowserThoughGafferIsKilled(t *testing.T) {
 	each(t, func(p *environment, agent string) {
 		aside, before := p.finishChange(agent)
@@ -75,8 +75,8 @@ func TestAChangeIsMergedInTheBrowserThoughGafferIsKilled(t *testing.T) {
 		page.Comment("Why in capitals?")
 		page.Sees("Send back 2")
 
-		// Killed when the comments are accepted, with the gaffer that was to continue the
-		// agent.
+		// Kill the server when the comments are accepted, and also the gaffer process that would
+		// continue the agent.
 		p.play("tool:cd "+aside+" && { "+held+"; }; cd - && sed -i s/TWO/2/ list.txt", "text:I looked at both.\nc1: fixed\nc2: not fixed: four is right")
 		page.Press("s")
 		p.until("a gaffer in the background", func() bool {
@@ -92,7 +92,7 @@ func TestAChangeIsMergedInTheBrowserThoughGafferIsKilled(t *testing.T) {
 		page.Sees("Sent back, round 1")
 		resume()
 
-		// Killed while the agent works, and while the check of its work runs.
+		// Kill gaffer while the agent works, and again while the check of its work runs.
 		p.until("the tool has begun", func() bool { return p.has(aside + "/begun") })
 		killOwner()
 		resume()
@@ -111,7 +111,7 @@ func TestAChangeIsMergedInTheBrowserThoughGafferIsKilled(t *testing.T) {
 		page.Sees("Approved.")
 		restart()
 
-		// Killed while the check of the merged files runs.
+		// Kill gaffer while the check of the merged files runs.
 		p.write(aside+"/hold", "")
 		page.Press("m")
 		page.Click("Merge")

@@ -24,7 +24,7 @@ func (p *environment) isWritten() {
 	})
 }
 
-// talk starts a run whose agent is in a tool call, and can take messages.
+// talk starts a run and waits until its agent is in a tool call and can take messages.
 func (p *environment) talk(agent, more string) (*process, fleet.Task) {
 	p.Helper()
 	p.play("tool:"+held, "text:second", "text:third", "text:fourth")
@@ -37,7 +37,7 @@ func (p *environment) talk(agent, more string) (*process, fleet.Task) {
 	return run, p.task("it is seen to run", func(t fleet.Task) bool { return t.Attempt.PID > 0 && t.Attempt.Thread != "" })
 }
 
-// send sends a message and returns what gaffer says about it.
+// send sends a message with 'gaffer send' and returns the message that gaffer prints.
 func (p *environment) send(args ...string) fleet.Message {
 	p.Helper()
 	var sent struct {
@@ -70,7 +70,7 @@ func TestAMessageReachesTheModelDuringATurn(t *testing.T) {
 	})
 }
 
-// gaffer is killed after it has written the message, while the agent has not taken it.
+// gaffer is killed after it has written the message to the agent, but before the agent has read it.
 func TestAMessageIsTakenOnceThoughGafferIsKilled(t *testing.T) {
 	each(t, func(p *environment, agent string) {
 		run, _ := p.talk(agent, "")
@@ -110,7 +110,8 @@ func TestAMessageInTheQueueOfAKilledAgentIsSentAgain(t *testing.T) {
 	})
 }
 
-// The shell command is ended with the turn, and the conversation continues.
+// Interrupting ends the agent's shell command together with its turn. The conversation must
+// continue.
 func TestAnInterruptedConversationContinuesWithAMessage(t *testing.T) {
 	each(t, func(p *environment, agent string) {
 		run, before := p.talk(agent, "")
@@ -135,7 +136,7 @@ func TestAnInterruptedConversationContinuesWithAMessage(t *testing.T) {
 func TestAMessageToATaskThatIsDoneContinuesItsConversation(t *testing.T) {
 	each(t, func(p *environment, agent string) {
 		p.play("text:first", "text:second")
-		p.done("run", p.plan(agent, "questions: deny")) // so that Codex takes no input while it runs
+		p.done("run", p.plan(agent, "questions: deny")) // with this setting Codex takes no messages while it runs
 		before := p.ended()
 		m := p.send("mind the gap", "--wait")
 		task := p.ended()

@@ -21,7 +21,7 @@ type terminal struct {
 	program string
 	pid     int
 	finder  *discover.Finder
-	id      string // id of its worker
+	id      string // id of the agent in gaffer's list of workers
 }
 
 // claudeHooks returns settings that make Claude Code call gaffer's hook for all
@@ -34,7 +34,7 @@ func claudeHooks() string {
 	return encode(map[string]any{"hooks": hooks})
 }
 
-// codexHooks returns arguments that make Codex do the same.
+// codexHooks returns arguments that make Codex call gaffer's hook for all events.
 func codexHooks() (args []string) {
 	for _, name := range strings.Fields("SessionStart UserPromptSubmit PreToolUse PermissionRequest PostToolUse Stop Interrupt SessionEnd") {
 		args = append(args, "-c", fmt.Sprintf(`hooks.%s=[{hooks=[{type="command",command="gaffer hook codex",timeout=700}]}]`, name))
@@ -42,7 +42,7 @@ func codexHooks() (args []string) {
 	return append(args, "--dangerously-bypass-hook-trust")
 }
 
-// open starts an agent in a terminal.
+// open starts an agent program in a terminal, with gaffer's hooks.
 func (p *environment) open(program string, more ...string) *terminal {
 	p.Helper()
 	args := []string{filepath.Join(programs, program)}
@@ -55,7 +55,7 @@ func (p *environment) open(program string, more ...string) *terminal {
 	return p.openAs(program, append(args, more...)...)
 }
 
-// openAs starts a program with the given command line in a terminal.
+// openAs starts a program in a terminal, with the given arguments.
 func (p *environment) openAs(program string, args ...string) *terminal {
 	p.Helper()
 	words := []string{"exec"}
@@ -79,7 +79,7 @@ func (p *environment) openAs(program string, args ...string) *terminal {
 	return t
 }
 
-// keys types keys, in tmux's notation.
+// keys types keys into the terminal, in tmux's notation, such as "Enter".
 func (t *terminal) keys(keys ...string) {
 	t.Helper()
 	if out, err := t.tmux(append([]string{"send-keys", "-t", "person"}, keys...)...); err != nil {
@@ -96,17 +96,17 @@ func (t *terminal) say(text string) {
 }
 
 func (t *terminal) screen() string {
-	out, _ := t.tmux("capture-pane", "-p", "-t", "person") // the terminal may be gone
+	out, _ := t.tmux("capture-pane", "-p", "-t", "person") // ignore the error: the terminal may be gone
 	return out
 }
 
-// shows returns a condition: the screen shows a text.
+// shows returns a condition that is true when the screen shows a text.
 func (t *terminal) shows(text string) func() bool {
 	return func() bool { return strings.Contains(t.screen(), text) }
 }
 
-// pressing returns a condition that presses a key again every ten seconds until it is
-// met. A program that has just begun to work may lose a key.
+// pressing returns a condition that checks met, and presses the key every ten seconds until met is
+// true: a program that has just begun to work may lose a key.
 func (t *terminal) pressing(key string, met func() bool) func() bool {
 	var last time.Time
 	return func() bool {
@@ -124,16 +124,17 @@ func (t *terminal) pressing(key string, met func() bool) func() bool {
 	}
 }
 
-// asked returns a condition: the model has received n more requests than now.
+// asked returns a condition that is true when the model has received n more requests than now.
 func (t *terminal) asked(n int) func() bool {
 	before := len(t.turns())
 	return func() bool { return len(t.turns()) >= before+n }
 }
 
-// made returns a condition: a permitted tool has created a file.
+// made returns a condition that is true when a tool call, which the user has permitted, has created
+// a file.
 func (t *terminal) made(file string) func() bool { return func() bool { return t.has(file) } }
 
-// look returns the sighting of this agent.
+// look returns what gaffer's process detection finds about this agent.
 func (t *terminal) look() (discover.Agent, bool) {
 	t.Helper()
 	list, err := t.finder.Find(t.Context())
@@ -146,19 +147,18 @@ func (t *terminal) look() (discover.Agent, bool) {
 	return discover.Agent{}, false
 }
 
-// point is a moment of a session: a condition, and what gaffer must then show.
+// point is a moment of a session: the condition that begins it, and what gaffer must then show.
 type point struct {
 	name   string
 	do     func()
 	truth  func() bool
 	status hookevents.Status
 	source discover.Source
-	hook   bool // the hooks alone would show it, too
+	hook   bool // gaffer would show the same from the hooks alone
 	also   func(discover.Agent) bool
 }
 
-// passes goes through the points and returns how long gaffer took to notice each of
-// them.
+// passes waits for each of the points in order. It returns how long gaffer took to show each.
 func (t *terminal) passes(points []point) (delays []time.Duration) {
 	t.Helper()
 	for _, pt := range points {
@@ -171,7 +171,8 @@ func (t *terminal) passes(points []point) (delays []time.Duration) {
 	return delays
 }
 
-// seen waits until gaffer shows the state of a point, from the expected source.
+// seen waits until gaffer shows the state of a point, and knows it from the expected source. It
+// returns how long that took.
 func (t *terminal) seen(pt point) time.Duration {
 	t.Helper()
 	var s discover.Agent
@@ -198,7 +199,7 @@ func (t *terminal) seen(pt point) time.Duration {
 	return took
 }
 
-// summarize logs the delays.
+// summarize logs the median and the maximum of the delays.
 func summarize(t *testing.T, delays []time.Duration) {
 	t.Helper()
 	list := slices.Sorted(slices.Values(delays))

@@ -33,7 +33,8 @@ func TestAUsageLimitIsWaitedFor(t *testing.T) {
 		if len(lanes) != 1 {
 			p.Fatalf("want one lane that is closed:\n%s", encode(lanes))
 		}
-		// Claude Code does not report when the limit of an API key ends.
+		// Check the end of the limit only for Codex: Claude Code does not report when the limit of
+		// an API key ends.
 		if lasts := time.Until(lanes[0].Until); agent == "codex" && (lasts < 50*time.Minute || lasts > 70*time.Minute) {
 			p.Errorf("the lane opens in %s, want in an hour", lasts)
 		}
@@ -81,7 +82,8 @@ func TestASilentModelTimesOut(t *testing.T) {
 	for _, mode := range []string{"hang", "hangmid"} {
 		t.Run(mode, func(t *testing.T) {
 			each(t, func(p *environment, agent string) {
-				// On a busy machine a program may stall before it asks the model.
+				// Repeat the run with more time if the program has not asked the model: on a busy
+				// machine it may stall before that.
 				for limit := 30 * time.Second; len(p.turns()) == 0; limit *= 2 {
 					if limit > 4*time.Minute {
 						p.Fatal("the model was never asked")

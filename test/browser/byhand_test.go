@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// hook sends an event of an agent that the user has started.
+// hook reports an event of an agent that the user has started by hand, as the agent's hook would.
 func (w *world) hook(event string) {
 	w.Helper()
 	cmd := w.command("hook", "claude")
@@ -50,7 +50,7 @@ func TestAnAgentStartedByHandIsShownAndAnsweredByClick(t *testing.T) {
 	p.SeesNot("by hand in")
 }
 
-// The page shows the name that the user types in a terminal.
+// The page must show the same name of a question that the user types in a terminal.
 func TestAQuestionHasTheSameNameOnThePageAsInTheTerminal(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -79,8 +79,8 @@ func TestAQuestionHasTheSameNameOnThePageAsInTheTerminal(t *testing.T) {
 	w.ends(id)
 }
 
-// badge returns a script: the row of the agent that the user has started contains a
-// word.
+// badge returns a script that is true if the row of the agent that the user has started contains
+// the word.
 func badge(word string) string {
 	return `[...document.querySelectorAll('.workers tbody tr')].some((r) => r.innerText.includes('by hand') && r.innerText.includes('` + word + `'))`
 }

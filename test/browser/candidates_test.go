@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/testkit/dashboard"
 )
 
-// candidate is a script that finds the card of a candidate.
+// candidate returns a script that finds the card of a candidate on the page.
 func candidate(task string) string {
 	return fmt.Sprintf(`document.querySelector('.candidate[aria-label=%q]')`, task)
 }
@@ -68,7 +68,7 @@ tasks:
 	p.fits("candidates")
 	p.everywhere("candidates")
 
-	for _, page := range []string{"#/runs/" + id, "#/"} { // the question has a line and a button for each candidate
+	for _, page := range []string{"#/runs/" + id, "#/"} { // both pages show the question, with a line and a button for each candidate
 		p.Visit(page)
 		p.Wait("the question", `((q) => q && /is taken\?\napi\.rival-large: 1 of 1 checks passed, .*\napi\.rival-small: [^\n]*$/.test(q.querySelector('.text').innerText.trim())
 			&& [...q.querySelectorAll('.answers button')].map((b) => b.innerText).join() === 'api.rival-large,api.rival-small')(document.querySelector('.question'))`)
@@ -85,7 +85,8 @@ tasks:
 	p.Wait("no more can be picked", `![...document.querySelectorAll('.candidate button')].length`)
 	p.everywhere("candidates-picked")
 
-	// The agent of the picked candidate works again, while the next task continues from the first pick.
+	// Let the agent of the picked candidate work again, while the next task continues from the
+	// first pick.
 	p.Visit(task(id, "docs"))
 	p.Wait("it runs", `document.querySelector('.taskhead .status').innerText.includes('running')`)
 	p.Visit(task(id, "api.rival-small"))
@@ -112,7 +113,7 @@ tasks:
 	}
 }
 
-// everywhere takes screenshots in three widths, in light and dark.
+// everywhere takes screenshots in three widths, each in the light and the dark theme.
 func (p *page) everywhere(name string) {
 	p.Helper()
 	for _, dark := range []bool{false, true} {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// writeDocument writes a document like another program.
+// writeDocument writes a document to the project, as another program would.
 func (w *world) writeDocument(name, text string) {
 	w.Helper()
 	path := filepath.Join(w.dir, name)
@@ -16,8 +16,8 @@ func (w *world) writeDocument(name, text string) {
 	w.must(os.WriteFile(path, []byte(text), 0o600))
 }
 
-// seesSoon waits until the page shows a text, and logs how long that took. The aim is one
-// second, which a busy machine may exceed.
+// seesSoon waits until the page shows a text, and logs how long that took. It should take one
+// second, but may take longer on a busy machine.
 func (p *page) seesSoon(what, text string) {
 	p.Helper()
 	began := time.Now()
@@ -50,7 +50,7 @@ func TestDocumentsOfOtherToolsAppearAsTheyAreWritten(t *testing.T) {
 	p.Sees(filepath.Base(w.dir))
 	project := "#/projects/" + escaped(p, eval[string](p, `fetch('/api/projects').then((r) => r.json()).then((all) => all[0].path)`))
 
-	p.Visit(project + "/constructor") // a property of every JavaScript object
+	p.Visit(project + "/constructor") // a name that is a property of every JavaScript object
 	p.Sees("There is no build in this project.")
 	p.Visit(project + "/build")
 	p.Sees("There is no build in this project.")
@@ -107,5 +107,5 @@ func TestABuildWithoutChunksIsShown(t *testing.T) {
 	w.writeDocument(".fctry/state.json", `{"currentCommand": "execute", "buildRun": {"id": "run-1", "status": "running"}}`)
 	p := w.open("#/projects")
 	p.Click("Build")
-	p.Sees("Chunks", "0 of 0 chunks") // and no error
+	p.Sees("Chunks", "0 of 0 chunks") // the page must not show an error instead
 }

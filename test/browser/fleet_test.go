@@ -9,7 +9,8 @@ import (
 	"gaffer/coordinator"
 )
 
-// badges returns a script for the badges in a worker's row: worker, agent.
+// badges returns a script that returns the two badges in a worker's row: the status of the worker
+// and of its agent.
 func badges(name string) string {
 	return fmt.Sprintf(`(() => { const row = [...document.querySelectorAll('.workers tbody tr')].find((r) => r.querySelector('th').innerText.startsWith(%s)); return row && [...row.querySelectorAll('.status')].map((s) => s.lastChild.textContent).join(' '); })()`, quoted(name))
 }
@@ -36,20 +37,20 @@ func TestTheProtocolsFourScenariosAreSeenAsBadges(t *testing.T) {
 	p := w.open("#/")
 	p.Sees("No worker has been heard of.")
 
-	// An online worker without a task.
+	// First, a worker that is online but has no task.
 	w.beat(coordinator.Heartbeat{AgentID: "dev", Name: "dev", ClaudeStatus: coordinator.Idle})
 	crashed := time.Now()
 	w.beat(coordinator.Heartbeat{AgentID: "old", Name: "old", ClaudeStatus: coordinator.Running})
 	p.seesBadges("dev", "online idle")
 
-	// A worker with a task. Claiming the task alone does not change its status.
+	// Then the worker claims a task. That alone must not change its status.
 	task := w.channelTask("dev", "Paint the door")
 	p.Sees("Paint the door")
 	p.seesBadges("dev", "online idle")
 	w.beat(coordinator.Heartbeat{AgentID: "dev", ClaudeStatus: coordinator.Running, CurrentTaskID: task.ID})
 	p.seesBadges("dev", "online running")
 
-	// A worker that waits for the user, who answers on the page.
+	// Then the worker waits for the user, who answers on the page.
 	w.post("/v1/events", coordinator.NewEvent{
 		AgentID: "dev", TaskID: task.ID, Type: coordinator.TaskPrompt,
 		Payload: json.RawMessage(`{"kind":"choice","question":"Which colour?","options":["red","blue"],"input_mode":"number"}`),
@@ -72,7 +73,7 @@ func TestTheProtocolsFourScenariosAreSeenAsBadges(t *testing.T) {
 	p.seesBadges("dev", "online running")
 	p.SeesNot("Which colour?")
 
-	// A crashed worker: it is offline after 30 seconds and keeps its last status.
+	// Then the worker crashes. After 30 seconds it must be offline and keep its last status.
 	for time.Since(crashed) < coordinator.OfflineAfter-5*time.Second {
 		w.beat(coordinator.Heartbeat{AgentID: "dev", ClaudeStatus: coordinator.Running, CurrentTaskID: task.ID})
 		if !p.Holds(badges("old")+" === 'online running'") && time.Since(crashed) < coordinator.OfflineAfter-10*time.Second {
@@ -88,8 +89,8 @@ func TestTheProtocolsFourScenariosAreSeenAsBadges(t *testing.T) {
 	p.Shot("fleet-offline")
 }
 
-// twoPictures makes a copy of the fleet's module request the whole fleet again while
-// a request is pending, and again after a failed request.
+// twoPictures loads a copy of the page's fleet module. It requests the whole fleet while another
+// request is pending, and again after a failed request.
 const twoPictures = `(async () => {
   const [Shared, ask, later] = [SharedWorker, fetch, setTimeout];
   let port;
@@ -127,7 +128,7 @@ func TestOfTwoPicturesTheNewerOneIsShown(t *testing.T) {
 	}
 }
 
-// hiddenSoon hides the page after a change, before the frame that would show it.
+// hiddenSoon changes a table and hides the page before the next frame, which would show the change.
 const hiddenSoon = `import('/assets/core/table.js?hidden').then(async ({ Table }) => {
   const frame = requestAnimationFrame;
   window.requestAnimationFrame = () => 0;

@@ -19,7 +19,7 @@ import (
 const (
 	hands     = 40
 	pile      = 2000
-	changes   = 100 // per second, at least
+	changes   = 100 // minimum number of changes per second
 	samplings = 6
 )
 
@@ -41,7 +41,7 @@ func (w *world) stand(i int) *fakeWorker {
 	return s
 }
 
-// beat reports a different status each time.
+// beat sends a heartbeat with another status than the last one.
 func (s *fakeWorker) beat() {
 	s.beats++
 	b := coordinator.WorkBeat{Worker: s.info}
@@ -53,7 +53,7 @@ func (s *fakeWorker) beat() {
 	}
 }
 
-// changeStatus changes the status of a protocol agent beside the worker.
+// changeStatus changes the status of a protocol agent that belongs to the fake worker.
 func (s *fakeWorker) changeStatus() {
 	s.beats++
 	status := []string{coordinator.Idle, coordinator.Running, coordinator.Waiting}[s.beats%3]
@@ -66,7 +66,7 @@ func (s *fakeWorker) key() coordinator.WorkKey {
 	return coordinator.WorkKey{Attempt: s.held.Attempt.ID, Token: s.held.Attempt.Token}
 }
 
-// turn finishes the current attempt and claims the next.
+// turn finishes the current attempt and claims the next task.
 func (s *fakeWorker) turn() {
 	claim := coordinator.WorkClaim{Worker: s.info.ID, Labels: s.info.Labels, Key: fmt.Sprint(s.info.ID, "-", s.beats)}
 	s.beats++
@@ -87,8 +87,8 @@ func (s *fakeWorker) turn() {
 	s.held = turned.Work
 }
 
-// sendLoad makes workers send requests, evenly over a time or as fast as possible. One
-// in four is a turn, which is two changes.
+// sendLoad lets the workers send requests, evenly distributed over a time, or as fast as possible
+// if within is 0. One request in four is a turn, which causes two changes.
 func sendLoad(stands []*fakeWorker, requests int, within time.Duration) {
 	began := time.Now()
 	var all sync.WaitGroup
@@ -109,10 +109,10 @@ func sendLoad(stands []*fakeWorker, requests int, within time.Duration) {
 	all.Wait()
 }
 
-// listen makes the page record the age of each change on arrival.
+// listen is a script that makes the page record how old each change is when it arrives.
 const listen = `import('/assets/core/fleet.js').then((m) => { window.ages = []; m.onChange((u) => window.ages.push(Date.now() - Date.parse(u.time))); return true; })`
 
-// sample is the page's heap after garbage collection, in MB, and the ages of changes
+// sample holds the page's heap after garbage collection, in MB, and how old changes were on arrival
 // since the last sample: the median and the 99th percentile.
 type sample struct {
 	MB     float64   `json:"mb"`
@@ -132,7 +132,7 @@ func (p *page) sample() sample {
 	return s
 }
 
-// loadTime is how long the changes last.
+// loadTime returns how long the workers send changes.
 func loadTime() time.Duration { return time.Duration(testenv.Count(15, 15, 60)) * time.Second }
 
 func TestUnderManyChangesPagesNeitherGrowNorFallBehind(t *testing.T) {
@@ -161,13 +161,13 @@ func TestUnderManyChangesPagesNeitherGrowNorFallBehind(t *testing.T) {
 			p.samples = append(p.samples, s)
 		}
 	}
-	// A turn ends an attempt; the run's page keeps a line for it.
+	// Allow this page to grow: it keeps a line for each attempt, and a turn ends an attempt.
 	pages["run"].neitherGrewNorFellBehind(1 + 0.002*changes/4*loadTime().Seconds())
 	pages["fleet"].neitherGrewNorFellBehind(1)
 	pages["run"].matches(run)
 }
 
-// watched is a page with its samples. The first sample is a warm-up.
+// watched is a page with the samples that were taken of it. The first sample is not compared.
 type watched struct {
 	*page
 	samples []sample
@@ -194,7 +194,7 @@ func (p *watched) neitherGrewNorFellBehind(mayGrow float64) {
 	}
 }
 
-// matches fails unless the page has the same status for every task as the server.
+// matches checks that the page shows the same status for every task of the run as the server.
 func (p *page) matches(run string) {
 	p.Helper()
 	p.Wait("the page knows what the server knows", fmt.Sprintf(`Promise.all([import('/assets/core/fleet.js'), fetch('/v1/runs/%s').then((r) => r.json())]).then(([m, { run }]) => {

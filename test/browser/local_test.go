@@ -11,13 +11,13 @@ import (
 	"gaffer/fleet"
 )
 
-// local runs a plan on the server's machine, without the server. It returns the run's
-// id and, with --detach, the process that works on it.
+// local runs a plan on the server's machine, but without the server. It returns the run's id. If
+// flags contain --detach, it also returns the pid of the process that works on the run.
 func (w *world) local(plan string, flags ...string) (id string, pid int) {
 	w.Helper()
 	file := filepath.Join(w.dir, "plan.yaml")
 	w.must(os.WriteFile(file, []byte(plan), 0o600))
-	text, _ := w.command(append([]string{"run", file, "--json"}, flags...)...).Output() // the exit code is that of the run
+	text, _ := w.command(append([]string{"run", file, "--json"}, flags...)...).Output() // ignore the error: the exit code says how the run ended
 	var out struct {
 		ID, Run string
 		PID     int
@@ -64,8 +64,8 @@ func TestARunWhoseProcessWasKilledSaysSoAndIsResumedByClick(t *testing.T) {
 	}
 }
 
-// A server that comes back says first which processes are alive, and then what has
-// changed. The page needs both.
+// After a restart the server first sends which processes are alive, and then what has changed. The
+// page needs both.
 func TestAPageWhoseServerWasAwaySeesThatNoProcessWorksOnARun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -10,8 +10,8 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// State shared by all tests: the program and one browser. Each test has its own
-// server and its own browser profile without cookies.
+// State shared by all tests: the program and one browser. Each test has a separate server and a
+// separate browser profile without cookies.
 var (
 	gaffer  string
 	browser *dashboard.Browser

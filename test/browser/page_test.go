@@ -6,14 +6,14 @@ import (
 	"gaffer/internal/testkit/dashboard"
 )
 
-// page is a logged-in tab in its own browser profile.
+// page is a tab of a separate browser profile that is logged in.
 type page struct {
 	*world
 	*dashboard.Page
 }
 
-// open logs a new browser in and shows a page. Errors in the page fail the test at
-// its end.
+// open logs a new browser profile in and shows the page with this hash. If a script of the page
+// fails, the test fails at its end.
 func (w *world) open(hash string) *page {
 	w.Helper()
 	p := w.tabAt(w.loginURL())
@@ -27,7 +27,7 @@ func (w *world) tabAt(url string) *page {
 	return &page{w, browser.Open(w, url)}
 }
 
-// another opens one more tab of the same browser.
+// another opens one more tab in the same browser profile.
 func (p *page) another(hash string) *page {
 	p.Helper()
 	return &page{p.world, p.Another(p.url + "/" + hash)}

@@ -19,7 +19,7 @@ var (
 	demoThere = regexp.MustCompile(`the dashboard is at (http://\S+);`)
 )
 
-// demo starts the example fleet and returns a logged-in page of it.
+// demo starts the example fleet and returns a page of it that is logged in.
 func demo(t *testing.T) *page {
 	t.Helper()
 	w := &world{T: t, dir: t.TempDir(), home: t.TempDir()}
@@ -35,7 +35,7 @@ func demo(t *testing.T) *page {
 	return p
 }
 
-// ask sends a request with the page's own cookie.
+// ask sends a request with the cookie of the page and returns one member of the answer.
 func ask[V any](p *page, path, member string) V {
 	p.Helper()
 	text := eval[string](p, fmt.Sprintf("fetch(%s).then((r) => r.text())", quoted(path)))
@@ -46,7 +46,7 @@ func ask[V any](p *page, path, member string) V {
 	return v
 }
 
-// views returns the addresses of the pages, by the name of their screenshot.
+// views returns the hash of every page, by the name of its screenshot.
 func (p *page) views() map[string]string {
 	p.Helper()
 	var run fleet.Run
@@ -88,8 +88,8 @@ func escaped(p *page, text string) string {
 	return eval[string](p, fmt.Sprintf("encodeURIComponent(%s)", quoted(text)))
 }
 
-// Every page of the example fleet works in light, in dark and on a narrow screen
-// without an error, and is saved as a screenshot.
+// Every page of the example fleet must work without an error in the light and the dark theme and on
+// a narrow screen. The test saves screenshots of all.
 func TestEveryPageIsPictured(t *testing.T) {
 	t.Parallel()
 	p := demo(t)

@@ -10,7 +10,7 @@ import (
 	"gaffer/internal/testkit/dashboard"
 )
 
-// worked returns a project with records: of two models, some failed, some with two
+// worked returns a project with records of attempts: two models, some failures, some tasks with two
 // attempts.
 func worked(t *testing.T) (w *world, run string) {
 	t.Helper()
@@ -57,7 +57,7 @@ func TestTheRecordsAreCountedFilteredAndLookedInto(t *testing.T) {
 		t.Errorf("%d charts have %d rows behind them", n, tables)
 	}
 
-	// A filter is part of the address.
+	// Select a filter: it must become part of the page's address.
 	p.Act(`((s) => { s.value = 'small'; s.dispatchEvent(new Event('change', { bubbles: true })); })([...document.querySelectorAll('.filters select')].find((s) => [...s.options].some((o) => o.value === 'small')))`)
 	p.Sees("of 6 tasks")
 	p.Wait("the address says so", `location.hash.includes('model=small')`)
@@ -67,7 +67,7 @@ func TestTheRecordsAreCountedFilteredAndLookedInto(t *testing.T) {
 	p.Click("Show all records")
 	p.Sees("of 13 tasks")
 
-	// From a record to its task.
+	// Follow the link from a record to its task.
 	p.Act(`[...document.querySelectorAll('.ledger a')].find((a) => a.innerText.startsWith('bd-part-01')).click()`)
 	p.Sees("failure_reason", "prompt_hash", "Task part-01", "Verification")
 	p.Wait("it is in the address", `location.hash.includes('bead=bd-part-01')`)

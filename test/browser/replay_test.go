@@ -8,7 +8,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// listed is a script for the status of each listed task, as JSON with sorted keys.
+// listed is a script that returns the status of each task in the list, as JSON with sorted keys.
 const listed = `JSON.stringify(Object.fromEntries([...document.querySelectorAll('.t-rows .row')].map((r) => [r.querySelector('.c-task a').innerText, r.querySelector('.status').lastChild.textContent]).sort()))`
 
 func TestAReplayGoesFromEverythingQueuedToWhatTheRunIs(t *testing.T) {
@@ -28,7 +28,7 @@ func TestAReplayGoesFromEverythingQueuedToWhatTheRunIs(t *testing.T) {
 	p.Wait("it is as the run is", listed+" === "+quoted(statuses(run)))
 	p.Sees("the run is complete")
 	moments := eval[int](p, `Number(document.querySelector('.player input').max)`)
-	if want := len(w.past(id)) - 7; moments != want { // the run and its tasks are one moment
+	if want := len(w.past(id)) - 7; moments != want { // 8 changes, of the run and its tasks, are one moment
 		t.Errorf("there are %d moments, want %d", moments, want)
 	}
 
@@ -41,7 +41,7 @@ func TestAReplayGoesFromEverythingQueuedToWhatTheRunIs(t *testing.T) {
 	p.Wait("it ends by itself", listed+" === "+quoted(statuses(run))+` && document.querySelector('[aria-label=Play]')`)
 }
 
-// stepThrough steps back through the replay and checks each part.
+// stepThrough steps back through the replay, and checks the page at each moment.
 func (p *page) stepThrough(moments int) {
 	p.Helper()
 	var shown string
@@ -66,7 +66,7 @@ func (p *page) stepThrough(moments int) {
 	}
 }
 
-// The many changes are made up, because a real run would take minutes.
+// manyChanges replays many invented changes, because a real run with so many would take minutes.
 const manyChanges = `import('/assets/run/fold.js').then(({ Past }) => {
   const past = new Past();
   const changes = [{ id: '1', type: 'runs', time: 't0', change: { id: 'r', status: 'running' } }];
@@ -103,7 +103,7 @@ func TestTwentyThousandChangesAreScrubbedQuickly(t *testing.T) {
 	if found.Moments != 20_001 || len(found.Wrong) > 0 {
 		t.Errorf("found %+v", found)
 	}
-	if found.Took > 30_000 { // a few are expected; a busy machine takes longer
+	if found.Took > 30_000 { // in milliseconds; a few are expected, but a busy machine takes longer
 		t.Errorf("a moment takes %.1f ms", found.Took)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"gaffer/fleet"
 )
 
-// reviewed is a script that returns what the pure parts of the review page make of a
-// small diff.
+// reviewed is a script that passes a small diff to the functions of the review page that need no
+// DOM, and returns their results.
 const reviewed = `Promise.all(['diff', 'order', 'sheet'].map((name) => import('/assets/review/' + name + '.js'))).then(([d, o, s]) => {
   const text = Array.from({ length: 30 }, (_, i) => 'line ' + (i + 1));
   const line = (op, text) => ({ op, text });
@@ -42,7 +42,7 @@ func TestADiffIsCutIntoLinesGapsAndColumns(t *testing.T) {
 	p := newWorld(t).open("#/")
 	got := eval[map[string]string](p, reviewed)
 	for name, want := range map[string]string{
-		"end":     "gap9  10:10 -11:0 +0:11 +0:12  12:13", // the file ends if less than three lines follow
+		"end":     "gap9  10:10 -11:0 +0:11 +0:12  12:13", // if fewer than three lines follow a change, the file ends there
 		"closed":  "gap9  10:10 -11:0 +0:11 +0:12  12:13  13:14  14:15 gap-1",
 		"opened":  "gap7  8:8  9:9  10:10 -11:0 +0:11 +0:12  12:13" + contextLines(13, 14, 17),
 		"columns": "gap9 10|10 11|11 |12 12|13 gap17",
@@ -59,7 +59,7 @@ func TestADiffIsCutIntoLinesGapsAndColumns(t *testing.T) {
 	}
 }
 
-// contextLines returns n unchanged lines as the script above prints them.
+// contextLines returns n unchanged lines in the notation of the script reviewed.
 func contextLines(old, fresh, n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -68,8 +68,8 @@ func contextLines(old, fresh, n int) string {
 	return b.String()
 }
 
-// Some text keeps the highlighter busy for a long time. The page ends its worker then, and
-// highlights the next file with a new one.
+// Some text keeps the highlighter busy for a long time. The page must then end its worker, and
+// highlight the next file with a new one.
 func TestAHostileFileDoesNotStopTheHighlightingOfOthers(t *testing.T) {
 	t.Parallel()
 	p := newWorld(t).open("#/")
@@ -90,7 +90,7 @@ func TestAHostileFileDoesNotStopTheHighlightingOfOthers(t *testing.T) {
 	}
 }
 
-// fakeAnswers makes the page's requests for a change return what window.answer returns.
+// fakeAnswers makes the page's requests for a change return the value of window.answer.
 const fakeAnswers = `
 const real = window.fetch;
 window.answer = {};
@@ -107,7 +107,7 @@ window.change = { tree: 'aa', base: 'bb', tip: 'cc', branch: 'b', commits: [], a
 window.review = { run: 'r', task: 'only', state: 'open', round: 0 };
 window.whole = () => give({ change: window.change, review: window.review, anchors: [], messages: [], checks: [] });`
 
-// A change that cannot be loaded, or not yet, must not look like an empty one.
+// A change that could not be loaded, or is still loading, must not look like an empty one.
 func TestAChangeThatDoesNotLoadIsNotShownAsEmpty(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -128,7 +128,7 @@ func TestAChangeThatDoesNotLoadIsNotShownAsEmpty(t *testing.T) {
 	p.Click("Try again")
 	p.Wait("the line is shown", `document.querySelector('.dl.ins')?.innerText.includes('two')`)
 
-	// A newer change is announced, and does not move what the user reads.
+	// A newer change must be announced, and must not move the lines that the user is reading.
 	p.Act(`window.change = { ...window.change, tree: 'dd', files: [...window.change.files, { path: 'b.txt', status: 'added', added: 0, removed: 0, digest: '2' }] };
 window.review = { ...window.review, viewed: { 'a.txt': 'another digest' } }; window.answer.change = window.whole; window.answer.review = () => give({});`)
 	p.Click("Comment on a.txt")
@@ -146,10 +146,10 @@ window.review = { ...window.review, viewed: { 'a.txt': 'another digest' } }; win
 	p.Wait("the newer change is shown", `document.querySelector('[data-path="b.txt"]')`)
 	asked := eval[string](p, `window.asked.filter((a) => a.startsWith('review ')).join('\n')`)
 	wanted := regexp.MustCompile(`^review (\{"action":"comment","comment":\{"key":"[0-9a-f]{24}","text":"x","tree":"aa","path":"a.txt"\}\})\nreview (.*)$`).FindStringSubmatch(asked)
-	if wanted == nil || wanted[1] != wanted[2] { // the key of a repeated comment stays the same
+	if wanted == nil || wanted[1] != wanted[2] { // a repeated request must have the same key for the comment
 		t.Errorf("the requests were %s", asked)
 	}
-	p.Press("g", "r") // keys of the dashboard still work
+	p.Press("g", "r") // the dashboard's keys must still work
 	p.Wait("the runs", `location.hash === '#/runs'`)
 }
 
@@ -164,7 +164,7 @@ func (w *world) git(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// commit writes files and commits them.
+// commit writes files to the project and commits them.
 func (w *world) commit(files map[string]string) {
 	w.Helper()
 	write(w, w.dir, files)
@@ -180,13 +180,13 @@ func write(w *world, dir string, files map[string]string) {
 	}
 }
 
-// bigFile returns a Go file, before or after a change of 75 lines.
+// bigFile returns the text of a Go file. after selects the version after a change of 75 lines.
 func bigFile(n int, after bool) string {
 	var b strings.Builder
 	b.WriteString("package big\n")
 	for i := range 100 {
 		switch {
-		case after && i%4 == 0: // instead of one line
+		case after && i%4 == 0: // replace one line
 			fmt.Fprintf(&b, "\tfresh%d := compute(%d, \"a string\", %[1]d) // file %d\n\tuse(fresh%[1]d)\n", i, n, n)
 		default:
 			fmt.Fprintf(&b, "\tvalue%d := compute(%d, \"a string\", %[1]d) // file %d\n", i, n, n)
@@ -195,8 +195,8 @@ func bigFile(n int, after bool) string {
 	return b.String()
 }
 
-// A change of 400 files and 30,000 lines, with names and contents that are markup, a file
-// of 50 MB and a binary file.
+// The change has 400 files and 30,000 lines, names and contents that are markup, a file of 50 MB
+// and a binary file.
 func TestALargeAndHostileChangeIsReadable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -208,7 +208,7 @@ func TestALargeAndHostileChangeIsReadable(t *testing.T) {
 	before["a/old name.txt"] = strings.Repeat("the same line\n", 20)
 	after["a/new name.txt"] = before["a/old name.txt"]
 	hostile := "a/<img src=x onerror=\"window.pwned=1\">.html"
-	after[hostile] = evil + "\n\u202ereversed\x1b[31m\u200b\nlast" // and characters that hide or reorder others
+	after[hostile] = evil + "\n\u202ereversed\x1b[31m\u200b\nlast" // characters that hide or reorder others
 	after["a/line\nbreak.txt"] = "x\n"
 	after["a/picture.bin"] = "\x00\x01\x02"
 	after["a/large.csv"] = strings.Repeat("0123456789,abcdefghijklmnopqrstuvwxyz,0123456789\n", 50<<20/49)

@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/testkit/dashboard"
 )
 
-// thread returns the conversations of a task's attempts.
+// threads returns the ids of the conversations of a task's attempts.
 func (p *page) threads(run, task string) (all []string) {
 	p.Helper()
 	for _, a := range ask[[]fleet.Attempt](p, "/v1/runs/"+run+"/tasks/"+task+"/attempts", "attempts") {
@@ -47,9 +47,9 @@ tasks:
 	p.Sees("I have built the API.", "grep api api.go", "passed", "$0.14", "Build the API.")
 	p.Click("Files 2")
 
-	// The first comment is written with the keyboard, the second on three lines with the mouse.
+	// Write the first comment with the keyboard, and the second, on three lines, with the mouse.
 	p.Press("n", "j")
-	p.Act(`document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'c', bubbles: true }))`) // a key of the protocol would also type the letter
+	p.Act(`document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'c', bubbles: true }))`) // a real key press would also type the letter
 	p.Comment("Call the package shop.\nfake: tool sed -i s/api/shop_api/ api.go")
 	p.Act(`const at = (n, type, buttons) => n.dispatchEvent(new PointerEvent(type, { bubbles: true, buttons }));
 const [from, to] = [` + dashboard.Cell("store.go", "new", 1) + `, ` + dashboard.Cell("store.go", "new", 3) + `];
@@ -60,7 +60,7 @@ at(from, 'pointerdown', 1); at(to, 'pointerover', 1); at(to, 'pointerup', 0)`)
 	p.Press("[", "[", "v")
 	p.Sees("1 of 2 viewed")
 
-	// Drafts are on the server.
+	// Load the page again: the drafts of comments must be on the server.
 	p.Do(chromedp.Reload())
 	p.Sees("Is the store needed?", "Send back 2", "1 of 2 viewed")
 	p.Press("s")
@@ -91,7 +91,7 @@ at(from, 'pointerdown', 1); at(to, 'pointerover', 1); at(to, 'pointerup', 0)`)
 	p.Press("a")
 	p.Sees("Approved.")
 
-	// The change conflicts with a new commit of main.
+	// Commit to main so that the change conflicts with it.
 	w.commit(map[string]string{"api.go": "package other\n"})
 	p.Press("m")
 	p.Click("Merge")
@@ -105,7 +105,7 @@ at(from, 'pointerdown', 1); at(to, 'pointerover', 1); at(to, 'pointerup', 0)`)
 	p.Sees("2 files")
 
 	before := w.git("rev-parse", "main")
-	// The checks take longer than a request.
+	// Let the checks of the merge take longer than a request.
 	p.Act(`const real = fetch;
 window.fetch = (url, init) => {
   if (!url.endsWith('/merge') || !init.body.includes('"yes":true')) return real(url, init);
@@ -129,7 +129,7 @@ window.fetch = (url, init) => {
 	}
 	p.Click("Discard…")
 	p.Click("Discard")
-	p.Sees("A copy is kept.") // the request has ended; before, the button is disabled
+	p.Sees("A copy is kept.") // wait for the answer: until then the button is disabled
 	p.Click("Undo discard…")
 	p.Click("Undo")
 	p.Sees("The change is restored.", "2 files")

@@ -23,20 +23,21 @@ func (w *world) lines(file string) []string {
 	return strings.Fields(string(text))
 }
 
-// reaches waits until a file has n lines.
+// reaches waits until a file has at least n lines.
 func (w *world) reaches(file string, n int) {
 	w.Helper()
 	until(w, filepath.Base(file), func() ([]string, bool) { all := w.lines(file); return all, len(all) == n })
 }
 
-// killResume waits until a gaffer has started in the background, and kills it.
+// killResume waits until the server has started a gaffer process in the background, and kills that
+// process.
 func (w *world) killResume() {
 	w.Helper()
 	until(w, "a gaffer in the background", func() (found bool, ok bool) {
 		all, err := filepath.Glob("/proc/[0-9]*/cmdline")
 		w.must(err)
 		for _, file := range all {
-			line, _ := os.ReadFile(file) // it may have ended
+			line, _ := os.ReadFile(file) // ignore the error: the process may have ended
 			environ, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "environ"))
 			if !bytes.Contains(line, []byte("\x00resume\x00")) || !bytes.Contains(environ, []byte("HOME="+w.home+"\x00")) {
 				continue
@@ -49,8 +50,8 @@ func (w *world) killResume() {
 	})
 }
 
-// killOwner kills the gaffer that works on a run. The page says so, and the user resumes the
-// run there.
+// killOwner kills the gaffer process that works on a run. The page must say so, and the user
+// resumes the run on the page.
 func (p *page) killOwner(run string, then func()) {
 	p.Helper()
 	owner := until(p.world, "a gaffer works on the run", func() (fleet.Owner, bool) { o := p.run(run).Owner; return o, o.Alive })
@@ -61,13 +62,13 @@ func (p *page) killOwner(run string, then func()) {
 	p.SeesNot("No gaffer works on this run")
 }
 
-// The whole way from done to merged, by clicks and keys on one page that is never loaded
-// again. The server, and the gaffer that works on the run, are killed in each step.
-// Nothing is lost or done twice, and the page says what happened.
+// The test goes from a complete task to its merge, by clicks and keys on one page that is never
+// loaded again. In each step it kills the server and the gaffer process that works on the run.
+// Nothing may be lost or done twice, and the page must say what happened.
 func TestAChangeIsMergedThoughGafferIsKilledInEachStep(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	aside := t.TempDir() // files that do not belong to the change
+	aside := t.TempDir() // folder for files that must not be part of the change
 	begun, checked, hold, proceed := aside+"/begun", aside+"/checked", aside+"/hold", aside+"/go"
 	touch := func(file string) { w.must(os.WriteFile(file, nil, 0o600)) }
 	write(w, aside, map[string]string{
@@ -91,7 +92,7 @@ tasks:
 	p.Act("window.same = true")
 	p.Wait("the diff", dashboard.Cell("api.go", "new", 1))
 
-	// Killed when a comment is saved, and while another is written.
+	// Kill the server when a comment is saved, and while another is being written.
 	p.ClickLine("api.go", 1)
 	p.Comment("Call the package shop.\nfake: tool sh " + aside + "/fix")
 	p.Sees("Send back 1")
@@ -106,7 +107,7 @@ tasks:
 	p.Comment("")
 	p.Wait("both are drafts", `document.querySelectorAll('.comment.draft').length === 2`)
 
-	// Killed before the comments are sent.
+	// Kill the server before the comments are sent.
 	w.restart(func() {
 		p.Press("s")
 		p.Sees("The server does not answer.")
@@ -114,7 +115,8 @@ tasks:
 	})
 	p.Sees("The server was away, and your comments were not sent.")
 	p.looks("killed-not-sent")
-	// Killed when they are sent, with the gaffer that was to continue the agent.
+	// Kill the server when the comments are sent, and also the gaffer process that would continue
+	// the agent.
 	p.Press("s")
 	w.killResume()
 	w.restart(func() { p.Sees("stale since") })
@@ -122,7 +124,7 @@ tasks:
 	p.looks("killed-sent")
 	p.Click("Resume")
 
-	// Killed while the agent works, and while the check of its work runs.
+	// Kill gaffer while the agent works, and while the check of its work runs.
 	w.reaches(begun, 1)
 	p.killOwner(id, func() { p.looks("killed-at-work") })
 	touch(hold)
@@ -133,13 +135,13 @@ tasks:
 	p.Sees("agent: fixed", "agent: not fixed", "the tests call it")
 	p.SeesNot("No gaffer works")
 
-	// Killed after the approval.
+	// Kill the server after the approval.
 	p.Press("a")
 	p.Sees("Approved.")
 	w.restart(func() { p.Sees("stale since") })
 	p.Sees("live", "approved")
 
-	// Killed while the check of the merged files runs.
+	// Kill the server while the check of the merged files runs.
 	touch(hold)
 	p.Press("m")
 	p.Click("Merge")
@@ -159,7 +161,7 @@ tasks:
 	merged := until(w, "main has moved", func() (string, bool) { at := w.git("rev-parse", "main"); return at, at != start })
 	p.Sees("Merged into main as " + merged[:9])
 
-	// Killed after the merge.
+	// Kill the server after the merge.
 	w.restart(func() { p.Sees("stale since") })
 	p.Sees("live", "merged", "Undo merge…")
 	p.looks("killed-merged")

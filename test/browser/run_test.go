@@ -15,8 +15,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// shop is a plan with everything: dependencies, a question, a failing attempt, and a
-// name that looks like markup.
+// shop is a plan that uses many features: dependencies, a question, a failing attempt, and a name
+// that looks like markup.
 const shop = `
 name: shop
 parallel: 4
@@ -67,7 +67,7 @@ tasks:
       fake: say It is good.
 `
 
-// shopPath is the critical path of shop.
+// shopPath lists the tasks on the critical path of shop.
 const shopPath = "schema api tests review"
 
 func (w *world) run(id string) fleet.Run {
@@ -82,7 +82,7 @@ func (w *world) ends(id string) fleet.Run {
 	return until(w, "the end of run "+id, func() (fleet.Run, bool) { run := w.run(id); return run, run.Status.Final() })
 }
 
-// looks takes screenshots in light, in dark, and on a phone.
+// looks takes screenshots in the light theme, in the dark theme, and with the size of a phone.
 func (p *page) looks(name string) {
 	p.Helper()
 	p.Shot(name)
@@ -95,10 +95,10 @@ func (p *page) looks(name string) {
 	p.Size(1280, 800)
 }
 
-// nodes is a script for the status in each box of a graph, by task.
+// nodes is a script that returns the status in each box of the graph, by task.
 const nodes = `Object.fromEntries([...document.querySelectorAll('.node')].map((n) => [n.dataset.task, n.querySelector('.state').textContent]))`
 
-// watchNodes records all changes of a graph's boxes from now on.
+// watchNodes is a script that records all later changes of the boxes in a graph.
 const watchNodes = `
 window.boxes = new Map([...document.querySelectorAll('.node')].map((n) => [n.dataset.task, n]));
 window.words = {}; window.others = [];
@@ -144,7 +144,7 @@ func TestTheGraphOfARunIsLive(t *testing.T) {
 	if got := strings.Join(words["tests"], " "); got != "queued running complete" {
 		t.Errorf("tests was %s", got)
 	}
-	// The running status is very short, before the question and after the answer. A
+	// Ignore the status running: before the question and after the answer it is so short that a
 	// busy page may not show it.
 	if got := strings.Join(words["design"], " "); strings.ReplaceAll(got, "running ", "") != "queued waiting complete" {
 		t.Errorf("design was %s", got)
@@ -156,7 +156,7 @@ func TestTheGraphOfARunIsLive(t *testing.T) {
 	p.graphByKeyboard(id)
 }
 
-// graphByKeyboard navigates the graph of shop without a pointer.
+// graphByKeyboard uses the graph of shop with the keyboard only.
 func (p *page) graphByKeyboard(id string) {
 	p.Helper()
 	transform := `document.querySelector('.graph svg > g').getAttribute('transform')`
@@ -326,7 +326,7 @@ func TestATaskIsReachedFromTheRunsAndLeftByKeyboardAlone(t *testing.T) {
 	p.Wait("the row has the focus again", `document.activeElement.dataset.index === '2'`)
 }
 
-// tabTo presses Tab until a script's value is true.
+// tabTo presses Tab until the script holds returns true.
 func (p *page) tabTo(what, holds string) {
 	p.Helper()
 	for range 60 {
@@ -338,7 +338,7 @@ func (p *page) tabTo(what, holds string) {
 	p.Fatalf("%s has no focus after 60 tabs; it is on %s", what, eval[string](p, `document.activeElement.outerHTML.slice(0, 200)`))
 }
 
-// waves returns a plan with that many tasks, in ten waves.
+// waves returns a plan with the given number of tasks, in ten waves.
 func waves(tasks int) string {
 	var b strings.Builder
 	b.WriteString("name: waves\ndefaults: {agent: fake}\ntasks:\n")
@@ -426,7 +426,7 @@ func TestTheTasksOfWavesStandInTheirColumns(t *testing.T) {
 	p.looks("run-waves")
 }
 
-// fewerTasks draws a graph of three tasks, and then one of two.
+// fewerTasks is a script that draws a graph of three tasks, and then the same graph with two.
 const fewerTasks = `Promise.all([import('/assets/run/graph.js'), import('/assets/run/structure.js'), import('/assets/core/view.js')]).then(([{ Graph }, { structureOf }, { html, render }]) => {
   const main = document.querySelector('main');
   const place = main.parentElement.insertBefore(document.createElement('div'), main);
@@ -453,7 +453,7 @@ func TestAGraphMayHaveFewerTasksThanBefore(t *testing.T) {
 	p.Wait("and goes on to the next", `document.activeElement.dataset.task === 'b'`)
 }
 
-// past returns a run's changes in the form that the page receives.
+// past returns all changes of a run, as the server sends them to the page.
 func (w *world) past(id string) (all []coordinator.PastChange) {
 	w.Helper()
 	for after := ""; ; {

@@ -13,7 +13,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// question makes a protocol agent ask a question.
+// question publishes the question of a protocol agent.
 func (w *world) question(agent, task, text string, options ...string) {
 	w.Helper()
 	payload, err := json.Marshal(map[string]any{"kind": "choice", "question": text, "options": options, "input_mode": "number"})
@@ -34,7 +34,8 @@ func TestThePageComesBackAfterTheServerWasKilledWithNothingMissed(t *testing.T) 
 	w.restart(func() {
 		p.Sees("stale since", "reconnecting")
 		p.Shot("fleet-stale")
-		// Meanwhile another coordinator on the same database continues.
+		// Start another coordinator on the same database, which changes data while the first is
+		// away.
 		other := w.start("serve", "--listen", "127.0.0.1:0")
 		w.url = other.await(listening)
 		w.beat(coordinator.Heartbeat{AgentID: "early", ClaudeStatus: coordinator.Running})
@@ -45,7 +46,7 @@ func TestThePageComesBackAfterTheServerWasKilledWithNothingMissed(t *testing.T) 
 	p.Sees("live")
 	for name, status := range map[string]string{"early": coordinator.Running, "late": coordinator.Waiting} {
 		p.Wait(name+" is "+status, badges(name)+"?.endsWith("+quoted(" "+status)+")")
-		w.beat(coordinator.Heartbeat{AgentID: name, ClaudeStatus: status}) // an agent without heartbeats for long is offline
+		w.beat(coordinator.Heartbeat{AgentID: name, ClaudeStatus: status}) // keep the agent online
 		p.seesBadges(name, "online "+status)
 	}
 	if !p.Holds(`window.here`) {
@@ -58,7 +59,7 @@ func TestManyTabsShareOneStream(t *testing.T) {
 	w := newWorld(t)
 	first := w.open("#/")
 	var tabs []*page
-	for range 7 { // browsers open at most six connections to one server
+	for range 7 { // one more than the six connections that a browser opens to one server
 		tabs = append(tabs, first.another("#/"))
 	}
 	w.beat(coordinator.Heartbeat{AgentID: "dev", Name: "dev", ClaudeStatus: coordinator.Idle})
@@ -70,13 +71,13 @@ func TestManyTabsShareOneStream(t *testing.T) {
 // hostile is a name that would execute code if a page rendered it as markup.
 const hostile = `<img src=x onerror="window.pwned=1"><script>window.pwned=2</script>&lt;b&gt;'"` + "`${window.pwned=3}`" + "\u202e\u0000\u001b[31m"
 
-// noText holds values that cannot be converted to strings implicitly.
+// noText has values that JavaScript cannot convert to strings.
 const noText = `{"host":{"toString":1},"version":{"toString":1},"labels":[{"toString":1}],"slots":1,"held":{"toString":1}}`
 
 func TestWhatAgentsCallThemselvesIsShownAsText(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	text := strings.Map(func(r rune) rune { // names with control characters are refused
+	text := strings.Map(func(r rune) rune { // remove control characters: the server refuses names that contain them
 		if r < ' ' || r == '\u202e' {
 			return -1
 		}
@@ -91,7 +92,7 @@ func TestWhatAgentsCallThemselvesIsShownAsText(t *testing.T) {
 	for _, odd := range []string{`"x"`, `[]`, `{"labels":{"a":1},"slots":{"b":[]},"version":[{}]}`, `null`, noText} {
 		w.beat(coordinator.Heartbeat{Name: "odd" + odd, ClaudeStatus: coordinator.Idle, Meta: json.RawMessage(odd)})
 	}
-	for _, name := range []string{"__proto__", "constructor"} { // properties of every JavaScript object
+	for _, name := range []string{"__proto__", "constructor"} { // names that are properties of every JavaScript object
 		w.beat(coordinator.Heartbeat{AgentID: name, Name: name, ClaudeStatus: coordinator.Idle})
 	}
 	w.beat(coordinator.Heartbeat{AgentID: "two", Name: "two", ClaudeStatus: coordinator.Idle})
@@ -118,7 +119,7 @@ func must(data []byte, err error) []byte {
 	return data
 }
 
-// harmless fails if a text was rendered as markup or executed.
+// harmless fails the test if the page has rendered a text as markup, or executed it.
 func (p *page) harmless() {
 	p.Helper()
 	if p.Holds(`'pwned' in window || document.querySelector('img[src=x], main script, [onerror]')`) {
@@ -134,7 +135,7 @@ func TestAQuestionIsAnsweredWithTheKeyboardAlone(t *testing.T) {
 	w.question("dev", task.ID, "Which colour?", "red", "blue")
 	p := w.open("#/")
 	p.Sees("Which colour?")
-	p.Press("q") // jumps to the first question
+	p.Press("q") // this key jumps to the first question
 	p.Wait("its first answer has the focus", `document.activeElement.innerText === 'red'`)
 	p.Press(tab)
 	p.Wait("then the second", `document.activeElement.innerText === 'blue'`)
@@ -154,10 +155,11 @@ func TestAQuestionIsAnsweredWithTheKeyboardAlone(t *testing.T) {
 	}
 }
 
-// labelled is a script for the elements without a name for a screen reader.
+// labelled is a script that returns the elements that have no name for a screen reader.
 const labelled = `[...document.querySelectorAll('button,a,input,select,textarea,[role=img],[role=group]')].filter((e) => e.offsetParent !== null && !(e.innerText?.trim() || e.getAttribute('aria-label') || e.labels?.length || e.title)).map((e) => e.outerHTML.slice(0, 200))`
 
-// fits fails if the page stays wider than the screen or has elements without a name.
+// fits fails the test if the page is wider than the screen, or has elements without a name for a
+// screen reader.
 func (p *page) fits(what string) {
 	p.Helper()
 	testenv.Wait(p, what+" as wide as the screen", func() error {
@@ -233,7 +235,7 @@ func (p *page) firstPaint(rows string) float64 {
 	return eval[float64](p, paint+".startTime")
 }
 
-// The aim is 300 ms; a busy machine gets more time.
+// The first picture should appear within 300 ms; a busy machine gets more time.
 func TestTheFirstPictureIsThereAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -14,10 +14,11 @@ import (
 	"gaffer/coordinator"
 )
 
-// task returns the address of a task's page.
+// task returns the hash of a task's page.
 func task(run, id string) string { return "#/runs/" + run + "/tasks/" + id }
 
-// module returns the value of an expression in one of the page's modules.
+// module imports one of the page's JavaScript modules and returns the value of an expression that
+// uses it.
 func module[V any](p *page, file, expression string) V {
 	p.Helper()
 	return eval[V](p, fmt.Sprintf("import('/assets/%s').then((m) => %s)", file, expression))
@@ -108,7 +109,7 @@ func TestPiecesOfALogHaveTheLinesThatBeginInThem(t *testing.T) {
 	}
 }
 
-// logLines is a script for the visible lines of the log.
+// logLines is a script that returns the visible lines of the log.
 const logLines = `[...document.querySelectorAll('.log .l')].map((l) => l.querySelector('.t').innerText)`
 
 func (p *page) seesLine(text string) {
@@ -147,7 +148,7 @@ tasks:
 	}
 	p.Shot("task-log")
 
-	// New lines do not move the text that the user is reading.
+	// Scroll up: new lines must not move the text that the user is reading.
 	p.Act(`document.querySelector('.log').scrollTop = 400`)
 	p.Wait("following has stopped", `document.querySelector('.toend')`)
 	top := eval[string](p, logLines+".find((t) => t)")
@@ -206,8 +207,8 @@ tasks:
 	p.Sees("nothing found")
 }
 
-// long returns a run with a log that no page could hold: a million lines, a hundred
-// megabytes.
+// long creates a run whose log has a million lines and a hundred megabytes, too much for a page. It
+// returns the run's id.
 func (w *world) long() string {
 	w.Helper()
 	run := w.submit(`
@@ -228,7 +229,7 @@ tasks:
 	return run
 }
 
-// logEnd returns the end of a log from the server.
+// logEnd requests the last part of a log from the server.
 func (w *world) logEnd(run, task string) string {
 	w.Helper()
 	body, _, err := w.client().Runs.Log(w.Context(), run, task, coordinator.LogQuery{Tail: 100})
@@ -263,7 +264,7 @@ func TestALogOfAMillionLinesIsReadAndSearched(t *testing.T) {
 	p.Wait("the line that is too long is cut", `document.querySelector('.log .cut')?.innerText.includes('more of this line, cut')`)
 	p.Wait("the last line is in sight", atEnd)
 
-	// The page stays responsive during a search.
+	// During a search, measure how long the page does not react.
 	p.Act(`window.late = 0; let last = performance.now(); window.watch = setInterval(() => { const now = performance.now(); window.late = Math.max(window.late, now - last - 50); last = now; }, 50)`)
 	began = time.Now()
 	p.Visit(task(run, "flood") + "?find=treasure")
@@ -285,7 +286,7 @@ func TestALogOfAMillionLinesIsReadAndSearched(t *testing.T) {
 	p.Act(`document.querySelector('.log').focus()`)
 	for range 5 {
 		p.Act(`document.querySelector('.log').scrollBy(0, 300)`)
-		time.Sleep(50 * time.Millisecond) // like turning a mouse wheel
+		time.Sleep(50 * time.Millisecond) // the pace of a turning mouse wheel
 	}
 	p.Wait("1500 pixels are 75 lines", `((l) => l?.querySelector('.n').dataset.n === '76')(document.elementFromPoint(400, document.querySelector('.log').getBoundingClientRect().top + 10)?.closest('.l'))`)
 
@@ -331,7 +332,7 @@ tasks:
 	p.Shot("task-attempts")
 }
 
-// evil is markup that every field must show as text.
+// evil is markup that the page must show as text in every field.
 const evil = `<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>`
 
 func TestWhatATaskSaysIsShownAsText(t *testing.T) {
@@ -422,8 +423,8 @@ tasks:
 	w.ends(run)
 }
 
-// A browser fires scroll events with its next frame. The scrolled element may be gone
-// by then.
+// A browser fires scroll events with its next frame. By then the log may have been removed from the
+// page.
 func TestALogThatIsGoneIsNotScrolled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -440,7 +441,7 @@ tasks:
 	p.Visit(task(run, "only") + "?tab=attempts")
 	p.Wait("the log is gone", `!window.gone.isConnected`)
 	p.Act(`['scroll', 'scrollend'].forEach((name) => window.gone.dispatchEvent(new Event(name)))`)
-	p.Sees("Attempt 1") // and no error
+	p.Sees("Attempt 1") // the page must not show an error instead
 }
 
 func TestALogIsOpenedAtTheSearchResult(t *testing.T) {
@@ -480,8 +481,7 @@ tasks:
 	}
 }
 
-// A search begins a moment after the last key. That may be between the removal of a
-// log and the next frame.
+// A search begins a moment after the last key. By then the log may have been removed from the page.
 func TestASearchDoesNotRunAfterTheLogIsGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -493,14 +493,14 @@ tasks:
 `)
 	w.ends(run)
 	p := w.open(task(run, "only") + "?find=here")
-	p.Sees("3 lines") // the prompt, the answer, the result
+	p.Sees("3 lines") // one each for the prompt, the answer and the result
 	p.Act(`const set = setTimeout; window.setTimeout = (f, ms, ...rest) => { if (ms === 200) window.due = f; return set(f, ms, ...rest); }`)
 	p.Visit(task(run, "only") + "?find=it")
 	p.Wait("the search is due", `window.due`)
 	p.Act(`const log = document.querySelector('.log'); new MutationObserver(() => { if (!log.isConnected) { window.gone = true; window.due(); } }).observe(document.querySelector('main'), { subtree: true, childList: true })`)
 	p.Visit(task(run, "only") + "?tab=attempts")
 	p.Wait("the log is gone", `window.gone`)
-	p.Sees("Attempt 1") // and no error
+	p.Sees("Attempt 1") // the page must not show an error instead
 }
 
 func TestPendingNewsOfALogIsSentBeforeTheLogChanges(t *testing.T) {
@@ -520,7 +520,7 @@ func TestPendingNewsOfALogIsSentBeforeTheLogChanges(t *testing.T) {
 	}
 }
 
-// leftAtOnce shows a part of a page and removes it before the first frame.
+// leftAtOnce is a script that shows a part of a page and removes it before the first frame.
 const leftAtOnce = `Promise.all(['task/logtab.js', 'task/source.js', 'pages/run.js', 'core/fleet.js', 'core/view.js'].map((file) => import('/assets/' + file))).then(async ([{ LogTab }, { useTask }, run, { watchRun, releaseRun }, { html, render }]) => {
   const began = [];
   const Real = Worker;

@@ -25,15 +25,15 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// world is a project in its own environment, with a server.
+// world is a project in an isolated environment, with a gaffer server.
 type world struct {
 	*testing.T
-	dir    string // the project
+	dir    string // folder of the project
 	home   string
 	url    string
 	token  string
 	server *process
-	flags  []string // flags of the server
+	flags  []string // command line flags of the server
 }
 
 // newWorld starts a server in an empty project.
@@ -46,7 +46,7 @@ func newWorld(t *testing.T, flags ...string) *world {
 	return w
 }
 
-// killAgents kills the agents that killed workers have left running. Agents survive their
+// killAgents kills the agents that still run after their workers were killed. Agents survive their
 // worker by design.
 func (w *world) killAgents() {
 	all, err := os.ReadDir("/proc")
@@ -58,7 +58,7 @@ func (w *world) killAgents() {
 		}
 		environ, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "environ"))
 		if err == nil && bytes.Contains(environ, []byte("HOME="+w.home+"\x00")) {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // the process may have ended
+			_ = syscall.Kill(pid, syscall.SIGKILL) // ignore the error: the process may have ended
 		}
 	}
 }
@@ -87,7 +87,7 @@ func (w *world) serve(address string) {
 	}
 }
 
-// restart kills the server and starts it again at the same address.
+// restart kills the server, calls while, and starts the server again at the same address.
 func (w *world) restart(while func()) {
 	w.Helper()
 	w.server.kill()
@@ -95,7 +95,7 @@ func (w *world) restart(while func()) {
 	w.serve(strings.TrimPrefix(w.url, "http://"))
 }
 
-// command returns a gaffer command that is not started yet.
+// command returns a gaffer command of this world. It is not started yet.
 func (w *world) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(gaffer, args...)
 	cmd.Dir = w.dir
@@ -104,7 +104,7 @@ func (w *world) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// process is a running gaffer.
+// process is a running gaffer process.
 type process struct {
 	*world
 	cmd  *exec.Cmd
@@ -114,7 +114,7 @@ type process struct {
 	over chan struct{}
 }
 
-// start starts a gaffer that is ended with the test.
+// start starts a gaffer process, which ends with the test.
 func (w *world) start(args ...string) *process {
 	w.Helper()
 	p := &process{world: w, cmd: w.command(args...), name: args[0], over: make(chan struct{})}
@@ -130,7 +130,7 @@ func (w *world) start(args ...string) *process {
 			p.said.Write(append(lines.Bytes(), '\n'))
 			p.mu.Unlock()
 		}
-		_ = p.cmd.Wait() // the test checks the result
+		_ = p.cmd.Wait() // ignore the error: the test checks the exit code
 	}()
 	w.Cleanup(func() {
 		p.end()
@@ -148,7 +148,7 @@ func (p *process) text() string {
 	return text[max(0, len(text)-4000):]
 }
 
-// await waits until the output matches, and returns the match.
+// await waits until the output of the process matches want, and returns the match.
 func (p *process) await(want *regexp.Regexp) string {
 	p.Helper()
 	var m []string
@@ -167,9 +167,9 @@ func (p *process) await(want *regexp.Regexp) string {
 	return m[1]
 }
 
-// end sends SIGTERM to a process, and kills it after some time.
+// end sends SIGTERM to the process, and kills it if it does not end in time.
 func (p *process) end() {
-	_ = p.cmd.Process.Signal(syscall.SIGTERM) // the process may have ended
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // ignore the error: the process may have ended
 	select {
 	case <-p.over:
 	case <-time.After(20 * time.Second):
@@ -178,7 +178,7 @@ func (p *process) end() {
 }
 
 func (p *process) kill() {
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // the process may have ended
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // ignore the error: the process may have ended
 	<-p.over
 }
 
@@ -214,7 +214,7 @@ func (w *world) submit(plan string) string {
 	return out.Run
 }
 
-// client returns a client with an admin's token.
+// client returns a client of the server with an admin's token.
 func (w *world) client() *coordinator.Client {
 	w.Helper()
 	c, err := coordinator.New(w.url, coordinator.Options{Token: w.token})
@@ -247,7 +247,7 @@ func (w *world) post(path string, body any) []byte {
 	return answer
 }
 
-// try is like post for a request that may be refused.
+// try is like post, but the server may refuse the request; then ok is false.
 func (w *world) try(path string, body any) (answer []byte, ok bool) {
 	w.Helper()
 	text, err := json.Marshal(body)

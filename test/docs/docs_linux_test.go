@@ -25,11 +25,11 @@ import (
 
 const root = "../.."
 
-// fewest is the minimum number of blocks that must be run or checked, so that a
-// mistake in this test cannot skip most of them. Raise it with the pages.
+// fewest is the minimum number of blocks that must be run or checked. It ensures that a mistake in
+// this test does not skip most of them. Raise it when pages get more blocks.
 const fewest = 65
 
-// tally counts blocks.
+// tally counts the blocks of all pages by what the test did with them.
 type tally struct{ run, checked, compared, pictures, skipped, pages atomic.Int32 }
 
 func TestEveryBlockOfTheDocumentationDoesWhatItsPageSays(t *testing.T) {
@@ -62,7 +62,7 @@ func TestEveryBlockOfTheDocumentationDoesWhatItsPageSays(t *testing.T) {
 	t.Logf("%d of %d pages: %d blocks run, %d checked, %d compared with output, %d not run; %d pictures",
 		n.pages.Load(), len(pages), n.run.Load(), n.checked.Load(), n.compared.Load(), n.skipped.Load(), n.pictures.Load())
 	if int(n.pages.Load()) != len(pages) {
-		return // -run has selected some pages, or one has failed
+		return // not all pages were tested: -run selected some, or a test has failed
 	}
 	if done := n.run.Load() + n.checked.Load() + n.compared.Load(); done < fewest {
 		t.Errorf("only %d blocks were run, checked or compared, want %d at least", done, fewest)
@@ -71,7 +71,7 @@ func TestEveryBlockOfTheDocumentationDoesWhatItsPageSays(t *testing.T) {
 	}
 }
 
-// documentation returns the pages: those at the root, all of docs, and the README
+// documentation returns the paths of the pages: those at the root, all of docs, and the README
 // files of examples and integrations.
 func documentation(t *testing.T) (pages []string) {
 	t.Helper()
@@ -114,7 +114,7 @@ func runPage(t *testing.T, fixture *txtar.Archive, text string, n *tally) {
 		p.env = append(p.env, "POSTGRES="+database.URL)
 	}
 	s := newShell(t, p)
-	last := "" // the output that a text block shows
+	last := "" // output of the last command, which a text block may show
 	for _, i := range items {
 		b := i.block
 		switch {
@@ -182,7 +182,7 @@ func runPage(t *testing.T, fixture *txtar.Archive, text string, n *tally) {
 				t.Errorf("line %d: %v", i.line, err)
 			}
 			n.checked.Add(1)
-		case "sql": // internal/engine/store/postgres runs the queries of schema.md
+		case "sql": // not run here: internal/engine/store/postgres runs the queries of schema.md
 			if !strings.HasSuffix(t.Name(), "/docs/schema") {
 				t.Errorf("line %d: no test runs the SQL of this page", i.line)
 			}
@@ -200,7 +200,7 @@ func runPage(t *testing.T, fixture *txtar.Archive, text string, n *tally) {
 	n.pages.Add(1)
 }
 
-// check checks a document by its language and its keys.
+// check checks a document according to its language and its keys.
 func check(t *testing.T, s *shell, b *block) error {
 	t.Helper()
 	text := strings.Join(b.lines, "\n") + "\n"
@@ -237,9 +237,10 @@ func check(t *testing.T, s *shell, b *block) error {
 		return nil
 	}
 	if b.file != "" && !strings.HasSuffix(b.file, "gaffer.yaml") {
-		return nil // a command of the page reads it
+		return nil // the block is a file that a command of the page reads
 	}
-	// Settings, in their own project, in the file that the page names.
+	// The block contains settings: check them in a separate project, in the file that the page
+	// names.
 	other := newProject(t, nil)
 	name := b.file
 	if name == "" {
@@ -254,7 +255,8 @@ func check(t *testing.T, s *shell, b *block) error {
 
 var inlineCommand = regexp.MustCompile("`(gaffer [^`]+)`")
 
-// runInline runs the fixture's command for each `gaffer …` in the text.
+// runInline runs, for each `gaffer …` in the text of the page, the command that the fixture has for
+// it.
 func runInline(t *testing.T, p *project, page string) {
 	seen := map[string]bool{}
 	fenced := false

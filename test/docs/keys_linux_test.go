@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMain is also the program keys, if it is started by that name.
+// TestMain runs the program keys instead of the tests if the binary is started by that name.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "keys" {
 		os.Exit(keys(os.Args[1], os.Args[2:]))
@@ -22,10 +22,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// keys runs a command in a terminal of 100 columns. It types a text when the command
-// has printed something and then paused. It types the text again every few seconds,
-// because a program that sets up its terminal may discard earlier input. It prints
-// the terminal's output and returns the command's exit code.
+// keys runs a command in a terminal of 100 columns. It types the text when the command has printed
+// something and then paused. It types the text again every few seconds, because a program that sets
+// up its terminal may discard earlier input. It prints the terminal's output and returns the
+// command's exit code.
 func keys(text string, argv []string) int {
 	terminal, other, err := openTerminal()
 	if err != nil {
@@ -39,7 +39,7 @@ func keys(text string, argv []string) int {
 		fmt.Fprintln(os.Stderr, "keys:", err)
 		return 1
 	}
-	_ = other.Close() // the command has its own descriptor
+	_ = other.Close() // the command has a separate descriptor of the terminal
 
 	printed, typed := make(chan []byte), false
 	go func() {
@@ -64,12 +64,12 @@ func keys(text string, argv []string) int {
 				next = time.After(200 * time.Millisecond)
 			}
 		case <-next:
-			_, _ = terminal.WriteString(text) // the command may have ended
+			_, _ = terminal.WriteString(text) // ignore the error: the command may have ended
 			typed, next = true, time.After(3*time.Second)
 		}
 	}
 	err = cmd.Wait()
-	_, _ = os.Stdout.Write(bytes.ReplaceAll(shown.Bytes(), []byte("\r\n"), []byte("\n"))) // for the failure message
+	_, _ = os.Stdout.Write(bytes.ReplaceAll(shown.Bytes(), []byte("\r\n"), []byte("\n"))) // for the message of a failed test
 	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
 		fmt.Fprintln(os.Stderr, "keys:", err)
 		return 1

@@ -11,17 +11,17 @@ import (
 type item struct {
 	line  int
 	block *block
-	run   string    // a hidden command
-	with  [2]string // a text of the page, and its replacement in commands
+	run   string    // a hidden command; empty if the item is none
+	with  [2]string // a text of the page, and what commands have instead of it
 }
 
-// block is a fenced block.
+// block is a fenced block of a page.
 type block struct {
 	language string
 	lines    []string
-	file     string // file that it is written to
-	reason   string // why it is not run
-	follows  bool   // it directly follows a block or hidden command
+	file     string // name of the file that the block is written to; empty for none
+	reason   string // why the block is not run; empty if it is
+	follows  bool   // only blank lines are between this block and the previous block or hidden command
 }
 
 var (
@@ -33,7 +33,7 @@ var (
 // parse returns the items of a page in order.
 func parse(page string) ([]item, error) {
 	var items []item
-	var file, reason string // for the next block
+	var file, reason string // from comments, for the next block
 	adjacent := false       // only blank lines since the last block or hidden command
 	lines := strings.Split(page, "\n")
 	for i := 0; i < len(lines); i++ {
@@ -68,7 +68,7 @@ func parse(page string) ([]item, error) {
 			}
 			m := directive.FindStringSubmatch(strings.TrimSpace(strings.TrimSuffix(comment, "-->")))
 			switch {
-			case m == nil: // a comment for readers of the source
+			case m == nil: // an ordinary comment, for readers of the page's source
 			case m[2] == "":
 				return nil, fmt.Errorf("line %d: %q says nothing more", at, m[1])
 			case m[1] == "run":
@@ -101,7 +101,7 @@ func parse(page string) ([]item, error) {
 	return items, nil
 }
 
-// command is a command of a page with the output that the page shows.
+// command is a command in a page, with the output that the page shows.
 type command struct {
 	line  int
 	text  string
@@ -110,7 +110,8 @@ type command struct {
 
 var hereDocument = regexp.MustCompile(`<<-?\s*['"]?(\w+)['"]?`)
 
-// commands splits the lines of an sh block. line is the block's line in the page.
+// commands splits the lines of an sh block into commands. line is the line of the page where the
+// block begins.
 func commands(line int, lines []string) (all []command) {
 	for i := 0; i < len(lines); i++ {
 		if text := strings.TrimSpace(lines[i]); text == "" || strings.HasPrefix(text, "#") {
@@ -132,7 +133,7 @@ func commands(line int, lines []string) (all []command) {
 	return all
 }
 
-// prompts splits the lines of a console block.
+// prompts splits the lines of a console block into commands and their outputs.
 func prompts(line int, lines []string) (all []command, err error) {
 	for i, text := range lines {
 		switch shown, ok := strings.CutPrefix(text, "$ "); {
@@ -149,7 +150,8 @@ func prompts(line int, lines []string) (all []command, err error) {
 	return all, nil
 }
 
-// hidesCommand returns a line of a text block that looks like a command.
+// hidesCommand returns a line of a text block that looks like a command. It returns false if there
+// is none.
 func hidesCommand(lines []string) (string, bool) {
 	at := slices.IndexFunc(lines, func(line string) bool {
 		return strings.HasPrefix(line, "$ ") || regexp.MustCompile(`^(gaffer|git|curl|claude|codex) [a-z-]+( |$)`).MatchString(line)
@@ -160,8 +162,8 @@ func hidesCommand(lines []string) (string, bool) {
 	return lines[at], true
 }
 
-// mismatch returns the first difference between the output and what the page shows,
-// or "".
+// mismatch returns the first difference between the output out and what the page shows, or "" if
+// they match.
 func mismatch(shown []string, out, dir string) string {
 	var got []string
 	if out = strings.TrimRight(out, "\n"); out != "" {
@@ -205,7 +207,8 @@ func lineForm(line string) *regexp.Regexp {
 	return regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(line), "…", ".*") + "$")
 }
 
-// varying lists patterns that differ from run to run, and their placeholders.
+// varying lists patterns for text that differs from run to run, such as times, with a placeholder
+// for each.
 var varying = []struct {
 	form *regexp.Regexp
 	as   string

@@ -25,18 +25,18 @@ import (
 
 // project is the project of a page: its folder, and the environment of its commands.
 type project struct {
-	dir    string // the project
-	steps  string // folder of the commands and their output, one file each
+	dir    string // folder of the project
+	steps  string // folder with one file for each command, and one for its output
 	home   string
 	env    []string
 	port   string
-	inline map[string]string // the command for each inline span
+	inline map[string]string // the command to run for each `gaffer …` in the text of the page
 }
 
 // newProject creates a project with the files of a fixture, which may be nil.
 func newProject(t *testing.T, fixture *txtar.Archive) *project {
 	t.Helper()
-	top, err := os.MkdirTemp("", "docs-") // the path of t.TempDir is too long for a socket
+	top, err := os.MkdirTemp("", "docs-") // not t.TempDir: its path is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func newProject(t *testing.T, fixture *txtar.Archive) *project {
 		testenv.Wait(t, "the end of all processes of the page", func() error {
 			left := testenv.ProcessesWith(mark)
 			for _, pid := range left {
-				_ = syscall.Kill(pid, syscall.SIGKILL) // the process may have ended
+				_ = syscall.Kill(pid, syscall.SIGKILL) // ignore the error: the process may have ended
 			}
 			if len(left) > 0 {
 				return fmt.Errorf("processes %v are there", left)
@@ -97,7 +97,7 @@ func newProject(t *testing.T, fixture *txtar.Archive) *project {
 		"TERM=xterm", "NO_COLOR=1", "LANG=C.UTF-8", "TZ=UTC", "BROWSER=true",
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=n", "GIT_AUTHOR_EMAIL=n@example.com", "GIT_COMMITTER_NAME=n", "GIT_COMMITTER_EMAIL=n@example.com",
 	}
-	p.write(t, "~/.curlrc", "fail\nno-progress-meter\n") // makes an HTTP error a failure
+	p.write(t, "~/.curlrc", "fail\nno-progress-meter\n") // curl then exits with an error for an HTTP error
 	if fixture == nil {
 		return p
 	}
@@ -136,7 +136,7 @@ func (p *project) write(t *testing.T, name, text string) {
 	}
 }
 
-// run runs a command in its own shell and returns its output.
+// run runs a command in a separate shell and returns its output.
 func (p *project) run(command string) (string, error) {
 	cmd := exec.Command("bash", "-c", command)
 	cmd.Dir, cmd.Env = p.dir, p.env
@@ -150,16 +150,16 @@ type shell struct {
 	*project
 	t       *testing.T
 	stdin   io.Writer
-	status  *os.File // the shell reports the status of each command here
+	status  *os.File // the shell writes the exit code of each command here
 	lines   *bufio.Reader
 	count   int
 	replace []string
 	jobs    []job
 }
 
-// job is a running service.
+// job is a running service of a page, such as a server.
 type job struct {
-	kind               int // index in services
+	kind               int // index of the service in services
 	pid, about, output string
 }
 
@@ -182,12 +182,12 @@ func newShell(t *testing.T, p *project) *shell {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = w.Close() // the shell has its own descriptor
+	_ = w.Close() // the shell has a separate descriptor
 	s.status, s.lines = r, bufio.NewReader(r)
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // the process may have ended
-		_ = cmd.Wait()         // the error is expected: it was killed
-		_ = r.Close()          // opened for reading only
+		_ = cmd.Process.Kill() // ignore the error: the process may have ended
+		_ = cmd.Wait()         // ignore the error: the shell was killed
+		_ = r.Close()          // ignore the error: it was opened only for reading
 	})
 	s.send("set -u -o pipefail")
 	return s
@@ -199,7 +199,7 @@ func (s *shell) send(line string) {
 	}
 }
 
-// answer returns the next status line of the shell.
+// answer returns the next status line that the shell writes. about names the command in errors.
 func (s *shell) answer(about string) string {
 	s.t.Helper()
 	if err := s.status.SetReadDeadline(time.Now().Add(testenv.Patience)); err != nil {
@@ -215,8 +215,8 @@ func (s *shell) answer(about string) string {
 // service is a kind of command that runs until it is stopped.
 type service struct {
 	form  *regexp.Regexp
-	ready string // text that it prints when it is ready
-	exits bool   // SIGTERM ends it with exit code 0
+	ready string // text that the service prints when it is ready
+	exits bool   // SIGTERM ends the service with exit code 0
 }
 
 var services = []service{
@@ -228,8 +228,8 @@ var services = []service{
 	{regexp.MustCompile(`^curl -N\b`), "event: hello", false},
 }
 
-// do runs a command and returns its combined output and its exit code. For a service,
-// that is the output until it is ready, and 0.
+// do runs a command and returns its output, stdout and stderr together, and its exit code. For a
+// service it returns the output until the service is ready, and 0.
 func (s *shell) do(line int, text string) (string, int) {
 	s.t.Helper()
 	shown := text
@@ -285,10 +285,10 @@ func (s *shell) output(path string) string {
 	return string(out)
 }
 
-// every stands for all kinds of services.
+// every, passed to stop, means services of all kinds.
 const every = -1
 
-// stop stops the jobs of a kind, the latest first.
+// stop stops the services of a kind, the one that was started last first.
 func (s *shell) stop(kind int) {
 	s.t.Helper()
 	var left []job
@@ -306,11 +306,11 @@ func (s *shell) stop(kind int) {
 	s.jobs = left
 }
 
-// ports counts the ports that were assigned to pages.
+// ports is the number of ports that were assigned to pages so far.
 var ports atomic.Int32
 
-// freePort returns a port on which nothing listens, a different one for each page. A
-// page uses it much later, so it is outside the range of ephemeral ports.
+// freePort returns a port on which no program listens, another one for each page. A page uses it
+// much later, so it is outside the range from which the kernel assigns ports.
 func freePort(t *testing.T) string {
 	t.Helper()
 	for range 1000 {

@@ -16,14 +16,14 @@ import (
 	"time"
 )
 
-// agent is a process of this program: the attacker, its sibling, or a process that the
+// agent is a process of this program: the attacker, the honest sibling, or a process that the
 // attacker has started.
 type agent struct{ name, top, task, attempt string }
 
-// reportLine is one line of the report.
+// reportLine is one line of the attack's report: what was tried, and the result.
 type reportLine struct {
 	What string `json:"what"`
-	Code int    `json:"code"` // an exit code, an HTTP status, or 1 for an error
+	Code int    `json:"code"` // an exit code, an HTTP status, or 1 for another error; 0 means success
 	Said string `json:"said"`
 }
 
@@ -71,23 +71,23 @@ func (a *agent) gaffer(args ...string) (string, int) {
 	return a.command(nil, append([]string{a.path("bin", "gaffer")}, args...)...)
 }
 
-// userEnvironment returns an environment in which a process finds the user's gaffer, without the
-// variables of the attempt.
+// userEnvironment returns an environment in which a process finds the user's gaffer. It lacks the
+// variables by which gaffer marks the processes of an attempt.
 func (a *agent) userEnvironment() []string {
 	return []string{"HOME=" + a.path("home"), "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + a.path("state"), "GAFFER_PROJECT=" + a.project()}
 }
 
-// self returns the command line of this program in another mode.
+// self returns a command line that starts this program in another mode.
 func (a *agent) self(mode string) []string {
 	return []string{os.Args[0], mode, a.top, a.task, a.attempt}
 }
 
-// detach starts a command that has cut every link to this process that a process can cut:
-// the command has its own session and environment, and its parent has ended. detach returns
-// when the command has started.
+// detach starts a command without any link to this process that a process can cut: the command has
+// a separate session and environment, and its parent has ended. detach returns when the command has
+// started.
 func (a *agent) detach(argv ...string) {
 	pidFile := a.path("detached.pid")
-	_ = os.Remove(pidFile) // the file of an earlier call, if there was one
+	_ = os.Remove(pidFile) // ignore the error: there may be no file from an earlier call
 	script := `( setsid sh -c 'echo $$ >"$0"; exec "$@"' "$@" </dev/null >/dev/null 2>&1 & ) `
 	cmd := exec.Command("sh", append([]string{"-c", script, "sh", pidFile}, argv...)...)
 	cmd.Env = a.userEnvironment()
@@ -152,7 +152,7 @@ func (a *agent) kill(what string, pid int) {
 	}
 }
 
-// siblingProcess returns the pids of the sibling's agent and of the agent's supervisor.
+// siblingProcess returns the pids of the honest sibling's agent and of that agent's supervisor.
 func (a *agent) siblingProcess() (agent, supervisor int) {
 	var started struct {
 		Agent struct {
@@ -166,7 +166,7 @@ func (a *agent) siblingProcess() (agent, supervisor int) {
 // server returns the URL of the coordinator and its admin token. Both are in the state
 // folder.
 func (a *agent) server() (url, token string) {
-	list, _ := filepath.Glob(a.state("servers", "*.json")) // the pattern is valid
+	list, _ := filepath.Glob(a.state("servers", "*.json")) // ignore the error: the pattern is valid
 	for _, file := range list {
 		var at struct {
 			URL string `json:"url"`
@@ -199,7 +199,7 @@ func (a *agent) request(method, path string, body any) string {
 		return ""
 	}
 	defer answer.Body.Close()
-	said, _ := io.ReadAll(answer.Body) // the status is reported in any case
+	said, _ := io.ReadAll(answer.Body) // ignore the error: the status is reported in any case
 	a.note(method+" "+path, answer.StatusCode, string(said))
 	return string(said)
 }

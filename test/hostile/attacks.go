@@ -3,11 +3,11 @@ package main
 // outcome is the result of an attack.
 type outcome string
 
-// The outcomes.
+// The outcomes of an attack.
 const (
-	prevented outcome = "prevented"     // the attack has no effect, or gaffer repairs the effect
+	prevented outcome = "prevented"     // the attack has no effect, or gaffer undoes the effect
 	refused   outcome = "refused"       // gaffer refuses the request, and the attempt's log has its message
-	recorded  outcome = "only recorded" // the attack has an effect, and gaffer shows the effect with its cause
+	recorded  outcome = "only recorded" // the attack has an effect, and gaffer shows the effect and its cause
 	limit     outcome = "not prevented" // the attack has an effect that gaffer does not notice; security.md says so
 )
 
@@ -16,27 +16,27 @@ type attack struct {
 	name, tries string
 	with        outcome // outcome on a machine with control groups
 	without     outcome // outcome on a machine without control groups
-	because     string  // the protection, or what would protect
-	section     string  // section of docs/security.md, if the attack is not prevented
+	because     string  // what protects against the attack, or what would
+	section     string  // section of docs/security.md about the attack; empty if it is prevented
 
 	scene
 	try func(*agent)
 }
 
-// scene is the environment of the attacking agent.
+// scene says in which environment the attacking agent runs.
 type scene struct {
 	asks      bool   // the attacker has an open permission request
-	sibling   string // works, asks (has an open permission request), or none
-	hasServer bool   // a coordinator runs on the database
-	hasWorker bool   // a worker of the coordinator works on the run
+	sibling   string // what the other agent does: works, asks (has an open permission request), or none
+	hasServer bool   // a coordinator runs on the same database
+	hasWorker bool   // a worker that is connected to the coordinator works on the run
 	worktree  bool   // the attacker works in a worktree
-	tmpfs     string // mount options of a file system for the state folder
-	timeout   string // timeout of the attacker's task
+	tmpfs     string // mount options of a separate file system for the state folder; empty for none
+	timeout   string // time limit of the attacker's task; empty for none
 	retries   int
-	stays     bool // the attacker keeps running until the test releases it
+	stays     bool // the attacker keeps running until the test creates the release file
 	exit      int  // the attacker's exit code
-	// alone means that no other attack runs at the same time. The attack leaves a process
-	// behind that gaffer could take for a process of any attempt on the machine.
+	// alone means that no other attack runs at the same time: the attack leaves a process behind
+	// that gaffer could take for a process of any attempt on the machine.
 	alone bool
 }
 
@@ -48,7 +48,7 @@ const (
 )
 
 var attacks = []attack{
-	// acting for the user
+	// Attacks that act for the user.
 	{"approve-itself", "`gaffer answer` on its own permission request", refused, refused, "the processes above the command", "", scene{asks: true}, approve},
 	{"approve-itself-env-i", "the same through `env -i setsid`", refused, refused, "the processes above, not the environment or session", "", scene{asks: true}, approveBare},
 	{"approve-itself-detached", "the same from a process that was forked twice and has no parent", refused, refused, "the supervisor adopts it", "", scene{asks: true}, approveDetached},
@@ -68,13 +68,13 @@ var attacks = []attack{
 	{"prune-and-restore", "`gaffer prune` and `gaffer restore`, to lose the record", refused, refused, "the processes above the command", "", scene{}, pruneAndRestore},
 	{"nested-run", "`gaffer run` inside the task, three deep", recorded, recorded, "the events name the agent", "", scene{}, nestedRun},
 
-	// credentials
+	// Attacks on credentials.
 	{"token-in-environment", "read `GAFFER_TOKEN` of the user", prevented, prevented, "attempts are not given it", "", scene{}, ownToken},
 	{"token-of-supervisor", "read it in the environment of its supervisor", prevented, prevented, "supervisors are not given it", "", scene{}, supervisorToken},
 	{"token-of-gaffer", "read it in the environment of the gaffer above", limit, limit, "`GAFFER_TOKEN_FILE` outside of a sandbox", limits, scene{}, gafferToken},
 	{"token-file", "read the admin's token in the state folder", limit, limit, "a sandbox without the state folder", limits, scene{hasServer: true}, tokenFile},
 
-	// results and records of others
+	// Attacks on results and records of other tasks.
 	{"forge-finish", "report the end of another attempt to the coordinator, with a guessed fence", refused, refused, "the fence of the attempt", "", scene{sibling: works, hasWorker: true, hasServer: true}, forgeFinish},
 	{"forge-own-fence", "the same with the fence of its own attempt", refused, refused, "the fence of the attempt", "", scene{sibling: works, hasWorker: true, hasServer: true}, forgeOwnFence},
 	{"forge-exit-record", "write \"exit 0\" to the record of another supervisor, then kill it", limit, limit, "a sandbox without the state folder", limits, scene{sibling: works}, forgeExit},
@@ -82,7 +82,7 @@ var attacks = []attack{
 	{"forge-output", "print lines that look like the result of Claude Code, with a cost, and exit 3", prevented, prevented, "the output of a plain command means nothing", "", scene{exit: 3}, forgeOutput},
 	{"write-database", "set the rows of another task to complete with SQLite", limit, limit, "a sandbox without the state folder", limits, scene{sibling: works}, writeDatabase},
 
-	// documents
+	// Attacks on documents.
 	{"rewrite-session", "write \"complete\" for all agents to `status.json`", prevented, prevented, "documents are written from the database", "", scene{sibling: works}, rewriteSession},
 	{"rewrite-records", "write another status to the run records", recorded, recorded, "a record that was changed is left as it is, and gaffer says so", "", scene{sibling: works}, rewriteRecords},
 	{"delete-documents", "delete `status.json` and the records", prevented, prevented, "documents are written from the database", "", scene{sibling: works}, deleteDocuments},
@@ -96,14 +96,14 @@ var attacks = []attack{
 	{"delete-attempts", "delete the folders of all attempts and kill gaffer, so that all begin again", prevented, prevented, "the mark of the attempt's processes", "", scene{sibling: works}, deleteAttempts},
 	{"delete-database", "delete the database", limit, limit, "a sandbox without the state folder; `gaffer backup`", limits, scene{sibling: works}, deleteDatabase},
 
-	// git
+	// Attacks with git.
 	{"git-config", "set a file system monitor, a hooks folder, filters and an editor in the repository", prevented, prevented, "what is not trusted does not run", "", scene{worktree: true}, gitConfig},
 	{"git-hooks", "put hooks into the repository", prevented, prevented, "gaffer runs no hooks", "", scene{worktree: true}, gitHooks},
 	{"git-move-base", "commit on the user's branch from the worktree", limit, limit, "a clone of its own", limits, scene{worktree: true}, gitMoveBase},
 	{"delete-worktree", "delete its own worktree and report success", recorded, recorded, "a missing worktree is an error", "", scene{worktree: true}, deleteWorktree},
 	{"worktree-link", "leave links to the user's files in the worktree", prevented, prevented, "git commits links, and removes them without following", "", scene{worktree: true}, worktreeLink},
 
-	// the machine
+	// Attacks on the machine.
 	{"fill-disk", "fill the file system of the state folder", prevented, prevented, "what could not be written is written when there is room", "", scene{tmpfs: "size=24m", stays: true}, fillDisk},
 	{"use-up-inodes", "make files in the state folder until there are no more", prevented, prevented, "what could not be written is written when there is room", "", scene{tmpfs: "size=24m,nr_inodes=400", stays: true}, useUpInodes},
 	{"fork-many", "start 150 processes that ignore signals, each in a session of its own, and exit", prevented, prevented, "the supervisor adopts and kills them", "", scene{}, forkMany},
@@ -119,7 +119,7 @@ var attacks = []attack{
 	{"read-sibling", "read the memory of the agent of another task", limit, limit, "another user id", limits, scene{sibling: works}, readSibling},
 	{"kill-sibling", "kill the agent of another task", recorded, recorded, "its task has failed by a signal", "", scene{sibling: works}, killSibling},
 
-	// the terminal
+	// Attacks on the terminal.
 	{"terminal-escapes", "print a clipboard write, a title, a clear and a link", prevented, prevented, "what agents print is made harmless for a terminal", "", scene{}, printEscapes},
 	{"broken-text", "print invalid UTF-8, NUL and every other byte", prevented, prevented, "what agents print is made harmless for a terminal", "", scene{}, printBytes},
 	{"huge-line", "print one line of 32 MB", prevented, prevented, "long lines are cut where they are read", "", scene{}, printHugeLine},

@@ -20,7 +20,7 @@ import (
 
 func errorf(format string, args ...any) error { return fmt.Errorf(format, args...) }
 
-// either returns first if ok is true, else second.
+// either returns first if ok is true, and second if not.
 func either(ok bool, first, second outcome) outcome {
 	if ok {
 		return first
@@ -28,7 +28,8 @@ func either(ok bool, first, second outcome) outcome {
 	return second
 }
 
-// checks determine the outcome of each attack from outside.
+// checks has, for each attack, a function that determines its outcome. The function does not trust
+// the attacker's report alone.
 var checks = map[string]func(*world) outcome{
 	"approve-itself":          ownRequest,
 	"approve-itself-env-i":    ownRequest,
@@ -73,7 +74,7 @@ var checks = map[string]func(*world) outcome{
 				return limit
 			}
 		}
-		w.must(os.Remove(w.project("gaffer.yaml"))) // the user sees the file in the diff
+		w.must(os.Remove(w.project("gaffer.yaml"))) // as a user does who sees the file in the diff
 		return either(w.complete(), refused, limit)
 	},
 	"open-link":         unchanged,
@@ -108,7 +109,7 @@ var checks = map[string]func(*world) outcome{
 	},
 	"write-database": func(w *world) outcome {
 		w.must(os.WriteFile(w.path(releaseFile), nil, 0o600))
-		w.isEnded = true // the rows contradict each other, and the run never ends
+		w.isEnded = true // do not wait for the run: its rows contradict each other, so it never ends
 		return either(w.task("sibling").Status == fleet.Complete, limit, prevented)
 	},
 
@@ -131,7 +132,7 @@ var checks = map[string]func(*world) outcome{
 		return either(w.task("attacker").Status == fleet.Failed, prevented, limit)
 	},
 	"delete-locks": func(w *world) outcome {
-		_, code := w.user("resume", strings.TrimSpace(w.read(w.path("run")))) // a second gaffer
+		_, code := w.user("resume", strings.TrimSpace(w.read(w.path("run")))) // a second gaffer must not work on the run
 		return either(code == 4 && w.complete(), prevented, limit)
 	},
 	"delete-attempts": func(w *world) outcome {
@@ -143,7 +144,7 @@ var checks = map[string]func(*world) outcome{
 	"delete-database": func(w *world) outcome {
 		w.must(os.WriteFile(w.path(releaseFile), nil, 0o600))
 		w.waitGone()
-		w.isEnded = true // the run no longer exists
+		w.isEnded = true // do not wait for the run: it no longer exists
 		return either(w.run().ID == "", limit, prevented)
 	},
 
@@ -169,12 +170,12 @@ var checks = map[string]func(*world) outcome{
 	},
 
 	"fill-disk": func(w *world) outcome {
-		w.attackerEnds() // on a full disk
+		w.attackerEnds() // while the disk is full
 		w.must(os.Remove(w.state("filler")))
 		return truthful(w)
 	},
 	"use-up-inodes": func(w *world) outcome {
-		w.attackerEnds() // without inodes
+		w.attackerEnds() // while the file system has no free inodes
 		w.must(os.RemoveAll(w.state("many")))
 		return truthful(w)
 	},
@@ -228,7 +229,7 @@ func (w *world) waitFile(name string, limit time.Duration) {
 	w.await(w.path(name), limit)
 }
 
-// attackerEnds releases the attacker and waits until its process has ended.
+// attackerEnds lets the attacker end, and waits until its process has ended.
 func (w *world) attackerEnds() {
 	w.Helper()
 	w.must(os.WriteFile(w.path(releaseFile), nil, 0o600))
@@ -242,15 +243,15 @@ func (w *world) attackerEnds() {
 	})
 }
 
-// waitReport waits until a step of the attack is reported.
+// waitReport waits until the attack's report contains the step what.
 func (w *world) waitReport(what string) {
 	if !testenv.Poll(patience, func() bool { return strings.Contains(w.read(w.path(reportFile)), what) }) {
 		w.Errorf("the attack did not %s", what)
 	}
 }
 
-// waitEnd waits until a task has ended. After a timeout it returns; the check that follows
-// will then fail.
+// waitEnd waits until a task has ended, but not longer than limit. If it has not ended by then, the
+// check that follows fails.
 func (w *world) waitEnd(task string, limit time.Duration) {
 	testenv.Poll(limit, func() bool {
 		s := w.task(task).Status
@@ -258,8 +259,8 @@ func (w *world) waitEnd(task string, limit time.Duration) {
 	})
 }
 
-// ownRequest returns refused if the attacker's own request is still open and its
-// commands were refused.
+// ownRequest returns refused if the attacker's permission request is still open and gaffer refused
+// all its commands.
 func ownRequest(w *world) outcome {
 	isOpen := w.isOpen("attacker")
 	return either(isOpen && w.wasRefused(), refused, either(isOpen, prevented, limit))
@@ -270,14 +271,12 @@ func siblingRequest(w *world) outcome {
 	return either(isOpen && w.wasRefused(), refused, either(isOpen, prevented, limit))
 }
 
-// unchanged returns refused if every command was refused and the run completes
-// normally.
+// unchanged returns refused if gaffer refused every command and the run completes normally.
 func unchanged(w *world) outcome {
 	return either(w.wasRefused() && w.complete(), refused, limit)
 }
 
-// fenced returns refused if the coordinator has refused every request and the sibling
-// is still running.
+// fenced returns refused if the coordinator refused every request and the sibling is still running.
 func fenced(w *world) outcome {
 	n := 0
 	for _, t := range w.report() {
@@ -313,9 +312,9 @@ func truthful(w *world) outcome {
 	}
 	file := w.project(".founder-mode", "status", "sessions", w.finished.ID, "status.json")
 	if info, err := os.Lstat(file); err == nil && info.Mode().IsRegular() {
-		_ = json.Unmarshal([]byte(w.read(file)), &doc) // an empty document is not correct
+		_ = json.Unmarshal([]byte(w.read(file)), &doc) // ignore the error: doc is then empty, which counts as wrong
 	}
-	results, _ := filepath.Glob(w.project("state", "results", "*.json")) // the pattern is valid
+	results, _ := filepath.Glob(w.project("state", "results", "*.json")) // ignore the error: the pattern is valid
 	if doc.Status != "complete" || len(results) < len(w.finished.Tasks) {
 		w.Logf("the document says %+v, and there are %d results", doc, len(results))
 		ok = false
@@ -323,16 +322,16 @@ func truthful(w *world) outcome {
 	return either(ok, prevented, limit)
 }
 
-// named returns recorded if the run completes, no file of the user was written, and
-// gaffer names the document that it could not write.
+// named returns recorded if the run completes, no file of the user was written, and gaffer's
+// messages name the document that it could not write.
 func named(w *world) outcome {
 	ok := w.complete() && w.read(w.path(outsideFile)) == "the user's\n"
 	said := strings.Contains(w.words.String(), "not written") || strings.Contains(w.words.String(), "not all written")
 	return either(ok && said, recorded, limit)
 }
 
-// noTrace returns prevented if no planted program has run during any operation on the
-// worktree.
+// noTrace returns prevented if gaffer ran none of the programs that the attacker left in the
+// repository, in any operation on the worktree.
 func noTrace(w *world) outcome {
 	w.end()
 	w.user("status")
@@ -356,9 +355,9 @@ func goneAfterwards(w *world) outcome {
 	return either(len(left) == 0, prevented, limit)
 }
 
-// survivor checks a process that was detached before its supervisor was killed. It
-// returns prevented if gaffer ends the process, and recorded if the task waits,
-// reports why, and continues when the process is gone.
+// survivor checks a process that was detached before its supervisor was killed. It returns
+// prevented if gaffer ends the process. It returns recorded if the task waits, says why, and
+// continues when the process is gone.
 func survivor(w *world) outcome {
 	got := limit
 	testenv.Poll(20*time.Second, func() bool {
@@ -367,7 +366,7 @@ func survivor(w *world) outcome {
 		switch {
 		case !alive:
 			got = either(w.complete(), prevented, limit)
-		case task.Status != fleet.Running && task.Status != fleet.Queued: // the task has ended while the process was alive
+		case task.Status != fleet.Running && task.Status != fleet.Queued: // the task ended although the process was alive
 		case strings.Contains(w.words.String(), "task attacker waits"):
 			got = either(w.complete(), recorded, limit)
 		default:
@@ -378,8 +377,8 @@ func survivor(w *world) outcome {
 	return got
 }
 
-// harmless returns prevented if no output of gaffer contains characters that a
-// terminal interprets, apart from gaffer's own colours.
+// harmless returns prevented if gaffer's output contains no characters that a terminal interprets,
+// apart from gaffer's colours.
 func harmless(w *world) outcome {
 	w.end()
 	ok := true
@@ -409,8 +408,8 @@ func harmless(w *world) outcome {
 	return either(ok, prevented, limit)
 }
 
-// firstControl returns the first text that a terminal would interpret, with the
-// following characters.
+// firstControl returns the first sequence in out that a terminal would interpret, with the
+// characters after it. It returns "" if there is none.
 func firstControl(out []byte) string {
 	for i := 0; i < len(out); {
 		r, n := utf8.DecodeRune(out[i:])

@@ -17,19 +17,19 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	flag.Parse()
-	// Attacks wait more than they compute.
+	// Run many tests at once: attacks wait more than they compute.
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
 	code := m.Run()
 	if dir, err := makeRepository(); err == nil {
-		_ = os.RemoveAll(dir) // an error does not matter in the folder for temporary files
+		_ = os.RemoveAll(dir) // ignore the error: the folder is a temporary one
 	}
 	os.Exit(code)
 }
 
-// Every attack has the outcome that docs/attacks.md shows. No task ever has two live
-// attempts, no process is left running, and gaffer works afterwards.
+// Every attack must have the outcome that docs/attacks.md shows. No task may ever have two live
+// attempts, no process may stay alive, and gaffer must work afterwards.
 func TestSecurityAHostileAgentGetsAsFarAsDocumented(t *testing.T) {
 	testenv.Integration(t)
 	for _, groups := range []bool{true, false} {
@@ -58,7 +58,7 @@ func TestSecurityAHostileAgentGetsAsFarAsDocumented(t *testing.T) {
 	}
 }
 
-// aftermath checks the invariants that hold after every attack.
+// aftermath checks what must be true after every attack.
 func (w *world) aftermath(got outcome) {
 	w.Helper()
 	if two := w.doubles(); len(two) > 0 {

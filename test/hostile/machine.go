@@ -15,20 +15,20 @@ import (
 	"time"
 )
 
-// Attacks on documents, git, the machine and the terminal.
+// The functions below attack documents, git, the machine and the terminal.
 
-// records waits for the run records of both attempts. It returns the path of the session's
-// document, and then the paths of the records.
+// records waits until the run records of both attempts exist. It returns the path of the session's
+// document, followed by the paths of the records.
 func (a *agent) records() []string {
 	var list []string
 	a.until("the records", func() bool {
-		list, _ = filepath.Glob(a.project("state", "runs", "*.json")) // the pattern is valid
+		list, _ = filepath.Glob(a.project("state", "runs", "*.json")) // ignore the error: the pattern is valid
 		return len(list) >= 2
 	})
 	return append([]string{a.documents("status.json")}, list...)
 }
 
-// rewrite changes every status in a document.
+// rewrite sets every status in the document at path to status.
 func (a *agent) rewrite(path, status string) {
 	text := a.read(path)
 	for _, word := range []string{"running", "queued", "pending"} {
@@ -52,11 +52,10 @@ func deleteDocuments(a *agent) {
 	}
 }
 
-// replaceDocuments deletes each document and calls by, which puts something else at its
-// path.
+// replaceDocuments replaces each document by a file, folder or link that by creates.
 func (a *agent) replaceDocuments(by func(path string) error) {
 	for _, path := range a.records() {
-		// In one step, because gaffer may write the document again at any moment.
+		// Replace it by one rename, because gaffer may write the document again at any moment.
 		err := by(path + ".new")
 		if err == nil {
 			err = os.Rename(path+".new", path)
@@ -122,18 +121,18 @@ func holdLocks(a *agent) {
 		if syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
 			held++
 		}
-		_ = syscall.FcntlFlock(file.Fd(), syscall.F_SETLK, &syscall.Flock_t{Type: syscall.F_WRLCK}) // a POSIX lock in addition
+		_ = syscall.FcntlFlock(file.Fd(), syscall.F_SETLK, &syscall.Flock_t{Type: syscall.F_WRLCK}) // a POSIX lock, in addition to the flock
 		heldFiles = append(heldFiles, file)
 	}
 	a.note("hold locks", 0, strconv.Itoa(held))
 }
 
-// heldFiles holds files open until the process ends.
+// heldFiles keeps files, and so their locks, open until the process ends.
 var heldFiles []*os.File
 
 func deleteLocks(a *agent) {
 	for _, path := range a.locks() {
-		if !strings.Contains(path, "gaffer.db-") { // SQLite's own files are the database
+		if !strings.Contains(path, "gaffer.db-") { // keep SQLite's files, which are part of the database
 			a.noteError("delete "+path, os.Remove(path))
 		}
 	}
@@ -147,17 +146,18 @@ func deleteAttempts(a *agent) {
 }
 
 func deleteDatabase(a *agent) {
-	files, _ := filepath.Glob(a.state("gaffer.db*")) // the pattern is valid
+	files, _ := filepath.Glob(a.state("gaffer.db*")) // ignore the error: the pattern is valid
 	for _, file := range files {
 		a.noteError("delete "+file, os.Remove(file))
 	}
 }
 
-// plantProgram creates a program that leaves a trace when it runs.
+// plantProgram creates a program that writes the trace file when it runs. It returns the program's
+// path.
 func (a *agent) plantProgram() string {
 	program := a.path("planted")
 	a.write(program, "#!/bin/sh\necho \"$0 $@\" >>"+a.path(traceFile)+"\ncat 2>/dev/null\n")
-	_ = os.Chmod(program, 0o700) // a program that cannot run fails the attack
+	_ = os.Chmod(program, 0o700) // ignore the error: without the permission, the attack has no effect
 	return program
 }
 
@@ -176,7 +176,7 @@ func gitConfig(a *agent) {
 		file, err := os.OpenFile(a.project(".git", "config"), os.O_WRONLY|os.O_APPEND, 0)
 		if err == nil {
 			_, err = file.WriteString(config)
-			_ = file.Close() // a lost write fails the attack
+			_ = file.Close() // ignore the error: without the file, the attack has no effect
 		}
 		a.noteError("set "+key, err)
 	}
@@ -221,7 +221,7 @@ func fillDisk(a *agent) {
 				break
 			}
 		}
-		for err != nil { // fill the remaining space byte by byte
+		for err != nil { // fill the last free space byte by byte
 			if _, full := file.Write([]byte("x")); full != nil {
 				break
 			}
@@ -290,7 +290,7 @@ func lowerLimits(a *agent) {
 
 // moveOut moves the detached process to the root of each control group hierarchy.
 func (a *agent) moveOut() {
-	roots, _ := filepath.Glob("/sys/fs/cgroup/*/cgroup.procs") // the pattern is valid
+	roots, _ := filepath.Glob("/sys/fs/cgroup/*/cgroup.procs") // ignore the error: the pattern is valid
 	for _, root := range append(roots, "/sys/fs/cgroup/cgroup.procs") {
 		if _, err := os.Stat(root); err == nil {
 			a.noteError("move to "+root, os.WriteFile(root, []byte(strings.TrimSpace(a.read(a.path("detached.pid")))), 0))
@@ -312,11 +312,12 @@ func killSupervisor(a *agent) {
 func stopSupervisor(a *agent) {
 	supervisor, _ := a.parents()
 	a.write(a.path("stopped.pid"), strconv.Itoa(supervisor))
-	defer time.Sleep(5 * time.Second) // much longer than the timeout of the task
+	defer time.Sleep(5 * time.Second) // keep running much longer than the task's time limit
 	a.noteError("stop the supervisor", syscall.Kill(supervisor, syscall.SIGSTOP))
 }
 
-// readSibling reads the first memory that the sibling can write to.
+// readSibling reads from the memory of the sibling's process, at the first address that the sibling
+// can write to.
 func readSibling(a *agent) {
 	agent, _ := a.siblingProcess()
 	for line := range strings.Lines(a.read(fmt.Sprintf("/proc/%d/maps", agent))) {
@@ -348,7 +349,7 @@ func dialAndSend(socket, line string) error {
 	if _, err := fmt.Fprintln(conn, line); err != nil {
 		return err
 	}
-	_ = conn.SetReadDeadline(time.Now().Add(time.Second)) // the answer does not matter
+	_ = conn.SetReadDeadline(time.Now().Add(time.Second)) // ignore the error: the answer does not matter
 	_, _ = conn.Read(make([]byte, 1<<16))
 	return nil
 }
@@ -362,13 +363,13 @@ func printBytes(*agent) {
 	for b := range 256 {
 		all = append(all, byte(b))
 	}
-	_, _ = os.Stdout.Write(append(all, "\xff\xfe\x00\xc3 last words\n"...)) // the log is what is tested
+	_, _ = os.Stdout.Write(append(all, "\xff\xfe\x00\xc3 last words\n"...)) // ignore the error: the test looks at the log
 }
 
 func printHugeLine(*agent) {
 	chunk := bytes.Repeat([]byte("y"), 1<<20)
 	for range 32 {
-		_, _ = os.Stdout.Write(chunk) // the log is what is tested
+		_, _ = os.Stdout.Write(chunk) // ignore the error: the test looks at the log
 	}
 	fmt.Println()
 }

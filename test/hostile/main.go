@@ -27,15 +27,15 @@ func main() { os.Exit(act(os.Args[1:])) }
 
 // Files in the folder of an attack.
 const (
-	attackedFile = "attacked"     // created when the attack is over
+	attackedFile = "attacked"     // created by the attacker when the attack is over
 	releaseFile  = "release"      // created by the test; processes that wait for it may then end
-	reportFile   = "report"       // what the attack tried, and the results
-	doneFile     = "sibling.done" // ids of the sibling's attempts that did their work, one per line
+	reportFile   = "report"       // what the attacker tried, and the results
+	doneFile     = "sibling.done" // ids of the sibling's attempts that have done their work, one per line
 	outsideFile  = "outside"      // a file of the user that no attack may change through gaffer
-	traceFile    = "trace"        // created by a planted program
+	traceFile    = "trace"        // created if a program that the attacker left is run
 )
 
-// maxLifetime is the maximum lifetime of an attack's process.
+// maxLifetime is how long a process of an attack may live. Then it ends by itself.
 const maxLifetime = 60 * time.Second
 
 func act(args []string) int {
@@ -61,8 +61,8 @@ func act(args []string) int {
 	return 2
 }
 
-// showAttempt replaces this process by the same program with two more arguments: its task
-// and its attempt.
+// showAttempt restarts this process as the same program with two more arguments: the ids of its
+// task and its attempt.
 func showAttempt(args []string) int {
 	words := slices.Concat([]string{os.Args[0]}, args, []string{os.Getenv("GAFFER_TASK"), os.Getenv("GAFFER_ATTEMPT")})
 	self, err := os.Executable()
@@ -73,8 +73,8 @@ func showAttempt(args []string) int {
 	return 1
 }
 
-// tryAttack tries an attack in the first attempt of a task. A later attempt stays for a
-// moment, so that the test notices if the first one is still alive.
+// tryAttack tries an attack in the first attempt of a task. In a later attempt it only stays for a
+// moment, so that the test notices if the first attempt is still alive.
 func tryAttack(a *agent) int {
 	i := slices.IndexFunc(attacks, func(t attack) bool { return t.name == a.name })
 	if i < 0 {
@@ -97,7 +97,7 @@ func tryAttack(a *agent) int {
 	return attacks[i].exit
 }
 
-// work is the honest agent. It waits for the release file, and then does its work once.
+// work is what the honest sibling does: it waits for the release file, and then does its work once.
 func (a *agent) work() int {
 	if !a.await(a.path(releaseFile), maxLifetime) {
 		return 1
@@ -111,7 +111,8 @@ func (a *agent) work() int {
 	return 0
 }
 
-// await waits until a file exists, and reports whether it appeared within the limit.
+// await waits until the file at path exists. It returns false if the file did not appear within the
+// limit.
 func (a *agent) await(path string, limit time.Duration) bool {
 	for begin := time.Now(); time.Since(begin) < limit; time.Sleep(20 * time.Millisecond) {
 		if _, err := os.Lstat(path); err == nil {
@@ -121,8 +122,8 @@ func (a *agent) await(path string, limit time.Duration) bool {
 	return false
 }
 
-// until waits until a condition holds. After a timeout it adds a line to
-// the report and returns false.
+// until waits until holds returns true. After a timeout it adds a line to the report and returns
+// false.
 func (a *agent) until(what string, holds func() bool) bool {
 	for begin := time.Now(); time.Since(begin) < maxLifetime/2; time.Sleep(20 * time.Millisecond) {
 		if holds() {
@@ -150,10 +151,10 @@ func (a *agent) documents(names ...string) string {
 	return a.project(append([]string{".founder-mode", "status", "sessions", os.Getenv("GAFFER_RUN")}, names...)...)
 }
 
-// siblingFolder returns the folder of the sibling's attempt, or "" if there is none.
+// siblingFolder returns the state folder of the sibling's attempt, or "" if there is none.
 func (a *agent) siblingFolder() string {
 	for _, pattern := range []string{a.state("attempts", "*", "*"), a.state("workers", "*", "attempts", "*", "*"), a.state("workers", "*", "attempts", "*")} {
-		list, _ := filepath.Glob(pattern) // the pattern is valid
+		list, _ := filepath.Glob(pattern) // ignore the error: the pattern is valid
 		for _, dir := range list {
 			if _, err := os.Stat(filepath.Join(dir, "started.json")); err == nil && !strings.Contains(dir, a.attempt) {
 				return dir

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// Attacks that act for the user, or take the user's credentials.
+// The functions below act for the user, or take the user's credentials.
 
-// command runs a gaffer command three times: unchanged, with an empty environment,
-// and in its own session.
+// command returns an attack that runs a gaffer command three times: as it is, with an empty
+// environment, and in a separate session.
 func command(args ...string) func(*agent) {
 	return func(a *agent) {
 		a.gaffer(args...)
@@ -43,8 +43,8 @@ func approveBare(a *agent) {
 	a.command(nil, slices.Concat([]string{"env", "-i"}, a.userEnvironment(), []string{"setsid", "-w", a.path("bin", "gaffer"), "answer", "attacker", "1"})...)
 }
 
-// answerLater returns a script that answers a question and writes the exit code and
-// the output to files.
+// answerLater returns the command line of a script that answers a question, and writes the exit
+// code and the output to files.
 func (a *agent) answerLater(task, before string) []string {
 	return []string{"sh", "-c", before + `; "$1" answer "$2" 1 >"$3.out" 2>&1; echo $? >"$3.code"`, "sh", a.path("bin", "gaffer"), task, a.path("later")}
 }
@@ -92,8 +92,8 @@ func approveMCP(a *agent) {
 	}
 	a.command(nil, a.path("bin", "gaffer"), "mcp", "--role", "person")
 	a.write(a.path("calls"), calls.String())
-	// The MCP server ends when its input ends. So the input stays open until the last call
-	// is answered.
+	// Keep the input of the MCP server open until the last call is answered: the server ends when
+	// its input ends.
 	script := `: >"$3"; (cat "$1"; n=0; until test "$(wc -l <"$3")" -ge 6 || test $n -gt 300; do sleep 0.1; n=$((n+1)); done) | "$2" mcp >"$3"`
 	a.noteError("talk to the server", exec.Command("sh", "-c", script, "sh", a.path("calls"), a.path("bin", "gaffer"), a.path("answers")).Run())
 	for line := range strings.Lines(a.read(a.path("answers"))) {
@@ -166,7 +166,7 @@ func pruneAndRestore(a *agent) {
 	command("restore", a.path("empty.db"))(a)
 }
 
-// nestedRun starts a run whose task starts a run, and so on.
+// nestedRun starts a run whose task starts another run, and so on.
 func nestedRun(a *agent) {
 	plan := "tasks:\n  - {id: deepest, shell: 'true'}\n"
 	for depth := range 3 {
@@ -204,7 +204,7 @@ func tokenFile(a *agent) {
 	a.request("POST", "/v1/tokens", map[string]string{"name": "mine", "role": "admin"})
 }
 
-// Attacks on the results of other tasks.
+// The functions below attack the results of other tasks.
 
 // siblingAttempt returns the id of the sibling's attempt.
 func (a *agent) siblingAttempt() string { return filepath.Base(a.siblingFolder()) }
@@ -215,10 +215,10 @@ func (a *agent) finish(fence int) {
 
 func forgeFinish(a *agent) { a.finish(4711) }
 
-// forgeOwnFence gets the fences of its worker's attempts from the coordinator. It then sends
-// the fence of its own attempt with a report about the sibling's attempt.
+// forgeOwnFence gets the fences of its worker's attempts from the coordinator. Then it sends a
+// report about the sibling's attempt with the fence of the attacker's attempt.
 func forgeOwnFence(a *agent) {
-	ids, _ := filepath.Glob(a.state("workers", "*", "id")) // the pattern is valid
+	ids, _ := filepath.Glob(a.state("workers", "*", "id")) // ignore the error: the pattern is valid
 	for _, id := range ids {
 		held := a.request("GET", "/v1/work/held?worker="+strings.TrimSpace(a.read(id)), nil)
 		for _, found := range regexp.MustCompile(`"id":"([^"]+)"[^{}]*"token":(\d+)`).FindAllStringSubmatch(held, -1) {
@@ -243,7 +243,7 @@ func forgeExit(a *agent) {
 func forgeStop(a *agent) {
 	socket := filepath.Join(a.siblingFolder(), "socket")
 	a.until("the socket", func() bool { _, err := os.Lstat(socket); return err == nil })
-	err := os.Chdir(filepath.Dir(socket)) // the path of a socket must be short
+	err := os.Chdir(filepath.Dir(socket)) // so that the socket has a short path, as the kernel requires
 	if err == nil {
 		err = dialAndSend("socket", `{"id":1,"do":"stop","why":"cancelled","now":true}`)
 	}

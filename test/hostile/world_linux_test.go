@@ -20,24 +20,24 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// world is the environment of one attack: a user with a project and a state folder,
-// the gaffer that the user has started, and the observations of the test.
+// world is the environment of one attack: a user with a project and a state folder, the gaffer
+// process that the user has started, and what the test has observed.
 type world struct {
 	*testing.T
 	attack
-	agent    // embedded for its methods that return paths
+	agent    // embedded only for its methods that return paths
 	env      []string
-	gaffer   *exec.Cmd // works on the run
+	gaffer   *exec.Cmd // the gaffer process that works on the run
 	words    *output
 	gone     chan struct{} // closed when gaffer has ended
 	url      string
-	group    string // control group of this world, if not empty
+	group    string // path of this world's control group; empty if it has none
 	isEnded  bool
 	seen     *sighting
 	finished fleet.Run
 }
 
-// output collects the output of a program.
+// output collects what a program prints.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -55,8 +55,8 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// patience is how long a run may take to end after its attack. If an attack blocks a
-// run, the test fails after this time.
+// patience is how long a run may take to end after its attack. If a run takes longer, the test
+// fails.
 const patience = 60 * time.Second
 
 func newWorld(t *testing.T, a attack, groups bool) *world {
@@ -84,12 +84,13 @@ func newWorld(t *testing.T, a attack, groups bool) *world {
 	if a.tmpfs != "" {
 		w.must(syscall.Mount("tmpfs", w.path("state"), "tmpfs", 0, a.tmpfs))
 		t.Cleanup(func() { w.must(syscall.Unmount(w.path("state"), syscall.MNT_DETACH)) })
-		t.Cleanup(func() { w.leaveNothing() }) // before the file system is unmounted
+		t.Cleanup(func() { w.leaveNothing() }) // runs before the file system is unmounted
 	}
 	return w
 }
 
-// makeRepository creates a git repository with one commit on main, once.
+// makeRepository creates a git repository with one commit on main, and returns its path. All tests
+// use the same one.
 var makeRepository = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "hostile-repository-")
 	if err != nil {
@@ -121,10 +122,10 @@ func (w *world) must(err error) {
 	}
 }
 
-// isolate creates a control group for everything that the user of this world starts.
-// The groups that gaffer creates are below that group, so all of them are deleted with it. A
-// gaffer that creates no groups searches for remains of a lost attempt among the processes
-// of its own group. So it does not find processes of other tests.
+// isolate creates a control group for everything that the user of this world starts. gaffer creates
+// its groups below that group, so all of them are deleted with it. If gaffer creates no groups, it
+// searches the processes of its group for those of a lost attempt. Thanks to isolate, it does not
+// find processes of other tests there.
 func (w *world) isolate() {
 	w.Helper()
 	for _, root := range []string{"/sys/fs/cgroup/unified", "/sys/fs/cgroup", "/sys/fs/cgroup/pids"} {
@@ -137,10 +138,10 @@ func (w *world) isolate() {
 		}
 		w.group = dir
 		w.Cleanup(func() {
-			testenv.Wait(w, "the control groups to be empty", func() error { // a killed process is a member for a moment
-				below, _ := filepath.Glob(filepath.Join(dir, "gaffer-*")) // the pattern is valid
+			testenv.Wait(w, "the control groups to be empty", func() error { // a killed process stays in its group for a moment
+				below, _ := filepath.Glob(filepath.Join(dir, "gaffer-*")) // ignore the error: the pattern is valid
 				for _, sub := range below {
-					_ = os.Remove(sub) // removing the parent returns the error
+					_ = os.Remove(sub) // ignore the error: removing the parent returns it
 				}
 				return os.Remove(dir)
 			})
@@ -150,7 +151,7 @@ func (w *world) isolate() {
 	w.Fatal("this test needs a control group of its own; run it as root")
 }
 
-// command returns a command of the user.
+// command returns a gaffer command as the user of this world runs it.
 func (w *world) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(w.path("bin", "gaffer"), args...)
 	if w.group != "" {
@@ -160,8 +161,8 @@ func (w *world) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// user runs a command of the user and returns its output and exit code. A command
-// that hangs fails the test.
+// user runs a gaffer command as the user, and returns its output and exit code. If the command
+// hangs, the test fails.
 func (w *world) user(args ...string) (string, int) {
 	w.Helper()
 	cmd := w.command(args...)
@@ -182,7 +183,7 @@ func (w *world) user(args ...string) (string, int) {
 	return out.String(), code
 }
 
-// plan writes a plan with the tasks of the attacker and the sibling.
+// plan writes a plan with the tasks of the attacker and of the sibling, and returns its path.
 func (w *world) plan() string {
 	exe, err := os.Executable()
 	w.must(err)
@@ -234,7 +235,7 @@ func (w *world) start() {
 	})
 }
 
-// work starts a gaffer that works on the run.
+// work starts a gaffer process that works on the run.
 func (w *world) work(args ...string) {
 	w.Helper()
 	w.words, w.gone = new(output), make(chan struct{})
@@ -248,7 +249,7 @@ func (w *world) work(args ...string) {
 	w.must(w.gaffer.Start())
 	gaffer, gone := w.gaffer, w.gone
 	time.AfterFunc(0, func() {
-		_ = gaffer.Wait() // the result is in ProcessState
+		_ = gaffer.Wait() // ignore the error: ProcessState has the exit code
 		close(gone)
 	})
 }
@@ -257,7 +258,7 @@ func (w *world) background(cmd *exec.Cmd) {
 	w.Helper()
 	w.must(cmd.Start())
 	w.Cleanup(func() {
-		_ = cmd.Process.Kill() // an error means that the process has ended
+		_ = cmd.Process.Kill() // ignore the error: the process has ended
 		_ = cmd.Wait()
 	})
 }
@@ -279,7 +280,7 @@ func (w *world) run() (run fleet.Run) {
 	id := strings.TrimSpace(w.read(w.path("run")))
 	out, _ := w.user(append([]string{"status", id, "--json"}, w.at()...)...)
 	if i := strings.Index(out, "{"); i >= 0 {
-		_ = json.NewDecoder(strings.NewReader(out[i:])).Decode(&run) // an empty run means that there is none
+		_ = json.NewDecoder(strings.NewReader(out[i:])).Decode(&run) // ignore the error: an empty run means that there is none
 	}
 	return run
 }
@@ -307,8 +308,8 @@ func (w *world) isOpen(task string) bool {
 	return code == 0 && strings.Contains(out, "rm -rf build")
 }
 
-// end releases all agents, denies their requests, and waits until the run has ended.
-// If no gaffer works on the run, the user resumes it.
+// end lets all agents end, denies their permission requests, and waits until the run has ended. If
+// no gaffer process works on the run, the user resumes it.
 func (w *world) end() fleet.Run {
 	w.Helper()
 	if w.isEnded {
@@ -342,7 +343,7 @@ func (w *world) end() fleet.Run {
 	return w.finished
 }
 
-// waitGone waits until the gaffer that works on the run has ended, and so has written
+// waitGone waits until the gaffer process that works on the run has ended. By then it has written
 // the documents.
 func (w *world) waitGone() {
 	w.Helper()
@@ -353,7 +354,7 @@ func (w *world) waitGone() {
 	}
 }
 
-// report returns the attack's own report.
+// report returns the report that the attacker wrote.
 func (w *world) report() (list []reportLine) {
 	for line := range strings.Lines(w.read(w.path(reportFile))) {
 		var t reportLine
@@ -364,7 +365,7 @@ func (w *world) report() (list []reportLine) {
 	return list
 }
 
-// wasRefused reports whether gaffer has refused each command of the attack.
+// wasRefused reports whether gaffer refused every command of the attack.
 func (w *world) wasRefused() bool {
 	n := 0
 	for _, t := range w.report() {
@@ -384,10 +385,10 @@ func (w *world) succeeded(what string) bool {
 	return slices.ContainsFunc(w.report(), func(t reportLine) bool { return strings.Contains(t.What, what) && t.Code == 0 })
 }
 
-// processes returns the processes of this world. They have its folder in their arguments or
-// in their environment.
+// processes returns the pids of the processes that belong to this world: its folder is in their
+// arguments or in their environment.
 func (w *world) processes() (list []int) {
-	files, _ := filepath.Glob("/proc/[0-9]*") // the pattern is valid
+	files, _ := filepath.Glob("/proc/[0-9]*") // ignore the error: the pattern is valid
 	for _, dir := range files {
 		pid, _ := strconv.Atoi(filepath.Base(dir))
 		if pid == os.Getpid() {
@@ -404,7 +405,7 @@ func (w *world) processes() (list []int) {
 	return list
 }
 
-// left describes the processes of attempts that are still alive.
+// left describes the processes of this world's attempts that are still alive.
 func (w *world) left() (list []string) {
 	for _, pid := range w.processes() {
 		if line := argumentsOf(pid); strings.Contains(line, "supervise") || strings.Contains(line, " "+w.top+" ") {
@@ -419,7 +420,7 @@ func (w *world) leaveNothing() {
 	testenv.Wait(w, "the processes of the attack end", func() error {
 		left := w.processes()
 		for _, pid := range left {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // an error means that the process has ended
+			_ = syscall.Kill(pid, syscall.SIGKILL) // ignore the error: the process has ended
 		}
 		if len(left) > 0 {
 			return fmt.Errorf("%v are left", left)
@@ -428,7 +429,7 @@ func (w *world) leaveNothing() {
 	})
 }
 
-// sighting holds the sampler's observations of one world.
+// sighting holds what the sampler has observed about one world.
 type sighting struct{ doubles []string }
 
 var sampler struct {
@@ -437,8 +438,8 @@ var sampler struct {
 	worlds map[string]*sighting
 }
 
-// watch registers a world with the sampler, which continuously looks for two live
-// attempts of a task.
+// watch registers a world with the sampler, which checks all the time whether a task has two live
+// attempts.
 func watch(top string) *sighting {
 	s := &sighting{}
 	sampler.Lock()
@@ -457,8 +458,8 @@ func (w *world) doubles() []string {
 	return slices.Clone(w.seen.doubles)
 }
 
-// sample checks all processes that have a world, a task and an attempt at the end of
-// their arguments, and schedules the next check.
+// sample checks all processes whose arguments end with a world, a task and an attempt. Then it
+// schedules the next check.
 func sample() {
 	type key struct{ top, task string }
 	type live struct {
@@ -467,11 +468,11 @@ func sample() {
 	}
 	defer time.AfterFunc(20*time.Millisecond, sample)
 	found := map[key]live{}
-	files, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is valid
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline") // ignore the error: the pattern is valid
 	sampler.Lock()
 	defer sampler.Unlock()
 	for _, file := range files {
-		data, _ := os.ReadFile(file) // a process that has ended has none
+		data, _ := os.ReadFile(file) // ignore the error: the process has ended
 		words := strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00")
 		if len(words) < 5 || sampler.worlds[words[len(words)-3]] == nil {
 			continue
@@ -483,7 +484,7 @@ func sample() {
 			found[k] = live{attempt, pid}
 			continue
 		}
-		// The other process may have ended since it was found.
+		// Check again that the other process is alive: it may have ended since it was found.
 		if other.attempt != attempt && strings.HasSuffix(strings.TrimSpace(argumentsOf(other.pid)), other.attempt) {
 			s := sampler.worlds[k.top]
 			s.doubles = append(s.doubles, fmt.Sprintf("%s: attempt %s (pid %d) and attempt %s (pid %d)", k.task, other.attempt, other.pid, attempt, pid))

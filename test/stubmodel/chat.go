@@ -2,7 +2,7 @@ package stubmodel
 
 import "encoding/json"
 
-// chat is OpenAI's older protocol, which most other programs use.
+// chat is OpenAI's chat completions protocol, which is older and which most other programs use.
 type chat struct{}
 
 type chatRequest struct {
@@ -21,7 +21,7 @@ type chatRequest struct {
 
 func (chat) read(body []byte) modelRequest {
 	var r chatRequest
-	_ = json.Unmarshal(body, &r) // other values are ignored
+	_ = json.Unmarshal(body, &r) // ignore the error: values of another type are not used
 	h := modelRequest{model: r.Model, stream: r.Stream}
 	for _, t := range r.Tools {
 		h.tools = append(h.tools, tool{name: t.Function.Name, params: properties(t.Function.Params)})

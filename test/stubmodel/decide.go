@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// modelRequest is a request in a form that is independent of the protocol.
+// modelRequest is a request to the model, in the same form for all protocols.
 type modelRequest struct {
 	model  string
 	stream bool
 	tools  []tool
-	done   bool // its last item is the result of a tool
+	done   bool // the last item of the conversation is the result of a tool call
 	side   bool
 }
 
 // tool is a tool that the program offers to the model.
 type tool struct {
 	name   string
-	space  string // namespace of the name, in protocols that have namespaces
+	space  string // namespace of the name; empty in protocols without namespaces
 	params map[string]any
 }
 
@@ -30,8 +30,8 @@ func (h modelRequest) names() []string {
 	return names
 }
 
-// find returns the first of the named tools that exists. A tool also matches if its
-// name ends with two underscores and the given name, like tools of MCP servers.
+// find returns the first of the named tools that the program offers. A tool also matches if its
+// name ends with two underscores and the given name, as the tools of MCP servers do.
 func (h modelRequest) find(names ...string) (tool, bool) {
 	for _, name := range names {
 		for _, t := range h.tools {
@@ -52,7 +52,7 @@ type reply struct {
 type call struct {
 	tool
 	args object
-	free string // input of a tool that takes plain text
+	free string // input of the call if the tool takes plain text instead of arguments
 }
 
 // decide returns the model's answer to a request.
@@ -105,8 +105,8 @@ func named(h modelRequest, args object, names ...string) *call {
 	return &call{tool: t, args: args}
 }
 
-// shell calls the tool that runs commands, with the names that the program uses for
-// it.
+// shell returns a call of the tool that runs shell commands. Programs use different names for the
+// tool and its arguments.
 func shell(m Mode, h modelRequest) *call {
 	c := named(h, object{}, "Bash", "bash", "exec_command", "shell_command", "shell", "run_shell_command", "execute_command")
 	if c == nil {
@@ -125,7 +125,7 @@ func shell(m Mode, h modelRequest) *call {
 		c.args["description"] = "Run " + command
 	}
 	if _, ok := c.params["yield_time_ms"]; ok {
-		c.args["yield_time_ms"] = 30_000 // the maximum for Codex
+		c.args["yield_time_ms"] = 30_000 // the longest time that Codex accepts
 	}
 	if _, ok := c.params["sandbox_permissions"]; ok && m.Kind == "toolx" {
 		c.args["sandbox_permissions"] = "require_escalated"
@@ -148,7 +148,7 @@ func write(file string, h modelRequest) *call {
 	return shell(Mode{Kind: "tool", Arg: "echo hi > '" + file + "'"}, h)
 }
 
-// Question is the question that mode ask asks.
+// Question is the question that the model asks in the mode ask.
 const Question = "Which colour?"
 
 // Colours returns the options of [Question].
@@ -168,11 +168,11 @@ func ask(h modelRequest) *call {
 	return named(h, object{"questions": []object{question}}, "request_user_input")
 }
 
-// subAgent marks the prompt of a sub-agent, which is always answered with a text.
+// subAgent marks the prompt of a sub-agent. The model always answers it with a text.
 const subAgent = "SUBAGENT"
 
-// isSide reports whether a prompt is not a turn of a conversation: programs also
-// request titles, for example. Prompts of sub-agents count as such, too.
+// isSide reports whether a prompt is not a turn of the user's conversation: it asks for a title,
+// for example, or comes from a sub-agent.
 func isSide(text string) bool {
 	return slices.ContainsFunc([]string{"Generate a concise, single-line task title", subAgent}, func(s string) bool {
 		return strings.Contains(text, s)

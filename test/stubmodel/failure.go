@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// vendorError is an error in a vendor's terms.
+// vendorError is an error as a vendor of models reports it.
 type vendorError struct {
-	kind    string // Anthropic's name for it
+	kind    string // Anthropic's name of the error, such as rate_limit_error
 	message string
-	reset   time.Time // end of a limit
+	reset   time.Time // when the rate limit ends; zero if the error is no rate limit
 }
 
-// limitDuration is the duration of the limit that mode limit reports.
+// limitDuration is how long the rate limit lasts that the mode limit reports.
 const limitDuration = time.Hour
 
-// failure returns the error that the mode stands for.
+// failure returns the error that the mode stands for. ok is false if the mode is no error.
 func (m Mode) failure() (status int, f vendorError, ok bool) {
 	switch {
 	case m.Kind == "ctx":
@@ -60,7 +60,7 @@ func message(status int) string {
 	return fmt.Sprintf("the stub model's error %d", status)
 }
 
-// header sets the HTTP headers of a limit.
+// header sets the HTTP headers that describe a rate limit.
 func (f vendorError) header(status int, h http.Header) {
 	switch {
 	case !f.reset.IsZero():

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// gemini is Google's protocol.
+// gemini is Google's generateContent protocol.
 type gemini struct{}
 
 type geminiRequest struct {
@@ -25,7 +25,7 @@ type geminiRequest struct {
 
 func (gemini) read(body []byte) modelRequest {
 	var r geminiRequest
-	_ = json.Unmarshal(body, &r) // other values are ignored
+	_ = json.Unmarshal(body, &r) // ignore the error: values of another type are not used
 	var h modelRequest
 	for _, t := range r.Tools {
 		for _, f := range t.Functions {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// messages is Anthropic's protocol.
+// messages is Anthropic's messages protocol.
 type messages struct{}
 
 type messagesRequest struct {
@@ -26,7 +26,7 @@ type messagesTurn struct {
 
 func (messages) read(body []byte) modelRequest {
 	var r messagesRequest
-	_ = json.Unmarshal(body, &r) // other values are ignored
+	_ = json.Unmarshal(body, &r) // ignore the error: values of another type are not used
 	h := modelRequest{model: r.Model, stream: r.Stream}
 	for _, t := range r.Tools {
 		h.tools = append(h.tools, tool{name: t.Name, params: properties(t.Schema)})
@@ -36,8 +36,8 @@ func (messages) read(body []byte) modelRequest {
 		h.done = bytes.Contains(turns[n-1].Content, []byte(`"tool_result"`))
 		h.side = isSide(string(turns[0].Content))
 	}
-	// Conversations have tools; requests for a title, a summary or the quota have
-	// none.
+	// A request without tools is not a turn of the conversation, but asks for a title, a summary or
+	// the quota.
 	h.side = h.side || len(h.tools) == 0
 	return h
 }
@@ -79,7 +79,7 @@ func (messages) block(r reply) (block object, reason string) {
 	return object{"type": "tool_use", "id": id("toolu_"), "name": r.call.name, "input": r.call.args}, "tool_use"
 }
 
-// stream sends the only block of a message: first empty, then its contents.
+// stream sends the only block of a message: first an empty block, then its contents.
 func (messages) stream(out *response, block object, r reply) {
 	delta := func(d object) {
 		out.event("content_block_delta", object{"type": "content_block_delta", "index": 0, "delta": d})

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Mode is the model's behaviour for a request.
+// Mode says how the model answers a request.
 type Mode struct {
 	Kind string
-	Arg  string // text after the first colon
-	Once bool   // only the first time; afterwards a text
+	Arg  string // text after the first colon of the mode
+	Once bool   // applies only to the first request; later ones are answered with a text
 }
 
 // Modes describes the modes for users.
@@ -47,7 +47,7 @@ func (m Mode) or(arg string) string {
 	return m.Arg
 }
 
-// status returns the HTTP error that the mode stands for, or 0.
+// status returns the HTTP error status that the mode stands for, or 0 if it stands for none.
 func (m Mode) status() int {
 	n, err := strconv.Atoi(m.Kind)
 	if err != nil || n < 400 || n > 599 {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// responses is OpenAI's protocol as Codex uses it.
+// responses is OpenAI's responses protocol, as Codex uses it.
 type responses struct{}
 
 type responsesTool struct {
@@ -23,7 +23,7 @@ type responsesRequest struct {
 
 func (responses) read(body []byte) modelRequest {
 	var r responsesRequest
-	_ = json.Unmarshal(body, &r) // other values are ignored
+	_ = json.Unmarshal(body, &r) // ignore the error: values of another type are not used
 	h := modelRequest{model: r.Model, stream: true}
 	for _, t := range r.Tools {
 		h.tools = append(h.tools, t.flat("")...)
@@ -35,13 +35,13 @@ func (responses) read(body []byte) modelRequest {
 		var last struct {
 			Type string `json:"type"`
 		}
-		_ = json.Unmarshal(r.Input[n-1], &last) // as above
+		_ = json.Unmarshal(r.Input[n-1], &last) // ignore the error: values of another type are not used
 		h.done = strings.HasSuffix(last.Type, "_output")
 	}
 	return h
 }
 
-// flat returns a tool, or all tools of a namespace.
+// flat returns the tool t as a list. If t is a namespace, it returns all tools in it.
 func (t responsesTool) flat(space string) []tool {
 	if t.Type != "namespace" {
 		name := t.Name
@@ -85,7 +85,7 @@ func (p responses) say(out *response, _ string, h modelRequest, r reply) {
 	event("response.completed", object{"response": response})
 }
 
-// item returns the only item of a response. It streams a text.
+// item returns the only item of a response. If it is a text, item also streams it.
 func (responses) item(out *response, r reply, event func(string, object)) object {
 	if r.call != nil {
 		return r.call.responsesItem()

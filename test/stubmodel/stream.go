@@ -12,14 +12,14 @@ import (
 
 type object = map[string]any
 
-// protocol is a vendor's protocol.
+// protocol is the protocol of one vendor of models.
 type protocol interface {
 	read(body []byte) modelRequest
 	say(out *response, path string, h modelRequest, r reply)
 	failed(status int, f vendorError) any
 }
 
-// protocolFor returns the protocol of a path, or nil.
+// protocolFor returns the protocol that uses a path, or nil if none does.
 func protocolFor(path string) protocol {
 	switch {
 	case strings.HasSuffix(path, "/messages"):
@@ -61,18 +61,19 @@ func sendJSON(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("content-type", "application/json")
 	w.Header().Set("request-id", id("req_"))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // the client may have disconnected
+	_, _ = w.Write(body) // ignore the error: the client may have disconnected
 }
 
-// answerWhole answers without a stream. Modes that break a stream break this, too.
+// answerWhole sends the answer in one piece, without a stream. Modes that break a stream break this
+// answer too.
 func (v *response) answerWhole(value any) {
 	switch v.mode.Kind {
 	case "hangmid":
 		v.hang()
 	case "drop":
 		v.Header().Set("content-length", "1000")
-		_, _ = v.Write([]byte("{"))                              // the client may have disconnected
-		_ = http.NewResponseController(v.ResponseWriter).Flush() // as above
+		_, _ = v.Write([]byte("{"))                              // ignore the error: the client may have disconnected
+		_ = http.NewResponseController(v.ResponseWriter).Flush() // ignore the error: the client may have disconnected
 		panic(http.ErrAbortHandler)
 	}
 	sendJSON(v, http.StatusOK, value)
@@ -85,7 +86,7 @@ func (v *response) begin() {
 	v.WriteHeader(http.StatusOK)
 }
 
-// event sends one event. Without a name, it sends only the data.
+// event sends one event of a stream. If name is empty, it sends only the data.
 func (v *response) event(name string, data any) {
 	text, ok := data.(string)
 	if !ok {
@@ -103,10 +104,10 @@ func (v *response) event(name string, data any) {
 	if _, err := fmt.Fprintf(v, "%s\n\n", text); err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	_ = http.NewResponseController(v.ResponseWriter).Flush() // the next write returns the error
+	_ = http.NewResponseController(v.ResponseWriter).Flush() // ignore the error: the next write returns it
 }
 
-// words sends a text word by word, as the mode requires.
+// words passes a text to each word by word, with the pauses and breaks that the mode requires.
 func (v *response) words(text string, each func(word string)) {
 	if v.mode.Kind == "slow" {
 		text = slowly(v.mode)
@@ -144,7 +145,7 @@ func (v *response) pause(d time.Duration) {
 	}
 }
 
-// id returns a new id in the style of the vendors.
+// id returns a new random id with a prefix, as vendors use them.
 func id(prefix string) string { return prefix + rand.Text() }
 
 // arguments returns the arguments of a call as a JSON string.
@@ -161,6 +162,6 @@ func properties(schema json.RawMessage) map[string]any {
 	var s struct {
 		Properties map[string]any `json:"properties"`
 	}
-	_ = json.Unmarshal(schema, &s) // an invalid schema has none
+	_ = json.Unmarshal(schema, &s) // ignore the error: an invalid schema has no properties
 	return s.Properties
 }

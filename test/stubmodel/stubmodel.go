@@ -25,7 +25,7 @@ import (
 	"sync"
 )
 
-// Text is the default answer. Done is the answer to the result of a tool.
+// Text is the model's default answer. Done is its answer to the result of a tool call.
 const (
 	Text = "Hello from the stub model."
 	Done = "Done. The tool ran."
@@ -37,15 +37,15 @@ const (
 	OutputTokens = 7
 )
 
-// Stub is the model. It is an [http.Handler].
+// Stub is the stub model. It is an [http.Handler].
 type Stub struct {
 	mu    sync.Mutex
 	names map[string]*script
-	once  map[string]bool // modes that have returned their one error, by name
+	once  map[string]bool // paths of modes with Once that were already requested
 	all   []Request
 }
 
-// script is the state of one name.
+// script holds the modes and the requests of one name.
 type script struct {
 	modes []string
 	used  int
@@ -54,19 +54,19 @@ type script struct {
 // New returns a stub that has received no requests.
 func New() *Stub { return &Stub{names: map[string]*script{}, once: map[string]bool{}} }
 
-// Request is a request of a program.
+// Request is a request that the stub has received from a program.
 type Request struct {
-	Name   string // NAME of /t/NAME
-	Mode   string // mode of the answer; empty if it was not a request to the model
+	Name   string // the NAME in the path /t/NAME
+	Mode   string // mode in which the stub answered; empty if the request was not for the model
 	Method string
-	Path   string // without the name and the mode
+	Path   string // path of the request, without the name and the mode
 	Header http.Header
 	Body   json.RawMessage
-	Tools  []string // tools offered to the model
-	Side   bool     // not a turn of the conversation, but a request for a title or the like
+	Tools  []string // names of the tools that the program offers to the model
+	Side   bool     // not a turn of the conversation: it asks for a title, for example
 }
 
-// Requests returns the requests under a name, the first one first.
+// Requests returns all requests under a name, in the order in which they came.
 func (s *Stub) Requests(name string) []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +79,7 @@ func (s *Stub) Requests(name string) []Request {
 	return of
 }
 
-// Turns returns the requests under a name that were turns of a conversation.
+// Turns returns those requests under a name that were turns of a conversation.
 func (s *Stub) Turns(name string) []Request {
 	var turns []Request
 	for _, r := range s.Requests(name) {
@@ -90,18 +90,17 @@ func (s *Stub) Turns(name string) []Request {
 	return turns
 }
 
-// Play sets the modes of a name and replaces earlier ones. Each turn of a
-// conversation uses one mode; the last mode is used for all further turns. A mode
-// that calls a tool answers its result with [Done]. Requests that are not turns are
-// answered with a text and use no mode.
+// Play sets the modes of a name; they replace earlier ones. Each turn of a conversation uses the
+// next mode, and all further turns use the last one. In a mode that calls a tool, the result of the
+// tool is answered with [Done]. Requests that are not turns are answered with a text and use no
+// mode.
 func (s *Stub) Play(name string, modes ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.names[name] = &script{modes: modes}
 }
 
-// next returns the mode of a request, and reports whether it is used for the first
-// time.
+// next returns the mode for a request. fresh reports whether this mode is used for the first time.
 func (s *Stub) next(name string, side bool) (mode string, fresh bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +113,7 @@ func (s *Stub) next(name string, side bool) (mode string, fresh bool) {
 	return v.modes[at], at == v.used-1
 }
 
-// first reports whether it is called with a path for the first time.
+// first reports whether this is the first call with the path.
 func (s *Stub) first(path string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +128,7 @@ func (s *Stub) keep(r Request) {
 	s.all = append(s.all, r)
 }
 
-// Server is a stub that listens on a port.
+// Server is a stub model that listens on a port.
 type Server struct {
 	*Stub
 	URL  string
@@ -164,10 +163,11 @@ func (s *Server) Close() {
 	s.http.Close()
 }
 
-// At returns the base URL for a mode.
+// At returns the base URL under which all requests are answered in a mode.
 func (s *Server) At(mode string) string { return s.URL + "/m/" + url.PathEscape(mode) }
 
-// Named returns the base URL for the modes of a name.
+// Named returns the base URL under which requests are answered in the modes of a name; see
+// [Stub.Play].
 func (s *Server) Named(name string) string { return s.URL + "/t/" + url.PathEscape(name) }
 
 var (
@@ -175,7 +175,7 @@ var (
 	modePart = regexp.MustCompile(`^/m/([^/]+)(/.*|$)`)
 )
 
-// maxRequest is the maximum length of a request.
+// maxRequest is the maximum size of a request, in bytes.
 const maxRequest = 64 << 20
 
 func (s *Stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -190,7 +190,8 @@ func (s *Stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, r, kept, mode)
 }
 
-// cutPart removes a part from the beginning of a path and returns its value.
+// cutPart removes the match of part from the beginning of path, and returns the value in it. It
+// returns "" if path does not match.
 func cutPart(part *regexp.Regexp, path *string) string {
 	m := part.FindStringSubmatch(*path)
 	if m == nil {
@@ -204,7 +205,7 @@ func cutPart(part *regexp.Regexp, path *string) string {
 	return text
 }
 
-// asJSON returns a body unchanged if it is JSON, else as a JSON string.
+// asJSON returns the body if it is JSON, and as a JSON string if not.
 func asJSON(body []byte) json.RawMessage {
 	switch {
 	case len(body) == 0:
@@ -228,7 +229,8 @@ func (s *Stub) answer(w http.ResponseWriter, r *http.Request, kept Request, mode
 	if mode == "" {
 		var fresh bool
 		mode, fresh = s.next(kept.Name, heard.side)
-		// The next of several modes may follow directly on the result of a tool.
+		// If the next mode is used for the first time, it applies even to a request that ends with
+		// the result of a tool.
 		heard.done = heard.done && !fresh
 	}
 	kept.Mode = mode
@@ -249,7 +251,7 @@ func (s *Stub) answer(w http.ResponseWriter, r *http.Request, kept Request, mode
 	speaks.say(out, kept.Path, heard, decide(m, heard))
 }
 
-// answerOther answers requests other than those to the model.
+// answerOther answers requests that are not for the model.
 func (s *Stub) answerOther(w http.ResponseWriter, r *http.Request, kept Request) {
 	switch {
 	case r.Method == http.MethodPost && strings.HasSuffix(kept.Path, "/mode"):

@@ -16,13 +16,13 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// sampleMessages holds sample messages of one protocol.
+// sampleMessages holds example messages of one protocol.
 type sampleMessages struct {
 	path    string
-	request string // with %s for the tools and the conversation
+	request string // a request, with %s for the tools and for the conversation
 	tools   string
 	result  string
-	text    string // the text that follows a part of a streamed text
+	text    string // occurs in a stream once for each part of the answer
 	called  string
 }
 
@@ -63,7 +63,7 @@ func speeches() map[string]sampleMessages {
 	}
 }
 
-// post sends a request and returns the answer.
+// post sends a request and returns the status and the body of the answer.
 func post(t *testing.T, url, body string) (int, string) {
 	t.Helper()
 	res, err := http.Post(url, "application/json", strings.NewReader(body))
@@ -147,7 +147,7 @@ func TestADroppedStreamIsSeenAsOne(t *testing.T) {
 func TestARequestWithoutStreamingGetsOneAnswer(t *testing.T) {
 	forEach(t, func(t *testing.T, s *Server, sp sampleMessages) {
 		if sp.path == "/v1/responses" {
-			return // it is always streamed
+			return // this protocol always streams its answers
 		}
 		path, _, _ := strings.Cut(strings.Replace(sp.path, ":streamGenerate", ":generate", 1), "?")
 		body := strings.Replace(fmt.Sprintf(sp.request, sp.tools), `"stream":true,`, "", 1)
@@ -216,7 +216,7 @@ func TestANamePlaysItsModesOneForEachTurn(t *testing.T) {
 				received = append(received, word)
 			}
 		}
-		// Only turns use a mode.
+		// Send a request that is not a turn: it must not use up a mode.
 		post(t, s.Named("a")+sp.path, `{"messages":[{"role":"user","content":"a title, please"}]}`)
 	}
 	if got, want := fmt.Sprint(received), fmt.Sprint([]string{"rate_limit_error", `\"ls\"`, `\"pwd\"`, "bye", "Done."}); got != want {

@@ -234,7 +234,7 @@ func (w *world) processes(kind string, on *service) (found []process) {
 		}
 		return slices.DeleteFunc(found, func(p process) bool { return p.handle == nil })
 	}
-	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is valid
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline") // ignore the error: the pattern is valid
 	for _, file := range lines {
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 		words, err2 := os.ReadFile(file)
@@ -301,7 +301,7 @@ func (w *world) killSupervisor(on *service) fault {
 
 // attemptBelow returns the attempt that a supervisor supervises, or "".
 func (w *world) attemptBelow(pid int) string {
-	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid)) // the process may have ended
+	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid)) // ignore the error: the process may have ended
 	for _, child := range strings.Fields(string(children)) {
 		for _, a := range marked(w.mark) {
 			if filepath.Base(a.proc) == child {

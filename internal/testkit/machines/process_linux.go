@@ -96,7 +96,7 @@ func (p *Process) Signal(sig syscall.Signal) {
 }
 
 // wake continues the nsenter process, which stops itself when its child is stopped.
-func (p *Process) wake() { _ = p.outer.Process.Signal(syscall.SIGCONT) } // the process may have ended
+func (p *Process) wake() { _ = p.outer.Process.Signal(syscall.SIGCONT) } // ignore the error: the process may have ended
 
 // Wait waits until the program has ended, and returns its result.
 func (p *Process) Wait(within time.Duration) error {

@@ -119,7 +119,7 @@ func agents(run string) []agent { return marked("GAFFER_RUN=" + run) }
 
 // marked returns all processes of attempts that have a variable in their environment.
 func marked(variable string) (found []agent) {
-	list, _ := filepath.Glob("/proc/[0-9]*") // the pattern is valid
+	list, _ := filepath.Glob("/proc/[0-9]*") // ignore the error: the pattern is valid
 	for _, proc := range list {
 		data, err := os.ReadFile(filepath.Join(proc, "environ"))
 		if err != nil || !bytes.Contains(data, []byte(variable+"\x00")) {
