@@ -16,30 +16,31 @@ import (
 	"testing"
 )
 
-// rule says what the packages under a path may import: of this module, and of
-// other modules. The standard library is open to all.
+// rule says what the packages under a path may import: packages of this module, and other modules.
+// All packages may import the standard library.
 type rule struct {
 	packages string
 	ours     []string
 	theirs   []string
 }
 
-// rules is the architecture. The first row that matches a package holds for it.
-// A path ending in /... stands for a package and everything below it, and one
-// that begins with ! is taken out again.
+// rules is the architecture. For each package, only the first row that matches it applies. A path
+// that ends with /... stands for a package and everything below it. A path that begins with ! is
+// excluded again.
 var rules = []rule{
-	// One JSON document on disk. It must be usable by anyone, so it needs nothing.
+	// One JSON document on disk. Other programs may use these packages, so they import nothing of
+	// gaffer.
 	{"statefile/jsontree", nil, nil},
 	{"statefile/...", []string{"statefile/..."}, nil},
 
-	// The file protocols know the documents and not each other: a program can
-	// take one and leave the rest.
+	// The file protocols. They import the documents but not each other, so another program can use
+	// one of them alone.
 	{"session/...", []string{"session/...", "statefile/..."}, nil},
 	{"workflow/...", []string{"workflow/...", "statefile/..."}, nil},
 	{"team/...", []string{"team/...", "statefile/..."}, nil},
 	{"ledger/...", []string{"ledger/...", "statefile/..."}, nil},
 
-	// The HTTP protocol and its client, and the types behind every --json.
+	// The HTTP protocol with its client, and the types of every --json output.
 	{"fleet", nil, nil},
 	{"coordinator/...", []string{"coordinator/...", "fleet"}, nil},
 
@@ -49,17 +50,18 @@ var rules = []rule{
 	{"internal/text/...", []string{"internal/text/..."}, []string{"github.com/charmbracelet/x/ansi"}},
 	{"internal/yamldoc", nil, []string{"github.com/goccy/go-yaml"}},
 
-	// Where the project and gaffer's own state are, and what the user trusts there.
+	// These packages find the project and gaffer's state folder, and know what the user trusts
+	// there.
 	{"internal/project/...", []string{"internal/project/..."}, nil},
 
-	// Runs the git program on a repository that need not be trusted.
+	// Runs the git program in repositories that the user need not trust.
 	{"internal/git", []string{"internal/project/trust", "internal/text/truncate", "statefile/..."}, nil},
 
 	// Reads every plan format into one plan.
 	{"internal/plan/...", []string{"internal/plan/...", "internal/text/...", "internal/yamldoc", "statefile/..."}, []string{"github.com/goccy/go-yaml"}},
 
-	// Decides what may happen next. A store keeps rows and knows no rule; the engine
-	// has the rules and knows no database.
+	// The engine decides what may happen next. A store keeps rows and has no rules; the engine has
+	// the rules and imports no database.
 	{"internal/engine/store", []string{"fleet", "statefile/group"}, nil},
 	{"internal/engine/store/sqlite", []string{"internal/engine/store/...", "statefile/host"}, []string{"modernc.org/sqlite"}},
 	{"internal/engine/store/postgres/...", []string{"internal/engine/store/..."}, []string{"github.com/jackc/pgx"}},
@@ -69,7 +71,7 @@ var rules = []rule{
 	{"internal/engine/review", []string{"fleet"}, nil},
 	{"internal/engine/...", []string{"internal/engine", "internal/engine/selection", "internal/engine/review", "internal/engine/failure", "internal/engine/store", "internal/engine/store/record", "internal/plan/...", "fleet"}, nil},
 
-	// One attempt on one machine. It knows neither HTTP nor screens.
+	// One attempt on one machine. These packages import neither HTTP nor screens.
 	{"internal/attempt/agent/...", []string{"internal/attempt/agent/...", "internal/engine/failure", "internal/plan/secret", "internal/text/suggest", "internal/text/truncate"}, nil},
 	{"internal/attempt/verify", []string{"internal/attempt/verify", "internal/text/truncate", "statefile/...", "workflow"}, []string{"github.com/chromedp"}},
 	{"internal/attempt/supervisor", []string{"internal/pause", "internal/text/truncate", "statefile/..."}, []string{"golang.org/x/sys"}},
@@ -78,10 +80,11 @@ var rules = []rule{
 		"internal/project/...", "internal/text/...", "fleet", "statefile/...", "workflow",
 	}, nil},
 
-	// Reads the change of a task, and follows comments on it.
+	// Reads the change of a task, and finds the lines that comments belong to after they have
+	// moved.
 	{"internal/change", []string{"internal/attempt/snapshot", "internal/attempt/worktree", "internal/git", "internal/text/truncate", "fleet"}, []string{"github.com/bluekeyes/go-gitdiff"}},
 
-	// Settings, and where each came from.
+	// Reads the settings, and where each setting came from.
 	{"internal/config", []string{"internal/attempt/agent", "internal/plan/secret", "internal/project", "internal/text/...", "internal/yamldoc"}, []string{"github.com/goccy/go-yaml"}},
 
 	// Dispatch, build and team: state machines, prompts and merges on top of the engine.
@@ -92,19 +95,19 @@ var rules = []rule{
 		"workflow",
 	}, nil},
 
-	// Merges the changes of tasks, and takes that back.
+	// Merges the changes of tasks, and undoes merges.
 	{"internal/landing", []string{
 		"internal/attempt/merge", "internal/attempt/supervisor", "internal/attempt/workspace", "internal/attempt/worktree", "internal/engine/review", "internal/engine/store",
 		"internal/git", "internal/plan/...", "internal/text/truncate", "fleet",
 	}, nil},
 
-	// What follows from events: documents, records, notifications, pruning.
+	// What gaffer writes because of events: documents, records, notifications. It also prunes them.
 	{"internal/record/...", []string{
 		"internal/record/...", "internal/engine", "internal/engine/failure", "internal/engine/logstore", "internal/engine/store/...",
 		"internal/pause", "internal/plan", "internal/text/truncate", "fleet", "ledger", "session", "statefile/...",
 	}, nil},
 
-	// Agents that users start themselves, and what agents may use as a tool.
+	// Agents that users start by hand, and tools that gaffer offers to agents.
 	{"internal/byhand/agentproc", nil, nil},
 	{"internal/byhand/agentsettings", []string{"statefile/..."}, []string{"github.com/pelletier/go-toml/v2"}},
 	{"internal/byhand/mcp", []string{
@@ -114,7 +117,7 @@ var rules = []rule{
 		"internal/byhand/...", "internal/attempt/supervisor", "internal/attempt/tmux", "internal/project/statedir", "internal/text/truncate", "coordinator", "fleet", "statefile/...",
 	}, nil},
 
-	// HTTP: access, streaming, and one package per audience.
+	// HTTP: access, streaming, and one package for each kind of client.
 	{"internal/api/credential", []string{"internal/pause"}, nil},
 	{"internal/api/server", []string{
 		"internal/api/credential", "internal/api/docview", "internal/api/viewers", "internal/pause", "internal/text/truncate", "coordinator/...", "fleet",
@@ -125,13 +128,13 @@ var rules = []rule{
 		"ledger", "session", "statefile/...", "team", "workflow",
 	}, nil},
 
-	// Where a command or a worker finds its fleet: a server, near or far.
+	// Connects a command or a worker to its fleet: the local store, or a server.
 	{"internal/connect/...", []string{
 		"internal/byhand/caller", "internal/engine", "internal/engine/runquery", "internal/engine/store", "internal/pause", "internal/plan/...", "internal/text/truncate",
 		"coordinator", "fleet", "statefile/...",
 	}, nil},
 
-	// What users look at. Screens know the fleet, and neither a store nor HTTP.
+	// What users look at. Screens import the types of package fleet, and neither a store nor HTTP.
 	{"internal/ui/dashboard", nil, nil},
 	{"internal/ui/tui/program", []string{"internal/ui/tui/parts", "internal/text/..."}, []string{"charm.land/bubbletea", "github.com/charmbracelet/colorprofile"}},
 	{"internal/ui/tui/watch", []string{"internal/ui/phrase", "internal/ui/tui/...", "internal/text/...", "fleet"}, []string{"github.com/charmbracelet/x/ansi"}},
@@ -140,7 +143,7 @@ var rules = []rule{
 		"internal/ui/...", "internal/engine/failure", "internal/flow/spec", "internal/text/...", "fleet", "ledger", "session", "statefile/jsontree", "workflow",
 	}, []string{"golang.org/x/sys"}},
 
-	// Constructs and connects the parts.
+	// These packages construct the parts of gaffer and connect them.
 	{"internal/app/demo", []string{"internal/attempt/supervisor"}, nil},
 	{"internal/app/doctor", []string{
 		"internal/attempt/...", "internal/byhand/caller", "internal/engine", "internal/engine/store", "internal/plan", "internal/record/pending", "fleet", "session",
@@ -159,15 +162,14 @@ var rules = []rule{
 	}, nil},
 	{"internal/app", []string{"...", "!internal/cli/...", "!cmd/..."}, nil},
 
-	// The commands. They ask the areas above for everything and never reach past
-	// them into a store.
+	// The commands. They use the packages above, and never import a store directly.
 	{"internal/cli/...", []string{"...", "!internal/engine/store/...", "!cmd/..."}, []string{
 		"github.com/spf13/cobra", "github.com/spf13/pflag",
 	}},
 	{"cmd/gaffer", []string{"internal/cli"}, nil},
 	{"docs", nil, nil},
 
-	// What tests share, and tests of the whole program.
+	// Packages that only tests use, and tests of the whole program.
 	{"internal/testkit/machines", []string{"internal/engine/store/postgres/pgtest"}, []string{"github.com/jackc/pgx", "golang.org/x/sys"}},
 	{"internal/testkit/dashboard", []string{"internal/testkit/testenv"}, []string{"github.com/chromedp"}},
 	{"internal/testkit/...", nil, nil},
@@ -176,7 +178,8 @@ var rules = []rule{
 	{"test/browser", []string{"coordinator", "fleet"}, []string{"github.com/chromedp"}},
 	{"test/...", []string{"fleet", "test/stubmodel"}, nil},
 
-	// Measurements use the library as its users do, and programs from outside.
+	// Measurements. They use gaffer's packages as other programs do, and the programs that they
+	// compare gaffer with.
 	{"bench/server", []string{"internal/engine/store/postgres/pgtest"}, []string{"github.com/jackc/pgx"}},
 	{"bench/...", []string{"bench/...", "statefile/...", "session/...", "workflow/...", "team/...", "ledger/..."}, nil},
 }
@@ -218,7 +221,7 @@ func TestEveryPackageHasADocComment(t *testing.T) {
 	}
 }
 
-// The brackets keep this file from finding itself.
+// The brackets in the pattern prevent that it matches this file.
 var private = regexp.MustCompile(`(^|[^\w.$}-])/w[o]rk\b|\.\./sh[a]red\b`)
 
 func TestNoFileMentionsAPlaceOutsideTheRepository(t *testing.T) {
@@ -229,7 +232,7 @@ func TestNoFileMentionsAPlaceOutsideTheRepository(t *testing.T) {
 	for _, file := range strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 		data, err := os.ReadFile(file)
 		if err != nil || slices.Contains(data, 0) {
-			continue // deleted and not yet committed, a link to nowhere, or not text
+			continue // the file is deleted but not committed, a broken link, or not text
 		}
 		if at := private.FindIndex(data); at != nil {
 			line := 1 + strings.Count(string(data[:at[0]+1]), "\n")
@@ -252,7 +255,7 @@ func (r rule) allows(imported string) bool {
 	}
 	first, _, _ := strings.Cut(imported, "/")
 	if !strings.Contains(first, ".") {
-		return true // only the standard library has no host in its path
+		return true // a path without a host, such as "net/http", is in the standard library
 	}
 	return slices.ContainsFunc(r.theirs, func(m string) bool { return matches(m+"/...", imported) })
 }
@@ -282,10 +285,10 @@ func matches(pattern, pkg string) bool {
 // pkg is one package of this module, without its tests.
 type pkg struct {
 	path, name, doc string
-	imports         map[string]string // import path to one file that has it
+	imports         map[string]string // for each import path, one file that imports it
 }
 
-// packages reads the source itself, files for every system included.
+// packages reads all packages from their source files, including files for other operating systems.
 func packages(t *testing.T) []pkg {
 	t.Helper()
 	found := map[string]*pkg{}
@@ -311,8 +314,8 @@ func packages(t *testing.T) []pkg {
 	return list
 }
 
-// isForeign tells the folders that the go command passes over, and modules of
-// their own.
+// isForeign reports whether a folder is not part of this module: the go command ignores it, or it
+// is a separate module.
 func isForeign(dir, name string) bool {
 	if dir == "." {
 		return false

@@ -21,8 +21,8 @@ const (
 // removedPrefix begins the name of a session's folder while the session is being deleted.
 const removedPrefix = ".removed-"
 
-// leftoverAge: if nothing in the hidden folder of a new session has changed for this long, the
-// process that was creating the session is considered dead.
+// leftoverAge is how long a new session's hidden folder must have been unchanged before the process
+// that was creating the session is considered dead.
 const leftoverAge = time.Hour
 
 // Cleaning selects the sessions to delete.

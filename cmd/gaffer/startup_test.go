@@ -10,12 +10,12 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// began is what the runtime tells of a package that has begun.
+// began matches a line of the Go runtime's trace about the initialization of a package.
 var began = regexp.MustCompile(`(?m)^init (\S+) @.* clock, (\d+) bytes, (\d+) allocs$`)
 
-// What every command of gaffer pays before it begins. It is counted in memory, which
-// is the same on a busy machine: a package that builds a table when it is loaded, as
-// go-runewidth did for some versions in 70 ms, shows in it.
+// Limits for the memory that the initialization of all packages may allocate, which every gaffer
+// command does first. Memory is measured instead of time, because it is the same on a busy machine.
+// It shows a package that builds a large table, as go-runewidth did in some versions for 70 ms.
 const (
 	mostBytes = 1 << 20
 	mostOfOne = 256 << 10

@@ -40,12 +40,12 @@ func convert(in io.Reader, out io.Writer, title string, columns int) error {
 	return w.Flush()
 }
 
-// The measures of the picture, in its own units.
+// The sizes of the picture's parts, in SVG units.
 const (
 	cellWidth  = 8.4
 	cellHeight = 18.0
 	margin     = 16.0
-	bar        = 34.0 // above the screen
+	bar        = 34.0 // height of the title bar above the screen
 )
 
 func draw(w io.Writer, rows [][]piece, title string, columns int) {
@@ -63,7 +63,8 @@ func draw(w io.Writer, rows [][]piece, title string, columns int) {
 	fmt.Fprintln(w, "</svg>")
 }
 
-// drawRow gives each piece exactly the room of its cells, whatever the font is.
+// drawRow draws one line of the terminal. Each piece of text gets exactly the width of its cells,
+// whatever the font is.
 func drawRow(w io.Writer, row []piece, top float64) {
 	at := 0
 	for _, p := range row {

@@ -9,13 +9,13 @@ import (
 	"gaffer/internal/text/cells"
 )
 
-// look is how text is shown.
+// look says how text is shown: its colour and style.
 type look struct {
 	bold, faint, reverse bool
-	color                int // 30 to 37 or 90 to 97; 0 is the terminal's own
+	color                int // ANSI code of the colour, 30 to 37 or 90 to 97; 0 means the terminal's default
 }
 
-// piece is text in one look.
+// piece is a part of a line whose text has the same look.
 type piece struct {
 	text  string
 	cells int
@@ -27,7 +27,7 @@ const (
 	background = "#0f1720"
 )
 
-// palette are the colours by their numbers.
+// palette has the SVG colour for each ANSI code.
 var palette = map[int]string{
 	30: "#2b3440", 31: "#ff6b6b", 32: "#4ade80", 33: "#fbbf24", 34: "#60a5fa", 35: "#c084fc", 36: "#22d3ee", 37: "#d6deeb",
 	90: "#7c8896", 91: "#ff8f8f", 92: "#86efac", 93: "#fde047", 94: "#93c5fd", 95: "#d8b4fe", 96: "#67e8f9", 97: "#ffffff",
@@ -63,7 +63,8 @@ func (l look) class() string {
 
 var sequence = regexp.MustCompile(`\x1b\[([0-9;:]*)m|\x1b[()][A-Z0-9]|[\x0e\x0f]`)
 
-// parse splits a line where its look changes, which goes on in the next line.
+// parse splits a line into pieces where its look changes. It also returns the look with which the
+// next line begins.
 func parse(line string, now look) ([]piece, look) {
 	var row []piece
 	add := func(text string) {
@@ -85,11 +86,11 @@ func parse(line string, now look) ([]piece, look) {
 	}
 }
 
-// after is the look after a sequence with these parameters. What is not known
-// changes nothing.
+// after returns the look after an escape sequence with these parameters. It ignores parameters that
+// it does not know.
 func (l look) after(parameters string) look {
 	for word := range strings.SplitSeq(parameters, ";") {
-		n, _ := strconv.Atoi(word) // nothing is 0
+		n, _ := strconv.Atoi(word) // ignore the error: an empty parameter means 0
 		switch {
 		case n == 0:
 			l = look{}

@@ -1,5 +1,5 @@
-// Command samplecomments prints comments of the Go code, chosen at random, for a reader
-// who rates them. See script/sample-comments.
+// Command samplecomments prints randomly chosen comments of the Go code, for a reader who rates
+// them. See script/sample-comments.
 package main
 
 import (
@@ -34,8 +34,8 @@ func main() {
 	fmt.Printf("%d of %d comments, seed %d\n", min(*number, len(all)), len(all), *seed)
 }
 
-// comments lists the comments of all files that are not tests. Comments of fewer than
-// four words are left out.
+// comments lists the comments of all Go files except tests. It leaves out comments of fewer than
+// four words.
 func comments(root string) (all []comment, err error) {
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
@@ -58,7 +58,7 @@ func comments(root string) (all []comment, err error) {
 			}
 			from, to := files.Position(group.Pos()), files.Position(group.End())
 			code := lines[to.Line-1]
-			if from.Column == 1 && to.Line < len(lines) { // the comment is above the code
+			if from.Column == 1 && to.Line < len(lines) { // the comment is above the line of code that it belongs to
 				code = lines[to.Line]
 			}
 			all = append(all, comment{

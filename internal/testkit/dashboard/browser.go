@@ -1,4 +1,4 @@
-// Package dashboard drives gaffer's dashboard in a Chromium, for tests of the whole
+// Package dashboard controls gaffer's dashboard in a Chromium browser, for tests of the whole
 // program. Only tests import it.
 package dashboard
 
@@ -10,14 +10,14 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Browser is a running Chromium. All tests of a package share one; each test has profiles
-// of its own, without cookies.
+// Browser is a running Chromium. All tests of a package share one; each test uses separate profiles
+// without cookies.
 type Browser struct {
 	ctx context.Context
 	end func()
 }
 
-// Start starts a Chromium that keeps its files in a folder.
+// Start starts a Chromium that keeps its files in the folder dir.
 func Start(dir string) (*Browser, error) {
 	allocated, quit := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath("chromium"),
@@ -44,7 +44,7 @@ func Start(dir string) (*Browser, error) {
 // Close ends the browser.
 func (b *Browser) Close() { b.end() }
 
-// Open opens an address in a new profile.
+// Open opens an address in a new browser profile.
 func (b *Browser) Open(t testing.TB, url string) *Page {
 	t.Helper()
 	p := newPage(b.ctx, t, chromedp.WithNewBrowserContext())

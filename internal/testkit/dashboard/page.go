@@ -25,10 +25,10 @@ type Page struct {
 	ctx context.Context
 
 	mu     sync.Mutex
-	errors []string // errors in the page
+	errors []string // errors of the page's scripts so far
 }
 
-// Another opens an address in one more tab of the same profile.
+// Another opens an address in one more tab of the same browser profile.
 func (p *Page) Another(url string) *Page {
 	p.t.Helper()
 	next := newPage(p.ctx, p.t)
@@ -37,12 +37,12 @@ func (p *Page) Another(url string) *Page {
 	return next
 }
 
-// newPage opens an empty tab. Errors in it fail the test at its end.
+// newPage opens an empty tab. If a script in it fails, the test fails at its end.
 func newPage(in context.Context, t testing.TB, how ...chromedp.ContextOption) *Page {
 	t.Helper()
 	ctx, end := chromedp.NewContext(in, how...)
 	p := &Page{t: t, ctx: ctx}
-	if err := chromedp.Do(ctx); err != nil { // the tab lives as long as the context of its first step
+	if err := chromedp.Do(ctx); err != nil { // the tab stays open as long as the context of its first action
 		t.Fatal(err)
 	}
 	p.Size(1280, 800)
@@ -63,7 +63,7 @@ func newPage(in context.Context, t testing.TB, how ...chromedp.ContextOption) *P
 	return p
 }
 
-// recordExceptions records uncaught exceptions of the page's scripts.
+// recordExceptions adds uncaught exceptions of the page's scripts to p.errors.
 func (p *Page) recordExceptions(ctx context.Context) {
 	for e, err := range chromedp.Events(ctx, runtime.ExceptionThrown) {
 		if err != nil {
@@ -80,8 +80,8 @@ func describe(o *runtime.RemoteObject) string {
 	return o.Description
 }
 
-// recordLog records log entries with the level error, such as violations of the page's
-// policy. It ignores network errors, because the server may be down.
+// recordLog adds log entries with the level error to p.errors, such as violations of the content
+// security policy. It ignores network errors, because the server may be down.
 func (p *Page) recordLog(ctx context.Context) {
 	for e, err := range chromedp.Events(ctx, log.EntryAdded) {
 		if err != nil {
@@ -107,7 +107,7 @@ func Call[P, R any](command cdp.Command[P, R], params P) chromedp.Action[chromed
 	})
 }
 
-// Do does steps in the page.
+// Do executes actions in the page.
 func (p *Page) Do(steps ...chromedp.Action[chromedp.Void]) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, testenv.Patience)
@@ -130,13 +130,13 @@ func (p *Page) Visit(hash string) {
 	p.Wait("the page is there", There)
 }
 
-// There is a script that reports whether a page is shown.
+// There is a script that is true if the dashboard shows a page, and not its start screen.
 const There = `document.querySelector('main') && !document.querySelector('.starting')`
 
 // Size sets the size of the window.
 func (p *Page) Size(width, height int64) { p.Do(chromedp.EmulateViewport(width, height)) }
 
-// Dark sets the preferred colour scheme.
+// Dark sets whether the browser prefers the dark colour scheme.
 func (p *Page) Dark(on bool) {
 	value := "light"
 	if on {
@@ -145,7 +145,7 @@ func (p *Page) Dark(on bool) {
 	p.Do(Call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: value}}}))
 }
 
-// Quoted returns a text as a script has it.
+// Quoted returns a text as a JavaScript string literal.
 func Quoted(text string) string {
 	data, _ := json.Marshal(text) // encoding a string never fails
 	return string(data)
@@ -169,13 +169,13 @@ func (p *Page) Act(script string) {
 	_ = Eval[bool](p, "(() => { "+script+"; return true; })()")
 }
 
-// Holds reports whether a script's value is true.
+// Holds reports whether a script in the page returns true.
 func (p *Page) Holds(script string) bool {
 	p.t.Helper()
 	return Eval[bool](p, "!!("+script+")")
 }
 
-// may is like Holds for a page that may be navigating.
+// may is like Holds, but returns false if the page is navigating and cannot run the script.
 func (p *Page) may(script string) bool {
 	ctx, cancel := context.WithTimeout(p.ctx, testenv.Patience)
 	defer cancel()
@@ -183,7 +183,7 @@ func (p *Page) may(script string) bool {
 	return yes && err == nil
 }
 
-// Wait waits until a script's value is true.
+// Wait waits until a script in the page returns true. what names the condition in errors.
 func (p *Page) Wait(what, script string) {
 	p.t.Helper()
 	testenv.Wait(p.t, what, func() error {
@@ -194,7 +194,7 @@ func (p *Page) Wait(what, script string) {
 	})
 }
 
-// pageError reads the page's text only when a wait has failed.
+// pageError describes a failed wait. It reads the page's text only when the error is printed.
 type pageError struct {
 	page   *Page
 	script string
@@ -210,7 +210,7 @@ func (p *Page) Text() string {
 	return Eval[string](p, "document.body.innerText")
 }
 
-// Sees waits until the page shows the texts.
+// Sees waits until the page shows all of the texts.
 func (p *Page) Sees(texts ...string) {
 	p.t.Helper()
 	for _, text := range texts {
@@ -224,7 +224,7 @@ func (p *Page) SeesNot(text string) {
 	p.Wait("the page no longer says "+text, fmt.Sprintf("!document.body.innerText.includes(%s)", Quoted(text)))
 }
 
-// Click clicks the first button, link or tab with that text or label.
+// Click clicks the first button, link or tab with this text or label.
 func (p *Page) Click(text string) {
 	p.t.Helper()
 	find := fmt.Sprintf(`[...document.querySelectorAll('button,a,[role=tab],summary')].find((e) => e.offsetParent !== null && (e.innerText?.trim() === %[1]s || e.getAttribute('aria-label') === %[1]s))`, Quoted(text))
@@ -232,7 +232,7 @@ func (p *Page) Click(text string) {
 	p.Act(find + ".click()")
 }
 
-// Press sends keyboard events.
+// Press presses keys, one after the other.
 func (p *Page) Press(keys ...string) {
 	p.t.Helper()
 	for _, k := range keys {
@@ -248,7 +248,7 @@ func (p *Page) shots() string {
 	return p.t.ArtifactDir()
 }
 
-// Shot takes a screenshot of the visible part.
+// Shot saves a screenshot of the visible part of the page.
 func (p *Page) Shot(name string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, testenv.Patience)

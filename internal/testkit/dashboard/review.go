@@ -7,13 +7,13 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// Cell returns a script that finds the number of a line on one side of a file, on the
-// review page.
+// Cell returns a script that finds, on the review page, the number of line n of a file on one side
+// of the diff.
 func Cell(path, side string, n int) string {
 	return fmt.Sprintf(`document.querySelector('[data-path=%q]')?.querySelector('.n[data-side=%q][data-n="%d"]')`, path, side, n)
 }
 
-// ClickLine clicks the number of a line of the new file, which opens a form.
+// ClickLine clicks the number of line n of the new file, which opens a form for a comment.
 func (p *Page) ClickLine(path string, n int) {
 	p.t.Helper()
 	p.Wait("the line is there", Cell(path, "new", n))
@@ -21,7 +21,7 @@ func (p *Page) ClickLine(path string, n int) {
 cell.dispatchEvent(new PointerEvent('pointerdown', { bubbles: true, buttons: 1 })); cell.dispatchEvent(new PointerEvent('pointerup', { bubbles: true }))`)
 }
 
-// Write adds text to the open form and saves it with the keyboard.
+// Write types text into the open form and saves it with the keyboard.
 func (p *Page) Write(text string) {
 	p.t.Helper()
 	p.Wait("a form is open", `document.activeElement.matches('.editor textarea')`)
@@ -29,7 +29,7 @@ func (p *Page) Write(text string) {
 	p.Do(chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(chromedp.ModifierCtrl)))
 }
 
-// Comment is like Write, and waits until the comment is saved.
+// Comment is like Write, but also waits until the comment is saved.
 func (p *Page) Comment(text string) {
 	p.t.Helper()
 	p.Write(text)

@@ -10,15 +10,16 @@ import (
 	"testing"
 )
 
-// moments are the times at which a process is killed: before git's nth change, after it,
-// and during it, so that git outlives the process.
+// moments are the times at which a process is killed: before git's nth change, after it, and during
+// it. In the last case git outlives the process.
 var moments = []string{
 	`kill -9 $PPID; exit 1`,
 	`"$REAL_GIT" "$@"; code=$?; kill -9 $PPID; exit $code`,
 	`kill -9 $PPID; exec "$REAL_GIT" "$@"`,
 }
 
-// killer is a git that counts the calls that change something.
+// killer is a script in place of git. It counts the calls that change something. At call
+// number KILL_AT it kills the process that called it.
 const killer = `#!/bin/sh
 case " $* " in
 *" update-ref "* | *" worktree add "* | *" worktree remove "* | *" commit-tree "* | *" add --all "* | *" merge --ff-only "* | *" config --local "* | *" reset --keep "* | *" read-tree --reset "*)
@@ -31,10 +32,10 @@ esac
 exec "$REAL_GIT" "$@"
 `
 
-// EachCrash calls run repeatedly, until the process that it starts is not killed. Each
-// time run starts a process with the variables, in which a git kills it at the next call
-// that changes something. Then run checks that repeating the process's work succeeds,
-// and returns the error of the process. There must be at least so many crashes.
+// EachCrash calls run again and again, until the process that run starts is not killed. run must
+// start a process with the environment env: with it, the process is killed at a git call that
+// changes something, in the first call of run at the first one, then at the second, and so on. Then run must check that repeating the work succeeds, and return the
+// error of the process. The test fails if there were fewer crashes than least.
 func EachCrash(t *testing.T, least int, run func(env []string) error) {
 	t.Helper()
 	program, err := exec.LookPath("git")

@@ -1,5 +1,4 @@
-// Package gittest has a user's git repository for tests, and kills programs while they
-// use git.
+// Package gittest creates a user's git repository for tests, and kills programs while they use git.
 package gittest
 
 import (
@@ -16,12 +15,11 @@ import (
 // Repo is a user's repository with the branch main checked out.
 type Repo struct {
 	*testing.T
-	Top string // a temporary folder
-	Dir string // the repository, a folder in Top
+	Top string // path of a temporary folder
+	Dir string // path of the repository, a folder in Top
 }
 
-// New creates an empty repository in a folder with that name. More options of git init may
-// follow.
+// New creates an empty repository in a folder called name. options are passed to git init.
 func New(t *testing.T, name string, options ...string) *Repo {
 	t.Helper()
 	top, err := filepath.EvalSymlinks(t.TempDir())
@@ -35,7 +33,7 @@ func New(t *testing.T, name string, options ...string) *Repo {
 	return r
 }
 
-// Must ends the test if there is an error.
+// Must ends the test if err is not nil.
 func (r *Repo) Must(err error) {
 	r.Helper()
 	if err != nil {
@@ -43,7 +41,7 @@ func (r *Repo) Must(err error) {
 	}
 }
 
-// Git runs git in a folder as a user would, and returns its output.
+// Git runs git in the folder dir as a user would, and returns its output.
 func (r *Repo) Git(dir string, args ...string) string {
 	r.Helper()
 	out, err := r.Try(dir, args...)
@@ -53,7 +51,7 @@ func (r *Repo) Git(dir string, args ...string) string {
 	return out
 }
 
-// Try is like Git, for a command that may fail.
+// Try is like Git, but the command may fail.
 func (r *Repo) Try(dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(r.Context(), "git", args...)
 	cmd.Dir = dir
@@ -61,7 +59,7 @@ func (r *Repo) Try(dir string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// Write writes a file in a folder, and creates the folders above it.
+// Write writes the file name in the folder dir, and creates missing folders.
 func (r *Repo) Write(dir, name, text string) {
 	r.Helper()
 	path := filepath.Join(dir, name)
@@ -77,7 +75,7 @@ func (r *Repo) Read(dir, name string) string {
 	return string(data)
 }
 
-// Commit commits all files of a worktree, also if none has changed, and returns the commit.
+// Commit commits all files of the worktree dir, even if none has changed. It returns the commit.
 func (r *Repo) Commit(dir, message string) string {
 	r.Helper()
 	r.Git(dir, "add", "--all")
@@ -85,7 +83,8 @@ func (r *Repo) Commit(dir, message string) string {
 	return r.Git(dir, "rev-parse", "HEAD")
 }
 
-// Untouched returns a function that checks that a worktree has not changed since.
+// Untouched returns a function that checks that the worktree dir has not changed since Untouched
+// was called.
 func (r *Repo) Untouched(dir string) func() {
 	r.Helper()
 	look := func() string {
@@ -101,7 +100,7 @@ func (r *Repo) Untouched(dir string) func() {
 	}
 }
 
-// Worktrees counts the worktrees, without the main one.
+// Worktrees returns the number of worktrees, without the main one.
 func (r *Repo) Worktrees() int {
 	r.Helper()
 	return strings.Count(r.Git(r.Dir, "worktree", "list", "--porcelain"), "worktree ") - 1
@@ -109,8 +108,8 @@ func (r *Repo) Worktrees() int {
 
 const childVariable = "GITTEST_CHILD"
 
-// Main prepares the tests of a package: it hides the user's own git configuration. In a
-// process that [Child] has started it calls act and ends the process.
+// Main prepares the tests of a package: it hides the user's git configuration. In a process that
+// [Child] has started, it calls act and then ends the process.
 func Main(act func(name, dir, argument string) error) {
 	if name := os.Getenv(childVariable); name != "" {
 		if err := act(name, os.Args[1], os.Args[2]); err != nil {
@@ -126,8 +125,8 @@ func Main(act func(name, dir, argument string) error) {
 	_ = os.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 }
 
-// Child returns a command that performs an act of [Main] in another process. The argument
-// is passed as JSON.
+// Child returns a command that starts another process, in which [Main] calls act with the name and
+// the argument. The argument is passed as JSON.
 func Child(t *testing.T, name, dir string, argument any, env ...string) *exec.Cmd {
 	t.Helper()
 	data, err := json.Marshal(argument)
@@ -139,11 +138,11 @@ func Child(t *testing.T, name, dir string, argument any, env ...string) *exec.Cm
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), exe, dir, string(data))
-	cmd.Env = append(append(os.Environ(), childVariable+"="+name, "TMPDIR="+t.TempDir()), env...) // a folder of its own, because it may be killed
+	cmd.Env = append(append(os.Environ(), childVariable+"="+name, "TMPDIR="+t.TempDir()), env...) // a separate TMPDIR, because the process may be killed and leave files
 	return cmd
 }
 
-// As returns the error of type E in err, or ends the test.
+// As returns the error of type E that err contains. If there is none, it ends the test.
 func As[E error](t *testing.T, err error) E {
 	t.Helper()
 	e, ok := errors.AsType[E](err)

@@ -21,7 +21,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// The invariants that must hold after any faults.
+// Names of the properties that must hold after any faults.
 const (
 	comesToRest = "Everything comes to rest when the faults are over"
 	noneLost    = "No task is lost: each that was acknowledged ends once, as its agent did"
@@ -32,8 +32,8 @@ const (
 	noneLeft    = "Nothing is left running or mounted"
 )
 
-// restWithin is how long the world may take to come to rest: several leases, and ten
-// leases for agents whose worker could not take them over.
+// restWithin is how long all runs may take to end after the last fault: several leases, and ten
+// leases for agents that no worker could take over.
 const restWithin = 6 * time.Minute
 
 // awaitRest ends the faults and waits until all runs have ended.
@@ -58,8 +58,8 @@ func (w *world) awaitRest() {
 	w.checkDoctor()
 }
 
-// checkDoctor lets 'gaffer doctor' write the documents that could not be written
-// before, and checks that a second call finds nothing to do.
+// checkDoctor runs 'gaffer doctor', which writes the documents that could not be written before.
+// Then it checks that a second call finds nothing to do.
 func (w *world) checkDoctor() {
 	var found struct{ Orphans, Owed, Gone, Holding []json.RawMessage }
 	for range 2 {
@@ -76,7 +76,7 @@ func (w *world) checkDoctor() {
 	}
 }
 
-// gaffer runs a command in the local project and returns its output.
+// gaffer runs a gaffer command in the local project and returns its output.
 func (w *world) gaffer(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
@@ -90,7 +90,7 @@ func (w *world) gaffer(args ...string) (string, error) {
 	return string(out), err
 }
 
-// check checks all invariants from outside.
+// check checks all invariants from outside the machines.
 func (w *world) check() {
 	w.checkValid()
 	w.checkEnd()
@@ -114,7 +114,7 @@ func (w *world) check() {
 	w.checkStore("local", local)
 }
 
-// keepAll saves the databases and the small disk, which would end with the machines.
+// keepAll copies the databases and the small disk, which would disappear with the machines.
 func (w *world) keepAll() {
 	dump := exec.Command("pg_dump", "--file", filepath.Join(w.dir, "fleet.sql"), w.fleet.db.Local)
 	if out, err := dump.CombinedOutput(); err != nil {
@@ -123,7 +123,7 @@ func (w *world) keepAll() {
 	w.copyLocal()
 }
 
-// copyLocal saves the contents of the local machine's small disk.
+// copyLocal copies the files on the local machine's small disk. It returns the path of the copy.
 func (w *world) copyLocal() string {
 	dir := filepath.Join(w.dir, "local-disk")
 	if _, err := os.Stat(dir); err == nil {
@@ -156,7 +156,7 @@ func (w *world) checkEnd() {
 		left = nil
 		for _, pid := range testenv.ProcessesWith(w.mark) {
 			line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-			if err == nil && len(line) > 0 { // otherwise it has ended
+			if err == nil && len(line) > 0 { // the process is alive
 				left = append(left, fmt.Sprintf("%d %s", pid, strings.ReplaceAll(string(line), "\x00", " ")))
 			}
 		}
@@ -171,10 +171,10 @@ func (w *world) checkEnd() {
 	}
 }
 
-// checkStore compares the rows of a store with the events, the plans and the marks of
-// the agents.
+// checkStore compares the rows of a database with the events, the plans and the marks that the
+// agents wrote.
 func (w *world) checkStore(which string, db store.Store) {
-	defer func() { _ = db.Close() }() // nothing was written
+	defer func() { _ = db.Close() }() // ignore the error: nothing was written
 	var rows storetest.Rows
 	err := db.Read(w.t.Context(), func(r store.Reader) (err error) {
 		ends := map[store.TaskKey]int{}
@@ -230,7 +230,7 @@ func (w *world) checkStore(which string, db store.Store) {
 	w.report.count(which, rows)
 }
 
-// checkTask returns the problems of a task.
+// checkTask returns what is wrong with a task and its attempts.
 func (w *world) checkTask(run store.Run, task store.Task, attempts []store.Attempt) (wrong []string) {
 	w.report.checked(noneLost)
 	how, cancelled := w.plans[run.Name].How[task.Task], w.cancelled[run.ID]
@@ -255,7 +255,7 @@ func (w *world) checkTask(run store.Run, task store.Task, attempts []store.Attem
 		wrong = append(wrong, fmt.Sprintf("is %s, and has not ended", task.Status))
 	case complete > 1, (complete == 1) != (task.Status == store.Complete):
 		wrong = append(wrong, fmt.Sprintf("is %s with %d complete attempts", task.Status, complete))
-	case cancelled: // it may have ended before
+	case cancelled: // any outcome is right: the task may have ended before it was cancelled
 	case how == fails:
 		if task.Status != store.Failed {
 			wrong = append(wrong, fmt.Sprintf("its agent fails, and it is %s", task.Status))
@@ -268,8 +268,8 @@ func (w *world) checkTask(run store.Run, task store.Task, attempts []store.Attem
 	return wrong
 }
 
-// checkValid validates the documents of the local project, and checks that the
-// damaged documents were kept aside.
+// checkValid validates the documents of the local project. It also checks that gaffer kept copies
+// of the documents that the test damaged.
 func (w *world) checkValid() {
 	out, err := w.gaffer("validate", "--all", "--json")
 	var result struct {
@@ -305,8 +305,8 @@ func (w *world) checkValid() {
 	}
 }
 
-// recordOf returns the common name of the documents of one record: the names of its
-// run, its result and its earlier attempts are equal up to the first dot.
+// recordOf returns the part that the file names of one record have in common: its run, its result
+// and its earlier attempts have the same name up to the first dot.
 func recordOf(file string) string {
 	name := filepath.Base(file)
 	if name == "status.json" {
@@ -316,7 +316,7 @@ func recordOf(file string) string {
 	return before
 }
 
-// checkDocuments compares the documents of a local run with its rows.
+// checkDocuments compares the documents of a local run with its rows in the database.
 func (w *world) checkDocuments(run store.Run, tasks []store.Task) {
 	var session struct {
 		Status string
@@ -355,8 +355,8 @@ func (w *world) checkDocuments(run store.Run, tasks []store.Task) {
 	}
 }
 
-// readDocument reads a document of the local project, and reports problems. A
-// document that the harness has damaged or deleted for good may be missing.
+// readDocument reads a document of the local project, and reports what is wrong with it. It may be
+// missing if the test has damaged or deleted it for good.
 func (w *world) readDocument(file string, v any, wrong func() string) {
 	data, err := os.ReadFile(w.local.see(filepath.Join(w.project(), file)))
 	if err == nil {

@@ -19,21 +19,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fault is a fault that the harness injects.
+// fault is a fault that the test can inject.
 type fault struct {
 	kind, target string
-	begin        func() (what string, err error) // returns the exact target; errNoTarget if there is none
-	end          func()                          // nil for a fault without a duration
-	lasts        time.Duration                   // duration, if end is set
+	begin        func() (what string, err error) // starts the fault and returns its exact target; errNoTarget if there is none
+	end          func()                          // ends the fault; nil if it has no duration
+	lasts        time.Duration                   // how long the fault lasts, if end is not nil
 	until        time.Time
 }
 
-// mostAtOnce is the maximum number of faults at the same time.
+// mostAtOnce is the maximum number of faults that are active at the same time.
 const mostAtOnce = 4
 
 var errNoTarget = errors.New("no target")
 
-// beginFault injects a fault, unless its target already has one.
+// beginFault injects a fault, unless another fault of the same target is active.
 func (w *world) beginFault(f fault) {
 	if _, busy := w.under[f.target]; busy {
 		w.report.note("left out: %s: %s: another fault lasts", f.kind, f.target)
@@ -66,8 +66,8 @@ func (w *world) endFaults(now time.Time) {
 	}
 }
 
-// storm returns the next fault of a storm. It draws the same random numbers in every
-// state of the world.
+// storm returns the next fault of a storm. It always draws the same number of random numbers,
+// whatever the state of the world is.
 func (w *world) storm() fault {
 	server, worker := pick(w.rng, w.fleet.coordinators), pick(w.rng, w.fleet.workers)
 	short := time.Duration(w.rng.IntN(4000)) * time.Millisecond
@@ -106,10 +106,10 @@ func (w *world) storm() fault {
 	return makers[w.rng.IntN(len(makers))]()
 }
 
-// calm returns a fault that must not coincide with others. A supervisor freezes its
-// agent when the lease ends, and ends it on request. While the supervisor is killed
-// or stopped, only its worker can do that, so the worker must be alive. And a stopped
-// agent may be continued only while its lease has not ended.
+// calm returns a fault that must not coincide with others. A supervisor freezes its agent when the
+// lease ends, and ends the agent on request. While the supervisor is killed or stopped, only its
+// worker can do that, so the worker must be alive. Besides, a stopped agent may be continued only
+// while its lease has not ended.
 func (w *world) calm() fault {
 	worker := pick(w.rng, w.fleet.workers)
 	short := time.Duration(w.rng.IntN(int(w.fleet.lease / 2)))
@@ -121,7 +121,7 @@ func (w *world) calm() fault {
 	return makers[w.rng.IntN(len(makers))]()
 }
 
-// wait makes begin wait until the fault has ended.
+// wait returns a fault whose begin returns only after the fault has ended.
 func (w *world) wait(f fault) fault {
 	begin, end := f.begin, f.end
 	f.end = nil
@@ -146,12 +146,12 @@ func (w *world) kill(s *service, away time.Duration) fault {
 	}, end: s.start}
 }
 
-// kindOf returns the kind of program on a machine: coordinator, worker or gaffer run.
+// kindOf returns the kind of program that runs on a machine: coordinator, worker or gaffer run.
 func kindOf(s *service) string {
 	return strings.NewReplacer("server", "coordinator", "local", "gaffer run").Replace(strings.TrimRight(s.Name, "123"))
 }
 
-// killLocal kills the gaffer that works on the local run. Another one resumes the
+// killLocal kills the gaffer process that works on the local run. Another process then resumes the
 // run.
 func (w *world) killLocal() fault {
 	f := w.kill(w.local, 0)
@@ -184,7 +184,7 @@ func (w *world) stopDatabase(sig syscall.Signal, away time.Duration) fault {
 	}
 }
 
-// killBackend kills a PostgreSQL process that serves a coordinator.
+// killBackend kills a PostgreSQL backend process that serves a coordinator.
 func (w *world) killBackend() fault {
 	n := w.rng.IntN(1 << 20)
 	return fault{kind: "kill -9 PostgreSQL backend", target: "database", begin: func() (string, error) {
@@ -194,7 +194,7 @@ func (w *world) killBackend() fault {
 		if err != nil {
 			return "", err
 		}
-		defer func() { _ = conn.Close(ctx) }() // nothing was written
+		defer func() { _ = conn.Close(ctx) }() // ignore the error: nothing was written
 		rows, err := conn.Query(ctx, "SELECT pid FROM pg_stat_activity WHERE client_addr IS NOT NULL ORDER BY pid")
 		if err != nil {
 			return "", err
@@ -206,7 +206,7 @@ func (w *world) killBackend() fault {
 		if len(pids) == 0 {
 			return "", errNoTarget
 		}
-		pid := fmt.Sprint(pids[n%len(pids)]) // in the machine's own namespace
+		pid := fmt.Sprint(pids[n%len(pids)]) // the pid in the namespace of the machine
 		if out, err := w.in(w.fleet.db.machine, "kill", "-9", pid); err != nil {
 			return "", fmt.Errorf("%w: %s", err, out)
 		}
@@ -217,14 +217,14 @@ func (w *world) killBackend() fault {
 // process is a process that gaffer has started on a machine.
 type process struct {
 	handle  *os.Process
-	attempt string // the attempt that it is or supervises, "" if unknown
+	attempt string // id of the attempt that the process runs or supervises; "" if unknown
 }
 
 func (p process) String() string {
 	return strings.TrimSuffix(fmt.Sprintf("process %d of attempt %s", p.handle.Pid, p.attempt), " of attempt ")
 }
 
-// processes returns the agents or supervisors on a machine.
+// processes returns the agents or the supervisors that run on a machine. kind says which.
 func (w *world) processes(kind string, on *service) (found []process) {
 	if kind == "agent" {
 		for _, a := range marked(w.mark) {
@@ -248,8 +248,8 @@ func (w *world) processes(kind string, on *service) (found []process) {
 	return found
 }
 
-// handle returns a process of this world, or nil if it has ended. The handle stays
-// valid even if the pid is reused.
+// handle returns a handle of a process of this world, or nil if the process has ended. The handle
+// stays valid even if the pid is reused.
 func (w *world) handle(pid int) *os.Process {
 	p, err := os.FindProcess(pid)
 	if err != nil || !carries(pid, w.mark) {
@@ -275,8 +275,8 @@ func (w *world) killAgent(on *service) fault {
 	}}
 }
 
-// killSupervisor kills a supervisor. In a fleet it waits until the worker has ended
-// the remaining processes of the attempt.
+// killSupervisor returns a fault that kills a supervisor. In a fleet, the fault waits until the
+// worker has ended the remaining processes of the attempt.
 func (w *world) killSupervisor(on *service) fault {
 	n := w.rng.IntN(1 << 20)
 	return fault{kind: "kill -9 supervisor", target: "a supervisor of " + on.Name, begin: func() (string, error) {
@@ -299,7 +299,7 @@ func (w *world) killSupervisor(on *service) fault {
 	}}
 }
 
-// attemptBelow returns the attempt that a supervisor supervises, or "".
+// attemptBelow returns the id of the attempt that a supervisor supervises, or "" if it is unknown.
 func (w *world) attemptBelow(pid int) string {
 	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid)) // ignore the error: the process may have ended
 	for _, child := range strings.Fields(string(children)) {
@@ -312,7 +312,7 @@ func (w *world) attemptBelow(pid int) string {
 	return ""
 }
 
-// stopProcess stops an agent or a supervisor for some time.
+// stopProcess returns a fault that stops an agent or a supervisor for some time.
 func (w *world) stopProcess(kind string, on *service, lasts time.Duration) fault {
 	n := w.rng.IntN(1 << 20)
 	var stopped process
@@ -326,17 +326,17 @@ func (w *world) stopProcess(kind string, on *service, lasts time.Duration) fault
 			stopped = list[n%len(list)]
 			return stopped.String(), stopped.handle.Signal(syscall.SIGSTOP)
 		},
-		end: func() { _ = stopped.handle.Signal(syscall.SIGCONT) }, // it may have been killed meanwhile
+		end: func() { _ = stopped.handle.Signal(syscall.SIGCONT) }, // ignore the error: the process may have been killed
 	}
 }
 
-// deleteSocket deletes the socket of a supervisor.
+// deleteSocket returns a fault that deletes the socket of a supervisor.
 func (w *world) deleteSocket(on *service) fault {
 	n := w.rng.IntN(1 << 20)
 	return fault{kind: "delete socket", target: "a socket of " + on.Name, begin: func() (string, error) {
 		list := w.files(on, on.Home, func(path string) bool {
 			dir, name := filepath.Split(path)
-			return name == "socket" && !strings.HasSuffix(dir, ".done/") // of a running attempt
+			return name == "socket" && !strings.HasSuffix(dir, ".done/") // only sockets of running attempts
 		})
 		if len(list) == 0 {
 			return "", errNoTarget
@@ -346,10 +346,10 @@ func (w *world) deleteSocket(on *service) fault {
 	}}
 }
 
-// files returns the files below a folder of a machine, the newest first.
+// files returns the files in a folder of a machine for which want returns true, the newest first.
 func (w *world) files(on *service, dir string, want func(string) bool) (list []string) {
 	times := map[string]time.Time{}
-	// Files that disappear meanwhile are skipped.
+	// Skip files that disappear in the meantime.
 	_ = filepath.WalkDir(on.see(dir), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !want(path) {
 			return nil
@@ -363,7 +363,7 @@ func (w *world) files(on *service, dir string, want func(string) bool) (list []s
 	return list
 }
 
-// fillDisk fills the disk of a machine.
+// fillDisk returns a fault that fills the disk of a machine.
 func (w *world) fillDisk(on *service, lasts time.Duration) fault {
 	var ballast string
 	return fault{kind: "full disk", target: "disk of " + on.Name, lasts: lasts, begin: func() (string, error) {
@@ -379,7 +379,7 @@ func (w *world) fillDisk(on *service, lasts time.Duration) fault {
 		for block := make([]byte, 4096); err == nil; {
 			_, err = file.Write(block)
 		}
-		_ = file.Close() // only a full disk matters
+		_ = file.Close() // ignore the error: only the full disk matters
 		if !errors.Is(err, syscall.ENOSPC) {
 			return "", errors.Join(err, os.Remove(ballast))
 		}
@@ -391,11 +391,12 @@ func (w *world) fillDisk(on *service, lasts time.Duration) fault {
 	}}
 }
 
-// damage is a document that the harness has replaced, and the text that it wrote.
+// damage describes a document that the test has replaced: its path, and the text that the test
+// wrote.
 type damage struct{ file, text string }
 
-// documents returns documents of the latest runs in the local project. Every second
-// one is the session's document, because gaffer rewrites it often.
+// documents returns the paths of documents of the latest runs in the local project. Every second
+// one is the session's document, because gaffer writes it most often.
 func (w *world) documents() (list []string) {
 	const latest = 6
 	all := w.files(w.local, w.project(), func(path string) bool {
@@ -417,7 +418,7 @@ func (w *world) inProject(file string) string {
 	return strings.TrimPrefix(file, w.local.see(w.project())+"/")
 }
 
-// damageDocument replaces a document by one that ends in the middle.
+// damageDocument returns a fault that replaces a document by a part of it, which is not valid JSON.
 func (w *world) damageDocument() fault {
 	n := w.rng.IntN(1 << 20)
 	return fault{kind: "corrupt document", target: "a document of " + w.local.Name, begin: func() (string, error) {
@@ -428,7 +429,7 @@ func (w *world) damageDocument() fault {
 		file, text := list[n%len(list)], fmt.Sprintf(`{"damage": "number %d of %d", "agents": [`, len(w.damaged)+1, n)
 		temp := file + ".chaos"
 		err := os.WriteFile(temp, []byte(text), 0o644)
-		if err == nil { // so that a full disk leaves no empty document, and the old content is known
+		if err == nil { // write to another file first: a full disk must not leave an empty document, and the old content must be known
 			err = unix.Renameat2(unix.AT_FDCWD, temp, unix.AT_FDCWD, file, unix.RENAME_EXCHANGE)
 		}
 		if err == nil {
@@ -456,10 +457,10 @@ func (w *world) deleteDocument() fault {
 	}}
 }
 
-// wentAway records that a document, now called temp, was removed. If its session was
-// still running, gaffer writes it again. All others may stay as they are now.
+// wentAway records that a document was removed; it is now at the path temp. If its session was
+// still running, gaffer will write the document again. Other documents may stay missing.
 func (w *world) wentAway(file, temp string) {
-	data, _ := os.ReadFile(temp) // no other process knows its name
+	data, _ := os.ReadFile(temp) // ignore the error: no other process knows this path
 	w.damaged = slices.DeleteFunc(w.damaged, func(d damage) bool { return d.text == string(data) })
 	var was struct{ Status string }
 	if json.Unmarshal(data, &was) != nil || filepath.Base(file) != "status.json" || was.Status != "running" {
@@ -467,7 +468,7 @@ func (w *world) wentAway(file, temp string) {
 	}
 }
 
-// cancelRun cancels a run of the fleet, as a user would.
+// cancelRun returns a fault that cancels a run of the fleet, as a user would.
 func (w *world) cancelRun() fault {
 	n := w.rng.IntN(1 << 20)
 	return fault{kind: "user cancels", target: "a run of the fleet", begin: func() (string, error) {
@@ -478,7 +479,7 @@ func (w *world) cancelRun() fault {
 			return "", errNoTarget
 		}
 		run := runs[n%len(runs)]
-		w.cancelled[run] = true // set before the call: its answer may be lost
+		w.cancelled[run] = true // set it before the call, because the answer may be lost
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		return run, w.users.client.Runs.Cancel(ctx, run, "", "chaos")

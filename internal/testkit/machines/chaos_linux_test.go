@@ -16,13 +16,13 @@ var (
 	chaosReport  = flag.String("report", "", "the file for the report of the chaos test")
 )
 
-// Fifty agents work for three workers, two coordinators on one PostgreSQL and a local
-// gaffer on SQLite. Meanwhile processes are killed and stopped, machines are
-// disconnected, disks are full and files are damaged. When the faults are over,
-// everything comes to rest, and all invariants hold: see chaos_checks_linux_test.go.
+// Fifty agents work for three workers, two coordinators on one PostgreSQL, and a local gaffer on
+// SQLite. Meanwhile processes are killed and stopped, machines are disconnected, disks are full and
+// files are damaged. After the last fault all runs must end, and all invariants must hold: see
+// chaos_checks_linux_test.go.
 //
-// The seed decides which faults happen in which order and to which targets, and what
-// the agents do. It does not determine how long each process takes.
+// The seed decides which faults happen in which order and to which targets, and what the agents do.
+// It does not determine how long each process takes.
 func TestFaultChaosLosesNoTaskAndRunsNoneTwiceAtOnce(t *testing.T) {
 	testenv.Integration(t)
 	lasts := time.Duration(testenv.Count(0, 90, 600)) * time.Second
@@ -43,11 +43,11 @@ func TestFaultChaosLosesNoTaskAndRunsNoneTwiceAtOnce(t *testing.T) {
 	}
 }
 
-// tick is the interval between checks of the world.
+// tick is how often live and settle look at the world.
 const tick = 100 * time.Millisecond
 
-// live injects faults for some time. Storms, in which faults overlap, alternate with
-// calm periods, in which one fault follows the other and nothing else is wrong.
+// live injects faults for some time. Storms alternate with calm periods. In a storm several faults
+// are active at once; in a calm period only one at a time.
 func (w *world) live(lasts time.Duration) {
 	end := time.Now().Add(lasts)
 	over := func() bool { return time.Now().After(end) || w.t.Failed() }
@@ -73,7 +73,7 @@ func (w *world) live(lasts time.Duration) {
 	}
 }
 
-// settle lets everything run without new faults.
+// settle lets all programs run for some time without new faults.
 func (w *world) settle(lasts time.Duration) {
 	over, next := time.After(lasts), time.NewTicker(tick)
 	defer next.Stop()
@@ -96,7 +96,7 @@ func keep(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { // the database's user needs access
+	if err := os.Chmod(dir, 0o755); err != nil { // the user that runs PostgreSQL needs access
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -111,7 +111,7 @@ func keep(t *testing.T) string {
 	return dir
 }
 
-// sub creates a folder.
+// sub creates the folder name in dir and returns its path.
 func sub(t *testing.T, dir, name string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -123,7 +123,7 @@ func sub(t *testing.T, dir, name string) string {
 
 // pick returns a random item of a list, or the zero value if the list is empty.
 func pick[V any](rng *rand.Rand, list []V) (v V) {
-	n := rng.IntN(1 << 20) // always drawn, so that later random numbers do not depend on the list
+	n := rng.IntN(1 << 20) // drawn even for an empty list, so that later random numbers are always the same
 	if len(list) > 0 {
 		v = list[n%len(list)]
 	}

@@ -13,17 +13,17 @@ import (
 	"gaffer/internal/engine/store/storetest"
 )
 
-// report records what happened.
+// report records what happened during the test.
 type report struct {
 	seed    uint64
 	lasts   time.Duration
 	begun   time.Time
 	rested  time.Duration
 	log     []string
-	file    string         // the log file
-	faults  map[string]int // counts by "kind | target"
-	cannot  []string       // faults that this machine does not allow
-	ended   map[string]int // programs that ended by themselves
+	file    string         // path of the log file
+	faults  map[string]int // number of faults, by "kind | target"
+	cannot  []string       // faults that this machine does not allow to inject
+	ended   map[string]int // number of programs that ended without a fault, by name
 	figures []string
 	looks   string
 
@@ -31,7 +31,7 @@ type report struct {
 	invariants            []*invariant
 }
 
-// invariant is a property that must hold.
+// invariant is a property that must always hold.
 type invariant struct {
 	name     string
 	checks   int
@@ -53,7 +53,7 @@ func (r *report) note(format string, args ...any) {
 	r.log = append(r.log, line)
 	if f, err := os.OpenFile(r.file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644); err == nil {
 		fmt.Fprintln(f, line)
-		_ = f.Close() // the log is in memory, too
+		_ = f.Close() // ignore the error: the log is also in memory
 	}
 }
 
@@ -83,7 +83,7 @@ func (r *report) checkedTimes(name string, n int) {
 
 func (r *report) checked(name string) { r.checkedTimes(name, 1) }
 
-// found records that an invariant does not hold.
+// found records that the invariant called name does not hold.
 func (r *report) found(name, problem string) {
 	r.note("NOT TRUE: %s: %s", name, problem)
 	for _, i := range r.invariants {
@@ -93,7 +93,7 @@ func (r *report) found(name, problem string) {
 	}
 }
 
-// count counts the stored rows.
+// count records the number of rows in a database. which names the database.
 func (r *report) count(which string, rows storetest.Rows) {
 	classes, statuses := map[string]int{}, map[string]int{}
 	for _, a := range rows.Attempts {
@@ -156,8 +156,8 @@ func (r *report) text(failed bool) string {
 	return b.String()
 }
 
-// write prints the report and writes it to a file, if one is given. If the test has
-// failed, it also prints the end of the log.
+// write prints the report. If file is not empty, it also writes the report to that file. If the
+// test has failed, it prints the end of the log.
 func (r *report) write(t *testing.T, file string) {
 	text := r.text(t.Failed())
 	t.Logf("\n%s", text)

@@ -20,38 +20,38 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// world is a fleet and a local project into which faults are injected.
+// world is a fleet and a local project. The test injects faults into both.
 type world struct {
 	t      *testing.T
 	fleet  *fleet
-	local  *service          // runs its own plans, one after the other
-	dir    string            // folder of all files
-	mark   string            // NAME=VALUE in the environment of all processes
-	disks  map[string]string // the small disk of a machine, by its name
+	local  *service          // the machine of the local project, which runs plans one after the other
+	dir    string            // folder of all files of the world
+	mark   string            // variable NAME=VALUE in the environment of all processes of the world
+	disks  map[string]string // path of a machine's small disk, by the name of the machine
 	watch  *Watch
 	report *report
 
-	submit    *Process             // submits a plan to the fleet; nil if none is being submitted
-	plans     map[string]chaosPlan // by name
+	submit    *Process             // the process that submits a plan to the fleet; nil if none does
+	plans     map[string]chaosPlan // all plans, by name
 	given     map[string]bool      // names of plans that a coordinator has acknowledged
-	cancelled map[string]bool      // runs that a user has cancelled, or tried to
-	resuming  bool                 // the local process is a resume
+	cancelled map[string]bool      // ids of the runs that a user has cancelled, or tried to cancel
+	resuming  bool                 // the local process resumes a run instead of starting a plan
 	users     users
 
-	// Separate random sources: the number of plans depends on the machine, and must
-	// not change the sequence of faults.
+	// There are separate random sources, because the number of plans depends on the machine's speed
+	// and must not change the sequence of faults.
 	rng, fleetPlans, localPlans *rand.Rand
 
 	under     map[string]fault // active faults, by target
 	restarted map[*service]time.Time
 	damaged   []damage
-	touched   map[string]bool // records and sessions of which a document was damaged or deleted for good
+	touched   map[string]bool // records and sessions with a document that was damaged or deleted for good
 
-	over       bool // no more plans are started
+	over       bool // the faults are over, so no more plans are started
 	localRests bool // all runs of the local project have ended
 }
 
-// The fleet works on 42 tasks at once and the local project on 8.
+// The fleet works on 42 tasks at once, and the local project on 8.
 const (
 	chaosSlots    = 14
 	chaosParallel = 8
@@ -103,7 +103,7 @@ func newWorld(t *testing.T, n uint64) *world {
 	return w
 }
 
-// prepare gives two machines a small disk.
+// prepare mounts a small disk on two of the machines.
 func (w *world) prepare(m *Machine) {
 	dir, size := "", ""
 	switch m.Name {
@@ -114,7 +114,7 @@ func (w *world) prepare(m *Machine) {
 	default:
 		return
 	}
-	_ = os.MkdirAll(dir, 0o700) // mount reports a missing folder
+	_ = os.MkdirAll(dir, 0o700) // ignore the error: mount fails if the folder is missing
 	if out, err := w.in(m, "mount", "-t", "tmpfs", "-o", "size="+size, "chaos", dir); err != nil {
 		w.report.impossible("full disk of "+m.Name, fmt.Sprintf("mount a tmpfs: %v: %s", err, out))
 		return
@@ -133,16 +133,17 @@ func (w *world) in(m *Machine, argv ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// see returns the path by which this process can access a file of a machine, whose
-// mounts it does not share.
+// see returns a path by which this process can access a file of the machine. The process does not
+// share the machine's mounts.
 func (m *Machine) see(path string) string { return fmt.Sprintf("/proc/%d/root%s", m.pid(), path) }
 
 func (w *world) script() string    { return filepath.Join(w.fleet.marks, "agent.sh") }
 func (w *world) localRoot() string { return filepath.Join(w.local.Home, "disk") }
 func (w *world) project() string   { return filepath.Join(w.localRoot(), "shop") }
 
-// chaosAgent is agent.sh STEPS HOW. It appends a mark for each step to a file of its
-// task. An agent that asks has two parts, before and after the question.
+// chaosAgent is a script that is called as agent.sh STEPS HOW. For each step it appends a mark to a
+// file of its task. With HOW ask it ends before its question; with HOW rest it does what
+// follows the answer.
 const chaosAgent = `marks=${0%/*}/$GAFFER_RUN
 mkdir -p "$marks"
 m() { echo "$1 $GAFFER_ATTEMPT" >>"$marks/$GAFFER_TASK"; sleep 0.5; }
@@ -161,21 +162,21 @@ echo "$GAFFER_ATTEMPT" >"$GAFFER_TASK.txt" || exit 4
 m end
 `
 
-// The kinds of agents.
+// The kinds of agents: how an agent behaves.
 const (
 	works    = "work"     // succeeds
-	fails    = "fail"     // always fails
+	fails    = "fail"     // fails in every attempt
 	asks     = "ask"      // asks a question, and succeeds after the answer
 	stubborn = "stubborn" // ignores the signals that ask it to end
 )
 
-// chaosPlan is what the harness knows about a plan.
+// chaosPlan is what the test knows about a plan that it has written.
 type chaosPlan struct {
 	How map[string]string // the kind of each task's agent
 }
 
-// newPlan writes a plan. Most tasks have no dependencies. In the local project every
-// question has a default answer, because no user answers it.
+// newPlan writes a plan and returns the path of its file. Most tasks have no dependencies. In the
+// local project every question has a default answer, because no user answers it.
 func (w *world) newPlan(rng *rand.Rand, local bool, name string) (file string) {
 	type task struct {
 		ID            string   `json:"id"`
@@ -191,7 +192,7 @@ func (w *world) newPlan(rng *rand.Rand, local bool, name string) (file string) {
 	for i := range 4 + rng.IntN(8) {
 		t := task{ID: fmt.Sprintf("t%02d", i), Retries: 50}
 		steps := 1 + rng.IntN(8)
-		if rng.IntN(4) == 0 { // longer than a lease
+		if rng.IntN(4) == 0 { // let the task take longer than a lease
 			steps += 16 + rng.IntN(16)
 		}
 		how := []string{works, works, works, works, fails, asks, stubborn}[rng.IntN(7)]
@@ -229,8 +230,8 @@ func (w *world) newPlan(rng *rand.Rand, local bool, name string) (file string) {
 	return file
 }
 
-// maintain does what an init system and users would do: it restarts programs that have
-// ended, submits plans to the fleet, and continues the local project.
+// maintain does what an init system and users would do: it restarts programs that have ended,
+// submits plans to the fleet, and starts or resumes runs in the local project.
 func (w *world) maintain() {
 	for _, s := range slices.Concat(w.fleet.coordinators, w.fleet.workers) {
 		if _, broken := w.under[s.Name]; broken || !s.process.Ended() || time.Since(w.restarted[s]) < time.Second {
@@ -250,7 +251,7 @@ func lastLine(text string) string {
 	return lines[len(lines)-1]
 }
 
-// maintainFleet submits a plan if the fleet has few open tasks.
+// maintainFleet submits a plan to the fleet if the fleet has few open tasks.
 func (w *world) maintainFleet() {
 	if w.submit != nil {
 		if !w.submit.Ended() {
@@ -276,8 +277,8 @@ func (w *world) maintainFleet() {
 
 func (w *world) lastGiven() string { return fmt.Sprintf("fleet-%d", w.report.submitted) }
 
-// maintainLocal runs a plan in the local project, or resumes a run whose gaffer has ended
-// too early.
+// maintainLocal starts a plan in the local project. If the gaffer process of a run has ended too
+// early, it resumes that run instead.
 func (w *world) maintainLocal() {
 	if _, broken := w.under[w.local.Name]; broken {
 		return
@@ -306,7 +307,7 @@ func (w *world) maintainLocal() {
 	w.local.process = w.local.Start(w.local.env, w.project(), w.local.program, "run", "--local", file)
 }
 
-// notFound is gaffer's exit code if there is nothing to resume.
+// notFound is gaffer's exit code if there is no run to resume.
 const notFound = 3
 
 // exitCode returns the exit code of a process, or 128 plus the signal that has ended
@@ -325,15 +326,14 @@ func exitCode(err error) int {
 	return ended.ExitCode()
 }
 
-// users represents the users of the fleet: they answer questions and count the open
-// tasks.
+// users stands for the users of the fleet, who answer questions. It also counts the open tasks.
 type users struct {
 	client *coordinator.Client
 
 	mu       sync.Mutex
 	left     int
 	answered int
-	runs     []string // running runs
+	runs     []string // ids of the runs that have not ended
 }
 
 func (p *users) start(t *testing.T, c *coordinator.Client) {
@@ -353,7 +353,8 @@ func (p *users) start(t *testing.T, c *coordinator.Client) {
 	t.Cleanup(func() { cancel(); done.Wait() })
 }
 
-// look ignores errors, because the coordinators may be unreachable.
+// look asks the coordinators for runs and questions, and answers the questions. It ignores errors,
+// because the coordinators may be unreachable.
 func (p *users) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -369,7 +370,7 @@ func (p *users) look(ctx context.Context) {
 	_, _ = p.count(ctx)
 }
 
-// openNow queries the number of unfinished tasks of the fleet.
+// openNow asks the coordinators how many tasks of the fleet have not ended.
 func (p *users) openNow() (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
@@ -392,7 +393,7 @@ func (p *users) count(ctx context.Context) (int, error) {
 	return left, nil
 }
 
-// open returns the last known number of unfinished tasks of the fleet.
+// open returns the number of tasks of the fleet that have not ended, as of the last look.
 func (p *users) open() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

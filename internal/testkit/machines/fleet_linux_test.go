@@ -18,7 +18,7 @@ import (
 	"gaffer/coordinator"
 )
 
-// lease is how long a worker may be silent before other workers get its tasks.
+// lease is how long a worker may be silent before other workers take over its tasks.
 const lease = 3 * time.Second
 
 // fleet is a set of coordinators on one database, and their workers.
@@ -29,19 +29,19 @@ type fleet struct {
 	coordinators []*service
 	workers      []*service
 	client       *Machine
-	token        string // of an admin
-	marks        string // the folder in which tasks leave their marks
+	token        string // token of an admin
+	marks        string // folder in which tasks write their marks
 
-	lease   time.Duration  // overrides the constant lease
-	slots   int            // of each worker; 2 if zero
-	also    []string       // additional variables of every program
+	lease   time.Duration  // if not zero, used instead of the constant lease
+	slots   int            // number of slots of each worker; 0 means 2
+	also    []string       // additional environment variables of every program
 	prepare func(*Machine) // called before the program of a machine starts; may be nil
 }
 
-// service is a program that runs on its own machine.
+// service is a program that runs on a separate machine.
 type service struct {
 	*Machine
-	program string // changed by an upgrade
+	program string // path of the program; an upgrade changes it
 	args    []string
 	env     []string
 	process *Process
@@ -51,7 +51,7 @@ func (s *service) start() {
 	s.process = s.Start(s.env, s.project(), append([]string{s.program}, s.args...)...)
 }
 
-// project returns the machine's copy of the project.
+// project returns the path of the machine's copy of the project.
 func (m *Machine) project() string { return filepath.Join(m.Home, "shop") }
 
 // service creates a machine for a program.
@@ -71,12 +71,12 @@ func (f *fleet) service(name, program string, args ...string) *service {
 	return s
 }
 
-// env returns the environment of programs on the machine.
+// env returns the environment variables of programs on the machine.
 func (m *Machine) env(also ...string) []string {
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + m.Home, "LC_ALL=C", "USER=" + m.Name, "GAFFER_INSECURE_HTTP=1"}
 	for name, folder := range map[string]string{"XDG_STATE_HOME": "state", "XDG_CONFIG_HOME": "config", "XDG_CACHE_HOME": "cache", "TMPDIR": "tmp"} {
 		dir := filepath.Join(m.Home, folder)
-		_ = os.MkdirAll(dir, 0o700) // the program reports a missing folder
+		_ = os.MkdirAll(dir, 0o700) // ignore the error: the program fails if the folder is missing
 		env = append(env, name+"="+dir)
 	}
 	return append(env, also...)
@@ -110,7 +110,7 @@ func (f *fleet) addCoordinator(name, program string) {
 	f.coordinators = append(f.coordinators, s)
 	s.start()
 	f.ready(s)
-	if f.token == "" { // the first coordinator creates it
+	if f.token == "" { // the first coordinator creates the token
 		text, err := os.ReadFile(filepath.Join(s.Home, "state", "gaffer", "token"))
 		if err != nil {
 			f.t.Fatal(err)
@@ -119,7 +119,7 @@ func (f *fleet) addCoordinator(name, program string) {
 	}
 }
 
-// ready waits until a coordinator answers.
+// ready waits until a coordinator answers requests.
 func (f *fleet) ready(s *service) {
 	f.t.Helper()
 	via := s.HTTP()
@@ -132,7 +132,7 @@ func (f *fleet) ready(s *service) {
 		if err != nil {
 			return false
 		}
-		_ = res.Body.Close() // only the status matters
+		_ = res.Body.Close() // ignore the error: only the status matters
 		return res.StatusCode == http.StatusOK
 	})
 }
@@ -145,7 +145,7 @@ func (f *fleet) addWorker(name, program string) {
 	s.start()
 }
 
-// addresses returns the URLs of all coordinators.
+// addresses returns the URLs of all coordinators, separated by commas.
 func (f *fleet) addresses() string {
 	var list []string
 	for _, d := range f.coordinators {
@@ -154,7 +154,7 @@ func (f *fleet) addresses() string {
 	return strings.Join(list, ",")
 }
 
-// tokenFor creates a token, and waits until all coordinators accept it.
+// tokenFor creates a token with a role, and waits until all coordinators accept it.
 func (f *fleet) tokenFor(role, name string) string {
 	f.t.Helper()
 	lines := strings.Split(strings.TrimSpace(f.run("token", "create", "--role", role, "--name", name, "--db", f.db.URL)), "\n")
@@ -183,7 +183,7 @@ func (f *fleet) run(args ...string) string {
 	return out.String()
 }
 
-// asks returns a client of the coordinators that tries the nth first.
+// asks returns a client of all coordinators that tries the nth coordinator first.
 func (f *fleet) asks(n int) *coordinator.Client {
 	f.t.Helper()
 	list := strings.Split(f.addresses(), ",")
@@ -198,12 +198,12 @@ func (f *fleet) asks(n int) *coordinator.Client {
 
 const (
 	step = 100 * time.Millisecond
-	// longEvery means that one of so many tasks takes longer than a lease.
+	// One in longEvery tasks takes longer than a lease.
 	longEvery = 4
 )
 
-// script leaves a mark with each step. The first attempt of a held task continues for
-// long, so that it is still alive if another attempt replaces it.
+// script is the command of every task. It writes a mark with each step. The first attempt of a task
+// with a file TASK.held goes on for so long that it is still alive when another attempt replaces it.
 const script = `
 m() { echo "$1 $GAFFER_ATTEMPT" >>$marks/$GAFFER_TASK; sleep $step; }
 m begin
@@ -214,8 +214,8 @@ for i in $(seq 300); do
 done
 m end`
 
-// submit submits tasks to the fleet. Most take up to two seconds. It returns the run
-// and its tasks.
+// submit submits a run to the fleet, with tasks that mostly take up to two seconds. It returns the
+// ids of the run and its tasks.
 func (f *fleet) submit(rng *rand.Rand, tasks int) (run string, ids []string) {
 	f.t.Helper()
 	type task struct {
@@ -242,7 +242,7 @@ func (f *fleet) submit(rng *rand.Rand, tasks int) (run string, ids []string) {
 	return run, ids
 }
 
-// ended returns the number of tasks that have finished, according to their marks.
+// ended returns how many tasks have finished, according to their marks.
 func (f *fleet) ended() (n int) {
 	files, _ := filepath.Glob(filepath.Join(f.marks, "t??")) // ignore the error: the pattern is valid
 	for _, file := range files {
@@ -253,7 +253,7 @@ func (f *fleet) ended() (n int) {
 	return n
 }
 
-// alive fails the test if a program has ended by itself.
+// alive fails the test if a coordinator or worker has ended by itself.
 func (f *fleet) alive() {
 	f.t.Helper()
 	for _, s := range slices.Concat(f.coordinators, f.workers) {

@@ -11,14 +11,15 @@ import (
 	"gaffer/coordinator"
 )
 
-// follower reads the stream from the beginning, across failures of coordinators.
+// follower reads a coordinator's stream of changes from the beginning. If the coordinator fails, it
+// continues with another.
 type follower struct {
 	name   string
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 
 	mu      sync.Mutex
-	changes []int64 // the numbers of the changes, in the order of arrival
+	changes []int64 // numbers of the changes, in the order in which they arrived
 	gaps    int
 	err     error
 }
@@ -58,15 +59,15 @@ func (f *follower) last() int64 {
 	return f.changes[len(f.changes)-1]
 }
 
-// stop ends the follower and returns the numbers that it received.
+// stop ends the follower and returns the numbers of the changes that it received.
 func (f *follower) stop() []int64 {
 	f.cancel()
 	f.done.Wait()
 	return f.changes
 }
 
-// check compares the received numbers with those of all changes up to the last of
-// want.
+// check waits for the last change of want, and compares all numbers that the follower received up
+// to it with want.
 func (f *follower) check(t *testing.T, want []int64) {
 	t.Helper()
 	if len(want) == 0 {

@@ -39,10 +39,10 @@ func echo(t *testing.T, m *Machine) (address string) {
 	return l.Addr().String()
 }
 
-// hears reports whether a line comes back from the echo server.
+// hears sends a line and reports whether the echo server sends it back in time.
 func hears(conn net.Conn, within time.Duration) bool {
 	const line = "are you there?\n"
-	_ = conn.SetDeadline(time.Now().Add(within)) // if it fails, the next calls fail too
+	_ = conn.SetDeadline(time.Now().Add(within)) // ignore the error: the next calls would fail too
 	if _, err := conn.Write([]byte(line)); err != nil {
 		return false
 	}
@@ -75,7 +75,7 @@ func TestAMachineIsCutOffAndReachedAgain(t *testing.T) {
 			who.Reconnect()
 			Eventually(t, 20*time.Second, "the connection that was there goes on", func() bool {
 				_ = conn.SetDeadline(time.Now().Add(time.Second))
-				_, err := conn.Read(make([]byte, 100)) // the delayed line
+				_, err := conn.Read(make([]byte, 100)) // read the line that was delayed
 				return err == nil
 			})
 			if !hears(conn, 10*time.Second) {
@@ -105,7 +105,7 @@ func TestAProcessIsKilledAloneAndTheRestEndsWithTheMachine(t *testing.T) {
 		p := m.Start(os.Environ(), m.Home, "env", "GAFFER_RUN="+run, "GAFFER_ATTEMPT=a", "sh", "-c", "setsid sleep 1000 & sleep 1000")
 		Eventually(t, 20*time.Second, "all have begun", func() bool { return len(agents(run)) == 3 })
 		p.Kill()
-		// A process that is just calling exec has no environment for a moment.
+		// Wait, because a process that is just calling exec has no environment for a moment.
 		Eventually(t, 20*time.Second, "the other two are left", func() bool { return len(agents(run)) == 2 })
 	})
 	if left := agents(run); len(left) > 0 {
@@ -113,8 +113,7 @@ func TestAProcessIsKilledAloneAndTheRestEndsWithTheMachine(t *testing.T) {
 	}
 }
 
-// An orphan must not stay a zombie: programs that wait for its end would wait
-// forever.
+// An orphan that ends must not stay a zombie: programs that wait for its end would wait forever.
 func TestAnEndedOrphanLeavesNoZombie(t *testing.T) {
 	m := New(t).Machine("m")
 	p := m.Start(os.Environ(), m.Home, "/bin/sh", "-c", "(sleep 0.1 & echo $! >orphan); while kill -0 $(cat orphan) 2>/dev/null; do sleep 0.1; done")

@@ -20,14 +20,14 @@ func Main(m *testing.M) int {
 	code, err := rerunAsRoot()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "make a user namespace:", err)
-		return m.Run() // each test reports that it cannot create machines
+		return m.Run() // each test then reports that it cannot create machines
 	}
 	return code
 }
 
 // rerunAsRoot runs this program as root of a user namespace.
 func rerunAsRoot() (code int, err error) {
-	runtime.LockOSThread() // the child gets its Pdeathsig when the thread that started it ends
+	runtime.LockOSThread() // Pdeathsig kills the child when the thread that started it ends
 	defer runtime.UnlockOSThread()
 	cmd := exec.Command(os.Args[0], os.Args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -44,8 +44,8 @@ func rerunAsRoot() (code int, err error) {
 	return 0, err
 }
 
-// skipOrFail skips a test because machines cannot be created. In CI it fails the test
-// instead, because otherwise the test would never run.
+// skipOrFail skips a test because machines cannot be created. In CI it fails the test, because
+// there the test would never run.
 func skipOrFail(t testing.TB, err error) {
 	t.Helper()
 	if os.Getenv("CI") != "" {
@@ -54,9 +54,8 @@ func skipOrFail(t testing.TB, err error) {
 	t.Skipf("the kernel refuses to make a machine: %v; run the test as root", err)
 }
 
-// unprivileged returns a command that runs argv as a user other than root, because some
-// programs refuse to run as root. It also returns the owner that the program's files
-// need.
+// unprivileged returns a command that runs argv as a user other than root, because some programs
+// refuse to run as root. It also returns the uid and gid of that user.
 func unprivileged(argv []string) (as []string, uid, gid int) {
 	const nobody = 65534
 	all, err := os.ReadFile("/proc/self/uid_map")

@@ -12,10 +12,10 @@ import (
 	"gaffer/internal/engine/store/postgres"
 )
 
-// stored is the final content of the database.
+// stored is the content of the database at the end of the test.
 type stored struct {
 	tasks    map[string]store.Task
-	attempts map[string][]store.Attempt // by task
+	attempts map[string][]store.Attempt // attempts by the id of their task
 	events   []store.Event
 }
 
@@ -25,7 +25,7 @@ func (f *fleet) stored(run string) stored {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	defer func() { _ = db.Close() }() // nothing was written
+	defer func() { _ = db.Close() }() // ignore the error: nothing was written
 	s := stored{tasks: map[string]store.Task{}, attempts: map[string][]store.Attempt{}}
 	err = db.Read(f.t.Context(), func(r store.Reader) error {
 		list, err := r.Tasks(run)
@@ -51,9 +51,9 @@ func (f *fleet) stored(run string) stored {
 	return s
 }
 
-// checkMarks compares the marks of a task with its rows. The task must be complete by
-// one attempt, which finished once. After an attempt had started, earlier ones must
-// not have done anything.
+// checkMarks compares the marks that the attempts of a task wrote with the task's rows. The task
+// must be complete, and exactly one attempt must have finished. Once an attempt had started,
+// earlier ones must not have written marks.
 func (f *fleet) checkMarks(t *testing.T, s stored, task string) {
 	t.Helper()
 	marks, wrong := readMarks(filepath.Join(f.marks, task))
@@ -62,21 +62,21 @@ func (f *fleet) checkMarks(t *testing.T, s stored, task string) {
 	}
 }
 
-// marks holds the marks that the attempts of a task left.
+// marks holds the marks that the attempts of a task wrote.
 type marks struct {
-	count map[string]int // number of each "what attempt"
-	order []string       // attempts in the order of their first mark
+	count map[string]int // how often each mark, such as "begin ATTEMPT", was written
+	order []string       // ids of the attempts, in the order of their first mark
 }
 
-// readMarks reads the marks and returns problems in them: an attempt that started or
-// finished twice, or that continued after another had started.
+// readMarks reads the marks from a file. It also returns what is wrong with them: an attempt that
+// started or finished twice, or that continued after another had started.
 func readMarks(file string) (m marks, wrong []string) {
 	m.count = map[string]int{}
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return m, []string{err.Error()}
 	}
-	late := map[string]bool{} // attempts that continued after another had started
+	late := map[string]bool{} // ids of the attempts that continued after another had started
 	for _, line := range strings.Split(strings.TrimSpace(string(data)), "\n") {
 		m.count[line]++
 		what, attempt, _ := strings.Cut(line, " ")
@@ -94,7 +94,7 @@ func readMarks(file string) (m marks, wrong []string) {
 	return m, wrong
 }
 
-// check returns the differences between the marks and the rows of a task that must be
+// check returns the differences between the marks and the rows of a task. The task must be
 // complete.
 func (m marks) check(row store.Task, attempts []store.Attempt) (wrong []string) {
 	if row.Status != store.Complete {
@@ -117,8 +117,8 @@ func (m marks) check(row store.Task, attempts []store.Attempt) (wrong []string) 
 	return wrong
 }
 
-// seqs returns the numbers of all events, and of those that every follower of the run
-// must receive: each change of one of its tasks.
+// seqs returns the numbers of all events, and the numbers of those that every follower must
+// receive: each change of a task of the run.
 func (s stored) seqs(run string) (all, tasks []int64) {
 	for _, e := range s.events {
 		all = append(all, e.Seq)

@@ -8,20 +8,19 @@ import (
 	"testing"
 )
 
-// Network is a set of machines connected by a switch. It is not connected to any
-// other network.
+// Network is a set of machines that are connected by a switch. They cannot reach any other network.
 type Network struct {
-	// Homes is the parent folder of the machines' home folders. They stay after the
-	// test. If it is empty, the home folders are temporary.
+	// Homes is the folder in which machines get their home folders, which are kept after the test.
+	// If it is empty, the home folders are temporary.
 	Homes string
 
 	t    testing.TB
 	hub  *space
-	last int // number of the last machine
+	last int // number of the machine that was added last
 }
 
-// New returns a network without machines. It skips the test if the kernel does not
-// permit machines.
+// New returns a network without machines. If the kernel does not permit machines, it skips the
+// test.
 func New(t testing.TB) *Network {
 	t.Helper()
 	hub, err := newSpace("switch")
@@ -35,15 +34,15 @@ func New(t testing.TB) *Network {
 	return n
 }
 
-// Machine is a machine of a network.
+// Machine is a simulated machine in a network.
 type Machine struct {
 	Name    string
-	Address string // address for the other machines
-	Home    string // home folder
+	Address string // IP address at which other machines reach this one
+	Home    string // path of the home folder
 
 	*space
 	network *Network
-	port    string // the machine's network interface at the switch
+	port    string // name of the machine's port at the switch
 }
 
 // Machine adds a machine to the network.
@@ -70,17 +69,17 @@ func (n *Network) Machine(name string) *Machine {
 	return m
 }
 
-// Cut is a way to disconnect a machine.
+// Cut says how a machine is disconnected.
 type Cut string
 
 const (
-	// Unplugged takes the machine's own network interface down.
+	// Unplugged takes down the network interface of the machine, which notices it.
 	Unplugged Cut = "unplugged"
-	// Lost drops all packets; the machine does not notice.
+	// Lost drops all packets at the switch; the machine does not notice it.
 	Lost Cut = "lost"
 )
 
-// Cut disconnects the machine. Open connections stay open, because no program is
+// Cut disconnects the machine from the network. Open connections stay open, because no program is
 // notified.
 func (m *Machine) Cut(how Cut) {
 	m.network.t.Helper()
@@ -91,14 +90,14 @@ func (m *Machine) Cut(how Cut) {
 	m.network.ip(m.network.hub, "link set %s nomaster", m.port)
 }
 
-// Reconnect connects the machine again.
+// Reconnect connects the machine to the network again.
 func (m *Machine) Reconnect() {
 	m.network.t.Helper()
 	m.network.ip(m.network.hub, "link set %s master bridge", m.port)
 	m.network.ip(m.space, "link set eth0 up")
 }
 
-// logOutput logs the end of the machine's output if the test has failed.
+// logOutput logs the last part of the machine's output if the test has failed.
 func (m *Machine) logOutput() {
 	if m.network.t.Failed() {
 		m.network.t.Logf("%s said:\n%s", m.Name, m.Output(6000))

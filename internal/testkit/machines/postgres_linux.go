@@ -17,8 +17,8 @@ import (
 
 // Postgres is a PostgreSQL server on a machine.
 type Postgres struct {
-	URL   string // URL for the other machines
-	Local string // URL for the test itself, over a socket in the file system
+	URL   string // URL of the server for programs on other machines
+	Local string // URL of the server for the test itself, over a Unix socket
 
 	t       testing.TB
 	machine *Machine
@@ -27,8 +27,8 @@ type Postgres struct {
 	process *Process
 }
 
-// Postgres starts a server on the machine with the default settings, so that commits
-// are durable.
+// Postgres starts a PostgreSQL server on the machine. It has the default settings, so commits are
+// durable.
 func (m *Machine) Postgres() *Postgres {
 	t := m.network.t
 	t.Helper()
@@ -44,7 +44,7 @@ func (m *Machine) Postgres() *Postgres {
 	p.URL = "postgres://postgres@" + m.Address + "/postgres?sslmode=disable"
 	p.Local = "postgres:///postgres?" + url.Values{"host": {dir}, "user": {"postgres"}}.Encode()
 	t.Cleanup(func() {
-		m.end() // ends all processes that may write there
+		m.end() // end all processes that may still write to the folder
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}
@@ -101,15 +101,15 @@ func (p *Postgres) Start() {
 	})
 }
 
-// The ways to stop PostgreSQL.
+// The signals that stop PostgreSQL, by the way in which it stops.
 const (
 	Fast      = syscall.SIGINT  // rolls back open transactions first
-	Immediate = syscall.SIGQUIT // like a crash: the next start must recover
+	Immediate = syscall.SIGQUIT // like a crash: the next start has to recover the database
 )
 
 // Stop stops the server and waits until it has ended.
 func (p *Postgres) Stop(how syscall.Signal) {
 	p.t.Helper()
 	p.process.Signal(how)
-	_ = p.process.Wait(60 * time.Second) // the error is expected
+	_ = p.process.Wait(60 * time.Second) // ignore the error: the process was told to end
 }

@@ -18,14 +18,14 @@ import (
 type Process struct {
 	t     testing.TB
 	on    *Machine
-	outer *exec.Cmd // nsenter, whose child is the program
+	outer *exec.Cmd // the process nsenter, whose child is the program
 	inner *os.Process
 	ended chan struct{}
-	err   error // result; valid when ended is closed
+	err   error // result of the program; may be read when ended is closed
 }
 
-// Start starts a program on the machine. Its output is appended to a file, whose end
-// is shown if the test fails.
+// Start starts a program on the machine. Its output is appended to a file; if the test fails, the
+// last part of that file is shown.
 func (m *Machine) Start(env []string, dir string, argv ...string) *Process {
 	t := m.network.t
 	t.Helper()
@@ -38,7 +38,7 @@ func (m *Machine) Start(env []string, dir string, argv ...string) *Process {
 	p.outer = exec.Command(words[0], words[1:]...)
 	p.outer.Env, p.outer.Stdout, p.outer.Stderr = env, log, log
 	err = p.outer.Start()
-	_ = log.Close() // the program has its own descriptor
+	_ = log.Close() // the program has a separate descriptor of the file
 	if err != nil {
 		t.Fatalf("%s: %v", m.Name, err)
 	}
@@ -98,7 +98,8 @@ func (p *Process) Signal(sig syscall.Signal) {
 // wake continues the nsenter process, which stops itself when its child is stopped.
 func (p *Process) wake() { _ = p.outer.Process.Signal(syscall.SIGCONT) } // ignore the error: the process may have ended
 
-// Wait waits until the program has ended, and returns its result.
+// Wait waits until the program has ended and returns its error. It fails if the program has not
+// ended within the given time.
 func (p *Process) Wait(within time.Duration) error {
 	p.t.Helper()
 	select {
@@ -114,13 +115,13 @@ func (p *Process) Wait(within time.Duration) error {
 func (p *Process) Kill() {
 	p.t.Helper()
 	p.Signal(syscall.SIGKILL)
-	_ = p.Wait(20 * time.Second) // the error is expected
+	_ = p.Wait(20 * time.Second) // ignore the error: the program was killed
 }
 
-// log returns the file with the output of the machine's programs.
+// log returns the path of the file with the output of the machine's programs.
 func (m *Machine) log() string { return filepath.Join(m.Home, "log") }
 
-// Output returns the end of the output of the machine's programs.
+// Output returns the last part of the output of the machine's programs, at most most bytes.
 func (m *Machine) Output(most int) string {
 	data, err := os.ReadFile(m.log())
 	if err != nil {
@@ -133,7 +134,7 @@ func (m *Machine) Output(most int) string {
 	return string(data)
 }
 
-// Eventually waits until so returns true, and fails the test after within.
+// Eventually waits until so returns true. If that takes longer than within, the test fails.
 func Eventually(t testing.TB, within time.Duration, what string, so func() bool) {
 	t.Helper()
 	const between = 20 * time.Millisecond

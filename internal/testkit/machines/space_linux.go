@@ -16,13 +16,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// space is a set of namespaces with a first process. When that process's input is
+// space is a set of Linux namespaces with a first process. When the input of the first process is
 // closed, it ends, and the kernel kills all other processes in the namespaces.
 type space struct {
 	first   *exec.Cmd
 	alive   io.Closer
 	trouble *strings.Builder
-	all     []*Process // processes started in it
+	all     []*Process // processes that were started in the namespaces
 }
 
 // firstProcessScript is the script of a machine's first process. That process adopts all orphans
@@ -62,9 +62,9 @@ func (s *space) pid() int { return s.first.Process.Pid }
 func (s *space) end() {
 	_ = s.alive.Close()
 	for _, p := range s.all {
-		p.wake() // the kernel waits until each parent outside of the namespaces has reaped its child
+		p.wake() // a stopped nsenter cannot reap its child, and the kernel waits until it has
 	}
-	_ = s.first.Wait() // the process ends because its input is closed
+	_ = s.first.Wait() // ignore the error: the process ends because its input is closed
 	for _, p := range s.all {
 		<-p.ended
 	}
@@ -75,7 +75,7 @@ func (s *space) inside(argv ...string) []string {
 	return append([]string{"nsenter", "--target", fmt.Sprint(s.pid()), "--net", "--uts", "--ipc", "--pid", "--mount", "--"}, argv...)
 }
 
-// ip changes the network of a space.
+// ip runs the program ip in the space, to change its network.
 func (n *Network) ip(s *space, format string, args ...any) {
 	n.t.Helper()
 	words := strings.Fields(fmt.Sprintf(format, args...))
@@ -85,7 +85,7 @@ func (n *Network) ip(s *space, format string, args ...any) {
 	}
 }
 
-// Dial connects like a program on the machine.
+// Dial opens a connection as a program on the machine would.
 func (s *space) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	var conn net.Conn
 	err := s.within(func() (err error) {
@@ -109,8 +109,8 @@ func (s *space) within(do func() error) error {
 	return <-done
 }
 
-// inNamespace moves the thread to the namespace and calls do. If it cannot move the thread
-// back, it leaves it locked, so that the thread ends with the goroutine.
+// inNamespace moves its thread to the network namespace and calls do. If it cannot move the thread
+// back, it leaves the goroutine locked to the thread, so that the thread ends with the goroutine.
 func (s *space) inNamespace(do func() error) error {
 	runtime.LockOSThread()
 	home, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)

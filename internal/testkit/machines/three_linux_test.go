@@ -14,7 +14,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// build builds the program from the module in a folder.
+// build builds gaffer from the module in the folder dir, and returns the path of the program.
 func build(t *testing.T, dir string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "gaffer")
@@ -26,9 +26,9 @@ func build(t *testing.T, dir string) string {
 	return program
 }
 
-const root = "../../.." // of the repository
+const root = "../../.." // root of the repository
 
-// seed returns a random source with a new seed, or with GAFFER_TEST_SEED. The seed
+// seed returns a random source with a new seed, or with the seed in GAFFER_TEST_SEED. The seed
 // decides the order of events, but not the speed of the machines.
 func seed(t *testing.T) *rand.Rand {
 	t.Helper()
@@ -48,9 +48,8 @@ func seedNumber(t *testing.T) uint64 {
 	return n
 }
 
-// Two coordinators on one database and three workers suffer every kind of fault in
-// turn. Each task is done once, by one agent at a time, and each follower receives
-// every change once.
+// Two coordinators on one database and three workers suffer every kind of fault in turn. Each task
+// must be done once, by one agent at a time, and each follower must receive every change once.
 func TestThreeMachinesDoEachTaskOnceWhateverFails(t *testing.T) {
 	begun := time.Now()
 	rng := seed(t)
@@ -97,8 +96,8 @@ func TestThreeMachinesDoEachTaskOnceWhateverFails(t *testing.T) {
 		time.Since(begun).Seconds(), len(tasks), attempts, watch.Report(), len(want))
 }
 
-// troubles returns all faults in random order. Those that last longer than a lease
-// are not the last, because few tasks are left then.
+// troubles returns all faults in random order. Faults that last longer than a lease do not come
+// last, because few tasks are left then.
 func (f *fleet) troubles(rng *rand.Rand) (list []trouble) {
 	moment := func() time.Duration { return time.Duration(rng.IntN(1500)) * time.Millisecond }
 	how := func() Cut { return []Cut{Unplugged, Lost}[rng.IntN(2)] }
@@ -136,9 +135,8 @@ func (f *fleet) over(run string) {
 	})
 }
 
-// changes returns the numbers of all changes that a coordinator streams from the
-// beginning. It checks that they are events of the store, and that every change of a
-// task is among them.
+// changes returns the numbers of all changes that a coordinator streams from the beginning. It
+// checks that all of them are events of the store, and that every change of a task is among them.
 func (f *fleet) changes(s stored, run string) []int64 {
 	f.t.Helper()
 	all, tasks := s.seqs(run)

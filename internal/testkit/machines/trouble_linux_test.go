@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// trouble is a temporary fault.
+// trouble is a fault that lasts for some time.
 type trouble struct {
 	what       string
-	with       *service // nil means a worker in the middle of a long task
+	with       *service // the program that has the fault; nil means a worker in the middle of a long task
 	begin, end func(*service)
-	away       time.Duration // duration; if with is nil, until another attempt of the task has started
+	away       time.Duration // how long the fault lasts; if with is nil, until another attempt of the task has started
 }
 
-// make injects a fault. It reports whether another attempt has replaced an agent
-// meanwhile.
+// make injects a fault and ends it again. It reports whether another attempt has replaced a running
+// one in the meantime.
 func (f *fleet) make(run string, t trouble) (gaveWay bool) {
 	f.t.Helper()
 	s, held := t.with, agent{}
@@ -42,9 +42,8 @@ func (f *fleet) make(run string, t trouble) (gaveWay bool) {
 	return gaveWay
 }
 
-// victim waits for a worker that has just started a task which takes longer than a
-// lease, so that a fault of the worker also affects its agent. It returns nil if
-// there is none.
+// victim waits for a worker that has just started a task that takes longer than a lease, so that a
+// fault of the worker also affects its agent. It returns nil if there is none.
 func (f *fleet) victim(run string) (found *service, held agent) {
 	f.t.Helper()
 	for end := time.Now().Add(20 * time.Second); found == nil; time.Sleep(step) {
@@ -70,7 +69,7 @@ func (f *fleet) midway(run string) (*service, agent) {
 	return nil, agent{}
 }
 
-// left returns the marks of a task so far.
+// left returns the marks that the attempts of a task have written so far.
 func (f *fleet) left(task string) []byte {
 	data, err := os.ReadFile(filepath.Join(f.marks, task))
 	if err != nil {
@@ -79,9 +78,10 @@ func (f *fleet) left(task string) []byte {
 	return data
 }
 
-// superseded waits until another attempt of the task has been running for some time.
+// superseded waits until another attempt of the task of a has been running for some time. It
+// returns false if that takes too long.
 func (f *fleet) superseded(a agent) bool {
-	const patience = 25 * time.Second // covers the lease and the pause before the next attempt
+	const patience = 25 * time.Second // longer than the lease and the pause before the next attempt
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(step) {
 		if bytes.Count(f.left(a.task), []byte("begin ")) > 1 {
 			time.Sleep(5 * step)
@@ -92,27 +92,28 @@ func (f *fleet) superseded(a agent) bool {
 	return false
 }
 
-// restart kills a program and starts it again. Its child processes continue.
+// restart returns a fault that kills a program and starts it again after a time. The program's
+// child processes continue.
 func (f *fleet) restart(with *service, away time.Duration) trouble {
 	return trouble{"is killed", with, func(s *service) { s.process.Kill() }, func(s *service) {
 		s.start()
 		if slices.Contains(f.coordinators, s) {
-			f.ready(s) // a coordinator that cannot reach the database ends at its start
+			f.ready(s) // wait before the next fault: a coordinator ends if it cannot reach the database at its start
 		}
 	}, away}
 }
 
-// hang stops a program. Its connections stay open without answers.
+// hang returns a fault that stops a program. Its connections stay open, but get no answers.
 func hang(with *service, away time.Duration) trouble {
 	return trouble{"hangs", with, func(s *service) { s.process.Signal(syscall.SIGSTOP) }, func(s *service) { s.process.Signal(syscall.SIGCONT) }, away}
 }
 
-// cut disconnects a machine.
+// cut returns a fault that disconnects a machine.
 func cut(with *service, how Cut, away time.Duration) trouble {
 	return trouble{fmt.Sprintf("is %s", how), with, func(s *service) { s.Cut(how) }, func(s *service) { s.Reconnect() }, away}
 }
 
-// stop stops the database.
+// stop returns a fault that stops the database.
 func (f *fleet) stop(how syscall.Signal, away time.Duration) trouble {
 	db := &service{Machine: f.db.machine}
 	return trouble{fmt.Sprintf("is stopped with signal %v", how), db, func(*service) { f.db.Stop(how) }, func(*service) { f.db.Start() }, away}

@@ -15,9 +15,8 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// A fleet is upgraded while it works: first a worker, then the coordinator together
-// with the database schema. An old and a new worker work for the old coordinator and
-// for the new one.
+// The test upgrades a fleet while it works: first a worker, then the coordinator together with the
+// database schema. An old and a new worker work for the old coordinator, and then for the new one.
 func TestAFleetIsUpgradedWhileItWorks(t *testing.T) {
 	testenv.Proof(t)
 	rng := seed(t)
@@ -57,7 +56,8 @@ func TestAFleetIsUpgradedWhileItWorks(t *testing.T) {
 	s.checkShares(t, upgraded)
 }
 
-// checkShares checks that both workers have completed attempts for both coordinators.
+// checkShares checks that each worker has completed attempts for each of the two coordinators.
+// upgraded is when the new coordinator replaced the old one.
 func (s stored) checkShares(t *testing.T, upgraded time.Time) {
 	t.Helper()
 	did := map[string]int{}
@@ -75,8 +75,8 @@ func (s stored) checkShares(t *testing.T, upgraded time.Time) {
 	t.Log(did)
 }
 
-// previous builds the newest commit whose code differs from this tree. If that commit
-// has no workers yet, it returns the program of this tree.
+// previous builds gaffer from the newest commit whose code differs from this tree, and returns the
+// program's path. If that commit has no workers yet, it returns the program of this tree.
 func previous(t *testing.T, after string) string {
 	t.Helper()
 	commit := commitBefore(t)
@@ -105,7 +105,7 @@ func previous(t *testing.T, after string) string {
 	return program
 }
 
-// commitBefore returns the newest commit with other code, or "".
+// commitBefore returns the newest commit whose code differs from this tree, or "" if there is none.
 func commitBefore(t *testing.T) string {
 	t.Helper()
 	code := []string{"*.go", "*.sql", "go.mod", "go.sum", ":!*_test.go", ":!internal/testkit/machines"}
@@ -118,7 +118,7 @@ func commitBefore(t *testing.T) string {
 	return ""
 }
 
-// deepen fetches more of the history if this is a shallow clone.
+// deepen fetches more of the history if this is a shallow clone. It reports whether it did.
 func deepen(t *testing.T) bool {
 	t.Helper()
 	if strings.TrimSpace(git(t, "rev-parse", "--is-shallow-repository")) != "true" {
@@ -140,7 +140,7 @@ func git(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// gitCommand returns a git command that accepts a repository of any owner.
+// gitCommand returns a git command that accepts repositories that belong to another user.
 func gitCommand(args ...string) *exec.Cmd {
 	cmd := exec.Command("git", append([]string{"-c", "safe.directory=*"}, args...)...)
 	cmd.Dir = root

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// Watch checks the processes of all machines for two agents of one task that are
-// alive at the same time. Stopped agents do not count.
+// Watch looks for two agents of one task that are alive at the same time, among the processes of
+// all machines. Stopped agents do not count.
 type Watch struct {
-	mark string // NAME=VALUE in the environment of the watched agents
+	mark string // variable NAME=VALUE in the environment of the watched agents
 
 	ending chan struct{}
 	ended  chan struct{}
@@ -24,21 +24,20 @@ type Watch struct {
 
 	mu      sync.Mutex
 	looks   int
-	most    int             // maximum number of concurrent attempts
-	seen    map[string]bool // attempts that were alive
-	frozen  map[string]bool // attempts that were stopped
+	most    int             // largest number of attempts that were alive at the same time
+	seen    map[string]bool // ids of the attempts that were seen alive
+	frozen  map[string]bool // ids of the attempts that were seen stopped
 	doubles []string
 }
 
-// checkInterval is the interval between checks. It is much shorter than the time for which
-// an agent must have been stopped before another may start.
+// checkInterval is the time between two checks. It is much shorter than the time for which an agent
+// must be stopped before another may start.
 const checkInterval = 50 * time.Millisecond
 
 // WatchRun starts watching the agents of a run.
 func WatchRun(run string) *Watch { return WatchVariable("GAFFER_RUN=" + run) }
 
-// WatchVariable starts watching the agents that have a variable, NAME=VALUE, in their
-// environment.
+// WatchVariable starts watching the agents that have the variable NAME=VALUE in their environment.
 func WatchVariable(variable string) *Watch {
 	w := &Watch{mark: variable, ending: make(chan struct{}), ended: make(chan struct{}), seen: map[string]bool{}, frozen: map[string]bool{}}
 	go func() {
@@ -72,14 +71,14 @@ func (w *Watch) Stopped() int {
 	return len(w.frozen)
 }
 
-// Report summarizes the observations.
+// Report returns a summary of what the watch has seen, as text.
 func (w *Watch) Report() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return fmt.Sprintf("%d looks saw %d attempts live, %d of them at once, and %d stopped", w.looks, len(w.seen), w.most, len(w.frozen))
 }
 
-// Live returns the processes of the run's agents, including stopped ones.
+// Live returns the pids of the agents' processes, including stopped ones.
 func (w *Watch) Live() (pids []string) {
 	for _, a := range marked(w.mark) {
 		pids = append(pids, fmt.Sprintf("%s of %s (%s)", a.proc, a.attempt, a.state()))
@@ -88,7 +87,7 @@ func (w *Watch) Live() (pids []string) {
 }
 
 func (w *Watch) look() {
-	live := map[string]agent{} // live agents by task
+	live := map[string]agent{} // agents that are alive, by the id of their task
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.looks++
@@ -100,8 +99,8 @@ func (w *Watch) look() {
 		w.seen[a.attempt] = true
 		task := a.run + "/" + a.task
 		other, there := live[task]
-		// Check the states again: reading all processes takes time, so the first agent
-		// may have ended before the second started.
+		// Check both states again: reading all processes takes time, so the first agent may have
+		// ended before the second started.
 		if there && other.attempt != a.attempt && other.state() == running && a.state() == running {
 			w.doubles = append(w.doubles, fmt.Sprintf("task %s of run %s: attempts %s and %s live at once",
 				a.task, a.run, min(a.attempt, other.attempt), max(a.attempt, other.attempt)))
@@ -117,7 +116,7 @@ type agent struct{ proc, run, task, attempt, number, home string }
 // agents returns all processes of a run's attempts.
 func agents(run string) []agent { return marked("GAFFER_RUN=" + run) }
 
-// marked returns all processes of attempts that have a variable in their environment.
+// marked returns all processes of attempts that have the variable NAME=VALUE in their environment.
 func marked(variable string) (found []agent) {
 	list, _ := filepath.Glob("/proc/[0-9]*") // ignore the error: the pattern is valid
 	for _, proc := range list {
@@ -140,14 +139,14 @@ func marked(variable string) (found []agent) {
 				a.home = value
 			}
 		}
-		if a.attempt != "" && a.state() != gone { // an agent, not its supervisor
+		if a.attempt != "" && a.state() != gone { // a supervisor has no attempt in its environment
 			found = append(found, a)
 		}
 	}
 	return found
 }
 
-// state is the state of a process.
+// state says what a process can still do.
 type state string
 
 const (
@@ -171,16 +170,16 @@ func (a agent) state() state {
 // exiting is the kernel's PF_EXITING flag.
 const exiting = 0x4
 
-// stateOf returns the state by what the process can still do. A process with a pending
-// SIGKILL counts as gone. A process in an uninterruptible wait with a pending SIGSTOP
+// stateOf returns the state of a process from its files stat and status in /proc. A process with a
+// pending SIGKILL counts as gone. A process in an uninterruptible wait with a pending SIGSTOP
 // counts as stopped, because it stops before it does anything else.
 func stateOf(stat, status string) state {
-	// The format is "12 (name) S 1 2 …", and the name may contain any characters.
+	// The file stat is like "12 (name) S 1 2 …". The name may contain any characters.
 	fields := strings.Fields(stat[max(strings.LastIndexByte(stat, ')'), 0):])
 	if len(fields) < 8 {
 		return gone
 	}
-	flags, _ := strconv.ParseUint(fields[7], 10, 64) // the kernel writes a number
+	flags, _ := strconv.ParseUint(fields[7], 10, 64) // ignore the error: the kernel always writes a number
 	pending := signals(status, "SigPnd") | signals(status, "ShdPnd")
 	has := func(sig syscall.Signal) bool { return pending>>(sig-1)&1 == 1 }
 	switch now := fields[1]; {
@@ -192,10 +191,10 @@ func stateOf(stat, status string) state {
 	return running
 }
 
-// signals returns one of the signal sets in a process's status file.
+// signals returns the set of signals called name, such as SigPnd, in a process's file status.
 func signals(status, name string) (set uint64) {
 	_, after, _ := strings.Cut(status, "\n"+name+":")
 	text, _, _ := strings.Cut(after, "\n")
-	set, _ = strconv.ParseUint(strings.TrimSpace(text), 16, 64) // a missing set is empty
+	set, _ = strconv.ParseUint(strings.TrimSpace(text), 16, 64) // ignore the error: a missing set is empty
 	return set
 }

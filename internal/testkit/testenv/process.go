@@ -9,9 +9,8 @@ import (
 	"testing"
 )
 
-// Stop stops a process with SIGSTOP and waits until all its threads are stopped. On a
-// busy machine they continue for a while after the signal was sent. On systems without
-// /proc it does not wait.
+// Stop stops a process with SIGSTOP and waits until all its threads are stopped: on a busy machine
+// they continue for a while after the signal was sent. On systems without /proc it does not wait.
 func Stop(t testing.TB, pid int) {
 	t.Helper()
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
@@ -28,7 +27,6 @@ func Stop(t testing.TB, pid int) {
 	})
 }
 
-// KeepLimits is a shell command that prevents the shell's later processes from raising
-// their resource limits, even if they run as root. In a container they usually cannot
-// do that anyway.
+// KeepLimits begins a shell script. It prevents later processes of the script from raising their
+// resource limits, even if they run as root. In a container they usually cannot do that anyway.
 const KeepLimits = `if [ $((0x$(sed -n 's/^CapEff:\s*//p' /proc/$$/status) >> 24 & 1)) = 1 ]; then set -- setpriv --bounding-set -sys_resource "$@"; fi; `

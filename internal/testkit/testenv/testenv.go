@@ -20,18 +20,18 @@ import (
 	"time"
 )
 
-// Variables that the scripts set.
+// Environment variables that the scripts set.
 const (
-	programVar = "GAFFER_TEST_PROGRAM" // path of a gaffer built from this tree
-	proveVar   = "GAFFER_PROVE"        // not empty: run the long versions
+	programVar = "GAFFER_TEST_PROGRAM" // path of a gaffer program that was built from this tree
+	proveVar   = "GAFFER_PROVE"        // if not empty, tests run their long versions
 )
 
-// Patience is how long Wait waits. It is far longer than any condition takes, so that
-// tests do not fail on a busy machine.
+// Patience is how long Wait waits before the test fails. It is far longer than any condition takes,
+// so that tests do not fail on a busy machine.
 const Patience = 3 * time.Minute
 
-// Count returns how often a test repeats its work: quick under -short, full in
-// script/test, proof in script/prove.
+// Count returns how often a test repeats its work: quick under -short, full in script/test, and
+// proof in script/prove.
 func Count(quick, full, proof int) int {
 	switch {
 	case os.Getenv(proveVar) != "":
@@ -75,7 +75,7 @@ func Program(t testing.TB) string {
 // failing a test.
 var BuildProgram = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv(programVar); path != "" {
-		// The go command notices this os.Stat, so a cached test result becomes invalid
+		// Call os.Stat, because the go command notices it: so a cached test result becomes invalid
 		// when the program changes.
 		_, err := os.Stat(path)
 		return path, err
@@ -88,8 +88,8 @@ var BuildProgram = sync.OnceValues(func() (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	// Other test processes may build at the same time, so each writes its own file and
-	// then renames it to the shared name.
+	// Other test processes may build at the same time. So each writes a separate file and then
+	// renames it to the shared name.
 	own := filepath.Join(dir, fmt.Sprintf("gaffer-%d", os.Getpid()))
 	build := exec.Command("go", "build", "-buildvcs=false", "-o", own, "./cmd/gaffer")
 	build.Dir = root
@@ -100,7 +100,7 @@ var BuildProgram = sync.OnceValues(func() (string, error) {
 	return path, os.Rename(own, path)
 })
 
-// moduleRoot finds the folder with go.mod above the test's folder.
+// moduleRoot returns the folder that contains go.mod, above the test's folder.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -118,15 +118,15 @@ func moduleRoot() (string, error) {
 	}
 }
 
-// ProcessesWith returns the pids of processes with a variable, NAME=VALUE, in their
-// environment. A test that marks its processes can find leftovers with it. It returns
-// none on systems without /proc.
+// ProcessesWith returns the pids of the processes that have the variable NAME=VALUE in their
+// environment. A test that marks its processes can use it to find those that are still alive. It
+// returns none on systems without /proc.
 func ProcessesWith(variable string) (pids []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ") // ignore the error: the pattern is valid
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			continue // the process has ended, or belongs to another user
+			continue // the process has ended, or it belongs to another user
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 		if err == nil && slices.Contains(strings.Split(string(data), "\x00"), variable) {
@@ -136,8 +136,8 @@ func ProcessesWith(variable string) (pids []int) {
 	return pids
 }
 
-// Wait calls check until it returns nil. After Patience the test fails with the last
-// error.
+// Wait calls check again and again until it returns nil. After Patience the test fails with the
+// last error.
 func Wait(t testing.TB, what string, check func() error) {
 	t.Helper()
 	var err error
@@ -146,8 +146,8 @@ func Wait(t testing.TB, what string, check func() error) {
 	}
 }
 
-// Poll calls check until it returns true or the limit has passed. It reports whether
-// check returned true.
+// Poll calls check again and again until it returns true or the limit has passed. It reports
+// whether check returned true.
 func Poll(limit time.Duration, check func() bool) bool {
 	start := time.Now()
 	for delay := time.Millisecond; !check(); delay = min(2*delay, 50*time.Millisecond) {
@@ -159,8 +159,8 @@ func Poll(limit time.Duration, check func() bool) bool {
 	return true
 }
 
-// WaitFor calls look until its value is right, and returns that value. After
-// Patience the test fails with the last value.
+// WaitFor calls look again and again until right returns true for its value, and returns that
+// value. After Patience the test fails with the last value.
 func WaitFor[V any](t testing.TB, what string, look func() V, right func(V) bool) V {
 	t.Helper()
 	var seen V
