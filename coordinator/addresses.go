@@ -72,8 +72,8 @@ func (a *addresses) current() *address {
 	return a.list[a.now]
 }
 
-// failed switches from the given address to the next one. If another request has already switched, it
-// does nothing.
+// failed switches from the given address to the next one. If another request has already switched,
+// it does nothing.
 func (a *addresses) failed(is *address) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -77,8 +77,8 @@ func (c *connection) do(ctx context.Context, q call) ([]byte, error) {
 	return body, nil
 }
 
-// pause returns how long to wait after the nth failure. It doubles with each failure, and has a
-// random part, so that clients that failed together do not retry together.
+// pause returns how long to wait after the nth failure. The wait doubles with each failure, and has
+// a random part, so that clients that failed together do not retry together.
 func (c *connection) pause(n int, err error) time.Duration {
 	const longest = 30 * time.Second
 	most := min(c.opt.Pause<<min(n-1, 20), longest)

@@ -207,7 +207,7 @@ type Answered struct {
 	Closed bool   `json:"closed,omitempty"` // the question was answered, or the agent no longer waits
 	Answer string `json:"answer,omitempty"`
 	Denied bool   `json:"denied,omitempty"` // the user refused what the agent asked for; Answer is the reason
-	By     string `json:"by,omitempty"`     // the user who answered; empty if nobody did
+	By     string `json:"by,omitempty"`     // the user who answered; empty if the question was not answered
 }
 
 // Question is a decision that an agent waits for the user to make. A question that belongs to no
@@ -318,8 +318,8 @@ func (c *Counts) Count(s Status, by int) {
 	}
 }
 
-// Merge returns all runs, and those of others whose id is not in runs. It sorts them by start time,
-// the latest first.
+// Merge returns all of runs, and those runs of others whose id is not in runs. It sorts them by
+// start time, the latest first.
 func Merge(runs, others []Run) []Run {
 	known := make(map[string]bool, len(runs))
 	for _, r := range runs {

@@ -98,7 +98,7 @@ func (c *check) value(r rule, v jsontree.Value, at string) {
 	}
 	switch r.form {
 	case aText:
-		if r.filled || r.oneOf != nil { // no other rule needs the decoded text; decoding long texts takes time
+		if r.filled || r.oneOf != nil { // decode the text only if a rule needs it, because long texts take time
 			c.word(r, v.Text(), at)
 		}
 	case anInstant:

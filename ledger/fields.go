@@ -5,7 +5,7 @@ import "gaffer/statefile/jsontree"
 // fields holds the members of one record that have a rule.
 type fields struct {
 	kind   Kind
-	values []jsontree.Value // one for each rule of the kind, in their order; nil if there is no record
+	values []jsontree.Value // one value for each rule of the record's kind, in the order of the rules; nil if there is no record
 }
 
 // collect assigns the members of v to f.values. It returns the names of the members that have no

@@ -14,7 +14,7 @@ const (
 	aVersion // a schema version; only Version is valid
 )
 
-// need says whether the full form, the minimal form or both require a field.
+// need says which forms of a record require a field: the full form, the minimal form, or both.
 type need uint8
 
 const (

@@ -163,8 +163,8 @@ func isLost(reason string) bool {
 	return ok && (rest == "" || strings.ContainsAny(rest[:1], ":;,. ("))
 }
 
-// between extends the time from the first to the last run of the report, so that it includes the
-// attempt.
+// between extends t.first and t.last, the start times of the report's first and last run, so that
+// they include the attempt a.
 func (t *tally) between(a Attempt) {
 	at := a.begin()
 	if !t.weeks.has(at) {

@@ -159,9 +159,9 @@ func setWaveStates(root *jsontree.Node, waves []Wave, states []State) {
 	}
 }
 
-// waveStates returns the status of each wave. It follows from the recording's agents and those of
-// other programs. is says whether a cancelled agent was ever started: then its StartedAt is set.
-// The document does not say it.
+// waveStates returns the status of each wave. It counts the recording's agents and, from others,
+// the agents of other programs. A cancelled agent of the recording counts as started if its
+// StartedAt is set.
 func (r *Recording) waveStates(is *Status, others []waveTally) []State {
 	if len(r.members) != len(is.Waves) || r.agents != len(is.Agents) {
 		r.members, r.agents = membersOf(is), len(is.Agents)

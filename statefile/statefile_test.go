@@ -20,7 +20,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// patience is a time that no operation of these tests needs, even on a slow machine.
+// patience is how long a test waits for an operation. No operation needs that long, even on a slow
+// machine.
 const patience = 30 * time.Second
 
 // set updates the document: it sets one member.

@@ -164,9 +164,9 @@ func eachPart(n *jsontree.Node, visit func(key string, part *jsontree.Node)) {
 	}
 }
 
-// followGroup sets the status of n, a planned group or a task, to that of its group g. It does
-// nothing if g is nil. It keeps a status that the protocol does not define, because another program
-// or the user set it on purpose.
+// followGroup sets the status of n, a planned group or a task, to the status of its group g. It
+// does nothing if g is nil. It keeps a status that the protocol does not define, because another
+// program or the user set it on purpose.
 func followGroup(n *jsontree.Node, g *Group) {
 	was := WorkStatus(n.Get("status").Text())
 	if g == nil || !slices.Contains([]WorkStatus{WorkPending, WorkAssigned, WorkInProgress, WorkComplete}, was) {

@@ -164,7 +164,7 @@ func TestAnInterruptedArchiveMovesItsBatchOnce(t *testing.T) {
 		}
 	}
 	full := p.read("state.json")
-	for range 2 { // the second call simulates that the first process died before the update
+	for range 2 { // the second call: the process that made the first call died before its update
 		p.with("state.json", full)
 		if _, err := p.Emit(t.Context(), workflow.Draft{Kind: "tick"}); err != nil {
 			t.Fatal(err)

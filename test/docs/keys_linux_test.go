@@ -69,7 +69,7 @@ func keys(text string, argv []string) int {
 		}
 	}
 	err = cmd.Wait()
-	_, _ = os.Stdout.Write(bytes.ReplaceAll(shown.Bytes(), []byte("\r\n"), []byte("\n"))) // for the message of a failed test
+	_, _ = os.Stdout.Write(bytes.ReplaceAll(shown.Bytes(), []byte("\r\n"), []byte("\n"))) // ignore the error: the output only helps to explain a failure
 	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
 		fmt.Fprintln(os.Stderr, "keys:", err)
 		return 1

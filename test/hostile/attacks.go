@@ -14,8 +14,8 @@ const (
 // attack is one row of docs/attacks.md, and the function that performs it.
 type attack struct {
 	name, tries string
-	with        outcome // outcome on a machine with control groups
-	without     outcome // outcome on a machine without control groups
+	with        outcome // expected outcome on a machine with control groups
+	without     outcome // expected outcome on a machine without control groups
 	because     string  // what protects against the attack, or what would
 	section     string  // section of docs/security.md about the attack; empty if it is prevented
 

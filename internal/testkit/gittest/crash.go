@@ -33,9 +33,10 @@ exec "$REAL_GIT" "$@"
 `
 
 // EachCrash calls run again and again, until the process that run starts is not killed. run must
-// start a process with the environment env: with it, the process is killed at a git call that
-// changes something, in the first call of run at the first one, then at the second, and so on. Then run must check that repeating the work succeeds, and return the
-// error of the process. The test fails if there were fewer crashes than least.
+// start a process with the environment env. With it, the process is killed at a git call that
+// changes something: in the first call of run at the first one, then at the second, and so on. run
+// must then check that repeating the work succeeds, and return the error of the process. The test
+// fails if there were fewer crashes than least.
 func EachCrash(t *testing.T, least int, run func(env []string) error) {
 	t.Helper()
 	program, err := exec.LookPath("git")
