@@ -128,7 +128,7 @@ var rules = []rule{
 		"ledger", "session", "statefile/...", "team", "workflow",
 	}, nil},
 
-	// Connects a command or a worker to its fleet: the local store, or a server.
+	// Connects a command or a worker to its fleet, on this machine or on a server elsewhere.
 	{"internal/connect/...", []string{
 		"internal/byhand/caller", "internal/engine", "internal/engine/runquery", "internal/engine/store", "internal/pause", "internal/plan/...", "internal/text/truncate",
 		"coordinator", "fleet", "statefile/...",

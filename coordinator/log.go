@@ -28,7 +28,7 @@ type LogSpan struct {
 	Starts []LogStart // where the output of each of the latest attempts starts
 }
 
-// LogStart is the offset at which an attempt starts in the log of its task.
+// LogStart is the offset in a task's log at which the output of an attempt starts.
 type LogStart struct {
 	Attempt int
 	At      int64

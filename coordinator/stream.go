@@ -151,7 +151,7 @@ func (s *stream) open(ctx context.Context, base *url.URL, q call) (io.ReadCloser
 	default:
 		return res.Body, nil
 	}
-	_ = res.Body.Close() // the body is not needed
+	_ = res.Body.Close() // ignore the error: the body is not needed
 	return nil, err
 }
 

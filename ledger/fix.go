@@ -28,7 +28,7 @@ type Fix struct {
 	Path    string   `json:"path"`
 	Outcome Outcome  `json:"outcome"`
 	Set     []string `json:"set,omitempty"`    // names of the fields that were added
-	Backup  string   `json:"backup,omitempty"` // path of the copy of the old file; empty if unchanged
+	Backup  string   `json:"backup,omitempty"` // path of the copy of the old file; empty if the file was not changed
 	Why     string   `json:"why,omitempty"`    // why the file was refused; empty if it was not
 }
 

@@ -80,7 +80,7 @@ func (s *Store) lock(ctx context.Context, dir string) (unlock func(), err error)
 	held, err := s.host.Lock(limited, opLock, name)
 	switch {
 	case err == nil:
-		return func() { _ = held.Unlock() }, nil // if this fails, the kernel releases the lock when the process ends
+		return func() { _ = held.Unlock() }, nil // ignore the error: the kernel releases the lock when the process ends
 	case errors.Is(context.Cause(limited), errLockTimeout):
 		return nil, &statefile.LockError{Path: name, Waited: s.opts.LockTimeout, Holder: "another gaffer process"}
 	}

@@ -142,7 +142,8 @@ func (st state) group(id string) (Group, error) {
 	return g, nil
 }
 
-// with returns the groups with g, which replaces the group that has the same id.
+// with returns a list in which g replaces the group that has the same id. If there is none, g is
+// appended.
 func (gs Groups) with(g Group) Groups {
 	i := slices.IndexFunc(gs, func(old Group) bool { return old.ID == g.ID })
 	if i < 0 {

@@ -411,8 +411,8 @@ var (
 		`\b(?:do not|don't|must not be|should not be) merged?\b|\b(?:not|cannot|can't|don't) (?:be )?approved?\b|"status"`)
 )
 
-// contradictionAfter returns the part of text, which follows the verdict w, that contradicts the
-// verdict. It returns "" if none does.
+// contradictionAfter looks in text, which follows a verdict with the word w, for a part that
+// contradicts the verdict. It returns that part, or "" if there is none.
 func contradictionAfter(text string, w Word) string {
 	text = noFailures().ReplaceAllString(text, "")
 	if said := retraction().FindString(text); said != "" {

@@ -27,7 +27,7 @@ func LevelOf(percent float64) Level {
 	return Green
 }
 
-// Standard is the isolation mode of a build whose chunks all run in one context.
+// Standard is the isolation mode of a build whose feed has no context boundary.
 const Standard = "standard"
 
 // Health describes the context of a build: its isolation mode, how full it is, and its

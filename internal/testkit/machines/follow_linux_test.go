@@ -66,8 +66,8 @@ func (f *follower) stop() []int64 {
 	return f.changes
 }
 
-// check waits for the last change of want, and compares all numbers that the follower received up
-// to it with want.
+// check waits until the follower has received the last change of want. All numbers that it received
+// until then must equal want.
 func (f *follower) check(t *testing.T, want []int64) {
 	t.Helper()
 	if len(want) == 0 {

@@ -75,7 +75,7 @@ func Program(t testing.TB) string {
 // failing a test.
 var BuildProgram = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv(programVar); path != "" {
-		// Call os.Stat, because the go command notices it: so a cached test result becomes invalid
+		// Call os.Stat because the go command notices it. So a cached test result becomes invalid
 		// when the program changes.
 		_, err := os.Stat(path)
 		return path, err
