@@ -151,7 +151,7 @@ func (s *Tx) Messages(t store.Task) (waiting, delivered []fleet.Message, err err
 	return a.Messages, a.Earlier, err
 }
 
-// FinishAndClaim does the same as [Engine.Turn], as a part of the transaction s.
+// FinishAndClaim does the same as [Engine.FinishAndClaim], as a part of the transaction s.
 func (s *Tx) FinishAndClaim(f Finish, r Claim) (FinishResult, *Assignment, error) {
 	return s.tx.turns.turn(f, r)
 }
