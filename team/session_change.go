@@ -121,8 +121,8 @@ func (s *Store) execute(c change) error {
 	return s.sync(opSyncPlan, s.root)
 }
 
-// archiveAll archives the documents of the plan. It links each document into the archive, and
-// deletes its old name when the link is durable.
+// archiveAll archives the documents in c.Move. It links all of them into the archive, syncs the
+// archive, and only then deletes the old names.
 func (s *Store) archiveAll(c change) error {
 	if len(c.Move) == 0 {
 		return nil

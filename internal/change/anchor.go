@@ -168,8 +168,8 @@ func (t *tracker) search(ctx context.Context, a *fleet.Anchor, to, text string) 
 	return nil
 }
 
-// changed returns the files that differ between two trees, by their old path. It leaves out copies,
-// because the file that was copied still exists.
+// changed returns the files of the tree from that are changed, renamed or deleted in the tree to, by
+// their path in from. It leaves out copies, because the file that was copied still exists.
 func (t *tracker) changed(ctx context.Context, from, to string) (map[string]fleet.ChangeFile, error) {
 	if list, ok := t.lists[[2]string{from, to}]; ok {
 		return list, nil

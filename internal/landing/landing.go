@@ -143,7 +143,7 @@ func (l *Lander) changes(ctx context.Context, run string) ([]*change, error) {
 		}
 	}
 	var list []*change
-	for _, t := range inOrder(tasks) {
+	for _, t := range mergeOrder(tasks) {
 		if c := all[t]; c != nil {
 			list = append(list, c)
 		}
@@ -223,31 +223,6 @@ func (r repositories) change(ctx context.Context, dir string, t store.Task, spec
 		c.into = base.Branch
 	}
 	return c, nil
-}
-
-// inOrder returns the ids of the tasks, each after the tasks that it needs.
-func inOrder(tasks []store.Task) []string {
-	needs := map[string][]string{}
-	for _, t := range tasks {
-		needs[t.Task] = t.Needs
-	}
-	var order []string
-	seen := map[string]bool{}
-	var add func(task string)
-	add = func(task string) {
-		if seen[task] {
-			return
-		}
-		seen[task] = true
-		for _, before := range needs[task] {
-			add(before)
-		}
-		order = append(order, task)
-	}
-	for _, t := range tasks {
-		add(t.Task)
-	}
-	return order
 }
 
 // Sync brings the reviews of a run up to date after a crash. It compares them with the repository,

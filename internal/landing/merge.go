@@ -301,3 +301,29 @@ func (q *Queue) sendBack(ctx context.Context, c *change, m fleet.MergeResult, te
 	m.State, m.Message, m.Hint = fleet.MergeSent, message.ID, "its agent works on it"
 	return m, nil
 }
+
+// mergeOrder returns the ids of the tasks in the order in which their changes are merged: the order
+// of the plan, but each task after the tasks that it needs.
+func mergeOrder(tasks []store.Task) []string {
+	needs := map[string][]string{}
+	for _, t := range tasks {
+		needs[t.Task] = t.Needs
+	}
+	var order []string
+	seen := map[string]bool{}
+	var add func(task string)
+	add = func(task string) {
+		if seen[task] {
+			return
+		}
+		seen[task] = true
+		for _, before := range needs[task] {
+			add(before)
+		}
+		order = append(order, task)
+	}
+	for _, t := range tasks {
+		add(t.Task)
+	}
+	return order
+}

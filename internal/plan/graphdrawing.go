@@ -76,11 +76,10 @@ var (
 
 const drawingCharacters = "─━│┃┌┐└┘├┤┬┴┼╭╮╯╰┣┗┏┓┛┫|/\\<>▶◀→←►◄+*=-[](),&:"
 
-// Limits of a drawing. Between two rows, there can be as many edges as the product of their
-// lengths.
+// Limits of a drawing.
 const (
-	maxDrawnLine = 4096
-	maxEdges     = 200_000
+	maxDrawnLine = 4096    // bytes of a line
+	maxEdges     = 200_000 // two rows of n and m ids can have n×m edges
 )
 
 // drawnToken is an id that was found on a line of the drawing.

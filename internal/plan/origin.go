@@ -38,7 +38,7 @@ func (p Plan) Origins(in func(Task) bool) []Origin {
 		if node < len(p.Tasks) && p.Tasks[node].Pick != nil && len(p.Tasks[node].Pick.Candidates) > 0 { // a pick task starts from the same work as its candidates
 			needs = o.graph.needs[o.graph.index[p.Tasks[node].Pick.Candidates[0]]]
 		}
-		if len(needs) == 1 && o.graph.isGate(needs[0]) { // all tasks of the wave start from the same work, so share the list
+		if len(needs) == 1 && o.graph.isGate(needs[0]) { // the task waits only for the gate before its wave, so it has the same origin as the gate
 			o.nearest[node], all[node] = o.nearest[needs[0]], all[needs[0]]
 			continue
 		}

@@ -42,11 +42,12 @@ type activitySnapshot struct {
 	runs   map[string]json.RawMessage // unfinished runs by id
 }
 
-// since returns the parts of s that differ from the earlier snapshot before.
-func (s *activitySnapshot) since(before *activitySnapshot) *activitySnapshot {
-	moved := &activitySnapshot{map[string]time.Time{}, differing(s.doing, before.doing), differing(s.runs, before.runs)}
+// since returns the entries of s that are new or differ from those in previous. It does not contain
+// entries that have disappeared.
+func (s *activitySnapshot) since(previous *activitySnapshot) *activitySnapshot {
+	moved := &activitySnapshot{map[string]time.Time{}, differing(s.doing, previous.doing), differing(s.runs, previous.runs)}
 	for id, at := range s.agents {
-		if then, known := before.agents[id]; !known || !then.Equal(at) {
+		if then, known := previous.agents[id]; !known || !then.Equal(at) {
 			moved.agents[id] = at
 		}
 	}

@@ -17,8 +17,8 @@ import (
 // was read from. Then '--pending-only' skips these tasks next time. It ignores missing files, and
 // prints a notice for files that cannot be written.
 func (r *Runs) tickCheckboxes(ctx context.Context, run store.Run) {
-	if !bytes.Contains(run.Plan, []byte(`"Box":`)) { // JSON name of plan.Task.Box
-		return // most plans have no checkboxes, so there is no need to read all tasks
+	if !bytes.Contains(run.Plan, []byte(`"Box":`)) { // JSON name of plan.FileEntry.CheckboxFile
+		return // this plan has no checkboxes, so do not read all tasks
 	}
 	boxes, err := r.completedTasksByFile(ctx, run.ID)
 	for file, tasks := range boxes {

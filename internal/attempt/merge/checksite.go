@@ -203,7 +203,7 @@ func moveAside(path string) error {
 	}
 }
 
-// clean deletes the renamed folders. It reports whether all of them are gone.
+// clean deletes the folders that moveAside has renamed. It reports whether all of them are gone.
 func (s *checkSite) clean() bool {
 	rec, err := s.read()
 	if err != nil {

@@ -41,10 +41,10 @@ type LandSpec struct {
 // target wait for each other. The result is checked before the branch moves. If any of
 // the branches moves during the check, everything is computed and checked again.
 //
-// The branch moves in one transaction with the creation of the ref [Landing.Undo]. If
-// the branch is checked out in a worktree, git moves both, and the ref is created
-// before. So after a crash [Landings] tells whether the branch has moved. Land
-// repeated with the same work returns the first landing.
+// The target branch moves in the same ref transaction that creates the ref [Landing.Undo]. If a
+// worktree has the target branch checked out, git moves the branch together with the files of that
+// worktree, and the ref is created before that. So [Landings] tells after a crash whether the branch
+// has moved. If Land is repeated with the same work, it returns the first landing.
 //
 // Land returns a [*ConflictError] on a conflict, a [*CheckError] if the check fails, a
 // [*TargetError] or [*ConsentError] if the target may not be moved, a [*NothingError] if

@@ -62,7 +62,8 @@ type Status struct {
 }
 
 const (
-	// maxLine is the maximum size of a line in bytes. No order of this package is that large.
+	// maxLine is the maximum size in bytes of one JSON line between a supervisor and its clients.
+	// The lines that this package sends are smaller.
 	maxLine = 1 << 20
 	// maxChunk is the maximum number of bytes of input in one order.
 	maxChunk = 256 << 10

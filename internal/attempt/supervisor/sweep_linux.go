@@ -18,8 +18,8 @@ const (
 	sweepLimit = 15 * time.Second
 )
 
-// Sweep ends all processes with the mark of an attempt, and all their descendants. It is for an
-// attempt whose supervisor is dead. It returns the pids that still exist although they were killed.
+// Sweep ends all processes that have the attempt's id in their environment (GAFFER_ATTEMPT), and all
+// their descendants. It is for an attempt whose supervisor is dead. It returns the pids that still exist although they were killed.
 // It cannot find a process that has cleared its environment and whose parents are gone.
 func Sweep(attempt string) (left []int, err error) {
 	return sweepAttempt(attempt, supervisorRecord{})

@@ -45,7 +45,7 @@ type heldAttempt struct {
 	sentBack          atomic.Bool       // one of the messages sends a review back to the agent; safe for concurrent use
 	stopReason        string
 	stopping          chan struct{} // closed when the attempt must stop; safe for concurrent use
-	waitsForResources bool          // the attempt waits for resources to start; used only by the attempt's goroutine
+	waitsForResources bool          // the attempt could not start because the machine lacks resources, and is tried again; used only by the attempt's goroutine
 	reserved          bool          // resources are reserved for the attempt; used only by the attempt's goroutine
 	lastUnproven      string        // last reported reason why the attempt's end cannot be proved; used only by the attempt's goroutine
 }

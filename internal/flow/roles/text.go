@@ -128,13 +128,13 @@ func joined(list []string, each int) string {
 	return strings.Join(short, "\n")
 }
 
-// joinFitting joins as many items as fit into most bytes, each cut to each bytes, and adds how many
-// were dropped.
-func joinFitting(list []string, each, most int) string {
+// joinFitting shortens each item to maxItem bytes, and joins as many items as fit into maxTotal
+// bytes. A last line says how many items were dropped.
+func joinFitting(list []string, maxItem, maxTotal int) string {
 	const more = "… and %d more"
 	var b strings.Builder
 	for i, item := range list {
-		if item = dropMiddle(item, each); b.Len()+len(item)+len(more)+8 > most {
+		if item = dropMiddle(item, maxItem); b.Len()+len(item)+len(more)+8 > maxTotal {
 			fmt.Fprintf(&b, more, len(list)-i)
 			return b.String()
 		}

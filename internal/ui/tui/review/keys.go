@@ -131,7 +131,7 @@ func (m Model) pressChange(k program.Key) (Model, []any) {
 	case "m":
 		return m.merge()
 	case "x":
-		return m.confirmFirst("Discard the change of "+display.Line(m.change.task, 40)+"? Its branch and its worktree are deleted; a rescue ref keeps the work.", "y discards", Discard)
+		return m.confirmFirst("Discard the change of "+display.Line(m.change.task, 40)+"? Its worktree is deleted; its branch and a rescue ref keep the work.", "y discards", Discard)
 	case "u":
 		return m.undo()
 	}
