@@ -15,7 +15,7 @@ import (
 
 // reviewed is a script that passes a small diff to the functions of the review page that need no
 // DOM, and returns their results.
-const reviewed = `Promise.all(['diff', 'order', 'sheet'].map((name) => import('/assets/review/' + name + '.js'))).then(([d, o, s]) => {
+const reviewed = `Promise.all(['diff', 'order', 'layout'].map((name) => import('/assets/review/' + name + '.js'))).then(([d, o, s]) => {
   const text = Array.from({ length: 30 }, (_, i) => 'line ' + (i + 1));
   const line = (op, text) => ({ op, text });
   const diff = { status: 'changed', hunks: [

@@ -41,7 +41,7 @@ func Changes(c fleet.Changes) string {
 	}
 	text := Count(c.Total, "change") + ": " + strings.Join(parts, ", ")
 	if c.Unlanded > 0 {
-		text += fmt.Sprintf("; the plan merges %d of them, and 'gaffer resume %s' goes on with that", c.Unlanded, c.Run)
+		text += fmt.Sprintf("; the plan merges %d of them, and 'gaffer resume %s' continues", c.Unlanded, c.Run)
 	}
 	return text
 }
