@@ -376,6 +376,7 @@ func TestATaskIsReadableOnANarrowScreenAndInTheDark(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.worker("one", "--slots", "3")
+	p := w.open("#/runs") // before the run starts, so that its first lines are still in sight when its log is shown
 	run := w.submit(`
 name: shop
 defaults: {agent: fake, timeout: 5m}
@@ -397,7 +398,7 @@ tasks:
     verify: test -f api.go
   - {id: pages, name: Build the pages, prompt: "fake: say ok", after: [api]}
 `)
-	p := w.open(task(run, "api"))
+	p.Visit(task(run, "api"))
 	p.Wait("the second attempt", `document.querySelector('.log .attempt[aria-label="Attempt 2"]') && document.body.innerText.includes('eleven routes')`)
 	p.Wait("no word of the first attempt is missing", logLines+`.filter((t) => t.includes('forgot the file') || t.includes('eleven routes')).length === 3`)
 	p.Shot("task-light")
