@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -159,6 +160,27 @@ func TestWhatIsCommittedSurvivesAnyRestartOfPostgres(t *testing.T) {
 	if err := conn.Ping(t.Context()); err == nil {
 		t.Error("a connection has survived the restart")
 	}
+}
+
+func TestAFastStopOfPostgresEndsThoughAServerProcessHangs(t *testing.T) {
+	m := New(t).Machine("db")
+	db := m.Postgres()
+	db.fast = time.Second
+	conn, err := pgx.Connect(t.Context(), db.Local)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(t.Context()) }()
+	var pid int
+	if err := conn.QueryRow(t.Context(), "SELECT pg_backend_pid()").Scan(&pid); err != nil {
+		t.Fatal(err)
+	}
+	argv := m.inside("kill", "-STOP", fmt.Sprint(pid))
+	if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	db.Stop(Fast)
+	db.Start()
 }
 
 func TestTheWatchReportsTwoLiveAgentsAndIgnoresStoppedOnes(t *testing.T) {

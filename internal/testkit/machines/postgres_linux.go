@@ -25,6 +25,7 @@ type Postgres struct {
 	dir     string
 	bin     string
 	process *Process
+	fast    time.Duration // how long a fast stop may take before it becomes an immediate one
 }
 
 // Postgres starts a PostgreSQL server on the machine. It has the default settings, so commits are
@@ -40,7 +41,7 @@ func (m *Machine) Postgres() *Postgres {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Postgres{t: t, machine: m, dir: dir, bin: bin}
+	p := &Postgres{t: t, machine: m, dir: dir, bin: bin, fast: time.Minute}
 	p.URL = "postgres://postgres@" + m.Address + "/postgres?sslmode=disable"
 	p.Local = "postgres:///postgres?" + url.Values{"host": {dir}, "user": {"postgres"}}.Encode()
 	t.Cleanup(func() {
@@ -87,7 +88,7 @@ func (p *Postgres) Start() {
 		"-c", "listen_addresses=" + p.machine.Address, "-c", "max_connections=200",
 	})
 	p.process = p.machine.Start([]string{"LC_ALL=C", "PATH=" + os.Getenv("PATH")}, p.dir, argv...)
-	Eventually(p.t, 60*time.Second, "PostgreSQL answers", func() bool {
+	Eventually(p.t, 5*time.Minute, "PostgreSQL answers", func() bool {
 		if p.process.Ended() {
 			p.t.Fatalf("PostgreSQL has ended: %v\n%s", p.process.err, p.machine.Output(4000))
 		}
@@ -107,9 +108,15 @@ const (
 	Immediate = syscall.SIGQUIT // like a crash: the next start has to recover the database
 )
 
-// Stop stops the server and waits until it has ended.
+// Stop stops the server and waits until it has ended. A fast stop waits for the disk: after a crash
+// PostgreSQL first syncs every file, which can take minutes on a busy disk. Therefore a fast stop
+// that takes too long becomes an immediate one.
 func (p *Postgres) Stop(how syscall.Signal) {
 	p.t.Helper()
 	p.process.Signal(how)
-	_ = p.process.Wait(60 * time.Second) // ignore the error: the process was told to end
+	if how == Fast && !p.process.EndsWithin(p.fast) {
+		p.t.Logf("PostgreSQL did not stop within %s: stopping it immediately", p.fast)
+		p.process.Signal(Immediate)
+	}
+	_ = p.process.Wait(5 * time.Minute) // ignore the error: the process was told to end
 }

@@ -98,17 +98,25 @@ func (p *Process) Signal(sig syscall.Signal) {
 // wake continues the nsenter process, which stops itself when its child is stopped.
 func (p *Process) wake() { _ = p.outer.Process.Signal(syscall.SIGCONT) } // ignore the error: the process may have ended
 
+// EndsWithin waits until the program has ended, at most for the given time. It reports whether the
+// program has ended.
+func (p *Process) EndsWithin(limit time.Duration) bool {
+	select {
+	case <-p.ended:
+		return true
+	case <-time.After(limit):
+		return false
+	}
+}
+
 // Wait waits until the program has ended and returns its error. It fails if the program has not
 // ended within the given time.
 func (p *Process) Wait(within time.Duration) error {
 	p.t.Helper()
-	select {
-	case <-p.ended:
-		return p.err
-	case <-time.After(within):
+	if !p.EndsWithin(within) {
 		p.t.Fatalf("%s still runs after %s; it said\n%s", p.on.Name, within, p.on.Output(4000))
-		return nil
 	}
+	return p.err
 }
 
 // Kill kills the program only, not its children.
