@@ -58,7 +58,7 @@ func TestTheProtocolsFourScenariosAreSeenAsBadges(t *testing.T) {
 	w.beat(coordinator.Heartbeat{AgentID: "dev", ClaudeStatus: coordinator.Waiting, CurrentTaskID: task.ID})
 	p.seesBadges("dev", "online waiting")
 	p.Sees("One agent waits for you", "Which colour?")
-	p.Wait("the title says so", `document.title === '(1) gaffer'`)
+	p.Wait("the title says so", `document.title === '(1) Fleet · gaffer'`)
 	p.Shot("fleet-question")
 	p.Click("blue")
 	var input struct{ Input coordinator.Input }

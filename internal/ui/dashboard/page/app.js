@@ -1,9 +1,10 @@
 // The entry module: shows the page that the address selects.
 import { html, render, signal, useEffect } from './core/view.js';
-import { begin, loaded } from './core/fleet.js';
+import { begin, loaded, runs } from './core/fleet.js';
 import { route } from './core/route.js';
 import { onReturn } from './core/stream.js';
-import { own } from './core/words.js';
+import { useTitle } from './core/title.js';
+import { own, text } from './core/words.js';
 import { Shell } from './parts/shell.js';
 import { Empty, Wrong } from './parts/status.js';
 import { Fleet } from './pages/fleet.js';
@@ -39,12 +40,24 @@ function pageOf([first, ...rest]) {
   return ['nowhere', {}];
 }
 
+/** The title of a page that sets no title of its own. @param {string} name @param {any} about the page's props */
+function titleOf(name, { run, task, project, id }) {
+  const runName = text(runs.get(run)?.name) || run;
+  const last = project?.split('/').filter(Boolean).pop();
+  const titles = {
+    fleet: 'Fleet', runs: 'Runs', run: runName, replay: `Replay · ${runName}`, task: `${task} · ${runName}`, review: `Review ${task} · ${runName}`,
+    projects: 'Projects', build: `Build · ${last}`, team: `Team · ${last}`, sessions: `${id ?? 'Sessions'} · ${last}`, records: 'Records', nowhere: 'No such page',
+  };
+  return own(titles, name) ?? '';
+}
+
 const fetched = signal({ fleet: Fleet, nowhere: () => html`<${Empty} title="There is no such page."><a href="#/">To the fleet</a><//>` });
 const failed = signal('');
 
 function Page() {
   const [name, about] = pageOf(route.value.path);
   const Shown = fetched.value[name];
+  useTitle(titleOf(name, about));
   useEffect(() => {
     if (Shown) return;
     later[name]().then(

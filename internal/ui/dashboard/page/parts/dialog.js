@@ -1,5 +1,6 @@
-// Confirmation dialogs, and short messages that disappear.
+// Confirmation dialogs, and actions that report their result.
 import { html, signal, useEffect, useRef } from '../core/view.js';
+import { toast } from './toast.js';
 
 const asked = signal(null);
 
@@ -30,15 +31,8 @@ function Dialog({ title, text, action, danger, input, done }) {
   </dialog>`;
 }
 
-const news = signal([]);
-let number = 0;
-
 /** Shows a message for a few seconds. @param {string} text @param {'good'|'bad'} [mood] */
-export function say(text, mood = 'good') {
-  const id = ++number;
-  news.value = [...news.value, { id, text, mood }].slice(-4);
-  setTimeout(() => { news.value = news.value.filter((n) => n.id !== id); }, mood === 'bad' ? 10_000 : 4_000);
-}
+export const say = (text, mood) => toast(text, { mood });
 
 /** Performs an action, and shows the text done or the error. @param {string} done @param {() => Promise<any>} action */
 export async function attempt(done, action) {
@@ -55,8 +49,5 @@ export async function attempt(done, action) {
 /** Performs an action whose result is visible anyway, and shows only an error. Resolves to whether it succeeded. @param {() => Promise<any>} action */
 export const quietly = (action) => action().then(() => true, (e) => { say(e.message, 'bad'); return false; });
 
-/** The container of dialogs and messages. The page has one. */
-export function Dialogs() {
-  return html`${asked.value && html`<${Dialog} ...${asked.value} />`}
-    <div class="news" role="status" aria-live="polite">${news.value.map((n) => html`<p key=${n.id} class=${n.mood}>${n.text}</p>`)}</div>`;
-}
+/** The container of the dialog. The page has one. */
+export const Dialogs = () => asked.value && html`<${Dialog} ...${asked.value} />`;

@@ -1,14 +1,18 @@
 // The frame around every page: navigation, state of the connection, number of open
 // questions.
-import { html, useEffect } from '../core/view.js';
+import { html, useEffect, useRef } from '../core/view.js';
 import { refused, send } from '../core/api.js';
 import { agents, loaded, self } from '../core/fleet.js';
+import { describedKeys, useKeys } from '../core/keys.js';
 import { sound, theme } from '../core/prefs.js';
-import { route } from '../core/route.js';
+import { go, route } from '../core/route.js';
 import { again, connection } from '../core/stream.js';
 import { clock, exact, tick } from '../core/time.js';
+import { waiting } from '../core/title.js';
+import { Announcements } from './announce.js';
 import { Dialogs, confirm } from './dialog.js';
 import { openQuestions } from './question.js';
+import { Toasts } from './toast.js';
 
 const places = [['Fleet', '#/', ''], ['Runs', '#/runs', 'runs'], ['Projects', '#/projects', 'projects'], ['Records', '#/records', 'records']];
 
@@ -26,7 +30,7 @@ function Choices() {
   const [next, mark, word] = themes[theme.value] ?? themes.auto;
   return html`<div class="choices">
     <button class="quiet" onClick=${() => { theme.value = next; }} aria-label=${`Colours: ${word}. Change to ${next}.`} title=${`Colours: ${word}`}>${mark}</button>
-    <button class="quiet" aria-pressed=${sound.value === 'on'} onClick=${() => { sound.value = sound.value === 'on' ? 'off' : 'on'; }} aria-label="Sound when an agent asks" title=${`Sound when an agent asks: ${sound.value}`}>♪ ${sound.value}</button>
+    <button class="quiet" aria-pressed=${sound.value === 'on'} onClick=${() => { sound.value = sound.value === 'on' ? 'off' : 'on'; }} aria-label=${`♪ ${sound.value}: sound when an agent asks`} title=${`Sound when an agent asks: ${sound.value}`}>♪ ${sound.value}</button>
     <button class="quiet" onClick=${help} aria-label="Keys" title="Keys (?)">?</button>
     <button class="quiet" onClick=${leave} title=${self.value.name && `${self.value.name}, ${self.value.role}`}>Log out</button>
   </div>`;
@@ -38,38 +42,35 @@ async function leave() {
   location.reload();
 }
 
-const keys = [['g f', 'fleet'], ['g r', 'runs'], ['g p', 'projects'], ['g e', 'records'], ['q', 'to the first question'], ['/', 'filter'], ['↑ ↓ Enter', 'rows'], ['?', 'this help']];
-
 function help() {
+  const keys = [...describedKeys(), ['↑ ↓ Enter', 'move in a list, open an item'], ['Esc', 'close, then go back']];
   confirm({ title: 'Keys', text: html`<dl class="keys">${keys.map(([k, what]) => html`<dt>${k.split(' ').map((one) => html`<kbd>${one}</kbd> `)}</dt><dd>${what}</dd>`)}</dl>`, action: 'Good' });
 }
 
-let before = '';
+const keys = {
+  '?': [help, 'this help'],
+  '/': [() => focus('[data-filter]'), 'filter'],
+  q: [() => focus('.question button, .question input'), 'to the first question'],
+  'g f': [() => go('#/'), 'fleet'],
+  'g r': [() => go('#/runs'), 'runs'],
+  'g p': [() => go('#/projects'), 'projects'],
+  'g e': [() => go('#/records'), 'records'],
+};
 
-function onKey(e) {
-  if (e.target.closest('input,textarea,select,dialog') || e.ctrlKey || e.metaKey || e.altKey) return;
-  const to = before === 'g' && { f: '#/', r: '#/runs', p: '#/projects', e: '#/records' }[e.key];
-  before = e.key;
-  if (to) location.hash = to;
-  else if (e.key === '?') help();
-  else if (e.key === '/') focus(e, '[data-filter]');
-  else if (e.key === 'q') focus(e, '.question button, .question input');
-}
-
-function focus(e, selector) {
+function focus(selector) {
   const found = document.querySelector(selector);
-  if (!found) return;
-  e.preventDefault();
-  found.focus();
+  found?.focus();
+  return Boolean(found);
 }
 
-// Puts the number of open questions into the title, so that it is visible in other tabs.
+// Shows the number of open questions in the title, and rings when it grows.
 function useBadge(n) {
+  const known = useRef(false);
   useEffect(() => {
-    document.title = n ? `(${n}) gaffer` : 'gaffer';
-    if (n > (useBadge.last ?? n) && sound.value === 'on') ring();
-    useBadge.last = n;
-  }, [n]);
+    if (known.current && n > waiting.value && sound.value === 'on') ring();
+    known.current = loaded.value;
+    waiting.value = n;
+  }, [n, loaded.value]);
 }
 
 function ring() {
@@ -96,7 +97,7 @@ function Stranger() {
 
 /** @param {{children: any}} props */
 export function Shell({ children }) {
-  useEffect(() => { addEventListener('keydown', onKey); return () => removeEventListener('keydown', onKey); }, []);
+  useKeys(keys);
   const asked = loaded.value ? openQuestions().length : 0;
   useBadge(asked);
   if (refused.value || connection.value.state === 'refused') return html`<${Stranger} />`;
@@ -110,5 +111,5 @@ export function Shell({ children }) {
       <${Live} /><${Choices} />
     </header>
     <main id="main" tabindex="-1" aria-busy=${!loaded.value && agents.size === 0}>${children}</main>
-    <${Dialogs} />`;
+    <${Dialogs} /><${Toasts} /><${Announcements} />`;
 }
