@@ -24,6 +24,8 @@ type Page struct {
 	t   testing.TB
 	ctx context.Context
 
+	dark bool // the browser prefers the dark colour scheme
+
 	mu     sync.Mutex
 	errors []string // errors of the page's scripts so far
 }
@@ -138,6 +140,7 @@ func (p *Page) Size(width, height int64) { p.Do(chromedp.EmulateViewport(width, 
 
 // Dark sets whether the browser prefers the dark colour scheme.
 func (p *Page) Dark(on bool) {
+	p.dark = on
 	value := "light"
 	if on {
 		value = "dark"

@@ -1,0 +1,50 @@
+package dashboard
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+)
+
+// axe is axe-core 4.14.0, which examines a page for barriers. Its licence is the Mozilla Public
+// License 2.0 (axe/LICENSE.txt); only tests contain it.
+//
+//go:embed axe/axe.min.js
+var axe string
+
+// finding is a rule of axe-core that a page violates.
+type finding struct {
+	Rule   string   `json:"rule"`
+	Impact string   `json:"impact"`
+	Help   string   `json:"help"`
+	Nodes  []string `json:"nodes"`
+}
+
+// examine is a script that returns the serious and critical findings on the page.
+const examine = `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations
+  .filter((v) => v.impact === 'serious' || v.impact === 'critical')
+  .map((v) => ({ rule: v.id, impact: v.impact, help: v.help,
+    nodes: v.nodes.map((n) => n.target.join(' ') + '\n      ' + n.html.slice(0, 200) + '\n      ' + [...n.any, ...n.all, ...n.none].map((c) => c.message).join('; ')) })))`
+
+// Accessible fails the test if axe-core has a serious or critical finding on the page as it is now,
+// in light or dark colours. name is the page's name in the message.
+func (p *Page) Accessible(name string) {
+	p.t.Helper()
+	defer p.Dark(p.dark)
+	for _, dark := range []bool{false, true} {
+		p.Dark(dark)
+		if !p.Holds("window.axe") {
+			p.Act(axe) // the content security policy does not apply to scripts of the DevTools protocol
+		}
+		for _, f := range Eval[[]finding](p, examine) {
+			p.t.Errorf("%s is not accessible (dark: %t): %s (%s, %s)\n    %s", name, dark, f.Help, f.Rule, f.Impact, strings.Join(f.Nodes[:min(5, len(f.Nodes))], "\n    ")+more(len(f.Nodes)-5))
+		}
+	}
+}
+
+func more(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("\n    and %d more", n)
+}
