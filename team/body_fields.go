@@ -12,8 +12,9 @@ import (
 // part, notes, if no other field has the same last part.
 type Field struct{ Name, Value string }
 
-// NewBody builds the body of a message from its fields. A list field may be given several times,
-// once for each item; other fields only once. Items of issues are JSON objects.
+// NewBody builds the body of a message from one role to another. A list field may be given several
+// times, once for each item; other fields only once. Each item of the list field issues is a JSON
+// object.
 func NewBody(from, to Role, fields []Field) (Body, error) {
 	c, err := channelFor(from, to)
 	if err != nil {
@@ -36,8 +37,8 @@ func NewBody(from, to Role, fields []Field) (Body, error) {
 	return body, nil
 }
 
-// ParseBody builds the body of a message from a JSON object. Fields of an inner object may be
-// nested, or have a path such as context.notes as their name. Empty data gives an empty body.
+// ParseBody builds the body of a message from a JSON object. A field of an inner object may be
+// nested, {"a": {"b": 1}}, or given as {"a.b": 1}. Empty data gives an empty body.
 func ParseBody(from, to Role, data []byte) (Body, error) {
 	if len(data) == 0 {
 		return NewBody(from, to, nil)
@@ -52,8 +53,8 @@ func ParseBody(from, to Role, data []byte) (Body, error) {
 	return NewBody(from, to, fieldsOf("", doc.Value()))
 }
 
-// fieldsOf lists the fields of an object. Members of inner objects get a path. Each
-// item of a list is a field. Values other than strings become JSON text.
+// fieldsOf lists the fields of an object. The member b of an inner object a gets the name a.b. Each
+// item of a list becomes a separate field. Values other than strings become JSON text.
 func fieldsOf(path string, v jsontree.Value) (fields []Field) {
 	for name, m := range v.Members() {
 		switch {
@@ -134,8 +135,8 @@ func (c channel) set(n *jsontree.Node, f Field) error {
 	return nil
 }
 
-// leaf returns the field with this path, or with this last part of its path if only one field has
-// it.
+// leaf returns the field whose path is name. If there is none, leaf returns the field whose path
+// ends with name, if there is exactly one.
 func (c channel) leaf(name string) (leaf, error) {
 	var near []leaf
 	var names []string

@@ -32,9 +32,9 @@ func (f *folder) checkCopies() {
 	}
 }
 
-// subfolders lists the visible folders in place, but not more than most. It returns none if place
+// subfolders lists at most limit visible folders in the folder place. It returns nil if place
 // cannot be read.
-func (f *folder) subfolders(place string, most int) []string {
+func (f *folder) subfolders(place string, limit int) []string {
 	entries, err := f.store.opts.Host.ReadDir(opLook, place)
 	if err != nil {
 		return nil
@@ -42,7 +42,7 @@ func (f *folder) subfolders(place string, most int) []string {
 	var folders []string
 	for _, e := range entries {
 		name := e.Name()
-		if e.IsDir() && !strings.HasPrefix(name, ".") && name != filepath.Base(f.store.root) && len(folders) < most {
+		if e.IsDir() && !strings.HasPrefix(name, ".") && name != filepath.Base(f.store.root) && len(folders) < limit {
 			folders = append(folders, filepath.Join(place, name))
 		}
 	}

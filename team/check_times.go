@@ -44,13 +44,13 @@ func (c *checker) checkOrder(v jsontree.Value, at string) {
 	}
 }
 
-// checkAfter adds a finding if the time then is earlier than first. name is the field of first, for
-// the message.
-func (c *checker) checkAfter(first, then jsontree.Value, at, name string) {
-	start, err1 := timestamp.Parse(first.Text(), time.Local)
-	later, err2 := timestamp.Parse(then.Text(), time.Local)
+// checkAfter adds a finding if the time t is earlier than the time reference. name is the field of
+// reference, for the message.
+func (c *checker) checkAfter(reference, t jsontree.Value, at, name string) {
+	start, err1 := timestamp.Parse(reference.Text(), time.Local)
+	later, err2 := timestamp.Parse(t.Text(), time.Local)
 	if err1 == nil && err2 == nil && later.Before(start) {
-		c.add(statefile.Irregular, at, "timestamp-order", "%s is before %s %s", shorten(then.Text()), name, first.Text())
+		c.add(statefile.Irregular, at, "timestamp-order", "%s is before %s %s", shorten(t.Text()), name, reference.Text())
 	}
 }
 

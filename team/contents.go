@@ -45,7 +45,7 @@ func (p Contents) documents() (map[Document]jsontree.Value, error) {
 }
 
 // byChannel returns the messages of each message document. It returns an error if a message has no
-// id, because gaffer could not tell it from messages of other programs.
+// id, because gaffer could not distinguish it from messages of other programs.
 func (p Contents) byChannel() (map[Document][]Message, error) {
 	messages := map[Document][]Message{}
 	for _, c := range channels {

@@ -17,7 +17,7 @@ func allGroups(pm PMState, groups Groups) Groups {
 	return all
 }
 
-// stages has the phase of the session that each status of a group belongs to.
+// stages maps each status of a group to the phase of the session that it belongs to.
 var stages = map[GroupStatus]Phase{
 	Pending: DeveloperWorking, DevWorking: DeveloperWorking, DevBlocked: DeveloperWorking,
 	QAFailed: DeveloperWorking, ChangesRequested: DeveloperWorking,
@@ -29,13 +29,13 @@ var stages = map[GroupStatus]Phase{
 // phaseOrder lists the phases in the order in which groups pass through them.
 var phaseOrder = []Phase{DeveloperWorking, PhaseQATesting, PhaseTechReview, PMFinalCheck}
 
-// CurrentPhase computes the phase of the session: the phase of the group that has come least far,
-// among the groups whose execution phase is open. If there are no groups yet, or the session is
-// completed, it returns was. A group with an unknown status counts as the least far.
-func CurrentPhase(pm PMState, groups Groups, was Phase) Phase {
+// CurrentPhase returns the phase of the session. Of the groups whose execution phase has started,
+// the one with the least progress determines it. A group with an unknown status has the least
+// progress. If there are no groups yet, or the session is completed, CurrentPhase returns previous.
+func CurrentPhase(pm PMState, groups Groups, previous Phase) Phase {
 	open := openGroups(pm, allGroups(pm, groups))
-	if was == Completed || len(open) == 0 {
-		return was
+	if previous == Completed || len(open) == 0 {
+		return previous
 	}
 	earliest := len(phaseOrder) - 1
 	for _, g := range open {
@@ -109,7 +109,8 @@ type Escalation struct {
 	To    Role `json:"to"`
 }
 
-// limits lists how often a role may be started on one group, and which role helps after that.
+// limits lists how often each role may be started on one group, and which role helps the group
+// after that.
 var limits = []struct {
 	role  Role
 	limit int

@@ -35,16 +35,15 @@ func removeActiveAgent(n *jsontree.Node, by Role, group string) {
 	}
 }
 
-// editGroups edits the document n, which contains the groups was. Afterwards it contains the groups
-// now.
-func editGroups(n *jsontree.Node, was, now Groups) {
-	before, after := was.byID(), now.byID()
-	for _, g := range was {
+// editGroups changes the groups in the document n from previous to want.
+func editGroups(n *jsontree.Node, previous, want Groups) {
+	before, after := previous.byID(), want.byID()
+	for _, g := range previous {
 		if after[g.ID] == nil {
 			n.Delete(g.ID)
 		}
 	}
-	for _, g := range now {
+	for _, g := range want {
 		switch old := before[g.ID]; {
 		case old == nil:
 			addGroup(n, g)
@@ -68,26 +67,26 @@ func addGroup(n *jsontree.Node, g Group) {
 	editGroup(note, old, g)
 }
 
-// editGroup sets the fields that differ between was and now.
-func editGroup(n *jsontree.Node, was, now Group) {
-	set(n, "status", was.Status, now.Status)
-	set(n, "current_agent", was.CurrentAgent, now.CurrentAgent)
-	if was.Iterations != now.Iterations {
+// editGroup changes the fields of the group n that differ between previous and want.
+func editGroup(n *jsontree.Node, previous, want Group) {
+	set(n, "status", previous.Status, want.Status)
+	set(n, "current_agent", previous.CurrentAgent, want.CurrentAgent)
+	if previous.Iterations != want.Iterations {
 		counters := n.Object("iterations")
-		set(counters, "developer", was.Iterations.Developer, now.Iterations.Developer)
-		set(counters, "qa", was.Iterations.QA, now.Iterations.QA)
-		set(counters, "tech_lead", was.Iterations.TechLead, now.Iterations.TechLead)
+		set(counters, "developer", previous.Iterations.Developer, want.Iterations.Developer)
+		set(counters, "qa", previous.Iterations.QA, want.Iterations.QA)
+		set(counters, "tech_lead", previous.Iterations.TechLead, want.Iterations.TechLead)
 	}
-	set(n, "start_time", was.StartTime, now.StartTime)
-	set(n, "end_time", was.EndTime, now.EndTime)
-	if now.DurationMinutes != nil && !reflect.DeepEqual(was.DurationMinutes, now.DurationMinutes) {
-		n.Set("duration_minutes", *now.DurationMinutes)
+	set(n, "start_time", previous.StartTime, want.StartTime)
+	set(n, "end_time", previous.EndTime, want.EndTime)
+	if want.DurationMinutes != nil && !reflect.DeepEqual(previous.DurationMinutes, want.DurationMinutes) {
+		n.Set("duration_minutes", *want.DurationMinutes)
 	}
-	for _, f := range now.TechLeadFeedback[len(was.TechLeadFeedback):] {
+	for _, f := range want.TechLeadFeedback[len(previous.TechLeadFeedback):] {
 		n.Array("tech_lead_feedback").Append(f)
 	}
-	editBlockers(n, was.Blockers, now.Blockers)
-	set(n, "last_update", was.LastUpdate, now.LastUpdate)
+	editBlockers(n, previous.Blockers, want.Blockers)
+	set(n, "last_update", previous.LastUpdate, want.LastUpdate)
 }
 
 func editBlockers(n *jsontree.Node, was, now List[Blocker]) {
@@ -106,10 +105,11 @@ func editBlockers(n *jsontree.Node, was, now List[Blocker]) {
 	}
 }
 
-// set sets a member if now differs from was. If not, it leaves the member's formatting unchanged.
-func set[T comparable](n *jsontree.Node, name string, was, now T) {
-	if was != now {
-		n.Set(name, now)
+// set sets a member to want if want differs from previous. If they are equal, the member keeps its
+// formatting.
+func set[T comparable](n *jsontree.Node, name string, previous, want T) {
+	if previous != want {
+		n.Set(name, want)
 	}
 }
 

@@ -75,7 +75,7 @@ type Review struct {
 
 // Issue is one change that the tech lead requests.
 type Issue struct {
-	ID            string `json:"id,omitempty"`       // by which the developer refers to the issue
+	ID            string `json:"id,omitempty"`       // the id by which the developer refers to the issue
 	Priority      string `json:"priority,omitempty"` // critical, high, medium or low
 	Title         string `json:"title,omitempty"`
 	Location      string `json:"location,omitempty"`
@@ -113,8 +113,8 @@ func (m Message) MarshalJSON() ([]byte, error) {
 	return append(append([]byte("{"), bytes.Join(parts, []byte(","))...), '}'), nil
 }
 
-// message reads one message of a channel. It omits fields of the wrong type. The receiver is the
-// channel's, whatever the message says.
+// message reads one message of a channel. It omits fields of the wrong type. The receiver is always
+// the receiver of the channel, even if the message names another one.
 func (c channel) message(v jsontree.Value) Message {
 	var h head
 	jsontree.Decode(v, &h)

@@ -115,7 +115,8 @@ func (s *Store) messageIDs() (map[string]bool, error) {
 	return ids, nil
 }
 
-// freeMessageID returns an id that is not in taken. It sorts after all ids of the same second.
+// freeMessageID returns an id that is not in taken. Ids of the same second get increasing suffixes,
+// so the new id sorts last.
 func freeMessageID(now time.Time, taken map[string]bool) string {
 	base := "msg_" + stampOf(now)
 	id := base
@@ -165,11 +166,11 @@ func (s *Store) Messages(ctx context.Context, f Filter) ([]Message, error) {
 	return messages, nil
 }
 
-// Acknowledge marks a message as read. to may be empty if only one role has received a
+// Acknowledge marks a message as read. receiver may be empty if only one role has received a
 // message with this id. A message that is already read stays unchanged.
-func (s *Store) Acknowledge(ctx context.Context, id string, to Role) error {
+func (s *Store) Acknowledge(ctx context.Context, id string, receiver Role) error {
 	return s.exclusive(ctx, func(now time.Time) error {
-		docs, err := s.documentsWith(ctx, id, to)
+		docs, err := s.documentsWith(ctx, id, receiver)
 		if err != nil {
 			return err
 		}
@@ -187,13 +188,13 @@ func (s *Store) Acknowledge(ctx context.Context, id string, to Role) error {
 	})
 }
 
-// documentsWith returns the documents that contain a message with this id. If to is not empty, it
-// considers only messages to that role.
-func (s *Store) documentsWith(ctx context.Context, id string, to Role) ([]Document, error) {
+// documentsWith returns the documents that contain a message with this id. If receiver is not
+// empty, it considers only messages to that role.
+func (s *Store) documentsWith(ctx context.Context, id string, receiver Role) ([]Document, error) {
 	var docs []Document
 	for _, c := range channels {
 		doc, err := s.files[c.doc].Load()
-		if errors.Is(err, fs.ErrNotExist) || (to != "" && to != c.to) {
+		if errors.Is(err, fs.ErrNotExist) || (receiver != "" && receiver != c.to) {
 			continue
 		}
 		if err != nil {
@@ -208,7 +209,7 @@ func (s *Store) documentsWith(ctx context.Context, id string, to Role) ([]Docume
 	return docs, ctx.Err()
 }
 
-// MessageError reports that no message, or more than one, has the id.
+// MessageError reports that no message has the id, or that several messages have it.
 type MessageError struct {
 	ID string
 	In []Document

@@ -60,11 +60,11 @@ func (s *Store) writePlan(ctx context.Context, now time.Time, p Plan, st state) 
 	})
 }
 
-// plannedGroups returns the groups of the plan with their statuses. A group that is in found keeps
-// its status.
-func plannedGroups(p Plan, found Groups, now Time) Groups {
+// plannedGroups returns the groups of the plan p. A group that is also in existing keeps its
+// status; all others are new.
+func plannedGroups(p Plan, existing Groups, now Time) Groups {
 	var groups Groups
-	there := found.byID()
+	there := existing.byID()
 	for _, planned := range p.Groups {
 		g := newGroup(planned, now)
 		if begun := there[planned.ID]; begun != nil {

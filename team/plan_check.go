@@ -126,15 +126,15 @@ func (p ExecutionPhase) check(ids map[string]bool) error {
 	return nil
 }
 
-// checkPhaseOrder returns an error if a group depends on a group in a later phase, because it would
-// never start. at has the index of the phase of each group.
-func (p Plan) checkPhaseOrder(at map[string]int) error {
+// checkPhaseOrder returns an error if a group depends on a group in a later phase: it would never
+// start. phaseIndex maps the id of a group to the index of its phase.
+func (p Plan) checkPhaseOrder(phaseIndex map[string]int) error {
 	for _, g := range p.Groups {
-		if _, ok := at[g.ID]; !ok {
+		if _, ok := phaseIndex[g.ID]; !ok {
 			return badPlan("group %s is in no phase", g.ID)
 		}
 		for _, id := range g.DependsOn {
-			if at[id] > at[g.ID] {
+			if phaseIndex[id] > phaseIndex[g.ID] {
 				return badPlan("group %s depends on %s, which is in a later phase", g.ID, id)
 			}
 		}

@@ -148,12 +148,13 @@ func wholeNumber(v jsontree.Value) int {
 	return n
 }
 
-// decodeCounts sets each int in into to the member of v with that name.
-func decodeCounts(v jsontree.Value, into map[string]*int) error {
+// decodeCounts reads integer members of v. For each name in counts, it stores the member with that
+// name in the int that the pointer points to.
+func decodeCounts(v jsontree.Value, counts map[string]*int) error {
 	if v.Kind() != jsontree.Object {
 		return errors.New("an object")
 	}
-	for name, n := range into {
+	for name, n := range counts {
 		*n, _ = intOf(v.Get(name))
 	}
 	return nil

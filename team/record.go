@@ -14,7 +14,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Names of the file operations that rename unusable files.
+// Names of the file operations with which unusable files are renamed.
 const (
 	opAside     host.Op = "put aside"
 	opSyncAside host.Op = "sync put aside"
@@ -68,8 +68,8 @@ func (s *Store) record(ctx context.Context, d Document, session string, want jso
 }
 
 // findUnusable returns the documents that cannot be edited, with the reason for each. It leaves out
-// documents that are not JSON, because the update handles them. If the documents belong to another
-// session, it returns an error.
+// documents that are not JSON, because the update replaces them by new ones. If the documents
+// belong to another session, it returns an error.
 func (s *Store) findUnusable(session string) (wrong map[Document]string, err error) {
 	wrong = map[Document]string{}
 	var other string

@@ -124,7 +124,8 @@ func updateList(n *jsontree.Node, want jsontree.Value, r *rule) {
 }
 
 // updateMap replaces a map by a list: some programs write a map where the protocol requires a list.
-// The id of a map's member is in the member, or is its key.
+// Each member of the map becomes an item, whose id is in the member or, if it is not, is the
+// member's key.
 func updateMap(n *jsontree.Node, want jsontree.Value, r *rule) {
 	there := map[string]*jsontree.Node{}
 	for name, member := range n.Members() {
@@ -179,8 +180,8 @@ func (r *rule) key(v jsontree.Value, i int) string {
 	return strings.Join(parts, " ")
 }
 
-// get returns the member called name. If it is absent, get returns the member under another name
-// that some programs use.
+// get returns the member called name. If it is absent, get returns the member with an alias of that
+// name, which some programs write.
 func (r *rule) get(v jsontree.Value, name string) jsontree.Value {
 	if member := v.Get(name); !member.Absent() {
 		return member
@@ -193,7 +194,8 @@ func (r *rule) get(v jsontree.Value, name string) jsontree.Value {
 	return jsontree.Value{}
 }
 
-// canonical returns the text of v in a normal form, so that equal values have equal texts.
+// canonical returns the text of v in a normal form: equal times, or equal numbers, get the same
+// text.
 func canonical(v jsontree.Value, r *rule) string {
 	if r.form == moment {
 		if t, err := timestamp.Parse(v.Text(), time.Local); err == nil {

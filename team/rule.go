@@ -25,13 +25,13 @@ type rule struct {
 	unknown string   // name of the finding for a string that is not in words
 	fields  []field  // members of an object, in the protocol's order
 	each    *rule    // rule for each item of a list or member of a dictionary
-	keys    []string // names of the members that identify an item of a list; if empty, its index does
+	keys    []string // names of the members that together identify an item of a list; if empty, items are identified by their index
 	open    bool     // other programs may add items to this list; gaffer keeps them
 	sticky  bool     // if the value is true, gaffer never sets it to false
 	sent    bool     // a list of texts in a message; it does not change after the message was sent
 
 	wild    map[jsontree.Kind]string // kinds of values that some programs write, with the name of the finding for each
-	aliases map[string]string        // other names that some programs use for fields, with the protocol's name
+	aliases map[string]string        // other names that some programs use for a field, mapped to the protocol's name
 	alias   string                   // name of the finding for a field with another name
 }
 

@@ -30,9 +30,9 @@ const (
 	opSyncPlan   host.Op = "sync removed plan"
 )
 
-// change is a plan: archive the listed documents, then create the documents of a new session. It is
-// written to disk before its first step. Every step can be repeated, so any process that finds the
-// plan can complete it.
+// change is a plan: archive the listed documents, then create the documents of a new session. The
+// plan is written to disk before its first step. Every step can be repeated, so any process that
+// finds the plan can complete it.
 type change struct {
 	Archive string      `json:"archive,omitempty"` // name of the new folder in archive/
 	Move    []Document  `json:"move"`              // the documents to archive: all that exist when the plan is made
@@ -59,8 +59,8 @@ func (s *Store) writeAndExecute(c change) error {
 	return s.execute(c)
 }
 
-// finishChange completes a plan that a process left because it died. It does nothing if there is no
-// plan.
+// finishChange executes the plan that is on disk because a process died before it completed it. It
+// does nothing if there is no plan.
 func (s *Store) finishChange() error {
 	data, err := statefile.ReadBytes(s.opts.Host, s.changePath())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -101,7 +101,7 @@ func parseChange(data []byte) (change, error) {
 	return c, nil
 }
 
-// UnmarshalJSON reads a time as MarshalJSON writes it.
+// UnmarshalJSON reads a time in the form that MarshalJSON writes.
 func (t *Time) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &t.Time)
 }
@@ -148,27 +148,28 @@ func (s *Store) archiveAll(c change) error {
 	return s.sync(opSyncRoot, s.root, filepath.Join(s.root, messagesFolder))
 }
 
-// linkIntoArchive creates a hard link in the archive, unless the document is already there. If that
-// is not possible, for example because it is a folder, linkIntoArchive moves it.
-func (s *Store) linkIntoArchive(from, to string) error {
-	err := s.opts.Host.Link(opLink, from, to)
+// linkIntoArchive creates a hard link target to the document at path, unless target already exists.
+// If a hard link is not possible, for example because path is a folder, linkIntoArchive renames
+// path to target.
+func (s *Store) linkIntoArchive(path, target string) error {
+	err := s.opts.Host.Link(opLink, path, target)
 	if err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if archived, lookErr := s.exists(to); archived || lookErr != nil {
+	if archived, lookErr := s.exists(target); archived || lookErr != nil {
 		return lookErr
 	}
-	return s.opts.Host.Rename(opMove, from, to)
+	return s.opts.Host.Rename(opMove, path, target)
 }
 
-// removeOldName deletes the old name of an archived document. If the file differs from the archived
-// one, it is a newer document, and removeOldName keeps it.
-func (s *Store) removeOldName(from, archived string) error {
-	same, err := s.same(from, archived)
+// removeOldName deletes path after the document was archived. If path and archived differ, path is
+// a newer document, and removeOldName keeps it.
+func (s *Store) removeOldName(path, archived string) error {
+	same, err := s.same(path, archived)
 	if err != nil || !same {
 		return err
 	}
-	return s.opts.Host.Remove(opDrop, from)
+	return s.opts.Host.Remove(opDrop, path)
 }
 
 // same reports whether two paths lead to the same file, or to files with the same content.
@@ -192,7 +193,7 @@ func (s *Store) same(one, other string) (bool, error) {
 	return bytes.Equal(dataA, dataB), errors.Join(errA, errB)
 }
 
-// sync makes the entries of the folders durable. It skips folders that do not exist.
+// sync makes the entries of the folders durable with fsync. It skips folders that do not exist.
 func (s *Store) sync(op host.Op, folders ...string) error {
 	for _, dir := range folders {
 		if err := s.opts.Host.SyncDir(op, dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -255,5 +256,5 @@ func (e *PlanError) Hint() string {
 	return "look at the file and at the newest folder below archive, then remove the file"
 }
 
-// stampOf returns now as it is written in ids, such as 20260217_120000.
+// stampOf formats a time as it is written in ids, such as 20260217_120000.
 func stampOf(now time.Time) string { return now.UTC().Format("20060102_150405") }

@@ -86,14 +86,14 @@ func (s *Store) loadState() (st state, err error) {
 	return st, nil
 }
 
-// writable is like loadState, but returns an error if one of the documents cannot be edited.
+// writable is like loadState, but also returns an error if one of the documents cannot be edited.
 func (s *Store) writable() (state, error) {
 	st, err := s.loadState()
 	return st, cmp.Or(err, st.unfit)
 }
 
-// checkPresent returns an error if the document d is missing. A new empty document would say that
-// nothing was done yet.
+// checkPresent returns an error if the document d is missing. It must not be created empty: that
+// would say that nothing was done yet.
 func (s *Store) checkPresent(d Document, kind jsontree.Kind) error {
 	if kind != jsontree.Missing {
 		return nil
@@ -101,7 +101,7 @@ func (s *Store) checkPresent(d Document, kind jsontree.Kind) error {
 	return &NoSessionError{Root: s.root, Missing: d}
 }
 
-// MarshalJSON writes a snapshot with the names that the documents use.
+// MarshalJSON writes a snapshot with the member names that the documents use.
 func (s Snapshot) MarshalJSON() ([]byte, error) {
 	unread := List[Message](s.Unread)
 	var b struct {

@@ -44,10 +44,10 @@ func (st state) active(by Role, group string) bool {
 	})
 }
 
-// workingStatus has the status of a group while a role works on it.
+// workingStatus maps a role to the status of a group on which that role works.
 var workingStatus = map[Role]GroupStatus{Developer: DevWorking, QAExpert: QATesting, TechLead: TechReview}
 
-// start returns the groups as they are after the agent's start.
+// start returns the groups with the changes that the start of an agent makes.
 func (st state) start(by Role, id string, now time.Time) (Groups, error) {
 	if st.orchestrator.Status != SessionRunning {
 		return nil, &StartError{id, fmt.Sprintf("the session is %s", shorten(string(st.orchestrator.Status)))}
@@ -84,12 +84,12 @@ func (st state) mayManage(group string) error {
 	return nil
 }
 
-// checkNoOtherAgent returns an error if another agent is active on the group. It ignores an
-// agent with the role by that is listed but not yet the group's current agent: a process died
-// between these two changes, and the start is being repeated.
-func (st state) checkNoOtherAgent(by Role, g Group) error {
+// checkNoOtherAgent returns an error if another agent is active on the group. An agent of the same
+// role is ignored if it is listed as active but is not the group's current agent: a process died
+// between these two changes, and now the start is repeated.
+func (st state) checkNoOtherAgent(role Role, g Group) error {
 	for _, a := range st.orchestrator.ActiveAgents {
-		if a.GroupID == g.ID && (a.AgentType != by || g.CurrentAgent == by) {
+		if a.GroupID == g.ID && (a.AgentType != role || g.CurrentAgent == role) {
 			return &StartError{g.ID, fmt.Sprintf("%s is active on it", shortName(string(a.AgentType)))}
 		}
 	}
@@ -201,7 +201,7 @@ func (s *Store) Answer(ctx context.Context, by Role, group string, said Answer) 
 	return next, unknown
 }
 
-// answer returns the groups as they are after the agent's answer said.
+// answer returns the groups with the changes that the agent's answer makes.
 func (st state) answer(by Role, id string, said Answer, now time.Time) (Groups, error) {
 	g, err := st.group(id)
 	if err != nil {
@@ -215,10 +215,10 @@ func (st state) answer(by Role, id string, said Answer, now time.Time) (Groups, 
 // CheckComplete allows it. Any other word only removes the project manager from the
 // active agents: [Store.Plan] writes the plan, and [Store.OpenPhase] opens the next
 // phase.
-func (s *Store) answerPM(ctx context.Context, now time.Time, st state, said Answer) error {
-	ends := said.Status == WordComplete
+func (s *Store) answerPM(ctx context.Context, now time.Time, st state, answer Answer) error {
+	ends := answer.Status == WordComplete
 	if ends {
-		if err := CheckComplete(PM, said.Status, st.pm, st.groups); err != nil {
+		if err := CheckComplete(PM, answer.Status, st.pm, st.groups); err != nil {
 			return err
 		}
 		st.orchestrator.CurrentPhase = Completed
@@ -269,7 +269,7 @@ func (s *Store) write(ctx context.Context, now time.Time, was state, m stateChan
 	return nil
 }
 
-// edits returns the edits that m consists of, in the order in which they are written.
+// edits returns the edits of documents that m consists of, in the order in which they are written.
 func (m stateChange) edits(was state) ([]documentEdit, error) {
 	if m.groups == nil {
 		m.groups = func(groups Groups) (Groups, error) { return groups, nil }

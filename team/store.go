@@ -74,10 +74,10 @@ func (s *Store) fileOptions(d Document) statefile.Options {
 	return o
 }
 
-// exclusive runs act while it holds the team's lock. If a process died during a change, exclusive
+// exclusive calls fn while it holds the team's lock. If a process died during a change, exclusive
 // first completes that change. Take the team's lock before the lock of a document, because
 // archiving moves all documents.
-func (s *Store) exclusive(ctx context.Context, act func(now time.Time) error) error {
+func (s *Store) exclusive(ctx context.Context, fn func(now time.Time) error) error {
 	lock, err := s.lock(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &NoSessionError{Root: s.root}
@@ -89,7 +89,7 @@ func (s *Store) exclusive(ctx context.Context, act func(now time.Time) error) er
 	if err := s.finishChange(); err != nil {
 		return err
 	}
-	return act(s.opts.Now())
+	return fn(s.opts.Now())
 }
 
 var errLockTimeout = errors.New("lock timeout")
@@ -137,9 +137,9 @@ func (s *Store) present() ([]Document, error) {
 	return docs, nil
 }
 
-// load decodes the document d into the value that into points to. If the document is missing, load
-// leaves the value unchanged and returns jsontree.Missing.
-func (s *Store) load(d Document, into any) (jsontree.Kind, error) {
+// load decodes the document d into the value that target points to. If the document is missing,
+// load leaves the value unchanged and returns jsontree.Missing.
+func (s *Store) load(d Document, target any) (jsontree.Kind, error) {
 	doc, err := s.files[d].Load()
 	if errors.Is(err, fs.ErrNotExist) {
 		return jsontree.Missing, nil
@@ -147,7 +147,7 @@ func (s *Store) load(d Document, into any) (jsontree.Kind, error) {
 	if err != nil {
 		return jsontree.Missing, err
 	}
-	jsontree.Decode(doc.Value(), into)
+	jsontree.Decode(doc.Value(), target)
 	return doc.Value().Kind(), nil
 }
 

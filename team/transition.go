@@ -109,15 +109,15 @@ var extraTransitions = []transition{
 	{TechReview, TechLead, WordError, WaitingReview, "", None, plain},
 }
 
-// Advance returns the group as it is after an answer or a start of the role by. It does not change
-// g. It returns a [*TransitionError] if the protocol does not allow the transition.
-func Advance(g Group, by Role, said Answer, now time.Time) (Group, error) {
+// Advance returns a copy of g with the changes that a start or an answer of this role makes. It
+// returns a [*TransitionError] if the protocol does not allow the transition.
+func Advance(g Group, role Role, answer Answer, now time.Time) (Group, error) {
 	for _, t := range slices.Concat(transitions, extraTransitions) {
-		if t.from == g.Status && t.by == by && t.word == said.Status {
-			return t.apply(g, said, At(now)), nil
+		if t.from == g.Status && t.by == role && t.word == answer.Status {
+			return t.apply(g, answer, At(now)), nil
 		}
 	}
-	return g, &TransitionError{Group: g.ID, From: g.Status, By: by, Word: said.Status, Next: following(g.Status)}
+	return g, &TransitionError{Group: g.ID, From: g.Status, By: role, Word: answer.Status, Next: following(g.Status)}
 }
 
 func (t transition) apply(g Group, said Answer, now Time) Group {
@@ -147,7 +147,7 @@ func (t transition) apply(g Group, said Answer, now Time) Group {
 	return g
 }
 
-// decision returns the tech lead's decision after which a group has the status s.
+// decision returns the tech lead's decision that gives a group the status s.
 func (s GroupStatus) decision() Decision {
 	if s == Complete {
 		return DecisionApproved

@@ -11,8 +11,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// ValidateDocument returns every violation of the rules in one document. path is only for the
-// findings.
+// ValidateDocument returns every violation of the rules in one document. path is used only in the
+// text of findings.
 func ValidateDocument(d Document, path string, data []byte) []statefile.Finding {
 	doc, err := jsontree.Parse(data)
 	if err != nil {

@@ -117,10 +117,10 @@ func (f fence) isOtherLanguage() bool {
 // example matches a line that announces an example, such as "For example:".
 var example = lazyregexp.New("(?i)\\b(?:examples?|e\\.g\\.|for instance)\\b.*:[\\s*_`]*$")
 
-// valueAt returns the object or list at the start of text. Trailing commas are accepted. If it is
-// not valid JSON, whole is false, value ends with the line of the first syntax error, and next is
-// the start of that line.
-func valueAt(text string, repairs *int) (value string, next int, whole bool) {
+// valueAt returns the object or list at the start of text, and the offset next after it. Trailing
+// commas are accepted. If the text is not valid JSON, valid is false, value ends with the line of
+// the first syntax error, and next is the start of that line.
+func valueAt(text string, repairs *int) (value string, next int, valid bool) {
 	end, wrong := valueEnd(text)
 	if wrong >= 0 && *repairs < maxRepairs && (text[wrong] == '}' || text[wrong] == ']') {
 		*repairs++
@@ -139,9 +139,9 @@ func valueAt(text string, repairs *int) (value string, next int, whole bool) {
 	return text[:end], end, true
 }
 
-// valueEnd returns the end of the value at the start of text, or 0 and the position of the first
-// syntax error. For an incomplete value it returns 0 and -1.
-func valueEnd(text string) (end, wrong int) {
+// valueEnd returns the length of the value at the start of text, and -1. If the value has a syntax
+// error, it returns 0 and the offset of the error. If the value is incomplete, it returns 0 and -1.
+func valueEnd(text string) (end, errorAt int) {
 	var value json.RawMessage
 	in := json.NewDecoder(strings.NewReader(text))
 	err := in.Decode(&value)
@@ -191,13 +191,13 @@ func withoutTrailingCommas(text string) string {
 // statusKey matches the name of a status member, such as "status":, in text that is not valid JSON.
 var statusKey = lazyregexp.New(`(?i)["']?\bstatus["']?\s*:`)
 
-// objectVerdict returns the verdict in an object. is is false if the object has no status.
-func objectVerdict(value string, whole bool) (v verdict, is bool) {
+// objectVerdict returns the verdict in an object. found is false if the object has no status.
+func objectVerdict(value string, valid bool) (v verdict, found bool) {
 	unread := verdict{problem: "its object with a status is not valid JSON"}
 	switch {
 	case value[0] != '{':
 		return v, false
-	case !whole:
+	case !valid:
 		return unread, statusKey().MatchString(value)
 	}
 	doc, err := jsontree.Parse([]byte(value))
@@ -216,13 +216,13 @@ func objectVerdict(value string, whole bool) (v verdict, is bool) {
 			v.problem = fmt.Sprintf("its status is %.60s", member.Raw())
 		case how == template: // a choice of words, such as PASS | FAIL
 			return verdict{}, false
-		case is && word != v.Status:
+		case found && word != v.Status:
 			v.problem = fmt.Sprintf("its object has the statuses %s and %s", v.Status, word)
 		}
-		v.Status, is = word, true
+		v.Status, found = word, true
 	}
 	for _, name := range []string{"verdict", "decision", "result"} {
-		if word, _, how := readWord(v.Body.Get(name).Text()); is && how == clearWord && word.opposes(v.Status) && v.Status.advances() {
+		if word, _, how := readWord(v.Body.Get(name).Text()); found && how == clearWord && word.opposes(v.Status) && v.Status.advances() {
 			v.problem = fmt.Sprintf("its status is %s and its %s is %s", v.Status, name, word)
 		}
 	}
@@ -233,7 +233,7 @@ func objectVerdict(value string, whole bool) (v verdict, is bool) {
 	for _, item := range summary.Items() {
 		v.Summary = append(v.Summary, item.String())
 	}
-	return v, is
+	return v, found
 }
 
 // Patterns for the start of a status line: list and heading markers, then a label such as "Status"
@@ -247,7 +247,7 @@ var (
 // statusLine reads a line such as "Status: PASS" or "✅ APPROVED". A line with the label "status" or
 // "verdict" is always a status line, even if its word cannot be read. Other labels, and signs such
 // as ✅, also occur in ordinary text. So after them only a status word of the protocol counts.
-func statusLine(line string) (v verdict, is bool) {
+func statusLine(line string) (v verdict, ok bool) {
 	text := line[len(lineMarks().FindString(line)):]
 	bare, _ := withoutDecoration(text)
 	m := label().FindStringSubmatchIndex(bare)
@@ -344,8 +344,8 @@ func continuesWord(text string) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' && unicode.IsLetter(next) || r == '-' && unicode.IsLetter(next)
 }
 
-// withoutDecoration removes what precedes a word: emphasis, quotes, and signs such as ✅. refused
-// reports whether one of the signs means a refusal.
+// withoutDecoration removes emphasis, quotes, and signs such as ✅ from the start of text. refused
+// reports whether one of the removed signs means a refusal, such as ❌.
 func withoutDecoration(text string) (bare string, refused bool) {
 	bare = strings.TrimLeftFunc(text, func(r rune) bool { return strings.ContainsRune(" \t*_`\"'([", r) || isSign(r) })
 	return bare, strings.ContainsAny(text[:len(text)-len(bare)], "❌❎✖✗✘🚫⛔🛑🔴👎⚠")
@@ -366,7 +366,8 @@ func canonicalWord(text string) Word {
 	return w
 }
 
-// meanings has the protocol's word for each word that agents use. Most words stand for themselves.
+// meanings maps each word that agents use to the protocol's word. Most words are mapped to
+// themselves.
 var meanings = sync.OnceValue(func() map[Word]Word {
 	m := map[Word]Word{"BAZINGA": WordComplete, "ESCALATE_SENIOR": WordEscalate, "ESCALATE_TO_OPUS": WordEscalate}
 	for _, r := range routes {
@@ -377,8 +378,8 @@ var meanings = sync.OnceValue(func() map[Word]Word {
 
 func (w Word) known() bool { return meanings()[w] == w && w != "" }
 
-// advances reports whether a word lets work continue to the next stage. An answer with a word that
-// does must be unambiguous.
+// advances reports whether a word lets work continue to the next stage. An answer with one of these
+// words must be unambiguous.
 func (w Word) advances() bool {
 	switch w {
 	case WordReadyForQA, WordReadyForReview, WordPass, WordApproved, WordApprovedWithNotes, WordComplete:
@@ -387,8 +388,8 @@ func (w Word) advances() bool {
 	return false
 }
 
-// opposes reports whether w and other are different verdicts that the same role may
-// give.
+// opposes reports whether w and other contradict each other: they are different verdicts that the
+// same role may give.
 func (w Word) opposes(other Word) bool {
 	if w == other || w.approves() && other.approves() {
 		return false
