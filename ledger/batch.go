@@ -109,8 +109,8 @@ func (s *Store) encodeNew(w FinishedAttempt) (run, result []byte, ok bool) {
 	return run, result, err1 == nil && err2 == nil
 }
 
-// completed returns the run record run with its end set to the outcome r. It is for a record that
-// is not on disk yet; the function complete is for one that is.
+// completed returns the run record run with its end set to the outcome r. Use it for a record that
+// is not on disk yet, and complete for a record that is.
 func completed(run Run, r Result) Run {
 	run.FinishedAt, run.DurationSeconds, run.Status, run.ExitCode = &r.FinishedAt, r.DurationSeconds, r.Status, r.ExitCode
 	run.OutputSummary, run.Verification = r.OutputSummary, r.Verification

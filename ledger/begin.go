@@ -49,9 +49,9 @@ func (s *Store) resultFile(bead string) string {
 	return path.Join(s.opts.Name, ResultKind.folder(), bead+extension)
 }
 
-// encodeValid encodes a new record and returns a RecordError if it violates the rules
-// of its kind.
-func encodeValid(kind Kind, to string, record any) ([]byte, error) {
+// encodeValid encodes a new record. It returns a RecordError if the record violates the rules of
+// its kind. path is the path of the record, for the error.
+func encodeValid(kind Kind, path string, record any) ([]byte, error) {
 	data, err := encode(record)
 	if err != nil {
 		return nil, err
@@ -60,9 +60,9 @@ func encodeValid(kind Kind, to string, record any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := newCheck(kind, to, false)
+	c := newCheck(kind, path, false)
 	if c.record(doc.Value()); hasInvalid(c.found) {
-		return nil, &RecordError{Path: to, Found: onlyInvalid(c.found)}
+		return nil, &RecordError{Path: path, Found: onlyInvalid(c.found)}
 	}
 	return data, nil
 }
@@ -98,7 +98,7 @@ func (s *Store) put(kind Kind, bead string, attempt int, data []byte) error {
 	return s.replace(now, data)
 }
 
-// putLate writes the record of an attempt if a later attempt of the task is already recorded.
+// putLate writes the record of an attempt after a later attempt of the same task was recorded.
 func (s *Store) putLate(kind Kind, bead string, attempt int, data []byte) error {
 	kept := s.keptPath(kind, bead, attempt)
 	there, err := s.load(kept)
@@ -111,16 +111,17 @@ func (s *Store) putLate(kind Kind, bead string, attempt int, data []byte) error 
 	return s.checkSame(there, kind, attempt, data)
 }
 
-// checkSame returns an ImmutableError if data differs from the existing record there. If they are
-// equal, it syncs the record, because the process that wrote it may have died before the sync.
-func (s *Store) checkSame(there *document, kind Kind, attempt int, data []byte) error {
-	if !bytes.Equal(there.data, data) && !bytes.Equal(asFirstWritten(kind, there.value()), data) {
-		return &ImmutableError{Path: there.path, Attempt: attempt, Problem: fmt.Sprintf("attempt %d is recorded with other values", attempt)}
+// checkSame returns an ImmutableError if data differs from the existing record. If they are equal,
+// it syncs the record, because the process that wrote it may have died before the sync.
+func (s *Store) checkSame(existing *document, kind Kind, attempt int, data []byte) error {
+	if !bytes.Equal(existing.data, data) && !bytes.Equal(asFirstWritten(kind, existing.value()), data) {
+		return &ImmutableError{Path: existing.path, Attempt: attempt, Problem: fmt.Sprintf("attempt %d is recorded with other values", attempt)}
 	}
-	return statefile.Sync(s.host, there.path)
+	return statefile.Sync(s.host, existing.path)
 }
 
-// asFirstWritten returns the record v as it was first written: a run record without its end.
+// asFirstWritten returns the record v as it was first written. For a run record, that is the record
+// without the end of the run.
 func asFirstWritten(kind Kind, v jsontree.Value) []byte {
 	var record any
 	if kind == RunKind {

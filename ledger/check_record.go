@@ -10,7 +10,7 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// check is the check of one record against the rules, with its findings.
+// check holds one record while it is checked against the rules, and the findings about it.
 type check struct {
 	fields
 	path   string
@@ -73,7 +73,7 @@ func (c *check) field(r rule, v jsontree.Value) {
 	}
 }
 
-// kinds has, for each form, the JSON kind of its values and its name in messages.
+// kinds lists for each form the JSON kind of its values and its name in messages.
 var kinds = [...]struct {
 	kind jsontree.Kind
 	want string
@@ -169,8 +169,8 @@ func (c *check) instant(s, at string) {
 	}
 }
 
-// isDateTime reports whether s is a date-time as JSON Schema defines it. time.Parse would also
-// accept an hour of one digit and a comma before the fraction.
+// isDateTime reports whether s is a date-time as JSON Schema defines it. It is stricter than
+// time.Parse, which accepts an hour of one digit and a comma before the fraction.
 func isDateTime(s string) bool {
 	if len(s) < len("2006-01-02T15:04:05Z") || s[13] != ':' || strings.Contains(s, ",") {
 		return false

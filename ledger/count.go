@@ -28,8 +28,8 @@ type AttemptRecords struct {
 	Result *Result
 }
 
-// Add counts the attempts of one task, as [Store.Report] does for files. It returns those that
-// match the query.
+// Add counts the attempts of one task, as [Store.Report] does for files. It returns the attempts
+// that match the query.
 func (c *Count) Add(attempts []AttemptRecords) ([]Attempt, error) {
 	var m merged
 	for _, p := range attempts {
@@ -49,7 +49,7 @@ func (c *Count) Add(attempts []AttemptRecords) ([]Attempt, error) {
 	return c.add(m), nil
 }
 
-// add counts the attempts of one task and returns those that match the query.
+// add counts the attempts of one task and returns the attempts that match the query.
 func (c *Count) add(m merged) []Attempt {
 	kept := c.pick.from(&m)
 	c.query.price(kept)

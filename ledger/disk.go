@@ -29,8 +29,8 @@ type document struct {
 
 func (d *document) value() jsontree.Value { return d.doc.Value() }
 
-// attempt returns the attempt number in the record. Records in the full and in the minimal form
-// must have one.
+// attempt returns the attempt number in the record, or an error if the record has no valid one.
+// Both forms of a record require it.
 func (d *document) attempt() (int, error) {
 	n, ok := intOf(d.value().Get("attempt"))
 	if !ok || n < 1 {
@@ -61,24 +61,24 @@ func (s *Store) syncFolder(op host.Op, path string) error {
 	return nil
 }
 
-// keep gives the record at path a second name, kept, durably. If kept exists with the same content,
-// an earlier call has done this, and keep returns nil. If kept exists with other content, it
-// returns fs.ErrExist.
-func (s *Store) keep(path, kept string, data []byte) error {
+// keep gives the record at path the second name newPath, durably. If newPath exists with the same
+// content, an earlier call has done this, and keep returns nil. If newPath exists with other
+// content, keep returns fs.ErrExist.
+func (s *Store) keep(path, newPath string, data []byte) error {
 	if err := statefile.Sync(s.host, path); err != nil {
 		return err
 	}
-	err := s.host.Link(opKeep, path, kept)
+	err := s.host.Link(opKeep, path, newPath)
 	if errors.Is(err, fs.ErrExist) {
 		var there []byte
-		if there, err = statefile.ReadBytes(s.host, kept); err == nil && !bytes.Equal(there, data) {
-			return &statefile.StepError{Step: opKeep, Path: kept, Err: fs.ErrExist}
+		if there, err = statefile.ReadBytes(s.host, newPath); err == nil && !bytes.Equal(there, data) {
+			return &statefile.StepError{Step: opKeep, Path: newPath, Err: fs.ErrExist}
 		}
 	}
 	if err != nil {
 		return &statefile.StepError{Step: opKeep, Path: path, Err: err}
 	}
-	return s.syncFolder(opSyncKeep, kept)
+	return s.syncFolder(opSyncKeep, newPath)
 }
 
 // replace replaces the record old by data. It returns an error if another program has changed the
@@ -94,8 +94,8 @@ func (s *Store) replace(old *document, data []byte) error {
 	return err
 }
 
-// noLink returns an error if path is a symbolic link, because replacing it would turn the user's
-// link into a file.
+// noLink returns an error if path is a symbolic link, because replacing path would replace the
+// user's link by a file.
 func (s *Store) noLink(path string) error {
 	info, err := s.host.Lstat(opLook, path)
 	if err != nil {

@@ -110,25 +110,25 @@ func (s *Store) find(kind Kind, bead string, attempt int) (*document, error) {
 	return s.load(s.keptPath(kind, bead, attempt))
 }
 
-// fillResult returns r with its empty fields set from the run record of, from the result before
-// that an earlier Finish wrote, and from the clock. before may be nil.
-func fillResult(r Result, of Run, before *document, now time.Time) Result {
+// fillResult returns r with its empty fields set from the run record, from the previous result that
+// an earlier Finish wrote, and from the clock. previous may be nil.
+func fillResult(r Result, run Run, previous *document, now time.Time) Result {
 	r.SchemaVersion = Version
-	setIfEmpty(&r.Agent, of.Agent)
-	setIfEmpty(&r.StartedAt, wellFormed(of.StartedAt))
-	setIfEmpty(&r.SessionName, of.SessionName, sessionName(r.Bead))
+	setIfEmpty(&r.Agent, run.Agent)
+	setIfEmpty(&r.StartedAt, wellFormed(run.StartedAt))
+	setIfEmpty(&r.SessionName, run.SessionName, sessionName(r.Bead))
 	setIfEmpty(&r.Reason, string(r.Status))
 	if r.MaxRetries == 0 {
-		r.MaxRetries = max(of.MaxRetries, 0)
+		r.MaxRetries = max(run.MaxRetries, 0)
 	}
 	if r.MaxRetries == 0 {
 		r.MaxRetries = DefaultMaxRetries
 	}
-	if before != nil {
-		setIfEmpty(&r.FinishedAt, before.value().Get("finished_at").Text())
+	if previous != nil {
+		setIfEmpty(&r.FinishedAt, previous.value().Get("finished_at").Text())
 	}
-	if of.FinishedAt != nil {
-		setIfEmpty(&r.FinishedAt, *of.FinishedAt)
+	if run.FinishedAt != nil {
+		setIfEmpty(&r.FinishedAt, *run.FinishedAt)
 	}
 	setIfEmpty(&r.FinishedAt, timestamp.Format(now))
 	if r.DurationSeconds == nil {
@@ -161,11 +161,11 @@ func setIfEmpty(field *string, values ...string) {
 }
 
 // seconds returns the seconds between two timestamps, or nil if one of them is invalid. It returns
-// 1 for less than a second, because monitors read 0 as unknown. It returns 0 if the clock was set
-// back.
-func seconds(from, to string) *int {
-	started, err1 := timestamp.Parse(from, time.UTC)
-	finished, err2 := timestamp.Parse(to, time.UTC)
+// 1 for less than a second, because monitors read 0 as unknown. It returns 0 if end is before
+// start, because the clock was set back.
+func seconds(start, end string) *int {
+	started, err1 := timestamp.Parse(start, time.UTC)
+	finished, err2 := timestamp.Parse(end, time.UTC)
 	if err1 != nil || err2 != nil {
 		return nil
 	}

@@ -32,27 +32,28 @@ type Fix struct {
 	Why     string   `json:"why,omitempty"`    // why the file was refused; empty if it was not
 }
 
-// Fix adds missing fields to every record of the ledger, as far as they can be derived, so that it
-// has the full form. It calls each for every record. It skips files that are not records.
-func (s *Store) Fix(ctx context.Context, each func(Fix) error) error {
+// Fix adds missing fields to every record of the ledger, as far as they can be derived, so that the
+// record has the full form. It calls visit for every record. It skips files that are not records.
+func (s *Store) Fix(ctx context.Context, visit func(Fix) error) error {
 	for _, records := range s.folders() {
-		if err := s.fixAll(ctx, records, each); err != nil {
+		if err := s.fixAll(ctx, records, visit); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// FixPath fixes the records of one kind at path, which is a folder or a single record.
-func (s *Store) FixPath(ctx context.Context, kind Kind, path string, each func(Fix) error) error {
+// FixPath fixes the records of one kind at path, which is a folder or a single record. It calls
+// visit for every record.
+func (s *Store) FixPath(ctx context.Context, kind Kind, path string, visit func(Fix) error) error {
 	files, err := s.at(kind, path)
 	if err != nil {
 		return err
 	}
-	return s.fixAll(ctx, files, each)
+	return s.fixAll(ctx, files, visit)
 }
 
-func (s *Store) fixAll(ctx context.Context, records folder, each func(Fix) error) error {
+func (s *Store) fixAll(ctx context.Context, records folder, visit func(Fix) error) error {
 	for f, err := range records.files() {
 		if err := cmp.Or(err, ctx.Err()); err != nil {
 			return err
@@ -64,7 +65,7 @@ func (s *Store) fixAll(ctx context.Context, records folder, each func(Fix) error
 		if fix.Outcome == "" {
 			continue
 		}
-		if err := each(fix); err != nil {
+		if err := visit(fix); err != nil {
 			return err
 		}
 	}
@@ -133,8 +134,8 @@ func (f file) repaired(doc *jsontree.Doc, partner jsontree.Value, resultFile str
 }
 
 // partnerOf returns the other record of the same attempt, from the folder of the other kind: the
-// result of a run, or the run of a result. If that is missing or invalid, it returns the zero
-// Value.
+// result of a run, or the run of a result. If the other record is missing or invalid, it returns
+// the zero Value.
 func (s *Store) partnerOf(f file, v jsontree.Value) jsontree.Value {
 	attempt, ok := intOf(v.Get("attempt"))
 	if !ok || filepath.Base(f.dir) != f.kind.folder() {

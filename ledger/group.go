@@ -58,7 +58,7 @@ func (s *sum) add(a Attempt) {
 	}
 }
 
-// merge adds the counts of o to s.
+// merge adds the counts of the other sum o to s.
 func (s *sum) merge(o *sum) {
 	s.count += o.count
 	s.success += o.success
@@ -85,8 +85,8 @@ func (s *sum) group() Group {
 	return g
 }
 
-// maxGroups is the maximum number of distinct names in a report. Names in records are free text, so
-// every record may have another name.
+// maxGroups is the maximum number of distinct names in a report. A limit is needed because names in
+// records are free text, so every record may have another name.
 const maxGroups = 1000
 
 // otherNames is the name under which all names beyond maxGroups are counted.
@@ -110,7 +110,7 @@ func (s sums) of(name string) *sum {
 	return one
 }
 
-// groups lists the sums, sorted by name.
+// groups lists the sums, sorted by name. named converts a name and its counts to a list item.
 func groups[T any](s sums, named func(string, Group) T) []T {
 	list := make([]T, 0, len(s))
 	for _, key := range sortedKeys(s) {

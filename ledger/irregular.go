@@ -48,7 +48,7 @@ func (c *check) plausibility() {
 		}
 		bits := 32
 		if r.least == anyNumber {
-			bits = 53 // an exit code; some systems have unsigned exit codes of 32 bits
+			bits = 53 // an exit code may need more than 32 bits: on some systems it is an unsigned 32-bit number
 		}
 		if digits, whole := wholeNumber(v.Raw()); whole {
 			if _, err := strconv.ParseInt(digits, 10, bits); err != nil {
@@ -62,7 +62,7 @@ func (c *check) plausibility() {
 	case known && ok && Excerpt(whole) != excerpt:
 		c.irregular("prompt", promptDiffers, "is not how prompt_full begins")
 	case !known && ok && utf8.RuneCountInString(excerpt) < excerptLength:
-		whole, known = excerpt, true // the excerpt was not cut, so it is the whole prompt
+		whole, known = excerpt, true // the excerpt was not shortened, so it is the whole prompt
 	}
 	if hash := c.text("prompt_hash"); known && isHash(hash) && hash != Hash(whole) {
 		c.invalid("prompt_hash", hashDiffers, "is not the SHA-256 of the prompt, which is %s", Hash(whole))
@@ -112,7 +112,7 @@ func (c *check) times() {
 		return
 	}
 	seconds, ok := c.get("duration_seconds").Float()
-	if off := seconds - between.Seconds(); ok && (off > 1 || off <= -1) { // allow 1 s more: less than a second is recorded as 1 s
+	if off := seconds - between.Seconds(); ok && (off > 1 || off <= -1) { // the recorded duration may be up to 1 s longer, because less than a second is recorded as 1 s
 		c.irregular("duration_seconds", durationDiffers, "is %s where the timestamps say %.0f", c.get("duration_seconds").Raw(), between.Seconds())
 	}
 }

@@ -23,6 +23,5 @@ func (k Kind) other() Kind {
 	return RunKind
 }
 
-// order returns where records of this kind come among the records of a task: 0 for runs, 1 for
-// results.
+// order returns the position of this kind among the records of a task: 0 for runs, 1 for results.
 func (k Kind) order() int { return slices.Index(Kinds(), k) }

@@ -13,7 +13,7 @@ func (s *Store) Latest(bead string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if of, err := s.latest(ResultKind, bead); err == nil { // ignore an invalid result: an error is returned when it is replaced
+	if of, err := s.latest(ResultKind, bead); err == nil { // ignore an invalid result here: an error is returned when it is replaced
 		n = max(n, of)
 	}
 	for s.isKept(RunKind, bead, n+1) || s.isKept(ResultKind, bead, n+1) {
@@ -36,16 +36,16 @@ func (s *Store) isKept(kind Kind, bead string, attempt int) bool {
 	return err == nil
 }
 
-// Unfinished calls each for every attempt with the status "running", ordered by task. It does not
+// Unfinished calls visit for every attempt with the status "running", ordered by task. It does not
 // hold all records in memory.
-func (s *Store) Unfinished(ctx context.Context, each func(Attempt) error) error {
+func (s *Store) Unfinished(ctx context.Context, visit func(Attempt) error) error {
 	work := func(t task) merged { return mergeTask(s.host, t) }
 	return inOrder(ctx, tasks(s.folders()...), work, func(m merged) error {
 		for _, a := range m.attempts {
 			if a.Status != Running || !a.HasRun {
 				continue
 			}
-			if err := each(a); err != nil {
+			if err := visit(a); err != nil {
 				return err
 			}
 		}

@@ -181,12 +181,12 @@ func (a *Attempt) addRun(run fields) {
 	a.TemplateName, a.Verification = run.get("template_name"), run.get("verification")
 }
 
-// setStart sets the start time to said, the time in the run record. It keeps the result's start
-// time only if said is not a valid time. It does not trust a result whose start equals its end: the
-// writer did not know the start; see fillResult.
-func (a *Attempt) setStart(said string) {
-	if known := a.StartedAt != "" && a.StartedAt != a.FinishedAt; !known || !timeOf(said).IsZero() {
-		a.StartedAt = said
+// setStart sets the start time to runStart, the start time in the run record. It keeps the start
+// time of the result only if runStart is not a valid time. It never keeps a result's start time
+// that equals the end time: then the writer did not know the start; see fillResult.
+func (a *Attempt) setStart(runStart string) {
+	if known := a.StartedAt != "" && a.StartedAt != a.FinishedAt; !known || !timeOf(runStart).IsZero() {
+		a.StartedAt = runStart
 	}
 }
 

@@ -38,8 +38,8 @@ type fileName struct {
 	attempt int // number of an earlier attempt; 0 in the name of the latest record
 }
 
-// parseName parses the name of a record's file. It returns false for files that are not records:
-// hidden files, backups and other formats.
+// parseName parses the name of a record's file. It returns false for files that are not records,
+// such as hidden files and backups.
 func parseName(file string) (fileName, bool) {
 	stem, ok := strings.CutSuffix(file, extension)
 	if !ok || stem == "" || strings.HasPrefix(file, ".") {
@@ -54,8 +54,8 @@ func parseName(file string) (fileName, bool) {
 	return fileName{file, stem, 0}, true
 }
 
-// compareNames orders files by task, then by attempt. The latest record of a task, whose name has
-// no attempt, comes last.
+// compareNames compares two file names, to sort them by task and then by attempt. The latest record
+// of a task, whose name has no attempt, comes last.
 func compareNames(a, b fileName) int {
 	if c := strings.Compare(a.bead, b.bead); c != 0 {
 		return c

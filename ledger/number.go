@@ -9,8 +9,8 @@ import (
 
 // wholeNumber returns the JSON number in raw as plain digits, without fraction and exponent. It
 // returns false if the number is not an integer. As in JSON Schema, 1.0 and 10e-1 are the integer
-// 1. An exponent adds at most 40 zeros, so a larger number is returned too small. It still has its
-// sign, and is too large for 64 bits.
+// 1. An exponent adds at most 40 zeros: a larger number is returned too small, but with its sign,
+// and still too large for 64 bits.
 func wholeNumber(raw []byte) (string, bool) {
 	s := string(raw)
 	if !strings.ContainsAny(s, ".eE") {
@@ -41,7 +41,8 @@ func wholeNumber(raw []byte) (string, bool) {
 	return digits, true
 }
 
-// intOf returns v as a 64-bit integer, in any notation: 2.0 is 2. It returns false if v is not one.
+// intOf returns v as a 64-bit integer. It accepts every notation of an integer, such as 2.0 for 2.
+// It returns false if v is not a 64-bit integer.
 func intOf(v jsontree.Value) (int64, bool) {
 	if v.Kind() != jsontree.Number {
 		return 0, false
@@ -54,8 +55,8 @@ func intOf(v jsontree.Value) (int64, bool) {
 	return n, err == nil
 }
 
-// withZeros multiplies the number digits by 10 to the power of shift. It appends at most 40 zeros.
-// If shift is negative, it removes digits.
+// withZeros multiplies the number in digits by 10 to the power of shift. It appends at most 40
+// zeros. If shift is negative, it removes the last digits.
 func withZeros(digits string, shift int) string {
 	const most = 40
 	if shift <= 0 {

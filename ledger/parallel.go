@@ -90,7 +90,7 @@ func chunks[T any](items iter.Seq2[T, error], size int) iter.Seq2[[]T, error] {
 	}
 }
 
-// send reports whether the item was sent before ctx ended.
+// send sends the item to a channel. It returns false if ctx ends first.
 func send[T any](ctx context.Context, to chan<- T, item T) bool {
 	select {
 	case to <- item:

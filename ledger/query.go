@@ -52,8 +52,8 @@ func (q Query) price(attempts []Attempt) {
 	}
 }
 
-// Since is the time of the earliest attempts that a report counts. The zero value means that it
-// counts all.
+// Since is the start of the period that a report counts. The zero value means that the report
+// counts all attempts.
 type Since struct {
 	text string
 	at   time.Time
@@ -129,7 +129,7 @@ func newSelection(q Query) *selection {
 const noStart = "no-start-time"
 
 // from returns the attempts of a task that match the query. If the query has a Since, an attempt
-// matches if it started or ended at or after that time. Attempts without a readable time are then
+// matches if it started or ended at or after that time. Then attempts without a readable time are
 // omitted, and from adds the reason to m.
 func (s *selection) from(m *merged) []Attempt {
 	return slices.DeleteFunc(m.attempts, func(a Attempt) bool {

@@ -7,7 +7,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// repair adds the fields to one record that can be derived, and remembers their names.
+// repair adds missing fields to one record, if they can be derived, and remembers the names of
+// these fields.
 type repair struct {
 	root    *jsontree.Node
 	partner jsontree.Value // the run of a result, or the result of a run, of the same attempt; may be missing
@@ -19,14 +20,14 @@ func (r *repair) set(field string, v any) {
 	r.changed = append(r.changed, field)
 }
 
-// add sets a field that is missing to v.
+// add sets a field to v if it is missing.
 func (r *repair) add(field string, v any) {
 	if r.root.Get(field).Kind() == jsontree.Missing {
 		r.set(field, v)
 	}
 }
 
-// addText sets a field that is missing to the first of the texts that is not empty.
+// addText sets a field, if it is missing, to the first of the texts that is not empty.
 func (r *repair) addText(field string, texts ...string) {
 	for _, t := range texts {
 		if t != "" {
@@ -35,8 +36,8 @@ func (r *repair) addText(field string, texts ...string) {
 	}
 }
 
-// addFrom sets a field that is missing to the partner's value. If the partner lacks it too, addFrom
-// sets it to v.
+// addFrom sets a field, if it is missing, to the partner's value. If the partner lacks it too,
+// addFrom sets it to v.
 func (r *repair) addFrom(field string, v any) {
 	if theirs := r.partner.Get(field); theirs.Kind() != jsontree.Missing {
 		v = theirs
@@ -60,8 +61,8 @@ func (r *repair) run(resultFile string) {
 	r.addText("result_file", resultFile)
 }
 
-// end copies the outcome from the result to a run that has none. This happens if a Finish was
-// interrupted.
+// end copies the outcome from the result record to a run record that has no outcome because a
+// Finish was interrupted.
 func (r *repair) end() {
 	var result Result
 	jsontree.Decode(r.partner, &result)
@@ -80,8 +81,8 @@ func (r *repair) end() {
 	}
 }
 
-// duration sets a missing duration: to the partner's duration, or to the difference of the
-// timestamps.
+// duration sets the duration, if it is missing, to the partner's duration or to the difference of
+// the timestamps.
 func (r *repair) duration() {
 	if theirs := r.partner.Get("duration_seconds"); r.root.Get("duration_seconds").Absent() && !theirs.Absent() {
 		r.set("duration_seconds", theirs)

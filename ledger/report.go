@@ -13,7 +13,7 @@ type Report struct {
 	Unmatched       []Unmatched      `json:"unmatched"`
 }
 
-// LeftOut is a reason why files were not counted, with these files.
+// LeftOut is a reason why files were not counted, and lists these files.
 type LeftOut struct {
 	Reason string   `json:"reason"` // name of the finding
 	Count  int      `json:"count"`
@@ -24,10 +24,10 @@ type LeftOut struct {
 const maxNamed = 10
 
 // Report reads every record and counts those that match q. It combines runs and results by the bead
-// in the record, whatever the file names are. It calls each for every attempt that matches, ordered
-// by task. It does not keep the attempts, so it needs little memory even for a large ledger. Files
-// that cannot be read are listed in LeftOut.
-func (s *Store) Report(ctx context.Context, q Query, each func(Attempt) error) (Report, error) {
+// that the records name, and ignores the file names. It calls visit for every attempt that matches,
+// ordered by task. It does not keep the attempts, so it needs little memory even for a large
+// ledger. Files that cannot be read are listed in LeftOut.
+func (s *Store) Report(ctx context.Context, q Query, visit func(Attempt) error) (Report, error) {
 	c := NewCount(q, s.opts.Now())
 	work := func(t task) merged { return mergeTask(s.host, t) }
 	all, err := s.tasksByBead(ctx)
@@ -37,7 +37,7 @@ func (s *Store) Report(ctx context.Context, q Query, each func(Attempt) error) (
 	err = inOrder(ctx, all, work, func(m merged) error {
 		kept := c.add(m)
 		for _, a := range kept {
-			if err := each(a); err != nil {
+			if err := visit(a); err != nil {
 				return err
 			}
 		}

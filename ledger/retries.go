@@ -11,7 +11,7 @@ type Retries struct {
 // Attempts counts the tasks with a certain number of attempts.
 type Attempts struct {
 	Attempts int  `json:"attempts"`
-	OrMore   bool `json:"or_more"` // also counts tasks with more attempts
+	OrMore   bool `json:"or_more"` // this entry also counts tasks with more attempts
 	Tasks    int  `json:"tasks"`
 	Done     int  `json:"done"`
 }
@@ -26,7 +26,7 @@ type retries struct {
 	again       latest
 }
 
-// add counts a task. last is its last attempt.
+// add counts a task, whose last attempt is given.
 func (r *retries) add(last Attempt) {
 	at := min(last.Attempt, maxAttempts) - 1
 	r.tasks[at]++

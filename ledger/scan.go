@@ -73,11 +73,11 @@ func (f folder) files() iter.Seq2[file, error] {
 	}
 }
 
-// after returns the next names after last, sorted, at most window. If last is nil, it returns the
-// first names.
-func (f folder) after(last *fileName) ([]fileName, error) {
+// after returns the names that follow previous in sorted order, at most window of them. If previous
+// is nil, it returns the first names.
+func (f folder) after(previous *fileName) ([]fileName, error) {
 	var names []fileName
-	full := false // names begins with a full window that is sorted
+	full := false // whether names begins with window names that are already sorted
 	for name, err := range f.host.Names(opList, f.dir) {
 		if errors.Is(err, fs.ErrNotExist) {
 			break
@@ -86,7 +86,7 @@ func (f folder) after(last *fileName) ([]fileName, error) {
 			return nil, err
 		}
 		parsed, ok := parseName(name)
-		if !ok || last != nil && compareNames(parsed, *last) <= 0 {
+		if !ok || previous != nil && compareNames(parsed, *previous) <= 0 {
 			continue
 		}
 		if full && compareNames(parsed, names[window-1]) > 0 {
@@ -99,7 +99,7 @@ func (f folder) after(last *fileName) ([]fileName, error) {
 	return firstNames(names), nil
 }
 
-// firstNames sorts names and returns the first of them, at most window.
+// firstNames sorts names and returns at most the first window of them.
 func firstNames(names []fileName) []fileName {
 	slices.SortFunc(names, compareNames)
 	return names[:min(len(names), window)]
@@ -156,8 +156,8 @@ type head struct {
 
 func (h *head) next() { h.file, h.err, h.more = h.pull() }
 
-// nextBead returns the bead that comes first among the next files. more is false if there are no
-// files left.
+// nextBead returns the first bead, in sorted order, among the next files of all folders. more is
+// false if there are no files left.
 func nextBead(heads []head) (bead string, more bool, err error) {
 	for _, h := range heads {
 		if h.err != nil {
@@ -218,8 +218,9 @@ func unreadableText(err error) string {
 	return err.Error()
 }
 
-// isForeign reports whether the file holds the results of checks, and so is not a record. A bead's
-// id may end with the same suffix; then the record names that bead.
+// isForeign reports whether the file holds the results of checks, and so is not a record. The id of
+// a bead may end with the same suffix as the name of such a file, but then the record in the file
+// names that bead.
 func (f file) isForeign(v jsontree.Value) bool {
 	return strings.HasSuffix(f.bead, verifySuffix) && v.Get("bead").Text() != f.bead
 }

@@ -30,7 +30,7 @@ type Statistics struct {
 	ByAgent            []Agent    `json:"by_agent"`
 	ByModel            []Model    `json:"by_model"`
 	ByTemplate         []Template `json:"by_template"`
-	FailureReasons     []Reason   `json:"failure_reasons"` // the most common reason comes first
+	FailureReasons     []Reason   `json:"failure_reasons"` // sorted by frequency, the most common reason first
 	TaskTypes          []TaskType `json:"task_types"`
 	Durations          Durations  `json:"duration_distribution"`
 	ByWeek             []Week     `json:"by_week"`       // the most recent weeks in which runs started
@@ -109,9 +109,9 @@ func newTally(now time.Time) *tally {
 	}
 }
 
-// add counts the attempts of one task, and the files left that are not counted.
-func (t *tally) add(attempts []Attempt, left []leftOut) {
-	for _, l := range left {
+// add adds the attempts of one task to the counts, and adds the uncounted files to the report.
+func (t *tally) add(attempts []Attempt, uncounted []leftOut) {
+	for _, l := range uncounted {
 		t.leave(l)
 	}
 	if len(attempts) == 0 {

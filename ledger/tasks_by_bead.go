@@ -58,7 +58,7 @@ func (s *Store) tasksByBead(ctx context.Context) (iter.Seq2[task, error], error)
 	}, nil
 }
 
-// misnamed returns the files whose record has another bead than the file name, by the bead in the
+// misnamed returns the files whose record names another bead than the file name, by the bead in the
 // record. For each bead, runs come before results.
 func (s *Store) misnamed(ctx context.Context) (map[string]task, error) {
 	found := map[string]task{}

@@ -26,22 +26,23 @@ type ValidateOptions struct {
 }
 
 // Validate checks every record of the ledger, and whether each run matches its result. It calls
-// each for every file, task by task.
-func (s *Store) Validate(ctx context.Context, opts ValidateOptions, each func(ValidatedFile) error) error {
+// visit for every file, task by task.
+func (s *Store) Validate(ctx context.Context, opts ValidateOptions, visit func(ValidatedFile) error) error {
 	all, err := s.tasksByBead(ctx)
 	if err != nil {
 		return err
 	}
-	return s.validate(ctx, all, opts, true, each)
+	return s.validate(ctx, all, opts, true, visit)
 }
 
-// ValidatePath checks the records of one kind at path, which is a folder or a single record.
-func (s *Store) ValidatePath(ctx context.Context, kind Kind, path string, opts ValidateOptions, each func(ValidatedFile) error) error {
+// ValidatePath checks the records of one kind at path, which is a folder or a single record. It
+// calls visit for every file.
+func (s *Store) ValidatePath(ctx context.Context, kind Kind, path string, opts ValidateOptions, visit func(ValidatedFile) error) error {
 	files, err := s.at(kind, path)
 	if err != nil {
 		return err
 	}
-	return s.validate(ctx, tasks(files), opts, false, each)
+	return s.validate(ctx, tasks(files), opts, false, visit)
 }
 
 // at returns the records at path, which is a folder or a single file.
@@ -101,8 +102,7 @@ func (c *check) reading(r reading) {
 	}
 }
 
-// pair adds findings for attempts that have ended but have no result, and for results without a
-// run.
+// pair adds findings for runs that have ended but have no result, and for results without a run.
 func pair(checks []*check) {
 	for _, c := range checks {
 		attempt, ok := intOf(c.get("attempt"))
@@ -125,7 +125,8 @@ func pair(checks []*check) {
 	}
 }
 
-// outlived adds a finding if the run has the status "running" although it has a result.
+// outlived adds a finding to c, a run with the status "running", if its result says that the run
+// has ended.
 func (c *check) outlived(result *check) {
 	status := Status(result.text("status"))
 	known := slices.ContainsFunc(c.found, func(f statefile.Finding) bool { return f.Name == stuckRunning })
@@ -149,8 +150,8 @@ func withoutResult(status jsontree.Value, attempt int64) string {
 	return fmt.Sprintf("attempt %d is %s but there is no result record of it", attempt, shorten(status.String()))
 }
 
-// partner returns the record of the given kind for an attempt. A record that cannot be read counts
-// as that record: it may be the one, so the attempt must not be reported as incomplete.
+// partner returns the record of the given kind for an attempt. It also returns a record that cannot
+// be read: it may be the record of this attempt, so the attempt must not be reported as incomplete.
 func partner(checks []*check, kind Kind, attempt int64) (*check, bool) {
 	for _, c := range checks {
 		n, ok := intOf(c.get("attempt"))

@@ -16,7 +16,7 @@ type Week struct {
 const maxWeeks = 26
 
 // weeks counts runs by week. It keeps only the last maxWeeks weeks. When a later week is added, the
-// counts of the oldest week are added to earlier.
+// counts of the oldest week are moved to the sum earlier.
 type weeks struct {
 	now              time.Time
 	by               map[int64]*sum // counts by week number; see weekOf
@@ -32,12 +32,11 @@ const (
 // Monday.
 func weekOf(t time.Time) int64 { return (t.Unix() - monday) / weekSeconds }
 
-// has reports whether a run can have started at this time: the time is known and not in
-// a future week.
-func (w *weeks) has(at time.Time) bool { return !at.IsZero() && weekOf(at) <= weekOf(w.now) }
+// has reports whether start can be the start time of a run: it is known and not in a future week.
+func (w *weeks) has(start time.Time) bool { return !start.IsZero() && weekOf(start) <= weekOf(w.now) }
 
-// of returns the sum of the week in which an attempt started. For an unknown or future time it
-// returns the sum undated.
+// of returns the sum of the week in which an attempt started. If the start is unknown or in a
+// future week, it returns the sum undated.
 func (w *weeks) of(a Attempt) *sum {
 	at := a.begin()
 	if !w.has(at) {

@@ -50,7 +50,7 @@ func readBeads(file, dir string, data []byte, r *reporter, folder func(string) b
 		newBeadOrder(&b).setDependencies()
 	}
 	b.draft.check(r, "bead")
-	for i, t := range b.draft.Tasks { // a ledger rejects some ids that a plan accepts
+	for i, t := range b.draft.Tasks { // a ledger does not accept all ids that a plan accepts
 		at := b.draft.positions[i]
 		if strings.Contains(t.ID, attemptMark) {
 			b.report(at.id, "the id %.60q has %q, which names the records of earlier attempts", t.ID, attemptMark)
@@ -75,7 +75,7 @@ func isIssue(n *node) bool {
 }
 
 // beadKeys returns the keys of a bead in gaffer's own format: keys that only beads have, keys that
-// have another meaning for beads than for tasks, and all keys of a task that apply to beads.
+// mean something else for beads than for tasks, and all keys of a task that also apply to beads.
 func beadKeys() []keySpec[Task] {
 	keys := []keySpec[Task]{
 		newKey("bead", text(), func(t *Task) *string { return &t.ID },
@@ -140,7 +140,7 @@ func (b *beadReader) bead(n *node) (Task, taskPositions) {
 	if at := slices.IndexFunc(bead.pairs, func(p pair) bool { return p.key == "id" }); at >= 0 && bead.get("bead") == nil {
 		b.report(bead.pairs[at].at, "a bead has no key %q", "id")
 		b.problems[len(b.problems)-1].Suggestion = "bead"
-		bead.pairs[at].key = "bead" // treat the key as "bead", so that its value is checked too
+		bead.pairs[at].key = "bead" // rename the key to "bead", so that its value is checked too
 	}
 	given := readMapping(b.reporter, "a bead", &bead, b.keys, rejected, &t)
 	t.Priority = -t.Priority

@@ -134,7 +134,7 @@ func (b *beadReader) addLinks(i *issue, n *node) {
 const (
 	blocks      = "blocks"
 	waitsFor    = "waits-for"
-	parentChild = "parent-child" // the bead from of the link is a part of the bead to
+	parentChild = "parent-child" // the bead from is a part of the bead to
 	conditional = "conditional-blocks"
 )
 

@@ -59,8 +59,9 @@ func (b *beadReader) isText(data []byte) bool {
 	return false
 }
 
-// wholeFileProblem looks at a line of the file. It returns a problem if the line shows that the
-// file does not have one bead on each line, and "" if not.
+// wholeFileProblem returns a problem if the line shows that the whole file is wrong: a conflict
+// marker of git, or JSON that is spread over several lines. It returns "" if the line shows no
+// problem.
 func wholeFileProblem(line []byte) string {
 	for _, mark := range []string{"<<<<<<< ", ">>>>>>> "} {
 		if bytes.HasPrefix(line, []byte(mark)) {
@@ -115,8 +116,8 @@ type jsonReader struct {
 	line    []byte
 	number  int
 	tokens  *json.Decoder
-	counted int // number of bytes at the start of the line that column counts
-	column  int // number of characters in these bytes
+	counted int // number of bytes at the start of the line whose characters are already counted in column
+	column  int // number of characters in the first counted bytes of the line
 }
 
 // next returns the next JSON token and its position in the file.

@@ -7,7 +7,7 @@ package plan
 // draft.
 type beadOrder struct {
 	*beadReader
-	index   map[string]int  // index of the first bead with an id, by id
+	index   map[string]int  // index of the first bead that has an id, by id
 	waits   [][]wait        // for each bead: the beads that it waits for, as written in the file
 	parts   [][]int         // for each bead: the indexes of its parts
 	wholes  [][]int         // for each bead: the indexes of the beads that it is a part of
@@ -24,7 +24,7 @@ type wait struct {
 	at   position
 }
 
-// maxSteps limits how much work is spent on replacing containers by their parts.
+// maxSteps limits the number of steps in which containers are replaced by their parts.
 const maxSteps = 2_000_000
 
 func newBeadOrder(b *beadReader) *beadOrder {
@@ -152,8 +152,8 @@ func (l *needList) add(id string, at position) {
 	}
 }
 
-// absent handles a reference w to a bead that is not in the file. If the bead that refers to it is
-// in gaffer's own format, draft.check reports a problem. In the tracker's format the reference is
+// absent handles the reference w to a bead that is not in the file. If a bead in gaffer's own
+// format refers to it, draft.check reports a problem. In the tracker's format the reference is
 // allowed: the missing bead may be closed and deleted, or be in another project.
 func (o *beadOrder) absent(l *needList, w wait) {
 	switch {
@@ -222,8 +222,8 @@ func (o *beadOrder) expandContainer(container int) []int {
 }
 
 // isContainer reports whether a bead that waits for bead i waits for the parts of bead i instead.
-// That is not so for a container that the tracker holds back, so that the beads which wait for it
-// are held back too.
+// It returns false if the tracker holds back the container: then the beads that wait for it must be
+// held back too.
 func (o *beadOrder) isContainer(i int) bool {
 	return o.issues[i] != nil && o.issues[i].container() && o.issues[i].holdReason() == ""
 }

@@ -12,9 +12,8 @@ import (
 	"gaffer/statefile"
 )
 
-// Check checks a plan that another program has sent, and that [Load] has not read. The program is
-// not trusted. Check returns the first few of the problems that Load would report. It reads no
-// files.
+// Check checks a plan that another, untrusted program has sent. It returns the first few of the
+// problems that [Load] would report. It reads no files.
 func (p Plan) Check() error {
 	c := planCheck{known: make(map[string]bool, len(p.Tasks))}
 	c.plan(p)

@@ -101,7 +101,7 @@ func (g *Graph) components() [][]int {
 type componentSearch struct {
 	graph       *Graph
 	count       int
-	number, low []int // of each node in Tarjan's algorithm; 0 if the node was not visited yet
+	number, low []int // the number of each node in Tarjan's algorithm, and its low link; the number is 0 if the node was not visited yet
 	open        []bool
 	stack       []int
 	found       [][]int

@@ -12,7 +12,7 @@ import (
 )
 
 // detect returns the format of the plan that arg names. If arg is a folder or a file, the format
-// depends on its content. If not, it depends on the text of arg.
+// depends on its content. If arg is neither, the format depends on the text of arg.
 func (l *loader) detect(arg string) (Format, error) {
 	if l.opts.Format != "" {
 		return l.opts.Format, l.checkFormat(l.opts.Format)
@@ -147,7 +147,8 @@ func (e *NameError) NotFound() bool { return e.missing }
 // Usage reports whether the argument can never name a plan.
 func (e *NameError) Usage() bool { return !e.missing }
 
-// Hint returns the name that the user probably meant as advice, or "" if it is unknown.
+// Hint returns advice that contains the name which the user probably meant, or "" if that name is
+// unknown.
 func (e *NameError) Hint() string {
 	if e.Meant != "" {
 		return fmt.Sprintf("did you mean %q?", e.Meant)

@@ -20,11 +20,11 @@ func (e *VersionError) Error() string {
 // Hint returns advice for the user.
 func (*VersionError) Hint() string { return "install the newer gaffer here, too" }
 
-// CheckVersion returns a [*VersionError] if this version of gaffer cannot read the format version
-// found.
-func CheckVersion(found int) error {
-	if found > Version {
-		return &VersionError{found}
+// CheckVersion returns a [*VersionError] if the format with this version is too new for this
+// gaffer.
+func CheckVersion(version int) error {
+	if version > Version {
+		return &VersionError{version}
 	}
 	return nil
 }
@@ -71,8 +71,9 @@ func DecodeTask(text []byte) (Task, error) {
 	return e.Task, decoded(e.Version, err)
 }
 
-// decoded returns err, the error of decoding JSON with this version. If a newer gaffer has written
-// the JSON, it returns a [*VersionError] instead, because that is the likely cause of err.
+// decoded returns err, the error of decoding JSON that has this version. If a newer gaffer has
+// written the JSON, decoded returns a [*VersionError] instead, because that is the likely cause of
+// err.
 func decoded(version int, err error) error {
 	if newer := CheckVersion(version); newer != nil {
 		return newer

@@ -2,8 +2,8 @@ package plan
 
 import "slices"
 
-// fileIndex holds the patterns of the files that tasks declare, in a tree of folders. With it, a
-// search for overlaps compares a pattern with only a few of thousands of patterns.
+// fileIndex holds the file patterns that tasks declare, in a tree of folders. With it, a search for
+// overlaps compares a pattern with only a few of thousands of patterns.
 type fileIndex struct {
 	root    folder
 	matcher matcher
@@ -16,7 +16,7 @@ func newFileIndex(tasks int) *fileIndex { return &fileIndex{seen: make([]int, ta
 
 type folder struct {
 	below map[string]*folder
-	here  []declaredFile // patterns whose part before the first wildcard, or whose whole path, is this folder
+	here  []declaredFile // patterns whose literal part (the folders before the first wildcard, or the whole path) is this folder
 }
 
 type declaredFile struct {
@@ -42,8 +42,8 @@ func (c *fileIndex) add(task int, patterns []*pattern) {
 	}
 }
 
-// overlaps returns the indexes of the tasks that have a pattern which overlaps one of the given
-// patterns, in ascending order. The list is valid until the next call.
+// overlaps returns the indexes, in ascending order, of the tasks that have a pattern which overlaps
+// one of the given patterns. The list is valid until the next call.
 func (c *fileIndex) overlaps(patterns []*pattern) []int {
 	c.found = c.found[:0]
 	c.query++
@@ -75,8 +75,8 @@ func (c *fileIndex) walk(p *pattern, at *folder) {
 }
 
 // compare compares the pattern p with patterns of the same folder, of a folder above it or of a
-// folder below it. If neither p nor the other pattern has wildcards, they always overlap, because
-// one path is equal to the other or contains it.
+// folder below it. If neither pattern has wildcards, they always overlap, because one path is equal
+// to the other or contains it.
 func (c *fileIndex) compare(p *pattern, others []declaredFile) {
 	for _, other := range others {
 		if c.seen[other.task] == c.query {

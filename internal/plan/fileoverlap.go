@@ -12,8 +12,8 @@ type Overlap struct {
 	FirstFile, SecondFile string // the pattern of First and the pattern of Second that overlap
 }
 
-// Overlaps returns at most one Overlap for each task: with the first earlier task that may run at
-// the same time and declares some of the same files.
+// Overlaps returns at most one Overlap for each task. The other task of the pair is the first
+// earlier task that may run at the same time and declares some of the same files.
 func (p Plan) Overlaps() []Overlap {
 	var found []Overlap
 	s := newSeparation(p)
@@ -28,12 +28,12 @@ func (p Plan) Overlaps() []Overlap {
 	return found
 }
 
-// overlap returns the Overlap of the tasks with the indexes first and second.
-func (s *separation) overlap(first, second int) Overlap {
-	o := Overlap{First: s.graph.tasks[first].ID, Second: s.graph.tasks[second].ID}
+// overlap returns the Overlap of the tasks with the indexes i and j.
+func (s *separation) overlap(i, j int) Overlap {
+	o := Overlap{First: s.graph.tasks[i].ID, Second: s.graph.tasks[j].ID}
 	var m matcher
-	for _, a := range s.files[first] {
-		for _, b := range s.files[second] {
+	for _, a := range s.files[i] {
+		for _, b := range s.files[j] {
 			if m.overlap(a, b) {
 				o.FirstFile, o.SecondFile = a.text, b.text
 				return o
@@ -136,7 +136,7 @@ func (s *separation) inherit(node int) {
 func (s *separation) assignLevels() []int {
 	levels := make([]int, len(s.graph.needs))
 	placed := newFileIndex(len(s.graph.tasks))
-	takenBy := make([]int, len(s.graph.tasks)+2) // for each level: 1 + the last node whose files overlap the files of a task on that level
+	takenBy := make([]int, len(s.graph.tasks)+2) // for each level: 1 + the last node that found its files in use by a task on that level
 	for _, node := range s.byLevel(s.graph.levels()) {
 		for _, need := range s.graph.needs[node] {
 			levels[node] = max(levels[node], levels[need])

@@ -12,7 +12,7 @@ import (
 type pattern struct {
 	text     string
 	segments []string
-	ends     []literalEnds // of each segment; a segment is a name between slashes
+	ends     []literalEnds // literal ends of each segment; a segment is a name between slashes
 	literal  int           // number of segments before the first segment with a wildcard
 }
 
@@ -168,7 +168,8 @@ func letters(name string) []rune {
 }
 
 // lettersMeet reports whether there is a name that matches both a and b. It uses the same algorithm
-// as paths, with runes instead of segments. Unlike there, both must end together.
+// as paths, with runes instead of segments. Unlike segments, the runes of both names must end
+// together.
 func lettersMeet(a, b []rune) bool {
 	next := make([]bool, len(b)+1)
 	next[len(b)] = true

@@ -10,7 +10,7 @@ import "slices"
 // thousands of edges and not millions.
 type Graph struct {
 	tasks []Task
-	index map[string]int // index of the first task with an id, by id
+	index map[string]int // index of the first task that has an id, by id
 	gates []int          // numbers of the waves that have a gate, in ascending order
 	waves map[int][]int  // indexes of the tasks of a wave, by the number of the wave
 	needs [][]int        // for each node: the nodes that it waits for, without duplicates
@@ -70,7 +70,7 @@ func (g *Graph) taskNeeds(i int) []int {
 
 // gateBefore returns the gate that the tasks of a wave wait for. ok is false if they wait for none.
 func (g *Graph) gateBefore(wave int) (node int, ok bool) {
-	k, _ := slices.BinarySearch(g.gates, wave) // gates[:k] are the gates of lower waves
+	k, _ := slices.BinarySearch(g.gates, wave) // gates[:k] are the gates of the lower waves
 	return len(g.tasks) + k - 1, wave > 0 && k > 0
 }
 
@@ -100,8 +100,8 @@ func (g *Graph) Needs(id string) []string {
 	return ids
 }
 
-// Waves returns the same as [Plan.Waves]. Tasks on a cycle, and tasks that wait for them, are left
-// out.
+// Waves returns the same as [Plan.Waves]. It leaves out tasks on a cycle, and tasks that wait for
+// them.
 func (g *Graph) Waves() [][]string {
 	var waves [][]string
 	levels := g.levels()
@@ -117,9 +117,10 @@ func (g *Graph) Waves() [][]string {
 	return waves
 }
 
-// levels returns the level of each node. The level of a task is 1 if it waits for nothing. If not,
-// it is one more than the highest level of the nodes that it waits for. The level of a gate is the
-// highest level in its wave. A node on a cycle, or that waits for such a node, has level 0.
+// levels returns the level of each node. The level of a task that waits for nothing is 1. The level
+// of any other task is one more than the highest level of the nodes that it waits for. The level of
+// a gate is the highest level in its wave. A node on a cycle, or that waits for a node on a cycle,
+// has level 0.
 func (g *Graph) levels() []int {
 	levels := make([]int, len(g.needs))
 	for _, node := range g.order() {
@@ -133,8 +134,8 @@ func (g *Graph) levels() []int {
 	return levels
 }
 
-// order returns the nodes in topological order. Nodes on a cycle, and nodes that wait for them, are
-// left out.
+// order returns the nodes in topological order. It leaves out nodes on a cycle, and nodes that wait
+// for them.
 func (g *Graph) order() []int {
 	waiting := make([]int, len(g.needs)) // for each node: how many of the nodes that it waits for are not in order yet
 	opens := make([][]int, len(g.needs)) // for each node: the nodes that wait for it

@@ -44,7 +44,7 @@ type graphDrawing struct {
 	branches  []string           // ids of the branches below the last row; together they form the row that the next one waits for
 	trunks    []trunk            // groups of ids from which a branch may start, from left to right
 	sideLine  []string           // ids from which a line at the right starts
-	openLines map[int][]position // by column: where lines to the right of rows start that do not lead into a row yet
+	openLines map[int][]position // where lines to the right of rows start that do not lead into a row yet, by column
 	linked    bool               // a line of text without ids has connected the next row to the row above
 	edges     map[edge]bool
 }
@@ -78,8 +78,8 @@ const drawingCharacters = "─━│┃┌┐└┘├┤┬┴┼╭╮╯╰�
 
 // Limits of a drawing.
 const (
-	maxDrawnLine = 4096    // bytes of a line
-	maxEdges     = 200_000 // two rows of n and m ids can have n×m edges
+	maxDrawnLine = 4096    // maximum length of a line in bytes
+	maxEdges     = 200_000 // maximum number of edges; two rows of n and m ids can have n×m edges
 )
 
 // drawnToken is an id that was found on a line of the drawing.
@@ -160,8 +160,8 @@ func joined(line string, start, end int) bool {
 	return start > 0 && isWordRune(before) || end < len(line) && (isWordRune(after) || after == '-' && end+1 < len(line) && isWordRune(rune(line[end+1])) && !isName(line[end:]))
 }
 
-// isName reports whether rest, the text after an id, is a name and not more digits. For example,
-// rest is -setup in 001-setup.
+// isName reports whether rest, the text after an id, continues a name and not a number. For
+// example, rest is -setup in 001-setup.
 func isName(rest string) bool {
 	return len(rest) > 1 && !strings.ContainsRune("0123456789", rune(rest[1]))
 }
@@ -217,7 +217,7 @@ type arrows struct {
 	leads  map[string]bool // ids from which an arrow starts
 }
 
-// between finds the arrows between the ids of a line, and adds the edges that they stand for.
+// between finds the arrows between the ids of a line, and adds the edges that the arrows stand for.
 func (d *graphDrawing) between(tokens []drawnToken, line string, at position) arrows {
 	a := arrows{groups: [][]drawnToken{{tokens[0]}}, waits: map[string]bool{}, leads: map[string]bool{}}
 	var back []bool // for each arrow: whether it points to the left
@@ -243,14 +243,14 @@ func (d *graphDrawing) between(tokens []drawnToken, line string, at position) ar
 	return a
 }
 
-// addEdges adds an edge from each id in from to each id in to. If one of the lists has several ids,
-// an id that is in both lists gets no edge to itself.
-func (d *graphDrawing) addEdges(a arrows, from, to []drawnToken, at position) {
-	for _, t := range to {
+// addEdges adds an edge from each id in sources to each id in targets. An id that is in both lists
+// gets no edge to itself, unless each list has only one id.
+func (d *graphDrawing) addEdges(a arrows, sources, targets []drawnToken, at position) {
+	for _, t := range targets {
 		a.waits[t.id] = true
-		for _, f := range from {
+		for _, f := range sources {
 			a.leads[f.id] = true
-			if f.id != t.id || len(from)+len(to) == 2 {
+			if f.id != t.id || len(sources)+len(targets) == 2 {
 				d.wait(t.id, f.id, at)
 			}
 		}
@@ -282,8 +282,8 @@ func (d *graphDrawing) row(tokens []drawnToken, a arrows, known map[string]bool,
 	d.trunks = nil
 }
 
-// branch adds edges to the ids of a branch. They come from the row at which the branch starts: the
-// last row that begins at the column of the branch or to the left of it.
+// branch adds edges to the ids of a branch. The edges come from the ids at which the branch starts:
+// the last group of ids that begins at the column of the branch or to the left of it.
 func (d *graphDrawing) branch(tokens []drawnToken, a arrows, column int, at position) {
 	d.markConnected(column, column)
 	from := d.above

@@ -19,8 +19,8 @@ var (
 	upward = lazyregexp.New(`[┌╭┏][─━—=-]+[>▶→►]\s*$`)
 )
 
-// followSideLine reads the line to the right of a row. If the line leads into the row, the row
-// waits for the ids from which such lines start. If the line starts at the row, the ids of the row
+// followSideLine reads the line that is drawn to the right of a row. If the line leads into the
+// row, the row waits for the ids in d.sideLine. If the line starts at the row, the ids of the row
 // are added to d.sideLine.
 func (d *graphDrawing) followSideLine(tokens []drawnToken, line string, at position) {
 	last := tokens[len(tokens)-1]
@@ -51,13 +51,14 @@ func (d *graphDrawing) followSideLine(tokens []drawnToken, line string, at posit
 	d.openLines[column] = append(d.openLines[column], last.position(at))
 }
 
-// cornerIn returns the column in rest at which the line changes direction, or -1 if it does not.
-func cornerIn(rest string) int {
-	m := corner().FindStringSubmatchIndex(rest)
+// cornerIn returns the column in text at which a drawn line changes direction, or -1 if there is
+// none.
+func cornerIn(text string) int {
+	m := corner().FindStringSubmatchIndex(text)
 	if m == nil {
 		return -1
 	}
-	return utf8.RuneCountInString(rest[:max(m[2], m[4])])
+	return utf8.RuneCountInString(text[:max(m[2], m[4])])
 }
 
 // blankParens replaces texts in parentheses by spaces of the same length, so that columns do not
@@ -66,8 +67,8 @@ func blankParens(s string) string {
 	return inParens().ReplaceAllStringFunc(s, func(s string) string { return strings.Repeat(" ", utf8.RuneCountInString(s)) })
 }
 
-// endLines removes vertical lines that end at an id of this row from d.openLines. It reports an
-// arrow that comes from below.
+// endLines removes the vertical lines that end at an id of this row from d.openLines. It reports a
+// problem if an arrow to the row comes from below.
 func (d *graphDrawing) endLines(tokens []drawnToken, line string, at position) {
 	if upward().MatchString(line[:tokens[0].start]) {
 		d.reader.report(tokens[0].position(at), "the arrow to %s comes from below, and a graph is read from top to bottom, want an edge such as 001 -> 002", tokens[0].id)
@@ -77,8 +78,8 @@ func (d *graphDrawing) endLines(tokens []drawnToken, line string, at position) {
 	}
 }
 
-// endTurningLines is called for a line of text without ids. It removes vertical lines that turn or
-// end in an arrow there from d.openLines.
+// endTurningLines reads a line of text without ids. It removes from d.openLines the vertical lines
+// that turn, or end in an arrow, on this line.
 func (d *graphDrawing) endTurningLines(line string) {
 	column := 0
 	for _, r := range line {
@@ -89,10 +90,10 @@ func (d *graphDrawing) endTurningLines(line string) {
 	}
 }
 
-// markConnected removes the vertical lines in the columns from to to from d.openLines. It also
-// removes those one column beside, because drawings are often imprecise.
-func (d *graphDrawing) markConnected(from, to int) {
-	for column := from - 1; column <= to+1; column++ {
+// markConnected removes the vertical lines in the columns first to last from d.openLines. It also
+// removes lines in the two adjacent columns, because drawings are often imprecise.
+func (d *graphDrawing) markConnected(first, last int) {
+	for column := first - 1; column <= last+1; column++ {
 		delete(d.openLines, column)
 	}
 }

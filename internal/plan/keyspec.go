@@ -18,12 +18,12 @@ type keySpec[T any] struct {
 	read     func(r *reporter, n *node, into *T)
 }
 
-// newKey returns a key with the given name and the value type f. to returns a pointer to the field
-// of a T that gets the value.
-func newKey[T, V any](name string, f valueType[V], to func(*T) *V, doc, example string) keySpec[T] {
+// newKey returns a key with the given name and the value type f. field returns a pointer to the
+// field of a T in which the value is stored.
+func newKey[T, V any](name string, f valueType[V], field func(*T) *V, doc, example string) keySpec[T] {
 	return keySpec[T]{name: name, doc: doc, example: example, schema: f.schema, read: func(r *reporter, n *node, into *T) {
 		if v, ok := f.read(r, name, n); ok {
-			*to(into) = v
+			*field(into) = v
 		}
 	}}
 }
@@ -50,31 +50,31 @@ const (
 	tolerated             // accept unknown keys, but report a key that looks like a misspelt known key
 )
 
-// readMapping reads the values of the mapping n into a T. It returns the pairs of n by their keys.
-// what names the mapping in problems, for example "a task".
-func readMapping[T any](r *reporter, what string, n *node, keys []keySpec[T], unknown unknownKeys, into *T) map[string]pair {
+// readMapping reads the values of the mapping n into target. It returns the pairs of n by their
+// keys. Problems call the mapping mappingName, for example "a task".
+func readMapping[T any](r *reporter, mappingName string, n *node, keys []keySpec[T], unknown unknownKeys, target *T) map[string]pair {
 	given := map[string]pair{}
 	if n == nil {
 		n = &node{} // the file is empty: read an empty mapping
 	}
 	if n.kind != mapping {
-		r.report(n.position, "%s is keys with values, found %s", what, n.kind)
+		r.report(n.position, "%s is keys with values, found %s", mappingName, n.kind)
 		return given
 	}
 	for _, p := range n.pairs {
 		i := slices.IndexFunc(keys, func(f keySpec[T]) bool { return f.name == p.key })
 		if i < 0 {
-			if meant := unknownKey(r, what, p, keys, unknown); meant != "" {
+			if meant := unknownKey(r, mappingName, p, keys, unknown); meant != "" {
 				given[meant] = p // so that the correct key is not reported as missing too
 			}
 			continue
 		}
 		given[p.key] = p
-		keys[i].read(r, p.value.withPosition(p.at), into)
+		keys[i].read(r, p.value.withPosition(p.at), target)
 	}
 	for _, f := range keys {
 		if _, ok := given[f.name]; f.required && !ok {
-			r.report(n.position, "%s needs the key %q%s", what, f.name, f.exampleText())
+			r.report(n.position, "%s needs the key %q%s", mappingName, f.name, f.exampleText())
 		}
 	}
 	return given
@@ -102,14 +102,14 @@ func keyNames[T any](keys []keySpec[T]) []string {
 	return names
 }
 
-// withPosition returns the value n with the position for problems with it. That is its own
-// position. For a mapping or a missing value, it is at, the position of its key.
-func (n *node) withPosition(at position) *node {
+// withPosition returns the value n with the position that problems with it should have: its own
+// position or, for a mapping or a missing value, the position of its key.
+func (n *node) withPosition(keyPosition position) *node {
 	if n.line > 0 && n.kind != mapping {
 		return n
 	}
 	placed := *n
-	placed.position = at
+	placed.position = keyPosition
 	return &placed
 }
 

@@ -139,20 +139,20 @@ func environment() valueType[map[string]secret.Value] {
 	})
 }
 
-// addToDefaults returns a keySpec without a name. Variables that a task sets are added to the
-// variables of the defaults, and do not replace all of them.
-func addToDefaults[T any](f valueType[map[string]secret.Value], to func(*T) *map[string]secret.Value) keySpec[T] {
+// addToDefaults returns a keySpec without a name for a mapping of variables. The variables that a
+// task sets are added to the variables of the defaults, and do not replace all of them.
+func addToDefaults[T any](f valueType[map[string]secret.Value], field func(*T) *map[string]secret.Value) keySpec[T] {
 	return keySpec[T]{schema: f.schema, read: func(r *reporter, n *node, into *T) {
 		vars, ok := f.read(r, "env", n)
 		if !ok {
 			return
 		}
-		all := maps.Clone(*to(into))
+		all := maps.Clone(*field(into))
 		if all == nil {
 			all = map[string]secret.Value{}
 		}
 		maps.Copy(all, vars)
-		*to(into) = all
+		*field(into) = all
 	}}
 }
 

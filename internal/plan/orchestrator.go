@@ -46,7 +46,7 @@ type orchestrator struct {
 	title        string
 	graph        *graphDrawing // nil if the file has no section with a dependency graph
 	items        []waveItem
-	waveProblems Problems // problems of the waves; reported only if the plan uses the waves
+	waveProblems Problems // problems with the waves; reported only if the plan's order comes from the waves and not from the graph
 	done         map[string]bool
 }
 
@@ -137,7 +137,7 @@ func (o *orchestrator) heading(title string, level int, at position, wave int) (
 		return noNumber, false
 	}
 	n, _ := strconv.Atoi(number[1])
-	return n + 1, false // 0 means no wave here, and some plans have a wave 0, so add 1
+	return n + 1, false // add 1, because 0 stands for no wave and some plans have a wave 0
 }
 
 // noNumber stands for the wave below a heading without a number, for example "Wave one".
@@ -206,7 +206,7 @@ func (o *orchestrator) fromWaves(d *draft) {
 	for _, item := range o.items {
 		t := Task{ID: item.id, Name: item.name, PromptFile: item.file, Wave: item.wave, FileEntry: FileEntry{Line: item.at.line}}
 		if lowest > 1 {
-			t.Wave-- // no heading has the number 0: use the numbers of the headings
+			t.Wave-- // no heading has the number 0: subtract 1, so that waves have the numbers of their headings
 		}
 		d.add(t, taskPositions{id: item.at, prompt: item.at})
 	}

@@ -6,8 +6,8 @@ import "slices"
 // commit that the run starts from.
 type Origin struct {
 	// Tasks holds the nearest earlier tasks that have a worktree, as indexes in [Plan.Tasks], in
-	// ascending order. If one of them has started from another, the other is left out, because its
-	// work is already included.
+	// ascending order. If one of these tasks has started from another of them, the latter is left
+	// out, because its work is already included.
 	Tasks []int
 	// Checkout is set if one of the nearest earlier tasks has no worktree. The work of that task is
 	// in the project's folder.
@@ -17,14 +17,14 @@ type Origin struct {
 // HasWorktree reports whether the task works in a git worktree.
 func (t Task) HasWorktree() bool { return t.Worktree || t.Branch != "" || t.SharedWorktree != "" }
 
-// Origins returns what the worktree of each task starts from, in the order of [Plan.Tasks]. in
-// reports whether a task works in the repository. Tasks for which it returns false are ignored. If
-// in is nil, no task is ignored. Several tasks may share the list in an Origin, so callers must not
-// change it.
-func (p Plan) Origins(in func(Task) bool) []Origin {
-	o := origins{graph: p.Graph(), in: in}
-	if in == nil {
-		o.in = func(Task) bool { return true }
+// Origins returns where the worktree of each task starts, in the order of [Plan.Tasks]. It
+// considers only earlier tasks for which inRepo returns true: tasks that work in the repository. If
+// inRepo is nil, it considers all tasks. The Tasks slices of several origins may be the same slice,
+// so callers must not modify them.
+func (p Plan) Origins(inRepo func(Task) bool) []Origin {
+	o := origins{graph: p.Graph(), inRepo: inRepo}
+	if inRepo == nil {
+		o.inRepo = func(Task) bool { return true }
 	}
 	order := o.graph.order()
 	o.position = make([]int, len(o.graph.needs))
@@ -38,7 +38,7 @@ func (p Plan) Origins(in func(Task) bool) []Origin {
 		if node < len(p.Tasks) && p.Tasks[node].Pick != nil && len(p.Tasks[node].Pick.Candidates) > 0 { // a pick task starts from the same work as its candidates
 			needs = o.graph.needs[o.graph.index[p.Tasks[node].Pick.Candidates[0]]]
 		}
-		if len(needs) == 1 && o.graph.isGate(needs[0]) { // the task waits only for the gate before its wave, so it has the same origin as the gate
+		if len(needs) == 1 && o.graph.isGate(needs[0]) { // the task waits only for the gate before its wave: all tasks of the wave have the gate's origin, so they share one slice
 			o.nearest[node], all[node] = o.nearest[needs[0]], all[needs[0]]
 			continue
 		}
@@ -57,7 +57,7 @@ func (p Plan) Origins(in func(Task) bool) []Origin {
 // origins finds the nearest earlier tasks of each node in a graph.
 type origins struct {
 	graph    *Graph
-	in       func(Task) bool
+	inRepo   func(Task) bool
 	position []int   // for each node: its position in the topological order
 	nearest  [][]int // for each node: indexes of the nearest earlier tasks, in ascending order
 }
@@ -67,7 +67,7 @@ type origins struct {
 func (o *origins) find(needs []int) []int {
 	var found []int
 	for _, need := range needs {
-		own := !o.graph.isGate(need) && o.in(o.graph.tasks[need])
+		own := !o.graph.isGate(need) && o.inRepo(o.graph.tasks[need])
 		if own {
 			found = append(found, need)
 		}
@@ -79,9 +79,9 @@ func (o *origins) find(needs []int) []int {
 	return o.reduce(slices.Compact(found))
 }
 
-// reduce removes each task whose work is included in the work of another task of the list. A task
-// with a worktree includes the work of all tasks that it waits for. The project's folder includes
-// the work of all earlier tasks without a worktree.
+// reduce removes each task from the list whose work is included in the work of another task of the
+// list. A task with a worktree includes the work of all tasks that it waits for. The project's
+// folder includes the work of all earlier tasks without a worktree.
 func (o *origins) reduce(found []int) []int {
 	if len(found) < 2 {
 		return found
@@ -103,14 +103,14 @@ func (o *origins) reduce(found []int) []int {
 }
 
 // before returns the set of nodes for which the given nodes wait, directly or indirectly. It
-// ignores nodes whose position in the topological order is lower than first.
-func (o *origins) before(nodes []int, first int) map[int]bool {
+// ignores nodes whose position in the topological order is lower than minPosition.
+func (o *origins) before(nodes []int, minPosition int) map[int]bool {
 	seen := map[int]bool{}
 	for stack := slices.Clone(nodes); len(stack) > 0; {
 		node := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
 		for _, need := range o.graph.needs[node] {
-			if !seen[need] && o.position[need] >= first {
+			if !seen[need] && o.position[need] >= minPosition {
 				seen[need] = true
 				stack = append(stack, need)
 			}

@@ -95,7 +95,8 @@ func objective(data []byte) string {
 }
 
 // phaseID returns the id of the plan that reference names. A reference is 02-01, 02-01-PLAN.md, or
-// just 01 or 1 for a plan of the phase phase. digits is how many digits the number of a plan has.
+// just 01 or 1 for a plan of the given phase. digits is the number of digits in the number of a
+// plan.
 func phaseID(reference, phase string, digits int) string {
 	id := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(path.Base(reference)), ".md"), "-PLAN")
 	if strings.Contains(id, "-") || strings.Trim(id, "0123456789") != "" {
@@ -105,7 +106,8 @@ func phaseID(reference, phase string, digits int) string {
 }
 
 // frontMatter returns the YAML between the first line, which must be ---, and the next line that is
-// ---. The returned YAML starts with an empty line, so that its line numbers are those of the file.
+// ---. The returned YAML starts with an empty line, so that its lines have the same numbers as in
+// the file.
 func frontMatter(data []byte) (yaml []byte, begun, ended bool) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	first, rest, _ := bytes.Cut(data, []byte("\n"))

@@ -209,7 +209,7 @@ const FakeAgent = "fake"
 const CommandAgent = "command"
 
 // Waves returns the ids of the tasks in layers. Each task waits for at least one task of the layer
-// before its own, and for no task in its own layer or a later one.
+// before its own (except in the first layer), and for no task in its own layer or a later one.
 func (p Plan) Waves() [][]string { return p.Graph().Waves() }
 
 // Needs returns the ids of the tasks for which a task waits directly. They include all tasks of the

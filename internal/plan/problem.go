@@ -52,7 +52,7 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Invalid marks the error as caused by the content of a file.
+// Invalid reports whether there are problems, which means that the content of a file is not valid.
 func (p Problems) Invalid() bool { return len(p) > 0 }
 
 // sorted returns the problems in the order of the file, without duplicates. There may be duplicates

@@ -33,14 +33,14 @@ func (r *reporter) problem(at position, format string, args ...any) Problem {
 	return Problem{File: file, Line: at.line, Column: at.column, Text: fmt.Sprintf(format, args...)}
 }
 
-// suggest adds a suggestion to the last reported problem: the one of the candidates that is most
-// similar to word.
+// suggest adds a suggestion to the last reported problem: the candidate that is most similar to
+// word.
 func (r *reporter) suggest(word string, candidates []string) {
 	r.problems[len(r.problems)-1].Suggestion = r.near(word, candidates)
 }
 
-// Limits for near, which is slow. If a plan has thousands of misspelt words, only the first of them
-// get a suggestion.
+// Limits for the function near, which is slow. If a plan has thousands of misspelt words, only the
+// first of them get a suggestion.
 const (
 	maxCompared = 200_000
 	minWord     = 3 // shorter words get no suggestion, because they are similar to too many words

@@ -77,8 +77,7 @@ func Schema() []byte {
 	return b.Bytes()
 }
 
-// exclusiveKeys returns those rules of a task's schema that say which keys require or exclude each
-// other.
+// exclusiveKeys returns the rules of a task's schema about keys that require or exclude each other.
 func exclusiveKeys() []schema {
 	has := func(names ...string) schema { return schema{Required: names} }
 	never := func(s schema) schema { return schema{Not: &s} }

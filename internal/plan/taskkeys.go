@@ -38,7 +38,7 @@ func taskKeys() []keySpec[Task] {
 	return append(append(own, candidateKeys()...), defaultKeys()...)
 }
 
-// defaultKeys returns those keys of a task that the section defaults of a plan may also set.
+// defaultKeys returns the keys of a task that may also be set in the section "defaults" of a plan.
 func defaultKeys() []keySpec[Task] {
 	env := addToDefaults(environment(), func(t *Task) *map[string]secret.Value { return &t.Env })
 	env.name, env.doc, env.example = "env", "variables of the agent's environment, each a text or a reference to where it is kept; a task's add to those of the defaults", "env:\n  PORT: 8080\n  API_KEY: {from: file, path: ~/.secrets/key}"
@@ -100,9 +100,9 @@ func readTask(r *reporter, n *node, keys []keySpec[Task], doc planDocument) (Tas
 }
 
 // positionsOf returns the positions of a task's id, prompt and references. id and prompt are the
-// names of these keys in the plan's format. at is the position of the task.
-func positionsOf(given map[string]pair, at position, id, prompt string) taskPositions {
-	all := taskPositions{id: at, prompt: at}
+// names of these keys in the plan's format. taskPosition is the position of the task.
+func positionsOf(given map[string]pair, taskPosition position, id, prompt string) taskPositions {
+	all := taskPositions{id: taskPosition, prompt: taskPosition}
 	if p, ok := given[id]; ok {
 		all.id = p.value.withPosition(p.at).position
 	}

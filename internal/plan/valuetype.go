@@ -10,26 +10,26 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// valueType describes which values a key may have: their JSON Schema, and a function that reads a
-// value. read gets the name of the key. If the value is not valid, it reports problems and returns
-// false.
+// valueType describes which values a key may have: their JSON Schema, and the function read, which
+// reads a value and gets the name of the key. If the value is not valid, read reports problems and
+// returns false.
 type valueType[V any] struct {
 	schema schema
 	read   func(r *reporter, name string, n *node) (V, bool)
 }
 
-// scalarType returns the value type of a scalar. want says in problems which values are valid.
-// parse returns the value that a text stands for. If the text is not valid, meant may be the text
-// that the user probably meant.
-func scalarType[V any](s schema, want string, parse func(text string) (v V, ok bool, meant string)) valueType[V] {
+// scalarType returns the value type of a scalar. validValues describes the valid values in the text
+// of problems. parse returns the value that a text stands for. If the text is not valid, meant may
+// be the text that the user probably meant.
+func scalarType[V any](s schema, validValues string, parse func(text string) (v V, ok bool, meant string)) valueType[V] {
 	return valueType[V]{s, func(r *reporter, name string, n *node) (v V, ok bool) {
 		if n.kind != scalar {
-			r.report(n.position, "%s: found %s, want %s", name, n.kind, want)
+			r.report(n.position, "%s: found %s, want %s", name, n.kind, validValues)
 			return v, false
 		}
 		v, ok, meant := parse(n.text)
 		if !ok {
-			r.report(n.position, "%s: found %s, want %s", name, quoted(n.text), want)
+			r.report(n.position, "%s: found %s, want %s", name, quoted(n.text), validValues)
 			r.problems[len(r.problems)-1].Suggestion = meant
 		}
 		return v, ok
@@ -126,8 +126,8 @@ func tokenCount() valueType[int64] {
 
 const durationPattern = `^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))*$`
 
-// duration is the value type of a duration, for example 30m. 0 means no limit; a task can set it to
-// override a default.
+// duration is the value type of a duration, for example 30m. The value 0 means no limit; a task can
+// set 0 to override a default.
 func duration() valueType[time.Duration] {
 	zero := 0
 	s := schema{AnyOf: []schema{{Type: "string", Pattern: durationPattern}, {Type: "integer", Minimum: &zero, Maximum: &zero}}}

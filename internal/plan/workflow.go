@@ -78,9 +78,9 @@ func promptKeys() []keySpec[prompt] {
 	}
 }
 
-// readWorkflows returns the workflow of a file that has the id wanted. It reads the other workflows
-// too, to report all problems of the file.
-func readWorkflows(file string, root *node, r *reporter, wanted string) draft {
+// readWorkflows returns the workflow of a file that has this id. It reads the other workflows too,
+// to report all problems of the file. If id is empty, the file must have only one workflow.
+func readWorkflows(file string, root *node, r *reporter, id string) draft {
 	var flows *node
 	readMapping(r, "a workflow file", root, []keySpec[*node]{
 		newKey("workflows", anyMapping(), func(n **node) **node { return n }, "the workflows by id", "workflows: {…}").require(),
@@ -95,17 +95,17 @@ func readWorkflows(file string, root *node, r *reporter, wanted string) draft {
 		d.checkWorkflow(r, p.at)
 		ids, drafts[p.key] = append(ids, p.key), d
 	}
-	if wanted == "" && len(ids) == 1 {
-		wanted = ids[0]
+	if id == "" && len(ids) == 1 {
+		id = ids[0]
 	}
-	chosen, ok := drafts[wanted]
+	chosen, ok := drafts[id]
 	switch {
 	case ok:
-	case wanted == "":
+	case id == "":
 		r.report(flows.position, "found %d workflows, %s: say which one is meant (--workflow)", len(ids), andList(ids))
 	default:
-		r.report(flows.position, "no workflow has the id %q, want %s", wanted, orList(ids))
-		r.suggest(wanted, ids)
+		r.report(flows.position, "no workflow has the id %q, want %s", id, orList(ids))
+		r.suggest(id, ids)
 	}
 	return chosen
 }

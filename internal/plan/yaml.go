@@ -43,7 +43,7 @@ type pair struct {
 	value *node
 }
 
-// maxExpanded is how many values all aliases of a file may stand for together.
+// maxExpanded is the maximum number of values that all aliases of a file together may stand for.
 const maxExpanded = 1_000_000
 
 // tree parses data, which must be one YAML document. It returns nil if the document is empty, or if
@@ -117,8 +117,8 @@ func (t *treeReader) alias(n *ast.AliasNode) *node {
 	return target
 }
 
-// withinAliasLimit adds the values that an alias stands for to the total. It reports whether the
-// total is at most maxExpanded.
+// withinAliasLimit adds the number of values in target, which an alias stands for, to the total. It
+// reports whether the total is still at most maxExpanded.
 func (t *treeReader) withinAliasLimit(at position, target *node) bool {
 	before := t.expanded
 	t.expanded += target.size
