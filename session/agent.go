@@ -8,9 +8,9 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// stateOf returns the status in v. If v is absent or null, it returns missing: the default that all
-// programs of this protocol use. It allocates no string for known statuses.
-func stateOf(v jsontree.Value, missing State) State {
+// stateOf returns the status in v. If v is absent or null, it returns defaultState, which all
+// programs of this protocol assume then. It allocates no string for known statuses.
+func stateOf(v jsontree.Value, defaultState State) State {
 	switch string(v.Raw()) {
 	case `"queued"`:
 		return Queued
@@ -23,7 +23,7 @@ func stateOf(v jsontree.Value, missing State) State {
 	case `"cancelled"`:
 		return Cancelled
 	case "", "null":
-		return missing
+		return defaultState
 	}
 	return State(v.String())
 }
@@ -44,10 +44,10 @@ func startAgent(agent *jsontree.Node, now time.Time, pid int) error {
 	return nil
 }
 
-// endAgent moves an agent to the final status to. It does not set the exit code,
-// because a cancelled agent has none.
-func endAgent(agent *jsontree.Node, now time.Time, to State) error {
-	if err := moveAgent(agent, to); err != nil {
+// endAgent moves an agent to a final status. It does not set the exit code, because a cancelled
+// agent has none.
+func endAgent(agent *jsontree.Node, now time.Time, final State) error {
+	if err := moveAgent(agent, final); err != nil {
 		return err
 	}
 	agent.Set("completed_at", timestamp.Format(now))
@@ -68,7 +68,8 @@ func moveAgent(agent *jsontree.Node, to State) error {
 
 // secondsSince returns the seconds from started to now. It truncates now to the precision of times
 // in the document, so that the duration matches the document's two times. It returns 1 for less
-// than a second, because monitors read 0 as unknown. It returns 0 if the clock was set back.
+// than a second, because monitors read 0 as unknown. It returns 0 if now is before started, because
+// the clock was set back.
 func secondsSince(started jsontree.Value, now time.Time) (float64, bool) {
 	var from Time
 	if started.Absent() || from.DecodeJSON(started) != nil {
@@ -81,7 +82,8 @@ func secondsSince(started jsontree.Value, now time.Time) (float64, bool) {
 	return max(0, math.Round(seconds*1000)/1000), true
 }
 
-// clearMember sets the member name of n to null. If n has no such member, it adds none.
+// clearMember sets the member name of n to null. If n lacks the member, clearMember does not add
+// it.
 func clearMember(n *jsontree.Node, name string) {
 	if !n.Get(name).Absent() {
 		n.Set(name, nil)

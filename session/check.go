@@ -92,15 +92,15 @@ func (c *checker) session(v jsontree.Value, s Status) {
 	c.time("completed_at", v.Get("completed_at"))
 }
 
-// status adds a finding if v is a status that is not in words. at is the path of v within the
+// status adds a finding if the status v is not one of words. path is the path of v within the
 // document.
-func (c *checker) status(at string, v jsontree.Value, words []State) {
+func (c *checker) status(path string, v jsontree.Value, words []State) {
 	if text, ok := v.Str(); ok && !slices.Contains(words, State(text)) {
-		c.invalid(at, "unknown-status", "%q where %s should be", shorten(text), orList(words))
+		c.invalid(path, "unknown-status", "%q where %s should be", shorten(text), orList(words))
 	}
 }
 
-// ending adds findings if the session's status contradicts the statuses of its agents.
+// ending adds a finding if the session's status contradicts the statuses of its agents.
 func (c *checker) ending(v jsontree.Value, s Status) {
 	sum := s.Count()
 	switch {

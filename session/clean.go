@@ -32,7 +32,7 @@ type Cleaning struct {
 	DryRun    bool // only report which sessions would be deleted
 }
 
-// Cleaned says what Clean did with one old session.
+// Cleaned says whether Clean has deleted an old session.
 type Cleaned struct {
 	ID   string `json:"session_id"`
 	Kept string `json:"kept,omitempty"` // why the session was not deleted; empty if it was
@@ -78,7 +78,7 @@ func (e Entry) last() time.Time {
 	case !e.StartedAt.IsZero():
 		return e.StartedAt.Time
 	}
-	made, _ := createdAt(e.ID) // on error the zero time: the session counts as old, but whyKept keeps it
+	made, _ := createdAt(e.ID) // on an error, use the zero time: then the session counts as old, but whyKept keeps it
 	return made
 }
 

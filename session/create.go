@@ -39,8 +39,8 @@ const (
 	idRandom = 4 // number of random bytes
 )
 
-// NewID returns the id for a session created now: the time in UTC and a random part,
-// such as 20260201-143022-abc12345.
+// NewID returns an id for a new session: the time now in UTC and a random part, such as
+// 20260201-143022-abc12345.
 func NewID(now time.Time, random io.Reader) (string, error) {
 	var b [idRandom]byte
 	if _, err := io.ReadFull(random, b[:]); err != nil {

@@ -50,8 +50,8 @@ func countAgents(root *jsontree.Node, byID bool) (sum Summary, states map[string
 	return sum, states
 }
 
-// idOf returns an agent id as a map key. The protocol allows only strings. For any
-// other value the key is its JSON text, so that different values have different keys.
+// idOf returns an agent id as a map key. The protocol allows only strings as ids. For any other
+// value the key is its JSON text, so that different values have different keys.
 func idOf(v jsontree.Value) string {
 	if id, ok := v.Str(); ok {
 		return id
@@ -66,9 +66,9 @@ func endSession(root *jsontree.Node, now time.Time, to State) {
 	root.Set("completed_at", timestamp.Format(now))
 }
 
-// setSummary updates the summary. It keeps members that it does not know, and leaves numbers that
-// are already right as they are written. It replaces a summary that is not an object: a summary
-// contains only derived values.
+// setSummary updates the summary. It keeps members that it does not know, and does not rewrite
+// numbers that are already right. It replaces a summary that is not an object: a summary contains
+// only derived values.
 func setSummary(root *jsontree.Node, sum Summary) {
 	node := root.Child("summary")
 	if node == nil || node.Kind() != jsontree.Object {
@@ -112,26 +112,26 @@ func setDerivedWaves(waves *jsontree.Node, states map[string]State) {
 	}
 }
 
-// waveState returns the status of a wave whose agents are ids. was is its current status. It
-// returns false if none of the agents is in states.
-func waveState(was State, ids jsontree.Value, states map[string]State) (State, bool) {
-	all := tallyOf(was, ids.Items(), states)
+// waveState returns the status of a wave whose agents have these ids. current is the status that
+// the document has now. waveState returns false if none of the agents is in states.
+func waveState(current State, ids jsontree.Value, states map[string]State) (State, bool) {
+	all := tallyOf(current, ids.Items(), states)
 	if all.known == 0 {
-		return was, false
+		return current, false
 	}
 	return all.state(), true
 }
 
-// waveTally counts the agents of a wave: known are those in the document, final those that have
-// ended, and ran those that were started.
+// waveTally counts agents of a wave: known are the agents in the document, final the agents that
+// have ended, and ran the agents that were started.
 type waveTally struct{ known, final, ran int }
 
 // tallyOf counts the agents of a wave that are in states. A document does not say whether a
-// cancelled agent was ever started. tallyOf assumes that it was, if the wave was running.
-func tallyOf(was State, ids iter.Seq2[int, jsontree.Value], states map[string]State) (all waveTally) {
+// cancelled agent was ever started. If the wave is running, tallyOf assumes that it was.
+func tallyOf(waveStatus State, ids iter.Seq2[int, jsontree.Value], states map[string]State) (all waveTally) {
 	for _, id := range ids {
 		if state, ok := states[idOf(id)]; ok {
-			all.add(state, state == Cancelled && was == Running)
+			all.add(state, state == Cancelled && waveStatus == Running)
 		}
 	}
 	return all
@@ -147,7 +147,8 @@ func (t *waveTally) add(state State, began bool) {
 	}
 }
 
-// state returns complete if all known agents have ended, and running if at least one was started.
+// state returns complete if all known agents have ended. If not, it returns running if at least one
+// was started, and pending if none was.
 func (t waveTally) state() State {
 	switch {
 	case t.final == t.known:

@@ -66,7 +66,7 @@ type Wave struct {
 // with Z.
 type Time struct{ time.Time }
 
-// wantTime is what the mismatch of an unreadable [Time] names as the expected value.
+// wantTime is how an error about an unreadable [Time] describes the expected value.
 const wantTime = "a time"
 
 // MarshalJSON returns null for the zero time, and any other time in RFC 3339 and UTC.
@@ -150,7 +150,7 @@ func (s *Summary) add(state State) {
 	}
 }
 
-// final reports whether all agents have ended.
+// final reports whether all counted agents have ended.
 func (s Summary) final() bool { return s.Complete+s.Failed+s.Cancelled == s.Total }
 
 // outcome returns the final status of a session whose agents have these counts.

@@ -136,8 +136,8 @@ func checkWaves(waves jsontree.Value, ids map[string]int) error {
 	return nil
 }
 
-// checkMembers validates the agents of the wave w, and sets member[id] to the wave of each agent.
-// ids has the index of each known agent.
+// checkMembers validates the agents of the wave w, and stores the number of the wave in member for
+// each of them. The keys of ids are the ids of all agents.
 func checkMembers(at string, w Wave, ids, member map[string]int) error {
 	if len(w.Agents) == 0 {
 		return &DraftError{at + ".agents", "the wave has no agents"}

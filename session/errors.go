@@ -9,7 +9,7 @@ import (
 
 // TransitionError reports a change of status that the protocol does not allow.
 type TransitionError struct {
-	What     string // such as "agent 003"
+	What     string // the agent or session whose status should change, such as "agent 003"
 	From, To State
 	Allowed  []State // the statuses that may follow From; empty if From is final
 }

@@ -71,8 +71,8 @@ func (s *Store) folders() ([]string, error) {
 // user may have moved a session's folder and left a link.
 func mayBeFolder(e fs.DirEntry) bool { return e.IsDir() || e.Type()&fs.ModeSymlink != 0 }
 
-// missing reports whether err says that a file does not exist. This includes ENOTDIR: if a part of
-// the path is a file instead of a folder, the file cannot exist.
+// missing reports whether err says that a file does not exist. That includes ENOTDIR: if a folder
+// in the path is a file, nothing below it exists.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

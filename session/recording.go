@@ -16,8 +16,8 @@ import (
 )
 
 // Recording writes the document of a session whose state is stored elsewhere, such as in the
-// engine's store. The methods of Store allow only the protocol's transitions. A Recording instead
-// overwrites the document with the given state, whatever the document says: an agent that had ended
+// engine's store. The methods of Store allow only the protocol's transitions. A Recording does not
+// check transitions: it overwrites the document with the given state, so an agent that had ended
 // may run again.
 //
 // A Recording creates a missing document. It keeps a copy of a damaged document and writes a new
@@ -50,11 +50,11 @@ type Recording struct {
 
 // writtenDocument describes the document that the recording wrote last.
 type writtenDocument struct {
-	sum    uint64      // hash of the document; a file with the same hash was not changed by another program
+	sum    uint64      // hash of the document; if the file has the same hash, no other program has changed it
 	known  bool        // false until the recording has written a document
 	at     []int       // for each of the recording's agents, its index in the document
 	waves  []State     // status of each wave
-	alone  bool        // the document contains only the recording's agents
+	alone  bool        // the document contains no agents of other programs
 	others []waveTally // for each wave, counts of other programs' agents; nil if the recording created the document
 }
 
@@ -96,9 +96,9 @@ type Contents struct {
 	Changed []int // indexes of the agents that may differ from the last successful write
 }
 
-// Write updates the document to the state that contents returns. It calls contents
-// while the document is locked, so if two programs record the same session, the later
-// write has the newer state. Write may call contents more than once.
+// Write updates the document to the state that contents returns. It calls contents while the
+// document is locked, so if two programs record the same session, the later write has the newer
+// state. contents may be called more than once.
 func (r *Recording) Write(ctx context.Context, contents func() (Contents, error)) error {
 	made, err := r.makeFolder(contents)
 	if err == nil && !made {
@@ -128,7 +128,7 @@ func (r *Recording) Disturbed() bool {
 	return info.Size() != r.seen.size || !info.ModTime().Equal(r.seen.mtime)
 }
 
-// noteFile remembers the size and modification time of the document's file, for Disturbed.
+// noteFile stores the size and modification time of the document's file, which Disturbed compares.
 func (r *Recording) noteFile(info fs.FileInfo) {
 	r.seen = fileStat{}
 	if info != nil {
@@ -198,11 +198,11 @@ func (r *Recording) checkLinkedFolder() error {
 	return &statefile.FormError{Path: r.store.dir(r.id), Problem: "is a symbolic link to a folder that is not that of this session"}
 }
 
-// errSame aborts an update that would not change the document.
+// errSame stops an update that would not change the document.
 var errSame = errors.New("the document is as it should be")
 
-// update brings the document up to date; the session's folder exists. made reports whether the
-// document was missing.
+// update brings the document up to date. It creates the session's folder if it is missing. made
+// reports whether the document was missing.
 func (r *Recording) update(ctx context.Context, contents func() (Contents, error)) (made bool, err error) {
 	if err := statefile.MkdirAll(r.store.opts.Host, r.store.dir(r.id)); err != nil {
 		return false, err
@@ -224,17 +224,18 @@ func (r *Recording) update(ctx context.Context, contents func() (Contents, error
 	switch {
 	case err == nil:
 		r.last, r.unsure = next, 0
-	case next.known: // the new document may be on disk: perhaps only the sync of the folder failed
+	case next.known: // the new document may be on disk although an error occurred: perhaps only the sync of the folder failed
 		r.unsure = next.sum
 	}
 	return made, err
 }
 
-// edit changes the document to the state is. If no other program has changed the document, it
-// updates only the agents in is.Changed. If one has, it updates the whole document.
-func (r *Recording) edit(doc *jsontree.Doc, is Contents) (next writtenDocument, err error) {
+// edit changes the document to the state want. If no other program has changed the document, edit
+// updates only the agents in want.Changed. If another program has changed it, edit updates the
+// whole document.
+func (r *Recording) edit(doc *jsontree.Doc, want Contents) (next writtenDocument, err error) {
 	root := doc.Root()
-	grown := len(r.last.at) != len(is.Status.Agents) || len(r.last.waves) != len(is.Status.Waves)
+	grown := len(r.last.at) != len(want.Status.Agents) || len(r.last.waves) != len(want.Status.Waves)
 	sum := r.sum(root)
 	same := r.last.known && !grown && sum == r.last.sum
 	before := doc.Mark()
@@ -242,17 +243,17 @@ func (r *Recording) edit(doc *jsontree.Doc, is Contents) (next writtenDocument, 
 		return next, &statefile.FormError{Path: r.file.Path(), Problem: "is a symbolic link to a file that is not the document of this session"}
 	}
 	if ours := sum == r.last.sum || sum == r.unsure; r.DetectCancel && r.last.known && !ours && r.usable(root) {
-		if asked := cancelRequest(root, is.Status); asked != nil {
+		if asked := cancelRequest(root, want.Status); asked != nil {
 			return next, asked
 		}
 	}
 	switch {
 	case same:
-		next = r.updateChanged(root, is)
+		next = r.updateChanged(root, want)
 	case r.usable(root):
-		next = r.updateAll(root, is.Status)
+		next = r.updateAll(root, want.Status)
 	default:
-		if next, err = r.replace(root, is.Status); err != nil {
+		if next, err = r.replace(root, want.Status); err != nil {
 			return next, err
 		}
 	}
@@ -275,7 +276,7 @@ func (r *Recording) isLink() bool {
 type CancelledError struct {
 	Session string
 	All     bool     // the session itself was cancelled
-	Agents  []string // the cancelled agents, if All is false
+	Agents  []string // ids of the cancelled agents, if All is false
 }
 
 func (e *CancelledError) Error() string {
@@ -285,12 +286,12 @@ func (e *CancelledError) Error() string {
 	return fmt.Sprintf("session %s: %s set to cancelled by another program", e.Session, strings.Join(e.Agents, ", "))
 }
 
-// cancelRequest returns a CancelledError for a session or agents that are cancelled in the
-// document but have not ended according to is. It returns nil if there are none.
-func cancelRequest(root *jsontree.Node, is *Status) error {
+// cancelRequest returns a CancelledError if the session or agents are cancelled in the document but
+// have not ended in want. It returns nil if there are none.
+func cancelRequest(root *jsontree.Node, want *Status) error {
 	open := func(s State) bool { return s == Queued || s == Running }
 	asked := &CancelledError{Session: root.Get("session_id").Text()}
-	if State(root.Get("status").Text()) == Cancelled && open(is.Status) {
+	if State(root.Get("status").Text()) == Cancelled && open(want.Status) {
 		asked.All = true
 		return asked
 	}
@@ -300,7 +301,7 @@ func cancelRequest(root *jsontree.Node, is *Status) error {
 			cancelled[agent.Get("id").Text()] = true
 		}
 	}
-	for _, a := range is.Agents {
+	for _, a := range want.Agents {
 		if cancelled[a.ID] && open(a.Status) {
 			asked.Agents = append(asked.Agents, a.ID)
 		}
@@ -316,15 +317,15 @@ func (r *Recording) usable(root *jsontree.Node) bool {
 	return root.Kind() == jsontree.Object && root.Len() > 0 && checkForm("", root) == nil
 }
 
-// replace writes a completely new document. It first saves a copy of the old document, unless that
-// was empty.
-func (r *Recording) replace(root *jsontree.Node, is *Status) (writtenDocument, error) {
+// replace writes a completely new document. It first saves a copy of the old document, unless the
+// old document was empty.
+func (r *Recording) replace(root *jsontree.Node, want *Status) (writtenDocument, error) {
 	if root.Kind() != jsontree.Object || root.Len() > 0 {
 		if err := r.saveUnusable(root.Value().Raw()); err != nil {
 			return writtenDocument{}, err
 		}
 	}
-	data, err := r.build(is)
+	data, err := r.build(want)
 	if err != nil {
 		return writtenDocument{}, err
 	}
@@ -333,7 +334,7 @@ func (r *Recording) replace(root *jsontree.Node, is *Status) (writtenDocument, e
 		return writtenDocument{}, err
 	}
 	root.Replace(doc.Value())
-	return r.fresh(is), nil
+	return r.fresh(want), nil
 }
 
 // saveUnusable saves a copy of a document with the wrong structure before it is
@@ -359,16 +360,16 @@ func (r *Recording) saveUnusable(data []byte) error {
 	return nil
 }
 
-// build returns a new document with the state is.
-func (r *Recording) build(is *Status) ([]byte, error) {
-	whole := *is
-	whole.SchemaVersion, whole.SessionID, whole.Summary = SchemaVersion, r.id, is.Count()
-	whole.Agents, whole.Waves = make([]Agent, len(is.Agents)), make([]Wave, len(is.Waves))
-	for i, a := range is.Agents {
+// build returns a new document with the state want.
+func (r *Recording) build(want *Status) ([]byte, error) {
+	whole := *want
+	whole.SchemaVersion, whole.SessionID, whole.Summary = SchemaVersion, r.id, want.Count()
+	whole.Agents, whole.Waves = make([]Agent, len(want.Agents)), make([]Wave, len(want.Waves))
+	for i, a := range want.Agents {
 		whole.Agents[i] = r.withLogFile(a)
 	}
-	for i, state := range r.waveStates(is, nil) {
-		whole.Waves[i] = is.Waves[i]
+	for i, state := range r.waveStates(want, nil) {
+		whole.Waves[i] = want.Waves[i]
 		whole.Waves[i].Status = state
 	}
 	text, err := marshal(whole)
@@ -378,23 +379,23 @@ func (r *Recording) build(is *Status) ([]byte, error) {
 	return formatDocument(text)
 }
 
-// Render returns the document that a new Recording would create for is. It reads and
+// Render returns the document that a new Recording would create for this status. It reads and
 // writes no file.
-func (s *Store) Render(id string, is *Status) ([]byte, error) {
+func (s *Store) Render(id string, status *Status) ([]byte, error) {
 	r, err := s.Recording(id)
 	if err != nil {
 		return nil, err
 	}
-	return r.build(is)
+	return r.build(status)
 }
 
-// fresh returns the description of the document that build has just returned.
-func (r *Recording) fresh(is *Status) writtenDocument {
-	at := make([]int, len(is.Agents))
+// fresh returns the writtenDocument that describes what build has just returned.
+func (r *Recording) fresh(want *Status) writtenDocument {
+	at := make([]int, len(want.Agents))
 	for i := range at {
 		at[i] = i
 	}
-	return writtenDocument{known: true, at: at, waves: r.waveStates(is, nil), alone: true}
+	return writtenDocument{known: true, at: at, waves: r.waveStates(want, nil), alone: true}
 }
 
 // sum returns the hash of a document. It hashes the document in pieces, because a single copy of a
@@ -424,17 +425,17 @@ func (r *Recording) activate() error {
 	return r.store.activate(r.id)
 }
 
-// startedBefore reports whether this session started before the session other. It compares start
-// times, not ids: other programs choose ids freely, or use local time in them. If both started in
-// the same second, it compares the ids, so that two recordings agree. It returns false if other has
-// no readable start time.
-func (r *Recording) startedBefore(other string) bool {
-	is, err := r.store.Load(other)
+// startedBefore reports whether this session started before the session otherID. It compares start
+// times and not ids, because other programs choose ids freely, or use local time in them. If both
+// sessions started in the same second, it compares the ids, so that two recordings agree. It
+// returns false if the other session has no readable start time.
+func (r *Recording) startedBefore(otherID string) bool {
+	is, err := r.store.Load(otherID)
 	switch {
 	case err != nil || is.StartedAt.IsZero():
 		return false
 	case is.StartedAt.Unix() != r.started.Unix():
 		return is.StartedAt.After(r.started)
 	}
-	return other > r.id
+	return otherID > r.id
 }

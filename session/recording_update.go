@@ -6,37 +6,37 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// updateChanged updates only the agents listed in is.Changed. The caller must make sure that no
+// updateChanged updates only the agents listed in want.Changed. The caller must make sure that no
 // other program has changed the document since our last write.
-func (r *Recording) updateChanged(root *jsontree.Node, is Contents) writtenDocument {
+func (r *Recording) updateChanged(root *jsontree.Node, want Contents) writtenDocument {
 	next := r.last
 	agents := slices.Collect(agentsOf(root))
-	for _, i := range is.Changed {
-		setAgent(agents[next.at[i]], r.withLogFile(is.Status.Agents[i]))
+	for _, i := range want.Changed {
+		setAgent(agents[next.at[i]], r.withLogFile(want.Status.Agents[i]))
 	}
-	next.waves = r.waveStates(is.Status, next.others)
+	next.waves = r.waveStates(want.Status, next.others)
 	if !slices.Equal(next.waves, r.last.waves) {
-		setWaveStates(root, is.Status.Waves, next.waves)
+		setWaveStates(root, want.Status.Waves, next.waves)
 	}
 	if next.alone {
-		setSummary(root, is.Status.Count())
+		setSummary(root, want.Status.Count())
 	} else {
 		sum, _ := countAgents(root, false)
 		setSummary(root, sum)
 	}
-	setSessionMembers(root, r.id, is.Status)
+	setSessionMembers(root, r.id, want.Status)
 	return next
 }
 
 // updateAll updates a document that another program has changed. It sets the
 // recording's members, agents and waves, and keeps the members of other programs.
-func (r *Recording) updateAll(root *jsontree.Node, is *Status) writtenDocument {
-	setSessionMembers(root, r.id, is)
+func (r *Recording) updateAll(root *jsontree.Node, want *Status) writtenDocument {
+	setSessionMembers(root, r.id, want)
 	agents := root.Array("agents")
 	var next writtenDocument
 	there := slices.Collect(agentsOf(root))
 	place := agentIndexes(there)
-	for _, a := range is.Agents {
+	for _, a := range want.Agents {
 		at, ok := place[a.ID]
 		if ok {
 			setAgent(there[at], r.withLogFile(a))
@@ -46,15 +46,15 @@ func (r *Recording) updateAll(root *jsontree.Node, is *Status) writtenDocument {
 		}
 		next.at = append(next.at, at)
 	}
-	next.alone = agents.Len() == len(is.Agents)
+	next.alone = agents.Len() == len(want.Agents)
 	if waves := root.Child("waves"); waves == nil || waves.Kind() != jsontree.Array {
 		root.Set("waves", []Wave{}) // waves can be derived from the agents, so no data is lost
 	}
 	sum, states := countAgents(root, true)
 	setSummary(root, sum)
-	next.others = setMembers(root, is, states)
-	next.waves = r.waveStates(is, next.others)
-	setWaveStates(root, is.Waves, next.waves)
+	next.others = setMembers(root, want, states)
+	next.waves = r.waveStates(want, next.others)
+	setWaveStates(root, want.Waves, next.waves)
 	return next
 }
 
@@ -73,14 +73,14 @@ func agentIndexes(agents []*jsontree.Node) map[string]int {
 
 // setSessionMembers sets the members of the session itself: everything except agents, waves and
 // summary.
-func setSessionMembers(root *jsontree.Node, id string, is *Status) {
+func setSessionMembers(root *jsontree.Node, id string, want *Status) {
 	root.Set("schema_version", SchemaVersion)
 	root.Set("session_id", id)
-	root.Set("source", is.Source)
-	root.Set("source_file", is.SourceFile)
-	root.Set("started_at", is.StartedAt)
-	root.Set("completed_at", is.CompletedAt)
-	root.Set("status", is.Status)
+	root.Set("source", want.Source)
+	root.Set("source_file", want.SourceFile)
+	root.Set("started_at", want.StartedAt)
+	root.Set("completed_at", want.CompletedAt)
+	root.Set("status", want.Status)
 }
 
 func setAgent(node *jsontree.Node, a Agent) {
@@ -113,13 +113,13 @@ func wavesOf(root *jsontree.Node) map[int]*jsontree.Node {
 
 // setMembers sets the agent ids of each wave, and appends waves that are missing. Agents of other
 // programs stay in their waves; setMembers returns their counts for each wave.
-func setMembers(root *jsontree.Node, is *Status, states map[string]State) []waveTally {
-	ours := make(map[string]bool, len(is.Agents))
-	for _, a := range is.Agents {
+func setMembers(root *jsontree.Node, want *Status, states map[string]State) []waveTally {
+	ours := make(map[string]bool, len(want.Agents))
+	for _, a := range want.Agents {
 		ours[a.ID] = true
 	}
-	waves, others := wavesOf(root), make([]waveTally, len(is.Waves))
-	for i, w := range is.Waves {
+	waves, others := wavesOf(root), make([]waveTally, len(want.Waves))
+	for i, w := range want.Waves {
 		node := waves[w.Wave]
 		if node == nil {
 			root.Child("waves").Append(w)
@@ -137,7 +137,8 @@ func setMembers(root *jsontree.Node, is *Status, states map[string]State) []wave
 	return others
 }
 
-// joinAgents lists the agents of a wave: first ours, then those of other programs.
+// joinAgents lists the agents of a wave: first ours, then theirs, which are the agents of other
+// programs.
 func joinAgents(ours []string, theirs []jsontree.Value) any {
 	if len(theirs) == 0 {
 		return ours
@@ -159,21 +160,21 @@ func setWaveStates(root *jsontree.Node, waves []Wave, states []State) {
 	}
 }
 
-// waveStates returns the status of each wave. It counts the recording's agents and, from others,
-// the agents of other programs. A cancelled agent of the recording counts as started if its
-// StartedAt is set.
-func (r *Recording) waveStates(is *Status, others []waveTally) []State {
-	if len(r.members) != len(is.Waves) || r.agents != len(is.Agents) {
-		r.members, r.agents = membersOf(is), len(is.Agents)
+// waveStates returns the status of each wave. It counts the recording's agents in want, and adds
+// the counts of other programs' agents in others. A cancelled agent of the recording counts as
+// started if its StartedAt is set.
+func (r *Recording) waveStates(want *Status, others []waveTally) []State {
+	if len(r.members) != len(want.Waves) || r.agents != len(want.Agents) {
+		r.members, r.agents = membersOf(want), len(want.Agents)
 	}
-	states := make([]State, len(is.Waves))
+	states := make([]State, len(want.Waves))
 	for i, members := range r.members {
 		var all waveTally
 		if others != nil {
 			all = others[i]
 		}
 		for _, at := range members {
-			a := &is.Agents[at]
+			a := &want.Agents[at]
 			all.add(a.Status, !a.StartedAt.IsZero())
 		}
 		states[i] = all.state()
@@ -181,13 +182,13 @@ func (r *Recording) waveStates(is *Status, others []waveTally) []State {
 	return states
 }
 
-func membersOf(is *Status) [][]int {
-	at := make(map[string]int, len(is.Agents))
-	for i, a := range is.Agents {
+func membersOf(want *Status) [][]int {
+	at := make(map[string]int, len(want.Agents))
+	for i, a := range want.Agents {
 		at[a.ID] = i
 	}
-	members := make([][]int, len(is.Waves))
-	for i, w := range is.Waves {
+	members := make([][]int, len(want.Waves))
+	for i, w := range want.Waves {
 		for _, id := range w.Agents {
 			if position, ok := at[id]; ok {
 				members[i] = append(members[i], position)

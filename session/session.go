@@ -70,10 +70,10 @@ func (s State) Label() string {
 }
 
 // checkTransition returns an error unless table allows the change from one status to the other.
-// what names the agent or session in the error, such as "agent 003".
-func checkTransition(table map[State][]State, what string, from, to State) error {
+// subject is the agent or session in the text of the error, such as "agent 003".
+func checkTransition(table map[State][]State, subject string, from, to State) error {
 	if slices.Contains(table[from], to) {
 		return nil
 	}
-	return &TransitionError{What: what, From: from, To: to, Allowed: table[from]}
+	return &TransitionError{What: subject, From: from, To: to, Allowed: table[from]}
 }

@@ -22,14 +22,14 @@ const (
 	activeName   = "active-session"
 )
 
-// Options configure a store. The zero value suits most programs.
+// Options configure a store. The zero value is suitable for most programs.
 type Options struct {
 	Host host.Host        // the real machine if nil
 	Now  func() time.Time // the host's clock if nil
 	Rand io.Reader        // crypto/rand if nil
 
-	// LogPrefix is the path of the store's root as it is written in log_file. It should be relative
-	// to the project's root. If empty, it is the root that was passed to New.
+	// LogPrefix is the path of the store's root as it is written in the member log_file. It should
+	// be relative to the project's root. If empty, it is the root that was passed to New.
 	LogPrefix string
 
 	LockTimeout time.Duration // statefile's default if zero
@@ -111,7 +111,8 @@ func (s *Store) dir(id string) string    { return filepath.Join(s.sessions(), id
 func (s *Store) status(id string) string { return filepath.Join(s.dir(id), statusName) }
 func (s *Store) active() string          { return filepath.Join(s.root, activeName) }
 
-// file returns the document of a session. For one id it always returns the same pointer.
+// file returns the document of a session. It returns the same pointer for every call with the same
+// id.
 func (s *Store) file(id string) (*document, error) {
 	if err := statefile.CheckName("session id", id); err != nil {
 		return nil, err
@@ -159,12 +160,11 @@ func (s *Store) Load(id string) (Status, error) {
 	return status, nil
 }
 
-// Update changes a session's document directly, for changes that no other operation
-// covers. It sets the derived values afterwards. See [statefile.File.Update] for what
-// change may do.
+// Update changes a session's document directly, for changes that no other operation covers. It sets
+// the derived values afterwards. [statefile.File.Update] says what the function change may do.
 func (s *Store) Update(ctx context.Context, id string, change func(root *jsontree.Node) error) error {
 	return s.update(ctx, id, func(root *jsontree.Node, f *finder) error {
-		*f = finder{} // change may add and remove agents
+		*f = finder{} // change may add or remove agents, so the finder must not use its index
 		return change(root)
 	})
 }

@@ -44,7 +44,8 @@ type Plan struct {
 	PrioritySource string   `json:"prioritySource"`
 	SpecVersion    string   `json:"specVersion"`
 
-	// Chunks holds the chunks in documents of some other programs. Read moves them to BuildRun.
+	// Chunks is where some other programs store the chunks of the build. Read moves them to
+	// BuildRun.Chunks.
 	Chunks []Chunk `json:"chunks,omitempty"`
 }
 
@@ -120,7 +121,8 @@ func (id *ID) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// normalize moves values that other programs store under other names to the protocol's fields.
+// normalize moves values that other programs store under names of their own to the protocol's
+// fields.
 func (r *BuildRun) normalize() {
 	if r.RunID == "" {
 		r.RunID, r.ID = r.ID, ""

@@ -43,7 +43,7 @@ func (s ChunkStatus) orPlanned() ChunkStatus {
 	return s
 }
 
-// inProgress is the word that another program uses for active.
+// inProgress is the word that another program uses for the status active.
 const inProgress ChunkStatus = "running"
 
 // Held reports whether the meaning of the status is unknown, because the protocol does not define
@@ -57,8 +57,8 @@ type ChunkUpdate struct {
 	SpecVersion string // spec version that the chunk was built against; empty means the state's specVersion
 }
 
-// SetChunk changes the status of a chunk. It also sets the values that follow from it: the chunk's
-// attempt and times, the run's checkpoint and status, and chunkProgress.
+// SetChunk changes the status of a chunk. It also sets the values that follow from the new status:
+// the chunk's attempt and times, the run's checkpoint and status, and chunkProgress.
 func SetChunk(root *jsontree.Node, u ChunkUpdate, now time.Time) error {
 	run := root.Child("buildRun")
 	if run == nil || run.Kind() == jsontree.Null {
@@ -117,8 +117,8 @@ func checkChunk(id ID, from, to ChunkStatus) error {
 	return e
 }
 
-// setTimes sets the times and the attempt number of a chunk. The number stays when the attempt
-// ends: it is then the number of attempts that the chunk took.
+// setTimes sets the times and the attempt number of a chunk. When an attempt ends, the number
+// stays: it then says how many attempts the chunk took.
 func setTimes(chunk *jsontree.Node, u ChunkUpdate, from ChunkStatus, spec, now string) {
 	attempt, _ := chunk.Get("attempt").Int()
 	switch u.To {
@@ -182,7 +182,7 @@ func specVersion(root *jsontree.Node, u ChunkUpdate) string {
 }
 
 // findChunk returns the chunk with this id. It returns an error if there is none or more than one.
-// The run's chunks are in one of two lists.
+// Programs write the chunks to the run or to its plan; findChunk looks in the list that exists.
 func findChunk(run *jsontree.Node, id ID) (*jsontree.Node, error) {
 	chunks := chunksOf(run)
 	if chunks == nil {

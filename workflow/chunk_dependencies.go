@@ -15,7 +15,7 @@ var (
 )
 
 // resolveDependencies replaces dependencies that are written as text, such as "chunks 1-3" or
-// "chunk 2 and 4", by the ids of these chunks. ids are the ids of all chunks. Text that does not
+// "chunk 2 and 4", by the ids of these chunks. ids has the ids of all chunks. Text that does not
 // name chunks of the build stays unchanged.
 func resolveDependencies(deps, ids []ID) []ID {
 	if !slices.ContainsFunc(deps, func(id ID) bool { return !slices.Contains(ids, id) }) {

@@ -39,9 +39,9 @@ type Health struct {
 	LastCheckpoint string  `json:"lastCheckpoint,omitempty"`
 }
 
-// ContextHealth computes the health. run may be nil; usage is the used part of the context, in
-// percent. The last event in the feed counts as the most recent one, whatever the times of the
-// events say, because clocks may be set back.
+// ContextHealth computes the health of a build's context. run may be nil. usage is the used part of
+// the context, in percent. The last event in the feed counts as the most recent one, even if its
+// time is earlier, because clocks may be set back.
 func ContextHealth(events []Event, run *BuildRun, usage float64) Health {
 	h := Health{Isolation: Standard, Usage: usage, Level: LevelOf(usage)}
 	if run != nil {

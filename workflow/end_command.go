@@ -7,8 +7,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// reconcilingCommands lists the commands that bring the spec and the code into agreement. Changes
-// that were made outside of a command are no longer untracked after them.
+// reconcilingCommands lists the commands that bring the spec and the code into agreement. When one
+// of them ends, changes that were made outside of a command are no longer untracked.
 var reconcilingCommands = []Command{Evolve, Review}
 
 // EndCommandFor ends the current command, like [EndCommand]. If it is evolve or review,

@@ -46,7 +46,7 @@ type TransitionError struct {
 	What     string // the object whose status should change, such as "chunk 3"
 	From, To string
 	May      []string // statuses that may follow From
-	Why      string   // the reason; if set, the message contains it instead of May
+	Why      string   // why the change is not allowed; if set, the message contains it instead of May
 }
 
 func (e *TransitionError) Error() string {
@@ -118,8 +118,9 @@ func clearField(n *jsontree.Node, name string) {
 	}
 }
 
-// joinWords joins words with commas, and puts last before the final one, as in "a, b or c".
-func joinWords[T ~string](words []T, last string) string {
+// joinWords joins words with commas, and puts the conjunction before the last word, as in "a, b or
+// c".
+func joinWords[T ~string](words []T, conjunction string) string {
 	plain := make([]string, len(words))
 	for i, w := range words {
 		plain[i] = string(w)
@@ -128,7 +129,7 @@ func joinWords[T ~string](words []T, last string) string {
 		return strings.Join(plain, "")
 	}
 	end := len(plain) - 1
-	return strings.Join(plain[:end], ", ") + " " + last + " " + plain[end]
+	return strings.Join(plain[:end], ", ") + " " + conjunction + " " + plain[end]
 }
 
 // shorten cuts a text after 60 characters, for use in messages.

@@ -32,8 +32,8 @@ const (
 	EscalationEmitted   = "escalation-emitted"
 )
 
-// kinds lists, for each kind of event, the fields that must have a certain form. The fields of
-// everyEvent come in addition. Fields that are not listed may hold any value.
+// kinds lists, for each kind of event, the fields that must have a certain form. The fields in
+// everyEvent are not repeated here. Fields that are not listed may hold any value.
 var kinds = map[string]map[string]form{
 	ChunkStarted:        {"section": formText, "attempt": formWhole, "chunkNumber": formWhole, "totalChunks": formWhole},
 	ChunkCompleted:      {"scenarios": formTexts},
@@ -149,8 +149,8 @@ func TextField(kind, name, typed string) (Field, error) {
 	return Field{name, doc.Value()}, nil
 }
 
-// Event checks the draft and returns the event. The fields are in the protocol's order:
-// kind, chunk, timestamp, summary, then the others in the given order.
+// Event checks the draft and returns the event. The fields are in the protocol's order: kind,
+// chunk, timestamp, summary, then the other fields in the order of the draft.
 func (d Draft) Event(now time.Time) (jsontree.Value, error) {
 	if err := checkKind(d.Kind); err != nil {
 		return jsontree.Value{}, err
@@ -179,9 +179,9 @@ func (d Draft) Event(now time.Time) (jsontree.Value, error) {
 	return newObject(append(fields, rest...)...), nil
 }
 
-// check returns the value of the field f, or an error if the event must not have f. again reports
+// check returns the value of the field f, or an error if the event must not have f. duplicate says
 // that the draft has the field twice.
-func (d Draft) check(f Field, again bool) (jsontree.Value, error) {
+func (d Draft) check(f Field, duplicate bool) (jsontree.Value, error) {
 	refuse := func(problem string) (jsontree.Value, error) {
 		return jsontree.Value{}, &ArgumentError{What: fmt.Sprintf("event %s: field %q", d.Kind, shorten(f.Name)), Problem: problem}
 	}
@@ -190,7 +190,7 @@ func (d Draft) check(f Field, again bool) (jsontree.Value, error) {
 		return refuse("has no name")
 	case f.Name == "kind":
 		return refuse("is the event's kind already")
-	case again:
+	case duplicate:
 		return refuse("is given twice")
 	}
 	if err := checkText("the field's name", f.Name); err != nil {

@@ -47,7 +47,7 @@ func isCheck(v jsontree.Value) bool {
 func formOf(kind, name string) (form, bool) {
 	fields, known := kinds[kind]
 	if !known {
-		// For an unknown kind, only the form of its timestamp is known.
+		// The protocol does not define this kind: only its timestamp must have a certain form.
 		return formTime, name == "timestamp"
 	}
 	if f, ok := fields[name]; ok {

@@ -81,8 +81,9 @@ type batch struct {
 	events []jsontree.Value
 }
 
-// appendEvent appends an event to the feed. It also removes the events of moved, which are in the
-// archive, if they are still the oldest events of the feed.
+// appendEvent appends an event to the feed. It also removes the events in moved from the feed,
+// because they are in the archive. It does not remove them if they are no longer the oldest events
+// of the feed.
 func appendEvent(root *jsontree.Node, event jsontree.Value, moved batch) error {
 	feed, err := array(root, "buildEvents", "buildEvents")
 	if err != nil {
@@ -115,12 +116,12 @@ func (b batch) startOf(archived, feed jsontree.Value) bool {
 	return true
 }
 
-// archive copies the oldest events to a file if the feed is full. The caller removes them from the
-// feed afterwards. The file name contains the number of earlier events and a hash of the content.
-// So if archive is repeated after a crash, it finds the file and does not write it again.
+// archive copies the oldest events to a file if the feed is full. The caller then removes these
+// events from the feed. The file name contains the number of earlier events and a hash of the
+// content. So if archive is repeated after a crash, it finds the file and does not write it again.
 func (s *Store) archive() (batch, error) {
 	state, err := s.Load()
-	if err != nil { // ignore it here: the update that follows gets the same error and handles it
+	if err != nil { // ignore the error here: the update that follows gets the same error and handles it
 		return batch{}, nil
 	}
 	feed := state.Get("buildEvents")
@@ -161,8 +162,8 @@ func (s *Store) keep(b batch) error {
 }
 
 // syncArchive makes the directory entries of the archive file and its folder durable, because the
-// events are about to be removed from the feed. The process that created the file may have died
-// before it did so.
+// events are about to be removed from the feed. It is called even if the file already exists: the
+// process that created it may have died before the sync.
 func (s *Store) syncArchive(folder string) error {
 	for _, dir := range []string{folder, s.root} {
 		if err := s.opts.Host.SyncDir(opSyncArchive, dir); err != nil {

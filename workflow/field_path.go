@@ -56,8 +56,8 @@ func Set(root *jsontree.Node, path string, value jsontree.Value) error {
 	return newProblem(root, path, before)
 }
 
-// SetText is Set for a value that the user typed. The value is parsed as JSON; text that is not
-// JSON becomes a string. If the protocol requires a string, a number becomes a string, so that
+// SetText is like Set, for a value that the user typed. The value is parsed as JSON; text that is
+// not JSON becomes a string. If the protocol requires a string, a number becomes a string, so that
 // specVersion=1.2 works.
 func SetText(root *jsontree.Node, path, text string) error {
 	if err := checkText(path, text); err != nil {
@@ -141,12 +141,12 @@ func put(at *jsontree.Node, path, name string, value jsontree.Value) error {
 	return &ArgumentError{What: path, Problem: fmt.Sprintf("%s has no field %q", at.Kind(), name)}
 }
 
-// descend returns the field name of at, for editing. If the field is absent, descend creates it as
-// an empty object.
-func descend(at *jsontree.Node, name string) (*jsontree.Node, error) {
-	next := child(at, name)
-	if at.Kind() == jsontree.Object && (next == nil || next.Kind() == jsontree.Null) {
-		return at.Object(name), nil
+// descend returns the field of parent with this name, for editing. If the field is absent, descend
+// creates it as an empty object.
+func descend(parent *jsontree.Node, name string) (*jsontree.Node, error) {
+	next := child(parent, name)
+	if parent.Kind() == jsontree.Object && (next == nil || next.Kind() == jsontree.Null) {
+		return parent.Object(name), nil
 	}
 	if next == nil || (next.Kind() != jsontree.Object && next.Kind() != jsontree.Array) {
 		found := jsontree.Missing
@@ -172,7 +172,7 @@ func child(n *jsontree.Node, name string) *jsontree.Node {
 }
 
 // existingProblems returns the problems that the state has before an edit. An edit is refused only
-// if it adds new ones.
+// if it adds problems.
 func existingProblems(root *jsontree.Node) map[string]bool {
 	found := map[string]bool{}
 	for _, f := range CheckState("", root.Value()) {
@@ -236,11 +236,11 @@ func badPath(path, problem string) error {
 	}
 }
 
-// checkText returns an error if text is not UTF-8, because JSON could not store it unchanged. what
-// names the text in the error.
-func checkText(what, text string) error {
+// checkText returns an error if text is not UTF-8, because JSON could not store it unchanged. The
+// error calls the text by its name.
+func checkText(name, text string) error {
 	if !utf8.ValidString(text) {
-		return &ArgumentError{What: shorten(what), Problem: "is not UTF-8, so it cannot be kept as it is"}
+		return &ArgumentError{What: shorten(name), Problem: "is not UTF-8, so it cannot be kept as it is"}
 	}
 	return nil
 }

@@ -20,12 +20,12 @@ import (
 type Inbox struct {
 	store *Store
 	doc   *statefile.File
-	self  *host.Process // the process that As was called with; nil if it was not called
+	self  *host.Process // the process that the method As was called with; nil if As was not called
 }
 
-// As returns the inbox for the process self, which may end only its own work on items. The inbox
-// refuses to end an item that another live process works on. That prevents mistakes, and late
-// reports of a process that was considered dead.
+// As returns the inbox for the process self. The returned inbox refuses to end an item that another
+// live process works on. That prevents mistakes, and late reports of a process that was considered
+// dead.
 func (b *Inbox) As(self host.Process) *Inbox { return &Inbox{b.store, b.doc, &self} }
 
 // Path returns the path of the inbox's document.
@@ -97,7 +97,7 @@ type Claim struct {
 	// again at once. If Owner is nil, for example when a command takes the item for a script, the
 	// item can be taken again after AbandonedAfter.
 	Owner *host.Process
-	Again bool // take the item ID even if another process may be working on it
+	Again bool // take the item with this ID even if another process may be working on it
 }
 
 // Take takes the item that c selects: it sets the item's status to processing and returns the item.
@@ -159,7 +159,7 @@ func (b *Inbox) oldest(items *jsontree.Node, kind ItemType, now time.Time) (*jso
 		}
 		at, err := timestamp.Parse(item.Timestamp, time.UTC)
 		if err != nil {
-			at = now // sort items without a time after those with a time
+			at = now // items without a time are sorted after items with a time
 		}
 		if found == nil || at.Before(since) {
 			found, since = n, at
@@ -233,7 +233,7 @@ func (b *Inbox) finish(ctx context.Context, id string, to ItemStatus, note func(
 	return done, err
 }
 
-// Dismiss deletes an item, whatever its status, and returns it.
+// Dismiss deletes an item in any status and returns it.
 func (b *Inbox) Dismiss(ctx context.Context, id string) (Item, error) {
 	var gone Item
 	err := b.update(ctx, func(items *jsontree.Node) error {

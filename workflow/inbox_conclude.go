@@ -11,7 +11,7 @@ import (
 
 // Conclusion is the result of the work on an item. If Error is set, the work failed.
 type Conclusion struct {
-	Analysis []Field // members to set in the item's analysis; its other members stay
+	Analysis []Field // members to set in the item's analysis; existing members with other names are kept
 	Error    string
 }
 
@@ -72,8 +72,8 @@ func (c Conclusion) write(n *jsontree.Node) error {
 	return nil
 }
 
-// findClaimed returns the item that is still taken by the same claim as in taken. It compares the
-// owner and the time of the claim, because items may have no id or share one.
+// findClaimed returns the item in items that the claim in taken still holds. It compares the owner
+// and the time of the claim, because items may have no id or share one.
 func findClaimed(items *jsontree.Node, taken Item) (*jsontree.Node, error) {
 	for _, n := range items.Items() {
 		if now := readItem(n.Value()); n.Kind() == jsontree.Object && now.sameClaim(taken) {
@@ -101,9 +101,9 @@ func (i Item) sameClaim(taken Item) bool {
 	return *i.TakenBy == *taken.TakenBy
 }
 
-// Retake takes a processed item again if may returns true for it. may runs while the inbox is
-// locked, so only one of several callers gets the item.
-func (b *Inbox) Retake(ctx context.Context, id string, owner host.Process, may func(Item) bool) (Item, error) {
+// Retake takes a processed item again if mayRetake returns true for it. mayRetake runs while the
+// inbox is locked, so only one of several callers gets the item.
+func (b *Inbox) Retake(ctx context.Context, id string, owner host.Process, mayRetake func(Item) bool) (Item, error) {
 	var taken Item
 	err := b.update(ctx, func(items *jsontree.Node) error {
 		n, err := findItem(items, id)
@@ -111,7 +111,7 @@ func (b *Inbox) Retake(ctx context.Context, id string, owner host.Process, may f
 			return err
 		}
 		item := readItem(n.Value())
-		if item.Status != Processed || !may(item) {
+		if item.Status != Processed || !mayRetake(item) {
 			return &TransitionError{
 				What: "inbox item " + shorten(id), From: shorten(string(item.Status)), To: string(Processing),
 				Why: "nothing is left to do for it",

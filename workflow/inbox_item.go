@@ -35,8 +35,8 @@ const (
 	ItemError  ItemStatus = "error"
 )
 
-// itemNext lists the statuses that may follow each status. Besides, every item may be dismissed at
-// any time, and an item that is being processed may be taken again if its owner is gone.
+// itemNext lists the statuses that may follow each status. In addition, every item may be dismissed
+// at any time, and an item that is being processed may be taken again if its owner is gone.
 var itemNext = map[ItemStatus][]ItemStatus{
 	Pending:    {Processing, Processed, ItemError},
 	Processing: {Processed, ItemError},
@@ -55,7 +55,7 @@ type Item struct {
 	Timestamp string     `json:"timestamp"`
 	Status    ItemStatus `json:"status"`
 
-	Analysis   *Analysis      `json:"analysis,omitempty"`   // result of analysing the item; not part of the protocol
+	Analysis   *Analysis      `json:"analysis,omitempty"`   // result of analysing the item; the protocol does not define it
 	ConsumedBy jsontree.Value `json:"consumedBy,omitempty"` // what used the item; other programs write any type of value here
 	Error      string         `json:"error,omitempty"`
 	TakenAt    string         `json:"takenAt,omitempty"`
@@ -70,8 +70,8 @@ type Analysis struct {
 	Summary          string   `json:"summary"`
 }
 
-// AbandonedAfter is how long after it was taken an item may be taken again, if it is unknown
-// whether its owner is alive.
+// AbandonedAfter is the time after which a taken item may be taken again if it is unknown whether
+// its owner is alive.
 const AbandonedAfter = time.Hour
 
 func readItem(v jsontree.Value) Item {
@@ -94,7 +94,8 @@ func readProcess(v jsontree.Value) *host.Process {
 
 // Abandoned reports whether the process that took the item no longer works on it. Either the
 // process is dead, or it took the item at least AbandonedAfter ago and it is unknown whether it is
-// alive. written is when the inbox was last changed: an item without a takenAt was taken no later.
+// alive. written is when the inbox was last changed: an item without a takenAt was taken at that
+// time or earlier.
 func (i Item) Abandoned(alive func(host.Process) host.Liveness, written, now time.Time) bool {
 	if i.Status != Processing {
 		return false
@@ -110,8 +111,8 @@ func (i Item) Abandoned(alive func(host.Process) host.Liveness, written, now tim
 	return now.Sub(i.since(written)) >= AbandonedAfter
 }
 
-// since returns when the item was taken. If that is not recorded, it returns a time that is
-// certainly not earlier.
+// since returns when the item was taken. If that is not recorded, it returns the latest time at
+// which the item can have been taken.
 func (i Item) since(written time.Time) time.Time {
 	if at, err := timestamp.Parse(i.TakenAt, time.UTC); err == nil {
 		return at

@@ -13,8 +13,8 @@ type Need []Step
 
 // prerequisites is the protocol's table. The first row that matches the step and the command
 // applies; a row without commands matches every command. The protocol does not say what the spec
-// writer needs if the command is execute or if there is no command. gaffer then requires the scan,
-// with which all other commands begin.
+// writer needs if the command is execute or if there is no command. In these cases gaffer requires
+// the scan, with which all other commands begin.
 var prerequisites = []struct {
 	step     Step
 	commands []Command
@@ -23,9 +23,9 @@ var prerequisites = []struct {
 	{StateOwnerScan, nil, nil},
 	{Observer, nil, nil},
 	{Interviewer, nil, []Need{{StateOwnerScan}}},
-	{Researcher, []Command{Ref}, nil}, // needs nothing: runs in parallel with the State Owner
+	{Researcher, []Command{Ref}, nil}, // no prerequisites: the step runs in parallel with the State Owner
 	{Researcher, nil, []Need{{StateOwnerScan}}},
-	{VisualTranslator, []Command{Ref}, nil}, // needs nothing: runs in parallel with the State Owner
+	{VisualTranslator, []Command{Ref}, nil}, // no prerequisites: the step runs in parallel with the State Owner
 	{VisualTranslator, nil, []Need{{StateOwnerScan}}},
 	{ScenarioCrafter, nil, []Need{{Interviewer}}},
 	{SpecWriter, []Command{Init, Evolve}, []Need{{Interviewer}, {ScenarioCrafter}}},
@@ -57,7 +57,8 @@ func Missing(command Command, step Step, completed []Step) []Need {
 	return missing
 }
 
-// runnable returns step itself, or a step that must run before it, whose prerequisites are all met.
+// runnable returns a step whose prerequisites are all met: step itself, or a step that must run
+// before it.
 func runnable(command Command, step Step, completed []Step) Step {
 	if missing := Missing(command, step, completed); len(missing) > 0 {
 		return runnable(command, missing[0][0], completed)

@@ -29,9 +29,9 @@ func (s *Store) Record(ctx context.Context, change func(root *jsontree.Node) ([]
 }
 
 // PutRun updates the build run in the state to match run. Unlike SetChunk it does not check
-// transitions, because the caller knows the status of every chunk. It adds chunks that the user has
-// removed from the list again. It keeps fields that it does not know, and chunks that are not in
-// run. If the state has a run with another id, PutRun replaces that run.
+// transitions, because the caller knows the status of every chunk. If the user has removed chunks
+// from the list, PutRun adds them again. It keeps fields that it does not know, and chunks that are
+// not in run. If the state has a run with another id, PutRun replaces that run.
 func PutRun(root *jsontree.Node, run BuildRun) {
 	node := root.Child("buildRun")
 	if node == nil || node.Kind() != jsontree.Object || runID(node.Value()) != run.RunID {
@@ -92,7 +92,7 @@ func runID(run jsontree.Value) string {
 }
 
 // putChunk sets the status and the times of a chunk. It deletes the times that are empty in c,
-// because in each status a chunk may have only certain times.
+// because which times a chunk may have depends on its status.
 func putChunk(chunk *jsontree.Node, c Chunk) {
 	put := func(name string, value any, absent bool) {
 		switch {

@@ -13,7 +13,7 @@ import (
 // Spec holds the current version of the spec.
 type Spec struct {
 	Version string
-	// Sections has, for each section's alias, the spec version in which the section last changed. A
+	// Sections maps the alias of a section to the spec version in which the section last changed. A
 	// section that is not listed has the version of the whole spec.
 	Sections map[string]string
 }
@@ -25,10 +25,10 @@ type Resume struct {
 	Remaining []Waiting
 	Next      *Chunk  // the chunk to continue with; nil if none can start
 	Held      []Held  // chunks that are not completed and that gaffer must not build
-	Stale     []Stale // completed chunks whose part of the spec has changed since
+	Stale     []Stale // completed chunks whose part of the spec has changed since they were built
 }
 
-// Waiting is a chunk that is not completed, with the chunks that it waits for.
+// Waiting is a chunk that is not completed, and the ids of the chunks that it waits for.
 type Waiting struct {
 	Chunk
 	For []ID // ids of the chunks that must be completed first
@@ -97,7 +97,7 @@ func unmet(c Chunk, completed map[ID]bool) []ID {
 	return missing
 }
 
-// heldChunks returns those of the remaining chunks that gaffer must not build.
+// heldChunks returns the chunks in remaining that gaffer must not build.
 func heldChunks(remaining []Waiting, chunks []Chunk) []Held {
 	known := map[ID]bool{}
 	for _, c := range chunks {
@@ -154,8 +154,8 @@ func nextChunk(remaining []Waiting, held []Held) *Chunk {
 
 // stale returns a Stale for each change of the spec since the chunk was built. If the versions of
 // sections are known, it compares each section of the chunk; if not, it compares the version of the
-// whole spec. If the chunk does not say which version it was built against, that is the plan's
-// version, planned. If planned is empty too, the result is empty.
+// whole spec. A chunk without a version was built against planned, the spec version of the plan. If
+// that is unknown too, the result is empty.
 func stale(c Chunk, planned string, spec Spec) []Stale {
 	built := c.SpecVersionAtBuild
 	if built == "" {
@@ -180,8 +180,8 @@ func stale(c Chunk, planned string, spec Spec) []Stale {
 	return found
 }
 
-// section returns the version of the section alias, which may be given with or without #. It
-// returns false if that is unknown.
+// section returns the spec version of the section with this alias, which may be written with or
+// without #. It returns false if the version is unknown.
 func (s Spec) section(alias string) (string, bool) {
 	bare := strings.TrimPrefix(alias, "#")
 	for _, name := range []string{alias, bare, "#" + bare} {
@@ -275,7 +275,7 @@ func chunkList(ids []ID) string {
 	return joinWords(names, "and")
 }
 
-// short returns the chunk's id as text, or its label if it has none.
+// short returns the chunk's id as text, or the chunk's label if it has no id.
 func (c Chunk) short() string {
 	if c.ID == "" {
 		return c.Label()

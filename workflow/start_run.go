@@ -19,8 +19,8 @@ type NewRun struct {
 	Fresh            bool // replace a run that could be resumed
 }
 
-// StartRun starts a new build. If the state has a run that could be resumed, plan.Fresh
-// must be set to replace it.
+// StartRun starts a new build. If the state has a run that could be resumed, StartRun replaces it
+// only if plan.Fresh is set.
 func StartRun(root *jsontree.Node, plan NewRun, now time.Time) (BuildRun, error) {
 	state, _ := Read(root.Value())
 	if old := state.BuildRun; old != nil && !plan.Fresh && old.Outcome() == Running && old.Count(Completed) > 0 {

@@ -7,7 +7,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// State is the content of state.json. Every field may be absent; null means the same.
+// State is the content of state.json. Every field may be missing or null; both mean the same.
 type State struct {
 	ActiveSection       string                      `json:"activeSection"`
 	ActiveSectionNumber string                      `json:"activeSectionNumber"`
@@ -23,7 +23,7 @@ type State struct {
 	AgentOutputs        map[string]AgentOutput      `json:"agentOutputs"`
 	LastUpdated         string                      `json:"lastUpdated"`
 	BuildRun            *BuildRun                   `json:"buildRun"`
-	SectionReadiness    map[string]SectionReadiness `json:"sectionReadiness"` // not part of the protocol, but used by programs
+	SectionReadiness    map[string]SectionReadiness `json:"sectionReadiness"` // not part of the protocol, but used by other programs
 	BuildEvents         []jsontree.Value            `json:"buildEvents"`      // the feed of events; see Events
 }
 
@@ -59,8 +59,8 @@ func Read(v jsontree.Value) (State, []jsontree.Mismatch) {
 	return s, mismatches
 }
 
-// sessionFields are the fields that belong to one session. The build run, the feed, scores and
-// untracked changes stay when a new session starts.
+// sessionFields are the fields that belong to one session. A new session clears them; the build
+// run, the feed, scores and untracked changes stay.
 var sessionFields = []string{
 	"activeSection", "activeSectionNumber", "currentCommand", "workflowStep", "completedSteps", "agentOutputs",
 }
@@ -104,7 +104,7 @@ func (t *Tally) DecodeJSON(v jsontree.Value) error {
 }
 
 // readinessWords are the possible values of a section's readiness. A readiness summary may have
-// other members, such as totals; they do not count sections.
+// other members, such as totals, which are not numbers of sections.
 var readinessWords = []string{
 	"draft", "undocumented", "needs-spec-update", "spec-ahead", "ready-to-build", "aligned", "ready-to-execute", "satisfied", "deferred",
 }

@@ -140,7 +140,7 @@ func BeginStep(root *jsontree.Node, step Step, skip bool) error {
 }
 
 // DoneStep marks a step as completed. If summary is not empty, it is stored for later agents. If
-// another step, which runs in parallel, is the current one, it stays the current one.
+// the current step is another one, which runs in parallel, it stays the current step.
 func DoneStep(root *jsontree.Node, step Step, summary string) error {
 	if err := checkStep(step); err != nil {
 		return err

@@ -128,8 +128,8 @@ func (s *Store) Update(ctx context.Context, change func(root *jsontree.Node) err
 // replaced.
 const BuildsFolder = "builds"
 
-// KeepRun copies the build run in the state to a new file and returns the file's path.
-// It returns "" if there is no build run.
+// KeepRun copies the build run that is in the state to a new file and returns the file's path. It
+// returns "" if there is no build run.
 func (s *Store) KeepRun() (path string, err error) {
 	state, err := s.Load()
 	run := state.Get("buildRun")
@@ -160,7 +160,7 @@ func (s *Store) KeepRun() (path string, err error) {
 	}
 }
 
-// Watch calls changed with the state at once and after each change by any program,
+// Watch calls changed with the state: once at the start, and after each change by any program,
 // until ctx ends.
 func (s *Store) Watch(ctx context.Context, changed func(state jsontree.Value, err error)) error {
 	return s.state.Watch(ctx, func(data []byte, err error) {
@@ -198,7 +198,7 @@ func (s *Store) edit(ctx context.Context, f *statefile.File, empty string, chang
 		if err := statefile.MkdirAll(s.opts.Host, s.root); err != nil {
 			return err
 		}
-		if f == s.state { // not the inbox: users write it and may commit it
+		if f == s.state { // git does not ignore the inbox: users write it and may commit it
 			own = append(own, StateFile, StateFile+".corrupt-*")
 		}
 	}
@@ -219,8 +219,8 @@ func load(f *statefile.File, kind jsontree.Kind, empty string) (*jsontree.Doc, e
 	return doc, replaceEmpty(doc, f.Path(), kind, empty)
 }
 
-// replaceEmpty replaces a document without content (null, [] or {}) by empty, a document of the
-// right kind. It returns an error for any other document of the wrong kind.
+// replaceEmpty replaces a document without content (null, [] or {}) by the document empty, which
+// has the right kind. It returns an error for any other document of the wrong kind.
 func replaceEmpty(doc *jsontree.Doc, path string, kind jsontree.Kind, empty string) error {
 	root := doc.Root()
 	switch {

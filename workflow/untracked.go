@@ -92,7 +92,8 @@ type Mapping struct {
 }
 
 // SectionsOf returns the mappings whose glob matches file, one per section. file is relative to the
-// project. In a glob, ** matches any number of folders; all other patterns are as in [path.Match].
+// project. In a glob, ** matches any number of folders; everything else has the same meaning as in
+// [path.Match].
 func SectionsOf(file string, mappings []Mapping) ([]Mapping, error) {
 	names := strings.Split(path.Clean(strings.ReplaceAll(file, `\`, "/")), "/")
 	seen := map[string]bool{}

@@ -70,8 +70,8 @@ func (in *inspection) invalid(name, at, format string, args ...any) {
 	in.found[len(in.found)-1].Severity = statefile.Invalid
 }
 
-// kind adds a finding if the root of the document has the wrong kind, and reports whether it is
-// right. A root without content is only irregular, because every program reads it as an empty
+// kind reports whether the root of the document has the kind want, and adds a finding if it does
+// not. A root without content is only irregular, because every program reads it as an empty
 // document.
 func (in *inspection) kind(name string, v jsontree.Value, want jsontree.Kind) bool {
 	switch {
@@ -91,7 +91,8 @@ func (in *inspection) mismatches(list []jsontree.Mismatch, prefix string) {
 	}
 }
 
-// time adds a finding if value is not a valid time, or a time that some programs cannot read.
+// time adds a finding if value is not a valid time, or if it is a time that some programs cannot
+// read.
 func (in *inspection) time(at, value string) {
 	if value == "" || timestamp.Strict(value) {
 		return

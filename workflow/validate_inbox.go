@@ -26,8 +26,8 @@ func CheckInbox(path string, v jsontree.Value) []statefile.Finding {
 	return in.found
 }
 
-// check is like CheckInbox, but also reports items whose process is gone. Only the Inbox can do
-// that: it has a clock and a host.
+// check is like CheckInbox, but also reports items whose process is gone. For that it needs the
+// clock and the host of the Inbox.
 func (b *Inbox) check(path string, v jsontree.Value) []statefile.Finding {
 	in := &inspection{path: path, found: CheckInbox(path, v)}
 	for i, item := range v.Items() {
