@@ -113,6 +113,50 @@ func (p Plan) ExpandCandidates() Plan {
 	return p
 }
 
+// collapseCandidates is the reverse of ExpandCandidates: it replaces the tasks of candidates, judges
+// and picks by the tasks that they were made from.
+func (p Plan) collapseCandidates() (Plan, error) {
+	byID := make(map[string]Task, len(p.Tasks))
+	for _, t := range p.Tasks {
+		byID[t.ID] = t
+	}
+	var tasks []Task
+	for _, pick := range p.Tasks {
+		switch {
+		case pick.Candidate != "":
+			continue // the task that picks stands for its candidates and its judge
+		case pick.Pick == nil:
+			tasks = append(tasks, pick)
+			continue
+		case len(pick.Pick.Candidates) == 0:
+			return p, &UnwritableError{fmt.Sprintf("task %s, which picks from no candidates", pick.ID)}
+		}
+		t, ok := byID[pick.Pick.Candidates[0]]
+		if !ok {
+			return p, &UnwritableError{fmt.Sprintf("task %s without its candidates", pick.ID)}
+		}
+		t.ID, t.Name, t.Isolation, t.FileEntry, t.Candidate, t.Agent, t.Model = pick.ID, pick.Name, pick.Isolation, pick.FileEntry, "", "", ""
+		for _, id := range pick.Pick.Candidates {
+			t.Candidates = append(t.Candidates, joinAgent(byID[id].Agent, byID[id].Model))
+		}
+		t.PickBy = pick.Pick.By
+		if judge, ok := byID[pick.Pick.JudgeTask]; ok && judge.Pick != nil {
+			t.JudgeAgent, t.Rubric = joinAgent(judge.Agent, judge.Model), judge.Pick.Rubric
+		}
+		tasks = append(tasks, t)
+	}
+	p.Tasks = tasks
+	return p, nil
+}
+
+// joinAgent is the reverse of SplitAgent.
+func joinAgent(agent, model string) string {
+	if model == "" {
+		return agent
+	}
+	return agent + ":" + model
+}
+
 // candidateSuffix returns the part of a candidate's id after the id of the task, for example
 // "claude-opus" for the agent claude and the model opus.
 func candidateSuffix(agent, model string) string {

@@ -46,6 +46,9 @@ func Text(text string) Value { return Value{Text: text} }
 // IsReference reports whether the value is a reference or a hidden text.
 func (v Value) IsReference() bool { return v.From != "" }
 
+// IsHidden reports whether the value was a text that was removed for display.
+func (v Value) IsHidden() bool { return v.From == hidden }
+
 // Hidden returns the value as it may be displayed. A reference does not change. A text is replaced
 // by a mark which says that it was removed.
 func (v Value) Hidden() Value {
