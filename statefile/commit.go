@@ -15,8 +15,8 @@ import (
 
 const opSweepTemps host.Op = "sweep temps"
 
-// maxRedo is how often an update is repeated because another program has changed the document. Only
-// a program that writes without pause can make an update reach this limit.
+// maxRedo is how often an update is repeated because another program has changed the document. The
+// limit is reached only if another program writes without pause.
 const maxRedo = 100
 
 // commit applies the changes of all requests and writes the result to path once. All links in path
@@ -32,7 +32,7 @@ func (f *File) commit(path string, batch []*request) {
 	if err == nil {
 		return
 	}
-	if len(batch) > 1 && !isStepError(err) { // apply the requests one by one, to find the one that causes the error
+	if len(batch) > 1 && !isStepError(err) { // the cause is one of the changes: apply the requests one by one, to find out which
 		for i := range batch {
 			f.commit(path, batch[i:i+1])
 		}
@@ -104,9 +104,9 @@ func (f *File) open(path string) (readFile, *jsontree.Doc, error) {
 	return old, doc, err
 }
 
-// write replaces the document by data, unless another program has changed it since old was read. If
-// data equals old, write only syncs the existing file: after an update the document must be
-// durable.
+// write replaces the document by data, unless another program has changed the document since old
+// was read. If data equals old, write only syncs the existing file, because the document must be
+// durable after an update.
 func (f *File) write(old readFile, data []byte) error {
 	if len(data) > MaxSize {
 		return tooLarge(f.path, int64(len(data)))
@@ -129,8 +129,8 @@ func (f *File) saw(info fs.FileInfo) {
 }
 
 // sweepTemps deletes temporary files of processes that died. Only the holder of the lock creates
-// such files, and this process holds it, so no process still uses them. It runs once per File. If a
-// process dies later, the next process deletes its files.
+// these files, and this process holds the lock, so no process still uses them. sweepTemps runs once
+// per File. If a process dies later, the next process deletes its files.
 func (f *File) sweepTemps(path string) {
 	if f.swept {
 		return
@@ -142,7 +142,7 @@ func (f *File) sweepTemps(path string) {
 	if f.opts.Locking != Folder {
 		return
 	}
-	for _, name := range f.leftovers(f.path, forLock) { // delete only those whose owner is dead; others may be in use
+	for _, name := range f.leftovers(f.path, forLock) { // delete only files whose owner is dead; the others may be in use
 		if owner, signed := readOwner(f.host, name); signed && f.host.Alive(owner) == host.Dead {
 			removeLock(f.host, name)
 		}
@@ -189,7 +189,7 @@ func (f *File) notice(kind NoticeKind, path, text string) {
 }
 
 // A program that writes in place leaves an incomplete file for a moment. So if a file is not JSON
-// and was changed less than writingAge ago, readDocument reads it up to readTries times.
+// and was changed less than writingAge ago, readDocument reads the file up to readTries times.
 const (
 	writingAge  = time.Second
 	readTries   = 50

@@ -83,8 +83,8 @@ func (e *NameError) Error() string { return fmt.Sprintf("%s %q: %s", e.What, e.N
 // Usage reports true: an argument of the command is wrong.
 func (e *NameError) Usage() bool { return true }
 
-// cause returns the innermost error in err. It drops the path of a file error, because the message
-// that it becomes part of already has a path.
+// cause returns the innermost error in err. It drops the path of a file error, because the caller's
+// message already contains a path.
 func cause(err error) error {
 	for {
 		next := errors.Unwrap(err)

@@ -45,9 +45,10 @@ type heldLock struct {
 	folder string
 }
 
-// lock waits for the document's lock until ctx ends, or until LockTimeout has passed after since.
-func (f *File) lock(ctx context.Context, since time.Time) (*heldLock, error) {
-	left := f.opts.LockTimeout - f.host.Now().Sub(since)
+// lock waits for the document's lock until ctx ends, or until LockTimeout has passed since the time
+// start.
+func (f *File) lock(ctx context.Context, start time.Time) (*heldLock, error) {
+	left := f.opts.LockTimeout - f.host.Now().Sub(start)
 	ctx, cancel := context.WithTimeoutCause(ctx, max(left, time.Millisecond), errLockTimeout)
 	defer cancel()
 	path, err := resolve(f.host, f.path)
@@ -100,9 +101,9 @@ func (h *heldLock) release() {
 	_ = h.kernel.Unlock()
 }
 
-// releaseFolder deletes the lock folder at the first release. At later ones it hides the folder, so
-// that the next update can reuse it: creating and deleting the folder and its file takes half as
-// long as the whole durable write.
+// releaseFolder deletes the lock folder at the first release. At later releases it only hides the
+// folder, so that the next update can reuse it: creating and deleting the folder and its file would
+// take half as long as the whole durable write.
 func (h *heldLock) releaseFolder() {
 	f := h.file
 	f.locked++
@@ -151,7 +152,7 @@ func (h *heldLock) takeFolder(ctx context.Context, folder string) error {
 func (h *heldLock) makeFolder(folder string) error {
 	f := h.file
 	if f.kept == "" {
-		aside := hiddenPath(f.host, f.path, forLock) // beside the lock folder: if the document is a link, it may be on another disk
+		aside := hiddenPath(f.host, f.path, forLock) // the hidden folder is beside the lock folder, and not beside the document: if the document is a link, it may be on another disk
 		if err := h.makeSigned(aside); err != nil {
 			return err
 		}
@@ -218,9 +219,9 @@ type watchedLock struct {
 // the lock.
 //
 // A lock that has not changed is stale even if its owner is alive: we hold the advisory lock, so
-// the owner has released that one but could not delete the folder.
+// the owner has released the advisory lock but could not delete the folder.
 func (w *watchedLock) judge(m host.Host, folder string) (holder string, stale bool) {
-	info, err := m.Lstat(opLookAtLock, folder) // not Stat: a link at this path blocks other programs too
+	info, err := m.Lstat(opLookAtLock, folder) // use Lstat and not Stat: a link at this path blocks other programs, even if its target is missing
 	if err != nil {
 		return "a program that has just released it", false
 	}
@@ -269,7 +270,7 @@ func (h *heldLock) breakFolder(folder, holder string, made time.Time) bool {
 		_ = m.Rename(opBreakLock, aside, folder)
 		return false
 	}
-	if err == nil && info.IsDir() { // if it is a link, keep the files in the folder that it points to
+	if err == nil && info.IsDir() { // if it is a link, do not delete the files in the folder that it points to
 		_ = m.Remove(opBreakLock, filepath.Join(aside, ownerFile))
 	}
 	_ = m.Remove(opBreakLock, aside)

@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// maxName is the maximum length of an id, in bytes. File names may have 255 bytes; the rest is for
-// prefixes and suffixes.
+// maxName is the maximum length of an id, in bytes. File names may have 255 bytes; the remaining 55
+// are for prefixes and suffixes.
 const maxName = 200
 
-// CheckName returns a [*NameError] if name cannot be used as a file name. what says in the error
-// what name is, such as "session id".
-func CheckName(what, name string) error {
+// CheckName returns a [*NameError] if name cannot be used as a file name. kind says in the error
+// what kind of name it is, such as "session id".
+func CheckName(kind, name string) error {
 	problem := ""
 	switch {
 	case name == "":
@@ -36,7 +36,7 @@ func CheckName(what, name string) error {
 	if problem == "" {
 		return nil
 	}
-	return &NameError{What: what, Name: shorten(name), Problem: problem}
+	return &NameError{What: kind, Name: shorten(name), Problem: problem}
 }
 
 func shorten(s string) string {

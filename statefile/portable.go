@@ -68,16 +68,17 @@ func (c *portable) value(v jsontree.Value, at string) {
 	}
 }
 
-// joinPath returns the path of the member name of the value at the path at, such as agents[2].id.
-func joinPath(at, name string) string {
+// joinPath returns the path of a member, such as agents[2].id. parent is the path of the object
+// that contains the member, such as agents[2], or "" for the root.
+func joinPath(parent, name string) string {
 	name = shorten(name)
-	if at == "" {
+	if parent == "" {
 		return name
 	}
-	return at + "." + name
+	return parent + "." + name
 }
 
-// invalidUTF8 returns the index of the first byte that is not UTF-8, or -1 if all are.
+// invalidUTF8 returns the index of the first byte that is not UTF-8, or -1 if all of data is UTF-8.
 func invalidUTF8(data []byte) int {
 	if utf8.Valid(data) {
 		return -1

@@ -24,7 +24,7 @@ type leader struct {
 	held *heldLock
 }
 
-// Prepare takes the document's lock.
+// Prepare takes the document's lock. It returns the function that releases the lock.
 func (l *leader) Prepare(ctx context.Context, first *request) (func(), error) {
 	var err error
 	l.held, err = l.file.lock(ctx, first.since)

@@ -66,8 +66,8 @@ func replace(h host.Host, old readFile, data []byte) (fs.FileInfo, error) {
 	return info, syncFolder(h, old.path)
 }
 
-// replaceBy renames temp over the file, unless the file has changed since it was read. If that
-// fails, it also returns the step that failed.
+// replaceBy renames temp to the path of the file, unless the file has changed since it was read. If
+// an operation fails, replaceBy also returns the name of that operation.
 func (old readFile) replaceBy(h host.Host, temp string) (fs.FileInfo, host.Op, error) {
 	info, err := h.Lstat(opLookTemp, temp)
 	if err != nil {
@@ -124,8 +124,8 @@ func compareContent(r io.Reader, data []byte) error {
 	}
 }
 
-// Sync makes the file at path and its directory entry durable: the process that wrote the file may
-// have died before it did so.
+// Sync makes the file at path and its directory entry durable. It is needed if the process that
+// wrote the file may have died before its own sync.
 func Sync(h host.Host, path string) error {
 	file, err := h.Open(opSyncAgain, path)
 	if err != nil {

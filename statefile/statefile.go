@@ -51,9 +51,9 @@ type Options struct {
 	// all changes.
 	Finish func(*jsontree.Doc) error
 	// Saw is called after an update, while the lock is held, with the file information of the
-	// document: the file that was written, or that was read if nothing was written. It is nil if
-	// there is no file. If the file's information differs later, another program has changed the
-	// document.
+	// document: of the file that was written or, if nothing was written, of the file that was read.
+	// The information is nil if there is no file. If the file's information differs later, another
+	// program has changed the document.
 	Saw func(fs.FileInfo)
 	// Notice receives messages for the user about updates that succeeded.
 	Notice func(Notice)
@@ -88,8 +88,8 @@ type File struct {
 	updates group.Group[*request]
 
 	// The fields below are used only by the goroutine that works on a batch of updates.
-	swept  bool   // files that earlier processes left were deleted
-	locked int    // how often the lock folder was released
+	swept  bool   // whether the files that earlier processes left were deleted
+	locked int    // how many times the lock folder was released
 	kept   string // path of a hidden lock folder, with its owner file, that the next update reuses
 }
 

@@ -14,15 +14,16 @@ import (
 const (
 	opWatch  host.Op = "watch"
 	watching         = 50 * time.Millisecond
-	// mtimeResolution is a safe upper bound for the resolution of modification times. If a file was
-	// read less than this after it was modified, it may change again without getting a new
+	// mtimeResolution is a safe upper bound for the resolution of modification times. If a file is
+	// read within this time after it was modified, it may change again without getting a new
 	// modification time.
 	mtimeResolution = time.Second
 )
 
-// Watch calls changed with the document's bytes at once and after each change by any program, until
-// ctx ends. The bytes are nil if the document does not exist. If the document cannot be read, Watch
-// passes the error to changed and continues. Changes in quick succession may be reported as one.
+// Watch calls changed with the document's bytes: once at the start, and after each change by any
+// program, until ctx ends. The bytes are nil if the document does not exist. If the document cannot
+// be read, Watch passes the error to changed and continues. Changes in quick succession may be
+// reported as one.
 //
 // Watch polls the file's modification time and inode several times a second. Unlike notifications
 // of the kernel, this also works across renames, deleted folders, containers and network file

@@ -106,8 +106,8 @@ func WriteNew(h host.Host, path string, data []byte, perm fs.FileMode) error {
 	return syncFolder(h, path)
 }
 
-// folderOf is like filepath.Dir but does not clean the path: if path contains a link, removing ".."
-// would lead to another folder.
+// folderOf is like filepath.Dir but does not clean the path. If path contains a link followed by
+// "..", cleaning would lead to another folder.
 func folderOf(path string) string {
 	dir, _ := filepath.Split(path)
 	if dir == "" {
@@ -122,12 +122,12 @@ func sibling(path, name string) string {
 	return dir + name
 }
 
-// hiddenPrefix returns the path prefix of hidden files beside path that serve a purpose.
+// hiddenPrefix returns the path prefix of the hidden files beside path that have this purpose.
 func hiddenPrefix(path, purpose string) string {
 	return sibling(path, "."+filepath.Base(path)+"."+purpose+"-")
 }
 
-// hiddenPath returns a new unique path for a hidden file beside path that serves a purpose.
+// hiddenPath returns a new unique path for a hidden file beside path with this purpose.
 func hiddenPath(h host.Host, path, purpose string) string {
 	return hiddenPrefix(path, purpose) + fmt.Sprintf("%d-%08x", h.Self().PID, rand.Uint32())
 }
@@ -141,14 +141,14 @@ const (
 	forNew    = "new"
 )
 
-// writeTemp writes data durably to temp, a file beside path, and returns temp. If path exists, now
-// is its file information, and writeTemp copies its permissions and owner.
-func writeTemp(h host.Host, path, temp string, data []byte, perm fs.FileMode, now fs.FileInfo) (string, error) {
+// writeTemp writes data durably to temp, a file beside path, and returns temp. If path exists,
+// existing is its file information, and writeTemp copies its permissions and owner.
+func writeTemp(h host.Host, path, temp string, data []byte, perm fs.FileMode, existing fs.FileInfo) (string, error) {
 	f, err := h.Create(opCreateTemp, temp, perm)
 	if err != nil {
 		return "", &StepError{Step: opCreateTemp, Path: path, Err: err}
 	}
-	step, err := fill(f, data, now)
+	step, err := fill(f, data, existing)
 	if closeErr := f.Close(); err == nil && closeErr != nil {
 		step, err = opCloseTemp, closeErr
 	}
@@ -159,32 +159,32 @@ func writeTemp(h host.Host, path, temp string, data []byte, perm fs.FileMode, no
 	return temp, nil
 }
 
-func fill(f host.File, data []byte, now fs.FileInfo) (host.Op, error) {
+func fill(f host.File, data []byte, existing fs.FileInfo) (host.Op, error) {
 	if err := f.Write(opWriteTemp, data); err != nil {
 		return opWriteTemp, err
 	}
-	if now != nil {
-		if op, err := keepAttributes(f, now); err != nil {
+	if existing != nil {
+		if op, err := keepAttributes(f, existing); err != nil {
 			return op, err
 		}
 	}
 	return opSyncTemp, f.Sync(opSyncTemp)
 }
 
-func keepAttributes(f host.File, now fs.FileInfo) (host.Op, error) {
+func keepAttributes(f host.File, existing fs.FileInfo) (host.Op, error) {
 	made, err := f.Stat()
 	if err != nil {
 		return opChmodTemp, err
 	}
-	was, ok1 := now.Sys().(*syscall.Stat_t)
+	was, ok1 := existing.Sys().(*syscall.Stat_t)
 	is, ok2 := made.Sys().(*syscall.Stat_t)
-	perm := now.Mode().Perm()
+	perm := existing.Mode().Perm()
 	if ok1 && ok2 && (was.Uid != is.Uid || was.Gid != is.Gid) {
 		grouped, err := keepOwner(f, int(was.Uid), int(was.Gid))
 		if err != nil {
 			return opChownTemp, err
 		}
-		if !grouped { // the file has another group, which may get only the permissions that everyone has
+		if !grouped { // the new file has another group, which may get only the permissions that everyone has
 			perm = perm&^0o070 | perm&0o007<<3
 		}
 	}
@@ -194,8 +194,8 @@ func keepAttributes(f host.File, now fs.FileInfo) (host.Op, error) {
 	return opChmodTemp, f.Chmod(opChmodTemp, perm)
 }
 
-// keepOwner sets the owner and the group of a file as far as permitted. It reports whether it could
-// set at least the group. Only root can set another owner. So in a folder that several users write
+// keepOwner sets the owner and the group of a file as far as permitted. grouped reports whether at
+// least the group was set. Only root can set another owner. So in a folder that several users write
 // to, the document belongs to the user who wrote it last.
 func keepOwner(f host.File, uid, gid int) (grouped bool, err error) {
 	err = f.Chown(opChownTemp, uid, gid)
@@ -216,7 +216,7 @@ func syncFolder(h host.Host, path string) error {
 }
 
 // MkdirAll creates the folder at path and its missing parents, durably. It also syncs the entry of
-// an existing folder: the process that created the folder may have died before it did so.
+// an existing folder: the process that created the folder may have died before its own sync.
 func MkdirAll(h host.Host, path string) error {
 	parent := filepath.Dir(path)
 	info, err := h.Stat(opMakeFolder, path)
@@ -321,8 +321,8 @@ func ReplaceLink(h host.Host, target, path string) error {
 	return syncFolder(h, path)
 }
 
-// resolve returns the path of the document after all links at path are followed. The document need
-// not exist. Links in parent folders are not followed. If the file cannot be a document, resolve
+// resolve follows all links at path and returns the path of the document. The document need not
+// exist. Links in parent folders are not followed. If the file cannot be a document, resolve
 // returns a [*FormError] with the given path.
 func resolve(h host.Host, path string) (string, error) {
 	given := path

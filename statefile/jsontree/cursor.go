@@ -14,7 +14,7 @@ type cursor struct {
 
 	index           *index // nil if an edit has set the value, so that it was not indexed
 	current         int32  // number of the current part's entry in index
-	nextEntry, stop int32  // entry of the next part, and the first entry after the object or array
+	nextEntry, stop int32  // number of the next part's entry, and of the first entry after the object or array
 	base            int    // position of raw in the whole document
 }
 
@@ -66,7 +66,7 @@ func (c *cursor) next() bool {
 	return true
 }
 
-// nextIndexed is next for a value that has an index because it was parsed.
+// nextIndexed is like next, for a value that has an index because it was parsed.
 func (c *cursor) nextIndexed() bool {
 	if c.nextEntry == c.stop {
 		return false

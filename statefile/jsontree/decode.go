@@ -21,13 +21,13 @@ func (m Mismatch) String() string {
 // form. The error's text names the expected form, such as "a number or a string".
 type Decoder interface{ DecodeJSON(v Value) error }
 
-// Decode fills the struct that into points to, by its json tags, with the members of v. Unlike
+// Decode fills the struct that target points to, by its json tags, with the members of v. Unlike
 // encoding/json it does not stop at an error: if a member has the wrong type, Decode reports it,
 // leaves the field zero and continues. Null and missing members leave a field zero. A field of type
 // Value accepts any value.
-func Decode(v Value, into any) []Mismatch {
+func Decode(v Value, target any) []Mismatch {
 	var d decoder
-	d.value(v, reflect.ValueOf(into).Elem(), "")
+	d.value(v, reflect.ValueOf(target).Elem(), "")
 	return d.found
 }
 
@@ -164,10 +164,11 @@ func tagName(f reflect.StructField) string {
 	return name
 }
 
-// Unknown lists the names of the members of v that have no field in the struct that into points to.
-func Unknown(v Value, into any) []string {
+// Unknown lists the names of the members of v that have no field in the struct that target points
+// to.
+func Unknown(v Value, target any) []string {
 	known := map[string]bool{}
-	t := reflect.TypeOf(into)
+	t := reflect.TypeOf(target)
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}

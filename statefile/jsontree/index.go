@@ -8,17 +8,17 @@ type index struct {
 	escaped bool // at least one member's name contains an escape such as \u0061
 }
 
-// entry is the position of one value. The entries of its members or items follow in the index.
+// entry is the position of one value. The entries of its members or items follow it in the index.
 type entry struct {
 	key, colon int32 // start and end of the member's name; for an item of an array both are the value's start
 	val, end   int32
 	next       int32 // number of the first entry after this value and everything in it
 }
 
-// value returns the value whose entry has the number at.
-func (x *index) value(at int32) Value {
-	m := &x.entries[at]
-	return Value{raw: x.src[m.val:m.end], index: x, at: at}
+// value returns the value whose entry has this number.
+func (x *index) value(number int32) Value {
+	m := &x.entries[number]
+	return Value{raw: x.src[m.val:m.end], index: x, at: number}
 }
 
 // get returns the last member called name of the object whose entry has the number object.

@@ -13,7 +13,7 @@ type Node struct {
 	parent *Node
 	found  Value // the value as parsed or set; outdated if dirty is true
 	split  bool
-	dirty  bool // a member or item differs from found
+	dirty  bool // a member or item was edited since found was set
 	parts  []part
 	tail   []byte // white space before the closing bracket
 }
@@ -141,8 +141,8 @@ func (n *Node) Set(name string, v any) {
 	n.add(quote(nil, name), text)
 }
 
-// fits reports whether text, as a value at this depth, stays within [MaxDepth]. If not, it sets the
-// document's error.
+// fits reports whether text, as a value at this depth, stays within [MaxDepth]. If it does not,
+// fits sets the document's error.
 func (n *Node) fits(text []byte, depth int) bool {
 	if depth+nesting(text) <= MaxDepth {
 		return true
@@ -331,27 +331,27 @@ func (n *Node) append(b []byte) []byte {
 	return b
 }
 
-// Pieces passes the current JSON text of n to each, piece by piece: all of it in one slice may need
-// much memory. each must not modify a piece.
-func (n *Node) Pieces(each func(piece []byte)) {
+// Pieces passes the current JSON text of n to yield, piece by piece, because the whole text in one
+// slice may need much memory. yield must not modify a piece.
+func (n *Node) Pieces(yield func(piece []byte)) {
 	raw := n.found.Raw()
 	if !n.dirty {
-		each(raw)
+		yield(raw)
 		return
 	}
-	each(raw[:1])
+	yield(raw[:1])
 	for i, p := range n.parts {
 		if i > 0 {
-			each(comma)
+			yield(comma)
 		}
-		each(p.lead)
-		each(p.key)
-		each(p.colon)
-		p.val.Pieces(each)
-		each(p.trail)
+		yield(p.lead)
+		yield(p.key)
+		yield(p.colon)
+		p.val.Pieces(yield)
+		yield(p.trail)
 	}
-	each(n.tail)
-	each(raw[len(raw)-1:])
+	yield(n.tail)
+	yield(raw[len(raw)-1:])
 }
 
 var comma = []byte{','}

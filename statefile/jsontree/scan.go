@@ -61,7 +61,7 @@ func check(data []byte) (*index, error) {
 // white space. It determines the initial capacity of the index.
 const bytesPerEntry = 24
 
-// checker parses a document by the JSON grammar. It stops at the first error; at is then the
+// checker parses a document by the JSON grammar. It stops at the first error; then at is the
 // position of the wrong byte.
 type checker struct {
 	data    []byte

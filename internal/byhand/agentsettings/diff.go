@@ -64,7 +64,7 @@ func align(a, b []string) (lines []DiffLine) {
 	return lines
 }
 
-// alignChanged does the work of align by the longest common subsequence of the lines.
+// alignChanged does the same as align, by the longest common subsequence of the lines.
 func alignChanged(a, b []string) (lines []DiffLine) {
 	if len(a)*len(b) > maxTable {
 		for _, line := range a {
@@ -111,7 +111,7 @@ func lcsTable(a, b []string) [][]int32 {
 
 // hunk is a group of nearby changes, with the unchanged lines around them.
 type hunk struct {
-	old, made int // index of the hunk's first line in each text, from 0
+	old, made int // index of the hunk's first line in the old and in the new text, from 0
 	lines     []DiffLine
 }
 

@@ -45,8 +45,8 @@ func (e Edit) Changes() bool {
 	return e.Remove || e.Existed && !bytes.Equal(e.Old, e.New) || !e.Existed && len(e.New) > 0
 }
 
-// Plan reads the files and returns the edits that they need. It writes nothing. If it returns an
-// error, which names the file, the caller must write none of the files.
+// Plan reads the files and returns the edits that they need. It writes nothing. The error names the
+// file that cannot be edited; then the caller must write none of the files.
 func (e *Editor) Plan(files []File) ([]Edit, error) { return e.each(files, e.plan) }
 
 // PlanUndo does the same as Plan, with edits that remove gaffer's entries. A file that has not
@@ -155,8 +155,9 @@ func (e *Editor) checkAbsent(path string) error {
 	return nil
 }
 
-// createdFolders returns those folders above a file that are missing, or that gaffer has created
-// for other files, innermost first. Undo deletes them together with the last of these files.
+// createdFolders returns the folders above a file that are missing, or that gaffer has created for
+// other files, innermost first. Undo deletes these folders together with the last file in them that
+// gaffer created.
 func (e *Editor) createdFolders(path string) (folders []string, err error) {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		_, err := e.Host.Stat(opLook, dir)
@@ -177,8 +178,8 @@ func (e *Editor) createdFolders(path string) (folders []string, err error) {
 	return folders, err
 }
 
-// ChangedError reports that another program changed a file after the user had seen the planned
-// edit, so that the file now needs another edit.
+// ChangedError reports that a file needs another edit than the one that the user has seen, because
+// another program has changed the file in the meantime.
 type ChangedError struct{ Path string }
 
 func (e *ChangedError) Error() string {
@@ -242,8 +243,8 @@ func (e *Editor) apply(ctx context.Context, shown Edit) error {
 }
 
 // planAgain plans an edit for the file's current content. Changes of other programs around gaffer's
-// entries do not matter. It returns a ChangedError if other entries would stay than those that the
-// user has seen.
+// entries do not matter. It returns a ChangedError if the file has changed and the edit would now
+// keep other entries than the user has seen.
 func (e *Editor) planAgain(shown Edit) (Edit, error) {
 	plan := e.plan
 	if shown.undo {

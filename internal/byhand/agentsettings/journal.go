@@ -16,19 +16,19 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// record is the journal's entry for one change of a file. It has what is needed to undo the change
-// exactly, if the file has not changed since. It has no other text of the file, because that may
-// include secrets.
+// record is the journal's entry for one change of a file. It contains what is needed to undo the
+// change exactly, if the file has not changed since. It contains no other text of the file, because
+// that may include secrets.
 type record struct {
 	After    string            `json:"after"` // SHA-256 of the file's content after the change
 	Created  bool              `json:"created,omitempty"`
-	Folders  []string          `json:"folders,omitempty"` // folders created for the file, innermost first
+	Folders  []string          `json:"folders,omitempty"` // folders that were created for the file, innermost first
 	Splices  []Splice          `json:"splices,omitempty"`
 	Replaced map[string][]byte `json:"replaced,omitempty"` // values of other programs that gaffer's entries replaced, by their path in the file
 }
 
-// journal stores the records. A file has one record. Only while it is being changed, it has two:
-// the previous and the new one.
+// journal stores the records. A file has one record, except while the file is being changed: then
+// it has the previous and the new record.
 type journal struct {
 	doc  *statefile.File
 	host host.Host
@@ -59,7 +59,7 @@ func (j journal) read(file string) ([]record, error) {
 	return records, nil
 }
 
-// folders returns those folders above a file that gaffer has created, for this or other files,
+// folders returns the folders above a file that gaffer has created, for this file or for others,
 // innermost first.
 func (j journal) folders(file string) (folders []string, err error) {
 	doc, err := j.doc.Load()
@@ -102,8 +102,8 @@ func (j journal) write(ctx context.Context, file string, records []record) error
 	})
 }
 
-// recordOf returns the record of the change whose result is this content. It reports false if there
-// is none.
+// recordOf returns the record of the change that resulted in this content. It returns false if
+// there is none.
 func recordOf(records []record, data []byte) (record, bool) {
 	sum := hashOf(data)
 	for _, r := range records {

@@ -59,9 +59,9 @@ func compare(entries []Entry, stateOf func(Entry) (entryState, error)) (c compar
 type entryState int
 
 const (
-	absent  entryState = iota // the entry is missing, or is gaffer's with another value
+	absent  entryState = iota // the entry is missing, or is gaffer's entry with another value
 	present                   // the entry has the right value
-	foreign                   // another program has an entry in this place, which stays
+	foreign                   // another program has an entry at this path, which stays
 )
 
 func (t *jsonText) state(e Entry) (entryState, error) {
@@ -90,27 +90,27 @@ func (t *jsonText) state(e Entry) (entryState, error) {
 	return foreign, nil
 }
 
-// descend follows an entry's path as far as the file has it. It returns the value that it reached,
-// and the remaining names of the path. It fails if a value on the path has the wrong type.
-func (t *jsonText) descend(e Entry) (at jsontree.Value, rest []string, err error) {
-	at = t.root
-	if at.Kind() == jsontree.Missing {
-		return at, e.Path, nil
+// descend follows an entry's path as far as the file has it. It returns the value at which it
+// stopped, and the remaining names of the path. It fails if a value on the path has the wrong type.
+func (t *jsonText) descend(e Entry) (value jsontree.Value, rest []string, err error) {
+	value = t.root
+	if value.Kind() == jsontree.Missing {
+		return value, e.Path, nil
 	}
 	for i, name := range e.Path {
-		if at.Kind() != jsontree.Object {
-			return at, nil, t.shapeError(at, e.Path[:i], jsontree.Object)
+		if value.Kind() != jsontree.Object {
+			return value, nil, t.shapeError(value, e.Path[:i], jsontree.Object)
 		}
-		next := at.Get(name)
+		next := value.Get(name)
 		if next.Kind() == jsontree.Missing {
-			return at, e.Path[i:], nil
+			return value, e.Path[i:], nil
 		}
-		at = next
+		value = next
 	}
-	if e.Item && at.Kind() != jsontree.Array {
-		return at, nil, t.shapeError(at, e.Path, jsontree.Array)
+	if e.Item && value.Kind() != jsontree.Array {
+		return value, nil, t.shapeError(value, e.Path, jsontree.Array)
 	}
-	return at, nil, nil
+	return value, nil, nil
 }
 
 func (jsonWriter) fixCommands(old []byte, entries []Entry) (extended, rest []Entry, splices []Splice, err error) {
@@ -139,7 +139,7 @@ func (jsonWriter) fixCommands(old []byte, entries []Entry) (extended, rest []Ent
 }
 
 // extended returns the command of an entry of gaffer that the user has extended, for example with
-// an argument. ok is false if there is none.
+// an argument. ok is false if the user has not extended the entry e.
 func (t *jsonText) extended(e Entry) (line jsontree.Value, ok bool, err error) {
 	if e.FixCommand == nil || e.Value == nil {
 		return line, false, nil
@@ -161,20 +161,20 @@ func (t *jsonText) countOurs(entries []Entry) (n int) {
 	return n
 }
 
-// findOurs calls each for every entry of gaffer that is inside v.
-func (t *jsonText) findOurs(v jsontree.Value, entries []Entry, each func(jsonPart)) {
+// findOurs calls visit for every entry of gaffer that is inside v.
+func (t *jsonText) findOurs(v jsontree.Value, entries []Entry, visit func(jsonPart)) {
 	for _, p := range parts(v) {
 		inner, ours := advance(v, entries, p)
 		if ours {
-			each(p)
+			visit(p)
 		} else if len(inner) > 0 {
-			t.findOurs(p.value, inner, each)
+			t.findOurs(p.value, inner, visit)
 		}
 	}
 }
 
-// advance returns the entries to look for inside p, which is a member or item of v, with the rest
-// of their paths. ours says whether p itself is an entry of gaffer.
+// advance returns the entries to look for inside p, which is a member or item of v. Their paths
+// start at p. ours reports whether p itself is an entry of gaffer.
 func advance(v jsontree.Value, entries []Entry, p jsonPart) (inner []Entry, ours bool) {
 	var value any
 	is := func(e Entry) bool {

@@ -93,28 +93,28 @@ func (b *newValue) member(name string) *newValue {
 	return m
 }
 
-// replaceValue returns the splice that replaces the value at by the value of an entry.
-func (t *jsonText) replaceValue(at jsontree.Value, e Entry) (Splice, error) {
+// replaceValue returns the splice that replaces v, a value in the file, by the value of an entry.
+func (t *jsonText) replaceValue(v jsontree.Value, e Entry) (Splice, error) {
 	text, err := encoded(e.Value)
 	if err != nil {
 		return Splice{}, err
 	}
-	place, _ := at.Position()
+	place, _ := v.Position()
 	l := t.layout(t.root)
 	return Splice{At: place.From, Old: bytes.Clone(t.src[place.From:place.To]), New: []byte(l.flat(text))}, nil
 }
 
-// appendParts returns the splices that add values at the end of an object or array. If the file is
-// empty, they write a whole document.
-func (t *jsonText) appendParts(at jsontree.Value, b newValue) []Splice {
-	if at.Kind() == jsontree.Missing {
+// appendParts returns the splices that add values at the end of container, an object or array. If
+// the file is empty, container is missing and the splices write a whole document.
+func (t *jsonText) appendParts(container jsontree.Value, b newValue) []Splice {
+	if container.Kind() == jsontree.Missing {
 		return []Splice{insertion(len(t.src), t.document(b))}
 	}
-	l := t.layout(at)
+	l := t.layout(container)
 	text := strings.Join(l.parts(b), ","+l.between())
-	list := parts(at)
+	list := parts(container)
 	if len(list) == 0 {
-		return []Splice{t.fillEmpty(at, l, text)}
+		return []Splice{t.fillEmpty(container, l, text)}
 	}
 	after := func(at int) int { // a comment on the same line stays with the value before it
 		if l.lines {
@@ -129,11 +129,11 @@ func (t *jsonText) appendParts(at jsontree.Value, b newValue) []Splice {
 	return []Splice{insertion(last, ","), insertion(after(last), l.between()+text)}
 }
 
-// lineEnd returns the end of the line if only comments follow at on that line. If not, it returns
-// at. So a comment stays with the value that it describes.
-func (t *jsonText) lineEnd(at int) int {
-	end := at
-	for i := at; i < len(t.src); {
+// lineEnd returns the end of the last comment on the line if only comments follow after offset. If
+// something else follows, it returns offset. So a comment stays with the value that it describes.
+func (t *jsonText) lineEnd(offset int) int {
+	end := offset
+	for i := offset; i < len(t.src); {
 		switch {
 		case t.src[i] == '\n' || t.src[i] == '\r':
 			return end
@@ -143,7 +143,7 @@ func (t *jsonText) lineEnd(at int) int {
 		case isSpace(t.src[i]):
 			i++
 		default: // another value follows on this line: stop before it
-			return at
+			return offset
 		}
 	}
 	return end
@@ -221,9 +221,9 @@ func (t *jsonText) eol() string {
 	return "\n"
 }
 
-// lineIndent returns the leading white space of the line that contains text[at].
-func lineIndent(text []byte, at int) string {
-	line := text[bytes.LastIndexByte(text[:at], '\n')+1 : at]
+// lineIndent returns the leading white space of the line that contains text[offset].
+func lineIndent(text []byte, offset int) string {
+	line := text[bytes.LastIndexByte(text[:offset], '\n')+1 : offset]
 	line = bytes.TrimPrefix(line, []byte(byteOrderMark))
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
@@ -239,8 +239,8 @@ func (l layout) between() string {
 	return ""
 }
 
-// parts formats the items and members of a value. Each is on one line, with one exception: an
-// object, if the members or items around it have one line each.
+// parts formats the items and members of a value. Each of them is on one line, except an object
+// whose neighbours are on separate lines.
 func (l layout) parts(b newValue) (list []string) {
 	for _, item := range b.items {
 		list = append(list, l.flat(item))
@@ -288,7 +288,7 @@ func (l layout) flat(text []byte) string {
 	return b.String()
 }
 
-// replacedIn returns the values of other programs that base has and that gaffer's entries have
+// replacedIn returns the values of other programs that are in base and that gaffer's entries have
 // replaced in changed, by their path.
 func replacedIn(f Format, base, changed []byte, entries []Entry) map[string][]byte {
 	if f != JSON {

@@ -23,8 +23,9 @@ type jsonRemover struct {
 }
 
 // cut returns the splices that remove gaffer's entries from v. If nothing else would be left in v,
-// all is true and the caller removes v as a whole. The whole document is never removed.
-func (c jsonRemover) cut(v jsontree.Value, entries []Entry, path []string) (splices []Splice, all bool) {
+// whole is true and the caller removes v as a whole. The root of the document is never removed as a
+// whole.
+func (c jsonRemover) cut(v jsontree.Value, entries []Entry, path []string) (splices []Splice, whole bool) {
 	list := parts(v)
 	var dead []int
 	for i, p := range list {
@@ -49,8 +50,8 @@ func (c jsonRemover) cut(v jsontree.Value, entries []Entry, path []string) (spli
 	return append(splices, c.remove(list, dead)...), false
 }
 
-// remove returns the splices that remove members or items with their commas. dead has their indexes
-// in list.
+// remove returns the splices that remove members or items with their commas. dead holds the indexes
+// in list of these members or items.
 func (c jsonRemover) remove(list []jsonPart, dead []int) (splices []Splice) {
 	last := -1 // index of the last member or item that stays
 	for i := range list {
@@ -74,29 +75,29 @@ func (c jsonRemover) remove(list []jsonPart, dead []int) (splices []Splice) {
 	return splices
 }
 
-// cutStart returns where to start a cut that ends at end. If nothing follows on that line, the cut
-// starts at the end of the previous line, or at the white space before the removed text. If
-// something follows, the cut includes only the white space, so that the following text does not
-// become part of a comment.
-func (c jsonRemover) cutStart(at, end int) int {
-	for at > 0 && (c.src[at-1] == ' ' || c.src[at-1] == '\t') {
-		at--
+// cutStart returns the offset at which to cut out the text from start to end. If nothing follows on
+// the last line, the cut starts at the end of the line before start, or at the white space before
+// start. If something follows, the cut adds only the white space before start, so that the
+// following text does not become part of a comment.
+func (c jsonRemover) cutStart(start, end int) int {
+	for start > 0 && (c.src[start-1] == ' ' || c.src[start-1] == '\t') {
+		start--
 	}
 	rest := bytes.TrimLeft(c.src[end:], " \t")
 	if len(rest) > 0 && rest[0] != '\n' && rest[0] != '\r' {
-		return at
+		return start
 	}
-	return lineBefore(c.src, at)
+	return lineBefore(c.src, start)
 }
 
-// lineBefore returns the end of the previous line if at is the start of a line. If not, it returns
-// at.
-func lineBefore(text []byte, at int) int {
-	if at > 0 && text[at-1] == '\n' {
-		at--
-		if at > 0 && text[at-1] == '\r' {
-			at--
+// lineBefore returns the end of the previous line if a line starts at offset. If not, it returns
+// offset.
+func lineBefore(text []byte, offset int) int {
+	if offset > 0 && text[offset-1] == '\n' {
+		offset--
+		if offset > 0 && text[offset-1] == '\r' {
+			offset--
 		}
 	}
-	return at
+	return offset
 }

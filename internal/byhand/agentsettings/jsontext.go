@@ -12,7 +12,7 @@ import (
 // commas, so that offsets are the same in both.
 type jsonText struct {
 	src, plain  []byte
-	root        jsontree.Value // undefined if the file has no value
+	root        jsontree.Value // zero Value if the file has no value
 	nonStandard string
 }
 
@@ -38,7 +38,7 @@ func parseJSON(src []byte) (*jsonText, error) {
 
 const byteOrderMark = "\xef\xbb\xbf"
 
-// standardize replaces comments and trailing commas by spaces. loose says where the first of them
+// standardize replaces comments and trailing commas by spaces. loose says where the first of these
 // is, and is empty if there is none.
 func standardize(src []byte) (plain []byte, loose string) {
 	plain = bytes.Clone(src)
@@ -57,7 +57,7 @@ func standardize(src []byte) (plain []byte, loose string) {
 			note(i, "comment")
 			blankOut(plain[i:end])
 			i = end
-		case opensComment(plain, i): // the comment is not closed, so no later one can be closed either
+		case opensComment(plain, i): // the comment is not closed, so all of the remaining text is part of it
 			i = len(plain)
 		default:
 			i++
@@ -148,10 +148,10 @@ type jsonPart struct {
 	value jsontree.Value
 }
 
-// comma returns the index of the comma after a member or item that ends at after, or -1 if there is
-// none. The comma may be a trailing comma, and comments may come before it.
-func (t *jsonText) comma(after int) int {
-	for i := after; i < len(t.src); i++ {
+// comma returns the index of the comma after a member or item that ends at the offset end, or -1 if
+// there is none. The comma may be a trailing comma, and comments may come before it.
+func (t *jsonText) comma(end int) int {
+	for i := end; i < len(t.src); i++ {
 		switch {
 		case t.src[i] == ',':
 			return i

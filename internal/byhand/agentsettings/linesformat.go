@@ -87,12 +87,12 @@ func (lineWriter) remove(old []byte, entries []Entry, _ map[string][]byte) ([]Sp
 	return splices, nil
 }
 
-// blankBefore returns the start of the blank line before the line that starts at from. If the line
-// before is not blank, it returns from.
-func blankBefore(text []byte, from int) int {
-	before := lineBefore(text, from)
-	if before == from || before > 0 && text[before-1] != '\n' {
-		return from
+// blankBefore returns the start of the blank line before the line that starts at offset. If the
+// line before is not blank, it returns offset.
+func blankBefore(text []byte, offset int) int {
+	before := lineBefore(text, offset)
+	if before == offset || before > 0 && text[before-1] != '\n' {
+		return offset
 	}
 	return before
 }

@@ -51,16 +51,16 @@ type StatusLine int
 const (
 	StatusLineIfFree  StatusLine = iota // set gaffer's status line, unless another one is set
 	StatusLineReplace                   // set gaffer's status line, even if another one is set
-	StatusLineLeave                     // set none; gaffer's own status line is removed with its other entries
+	StatusLineLeave                     // do not set a status line; gaffer's own is removed with its other entries
 )
 
 // Server is the name of gaffer's MCP server in every program's settings.
 const Server = "gaffer"
 
 // Timeouts of hooks, in seconds. Each is longer than gaffer's own time limit for the hook.
-// hookTimeout is for hooks that make no decision. askTimeout is added to the waiting time of a
-// request for permission, for asking and withdrawing the question. codexLastTimeout is for two
-// events of Codex: for them Codex shortens longer timeouts, with a warning.
+// hookTimeout is for hooks that make no decision. askTimeout is added to the time that a request
+// for permission may wait: it is for asking and withdrawing the question. codexLastTimeout is for
+// two events for which Codex shortens longer timeouts, with a warning.
 const (
 	hookTimeout      = 5
 	askTimeout       = 10
@@ -111,8 +111,8 @@ type server struct {
 // toolEvents lists the events about tools. For these, settings may contain a matcher of tool names.
 var toolEvents = []string{"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest"}
 
-// hooks returns the entries for a program's events. It adds entries without a value, which match
-// gaffer's hooks at other places in the file, so that they are removed there.
+// hooks returns the entries for a program's events. It adds entries without a value, which find
+// gaffer's hooks at other places in the file, so that these are removed.
 func (w Integration) hooks(p Program, events []string) []Entry {
 	var entries []Entry
 	for _, event := range events {
@@ -157,9 +157,9 @@ func isOurGroup(p Program) func(any) bool {
 	}
 }
 
-// isGaffer reports whether a command line starts gaffer, from any folder, with these words and no
-// flags except the given ones. If the line has anything else, such as a pipe, a second command or a
-// variable, it is the user's own.
+// isGaffer reports whether a command line starts gaffer, from any folder, with these words and with
+// no flags except the given flags. A line with anything else, such as a pipe, a second command or a
+// variable, is the user's own.
 func isGaffer(line string, words []string, flags ...string) bool {
 	program, rest, ok := cutProgram(line, words...)
 	for _, flag := range strings.Fields(rest) {
@@ -168,8 +168,8 @@ func isGaffer(line string, words []string, flags ...string) bool {
 	return ok && isProgram(program)
 }
 
-// cutProgram splits a command line before and after the given words. ok is false if the line does
-// not have them.
+// cutProgram splits a command line at the given words, into the program before them and the rest
+// after them. ok is false if the line does not have the words.
 func cutProgram(line string, words ...string) (program, rest string, ok bool) {
 	first, rest, ok := strings.Cut(line, " "+strings.Join(words, " "))
 	if !ok || rest != "" && rest[0] != ' ' {

@@ -93,8 +93,8 @@ func Plan(f Format, old, base []byte, entries []Entry) (Change, error) {
 }
 
 // plan does the same as [Plan], for a file in which gaffer's entries may have replaced entries of
-// other programs. It first restores those entries. Then it keeps them, or replaces and records them
-// again.
+// other programs. It first restores these entries. Then the restored entries are kept, or replaced
+// and recorded again.
 func plan(f Format, old, base []byte, entries []Entry, replaced map[string][]byte) (Change, error) {
 	w, err := writerOf(f)
 	if err != nil {
@@ -190,8 +190,8 @@ type formatWriter interface {
 	// add returns the splices that insert the entries into a file that has none of gaffer's
 	// entries.
 	add(old []byte, entries []Entry) ([]Splice, error)
-	// fixCommands separates the entries that the user has extended from the rest. The splices
-	// correct the commands of the extended ones.
+	// fixCommands separates the entries that the user has extended from the other entries. The
+	// splices correct the commands of the extended entries.
 	fixCommands(old []byte, entries []Entry) (extended, rest []Entry, splices []Splice, err error)
 	// remove returns the splices that remove gaffer's entries and restore the replaced values.
 	remove(old []byte, entries []Entry, replaced map[string][]byte) ([]Splice, error)

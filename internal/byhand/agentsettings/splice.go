@@ -12,8 +12,8 @@ type Splice struct {
 	New []byte `json:"new,omitempty"`
 }
 
-// ordered sorts the splices by offset. It joins splices that touch each other; those with the same
-// offset stay in the given order.
+// ordered sorts the splices by offset. It joins splices that touch each other. Splices with the
+// same offset stay in the given order.
 func ordered(splices []Splice) []Splice {
 	slices.SortStableFunc(splices, func(a, b Splice) int { return cmp.Compare(a.At, b.At) })
 	var joined []Splice
@@ -28,10 +28,10 @@ func ordered(splices []Splice) []Splice {
 	return joined
 }
 
-// combine returns the splices that turn the result of cuts into the result of adds. Both apply to
-// the same text. Both lists are ordered, and no two splices overlap.
+// combine returns the splices that turn the text after cuts into the text after adds. cuts and adds
+// apply to the same original text. Both lists are ordered, and no two splices overlap.
 func combine(cuts, adds []Splice) (splices []Splice) {
-	shift := 0 // the difference between an offset in the original text and in the result of cuts
+	shift := 0 // what to add to an offset in the original text to get the offset in the text after cuts
 	for len(cuts) > 0 || len(adds) > 0 {
 		if len(cuts) == 0 || len(adds) > 0 && adds[0].At <= cuts[0].At {
 			s := adds[0]
@@ -45,7 +45,7 @@ func combine(cuts, adds []Splice) (splices []Splice) {
 	return ordered(splices)
 }
 
-// apply returns old after the splices, which must be ordered and must not overlap.
+// apply returns old with the splices applied. The splices must be ordered and must not overlap.
 func apply(old []byte, splices []Splice) []byte {
 	var b []byte
 	from := 0

@@ -272,30 +272,31 @@ func (t *tomlText) remove(path []string) (splices []Splice) {
 	return splices
 }
 
-// lineStart returns the start of the line of a statement. It leaves out a byte order mark.
-func (t *tomlText) lineStart(at int) int {
-	for at > 0 && (t.src[at-1] == ' ' || t.src[at-1] == '\t') {
-		at--
+// lineStart returns the start of the line of a statement that starts at offset. It does not include
+// a byte order mark.
+func (t *tomlText) lineStart(offset int) int {
+	for offset > 0 && (t.src[offset-1] == ' ' || t.src[offset-1] == '\t') {
+		offset--
 	}
-	return at
+	return offset
 }
 
-// nextLine returns the start of the line after at.
-func (t *tomlText) nextLine(at int) int {
-	for at < len(t.src) && t.src[at] != '\n' {
-		at++
+// nextLine returns the start of the next line after offset.
+func (t *tomlText) nextLine(offset int) int {
+	for offset < len(t.src) && t.src[offset] != '\n' {
+		offset++
 	}
-	return min(at+1, len(t.src))
+	return min(offset+1, len(t.src))
 }
 
 // removeMember returns the splices that remove all members with this name from an inline table.
 func (t *tomlText) removeMember(in tomlItem, name string) (splices []Splice) {
-	kept := false // a member before this one stays
+	kept := false // whether a member before this one stays
 	for i, m := range in.members {
 		switch {
 		case m.path[0] != name:
 			kept = true
-		case kept: // then the comma before this member must go too
+		case kept: // the comma before this member must be removed too
 			splices = append(splices, deletion(t.src, in.members[i-1].to, m.to))
 		case i+1 < len(in.members):
 			splices = append(splices, deletion(t.src, m.from, in.members[i+1].from))

@@ -65,8 +65,8 @@ func parseTOML(src []byte) (*tomlText, error) {
 	return t, parser.Error()
 }
 
-// itemOf returns the key and value of a node of the parser. skipped is the number of bytes at the
-// start of the file that the parser did not get. itemOf adds it to the parser's offsets.
+// itemOf returns the key and value of a node of the parser. The parser did not get the first
+// skipped bytes of the file, so itemOf adds their number to the parser's offsets.
 func itemOf(n *unstable.Node, skipped int) tomlItem {
 	item, value := keyOf(n, skipped), n.Value()
 	item.to = int(n.Raw.Offset+n.Raw.Length) + skipped

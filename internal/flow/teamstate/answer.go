@@ -9,8 +9,8 @@ import (
 	"gaffer/team"
 )
 
-// duty describes one purpose: the role that is started for it, the name used in step
-// ids, and the status words that the answer may have.
+// duty describes how a step with a certain purpose is done: the role of its agent, the name in the
+// step's id, and the status words that the answer may have.
 type duty struct {
 	role  team.Role
 	name  string
@@ -32,7 +32,7 @@ var duties = map[Purpose]duty{
 	Deliver: {name: "deliver"},
 }
 
-// Words returns the status words that an answer for this purpose may have.
+// Words returns the status words that are allowed in an answer to a step with this purpose.
 func Words(p Purpose) []team.Word { return slices.Clone(duties[p].words) }
 
 // parseAnswer parses an agent's answer. If the answer cannot be used, the error says why.
@@ -79,8 +79,8 @@ func contradiction(said team.Answer) string {
 	return ""
 }
 
-// fullMessage returns the summary and the feedback in an answer. If it has neither, fullMessage
-// returns the text of the answer.
+// fullMessage returns the summary and the feedback in an answer. If the answer has neither,
+// fullMessage returns the text of the answer.
 func fullMessage(said team.Answer) string {
 	var parts []string
 	summary := said.Body.Get("summary")

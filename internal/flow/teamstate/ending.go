@@ -6,7 +6,7 @@ import "time"
 type ending struct {
 	history  *history
 	finished bool     // the session is complete
-	problem  *Outcome // why the session ended with an error; nil: it did not
+	problem  *Outcome // why the session ended with an error; nil if it did not
 	at       time.Time
 }
 

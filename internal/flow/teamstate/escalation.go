@@ -7,37 +7,38 @@ import (
 	"gaffer/team"
 )
 
-// escalation returns a counter above its limit whose excess the given role has to help with. Starts
-// before the last help do not count.
-func (g *group) escalation(to team.Role) (team.Escalation, bool) {
-	return g.stuck(func(e team.Escalation) bool { return e.To == to })
+// escalation returns a counter of starts that is above its limit and for which this role has to
+// help the group. Starts before the last help do not count.
+func (g *group) escalation(helper team.Role) (team.Escalation, bool) {
+	return g.stuck(func(e team.Escalation) bool { return e.To == helper })
 }
 
-// tooOften returns the counter of a role's starts if it is above its limit. Starts before the last
-// help do not count.
+// tooOften returns the counter that counts the starts of a role, if it is above its limit. Starts
+// before the last help do not count.
 func (g *group) tooOften(role team.Role) (team.Escalation, bool) {
 	return g.stuck(func(e team.Escalation) bool { return e.Role == role })
 }
 
-// stuck returns the first counter above its limit for which wanted returns true. Starts before the
+// stuck returns the first counter above its limit for which matches returns true. Starts before the
 // last help do not count.
-func (g *group) stuck(wanted func(team.Escalation) bool) (team.Escalation, bool) {
+func (g *group) stuck(matches func(team.Escalation) bool) (team.Escalation, bool) {
 	since := g.status
 	since.Iterations.Developer -= g.helped.Developer
 	since.Iterations.QA -= g.helped.QA
 	since.Iterations.TechLead -= g.helped.TechLead
 	past := team.Stuck(since)
-	if i := slices.IndexFunc(past, wanted); i >= 0 {
+	if i := slices.IndexFunc(past, matches); i >= 0 {
 		return past[i], true
 	}
 	return team.Escalation{}, false
 }
 
-// help records that a role has helped. It resets the counters for which this role has to help.
-func (g *group) help(by team.Role) {
+// help records that the role helper has helped the group. It resets the counters for which this
+// role has to help.
+func (g *group) help(helper team.Role) {
 	for _, e := range team.Counters(g.status) {
 		switch {
-		case e.To != by:
+		case e.To != helper:
 		case e.Role == team.Developer:
 			g.helped.Developer = e.Count
 		case e.Role == team.QAExpert:

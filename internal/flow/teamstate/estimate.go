@@ -7,7 +7,7 @@ import (
 	"gaffer/team"
 )
 
-// runningTime holds how many agents of a role have run, and their total time.
+// runningTime is the number of agents of a role that have run, and the total time that they ran.
 type runningTime struct {
 	starts int
 	time   time.Duration
@@ -22,8 +22,8 @@ func (a runningTime) mean() time.Duration { return a.time / time.Duration(max(1,
 // workTimes holds the running times of agents, by role.
 type workTimes map[team.Role]runningTime
 
-// add records how long an agent of a role ran. If the clock was set back, it records nothing. It
-// ignores steps that gaffer does itself.
+// add records how long an agent of a role ran. If d is negative because the clock was set back, it
+// counts as zero. Steps that gaffer does itself have no role and are not recorded.
 func (t workTimes) add(role team.Role, d time.Duration) {
 	if role != "" {
 		t[role] = t[role].plus(runningTime{1, max(0, d)})

@@ -96,8 +96,8 @@ func (f *Found) read(s team.Snapshot) error {
 	return p.checkAll()
 }
 
-// addGroups adds the groups that the plan lacks: groups that have a status, and groups that only
-// tasks name.
+// addGroups adds the groups that are missing in the plan: groups that have a status, and groups
+// that only tasks name.
 func (f *Found) addGroups(known team.Groups) {
 	add := func(id, name string) {
 		if id != "" && !slices.ContainsFunc(f.Groups, func(g team.TaskGroup) bool { return g.ID == id }) {
@@ -208,7 +208,7 @@ func (f *Found) assignTasks() {
 				g.Tasks = append(g.Tasks, t.ID)
 			}
 		}
-		if len(g.Tasks) == 0 && g.Name != "" { // nothing but the group's name is known
+		if len(g.Tasks) == 0 && g.Name != "" { // only the name of the group is known
 			g.Tasks = team.List[string]{g.ID}
 			f.Tasks = append(f.Tasks, team.Task{ID: g.ID, Description: g.Name, GroupID: g.ID, Status: f.Status[i].Status.Work()})
 		}

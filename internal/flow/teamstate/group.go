@@ -17,13 +17,13 @@ type group struct {
 
 	found *team.Group // state in another program's documents; nil if gaffer planned the group
 
-	redo      *redo        // the step to repeat, or nil
-	unblocked *team.Answer // UNBLOCKED answer, applied when a developer is free; may be nil
-	approved  *team.Answer // APPROVED answer, applied when the branch is merged; may be nil
+	redo      *redo        // the step to repeat; nil if there is none
+	unblocked *team.Answer // the tech lead's UNBLOCKED answer, applied when a developer is free; nil if there is none
+	approved  *team.Answer // the tech lead's APPROVED answer, applied when the branch is merged; nil if there is none
 
 	helped          team.Iterations // values of the iteration counters when a role last helped
-	starts, allowed int             // number of agents started for the group, and its limit
-	since           int             // number of the event since which the group waits
+	starts, allowed int             // number of agents that were started for the group, and the maximum of this number
+	since           int             // number of the event at which the group began to wait
 	why             string          // why the group has its current state; logged with the next step
 
 	work     string   // last message of the developer
@@ -32,12 +32,12 @@ type group struct {
 	advice   []string
 	issues   []Issue // issues of the last review that requested changes
 	numbered int     // number of issue ids that gaffer has assigned
-	unmerged string  // why the last merge failed, or ""
-	unusable string  // last answer that could not be used
+	unmerged string  // why the last merge failed; empty if it did not
+	unusable string  // last answer of an agent that could not be used
 
 	returned  bool // a review has requested changes
 	escalated bool // a stronger model does the work from now on
-	helpless  int  // number of consecutive calls of the tech lead without help
+	helpless  int  // number of consecutive starts of the tech lead that brought no help
 }
 
 func newGroup(id string, allowed int) *group {
@@ -48,8 +48,8 @@ func newGroup(id string, allowed int) *group {
 }
 
 // move changes the group's status by the protocol's rules, after a role has started or answered.
-func (g *group) move(by team.Role, said team.Answer, at time.Time) error {
-	next, err := team.Advance(g.status, by, said, at)
+func (g *group) move(role team.Role, answer team.Answer, at time.Time) error {
+	next, err := team.Advance(g.status, role, answer, at)
 	if err == nil {
 		g.status = next
 	}

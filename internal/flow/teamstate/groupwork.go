@@ -100,16 +100,16 @@ func (w groupWork) escalate(g *group, by team.Role, said team.Answer) {
 	}
 }
 
-// noReply is what a role is told if its question was not answered. It is told so only if the user
-// has resumed the session without an answer.
+// noReply is the text that a role gets if the user has resumed the session without an answer to its
+// question.
 const noReply = "The user has let the session go on without an answer. Take the most likely meaning, and say which it is."
 
-// maxHelpless is how many consecutive calls of the tech lead may bring no help. After that, the
+// maxHelpless is how many starts of the tech lead in a row may bring no help. After that, the
 // session stops and the user must act.
 const maxHelpless = 2
 
-// helpless records that the tech lead gave no help. These calls have their own limit, because no
-// other counter includes them and no other role can help.
+// helpless records that the tech lead was started but gave no help. These starts have a separate
+// limit, because no other counter includes them and no other role can help.
 func (w groupWork) helpless(g *group, step Step) {
 	if g.helpless++; g.helpless == maxHelpless {
 		w.ending.stop(

@@ -15,7 +15,7 @@ type history struct {
 	log            []team.LogEntry
 }
 
-// advance counts an event that is applied at this time.
+// advance records that an event was applied at the time at.
 func (h *history) advance(at time.Time) { h.events, h.updated = h.events+1, at }
 
 // note appends a decision and its reason to the log.
@@ -42,9 +42,9 @@ func (h *history) noteStart(step Step) {
 }
 
 // counted returns a number with its noun, such as "1 group" or "2 groups".
-func counted(n int, thing string) string {
+func counted(n int, noun string) string {
 	if n == 1 {
-		return "1 " + thing
+		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, thing)
+	return fmt.Sprintf("%d %ss", n, noun)
 }

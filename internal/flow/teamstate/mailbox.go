@@ -74,24 +74,24 @@ func (b *mailbox) sendReview(g *group, d team.Decision, said team.Answer, found 
 	}, at)
 }
 
-// markRead marks the messages about a group that a role receives at its start as read.
-func (b *mailbox) markRead(group string, to team.Role) {
+// markRead marks as read the messages about a group that a role receives when it starts.
+func (b *mailbox) markRead(group string, receiver team.Role) {
 	for i, m := range b.messages {
-		if m.GroupID == group && m.To == to {
+		if m.GroupID == group && m.To == receiver {
 			b.messages[i].Read = true
 		}
 	}
 }
 
-// handled marks the messages about a group to a role as handled. It does nothing if the role's
-// status word says that it could not do its work.
-func (b *mailbox) handled(g *group, by team.Role, word team.Word) {
+// handled marks the messages about a group to the role receiver as handled. It does nothing if the
+// role's status word says that the role could not do its work.
+func (b *mailbox) handled(g *group, receiver team.Role, word team.Word) {
 	switch word {
 	case team.WordBlocked, team.WordIncomplete, team.WordPartial, team.WordError, team.WordNeedsClarification, team.WordEscalate:
 		return
 	}
 	for i, m := range b.messages {
-		if m.GroupID == g.id && m.To == by {
+		if m.GroupID == g.id && m.To == receiver {
 			b.messages[i].done = true
 		}
 	}
@@ -99,10 +99,10 @@ func (b *mailbox) handled(g *group, by team.Role, word team.Word) {
 
 // messagesTo returns the messages that a role receives when it is started on a group. c holds the
 // group's files and commits.
-func (b *mailbox) messagesTo(to team.Role, group string, c Change) []team.Message {
+func (b *mailbox) messagesTo(receiver team.Role, group string, c Change) []team.Message {
 	var list []team.Message
 	for _, m := range b.messages {
-		if m.GroupID == group && m.To == to && !m.done {
+		if m.GroupID == group && m.To == receiver && !m.done {
 			list = append(list, m.with(c))
 		}
 	}

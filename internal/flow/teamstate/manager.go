@@ -25,12 +25,12 @@ type manager struct {
 	asked    string // question to the user, until the project manager has decided
 	unusable string // last answer of the project manager that could not be used
 
-	proposed *plan    // plan that drops requirements and needs the user's consent, or nil
+	proposed *plan    // a plan that drops requirements and needs the user's consent; nil if there is none
 	dropped  []string // requirements that the proposed plan drops, with reasons
 }
 
-// maxRefusals is how often in a row COMPLETE may be refused. After that, the session stops and the
-// user must act.
+// maxRefusals is how many times in a row COMPLETE may be refused. After that, the session stops and
+// the user must act.
 const maxRefusals = 3
 
 // answered applies the end of a step of the project manager. If the step failed, the user must act,

@@ -10,8 +10,8 @@ import (
 )
 
 // merged applies the end of a group's merge. If the merge succeeded, the approval takes effect. If
-// it failed, the group goes back to a developer; the tech lead's approval stays recorded, because
-// not the tech lead but gaffer sent the group back. If the merge could not run, the session stops,
+// it failed, the group goes back to a developer. The tech lead's approval stays recorded, because
+// gaffer and not the tech lead sent the group back. If the merge could not run, the session stops,
 // because no agent can help.
 func (w groupWork) merged(step Step, e Ending) error {
 	g := w.groups.find(step.Group)

@@ -17,21 +17,21 @@ type plan struct {
 	tasks     []team.Task
 	groups    []team.TaskGroup
 	phases    []phase
-	settled   map[string]bool // groups that another program has completed; check skips them
+	settled   map[string]bool // groups that another program has completed; check ignores them
 }
 
 // phase is a set of groups. Agents may work on these groups once the phase is open.
 type phase struct {
 	groups []string
 	opened bool
-	number int // number in another program's documents; 0: the position in the plan
+	number int // number of the phase in another program's documents; 0 means its position in the plan
 }
 
 // Maximum sizes of a plan. They also limit how long a session can take.
 const (
 	maxGroups = 64
 	maxTasks  = 1000
-	mainGroup = "main" // the only group of a simple plan
+	mainGroup = "main" // id of the only group in a simple plan
 )
 
 // group returns the planned group with this id, or an empty group if there is none.
@@ -139,17 +139,17 @@ func (p plan) cycle() []string {
 }
 
 // layers sorts groups into layers. The groups in a layer depend only on groups in earlier layers or
-// in done. left holds the groups that are in a cycle or depend on one.
-func layers(groups []team.TaskGroup, done []string) (in [][]string, left []team.TaskGroup) {
+// in done. cyclic holds the groups that are in a cycle, or that depend on a group in a cycle.
+func layers(groups []team.TaskGroup, done []string) (sorted [][]string, cyclic []team.TaskGroup) {
 	placed := map[string]bool{}
 	for _, id := range done {
 		placed[id] = true
 	}
-	left = groups
-	for len(left) > 0 {
+	cyclic = groups
+	for len(cyclic) > 0 {
 		var layer []string
 		var later []team.TaskGroup
-		for _, g := range left {
+		for _, g := range cyclic {
 			if slices.ContainsFunc(g.DependsOn, func(id string) bool { return !placed[id] }) {
 				later = append(later, g)
 			} else {
@@ -157,14 +157,14 @@ func layers(groups []team.TaskGroup, done []string) (in [][]string, left []team.
 			}
 		}
 		if len(layer) == 0 {
-			return in, left
+			return sorted, cyclic
 		}
 		for _, id := range layer {
 			placed[id] = true
 		}
-		in, left = append(in, layer), later
+		sorted, cyclic = append(sorted, layer), later
 	}
-	return in, nil
+	return sorted, nil
 }
 
 // phasesOf creates phases of at most MaxDevelopers groups, in the order of their layers. Groups in

@@ -29,28 +29,28 @@ type draftTask struct {
 // because they add prefixes and suffixes.
 const maxID = 64
 
-// checkID returns an error if id cannot be part of a branch name and of a file name. what is the
+// checkID returns an error if id cannot be part of a branch name and of a file name. kind is the
 // kind of id, for the error.
-func checkID(what, id string) error {
-	if err := statefile.CheckName(what, id); err != nil {
+func checkID(kind, id string) error {
+	if err := statefile.CheckName(kind, id); err != nil {
 		return err
 	}
 	fit := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._-", r) }
 	switch {
 	case len(id) > maxID:
-		return fmt.Errorf("%s %q has %d bytes, more than the %d an id may have", what, clip(id, 60), len(id), maxID)
+		return fmt.Errorf("%s %q has %d bytes, more than the %d an id may have", kind, clip(id, 60), len(id), maxID)
 	case strings.ContainsFunc(id, func(r rune) bool { return !fit(r) }):
-		return fmt.Errorf("%s %q has other characters than letters, digits, dots, dashes and underscores", what, id)
+		return fmt.Errorf("%s %q has other characters than letters, digits, dots, dashes and underscores", kind, id)
 	case strings.Contains(id, "..") || strings.HasSuffix(id, ".") || strings.HasSuffix(id, ".lock"):
-		return fmt.Errorf("%s %q cannot be a part of a branch's name", what, id)
+		return fmt.Errorf("%s %q cannot be a part of a branch's name", kind, id)
 	case strings.HasPrefix(id, "pm-"):
-		return fmt.Errorf("%s %q has the name of the project manager's own steps", what, id)
+		return fmt.Errorf("%s %q has the name of the project manager's own steps", kind, id)
 	}
 	return nil
 }
 
-// readDraft reads the tasks and groups of a plan. A group may contain its tasks instead of naming
-// them.
+// readDraft reads the tasks and groups of a plan. A group may contain whole tasks instead of their
+// ids.
 func readDraft(body jsontree.Value) (draft, error) {
 	var d draft
 	if body.Kind() != jsontree.Object {

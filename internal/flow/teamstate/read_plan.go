@@ -89,15 +89,15 @@ func readPhases(v jsontree.Value, mode team.Mode, groups []team.TaskGroup) ([]ph
 	return phases, nil
 }
 
-// with returns the plan with the groups and tasks of the draft added. known holds the ids of
+// with returns the plan with the groups and tasks of the draft added. movable holds the ids of
 // existing tasks that the draft may move to other groups.
-func (p plan) with(d draft, known []string) (plan, error) {
+func (p plan) with(d draft, movable []string) (plan, error) {
 	p.tasks, p.groups = slices.Clone(p.tasks), slices.Clone(p.groups)
 	for _, t := range d.tasks {
 		switch i := p.task(t.ID); {
 		case i < 0:
 			p.tasks = append(p.tasks, t.Task)
-		case slices.Contains(known, t.ID):
+		case slices.Contains(movable, t.ID):
 			p.tasks[i].GroupID = t.GroupID
 		default:
 			return p, fmt.Errorf("task %s already exists", t.ID)
@@ -106,7 +106,7 @@ func (p plan) with(d draft, known []string) (plan, error) {
 	for _, g := range d.groups {
 		for _, id := range g.Tasks {
 			i := p.task(id)
-			if i < 0 || d.task(id) < 0 && !slices.Contains(known, id) {
+			if i < 0 || d.task(id) < 0 && !slices.Contains(movable, id) {
 				return p, fmt.Errorf("group %s has task %q, which is not planned, or another group's", g.ID, clip(id, 60))
 			}
 			p.tasks[i].GroupID = g.ID
@@ -129,7 +129,7 @@ func (p plan) task(id string) int {
 	return slices.IndexFunc(p.tasks, func(t team.Task) bool { return t.ID == id })
 }
 
-// checkAll returns an error if a task is in several groups, or if check returns one.
+// checkAll returns an error if a task is in several groups, or if check returns an error.
 func (p plan) checkAll() error {
 	in := map[string]string{}
 	for _, g := range p.groups {
@@ -147,8 +147,8 @@ func (p plan) checkAll() error {
 }
 
 // split returns a plan in which a stuck group is replaced by a group of the same id with fewer
-// tasks, and by new groups. The new groups are open at once. Groups that depended on the stuck
-// group now depend on all of them.
+// tasks, and by new groups. Agents may work on the new groups at once. Groups that depended on the
+// stuck group now depend on it and on the new groups.
 func (p plan) split(stuck string, body jsontree.Value) (plan, error) {
 	d, err := readDraft(body)
 	if err != nil {
@@ -171,14 +171,14 @@ func (p plan) split(stuck string, body jsontree.Value) (plan, error) {
 	return next.with(d, was.Tasks)
 }
 
-// parts returns an error if the draft cannot replace the group was. It returns the ids of the new
-// groups.
-func (d draft) parts(p plan, was team.TaskGroup) (added []string, err error) {
+// parts returns the ids of the new groups with which the draft replaces the group stuck. It returns
+// an error if the draft cannot replace that group.
+func (d draft) parts(p plan, stuck team.TaskGroup) (added []string, err error) {
 	var tasks []string
 	for _, g := range d.groups {
 		tasks = append(tasks, g.Tasks...)
 		switch {
-		case g.ID == was.ID:
+		case g.ID == stuck.ID:
 		case p.group(g.ID).ID != "":
 			return nil, fmt.Errorf("group %s already exists", g.ID)
 		default:
@@ -187,13 +187,13 @@ func (d draft) parts(p plan, was team.TaskGroup) (added []string, err error) {
 	}
 	switch {
 	case len(added) == len(d.groups):
-		return nil, fmt.Errorf("one of the groups must still be called %s: it goes on in its branch", was.ID)
+		return nil, fmt.Errorf("one of the groups must still be called %s: it goes on in its branch", stuck.ID)
 	case len(added) == 0:
-		return nil, fmt.Errorf("group %s is not split: give new groups too, or say %s with advice", was.ID, team.WordContinue)
+		return nil, fmt.Errorf("group %s is not split: give new groups too, or say %s with advice", stuck.ID, team.WordContinue)
 	}
-	for _, id := range was.Tasks {
+	for _, id := range stuck.Tasks {
 		if !slices.Contains(tasks, id) {
-			return nil, fmt.Errorf("task %s of group %s is in none of the groups", id, was.ID)
+			return nil, fmt.Errorf("task %s of group %s is in none of the groups", id, stuck.ID)
 		}
 	}
 	return added, nil

@@ -28,7 +28,7 @@ func Items(requirements string) []Item {
 
 func listed(text string) []string {
 	var items [][]string // lines of each item
-	outer := -1          // indentation of the list; -1 before the first item
+	outer := -1          // indentation of the outermost list; -1 before the first item
 	within, blank := false, false
 	for raw := range strings.Lines(text) {
 		l := strings.TrimRight(raw, " \t\r\n")

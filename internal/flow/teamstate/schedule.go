@@ -69,8 +69,8 @@ func (s *schedule) next() []Step {
 	return next
 }
 
-// check returns an error if a step cannot start now. It allows a step that next returned before the
-// session stopped with an error.
+// check returns an error if a step cannot start now. If the session has stopped with an error since
+// next returned the step, check still allows the step.
 func (s *schedule) check(step Step) error {
 	for _, due := range s.due() {
 		if due.ID == step.ID && due.Role == step.Role && due.Group == step.Group && due.Purpose == step.Purpose {

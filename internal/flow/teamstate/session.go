@@ -24,8 +24,8 @@ type Session struct {
 	times    workTimes
 }
 
-// New returns a new session. If start.Found is set, the session continues the one of another
-// program.
+// New returns a new session. If start.Found is set, the new session continues another program's
+// session.
 func New(start Start, at time.Time) *Session {
 	start.Developers = min(max(1, start.Developers), team.MaxDevelopers)
 	if start.Iterations <= 0 {
@@ -146,8 +146,8 @@ func (s *Session) Step(id string) (Step, bool) {
 // Busy reports whether a step of the group is running.
 func (s *Session) Busy(group string) bool { return s.schedule.busy(group) }
 
-// Outcome returns how the session ended. ended is false if it has not ended, also if it stopped
-// with an error but steps are still running.
+// Outcome returns how the session ended. ended is false if the session has not ended, or if it
+// stopped with an error but steps are still running.
 func (s *Session) Outcome() (o Outcome, ended bool) {
 	switch {
 	case s.ending.finished:

@@ -17,17 +17,17 @@ import (
 type Start struct {
 	Session      string    `json:"session"` // id of the session
 	Requirements string    `json:"requirements"`
-	Mode         team.Mode `json:"mode,omitempty"` // [team.Unplanned]: the project manager chooses the mode
+	Mode         team.Mode `json:"mode,omitempty"` // [team.Unplanned] means that the project manager chooses the mode
 	Developers   int       `json:"developers"`     // developers that may work at the same time; at most [team.MaxDevelopers]
-	Iterations   int       `json:"iterations"`     // agents started per group before the user must act; 0: [DefaultIterations]
+	Iterations   int       `json:"iterations"`     // how many agents may be started per group before the user must act; 0 means [DefaultIterations]
 	Branch       string    `json:"branch"`         // branch that approved work is merged into
-	Into         string    `json:"into,omitempty"` // the user's branch that gets the result at the end; empty: none
+	Into         string    `json:"into,omitempty"` // the user's branch that gets the result at the end; empty means none
 	Tests        []string  `json:"tests,omitempty"`
-	Roles        string    `json:"roles,omitempty"` // path of a file that configures the roles; empty: none
+	Roles        string    `json:"roles,omitempty"` // path of a file that configures the roles; empty means none
 
-	Found *Found `json:"found,omitempty"` // state of another program's session to continue; nil: new session
+	Found *Found `json:"found,omitempty"` // state of another program's session to continue; nil for a new session
 
-	TestsTimeout time.Duration `json:"tests_timeout,omitempty"` // time limit of a merge with its tests; 0: [DefaultTestsTimeout]
+	TestsTimeout time.Duration `json:"tests_timeout,omitempty"` // time limit of a merge with its tests; 0 means [DefaultTestsTimeout]
 }
 
 // DefaultIterations is how many agents are started for one group before the user must act, unless
@@ -38,7 +38,8 @@ const DefaultIterations = 30
 // set.
 const DefaultTestsTimeout = 30 * time.Minute
 
-// Purpose is what an agent is started for, or what gaffer does itself in a step.
+// Purpose is the reason for which an agent is started, or the work that gaffer does itself in a
+// step.
 type Purpose string
 
 // The purposes. Each belongs to one role, except Merge and Deliver, which gaffer does itself.
@@ -67,9 +68,9 @@ type Step struct {
 // Ending describes how the task of a step ended.
 type Ending struct {
 	At     time.Time
-	Class  failure.Class // failure.None if the agent ended by itself
+	Class  failure.Class // why the agent failed; failure.None if the agent ended by itself
 	Answer string        // the agent's last message; for a merge, a [Merged] as JSON
-	Reason string        // why the task failed, if it did
+	Reason string        // why the task failed; empty if it did not
 }
 
 // Merged is the result of a merge step.
@@ -131,7 +132,7 @@ type Brief struct {
 	Words        []team.Word // status words that the answer may have
 	Tests        []string    // shell commands that test each merge
 	Issues       []Issue     // issues of the last review that requested changes, with the developer's replies
-	Unmerged     string      // why the last merge of the group failed, or ""
+	Unmerged     string      // why the last merge of the group failed; empty if it did not
 	Unusable     string      // the answer that could not be used, if the step asks for a new answer
 	Escalated    bool        // a stronger model must do the work
 }

@@ -7,8 +7,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Limits for texts of agents. The texts become part of documents and prompts, and a single agent
-// must not fill those.
+// Limits for texts of agents. The texts become part of documents and prompts, and one agent must
+// not fill these.
 const (
 	maxText = 16 << 10 // maximum bytes of a long text
 	maxLine = 1 << 10  // maximum bytes of a name or a title
@@ -20,13 +20,13 @@ func clip(s string, limit int) string {
 	return truncate.Bytes(strings.ToValidUTF8(s, "\uFFFD"), limit)
 }
 
-// dropMiddle shortens a text to most bytes by dropping its middle, because the important part of an
-// answer is usually at its end.
-func dropMiddle(s string, most int) string {
-	if len(s) <= most {
+// dropMiddle shortens a text to about maxBytes bytes by dropping its middle, because the important
+// part of an answer is usually at its end.
+func dropMiddle(s string, maxBytes int) string {
+	if len(s) <= maxBytes {
 		return strings.ToValidUTF8(s, "\uFFFD")
 	}
-	return clip(s, most/2) + "\n" + strings.ToValidUTF8(s[len(s)-most/2:], "")
+	return clip(s, maxBytes/2) + "\n" + strings.ToValidUTF8(s[len(s)-maxBytes/2:], "")
 }
 
 // oneLine returns a name or title as one line, cut to maxLine bytes.
