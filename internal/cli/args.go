@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// argumentError replaces cobra's error about the number of arguments, such as "accepts 2
-// arg(s), received 1", by one that names the missing or unexpected argument. Other
-// errors are returned unchanged.
+// argumentError replaces cobra's error about the number of arguments, such as "accepts 2 arg(s),
+// received 1", by an error that names the missing or unexpected argument. It returns other errors
+// unchanged.
 func argumentError(cmd *cobra.Command, args []string, err error) error {
 	if err == nil {
 		return nil

@@ -18,7 +18,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// release is the version. A release build sets it: -ldflags "-X
+// release is the version of gaffer. A release build sets it: -ldflags "-X
 // gaffer/internal/cli.release=1.2.3".
 var release = "0.1.0-dev"
 
@@ -45,7 +45,7 @@ func Run(ctx context.Context, e *env.Env, args []string) int {
 	}
 	silent := false
 	switch stopped := ctx.Err(); {
-	case stopped != nil && err.Error() == stopped.Error(): // the user sent this signal, so do not print an error about it
+	case stopped != nil && err.Error() == stopped.Error(): // the user has ended the command with this signal, so no error is printed
 		err, silent = &exit.Error{Code: exit.CodeInterrupted, Err: errors.New("interrupted")}, true
 	case stopped != nil:
 		err = exit.Interrupted(err)
@@ -59,8 +59,8 @@ func Run(ctx context.Context, e *env.Env, args []string) int {
 	return int(exit.Of(err))
 }
 
-// wantsJSON reports whether the arguments contain --json. It does not parse the command
-// line, so that mistakes in the command line can be reported as JSON, too.
+// wantsJSON reports whether the arguments contain --json. It does not parse the command line,
+// because even mistakes in the command line are reported as JSON then.
 func wantsJSON(args []string) bool {
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]

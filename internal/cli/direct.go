@@ -17,9 +17,8 @@ import (
 	"gaffer/internal/flow/teamrun"
 )
 
-// runDirectly runs a command that gaffer or an agent program starts often, such as a hook. It
-// returns ok = false for other commands. It does not build the command tree, because that takes
-// time.
+// runDirectly runs a command that gaffer or an agent program starts often, such as a hook. To save
+// time, it does not build the command tree. It returns ok = false for all other commands.
 func runDirectly(args []string) (code int, ok bool) {
 	switch {
 	case len(args) == 2 && args[0] == "supervise":

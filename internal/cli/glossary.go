@@ -20,7 +20,7 @@ func formatGlossary(page string) string {
 	var blocks []string
 	for _, block := range strings.Split(strings.TrimSpace(page), "\n\n") {
 		if strings.HasPrefix(block, "# ") {
-			continue // skip the page's title: the topic has the same title
+			continue // skip the title of the page, because the help topic has the same title
 		}
 		if heading, ok := strings.CutPrefix(block, "## "); ok {
 			blocks = append(blocks, heading)

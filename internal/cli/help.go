@@ -61,7 +61,7 @@ func flagNames(root *cobra.Command) (names []string) {
 	return names
 }
 
-// nameCommands writes a group's title and the names of its commands, on one line if they
+// nameCommands writes a group's title and the names of its commands, on one line if all of them
 // fit.
 func nameCommands(b *strings.Builder, title string, root *cobra.Command, group string) {
 	var names []string

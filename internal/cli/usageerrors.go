@@ -11,13 +11,13 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// rejectMistakes makes every command reject an unknown subcommand; cobra would print the help and
-// succeed. It also makes flags with a single value reject a second value; the parser would use the
-// last one. *started becomes true if the command line is valid and the command is started.
+// rejectMistakes makes every command reject an unknown subcommand, for which cobra would print the
+// help and succeed. It also makes flags with a single value reject a second value, which the parser
+// would accept. *started becomes true if the command line is valid and the command is started.
 func rejectMistakes(root *cobra.Command) (started *bool) {
 	started = new(bool)
 	walk(root, func(cmd *cobra.Command) {
-		// Inherited flags are not visited here, but with the parent that declares them.
+		// Inherited flags are not visited here; the command that declares them visits them.
 		cmd.Flags().VisitAll(rejectRepeated)
 		cmd.PersistentFlags().VisitAll(rejectRepeated)
 		if cmd.HasSubCommands() && !cmd.Runnable() {
@@ -102,9 +102,9 @@ const removes = "'gaffer prune' takes away runs that ended long ago; 'gaffer can
 // usageError turns an error of the command line's parser into a usage error with a hint.
 func usageError(cmd *cobra.Command, err error) error {
 	if e, ok := errors.AsType[*exit.Error](err); ok {
-		return e // without the text that the parser adds
+		return e // return only e, without the text that the parser adds
 	}
-	// If the command is unknown, report that instead of its unknown flag. A command such as 'gaffer
+	// If the command is unknown, report that and not its unknown flag. A command such as 'gaffer
 	// build PLAN' also takes arguments, so a word after it need not be a command.
 	_, takes := positional(cmd.Use)
 	if words := cmd.Flags().Args(); cmd.HasSubCommands() && takes == 0 && len(words) > 0 {

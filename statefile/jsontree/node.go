@@ -86,8 +86,8 @@ func (n *Node) Len() int {
 	return len(n.parts)
 }
 
-// Items yields the items of an array with their index, and nothing for other kinds.
-// The caller must not add or remove items during the iteration.
+// Items yields the items of an array with their index. It yields nothing if n is not an array. The
+// caller must not add or remove items during the iteration.
 func (n *Node) Items() iter.Seq2[int, *Node] {
 	return func(yield func(int, *Node) bool) {
 		if n.Kind() != Array {
@@ -102,7 +102,7 @@ func (n *Node) Items() iter.Seq2[int, *Node] {
 	}
 }
 
-// Members yields the members of an object in order, and nothing for other kinds. The
+// Members yields the members of an object in order. It yields nothing if n is not an object. The
 // caller must not add or remove members during the iteration.
 func (n *Node) Members() iter.Seq2[string, *Node] {
 	return func(yield func(string, *Node) bool) {

@@ -11,7 +11,7 @@ type style struct {
 	unit      string // one level of indentation
 	eol       string // line ending
 	multiline bool   // members are on separate lines
-	space     bool   // a space follows ':' and, between members on one line, ','
+	space     bool   // a space follows each ':' and, between members on one line, each ','
 }
 
 // styleOf derives the style from the root's first member. An empty root gets defaultStyle.
@@ -51,8 +51,8 @@ func (s style) gap() []byte {
 
 func (s style) colon() []byte { return append([]byte(":"), s.gap()...) }
 
-// newPart returns the white space for a member or item that is appended to n, as an empty part, and
-// the white space before the closing bracket of n.
+// newPart returns an empty part with the white space for a member or item that is appended to n,
+// and the white space before the closing bracket of n.
 func (s style) newPart(n *Node, depth int) (p part, tail []byte) {
 	p.colon = s.colon()
 	count := len(n.parts)
@@ -110,8 +110,8 @@ func (s style) appendValue(b []byte, v Value, depth int) []byte {
 	return b
 }
 
-// appendBreak appends a line break and indentation. If the style is single-line, it appends inline
-// instead.
+// appendBreak appends a line break and indentation. If the style is single-line, it appends the
+// text inline instead.
 func (s style) appendBreak(b []byte, depth int, inline []byte) []byte {
 	if s.multiline {
 		return append(b, s.newline(depth)...)

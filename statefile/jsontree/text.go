@@ -38,7 +38,8 @@ func quote(b []byte, text string) []byte {
 	return append(append(b, text[from:]...), '"')
 }
 
-// escapes lists the bytes with a one-letter escape, as pairs of letter and byte.
+// escapes lists the bytes that have a one-letter escape, such as \n. Each pair of bytes is the
+// letter and the byte that it stands for.
 const escapes = "\"\"\\\\b\bf\fn\nr\rt\t//"
 
 // escapeLetter returns the letter of the escape for c, such as 'n' for a newline, or 0 if c has

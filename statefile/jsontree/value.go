@@ -76,7 +76,7 @@ func (v Value) Str() (string, bool) {
 // Text returns the string v, or "" if v is not a string.
 func (v Value) Text() string { s, _ := v.Str(); return s }
 
-// Int returns v as an integer, or false if v is not an integer of 64 bits.
+// Int returns v as an integer, or false if v is not a 64-bit integer.
 func (v Value) Int() (int64, bool) {
 	if v.Kind() != Number {
 		return 0, false
@@ -88,7 +88,7 @@ func (v Value) Int() (int64, bool) {
 	return n, true
 }
 
-// Float returns v as a float64, or false if v is not a number in its range.
+// Float returns v as a float64, or false if v is not a number or is out of range.
 func (v Value) Float() (float64, bool) {
 	if v.Kind() != Number {
 		return 0, false
@@ -106,7 +106,7 @@ func (v Value) Bool() (value, ok bool) {
 }
 
 // Get returns the member called name, or the zero Value if there is none. If the name occurs twice,
-// Get returns the last one, as other programs that read these documents do.
+// Get returns the last member, as other programs that read these documents do.
 func (v Value) Get(name string) Value {
 	var found Value
 	if v.Kind() != Object {
@@ -135,7 +135,7 @@ func (v Value) Len() int {
 	return n
 }
 
-// Members yields the members of an object in order, and nothing for other kinds.
+// Members yields the members of an object in order. It yields nothing if v is not an object.
 func (v Value) Members() iter.Seq2[string, Value] {
 	return func(yield func(string, Value) bool) {
 		if v.Kind() != Object {
@@ -149,7 +149,7 @@ func (v Value) Members() iter.Seq2[string, Value] {
 	}
 }
 
-// Items yields the items of an array with their index, and nothing for other kinds.
+// Items yields the items of an array with their index. It yields nothing if v is not an array.
 func (v Value) Items() iter.Seq2[int, Value] {
 	return func(yield func(int, Value) bool) {
 		if v.Kind() != Array {
@@ -197,11 +197,11 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return v.raw, nil
 }
 
-// keyIs reports whether the member name quoted, with its quotes, stands for name.
+// keyIs reports whether quoted, a member's name in quotes, stands for name.
 func keyIs(quoted []byte, name string) bool {
 	inner := quoted[1 : len(quoted)-1]
 	if string(inner) == name {
-		return bytes.IndexByte(inner, '\\') < 0 // equal bytes, but a backslash starts an escape, so the names differ
+		return bytes.IndexByte(inner, '\\') < 0 // the bytes are equal, but a backslash in them starts an escape, and then the names differ
 	}
 	return len(inner) > len(name) && bytes.IndexByte(inner, '\\') >= 0 && unquote(quoted) == name
 }

@@ -8,7 +8,7 @@ import (
 // Channel is a way to send notifications, such as a webhook.
 type Channel interface {
 	Name() string  // desktop, webhook or command
-	Key() string   // identifies the receiver; the same for all programs that send to it
+	Key() string   // identifies the receiver; all programs that send to the same receiver have the same key
 	Where() string // the receiver as text for the user, without secrets
 	// Send sends a notification. It must return when ctx ends. The caller may retry after a
 	// [*TemporaryError]; any other error is final.

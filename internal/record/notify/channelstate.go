@@ -12,9 +12,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// The kinds of the stored items. noteKind: notifications; their parent says whether they are queued
-// or closed. senderKind: the state that all programs which send over a channel share. cursorKind:
-// the number of the last event that was read.
+// The kinds of the stored items. An item of noteKind is a notification; its parent says whether it
+// is queued or closed. An item of senderKind is the state that all programs which send over a
+// channel share. An item of cursorKind is the number of the last event that was read.
 const (
 	noteKind   = "notify"
 	senderKind = "notify-sender"
@@ -31,14 +31,14 @@ const (
 type channelState struct {
 	store   store.Store
 	channel string // key of the channel
-	scope   string // id of the run that this program follows, or everything
+	scope   string // id of the run that this program follows, or the constant everything
 	program string // unique id of this process
 }
 
 // everything is the scope of programs that follow all runs in the store.
 const everything = "*"
 
-// cursor says up to which event a scope was read.
+// cursor says up to which event the events of a scope were read.
 type cursor struct {
 	Seq   int64     `json:"seq"`
 	Began time.Time `json:"began"` // events before this time cause no notifications
@@ -64,9 +64,9 @@ type items interface {
 	Items(kind, parent string, after int64, limit int) ([]store.Item, error)
 }
 
-// get decodes the data of an item into to. If the item does not exist, it returns false and does
-// not change to.
-func get(from items, key store.ItemKey, to any) (found bool, err error) {
+// get decodes the data of an item into target. If the item does not exist, it returns false and
+// does not change target.
+func get(from items, key store.ItemKey, target any) (found bool, err error) {
 	item, err := from.Item(key)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
@@ -74,7 +74,7 @@ func get(from items, key store.ItemKey, to any) (found bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	return true, json.Unmarshal(item.Data, to)
+	return true, json.Unmarshal(item.Data, target)
 }
 
 func put(tx *store.Tx, i store.Item, data any) error {
@@ -104,15 +104,16 @@ func (b *channelState) putEntry(tx *store.Tx, e entry) error {
 }
 
 // openCursor returns the cursor that an earlier program has stored. If there is none, it stores and
-// returns a new cursor: at event number from or, if from is zero, at the last event in the store.
-func (b *channelState) openCursor(ctx context.Context, from int64, now time.Time) (c cursor, err error) {
+// returns a new cursor: at the event number start or, if start is zero, at the last event in the
+// store.
+func (b *channelState) openCursor(ctx context.Context, start int64, now time.Time) (c cursor, err error) {
 	found := false
 	err = b.store.Read(ctx, func(r store.Reader) (err error) {
 		if found, err = get(r, b.cursorKey(), &c); err != nil || found {
 			return err
 		}
-		c = cursor{Seq: from, Began: now}
-		if from == 0 {
+		c = cursor{Seq: start, Began: now}
+		if start == 0 {
 			c.Seq, err = r.LastSeq()
 		}
 		return err
@@ -121,7 +122,7 @@ func (b *channelState) openCursor(ctx context.Context, from int64, now time.Time
 		return c, err
 	}
 	return c, b.store.Write(ctx, func(tx *store.Tx) error {
-		found, err := get(tx, b.cursorKey(), &c) // another program may have stored a cursor meanwhile
+		found, err := get(tx, b.cursorKey(), &c) // another program may have stored a cursor in the meantime
 		if err != nil || found {
 			return err
 		}
@@ -165,7 +166,7 @@ func (b *channelState) addToQueue(tx *store.Tx, notes []Notification, now time.T
 		if found {
 			continue
 		}
-		e := entry{Note: n, Queued: now.Add(time.Duration(i) * time.Microsecond), State: Pending} // different times keep the notifications in this order
+		e := entry{Note: n, Queued: now.Add(time.Duration(i) * time.Microsecond), State: Pending} // the times differ by a microsecond, so that the notifications stay in this order
 		if room--; room < 0 {
 			e.State, e.Ended, e.Why = GivenUp, now, "too many other notifications were queued"
 		}
@@ -213,13 +214,13 @@ func (b *channelState) nextAction(ctx context.Context, r Rules, now time.Time) (
 	return m, err
 }
 
-// heldByOther reports whether another program is sending over the channel now.
+// heldByOther reports whether another program is sending over the channel at the time now.
 func (b *channelState) heldByOther(s sender, now time.Time) bool {
 	return s.Holder != b.program && s.Until.After(now)
 }
 
-// claim makes this program the channel's sender, and returns what to send. It decides again what to
-// send, because another program may have sent something since nextAction was called.
+// claim makes this program the channel's sender, and returns what to send. It does not use the
+// result of nextAction, because another program may have sent something since.
 func (b *channelState) claim(ctx context.Context, r Rules, now time.Time) (m nextAction, err error) {
 	err = b.store.Write(ctx, func(tx *store.Tx) error {
 		open, s, err := b.queued(tx)
@@ -271,10 +272,10 @@ func (b *channelState) choose(tx *store.Tx, open []entry, s sender, r Rules, now
 	}
 }
 
-// outdatedReason returns why a queued notification must not be sent any more, or "". A notification
-// in a message that may already have been sent is outdated only by its age: that message must be
-// sent again unchanged.
-func outdatedReason(tx *store.Tx, e entry, now time.Time) (why string, state State, err error) {
+// outdatedReason returns why a queued notification must not be sent any more, and its new state. It
+// returns "" if the notification is still to be sent. A notification in a message that may already
+// have been sent is outdated only by its age, because that message must be sent again unchanged.
+func outdatedReason(tx *store.Tx, e entry, now time.Time) (reason string, state State, err error) {
 	if now.Sub(e.Queued) > maxEventAge {
 		return cmp.Or(e.Why, "it could not be sent for a day"), GivenUp, nil
 	}
@@ -306,8 +307,8 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// storeResult stores the result of sending a message, and lets other programs send over the
-// channel.
+// storeResult stores the result of sending a message, and ends this program's claim, so that other
+// programs can send over the channel.
 func (b *channelState) storeResult(ctx context.Context, m nextAction, outcome error, now time.Time) error {
 	return b.store.Write(ctx, func(tx *store.Tx) error {
 		var s sender
@@ -352,8 +353,8 @@ func (e *entry) recordResult(outcome error, now time.Time) {
 	}
 }
 
-// release lets other programs send over the channel. It is for a program that stops while it is the
-// sender and has no result to store.
+// release ends this program's claim, so that other programs can send over the channel. A program
+// calls it if it stops while it is the sender and has no result to store.
 func (b *channelState) release(ctx context.Context, now time.Time) error {
 	return b.store.Write(ctx, func(tx *store.Tx) error {
 		var s sender

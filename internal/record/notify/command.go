@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Command sends notifications by running a program. The program gets the Note as JSON on standard
-// input, and its main fields as environment variables.
+// Command sends notifications by running a program. The program gets the notification as JSON on
+// standard input, and its main fields as environment variables.
 type Command struct{ Argv []string }
 
 // Name implements [Channel].
@@ -25,7 +25,7 @@ func (c *Command) Key() string { return keyOf(c.Name(), c.Argv...) }
 // Where implements [Channel].
 func (c *Command) Where() string { return line(strings.Join(c.Argv, " "), maxTitle) }
 
-// Send implements [Channel]. All its errors are final: a program that failed is not started again,
+// Send implements [Channel]. All errors are final: a program that failed is not started again,
 // because it may already have done its work.
 func (c *Command) Send(ctx context.Context, n Notification) error {
 	body, err := json.Marshal(n)
@@ -35,7 +35,7 @@ func (c *Command) Send(ctx context.Context, n Notification) error {
 	return run(ctx, c.Argv, append(body, '\n'), environOf(n))
 }
 
-// environOf returns the main fields of a Note as environment variables.
+// environOf returns the main fields of a notification as environment variables.
 func environOf(n Notification) []string {
 	var env []string
 	for _, f := range [][2]string{
@@ -67,7 +67,7 @@ func run(ctx context.Context, argv []string, stdin []byte, env []string) error {
 	said := &headWriter{}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(string(stdin)), said, said
 	cmd.Env = append(os.Environ(), env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // own process group: it can be killed as a whole, and Ctrl-C in our terminal does not reach it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the program gets its own process group, so that it can be killed with its children, and Ctrl-C in our terminal does not reach it
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = outputWithin
 	err := cmd.Run()

@@ -7,7 +7,7 @@ type entry struct {
 	Note   Notification `json:"note"`
 	Queued time.Time    `json:"queued"`
 	State  State        `json:"state"`
-	Batch  string       `json:"batch,omitempty"` // id of the message with which it is sent; if set, that message may already have been sent
+	Batch  string       `json:"batch,omitempty"` // id of the message in which the notification is sent; if set, that message may already have been sent
 	Why    string       `json:"why,omitempty"`   // why the notification was not sent
 	Ended  time.Time    `json:"ended,omitzero"`
 }
@@ -26,12 +26,12 @@ const (
 // sender is the stored state of a channel that all programs on the store share.
 type sender struct {
 	Holder string      `json:"holder,omitempty"` // id of the program that is sending
-	Until  time.Time   `json:"until,omitzero"`   // when other programs may assume that Holder has died
-	Tries  int         `json:"tries,omitempty"`  // number of failures in a row
+	Until  time.Time   `json:"until,omitzero"`   // until when Holder may send; after that, other programs assume that it has died
+	Tries  int         `json:"tries,omitempty"`  // number of failed messages in a row
 	Retry  time.Time   `json:"retry,omitzero"`   // nothing is sent before this time
-	Sent   []time.Time `json:"sent,omitempty"`   // when messages were sent in the last minute
+	Sent   []time.Time `json:"sent,omitempty"`   // times at which messages were sent in the last minute
 }
 
 // lease is how long a program may be the sender of a channel before others assume that it has died.
-// Sending one message takes less time.
+// Sending one message never takes this long.
 const lease = 30 * time.Second

@@ -52,7 +52,7 @@ func noteOf(f eventWithRows) (Notification, bool) {
 	case f.Kind == taskFailed:
 		return failedNote(f), true
 	case f.Kind == workerChanged:
-		return agentWaitsNote(f), f.worker.Slots == 0 // gaffer's own workers ask questions, which have their own notifications
+		return agentWaitsNote(f), f.worker.Slots == 0 // gaffer's own workers have slots; their agents ask questions, which have their own notifications
 	case runEnded(f.Event):
 		return finishedNote(f), true
 	}
@@ -73,13 +73,13 @@ func waitingNote(f eventWithRows) Notification {
 	return n
 }
 
-// runNote returns a Note with the fields that all notifications about a run have.
+// runNote returns a notification with the fields that all notifications about a run have.
 func runNote(f eventWithRows, kind Kind, id string) Notification {
 	return Notification{ID: id, Kind: kind, Time: f.At.UTC(), Run: f.run.ID, RunName: nameOf(f.run), Project: f.run.Project}
 }
 
 // agentWaitsNote returns the notification that an agent waits for the user. It is for agents that
-// gaffer does not run: they report that they wait, but not their question.
+// gaffer does not run, which report only that they wait and not their question.
 func agentWaitsNote(f eventWithRows) Notification {
 	name := line(orElse(f.worker.Name, f.worker.ID), maxTitle/2)
 	return Notification{
@@ -135,11 +135,11 @@ func endedText(as store.Status) string {
 	return "is " + string(as)
 }
 
-// warnPercent is how much of a budget must be used, in percent, before the user is notified.
+// warnPercent is the percentage of a budget that must be used before the user is notified.
 const warnPercent = 80
 
-// budgetNote returns a notification if a run has used most of its budget. spent includes the cost
-// so far of running agents. refused means that a task could not start because of the budget.
+// budgetNote returns a notification if a run has used most of its budget. spent includes what
+// running agents have cost so far. refused means that a task could not start because of the budget.
 func budgetNote(run store.Run, spent store.Amount, refused bool, now time.Time) (Notification, bool) {
 	part := max(percentOf(spent.MicroUSD, run.Budget.MicroUSD), percentOf(spent.Tokens, run.Budget.Tokens))
 	n := Notification{Kind: Budget, Time: now.UTC(), Run: run.ID, RunName: nameOf(run), Project: run.Project, Text: spentOf(spent, run.Budget)}
@@ -174,7 +174,8 @@ func refusedForBudget(f eventWithRows) bool {
 	return f.Kind == taskFailed && orElse(string(f.attempt.Class), f.task.Outcome) == string(failure.OverBudget)
 }
 
-// workerLoad is a worker with the data that decides whether to notify the user when it is offline.
+// workerLoad is a worker and the data that decides whether the user is notified when the worker is
+// offline.
 type workerLoad struct {
 	store.Worker
 	holds int  // number of attempts that the worker is running
@@ -214,5 +215,5 @@ func laterOf(a, b time.Time) time.Time {
 	return a
 }
 
-// maxEventAge is how old an event may be to cause a notification.
+// maxEventAge is the maximum age of an event that causes a notification.
 const maxEventAge = 24 * time.Hour

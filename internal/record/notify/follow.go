@@ -14,8 +14,8 @@ import (
 const (
 	eventsPerPage = 1000              // number of events read at a time
 	checkEvery    = 5 * time.Second   // how often workers and budgets are checked
-	pauseAfter    = 3 * checkEvery    // after a longer time without a check, this program was suspended and may have missed heartbeats
-	storeEvery    = 5 * eventsPerPage // store the cursor after this many events; after a crash, at most these are read again
+	pauseAfter    = 3 * checkEvery    // if the last check was longer ago than this, this program was suspended and may have missed heartbeats
+	storeEvery    = 5 * eventsPerPage // the cursor is stored after this many events; after a crash, at most these are read again
 )
 
 // follower reads the events of the store and returns the notifications that they cause.
@@ -28,7 +28,7 @@ type follower struct {
 	cursor         cursor
 	storedSeq      int64 // event number in the cursor that is stored
 	lastCheck      time.Time
-	listeningSince time.Time       // this program has seen all heartbeats since this time, because it was not suspended
+	listeningSince time.Time       // this program has seen all heartbeats since this time, because it was not suspended since then
 	reported       map[string]bool // ids of budget and offline notifications that were already returned
 	hasBudget      map[string]bool // ids of running runs, and whether they have a budget
 }
@@ -86,8 +86,8 @@ func (f *follower) readNew(ctx context.Context, now time.Time) (found findings, 
 }
 
 // checkDue reports whether it is time to check budgets and workers. If this program was suspended
-// since the last check, it may have missed heartbeats. Then it counts the time without a heartbeat
-// from now on.
+// since the last check, it may have missed heartbeats. Then checkDue sets listeningSince, so that
+// only the time from now on counts as time without a heartbeat.
 func (f *follower) checkDue(now time.Time) bool {
 	gap := now.Sub(f.lastCheck)
 	if f.lastCheck.IsZero() || gap > pauseAfter || gap < 0 {
@@ -174,8 +174,8 @@ func readRows(r store.Reader, e store.Event) (known eventWithRows, err error) {
 	return known, err
 }
 
-// rowOf decodes the row in an event: the changed row as it was after the event.
-func rowOf(r store.Reader, e store.Event, to any) error {
+// rowOf decodes the changed row in an event, as the row was after the event, into target.
+func rowOf(r store.Reader, e store.Event, target any) error {
 	list, err := r.Events(e.Seq-1, 1)
 	if err != nil {
 		return err
@@ -183,7 +183,7 @@ func rowOf(r store.Reader, e store.Event, to any) error {
 	if len(list) == 0 || list[0].Seq != e.Seq {
 		return store.ErrNotFound
 	}
-	return json.Unmarshal(list[0].Row, to)
+	return json.Unmarshal(list[0].Row, target)
 }
 
 func countsOf(r store.Reader, run string) (map[store.Status]int, error) {
@@ -213,8 +213,8 @@ func (f *follower) recordBudget(r store.Reader, id string) error {
 	return nil
 }
 
-// checkBudgets adds notifications about runs that have spent most of their budget. It includes the
-// cost so far of running agents.
+// checkBudgets adds notifications about runs that have spent most of their budget. It includes what
+// running agents have cost so far.
 func (f *follower) checkBudgets(r store.Reader, found *findings, now time.Time) error {
 	for _, id := range slices.Sorted(maps.Keys(f.hasBudget)) {
 		if !f.hasBudget[id] || f.reported[idOf(string(Budget), id, "100")] {

@@ -16,7 +16,7 @@ type Options struct {
 	Store    store.Store
 	Channels []Channel
 	Run      string // id of the run to follow; empty for all runs in the store
-	From     int64  // event number after which to start if no cursor is stored; zero means at the last event
+	From     int64  // number of the event after which to start if no cursor is stored; zero means the last event
 	Kinds    []Kind
 	Rules    Rules
 	Now      func() time.Time // current time according to the store
@@ -34,8 +34,8 @@ type Notifier struct {
 	all        sync.WaitGroup
 }
 
-// Start starts to send notifications. It also sends those that an earlier program has left in the
-// queue.
+// Start starts to send notifications. It also sends the notifications that an earlier program has
+// left in the queue.
 func Start(opts Options) *Notifier {
 	ctx, stop := context.WithCancel(context.Background())
 	idle, rush := context.WithCancel(ctx)
@@ -58,10 +58,10 @@ func (t *Notifier) Stop() {
 }
 
 // Finish sends the queued notifications and ends the notifier. It returns when that is done, when
-// the time within has passed, or when ctx ends.
-func (t *Notifier) Finish(ctx context.Context, within time.Duration) {
+// the timeout has passed, or when ctx ends.
+func (t *Notifier) Finish(ctx context.Context, timeout time.Duration) {
 	t.endWaiting()
-	ctx, cancel := context.WithTimeout(ctx, within)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	defer context.AfterFunc(ctx, t.stop)()
 	t.all.Wait()
@@ -72,7 +72,7 @@ const (
 	collectFor = 250 * time.Millisecond // how long to wait for further events before notifications are sent
 	pollEvery  = 15 * time.Second       // how often to check for notifications that other programs have queued
 	sendWithin = 10 * time.Second
-	stopWithin = time.Second // how long storing the cursor at the end may take
+	stopWithin = time.Second // maximum time to store the cursor at the end
 	tidyEvery  = time.Hour
 )
 
@@ -88,11 +88,12 @@ type channelSender struct {
 	nextCheck time.Time // when to check again if there are no events; zero if unknown
 	lastTidy  time.Time
 	failing   bool // the user has been told that the channel fails
-	sending   bool // the store has this program as the channel's sender
+	sending   bool // the store names this program as the channel's sender
 }
 
-// run sends notifications until ctx ends. When idle ends, it sends what is left and returns. Before
-// that it does one more step, because the step in progress may have missed the latest events.
+// run sends notifications until ctx ends. When idle ends, run does one more step, because the step
+// in progress may have missed the latest events. Then it sends the notifications that are still
+// queued, and returns.
 func (l *channelSender) run(ctx, idle context.Context) {
 	defer l.release(ctx)
 	for tries := 0; ctx.Err() == nil; {
@@ -119,8 +120,8 @@ func (l *channelSender) run(ctx, idle context.Context) {
 	}
 }
 
-// step reads events once and sends at most one message. busy is true if there may be more to do at
-// once.
+// step reads events once and sends at most one message. busy is true if there may be more to do
+// immediately.
 func (l *channelSender) step(ctx context.Context) (busy bool, err error) {
 	if err := l.begin(ctx); err != nil {
 		return false, err
@@ -155,7 +156,8 @@ func (l *channelSender) begin(ctx context.Context) error {
 	return l.state.deleteOld(ctx, now)
 }
 
-// follow queues notifications for new events.
+// follow reads new events and queues notifications for them. more reports whether there are more
+// events to read.
 func (l *channelSender) follow(ctx context.Context) (found, more bool, err error) {
 	now := l.opts.Now()
 	n, err := l.follower.readNew(ctx, now)
@@ -187,7 +189,7 @@ func (l *channelSender) deliver(ctx context.Context) (sent bool, err error) {
 	l.sending, l.nextCheck = true, time.Time{}
 	outcome := l.send(ctx, m.message())
 	if ctx.Err() != nil {
-		return false, ctx.Err() // it is unknown whether the message arrived; another program sends it again after release
+		return false, ctx.Err() // it is unknown whether the message arrived; after release, another program sends it again
 	}
 	l.reportChange(outcome)
 	if err := l.state.storeResult(ctx, m, outcome, l.opts.Now()); err != nil {

@@ -34,7 +34,7 @@ func Kinds() []Kind { return []Kind{Waiting, Failed, Offline, Finished, Budget} 
 
 // Notification is one notification. Receivers get it as JSON.
 type Notification struct {
-	ID       string         `json:"id"` // computed from the event, so that all programs use the same id for this notification
+	ID       string         `json:"id"` // computed from the event, so that all programs use the same id for the same notification
 	Kind     Kind           `json:"kind"`
 	Time     time.Time      `json:"time"`  // time of the event
 	Title    string         `json:"title"` // one short line
@@ -52,11 +52,11 @@ type Notification struct {
 	Count    int            `json:"count,omitempty"`    // for a digest: number of notifications that it combines
 	Notes    []Notification `json:"notes,omitempty"`    // for a digest: the first of these notifications
 
-	Seen time.Time `json:"seen,omitzero"` // for a worker: when its last heartbeat came
+	Seen time.Time `json:"seen,omitzero"` // for a worker: time of its last heartbeat
 }
 
-// idOf returns a hash of its arguments as text. The hash does not reveal them, and every program on
-// the same store computes the same id.
+// idOf returns a hash of its arguments as text. The arguments cannot be read from the hash, and
+// every program on the same store computes the same id.
 func idOf(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:16])

@@ -22,7 +22,7 @@ func (q QuietHours) Contains(t time.Time) bool {
 	return at >= q.From || at < q.To
 }
 
-// End returns the first end of the quiet hours after t.
+// End returns the next time after t at which quiet hours end.
 func (q QuietHours) End(t time.Time) time.Time {
 	t = t.In(q.zone())
 	for day := 0; ; day++ {

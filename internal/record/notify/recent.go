@@ -30,21 +30,21 @@ func (b *channelState) deleteOld(ctx context.Context, now time.Time) error {
 	})
 }
 
-// deletable returns the keys of the items that deleteOld may delete, because no program needs or
-// changes them any more.
-func (b *channelState) deletable(r store.Reader, before time.Time) (keys []store.ItemKey, err error) {
+// deletable returns the keys of the items older than cutoff that deleteOld may delete, because no
+// program needs or changes them any more.
+func (b *channelState) deletable(r store.Reader, cutoff time.Time) (keys []store.ItemKey, err error) {
 	closed, err := r.Items(noteKind, b.channel, math.MinInt64, deleteBatch)
 	if err != nil {
 		return nil, err
 	}
 	for _, item := range closed {
-		if item.Seq < before.UnixMicro() {
+		if item.Seq < cutoff.UnixMicro() {
 			keys = append(keys, item.ItemKey)
 		}
 	}
 	cursors, err := r.Items(cursorKind, b.channel, math.MinInt64, deleteBatch)
 	for _, item := range cursors {
-		if !item.Made.Before(before) || strings.HasSuffix(item.ID, " "+everything) {
+		if !item.Made.Before(cutoff) || strings.HasSuffix(item.ID, " "+everything) {
 			continue
 		}
 		run, err := r.Run(item.ID[strings.LastIndex(item.ID, " ")+1:])
@@ -69,8 +69,8 @@ type Record struct {
 	Note    Notification `json:"note"`
 }
 
-// Recent returns the notifications that were closed after since and those that are queued, of all
-// channels, latest first. The list is never nil.
+// Recent returns the notifications of all channels, latest first: those that were closed after the
+// time since, and those that are still queued. The list is never nil.
 func Recent(ctx context.Context, s store.Store, channels []Channel, since time.Time) (list []Record, err error) {
 	err = s.Read(ctx, func(r store.Reader) error {
 		list = []Record{}

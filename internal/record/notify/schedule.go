@@ -25,7 +25,8 @@ type nextAction struct {
 	wait    time.Time // when to check again; zero if nothing is queued
 }
 
-// message returns the Note that the receiver gets: the single notification, or a digest.
+// message returns the notification that the receiver gets: a single notification, or a digest of
+// several.
 func (m nextAction) message() Notification {
 	if len(m.entries) == 1 {
 		return m.entries[0].Note
@@ -37,8 +38,8 @@ func (m nextAction) message() Notification {
 	return digest(m.id, notes)
 }
 
-// next decides what to send at the time now. open are the queued notifications, oldest first. If a
-// message may already have been sent, next sends it again unchanged, so that the receiver
+// next decides what to send at the time now. open holds the queued notifications, oldest first. If
+// a message may already have been sent, next returns it again unchanged, so that the receiver
 // recognizes its id.
 func next(now time.Time, open []entry, s sender, r Rules) nextAction {
 	if len(open) == 0 {
@@ -56,7 +57,7 @@ func next(now time.Time, open []entry, s sender, r Rules) nextAction {
 			return nextAction{id: e.Batch, entries: again}
 		}
 	}
-	due = slices.DeleteFunc(due, func(e entry) bool { return e.Batch != "" }) // a batch is sent again only when the rules allow all of its notifications
+	due = slices.DeleteFunc(due, func(e entry) bool { return e.Batch != "" }) // the remaining notifications of a batch must wait: a batch is sent again only when the rules allow all of its notifications
 	if len(due) == 0 {
 		return nextAction{wait: r.Quiet.End(now)}
 	}
@@ -75,9 +76,9 @@ func next(now time.Time, open []entry, s sender, r Rules) nextAction {
 	return combine(due[:1])
 }
 
-// delays reports whether the quiet hours hold back a notification at a time.
-func (r Rules) delays(e entry, at time.Time) bool {
-	return r.Quiet.Contains(at) && (r.HoldQuestions || e.Note.Kind != Waiting)
+// delays reports whether the quiet hours hold back a notification at the time t.
+func (r Rules) delays(e entry, t time.Time) bool {
+	return r.Quiet.Contains(t) && (r.HoldQuestions || e.Note.Kind != Waiting)
 }
 
 func entriesOfBatch(list []entry, id string) []entry {
@@ -100,7 +101,7 @@ func (s sender) recentlySent(now time.Time) []time.Time {
 	return slices.DeleteFunc(slices.Clone(s.Sent), func(t time.Time) bool { return now.Sub(t) >= minute || t.After(now.Add(minute)) })
 }
 
-// backoff returns how long to wait after so many failures in a row.
+// backoff returns how long to wait before the next message, after this number of failures in a row.
 func backoff(tries int) time.Duration {
 	wait := minBackoff
 	for range tries - 1 {

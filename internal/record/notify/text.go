@@ -12,14 +12,14 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// The lengths in characters to which texts of agents and users are cut.
+// Maximum lengths of texts of agents and users, in characters. Longer texts are cut.
 const (
 	maxTitle = 100
 	maxText  = 500
 )
 
-// line returns a text as one printable line, cut to the number of characters in most.
-func line(text string, most int) string {
+// line returns a text as one printable line of at most maxChars characters.
+func line(text string, maxChars int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -29,8 +29,8 @@ func line(text string, most int) string {
 			return utf8.RuneError
 		}
 		return r
-	}, text[:min(len(text), 8*most)])
-	return truncate.Chars(strings.Join(strings.Fields(text), " "), most)
+	}, text[:min(len(text), 8*maxChars)])
+	return truncate.Chars(strings.Join(strings.Fields(text), " "), maxChars)
 }
 
 // nameOf returns the name of a run for display, or its id if it has no name.
@@ -92,7 +92,7 @@ func tally(notes []Notification) string {
 	return strings.Join(parts, ", ")
 }
 
-// How many lines of text a digest has at most, and how many notifications its JSON contains.
+// The maximum number of lines in the text of a digest, and of notifications in its JSON.
 const (
 	digestLines = 8
 	digestNotes = 100

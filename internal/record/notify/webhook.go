@@ -74,8 +74,8 @@ func (w *Webhook) Send(ctx context.Context, n Notification) error {
 	if err != nil {
 		return &TemporaryError{Err: withoutURL(err)}
 	}
-	defer func() { _ = res.Body.Close() }()                      // the body was only read
-	said, _ := io.ReadAll(io.LimitReader(res.Body, 4*maxText))   // for an error message, so a part is enough
+	defer func() { _ = res.Body.Close() }()                      // ignore the error: the body was only read
+	said, _ := io.ReadAll(io.LimitReader(res.Body, 4*maxText))   // a part is enough, because it is only for an error message
 	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // read the rest, so that the connection can be reused
 	return responseError(res.StatusCode, res.Header, line(string(said), maxText/2))
 }
@@ -100,11 +100,11 @@ func (w *Webhook) request(ctx context.Context, n Notification) (*http.Request, e
 	return req, nil
 }
 
-// Sign returns the value of the signature header for a message. at is the time of sending, in
-// seconds since 1970.
-func Sign(secret []byte, at string, body []byte) string {
+// Sign returns the value of the signature header for a message. timestamp is the time of sending,
+// in seconds since 1970.
+func Sign(secret []byte, timestamp string, body []byte) string {
 	mac := hmac.New(sha256.New, secret)
-	mac.Write([]byte(at + "."))
+	mac.Write([]byte(timestamp + "."))
 	mac.Write(body)
 	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
 }

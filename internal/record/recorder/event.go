@@ -7,12 +7,12 @@ import (
 	"gaffer/internal/engine/store/record"
 )
 
-// eventContent is a decoded event, with the changed rows that documents depend on.
+// eventContent is a decoded event, with the changed rows from which documents are computed.
 type eventContent struct {
 	store.Event
 	run     *store.Run     // the run's row; nil if the run has not changed
 	task    *store.Task    // the task's row; nil if the task has no new status
-	attempt *store.Attempt // the attempt's row, if the attempt has started or ended, or its agent has started; else nil
+	attempt *store.Attempt // the attempt's row; nil unless the attempt has started or ended, or its agent has started
 }
 
 // decodeEvent decodes an event. ok is false for events that do not change documents, such as events

@@ -25,7 +25,7 @@ func (r *Recorder) open(ctx context.Context) error {
 	return r.openFrom(ctx, cursor.Seq)
 }
 
-// openFrom is like open, but writes records for all events after the number recorded.
+// openFrom is like open, but writes records for all events whose number is higher than recorded.
 func (r *Recorder) openFrom(ctx context.Context, recorded int64) error {
 	run, tasks, last, err := r.readRows(ctx)
 	if err != nil {
@@ -59,8 +59,8 @@ func (r *Recorder) readRows(ctx context.Context) (run store.Run, tasks []store.T
 	return run, tasks, last, err
 }
 
-// seqBeforeRun returns the number of the event before the run's first one. The first task's Seq is
-// the number of its first event, which directly follows the run's first event.
+// seqBeforeRun returns the number of the event before the run's first event. The first task's Seq
+// is the number of its first event, which directly follows the run's first event.
 func seqBeforeRun(tasks []store.Task) int64 { return tasks[0].Seq - 2 }
 
 // eventsAtOnce is how many events are read at a time. Each event contains a whole row of the store.
@@ -91,8 +91,9 @@ func (r *Recorder) apply(e store.Event) error {
 	return nil
 }
 
-// follow calls each with the run's events after the number seq, and updates seq.
-func (r *Recorder) follow(ctx context.Context, seq *int64, each func(store.Event) error) error {
+// follow calls visit with the run's events after the number *seq, and sets *seq to the number of
+// the last event.
+func (r *Recorder) follow(ctx context.Context, seq *int64, visit func(store.Event) error) error {
 	for {
 		var events []store.Event
 		err := r.opts.Store.Read(ctx, func(from store.Reader) (err error) {
@@ -104,7 +105,7 @@ func (r *Recorder) follow(ctx context.Context, seq *int64, each func(store.Event
 		}
 		for _, e := range events {
 			if e.Run == r.opts.Run {
-				if err := each(e); err != nil {
+				if err := visit(e); err != nil {
 					return fmt.Errorf("event %d: %w", e.Seq, err)
 				}
 			}

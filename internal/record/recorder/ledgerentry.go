@@ -20,7 +20,7 @@ import (
 )
 
 // entry is a record to write to the ledger: the start or the end of an attempt. The entry of an end
-// also has the data to write the start, in case it is missing.
+// also has the data of the start, in case the start was not written.
 type entry struct {
 	seq     int64
 	task    string
@@ -28,11 +28,11 @@ type entry struct {
 	retries int
 	started time.Time
 	result  *ledger.Result // how the attempt ended; nil for a start
-	end     *ledger.Result // for a start: the end that is written together with it; else nil
+	end     *ledger.Result // for a start, the end that is written together with it; nil if there is none
 	written bool           // the start was already written in a batch, together with its end
 }
 
-// entryOf returns the ledger entry for an event, or false if the event needs none. stopping means
+// entryOf returns the ledger entry for an event, or false if the event needs none. stopping says
 // that the run is stopping, so that no attempt is retried.
 func entryOf(n eventContent, stopping bool) (entry, bool) {
 	if n.task == nil || n.attempt == nil {
@@ -84,13 +84,13 @@ func verificationOf(checks json.RawMessage) *ledger.Verification {
 	return &ledger.Verification{Overall: "pass"}
 }
 
-// runOf returns the run record of an attempt. said are the messages of users with which the attempt
-// started. The schema does not allow 0 retries, so 0 becomes 1.
-func (e entry) runOf(as bead, project string, spec plan.Task, before *store.Attempt, said []string) ledger.Run {
+// runOf returns the run record of an attempt. messages are the texts of users' messages with which
+// the attempt started. The schema does not allow 0 retries, so 0 becomes 1.
+func (e entry) runOf(b bead, project string, spec plan.Task, previous *store.Attempt, messages []string) ledger.Run {
 	d := ledger.Dispatch{
-		Bead: as.name, Agent: engine.AgentOf(spec), Model: cmp.Or(spec.Model, "default"), Repo: project,
-		Prompt:  engine.WithMessages(cmp.Or(engine.Prompt(spec, before), strings.Join(spec.Argv, " ")), said),
-		Attempt: as.earlier + e.number, MaxRetries: max(e.retries, 1),
+		Bead: b.name, Agent: engine.AgentOf(spec), Model: cmp.Or(spec.Model, "default"), Repo: project,
+		Prompt:  engine.WithMessages(cmp.Or(engine.Prompt(spec, previous), strings.Join(spec.Argv, " ")), messages),
+		Attempt: b.earlier + e.number, MaxRetries: max(e.retries, 1),
 	}
 	if bead := spec.Dispatch; bead != nil {
 		d.Repo, d.Template, d.Session = bead.Repo, bead.Template, bead.Session
@@ -98,12 +98,12 @@ func (e entry) runOf(as bead, project string, spec plan.Task, before *store.Atte
 	return ledger.NewRun(d, e.started)
 }
 
-// messagesOf returns the texts of the messages in an attempt's first prompt. A run record never
-// changes, so it leaves out messages that the agent received later.
+// messagesOf returns the texts of the messages in an attempt's first prompt. It leaves out messages
+// that the agent received later, because a run record never changes.
 func messagesOf(from store.Reader, a store.Attempt) (texts []string, err error) {
 	for _, id := range a.PromptMessages {
 		item, err := from.Item(store.ItemKey{Kind: engine.MessageKind, ID: id})
-		if errors.Is(err, store.ErrNotFound) { // a prune has deleted the message
+		if errors.Is(err, store.ErrNotFound) { // the message was deleted by a prune
 			continue
 		}
 		if err != nil {

@@ -75,10 +75,10 @@ func runOf(ctx context.Context, s store.Store, id string) (run store.Run, err er
 	return run, err
 }
 
-// Records calls each with the ledger records of a run's attempts: first of the ended attempts, in
-// the order of their ends, then of the running ones. It does not access files: l is used only for
-// the names of records.
-func Records(ctx context.Context, s store.Store, id, project string, l *ledger.Store, each func(ledger.AttemptRecords) error) error {
+// Records calls visit with the ledger records of a run's attempts: first the ended attempts, in the
+// order of their ends, then the running attempts. It does not access files: l is used only for the
+// names of records.
+func Records(ctx context.Context, s store.Store, id, project string, l *ledger.Store, visit func(ledger.AttemptRecords) error) error {
 	r := New(Options{Store: s, Run: id, Project: project, Ledger: l, Session: session.New("", session.Options{}), Notice: func(string) {}})
 	if err := r.openFrom(ctx, 0); err != nil {
 		return err
@@ -87,7 +87,7 @@ func Records(ctx context.Context, s store.Store, id, project string, l *ledger.S
 	if err != nil {
 		return err
 	}
-	under := startedAttempts{recorder: r, each: each, started: map[attemptKey]entry{}}
+	under := startedAttempts{recorder: r, visit: visit, started: map[attemptKey]entry{}}
 	err = r.follow(ctx, &r.seq, func(e store.Event) error {
 		if err := r.apply(e); err != nil {
 			return err
@@ -106,15 +106,15 @@ func Records(ctx context.Context, s store.Store, id, project string, l *ledger.S
 	return under.emitRunning(ctx)
 }
 
-// startedAttempts has the attempts of which the start was read, but not the end.
+// startedAttempts holds the attempts whose start was read, but not their end.
 type startedAttempts struct {
 	recorder *Recorder
-	each     func(ledger.AttemptRecords) error
+	visit    func(ledger.AttemptRecords) error
 	started  map[attemptKey]entry
 	order    []attemptKey
 }
 
-// emitEnded calls each with the records of attempts whose end was read.
+// emitEnded calls visit with the records of the attempts whose end was read.
 func (u *startedAttempts) emitEnded(ctx context.Context) error {
 	for _, e := range u.recorder.pending {
 		name := attemptKey{e.task, e.number}
@@ -132,7 +132,7 @@ func (u *startedAttempts) emitEnded(ctx context.Context) error {
 	return nil
 }
 
-// emitRunning calls each with the records of attempts that are still running.
+// emitRunning calls visit with the records of the attempts that are still running.
 func (u *startedAttempts) emitRunning(ctx context.Context) error {
 	for _, name := range u.order {
 		if e, runs := u.started[name]; runs {
@@ -154,5 +154,5 @@ func (u *startedAttempts) emit(ctx context.Context, e entry) error {
 		result := u.recorder.withBeadName(e, *e.result)
 		p.Result = &result
 	}
-	return u.each(u.recorder.opts.Ledger.Completed(p))
+	return u.visit(u.recorder.opts.Ledger.Completed(p))
 }

@@ -8,9 +8,9 @@ import (
 	"gaffer/ledger"
 )
 
-// writeTogether writes the records of the next ended attempts in one batch, as far as they are the
-// first attempts at their tasks. Records that the batch does not write are written one by one
-// later, which reports errors.
+// writeTogether writes the records of the next ended attempts in one batch, if they are the first
+// attempts at their tasks. Records that the batch does not write are written one by one later,
+// which reports errors.
 func (r *Recorder) writeTogether(ctx context.Context) {
 	list := r.pending[:min(len(r.pending), lookahead)]
 	ends := map[attemptKey]*ledger.Result{}
@@ -64,7 +64,7 @@ func (r *Recorder) runRecords(ctx context.Context, begun []entry) ([]ledger.Run,
 			}
 			var before *store.Attempt
 			var said []string
-			if e.number > 1 || t.HasMessages { // a first attempt without messages needs no further rows
+			if e.number > 1 || t.HasMessages { // read more rows only for a later attempt, or if there are messages
 				tries, err := from.Attempts(key)
 				if err != nil {
 					return err

@@ -123,8 +123,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 	}
 }
 
-// runUntilError does the work of Run. It returns when the run has ended, or with the first error of
-// the store.
+// runUntilError does the same as Run, but returns at the first error of the store.
 func (r *Recorder) runUntilError(ctx context.Context) error {
 	if err := r.open(ctx); err != nil {
 		return err
@@ -137,7 +136,7 @@ func (r *Recorder) runUntilError(ctx context.Context) error {
 		}
 		r.reportOnce(ctx, eventsProblem, nil)
 		if !r.state.ended() {
-			r.write(ctx, false) // also reads new events, possibly the last one
+			r.write(ctx, false) // writing also reads new events, possibly the last one of the run
 		}
 		if r.state.ended() {
 			return r.flush(ctx)
@@ -165,8 +164,8 @@ func (r *Recorder) Flush(ctx context.Context) error {
 	return r.problems()
 }
 
-// Rebuild writes all documents of the run again from the store. It does not change existing
-// records, because records are immutable.
+// Rebuild writes all documents of the run again from the store. It does not change records that
+// exist, because records are immutable.
 func (r *Recorder) Rebuild(ctx context.Context) error {
 	r.state, r.pending, r.refused, r.refusedCount, r.writtenWithStart = nil, nil, nil, 0, map[attemptKey]bool{}
 	if err := r.openFrom(ctx, 0); err != nil {
@@ -187,8 +186,8 @@ func (r *Recorder) flush(ctx context.Context) error {
 
 func (r *Recorder) close() { r.recording.Close() }
 
-// RefusedError reports that everything was written except some records: records of other programs
-// have their file names. Those files stay unchanged.
+// RefusedError reports that everything was written except some records, because files of other
+// programs have the names of these records. Those files stay unchanged.
 type RefusedError struct{ Err error }
 
 func (e *RefusedError) Error() string { return e.Err.Error() }
@@ -225,7 +224,7 @@ func (r *Recorder) wait(ctx context.Context, began time.Time) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if r.state.unwritten { // the last write was too recent to write the document again
+	if r.state.unwritten { // the document could not be written, because the last write was too recent
 		return nil
 	}
 	for {

@@ -9,9 +9,10 @@ import (
 )
 
 // RecordsOf returns the ledger records of a task's attempts, computed from the store's rows. It is
-// faster than [Records], which reads the events. Two values may differ: whether a retry was planned
-// after the last attempt, and how many retries were allowed when an attempt started.
-func RecordsOf(from store.Reader, t store.Task, attempts []store.Attempt, project string, l *ledger.Store) ([]ledger.AttemptRecords, error) {
+// faster than [Records], which reads the events. Two values may differ from the result of Records:
+// whether a retry was planned after the last attempt, and how many retries were allowed when an
+// attempt started.
+func RecordsOf(reader store.Reader, t store.Task, attempts []store.Attempt, project string, l *ledger.Store) ([]ledger.AttemptRecords, error) {
 	spec, err := plan.DecodeTask(t.Spec)
 	if err != nil {
 		return nil, fmt.Errorf("task %s: %w", t.Task, err)
@@ -22,7 +23,7 @@ func RecordsOf(from store.Reader, t store.Task, attempts []store.Attempt, projec
 	for i := range attempts {
 		a := &attempts[i]
 		e := entry{task: t.Task, number: a.Number, retries: t.Retries, started: a.Started}
-		said, err := messagesOf(from, *a)
+		said, err := messagesOf(reader, *a)
 		if err != nil {
 			return nil, err
 		}

@@ -11,8 +11,8 @@ import (
 	"gaffer/ledger"
 )
 
-// restoreDeleted writes records again that were deleted. It looks only for missing file names, not
-// at contents, because existing records are immutable.
+// restoreDeleted writes the records again that were deleted. It looks only for missing file names
+// and does not read existing records, because these are immutable.
 func (r *Recorder) restoreDeleted(ctx context.Context) error {
 	if r.opts.Ledger == nil || len(r.pending) > 0 {
 		return nil
@@ -65,8 +65,9 @@ func (r *Recorder) recordAgain(ctx context.Context, tasks map[string]bool) error
 // fileNames is the set of names of the regular files in a folder.
 type fileNames map[string]bool
 
-// has reports whether the records of all attempts at a bead exist. The record of the last attempt
-// is named after the bead alone. The names of earlier records also have the attempt's number.
+// has reports whether the records of all attempts at a bead exist. The file name of the last
+// attempt's record is the bead's name. The file names of earlier records also contain the attempt's
+// number.
 func (n fileNames) has(as bead, attempts int) bool {
 	if attempts > 0 && !n[as.name+".json"] {
 		return false

@@ -13,13 +13,13 @@ import (
 // afterStatusChange returns the session protocol's agent a as it is after the status of its task
 // has changed.
 //
-// In the protocol, an agent never goes back to queued. If an attempt failed and will be retried,
-// the agent stays running without a pid, and its error describes the failure until the next attempt
-// starts. Its start time is the start of its first attempt. Only two things reset the agent: a user
-// retries the ended task, or sends a message to its agent.
+// If an attempt failed and will be retried, the agent does not go back to queued: it stays running
+// without a pid, and its error describes the failure until the next attempt starts. Its start time
+// is the start of its first attempt. Only two things reset the agent: a user retries the ended
+// task, or sends a message to its agent.
 func afterStatusChange(a session.Agent, n eventContent) session.Agent {
 	switch to := n.task.Status; {
-	case to == store.Queued && n.attempt != nil && n.attempt.Status == store.Complete: // the task is queued again, because the agent continues with a message
+	case to == store.Queued && n.attempt != nil && n.attempt.Status == store.Complete: // the task is queued again because a user has sent a message to its agent
 		a.PID, a.Error = nil, nil
 	case to == store.Queued && n.attempt != nil:
 		a.PID, a.Error = nil, pointerTo(failureText(*n.attempt))
@@ -60,31 +60,31 @@ func asStarted(a session.Agent, n eventContent) session.Agent {
 	return a
 }
 
-// asEnded returns the agent in a final state, without exit code and error. The caller sets them,
-// except for a cancelled agent.
-func asEnded(a session.Agent, as session.State, n eventContent) session.Agent {
-	a.Status, a.CompletedAt = as, session.Time{Time: n.At}
+// asEnded returns the agent with the status final, without exit code and error. The caller sets
+// these two, except for a cancelled agent.
+func asEnded(a session.Agent, final session.State, n eventContent) session.Agent {
+	a.Status, a.CompletedAt = final, session.Time{Time: n.At}
 	a.DurationSeconds = seconds(a.StartedAt.Time, n.At)
 	a.PID, a.ExitCode, a.Error = nil, nil, nil
 	return a
 }
 
 // seconds returns the duration between two times in whole seconds, for a document. It is at least
-// 1, because programs that show the document read 0 as unknown. It is 0 if the clock was set back,
-// and nil if from is zero.
-func seconds(from, to time.Time) *float64 {
-	if from.IsZero() {
+// 1, because programs that show the document read 0 as unknown. It is 0 if end is before start,
+// because the clock was set back. It is nil if start is zero.
+func seconds(start, end time.Time) *float64 {
+	if start.IsZero() {
 		return nil
 	}
 	n := 0.0
-	if took := to.Truncate(time.Second).Sub(from.Truncate(time.Second)); took >= 0 {
+	if took := end.Truncate(time.Second).Sub(start.Truncate(time.Second)); took >= 0 {
 		n = max(1, took.Seconds())
 	}
 	return &n
 }
 
-// pidOf returns a pointer to a copy of the attempt's process id, or nil. With a pointer into the
-// attempt, the state of a large run would keep all attempts in memory.
+// pidOf returns a pointer to a copy of the attempt's process id, or nil if the id is unknown. With
+// a pointer into the attempt, the state of a large run would keep all attempts in memory.
 func pidOf(a store.Attempt) *int {
 	if a.PID == 0 {
 		return nil
@@ -93,10 +93,10 @@ func pidOf(a store.Attempt) *int {
 	return &pid
 }
 
-// exitOf returns the exit code of an attempt, or nil. A lost attempt has none, because its end was
-// not seen. For a complete attempt, exitOf returns only the code 0: the agent's final message
-// decided the result, so a later failure, or a signal that stopped the program, says nothing about
-// the work.
+// exitOf returns the exit code of an attempt, or nil if it has none or the code says nothing about
+// the work. A lost attempt has none, because its end was not seen. The exit code of a complete
+// attempt matters only if it is 0: the agent's final message decided the result, so a later
+// failure, or a signal that stopped the program, is ignored.
 func exitOf(a store.Attempt) *int {
 	if a.Exit < 0 || a.Class == failure.Lost || a.Status == store.Complete && a.Exit != 0 {
 		return nil

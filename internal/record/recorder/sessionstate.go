@@ -26,7 +26,7 @@ type sessionState struct {
 	unwritten  bool            // the document differs from the state
 }
 
-// attemptCounts has the numbers of started and ended attempts at a task.
+// attemptCounts holds the numbers of started and ended attempts at a task.
 type attemptCounts struct{ started, ended int }
 
 // newSessionState returns the state of a run before its first event.
@@ -36,7 +36,7 @@ func newSessionState(run store.Run, tasks []store.Task, project string) (*sessio
 		Source: sourceOf(run), SourceFile: run.SourceFile, StartedAt: session.Time{Time: run.Created},
 		Status: session.Running, Waves: []session.Wave{},
 	}
-	if len(tasks) == 0 { // then the run ends with its first event
+	if len(tasks) == 0 { // a run without tasks ends with its first event
 		p.applyRun(run)
 	}
 	waves := wavesOf(tasks)
@@ -87,7 +87,7 @@ func (p *sessionState) bead(run, task string) bead {
 }
 
 // sourceOf returns the session protocol's word for the source of a run. For a source that the
-// protocol does not have, it returns the word for a plan.
+// protocol does not define, it returns the word for a plan.
 func sourceOf(run store.Run) string {
 	if slices.Contains(session.Sources(), run.Source) {
 		return run.Source
@@ -106,7 +106,8 @@ func relativeTo(folder, file string) string {
 }
 
 // wavesOf returns the number of each task's wave. If every task has a wave in the plan, it returns
-// those. If not, it computes the waves: a task is in a later wave than all tasks that it waits for.
+// these waves. If not, it computes waves: a task is in a later wave than all tasks that it waits
+// for.
 func wavesOf(tasks []store.Task) []int {
 	waves := make([]int, len(tasks))
 	given, p := true, plan.Plan{}

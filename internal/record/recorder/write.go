@@ -17,16 +17,16 @@ import (
 )
 
 // write writes what is not written yet: the session's document, and as many records as possible
-// within one pace, so that new events do not wait too long. If all is true, it writes all records,
-// and rewrites the document if another program has changed it.
-func (r *Recorder) write(ctx context.Context, all bool) {
+// within one pace, so that new events do not wait too long. If everything is true, it writes all
+// records, and rewrites the document even if it was written recently.
+func (r *Recorder) write(ctx context.Context, everything bool) {
 	moved := r.state.unwritten || len(r.pending) > 0
-	if all || r.state.unwritten && r.due() || r.failing[sessionProblem] != nil || r.recording.Disturbed() {
-		r.reportOnce(ctx, sessionProblem, r.writeSession(ctx)) // before the records, because writing the session also reads new events
+	if everything || r.state.unwritten && r.due() || r.failing[sessionProblem] != nil || r.recording.Disturbed() {
+		r.reportOnce(ctx, sessionProblem, r.writeSession(ctx)) // write the session before the records, because writing the session also reads new events
 	}
 	limit := time.Now().Add(r.opts.Pace)
-	r.reportOnce(ctx, recordsProblem, r.writeRecords(ctx, func() bool { return all || time.Now().Before(limit) }))
-	if all || moved {
+	r.reportOnce(ctx, recordsProblem, r.writeRecords(ctx, func() bool { return everything || time.Now().Before(limit) }))
+	if everything || moved {
 		r.reportOnce(ctx, cursorProblem, r.keepCursor(ctx))
 	}
 }
@@ -39,19 +39,19 @@ const (
 	eventsProblem  = "events"
 )
 
-// reportOnce prints a problem when it occurs first. It prints the same kind again only after it was
-// solved meanwhile.
-func (r *Recorder) reportOnce(ctx context.Context, what string, err error) {
+// reportOnce prints an error when a problem of this kind occurs. It prints an error of the same
+// kind again only after the problem was solved in the meantime.
+func (r *Recorder) reportOnce(ctx context.Context, problem string, err error) {
 	switch {
 	case err == nil:
-		delete(r.failing, what)
+		delete(r.failing, problem)
 	case ctx.Err() != nil: // do not print an error that only means that ctx has ended
-		r.failing[what] = err
+		r.failing[problem] = err
 	default:
-		if r.failing[what] == nil && !r.opts.Quiet {
+		if r.failing[problem] == nil && !r.opts.Quiet {
 			r.opts.Notice(fmt.Sprintf("the documents of run %s are not up to date: %v; the run continues, and gaffer tries again", r.opts.Run, err))
 		}
-		r.failing[what] = err
+		r.failing[problem] = err
 	}
 }
 
@@ -118,9 +118,9 @@ func (r *Recorder) keepCursor(ctx context.Context) error {
 }
 
 // writeRecords writes the pending records in order, while goOn returns true. It stops at the first
-// that cannot be written now. It skips records that can never be written. It also skips a record if
-// a folder or another special file has its name; restoreDeleted writes that record after the user
-// has removed the file.
+// record that cannot be written now. It skips records that can never be written. It also skips a
+// record if a folder or another special file has its name; restoreDeleted writes that record after
+// the user has removed the file.
 func (r *Recorder) writeRecords(ctx context.Context, goOn func() bool) error {
 	var passed error
 	for n := 0; len(r.pending) > 0 && goOn(); n++ {
@@ -143,8 +143,8 @@ func (r *Recorder) writeRecords(ctx context.Context, goOn func() bool) error {
 	return passed
 }
 
-// lookahead is how many pending records are searched for the end of an attempt. About as many
-// attempts run at the same time.
+// lookahead is how many pending records are searched for the end of an attempt. It is about the
+// number of attempts that run at the same time.
 const lookahead = 64
 
 // withEnd returns the entry of an attempt's start with the attempt's end added, if the end is
@@ -179,7 +179,7 @@ func isPermanent(err error) bool {
 // isOtherFileType reports whether a folder or another special file has the name of the record.
 func isOtherFileType(err error) bool {
 	form := (*statefile.FormError)(nil)
-	return errors.As(err, &form) && strings.HasSuffix(form.Path, ".json") // other paths are folders of records
+	return errors.As(err, &form) && strings.HasSuffix(form.Path, ".json") // only records end with .json; other paths are folders of records
 }
 
 // refuse counts a record that can never be written. It prints only the first few errors, because

@@ -73,8 +73,8 @@ func (c *columns) print(g group) {
 	c.p.line("%s", c.row(g.name, bar, func(n numberColumn) string { return n.of(g) }))
 }
 
-// row joins the cells of a table row. The caller must have padded bar to the width of its column,
-// except in the heading.
+// row joins the cells of a table row. The caller must pad bar to the width of its column, except in
+// the heading.
 func (c *columns) row(name, bar string, cell func(numberColumn) string) string {
 	line := c.p.fill(name, c.name)
 	for _, n := range c.numbers {

@@ -31,11 +31,11 @@ func (n nodes) write(b *strings.Builder) {
 	}
 }
 
-// each calls of for every item of a list and returns the resulting nodes.
-func each[T any](list []T, of func(T) node) nodes {
+// each calls convert for every item of a list and returns the resulting nodes.
+func each[T any](list []T, convert func(T) node) nodes {
 	out := make(nodes, len(list))
 	for i, item := range list {
-		out[i] = of(item)
+		out[i] = convert(item)
 	}
 	return out
 }

@@ -40,7 +40,7 @@ type page struct {
 	LeftOut                           []leftOut
 }
 
-// figure is a number with its name and a note.
+// figure is a number that the page shows, with its name and a note.
 type figure struct{ Name, Value, Note string }
 
 type advice struct {

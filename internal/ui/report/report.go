@@ -30,7 +30,7 @@ func number(n int) string {
 	return digits
 }
 
-// count formats a number with its noun: one if n is 1, many if not.
+// count formats a number with its noun: with one if n is 1, and with many if it is not.
 func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -99,7 +99,7 @@ func filters(f ledger.Filter) []string {
 	return list
 }
 
-// bucket returns the name of a bucket of durations, with dash between its bounds.
+// bucket returns the name of a bucket of durations: its bounds, with dash between them.
 func bucket(b ledger.Bucket, dash string) string {
 	switch {
 	case b.To == nil:
@@ -122,8 +122,8 @@ func formatBound(seconds float64) string {
 	return fmt.Sprintf("%ds", d/time.Second)
 }
 
-// quantiles returns a text with the 50th, 90th and 99th percentile of the durations. It says so if
-// they are estimates.
+// quantiles returns a text with the 50th, 90th and 99th percentile of the durations. If they are
+// estimates, the text says so.
 func quantiles(d ledger.Durations) string {
 	text := fmt.Sprintf("half within %s, 90%% within %s, 99%% within %s", formatSeconds(d.P50), formatSeconds(d.P90), formatSeconds(d.P99))
 	if d.Estimated {
@@ -163,11 +163,12 @@ type group struct {
 	ledger.Group
 }
 
-// largest returns the items as groups, the group with the most runs first.
-func largest[T any](list []T, of func(T) (string, ledger.Group)) []group {
+// largest converts the items to groups with the function describe, and sorts them: the group with
+// the most runs comes first.
+func largest[T any](list []T, describe func(T) (string, ledger.Group)) []group {
 	groups := make([]group, len(list))
 	for i, item := range list {
-		name, g := of(item)
+		name, g := describe(item)
 		groups[i] = group{plain(name), g}
 	}
 	slices.SortStableFunc(groups, func(a, b group) int { return b.Count - a.Count })

@@ -31,22 +31,22 @@ type part struct {
 	Start, Width string
 }
 
-// Maximum numbers of rows: of a chart, and of the table with its numbers.
+// The maximum number of rows in a chart, and in the table with its numbers.
 const (
 	maxRows      = 12
 	maxTableRows = 200
 )
 
-// stack returns the parts of a bar, one after the other. whole is the value that fills the whole
-// chart.
-func stack(values [len(outcomes)]int, whole int) []part {
+// stack returns the parts of a bar, one after the other. total is the value whose bar would fill
+// the whole chart.
+func stack(values [len(outcomes)]int, total int) []part {
 	var parts []part
 	at := 0
 	for i, n := range values {
 		if n > 0 {
 			parts = append(parts, part{
 				Class: outcomes[i].name, Tip: number(n) + " " + outcomes[i].name,
-				Start: share(at, whole), Width: share(n, whole),
+				Start: share(at, total), Width: share(n, total),
 			})
 		}
 		at += n
@@ -153,11 +153,12 @@ func groupRow(g group, priced bool) []string {
 	return row
 }
 
-// single returns a chart row with one bar. most is the value that fills the whole chart.
-func single(class, name, value string, n, most float64) chartRow {
+// single returns a chart row with one bar for the value n. limit is the value whose bar would fill
+// the whole chart.
+func single(class, name, value string, n, limit float64) chartRow {
 	r := chartRow{Name: name, Value: value, Tip: name + ": " + value}
 	if n > 0 {
-		r.Parts = []part{{Class: class, Tip: r.Tip, Start: "0", Width: fmt.Sprintf("%.3f", 100*n/most)}}
+		r.Parts = []part{{Class: class, Tip: r.Tip, Start: "0", Width: fmt.Sprintf("%.3f", 100*n/limit)}}
 	}
 	return r
 }

@@ -15,7 +15,7 @@ type Screen struct {
 	ASCII bool // the screen can show only ASCII
 }
 
-// Default, minimum and maximum width, in columns.
+// The default, minimum and maximum width of a report, in columns.
 const (
 	defaultWidth = 80
 	minWidth     = 48
@@ -36,8 +36,8 @@ func (s Screen) paint(style display.Style, text string) string {
 	return "\x1b[" + string(style) + "m" + text + "\x1b[0m"
 }
 
-// outcome is a kind of result in a stacked bar. Where there are no colours, its sign distinguishes
-// it from others.
+// outcome is a kind of result in a stacked bar. On a screen without colours, its sign distinguishes
+// it from the other outcomes.
 type outcome struct {
 	name        string
 	sign, ascii string
@@ -99,29 +99,29 @@ func sign(n int) int {
 	return 1
 }
 
-// furthestFromShare returns the index of the part whose number of columns in out is furthest below
-// its exact share or, if below is false, furthest above it.
-func furthestFromShare(parts, out []int, columns, total int, below bool) int {
+// furthestFromShare returns the index of the part whose width, in columns, is furthest below its
+// exact share. If below is false, it returns the part whose width is furthest above its share.
+func furthestFromShare(parts, widths []int, columns, total int, below bool) int {
 	at, most := 0, math.Inf(-1)
 	for i, n := range parts {
-		off := float64(n*columns)/float64(total) - float64(out[i])
+		off := float64(n*columns)/float64(total) - float64(widths[i])
 		if !below {
 			off = -off
 		}
-		if n > 0 && off > most && (below || out[i] > 1) {
+		if n > 0 && off > most && (below || widths[i] > 1) {
 			at, most = i, off
 		}
 	}
 	return at
 }
 
-// bar draws a bar for n. most is the value that fills all columns. If the screen can show them, it
-// uses eighths of a column.
-func (s Screen) bar(n, most float64, columns int) string {
-	if n <= 0 || most <= 0 {
+// bar draws a bar for the value n. limit is the value whose bar would fill all columns. If the
+// screen can show them, it uses eighths of a column.
+func (s Screen) bar(n, limit float64, columns int) string {
+	if n <= 0 || limit <= 0 {
 		return ""
 	}
-	eighths := max(int(math.Round(n/most*float64(columns*8))), 1)
+	eighths := max(int(math.Round(n/limit*float64(columns*8))), 1)
 	if s.ASCII {
 		return strings.Repeat("#", max(eighths/8, 1))
 	}

@@ -33,8 +33,8 @@ func (p *printer) trend() {
 	p.beyond()
 }
 
-// beyond writes lines about the runs that the trend does not show: earlier ones, and those without
-// a time.
+// beyond writes lines about the runs that the trend does not show: runs of earlier weeks, and runs
+// without a time.
 func (p *printer) beyond() {
 	if e := p.s.EarlierWeeks; e.Count > 0 {
 		p.wrapped("  ", fmt.Sprintf("before that %s, success %s", runs(e.Count), success(group{"", e})), display.Faint)
@@ -44,10 +44,11 @@ func (p *printer) beyond() {
 	}
 }
 
-// graph draws one value of each week as a column. Beside it, it writes as much as fits of the note
-// and the week that the note refers to. A dot stands for a week without the value, a blank for
-// weeks without runs. If the screen is too narrow for all weeks, it draws the last ones.
-func (p *printer) graph(name string, of func(ledger.Week) (float64, bool), note string, at ledger.Week) {
+// graph draws the value of each week as a column. Beside the columns it writes the note and the
+// week noted, to which the note refers, as far as they fit. A dot stands for a week without the
+// value, a blank for weeks without runs. If the screen is too narrow for all weeks, graph draws
+// only the last weeks.
+func (p *printer) graph(name string, valueOf func(ledger.Week) (float64, bool), note string, noted ledger.Week) {
 	const before, beside = 11, 42
 	weeks := withGaps(p.s.ByWeek)
 	weeks = weeks[max(len(weeks)-(p.width()-before), 0):]
@@ -57,14 +58,14 @@ func (p *printer) graph(name string, of func(ledger.Week) (float64, bool), note 
 		sign := " "
 		if w != nil {
 			sign = "."
-			if value, ok := of(*w); ok {
+			if value, ok := valueOf(*w); ok {
 				sign = p.level(value)
 			}
 		}
 		b.WriteString(strings.Repeat(sign, wide))
 	}
 	room := p.width() - before - wide*len(weeks) - 2
-	for _, longer := range []string{note + " in " + at.Week, note, ""} {
+	for _, longer := range []string{note + " in " + noted.Week, note, ""} {
 		if note = longer; cells.Width(note) <= room {
 			break
 		}
@@ -86,15 +87,15 @@ func amount(usd *float64) float64 {
 	return *usd
 }
 
-// extremes returns four weeks: those with the most runs, the lowest success rate, the longest
-// average duration and the highest cost.
-func extremes(weeks []ledger.Week) (most, least, longest, dearest ledger.Week) {
+// extremes returns four weeks: the week with the most runs, with the lowest success rate, with the
+// longest average duration and with the highest cost.
+func extremes(weeks []ledger.Week) (busiest, weakest, longest, dearest ledger.Week) {
 	for _, w := range weeks {
-		if w.Count > most.Count {
-			most = w
+		if w.Count > busiest.Count {
+			busiest = w
 		}
-		if w.Ended() > 0 && (least.Ended() == 0 || w.SuccessRate < least.SuccessRate) {
-			least = w
+		if w.Ended() > 0 && (weakest.Ended() == 0 || w.SuccessRate < weakest.SuccessRate) {
+			weakest = w
 		}
 		if w.AvgDuration > longest.AvgDuration {
 			longest = w
@@ -103,5 +104,5 @@ func extremes(weeks []ledger.Week) (most, least, longest, dearest ledger.Week) {
 			dearest = w
 		}
 	}
-	return most, least, longest, dearest
+	return busiest, weakest, longest, dearest
 }

@@ -14,7 +14,7 @@ type columnsChart struct {
 	Legend          []key
 	Columns         []column
 	Line            []string // points of each segment of the line; a week without a value ends a segment
-	Threshold       string   // height of the dashed threshold line; empty: no line
+	Threshold       string   // height of the dashed threshold line; empty means no line
 	Ticks           []string // labels below the columns, most of them empty
 	Top, Middle     string   // labels at the full and at half the height
 }
@@ -25,14 +25,14 @@ type column struct {
 	Start, Width    string // position and width of the week's bar
 	Middle          string
 	Parts           []columnPart
-	Dot             string // height of the week's point; empty: no point
+	Dot             string // height of the week's point; empty means no point
 	Tip             string
 }
 
 type columnPart struct{ Class, Top, Height string }
 
 // weekCharts returns small charts of different values for the same weeks. If there is only one
-// week, it returns none.
+// week, it returns no charts.
 func weekCharts(s ledger.Statistics) []columnsChart {
 	if len(s.ByWeek) < 2 {
 		return nil
@@ -50,7 +50,7 @@ func weekCharts(s ledger.Statistics) []columnsChart {
 	return charts
 }
 
-// frame returns a chart with an empty column for each week, and the weeks.
+// frame returns a chart with an empty column for each week. It also returns the weeks.
 func frame(s ledger.Statistics, id, title string) (columnsChart, []weekOrGap) {
 	weeks := withGaps(s.ByWeek)
 	c := columnsChart{ID: id, Title: title, Columns: make([]column, len(weeks)), Ticks: make([]string, len(weeks))}
@@ -98,7 +98,7 @@ func countChart(s ledger.Statistics, most int) columnsChart {
 	return c
 }
 
-// label formats half of a number of runs. It returns "" if half is not a whole number.
+// label formats half of the highest number of runs. It returns "" if half is not a whole number.
 func label(half float64) string {
 	if half != math.Trunc(half) {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// command returns what a key does with the chosen item of a list, or on the screen of a task with
+// command returns what a key does with the chosen item of a list or, on the screen of a task, with
 // that task.
 func command(key string, s snapshot, it item) keyResult {
 	switch key {
@@ -54,8 +54,8 @@ func open(s snapshot, it item) keyResult {
 	return keyResult{}
 }
 
-// openQuestion opens the question of an item. If the item has none, it opens a question of its run
-// or, if there is none, the oldest question.
+// openQuestion opens the question of an item. If the item has no question, it opens a question of
+// the item's run. If the run has none either, it opens the oldest question.
 func openQuestion(s snapshot, it item) keyResult {
 	run, task := s.focus.Run, s.focus.Task
 	switch it.kind {
@@ -110,7 +110,7 @@ func taskOfQuestion(s snapshot, id string) (run, task string) {
 	return s.fleet.Questions[at].Run, s.fleet.Questions[at].Task
 }
 
-// cancel returns a confirmation; the item is cancelled when the user confirms.
+// cancel returns a confirmation. If the user confirms it, the item is cancelled.
 func cancel(s snapshot, it item) keyResult {
 	switch it.kind {
 	case runItem:

@@ -10,18 +10,18 @@ import (
 
 // filter selects the rows of a list, or the lines of a log, that contain a text.
 type filter struct {
-	text   string // text to search for; empty: select everything
+	text   string // text to search for; empty selects everything
 	typing bool   // the user is editing the text; it takes effect at once
 	input  parts.Input
 }
 
-// edit returns the filter with the user editing its text.
+// edit returns the filter in the state in which the user edits its text.
 func (f filter) edit() filter {
 	f.typing, f.input = true, parts.Input(f.text)
 	return f
 }
 
-// update returns the filter after a key was pressed while its text is edited.
+// update returns the filter after the user has pressed a key while editing its text.
 func (f filter) update(k Key) filter {
 	switch k.Name {
 	case "enter", "tab", "down", "up":

@@ -112,7 +112,7 @@ func pausedLane(l fleet.Lane, now time.Time) paint.Line {
 	return paint.Line{{Text: "‖ " + phrase.Paused(l, now), Style: display.Yellow}, {Text: ", " + phrase.Age(l.Until.Sub(now)) + " to go", Style: display.Faint}}
 }
 
-// runRows returns a row for each run: first the running ones, then those that have ended.
+// runRows returns a row for each run: first the running runs, then the runs that have ended.
 func runRows(s snapshot, f filter, width int) (items []item, rows []paint.Line) {
 	t := paint.Table{Columns: []paint.Column{
 		{Max: 11},
@@ -126,7 +126,7 @@ func runRows(s snapshot, f filter, width int) (items []item, rows []paint.Line) 
 		{Max: 24, Drop: 1}, // run id
 	}}
 	if width < 130 {
-		t.Columns[8].Max = 0 // hide the column of run ids, because the others are more useful
+		t.Columns[8].Max = 0 // hide the column of run ids, because the other columns are more useful
 	}
 	runs := s.fleet.Runs
 	severalProjects := slices.ContainsFunc(runs, func(r fleet.Run) bool { return path.Base(r.Project) != path.Base(runs[0].Project) })
@@ -144,7 +144,7 @@ func runRows(s snapshot, f filter, width int) (items []item, rows []paint.Line) 
 		items = append(items, item{runItem, r.ID})
 		t.Add(
 			badge, cell(nameOf(r), ""), cell(project, display.Faint),
-			cell(paint.Bar(r.Counts, 10).Render(10, false), badge.Style), // one style: the parts of the bar differ in shape
+			cell(paint.Bar(r.Counts, 10).Render(10, false), badge.Style), // the cell has one style, because the parts of the bar differ in shape
 			cell(fmt.Sprintf("%d/%d", r.Counts.Complete, r.Counts.Total), ""), cell(runState(s, r), ""),
 			cell(phrase.Money(r.Spent.USD), display.Faint), cell(phrase.RunDuration(r, s.now), display.Faint), cell(display.Printable(r.ID), display.Faint),
 		)
@@ -186,8 +186,8 @@ func runState(s snapshot, r fleet.Run) string {
 	return strings.Join(words, ", ")
 }
 
-// workerRows returns a row for each worker: first the online ones, then the others. Both are sorted
-// by name, so that rows do not move while the user reads them.
+// workerRows returns a row for each worker: first the online workers, then the others. Both are
+// sorted by name, so that rows do not move while the user reads them.
 func workerRows(s snapshot, f filter, width int) (items []item, rows []paint.Line) {
 	t := paint.Table{Columns: []paint.Column{
 		{Max: 9},
@@ -223,7 +223,7 @@ func workerRows(s snapshot, f filter, width int) (items []item, rows []paint.Lin
 	return items, t.Rows(width)
 }
 
-// agentBadge returns the badge of the status that a worker reported last for its agents.
+// agentBadge returns the badge for the status of agents that a worker has reported last.
 func agentBadge(w fleet.Worker) paint.Span {
 	switch w.ClaudeStatus {
 	case "waiting":

@@ -31,27 +31,27 @@ const (
 // list holds the rows of a list screen.
 type list struct {
 	items []item // what each row shows
-	// paint returns the rows with the indexes from ≤ i < to.
+	// paint returns the rows whose index i is in the range from ≤ i < to.
 	paint func(from, to int) []paint.Line
 }
 
-// next returns the index of the next row that can be chosen, in the direction by. It returns from
-// if there is none.
-func (l list) next(from, by int) int {
-	for i := from + by; i >= 0 && i < len(l.items); i += by {
+// next returns the index of the next row after start that can be chosen. step is 1 to search
+// downwards and -1 to search upwards. If there is none, next returns start.
+func (l list) next(start, step int) int {
+	for i := start + step; i >= 0 && i < len(l.items); i += step {
 		if l.items[i] != (item{}) {
 			return i
 		}
 	}
-	return from
+	return start
 }
 
-// jump returns the index of the row that is nearest to from+by and can be chosen.
-func (l list) jump(from, by int) int {
+// jump returns the index of the row that can be chosen and is nearest to the row start+distance.
+func (l list) jump(start, distance int) int {
 	if len(l.items) == 0 {
-		return from
+		return start
 	}
-	to := min(max(from+by, 0), len(l.items)-1)
+	to := min(max(start+distance, 0), len(l.items)-1)
 	if l.items[to] != (item{}) {
 		return to
 	}
@@ -61,9 +61,9 @@ func (l list) jump(from, by int) int {
 	return l.next(to, -1)
 }
 
-// section returns the first row of the next section or, if by is -1, of the previous one. After the
-// last section comes the first.
-func (l list) section(from, by int) int {
+// section returns the first row of the next section or, if step is -1, of the previous section. The
+// first section follows after the last.
+func (l list) section(from, step int) int {
 	var firsts []int
 	here := 0
 	for i, it := range l.items {
@@ -78,7 +78,7 @@ func (l list) section(from, by int) int {
 	if len(firsts) == 0 {
 		return from
 	}
-	return firsts[(here+by+len(firsts))%len(firsts)]
+	return firsts[(here+step+len(firsts))%len(firsts)]
 }
 
 // content provides the rows of a [listScreen]. It is the fleet, or the tasks of a run.
@@ -86,7 +86,7 @@ type content interface {
 	focus() (Focus, bool)
 	path(s snapshot, names []string) []string
 	summary(s snapshot, width int) []paint.Line
-	keys() []string // most useful keys, for the last row
+	keys() []string // the most useful keys, for the last row of the screen
 	list(s snapshot, f filter, width int) list
 	empty(s snapshot) string // text to show if the list is empty and there is no filter
 }
@@ -96,7 +96,7 @@ type listScreen struct {
 	content
 	filter filter
 	cursor item // the chosen item; the zero item means the first row
-	at     int  // index of the chosen row; used if the chosen item disappears
+	at     int  // index of the chosen row; used if the chosen item has disappeared
 	top    int  // index of the first visible row
 }
 
@@ -226,7 +226,7 @@ func (v listScreen) view(s snapshot, f frame) []string {
 			line = append(paint.Line{{Text: "  "}}, line...)
 		case !f.color:
 			line = append(paint.Line{{Text: "▸ "}}, line...)
-		default: // paint the chosen row in one style, up to the end of the screen
+		default: // paint the chosen row in one style over the whole width of the screen
 			var text strings.Builder
 			for _, span := range line {
 				text.WriteString(span.Text)

@@ -77,7 +77,8 @@ func (p logPane) scroll(key string, width, page int) logPane {
 	return p
 }
 
-// settle makes the scroll position valid again. height is the number of visible lines.
+// settle makes the scroll position valid again after the content or the size has changed. height is
+// the number of visible lines.
 func (p logPane) settle(height int) logPane {
 	p.back = min(p.back, max(len(p.matching())-height, 0))
 	return p

@@ -21,7 +21,7 @@ type Model struct {
 	known         snapshot
 	screens       []screen     // open screens, at least one; the last one is shown
 	help          bool         // the help with all keys is shown instead of the screen
-	confirm       confirmation // the action that the user has to confirm, if any
+	confirm       confirmation // the action that the user has to confirm; zero if there is none
 	result        Result       // result of the last action, shown in the last row
 	resultAt      time.Time
 }
@@ -32,8 +32,8 @@ type screen interface {
 	// focus returns the run and task whose data the screen needs. It returns false if the screen
 	// needs the same data as the screen below it.
 	focus() (Focus, bool)
-	// path returns names, the path of the screens below this one, with the names of this screen
-	// appended.
+	// path returns names with the names of this screen appended. names is the path of the screens
+	// below this one.
 	path(s snapshot, names []string) []string
 	// summary returns the rows between the title and the screen.
 	summary(s snapshot, width int) []paint.Line
@@ -61,7 +61,7 @@ func (f frame) render(lines []paint.Line) []string {
 	return rows
 }
 
-// keyResult is what a key does outside of its own screen. At most one field is set.
+// keyResult is the effect of a key outside of its own screen. At most one field is set.
 type keyResult struct {
 	open    screen // screen to open above the current one
 	back    bool   // close the current screen and show the one below
@@ -71,10 +71,10 @@ type keyResult struct {
 	action  any
 }
 
-// New returns a model that shows the fleet or, if run is not empty, that run. where is the address
+// New returns a model that shows the fleet or, if run is not empty, that run. server is the address
 // of the server, or empty for this machine.
-func New(where, run string, now time.Time) Model {
-	m := Model{known: snapshot{where: where, now: now}, screens: []screen{listScreen{content: fleetList{}}}}
+func New(server, run string, now time.Time) Model {
+	m := Model{known: snapshot{where: server, now: now}, screens: []screen{listScreen{content: fleetList{}}}}
 	if run != "" {
 		m.screens = append(m.screens, listScreen{content: runList{run}})
 	}
@@ -279,7 +279,8 @@ func (m Model) foot() []paint.Line {
 		return []paint.Line{paint.Styled(display.Faint, "any key goes back")}
 	}
 	keys, position := m.top().hints(m.known, frame{m.width, m.height - len(m.head()) - 1, m.Color})
-	// Leave out keys that do not fit, but always show the last one, which lists all keys.
+	// Leave out keys that do not fit, but always show the last key, with which the user can list
+	// all keys.
 	last := keys[len(keys)-1]
 	var fitting []string
 	for _, k := range keys[:len(keys)-1] {

@@ -52,7 +52,7 @@ func perform(ctx context.Context, b Backend, action any) program.Task {
 	return program.Task{}
 }
 
-// resultOf returns a Result with the error, or with the text if err is nil.
+// resultOf returns a Result with err or, if err is nil, with the text.
 func resultOf(text string, err error) Result {
 	if err != nil {
 		return Result{Text: err.Error(), Failed: true}

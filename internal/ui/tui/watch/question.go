@@ -80,7 +80,7 @@ func (v questionScreen) update(k Key, s snapshot, _ frame) (screen, keyResult) {
 	return v, keyResult{}
 }
 
-// deny returns a confirmation; when the user confirms, the request of the question is denied.
+// deny returns a confirmation. If the user confirms it, the request of the question is denied.
 func deny(s snapshot, q fleet.Question, reason string) keyResult {
 	because := ""
 	if reason != "" {
@@ -90,27 +90,27 @@ func deny(s snapshot, q fleet.Question, reason string) keyResult {
 	return keyResult{confirm: confirmation{text, "y denies", Answer{Question: q.ID, Name: q.Name, Text: reason, Deny: true}}}
 }
 
-// nextOption returns the number of the next option or, if by is -1, of the previous one. After the
-// last option comes the first.
-func nextOption(q fleet.Question, typed parts.Input, by int) parts.Input {
+// nextOption returns the number of the next option or, if step is -1, of the previous option. The
+// first option follows after the last.
+func nextOption(q fleet.Question, typed parts.Input, step int) parts.Input {
 	last := len(q.Options)
 	if last == 0 {
 		return typed
 	}
 	n, err := strconv.Atoi(typed.Trimmed())
 	switch {
-	case err != nil && by < 0, n+by < 1:
+	case err != nil && step < 0, n+step < 1:
 		n = last
-	case err != nil, n+by > last:
+	case err != nil, n+step > last:
 		n = 1
 	default:
-		n += by
+		n += step
 	}
 	return parts.Input(strconv.Itoa(n))
 }
 
-// view returns the rows of the question. The row where the user types the answer is always shown;
-// of the other rows, as many as fit.
+// view returns the rows of the question. It always shows the row in which the user types the
+// answer, and as many of the other rows as fit.
 func (v questionScreen) view(s snapshot, f frame) []string {
 	open := s.questions()
 	at := v.indexIn(open)
@@ -127,7 +127,7 @@ func (v questionScreen) view(s snapshot, f frame) []string {
 	room := max(f.height-1, 0)
 	var rows []paint.Line
 	switch over := len(above) + len(options) - room; {
-	case over <= 0: // everything fits, perhaps also blank rows
+	case over <= 0: // everything fits, perhaps with blank rows in between
 		rows = append(rows, above[0], nil)
 		rows = append(append(rows, above[1:]...), nil)
 		if rows = append(rows, options...); len(options) > 0 {

@@ -28,7 +28,7 @@ func (runList) keys() []string {
 
 func (runList) empty(snapshot) string { return "" }
 
-// summary returns rows about the whole run, and then what the user should see first: a question,
+// summary returns rows about the whole run, followed by what the user should see first: a question,
 // paused agent accounts, warnings.
 func (v runList) summary(s snapshot, width int) []paint.Line {
 	r := s.run
@@ -40,7 +40,7 @@ func (v runList) summary(s snapshot, width int) []paint.Line {
 	if r.Budget.USD > 0 {
 		spent = fmt.Sprintf("$%.2f of $%.2f", r.Spent.USD, r.Budget.USD)
 	}
-	right := paint.Plain(spent + "  " + cells.FillLeft(phrase.RunDuration(r, s.now), 7)) // a fixed width, so that nothing else moves
+	right := paint.Plain(spent + "  " + cells.FillLeft(phrase.RunDuration(r, s.now), 7)) // the duration has a fixed width, so that the text before it does not move
 	words := fmt.Sprintf(" %d/%d  %s", r.Counts.Complete, r.Counts.Total, phrase.Counts(r.Counts))
 	bar := paint.Bar(r.Counts, min(max(width-len(words), 0), 30))
 	rows := []paint.Line{paint.Ends(left, right, width), append(bar, paint.Span{Text: words})}

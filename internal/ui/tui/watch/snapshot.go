@@ -21,7 +21,7 @@ type snapshot struct {
 
 	focus   Focus
 	run     fleet.Run // run in focus, with its tasks
-	stages  []int     // stages of the run's tasks, by index
+	stages  []int     // number of each task's stage, by the index of the task
 	task    Task      // task in focus, with its attempts
 	sending string    // id of the question whose answer is being sent
 }
@@ -63,8 +63,8 @@ func (s snapshot) refocused(to Focus) snapshot {
 // without an [Outage] message.
 const maxSilence = 15 * time.Second
 
-// unreachable returns since when the fleet has been unreachable, and why. The zero Outage means
-// that it is reachable.
+// unreachable returns an Outage that says since when the fleet has been unreachable, and why. The
+// zero Outage means that the fleet is reachable.
 func (s snapshot) unreachable() Outage {
 	if s.outage.Since.IsZero() && !s.read.IsZero() && s.now.Sub(s.read) > maxSilence {
 		return Outage{s.read, "no answer"}

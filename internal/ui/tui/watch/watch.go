@@ -24,7 +24,7 @@ type Fleet struct {
 	Lanes     []fleet.Lane     // agent accounts that are paused
 }
 
-// Data and events that a model receives, besides [Fleet] and [fleet.Run].
+// The data and events that a model receives, in addition to [Fleet] and [fleet.Run].
 type (
 	// Task is one task with all its attempts.
 	Task struct {
@@ -39,7 +39,7 @@ type (
 		Begin     bool
 		Lines     []string
 		Ended     bool   // no more output follows
-		Problem   string // why the log is missing or incomplete; empty if it is not
+		Problem   string // why the log is missing or incomplete; empty if the log is complete
 	}
 
 	// Outage says since when the fleet has been unreachable, and why. A zero time means that the
