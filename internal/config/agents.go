@@ -14,11 +14,12 @@ import (
 )
 
 // agentsKey is the section of gaffer.yaml that defines agents. The user chooses the names of the
-// keys in it, so the table keys does not contain them.
+// keys in this section, so the table keys does not contain them.
 const agentsKey = "agents"
 
 // agents reads the section with agents. If the project's file and the user's file define an agent
-// with the same name, the definition in the project's file replaces the whole other one.
+// with the same name, the definition in the project's file replaces the whole definition in the
+// user's file.
 func (r *reader) agents(n ast.Node) error {
 	if n == nil || n.Type() == ast.NullType {
 		return nil
@@ -56,8 +57,9 @@ func (r *reader) agent(pair *ast.MappingValueNode) error {
 	return nil
 }
 
-// withoutTexts returns the definition of an agent as text, for display. It hides the texts of
-// environment variables, because they may be secrets; references to secrets are shown.
+// withoutTexts returns the definition of an agent as text, for display. It hides the values of
+// environment variables that are texts, because they may be secrets. It shows references to
+// secrets.
 func withoutTexts(c agent.Custom) string {
 	shown := yaml.MapSlice{}
 	add := func(key string, value any, given bool) {

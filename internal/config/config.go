@@ -24,7 +24,7 @@ import (
 // Config holds a valid value for every key in the table keys.
 type Config struct {
 	root   string
-	own    bool // the user's configuration file is also the project's file
+	own    bool // the user's configuration file and the project's file are the same file
 	values map[string]Value
 }
 
@@ -52,7 +52,7 @@ type Inputs struct {
 }
 
 // Load reads and checks all sources. A mistake in any source is an error, even if a source with
-// higher precedence sets the same key. If it were not, the mistake would appear only when the
+// higher precedence sets the same key. Without this rule, the mistake would appear only when the
 // setting with higher precedence is removed.
 func Load(in Inputs) (*Config, error) {
 	c := &Config{root: in.Root, own: filepath.Join(in.Root, project.ConfigFile) == UserFile(in.Getenv), values: map[string]Value{}}
@@ -78,8 +78,8 @@ func (c *Config) add(l layer, values []Value) {
 	}
 }
 
-// Values returns the values of all keys in the order of the table keys. After them come the
-// settings of roles and agents that are not defaults.
+// Values returns the values of all keys in the order of the table keys. After these come the
+// settings of roles and agents that differ from the defaults.
 func (c *Config) Values() []Value {
 	list := make([]Value, len(keys))
 	for i, k := range keys {
@@ -113,10 +113,10 @@ func (c *Config) Agents() map[string]agent.Custom {
 // without asking the user.
 type Program struct{ Setting, Value string }
 
-// Programs returns those settings of the project's file that make gaffer run a program or answer
+// Programs returns the settings of the project's file that make gaffer run a program or answer
 // questions without asking the user. These are the commands and environments of agents, the tests
-// of a team, and roles for which all permission requests are allowed. Settings that a source with
-// higher precedence overrides are left out.
+// of a team, and roles for which all permission requests are allowed. It leaves out settings that a
+// source with higher precedence overrides.
 func (c *Config) Programs() (list []Program) {
 	for _, name := range slices.Sorted(maps.Keys(c.values)) {
 		v := c.values[name]

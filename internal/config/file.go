@@ -12,7 +12,8 @@ import (
 // maxFile is the maximum size of a configuration file, in bytes.
 const maxFile = 1 << 20
 
-// readFile returns the settings in the file at path. If the file does not exist, it returns none.
+// readFile returns the settings in the file at path. If the file does not exist, it returns no
+// settings.
 func readFile(path string) ([]Value, error) {
 	data, err := readRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -24,8 +25,8 @@ func readFile(path string) ([]Value, error) {
 	return parse(path, data)
 }
 
-// readRegular reads a regular file. It opens the file with O_NONBLOCK. Without this, opening a FIFO
-// would block the process before its type can be checked.
+// readRegular reads a regular file. It opens the file with O_NONBLOCK: without this flag, opening a
+// FIFO would block before readRegular can check the type of the file.
 func readRegular(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

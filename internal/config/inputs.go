@@ -7,7 +7,7 @@ import (
 	"gaffer/internal/project"
 )
 
-// layer is the precedence of a source. Values of a higher layer override values of a lower one.
+// layer is the precedence of a source. Values of a higher layer override values of a lower layer.
 type layer int
 
 const (
@@ -98,7 +98,7 @@ func UserFile(getenv func(string) string) string {
 	return ""
 }
 
-// newValue checks a setting and returns its value. It is used for settings of all sources.
+// newValue checks a setting and returns its value. Settings of all sources are checked here.
 func newValue(name, text string, from Source) (Value, error) {
 	k, ok := lookup(name)
 	if !ok {

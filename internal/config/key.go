@@ -13,16 +13,16 @@ type Key struct {
 	Flag    string // name of a flag that sets the key; empty if only --set does
 	Doc     string // description in one line, without a full stop
 	Example string
-	Choices []string // the values that a Choice may have, or the items that a List may have; an empty list allows all items
-	Own     bool     // only the user may set the key, and not the project's file, because it could run programs, send data elsewhere, or answer questions for the user
+	Choices []string // the allowed values of a Choice, or the allowed items of a List; if empty, a List may have any items
+	Own     bool     // only the user may set the key: in a project's file, it could run programs, send data elsewhere, or answer questions for the user
 	Min     int      // minimum value of a Number
 	Max     int
 	Least   time.Duration // minimum value of a Duration
 	Most    time.Duration // maximum value of a Duration; 0 means no maximum
 }
 
-// keys is the table of all settings. The readers of files, environment variables and flags, the
-// suggestions for misspelt keys, the output of 'gaffer config' and its help use this table.
+// keys is the table of all settings. It is used to read files, environment variables and flags, to
+// suggest keys for misspelt names, and to print 'gaffer config' and its help.
 var keys = []Key{
 	{
 		Name: "paths.session", Kind: Path, Default: ".founder-mode/status",

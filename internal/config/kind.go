@@ -95,7 +95,7 @@ func (k Key) checkList(text string) error {
 }
 
 // splitList returns the items of a List value. If text is not a JSON list of strings, the whole
-// text is one item, because a command may start with a bracket.
+// text is one item, because it may be a command that starts with a bracket.
 func splitList(text string) []string {
 	var list []string
 	if strings.HasPrefix(strings.TrimSpace(text), "[") && json.Unmarshal([]byte(text), &list) == nil {

@@ -12,7 +12,7 @@ import (
 // parse returns the settings in data, the YAML text of the file at path.
 func parse(path string, data []byte) ([]Value, error) { return parseBelow("", path, data) }
 
-// parseBelow returns the settings in the file at path, whose content belongs below the key name,
+// parseBelow returns the settings in the file at path. The keys in the file are below the key name,
 // for example "team.roles".
 func parseBelow(name, path string, data []byte) ([]Value, error) {
 	r := reader{path: path}
@@ -107,8 +107,8 @@ func text(n ast.ScalarNode) string {
 	return n.GetToken().Value
 }
 
-// want returns the error for a value n of the wrong type, such as a list where the key name needs
-// one value.
+// want returns the error for a value n of the wrong type, such as a list for the key name, which
+// needs one value.
 func (r *reader) want(name string, n ast.Node) error {
 	wanted := "one value"
 	if _, leaf := lookup(name); !leaf {

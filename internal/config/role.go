@@ -31,7 +31,7 @@ type Role struct {
 	Labels       []string
 }
 
-// roleTimeouts holds, for each role, the default limit for the working time of one attempt.
+// roleTimeouts holds the default limit for the working time of one attempt, by role.
 var roleTimeouts = map[string]string{"pm": "30m", "developer": "2h", "qa_expert": "1h", "tech_lead": "1h"}
 
 // RoleKeys returns the keys that configure the given role of a team.
@@ -74,8 +74,8 @@ func (c *Config) Role(role string) Role {
 		Timeout: c.Duration(at + "timeout"), StallTimeout: c.Duration(at + "stall_timeout"), Retries: c.Number(at + "retries"),
 		Questions: c.Choice(at + "questions"), Labels: c.List(at + "labels"),
 	}
-	// The model belongs to the agent that the same layer sets. If a higher layer has set another
-	// agent, that agent may not know the model, so ignore the model.
+	// The model is for the agent that the same layer sets. If a higher layer has set another agent,
+	// that agent may not know the model: ignore the model.
 	if c.values[at+"model"].layer < c.values[at+"agent"].layer {
 		r.Model = ""
 	}

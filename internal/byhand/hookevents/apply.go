@@ -26,7 +26,7 @@ const (
 	Withdraw                             // withdraw a question whose answer is no longer needed; Text is its id
 )
 
-// handlers has a handler for each event name. Events without a handler are ignored, such as
+// handlers maps the name of an event to its handler. Events without a handler are ignored, such as
 // Gemini's PreCompress, which occurs in every turn.
 var handlers = map[string]func(*Session, Event, time.Time) []Action{
 	"SessionStart": sessionStarted,
@@ -46,9 +46,10 @@ var handlers = map[string]func(*Session, Event, time.Time) []Action{
 	"SessionEnd":  sessionEnded,
 }
 
-// Apply applies an event to a session. It returns the new session and the actions that follow. A
-// session without events is the zero value. If the result is still the zero value, there is nothing
-// to store: Codex also reports events of internal threads, whose start it does not report.
+// Apply applies an event to a session. It returns the new session and the actions that follow. The
+// zero Session stands for a session without events. If the result is still the zero Session, there
+// is nothing to store: Codex also reports events of internal threads, whose start it does not
+// report.
 func Apply(s Session, e Event, now time.Time) (Session, []Action) {
 	handle := handlers[e.Name]
 	if handle == nil || e.Session == "" || !s.known() && e.Name == "agent-turn-complete" {
@@ -195,9 +196,9 @@ func compactionStarted(s *Session, e Event, now time.Time) []Action {
 	return []Action{{Kind: NotifyContext, Text: s.Compacting}}
 }
 
-// compactionEnded handles the end of a compaction. If the user requested the compaction,
-// the session is idle now. An automatic compaction happens in the middle of a turn, so
-// the status stays the same.
+// compactionEnded handles the end of a compaction. If the user requested the compaction, the
+// session becomes idle. An automatic compaction happens in the middle of a turn, so the status
+// stays the same.
 func compactionEnded(s *Session, e Event, now time.Time) []Action {
 	by := cmp.Or(s.Compacting, "auto")
 	if e.Name == "PostCompact" {

@@ -15,7 +15,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Environment is what a hook gets from outside: its input, its environment and a clock.
+// Environment holds what a hook gets from outside: its input, its environment variables and a
+// clock.
 type Environment struct {
 	In     io.Reader
 	Getenv func(string) string
@@ -36,9 +37,9 @@ type Call struct {
 // result may still have actions.
 //
 // The event is on stdin. Only Codex passes it to its notify program as the last argument.
-func HandleCall(ctx context.Context, from Environment, program string, arguments []string) (*Call, error) {
+func HandleCall(ctx context.Context, environment Environment, program string, arguments []string) (*Call, error) {
 	c := &Call{Program: program}
-	in := from.In
+	in := environment.In
 	if n := len(arguments); n > 0 && strings.HasPrefix(arguments[n-1], "{") {
 		in = bytes.NewReader([]byte(arguments[n-1]))
 	}
@@ -47,14 +48,14 @@ func HandleCall(ctx context.Context, from Environment, program string, arguments
 		return c, err
 	}
 	c.Event = ParseEvent(program, c.Raw)
-	state, err := statedir.Path(from.Getenv)
+	state, err := statedir.Path(environment.Getenv)
 	if err != nil || c.Event.Session == "" {
 		return c, err
 	}
 	process := Caller(c.Program)
 	apply := func(s Session) Session {
-		s, c.Actions = Apply(s, c.Event, from.Now().UTC())
-		s.Attempt = from.Getenv(caller.AttemptVar)
+		s, c.Actions = Apply(s, c.Event, environment.Now().UTC())
+		s.Attempt = environment.Getenv(caller.AttemptVar)
 		if process.PID > 0 || s.Process.PID == 0 {
 			s.Process = process
 		}

@@ -33,7 +33,7 @@ type Event struct {
 type Question struct {
 	Text    string
 	Options []string
-	Many    bool // more than one option may be chosen
+	Many    bool // the user may choose more than one option
 }
 
 // ParseEvent returns the event that a program has sent as JSON.
@@ -45,7 +45,7 @@ func ParseEvent(program string, v jsontree.Value) Event {
 		Kind: firstString(v, "source", "reason", "trigger", "notification_type"),
 		Tool: v.Get("tool_name").Text(), Message: OneLine(v.Get("message").Text()), Error: OneLine(v.Get("error").Text()),
 	}
-	if e.Name == "" && v.Get("type").Kind() == jsontree.String { // an event for Codex's notify program, which has other member names
+	if e.Name == "" && v.Get("type").Kind() == jsontree.String { // an event for Codex's notify program, whose members have other names
 		e.Name, e.Session = v.Get("type").Text(), v.Get("thread-id").Text()
 	}
 	e.Interrupt, _ = v.Get("is_interrupt").Bool()
@@ -103,7 +103,7 @@ func textOf(v jsontree.Value) string {
 			text = append(text, ' ')
 		}
 		if text = append(text, item.Text()...); len(text) > 4*maxLine {
-			break // the rest is not shown
+			break // the remaining items are not shown
 		}
 	}
 	return string(text)

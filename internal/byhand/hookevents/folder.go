@@ -46,8 +46,8 @@ func (f Folder) Update(ctx context.Context, program, session string, change func
 	return s, replace(path, f.path+"/.new", data)
 }
 
-// lock takes the lock for all documents. A process holds it only while it writes a small file. If
-// ctx can never end, lock waits in the kernel's queue. If it can, lock polls.
+// lock takes the lock for all documents. A process holds the lock only while it writes a small
+// file. If ctx can never end, lock waits in the kernel's queue; if it can, lock polls.
 func (f Folder) lock(ctx context.Context) (unlock func(), err error) {
 	name := f.path + "/" + lockName
 	const flags = syscall.O_RDWR | syscall.O_CREAT | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
@@ -100,9 +100,9 @@ func (f Folder) Load(program, session string) Session {
 	return s
 }
 
-// readDoc reads the document of a session. If session is empty, the document may be of any session.
-// If the file is incomplete or of another session, spoilt is true and readDoc returns the zero
-// value.
+// readDoc reads the document of a session. If session is empty, the document may belong to any
+// session. If the file is incomplete or belongs to another session, spoilt is true and readDoc
+// returns the zero value.
 func readDoc(path, program, session string) (s Session, spoilt bool) {
 	data, err := ReadSmallFile(path, maxDoc)
 	if err != nil {
@@ -142,8 +142,8 @@ func (f Folder) Sessions() []Session {
 	return list
 }
 
-// read returns all documents with their paths. useless has the names of files that may not be
-// needed any more.
+// read returns all documents with their paths. useless holds the names of files that may no longer
+// be needed.
 func (f Folder) read() (list []Session, paths, useless []string) {
 	dir, err := os.Open(f.path)
 	if err != nil {
@@ -181,14 +181,14 @@ func (f Folder) Remove(s Session, path string) {
 	})
 }
 
-// remove deletes a document if isRight returns true. It holds the lock while it calls isRight and
-// deletes the file.
+// remove deletes a document if isRight returns true. It holds the lock from the call of isRight
+// until the file is deleted.
 func (f Folder) remove(path string, isRight func() bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	unlock, err := f.lock(ctx)
 	if err != nil {
-		return // ignore this: the next Find tries again
+		return // ignore the error: the next call of All tries again
 	}
 	defer unlock()
 	if isRight() {

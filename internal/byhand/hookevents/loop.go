@@ -5,7 +5,7 @@ import "fmt"
 // LoopAfter is how many equal or failed calls in a row count as a loop.
 const LoopAfter = 3
 
-// countRepeats counts how often an agent has repeated the same call. It returns a NoteLoop action
+// countRepeats counts how often an agent has repeated the same call. It returns a NotifyLoop action
 // when a loop begins, and each time the loop's length has doubled.
 func (s *Session) countRepeats(e Event, failed bool) []Action {
 	if e.Tool == "" {

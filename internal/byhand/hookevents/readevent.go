@@ -28,8 +28,7 @@ func ReadEvent(in io.Reader) (jsontree.Value, error) {
 	return jsontree.Value{}, fmt.Errorf("read the event: %w", err)
 }
 
-// readObject reads up to the bracket that closes the object's first bracket, or to the end of the
-// input.
+// readObject reads up to the bracket that closes the first bracket, or to the end of the input.
 func readObject(in io.Reader) ([]byte, error) {
 	data := make([]byte, 0, 8<<10)
 	var end brackets
@@ -55,15 +54,15 @@ func readObject(in io.Reader) ([]byte, error) {
 
 // brackets finds the end of an object or array in text that arrives in pieces.
 type brackets struct {
-	open           []byte // stack of the closing brackets that must come, the next one last
+	open           []byte // stack of the closing brackets that are still expected; the next one is the last item
 	quoted, escape bool
 }
 
-// find returns the index after the end of the object or array in the next piece of text. It returns
-// -1 if the end is not in this piece. If the text is invalid, it returns the index at which that is
-// certain.
-func (b *brackets) find(piece []byte) int {
-	for i, c := range piece {
+// find searches the next piece of the text for the end of the object or array. It returns the index
+// after that end, or -1 if the end is not in this piece. If the text is invalid, it returns the
+// index after the byte that shows this.
+func (b *brackets) find(text []byte) int {
+	for i, c := range text {
 		switch n := len(b.open); {
 		case b.escape:
 			b.escape = false

@@ -24,7 +24,7 @@ type Session struct {
 	Program    string       `json:"program"`
 	Session    string       `json:"session"`
 	Process    host.Process `json:"process,omitzero"`  // the agent's process; zero if unknown
-	Attempt    string       `json:"attempt,omitempty"` // id of the attempt if gaffer runs the agent; else empty
+	Attempt    string       `json:"attempt,omitempty"` // id of the attempt if gaffer runs the agent; empty if it does not
 	Dir        string       `json:"dir,omitempty"`
 	Transcript string       `json:"transcript,omitempty"`
 	Model      string       `json:"model,omitempty"`
@@ -38,7 +38,7 @@ type Session struct {
 
 	Asked      []PendingDecision `json:"asked,omitempty"`      // decisions that the agent waits for the user to make
 	Helpers    int               `json:"helpers,omitempty"`    // number of subagents that are still running after the end of the turn
-	Compacting string            `json:"compacting,omitempty"` // why a compaction is running: manual (by the user) or auto (the context is full); empty if none is
+	Compacting string            `json:"compacting,omitempty"` // why a compaction is running: manual (by the user) or auto (the context is full); empty if none is running
 	Repeats    []RepeatedCall    `json:"trails,omitempty"`
 	Loop       string            `json:"loop,omitempty"` // the repeated action, in words for the user; empty if there is no loop
 }
@@ -52,14 +52,14 @@ type PendingDecision struct {
 	Question string `json:"question,omitempty"`
 }
 
-// Link changes the question id of a pending decision from one value to another: in the latest
-// decision that has the id from. This connects the decision to a question of gaffer, or disconnects
-// it if to is empty.
-func (s Session) Link(from, to string) Session {
+// Link changes the question id of a pending decision from oldID to newID. It changes the latest
+// decision that has the id oldID. This connects the decision to a question of gaffer, or
+// disconnects it if newID is empty.
+func (s Session) Link(oldID, newID string) Session {
 	s.Asked = slices.Clone(s.Asked)
 	for i := range slices.Backward(s.Asked) {
-		if s.Asked[i].Question == from {
-			s.Asked[i].Question = to
+		if s.Asked[i].Question == oldID {
+			s.Asked[i].Question = newID
 			break
 		}
 	}

@@ -74,7 +74,7 @@ func (f Folder) Usage(session string) (m Usage) {
 func (f Folder) removeOldUsage(name string, now time.Time) {
 	path := f.path + "/" + name
 	if info, err := os.Lstat(path); err == nil && now.Sub(info.ModTime()) > usageAge {
-		_ = os.Remove(path) // ignore the error: the next Find tries again
+		_ = os.Remove(path) // ignore the error: the next call of All tries again
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// writingTools lists the names of tools that write a file, in lower case. If the input of any other
-// tool, such as Read, has a path, the tool did not write that file.
+// writingTools lists the names of tools that write a file, in lower case. A path in the input of
+// any other tool, such as Read, is not a file that the tool has written.
 var writingTools = []string{
 	"write", "edit", "multiedit", "notebookedit", // tools of Claude Code and opencode
 	"write_file", "replace", "edit_file", "create_file", // tools of Gemini CLI and similar programs

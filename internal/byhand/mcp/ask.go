@@ -145,8 +145,8 @@ func waitFor(ctx context.Context, f Fleet, q fleet.Ask, notify func(waited time.
 	}
 }
 
-// askQuestion asks a question and returns its id. Once it has started, it ignores that ctx is
-// cancelled: without the id the question could not be withdrawn.
+// askQuestion asks a question and returns its id. Once the request is sent, it ignores a
+// cancellation of ctx: without the id the question could not be withdrawn.
 func askQuestion(ctx context.Context, f Fleet, q fleet.Ask) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err

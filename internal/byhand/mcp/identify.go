@@ -7,8 +7,8 @@ import (
 )
 
 // Identify returns the caller's role and attempt. The program that runs an agent sets the agent's
-// role in the environment. The role named on the command line can only turn that role into a
-// reader.
+// role in the environment. The role named on the command line cannot replace that role, except by
+// the role reader.
 func Identify(getenv func(string) string, named string) (Caller, error) {
 	c := Caller{Role: Person, Attempt: getenv(caller.AttemptVar), Run: getenv(caller.RunVar), Task: getenv(caller.TaskVar)}
 	if c.Attempt != "" {

@@ -1,8 +1,8 @@
-// Package mcp is gaffer's server for the Model Context Protocol: the tools that an
-// agent can use, over the standard streams of the program that runs it.
+// Package mcp is gaffer's server for the Model Context Protocol: the tools that an agent can use,
+// over the standard streams of the process.
 //
-// The only rule here is access: a caller has a [Role], and tools that the role does not
-// permit are refused. The tools themselves use the same packages as the commands.
+// The only rule here is access: a caller has a [Role], and tools that the role does not permit are
+// refused. The tools themselves use the same packages as the commands.
 package mcp
 
 import (
@@ -63,8 +63,8 @@ type Options struct {
 	Team     *team.Store
 
 	Plans plan.Options // options for reading plans
-	// WithFleet opens the fleet, calls do and closes the fleet again.
-	WithFleet func(ctx context.Context, do func(Fleet) error) error
+	// WithFleet opens the fleet, calls fn and closes the fleet again.
+	WithFleet func(ctx context.Context, fn func(Fleet) error) error
 	// Submit submits a plan as a run and ensures that a process works on it.
 	Submit func(ctx context.Context, p plan.Plan) (Submitted, error)
 }
@@ -116,8 +116,8 @@ func (s *Server) allTools() []tool {
 	}
 }
 
-// refuse handles calls of tools that exist but that the caller may not use. The answer says why.
-// The MCP library knows only the permitted tools.
+// refuse handles calls of tools that exist but that the caller may not use, and answers why. It is
+// needed because the MCP library knows only the permitted tools.
 func (s *Server) refuse(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		if call, ok := req.(*sdk.CallToolRequest); ok && call.Params != nil {
@@ -131,8 +131,8 @@ func (s *Server) refuse(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// Serve handles requests until in or ctx ends. Then it still answers the requests that it has
-// received, except those that wait for the user.
+// Serve handles the requests on the stream in, until in or ctx ends. Then it still answers the
+// requests that it has received, except requests that wait for the user.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer s.markClientGone()
 	err := s.sdk.Run(context.WithoutCancel(ctx), &streamTransport{in: in, out: out, stop: ctx, inputEnded: s.markClientGone})

@@ -50,23 +50,23 @@ func (s *Server) messageSend() tool {
 	})
 }
 
-// route returns the sender and the receiver of a message. Only the agent that the user works with
-// may choose the sender.
-func (c Caller) route(from, to string) (team.Role, team.Role, error) {
+// route returns the roles of the sender and the receiver of a message. Only the agent that the user
+// works with may choose the sender.
+func (c Caller) route(sender, receiver string) (team.Role, team.Role, error) {
 	switch {
-	case from == "" && c.Role == Person:
+	case sender == "" && c.Role == Person:
 		return "", "", &RoleError{Problem: "of the sender is not named", Next: "give from: " + orList(stringsOf(members()))}
-	case from == "":
-		from = string(c.Role)
-	case c.Role != Person && from != string(c.Role):
-		return "", "", &RefusedError{Role: c.Role, Tool: "message_send as " + from, Why: "a role cannot send messages for another role", Next: "leave from out, or use " + string(c.Role)}
+	case sender == "":
+		sender = string(c.Role)
+	case c.Role != Person && sender != string(c.Role):
+		return "", "", &RefusedError{Role: c.Role, Tool: "message_send as " + sender, Why: "a role cannot send messages for another role", Next: "leave from out, or use " + string(c.Role)}
 	}
 	for _, p := range team.Pairs() {
-		if to == "" && string(p[0]) == from {
-			to = string(p[1])
+		if receiver == "" && string(p[0]) == sender {
+			receiver = string(p[1])
 		}
 	}
-	return team.Role(from), team.Role(to), nil
+	return team.Role(sender), team.Role(receiver), nil
 }
 
 // members returns the roles of a team that send and receive messages.
@@ -149,9 +149,9 @@ func (s *Server) readMessages(ctx context.Context, _ *sdk.CallToolRequest, a mes
 	return r, countText(len(list), "message") + ":", nil
 }
 
-// fitting returns the first messages of the list that fit into one answer. The rest must not be
-// marked as read. fitting skips a message that is too large for any answer, so that this message
-// does not block later messages.
+// fitting returns the first messages of the list that fit into one answer. The remaining messages
+// must not be marked as read. fitting skips a message that is too large for any answer, so that
+// this message does not block later messages.
 func fitting(list []team.Message) ([]team.Message, error) {
 	const limit = maxAnswer - 1<<10 // leaves room for the JSON around the messages
 	fit, left := []team.Message{}, limit

@@ -70,7 +70,7 @@ func (e *largeState) Error() string {
 	return fmt.Sprintf("the whole state has %d KiB, more than the %d that are read at once", len(e.state.Raw())>>10, maxAnswer>>11)
 }
 
-// Hint lists the fields of the state that can be read one by one.
+// Hint lists the fields of the state, which can be read one by one.
 func (e *largeState) Hint() string {
 	var fields []string
 	for name, v := range e.state.Members() {
@@ -160,7 +160,7 @@ func (s *Server) sessionRead() tool {
 	})
 }
 
-// defaultItems is how many items a list has if the call sets no limit.
+// defaultItems is the maximum number of items in a list if the call sets no limit.
 const defaultItems = 50
 
 func limitOrDefault(limit int) int {

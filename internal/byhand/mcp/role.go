@@ -48,7 +48,7 @@ var rights = map[Role][]right{
 	Reader:    {rightRead},
 }
 
-// Caller is the client's role, and the attempt that it belongs to if gaffer runs the client.
+// Caller is the client's role and, if gaffer runs the client, the attempt that it belongs to.
 type Caller struct {
 	Role      Role
 	Attempt   string

@@ -17,7 +17,7 @@ func shortened(data []byte) ([]byte, error) {
 	if err := dec.Decode(&result); err != nil {
 		return nil, err
 	}
-	const least = 16 // smallest limit; it is larger than the number of members of any result
+	const least = 16 // the smallest limit; it must be larger than the number of members of any result
 	for limit := maxText; ; limit /= 2 {
 		short, err := json.Marshal(shortenValue(result, limit))
 		if err != nil || len(short) <= maxAnswer || limit <= least {
@@ -27,7 +27,7 @@ func shortened(data []byte) ([]byte, error) {
 }
 
 // shortenValue keeps at most limit characters of a text, limit items of an array, or limit members
-// of an object. The limit of each level below is half as large.
+// of an object. At each deeper level, the limit is half as large.
 func shortenValue(v any, limit int) any {
 	switch v := v.(type) {
 	case string:

@@ -22,7 +22,7 @@ type beginResult struct {
 	Step    string `json:"step,omitempty" jsonschema:"the current step"`
 }
 
-// missingStepChoices returns the workflow's value for each word by which the user chooses.
+// missingStepChoices maps each word by which the user chooses to the workflow's value for it.
 func missingStepChoices() map[string]int {
 	return map[string]int{"run": workflow.RunMissing, "skip": workflow.Skip, "abort": workflow.Abort}
 }

@@ -34,8 +34,9 @@ type toolDoc struct {
 	shape func(properties map[string]*jsonschema.Schema)
 }
 
-// define returns a tool that calls do. do returns a result and a short text about that result.
-func define[In, Out any](s *Server, d toolDoc, do func(context.Context, *sdk.CallToolRequest, In) (Out, string, error)) tool {
+// define returns a tool that calls fn. The function fn returns a result and a short text about that
+// result.
+func define[In, Out any](s *Server, d toolDoc, fn func(context.Context, *sdk.CallToolRequest, In) (Out, string, error)) tool {
 	in, out := inputSchema[In](d), schemaOf[Out]()
 	resolved, err := in.Resolve(nil)
 	if err != nil {
@@ -54,7 +55,7 @@ func define[In, Out any](s *Server, d toolDoc, do func(context.Context, *sdk.Cal
 			return failure(err), nil
 		}
 		defer s.endCall(d.waits)
-		result, text, err := do(ctx, req, args)
+		result, text, err := fn(ctx, req, args)
 		if err != nil {
 			return failure(err), nil
 		}
@@ -185,14 +186,14 @@ const maxAnswer = 256 << 10
 
 // success returns an answer with a result and a text about it. For a reading tool the text includes
 // the result, because some programs show only the text to their agent. If the result is too long, a
-// reading tool returns an error. For other tools the result is shortened: an error would make the
-// agent repeat an action that has already been done.
-func success(result any, text string, looked bool) *sdk.CallToolResult {
+// reading tool returns an error. For any other tool the result is shortened, because an error would
+// make the agent repeat an action that has already been done.
+func success(result any, text string, reading bool) *sdk.CallToolResult {
 	data, err := json.Marshal(result)
 	if err != nil {
 		return failure(err)
 	}
-	if len(data) > maxAnswer && looked {
+	if len(data) > maxAnswer && reading {
 		return failure(&TooLongError{Size: len(data)})
 	}
 	short := len(data) > maxAnswer
@@ -202,7 +203,7 @@ func success(result any, text string, looked bool) *sdk.CallToolResult {
 		}
 	}
 	r := &sdk.CallToolResult{StructuredContent: json.RawMessage(data), Content: []sdk.Content{&sdk.TextContent{Text: truncate.Chars(text, maxText)}}}
-	if looked {
+	if reading {
 		r.Content = append(r.Content, &sdk.TextContent{Text: string(data)})
 	}
 	if short {

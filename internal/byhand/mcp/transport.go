@@ -45,7 +45,7 @@ type connection struct {
 	mu      sync.Mutex
 	open    map[jsonrpc.ID]bool
 	broken  bool          // writing has failed
-	changed chan struct{} // receives a value after each answer; buffered, so that sending never blocks
+	changed chan struct{} // receives a value after each answer; it has a buffer, so that sending never blocks
 }
 
 // Read returns the next message. At the end of the input it first waits until all requests have

@@ -16,7 +16,7 @@ import (
 const branchesWithin = 10 * time.Second
 
 // branches returns the branches of the project's repository, if a task of the run has a branch. It
-// returns nil if git does not answer in time; the summary then names only branches whose worktree
+// returns nil if git does not answer in time; then the summary names only branches whose worktree
 // exists.
 func (v *View) branches(r fleet.Run) map[string]bool {
 	named := false
@@ -66,7 +66,7 @@ func branchLines(r fleet.Run, at summaryPlace) (lines []string) {
 		there, path := at.exists(t.Worktree), display.Printable(relative(at.dir, t.Worktree))
 		_, branch := at.branches[t.Branch]
 		switch {
-		case t.Branch == "" && there: // the run was created by an older gaffer, which did not record branches
+		case t.Branch == "" && there: // an older gaffer has created the run, and did not record branches
 			lines = append(lines, "  worktree  "+path)
 		case there:
 			lines = append(lines, "  branch    "+display.Printable(t.Branch)+" in "+path)

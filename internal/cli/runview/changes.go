@@ -27,7 +27,7 @@ func openingLines(r fleet.Run, remote bool, now time.Time) []string {
 }
 
 // parallelText says how many tasks of a run may run in parallel. It returns "" for a run with one
-// task, and for the run of a team, which decides this itself.
+// task, and for the run of a team, because the team decides this itself.
 func parallelText(r fleet.Run, remote bool) string {
 	switch {
 	case len(r.Tasks) < 2 || r.Team != "":
@@ -49,22 +49,22 @@ func pausedText(r fleet.Run, now time.Time) string {
 }
 
 // changeLines returns a line for each difference between two states of a run. A line starts with
-// the task's id, or with "run" and the run's id, and a colon. States in between may have been
-// missed, so the lines depend only on these two states.
-func changeLines(before, after fleet.Run, now time.Time) []string {
+// the task's id, or with "run" and the run's id, and a colon. There may have been other states in
+// between, so the lines depend only on these two states.
+func changeLines(previous, current fleet.Run, now time.Time) []string {
 	var lines []string
-	run := "run " + after.ID + ": "
-	for _, l := range after.Lanes {
+	run := "run " + current.ID + ": "
+	for _, l := range current.Lanes {
 		isSame := func(other fleet.Lane) bool { return other.Name == l.Name && other.Until.Equal(l.Until) }
-		if !slices.ContainsFunc(before.Lanes, isSame) {
+		if !slices.ContainsFunc(previous.Lanes, isSame) {
 			lines = append(lines, run+phrase.Paused(l, now))
 		}
 	}
-	if after.Stopping != "" && before.Stopping != after.Stopping {
-		lines = append(lines, run+phrase.Stopping(after))
+	if current.Stopping != "" && previous.Stopping != current.Stopping {
+		lines = append(lines, run+phrase.Stopping(current))
 	}
-	for i, t := range after.Tasks {
-		for _, text := range taskChanges(taskByID(before.Tasks, i, t.ID), t, now) {
+	for i, t := range current.Tasks {
+		for _, text := range taskChanges(taskByID(previous.Tasks, i, t.ID), t, now) {
 			lines = append(lines, display.Printable(t.ID)+": "+text)
 		}
 	}
@@ -83,38 +83,38 @@ func taskByID(tasks []fleet.Task, i int, id string) fleet.Task {
 	return tasks[i]
 }
 
-// taskChanges returns a line for each difference between two states of a task. before is the zero
+// taskChanges returns a line for each difference between two states of a task. previous is the zero
 // task if the task is new.
-func taskChanges(before, after fleet.Task, now time.Time) (lines []string) {
-	newAttempt := after.Attempt != nil && (before.Attempt == nil || before.Attempt.ID != after.Attempt.ID)
+func taskChanges(previous, current fleet.Task, now time.Time) (lines []string) {
+	newAttempt := current.Attempt != nil && (previous.Attempt == nil || previous.Attempt.ID != current.Attempt.ID)
 	if newAttempt {
 		try := ""
-		if n, of, more := strings.Cut(phrase.AttemptNumber(after), "/"); more {
+		if n, of, more := strings.Cut(phrase.AttemptNumber(current), "/"); more {
 			try = "attempt " + n + " of " + of
 		}
-		line := phrase.Join(", ", "started", try, phrase.Join(" ", phrase.Line(after.Agent), phrase.Line(after.Model)))
-		// Add a line if the previous attempt ended between the two states.
-		if before.Attempt != nil && before.Status == fleet.Running && before.Attempt.Class == "" {
-			line += phrase.Join(": ", fmt.Sprintf(", after attempt %d failed", before.Attempt.Number), phrase.Line(after.Outcome))
+		line := phrase.Join(", ", "started", try, phrase.Join(" ", phrase.Line(current.Agent), phrase.Line(current.Model)))
+		// If the previous attempt ended between the two states, the line also says that it failed.
+		if previous.Attempt != nil && previous.Status == fleet.Running && previous.Attempt.Class == "" {
+			line += phrase.Join(": ", fmt.Sprintf(", after attempt %d failed", previous.Attempt.Number), phrase.Line(current.Outcome))
 		}
 		lines = append(lines, line)
 	}
 	// Add a line if an attempt has ended and the task waits for its next attempt.
-	if after.Status == fleet.Queued && after.Attempt != nil && after.Attempt.Status.Final() && (newAttempt || !before.Attempt.Status.Final()) {
+	if current.Status == fleet.Queued && current.Attempt != nil && current.Attempt.Status.Final() && (newAttempt || !previous.Attempt.Status.Final()) {
 		again := ", again"
-		if wait := after.RetryAt.Sub(now); wait > 0 {
+		if wait := current.RetryAt.Sub(now); wait > 0 {
 			again += " in " + phrase.Elapsed(wait.Round(time.Second))
 		}
-		lines = append(lines, phrase.Join(": ", "attempt "+cmp.Or(phrase.AttemptNumber(after), "1")+" failed", phrase.Why(after))+again)
+		lines = append(lines, phrase.Join(": ", "attempt "+cmp.Or(phrase.AttemptNumber(current), "1")+" failed", phrase.Why(current))+again)
 	}
-	if q := after.Question; phrase.Waiting(after) && (before.Question == nil || before.Question.ID != q.ID) {
+	if q := current.Question; phrase.Waiting(current) && (previous.Question == nil || previous.Question.ID != q.ID) {
 		lines = append(lines, asks(*q))
 	}
-	if before.Question != nil && after.Question == nil && after.Status == fleet.Running {
+	if previous.Question != nil && current.Question == nil && current.Status == fleet.Running {
 		lines = append(lines, "answered, goes on")
 	}
-	if after.Status.Final() && before.Status != after.Status {
-		lines = append(lines, endText(after, now))
+	if current.Status.Final() && previous.Status != current.Status {
+		lines = append(lines, endText(current, now))
 	}
 	return lines
 }

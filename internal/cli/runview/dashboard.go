@@ -49,7 +49,7 @@ type dashboard struct {
 	page     *page.Page
 	run      string
 	opened   bool // a browser was opened; it may not have connected yet
-	released bool // another process has taken over the run
+	released bool // another process has taken over the work on the run
 }
 
 // openDashboard opens the run in the browser if --open was given. Later calls do nothing. If it
@@ -95,18 +95,19 @@ func (v *View) openRemoteDashboard(ctx context.Context, run string) error {
 	return nil
 }
 
-// openBrowser opens the link in a browser and reports whether it succeeded. If not, it stores a
-// remark for the live view, because the live view will cover printed text.
-func (v *View) openBrowser(ctx context.Context, address, link, again string) (opened bool) {
-	opened = page.OpenOrPrint(ctx, v.env, address, link, page.MayOpenBrowser(v.env), again)
+// openBrowser opens the link in a browser and reports whether it succeeded. If it fails, it stores
+// a remark for the live view, because the live view will cover printed text. command is the gaffer
+// command that creates another link.
+func (v *View) openBrowser(ctx context.Context, address, link, command string) (opened bool) {
+	opened = page.OpenOrPrint(ctx, v.env, address, link, page.MayOpenBrowser(v.env), command)
 	if !opened {
-		v.remark = page.HowToOpen(address, again)
+		v.remark = page.HowToOpen(address, command)
 	}
 	return opened
 }
 
 // release makes end close the dashboard at once. It is called when a background process takes over
-// the run, because the dashboard must not keep this process alive then.
+// the run: then the dashboard must not keep this process alive.
 func (d *dashboard) release() {
 	if d != nil {
 		d.released = true

@@ -46,7 +46,7 @@ func (v *View) Detach(ctx context.Context, run string, asJSON bool) error {
 	return v.env.Printf("%s\n", d.Run)
 }
 
-// detached is the JSON form of a detached run that a server's workers work on.
+// detached is the JSON that --detach prints for a run on a server.
 type detached struct {
 	Run    string `json:"run"`
 	Server string `json:"server"`

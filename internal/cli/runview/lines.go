@@ -20,7 +20,7 @@ func (v *View) showLines(ctx context.Context, j job) (end viewEnd, err error) {
 	runs, failed := follow(ctx, v.Fleet, id, j.interval, &all)
 	j.work.start()
 	defer j.work.halt()
-	end.run, j.run = j.run, fleet.Run{} // keep only one copy of the run in memory: it may be large
+	end.run, j.run = j.run, fleet.Run{} // keep only one copy of the run in memory, because it may be large
 	for _, line := range openingLines(end.run, v.remote(), v.env.Now()) {
 		v.env.Talk("%s", line)
 	}
@@ -39,7 +39,7 @@ func (v *View) showLines(ctx context.Context, j job) (end viewEnd, err error) {
 			case v.remote():
 				return end, pending(failed)
 			default:
-				runs = nil // a nil channel: from now on wait only for the work to end
+				runs = nil // receiving from a nil channel blocks: from now on, wait only for the end of the work
 			}
 		case err := <-failed:
 			return end, err
@@ -66,7 +66,7 @@ func (v *View) showLines(ctx context.Context, j job) (end viewEnd, err error) {
 	}
 }
 
-// pending returns the error in the channel, or nil if the channel is empty.
+// pending returns the error that waits in the channel, or nil if the channel is empty.
 func pending(failed <-chan error) error {
 	select {
 	case err := <-failed:

@@ -110,7 +110,7 @@ func (l *liveView) follow(ctx context.Context, cancel context.CancelCauseFunc) {
 				close(l.runs)
 				return
 			default:
-				runs = nil // a nil channel: from now on wait only for the work to end
+				runs = nil // receiving from a nil channel blocks: from now on, wait only for the end of the work
 			}
 		case l.err = <-failed:
 			cancel(nil)

@@ -14,12 +14,12 @@ func (n *notices) send(text string) {
 	n.to(text)
 }
 
-// redirect sends notices to another function until restore is called.
-func (n *notices) redirect(to func(text string)) (restore func()) {
+// redirect sends notices to another function, until restore is called.
+func (n *notices) redirect(receiver func(text string)) (restore func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	before := n.to
-	n.to = to
+	n.to = receiver
 	return func() {
 		n.mu.Lock()
 		defer n.mu.Unlock()

@@ -16,24 +16,24 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// PreflightCheck returns the problems that prevent something from running on this machine. For a
+// PreflightCheck returns the problems that prevent the work from running on this machine. For a
 // plan it is [app.Preflight].
 type PreflightCheck func(context.Context, app.Options) ([]preflight.Problem, error)
 
-// CheckReady prints one line for each problem that look finds on this machine, and returns an error
-// if there is one. Call it before anything is created. At a terminal, it asks the user whether to
-// trust the programs that the project names.
-func CheckReady(ctx context.Context, e *env.Env, name string, asJSON bool, look PreflightCheck) error {
+// CheckReady prints one line for each problem that check finds on this machine, and returns an
+// error if there is one. Call it before anything is created. At a terminal, it asks the user
+// whether to trust the programs that the project names.
+func CheckReady(ctx context.Context, e *env.Env, name string, asJSON bool, check PreflightCheck) error {
 	opts, err := connect.Options(e, nil)
 	if err != nil {
 		return err
 	}
-	problems, err := look(ctx, opts)
+	problems, err := check(ctx, opts)
 	if slices.ContainsFunc(problems, isUntrusted) && e.Interactive() && e.Agent() == nil && !asJSON {
 		if err := trust.Ask(ctx, e, opts); err != nil {
 			return err
 		}
-		problems, err = look(ctx, opts)
+		problems, err = check(ctx, opts)
 	}
 	if err != nil || len(problems) == 0 {
 		return err
@@ -67,9 +67,9 @@ func PrintProblems(e *env.Env, problems []preflight.Problem) error {
 }
 
 // NotReady returns the error for a plan called name that cannot run on this machine. It wraps the
-// problems, which determine the exit code. then is appended to its text.
-func NotReady(name string, problems []preflight.Problem, then string) error {
-	e := &notReady{text: fmt.Sprintf("%s: %s on this machine%s", display.Line(name, 60), phrase.Count(len(problems), "problem"), then)}
+// problems, which determine the exit code. suffix is appended to the text of the error.
+func NotReady(name string, problems []preflight.Problem, suffix string) error {
+	e := &notReady{text: fmt.Sprintf("%s: %s on this machine%s", display.Line(name, 60), phrase.Count(len(problems), "problem"), suffix)}
 	for _, p := range problems {
 		e.problems = append(e.problems, p)
 	}

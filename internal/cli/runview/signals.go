@@ -18,13 +18,13 @@ const (
 
 // takeSignals replaces the command line's signal handler while this process works on a run. That
 // handler would exit at the second signal without restoring the terminal and without ending the
-// agents. If a signal has already cancelled ctx, takeSignals sends a request for it. release stops
-// sending requests.
+// agents. If a signal has already cancelled ctx, takeSignals sends a request for it. The function
+// release ends this, so that no more requests are sent.
 func takeSignals(ctx context.Context) (requests <-chan request, release func()) {
 	received := make(chan os.Signal, 4)
 	wanted := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	signal.Reset(wanted...)
-	if !signal.Ignored(syscall.SIGHUP) { // not under nohup, where SIGHUP stays ignored
+	if !signal.Ignored(syscall.SIGHUP) { // under nohup, SIGHUP is ignored and must stay ignored
 		wanted = append(wanted, syscall.SIGHUP)
 	}
 	signal.Notify(received, wanted...)

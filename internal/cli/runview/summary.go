@@ -46,12 +46,12 @@ type summaryPlace struct {
 	exists   func(path string) bool
 	remote   bool
 	changes  fleet.Changes   // changes of the tasks; empty if they are on another machine
-	branches map[string]bool // branches of the repository; true if a branch has commits that are not checked out
+	branches map[string]bool // branches of the repository; the value is true if a branch has commits that are not in the checked-out branch
 }
 
 // summaryLines returns the lines of a summary: what was done, what was verified, the cost, the
 // logs, the branches and worktrees (or the workers of a server), and what to do next. For the run
-// of a team it leaves out what was verified, because the team's session reports that.
+// of a team it does not say what was verified, because the team's session reports that.
 func summaryLines(r fleet.Run, now time.Time, at summaryPlace) []string {
 	mark, _, _ := strings.Cut(phrase.Label(r.Status), " ")
 	lines := []string{
@@ -142,7 +142,7 @@ func verifiedText(r fleet.Run) string {
 	return fmt.Sprintf("%s by %s; %d without a check", phrase.Count(tasks, "task"), phrase.Count(checks, "check"), word)
 }
 
-// failureLines returns lines about each failed task: the cause, the output that shows it,
+// failureLines returns lines about each failed task: the cause, the output that shows the cause,
 // and what to do.
 func failureLines(r fleet.Run) (lines []string) {
 	listed, more := 0, 0

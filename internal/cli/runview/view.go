@@ -21,41 +21,41 @@ import (
 // View shows runs for one command and works on them.
 type View struct {
 	Fleet connect.Fleet
-	App   *app.App // nil if the fleet is a server's
-	Show  bool     // Work also opens the run in the browser
+	App   *app.App // nil if the fleet is on a server
+	Show  bool     // the method Work also opens the run in the browser
 
 	env       *env.Env
 	notices   notices
 	remark    string     // a note that the live view shows at its start
-	dashboard *dashboard // the dashboard that this process serves, or nil
+	dashboard *dashboard // the dashboard that this process serves; nil if there is none
 }
 
-// With opens gaffer on this machine in the command's project, calls do and closes gaffer. Agents
-// that are running then keep running.
-func With(ctx context.Context, e *env.Env, do func(*View) error) error {
+// With opens gaffer on this machine in the command's project, calls fn and closes gaffer. Agents
+// that are still running at that time keep running.
+func With(ctx context.Context, e *env.Env, fn func(*View) error) error {
 	v := newView(e)
 	a, err := connect.OpenApp(ctx, e, v.notices.send)
 	if err != nil {
 		return err
 	}
 	v.App, v.Fleet = a, connect.LocalFleet(a)
-	return v.use(do)
+	return v.use(fn)
 }
 
 // WithFleet is like [With], but uses the configured server if there is one.
-func WithFleet(ctx context.Context, e *env.Env, do func(*View) error) error {
+func WithFleet(ctx context.Context, e *env.Env, fn func(*View) error) error {
 	remote, err := connect.UsesServer(e)
 	if err != nil {
 		return err
 	}
 	if !remote {
-		return With(ctx, e, do)
+		return With(ctx, e, fn)
 	}
 	v := newView(e)
 	if v.Fleet, err = connect.ServerFleet(e, v.notices.send); err != nil {
 		return err
 	}
-	return v.use(do)
+	return v.use(fn)
 }
 
 func newView(e *env.Env) *View {
@@ -64,9 +64,9 @@ func newView(e *env.Env) *View {
 	return v
 }
 
-// use calls do, waits until no browser shows the dashboard, and closes the fleet.
-func (v *View) use(do func(*View) error) error {
-	err := do(v)
+// use calls fn, waits until no browser shows the dashboard, and closes the fleet.
+func (v *View) use(fn func(*View) error) error {
+	err := fn(v)
 	v.dashboard.end(err)
 	if closed := v.Fleet.Close(); err == nil {
 		err = closed
@@ -84,21 +84,21 @@ func (v *View) print(text string) { v.env.Talk("gaffer: %s", display.Printable(t
 type viewEnd struct {
 	run         fleet.Run
 	interrupted bool   // the user or a signal ended the view
-	left        string // why the view ended before the run did, or ""
+	left        string // why the view ended before the run; empty if it did not
 	detached    bool
 }
 
 // job holds the parameters of a view.
 type job struct {
 	run      fleet.Run
-	work     *work // the work on the run, or nil if another process works on it
+	work     *work // the work on the run; nil if another process works on it
 	requests <-chan request
 	interval time.Duration
 }
 
 // Work works on a run until it has ended, and prints the result. If the run is on a server, Work
-// only follows it. It returns nil if the run is complete, see [verdict]. An error determines the
-// exit code.
+// only follows it. It returns nil if the run is complete; see [verdict]. If not, the error
+// determines the exit code.
 func (v *View) Work(ctx context.Context, run string, asJSON bool) error {
 	v.openDashboard(ctx, run)
 	r, err := v.Fleet.Run(ctx, run)
@@ -130,7 +130,7 @@ func (v *View) Work(ctx context.Context, run string, asJSON bool) error {
 	if err := v.printResult(end, asJSON); err != nil || v.App == nil || !end.run.Status.Final() {
 		return err
 	}
-	return v.App.Pending.Check(ctx, run) // an error if the run's documents are not written: scripts would read old ones
+	return v.App.Pending.Check(ctx, run) // return an error if the run's documents are not written yet, because scripts would read old documents
 }
 
 // printResult prints the result of the run and returns the error that determines the exit code.
@@ -157,7 +157,7 @@ func verdict(end viewEnd) error {
 			Next: fmt.Sprintf("'%s' goes on, 'gaffer status' shows how it stands", resumeCommand(r)),
 		}
 	case r.Status == fleet.Complete && (r.Counts.Cancelled == 0 || r.Team != ""):
-		return nil // also if a signal came too late to end the run
+		return nil // the run is complete, even if a signal came too late to end it
 	case r.Team != "" && end.interrupted:
 		return &exit.Error{
 			Code: exit.CodeInterrupted, Err: fmt.Errorf("session %s: interrupted", r.Team), Next: "'gaffer team resume' goes on where it was",

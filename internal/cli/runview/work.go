@@ -14,7 +14,7 @@ import (
 )
 
 // work works on a run in the background while a view shows the run. It can be halted and started
-// again; the agents keep running meanwhile. If the run is on a server, work does nothing.
+// again; the agents keep running in between. If the run is on a server, work does nothing.
 type work struct {
 	ctx   context.Context
 	app   *app.App // nil if the run is on a server
@@ -87,15 +87,15 @@ func (w *work) cancel(ctx context.Context, why string) error {
 	err := w.fleet.Cancel(ctx, w.run, "", why)
 	var late interface{ Conflict() bool }
 	if errors.As(err, &late) && late.Conflict() {
-		err = nil // the run has ended meanwhile, so there is nothing to cancel
+		err = nil // the run has already ended, so there is nothing to cancel
 	}
 	w.start()
 	return err
 }
 
-// follow sends the run at every change, until the run has ended or ctx ends, and then closes the
-// channel. A slow reader gets only the latest state. The second channel receives an error if
-// following fails.
+// follow sends the state of the run to the first channel at every change, until the run has ended
+// or ctx ends. Then it closes the channel. A slow reader gets only the latest state. The second
+// channel receives an error if following fails.
 func follow(ctx context.Context, f connect.Fleet, run string, every time.Duration, all *sync.WaitGroup) (<-chan fleet.Run, <-chan error) {
 	runs, failed := make(chan fleet.Run, 1), make(chan error, 1)
 	all.Go(func() {

@@ -44,40 +44,40 @@ func words(b teamstate.Brief) string {
 
 // requirementItems returns the requirements as a list. If there is only one, the list contains only
 // its id, because another variable contains its text.
-func requirementItems(b teamstate.Brief, most int) string {
+func requirementItems(b teamstate.Brief, maxBytes int) string {
 	if len(b.Items) == 1 {
-		return fencedText(labelLine(b.Items[0].ID, "all of the requirements"), most, none)
+		return fencedText(labelLine(b.Items[0].ID, "all of the requirements"), maxBytes, none)
 	}
 	list := make([]string, len(b.Items))
 	for i, item := range b.Items {
 		list[i] = labelled(item.ID, item.Text)
 	}
-	return fencedList(list, most, none)
+	return fencedList(list, maxBytes, none)
 }
 
 // taskList returns a list of all tasks in the brief.
-func taskList(b teamstate.Brief, most int) string {
+func taskList(b teamstate.Brief, maxBytes int) string {
 	list := make([]string, len(b.Tasks))
 	for i, t := range b.Tasks {
 		list[i] = labelled(fmt.Sprintf("%s [group %s, %s]", t.ID, oneLine(t.GroupID), oneLine(string(t.Status))), t.Description)
 	}
-	return fencedList(list, most, none)
+	return fencedList(list, maxBytes, none)
 }
 
 // groupTaskList returns a list of the tasks of the step's group.
-func groupTaskList(b teamstate.Brief, most int) string {
+func groupTaskList(b teamstate.Brief, maxBytes int) string {
 	var list []string
 	for _, t := range b.Tasks {
 		if b.Step.Role != team.PM || t.GroupID == b.Group.ID || slices.Contains(b.Group.Tasks, t.ID) {
 			list = append(list, labelled(t.ID, t.Description))
 		}
 	}
-	return fencedList(list, most, none)
+	return fencedList(list, maxBytes, none)
 }
 
-// changeList returns a list of the files and a list of the commits of the group. Each may use half
-// of the space.
-func changeList(b teamstate.Brief, most int) string {
+// changeList returns a list of the files and a list of the commits of the group. Each list may use
+// half of maxBytes.
+func changeList(b teamstate.Brief, maxBytes int) string {
 	var parts []string
 	for _, part := range []struct {
 		name string
@@ -90,9 +90,9 @@ func changeList(b teamstate.Brief, most int) string {
 		for i, line := range part.list {
 			lines[i] = "  " + oneLine(line)
 		}
-		parts = append(parts, fmt.Sprintf("%s (%d):\n%s", part.name, len(lines), joinShortened(lines, most/2-minItem/4)))
+		parts = append(parts, fmt.Sprintf("%s (%d):\n%s", part.name, len(lines), joinShortened(lines, maxBytes/2-minItem/4)))
 	}
-	return fencedText(strings.Join(parts, "\n"), most, nothing)
+	return fencedText(strings.Join(parts, "\n"), maxBytes, nothing)
 }
 
 func blockers(b teamstate.Brief, most int) string {
@@ -106,8 +106,8 @@ func blockers(b teamstate.Brief, most int) string {
 }
 
 // historyList returns a list of what happened to the group before, the latest decision first. The
-// agent needs it, because it does not remember earlier starts.
-func historyList(b teamstate.Brief, most int) string {
+// agent needs this list, because it does not remember earlier starts.
+func historyList(b teamstate.Brief, maxBytes int) string {
 	g := b.Status
 	list := []string{starts(g), tests(g.TestResults), labelLine("gaffer could not merge what was approved", b.Unmerged)}
 	for _, f := range slices.Backward(g.TechLeadFeedback) {
@@ -118,7 +118,7 @@ func historyList(b teamstate.Brief, most int) string {
 			list = append(list, labelLine("a blocker that was removed", blocker.Description), labelLine("  by", blocker.Resolution))
 		}
 	}
-	return section("What happened to the group before", fencedList(list, most, ""))
+	return section("What happened to the group before", fencedList(list, maxBytes, ""))
 }
 
 func starts(g team.Group) string {
@@ -145,9 +145,9 @@ func tests(r *team.TestResults) string {
 	return labelLine("tests passed", strings.Join(list, ", "))
 }
 
-// groupList returns a list of the groups: first those with a status, then those that are only
-// planned.
-func groupList(b teamstate.Brief, most int) string {
+// groupList returns a list of the groups: first the groups with a status, then the groups that are
+// only planned.
+func groupList(b teamstate.Brief, maxBytes int) string {
 	list := make([]string, 0, len(b.Groups))
 	for _, g := range b.Groups {
 		list = append(list, group(g, planned(b.Plan, g.ID)))
@@ -157,7 +157,7 @@ func groupList(b teamstate.Brief, most int) string {
 			list = append(list, group(team.Group{ID: p.ID, Name: p.Name, Status: team.Pending}, p))
 		}
 	}
-	return fencedList(list, most, none)
+	return fencedList(list, maxBytes, none)
 }
 
 func planned(plan []team.TaskGroup, id string) team.TaskGroup {

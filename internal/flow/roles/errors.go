@@ -11,9 +11,9 @@ import (
 // TemplateError reports a template that cannot be used, and the line with the problem.
 type TemplateError struct {
 	Path    string
-	Line    int // number of the line with the problem; 0: the whole file
+	Line    int // number of the line with the problem; 0 if the problem concerns the whole file
 	Problem string
-	Next    string // what the user can do next; may be empty
+	Next    string // what the user can do next; empty if unknown
 }
 
 func (e *TemplateError) Error() string {

@@ -10,7 +10,7 @@ import (
 )
 
 // issueList returns a list of the issues of the last review, with the developer's replies.
-func issueList(b teamstate.Brief, most int) string {
+func issueList(b teamstate.Brief, maxBytes int) string {
 	var list []string
 	for _, i := range b.Issues {
 		text := issue(i.Issue)
@@ -23,7 +23,7 @@ func issueList(b teamstate.Brief, most int) string {
 	if b.Step.Role == team.Developer {
 		heading = "Issues that you have to answer one by one"
 	}
-	return section(heading, fencedList(list, most, ""))
+	return section(heading, fencedList(list, maxBytes, ""))
 }
 
 func issue(i team.Issue) string {
@@ -31,8 +31,8 @@ func issue(i team.Issue) string {
 	return joinLines(labelLine(strings.TrimSpace("issue "+oneLine(i.ID)), head), labelLine("  what", i.Description), labelLine("  how to repair it", i.FixSuggestion))
 }
 
-// messageList returns a list of the messages that the role receives with this start.
-func messageList(b teamstate.Brief, most int) string {
+// messageList returns a list of the messages that the role receives at this start.
+func messageList(b teamstate.Brief, maxBytes int) string {
 	var list []string
 	for _, m := range b.Messages {
 		list = append(list, messageText(m, b.Feedback, len(b.Issues) > 0))
@@ -43,12 +43,12 @@ func messageList(b teamstate.Brief, most int) string {
 	if heading == "" {
 		heading = "Messages"
 	}
-	return section(heading, fencedList(list, most, ""))
+	return section(heading, fencedList(list, maxBytes, ""))
 }
 
 // lastWork returns the developer's last message. It returns "" if one of the brief's messages
 // already contains it.
-func lastWork(b teamstate.Brief, most int) string {
+func lastWork(b teamstate.Brief, maxBytes int) string {
 	for _, m := range b.Messages {
 		switch body := m.Body.(type) {
 		case *team.Handoff:
@@ -61,10 +61,10 @@ func lastWork(b teamstate.Brief, most int) string {
 			}
 		}
 	}
-	return section("What the developer said of the work", fencedText(b.Work, most, ""))
+	return section("What the developer said of the work", fencedText(b.Work, maxBytes, ""))
 }
 
-// messageText returns a message as text. It leaves out what promptText already contains.
+// messageText returns a message as text. It leaves out text that promptText already contains.
 func messageText(m team.Message, promptText string, listed bool) string {
 	first := joinLines(labelLine("from", oneLine(string(m.From))), labelLine("subject", m.Subject))
 	switch body := m.Body.(type) {
@@ -91,8 +91,8 @@ func testReport(r *team.TestReport) string {
 	)
 }
 
-// reviewText returns a review as text. It leaves out what promptText already contains, and the
-// issues if they are listed elsewhere.
+// reviewText returns a review as text. It leaves out text that promptText already contains. If
+// listed is true, it also leaves out the issues, because they are listed elsewhere.
 func reviewText(r *team.Review, promptText string, listed bool) string {
 	feedback := r.Feedback
 	if strings.Contains(promptText, strings.TrimSpace(feedback)) {

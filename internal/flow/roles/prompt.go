@@ -36,8 +36,8 @@ func (s Set) Prompt(b teamstate.Brief) (string, error) {
 	return "", tooLarge(t.Name, length)
 }
 
-// completeBrief sets those values of a brief that are empty and follow from its purpose: role,
-// group and status words.
+// completeBrief sets the role, the group and the status words of a brief from its purpose, if they
+// are empty.
 func completeBrief(b teamstate.Brief, u templateUse) teamstate.Brief {
 	if b.Step.Role == "" {
 		b.Step.Role = u.role
@@ -51,7 +51,7 @@ func completeBrief(b teamstate.Brief, u templateUse) teamstate.Brief {
 	return b
 }
 
-// render returns the prompt with each variable cut to level bytes.
+// render returns the prompt. It cuts each variable to at most level bytes.
 func render(t prompt.Template, b teamstate.Brief, level int) (string, error) {
 	text := prompt.Parse(t.Name, withRequiredVariables(t))
 	has, values := text.Variables(), map[string]string{}
@@ -82,8 +82,8 @@ func removeEmptyVariables(text string, values map[string]string) string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-// withRequiredVariables returns the template's text with the variables appended that every prompt
-// needs but the template lacks. Without them, an agent would not know how to answer.
+// withRequiredVariables returns the template's text. It appends the variables that every prompt
+// needs but the template lacks: without them, an agent would not know how to answer.
 func withRequiredVariables(t prompt.Template) string {
 	text, has := strings.TrimRight(t.Text, "\n"), t.Variables()
 	for _, name := range []string{"ANSWER", "AGAIN"} {
@@ -94,8 +94,8 @@ func withRequiredVariables(t prompt.Template) string {
 	return text + "\n"
 }
 
-// minPromptSize returns the maximum size of the prompt if every variable is cut to the lowest
-// level.
+// minPromptSize returns an upper bound for the size of the prompt, in bytes, if every variable is
+// cut to the lowest level.
 func minPromptSize(t prompt.Template) int {
 	u := templateUses[slices.IndexFunc(templateUses, func(u templateUse) bool { return u.name == t.Name })]
 	b := completeBrief(teamstate.Brief{Step: teamstate.Step{Purpose: u.purpose}}, u)

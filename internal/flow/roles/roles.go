@@ -30,7 +30,7 @@ type Set struct {
 	templates map[string]prompt.Template
 }
 
-// Load reads the settings of the roles from c, and their templates from folders in the folder
+// Load reads the settings of the roles from c, and their templates from subfolders of the folder
 // templates. An error names the file and the setting that are wrong.
 func Load(c *config.Config, templates string) (Set, error) {
 	s := Set{roles: map[team.Role]config.Role{}, templates: map[string]prompt.Template{}}
@@ -79,7 +79,7 @@ func folders(c *config.Config, u templateUse, templates string) ([]string, error
 }
 
 // checkRole returns an error if the settings of a role contain an unknown agent, an invalid
-// template name or an invalid label. The general checks of settings do not cover these.
+// template name or an invalid label. The general checks of settings do not find these mistakes.
 func checkRole(c *config.Config, name string) error {
 	r := c.Role(name)
 	if err := checkAgent(c, r.Agent); err != nil {
@@ -96,8 +96,8 @@ func checkRole(c *config.Config, name string) error {
 	return nil
 }
 
-// agents returns the names of the agents that accept a prompt: all except the one that runs a
-// command line.
+// agents returns the names of the agents that accept a prompt: all agents except the one that runs
+// a command line.
 func agents(c *config.Config) []string {
 	known := slices.DeleteFunc(plan.Agents(), func(n string) bool { return n == plan.CommandAgent })
 	for name := range c.Agents() {
@@ -123,7 +123,7 @@ func hintOf(name string, known []string) string {
 	return "define your own agents under agents: in gaffer.yaml"
 }
 
-// withLocation adds to an error where the setting of a role is defined.
+// withLocation returns an error that also says where the setting of a role is defined.
 func withLocation(c *config.Config, role, key string, err error, next string) error {
 	name := "team.roles." + role + "." + key
 	v, lookupErr := c.Lookup(name)

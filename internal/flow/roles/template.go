@@ -25,7 +25,7 @@ type templateUse struct {
 	words   []team.Word
 }
 
-// templateUses lists the purposes for which agents are started. Their status words are used if the
+// templateUses lists the purposes for which agents are started. Its status words are used if the
 // brief has none.
 var templateUses = []templateUse{
 	{teamstate.Plan, team.PM, "pm-plan", teamstate.Words(teamstate.Plan)},
@@ -79,7 +79,7 @@ func answerInstructions(b teamstate.Brief, _ int) string {
 }
 
 // loadTemplate returns the template for a use, from the first folder that contains it. If no folder
-// does, it returns gaffer's own.
+// contains it, loadTemplate returns gaffer's own template.
 func loadTemplate(u templateUse, folders []string) (prompt.Template, error) {
 	for _, dir := range folders {
 		t, err := prompt.Load(dir, u.name)
@@ -95,7 +95,7 @@ func loadTemplate(u templateUse, folders []string) (prompt.Template, error) {
 }
 
 // checkFolder returns an error if a file in the folder dir does not have the name of a template,
-// because it would never be used.
+// because such a file would never be used.
 func checkFolder(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -117,7 +117,7 @@ func checkFolder(dir string) error {
 // around it, or is too large for a prompt.
 func checkTemplate(t prompt.Template) error {
 	known, number := Variables(), 0
-	var open string // the fence around the current line, or ""
+	var open string // the fence around the current line; empty if there is none
 	for line := range strings.Lines(t.Text) {
 		number++
 		open = fenceAfter(open, line)
@@ -147,7 +147,8 @@ func onlyVariable(line string) string {
 	return ""
 }
 
-// fenceAfter returns the fence that is open after a line, or "". open is the fence before the line.
+// fenceAfter returns the fence that is open after a line, or "" if none is. open is the fence that
+// was open before the line.
 func fenceAfter(open, line string) string {
 	text := strings.TrimLeft(line, " \t")
 	mark := text[:len(text)-len(strings.TrimLeft(text, "`"))]

@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	minFence = 4   // backquotes of a fence; fences in templates have three
-	maxTicks = 30  // maximum length of a sequence of backquotes that a text keeps
+	minFence = 4   // minimum number of backquotes in a fence; fences in templates have three
+	maxTicks = 30  // maximum number of backquotes in a row that a text keeps
 	maxName  = 200 // maximum size of names, paths and other one-line values, in bytes
-	minItem  = 200 // minimum size of a shortened item; below it, a list drops its last items
+	minItem  = 200 // minimum size of a shortened item, in bytes; if items would get shorter, a list drops its last items
 )
 
 // clean makes untrusted text safe to print: valid UTF-8, uniform line ends, no control
@@ -63,22 +63,22 @@ func fence(text string) string {
 	return ticks + "text\n" + text + "\n" + ticks
 }
 
-// fencedText returns untrusted text in a fence, cut to most bytes. If the text is empty, it returns
-// none.
-func fencedText(text string, most int, none string) string {
+// fencedText returns untrusted text in a fence, cut to maxBytes bytes. If the text is empty, it
+// returns fallback.
+func fencedText(text string, maxBytes int, fallback string) string {
 	if text = clean(text); text == "" {
-		return none
+		return fallback
 	}
-	return fence(dropMiddle(text, most))
+	return fence(dropMiddle(text, maxBytes))
 }
 
-// fencedList returns a list of untrusted texts in a fence, cut to most bytes. If the list is empty,
-// it returns none.
-func fencedList(list []string, most int, none string) string {
-	if text := joinShortened(list, most); text != "" {
+// fencedList returns a list of untrusted texts in a fence, cut to maxBytes bytes. If the list is
+// empty, it returns fallback.
+func fencedList(list []string, maxBytes int, fallback string) string {
+	if text := joinShortened(list, maxBytes); text != "" {
 		return fence(text)
 	}
-	return none
+	return fallback
 }
 
 // section returns a block with a heading, or "" if the block is empty.
@@ -89,33 +89,34 @@ func section(heading, block string) string {
 	return "## " + heading + "\n\n" + block
 }
 
-// dropMiddle replaces the middle of a text by a note if the text is longer than most bytes.
-func dropMiddle(text string, most int) string {
-	if len(text) <= most {
+// dropMiddle replaces the middle of a text by a note if the text is longer than maxBytes bytes.
+func dropMiddle(text string, maxBytes int) string {
+	if len(text) <= maxBytes {
 		return text
 	}
 	const note = "\n[… %d bytes are left out here …]\n"
-	room := max(0, most-len(note)-8)
+	room := max(0, maxBytes-len(note)-8)
 	head, tail := truncate.Head(text, room*2/3), truncate.Tail(text, room/3)
 	return head + fmt.Sprintf(note, len(text)-len(head)-len(tail)) + tail
 }
 
-// joinShortened joins texts by newlines. If the result is longer than most bytes, it shortens the
-// longest texts. If that is not enough, it drops the last texts and adds a note with their number.
-func joinShortened(list []string, most int) string {
+// joinShortened joins texts by newlines. If the result is longer than maxBytes bytes, it shortens
+// the longest texts. If that is not enough, it drops the last texts and adds a note with their
+// number.
+func joinShortened(list []string, maxBytes int) string {
 	var all []string
 	for _, item := range list {
 		if item = clean(item); item != "" {
 			all = append(all, item)
 		}
 	}
-	for each := most; ; each /= 2 {
-		each = max(each, min(minItem, most))
-		if text := joined(all, each); len(text) <= most {
+	for each := maxBytes; ; each /= 2 {
+		each = max(each, min(minItem, maxBytes))
+		if text := joined(all, each); len(text) <= maxBytes {
 			return text
 		}
 		if each <= minItem {
-			return joinFitting(all, each, most)
+			return joinFitting(all, each, maxBytes)
 		}
 	}
 }
@@ -154,7 +155,7 @@ func oneLine(text string) string {
 	return truncate.Bytes(text, maxName+len("…"))
 }
 
-// commas joins the names by commas: at most 20, and a note about the others.
+// commas joins at most 20 names by commas, and adds a note about the others.
 func commas(list []string) string {
 	const most = 20
 	short := make([]string, 0, most+1)
@@ -183,8 +184,8 @@ func labelLine(label, value string) string {
 	return label + ": " + strings.ReplaceAll(value, "\n", "\n    ")
 }
 
-// labelled is like labelLine, but returns only the label if the value is empty, because a task may
-// have only an id.
+// labelled is like labelLine, but returns only the label if the value is empty. This is for a task
+// that has only an id.
 func labelled(label, value string) string {
 	label = cmp.Or(oneLine(label), "?")
 	return cmp.Or(labelLine(label, value), label)

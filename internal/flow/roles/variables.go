@@ -11,15 +11,15 @@ import (
 type Variable struct {
 	Name string
 	Doc  string // description on one line, without a full stop
-	Most int    // maximum bytes of untrusted text in the value; 0 if it has none or only a name
+	Most int    // maximum size of untrusted text in the value, in bytes; 0 if the value has no untrusted text, or only a name
 	// Lines is true if the value has several lines. Such a variable must be alone on its line.
 	Lines bool
 
 	value func(b teamstate.Brief, most int) string
 }
 
-// Variables returns all variables that templates may use. If the value is longer than Most, a text
-// loses its middle and a list loses its end; a note says how much was dropped.
+// Variables returns all variables that templates may use. If a value is longer than Most, gaffer
+// drops the middle of a text, or the end of a list, and adds a note that says how much was dropped.
 func Variables() []Variable {
 	return slices.Concat(inlineVariables(), blockVariables(), sectionVariables())
 }
@@ -64,8 +64,8 @@ func blockVariables() []Variable {
 	}
 }
 
-// sectionVariables returns the variables that have their own heading. If there is no content, their
-// value is empty.
+// sectionVariables returns the variables whose value starts with a heading. If there is no content,
+// the value is empty.
 func sectionVariables() []Variable {
 	text := func(name, doc, heading string, most int, of func(teamstate.Brief) string) Variable {
 		return Variable{name, doc, most, true, func(b teamstate.Brief, most int) string {

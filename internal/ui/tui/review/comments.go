@@ -18,15 +18,15 @@ type placed struct {
 	elsewhere bool // no shown hunk contains the comment's line
 }
 
-// commentsOf returns the comments on the file at path or, if path is empty, on the whole change.
-// from is the file's old path, or empty.
-func (c change) commentsOf(path, from string) (list []placed) {
+// commentsOf returns the comments on the file at path or, if path is empty, on the whole change. If
+// the file was renamed, oldPath is its old path; if not, oldPath is empty.
+func (c change) commentsOf(path, oldPath string) (list []placed) {
 	for _, one := range c.page.Review.Comments {
 		p := placed{Comment: one, anchor: fleet.Anchor{Path: one.Path, Side: one.Side, First: one.First, Last: one.Last}}
 		if at := slices.IndexFunc(c.page.Anchors, func(a fleet.Anchor) bool { return a.Comment == one.ID }); at >= 0 {
 			p.anchor = c.page.Anchors[at]
 		}
-		if p.anchor.Path == path || from != "" && p.anchor.Path == from {
+		if p.anchor.Path == path || oldPath != "" && p.anchor.Path == oldPath {
 			list = append(list, p)
 		}
 	}

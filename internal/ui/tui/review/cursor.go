@@ -108,22 +108,23 @@ func (c change) move(name string, f frame) (change, string) {
 	return c, ""
 }
 
-// choose moves the cursor to the row with the index to, if that row can be chosen.
-func (c change) choose(rows []row, to int) change {
-	if to >= 0 && to < len(rows) && rows[to].selectable {
-		c.cursor, c.at = rows[to].key, to
+// choose moves the cursor to the row with the index target, if that row can be chosen.
+func (c change) choose(rows []row, target int) change {
+	if target >= 0 && target < len(rows) && rows[target].selectable {
+		c.cursor, c.at = rows[target].key, target
 	}
 	return c
 }
 
-// extend adds the next line to the chosen lines: the line below if by is 1, above if by is -1.
-func (c change) extend(rows []row, at, by int) (change, string) {
+// extend adds the next line to the chosen lines: the line below if step is 1, or the line above if
+// step is -1.
+func (c change) extend(rows []row, at, step int) (change, string) {
 	if at < 0 {
 		return c, ""
 	}
-	to := at + by
+	to := at + step
 	for to > 0 && to < len(rows) && rows[to].key.kind == commentRow { // skip comments between two lines
-		to += by
+		to += step
 	}
 	if to < 0 || to >= len(rows) || rows[at].key.kind != codeRow || rows[to].key.kind != codeRow {
 		return c, "only lines of one hunk can be chosen together"
@@ -134,18 +135,18 @@ func (c change) extend(rows []row, at, by int) (change, string) {
 	return c.choose(rows, to), ""
 }
 
-// goToHunk goes to the first changed line of the next hunk (by is 1) or of the previous hunk (by is
-// -1). If there is no such hunk, it goes to the next or previous file.
-func (c change) goToHunk(rows []row, at, by int) (change, string) {
-	i := at + by
-	if by < 0 { // go to the start of the hunk that contains the cursor
+// goToHunk goes to the first changed line of the next hunk if step is 1, or of the previous hunk if
+// step is -1. If there is no more hunk, it goes to the next or previous file.
+func (c change) goToHunk(rows []row, at, step int) (change, string) {
+	i := at + step
+	if step < 0 { // go to the start of the hunk that contains the cursor
 		for i >= 0 && !rows[i].hunk {
 			i--
 		}
 		i--
 	}
 	for i >= 0 && i < len(rows) && !rows[i].hunk {
-		i += by
+		i += step
 	}
 	switch {
 	case i >= 0 && i < len(rows):
@@ -157,7 +158,7 @@ func (c change) goToHunk(rows []row, at, by int) (change, string) {
 			}
 		}
 		return c.choose(rows, to), ""
-	case by < 0:
+	case step < 0:
 		return c.goTo(c.file - 1), ""
 	case c.file > 0 && !c.diffs[c.page.Change.Files[c.file-1].Path].read: // do not skip a file that the user has not seen
 		return c, "this file is not read yet"
@@ -167,18 +168,18 @@ func (c change) goToHunk(rows []row, at, by int) (change, string) {
 	return c.goTo(c.file + 1), ""
 }
 
-// next returns the index of the next row that can be chosen, in the direction by. It returns from
-// if there is none.
-func next(rows []row, from, by int) int {
-	for i := from + by; i >= 0 && i < len(rows); i += by {
-		if rows[i].selectable && (from < 0 || from >= len(rows) || rows[i].key != rows[from].key) {
+// next returns the index of the next row after start that can be chosen. step is 1 to search
+// downwards and -1 to search upwards. If there is none, next returns start.
+func next(rows []row, start, step int) int {
+	for i := start + step; i >= 0 && i < len(rows); i += step {
+		if rows[i].selectable && (start < 0 || start >= len(rows) || rows[i].key != rows[start].key) {
 			return i
 		}
 	}
-	return from
+	return start
 }
 
-// chosen returns the indexes of the first and the last chosen row, or -1 if none is chosen.
+// chosen returns the indexes of the first and the last chosen row. Both are -1 if no row is chosen.
 func (c change) chosen(rows []row) (first, last int) {
 	last = c.index(rows)
 	first = last

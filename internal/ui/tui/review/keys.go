@@ -114,7 +114,7 @@ func (m Model) pressChange(k program.Key) (Model, []any) {
 	case "R":
 		return m.showNote("reading again …", false), []any{m.change.show()}
 	}
-	if !m.change.read { // all other keys need the change
+	if !m.change.read { // all other keys need the change, which is not read yet
 		return m, nil
 	}
 	switch k.Name {
@@ -142,8 +142,8 @@ func (m Model) pressChange(k program.Key) (Model, []any) {
 	return m, nil
 }
 
-// back ends the choice of several lines. If there is none, it goes from a file to the overview, or
-// from the overview to the list.
+// back ends the choice of several lines. If no lines are chosen, it goes from a file to the
+// overview, or from the overview to the list.
 func (m Model) back() (Model, []any) {
 	switch c := m.change; {
 	case c.mark:
@@ -172,7 +172,7 @@ func (m Model) act(kind Kind) Act {
 	return Act{Kind: kind, Run: m.change.run, Task: m.change.task, Tree: m.change.page.Change.Tree}
 }
 
-// confirmFirst shows a question; the user must confirm it before the action is performed.
+// confirmFirst shows a question. The action is performed only if the user confirms it.
 func (m Model) confirmFirst(question, yes string, kind Kind) (Model, []any) {
 	m.confirm = confirmation{question, yes, m.act(kind)}
 	return m, nil
@@ -238,7 +238,7 @@ func (m Model) approve() (Model, []any) {
 
 func (m Model) sendBack() (Model, []any) {
 	review := m.change.page.Review
-	if len(drafts(review)) == 0 && review.State != fleet.ReviewSentBack { // sent comments may still wait, if the gaffer process has died
+	if len(drafts(review)) == 0 && review.State != fleet.ReviewSentBack { // sent comments may still wait for the agent, if the gaffer process has died
 		return m.showNote("there is no comment to send: c writes one", false), nil
 	}
 	return m, []any{m.act(SendBack)}
@@ -274,17 +274,17 @@ func drafts(r fleet.Review) (list []fleet.Comment) {
 	return list
 }
 
-// openNeighbour opens the next change in the list, or the previous one if by is -1.
-func (m Model) openNeighbour(by int) (Model, []any) {
+// openNeighbour opens the next change in the list or, if step is -1, the previous change.
+func (m Model) openNeighbour(step int) (Model, []any) {
 	entries := m.list.changes.Entries
 	at := slices.IndexFunc(entries, func(e Entry) bool { return e.Task.ID == m.change.task })
 	switch {
 	case !m.list.read:
 		return m.showNote("the list of changes is not read yet", false), nil
-	case at+by < 0:
+	case at+step < 0:
 		return m.showNote("this is the first change", false), nil
-	case at+by >= len(entries):
+	case at+step >= len(entries):
 		return m.showNote("this is the last change", false), nil
 	}
-	return m.open(entries[at+by].Task)
+	return m.open(entries[at+step].Task)
 }

@@ -17,12 +17,12 @@ type list struct {
 	run       string
 	changes   Changes
 	read      bool
-	readError string // why the last read of the list failed
-	cursor    string // id of the chosen task; empty: the first one
+	readError string // why the last read of the list failed; empty if it succeeded
+	cursor    string // id of the chosen task; empty means the first task
 	top       int
 }
 
-// index returns the index of the chosen entry, or 0 if it has disappeared.
+// index returns the index of the chosen entry. If that entry has disappeared, it returns 0.
 func (l list) index() int {
 	return max(slices.IndexFunc(l.changes.Entries, func(e Entry) bool { return e.Task.ID == l.cursor }), 0)
 }

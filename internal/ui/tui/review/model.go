@@ -31,11 +31,11 @@ type Model struct {
 }
 
 // editor is a comment that the user is typing. It stays open until the comment is saved, so that no
-// text is lost if that fails.
+// text is lost if saving fails.
 type editor struct {
 	open   bool
 	saving bool
-	act    Act // the action that saves the comment, without the text
+	act    Act // the action that saves the comment; it gets the text when the user has finished
 	input  parts.Input
 }
 
@@ -46,9 +46,9 @@ type confirmation struct {
 }
 
 // New returns a model that shows the changes of a run or, if task is not empty, the change of that
-// task. where is the address of the server, or empty for this machine.
-func New(where, run, task string, now time.Time) Model {
-	m := Model{where: where, now: now, list: list{run: run}}
+// task. server is the address of the server, or empty for this machine.
+func New(server, run, task string, now time.Time) Model {
+	m := Model{where: server, now: now, list: list{run: run}}
 	if task != "" {
 		m.change = change{run: run, task: task}
 	}
@@ -224,7 +224,8 @@ func (m Model) foot() []paint.Line {
 			keys = []string{"c comments on the lines", "Esc keeps one line"}
 		}
 	}
-	// Leave out keys that do not fit, but always show the last one, which lists all keys.
+	// Leave out keys that do not fit, but always show the last key, with which the user can list
+	// all keys.
 	fitting, last := []string(nil), "? keys"
 	for _, k := range keys {
 		if cells.Width(strings.Join(append(slices.Clone(fitting), k, last), "  ")) <= m.width {
@@ -234,7 +235,7 @@ func (m Model) foot() []paint.Line {
 	return []paint.Line{paint.Styled(display.Faint, strings.Join(append(fitting, last), "  "))}
 }
 
-// helpLines returns a row for each key with what it does.
+// helpLines returns a row for each key, which says what the key does.
 func helpLines() (lines []paint.Line) {
 	for _, k := range []struct{ key, does string }{
 		{"↑ ↓  j k", "up and down; PgUp PgDn, Home End (g G) go further"},

@@ -24,14 +24,14 @@ type row struct {
 	hunk       bool       // the row is the heading of a hunk
 	text       paint.Line // text of the row, if it is not a line of code
 	line       fleet.DiffLine
-	pair       *string // line that replaces this line, or that it replaces; nil: none
+	pair       *string // the line that replaces this line, or that this line replaces; nil if there is none
 }
 
-// key identifies a row, so that it is found again when the page was read again.
+// key identifies a row, so that the row is found again after the page was read again.
 type key struct {
 	kind     rowKind
 	path     string
-	old, new int // numbers of a line of code in the old and the new file; 0: not in that file
+	old, new int // numbers of a line of code in the old and the new file; 0 if the file does not have the line
 	comment  string
 }
 
@@ -62,9 +62,9 @@ func plain(lines ...paint.Line) (rows []row) {
 }
 
 // section returns the rows of a heading and of a text below it. The text is wrapped, and cut to
-// most rows.
-func section(title, text string, width, most int) []row {
-	wrapped := paint.Wrap(text, width-2, most)
+// maxRows rows.
+func section(title, text string, width, maxRows int) []row {
+	wrapped := paint.Wrap(text, width-2, maxRows)
 	if len(wrapped) == 0 {
 		return nil
 	}
@@ -244,9 +244,9 @@ func (d diff) code(path string) (rows []row) {
 	return rows
 }
 
-// pairOf returns the counterpart of the changed line i, or nil. In a block of deleted lines
-// followed by added lines, the first deleted line is the counterpart of the first added line, and
-// so on.
+// pairOf returns the counterpart of the changed line i, or nil if there is none. In a block of
+// deleted lines followed by added lines, the first deleted line is the counterpart of the first
+// added line, and so on.
 func pairOf(lines []fleet.DiffLine, i int) *string {
 	op := lines[i].Op
 	if op == " " {
@@ -294,8 +294,8 @@ const (
 	addedWord   display.Style = "32;7"
 )
 
-// paint returns the row of a line of code. On a narrow screen it has one column of line numbers
-// instead of two.
+// paint returns the row of a line of code. On a narrow screen, the row has one column of line
+// numbers instead of two.
 func (r row) paint(numbers, sideways int, narrow bool) paint.Line {
 	number := func(n int) string {
 		if n == 0 {
