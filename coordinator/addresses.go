@@ -34,10 +34,10 @@ type address struct {
 // answered.
 var errSwitched = errors.New("another coordinator answers in its place")
 
-// parseAddresses parses a comma-separated list of addresses, and the addresses in also.
-func parseAddresses(list string, also []string) (*addresses, error) {
+// parseAddresses parses the addresses in list, which commas separate, and those in extra.
+func parseAddresses(list string, extra []string) (*addresses, error) {
 	a := &addresses{}
-	for n, text := range append(strings.Split(list, ","), also...) {
+	for n, text := range append(strings.Split(list, ","), extra...) {
 		u, err := parseAddress(strings.TrimSpace(text))
 		if err != nil {
 			return nil, err

@@ -33,18 +33,18 @@ func members(body []byte) answer {
 	return a
 }
 
-// pick decodes one member into to. If to is a list, it accepts null, because some programs encode
-// an empty list as null.
-func (a answer) pick(member string, to any) error {
+// pick decodes one member into dst. If dst points to a list, it accepts null, because some programs
+// encode an empty list as null.
+func (a answer) pick(member string, dst any) error {
 	raw, ok := a[member]
-	list := reflect.TypeOf(to).Elem().Kind() == reflect.Slice
+	list := reflect.TypeOf(dst).Elem().Kind() == reflect.Slice
 	switch {
 	case a == nil:
 		return badAnswer("the answer is not a JSON object")
 	case !ok, !list && string(raw) == "null":
 		return badAnswer("the answer has no " + member)
 	}
-	if err := json.Unmarshal(raw, to); err != nil {
+	if err := json.Unmarshal(raw, dst); err != nil {
 		return badAnswer(member + " of the answer: " + printable(err.Error()))
 	}
 	return nil
@@ -54,15 +54,15 @@ func badAnswer(why string) *Error {
 	return &Error{Code: BadAnswer, Message: why, Status: http.StatusOK}
 }
 
-// askAll sends a request and decodes the whole answer. The answer must have the member called must.
-func askAll[T any](ctx context.Context, c *connection, q call, must string) (T, error) {
+// askAll sends a request and decodes the whole answer, which must have the required member.
+func askAll[T any](ctx context.Context, c *connection, q call, required string) (T, error) {
 	var value T
 	body, err := c.do(ctx, q)
 	if err != nil {
 		return value, err
 	}
 	var there json.RawMessage
-	if err := members(body).pick(must, &there); err != nil {
+	if err := members(body).pick(required, &there); err != nil {
 		return value, fmt.Errorf("%s: %w", q, err)
 	}
 	if err := json.Unmarshal(body, &value); err != nil {

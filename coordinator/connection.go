@@ -24,16 +24,16 @@ type connection struct {
 }
 
 // separate returns a copy of c with separate HTTP connections, so that other requests cannot delay
-// its requests. end closes its idle connections. If the transport has an unknown type, the copy
-// uses the same transport.
-func (c *connection) separate() (own *connection, end func()) {
+// its requests. closeIdle closes the idle connections of the copy. If the transport has an unknown
+// type, the copy uses the same transport.
+func (c *connection) separate() (own *connection, closeIdle func()) {
 	client := *c.http
-	own, end = &connection{addresses: c.addresses, http: &client, opt: c.opt}, func() {}
+	own, closeIdle = &connection{addresses: c.addresses, http: &client, opt: c.opt}, func() {}
 	if t, ok := client.Transport.(*http.Transport); ok {
 		t = t.Clone()
-		client.Transport, end = t, t.CloseIdleConnections
+		client.Transport, closeIdle = t, t.CloseIdleConnections
 	}
-	return own, end
+	return own, closeIdle
 }
 
 // call is one request of the protocol.

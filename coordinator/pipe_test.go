@@ -72,14 +72,14 @@ func withClient(t *testing.T, handle http.HandlerFunc, o Options, check func(t *
 	})
 }
 
-// tear writes the text said, which is a part of an answer, and closes the connection.
-func tear(w http.ResponseWriter, said string) {
+// tear writes part of an answer, and then closes the connection.
+func tear(w http.ResponseWriter, part string) {
 	conn, _, err := w.(http.Hijacker).Hijack()
 	if err != nil {
 		panic(err)
 	}
-	if said != "" {
-		_, _ = conn.Write([]byte(said)) // ignore the error: the client may be gone
+	if part != "" {
+		_, _ = conn.Write([]byte(part)) // ignore the error: the client may be gone
 	}
 	_ = conn.Close() // the purpose is to close the connection
 }

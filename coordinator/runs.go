@@ -176,10 +176,10 @@ func (c *RunClient) Questions(ctx context.Context, run string) ([]QuestionChange
 }
 
 // Changes returns the updates about a run that the stream has sent after the change with the id
-// after. If after is empty, it starts with the first. It returns at most limit changes; 0 means the
-// coordinator's default.
-func (c *RunClient) Changes(ctx context.Context, run, after string, limit int) (PastChanges, error) {
-	query := addNonEmpty(url.Values{}, "after", after, "limit", limitText(limit))
+// afterID. If afterID is empty, it starts with the first. It returns at most limit changes; 0 means
+// the coordinator's default.
+func (c *RunClient) Changes(ctx context.Context, run, afterID string, limit int) (PastChanges, error) {
+	query := addNonEmpty(url.Values{}, "after", afterID, "limit", limitText(limit))
 	return askAll[PastChanges](ctx, c.conn, get(query, "v1", "runs", run, "changes"), "changes")
 }
 

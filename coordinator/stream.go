@@ -40,13 +40,14 @@ type Change struct {
 	Update
 }
 
-// Stream calls each for every change, in order. It returns when the context ends, when each returns
-// an error, or when the coordinator refuses the request. If a connection breaks or is silent for
-// too long, Stream opens a new one, and continues after the last change that it has passed to each.
-func (c *Client) Stream(ctx context.Context, from StreamQuery, each func(Change) error) error {
+// Stream calls handle for every change, in order. It returns when the context ends, when handle
+// returns an error, or when the coordinator refuses the request. If a connection breaks or is
+// silent for too long, Stream opens a new one, and continues after the last change that it has
+// passed to handle.
+func (c *Client) Stream(ctx context.Context, from StreamQuery, handle func(Change) error) error {
 	conn, end := c.conn.separate()
 	defer end()
-	s := &stream{conn: conn, last: from.After, each: each}
+	s := &stream{conn: conn, last: from.After, visit: handle}
 	query := addNonEmpty(url.Values{}, "project", from.Project, "run", from.Run, "seen", flag(from.Seen))
 	q := get(query, "v1", "stream")
 	for failures := 1; ; failures++ {
@@ -55,8 +56,8 @@ func (c *Client) Stream(ctx context.Context, from StreamQuery, each func(Change)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case s.eachErr != nil:
-			return s.eachErr
+		case s.visitErr != nil:
+			return s.visitErr
 		case !temporary(err):
 			return fmt.Errorf("%s: %w", q, err)
 		case s.connected > connected:
@@ -69,12 +70,12 @@ func (c *Client) Stream(ctx context.Context, from StreamQuery, each func(Change)
 // stream holds the state of a Stream call, which it keeps when it opens a new connection.
 type stream struct {
 	conn      *connection
-	last      string // id of the last change passed to each; at first, the id that the stream starts after
+	last      string // id of the last change passed to visit; at first, the id that the stream starts after
 	connected int    // number of connections so far that sent a message
 	moved     bool   // the current connection has sent a change that is newer than last
 	retry     time.Duration
-	each      func(Change) error
-	eachErr   error // the error that each returned
+	visit     func(Change) error
+	visitErr  error // the error that visit returned
 }
 
 // longestMessage is the maximum size of a message, in bytes. The largest task that a coordinator
@@ -99,19 +100,19 @@ func (s *stream) connect(ctx context.Context, q call) error {
 	return cmp.Or(err, torn)
 }
 
-// connection opens one connection to the address at, and reads it to its end.
-func (s *stream) connection(ctx context.Context, at *address, q call) error {
+// connection opens one connection to an address, and reads it to its end.
+func (s *stream) connection(ctx context.Context, to *address, q call) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silence := s.conn.opt.Silence
 	watchdog := time.AfterFunc(silence, func() { cancel(errSilent) })
 	defer watchdog.Stop()
 
-	body, err := s.open(ctx, at.URL, q)
+	body, err := s.open(ctx, to.URL, q)
 	if err != nil {
 		return failureReason(ctx, err)
 	}
-	s.conn.addresses.answered(at)
+	s.conn.addresses.answered(to)
 	defer body.Close()
 	r := newMessages(body, longestMessage, func() { watchdog.Reset(silence) })
 	for fresh := true; ; fresh = false {
@@ -120,8 +121,8 @@ func (s *stream) connection(ctx context.Context, at *address, q call) error {
 			return failureReason(ctx, err)
 		}
 		watchdog.Stop() // do not count the time in the caller's function as silence
-		if s.eachErr = s.handle(m, fresh); s.eachErr != nil {
-			return s.eachErr
+		if s.visitErr = s.handle(m, fresh); s.visitErr != nil {
+			return s.visitErr
 		}
 		watchdog.Reset(silence)
 	}
@@ -155,7 +156,7 @@ func (s *stream) open(ctx context.Context, base *url.URL, q call) (io.ReadCloser
 	return nil, err
 }
 
-// handle passes a message to each. If the message shows that changes are missing, handle also
+// handle passes a message to visit. If the message shows that changes are missing, handle also
 // reports a gap.
 func (s *stream) handle(m message, fresh bool) error {
 	if m.retry > 0 {
@@ -187,7 +188,7 @@ func (s *stream) handle(m message, fresh bool) error {
 	if json.Unmarshal(m.data, &change.Update) != nil {
 		return s.reportGap(m.id, true)
 	}
-	return s.each(change)
+	return s.visit(change)
 }
 
 // hello handles the first message, which names the change after which the stream continues. That is
@@ -210,13 +211,13 @@ func (s *stream) seen(m message, gap bool) error {
 	if m.cut || json.Unmarshal(m.data, &said) != nil {
 		return s.reportGap("", gap)
 	}
-	return s.each(Change{Gap: gap, Update: Update{Type: Seen, Time: said.Time, Change: said.Seen}})
+	return s.visit(Change{Gap: gap, Update: Update{Type: Seen, Time: said.Time, Change: said.Seen}})
 }
 
-// reportGap calls each with a separate Change that reports a gap. It does nothing if gap is false.
+// reportGap calls visit with a separate Change that reports a gap. It does nothing if gap is false.
 func (s *stream) reportGap(id string, gap bool) error {
 	if !gap {
 		return nil
 	}
-	return s.each(Change{ID: id, Gap: true})
+	return s.visit(Change{ID: id, Gap: true})
 }

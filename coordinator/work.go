@@ -271,10 +271,11 @@ func (c *WorkClient) Held(ctx context.Context, worker string) ([]Work, error) {
 	return ask[[]Work](ctx, c.conn, get(url.Values{"worker": {worker}}, "v1", "work", "held"), "held")
 }
 
-// Wait waits until there is a change for the worker with a higher number than after, or until the
-// coordinator's timeout. If after is negative, Wait returns the number of the last change at once.
-func (c *WorkClient) Wait(ctx context.Context, worker string, after int64) (WorkNews, error) {
-	query := url.Values{"worker": {worker}, "after": {strconv.FormatInt(after, 10)}}
+// Wait waits until there is a change for the worker with a higher number than cursor, or until the
+// coordinator's timeout. If cursor is negative, Wait returns the number of the latest change at
+// once.
+func (c *WorkClient) Wait(ctx context.Context, worker string, cursor int64) (WorkNews, error) {
+	query := url.Values{"worker": {worker}, "after": {strconv.FormatInt(cursor, 10)}}
 	return askAll[WorkNews](ctx, c.conn, get(query, "v1", "work", "wait"), "seq")
 }
 

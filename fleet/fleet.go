@@ -301,20 +301,20 @@ func (c *Counts) Add(s Status) { c.Count(s, +1) }
 // Remove counts one task less with status s.
 func (c *Counts) Remove(s Status) { c.Count(s, -1) }
 
-// Count adds by to the number of tasks with status s, and to the total.
-func (c *Counts) Count(s Status, by int) {
-	c.Total += by
+// Count adds delta to the number of tasks with status s, and to the total.
+func (c *Counts) Count(s Status, delta int) {
+	c.Total += delta
 	switch s {
 	case Queued:
-		c.Queued += by
+		c.Queued += delta
 	case Running:
-		c.Running += by
+		c.Running += delta
 	case Complete:
-		c.Complete += by
+		c.Complete += delta
 	case Failed:
-		c.Failed += by
+		c.Failed += delta
 	case Cancelled:
-		c.Cancelled += by
+		c.Cancelled += delta
 	}
 }
 

@@ -53,18 +53,18 @@ func main() {
 	}
 }
 
-// numbers returns a function that parses a comma-separated list of numbers and stores it in all. It
-// skips zeros.
-func numbers(all *[]int) func(string) error {
+// numbers returns a function that parses a comma-separated list of numbers and stores it in dst,
+// without the zeros.
+func numbers(dst *[]int) func(string) error {
 	return func(list string) error {
-		*all = []int{}
+		*dst = []int{}
 		for text := range strings.SplitSeq(list, ",") {
 			n, err := strconv.Atoi(text)
 			if err != nil || n < 0 {
 				return fmt.Errorf("%q is not a number", text)
 			}
 			if n > 0 {
-				*all = append(*all, n)
+				*dst = append(*dst, n)
 			}
 		}
 		return nil

@@ -28,9 +28,9 @@ func (r result) quantile(share float64) time.Duration {
 	return r.waits[min(len(r.waits)-1, int(share*float64(len(r.waits))))]
 }
 
-// repeat lets several clients call do again and again, until the time is up or do returns errEmpty.
-func repeat(ctx context.Context, clients int, each time.Duration, do func(ctx context.Context) error) (result, error) {
-	return repeatEach(ctx, clients, each, func() func(context.Context) error { return do })
+// repeat lets several clients call fn again and again, until the time is up or fn returns errEmpty.
+func repeat(ctx context.Context, clients int, duration time.Duration, fn func(ctx context.Context) error) (result, error) {
+	return repeatEach(ctx, clients, duration, func() func(context.Context) error { return fn })
 }
 
 // repeatEach is like [repeat], but each client has a separate function, which newClient returns.

@@ -67,9 +67,9 @@ func (b *bench) newCrew() (*connections, error) {
 const maxIdle = 5 * time.Second
 
 // load sends requests on several connections, one per client, until no client has another request.
-// It adds the elapsed time and the processor times to all. newClient returns the function
+// It adds the elapsed time and the processor times to total. newClient returns the function
 // [client.next] of the client with index i.
-func (b *bench) load(clients int, all *result, newClient func(i int) func(answer) ([]byte, *result)) error {
+func (b *bench) load(clients int, total *result, newClient func(i int) func(answer) ([]byte, *result)) error {
 	if time.Since(b.crew.used) > maxIdle { // the server may have closed the connections
 		if err := b.crew.close(); err != nil {
 			return err
@@ -96,10 +96,10 @@ func (b *bench) load(clients int, all *result, newClient func(i int) func(answer
 			return err
 		}
 	}
-	all.took += time.Since(began)
-	all.server += b.server.cpu() - server
-	all.database += b.server.databaseCPU() - database
-	all.own += ownCPU() - mine
+	total.took += time.Since(began)
+	total.server += b.server.cpu() - server
+	total.database += b.server.databaseCPU() - database
+	total.own += ownCPU() - mine
 	return nil
 }
 

@@ -83,10 +83,10 @@ func (c *conn) write(data []byte) error {
 	return nil
 }
 
-// turn waits until a connection has data, but not longer than most. Then it reads once from each
+// turn waits until a connection has data or the timeout has passed. Then it reads once from each
 // connection that has data.
-func (l *loop) turn(most time.Duration) error {
-	n, err := syscall.EpollWait(l.epoll, l.ready, int(most.Milliseconds()))
+func (l *loop) turn(timeout time.Duration) error {
+	n, err := syscall.EpollWait(l.epoll, l.ready, int(timeout.Milliseconds()))
 	if errors.Is(err, syscall.EINTR) {
 		return nil
 	}

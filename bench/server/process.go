@@ -166,9 +166,9 @@ func processorTime(pid int) (parent int, used time.Duration) {
 	return parent, time.Duration(user+system) * time.Second / perSecond
 }
 
-// memory prints how much memory the server uses now, and how much it has used at most. when labels
-// the line.
-func (p *process) memory(when string) error {
+// memory prints how much memory the server uses now, and the highest use so far. The line contains
+// label.
+func (p *process) memory(label string) error {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
 		return err
@@ -184,7 +184,7 @@ func (p *process) memory(when string) error {
 			most = kb / 1024
 		}
 	}
-	fmt.Printf("%-44s %9.0f MB  (at most %.0f MB)\n", "memory of the server, "+when, now, most)
+	fmt.Printf("%-44s %9.0f MB  (at most %.0f MB)\n", "memory of the server, "+label, now, most)
 	return nil
 }
 

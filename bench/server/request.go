@@ -53,10 +53,10 @@ func header(head []byte, name string) (string, bool) {
 	return string(value), ok
 }
 
-// chunked parses rest, a body in HTTP's chunked encoding. The server uses that for long bodies.
-func (a answer) chunked(rest []byte) (answer, error) {
+// chunked decodes a body in HTTP's chunked encoding, which the server uses for long bodies.
+func (a answer) chunked(encoded []byte) (answer, error) {
 	for {
-		line, after, whole := bytes.Cut(rest, []byte("\r\n"))
+		line, after, whole := bytes.Cut(encoded, []byte("\r\n"))
 		if !whole {
 			return a, errPart
 		}
@@ -69,7 +69,7 @@ func (a answer) chunked(rest []byte) (answer, error) {
 		}
 		a.body = append(a.body, after[:n]...)
 		a.size += len(line) + int(n) + 4
-		if rest = after[n+2:]; n == 0 {
+		if encoded = after[n+2:]; n == 0 {
 			return a, nil
 		}
 	}

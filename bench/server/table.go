@@ -66,12 +66,12 @@ func (r *result) wait(share float64) string {
 	return "-"
 }
 
-// each returns the time per request as text. all is the total time of all requests.
-func (r *result) each(all time.Duration) string {
-	if all == 0 || len(r.waits) == 0 {
+// each returns the time per request as text. total is the time of all requests together.
+func (r *result) each(total time.Duration) string {
+	if total == 0 || len(r.waits) == 0 {
 		return "-"
 	}
-	return (all / time.Duration(len(r.waits))).Round(100 * time.Nanosecond).String()
+	return (total / time.Duration(len(r.waits))).Round(100 * time.Nanosecond).String()
 }
 
 // target is a wanted value for a figure, and whether the figure reaches it.

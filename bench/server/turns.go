@@ -31,10 +31,10 @@ func (b *bench) workerRequests(worker, channel string, left *int, all *claiming)
 }
 
 // turnBody returns the body of a request that finishes the attempt in body, an answer of the
-// server. If more is true, the request also claims the next task.
-func turnBody(body []byte, labels string, more bool) string {
+// server. If claimNext is true, the request also claims the next task.
+func turnBody(body []byte, labels string, claimNext bool) string {
 	finish := fmt.Sprintf(`"finish":{"attempt":%q,"token":%s,"exit":0,"summary":"it is about tasks"}`, member(body, "id"), numberMember(body, "token"))
-	if !more {
+	if !claimNext {
 		return "{" + finish + "}"
 	}
 	return "{" + finish + `,"claim":{` + labels + "}}"

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// keyed calls do, but only once for each idempotency key. For a repeated key it returns the earlier
-// row, and again is true.
-func (r *reference) keyed(b object, kind string, do func() object) (row object, again bool) {
+// keyed calls create, but only once for each idempotency key. If the key was used before, it
+// returns the earlier row, and repeated is true.
+func (r *reference) keyed(b object, kind string, create func() object) (row object, repeated bool) {
 	key := text(b, "idempotency_key")
 	if key == "" || r.is("no keys for "+kind) {
-		return do(), false
+		return create(), false
 	}
 	name := kind + " " + text(b, "agent_id") + " " + key
 	if old, ok := r.keys[name]; ok {
 		return old, true
 	}
-	row = do()
+	row = create()
 	if row != nil {
 		r.keys[name] = row
 	}
@@ -225,12 +225,12 @@ func (r *reference) stream(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// position returns the number of the change after which a stream continues. last is the id that the
-// client sent.
-func (r *reference) position(last string) int {
+// position returns the number of the change after which a stream continues. lastID is the id that
+// the client sent.
+func (r *reference) position(lastID string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	id, err := strconv.Atoi(last)
+	id, err := strconv.Atoi(lastID)
 	if err != nil || r.is("hello skips") {
 		return r.last
 	}

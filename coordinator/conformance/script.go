@@ -196,8 +196,8 @@ func (s *script) find(list []object, id string) object {
 	return list[i]
 }
 
-// equal checks that the members in want have the same values in o. what names o in messages.
-func (s *script) equal(what string, o object, want object) {
+// equal checks that o has the members of want, with the same values. Errors call o by this name.
+func (s *script) equal(name string, o object, want object) {
 	s.Helper()
 	for member, value := range want {
 		got, _ := json.Marshal(o[member])
@@ -209,7 +209,7 @@ func (s *script) equal(what string, o object, want object) {
 			continue // an empty string may also be missing
 		}
 		if !bytes.Equal(got, wanted) {
-			s.Errorf("%s: %s is %s, want %s", what, member, got, wanted)
+			s.Errorf("%s: %s is %s, want %s", name, member, got, wanted)
 		}
 	}
 	if s.Failed() {

@@ -37,12 +37,12 @@ func (s *script) claims(agent, channel, task string) {
 	s.equal("the claimed task", got, object{"id": task, "status": "in_progress", "assigned_agent_id": agent})
 }
 
-// ends completes or fails a task, as the agent that has claimed it. how is the last part of the
-// route.
-func (s *script) ends(how, agent, task string) object {
+// ends completes or fails a task, as the agent that has claimed it. action is the last part of the
+// route: "complete" or "fail".
+func (s *script) ends(action, agent, task string) object {
 	s.Helper()
 	body := object{"task_id": task, "agent_id": agent, "reason": "because " + s.mark}
-	return s.asWorker("POST", "/v1/tasks/"+how, body).want(200).one("task", endedShape)
+	return s.asWorker("POST", "/v1/tasks/"+action, body).want(200).one("task", endedShape)
 }
 
 // task returns the task with this id as the list of tasks shows it.

@@ -72,14 +72,14 @@ func Restore(ctx context.Context, opts Options, file string, progress func(done,
 }
 
 // databaseFile returns the path of the database's file. If the database is a server, it returns a
-// [*DatabaseServerError] with the command line that instead returns.
-func databaseFile(opts Options, doing string, instead func(url, schema string) []string) (string, error) {
+// [*DatabaseServerError] with the command line that alternative returns.
+func databaseFile(opts Options, doing string, alternative func(url, schema string) []string) (string, error) {
 	database, _, err := databaseOf(opts)
 	if err != nil {
 		return "", err
 	}
 	if strings.Contains(database, "://") {
-		return "", &DatabaseServerError{doing, instead(plainURL(database))}
+		return "", &DatabaseServerError{doing, alternative(plainURL(database))}
 	}
 	return database, nil
 }

@@ -41,11 +41,11 @@ func (p testProject) coordinate() *app.Coordinator {
 	return c
 }
 
-// until calls look again and again until ok returns true for the value, and returns the value.
-func until[V any](t *testing.T, what string, look func() (V, error), ok func(V) bool) (v V) {
+// until calls get again and again until ok returns true for the value, and returns the value.
+func until[V any](t *testing.T, what string, get func() (V, error), ok func(V) bool) (v V) {
 	t.Helper()
 	testenv.Wait(t, what, func() (err error) {
-		if v, err = look(); err == nil && !ok(v) {
+		if v, err = get(); err == nil && !ok(v) {
 			err = fmt.Errorf("%+v", v)
 		}
 		return err

@@ -73,9 +73,9 @@ func threeGroups(t *testing.T) (c crew, a *app.App, run string) {
 	return c, a, c.begin(a, teamsession.Request{Requirements: listed}).Run
 }
 
-// killWhen starts a process that works on a run, and kills it when is returns true for the
+// killWhen starts a process that works on a run, and kills it when match returns true for the
 // documents.
-func (c crew) killWhen(run string, is func(team.Snapshot) bool) {
+func (c crew) killWhen(run string, match func(team.Snapshot) bool) {
 	c.t.Helper()
 	g := c.gaffer(run)
 	defer func() {
@@ -83,7 +83,7 @@ func (c crew) killWhen(run string, is func(team.Snapshot) bool) {
 		_ = g.Wait()
 	}()
 	// Poll every millisecond instead of with testenv.Wait, because the state may be short.
-	for deadline := time.Now().Add(testenv.Patience); !is(c.session()); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(testenv.Patience); !match(c.session()); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			c.t.Fatalf("it does not happen: %+v\n%s", c.session().Orchestrator, g.Stderr)
 		}

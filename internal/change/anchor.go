@@ -70,14 +70,14 @@ type tracker struct {
 }
 
 // follow moves an anchor from one tree to another. text is the text of the anchored lines, for the
-// case that the tree from is gone.
-func (t *tracker) follow(ctx context.Context, a *fleet.Anchor, from, to, text string) error {
-	if from == to {
+// case that oldTree is gone.
+func (t *tracker) follow(ctx context.Context, a *fleet.Anchor, oldTree, newTree, text string) error {
+	if oldTree == newTree {
 		return nil
 	}
-	list, err := t.changed(ctx, from, to)
+	list, err := t.changed(ctx, oldTree, newTree)
 	if isMissing(err) {
-		return t.search(ctx, a, to, text)
+		return t.search(ctx, a, newTree, text)
 	}
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (t *tracker) follow(ctx context.Context, a *fleet.Anchor, from, to, text st
 		a.First, a.Last, a.Outdated = 0, 0, true
 		return nil
 	}
-	old, now := [2]string{from, a.Path}, [2]string{to, f.Path}
+	old, now := [2]string{oldTree, a.Path}, [2]string{newTree, f.Path}
 	a.Path = f.Path
 	if a.First < 1 || f.OldBlob == f.NewBlob {
 		return nil
@@ -101,7 +101,7 @@ func (t *tracker) follow(ctx context.Context, a *fleet.Anchor, from, to, text st
 	}
 	var hunks []*gitdiff.TextFragment
 	if max(sizes[f.OldBlob], sizes[f.NewBlob]) <= maxBlob {
-		hunks, err = t.fragments(ctx, from, to, f, "-U0")
+		hunks, err = t.fragments(ctx, oldTree, newTree, f, "-U0")
 	} else {
 		err = errBinary
 	}
@@ -130,7 +130,7 @@ func (t *tracker) follow(ctx context.Context, a *fleet.Anchor, from, to, text st
 			return nil
 		}
 	}
-	indented, err := t.fragments(ctx, from, to, f, "-U0", "-w")
+	indented, err := t.fragments(ctx, oldTree, newTree, f, "-U0", "-w")
 	if err != nil {
 		return err
 	}
@@ -168,16 +168,16 @@ func (t *tracker) search(ctx context.Context, a *fleet.Anchor, to, text string) 
 	return nil
 }
 
-// changed returns the files of the tree from that are changed, renamed or deleted in the tree to, by
-// their path in from. It leaves out copies, because the file that was copied still exists.
-func (t *tracker) changed(ctx context.Context, from, to string) (map[string]fleet.ChangeFile, error) {
-	if list, ok := t.lists[[2]string{from, to}]; ok {
+// changed returns the files of oldTree that are changed, renamed or deleted in newTree, by their
+// path in oldTree. It leaves out copies, because the file that was copied still exists.
+func (t *tracker) changed(ctx context.Context, oldTree, newTree string) (map[string]fleet.ChangeFile, error) {
+	if list, ok := t.lists[[2]string{oldTree, newTree}]; ok {
 		return list, nil
 	}
-	if err := t.checkTree(ctx, from); err != nil {
+	if err := t.checkTree(ctx, oldTree); err != nil {
 		return nil, err
 	}
-	files, err := t.list(ctx, from, to)
+	files, err := t.list(ctx, oldTree, newTree)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +187,7 @@ func (t *tracker) changed(ctx context.Context, from, to string) (map[string]flee
 			list[cmp.Or(f.From, f.Path)] = f
 		}
 	}
-	t.lists[[2]string{from, to}] = list
+	t.lists[[2]string{oldTree, newTree}] = list
 	return list, nil
 }
 
@@ -242,15 +242,15 @@ func shift(hunks []*gitdiff.TextFragment, first, last int) (newFirst, newLast in
 }
 
 // nearest returns the new number of an old line. If a hunk has changed the line, it returns the
-// first new line of that hunk, or the last one if end is set.
-func nearest(hunks []*gitdiff.TextFragment, line int, end bool) int {
+// first new line of that hunk, or the last one if last is set.
+func nearest(hunks []*gitdiff.TextFragment, line int, last bool) int {
 	by := 0
 	for _, h := range hunks {
 		from, to := covers(h)
 		switch {
 		case to < line && from <= line:
 			by += int(h.NewLines - h.OldLines)
-		case from <= line && end:
+		case from <= line && last:
 			return int(h.NewPosition + max(h.NewLines, 1) - 1)
 		case from <= line:
 			return int(h.NewPosition)
@@ -301,10 +301,10 @@ func moved(before, after []string, hunks []*gitdiff.TextFragment, first, last in
 	return best
 }
 
-// occurrences returns the indexes at which the lines want occur in the lines in.
-func occurrences(in, want []string) (found []int) {
-	for at := 0; at+len(want) <= len(in) && len(want) > 0; at++ {
-		if slices.Equal(in[at:at+len(want)], want) {
+// occurrences returns the indexes at which part occurs in lines.
+func occurrences(lines, part []string) (found []int) {
+	for at := 0; at+len(part) <= len(lines) && len(part) > 0; at++ {
+		if slices.Equal(lines[at:at+len(part)], part) {
 			found = append(found, at)
 		}
 	}

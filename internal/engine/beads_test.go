@@ -22,12 +22,12 @@ func bead(id, ledger string, after ...string) plan.Task {
 }
 
 // held checks that err is a BeadHeldError, and that the task which holds the bead belongs to the
-// run by.
-func (f *fixture) held(err error, by string) {
+// run.
+func (f *fixture) held(err error, run string) {
 	f.t.Helper()
 	held := (*engine.BeadHeldError)(nil)
-	if !errors.As(err, &held) || held.By.Run != by {
-		f.t.Errorf("%v, want held by %s", err, by)
+	if !errors.As(err, &held) || held.By.Run != run {
+		f.t.Errorf("%v, want held by %s", err, run)
 	}
 }
 

@@ -193,9 +193,9 @@ func (e *finishes) release(worker string, held []HeldAttempt) error {
 }
 
 // expireAttempts ends attempts whose worker has stopped sending heartbeats, and asks workers to end
-// attempts past their deadline. It returns how many attempts it has handled. since is the parameter
-// of [Engine.Sweep].
-func (e *finishes) expireAttempts(since time.Time) (expired int, err error) {
+// attempts past their deadline. It returns how many attempts it has handled. reachableSince is the
+// parameter of [Engine.Sweep].
+func (e *finishes) expireAttempts(reachableSince time.Time) (expired int, err error) {
 	due, err := e.DueAttempts(e.now, sweepAtOnce)
 	if err != nil {
 		return 0, err
@@ -205,7 +205,7 @@ func (e *finishes) expireAttempts(since time.Time) (expired int, err error) {
 			continue // a coordinator has assigned this attempt; only the coordinator may end it, by its clock
 		}
 		expired++
-		silent, until := a.Lease.Before(e.now), e.leaseEnd(since)
+		silent, until := a.Lease.Before(e.now), e.leaseEnd(reachableSince)
 		switch {
 		case silent && e.now.Before(until):
 			a.Lease = until // no sweep finds the attempt before then, even if its deadline has passed

@@ -121,14 +121,14 @@ func (b *heartbeats) recordAttempt(h HeldAttempt) (Order, error) {
 	}, nil
 }
 
-// applyProgress sets the progress of an attempt to now, the worker's report. PID, Log and Thread
-// keep their values if they are empty in the report. LogFrom is set only once.
-func applyProgress(a *store.Attempt, now fleet.Progress) {
-	if now.State == "" {
+// applyProgress sets the progress of an attempt to the worker's report. PID, Log and Thread keep
+// their values if they are empty in the report. LogFrom is set only once.
+func applyProgress(a *store.Attempt, report fleet.Progress) {
+	if report.State == "" {
 		return
 	}
 	was := a.Process
-	a.Progress = now
-	a.PID, a.Log, a.Thread = cmp.Or(now.PID, was.PID), cmp.Or(now.Log, was.Log), cmp.Or(now.Thread, was.Thread)
-	a.LogFrom = cmp.Or(was.LogFrom, now.LogFrom)
+	a.Progress = report
+	a.PID, a.Log, a.Thread = cmp.Or(report.PID, was.PID), cmp.Or(report.Log, was.Log), cmp.Or(report.Thread, was.Thread)
+	a.LogFrom = cmp.Or(was.LogFrom, report.LogFrom)
 }

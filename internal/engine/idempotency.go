@@ -26,12 +26,12 @@ func IdempotencyRecordRun(p store.IdempotencyRecord) (run string, bound bool) {
 	return "", false
 }
 
-// once makes an operation idempotent. The first call with a key runs do and stores its answer,
+// once makes an operation idempotent. The first call with a key runs fn and stores its answer,
 // unless the answer's JSON is null. Later calls with the same key return the stored answer and do
-// not run do. If key is empty, do always runs.
-func once[A any](c *txContext, operation, key string, do func() (A, error)) (A, error) {
+// not run fn. If key is empty, fn always runs.
+func once[A any](c *txContext, operation, key string, fn func() (A, error)) (A, error) {
 	if key == "" {
-		return do()
+		return fn()
 	}
 	before, err := c.IdempotencyRecord(operation + " " + key)
 	if err == nil {
@@ -41,7 +41,7 @@ func once[A any](c *txContext, operation, key string, do func() (A, error)) (A, 
 	if !errors.Is(err, store.ErrNotFound) {
 		return answer, err
 	}
-	if answer, err = do(); err != nil {
+	if answer, err = fn(); err != nil {
 		return answer, err
 	}
 	return answer, storeAnswer(c, operation, key, answer)

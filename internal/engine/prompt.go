@@ -23,17 +23,17 @@ func AgentOf(spec plan.Task) string {
 }
 
 // Prompt returns the prompt for an attempt: the task's prompt, and a text about how the previous
-// attempt failed. before is the previous attempt, or nil. For a task with a command line, Prompt
-// returns the task's prompt unchanged.
-func Prompt(spec plan.Task, before *store.Attempt) string {
-	if before == nil || before.Class == "" || len(spec.Argv) > 0 {
+// attempt failed. previous is nil if there was none. For a task with a command line, Prompt returns
+// the task's prompt unchanged.
+func Prompt(spec plan.Task, previous *store.Attempt) string {
+	if previous == nil || previous.Class == "" || len(spec.Argv) > 0 {
 		return spec.Prompt
 	}
-	switch before.Class {
+	switch previous.Class {
 	case failure.RateLimited, failure.Released: // the previous attempt did not fail because of its work, so the prompt does not mention it
 		return spec.Prompt
 	}
-	return fmt.Sprintf("%s\n\n---\nThis was tried before. Attempt %d failed (%s):\n%s\n", spec.Prompt, before.Number, before.Class, before.Summary)
+	return fmt.Sprintf("%s\n\n---\nThis was tried before. Attempt %d failed (%s):\n%s\n", spec.Prompt, previous.Number, previous.Class, previous.Summary)
 }
 
 // WithMessages returns the prompt with the texts of the user's messages appended.

@@ -204,9 +204,9 @@ func (p *propagation) stopAllTasks(run, why string) error {
 	return nil
 }
 
-// stopTask asks the worker of a task to end the running attempt, for the reason why. It does
-// nothing if the task is not running.
-func (p *propagation) stopTask(t store.Task, why string) error {
+// stopTask asks the worker of a task to end the running attempt for a reason. It does nothing if
+// the task is not running.
+func (p *propagation) stopTask(t store.Task, reason string) error {
 	if t.Status != store.Running {
 		return nil
 	}
@@ -216,5 +216,5 @@ func (p *propagation) stopTask(t store.Task, why string) error {
 	}
 	a.StopReason = cancelled
 	p.PutAttempt(a)
-	return p.attemptEvent("attempt.stopping", a, why)
+	return p.attemptEvent("attempt.stopping", a, reason)
 }

@@ -18,24 +18,24 @@ type rateLimits struct {
 // time that an agent reports must be wrong. Users cannot end a pause themselves.
 const maxPause = 8 * 24 * time.Hour
 
-// pauseAccount prevents tasks of an account from starting before until. In runs with a parallel
+// pauseAccount prevents tasks of an account from starting before end. In runs with a parallel
 // limit, tasks of other accounts become ready in their place.
-func (l *rateLimits) pauseAccount(account string, until time.Time) error {
-	if most := l.now.Add(maxPause); until.After(most) {
-		until = most
+func (l *rateLimits) pauseAccount(account string, end time.Time) error {
+	if most := l.now.Add(maxPause); end.After(most) {
+		end = most
 	}
-	if until.Before(l.now) { // the end of the limit is unknown or has passed: pause for a minute, and do not shorten a longer pause
+	if end.Before(l.now) { // the end of the limit is unknown or has passed: pause for a minute, and do not shorten a longer pause
 		was, err := l.Account(account)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		if until = l.now.Add(time.Minute); was.Until.After(until) {
-			until = was.Until
+		if end = l.now.Add(time.Minute); was.Until.After(end) {
+			end = was.Until
 		}
 	}
-	paused := store.Account{Name: account, Until: until, Reason: string(failure.RateLimited)}
+	paused := store.Account{Name: account, Until: end, Reason: string(failure.RateLimited)}
 	l.PutAccount(paused)
-	if err := l.event(store.Event{Kind: "lane.paused", Why: "rate limit until " + until.UTC().Format(time.RFC3339)}, paused); err != nil {
+	if err := l.event(store.Event{Kind: "lane.paused", Why: "rate limit until " + end.UTC().Format(time.RFC3339)}, paused); err != nil {
 		return err
 	}
 	runs, err := l.RunningRuns()

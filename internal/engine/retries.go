@@ -221,15 +221,15 @@ func (r *retries) requeueDependents(run, why string) error {
 }
 
 // failedNeed returns a task because of which t cannot start: t waits for it, and it has ended
-// without being complete. is reports whether there is one.
-func failedNeed(t store.Task, tasks []store.Task) (found store.Task, is bool) {
+// without being complete. ok is false if there is none.
+func failedNeed(t store.Task, tasks []store.Task) (found store.Task, ok bool) {
 	for _, other := range tasks {
 		need := slices.Contains(t.Needs, other.Task)
 		before := t.Wave > 0 && other.Wave > 0 && other.Wave < t.Wave && !other.Optional || need
 		ended := other.Status.Final() && other.Status != store.Complete
 		switch {
 		case before && ended:
-			found, is = other, true
+			found, ok = other, true
 			if !t.AnyNeed || !need {
 				return found, true
 			}
@@ -237,5 +237,5 @@ func failedNeed(t store.Task, tasks []store.Task) (found store.Task, is bool) {
 			return store.Task{}, false
 		}
 	}
-	return found, is
+	return found, ok
 }

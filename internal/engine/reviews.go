@@ -132,9 +132,8 @@ func (e *Engine) ActOnReview(ctx context.Context, key store.TaskKey, who string,
 	return e.Review(ctx, key)
 }
 
-// put stores the review v and appends an event. before is the state that the review had before the
-// change.
-func (rs *reviews) put(t store.Task, v fleet.Review, before fleet.ReviewState) error {
+// put stores the review v and appends an event. old is the state of the review before this change.
+func (rs *reviews) put(t store.Task, v fleet.Review, old fleet.ReviewState) error {
 	v.Run, v.Task, v.Updated = t.Run, t.Task, rs.now
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -142,7 +141,7 @@ func (rs *reviews) put(t store.Task, v fleet.Review, before fleet.ReviewState) e
 	}
 	rs.PutItem(store.Item{ItemKey: reviewKey(t.TaskKey), Parent: t.Run, Seq: t.Seq, Data: data, Made: rs.now})
 	kind := "review.changed"
-	if v.State != before {
+	if v.State != old {
 		kind = "review." + string(v.State)
 	}
 	rs.Append(store.Event{

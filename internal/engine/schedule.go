@@ -79,20 +79,20 @@ func (s *schedule) setStatusWithAttempt(t *store.Task, a *store.Attempt, to stor
 	return s.event(e, *t)
 }
 
-// addToCounters adds by, which is 1 or -1, to those counters of a run that count a task with status
-// s.
-func addToCounters(run *store.Run, t store.Task, s store.Status, by int) {
+// addToCounters adds delta, which is 1 or -1, to those counters of a run that count a task with
+// status s.
+func addToCounters(run *store.Run, t store.Task, s store.Status, delta int) {
 	wave := t.Wave
 	switch {
 	case s == store.Running:
-		run.Active += by
+		run.Active += delta
 	case s == store.Failed && !t.Optional:
-		run.Failed += by
+		run.Failed += delta
 	}
 	if s == "" || s.Final() {
 		return
 	}
-	run.Open += by
+	run.Open += delta
 	if wave == 0 {
 		return
 	}
@@ -101,7 +101,7 @@ func addToCounters(run *store.Run, t store.Task, s store.Status, by int) {
 	if !found {
 		run.Waves = slices.Insert(run.Waves, i, store.WaveCount{Wave: wave})
 	}
-	run.Waves[i].Open += by
+	run.Waves[i].Open += delta
 }
 
 // openWave returns the number of the lowest wave that has unfinished tasks. Tasks of later waves
@@ -266,8 +266,8 @@ func (s *schedule) endRunIfDone(id string) error {
 	return s.setRunStatus(run, to, "")
 }
 
-// setRunStatus changes a run's status and appends an event with the reason why.
-func (s *schedule) setRunStatus(run store.Run, to store.Status, why string) error {
+// setRunStatus changes a run's status and appends an event with the reason.
+func (s *schedule) setRunStatus(run store.Run, to store.Status, reason string) error {
 	from := run.Status
 	run.Status = to
 	run.Ended = time.Time{}
@@ -275,7 +275,7 @@ func (s *schedule) setRunStatus(run store.Run, to store.Status, why string) erro
 		run.Ended = s.now
 	}
 	s.PutRun(run)
-	err := s.event(store.Event{Kind: "run." + string(to), Run: run.ID, From: string(from), To: string(to), Why: why}, run)
+	err := s.event(store.Event{Kind: "run." + string(to), Run: run.ID, From: string(from), To: string(to), Why: reason}, run)
 	if err != nil || !to.Final() {
 		return err
 	}

@@ -476,10 +476,10 @@ func (w *world) release(by *worker) error {
 	return nil
 }
 
-// released checks that the task of the released attempt a is queued again, with as many retries
-// left as before.
-func (w *world) released(before map[string]store.Attempt, a store.Attempt) error {
-	if was, ok := before[a.ID]; !ok || was.Token != a.Token || was.StopReason != "" {
+// released checks that the task of the released attempt a is queued again, and has not lost a
+// retry. old has the attempts as they were before.
+func (w *world) released(old map[string]store.Attempt, a store.Attempt) error {
+	if was, ok := old[a.ID]; !ok || was.Token != a.Token || was.StopReason != "" {
 		return nil // the worker did not hold the attempt, or the attempt was stopped for another reason
 	}
 	return w.store.Read(context.Background(), func(r store.Reader) error {

@@ -53,9 +53,9 @@ func newTransaction(c *txContext) *transaction {
 	return tx
 }
 
-// write runs do in a transaction of the store. Its events name who as their cause; if who is empty,
+// write runs fn in a transaction of the store. Its events name who as their cause; if who is empty,
 // the engine's default.
-func (e *Engine) write(ctx context.Context, who string, do func(tx *transaction) error) error {
+func (e *Engine) write(ctx context.Context, who string, fn func(tx *transaction) error) error {
 	if who == "" {
 		who = e.opts.Who
 	}
@@ -63,21 +63,21 @@ func (e *Engine) write(ctx context.Context, who string, do func(tx *transaction)
 	return e.store.Write(ctx, func(tx *store.Tx) error {
 		opts := e.opts
 		opts.NewID = repeatableIDs(&ids, e.opts.NewID)
-		return do(newTransaction(&txContext{Tx: tx, opts: opts, now: e.opts.Now(), who: who}))
+		return fn(newTransaction(&txContext{Tx: tx, opts: opts, now: e.opts.Now(), who: who}))
 	})
 }
 
-// repeatableIDs returns a function that returns the ids in known one by one, and then new ids,
-// which it adds to known. A store may run the function of a transaction several times until it can
+// repeatableIDs returns a function that returns the strings in ids one by one, and then new ids,
+// which it adds to ids. A store may run the function of a transaction several times until it can
 // commit. With repeatableIDs, each run uses the same ids, and so the same rows.
-func repeatableIDs(known *[]string, newID func() string) func() string {
+func repeatableIDs(ids *[]string, newID func() string) func() string {
 	used := 0
 	return func() string {
-		if used == len(*known) {
-			*known = append(*known, newID())
+		if used == len(*ids) {
+			*ids = append(*ids, newID())
 		}
 		used++
-		return (*known)[used-1]
+		return (*ids)[used-1]
 	}
 }
 
@@ -148,8 +148,8 @@ func (c *txContext) pausedAccounts() ([]string, error) {
 	return names, err
 }
 
-// leaseEnd returns when a lease ends that was granted or renewed at from.
-func (c *txContext) leaseEnd(from time.Time) time.Time { return from.Add(c.opts.Lease) }
+// leaseEnd returns when a lease ends that was granted or renewed at start.
+func (c *txContext) leaseEnd(start time.Time) time.Time { return start.Add(c.opts.Lease) }
 
 // event appends the event e. row is the changed row, which is stored with the event. The Plan of a
 // run and the Spec of a task never change, so only the first event of a run or task contains them.

@@ -13,11 +13,11 @@ import (
 // function that received it returns.
 type Tx struct{ tx *transaction }
 
-// Do runs do in one transaction: either all of its changes are stored, or none. do may run more
+// Do runs fn in one transaction: either all of its changes are stored, or none. fn may run more
 // than once, so it must have no effects outside the transaction. The events name who as their
 // cause.
-func (e *Engine) Do(ctx context.Context, who string, do func(s *Tx) error) error {
-	return e.write(ctx, who, func(tx *transaction) error { return do(&Tx{tx}) })
+func (e *Engine) Do(ctx context.Context, who string, fn func(s *Tx) error) error {
+	return e.write(ctx, who, func(tx *transaction) error { return fn(&Tx{tx}) })
 }
 
 // Now returns the time at which the transaction has started, by the engine's clock.
@@ -50,9 +50,9 @@ func (s *Tx) HeldBy(worker string) ([]store.Attempt, error) { return s.tx.heldBy
 func (s *Tx) Item(key store.ItemKey) (store.Item, error) { return s.tx.Item(key) }
 
 // Items returns items with the given kind and parent, in the order of Seq: at most limit items
-// whose Seq is greater than after.
-func (s *Tx) Items(kind, parent string, after int64, limit int) ([]store.Item, error) {
-	return s.tx.Items(kind, parent, after, limit)
+// whose Seq is greater than cursor.
+func (s *Tx) Items(kind, parent string, cursor int64, limit int) ([]store.Item, error) {
+	return s.tx.Items(kind, parent, cursor, limit)
 }
 
 // PutItem adds an item, or replaces the item with the same key.
@@ -169,9 +169,9 @@ func (s *Tx) Finish(f Finish) (FinishResult, error) {
 	return once(s.tx.txContext, "finish", f.Key, func() (FinishResult, error) { return s.tx.finishes.finish(f) })
 }
 
-// Once makes an operation idempotent. The first call with a key runs do and stores its answer.
-// Later calls with the same key return the stored answer and do not run do. If key is empty, do
+// Once makes an operation idempotent. The first call with a key runs fn and stores its answer.
+// Later calls with the same key return the stored answer and do not run fn. If key is empty, fn
 // always runs.
-func Once[A any](s *Tx, operation, key string, do func() (A, error)) (A, error) {
-	return once(s.tx.txContext, operation, key, do)
+func Once[A any](s *Tx, operation, key string, fn func() (A, error)) (A, error) {
+	return once(s.tx.txContext, operation, key, fn)
 }

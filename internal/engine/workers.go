@@ -108,14 +108,14 @@ func (ws *workers) applyReport(report store.Worker) (before, w store.Worker, err
 	return before, w, nil
 }
 
-// SetLastSeen sets the time of a worker's last heartbeat to seen, which is earlier, because the
-// worker reports that it stops. Clients compute from this time whether a worker is online.
-func (s *Tx) SetLastSeen(id string, seen time.Time) error {
+// SetLastSeen sets the time of a worker's last heartbeat to t. A worker that reports that it stops
+// gets an earlier time, because clients compute from it whether a worker is online.
+func (s *Tx) SetLastSeen(id string, t time.Time) error {
 	w, err := s.tx.Worker(id)
 	if err != nil {
 		return asNotFound(err, "worker", id)
 	}
-	w.Seen, w.Updated = seen, s.tx.now
+	w.Seen, w.Updated = t, s.tx.now
 	s.tx.PutWorker(w)
 	return s.tx.event(store.Event{Kind: "worker.changed", From: w.Status, To: w.Status}, w)
 }

@@ -68,14 +68,14 @@ func (r *Repo) Branches(ctx context.Context) (map[string]bool, error) {
 	return branches, nil
 }
 
-// Branch returns the tip of a branch. If the branch does not exist, it creates the branch at from.
-func (r *Repo) Branch(ctx context.Context, name string, from Base) (Base, error) {
+// Branch returns the tip of a branch. If the branch does not exist, it creates the branch at start.
+func (r *Repo) Branch(ctx context.Context, name string, start Base) (Base, error) {
 	if err := r.Git.CheckBranchName(ctx, name); err != nil {
 		return Base{}, err
 	}
 	made := Base{Branch: name}
 	err := r.Locked(ctx, func(g Client) (err error) {
-		made.Commit, err = g.StartBranch(ctx, name, from.Commit)
+		made.Commit, err = g.StartBranch(ctx, name, start.Commit)
 		return err
 	})
 	return made, err

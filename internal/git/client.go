@@ -55,10 +55,10 @@ func userVariables() []string {
 	}
 }
 
-// environ returns the environment for git: from without git variables that do not describe the
-// user.
-func environ(from []string) []string {
-	env := slices.DeleteFunc(slices.Clone(from), func(v string) bool {
+// environ returns the environment for git: base without the git variables that do not describe the
+// user, and with gaffer's settings.
+func environ(base []string) []string {
+	env := slices.DeleteFunc(slices.Clone(base), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
 		return strings.HasPrefix(name, "GIT_") && !slices.Contains(userVariables(), name) || name == "LANGUAGE"
 	})

@@ -21,9 +21,9 @@ func (g Client) Resolve(ctx context.Context, name string) (string, error) {
 	return id, err
 }
 
-// Contains reports whether other is commit itself or one of its ancestors.
-func (g Client) Contains(ctx context.Context, commit, other string) (bool, error) {
-	_, err := g.Run(ctx, "merge-base", "--is-ancestor", other, commit)
+// Contains reports whether ancestor is the commit itself or one of its ancestors.
+func (g Client) Contains(ctx context.Context, commit, ancestor string) (bool, error) {
+	_, err := g.Run(ctx, "merge-base", "--is-ancestor", ancestor, commit)
 	if ExitCode(err) == 1 {
 		return false, nil
 	}
@@ -67,9 +67,9 @@ func (g Client) WithAuthor(ctx context.Context) (Client, error) {
 }
 
 // UpdateRefs changes refs in one transaction: all steps succeed, or none has an effect. steps has
-// lines for git update-ref --stdin. why is the message in the reflog.
-func (g Client) UpdateRefs(ctx context.Context, why, steps string) error {
-	_, err := g.Feed(ctx, "start\n"+steps+"prepare\ncommit\n", "update-ref", "-m", why, "--stdin")
+// lines for git update-ref --stdin. message is written to the reflog.
+func (g Client) UpdateRefs(ctx context.Context, message, steps string) error {
+	_, err := g.Feed(ctx, "start\n"+steps+"prepare\ncommit\n", "update-ref", "-m", message, "--stdin")
 	return err
 }
 

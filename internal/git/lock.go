@@ -15,10 +15,10 @@ import (
 // busyPause is how often awaitOrphans checks whether the git processes have ended.
 const busyPause = 20 * time.Millisecond
 
-// Locked calls do while it holds the repository's lock. All gaffer processes take that lock before
+// Locked calls fn while it holds the repository's lock. All gaffer processes take that lock before
 // they change something. The lock is needed because git itself does not wait: of several git
 // processes that add a worktree at the same time, some fail.
-func (r *Repo) Locked(ctx context.Context, do func(Client) error) error {
+func (r *Repo) Locked(ctx context.Context, fn func(Client) error) error {
 	if err := statefile.MkdirAll(r.Host, r.StatePath()); err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (r *Repo) Locked(ctx context.Context, do func(Client) error) error {
 	defer busy.Close()
 	g := r.writer()
 	g.hold = busy
-	return do(g)
+	return fn(g)
 }
 
 // awaitOrphans waits for git processes that a killed gaffer has left running. They have inherited

@@ -63,20 +63,20 @@ func (r *Repo) readPrograms(ctx context.Context) error {
 // setting is the key and value of a git setting.
 type setting struct{ key, value string }
 
-// split parses git's list of settings. own has the settings whose scope is in scopes. users has the
-// settings of the user and the system.
-func split(list string, scopes ...string) (own, users []setting) {
+// split parses git's list of settings. scoped has the settings whose scope is in scopes. users has
+// the settings of the user and the system.
+func split(list string, scopes ...string) (scoped, users []setting) {
 	words := strings.Split(list, "\x00")
 	for i := 0; i+1 < len(words); i += 2 {
 		key, value, _ := strings.Cut(words[i+1], "\n")
 		switch scope := words[i]; {
 		case slices.Contains(scopes, scope):
-			own = append(own, setting{key, value})
+			scoped = append(scoped, setting{key, value})
 		case scope == "global" || scope == "system":
 			users = append(users, setting{key, value})
 		}
 	}
-	return own, users
+	return scoped, users
 }
 
 // variables returns environment variables that pass settings to git. Unlike in arguments, a value

@@ -66,9 +66,9 @@ func newFixture(t *testing.T, tasks ...plan.Task) *fixture {
 	return f
 }
 
-// work completes all tasks that are ready: it gives each task its worktree, in which do does the
-// work.
-func (f *fixture) work(do func(task, dir string, messages []fleet.Message)) {
+// work completes all tasks that are ready. For each it creates a worktree and calls agent, which
+// does the work there.
+func (f *fixture) work(agent func(task, dir string, messages []fleet.Message)) {
 	f.Helper()
 	for {
 		a, err := f.engine.Claim(f.Context(), engine.Claim{Worker: run, Labels: []string{engine.WorkerLabel(run)}})
@@ -85,7 +85,7 @@ func (f *fixture) work(do func(task, dir string, messages []fleet.Message)) {
 			f.trees[a.Task.Task], err = f.repo.Create(f.Context(), worktree.Spec{Run: run, Task: a.Task.Task, Base: base, Root: filepath.Join(f.Top, "trees")})
 			f.Must(err)
 		}
-		do(a.Task.Task, f.trees[a.Task.Task].Path, a.Messages)
+		agent(a.Task.Task, f.trees[a.Task.Task].Path, a.Messages)
 		var delivered []string
 		for _, m := range a.Messages {
 			delivered = append(delivered, m.ID)

@@ -38,10 +38,10 @@ func (l *Lander) Merge(ctx context.Context, request fleet.MergeRequest) ([]fleet
 
 // Merge merges the changes of the queue in order, and returns the result of each. It stops at a
 // target branch that may not be moved, and at a change that was sent back to its agent. Call Merge
-// again after that agent has ended. yes says that the user agrees to changes of files in a worktree
-// that has the target branch checked out.
-func (q *Queue) Merge(ctx context.Context, yes bool) ([]fleet.MergeResult, error) {
-	q.request.Yes = yes
+// again after that agent has ended. confirmed says that the user agrees to changes of files in a
+// worktree that has the target branch checked out.
+func (q *Queue) Merge(ctx context.Context, confirmed bool) ([]fleet.MergeResult, error) {
+	q.request.Yes = confirmed
 	list, err := q.l.changes(ctx, q.request.Run)
 	if err != nil {
 		return nil, err

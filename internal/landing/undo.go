@@ -102,10 +102,10 @@ func (l *Lander) Restore(ctx context.Context, run, task string) (fleet.Review, e
 	return c.review, err
 }
 
-// Rebase copies the commits of a task's branch onto the target branch of its change, or onto
-// another branch if onto is set. The user's approval stays valid, because git merges the files
-// without help.
-func (l *Lander) Rebase(ctx context.Context, run, task, onto string) (merge.Rebased, error) {
+// Rebase copies the commits of a task's branch onto another branch: onto the given one or, if that
+// is empty, onto the target branch of its change. The user's approval stays valid, because git
+// merges the files without help.
+func (l *Lander) Rebase(ctx context.Context, run, task, branch string) (merge.Rebased, error) {
 	c, _, err := l.find(ctx, run, task)
 	if err != nil {
 		return merge.Rebased{}, err
@@ -116,7 +116,7 @@ func (l *Lander) Rebase(ctx context.Context, run, task, onto string) (merge.Reba
 	case !c.task.Status.Final():
 		return merge.Rebased{}, &NoChangeError{"task " + task, fmt.Sprintf("it is %s; wait until it has ended", c.task.Status)}
 	}
-	if onto = cmp.Or(onto, c.into); onto == "" {
+	if branch = cmp.Or(branch, c.into); branch == "" {
 		return merge.Rebased{}, &NoChangeError{"task " + task, "no branch is checked out; name one with --onto"}
 	}
 	if err := workspace.CommitWork(ctx, c.repo, c.tree, c.spec.Name); err != nil {
@@ -126,7 +126,7 @@ func (l *Lander) Rebase(ctx context.Context, run, task, onto string) (merge.Reba
 	if err != nil {
 		return merge.Rebased{}, err
 	}
-	done, err := merge.Rebase(ctx, c.repo, c.tree, onto)
+	done, err := merge.Rebase(ctx, c.repo, c.tree, branch)
 	if err != nil || c.review.State != fleet.ReviewApproved || c.review.Seen != seen {
 		return done, err
 	}

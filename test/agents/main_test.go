@@ -50,13 +50,13 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// link creates a symbolic link to a program at the path as.
-func link(program, as string) error {
+// link creates a symbolic link to a program at the path.
+func link(program, path string) error {
 	target, err := filepath.EvalSymlinks(program)
 	if os.Getenv(where) == "" || err != nil {
 		return fmt.Errorf("no %s in %s=%q: run script/test-agents, which installs it", filepath.Base(program), where, os.Getenv(where))
 	}
-	return os.Symlink(target, as)
+	return os.Symlink(target, path)
 }
 
 func fail(err error) int {

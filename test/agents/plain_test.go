@@ -18,11 +18,11 @@ func each(t *testing.T, test func(p *environment, agent string)) {
 	}
 }
 
-// plan writes a plan with one task, called work, and returns the path of its file. more is appended
-// to the task.
-func (p *environment) plan(agent, more string) string {
+// plan writes a plan with one task, called work, and returns the path of its file. fields are more
+// fields of the task, in YAML.
+func (p *environment) plan(agent, fields string) string {
 	p.Helper()
-	p.write("plan.yaml", fmt.Sprintf("tasks:\n  - {id: work, agent: %s, prompt: do the work, %s}\n", agent, more))
+	p.write("plan.yaml", fmt.Sprintf("tasks:\n  - {id: work, agent: %s, prompt: do the work, %s}\n", agent, fields))
 	return "plan.yaml"
 }
 

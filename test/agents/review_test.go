@@ -58,15 +58,15 @@ func (p *environment) finishChange(agent string) (aside string, task fleet.Task)
 }
 
 // checkAnswered checks that the agent has worked on the comments exactly once, in the same
-// conversation. first is the number of the model's turns before that.
-func (p *environment) checkAnswered(before, after fleet.Task, aside string, first int) {
+// conversation. turnsBefore is the number of the model's turns before that.
+func (p *environment) checkAnswered(old, after fleet.Task, aside string, turnsBefore int) {
 	p.Helper()
-	if after.Attempt.ID == before.Attempt.ID || before.Attempt.Thread == "" || after.Attempt.Thread != before.Attempt.Thread {
-		p.Errorf("want another attempt in the same conversation:\n%s\n%s", encode(before), encode(after))
+	if after.Attempt.ID == old.Attempt.ID || old.Attempt.Thread == "" || after.Attempt.Thread != old.Attempt.Thread {
+		p.Errorf("want another attempt in the same conversation:\n%s\n%s", encode(old), encode(after))
 	}
 	turns := p.turns()
-	if len(turns) != first+2 || p.times(aside+"/begun") != 1 || p.times(aside+"/checked") != 2 {
-		p.Errorf("want two turns more, with one tool call, and one check: %d turns, %d calls, %d checks", len(turns)-first, p.times(aside+"/begun"), p.times(aside+"/checked"))
+	if len(turns) != turnsBefore+2 || p.times(aside+"/begun") != 1 || p.times(aside+"/checked") != 2 {
+		p.Errorf("want two turns more, with one tool call, and one check: %d turns, %d calls, %d checks", len(turns)-turnsBefore, p.times(aside+"/begun"), p.times(aside+"/checked"))
 	}
 	last := string(turns[len(turns)-1].Body)
 	for _, text := range []string{"do the work", "the list is better", "[c1] list.txt:2", "Write a digit.", "[c2] list.txt:4", "Why in capitals?"} {

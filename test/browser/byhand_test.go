@@ -85,12 +85,12 @@ func badge(word string) string {
 	return `[...document.querySelectorAll('.workers tbody tr')].some((r) => r.innerText.includes('by hand') && r.innerText.includes('` + word + `'))`
 }
 
-// until polls until look returns true.
-func until[V any](w *world, what string, look func() (V, bool)) (v V) {
+// until polls until get returns true, and returns its value.
+func until[V any](w *world, what string, get func() (V, bool)) (v V) {
 	w.Helper()
 	testenv.Wait(w, what, func() error {
 		var ok bool
-		if v, ok = look(); !ok {
+		if v, ok = get(); !ok {
 			return fmt.Errorf("%+v", v)
 		}
 		return nil

@@ -87,14 +87,14 @@ func (s *fakeWorker) turn() {
 	s.held = turned.Work
 }
 
-// sendLoad lets the workers send requests, evenly distributed over a time, or as fast as possible
-// if within is 0. One request in four is a turn, which causes two changes.
-func sendLoad(stands []*fakeWorker, requests int, within time.Duration) {
+// sendLoad lets the workers send requests, evenly distributed over the duration, or as fast as
+// possible if that is 0. One request in four is a turn, which causes two changes.
+func sendLoad(stands []*fakeWorker, requests int, duration time.Duration) {
 	began := time.Now()
 	var all sync.WaitGroup
 	busy := make([]sync.Mutex, len(stands))
 	for i := range requests {
-		time.Sleep(time.Until(began.Add(within * time.Duration(i) / time.Duration(requests))))
+		time.Sleep(time.Until(began.Add(duration * time.Duration(i) / time.Duration(requests))))
 		n := i % len(stands)
 		all.Go(func() {
 			busy[n].Lock()

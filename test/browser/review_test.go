@@ -180,13 +180,14 @@ func write(w *world, dir string, files map[string]string) {
 	}
 }
 
-// bigFile returns the text of a Go file. after selects the version after a change of 75 lines.
-func bigFile(n int, after bool) string {
+// bigFile returns the text of a Go file. If changed is true, it is the version after a change of 75
+// lines.
+func bigFile(n int, changed bool) string {
 	var b strings.Builder
 	b.WriteString("package big\n")
 	for i := range 100 {
 		switch {
-		case after && i%4 == 0: // replace one line
+		case changed && i%4 == 0: // replace one line
 			fmt.Fprintf(&b, "\tfresh%d := compute(%d, \"a string\", %[1]d) // file %d\n\tuse(fresh%[1]d)\n", i, n, n)
 		default:
 			fmt.Fprintf(&b, "\tvalue%d := compute(%d, \"a string\", %[1]d) // file %d\n", i, n, n)

@@ -162,12 +162,12 @@ func hidesCommand(lines []string) (string, bool) {
 	return lines[at], true
 }
 
-// mismatch returns the first difference between the output out and what the page shows, or "" if
-// they match.
-func mismatch(shown []string, out, dir string) string {
+// mismatch returns the first difference between the output and what the page shows, or "" if they
+// match.
+func mismatch(shown []string, output, dir string) string {
 	var got []string
-	if out = strings.TrimRight(out, "\n"); out != "" {
-		got = strings.Split(out, "\n")
+	if output = strings.TrimRight(output, "\n"); output != "" {
+		got = strings.Split(output, "\n")
 	}
 	for i := range got {
 		got[i] = regular(got[i], dir)

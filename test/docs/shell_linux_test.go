@@ -199,15 +199,15 @@ func (s *shell) send(line string) {
 	}
 }
 
-// answer returns the next status line that the shell writes. about names the command in errors.
-func (s *shell) answer(about string) string {
+// answer returns the next status line that the shell writes. Errors name the command.
+func (s *shell) answer(command string) string {
 	s.t.Helper()
 	if err := s.status.SetReadDeadline(time.Now().Add(testenv.Patience)); err != nil {
 		s.t.Fatal(err)
 	}
 	line, err := s.lines.ReadString('\n')
 	if err != nil {
-		s.t.Fatalf("%s: no end: %v", about, err)
+		s.t.Fatalf("%s: no end: %v", command, err)
 	}
 	return strings.TrimSpace(line)
 }

@@ -243,10 +243,10 @@ func (w *world) attackerEnds() {
 	})
 }
 
-// waitReport waits until the attack's report contains the step what.
-func (w *world) waitReport(what string) {
-	if !testenv.Poll(patience, func() bool { return strings.Contains(w.read(w.path(reportFile)), what) }) {
-		w.Errorf("the attack did not %s", what)
+// waitReport waits until the attack's report contains the step.
+func (w *world) waitReport(step string) {
+	if !testenv.Poll(patience, func() bool { return strings.Contains(w.read(w.path(reportFile)), step) }) {
+		w.Errorf("the attack did not %s", step)
 	}
 }
 
@@ -408,14 +408,14 @@ func harmless(w *world) outcome {
 	return either(ok, prevented, limit)
 }
 
-// firstControl returns the first sequence in out that a terminal would interpret, with the
+// firstControl returns the first sequence in output that a terminal would interpret, with the
 // characters after it. It returns "" if there is none.
-func firstControl(out []byte) string {
-	for i := 0; i < len(out); {
-		r, n := utf8.DecodeRune(out[i:])
+func firstControl(output []byte) string {
+	for i := 0; i < len(output); {
+		r, n := utf8.DecodeRune(output[i:])
 		isPlain := r == '\n' || r == '\r' || r == '\t' || !unicode.IsControl(r) && !unicode.Is(unicode.Bidi_Control, r)
 		if !isPlain || r == utf8.RuneError && n == 1 {
-			return string(out[i:min(len(out), i+60)])
+			return string(output[i:min(len(output), i+60)])
 		}
 		i += n
 	}

@@ -52,11 +52,11 @@ func deleteDocuments(a *agent) {
 	}
 }
 
-// replaceDocuments replaces each document by a file, folder or link that by creates.
-func (a *agent) replaceDocuments(by func(path string) error) {
+// replaceDocuments replaces each document by a file, folder or link that create makes at its path.
+func (a *agent) replaceDocuments(create func(path string) error) {
 	for _, path := range a.records() {
 		// Replace it by one rename, because gaffer may write the document again at any moment.
-		err := by(path + ".new")
+		err := create(path + ".new")
 		if err == nil {
 			err = os.Rename(path+".new", path)
 		}

@@ -107,8 +107,8 @@ func (v *response) event(name string, data any) {
 	_ = http.NewResponseController(v.ResponseWriter).Flush() // ignore the error: the next write returns it
 }
 
-// words passes a text to each word by word, with the pauses and breaks that the mode requires.
-func (v *response) words(text string, each func(word string)) {
+// words passes a text to write word by word, with the pauses and breaks that the mode requires.
+func (v *response) words(text string, write func(word string)) {
 	if v.mode.Kind == "slow" {
 		text = slowly(v.mode)
 	}
@@ -121,7 +121,7 @@ func (v *response) words(text string, each func(word string)) {
 		case v.mode.Kind == "drop" && i == 2:
 			panic(http.ErrAbortHandler)
 		}
-		each(word)
+		write(word)
 	}
 }
 

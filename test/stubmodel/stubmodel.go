@@ -190,10 +190,10 @@ func (s *Stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, r, kept, mode)
 }
 
-// cutPart removes the match of part from the beginning of path, and returns the value in it. It
-// returns "" if path does not match.
-func cutPart(part *regexp.Regexp, path *string) string {
-	m := part.FindStringSubmatch(*path)
+// cutPart removes the match of the pattern from the beginning of path, and returns the value in it.
+// It returns "" if path does not match.
+func cutPart(pattern *regexp.Regexp, path *string) string {
+	m := pattern.FindStringSubmatch(*path)
 	if m == nil {
 		return ""
 	}

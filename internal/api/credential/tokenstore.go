@@ -64,9 +64,9 @@ func (b *TokenStore) Create(ctx context.Context, n TokenSpec) (text string, row 
 	return b.create(ctx, n, func(string) error { return nil })
 }
 
-// create creates a token. It calls keep with the token's text before it stores the token, which
+// create creates a token. It calls save with the token's text before it stores the token, which
 // makes the token valid.
-func (b *TokenStore) create(ctx context.Context, n TokenSpec, keep func(text string) error) (text string, row Token, err error) {
+func (b *TokenStore) create(ctx context.Context, n TokenSpec, save func(text string) error) (text string, row Token, err error) {
 	if err := check(n.Role, n.Name, n.Limits); err != nil {
 		return "", Token{}, err
 	}
@@ -86,7 +86,7 @@ func (b *TokenStore) create(ctx context.Context, n TokenSpec, keep func(text str
 	if text, row, err = generate(b.random, row); err != nil {
 		return "", Token{}, err
 	}
-	if err := keep(text); err != nil {
+	if err := save(text); err != nil {
 		return "", Token{}, err
 	}
 	if err := b.rows.Put(ctx, row); err != nil {

@@ -75,9 +75,9 @@ func layers(list []workflow.Chunk) []int {
 	return placeBelow(after, waits)
 }
 
-// placeBelow returns the row of each chunk. after[i] lists the chunks that depend on chunk i, and
-// waits[i] counts the dependencies of chunk i.
-func placeBelow(after [][]int, waits []int) []int {
+// placeBelow returns the row of each chunk. dependents[i] lists the chunks that depend on chunk i,
+// and waits[i] counts the dependencies of chunk i.
+func placeBelow(dependents [][]int, waits []int) []int {
 	layer := make([]int, len(waits))
 	var free []int
 	for i, n := range waits {
@@ -89,7 +89,7 @@ func placeBelow(after [][]int, waits []int) []int {
 	for ; len(free) > 0; free = free[1:] {
 		i := free[0]
 		deepest = max(deepest, layer[i])
-		for _, j := range after[i] {
+		for _, j := range dependents[i] {
 			layer[j] = max(layer[j], layer[i]+1)
 			if waits[j]--; waits[j] == 0 {
 				free = append(free, j)

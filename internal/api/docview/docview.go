@@ -63,12 +63,12 @@ func (l limits) cutAll(texts []string) []string {
 	return list
 }
 
-// last returns the last items of a list, up to the number most. The result is never nil.
-func last[T any](list []T, most int) []T {
+// last returns the last n items of a list, or all if it has fewer. The result is never nil.
+func last[T any](list []T, n int) []T {
 	if list == nil {
 		return []T{}
 	}
-	return list[max(0, len(list)-most):]
+	return list[max(0, len(list)-n):]
 }
 
 // document is a JSON document as it was at the last successful read.

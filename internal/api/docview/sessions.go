@@ -144,21 +144,21 @@ func (s *SessionReader) refresh(id string) bool {
 	return false
 }
 
-// read reads a session's document into seen. If the document is still being written, it keeps the
+// read reads a session's document into cached. If the document is still being written, it keeps the
 // previous contents.
-func (s *SessionReader) read(seen *cachedSession, info fs.FileInfo, now time.Time) {
-	seen.info, seen.entry.written = info, representable(info.ModTime())
-	data, err := statefile.ReadBytes(s.host, s.status(seen.entry.ID))
+func (s *SessionReader) read(cached *cachedSession, info fs.FileInfo, now time.Time) {
+	cached.info, cached.entry.written = info, representable(info.ModTime())
+	data, err := statefile.ReadBytes(s.host, s.status(cached.entry.ID))
 	var d document
 	if d.set(data, err); d.problem == "" && d.exists {
-		seen.entry, seen.readOnce = entryOf(seen.entry.ID, d.value, data), true
-		seen.entry.written = representable(info.ModTime())
+		cached.entry, cached.readOnce = entryOf(cached.entry.ID, d.value, data), true
+		cached.entry.written = representable(info.ModTime())
 		return
 	}
-	seen.info = nil
+	cached.info = nil
 	if now.Sub(info.ModTime()) > settleTime {
-		seen.info, seen.entry.Problem = info, d.problem
-		seen.entry.Version = version(data)
+		cached.info, cached.entry.Problem = info, d.problem
+		cached.entry.Version = version(data)
 	}
 }
 

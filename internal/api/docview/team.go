@@ -220,11 +220,11 @@ func (s teamState) phases(l limits) []TeamPhase {
 	return list
 }
 
-// counters returns the counters of the groups in shown that are not complete, for the roles that
-// were started at least once.
-func counters(shown []TeamGroup) []TeamCounter {
+// counters returns the counters of the groups that are not complete, for the roles that were
+// started at least once.
+func counters(groups []TeamGroup) []TeamCounter {
 	list := []TeamCounter{}
-	for _, g := range shown {
+	for _, g := range groups {
 		n := team.Group{Iterations: team.Iterations{Developer: g.Attempts.Developer, QA: g.Attempts.QA, TechLead: g.Attempts.TechLead}}
 		for _, c := range team.Counters(n) {
 			if c.Count > 0 && g.Stage != stageComplete {

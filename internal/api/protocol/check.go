@@ -34,11 +34,11 @@ func (c *check) fail(format string, args ...any) {
 	}
 }
 
-// text adds an error unless value is UTF-8 without zero bytes. It may have up to most bytes.
-func (c *check) text(field, value string, most int) {
+// text adds an error unless value is UTF-8 without zero bytes, of at most maxBytes.
+func (c *check) text(field, value string, maxBytes int) {
 	switch {
-	case len(value) > most:
-		c.fail("%s: has %d bytes, and may have %d", field, len(value), most)
+	case len(value) > maxBytes:
+		c.fail("%s: has %d bytes, and may have %d", field, len(value), maxBytes)
 	case !utf8.ValidString(value):
 		c.fail("%s: is not UTF-8", field)
 	case strings.IndexByte(value, 0) >= 0:
@@ -75,11 +75,11 @@ func (c *check) idIfAny(field, value string) {
 	}
 }
 
-// json adds an error unless value is JSON. It may have up to most bytes and maxDepth levels.
-func (c *check) json(field string, value json.RawMessage, most int) {
+// json adds an error unless value is JSON of at most maxBytes and maxDepth levels.
+func (c *check) json(field string, value json.RawMessage, maxBytes int) {
 	switch {
-	case len(value) > most:
-		c.fail("%s: has %d bytes, and may have %d", field, len(value), most)
+	case len(value) > maxBytes:
+		c.fail("%s: has %d bytes, and may have %d", field, len(value), maxBytes)
 	case len(value) > 0 && (!utf8.Valid(value) || !json.Valid(value)):
 		c.fail("%s: is not JSON", field)
 	case levels(value) > maxDepth:
@@ -122,18 +122,17 @@ func CheckID(field, value string) error {
 	return c.err
 }
 
-// CheckLine returns an error unless value is one line. It may have up to most bytes.
-func CheckLine(field, value string, most int) error {
+// CheckLine returns an error unless value is one line of at most maxBytes.
+func CheckLine(field, value string, maxBytes int) error {
 	var c check
-	c.line(field, value, most)
+	c.line(field, value, maxBytes)
 	return c.err
 }
 
-// CheckText returns an error unless value is UTF-8 without zero bytes. It may have up to most
-// bytes.
-func CheckText(field, value string, most int) error {
+// CheckText returns an error unless value is UTF-8 without zero bytes, of at most maxBytes.
+func CheckText(field, value string, maxBytes int) error {
 	var c check
-	c.text(field, value, most)
+	c.text(field, value, maxBytes)
 	return c.err
 }
 

@@ -63,11 +63,11 @@ func addTasks(o *prune.OldProtocolRows, r store.Reader, run string, before time.
 	return nil
 }
 
-// endOf returns when a task ended. last is the end of its last attempt; if it is zero, the task had
-// no attempt, and endOf returns when the task was created.
-func endOf(t store.Task, last time.Time) time.Time {
-	if !last.IsZero() {
-		return last
+// endOf returns when a task ended. lastAttempt is the end of its last attempt; if it is zero, the
+// task had no attempt, and endOf returns when the task was created.
+func endOf(t store.Task, lastAttempt time.Time) time.Time {
+	if !lastAttempt.IsZero() {
+		return lastAttempt
 	}
 	s, _ := specOf(t) // on an error Created is zero, so the task counts as old
 	return s.Step.Created

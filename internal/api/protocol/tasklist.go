@@ -56,10 +56,10 @@ func (f taskList) wire() (list []coordinator.Task, err error) {
 
 func byAge(a, b taskAndAttempt) int { return cmp.Compare(a.task.Seq, b.task.Seq) }
 
-// shown returns no more than most tasks. It prefers running tasks, then queued, then ended ones.
-// The result is in the order in which the tasks were added.
-func (f taskList) shown(most int) taskList {
-	if len(f) <= most {
+// shown returns at most limit tasks. It prefers running tasks, then queued, then ended ones. The
+// result is in the order in which the tasks were added.
+func (f taskList) shown(limit int) taskList {
+	if len(f) <= limit {
 		return f
 	}
 	rank := func(t taskAndAttempt) int {
@@ -80,7 +80,7 @@ func (f taskList) shown(most int) taskList {
 		}
 		return byAge(a, b)
 	})
-	f = f[:most]
+	f = f[:limit]
 	slices.SortFunc(f, byAge)
 	return f
 }
@@ -95,15 +95,15 @@ type lister struct {
 	list      taskList
 }
 
-// list returns the tasks that match a filter: all running ones, the next queued ones and, for each
-// final status, the last ended ones. It ignores the filter's limit. next and last are how many
-// queued and ended tasks it reads.
-func list(r store.Reader, f server.TaskFilter, next, last int) (taskList, error) {
+// list returns the tasks that match a filter: all running ones, the first queued ones and, for each
+// final status, the last ended ones. queued and lastEnded are how many of these it reads. It
+// ignores the filter's limit.
+func list(r store.Reader, f server.TaskFilter, queued, lastEnded int) (taskList, error) {
 	runs, err := runsOf(r, f)
 	if err != nil {
 		return nil, err
 	}
-	l := &lister{Reader: r, filter: f, runs: runs, maxQueued: next, maxEnded: last}
+	l := &lister{Reader: r, filter: f, runs: runs, maxQueued: queued, maxEnded: lastEnded}
 	for _, step := range []struct {
 		of  coordinator.TaskStatus
 		add func() error

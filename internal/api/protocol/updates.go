@@ -59,11 +59,11 @@ func (d *changeFeed) Updates(ctx context.Context, after int64, limit int) (list 
 }
 
 // UpdatesOf returns the updates about one run that a user submitted, for the events with numbers
-// above after. It reads with the caller's reader.
-func UpdatesOf(r store.Reader, run string, after int64, limit int) (list []server.Update, last int64, err error) {
-	events, err := r.EventsOf(run, after, limit)
+// above cursor. It reads with the caller's reader.
+func UpdatesOf(r store.Reader, run string, cursor int64, limit int) (list []server.Update, last int64, err error) {
+	events, err := r.EventsOf(run, cursor, limit)
 	if err != nil || len(events) == 0 {
-		return nil, after, err
+		return nil, cursor, err
 	}
 	list, err = newUpdateReader(r, time.Time{}).updates(events) // no agent's last-seen time is needed, because events of a run are never about an agent
 	return list, events[len(events)-1].Seq, err

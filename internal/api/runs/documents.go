@@ -44,13 +44,13 @@ type cachedDocument struct {
 
 const maxCached = 16
 
-// of returns the cache entry of a run. If there is none, it adds one with the result of made.
-func (s *documentCache) of(run string, made func() *recorder.Preview) *cachedDocument {
+// of returns the cache entry of a run. If there is none, it adds one with the result of newPreview.
+func (s *documentCache) of(run string, newPreview func() *recorder.Preview) *cachedDocument {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := slices.IndexFunc(s.list, func(k *cachedDocument) bool { return k.run == run })
 	if i < 0 {
-		s.list = append(s.list, &cachedDocument{run: run, Preview: made()})
+		s.list = append(s.list, &cachedDocument{run: run, Preview: newPreview()})
 		i = len(s.list) - 1
 	}
 	kept := s.list[i]

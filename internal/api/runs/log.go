@@ -271,12 +271,12 @@ func (t *taskLog) complete(r store.Reader, l logLayout, i int) (bool, error) {
 	return t.reader.logs.Done(r, a.ID)
 }
 
-// readPiece returns bytes of an attempt's log from offset at on.
-func (d *logReader) readPiece(r store.Reader, l logLayout, attempt string, at int64) ([]byte, error) {
+// readPiece returns the bytes of an attempt's log from offset on.
+func (d *logReader) readPiece(r store.Reader, l logLayout, attempt string, offset int64) ([]byte, error) {
 	if l.file != "" {
-		return readFile(l.file, at, maxRead)
+		return readFile(l.file, offset, maxRead)
 	}
-	return d.logs.Read(r, attempt, at, maxRead)
+	return d.logs.Read(r, attempt, offset, maxRead)
 }
 
 // ended returns io.EOF if the task will write no more output, else nil.

@@ -133,10 +133,10 @@ func (v *visibleRuns) read(ctx context.Context, id string, read func(r store.Rea
 type ensureProcess func(ctx context.Context, run string) error
 
 // after starts the process after a change of the run was stored, even if the client has
-// disconnected. An error of the start begins with done, for example "it is answered, but ".
-func (e ensureProcess) after(ctx context.Context, run, done string) error {
+// disconnected. An error of the start begins with prefix, for example "it is answered, but ".
+func (e ensureProcess) after(ctx context.Context, run, prefix string) error {
 	if err := e(context.WithoutCancel(ctx), run); err != nil {
-		return protocol.Conflict("unattended", "%s%s", done, err)
+		return protocol.Conflict("unattended", "%s%s", prefix, err)
 	}
 	return nil
 }

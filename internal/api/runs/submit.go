@@ -81,10 +81,10 @@ func planOf(n coordinator.NewRun) (plan.Plan, error) {
 }
 
 // checkLabel returns an error unless name can be part of a label. An empty name is an error only if
-// wanted is true.
-func checkLabel(field, name string, wanted bool) error {
+// required is true.
+func checkLabel(field, name string, required bool) error {
 	switch {
-	case name == "" && wanted:
+	case name == "" && required:
 		return protocol.Invalid("%s: is missing", field)
 	case strings.ContainsAny(name, "@,"):
 		return protocol.Invalid("%s: %.60q has an @ or a comma", field, name)

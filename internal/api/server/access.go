@@ -125,13 +125,13 @@ func tooMany() error {
 }
 
 // HostsOf lists the host names of a server that listens on address: the address itself, the
-// loopback names if the server listens on loopback too, and the names in more.
-func HostsOf(address net.Addr, more []string) ([]string, error) {
+// loopback names if the server listens on loopback too, and the names in extra.
+func HostsOf(address net.Addr, extra []string) ([]string, error) {
 	tcp, ok := address.(*net.TCPAddr)
 	if !ok {
 		return nil, errors.New("the server listens on no TCP address")
 	}
-	hosts := slices.Clone(more)
+	hosts := slices.Clone(extra)
 	if !tcp.IP.IsUnspecified() {
 		hosts = append(hosts, tcp.IP.String())
 	}

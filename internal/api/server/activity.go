@@ -199,8 +199,8 @@ func (s *activityFeed) leave() {
 
 // after returns the message for a client that has received all rounds up to round; data is nil if
 // there is no later round. A client that is one round behind gets the differences, others get the
-// whole snapshot. more is closed at the next round.
-func (s *activityFeed) after(round int) (data []byte, next int, more <-chan struct{}) {
+// whole snapshot. wake is closed at the next round.
+func (s *activityFeed) after(round int) (data []byte, next int, wake <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {

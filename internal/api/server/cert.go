@@ -43,11 +43,11 @@ func tlsConfig(cert tls.Certificate) *tls.Config {
 // SelfSigned returns a TLS configuration with a self-signed certificate. It stores the certificate
 // in the file, readable only by its owner, and reuses it, so that its fingerprint stays the same.
 // It creates a new certificate when the stored one is about to expire or lacks one of the host
-// names in hosts. A missing IP address counts only if the address is in asked: machines change
+// names in hosts. A missing IP address counts only if the address is in configured: machines change
 // their addresses often, and known clients identify the server by the fingerprint.
-func SelfSigned(file string, hosts, asked []string, now time.Time) (*tls.Config, error) {
+func SelfSigned(file string, hosts, configured []string, now time.Time) (*tls.Config, error) {
 	cert, err := loadPair(file)
-	if err == nil && isUsable(cert.Leaf, hosts, asked, now) {
+	if err == nil && isUsable(cert.Leaf, hosts, configured, now) {
 		return tlsConfig(cert), nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -84,12 +84,12 @@ func loadPair(file string) (tls.Certificate, error) {
 	return tls.X509KeyPair(data, data)
 }
 
-func isUsable(cert *x509.Certificate, hosts, asked []string, now time.Time) bool {
+func isUsable(cert *x509.Certificate, hosts, configured []string, now time.Time) bool {
 	if now.Before(cert.NotBefore) || now.Add(certRenew).After(cert.NotAfter) {
 		return false
 	}
 	for _, host := range hosts {
-		named := net.ParseIP(host) == nil || slices.Contains(asked, host)
+		named := net.ParseIP(host) == nil || slices.Contains(configured, host)
 		if named && cert.VerifyHostname(host) != nil {
 			return false
 		}

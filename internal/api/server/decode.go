@@ -13,9 +13,9 @@ import (
 	"unicode/utf8"
 )
 
-// decode reads a request's JSON body into a value. It ignores unknown fields, as every server of
-// this protocol does.
-func (c *request) decode(into any) error { return c.decodeUpTo(maxBody, into) }
+// decode reads a request's JSON body into dst. It ignores unknown fields, as every server of this
+// protocol does.
+func (c *request) decode(dst any) error { return c.decodeUpTo(maxBody, dst) }
 
 func (c *request) decodeUpTo(limit int64, into any) error {
 	data, err := c.body(limit)

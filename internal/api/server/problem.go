@@ -67,16 +67,16 @@ func problemOf(err error) *problem {
 	return refuse(http.StatusInternalServerError, "internal", "the coordinator failed: its log says why under this request's id")
 }
 
-// anyError reports whether err or an error that it wraps is of type E and yes returns true
-// for it.
-func anyError[E any](err error, yes func(E) bool) bool {
+// anyError reports whether err, or an error that it wraps, is of type E and match returns true for
+// it.
+func anyError[E any](err error, match func(E) bool) bool {
 	for err != nil {
-		if e, ok := err.(E); ok && yes(e) {
+		if e, ok := err.(E); ok && match(e) {
 			return true
 		}
 		if list, ok := err.(interface{ Unwrap() []error }); ok {
 			for _, inner := range list.Unwrap() {
-				if anyError(inner, yes) {
+				if anyError(inner, match) {
 					return true
 				}
 			}

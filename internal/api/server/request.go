@@ -67,12 +67,12 @@ func (c *request) idAndBody(into any) (id string, err error) {
 	return id, c.decode(into)
 }
 
-// number returns a number from 1 of the query. It returns top if the number is higher, and without
-// if the query does not have the parameter.
-func (c *request) number(name string, top, without int) (int, error) {
+// number returns a number of the query. It refuses numbers below 1, returns top if the number is
+// higher than that, and returns missing if the query does not have the parameter.
+func (c *request) number(name string, top, missing int) (int, error) {
 	text := c.r.URL.Query().Get(name)
 	if text == "" {
-		return without, nil
+		return missing, nil
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
@@ -119,11 +119,11 @@ func projectName(text string) (string, error) {
 	return text, nil
 }
 
-// respond answers with the value that ask returns, as JSON.
-func respond[T any](c *request, ask func(ctx context.Context) (T, error)) error {
+// respond answers with the value that get returns, as JSON.
+func respond[T any](c *request, get func(ctx context.Context) (T, error)) error {
 	ctx, cancel := c.context()
 	defer cancel()
-	value, err := ask(ctx)
+	value, err := get(ctx)
 	if err != nil {
 		return err
 	}
@@ -131,13 +131,13 @@ func respond[T any](c *request, ask func(ctx context.Context) (T, error)) error 
 	return nil
 }
 
-// respondByID answers with the value that ask returns for the id in the path.
-func respondByID[T any](c *request, ask func(ctx context.Context, id string) (T, error)) error {
+// respondByID answers with the value that get returns for the id in the path, as JSON.
+func respondByID[T any](c *request, get func(ctx context.Context, id string) (T, error)) error {
 	id, err := c.pathID()
 	if err != nil {
 		return err
 	}
-	return respond(c, func(ctx context.Context) (T, error) { return ask(ctx, id) })
+	return respond(c, func(ctx context.Context) (T, error) { return get(ctx, id) })
 }
 
 // respondBytes answers with data of this content type.

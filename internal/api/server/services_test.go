@@ -266,8 +266,8 @@ func (w *whole) begin(name, text string) held {
 	return held{run, filepath.Join(w.base, "home"), coordinator.WorkKey{Attempt: c.Work.Attempt.ID, Token: c.Work.Attempt.Token}}
 }
 
-// stream reads the stream up to the change with number last.
-func (w *whole) stream(query string, last int64) said {
+// stream reads the stream up to the change with the number lastChange.
+func (w *whole) stream(query string, lastChange int64) said {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
 	defer cancel()
@@ -284,7 +284,7 @@ func (w *whole) stream(query string, last int64) said {
 		}
 		got.body += line
 		if seq, ok := strings.CutPrefix(line, "id: "); ok {
-			if n, err := strconv.ParseInt(strings.TrimSpace(seq), 10, 64); err == nil && n >= last {
+			if n, err := strconv.ParseInt(strings.TrimSpace(seq), 10, 64); err == nil && n >= lastChange {
 				return got
 			}
 		}

@@ -267,14 +267,13 @@ func projectsMessage(ctx context.Context, v Viewer) ([]byte, error) {
 	}{viewers.ProjectsUpdate, list(all)})
 }
 
-// sendHistory sends the messages with numbers above after that are stored now. sendMessages sends
-// later ones.
-func (s *socket) sendHistory(ctx context.Context, after int64) error {
-	data, latest, err := s.follower.History(after)
+// sendHistory sends the stored messages with numbers above cursor. sendMessages sends later ones.
+func (s *socket) sendHistory(ctx context.Context, cursor int64) error {
+	data, latest, err := s.follower.History(cursor)
 	if err != nil {
 		return err
 	}
-	if after <= s.at {
+	if cursor <= s.at {
 		s.at = latest
 	}
 	return s.send(ctx, data)

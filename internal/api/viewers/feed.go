@@ -37,22 +37,22 @@ func feedOf(state jsontree.Value) (feed, [][]byte) {
 	return f, events
 }
 
-// newEvents returns the indexes of the events that the earlier feed did not have. A full feed drops
-// its oldest events, so f starts with the last events of before. If the archive counter says how
+// newEvents returns the indexes of the events in f that the feed old did not have. A full feed
+// drops its oldest events, so f starts with the last events of old. If the archive counter says how
 // many events were dropped, newEvents uses the counter. If not, it searches for the overlap,
 // because other programs do not update the counter.
-func (f feed) newEvents(before feed) []int {
-	if left := f.archived - before.archived; !f.truncated && !before.truncated && left >= 0 && left <= int64(len(before.digests)) {
-		if kept := before.digests[left:]; hasPrefix(f.digests, kept) {
+func (f feed) newEvents(old feed) []int {
+	if left := f.archived - old.archived; !f.truncated && !old.truncated && left >= 0 && left <= int64(len(old.digests)) {
+		if kept := old.digests[left:]; hasPrefix(f.digests, kept) {
 			return f.indexesFrom(len(kept))
 		}
 	}
-	for drop := range before.digests {
-		if kept := before.digests[drop:]; hasPrefix(f.digests, kept) {
+	for drop := range old.digests {
+		if kept := old.digests[drop:]; hasPrefix(f.digests, kept) {
 			return f.indexesFrom(len(kept))
 		}
 	}
-	return f.newContents(before)
+	return f.newContents(old)
 }
 
 func hasPrefix(list, with []digest) bool {

@@ -9,14 +9,14 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// feedFrom returns a feed with one event for each letter. left is its archive counter.
-func feedFrom(t *testing.T, letters string, left int) feed {
+// feedFrom returns a feed with one event for each letter, and with the given archive counter.
+func feedFrom(t *testing.T, letters string, archived int) feed {
 	t.Helper()
 	var events []string
 	for _, l := range letters {
 		events = append(events, fmt.Sprintf(`{"kind":%q}`, string(l)))
 	}
-	doc, err := jsontree.Parse(fmt.Appendf(nil, `{"buildEvents":[%s],"buildEventsArchived":%d}`, strings.Join(events, ","), left))
+	doc, err := jsontree.Parse(fmt.Appendf(nil, `{"buildEvents":[%s],"buildEventsArchived":%d}`, strings.Join(events, ","), archived))
 	if err != nil {
 		t.Fatal(err)
 	}

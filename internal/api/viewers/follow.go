@@ -126,18 +126,18 @@ func (f *Follower) After(seq int64) Reading {
 	return Reading{Messages: l.after(seq, f.allDocuments), Next: l.seq, Behind: seq < l.droppedUpTo, More: l.changed}
 }
 
-// History returns one message that contains all kept messages with numbers above after, and the
-// number of the last one. If after is unknown, for example because it comes from another server, it
-// returns all kept messages. It leaves out messages that only followers of all documents get.
-func (f *Follower) History(after int64) (data []byte, latest int64, err error) {
+// History returns one message that contains all kept messages with numbers above cursor, and the
+// number of the last one. If cursor is unknown, for example because it comes from another server,
+// it returns all kept messages. It leaves out messages that only followers of all documents get.
+func (f *Follower) History(cursor int64) (data []byte, latest int64, err error) {
 	l := f.live
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	gone := after > 0 && after < l.droppedUpTo || after > l.seq
+	gone := cursor > 0 && cursor < l.droppedUpTo || cursor > l.seq
 	if gone {
-		after = 0
+		cursor = 0
 	}
-	list := []member{{"events", array(l.after(after, false))}, {"latestSeq", number(l.seq)}}
+	list := []member{{"events", array(l.after(cursor, false))}, {"latestSeq", number(l.seq)}}
 	if gone {
 		list = append(list, member{"truncated", []byte("true")})
 	}

@@ -133,9 +133,9 @@ const (
 	cacheTimeUnknown = 2 * time.Second
 )
 
-// sessions returns the ids of the runs of sessions, by session id. It calls ask for the sessions
+// sessions returns the ids of the runs of sessions, by session id. It calls find for the sessions
 // that are not cached.
-func (o *owners) sessions(ids []string, now time.Time, ask func(ids []string) (map[string]string, error)) map[string]string {
+func (o *owners) sessions(ids []string, now time.Time, find func(ids []string) (map[string]string, error)) map[string]string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if now.After(o.until) {
@@ -149,7 +149,7 @@ func (o *owners) sessions(ids []string, now time.Time, ask func(ids []string) (m
 	}
 	found := map[string]string{}
 	if len(news) > 0 {
-		asked, err := ask(news)
+		asked, err := find(news)
 		for _, id := range news {
 			if found[id] = asked[id]; err == nil {
 				o.runs[id] = asked[id]
@@ -164,14 +164,14 @@ func (o *owners) sessions(ids []string, now time.Time, ask func(ids []string) (m
 	return found
 }
 
-// team returns the id of the run of a team's session. It calls ask if it is not cached.
-func (o *owners) team(session string, now time.Time, ask func() (string, error)) string {
+// team returns the id of the run of a team's session. It calls find if the id is not cached.
+func (o *owners) team(session string, now time.Time, find func() (string, error)) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if session == o.session && now.Before(o.teamUntil) {
 		return o.run
 	}
-	run, err := ask()
+	run, err := find()
 	if err == nil {
 		o.session, o.run, o.teamUntil = session, run, now.Add(cacheTimeUnknown)
 	}

@@ -125,7 +125,7 @@ const maxClaims = 200
 
 // specWithReadiness returns the spec of a project, and a function that returns the readiness of a
 // section according to the workflow state.
-func (v *specReader) specWithReadiness(ctx context.Context, ref string) (text spec.Spec, of func(spec.Section) string, err error) {
+func (v *specReader) specWithReadiness(ctx context.Context, ref string) (text spec.Spec, readiness func(spec.Section) string, err error) {
 	l, err := v.projects.find(ctx, ref)
 	if err != nil {
 		return text, nil, err

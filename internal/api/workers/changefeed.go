@@ -214,20 +214,20 @@ func (b *changeFeed) leave() {
 	b.unusedSince = time.Now()
 }
 
-// wait returns news for a worker from the changes with numbers above after. If ctx ends first, the
-// news is empty. If after is unknown, for example because it comes from another database, the news
+// wait returns news for a worker from the changes with numbers above cursor. If ctx ends first, the
+// news is empty. If cursor is unknown, for example because it comes from another database, the news
 // tells the worker to check for tasks, orders and answers.
-func (b *changeFeed) wait(ctx context.Context, l listener, after int64) (news coordinator.WorkNews, err error) {
+func (b *changeFeed) wait(ctx context.Context, l listener, cursor int64) (news coordinator.WorkNews, err error) {
 	if err := b.join(ctx); err != nil {
 		return news, err
 	}
 	defer b.leave()
 	for {
-		news, more := b.after(l, after)
+		news, more := b.after(l, cursor)
 		if news.Wake || news.Attend {
 			return news, nil
 		}
-		after = news.Seq
+		cursor = news.Seq
 		select {
 		case <-more:
 		case <-ctx.Done():

@@ -151,14 +151,14 @@ func beat(s *engine.Tx, by credential.Identity, b coordinator.WorkBeat) ([]coord
 }
 
 // separateHeld separates the attempts in a heartbeat: held are those that the worker still has,
-// gone the ids of those that it has lost. current is the task of one of its running attempts.
-func separateHeld(s *engine.Tx, by credential.Identity, b coordinator.WorkBeat) (held []engine.HeldAttempt, gone []string, current string, err error) {
+// lost the ids of those that it no longer has. current is the task of one of its running attempts.
+func separateHeld(s *engine.Tx, by credential.Identity, b coordinator.WorkBeat) (held []engine.HeldAttempt, lost []string, current string, err error) {
 	var shown store.Attempt
 	for _, h := range b.Held {
 		a, err := s.Attempt(h.Attempt)
 		switch {
 		case errors.Is(err, store.ErrNotFound), err == nil && a.Worker != b.Worker.ID:
-			gone = append(gone, h.Attempt)
+			lost = append(lost, h.Attempt)
 			continue
 		case err != nil:
 			return nil, nil, "", err
@@ -171,7 +171,7 @@ func separateHeld(s *engine.Tx, by credential.Identity, b coordinator.WorkBeat) 
 		}
 		held = append(held, heldOf(h, s.Now()))
 	}
-	return held, gone, current, nil
+	return held, lost, current, nil
 }
 
 // Claim implements [server.Work].

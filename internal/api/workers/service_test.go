@@ -635,14 +635,14 @@ func TestAWaitingWorkerIsNotifiedOfWhatConcernsIt(t *testing.T) {
 	})
 }
 
-// told runs do, and returns the news that worker mill gets after a change number.
-func (f *fixture) told(after int64, do func()) coordinator.WorkNews {
+// told calls change, and returns the news that worker mill gets after a change number.
+func (f *fixture) told(after int64, change func()) coordinator.WorkNews {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.ctx, testenv.Patience)
 	defer cancel()
 	var all sync.WaitGroup
 	defer all.Wait()
-	all.Go(do)
+	all.Go(change)
 	news, err := f.Wait(ctx, worker, "w-mill", after)
 	if ctx.Err() != nil {
 		f.t.Error("nobody was told")

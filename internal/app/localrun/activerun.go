@@ -98,13 +98,13 @@ func (s *activeRun) watch(ctx context.Context) error {
 	}
 }
 
-// nextEvents waits for events of the run with numbers above last, and returns them.
-func (s *activeRun) nextEvents(ctx context.Context, last int64) (events []store.Event, err error) {
-	if err := s.opts.Store.Wait(ctx, last); err != nil {
+// nextEvents waits for events of the run with numbers above cursor, and returns them.
+func (s *activeRun) nextEvents(ctx context.Context, cursor int64) (events []store.Event, err error) {
+	if err := s.opts.Store.Wait(ctx, cursor); err != nil {
 		return nil, err
 	}
 	err = s.opts.Store.Read(ctx, func(r store.Reader) (err error) {
-		events, err = r.Events(last, 1000)
+		events, err = r.Events(cursor, 1000)
 		return err
 	})
 	return events, err

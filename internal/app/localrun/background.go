@@ -133,15 +133,15 @@ func (b *Background) Start(ctx context.Context, run string) (BackgroundProcess, 
 	}
 }
 
-// lastError returns the error message that gaffer wrote to log after offset from. If there is none,
-// it returns the last line.
-func lastError(log *os.File, from int64) string {
+// lastError returns the error message that gaffer wrote to log after offset. If there is none, it
+// returns the last line.
+func lastError(log *os.File, offset int64) string {
 	const most = 4096
 	if at, err := log.Stat(); err == nil {
-		from = max(from, at.Size()-most)
+		offset = max(offset, at.Size()-most)
 	}
 	text := make([]byte, most)
-	n, _ := log.ReadAt(text, from) // on an error fewer bytes are searched
+	n, _ := log.ReadAt(text, offset) // on an error fewer bytes are searched
 	last := "it said nothing"
 	for line := range strings.Lines(string(text[:n])) {
 		line = strings.TrimSpace(line)

@@ -59,11 +59,11 @@ func (r *Runs) CancelRunAndWait(ctx context.Context, run, why string) error {
 	return r.CancelAndWait(ctx, run, "", why)
 }
 
-// Collect waits until the running attempts of the tasks that want selects have ended, and stores
+// Collect waits until the running attempts of the tasks that match selects have ended, and stores
 // how they ended. It starts no attempts. It returns an [*runlock.OwnedError] if another process
 // works on the run, and a [*pending.UnwrittenError] if everything was stored but documents could
 // not be written.
-func (r *Runs) Collect(ctx context.Context, run string, want func(store.Task) bool) error {
+func (r *Runs) Collect(ctx context.Context, run string, match func(store.Task) bool) error {
 	release, err := r.opts.Locks.Lock(ctx, run)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (r *Runs) Collect(ctx context.Context, run string, want func(store.Task) bo
 	}
 	var wanted []engine.Assignment
 	for _, one := range running {
-		if want(one.Task) {
+		if match(one.Task) {
 			wanted = append(wanted, one)
 		}
 	}

@@ -68,9 +68,9 @@ func rulesOf(c *config.Config) notify.Rules {
 }
 
 // Start starts a notifier for a run, or for all runs if run is empty. The notifier begins after the
-// event with number from, or with new events if from is zero. Start returns nil if the settings
-// configure no kinds of events or no channels.
-func (n *Notifications) Start(run string, from int64) *notify.Notifier {
+// event with the number cursor, or with new events if cursor is zero. Start returns nil if the
+// settings configure no kinds of events or no channels.
+func (n *Notifications) Start(run string, cursor int64) *notify.Notifier {
 	all, kinds := n.channels(), kindsOf(n.opts.Config)
 	for _, c := range all {
 		if c.Problem != "" {
@@ -82,15 +82,16 @@ func (n *Notifications) Start(run string, from int64) *notify.Notifier {
 		return nil
 	}
 	return notify.Start(notify.Options{
-		Store: n.opts.Store, Channels: channels, Run: run, From: from, Kinds: kinds, Rules: rulesOf(n.opts.Config), Now: n.opts.Clock, ID: n.opts.NewID(),
+		Store: n.opts.Store, Channels: channels, Run: run, From: cursor, Kinds: kinds, Rules: rulesOf(n.opts.Config), Now: n.opts.Clock, ID: n.opts.NewID(),
 		Notice: n.opts.Notice, OfflineAfter: coordinator.OfflineAfter,
 	})
 }
 
-// StartRun sends notifications about a run's events with numbers above from, until end is called.
-// end waits up to finishWithin for the last notifications. It does not wait if ctx has ended.
-func (n *Notifications) StartRun(ctx context.Context, run string, from int64) (end func()) {
-	notifier := n.Start(run, from)
+// StartRun sends notifications about a run's events with numbers above cursor, until stop is
+// called. stop waits up to finishWithin for the last notifications. It does not wait if ctx has
+// ended.
+func (n *Notifications) StartRun(ctx context.Context, run string, cursor int64) (stop func()) {
+	notifier := n.Start(run, cursor)
 	if notifier == nil {
 		return func() {}
 	}

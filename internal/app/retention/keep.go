@@ -90,9 +90,9 @@ func resumableAs(run store.Run) (kind string, err error) {
 	return "build", nil
 }
 
-// latestOf returns the id of the latest run of this kind in the same project as of.
-func (k *keeper) latestOf(r store.Reader, of store.Run, kind string) (string, error) {
-	key := kind + " " + of.Project
+// latestOf returns the id of the latest run of this kind in the project of the run like.
+func (k *keeper) latestOf(r store.Reader, like store.Run, kind string) (string, error) {
+	key := kind + " " + like.Project
 	if id, known := k.latest[key]; known {
 		return id, nil
 	}
@@ -101,7 +101,7 @@ func (k *keeper) latestOf(r store.Reader, of store.Run, kind string) (string, er
 		return "", err
 	}
 	for _, run := range slices.Backward(all) {
-		if run.Project != of.Project {
+		if run.Project != like.Project {
 			continue
 		}
 		if run, err = r.Run(run.ID); err != nil {

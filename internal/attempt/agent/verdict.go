@@ -143,11 +143,11 @@ func describeCrash(exit Exit) string {
 	return fmt.Sprintf("died without a last word, exit code %d", exit.Code)
 }
 
-// appendDetail appends the detail to what. It cuts the beginning of the detail so that
-// both fit into a summary.
-func appendDetail(what, detail string) string {
+// appendDetail appends the detail to the summary. It cuts the beginning of the detail so that both
+// fit into summaryLength.
+func appendDetail(summary, detail string) string {
 	if detail = strings.TrimSpace(detail); detail == "" {
-		return what
+		return summary
 	}
-	return what + ": " + endFromLine(detail, max(0, summaryLength-len(what)-2))
+	return summary + ": " + endFromLine(detail, max(0, summaryLength-len(summary)-2))
 }

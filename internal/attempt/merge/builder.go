@@ -23,13 +23,13 @@ type builder struct {
 	earlier []string
 }
 
-// build creates the commits for a method on top of the commit from. It returns the new tip of the
+// build creates the commits for a method on top of the commit base. It returns the new tip of the
 // target.
-func (b builder) build(ctx context.Context, method Method, from string) (string, error) {
+func (b builder) build(ctx context.Context, method Method, base string) (string, error) {
 	if method == ByRebase {
-		return b.copyCommits(ctx, from)
+		return b.copyCommits(ctx, base)
 	}
-	tree, conflicts, err := b.mergedTree(ctx, from)
+	tree, conflicts, err := b.mergedTree(ctx, base)
 	if err != nil {
 		return "", err
 	}
@@ -41,12 +41,12 @@ func (b builder) build(ctx context.Context, method Method, from string) (string,
 		if title == "" {
 			title = fmt.Sprintf("Merge branch '%s' into %s", b.branch, b.target.branch)
 		}
-		return b.git.CommitTree(ctx, tree, withBody(title, b.message), from, b.tip)
+		return b.git.CommitTree(ctx, tree, withBody(title, b.message), base, b.tip)
 	}
-	if same, err := b.git.Resolve(ctx, from+"^{tree}"); err != nil || same == tree {
-		return from, err
+	if same, err := b.git.Resolve(ctx, base+"^{tree}"); err != nil || same == tree {
+		return base, err
 	}
-	return b.squash(ctx, tree, from)
+	return b.squash(ctx, tree, base)
 }
 
 // mergedTree returns the tree of a merge of the branch into a commit, or the files with conflicts.
@@ -124,10 +124,10 @@ func withBody(title, body string) string {
 	return title + "\n" + body + "\n"
 }
 
-// copyCommits copies the commits of the branch onto a commit, oldest first, as a rebase does. A
-// commit that already is on top of onto keeps its id.
-func (b builder) copyCommits(ctx context.Context, onto string) (string, error) {
-	out, err := b.git.Run(ctx, append([]string{"rev-list", "--reverse", "--topo-order", "--parents", b.tip, "--not", onto}, b.earlier...)...)
+// copyCommits copies the commits of the branch onto the commit base, oldest first, as a rebase
+// does. A commit that already is on top of base keeps its id.
+func (b builder) copyCommits(ctx context.Context, base string) (string, error) {
+	out, err := b.git.Run(ctx, append([]string{"rev-list", "--reverse", "--topo-order", "--parents", b.tip, "--not", base}, b.earlier...)...)
 	if err != nil {
 		return "", err
 	}
@@ -136,22 +136,22 @@ func (b builder) copyCommits(ctx context.Context, onto string) (string, error) {
 		switch {
 		case len(ids) > 2:
 			return "", &NotLinearError{b.branch}
-		case len(ids) == 2 && ids[1] == onto:
-			onto = ids[0]
+		case len(ids) == 2 && ids[1] == base:
+			base = ids[0]
 			continue
 		}
-		if onto, err = b.copyCommit(ctx, onto, ids[0], ids[1:]); err != nil {
+		if base, err = b.copyCommit(ctx, base, ids[0], ids[1:]); err != nil {
 			return "", err
 		}
 	}
-	return onto, nil
+	return base, nil
 }
 
-// copyCommit copies a commit onto another, with its author and message. The oldest supported
-// version of git merge-tree cannot take a merge base. So copyCommit merges into a commit with the
-// content of onto, and with the parents of the copied commit.
-func (b builder) copyCommit(ctx context.Context, onto, commit string, parents []string) (string, error) {
-	tree, err := b.git.Resolve(ctx, onto+"^{tree}")
+// copyCommit copies a commit onto the commit base, with its author and message. The oldest
+// supported version of git merge-tree cannot take a merge base. So copyCommit merges into a commit
+// with the content of base, and with the parents of the copied commit.
+func (b builder) copyCommit(ctx context.Context, base, commit string, parents []string) (string, error) {
+	tree, err := b.git.Resolve(ctx, base+"^{tree}")
 	if err != nil {
 		return "", err
 	}
@@ -171,7 +171,7 @@ func (b builder) copyCommit(ctx context.Context, onto, commit string, parents []
 		return "", b.target.rebaseConflict(b.branch, conflicts)
 	}
 	if merged == tree {
-		return onto, nil // the commit would be empty: onto already has the same change
+		return base, nil // the commit would be empty: base already has the same change
 	}
 	out, err := b.git.Run(ctx, "log", "-1", "--no-show-signature", "--encoding=UTF-8", "--format=%an%x00%ae%x00%aI%x00%B", commit)
 	if err != nil {
@@ -182,7 +182,7 @@ func (b builder) copyCommit(ctx context.Context, onto, commit string, parents []
 		return "", fmt.Errorf("commit %.12s: cannot read its author", commit)
 	}
 	g := b.git.With("GIT_AUTHOR_NAME="+part[0], "GIT_AUTHOR_EMAIL="+part[1], "GIT_AUTHOR_DATE="+part[2])
-	return g.CommitTree(ctx, merged, strings.TrimRight(part[3], "\n")+"\n", onto)
+	return g.CommitTree(ctx, merged, strings.TrimRight(part[3], "\n")+"\n", base)
 }
 
 // mergeTrees merges two commits without a worktree. It returns the tree of the result, or the files

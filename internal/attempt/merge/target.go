@@ -121,13 +121,13 @@ func (t *target) back(ctx context.Context, g git.Client, path, from, to string) 
 	return err
 }
 
-// orMoved returns errMoved if git failed because the branch is no longer at the commit from. If
-// not, it returns err.
-func (t *target) orMoved(ctx context.Context, g git.Client, from string, err error) error {
+// orMoved returns errMoved if git failed because the branch is no longer at the commit old. If not,
+// it returns err.
+func (t *target) orMoved(ctx context.Context, g git.Client, old string, err error) error {
 	if git.ExitCode(err) <= 0 {
 		return err
 	}
-	if now, e := g.CommitID(ctx, git.Heads+t.branch); e == nil && now != from {
+	if now, e := g.CommitID(ctx, git.Heads+t.branch); e == nil && now != old {
 		return errMoved
 	}
 	return err

@@ -46,17 +46,17 @@ func (l *lease) over(now time.Time) bool {
 	return !until.IsZero() && !now.Before(until)
 }
 
-// moveTo makes the lease apply to another process, for example a check. current is the end of the
+// moveTo makes the lease apply to another process p, for example a check. current is the end of the
 // lease with which that process was started; zero means forever.
-func (l *lease) moveTo(to *supervisor.Process, current time.Time) error {
+func (l *lease) moveTo(p *supervisor.Process, current time.Time) error {
 	l.sending.Lock()
 	defer l.sending.Unlock()
 	l.mu.Lock()
-	l.process = to
+	l.process = p
 	until := l.until
 	l.mu.Unlock()
 	if until.Equal(current) {
 		return nil
 	}
-	return to.Extend(until)
+	return p.Extend(until)
 }

@@ -189,9 +189,9 @@ func gitRepositoryVars() []string {
 	}
 }
 
-// environ returns this process's environment with the variables in more. If a name occurs twice,
+// environ returns this process's environment with the variables in extra. If a name occurs twice,
 // the later value counts.
-func environ(more ...[]string) []string {
+func environ(extra ...[]string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
 		return slices.Contains(gitRepositoryVars(), name)
@@ -199,7 +199,7 @@ func environ(more ...[]string) []string {
 	if self, err := os.Executable(); err == nil {
 		env = append(env, SelfEnv+"="+self)
 	}
-	for _, list := range more {
+	for _, list := range extra {
 		env = append(env, list...)
 	}
 	return env

@@ -22,11 +22,11 @@ type tail struct {
 // maxRead is the maximum number of bytes per read.
 const maxRead = 64 << 10
 
-// read calls each for every new line, up to the end of the log, or up to the offset
-// limit if that is not negative. last says that no more output will be written, so
-// that an unterminated last line counts too.
-func (t *tail) read(limit int64, last bool, each func(line []byte)) error {
-	if info, err := os.Stat(t.path); err == nil && info.Size() == t.at && !last {
+// read calls visit for every new line, up to the end of the log, or up to the offset limit if that
+// is not negative. complete says that no more output will be written, so that an unterminated last
+// line counts too.
+func (t *tail) read(limit int64, complete bool, visit func(line []byte)) error {
+	if info, err := os.Stat(t.path); err == nil && info.Size() == t.at && !complete {
 		return nil
 	}
 	f, err := os.Open(t.path)
@@ -47,7 +47,7 @@ func (t *tail) read(limit int64, last bool, each func(line []byte)) error {
 		}
 		n, err := f.ReadAt(buf, t.at)
 		t.at += int64(n)
-		t.lines(buf[:n], each)
+		t.lines(buf[:n], visit)
 		if errors.Is(err, io.EOF) || n == 0 {
 			break
 		}
@@ -55,8 +55,8 @@ func (t *tail) read(limit int64, last bool, each func(line []byte)) error {
 			return err
 		}
 	}
-	if last && len(t.line) > 0 {
-		each(t.line)
+	if complete && len(t.line) > 0 {
+		visit(t.line)
 		t.line = nil
 	}
 	return nil

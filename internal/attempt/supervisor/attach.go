@@ -128,10 +128,11 @@ func connect(ctx context.Context, f folder, until time.Time) (finding, error) {
 	return finding{}, err
 }
 
-// first waits for the supervisor's first message, until a deadline. A zero deadline means none.
-func (l *link) first(ctx context.Context, until time.Time) (message, error) {
+// first waits for the supervisor's first message until the deadline. A zero deadline means no
+// deadline.
+func (l *link) first(ctx context.Context, deadline time.Time) (message, error) {
 	var m message
-	if err := l.conn.SetReadDeadline(until); err != nil {
+	if err := l.conn.SetReadDeadline(deadline); err != nil {
 		return m, err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = l.conn.SetReadDeadline(time.Unix(1, 0)) })

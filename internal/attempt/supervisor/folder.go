@@ -51,11 +51,11 @@ func isEmpty(file *os.File) bool {
 	return err == nil && info.Size() == 0
 }
 
-// reuseFor reuses a finished attempt's folder for the attempt next. It writes the spec into the
-// lock, renames the folder, and returns the locked lock file. This saves creating files, which is
-// the slowest part of starting an attempt. Under its old name the folder never contains a running
-// attempt. Under the new name it is complete from the beginning.
-func (f folder) reuseFor(next folder, s Spec) (*os.File, error) {
+// reuseFor renames a finished attempt's folder to target, the folder of another attempt. Before
+// that it writes the spec into the lock. It returns the lock file, which is locked. This saves
+// creating files, which is the slowest part of starting an attempt. Under its old name the folder
+// never contains a running attempt. Under the new name it is complete from the beginning.
+func (f folder) reuseFor(target folder, s Spec) (*os.File, error) {
 	lock, err := os.OpenFile(f.path(lockFile), os.O_RDWR|os.O_APPEND|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (f folder) reuseFor(next folder, s Spec) (*os.File, error) {
 		err = appendRecord(lock, specWord, s)
 	}
 	if err == nil {
-		err = syscall.Rename(string(f), string(next))
+		err = syscall.Rename(string(f), string(target))
 	}
 	if err != nil {
 		_ = lock.Close() // ignore the error: the lock's content is not needed

@@ -11,13 +11,12 @@ import (
 	"syscall"
 )
 
-// launch starts the agent in its own session and process group, with the log as stdout
-// and stderr. The agent writes to the log directly, not through the supervisor. It
-// needs its own session because, if we are killed while the agent is frozen in our
-// session, the kernel would resume it.
+// launch starts the agent in its own session and process group, with the log as stdout and stderr.
+// The agent writes to the log directly, not through the supervisor. It needs its own session
+// because, if we are killed while the agent is frozen in our session, the kernel would resume it.
 //
-// If in is not nil, the agent is in that control group from its first instruction.
-func launch(s Spec, env []string, stdin, log uintptr, in *cgroup) (pid int, err error) {
+// If group is not nil, the agent is in that control group from its first instruction.
+func launch(s Spec, env []string, stdin, log uintptr, group *cgroup) (pid int, err error) {
 	if info, err := os.Stat(s.Dir); err != nil {
 		return 0, fmt.Errorf("folder to run in: %w", err)
 	} else if !info.IsDir() {
@@ -35,10 +34,10 @@ func launch(s Spec, env []string, stdin, log uintptr, in *cgroup) (pid int, err 
 			Sys:   attr,
 		})
 	}
-	if attr := (syscall.SysProcAttr{Setsid: true}); in == nil {
+	if attr := (syscall.SysProcAttr{Setsid: true}); group == nil {
 		pid, err = fork(&attr)
 	} else {
-		pid, err = in.startInside(attr, fork)
+		pid, err = group.startInside(attr, fork)
 	}
 	if err != nil {
 		return 0, &fs.PathError{Op: "run", Path: program, Err: err}

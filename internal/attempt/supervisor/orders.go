@@ -39,19 +39,19 @@ func (p *Process) CloseInput() error {
 }
 
 // Stop interrupts the agent, then terminates it, then kills it with all its descendants, with
-// pauses in between. If now is true, the agent is killed at once, even if it is already being
+// pauses in between. If kill is true, the agent is killed at once, even if it is already being
 // stopped. Stop returns when the supervisor has received the order, and Wait waits for the agent's
 // end. Stop returns nil if the agent has already ended.
-func (p *Process) Stop(why string, now bool) error {
-	_, err := p.ask(order{Do: doStop, Why: why, Now: now}, true)
+func (p *Process) Stop(why string, kill bool) error {
+	_, err := p.ask(order{Do: doStop, Why: why, Now: kill}, true)
 	return exceptOver(err)
 }
 
-// Extend sets a new end of the agent's lease; zero means forever. If until is in the future, a
+// Extend sets a new end of the agent's lease; zero means forever. If the end is in the future, a
 // frozen agent continues. Changing the machine's clock does not make the lease longer. Extend
 // returns when the supervisor has received the order.
-func (p *Process) Extend(until time.Time) error {
-	_, err := p.ask(order{Do: doExtend, Lease: newLease(until, time.Now())}, true)
+func (p *Process) Extend(end time.Time) error {
+	_, err := p.ask(order{Do: doExtend, Lease: newLease(end, time.Now())}, true)
 	return exceptOver(err)
 }
 
@@ -80,14 +80,14 @@ func exceptOver(err error) error {
 	return err
 }
 
-// ask sends an order and waits for the reply. If the connection breaks before the
-// reply and again is true, it sends the order again.
-func (p *Process) ask(o order, again bool) (reply, error) {
+// ask sends an order and waits for the reply. If the connection breaks before the reply and resend
+// is true, it sends the order again.
+func (p *Process) ask(o order, resend bool) (reply, error) {
 	timeout := time.NewTimer(p.opts.patience())
 	defer timeout.Stop()
 	for {
 		r, err := p.askOnce(o, timeout.C)
-		if again && errors.Is(err, ErrBroken) {
+		if resend && errors.Is(err, ErrBroken) {
 			continue
 		}
 		if err == nil && r.Error != "" {

@@ -28,10 +28,10 @@ type Pool struct {
 	watching sync.WaitGroup
 }
 
-// NewPool returns a pool that keeps at most keep idle supervisors. The number of busy
+// NewPool returns a pool that keeps at most maxIdle idle supervisors. The number of busy
 // supervisors is not limited.
-func NewPool(opts Options, keep int) *Pool {
-	return &Pool{opts: opts, keep: keep, members: map[*child]bool{}}
+func NewPool(opts Options, maxIdle int) *Pool {
+	return &Pool{opts: opts, keep: maxIdle, members: map[*child]bool{}}
 }
 
 // Start does the same as the function [Start], with the pool's options. A supervisor keeps the

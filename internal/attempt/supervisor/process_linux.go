@@ -80,11 +80,12 @@ func parseStat(pid int, stat []byte) (process, error) {
 	return p, errors.Join(err1, err2, err3, err4, err5)
 }
 
-// liveDescendants returns the live descendants of all processes for which root returns true.
-func liveDescendants(all []process, root func(process) bool) []process {
+// liveDescendants returns those of the processes that are alive and descend from a process for
+// which root returns true.
+func liveDescendants(processes []process, root func(process) bool) []process {
 	children := map[int][]process{}
 	var list []process
-	for _, p := range all {
+	for _, p := range processes {
 		if root(p) {
 			list = append(list, p)
 		} else {

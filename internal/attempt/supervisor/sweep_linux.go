@@ -44,9 +44,9 @@ func SweepMarked(variable, value string) (left []int, err error) {
 	return sweep(func() []process { return marked(mark) }, nil), nil
 }
 
-// sweep ends the processes that find returns, until find returns none. If in is not nil, sweep also
-// kills that control group as a whole.
-func sweep(find func() []process, in *cgroup) (left []int) {
+// sweep ends the processes that find returns, until find returns none. If group is not nil, sweep
+// also kills that control group as a whole.
+func sweep(find func() []process, group *cgroup) (left []int) {
 	begin := time.Now()
 	terminated := map[identity]bool{}
 	for clean := 0; clean < 2; {
@@ -61,8 +61,8 @@ func sweep(find func() []process, in *cgroup) (left []int) {
 			return pids(list)
 		case age > sweepGrace:
 			signalEach(list, syscall.SIGKILL)
-			if in != nil {
-				in.kill()
+			if group != nil {
+				group.kill()
 			}
 		default:
 			terminateOnce(list, terminated)

@@ -55,8 +55,8 @@ func New(opts Options) *Terminals {
 }
 
 // For returns the terminal in which users can watch an attempt, or nil if it gets none. log is the
-// attempt's log. from is the offset in the log at which the attempt's output begins.
-func (t *Terminals) For(task store.Task, spec plan.Task, log string, from int64) *supervisor.Terminal {
+// path of the task's log file. offset is where the attempt's output begins in it.
+func (t *Terminals) For(task store.Task, spec plan.Task, log string, offset int64) *supervisor.Terminal {
 	d := spec.Dispatch
 	if d == nil || d.Session == "" {
 		return nil
@@ -68,7 +68,7 @@ func (t *Terminals) For(task store.Task, spec plan.Task, log string, from int64)
 				return err
 			}
 			argv := append([]string{self, pane.Command}, pane.Args{
-				Socket: socket, Task: task.Run + "/" + task.Task, Kind: t.opts.Kind(engine.AgentOf(spec)), Policy: string(spec.Questions), Log: log, From: from,
+				Socket: socket, Task: task.Run + "/" + task.Task, Kind: t.opts.Kind(engine.AgentOf(spec)), Policy: string(spec.Questions), Log: log, From: offset,
 			}.List()...)
 			// Make gaffer commands in the terminal use the same project and database.
 			env := append(supervisor.WithoutSecrets(os.Environ()), project.EnvVar+"="+t.opts.Project, "GAFFER_DB="+t.opts.Database)

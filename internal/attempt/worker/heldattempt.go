@@ -156,12 +156,12 @@ func (h *heldAttempt) endAll(ctx context.Context) bool {
 	return false
 }
 
-// awaitLeftProcesses waits until the processes in left have ended. While one of them is alive, the
-// task must not be started again.
-func (h *heldAttempt) awaitLeftProcesses(ctx context.Context, left []int) {
-	for notified := false; slices.ContainsFunc(left, isAlive) && ctx.Err() == nil; notified = true {
+// awaitLeftProcesses waits until the processes that an attempt has left behind, pids, have ended.
+// While one of them is alive, the task must not be started again.
+func (h *heldAttempt) awaitLeftProcesses(ctx context.Context, pids []int) {
+	for notified := false; slices.ContainsFunc(pids, isAlive) && ctx.Err() == nil; notified = true {
 		if !notified {
-			h.worker.opts.Notice(fmt.Sprintf("task %s: its processes %v cannot be ended; waiting for them", h.Task.Task, left))
+			h.worker.opts.Notice(fmt.Sprintf("task %s: its processes %v cannot be ended; waiting for them", h.Task.Task, pids))
 		}
 		pause.For(ctx, time.Second)
 	}

@@ -105,11 +105,11 @@ func secretsOf(spec plan.Task) map[string]secret.Value {
 	return refs
 }
 
-// finishOf converts a result to the report for the engine. keep says whether the report includes
-// the agent's complete last message.
-func finishOf(r runner.Result, keep bool) engine.Finish {
+// finishOf converts a result to the report for the engine. withMessage says whether the report
+// includes the agent's complete last message.
+func finishOf(r runner.Result, withMessage bool) engine.Finish {
 	f := engine.Finish{Progress: r.Progress, Ending: r.Ending, Reset: r.Reset, Delivered: r.Delivered}
-	if !keep {
+	if !withMessage {
 		f.Answer = ""
 	}
 	return f

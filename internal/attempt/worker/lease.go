@@ -12,14 +12,14 @@ const endlessLease = 24 * time.Hour
 // maxMargin is how long before the end of its lease an agent is frozen, at most.
 const maxMargin = 10 * time.Second
 
-// freezeTime returns when to freeze an agent, which is before its lease ends. asked is when the
+// freezeTime returns when to freeze an agent, which is before its lease ends. requested is when the
 // worker sent the request for the lease, which is earlier than the lease's start in the engine. A
 // zero result means never.
-func freezeTime(lease time.Duration, asked time.Time) time.Time {
+func freezeTime(lease time.Duration, requested time.Time) time.Time {
 	if lease <= 0 || lease > endlessLease {
 		return time.Time{}
 	}
-	return asked.Add(lease - min(lease/4, maxMargin))
+	return requested.Add(lease - min(lease/4, maxMargin))
 }
 
 // lease says until when an attempt may run. It is safe for concurrent use.

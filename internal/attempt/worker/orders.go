@@ -87,10 +87,10 @@ func (h *heldAttempt) passLease() {
 	})
 }
 
-// inBackground calls give with the running attempt in a goroutine, so that the worker's loop does
-// not wait for it.
-func (h *heldAttempt) inBackground(give func(*runner.Attempt)) {
+// inBackground calls fn with the running attempt in a goroutine, so that the worker's loop does not
+// wait for it.
+func (h *heldAttempt) inBackground(fn func(*runner.Attempt)) {
 	if a := h.attempt; a != nil {
-		h.worker.running.Go(func() { give(a) })
+		h.worker.running.Go(func() { fn(a) })
 	}
 }

@@ -14,10 +14,11 @@ import (
 	"gaffer/internal/pause"
 )
 
-// runAttempt starts or adopts the attempt with begin, and follows it until its end.
-func (h *heldAttempt) runAttempt(ctx context.Context, begin func(context.Context) (*runner.Attempt, error)) (runner.Result, error) {
+// runAttempt calls start, which starts or adopts the attempt, and follows the attempt until its
+// end.
+func (h *heldAttempt) runAttempt(ctx context.Context, start func(context.Context) (*runner.Attempt, error)) (runner.Result, error) {
 	defer h.releaseReservation()
-	a, err := begin(ctx)
+	a, err := start(ctx)
 	if err != nil {
 		return runner.Result{}, err
 	}

@@ -215,10 +215,10 @@ func (w *Worker) stopAll() {
 	}
 }
 
-// holdAndStart adds an attempt to the held attempts and starts it. asked is when the worker sent
-// the request whose answer assigned the attempt.
-func (w *Worker) holdAndStart(ctx context.Context, a engine.Assignment, asked time.Time) {
-	h := w.hold(a, asked)
+// holdAndStart adds an attempt to the held attempts and starts it. requested is when the worker
+// sent the request whose answer assigned the attempt.
+func (w *Worker) holdAndStart(ctx context.Context, a engine.Assignment, requested time.Time) {
+	h := w.hold(a, requested)
 	h.unwanted = w.draining.Load()
 	w.beatTimer.dirty = w.beatTimer.dirty || w.needsBeat(h)
 	w.startAttempt(ctx, h)
@@ -242,24 +242,24 @@ func (w *Worker) startAttempt(ctx context.Context, h *heldAttempt) {
 	w.running.Go(func() { h.run(ctx) })
 }
 
-// runInLoop passes do to the goroutine of Run, which calls it. It gives up if ctx ends first.
-func (w *Worker) runInLoop(ctx context.Context, do func()) {
+// runInLoop passes fn to the goroutine of Run, which calls it. It gives up if ctx ends first.
+func (w *Worker) runInLoop(ctx context.Context, fn func()) {
 	select {
-	case w.calls <- do:
+	case w.calls <- fn:
 	case <-ctx.Done():
 	}
 }
 
 // removeReported removes an attempt whose end was reported. If next is not nil, the report has
 // claimed that attempt, and removeReported starts it.
-func (w *Worker) removeReported(ctx context.Context, h *heldAttempt, next *engine.Assignment, asked time.Time) {
+func (w *Worker) removeReported(ctx context.Context, h *heldAttempt, next *engine.Assignment, requested time.Time) {
 	delete(w.held, h.Attempt.ID)
 	w.beatTimer.dirty = w.beatTimer.dirty || w.needsBeat(h)
 	if next == nil {
 		w.mayClaim = true // claim again, because a task may be ready now
 		return
 	}
-	w.holdAndStart(ctx, *next, asked)
+	w.holdAndStart(ctx, *next, requested)
 }
 
 // doneSuffix is the end of the folder's name of an attempt that was reported. These folders are not

@@ -218,11 +218,12 @@ func idsOf(p plan.Plan) ids {
 	return taken
 }
 
-// reserve returns want, with a number appended if that id is used. It marks the id as used.
-func (taken ids) reserve(want string) string {
-	id := want
+// reserve returns the wanted id, with a number appended if that id is used. It marks the result as
+// used.
+func (taken ids) reserve(wanted string) string {
+	id := wanted
 	for n := 2; taken[id]; n++ {
-		id = fmt.Sprintf("%s-%d", want, n)
+		id = fmt.Sprintf("%s-%d", wanted, n)
 	}
 	taken[id] = true
 	return id

@@ -97,8 +97,8 @@ func uncheckedFiles(ctx context.Context, g git.Client) ([]string, error) {
 
 func (s *scratch) close() { _ = os.RemoveAll(s.dir) } // errors are harmless: the folder is in the system's temporary folder
 
-// saveFiles writes all files as git objects, except for the nested repositories in without.
-func (s *scratch) saveFiles(ctx context.Context, without []string) (savedFiles, error) {
+// saveFiles writes all files as git objects, except for the nested repositories.
+func (s *scratch) saveFiles(ctx context.Context, nested []string) (savedFiles, error) {
 	staged, err := s.git.Line(ctx, "write-tree")
 	if git.ExitCode(err) > 0 { // the index cannot be written as a tree in the middle of a merge
 		staged, err = "", nil
@@ -107,7 +107,7 @@ func (s *scratch) saveFiles(ctx context.Context, without []string) (savedFiles, 
 		return savedFiles{}, err
 	}
 	args := []string{"add", "--all", "--sparse", "--", "."}
-	for _, path := range without {
+	for _, path := range nested {
 		args = append(args, ":(exclude,literal)"+path)
 	}
 	if _, err := s.git.Run(ctx, args...); err != nil {

@@ -11,12 +11,12 @@ import (
 	"gaffer/internal/testkit/gittest"
 )
 
-// keeps fails the test unless Remove keeps the tree even with force. why is part of the expected
-// error.
-func (p project) keeps(tree Tree, why string) {
+// keeps fails the test unless Remove keeps the tree even with force. The error must contain the
+// reason.
+func (p project) keeps(tree Tree, reason string) {
 	p.Helper()
 	_, err := p.repo.Remove(p.Context(), tree, true)
-	if e := gittest.As[*KeptError](p.T, err); !strings.Contains(e.Error(), why) {
+	if e := gittest.As[*KeptError](p.T, err); !strings.Contains(e.Error(), reason) {
 		p.Errorf("%v", e)
 	}
 }

@@ -101,17 +101,17 @@ func (f *Fleet) ProjectOf(ctx context.Context, run string) (string, error) {
 	return v.Project, err
 }
 
-// Follow calls each with the run's state, at once and then after every change, but at most once per
-// interval. It returns when the run has ended, each returns an error, or ctx ends.
-func (f *Fleet) Follow(ctx context.Context, run string, interval time.Duration, each func(fleet.Run) error) error {
-	return f.opts.Query.Follow(ctx, run, interval, each)
+// Follow calls show with the run's state, at once and then after every change, but at most once per
+// interval. It returns when the run has ended, show returns an error, or ctx ends.
+func (f *Fleet) Follow(ctx context.Context, run string, interval time.Duration, show func(fleet.Run) error) error {
+	return f.opts.Query.Follow(ctx, run, interval, show)
 }
 
-// Changes calls each at once and then after every change in the store, but at most once per
-// interval. It returns when each returns an error or ctx ends. The progress of agents is not a
-// change in the store, so each is also called at intervals.
-func (f *Fleet) Changes(ctx context.Context, interval time.Duration, each func() error) error {
-	return f.opts.Query.Changes(ctx, interval, each)
+// Changes calls notify at once and then after every change in the store, but at most once per
+// interval. It returns when notify returns an error or ctx ends. The progress of agents is not a
+// change in the store, so notify is also called at intervals.
+func (f *Fleet) Changes(ctx context.Context, interval time.Duration, notify func() error) error {
+	return f.opts.Query.Changes(ctx, interval, notify)
 }
 
 // Lanes returns the agent accounts that are paused.
@@ -181,15 +181,15 @@ func (f *Fleet) Retry(ctx context.Context, run, task string) error {
 }
 
 // MayChange returns an error if an agent started this process and that agent did not submit the
-// run. what is the command that the agent used, for the error.
-func (f *Fleet) MayChange(ctx context.Context, run, what string) error {
+// run. command is the command that the agent used, for the error.
+func (f *Fleet) MayChange(ctx context.Context, run, command string) error {
 	if f.opts.Agent == "" {
 		return nil
 	}
 	return f.opts.Store.Read(ctx, func(r store.Reader) error {
 		first, err := r.EventsOf(run, 0, 1)
 		if err == nil && (len(first) == 0 || first[0].Who != f.opts.Agent) {
-			err = &caller.RefusedError{What: what, Agent: f.opts.Agent}
+			err = &caller.RefusedError{What: command, Agent: f.opts.Agent}
 		}
 		return err
 	})

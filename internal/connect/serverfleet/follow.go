@@ -20,10 +20,10 @@ const (
 	maxRetryWait = 5 * time.Second        // maximum time between two tries while the server cannot be reached
 )
 
-// Follow calls each with the state of the run, at once and then after each change, but at most once
-// per interval. It returns when the run has ended, each returns an error, or ctx ends. If the
+// Follow calls show with the state of the run, at once and then after each change, but at most once
+// per interval. It returns when the run has ended, show returns an error, or ctx ends. If the
 // server cannot be reached, it waits, and prints a notice at the start and the end of the outage.
-func (f *Fleet) Follow(ctx context.Context, run string, interval time.Duration, each func(fleet.Run) error) error {
+func (f *Fleet) Follow(ctx context.Context, run string, interval time.Duration, show func(fleet.Run) error) error {
 	changes := f.listen(ctx, run)
 	defer changes.stop()
 	absent := outage{fleet: f}
@@ -39,7 +39,7 @@ func (f *Fleet) Follow(ctx context.Context, run string, interval time.Duration, 
 			continue
 		}
 		absent.end()
-		if err := each(r); err != nil || r.Status.Final() {
+		if err := show(r); err != nil || r.Status.Final() {
 			return err
 		}
 		if err := changes.wait(ctx, interval); err != nil {
@@ -123,15 +123,15 @@ func cause(err error) error {
 	return err
 }
 
-// Changes calls each at once and then after each change on the server, but at most once per
-// interval. It returns when each returns an error or ctx ends. The stream of changes does not
-// contain the progress of agents, so each is also called at intervals, even while the server cannot
-// be reached.
-func (f *Fleet) Changes(ctx context.Context, interval time.Duration, each func() error) error {
+// Changes calls notify at once and then after each change on the server, but at most once per
+// interval. It returns when notify returns an error or ctx ends. The stream of changes does not
+// contain the progress of agents, so notify is also called at intervals, even while the server
+// cannot be reached.
+func (f *Fleet) Changes(ctx context.Context, interval time.Duration, notify func() error) error {
 	changes := f.listen(ctx, "")
 	defer changes.stop()
 	for {
-		if err := each(); err != nil {
+		if err := notify(); err != nil {
 			return err
 		}
 		if err := changes.wait(ctx, interval); err != nil {

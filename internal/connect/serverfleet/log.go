@@ -16,15 +16,15 @@ import (
 )
 
 // Log writes the output of a task's agents, one attempt after the other, as far as the server still
-// has it. If to has a method Begin(attempt int) error, it is called before the output of each
-// attempt. If to has a method CaughtUp() error, it is called when all existing output is written.
+// has it. If w has a method Begin(attempt int) error, it is called before the output of each
+// attempt. If w has a method CaughtUp() error, it is called when all existing output is written.
 // With q.Follow, Log continues until the task or the requested attempt has ended. It reconnects if
 // the connection breaks or the server cannot be reached.
-func (f *Fleet) Log(ctx context.Context, t fleet.Task, to io.Writer, q fleet.LogQuery) error {
+func (f *Fleet) Log(ctx context.Context, t fleet.Task, w io.Writer, q fleet.LogQuery) error {
 	if t.Attempt == nil {
 		return &Error{text: fmt.Sprintf("task %s of run %s has no log, it is %s", t.ID, t.Run, t.Status), err: notFoundError{}}
 	}
-	l := &log{fleet: f, task: t, to: to, query: q, end: math.MaxInt64}
+	l := &log{fleet: f, task: t, to: w, query: q, end: math.MaxInt64}
 	var err error
 	if q.Attempt > 0 {
 		err = l.find(ctx)
@@ -45,7 +45,7 @@ func (f *Fleet) Log(ctx context.Context, t fleet.Task, to io.Writer, q fleet.Log
 	if !q.Follow {
 		return nil
 	}
-	if c, ok := to.(interface{ CaughtUp() error }); ok {
+	if c, ok := w.(interface{ CaughtUp() error }); ok {
 		if err := c.CaughtUp(); err != nil {
 			return err
 		}
@@ -195,7 +195,7 @@ func (l *log) read(ctx context.Context, size int64) ([]byte, coordinator.LogSpan
 
 // lastLines returns the offset at which the last n lines of text begin. ok is false if text has
 // fewer lines. A newline at the end does not start another line.
-func lastLines(text []byte, n int) (begin int, ok bool) {
+func lastLines(text []byte, n int) (offset int, ok bool) {
 	if n == 0 {
 		return len(text), true
 	}
@@ -238,14 +238,14 @@ func (l *log) follow(ctx context.Context) error {
 	}
 }
 
-// copyConnection copies output until the server closes the connection. over is true if the task or
+// copyConnection copies output until the server closes the connection. ended is true if the task or
 // the requested attempt had already ended before that, so that now all output is copied.
-func (l *log) copyConnection(ctx context.Context, absent *outage) (over bool, err error) {
-	if over, err = l.hasEnded(ctx); err != nil {
+func (l *log) copyConnection(ctx context.Context, absent *outage) (ended bool, err error) {
+	if ended, err = l.hasEnded(ctx); err != nil {
 		return false, err
 	}
 	absent.end()
-	return over, l.copy(ctx, coordinator.LogQuery{Offset: l.next, Follow: true})
+	return ended, l.copy(ctx, coordinator.LogQuery{Offset: l.next, Follow: true})
 }
 
 // hasEnded reports whether the task or the requested attempt has ended.

@@ -33,13 +33,13 @@ type Fleet struct {
 	names  names
 }
 
-// refuse returns an error if an agent started this process. what is the command that only users may
-// use.
-func (f *Fleet) refuse(what string) error {
+// refuse returns an error if an agent started this process. command is the command that only users
+// may use.
+func (f *Fleet) refuse(command string) error {
 	if f.opts.Agent == "" {
 		return nil
 	}
-	return &caller.RefusedError{What: what, Agent: f.opts.Agent}
+	return &caller.RefusedError{What: command, Agent: f.opts.Agent}
 }
 
 // New returns a Fleet. It sends no request.

@@ -216,11 +216,11 @@ func (l *logs) setSent(attempt string, next int64) {
 	}
 }
 
-// forget deletes the record file of a log that was sent completely, or that cannot be sent because
-// of why.
-func (l *logs) forget(attempt string, why error) {
-	if why != nil {
-		l.opts.Report(Event{Kind: "notice", Attempt: attempt, Text: fmt.Sprintf("the log of attempt %s is not sent: %v", attempt, why)})
+// forget deletes the record file of a log. reason is why the log cannot be sent, or nil if it was
+// sent completely.
+func (l *logs) forget(attempt string, reason error) {
+	if reason != nil {
+		l.opts.Report(Event{Kind: "notice", Attempt: attempt, Text: fmt.Sprintf("the log of attempt %s is not sent: %v", attempt, reason)})
 	}
 	_ = os.Remove(l.recordFile(attempt)) // if this fails, the next process asks the coordinator again
 	l.mu.Lock()
@@ -230,9 +230,9 @@ func (l *logs) forget(attempt string, why error) {
 	l.empty = make(chan struct{})
 }
 
-// readPiece returns the bytes of a file from offset at on, at most one piece. It returns none if
-// the file does not exist.
-func readPiece(path string, at int64) ([]byte, error) {
+// readPiece returns the bytes of a file from offset on, at most one piece. It returns none if the
+// file does not exist.
+func readPiece(path string, offset int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // do not block if an agent has replaced the file by a FIFO
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -241,11 +241,11 @@ func readPiece(path string, at int64) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // the file was only read
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() <= at {
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() <= offset {
 		return nil, err
 	}
 	buf := make([]byte, coordinator.MaxLogPiece)
-	n, err := f.ReadAt(buf, at)
+	n, err := f.ReadAt(buf, offset)
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}

@@ -139,9 +139,9 @@ func wireQuestion(a engine.Ask) coordinator.WorkQuestion {
 	return w
 }
 
-// shortText shortens a text to most bytes, and replaces bytes that databases do not accept.
-func shortText(s string, most int) string {
-	return truncate.Bytes(strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD"), most)
+// shortText shortens a text to maxBytes, and replaces bytes that databases do not accept.
+func shortText(s string, maxBytes int) string {
+	return truncate.Bytes(strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD"), maxBytes)
 }
 
 // shortLine is like shortText, and also puts the text on one line.

@@ -142,9 +142,9 @@ func (e *Engine) requestHeld(ctx context.Context) (list []coordinator.Work, sent
 	}
 }
 
-// addHeld stores an attempt that the worker has claimed. before means that the worker had the
+// addHeld stores an attempt that the worker has claimed. adopted means that the worker had the
 // attempt before this process started.
-func (e *Engine) addHeld(w coordinator.Work, before bool) (engine.Assignment, error) {
+func (e *Engine) addHeld(w coordinator.Work, adopted bool) (engine.Assignment, error) {
 	if err := checkWork(w); err != nil {
 		return engine.Assignment{}, err
 	}
@@ -153,11 +153,11 @@ func (e *Engine) addHeld(w coordinator.Work, before bool) (engine.Assignment, er
 	e.held[a.Attempt.ID] = heldAttempt{a.Task, w.Run}
 	e.mu.Unlock()
 	key := coordinator.WorkKey{Attempt: a.Attempt.ID, Token: a.Attempt.Token}
-	if err := e.logs.begin(key, e.opts.LogOf(a.Task), before); err != nil {
+	if err := e.logs.begin(key, e.opts.LogOf(a.Task), adopted); err != nil {
 		e.opts.Report(Event{Kind: "notice", Text: fmt.Sprintf("log of task %s: %v; it will not be sent", a.Task.Task, err)})
 	}
 	kind := "started"
-	if before {
+	if adopted {
 		kind = "adopted"
 	}
 	e.report(a.Attempt.ID, Event{Kind: kind, Number: a.Attempt.Number})

@@ -191,11 +191,12 @@ func (w *world) submit(tasks ...plan.Task) string {
 	return run
 }
 
-// until waits until is returns ok. If that takes too long, it fails and shows seen and the events.
-func (w *world) until(what string, is func() (seen any, ok bool)) {
+// until waits until check returns ok. If that takes too long, it fails and shows the value that
+// check has seen, and the events.
+func (w *world) until(what string, check func() (seen any, ok bool)) {
 	w.t.Helper()
 	testenv.Wait(w.t, what, func() error {
-		seen, ok := is()
+		seen, ok := check()
 		if !ok {
 			return fmt.Errorf("%+v; events %v", seen, w.kinds())
 		}

@@ -95,9 +95,9 @@ func readHead(r items, attempt string) (h head, err error) {
 // Append adds data to the log of an attempt, and returns the offset that it expects next. offset is
 // the position of data in the log. Append skips the part of data that is already stored, so a
 // request may be repeated. It returns a [*GapError] if offset is beyond the end of the log. It
-// keeps the last keep bytes of the log, and at most one piece more.
-func Append(s *engine.Tx, attempt string, offset int64, data []byte, keep int64) (next int64, err error) {
-	return write(s, attempt, offset, data, keep, false)
+// keeps the last limit bytes of the log, and at most one piece more.
+func Append(s *engine.Tx, attempt string, offset int64, data []byte, limit int64) (next int64, err error) {
+	return write(s, attempt, offset, data, limit, false)
 }
 
 // End does the same as [Append] and marks the log as complete.
@@ -173,16 +173,16 @@ func (w writer) add(data []byte) error {
 // piecesAtOnce is how many pieces are read from the store at once.
 const piecesAtOnce = 16
 
-// trim deletes the pieces that are not needed for the last keep bytes of the log.
-func (w writer) trim(keep int64) error {
+// trim deletes the pieces that are not needed for the last limit bytes of the log.
+func (w writer) trim(limit int64) error {
 	h := w.head
-	for h.Next-h.From > keep {
+	for h.Next-h.From > limit {
 		list, err := w.Items(PieceKind, w.attempt, h.From-1, piecesAtOnce)
 		if err != nil {
 			return err
 		}
 		from := h.From
-		for i := 0; i+1 < len(list) && list[i+1].Seq <= h.Next-keep; i++ {
+		for i := 0; i+1 < len(list) && list[i+1].Seq <= h.Next-limit; i++ {
 			w.DropItem(list[i].ItemKey)
 			h.From = list[i+1].Seq
 		}
@@ -193,9 +193,9 @@ func (w writer) trim(keep int64) error {
 	return nil
 }
 
-// Drop deletes some pieces of an attempt's log. If more is true, it must be called again. After the
-// last piece, it deletes the head.
-func Drop(s *engine.Tx, attempt string) (more bool, err error) {
+// Drop deletes some pieces of an attempt's log. If again is true, it must be called again. After
+// the last piece, it deletes the head.
+func Drop(s *engine.Tx, attempt string) (again bool, err error) {
 	list, err := s.Items(PieceKind, attempt, -1, piecesAtOnce)
 	if err != nil {
 		return false, err

@@ -69,16 +69,16 @@ func (l *logs) append(offset int64, data []byte) int64 {
 	return next
 }
 
-// kept reads the part of the log that the store has kept, size bytes at a time. from is the offset
+// kept reads the part of the log that the store has kept, size bytes at a time. start is the offset
 // of its first byte.
-func (l *logs) kept(size int) (from int64, text []byte, done bool) {
+func (l *logs) kept(size int) (start int64, text []byte, done bool) {
 	l.t.Helper()
 	err := l.store.Read(context.Background(), func(r store.Reader) error {
 		first, to, err := logstore.Span(r, attempt)
 		if err != nil {
 			return err
 		}
-		from, text = first, nil
+		start, text = first, nil
 		for at := first; at < to; {
 			piece, err := logstore.Read(r, attempt, at, size)
 			if err != nil || len(piece) == 0 || len(piece) > size {
@@ -93,7 +93,7 @@ func (l *logs) kept(size int) (from int64, text []byte, done bool) {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	return from, text, done
+	return start, text, done
 }
 
 func (l *logs) rows() (n int) {

@@ -4,9 +4,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Span returns which part of an attempt's log is kept: from is the offset of its first byte, and to
-// the offset after its last byte. Both are 0 if the attempt has no log.
-func Span(r store.Reader, attempt string) (from, to int64, err error) {
+// Span returns which part of an attempt's log is kept: start is the offset of its first byte, and
+// end the offset after its last byte. Both are 0 if the attempt has no log.
+func Span(r store.Reader, attempt string) (start, end int64, err error) {
 	h, err := readHead(r, attempt)
 	return h.From, h.Next, err
 }
@@ -42,21 +42,21 @@ func Read(r store.Reader, attempt string, offset int64, limit int) ([]byte, erro
 	return out, nil
 }
 
-// appendPart appends to out those bytes of a piece that follow the end of out, until out has limit
-// bytes. offset is the position of out in the log.
-func appendPart(out []byte, piece store.Item, offset int64, limit int) ([]byte, error) {
-	room := limit - len(out)
+// appendPart appends to buf those bytes of a piece that follow the end of buf, until buf has limit
+// bytes. offset is the position of buf in the log.
+func appendPart(buf []byte, piece store.Item, offset int64, limit int) ([]byte, error) {
+	room := limit - len(buf)
 	if room <= 0 {
-		return out, nil
+		return buf, nil
 	}
 	text, err := pieceBytes(piece)
 	if err != nil {
 		return nil, err
 	}
-	skip := offset + int64(len(out)) - piece.Seq
+	skip := offset + int64(len(buf)) - piece.Seq
 	if skip >= int64(len(text)) {
-		return out, nil
+		return buf, nil
 	}
 	text = text[skip:]
-	return append(out, text[:min(len(text), room)]...), nil
+	return append(buf, text[:min(len(text), room)]...), nil
 }

@@ -372,11 +372,11 @@ func Undo(r *fleet.Review) error {
 // StateText returns a review's state as words for a sentence, for example "sent back".
 func StateText(s fleet.ReviewState) string { return strings.ReplaceAll(string(s), "_", " ") }
 
-// checkNotLanded returns an error if the change was merged or discarded. what names the user's
-// action in the error, for example "approve".
-func checkNotLanded(r fleet.Review, what string) error {
+// checkNotLanded returns an error if the change was merged or discarded. action is what the user
+// wanted to do, for example "approve"; it is part of the error.
+func checkNotLanded(r fleet.Review, action string) error {
 	if r.State == fleet.ReviewMerged || r.State == fleet.ReviewDiscarded {
-		return &RefusedError{what, fmt.Sprintf("the change is %s; undo that first", r.State)}
+		return &RefusedError{action, fmt.Sprintf("the change is %s; undo that first", r.State)}
 	}
 	return nil
 }

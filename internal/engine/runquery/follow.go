@@ -9,16 +9,16 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Follow calls each with the current state of the run: once at the start, and then after each
-// change, at most once per interval. It returns when the run has ended, when each returns an error,
+// Follow calls show with the current state of the run: once at the start, and then after each
+// change, at most once per interval. It returns when the run has ended, when show returns an error,
 // or when ctx ends.
-func (l *Querier) Follow(ctx context.Context, run string, interval time.Duration, each func(fleet.Run) error) error {
+func (l *Querier) Follow(ctx context.Context, run string, interval time.Duration, show func(fleet.Run) error) error {
 	f := &follower{querier: l, id: run}
 	for {
 		if err := l.store.Read(ctx, f.refresh); err != nil {
 			return err
 		}
-		if err := each(f.run); err != nil || f.run.Status.Final() {
+		if err := show(f.run); err != nil || f.run.Status.Final() {
 			return err
 		}
 		if err := l.waitForChange(ctx, f.last, interval); err != nil {
@@ -27,10 +27,10 @@ func (l *Querier) Follow(ctx context.Context, run string, interval time.Duration
 	}
 }
 
-// Changes calls each once at the start, and then after each change in the store, at most once per
-// interval. It also calls each every second without an event, because no event reports what agents
-// are doing. It returns when each returns an error or when ctx ends.
-func (l *Querier) Changes(ctx context.Context, interval time.Duration, each func() error) error {
+// Changes calls notify once at the start, and then after each change in the store, at most once per
+// interval. It also calls notify every second without an event, because no event reports what
+// agents are doing. It returns when notify returns an error or when ctx ends.
+func (l *Querier) Changes(ctx context.Context, interval time.Duration, notify func() error) error {
 	for {
 		var last int64
 		err := l.store.Read(ctx, func(r store.Reader) (err error) {
@@ -40,7 +40,7 @@ func (l *Querier) Changes(ctx context.Context, interval time.Duration, each func
 		if err != nil {
 			return err
 		}
-		if err := each(); err != nil {
+		if err := notify(); err != nil {
 			return err
 		}
 		if err := l.waitForChange(ctx, last, interval); err != nil {
@@ -53,14 +53,14 @@ func (l *Querier) Changes(ctx context.Context, interval time.Duration, each func
 // changes of that.
 const activityInterval = time.Second
 
-// waitForChange waits for an event after the event last, at most for activityInterval. It never
-// returns before interval has passed, unless ctx ends.
-func (l *Querier) waitForChange(ctx context.Context, last int64, interval time.Duration) error {
+// waitForChange waits for an event with a number above cursor, at most for activityInterval. It
+// never returns before interval has passed, unless ctx ends.
+func (l *Querier) waitForChange(ctx context.Context, cursor int64, interval time.Duration) error {
 	pause := time.NewTimer(interval)
 	defer pause.Stop()
 	wait, cancel := context.WithTimeout(ctx, max(interval, activityInterval))
 	defer cancel()
-	if err := l.store.Wait(wait, last); err != nil && wait.Err() == nil {
+	if err := l.store.Wait(wait, cursor); err != nil && wait.Err() == nil {
 		return err
 	}
 	select {

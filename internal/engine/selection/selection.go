@@ -97,12 +97,12 @@ func (s PickInput) Question() string {
 }
 
 // Readable returns the question to the user with one line for each candidate, and the ids of the
-// candidates as options. asked is the question in one line as [PickInput.Question] returns it. The
-// text before it in asked says what was wrong with the user's last answer.
-func (s PickInput) Readable(asked string) (text string, options []string) {
-	problem, ok := strings.CutSuffix(asked, s.Question())
+// candidates as options. question ends with the line that [PickInput.Question] returns. The text
+// before that line says what was wrong with the user's last answer.
+func (s PickInput) Readable(question string) (text string, options []string) {
+	problem, ok := strings.CutSuffix(question, s.Question())
 	if !ok {
-		return asked, nil
+		return question, nil
 	}
 	text = problem + fmt.Sprintf("Which candidate of %s is taken?", s.Task)
 	for _, c := range s.CompleteCandidates() {

@@ -15,14 +15,14 @@ type EventSignal struct {
 	lastPoll time.Time     // time of the last poll; guarded by polling
 }
 
-// Announce records that the event with the number last exists, and wakes the waiting goroutines.
-func (b *EventSignal) Announce(last int64) {
+// Announce records that the event with the number seq exists, and wakes the waiting goroutines.
+func (b *EventSignal) Announce(seq int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if last <= b.last {
+	if seq <= b.last {
 		return
 	}
-	b.last = last
+	b.last = seq
 	if b.changed != nil {
 		close(b.changed)
 		b.changed = nil
@@ -40,24 +40,24 @@ func (b *EventSignal) state() (int64, <-chan struct{}) {
 	return b.last, b.changed
 }
 
-// Wait returns when an event with a number greater than after exists, or when ctx ends. Other
-// processes do not call Announce, so Wait also polls the database: it calls look at once and then
-// once in the interval every. One waiter polls for all waiters.
-func (b *EventSignal) Wait(ctx context.Context, after int64, every time.Duration, look func(context.Context) (int64, error)) error {
-	timer := time.NewTimer(every)
+// Wait returns when an event with a number above cursor exists, or when ctx ends. Other processes
+// do not call Announce, so Wait also polls the database: it calls readLast at once and then once
+// per interval. One waiter polls for all waiters.
+func (b *EventSignal) Wait(ctx context.Context, cursor int64, interval time.Duration, readLast func(context.Context) (int64, error)) error {
+	timer := time.NewTimer(interval)
 	defer timer.Stop()
 	for {
-		if last, _ := b.state(); last > after {
+		if last, _ := b.state(); last > cursor {
 			return nil
 		}
-		if err := b.poll(ctx, every, look); err != nil {
+		if err := b.poll(ctx, interval, readLast); err != nil {
 			return err
 		}
 		last, rung := b.state()
-		if last > after {
+		if last > cursor {
 			return nil
 		}
-		timer.Reset(untilNext(time.Now(), every))
+		timer.Reset(untilNext(time.Now(), interval))
 		select {
 		case <-rung:
 		case <-timer.C:
@@ -73,18 +73,18 @@ func untilNext(now time.Time, every time.Duration) time.Duration {
 	return now.Truncate(every).Add(every).Sub(now)
 }
 
-// poll gets the number of the last event from look and announces it. It does nothing if another
+// poll gets the number of the last event from readLast and announces it. It does nothing if another
 // waiter polls now or has polled recently.
-func (b *EventSignal) poll(ctx context.Context, every time.Duration, look func(context.Context) (int64, error)) error {
+func (b *EventSignal) poll(ctx context.Context, interval time.Duration, readLast func(context.Context) (int64, error)) error {
 	if !b.polling.TryLock() {
 		return nil
 	}
 	defer b.polling.Unlock()
-	if time.Since(b.lastPoll) < every/2 {
+	if time.Since(b.lastPoll) < interval/2 {
 		return nil
 	}
 	b.lastPoll = time.Now()
-	last, err := look(ctx)
+	last, err := readLast(ctx)
 	if err != nil {
 		return err
 	}

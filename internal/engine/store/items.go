@@ -44,15 +44,15 @@ func (tx *Tx) DropItem(key ItemKey) {
 }
 
 // Items returns items with the given kind and parent, in the order of Seq: at most limit items
-// whose Seq is greater than after.
-func (tx *Tx) Items(kind, parent string, after int64, limit int) ([]Item, error) {
-	stored, err := tx.stored.Items(kind, parent, after, limit+len(tx.earlier.items.keys)+len(tx.own.items.keys))
+// whose Seq is greater than cursor.
+func (tx *Tx) Items(kind, parent string, cursor int64, limit int) ([]Item, error) {
+	stored, err := tx.stored.Items(kind, parent, cursor, limit+len(tx.earlier.items.keys)+len(tx.own.items.keys))
 	changes := make([]itemChange, len(stored))
 	for i, item := range stored {
 		changes[i].item = item
 	}
 	changes, err = overlay(tx, itemsOf, changes, err, func(c itemChange) ItemKey { return c.item.ItemKey },
-		func(c *itemChange) bool { return !c.deleted && c.item.in(kind, parent, after) },
+		func(c *itemChange) bool { return !c.deleted && c.item.in(kind, parent, cursor) },
 		func(a, b itemChange) int { return ByItemSeq(a.item, b.item) })
 	list := make([]Item, 0, min(limit, len(changes)))
 	for _, change := range changes[:min(limit, len(changes))] {
@@ -65,8 +65,8 @@ func (i *Item) in(kind, parent string, after int64) bool {
 	return i.Kind == kind && i.Parent == parent && i.Seq > after
 }
 
-// In reports whether i has this kind and parent, and a Seq greater than after.
-func (i Item) In(kind, parent string, after int64) bool { return i.in(kind, parent, after) }
+// In reports whether i has this kind and parent, and a Seq greater than cursor.
+func (i Item) In(kind, parent string, cursor int64) bool { return i.in(kind, parent, cursor) }
 
 // ByItemSeq compares two items, to sort them by Seq and then by ID.
 func ByItemSeq(a, b Item) int { return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.ID, b.ID)) }

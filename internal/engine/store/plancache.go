@@ -17,16 +17,16 @@ type PlanCache struct {
 // plans are removed.
 const maxPlanBytes = 64 << 20
 
-// Get returns the plan of a run. If the plan is not in the cache, Get reads it with look and adds
+// Get returns the plan of a run. If the plan is not in the cache, Get reads it with read and adds
 // it.
-func (p *PlanCache) Get(run string, look func(run string) (json.RawMessage, error)) (json.RawMessage, error) {
+func (p *PlanCache) Get(run string, read func(run string) (json.RawMessage, error)) (json.RawMessage, error) {
 	p.mu.Lock()
 	plan, ok := p.byRun[run]
 	p.mu.Unlock()
 	if ok {
 		return plan, nil
 	}
-	plan, err := look(run)
+	plan, err := read(run)
 	if err == nil {
 		p.put(run, plan)
 	}

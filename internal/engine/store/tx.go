@@ -156,18 +156,18 @@ func (c *Changes) StoredTask(key TaskKey) (Task, bool) {
 }
 
 // get returns a row as changed by this request and by earlier requests of the transaction. If no
-// request has changed it, get returns the committed row. of selects the table, and stored looks up
-// the committed row.
-func get[K comparable, V any](tx *Tx, of func(*rows) *table[K, V], key K, stored func(K) (V, error)) (V, error) {
+// request has changed it, get returns the committed row. tableOf selects the table, and stored
+// looks up the committed row.
+func get[K comparable, V any](tx *Tx, tableOf func(*rows) *table[K, V], key K, stored func(K) (V, error)) (V, error) {
 	for _, r := range []*rows{&tx.own, tx.earlier, tx.read} {
-		t := of(r)
+		t := tableOf(r)
 		if i := t.find(key); i >= 0 {
 			return t.rows[i], nil
 		}
 	}
 	row, err := stored(key)
 	if err == nil {
-		of(tx.read).put(key, row)
+		tableOf(tx.read).put(key, row)
 	}
 	return row, err
 }
@@ -444,14 +444,14 @@ func (tx *Tx) Questions(attempt string) ([]Question, error) {
 
 // overlay applies the changes of the transaction to stored, a list of committed rows. It removes
 // rows that were changed so that they no longer belong to the list, and adds rows that now belong
-// to it. of selects the table.
-func overlay[K comparable, V any](tx *Tx, of func(*rows) *table[K, V], stored []V, err error,
+// to it. tableOf selects the table.
+func overlay[K comparable, V any](tx *Tx, tableOf func(*rows) *table[K, V], stored []V, err error,
 	key func(V) K, belongs func(*V) bool, order func(a, b V) int,
 ) ([]V, error) {
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return nil, err
 	}
-	mine, before, read := of(&tx.own), of(tx.earlier), of(tx.read)
+	mine, before, read := tableOf(&tx.own), tableOf(tx.earlier), tableOf(tx.read)
 	list := stored[:0]
 	for i := range stored {
 		k := key(stored[i])

@@ -186,10 +186,11 @@ func (p *Page) may(script string) bool {
 	return yes && err == nil
 }
 
-// Wait waits until a script in the page returns true. what names the condition in errors.
-func (p *Page) Wait(what, script string) {
+// Wait waits until a script in the page returns true. condition describes in errors what it has
+// waited for.
+func (p *Page) Wait(condition, script string) {
 	p.t.Helper()
-	testenv.Wait(p.t, what, func() error {
+	testenv.Wait(p.t, condition, func() error {
 		if p.may(script) {
 			return nil
 		}

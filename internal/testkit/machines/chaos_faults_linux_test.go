@@ -346,12 +346,12 @@ func (w *world) deleteSocket(on *service) fault {
 	}}
 }
 
-// files returns the files in a folder of a machine for which want returns true, the newest first.
-func (w *world) files(on *service, dir string, want func(string) bool) (list []string) {
+// files returns the files in a folder of a machine for which match returns true, the newest first.
+func (w *world) files(on *service, dir string, match func(string) bool) (list []string) {
 	times := map[string]time.Time{}
 	// Skip files that disappear in the meantime.
 	_ = filepath.WalkDir(on.see(dir), func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !want(path) {
+		if err != nil || entry.IsDir() || !match(path) {
 			return nil
 		}
 		if info, err := entry.Info(); err == nil {

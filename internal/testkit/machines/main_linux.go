@@ -56,7 +56,7 @@ func skipOrFail(t testing.TB, err error) {
 
 // unprivileged returns a command that runs argv as a user other than root, because some programs
 // refuse to run as root. It also returns the uid and gid of that user.
-func unprivileged(argv []string) (as []string, uid, gid int) {
+func unprivileged(argv []string) (command []string, uid, gid int) {
 	const nobody = 65534
 	all, err := os.ReadFile("/proc/self/uid_map")
 	if fields := strings.Fields(string(all)); err == nil && len(fields) == 3 && fields[2] == "1" {

@@ -110,11 +110,11 @@ func (p *Process) EndsWithin(limit time.Duration) bool {
 }
 
 // Wait waits until the program has ended and returns its error. It fails if the program has not
-// ended within the given time.
-func (p *Process) Wait(within time.Duration) error {
+// ended after the timeout.
+func (p *Process) Wait(timeout time.Duration) error {
 	p.t.Helper()
-	if !p.EndsWithin(within) {
-		p.t.Fatalf("%s still runs after %s; it said\n%s", p.on.Name, within, p.on.Output(4000))
+	if !p.EndsWithin(timeout) {
+		p.t.Fatalf("%s still runs after %s; it said\n%s", p.on.Name, timeout, p.on.Output(4000))
 	}
 	return p.err
 }
@@ -129,26 +129,26 @@ func (p *Process) Kill() {
 // log returns the path of the file with the output of the machine's programs.
 func (m *Machine) log() string { return filepath.Join(m.Home, "log") }
 
-// Output returns the last part of the output of the machine's programs, at most most bytes.
-func (m *Machine) Output(most int) string {
+// Output returns the last part of the output of the machine's programs, at most maxBytes.
+func (m *Machine) Output(maxBytes int) string {
 	data, err := os.ReadFile(m.log())
 	if err != nil {
 		return err.Error()
 	}
-	if len(data) > most {
-		data = data[len(data)-most:]
+	if len(data) > maxBytes {
+		data = data[len(data)-maxBytes:]
 		data = data[bytes.IndexByte(data, '\n')+1:]
 	}
 	return string(data)
 }
 
-// Eventually waits until so returns true. If that takes longer than within, the test fails.
-func Eventually(t testing.TB, within time.Duration, what string, so func() bool) {
+// Eventually waits until ok returns true. If that takes longer than the timeout, the test fails.
+func Eventually(t testing.TB, timeout time.Duration, what string, ok func() bool) {
 	t.Helper()
 	const between = 20 * time.Millisecond
-	for end := time.Now().Add(within); !so(); time.Sleep(between) {
+	for end := time.Now().Add(timeout); !ok(); time.Sleep(between) {
 		if time.Now().After(end) {
-			t.Fatalf("waited %s in vain: %s", within, what)
+			t.Fatalf("waited %s in vain: %s", timeout, what)
 		}
 	}
 }

@@ -101,17 +101,17 @@ func (s *space) HTTP() *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: s.Dial}}
 }
 
-// within calls do on a thread in the space's network namespace. Sockets that do creates
-// stay in that namespace.
-func (s *space) within(do func() error) error {
+// within calls fn on a thread in the space's network namespace. Sockets that fn creates stay in
+// that namespace.
+func (s *space) within(fn func() error) error {
 	done := make(chan error)
-	go func() { done <- s.inNamespace(do) }()
+	go func() { done <- s.inNamespace(fn) }()
 	return <-done
 }
 
-// inNamespace moves its thread to the network namespace and calls do. If it cannot move the thread
+// inNamespace moves its thread to the network namespace and calls fn. If it cannot move the thread
 // back, it leaves the goroutine locked to the thread, so that the thread ends with the goroutine.
-func (s *space) inNamespace(do func() error) error {
+func (s *space) inNamespace(fn func() error) error {
 	runtime.LockOSThread()
 	home, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *space) inNamespace(do func() error) error {
 	if err := unix.Setns(away, unix.CLONE_NEWNET); err != nil {
 		return err
 	}
-	err = do()
+	err = fn()
 	if unix.Setns(home, unix.CLONE_NEWNET) == nil {
 		runtime.UnlockOSThread()
 	}

@@ -96,8 +96,9 @@ type scriptEnd struct {
 
 func (scriptEnd) Error() string { return "the script has ended" }
 
-// end prints the final message of a turn. over says whether the program must exit now.
-func (a *actor) end(err error) (code int, over bool) {
+// end prints the final message of a turn. exit says whether the program must exit now, with the
+// exit code code.
+func (a *actor) end(err error) (code int, exit bool) {
 	var e scriptEnd
 	switch {
 	case a.isCut() && !errors.As(err, &e):

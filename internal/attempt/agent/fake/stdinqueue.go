@@ -39,11 +39,10 @@ func (i *stdinQueue) listen(w *stdio, handle func(line []byte)) {
 	}()
 }
 
-// change calls do while the queue is locked, and wakes the goroutine that waits for the
-// queue.
-func (i *stdinQueue) change(do func()) {
+// change calls fn while the queue is locked, and wakes the goroutine that waits for the queue.
+func (i *stdinQueue) change(fn func()) {
 	i.lock.Lock()
-	do()
+	fn()
 	i.lock.Unlock()
 	select {
 	case i.more <- struct{}{}:

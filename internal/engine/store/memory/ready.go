@@ -23,16 +23,16 @@ func (a readyTask) compare(b readyTask) int {
 		cmp.Compare(a.key.Run, b.key.Run), cmp.Compare(a.key.Task, b.key.Task))
 }
 
-// move updates the list after a task has changed from before to after. If the task is new, before
-// is the zero value.
-func (r *readyList) move(before, after store.Task) {
-	if before.Ready {
-		if i, found := slices.BinarySearchFunc(*r, entry(before), readyTask.compare); found {
+// move updates the list after a task has changed from old to updated. If the task is new, old is
+// the zero value.
+func (r *readyList) move(old, updated store.Task) {
+	if old.Ready {
+		if i, found := slices.BinarySearchFunc(*r, entry(old), readyTask.compare); found {
 			*r = slices.Delete(*r, i, i+1)
 		}
 	}
-	if after.Ready {
-		i, _ := slices.BinarySearchFunc(*r, entry(after), readyTask.compare)
-		*r = slices.Insert(*r, i, entry(after))
+	if updated.Ready {
+		i, _ := slices.BinarySearchFunc(*r, entry(updated), readyTask.compare)
+		*r = slices.Insert(*r, i, entry(updated))
 	}
 }

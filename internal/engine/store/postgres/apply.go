@@ -84,10 +84,10 @@ func texts[R any](rows []R, text func(r *R) []byte) []*string {
 	})
 }
 
-// writeChanges adds the statements that write the changes c. last is the number of the last event
-// after these changes.
-func (w *rowWriter) writeChanges(c store.Changes, last int64) {
-	w.batch.Queue(setLastEvent, last)
+// writeChanges adds the statements that write the changes c. lastEvent is the number of the last
+// event after these changes.
+func (w *rowWriter) writeChanges(c store.Changes, lastEvent int64) {
+	w.batch.Queue(setLastEvent, lastEvent)
 	w.runs(c.Runs)
 	w.tasks(&c)
 	if rows := c.Attempts; len(rows) > 0 {

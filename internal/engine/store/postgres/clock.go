@@ -112,9 +112,9 @@ func measurementDue(wall, monotonic time.Duration) bool {
 	return monotonic >= measureEvery || (wall-monotonic).Abs() > checkEvery
 }
 
-// measure reads the database's clock. If the round trip takes longer than within, the result is not
-// used. Zero means no limit.
-func (c *clock) measure(ctx context.Context, within time.Duration) error {
+// measure reads the database's clock. If the round trip takes longer than maxTrip, the result is
+// not used. Zero means no limit.
+func (c *clock) measure(ctx context.Context, maxTrip time.Duration) error {
 	ask, done, err := c.open(ctx)
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (c *clock) measure(ctx context.Context, within time.Duration) error {
 		return err
 	}
 	trip := c.local().Sub(before)
-	if within > 0 && trip > within {
+	if maxTrip > 0 && trip > maxTrip {
 		return nil
 	}
 	c.mu.Lock()

@@ -33,10 +33,10 @@ func (s *testClocks) clock() *clock {
 	}}
 }
 
-// check checks that the time of c differs from the database's clock by at most within.
-func (s *testClocks) check(t *testing.T, c *clock, within time.Duration) {
+// check checks that the time of c differs from the database's clock by at most the tolerance.
+func (s *testClocks) check(t *testing.T, c *clock, tolerance time.Duration) {
 	t.Helper()
-	if wrong := c.now().Sub(s.theirs); wrong.Abs() > within {
+	if wrong := c.now().Sub(s.theirs); wrong.Abs() > tolerance {
 		t.Errorf("it is wrong by %s", wrong)
 	}
 }

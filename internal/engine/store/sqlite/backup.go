@@ -33,25 +33,26 @@ func (e *ExistsError) Conflict() bool { return true }
 // Hint returns advice for the user.
 func (e *ExistsError) Hint() string { return "--force replaces it" }
 
-// Backup writes a consistent copy of the database at path to the file to. Other processes may use
-// the database at the same time. The copy is synced to disk and checked before it gets its final
-// name. If to exists, it is replaced if force is set, and Backup fails if not. If progress is not
-// nil, it is called regularly with the number of bytes that were written and the approximate total.
-func Backup(ctx context.Context, path, to string, force bool, progress func(done, total int64)) (Copied, error) {
-	if err := checkDifferentFiles(path, to); err != nil {
+// Backup writes a consistent copy of the database at path to the file target. Other processes may
+// use the database at the same time. The copy is synced to disk and checked before it gets its
+// final name. If target exists, Backup replaces it if force is set, and fails if not. If progress
+// is not nil, it is called regularly with the number of bytes that were written and the approximate
+// total.
+func Backup(ctx context.Context, path, target string, force bool, progress func(done, total int64)) (Copied, error) {
+	if err := checkDifferentFiles(path, target); err != nil {
 		return Copied{}, err
 	}
-	if _, err := os.Lstat(to); err == nil && !force {
-		return Copied{}, &ExistsError{to}
+	if _, err := os.Lstat(target); err == nil && !force {
+		return Copied{}, &ExistsError{target}
 	}
-	temp, c, err := copyBeside(ctx, path, to, progress)
+	temp, c, err := copyBeside(ctx, path, target, progress)
 	if err != nil {
 		return Copied{}, fmt.Errorf("back up %s: %w", path, err)
 	}
-	if err := renameDurably(temp, to); err != nil {
+	if err := renameDurably(temp, target); err != nil {
 		return Copied{}, errors.Join(fmt.Errorf("back up %s: %w", path, err), os.Remove(temp))
 	}
-	c.Path = to
+	c.Path = target
 	return c, nil
 }
 
@@ -69,16 +70,16 @@ func checkDifferentFiles(path, other string) error {
 	return nil
 }
 
-// copyBeside copies the database from to a temporary file in the folder of to, and checks the copy.
-// Only the user who owns the temporary file can read it.
-func copyBeside(ctx context.Context, from, to string, progress func(done, total int64)) (temp string, c Copied, err error) {
-	f, err := os.CreateTemp(filepath.Dir(to), "."+filepath.Base(to)+".*")
+// copyBeside copies the database source to a temporary file in the folder of target, and checks the
+// copy. Only the user who owns the temporary file can read it.
+func copyBeside(ctx context.Context, source, target string, progress func(done, total int64)) (temp string, c Copied, err error) {
+	f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+".*")
 	if err != nil {
 		return "", c, err
 	}
 	temp = f.Name()
 	if err = f.Close(); err == nil {
-		err = copyInto(ctx, from, temp, progress)
+		err = copyInto(ctx, source, temp, progress)
 	}
 	if err == nil {
 		err = syncFile(temp)
@@ -92,9 +93,9 @@ func copyBeside(ctx context.Context, from, to string, progress func(done, total 
 	return temp, c, nil
 }
 
-// copyInto copies the database from into the empty file to. It leaves out unused pages.
-func copyInto(ctx context.Context, from, to string, progress func(done, total int64)) error {
-	return openReadOnly(ctx, from, func(c *conn) error {
+// copyInto copies the database source into the empty file target. It leaves out unused pages.
+func copyInto(ctx context.Context, source, target string, progress func(done, total int64)) error {
+	return openReadOnly(ctx, source, func(c *conn) error {
 		if _, err := knownVersion(c); err != nil {
 			return err
 		}
@@ -102,10 +103,10 @@ func copyInto(ctx context.Context, from, to string, progress func(done, total in
 		if err != nil {
 			return err
 		}
-		stop := reportProgress(to, total-free, progress)
+		stop := reportProgress(target, total-free, progress)
 		defer stop()
-		_, err = c.ExecContext(ctx, "VACUUM INTO ?", to)
-		return withPath(from, err)
+		_, err = c.ExecContext(ctx, "VACUUM INTO ?", target)
+		return withPath(source, err)
 	})
 }
 

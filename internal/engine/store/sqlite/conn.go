@@ -155,13 +155,13 @@ func (c *conn) each(query string, row func(scan func(to ...any) error) error, ar
 	return withPath(c.path, rows.Err())
 }
 
-// get runs a query that returns one row, and scans its columns into to. It returns
+// get runs a query that returns one row, and scans its columns into dst. It returns
 // [store.ErrNotFound] if the query returns no row.
-func (c *conn) get(query string, to []any, args ...any) error {
+func (c *conn) get(query string, dst []any, args ...any) error {
 	found := false
 	err := c.each(query, func(scan func(...any) error) error {
 		found = true
-		return scan(to...)
+		return scan(dst...)
 	}, args...)
 	if err == nil && !found {
 		return store.ErrNotFound

@@ -16,8 +16,8 @@ import (
 
 // QuickRead reads an existing database as fast as possible, for a shell prompt. It changes nothing
 // and does not wait for other processes. It fails if SQLite must recover the database first, or if
-// the schema has another version. The reader that look gets is a [QuickReader].
-func QuickRead(ctx context.Context, path string, look func(r store.Reader) error) error {
+// the schema has another version. The reader that it passes to read is a [QuickReader].
+func QuickRead(ctx context.Context, path string, read func(r store.Reader) error) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return err
@@ -36,7 +36,7 @@ func QuickRead(ctx context.Context, path string, look func(r store.Reader) error
 	if err != nil {
 		return errors.Join(err, db.Close())
 	}
-	return errors.Join(readSnapshot(c, look), c.close(), db.Close())
+	return errors.Join(readSnapshot(c, read), c.close(), db.Close())
 }
 
 // quickReadDSN returns the data source name for reading the database at path without waiting for

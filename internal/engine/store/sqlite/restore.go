@@ -37,15 +37,15 @@ type Restored struct {
 	Before string // path of the previous database; empty if none existed
 }
 
-// Restore replaces the database at path by a copy of the database at from. It returns an
+// Restore replaces the database at path by a copy of the database at source. It returns an
 // [*InUseError] if a process has the database at path open. While the file is replaced, no process
 // can open it. The copy is checked before anything is replaced. The previous database is kept in
 // the same folder under another name.
-func Restore(ctx context.Context, from, path string, now time.Time, progress func(done, total int64)) (r Restored, err error) {
+func Restore(ctx context.Context, source, path string, now time.Time, progress func(done, total int64)) (r Restored, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return r, err
 	}
-	if err := checkDifferentFiles(from, path); err != nil {
+	if err := checkDifferentFiles(source, path); err != nil {
 		return r, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -54,9 +54,9 @@ func Restore(ctx context.Context, from, path string, now time.Time, progress fun
 	if err := checkUnused(path); err != nil {
 		return r, err // fail now rather than after the long copy; replace checks this again
 	}
-	temp, c, err := copyBeside(ctx, from, path, progress)
+	temp, c, err := copyBeside(ctx, source, path, progress)
 	if err != nil {
-		return r, fmt.Errorf("restore %s: %w", from, err)
+		return r, fmt.Errorf("restore %s: %w", source, err)
 	}
 	r.Copied = c
 	r.Path = path

@@ -24,9 +24,9 @@ func newRows() Rows {
 }
 
 // Replay restores the rows from the events of a store, and compares them with the stored rows.
-// Nothing may have been deleted from the store. If each is not nil, it is called after every event
+// Nothing may have been deleted from the store. If visit is not nil, it is called after every event
 // with the rows that were restored so far.
-func Replay(r store.Reader, each func(store.Event, Rows) error) error {
+func Replay(r store.Reader, visit func(store.Event, Rows) error) error {
 	events, err := r.Events(0, 1<<30)
 	if err != nil {
 		return err
@@ -39,8 +39,8 @@ func Replay(r store.Reader, each func(store.Event, Rows) error) error {
 		if err := replayed.apply(e); err != nil {
 			return err
 		}
-		if each != nil {
-			if err := each(e, replayed); err != nil {
+		if visit != nil {
+			if err := visit(e, replayed); err != nil {
 				return err
 			}
 		}

@@ -54,12 +54,12 @@ func write(t *testing.T, s store.Store, change func(tx *store.Tx)) {
 	}
 }
 
-// inTx calls look in a transaction whose changes are not committed.
-func inTx(t *testing.T, s store.Store, look func(tx *store.Tx)) {
+// inTx calls fn in a transaction whose changes are not committed.
+func inTx(t *testing.T, s store.Store, fn func(tx *store.Tx)) {
 	t.Helper()
 	stop := errors.New("only looking")
 	err := s.Write(t.Context(), func(tx *store.Tx) error {
-		look(tx)
+		fn(tx)
 		return stop
 	})
 	if !errors.Is(err, stop) {
