@@ -86,6 +86,13 @@ func (c *RunClient) FindTask(ctx context.Context, project, name string) (fleet.T
 	return ask[fleet.Task](ctx, c.conn, get(query, "v1", "runs", "find"), "task")
 }
 
+// Search returns at most limit runs and tasks whose names, prompts or results contain all words of a
+// text. If limit is 0, the coordinator's default applies.
+func (c *RunClient) Search(ctx context.Context, text string, limit int) (fleet.Found, error) {
+	query := addNonEmpty(url.Values{}, "q", text, "limit", limitText(limit))
+	return askAll[fleet.Found](ctx, c.conn, get(query, "v1", "search"), "hits")
+}
+
 // Task returns one task of a run, with its prompt.
 func (c *RunClient) Task(ctx context.Context, run, task string) (fleet.Task, error) {
 	return ask[fleet.Task](ctx, c.conn, get(nil, "v1", "runs", run, "tasks", task), "task")

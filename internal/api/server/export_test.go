@@ -27,7 +27,7 @@ func routes() []route {
 }
 
 func runRoutes() []route {
-	return slices.Concat((&runHandlers{}).routes(), (&questionHandlers{}).routes(), (&changeHandlers{}).routes(), (&landingHandlers{}).routes())
+	return slices.Concat((&runHandlers{}).routes(), (&questionHandlers{}).routes(), (&changeHandlers{}).routes(), (&landingHandlers{}).routes(), (&searchHandlers{}).routes())
 }
 
 // The maximum length in bytes of an ordinary request body, and of a body with a plan.

@@ -239,6 +239,8 @@ func oddForQuery(name string) []string {
 		return []string{"../x", zero, "-2", "x", "99999999999999999999"}
 	case "ended", "unfinished", "follow", "done", "seen", "env":
 		return nil // any value is accepted: an unknown one means no
+	case "q":
+		return slices.Concat(controls, []string{zero, strings.Repeat("x", 201)}) // a user may search for a path
 	case "code":
 		return []string{"../x", zero} // other values are accepted, because the code is only compared with existing ones
 	}

@@ -56,6 +56,7 @@ func (s *Server) routes(info *infoHandlers) []route {
 		own, protocol.routes(),
 		withService(s.opts.Runs != nil, "this coordinator has no runs", runs.routes()),
 		withService(s.opts.Runs != nil, "this coordinator has no runs", runs.reviewRoutes()),
+		withService(s.opts.Runs != nil, "this coordinator has no runs", (&searchHandlers{s.opts.Runs, make(chan struct{}, maxSearches)}).routes()),
 		withService(s.opts.Runs != nil, "this coordinator has no runs", (&questionHandlers{s.opts.Runs}).routes()),
 		withService(s.opts.Changes != nil, "this coordinator has no changes", (&changeHandlers{s.opts.Changes}).routes()),
 		withService(s.opts.Landing != nil, "this coordinator merges no changes", (&landingHandlers{s.opts.Landing}).routes()),

@@ -20,6 +20,9 @@ type Runs interface {
 	Run(ctx context.Context, id string) (fleet.Run, error)
 	FindRun(ctx context.Context, project, name string, unfinished bool) (string, error)
 	FindTask(ctx context.Context, project, name string) (fleet.Task, error)
+	// Search returns at most limit runs and tasks whose names, prompts or results contain all words
+	// of a text.
+	Search(ctx context.Context, text string, limit int) (fleet.Found, error)
 	Task(ctx context.Context, run, task string) (fleet.Task, error)
 	Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error)
 	// Candidates compares the candidates of a task. task may be the task or one of its candidates.

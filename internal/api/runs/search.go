@@ -1,0 +1,18 @@
+package runs
+
+import (
+	"context"
+	"time"
+
+	"gaffer/fleet"
+)
+
+// searchTime is how long a search may take. What was found until then is the answer.
+const searchTime = time.Second
+
+// Search implements [server.Runs].
+func (d *runReader) Search(ctx context.Context, text string, limit int) (fleet.Found, error) {
+	ctx, cancel := context.WithTimeout(ctx, searchTime)
+	defer cancel()
+	return d.query.Search(ctx, text, limit)
+}
