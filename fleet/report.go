@@ -51,5 +51,15 @@ type Class string
 // Amount is a cost or a limit. Money is in millionths of a dollar, so that sums are exact.
 type Amount struct {
 	MicroUSD int64 `json:"micro_usd,omitempty"`
-	Tokens   int64 `json:"tokens,omitempty"`
+	Tokens   int64 `json:"tokens,omitempty"` // tokens that were read and written
+
+	// The parts of Tokens. All are 0 if they are unknown, and in a limit.
+	Input  int64 `json:"input,omitempty"`  // tokens that the model read, with those from its cache
+	Output int64 `json:"output,omitempty"` // tokens that the model wrote
+	Cached int64 `json:"cached,omitempty"` // the part of Input that came from the model's cache
+}
+
+// Add returns the sum of two amounts.
+func (a Amount) Add(b Amount) Amount {
+	return Amount{a.MicroUSD + b.MicroUSD, a.Tokens + b.Tokens, a.Input + b.Input, a.Output + b.Output, a.Cached + b.Cached}
 }

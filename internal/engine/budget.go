@@ -39,13 +39,9 @@ func (c *claims) overBudget(t store.Task, run store.Run) error {
 }
 
 func withinBudget(run store.Run, more store.Amount) bool {
-	total := addAmounts(addAmounts(run.Spent, run.Reserved), more)
+	total := run.Spent.Add(run.Reserved).Add(more)
 	return (run.Budget.MicroUSD == 0 || total.MicroUSD <= run.Budget.MicroUSD) &&
 		(run.Budget.Tokens == 0 || total.Tokens <= run.Budget.Tokens)
-}
-
-func addAmounts(a, b store.Amount) store.Amount {
-	return store.Amount{MicroUSD: a.MicroUSD + b.MicroUSD, Tokens: a.Tokens + b.Tokens}
 }
 
 func subtractAmounts(a, b store.Amount) store.Amount {

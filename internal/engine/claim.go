@@ -199,7 +199,7 @@ func (c *claims) startAttempt(t store.Task, r Claim) (Assignment, error) {
 	if !withinBudget(run, t.Reserve) {
 		return Assignment{}, c.overBudget(t, run)
 	}
-	run.Reserved = addAmounts(run.Reserved, t.Reserve)
+	run.Reserved = run.Reserved.Add(t.Reserve)
 	c.PutRun(run)
 	if t.AnyNeed {
 		if err := c.compareCandidates(&t); err != nil {
@@ -221,7 +221,7 @@ func (c *claims) startAttempt(t store.Task, r Claim) (Assignment, error) {
 		return Assignment{}, err
 	}
 	if before != nil && before.Worker == r.Worker && !t.NewConversation { // only the worker of the previous attempt can continue its conversation
-		a.SpentEarlier = addAmounts(before.SpentEarlier, before.Spent)
+		a.SpentEarlier = before.SpentEarlier.Add(before.Spent)
 		a.Thread = before.Thread // set now, so that it is not lost if the attempt ends before its agent has started
 	}
 	given := Assignment{Task: t, Before: before}

@@ -124,12 +124,12 @@ func (e *finishes) endAttempt(a store.Attempt, class failure.Class, final bool) 
 	}
 
 	run.Reserved = subtractAmounts(run.Reserved, t.Reserve)
-	run.Spent = addAmounts(run.Spent, a.Spent)
+	run.Spent = run.Spent.Add(a.Spent)
 	run.Waited += a.Waited
 	worked := max(a.Ended.Sub(a.Started)-a.Waited, 0)
 	run.Worked += worked
 	e.PutRun(run)
-	t.Spent, t.Worked = addAmounts(t.Spent, a.Spent), t.Worked+worked
+	t.Spent, t.Worked = t.Spent.Add(a.Spent), t.Worked+worked
 
 	if t.SentBack && class == failure.None {
 		if err := e.reviews.recordAnswers(a); err != nil {

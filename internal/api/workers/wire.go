@@ -79,7 +79,11 @@ const maxSpent = 1e15
 
 // amount limits a cost to the range from 0 to maxSpent, because a worker may report wrong values.
 func amount(a coordinator.Amount) store.Amount {
-	return store.Amount{MicroUSD: min(max(a.MicroUSD, 0), maxSpent), Tokens: min(max(a.Tokens, 0), maxSpent)}
+	bound := func(n int64) int64 { return min(max(n, 0), maxSpent) }
+	return store.Amount{
+		MicroUSD: bound(a.MicroUSD), Tokens: bound(a.Tokens),
+		Input: bound(a.Input), Output: bound(a.Output), Cached: min(bound(a.Cached), bound(a.Input)),
+	}
 }
 
 // maxDuration is the longest duration that a worker's message may contain.

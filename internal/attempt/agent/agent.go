@@ -152,6 +152,7 @@ type Answer struct {
 // Usage holds the tokens and the cost of an attempt so far.
 type Usage struct {
 	Input, Output int64   // number of tokens
+	Cached        int64   // the part of Input that came from the model's cache
 	USD           float64 // cost in US dollars; 0 if the program does not report it
 }
 

@@ -243,6 +243,7 @@ func (c *claudeReader) count(l claudeLine) *Usage {
 	c.counted[l.Parent] = l.Message.ID
 	t := l.Message.Usage
 	c.usage.Input += t.Input + t.Create + t.Read
+	c.usage.Cached += t.Read
 	c.usage.Output += t.Output
 	used := c.usage
 	return &used
@@ -351,10 +352,11 @@ func (r claudeResult) usage() *Usage {
 	u := Usage{USD: r.USD}
 	for _, m := range r.Models {
 		u.Input += m.Input + m.Read + m.Create
+		u.Cached += m.Read
 		u.Output += m.Output
 	}
 	if len(r.Models) == 0 {
-		u.Input, u.Output = r.Usage.Input+r.Usage.Create+r.Usage.Read, r.Usage.Output
+		u.Input, u.Output, u.Cached = r.Usage.Input+r.Usage.Create+r.Usage.Read, r.Usage.Output, r.Usage.Read
 	}
 	return &u
 }

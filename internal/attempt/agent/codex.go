@@ -72,6 +72,7 @@ type codexLine struct {
 	Message  string    `json:"message"`
 	Usage    struct {
 		Input  int64 `json:"input_tokens"`
+		Cached int64 `json:"cached_input_tokens"`
 		Output int64 `json:"output_tokens"`
 	} `json:"usage"`
 	Error struct {
@@ -100,7 +101,7 @@ func (c *codexReader) Line(line []byte) []Signal {
 		return []Signal{{Ended: true}}
 	case "turn.completed":
 		c.final = &finalMessage{text: c.text}
-		return []Signal{{Usage: c.sinceStart(l.Usage.Input, l.Usage.Output), Ended: true}}
+		return []Signal{{Usage: since(Usage{Input: l.Usage.Input, Output: l.Usage.Output, Cached: l.Usage.Cached}, c.usedBefore), Ended: true}}
 	}
 	return nil
 }
@@ -114,10 +115,10 @@ func retrying(message string) []Signal {
 	return nil
 }
 
-// sinceStart returns the usage of this attempt. Codex counts the whole conversation, so sinceStart
-// subtracts the usage before this attempt.
-func (c *codexReader) sinceStart(input, output int64) *Usage {
-	return &Usage{Input: max(0, input-c.usedBefore.Input), Output: max(0, output-c.usedBefore.Output)}
+// since returns the usage of this attempt. Codex counts the whole conversation, so since subtracts
+// the usage before this attempt.
+func since(total, before Usage) *Usage {
+	return &Usage{Input: max(0, total.Input-before.Input), Output: max(0, total.Output-before.Output), Cached: max(0, total.Cached-before.Cached)}
 }
 
 func (c *codexReader) item(i codexItem) []Signal {

@@ -136,6 +136,7 @@ type serverParams struct {
 	Usage struct {
 		Total, Last struct {
 			Input  int64 `json:"inputTokens"`
+			Cached int64 `json:"cachedInputTokens"`
 			Output int64 `json:"outputTokens"`
 		}
 	} `json:"tokenUsage"`
@@ -244,15 +245,16 @@ func (c *serverReader) item(p serverParams) []Signal {
 // tokens handles a usage update, which has the total of the whole conversation. After a resume the
 // server first reports the earlier total, for a turn that this attempt did not start.
 func (c *serverReader) tokens(p serverParams) []Signal {
-	total := Usage{Input: p.Usage.Total.Input, Output: p.Usage.Total.Output}
+	total := Usage{Input: p.Usage.Total.Input, Output: p.Usage.Total.Output, Cached: p.Usage.Total.Cached}
 	if c.turn == "" || p.TurnID != c.turn {
 		c.before = &total
 		return nil
 	}
 	if c.before == nil {
-		c.before = &Usage{Input: total.Input - p.Usage.Last.Input, Output: total.Output - p.Usage.Last.Output}
+		last := p.Usage.Last
+		c.before = &Usage{Input: total.Input - last.Input, Output: total.Output - last.Output, Cached: total.Cached - last.Cached}
 	}
-	return []Signal{{Usage: &Usage{Input: max(0, total.Input-c.before.Input), Output: max(0, total.Output-c.before.Output)}}}
+	return []Signal{{Usage: since(total, *c.before)}}
 }
 
 // limits stores when the rate limit ends. If several limits are exhausted, it stores the latest

@@ -178,8 +178,8 @@ func TestAConversationIsStartedAndResumed(t *testing.T) {
 func TestUsageIsReported(t *testing.T) {
 	for name, usd := range map[string]float64{"fake-claude": 0.25, "fake-codex": 0} {
 		for _, policy := range []agent.Policy{agent.Ask, agent.Deny} {
-			r := drive(t, name, agent.Request{Prompt: "fake: usage 1000 50 0.25", Policy: policy}, nobody(t))
-			want := agent.Usage{Input: 1000, Output: 50, USD: usd}
+			r := drive(t, name, agent.Request{Prompt: "fake: usage 1000 50 0.25 600", Policy: policy}, nobody(t))
+			want := agent.Usage{Input: 1000, Output: 50, Cached: 600, USD: usd}
 			if !r.has(func(s agent.Signal) bool { return s.Usage != nil && *s.Usage == want }) {
 				t.Errorf("%s, %s: %q, want %+v", name, policy, shown(r.signals), want)
 			}

@@ -74,6 +74,7 @@ type geminiLine struct {
 	Stats struct {
 		Input  int64 `json:"input_tokens"`
 		Output int64 `json:"output_tokens"`
+		Cached int64 `json:"cached"`
 	} `json:"stats"`
 }
 
@@ -94,7 +95,7 @@ func (g *geminiReader) Line(line []byte) []Signal {
 		return []Signal{{State: Running, Progress: true}}
 	case "result":
 		g.final = l.finalMessage(g.text.String())
-		return []Signal{{Usage: &Usage{Input: l.Stats.Input, Output: l.Stats.Output}, Ended: true}}
+		return []Signal{{Usage: &Usage{Input: l.Stats.Input, Output: l.Stats.Output, Cached: l.Stats.Cached}, Ended: true}}
 	}
 	return nil
 }

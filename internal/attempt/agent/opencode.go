@@ -139,6 +139,7 @@ func (o *opencodeReader) finished(reason string) bool {
 func (o *opencodeReader) add(l opencodeLine) *Usage {
 	t := l.Part.Tokens
 	o.usage.Input += t.Input + t.Cache.Read + t.Cache.Write
+	o.usage.Cached += t.Cache.Read
 	o.usage.Output += t.Output
 	o.usage.USD += l.Part.Cost
 	used := o.usage

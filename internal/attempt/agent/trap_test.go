@@ -190,10 +190,10 @@ func TestTrapI_InternalThreadsOfCodexAreIgnored(t *testing.T) {
 
 func TestTrapJ_UsageCountsOnlyTheAttempt(t *testing.T) {
 	t.Run("codex counts the whole conversation", func(t *testing.T) {
-		before := agent.Usage{Input: 120, Output: 7}
+		before := agent.Usage{Input: 120, Output: 7, Cached: 50}
 		signals, _ := readLines(t, "codex", agent.Request{Policy: agent.Deny, Thread: "t", Used: before}, agent.Exit{},
-			`{"type":"turn.completed","usage":{"input_tokens":240,"cached_input_tokens":0,"output_tokens":14}}`)
-		if want := (agent.Usage{Input: 120, Output: 7}); *signals[0].Usage != want {
+			`{"type":"turn.completed","usage":{"input_tokens":240,"cached_input_tokens":80,"output_tokens":14}}`)
+		if want := (agent.Usage{Input: 120, Output: 7, Cached: 30}); *signals[0].Usage != want {
 			t.Errorf("usage %+v, want %+v", *signals[0].Usage, want)
 		}
 	})

@@ -209,7 +209,11 @@ func (a *Attempt) handle(s agent.Signal) {
 func spentOn(u agent.Usage) fleet.Amount {
 	const maxAmount = 1e15
 	bound := func(n int64) int64 { return min(max(n, 0), maxAmount) }
-	return fleet.Amount{MicroUSD: int64(min(max(math.Round(u.USD*1e6), 0), maxAmount)), Tokens: bound(u.Input) + bound(u.Output)}
+	input, output := bound(u.Input), bound(u.Output)
+	return fleet.Amount{
+		MicroUSD: int64(min(max(math.Round(u.USD*1e6), 0), maxAmount)), Tokens: input + output,
+		Input: input, Output: output, Cached: min(bound(u.Cached), input),
+	}
 }
 
 // dropQuestion drops a question or a reply that the agent no longer waits for. It notifies the

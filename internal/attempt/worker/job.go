@@ -38,10 +38,17 @@ func requestOf(a engine.Assignment, spec plan.Task) agent.Request {
 	}
 	if before := a.Before; before != nil && before.Thread != "" && before.Worker == a.Attempt.Worker && !a.Task.NewConversation {
 		r.Thread, r.Begin = before.Thread, false
-		r.Used = agent.Usage{Input: a.Attempt.SpentEarlier.Tokens, USD: float64(a.Attempt.SpentEarlier.MicroUSD) / 1e6}
+		r.Used = usedEarlier(a.Attempt.SpentEarlier)
 	}
 	r.Prompt = withMessages(r, a)
 	return r
+}
+
+// usedEarlier returns the usage of the earlier attempts in the same conversation. An older worker
+// may have reported only the total of an attempt's tokens. The rest then counts as input, so that
+// the sum stays correct.
+func usedEarlier(a fleet.Amount) agent.Usage {
+	return agent.Usage{Input: a.Tokens - a.Output, Output: a.Output, Cached: a.Cached, USD: float64(a.MicroUSD) / 1e6}
 }
 
 // withMessages returns the prompt with the user's messages. If a conversation continues whose last

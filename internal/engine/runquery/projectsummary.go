@@ -115,8 +115,7 @@ func addQuestions(r store.Reader, runs map[string]store.Run, now time.Time, g *f
 }
 
 func addAmount(to *store.Amount, a store.Amount) {
-	to.MicroUSD += a.MicroUSD
-	to.Tokens += a.Tokens
+	*to = to.Add(a)
 }
 
 // recentRuns returns the running runs, and the runs that were created at or after since. If the

@@ -286,8 +286,8 @@ func (c *claude) result(r object, u usage) {
 	line := object{
 		"type": "result", "subtype": "success", "api_error_status": nil, "session_id": c.thread, "num_turns": 1,
 		"total_cost_usd": u.usd, "permission_denials": c.denials, "terminal_reason": "completed",
-		"usage":      object{"input_tokens": u.input, "output_tokens": u.output},
-		"modelUsage": object{"fake": object{"inputTokens": u.input, "outputTokens": u.output, "costUSD": u.usd}},
+		"usage":      object{"input_tokens": u.input - u.cached, "cache_read_input_tokens": u.cached, "output_tokens": u.output},
+		"modelUsage": object{"fake": object{"inputTokens": u.input - u.cached, "cacheReadInputTokens": u.cached, "outputTokens": u.output, "costUSD": u.usd}},
 	}
 	for key, value := range r {
 		line[key] = value

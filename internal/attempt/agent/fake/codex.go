@@ -75,7 +75,7 @@ func (c *codex) halfDone() { c.line(`{"type":"turn.completed","usage":{"input_to
 
 func (c *codex) done(text string, u usage) {
 	c.say(text)
-	c.writeJSON(object{"type": "turn.completed", "usage": object{"input_tokens": u.input, "cached_input_tokens": 0, "output_tokens": u.output}})
+	c.writeJSON(object{"type": "turn.completed", "usage": object{"input_tokens": u.input, "cached_input_tokens": u.cached, "output_tokens": u.output}})
 }
 
 func (c *codex) failed(f fault, _ usage) int {

@@ -54,6 +54,7 @@ func (f fault) message() string {
 type usage struct {
 	input, output int
 	usd           float64
+	cached        int // the part of input that came from the model's cache
 }
 
 type object map[string]any

@@ -204,7 +204,7 @@ func (s *server) halfDone() { s.line(`{"method":"turn/completed","params":{"thre
 
 func (s *server) done(text string, u usage) {
 	s.say(text)
-	tokens := object{"inputTokens": u.input, "outputTokens": u.output}
+	tokens := object{"inputTokens": u.input, "cachedInputTokens": u.cached, "outputTokens": u.output}
 	s.notify("thread/tokenUsage/updated", object{"tokenUsage": object{"total": tokens, "last": tokens}})
 	s.completed(object{"status": "completed", "error": nil})
 }

@@ -23,7 +23,7 @@ func steps() []step {
 		{"work", "DURATION", "takes its time, with signs of progress", (*actor).work},
 		{"tool", "COMMAND", "runs a shell command", (*actor).tool},
 		{"write", "FILE TEXT", "writes a file", (*actor).writeFile},
-		{"usage", "INPUT OUTPUT [USD]", "what it says it has used", (*actor).use},
+		{"usage", "INPUT OUTPUT [USD [CACHED]]", "what it says it has used", (*actor).use},
 		{"ask", "QUESTION | OPTION | OPTION", "asks a person and says the answer", (*actor).ask},
 		{"permission", "TOOL COMMAND", "asks to be allowed a tool", (*actor).permission},
 		{"fail", "[TEXT]", "ends with an error", (*actor).fail},
@@ -119,8 +119,8 @@ func (a *actor) writeFile(args string) error {
 
 func (a *actor) use(args string) error {
 	var u usage
-	if n, err := fmt.Sscan(args, &u.input, &u.output, &u.usd); n < 2 {
-		return fmt.Errorf("found %q, want two numbers of tokens and maybe a cost: %w", args, err)
+	if n, err := fmt.Sscan(args, &u.input, &u.output, &u.usd, &u.cached); n < 2 {
+		return fmt.Errorf("found %q, want two numbers of tokens, maybe a cost, and maybe the cached tokens: %w", args, err)
 	}
 	a.usage = u
 	return nil
