@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
+	"time"
 
 	"gaffer/fleet"
 )
@@ -170,6 +171,20 @@ func (c *RunClient) Report(ctx context.Context, q ReportQuery) (json.RawMessage,
 	query["agent"], query["model"], query["template"] = q.Agent, q.Model, q.Template
 	addNonEmpty(query, "rows", limitText(q.Rows))
 	return ask[json.RawMessage](ctx, c.conn, get(query, "v1", "report"), "report")
+}
+
+// Cost returns what attempts have cost.
+func (c *RunClient) Cost(ctx context.Context, q fleet.CostQuery) (fleet.CostReport, error) {
+	query := addNonEmpty(url.Values{}, "project", q.Project, "by", string(q.By))
+	for name, at := range map[string]time.Time{"since": q.Since, "until": q.Until} {
+		if !at.IsZero() {
+			query.Set(name, at.Format(time.RFC3339Nano))
+		}
+	}
+	if q.Zone != nil {
+		query.Set("tz", q.Zone.String())
+	}
+	return ask[fleet.CostReport](ctx, c.conn, get(query, "v1", "cost"), "cost")
 }
 
 // Attempts returns the attempts of all tasks of a run, in the order in which they started.

@@ -61,8 +61,8 @@ func flagNames(root *cobra.Command) (names []string) {
 	return names
 }
 
-// nameCommands writes a group's title and the names of its commands, on one line if all of them
-// fit.
+// nameCommands writes a group's title and the names of its commands, on one line if they
+// fit, with more space between the names if that fits.
 func nameCommands(b *strings.Builder, title string, root *cobra.Command, group string) {
 	var names []string
 	for _, cmd := range root.Commands() {
@@ -71,13 +71,14 @@ func nameCommands(b *strings.Builder, title string, root *cobra.Command, group s
 		}
 	}
 	const width = 80
-	for _, space := range []string{"  ", " "} {
-		if line := title + ": " + strings.Join(names, space); len(line) <= width {
-			fmt.Fprintln(b, line)
-			return
+	for _, before := range []string{": ", "\n  "} {
+		for _, space := range []string{"  ", " "} {
+			if line := before + strings.Join(names, space); len(title)+len(line) <= width || before != ": " && len(line) <= width {
+				fmt.Fprintln(b, title+line)
+				return
+			}
 		}
 	}
-	fmt.Fprintf(b, "%s\n  %s\n", title, strings.Join(names, "  "))
 }
 
 func commandHelp(b *strings.Builder, cmd *cobra.Command) {

@@ -14,6 +14,7 @@ import (
 	"gaffer/internal/cli/compare"
 	"gaffer/internal/cli/completion"
 	"gaffer/internal/cli/config"
+	"gaffer/internal/cli/cost"
 	"gaffer/internal/cli/dashboard"
 	"gaffer/internal/cli/demo"
 	"gaffer/internal/cli/diff"
@@ -97,7 +98,7 @@ func groups() []group {
 		{machines, []func(*env.Env) *cobra.Command{serve.New, dashboard.New, demo.New, worker.New, workers.New, token.New, doctor.New, setup.New, hook.New, statusline.New}},
 		{documents, []func(*env.Env) *cobra.Command{
 			session.New, state.New, step.New, command.New, inbox.New, emit.New, mcp.New,
-			validate.New, report.New, schema.New,
+			validate.New, report.New, cost.New, schema.New,
 		}},
 		{settings, []func(*env.Env) *cobra.Command{
 			config.New, trust.New, notify.New, prune.New, backup.New, restore.New, completion.New, version.New,

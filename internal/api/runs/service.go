@@ -154,6 +154,11 @@ func (d *runReader) Runs(ctx context.Context, q coordinator.RunQuery) ([]fleet.R
 	return d.query.Summaries(ctx, q.Project, q.Ended, q.Limit)
 }
 
+// Cost implements [server.Runs].
+func (d *runReader) Cost(ctx context.Context, q fleet.CostQuery) (fleet.CostReport, error) {
+	return d.query.Cost(ctx, q)
+}
+
 // Run implements [server.Runs]. It leaves out the prompts of tasks, because they may be long.
 func (d *runReader) Run(ctx context.Context, id string) (run fleet.Run, err error) {
 	if err := d.runs.check(ctx, id); err != nil {

@@ -69,6 +69,8 @@ type Runs interface {
 	// Records writes the records of a run as JSON, in the form of [coordinator.Records].
 	Records(ctx context.Context, run string, to io.Writer) error
 	Report(ctx context.Context, q coordinator.ReportQuery) (any, error)
+	// Cost returns what attempts have cost.
+	Cost(ctx context.Context, q fleet.CostQuery) (fleet.CostReport, error)
 }
 
 // Bodies of requests and answers about runs.
@@ -151,6 +153,8 @@ func (h *runHandlers) routes() []route {
 		{method: get, path: "/v1/sessions/{id}/status.json", access: look, about: "the document of a session, in the format of its protocol", gives: map[string]any{}, status: found, others: []int{missing}, do: h.statusDocument},
 		{method: get, path: "/v1/records", access: look, about: "the ledger's records of a run's attempts", query: []string{"run"}, gives: allRecords{}, status: found, others: []int{missing}, do: h.records},
 		{method: get, path: "/v1/report", access: look, about: "the report on the records of all runs", query: []string{"project", "since", "agent", "model", "template", "rows"}, gives: oneReport{}, status: found, others: []int{http.StatusBadRequest}, do: h.runReport},
+		{method: get, path: "/v1/cost", access: look, about: "what attempts have cost, by day, agent, model, project or run", query: []string{"project", "since", "until", "by", "tz"}, gives: oneCost{}, status: found, others: []int{http.StatusBadRequest}, do: h.cost},
+		{method: get, path: "/v1/cost.csv", access: look, about: "the same as CSV", query: []string{"project", "since", "until", "by", "tz"}, status: found, others: []int{http.StatusBadRequest}, do: h.costTable},
 
 		{method: get, path: "/v1/lanes", access: look, about: "the agent accounts that are paused", gives: allLanes{}, status: found, do: h.lanes},
 		{method: get, path: "/v1/runs/{id}/attempts", access: look, about: "all attempts of a run, in the order of their start", gives: runAttempts{}, status: found, others: []int{missing}, do: h.runAttempts},

@@ -26,6 +26,10 @@ type Fleet interface {
 	// ended. If everywhere is false, it returns only runs of the command's project.
 	List(ctx context.Context, everywhere bool, limit int) ([]fleet.Run, error)
 
+	// Cost returns what attempts have cost. If everywhere is false, only attempts of the command's
+	// project count.
+	Cost(ctx context.Context, everywhere bool, q fleet.CostQuery) (fleet.CostReport, error)
+
 	// FindRun and FindTask return the run or task that a user means by a text such as a name or the
 	// start of an id. They search the command's project.
 	FindRun(ctx context.Context, text string, unfinished bool) (string, error)

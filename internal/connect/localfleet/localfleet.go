@@ -52,6 +52,12 @@ func (f *Fleet) List(ctx context.Context, everywhere bool, limit int) ([]fleet.R
 	return f.opts.Query.Summaries(ctx, f.projectFilter(everywhere), true, limit)
 }
 
+// Cost returns what the attempts of this project or, with everywhere, of all projects have cost.
+func (f *Fleet) Cost(ctx context.Context, everywhere bool, q fleet.CostQuery) (fleet.CostReport, error) {
+	q.Project = f.projectFilter(everywhere)
+	return f.opts.Query.Cost(ctx, q)
+}
+
 // projectFilter returns the path of this project, or "" for all projects.
 func (f *Fleet) projectFilter(everywhere bool) string {
 	if everywhere {

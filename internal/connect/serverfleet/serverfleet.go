@@ -212,6 +212,15 @@ func (f *Fleet) Report(ctx context.Context, q coordinator.ReportQuery) (json.Raw
 	return text, f.problem(err)
 }
 
+// Cost returns what the attempts of the project or, with everywhere, of all projects have cost.
+func (f *Fleet) Cost(ctx context.Context, everywhere bool, q fleet.CostQuery) (fleet.CostReport, error) {
+	if q.Project = f.opts.Project; everywhere {
+		q.Project = ""
+	}
+	report, err := f.client.Runs.Cost(ctx, q)
+	return report, f.problem(err)
+}
+
 // Latest returns runs of all projects, without their tasks, latest first: all unfinished runs, and
 // the latest n runs.
 func (f *Fleet) Latest(ctx context.Context, n int) ([]fleet.Run, error) {

@@ -1,0 +1,136 @@
+package fleet
+
+import (
+	"encoding/csv"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// CostGrouping says by what a cost report groups attempts.
+type CostGrouping string
+
+// The groupings of a cost report.
+const (
+	CostByDay     CostGrouping = "day"
+	CostByAgent   CostGrouping = "agent"
+	CostByModel   CostGrouping = "model"
+	CostByProject CostGrouping = "project"
+	CostByRun     CostGrouping = "run"
+)
+
+// CostGroupings returns all groupings.
+func CostGroupings() []CostGrouping {
+	return []CostGrouping{CostByDay, CostByAgent, CostByModel, CostByProject, CostByRun}
+}
+
+// CostQuery selects the attempts of a cost report by the time at which they started.
+type CostQuery struct {
+	Project string    // path or name of the only project; empty means all
+	Since   time.Time // the first time that counts; zero means no limit
+	Until   time.Time // the first time that no longer counts; zero means no limit
+	By      CostGrouping
+	Zone    *time.Location // the time zone of days; nil means UTC
+}
+
+// CostReport says what attempts have cost. Attempts that are running count with what they have
+// reported so far. Commands count only if they report a cost.
+type CostReport struct {
+	By    CostGrouping `json:"by"`
+	Zone  string       `json:"tz"`
+	Since time.Time    `json:"since,omitzero"`
+	Until time.Time    `json:"until,omitzero"`
+	Total CostRow      `json:"total"`
+	// Rows has the groups: days and the latest runs in the order of time, latest first, others by
+	// cost, highest first.
+	Rows []CostRow `json:"rows"`
+	Days []CostRow `json:"days"` // the same attempts by day, oldest first; days without an attempt are missing
+	// Budgets has the runs with a budget of which an attempt counts, or which are running. Those
+	// that have used most of it come first.
+	Budgets []RunBudget `json:"budgets"`
+}
+
+// CostRow is the cost of a group of attempts.
+type CostRow struct {
+	Key      string   `json:"key"`               // a day such as 2026-11-18, the name of an agent, model or project, or the id of a run; empty in a total, and if there is none
+	Name     string   `json:"name,omitempty"`    // name of a run
+	Project  string   `json:"project,omitempty"` // project of a run
+	Status   Status   `json:"status,omitempty"`  // status of a run
+	Attempts int      `json:"attempts"`
+	Running  int      `json:"running,omitempty"` // attempts that are running
+	USD      *float64 `json:"usd"`               // cost of the attempts whose cost is known; null if none is
+	Unknown  int      `json:"unknown,omitempty"` // attempts whose cost is unknown
+	Tokens   int64    `json:"tokens"`            // tokens that were read and written
+	// The parts of Tokens, for the attempts that have reported them. Cached is a part of Input.
+	Input     int64 `json:"input"`
+	Output    int64 `json:"output"`
+	Cached    int64 `json:"cached"`
+	Uncounted int   `json:"uncounted,omitempty"` // attempts whose tokens, or their parts, are unknown
+}
+
+// RunBudget is what a run has spent of its budget, whatever the report's time span is. It includes
+// what running attempts have spent so far.
+type RunBudget struct {
+	Run     string `json:"run"`
+	Name    string `json:"name,omitempty"`
+	Project string `json:"project,omitempty"`
+	Status  Status `json:"status"`
+	Spent   Cost   `json:"spent"`
+	Budget  Cost   `json:"budget"`
+}
+
+// Share returns how much of the budget is spent: 1 is all of it. If money and tokens are limited,
+// the greater share counts.
+func (b RunBudget) Share() (share float64) {
+	if b.Budget.USD > 0 {
+		share = b.Spent.USD / b.Budget.USD
+	}
+	if b.Budget.Tokens > 0 {
+		share = max(share, float64(b.Spent.Tokens)/float64(b.Budget.Tokens))
+	}
+	return share
+}
+
+// WriteCSV writes the rows of the report as CSV (RFC 4180), with a heading. An unknown cost is the
+// word unknown. Names come from plans and projects, so a text that a spreadsheet would take for a
+// formula gets an apostrophe in front.
+func (r CostReport) WriteCSV(to io.Writer) error {
+	out := csv.NewWriter(to)
+	out.UseCRLF = true
+	head := []string{string(r.By)}
+	if r.By == CostByRun {
+		head = append(head, "name", "project", "status")
+	}
+	head = append(head, "attempts", "running", "cost_usd", "attempts_of_unknown_cost", "tokens", "input_tokens", "output_tokens", "cached_tokens")
+	if err := out.Write(head); err != nil {
+		return err
+	}
+	for _, row := range r.Rows {
+		line := []string{plainCell(row.Key)}
+		if r.By == CostByRun {
+			line = append(line, plainCell(row.Name), plainCell(row.Project), plainCell(string(row.Status)))
+		}
+		usd := "unknown"
+		if row.USD != nil {
+			usd = strconv.FormatFloat(*row.USD, 'f', -1, 64)
+		}
+		line = append(line, strconv.Itoa(row.Attempts), strconv.Itoa(row.Running), usd, strconv.Itoa(row.Unknown))
+		for _, n := range []int64{row.Tokens, row.Input, row.Output, row.Cached} {
+			line = append(line, strconv.FormatInt(n, 10))
+		}
+		if err := out.Write(line); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// plainCell returns a text as a spreadsheet shows it without computing anything.
+func plainCell(text string) string {
+	if text != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", []rune(text)[0]) {
+		return "'" + text
+	}
+	return text
+}
