@@ -113,9 +113,9 @@ func (p Plan) ExpandCandidates() Plan {
 	return p
 }
 
-// collapseCandidates is the reverse of ExpandCandidates: it replaces the tasks of candidates, judges
+// CollapseCandidates is the reverse of ExpandCandidates: it replaces the tasks of candidates, judges
 // and picks by the tasks that they were made from.
-func (p Plan) collapseCandidates() (Plan, error) {
+func (p Plan) CollapseCandidates() (Plan, error) {
 	byID := make(map[string]Task, len(p.Tasks))
 	for _, t := range p.Tasks {
 		byID[t.ID] = t

@@ -73,7 +73,7 @@ func (c *planCheck) plan(p Plan) {
 	c.budget(whole, p.Budget)
 	if w := p.Workflow; w != nil {
 		for _, name := range []string{w.Base, w.Branch, w.OnComplete.MergeTo} {
-			c.report(whole, name != "" && !isBranch(name), "workflow: %.60q is not the name of a git branch", name)
+			c.report(whole, name != "" && !IsBranch(name), "workflow: %.60q is not the name of a git branch", name)
 		}
 		c.report(whole, w.Branch == "", "workflow: no branch")
 	}
@@ -108,7 +108,7 @@ func (c *planCheck) task(i int, t *Task) {
 	wrong(!slices.Contains([]QuestionPolicy{"", Ask, Deny, Allow}, t.Questions), "questions: found %.60q, want ask, deny or allow", t.Questions)
 	wrong(!slices.Contains([]Land{"", LandReview, LandMerge, LandPR, LandKeep}, t.Land), "land: found %.60q, want review, merge, pr or keep", t.Land)
 	for _, branch := range []string{t.Branch, t.Base, t.Into} {
-		wrong(branch != "" && !isBranch(branch), "%.60q is not the name of a git branch", branch)
+		wrong(branch != "" && !IsBranch(branch), "%.60q is not the name of a git branch", branch)
 	}
 	wrong(t.SharedWorktree != "" && statefile.CheckName("tree", t.SharedWorktree) != nil, "tree: %.60q cannot be a name", t.SharedWorktree)
 	c.lists(t, wrong)

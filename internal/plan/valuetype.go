@@ -148,14 +148,15 @@ func branch() valueType[string] {
 	const want = "the name of a git branch such as feature/login"
 	return scalarType(schema{Type: "string", MinLength: 1}, want, func(s string) (string, bool, string) {
 		meant := strings.Join(strings.Fields(s), "-")
-		if !isBranch(meant) {
+		if !IsBranch(meant) {
 			meant = ""
 		}
-		return s, isBranch(s), meant
+		return s, IsBranch(s), meant
 	})
 }
 
-func isBranch(s string) bool {
+// IsBranch reports whether a text can be the name of a git branch.
+func IsBranch(s string) bool {
 	if !branchName().MatchString(s) || strings.Contains(s, "..") || strings.Contains(s, "@{") {
 		return false
 	}

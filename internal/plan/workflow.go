@@ -141,7 +141,7 @@ func (d *draft) checkWorkflow(r *reporter, at position) {
 	before := len(r.problems)
 	d.check(r, "prompt")
 	for i, t := range d.Tasks {
-		if t.ID != "" && !isBranch(d.branchOf(t)) {
+		if t.ID != "" && !IsBranch(d.branchOf(t)) {
 			r.report(d.positions[i].id, "the id %q cannot be part of a branch's name, want letters, digits, - and _", t.ID)
 		}
 	}

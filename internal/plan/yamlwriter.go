@@ -28,7 +28,7 @@ func (e *UnwritableError) Conflict() bool { return true }
 // for the positions of the tasks and the names of files: prompts that were read from files are part
 // of the text. A comment replaces each variable whose value is hidden, see [secret.Hide].
 func (p Plan) YAML() (string, error) {
-	p, err := p.collapseCandidates()
+	p, err := p.CollapseCandidates()
 	if err != nil {
 		return "", err
 	}

@@ -6,24 +6,27 @@ import (
 	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/runview"
+	"gaffer/internal/flow/newrun"
 	"gaffer/internal/plan"
 )
 
 func (o *options) flags(e *env.Env, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&o.over.agent, "agent", "", "agent for tasks that name none: `NAME`, such as claude")
-	flags.StringVar(&o.over.model, "model", "", "model for tasks that name none: `NAME`")
-	o.over.given = flags.Changed
-	flags.IntVar(&o.over.bestOf, "best-of", 0, "let `N` agents do each task, each in its own worktree, and pick one\nresult; --agent is then a list such as claude,codex,claude:opus")
-	flags.StringVar(&o.over.pick, "pick", "", "who picks with --best-of: `user`, checks or judge")
-	flags.IntVar(&o.over.parallel, "parallel", 0, "run `N` tasks at once, whatever the plan says; without it and\n'parallel' in the plan, and with 0: 8 on this machine, on a\nserver as many as its workers take")
-	flags.IntVar(&o.over.retries, "retries", 0, "`N` more attempts after a failed one")
-	flags.DurationVar(&o.over.timeout, "timeout", 0, "how long the agent may work in one attempt, such as 45m; 0 is no limit")
-	flags.BoolVar(&o.over.worktree, "worktree", false, "give each task its own git worktree and branch")
-	flags.StringVar(&o.over.onFailure, "on-failure", "", "after a failed task, what to do with tasks that do not depend on it:\n`continue`, stop or stop-now")
-	flags.StringArrayVar(&o.over.verify, "verify", nil, "shell `CMD` that must succeed before a task counts as done; may be repeated")
-	flags.Float64Var(&o.over.budget, "budget", 0, "what the run may cost, in `USD`")
+	flags.StringVar(&o.over.Agent, "agent", "", "agent for tasks that name none: `NAME`, such as claude")
+	flags.StringVar(&o.over.Model, "model", "", "model for tasks that name none: `NAME`")
+	o.over.Given = flags.Changed
+	flags.IntVar(&o.over.BestOf, "best-of", 0, "let `N` agents do each task, each in its own worktree, and pick one\nresult; --agent is then a list such as claude,codex,claude:opus")
+	flags.StringVar(&o.over.Pick, "pick", "", "who picks with --best-of: `user`, checks or judge")
+	flags.IntVar(&o.over.Parallel, "parallel", 0, "run `N` tasks at once, whatever the plan says; without it and\n'parallel' in the plan, and with 0: 8 on this machine, on a\nserver as many as its workers take")
+	flags.IntVar(&o.over.Retries, "retries", 0, "`N` more attempts after a failed one")
+	flags.DurationVar(&o.over.Timeout, "timeout", 0, "how long the agent may work in one attempt, such as 45m; 0 is no limit")
+	flags.BoolVar(&o.over.Worktree, "worktree", false, "give each task its own git worktree and branch")
+	flags.StringVar(&o.over.Land, "land", "", "what becomes of the changes in worktrees when the run's tasks are\ncomplete: `review`, merge, pr or keep")
+	flags.StringVar(&o.over.Into, "into", "", "`BRANCH` that the changes in worktrees are for (default the one that is\nchecked out)")
+	flags.StringVar(&o.over.OnFailure, "on-failure", "", "after a failed task, what to do with tasks that do not depend on it:\n`continue`, stop or stop-now")
+	flags.StringArrayVar(&o.over.Verify, "verify", nil, "shell `CMD` that must succeed before a task counts as done; may be repeated")
+	flags.Float64Var(&o.over.Budget, "budget", 0, "what the run may cost, in `USD`")
 	flags.BoolVar(&o.load.PendingOnly, "pending-only", false, "skip tasks that are ticked or have a summary")
 	flags.BoolVar(&o.load.SeparateFiles, "separate-files", false, "let tasks that change the same files wait for each other")
 	flags.StringVar(&o.load.Workflow, "workflow", "", "run the workflow `ID` of a file with several")
@@ -34,30 +37,16 @@ func (o *options) flags(e *env.Env, cmd *cobra.Command) {
 	flags.StringVar(&o.on, "on", "", "let only this `WORKER` of the server run the tasks")
 	connect.FleetFlags(e, cmd)
 	o.json = env.JSONFlag(cmd)
-	complete(cmd, "agent", promptAgents())
-	complete(cmd, "on-failure", failures())
-	complete(cmd, "pick", picks())
+	complete(cmd, "agent", newrun.PromptAgents())
+	complete(cmd, "on-failure", newrun.Failures())
+	complete(cmd, "pick", newrun.Picks())
+	complete(cmd, "land", newrun.Lands())
 	complete(cmd, "format", formats())
 }
 
 func complete(cmd *cobra.Command, flag string, words []string) {
 	// This returns an error only for an undeclared flag, and flag was declared above.
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
-}
-
-// promptAgents returns the names of the built-in agents that take a prompt: all except the one that
-// runs a command line.
-func promptAgents() (names []string) {
-	for _, name := range plan.Agents() {
-		if name != plan.CommandAgent {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-func failures() []string {
-	return []string{string(plan.Continue), string(plan.Stop), string(plan.StopNow)}
 }
 
 func formats() (words []string) {

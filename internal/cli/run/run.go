@@ -17,6 +17,7 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/runview"
 	"gaffer/internal/exit"
+	"gaffer/internal/flow/newrun"
 	"gaffer/internal/plan"
 	"gaffer/internal/text/display"
 	"gaffer/internal/ui/phrase"
@@ -59,7 +60,7 @@ the plan. All other flags override the plan.`
 type options struct {
 	load   plan.Options
 	format string
-	over   overrides
+	over   newrun.Overrides
 	on     string
 	detach bool
 	open   *bool
@@ -86,7 +87,7 @@ func New(e *env.Env) *cobra.Command {
 	}
 	o.flags(e, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := o.over.check(); err != nil {
+		if err := o.over.Check(); err != nil {
 			return exit.Usage(err)
 		}
 		c, err := e.Config()
@@ -94,7 +95,7 @@ func New(e *env.Env) *cobra.Command {
 			return err
 		}
 		o.load.Agents = slices.Sorted(maps.Keys(c.Agents()))
-		if err := o.over.checkAgent(o.load.Agents); err != nil {
+		if err := o.over.CheckAgent(o.load.Agents); err != nil {
 			return exit.Usage(err)
 		}
 		return run(cmd.Context(), e, args, o)
@@ -177,12 +178,12 @@ func loadPlans(e *env.Env, args []string, o options) (plan.Plan, error) {
 	if len(problems) > 0 {
 		return plan.Plan{}, problems
 	}
-	whole, err := combine(plans)
+	whole, err := newrun.Combine(plans)
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	whole.Warnings = append(whole.Warnings[:len(whole.Warnings):len(whole.Warnings)], o.over.unusedFlagWarnings(whole.Tasks)...)
-	return o.over.apply(whole)
+	whole.Warnings = append(whole.Warnings[:len(whole.Warnings):len(whole.Warnings)], o.over.UnusedWarnings(whole.Tasks)...)
+	return o.over.Apply(whole)
 }
 
 // planNames returns the names of the plans, as error messages print them.

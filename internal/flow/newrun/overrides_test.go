@@ -1,4 +1,4 @@
-package run
+package newrun
 
 import (
 	"strings"
@@ -31,10 +31,10 @@ func TestFlagsOverrideThePlanAndFillMissingValues(t *testing.T) {
 			{ID: "branch", Agent: "codex", Isolation: plan.Isolation{Branch: "x", Worktree: true}},
 		},
 	}
-	o := overrides{
-		given: given("parallel", "retries", "timeout", "worktree", "budget"),
-		agent: "claude", model: "opus", onFailure: "stop", parallel: 2, retries: 1, timeout: time.Minute, budget: 5, worktree: true,
-		verify: []string{"go vet", "go test"},
+	o := Overrides{
+		Given: given("parallel", "retries", "timeout", "worktree", "budget"),
+		Agent: "claude", Model: "opus", OnFailure: "stop", Parallel: 2, Retries: 1, Timeout: time.Minute, Budget: 5, Worktree: true,
+		Verify: []string{"go vet", "go test"},
 	}
 	both := []string{"go vet", "go test"}
 	want := plan.Plan{
@@ -46,7 +46,7 @@ func TestFlagsOverrideThePlanAndFillMissingValues(t *testing.T) {
 			{ID: "branch", Agent: "codex", Model: "opus", Isolation: plan.Isolation{Branch: "x", Worktree: true}, Limits: plan.Limits{Retries: 1, Timeout: time.Minute}, Verify: both},
 		},
 	}
-	got, err := o.apply(p)
+	got, err := o.Apply(p)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}
@@ -57,14 +57,14 @@ func TestFlagsOverrideThePlanAndFillMissingValues(t *testing.T) {
 
 func TestWithoutFlagsThePlanStays(t *testing.T) {
 	p := plan.Plan{Parallel: 4, OnFailure: plan.StopNow, Tasks: []plan.Task{{ID: "a", Limits: plan.Limits{Retries: 3}, Isolation: plan.Isolation{Worktree: true}}}}
-	got, err := overrides{given: given()}.apply(p)
+	got, err := Overrides{Given: given()}.Apply(p)
 	if diff := cmp.Diff(p, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}
 }
 
 func TestSeveralPlansAreOne(t *testing.T) {
-	whole, err := combine([]plan.Plan{
+	whole, err := Combine([]plan.Plan{
 		{Name: "a", Source: plan.SourceRunPrompt, SourceFile: "a.md", Tasks: []plan.Task{{ID: "a"}}, Budget: plan.Budget{USD: 1}},
 		{Name: "b", Source: plan.SourceRunPrompt, Parallel: 3, OnFailure: plan.Stop, Tasks: []plan.Task{{ID: "b"}}, Budget: plan.Budget{USD: 2}},
 		{Name: "c", Source: plan.SourceExecutePhase, Parallel: 2, OnFailure: plan.Continue, Tasks: []plan.Task{{ID: "c"}}},
@@ -84,7 +84,7 @@ func TestPlansThatCannotBeCombinedAreRefused(t *testing.T) {
 		`the id "a" is also in one`: {Name: "two", Tasks: []plan.Task{{ID: "a"}}},
 		"a workflow is run alone":   {Name: "flow", Workflow: &plan.Workflow{}},
 	} {
-		if _, err := combine([]plan.Plan{one, other}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Combine([]plan.Plan{one, other}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -92,14 +92,14 @@ func TestPlansThatCannotBeCombinedAreRefused(t *testing.T) {
 
 func TestBestOfRepeatsTheListOfAgents(t *testing.T) {
 	t.Parallel()
-	o := overrides{given: given("best-of"), agent: "claude, codex:o9", model: "opus", bestOf: 3, pick: "checks", verify: []string{"make test"}}
-	if err := o.check(); err != nil {
+	o := Overrides{Given: given("best-of"), Agent: "claude, codex:o9", Model: "opus", BestOf: 3, Pick: "checks", Verify: []string{"make test"}}
+	if err := o.Check(); err != nil {
 		t.Fatal(err)
 	}
-	if err := o.checkAgent(nil); err != nil {
+	if err := o.CheckAgent(nil); err != nil {
 		t.Fatal(err)
 	}
-	p, err := o.apply(plan.Plan{Tasks: []plan.Task{{ID: "a", Prompt: "x"}, {ID: "ls", Agent: plan.CommandAgent, Argv: []string{"ls"}}}})
+	p, err := o.Apply(plan.Plan{Tasks: []plan.Task{{ID: "a", Prompt: "x"}, {ID: "ls", Agent: plan.CommandAgent, Argv: []string{"ls"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,14 +111,14 @@ func TestBestOfRepeatsTheListOfAgents(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for want, o := range map[string]overrides{
-		"several agents need --best-of": {given: given(), agent: "claude,codex"},
-		"more than --best-of 2":         {given: given("best-of"), agent: "claude,codex,claude", bestOf: 2},
-		"want 2 to 16":                  {given: given("best-of"), bestOf: 1},
-		"--pick needs --best-of":        {given: given("pick"), pick: "checks"},
-		`--pick "cheks"`:                {given: given("best-of", "pick"), pick: "cheks", bestOf: 2},
+	for want, o := range map[string]Overrides{
+		"several agents need --best-of": {Given: given(), Agent: "claude,codex"},
+		"more than --best-of 2":         {Given: given("best-of"), Agent: "claude,codex,claude", BestOf: 2},
+		"want 2 to 16":                  {Given: given("best-of"), BestOf: 1},
+		"--pick needs --best-of":        {Given: given("pick"), Pick: "checks"},
+		`--pick "cheks"`:                {Given: given("best-of", "pick"), Pick: "cheks", BestOf: 2},
 	} {
-		if err := o.check(); err == nil || !strings.Contains(err.Error(), want) {
+		if err := o.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

@@ -1,24 +1,27 @@
-package run
+package newrun
 
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
-	"gaffer/internal/exit"
 	"gaffer/internal/plan"
+	"gaffer/internal/text/truncate"
 )
 
-// combine combines several plans into one. Tasks of different plans do not depend on each other,
+// Combine combines several plans into one. Tasks of different plans do not depend on each other,
 // except that tasks with the same wave number form one wave. The strictest limit of all plans
 // applies: the smallest number of parallel tasks, and the strictest reaction to a failure. Budgets
-// are added.
-func combine(plans []plan.Plan) (plan.Plan, error) {
+// are added. A prompt that was given as text has no id of its own, so it gets a number if its id is
+// taken.
+func Combine(plans []plan.Plan) (plan.Plan, error) {
 	whole := plans[0]
 	if len(plans) == 1 {
 		return whole, nil
 	}
 	names := []string{whole.Name}
+	plans = numberPrompts(plans)
 	for _, p := range plans[1:] {
 		names = append(names, p.Name)
 		if p.Parallel > 0 && (whole.Parallel == 0 || p.Parallel < whole.Parallel) {
@@ -35,8 +38,35 @@ func combine(plans []plan.Plan) (plan.Plan, error) {
 		whole.Tasks = append(whole.Tasks[:len(whole.Tasks):len(whole.Tasks)], p.Tasks...)
 		whole.Warnings = append(whole.Warnings[:len(whole.Warnings):len(whole.Warnings)], p.Warnings...)
 	}
-	whole.Name, whole.SourceFile, whole.Format = strings.Join(names, ", "), "", plan.List
+	whole.Name, whole.SourceFile, whole.Format = truncate.Chars(strings.Join(names, ", "), maxName), "", plan.List
 	return whole, checkCombinable(plans)
+}
+
+// maxName is the maximum length of the name of a combined plan, in characters.
+const maxName = 200
+
+// numberPrompts gives the tasks of prompts that were given as text different ids.
+func numberPrompts(plans []plan.Plan) []plan.Plan {
+	taken := map[string]bool{}
+	for _, p := range plans {
+		for _, t := range p.Tasks {
+			taken[t.ID] = taken[t.ID] || p.Format != plan.PromptText
+		}
+	}
+	plans = slices.Clone(plans)
+	for i, p := range plans {
+		if p.Format != plan.PromptText {
+			continue
+		}
+		p.Tasks = slices.Clone(p.Tasks)
+		id := p.Tasks[0].ID
+		for n := 2; taken[id]; n++ {
+			id = fmt.Sprintf("%s-%d", p.Tasks[0].ID, n)
+		}
+		p.Tasks[0].ID, taken[id] = id, true
+		plans[i] = p
+	}
+	return plans
 }
 
 func harder(a, b plan.OnFailure) bool {
@@ -51,7 +81,7 @@ func checkCombinable(plans []plan.Plan) error {
 	from := map[string]plan.Plan{}
 	for _, p := range plans {
 		if p.Workflow != nil {
-			return exit.Usage(errors.New("a workflow is run alone, not with other plans"))
+			return &UsageError{Err: errors.New("a workflow is run alone, not with other plans")}
 		}
 		for _, t := range p.Tasks {
 			if other, twice := from[t.ID]; twice {

@@ -1,0 +1,278 @@
+// Package newrun makes the plan of a new run from what the user has chosen: plans, prompts, and
+// settings such as the agent or the number of candidates. 'gaffer run' and the dashboard use it, so
+// that both make the same run.
+package newrun
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gaffer/internal/engine"
+	"gaffer/internal/plan"
+	"gaffer/internal/text/suggest"
+)
+
+// Overrides are settings that change a plan. Their names are those of the flags of 'gaffer run'. A
+// setting that is not given changes nothing.
+type Overrides struct {
+	Given func(flag string) bool
+
+	Agent, Model string
+	OnFailure    string
+	Parallel     int
+	Retries      int
+	Timeout      time.Duration
+	Budget       float64
+	Worktree     bool
+	Land, Into   string
+	Verify       []string
+	BestOf       int
+	Pick         string
+}
+
+// UsageError reports a setting that the user cannot use like that.
+type UsageError struct {
+	Err  error
+	Next string // what the user can do; empty if unknown
+}
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+func (e *UsageError) Unwrap() error { return e.Err }
+
+// Usage marks the error as one that the user's input causes.
+func (e *UsageError) Usage() bool { return true }
+
+// Invalid marks the error as one that the user's input causes.
+func (e *UsageError) Invalid() bool { return true }
+
+// Hint returns advice for the user.
+func (e *UsageError) Hint() string { return e.Next }
+
+// maxBestOf is the maximum number of candidates of a task.
+const maxBestOf = 16
+
+// Check returns an error if the value of a flag is not valid in any plan.
+func (o Overrides) Check() error {
+	switch {
+	case o.OnFailure != "" && !slices.Contains(Failures(), o.OnFailure):
+		return wrongWord("--on-failure", o.OnFailure, Failures())
+	case o.Land != "" && !slices.Contains(Lands(), o.Land):
+		return wrongWord("--land", o.Land, Lands())
+	case o.Into != "" && !plan.IsBranch(o.Into):
+		return fmt.Errorf("--into %q: want the name of a git branch such as develop", o.Into)
+	case o.Given("best-of") && (o.BestOf < 2 || o.BestOf > maxBestOf):
+		return fmt.Errorf("--best-of %d: want 2 to %d", o.BestOf, maxBestOf)
+	case o.Pick != "" && o.BestOf == 0:
+		return fmt.Errorf("--pick needs --best-of, how many agents do each task")
+	case o.Pick != "" && !slices.Contains(Picks(), o.Pick):
+		return wrongWord("--pick", o.Pick, Picks())
+	case o.BestOf == 0 && strings.Contains(o.Agent, ","):
+		return fmt.Errorf("--agent %s: several agents need --best-of, such as --best-of %d", o.Agent, strings.Count(o.Agent, ",")+1)
+	case len(o.agents()) > max(o.BestOf, 1):
+		return fmt.Errorf("--agent names %d agents, which is more than --best-of %d", len(o.agents()), o.BestOf)
+	case o.Parallel < 0:
+		return fmt.Errorf("--parallel %d: want 0 or more", o.Parallel)
+	case o.Retries < 0 || o.Retries > 100:
+		return fmt.Errorf("--retries %d: want 0 to 100", o.Retries)
+	case o.Timeout < 0:
+		return fmt.Errorf("--timeout %s: want 0 or more", o.Timeout)
+	case o.Given("budget") && !(o.Budget > 0):
+		return fmt.Errorf("--budget %g: want an amount above 0", o.Budget)
+	case slices.ContainsFunc(o.Verify, func(c string) bool { return strings.TrimSpace(c) == "" }):
+		return fmt.Errorf("--verify: found nothing, want a shell command such as 'go test ./...'")
+	}
+	return nil
+}
+
+// CheckAgent returns an error if the agent of the flag --agent is neither built in nor one of the
+// custom agents in gaffer.yaml.
+func (o Overrides) CheckAgent(custom []string) error {
+	known := append(PromptAgents(), custom...)
+	for _, text := range o.agents() {
+		name := text
+		if o.BestOf > 0 {
+			name, _ = plan.SplitAgent(text)
+		}
+		switch {
+		case name == plan.CommandAgent:
+			return fmt.Errorf("--agent command: a command has its program in the plan, want %s", orList(known))
+		case !slices.Contains(known, name):
+			return wrongWord("--agent", name, known)
+		}
+	}
+	return nil
+}
+
+// agents returns the names in the flag --agent. With --best-of, the flag may contain several names.
+func (o Overrides) agents() []string {
+	switch {
+	case o.Agent == "":
+		return nil
+	case o.BestOf == 0:
+		return []string{o.Agent}
+	}
+	return strings.Split(o.Agent, ",")
+}
+
+// Picks returns the values of --pick.
+func Picks() []string {
+	return []string{string(plan.PickUser), string(plan.PickChecks), string(plan.PickJudge)}
+}
+
+func wrongWord(flag, word string, words []string) error {
+	err := fmt.Errorf("%s %q: want %s", flag, word, orList(words))
+	if near := suggest.Nearest(word, words); near != "" {
+		return &UsageError{err, fmt.Sprintf("did you mean %q?", near)}
+	}
+	return err
+}
+
+func orList(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// Apply returns the plan with the flags applied.
+func (o Overrides) Apply(p plan.Plan) (plan.Plan, error) {
+	p.Tasks = slices.Clone(p.Tasks)
+	for i := range p.Tasks {
+		o.applyTask(&p.Tasks[i])
+	}
+	if err := o.checkLand(p); err != nil {
+		return p, err
+	}
+	if o.BestOf > 0 {
+		if p.Workflow != nil {
+			return p, &UsageError{Err: fmt.Errorf("--best-of: a workflow merges the work of all its prompts, want a plan or a prompt")}
+		}
+		for i := range p.Tasks {
+			o.addCandidates(&p.Tasks[i])
+		}
+		p = p.ExpandCandidates()
+	}
+	if o.Given("parallel") {
+		p.Parallel = o.Parallel
+	}
+	if o.OnFailure != "" {
+		p.OnFailure = plan.OnFailure(o.OnFailure)
+	}
+	if o.Given("budget") {
+		p.Budget.USD = o.Budget
+		return p, o.checkBudget(p)
+	}
+	return p, nil
+}
+
+// UnusedWarnings returns a warning for --agent or --model if the flag has no effect, because
+// every task names its own agent or model.
+func (o Overrides) UnusedWarnings(tasks []plan.Task) (warnings plan.Problems) {
+	if o.BestOf > 0 {
+		return nil
+	}
+	agent, model := o.Agent == "" || len(tasks) == 0, o.Model == "" || len(tasks) == 0
+	for _, t := range tasks {
+		filled := t
+		filled.SetDefaultAgent(o.Agent, o.Model)
+		agent, model = agent || filled.Agent != t.Agent, model || filled.Model != t.Model
+	}
+	if !agent {
+		warnings = append(warnings, plan.Problem{Text: fmt.Sprintf("--agent %s changes nothing: each task names its agent, or is a command", o.Agent)})
+	}
+	if !model {
+		warnings = append(warnings, plan.Problem{Text: fmt.Sprintf("--model %s changes nothing: each task names its model, or is a command", o.Model)})
+	}
+	return warnings
+}
+
+// addCandidates makes several agents work on a task, unless the plan defines the task's candidates.
+// If there are fewer agents than candidates, their list is repeated.
+func (o Overrides) addCandidates(t *plan.Task) {
+	if len(t.Argv) > 0 || t.Candidate != "" || t.Pick != nil {
+		return
+	}
+	list := o.agents()
+	if len(list) == 0 {
+		list = []string{engine.AgentOf(*t)}
+	}
+	for i := range o.BestOf {
+		one := strings.TrimSpace(list[i%len(list)])
+		if model := cmp.Or(t.Model, o.Model); model != "" && !strings.Contains(one, ":") {
+			one += ":" + model
+		}
+		t.Candidates = append(t.Candidates, one)
+	}
+	t.PickBy, t.JudgeAgent = plan.PickBy(o.Pick), t.Candidates[0]
+}
+
+func (o Overrides) applyTask(t *plan.Task) {
+	if o.BestOf == 0 {
+		t.SetDefaultAgent(o.Agent, o.Model)
+	}
+	if o.Given("retries") {
+		t.Retries = o.Retries
+	}
+	if o.Given("timeout") {
+		t.Timeout = o.Timeout
+	}
+	if o.Given("worktree") && t.Branch == "" && t.Candidate == "" && t.Pick == nil {
+		t.Worktree = o.Worktree
+	}
+	if t.Candidate == "" && (t.HasWorktree() || o.BestOf > 0) {
+		t.Land, t.Into = cmp.Or(plan.Land(o.Land), t.Land), cmp.Or(o.Into, t.Into)
+	}
+	if t.Pick == nil || !t.Pick.IsJudge { // a judge changes no files, so it has nothing to verify
+		t.Verify = slices.Concat(t.Verify, o.Verify)
+	}
+}
+
+// checkLand returns an error if --land or --into has no effect, because no task of the plan has a
+// worktree.
+func (o Overrides) checkLand(p plan.Plan) error {
+	flag, value := "--land", o.Land
+	if value == "" {
+		flag, value = "--into", o.Into
+	}
+	switch {
+	case value == "":
+		return nil
+	case p.Workflow != nil:
+		return &UsageError{Err: fmt.Errorf("%s %s: a workflow says itself what becomes of its branch", flag, value)}
+	case o.BestOf == 0 && !slices.ContainsFunc(p.Tasks, plan.Task.HasWorktree):
+		return &UsageError{fmt.Errorf("%s %s: no task has a worktree", flag, value), "add --worktree"}
+	}
+	return nil
+}
+
+// checkBudget returns an error if the budget is too small for a task of the plan to start.
+func (o Overrides) checkBudget(p plan.Plan) error {
+	for _, t := range p.Tasks {
+		if t.Budget.USD > o.Budget {
+			return &UsageError{Err: fmt.Errorf("--budget %g: task %s alone may cost %g USD: it could never start", o.Budget, t.ID, t.Budget.USD)}
+		}
+	}
+	return nil
+}
+
+// PromptAgents returns the names of the built-in agents that take a prompt: all except the one that
+// runs a command line.
+func PromptAgents() (names []string) {
+	for _, name := range plan.Agents() {
+		if name != plan.CommandAgent {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Failures returns the values of --on-failure.
+func Failures() []string {
+	return []string{string(plan.Continue), string(plan.Stop), string(plan.StopNow)}
+}
+
+// Lands returns the values of --land.
+func Lands() []string {
+	return []string{string(plan.LandReview), string(plan.LandMerge), string(plan.LandPR), string(plan.LandKeep)}
+}
