@@ -48,9 +48,9 @@ func (b *beads) lastHolder(d *plan.Dispatch) (t store.Task, err error) {
 	return b.Task(key)
 }
 
-// take records the new task key as the holder of the bead of d. It returns a [*BeadHeldError] if
-// the bead's previous task has not ended. In the returned Dispatch, Earlier includes the attempts
-// of the previous task, so that the new task continues their numbers.
+// take makes the new task with the given key the holder of the bead of d. It returns a
+// [*BeadHeldError] if the bead's previous task has not ended. In the returned Dispatch, Earlier
+// includes the attempts of the previous task, so that the new task continues their numbers.
 func (b *beads) take(key store.TaskKey, d plan.Dispatch) (*plan.Dispatch, error) {
 	before, err := b.lastHolder(&d)
 	switch {

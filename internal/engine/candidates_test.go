@@ -25,7 +25,7 @@ func contested(by plan.PickBy) plan.Plan {
 	return plan.Plan{OnFailure: plan.StopNow, Tasks: []plan.Task{api, task("docs", "api")}}.ExpandCandidates()
 }
 
-// end claims a task, checks that its id is id, and ends its attempt.
+// end claims a task, checks that it is the task with this id, and ends its attempt.
 func (f *fixture) end(id string, ending fleet.Ending) {
 	f.t.Helper()
 	a := f.claim()

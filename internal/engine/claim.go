@@ -167,7 +167,7 @@ func joinLabels(labels []string) string {
 	return strings.Join(slices.Compact(sorted), ",")
 }
 
-// Satisfies reports whether a worker with these labels may take a task. set are the labels that the
+// Satisfies reports whether a worker with these labels may take a task. set has the labels that the
 // task requires, in the format of [store.Task.Labels].
 func Satisfies(labels []string, set string) bool {
 	for label := range strings.SplitSeq(set, ",") {

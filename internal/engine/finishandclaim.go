@@ -74,9 +74,9 @@ func (t *turns) turn(f Finish, r Claim) (FinishResult, *Assignment, error) {
 
 func turnKey(f Finish) string { return fmt.Sprintf("%s %d", f.Attempt, f.Token) }
 
-// repeatedTurn answers a turn whose attempt has already ended. If an earlier turn has ended the
-// attempt, repeatedTurn returns the same answer again. If the attempt is not complete and no answer
-// is stored, something else has ended the attempt, and repeatedTurn returns a [*ConflictError].
+// repeatedTurn answers a turn whose attempt a has already ended. If an earlier turn has ended a,
+// repeatedTurn returns the same answer again. If not, for example because a user has cancelled a,
+// it returns a [*ConflictError].
 func (t *turns) repeatedTurn(a store.Attempt, f Finish) (FinishResult, *Assignment, error) {
 	done := storedTurn{Result: completedResult}
 	kept, err := t.IdempotencyRecord(turnOp + " " + turnKey(f))
@@ -99,8 +99,9 @@ func (t *turns) repeatedTurn(a store.Attempt, f Finish) (FinishResult, *Assignme
 	return done.Result, t.claims.withLease(next), err
 }
 
-// assignedAfter returns the id of the attempt that was assigned by the turn which ended the attempt
-// ended. It returns nil if that attempt is not running any more or no attempt was assigned.
+// assignedAfter returns the id of the attempt that was assigned in the turn that ended another
+// attempt. It returns nil if no attempt was assigned or the assigned attempt is not running any
+// more.
 func (t *turns) assignedAfter(ended store.Attempt) (*string, error) {
 	running, err := t.heldBy(ended.Worker)
 	for _, a := range running {

@@ -203,7 +203,7 @@ func TestTheWorkerOfOneRunLeavesAndReturnsWithTheRun(t *testing.T) {
 		}))
 		return w
 	}
-	for _, run := range []string{"r1", "r2"} { // r1 is the worker of the run r1 only; nevertheless, the run r2 is bound to it too
+	for _, run := range []string{"r1", "r2"} { // the worker r1 works only for the run r1; nevertheless, its name is also the OnlyWorker of r2
 		_, err := f.Submit(ctx, engine.Submission{ID: run, OnlyWorker: "r1", Plan: plan.Plan{Tasks: []plan.Task{{ID: "one"}}}})
 		f.must(err)
 	}

@@ -190,8 +190,8 @@ func (s *schedule) makeTasksReady(id string) error {
 	return nil
 }
 
-// unblockDependents is called when the task key has become complete. It decrements Blockers of
-// every task that needs it.
+// unblockDependents is called when the task with the key has become complete. It decrements
+// Blockers of every task that needs it.
 func (s *schedule) unblockDependents(key store.TaskKey) error {
 	dependents, err := s.Dependents(key)
 	if err != nil {
@@ -205,8 +205,9 @@ func (s *schedule) unblockDependents(key store.TaskKey) error {
 	return nil
 }
 
-// blockDependents is called when the task key was complete and is queued again. It increments
-// Blockers of every task that needs it. This does not affect tasks that have already started.
+// blockDependents is called when the task with the key was complete and is queued again. It
+// increments Blockers of every task that needs it. This does not affect tasks that have already
+// started.
 func (s *schedule) blockDependents(key store.TaskKey) error {
 	dependents, err := s.Dependents(key)
 	if err != nil {

@@ -406,13 +406,13 @@ func (w *world) turn(by *worker, i int, f engine.Finish) error {
 	return w.given(f.Attempt, next)
 }
 
-// given checks the result of a turn: next must be the attempt that was assigned in the turn which
-// ended the attempt with the id ended.
-func (w *world) given(ended string, next *engine.Assignment) error {
+// given checks the result of a turn that has ended the attempt endedID: next must be the attempt
+// that the engine has assigned in that turn.
+func (w *world) given(endedID string, next *engine.Assignment) error {
 	running, err := w.running()
 	for _, a := range running {
-		if a.After == ended && (next == nil || next.Attempt.ID != a.ID) {
-			return fmt.Errorf("%s was given after %s, and its worker does not know", a.ID, ended)
+		if a.After == endedID && (next == nil || next.Attempt.ID != a.ID) {
+			return fmt.Errorf("%s was given after %s, and its worker does not know", a.ID, endedID)
 		}
 	}
 	return err

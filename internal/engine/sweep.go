@@ -19,7 +19,8 @@ const sweepAtOnce = 100
 // whole lease has passed after that time. The zero time means that workers could always reach it.
 func (e *Engine) Sweep(ctx context.Context, reachableSince time.Time) (again bool, err error) {
 	err = e.write(ctx, "sweep", func(tx *transaction) error {
-		// If the write had to wait until ctx has ended, since is out of date, so change nothing.
+		// If the write had to wait until ctx has ended, reachableSince is out of date, so change
+		// nothing.
 		if err := ctx.Err(); err != nil {
 			return err
 		}

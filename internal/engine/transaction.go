@@ -53,8 +53,8 @@ func newTransaction(c *txContext) *transaction {
 	return tx
 }
 
-// write runs fn in a transaction of the store. Its events name who as their cause; if who is empty,
-// the engine's default.
+// write runs fn in a transaction of the store. who is the user or program that its events name as
+// their cause; if it is empty, they name Options.Who.
 func (e *Engine) write(ctx context.Context, who string, fn func(tx *transaction) error) error {
 	if who == "" {
 		who = e.opts.Who

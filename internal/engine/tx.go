@@ -14,8 +14,8 @@ import (
 type Tx struct{ tx *transaction }
 
 // Do runs fn in one transaction: either all of its changes are stored, or none. fn may run more
-// than once, so it must have no effects outside the transaction. The events name who as their
-// cause.
+// than once, so it must have no effects outside the transaction. who is the user or program that
+// the events name as their cause.
 func (e *Engine) Do(ctx context.Context, who string, fn func(s *Tx) error) error {
 	return e.write(ctx, who, func(tx *transaction) error { return fn(&Tx{tx}) })
 }
@@ -92,10 +92,10 @@ func (s *Tx) ClaimForClient(r Claim) (*Assignment, error) {
 	})
 }
 
-// Assign assigns the queued task key to a client of the coordinator protocol. ([Tx.ClaimForClient]
-// chooses the task itself.) Assign returns a [*ConflictError] if the task has started or ended, if
-// it must wait for other tasks, if its run has ended or is stopping, or if the budget does not
-// allow it.
+// Assign assigns the queued task with the key to a client of the coordinator protocol.
+// ([Tx.ClaimForClient] chooses the task itself.) Assign returns a [*ConflictError] if the task has
+// started or ended, if it must wait for other tasks, if its run has ended or is stopping, or if the
+// budget does not allow it.
 func (s *Tx) Assign(key store.TaskKey, worker string) (*Assignment, error) {
 	tx := s.tx
 	t, err := tx.task(key)

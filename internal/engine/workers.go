@@ -108,8 +108,8 @@ func (ws *workers) applyReport(report store.Worker) (before, w store.Worker, err
 	return before, w, nil
 }
 
-// SetLastSeen sets the time of a worker's last heartbeat to t. A worker that reports that it stops
-// gets an earlier time, because clients compute from it whether a worker is online.
+// SetLastSeen sets the time of a worker's last heartbeat to t. If t is long enough ago, clients
+// show the worker as offline at once, for example because it has reported that it stops.
 func (s *Tx) SetLastSeen(id string, t time.Time) error {
 	w, err := s.tx.Worker(id)
 	if err != nil {

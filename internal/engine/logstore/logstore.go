@@ -101,8 +101,8 @@ func Append(s *engine.Tx, attempt string, offset int64, data []byte, limit int64
 }
 
 // End does the same as [Append] and marks the log as complete.
-func End(s *engine.Tx, attempt string, offset int64, data []byte, keep int64) (next int64, err error) {
-	return write(s, attempt, offset, data, keep, true)
+func End(s *engine.Tx, attempt string, offset int64, data []byte, limit int64) (next int64, err error) {
+	return write(s, attempt, offset, data, limit, true)
 }
 
 func write(s *engine.Tx, attempt string, offset int64, data []byte, keep int64, last bool) (int64, error) {

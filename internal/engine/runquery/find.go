@@ -84,8 +84,9 @@ func latestNamed(runs []store.Run, name string, err error) (string, error) {
 	return "", err
 }
 
-// matchID returns the id of ids that text names. text is a whole id, or the beginning of one of the
-// id's forms if no other id matches. If text is empty or "-", matchID returns the first id.
+// matchID returns the id in ids that the user means by text. text is a whole id, or the beginning
+// of a text that forms returns for the id, if that fits no other id. If text is empty or "-",
+// matchID returns the first id.
 func matchID(what, text string, ids []string, forms func(id string) []string) (string, error) {
 	if (text == "" || text == "-") && len(ids) > 0 {
 		return ids[0], nil

@@ -49,8 +49,8 @@ func (l *Querier) Changes(ctx context.Context, interval time.Duration, notify fu
 	}
 }
 
-// activityInterval is how often Follow and Changes look at what agents are doing. No event reports
-// changes of that.
+// activityInterval is how often Follow and Changes read what agents are doing. No event reports
+// this.
 const activityInterval = time.Second
 
 // waitForChange waits for an event with a number above cursor, at most for activityInterval. It
@@ -137,8 +137,8 @@ func (f *follower) readAll(r store.Reader) (err error) {
 	return nil
 }
 
-// readActivity updates what the running agents are doing. It must always be read, because no event
-// reports a change.
+// readActivity reads what the running agents are doing into run. It is called even if there are no
+// new events, because no event reports this.
 func (f *follower) readActivity(r store.Reader, run *fleet.Run) error {
 	running, err := store.RunningAttempts(r)
 	for _, a := range running {

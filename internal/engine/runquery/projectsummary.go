@@ -118,23 +118,23 @@ func addAmount(to *store.Amount, a store.Amount) {
 	*to = to.Add(a)
 }
 
-// recentRuns returns the running runs, and the runs that were created at or after since. If the
-// store has no query for this, recentRuns returns all runs.
-func recentRuns(r store.Reader, since time.Time) ([]store.Run, error) {
+// recentRuns returns the running runs, and the runs that were created at the time start or later.
+// If the store has no query for this, recentRuns returns all runs.
+func recentRuns(r store.Reader, start time.Time) ([]store.Run, error) {
 	if quick, ok := r.(interface {
 		RunsSince(time.Time) ([]store.Run, error)
 	}); ok {
-		return quick.RunsSince(since)
+		return quick.RunsSince(start)
 	}
 	return r.Runs()
 }
 
-// attemptsSince returns those attempts of a run that started at or after since.
-func attemptsSince(r store.Reader, run string, since time.Time) (list []store.Attempt, err error) {
+// attemptsSince returns those attempts of a run that started at the time start or later.
+func attemptsSince(r store.Reader, run string, start time.Time) (list []store.Attempt, err error) {
 	if quick, ok := r.(interface {
 		AttemptsSince(string, time.Time) ([]store.Attempt, error)
 	}); ok {
-		return quick.AttemptsSince(run, since)
+		return quick.AttemptsSince(run, start)
 	}
 	tasks, err := r.Tasks(run)
 	for _, t := range tasks {
@@ -143,7 +143,7 @@ func attemptsSince(r store.Reader, run string, since time.Time) (list []store.At
 			return nil, err
 		}
 		for _, a := range attempts {
-			if !a.Started.Before(since) {
+			if !a.Started.Before(start) {
 				list = append(list, a)
 			}
 		}

@@ -27,12 +27,12 @@ type Store interface {
 	// an error, Write commits nothing and returns that error. change may run more than once, so it
 	// must have no side effects outside of tx. tx is valid only until change returns.
 	Write(ctx context.Context, change func(tx *Tx) error) error
-	// Read calls look with a reader that sees one consistent snapshot of the database. Read never
+	// Read calls fn with a reader that sees one consistent snapshot of the database. Read never
 	// waits for writers.
-	Read(ctx context.Context, look func(r Reader) error) error
-	// Wait returns when an event with a Seq greater than after exists, or when ctx ends. It notices
-	// events that other processes append after a short delay.
-	Wait(ctx context.Context, after int64) error
+	Read(ctx context.Context, fn func(r Reader) error) error
+	// Wait returns when an event with a Seq above cursor exists, or when ctx ends. If another
+	// process has appended the event, Wait returns after a short delay.
+	Wait(ctx context.Context, cursor int64) error
 	// Close waits for operations in progress and releases all resources.
 	Close() error
 }
@@ -55,9 +55,9 @@ type Reader interface {
 	Runs() ([]Run, error)
 	RunningRuns() ([]Run, error) // returns the runs whose Status is Running
 	Tasks(run string) ([]Task, error)
-	// EndedTasks returns at most limit tasks of a run that have the final status in. Tasks with the
-	// highest Seq come first.
-	EndedTasks(run string, in Status, limit int) ([]Task, error)
+	// EndedTasks returns at most limit tasks of a run that have the given final status. Tasks with
+	// the highest Seq come first.
+	EndedTasks(run string, final Status, limit int) ([]Task, error)
 	// EndedTaskCounts returns, for each final status, the number of tasks of all runs that have it.
 	EndedTaskCounts() (map[Status]int, error)
 	// Dependents returns the tasks that have the given task in their Needs.
@@ -68,23 +68,23 @@ type Reader interface {
 	Questions(open bool) ([]Question, error) // returns all questions; if open is set, only questions that are not Closed
 	QuestionsOf(run string) ([]Question, error)
 	Accounts() ([]Account, error)
-	// Events returns at most limit events whose Seq is greater than after. The numbers have gaps
-	// where events were deleted.
-	Events(after int64, limit int) ([]Event, error)
-	// EventsOf returns at most limit events of a run whose Seq is greater than after. It does not
-	// scan events of other runs.
-	EventsOf(run string, after int64, limit int) ([]Event, error)
+	// Events returns at most limit events whose Seq is above cursor. The numbers have gaps where
+	// events were deleted.
+	Events(cursor int64, limit int) ([]Event, error)
+	// EventsOf returns at most limit events of a run whose Seq is above cursor. It does not scan
+	// events of other runs.
+	EventsOf(run string, cursor int64, limit int) ([]Event, error)
 	LastSeq() (int64, error)
 	// EventsWithoutRows returns the same events as Events, without Row and AttemptRow.
-	EventsWithoutRows(after int64, limit int) ([]Event, error)
-	// RunsBefore returns the runs that were created before the time created, without their plans.
-	RunsBefore(created time.Time) ([]Run, error)
+	EventsWithoutRows(cursor int64, limit int) ([]Event, error)
+	// RunsBefore returns the runs that were created before the time t, without their plans.
+	RunsBefore(t time.Time) ([]Run, error)
 	// IdempotencyRecords returns at most limit idempotency records, ordered by key. They were
-	// created before made, and their key is greater than after.
-	IdempotencyRecords(made time.Time, after string, limit int) ([]IdempotencyRecord, error)
-	// Items returns at most limit items with the given kind and parent whose Seq is greater than
-	// after. They are ordered by Seq and then by id.
-	Items(kind, parent string, after int64, limit int) ([]Item, error)
+	// created before the time t, and their key is greater than afterKey.
+	IdempotencyRecords(t time.Time, afterKey string, limit int) ([]IdempotencyRecord, error)
+	// Items returns at most limit items with the given kind and parent whose Seq is above cursor.
+	// They are ordered by Seq and then by id.
+	Items(kind, parent string, cursor int64, limit int) ([]Item, error)
 
 	// ClaimableTasks returns Ready tasks with the highest Priority first, and then the lowest Seq.
 	// Their Labels are in c.Labels, and their Account is not in c.PausedAccounts. If c.Accounts is

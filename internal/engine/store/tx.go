@@ -302,7 +302,7 @@ func (t Task) key() TaskKey { return t.TaskKey }
 
 func bySeq(a, b Task) int { return cmp.Compare(a.Seq, b.Seq) }
 
-// Dependents returns the tasks that have the task key in their Needs.
+// Dependents returns the tasks that need the task with the key.
 func (tx *Tx) Dependents(key TaskKey) ([]Task, error) {
 	var stored []Task
 	var err error

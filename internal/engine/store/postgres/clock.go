@@ -62,8 +62,7 @@ func clockOf(pool *pgxpool.Pool) *clock {
 	}}
 }
 
-// start reads the database's clock once. Then it reads it again and again in the background, until
-// stop is called.
+// start reads the database's clock once, and then regularly in the background until stop is called.
 func (c *clock) start(ctx context.Context) error {
 	if err := c.measure(ctx, 0); err != nil {
 		return err

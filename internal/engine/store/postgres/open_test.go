@@ -18,7 +18,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// with returns the database URL address with the connection setting name=value added.
+// with returns the database URL in address with the connection setting name=value added.
 func with(t *testing.T, address, name, value string) string {
 	t.Helper()
 	u, err := url.Parse(address)

@@ -12,9 +12,9 @@ import (
 	"gaffer/internal/engine/store/postgres/pgtest"
 )
 
-// The time for these queries must not grow with the number of tasks. So their plans must not scan
-// or sort the table. This holds for an empty table too, because the server caches the plan. Sorting
-// is allowed only for the first tasks of several lists.
+// The time for these queries must not grow with the number of tasks. So their query plans must not
+// scan or sort the whole table, not even for an empty table, because the server caches the query
+// plan. Sorting is allowed only for the first tasks of several lists.
 func TestTheQueueIsReadFromItsIndexes(t *testing.T) {
 	s, err := Open(t.Context(), pgtest.Database(t))
 	if err != nil {

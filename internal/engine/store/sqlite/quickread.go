@@ -67,14 +67,14 @@ func readSnapshot(c *conn, look func(r store.Reader) error) error {
 // QuickReader is a [store.Reader] with additional queries that return fewer rows.
 type QuickReader struct{ *reader }
 
-// RunsSince returns the running runs, and the runs that were created at or after since. Their plans
-// are left out.
-func (g QuickReader) RunsSince(since time.Time) ([]store.Run, error) {
+// RunsSince returns the running runs, and the runs that were created at the time start or later.
+// Their plans are left out.
+func (g QuickReader) RunsSince(start time.Time) ([]store.Run, error) {
 	return listRows[store.Run](g.c, `SELECT data FROM run WHERE created >= ?
-		UNION ALL SELECT data FROM run WHERE status = 'running' AND created < ?`, record.Nanos(since), record.Nanos(since))
+		UNION ALL SELECT data FROM run WHERE status = 'running' AND created < ?`, record.Nanos(start), record.Nanos(start))
 }
 
-// AttemptsSince returns those attempts of a run that started at or after since.
-func (g QuickReader) AttemptsSince(run string, since time.Time) ([]store.Attempt, error) {
-	return listRows[store.Attempt](g.c, "SELECT data FROM attempt WHERE run = ? AND started >= ?", run, record.Nanos(since))
+// AttemptsSince returns those attempts of a run that started at the time start or later.
+func (g QuickReader) AttemptsSince(run string, start time.Time) ([]store.Attempt, error) {
+	return listRows[store.Attempt](g.c, "SELECT data FROM attempt WHERE run = ? AND started >= ?", run, record.Nanos(start))
 }

@@ -326,7 +326,8 @@ func transactionListsMatch(t *testing.T, db Database) {
 	}
 }
 
-// randomizeState changes a task at random, so that it is in another list than before, or in none.
+// randomizeState makes a task ready, waiting, running or blocked at random. Sometimes it also
+// changes the priority, wave, account and labels of the task.
 func randomizeState(task *store.Task, random *rand.Rand) {
 	task.Ready, task.Status, task.Blockers = false, store.Queued, 0
 	switch random.IntN(5) {
