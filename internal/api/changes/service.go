@@ -36,7 +36,8 @@ type Reviews interface {
 type Options struct {
 	Store   store.Store
 	Reviews Reviews
-	// Hide reports whether a run is internal. Requests do not find hidden runs. Nil hides none.
+	// Hide reports whether a run is internal. Requests for such a run get the answer that it does
+	// not exist. If Hide is nil, no run is internal.
 	Hide func(run store.Run) bool
 	// Worktrees returns a function that finds the worktrees of the run's tasks.
 	Worktrees func(run store.Run) (Locate, error)

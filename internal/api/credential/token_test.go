@@ -357,7 +357,7 @@ func TestAFirstTokenThatCannotBeKeptIsNotMade(t *testing.T) {
 	}
 }
 
-// busy is a storage whose List fails once it has rows. Writes succeed.
+// busy is a storage whose List fails as soon as there is a row. Writes succeed.
 type busy struct{ *memory }
 
 func (b busy) List(ctx context.Context) ([]Token, error) {

@@ -235,13 +235,13 @@ func (b *TokenStore) load(ctx context.Context, age time.Duration) error {
 	return b.read(ctx)
 }
 
-// loadAfter reads the rows into the cache, unless a read has started after came. It first waits
-// until reloadInterval has passed since the last read. Concurrent callers share one read.
-func (b *TokenStore) loadAfter(ctx context.Context, came time.Time) error {
+// loadAfter reads the rows into the cache, unless a read has started after the time t. It first
+// waits until reloadInterval has passed since the last read. Concurrent callers share one read.
+func (b *TokenStore) loadAfter(ctx context.Context, t time.Time) error {
 	b.wait(ctx, b.lastRead().Add(reloadInterval).Sub(b.now()))
 	b.loading.Lock()
 	defer b.loading.Unlock()
-	if b.lastRead().After(came) {
+	if b.lastRead().After(t) {
 		return nil
 	}
 	return b.read(ctx)

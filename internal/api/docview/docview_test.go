@@ -12,7 +12,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// evil are document contents that could break a reader, by description.
+// evil has contents of documents that could break a reader. The keys describe them.
 var evil = map[string]string{
 	"nothing":       ``,
 	"null":          `null`,
@@ -59,7 +59,7 @@ func shown(t *testing.T, what string, picture any) map[string]any {
 	return m
 }
 
-// wild returns documents that other programs have really written, by name.
+// wild returns documents that other programs have really written. The keys are their names.
 func wild(t *testing.T, protocol string) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", "..", protocol, "testdata", "wild", "*.json"))

@@ -178,7 +178,7 @@ func version(data []byte) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// listed are the limits for sessions in a list.
+// listed has the limits for sessions in a list.
 var listed = limits{items: maxSessions, text: 300}
 
 // entryOf returns the entry of a session, without its waves. It counts the agents itself, because

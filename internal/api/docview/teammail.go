@@ -31,8 +31,8 @@ type TeamDecision struct {
 	Group string    `json:"group,omitempty"`
 }
 
-// messageDocuments lists the documents that contain messages. Each has the sender, receiver and
-// type of messages that do not name their own.
+// messageDocuments lists the documents that contain messages. For each document it has the sender,
+// receiver and type of those messages that do not name them.
 var messageDocuments = []struct {
 	doc      team.Document
 	from, to team.Role
@@ -155,7 +155,7 @@ type dated[T any] struct {
 	since time.Time
 }
 
-// next says that the following items come from another document.
+// next must be called before the items of another document are added.
 func (d *dated[T]) next() { d.since = time.Time{} }
 
 func (d *dated[T]) add(at time.Time, item T) {

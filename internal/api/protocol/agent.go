@@ -207,8 +207,8 @@ func (d *agentService) CurrentTask(ctx context.Context, agent string) (task coor
 	return task, err
 }
 
-// currentAttempt returns the attempt in held at the task that the agent reports as its current one.
-// If there is none, it returns the attempt that the agent got last.
+// currentAttempt returns the held attempt whose task the agent reports as its current task. If
+// there is none, it returns the attempt that the agent got last.
 func currentAttempt(w store.Worker, held []store.Attempt) store.Attempt {
 	for _, a := range held {
 		if wireID(a.Key()) == w.Task {

@@ -54,7 +54,7 @@ func TestATaskWithoutASequenceGoesToTheEndOfItsChain(t *testing.T) {
 			}
 			f.done("dev", task)
 		}
-		// The next number is also used when all earlier tasks have ended.
+		// A new task gets the next number even if all earlier tasks have ended.
 		if got := f.inChain(chain, "f", 0); got.Sequence != 9 {
 			t.Errorf("f: sequence %d, want 9", got.Sequence)
 		}
@@ -143,7 +143,7 @@ func TestATaskIsAssignedToOneAgent(t *testing.T) {
 		}
 		_, err := assign(second.ID, "b")
 		f.refused(err, "conflict", "not_owner")
-		// The agent keeps the task by heartbeats, and then ends it.
+		// The agent keeps the task as long as it sends heartbeats. Then it ends the task.
 		for range 4 {
 			f.pass(30 * time.Second)
 			f.beat(coordinator.Heartbeat{AgentID: "a"})

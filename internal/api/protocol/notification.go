@@ -17,7 +17,7 @@ import (
 // dismissal records that a user has dismissed a notification about an agent. It counts until the
 // agent reports another state.
 type dismissal struct {
-	Since time.Time `json:"since"` // when the agent's state had last changed at the time of the dismissal
+	Since time.Time `json:"since"` // when the agent had last changed its state before the dismissal
 }
 
 func dismissedKey(agent, kind string) store.ItemKey {

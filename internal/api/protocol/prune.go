@@ -15,7 +15,7 @@ type Rows struct{}
 // OwnsRun reports whether a run belongs to a channel or a chain.
 func (Rows) OwnsRun(run string) bool { return OwnsRun(run) }
 
-// FindOld returns the tasks of channels and chains that ended before the time, and the inputs and
+// FindOld returns the tasks of channels and chains that ended before a time, and the inputs and
 // notes that were created before it.
 func (Rows) FindOld(r store.Reader, before time.Time) (prune.OldProtocolRows, error) {
 	old := prune.OldProtocolRows{KeptTasks: map[store.TaskKey]bool{}}

@@ -18,8 +18,8 @@ import (
 // that agents get them first.
 const sessionPriority = 100
 
-// RequestSession implements [server.Protocol]. It queues a task in the channel. The agent that
-// claims the task, which has no session yet, shall start one.
+// RequestSession implements [server.Protocol]. It queues a task in the channel. An agent without a
+// session claims the task and starts a session for it.
 func (d *taskService) RequestSession(ctx context.Context, by credential.Identity, ask coordinator.NewSession) (task coordinator.Task, err error) {
 	var bad check
 	bad.idIfAny("channel_id", ask.ChannelID)

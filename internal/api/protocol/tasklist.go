@@ -16,7 +16,8 @@ import (
 const (
 	// maxListed is how many tasks Tasks returns at most if the client gives no limit.
 	maxListed = 10_000
-	// maxWaiting is how many queued tasks Tasks reads at least to find the newest ones.
+	// maxWaiting is how many queued tasks Tasks reads, or more if the client's limit is higher, to
+	// find the newest tasks.
 	maxWaiting = 2_000
 )
 

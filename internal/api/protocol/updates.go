@@ -185,8 +185,8 @@ func data(e store.Event) (json.RawMessage, error) {
 	return i.Data, err
 }
 
-// lane converts an agent account to the public type. Its end of the pause is in the past if the
-// account is no longer paused.
+// lane converts an agent account to the public type. If the account is no longer paused, the end of
+// its pause is in the past.
 func lane(e store.Event) (json.RawMessage, error) {
 	l, err := decoded[store.Account](e.Row)
 	if err != nil {

@@ -292,7 +292,7 @@ func TestTheSameKeyReturnsTheSameTask(t *testing.T) {
 				t.Fatalf("the same key gave %v", ids)
 			}
 		}
-		// A key with which no task was found may be used again.
+		// A key may be used again if no task was found with it.
 		f.channel("later")
 		_, err := f.Claim(f.ctx, worker, coordinator.Claim{AgentID: "a", Channel: "later", IdempotencyKey: "z"})
 		f.refused(err, "not found", "no_tasks")

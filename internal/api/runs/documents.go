@@ -152,7 +152,7 @@ func (d *documentReader) Report(ctx context.Context, q coordinator.ReportQuery) 
 		return nil, err
 	}
 	slices.Reverse(runs)
-	rows := latestRows{most: q.Rows}
+	rows := latestRows{limit: q.Rows}
 	for _, run := range runs {
 		if err := d.countRun(ctx, c, run, costs, &rows); err != nil {
 			return nil, err
@@ -174,18 +174,18 @@ type row struct {
 	ledger.Attempt
 }
 
-// latestRows keeps the most attempts that started last.
+// latestRows keeps the attempts that started last, as many as limit says.
 type latestRows struct {
-	most int
-	list []row
+	limit int
+	list  []row
 }
 
 func (l *latestRows) add(r row) {
-	if l.most == 0 {
+	if l.limit == 0 {
 		return
 	}
 	l.list = append(l.list, r)
-	if len(l.list) >= 2*l.most {
+	if len(l.list) >= 2*l.limit {
 		l.list = l.sorted()
 	}
 }
@@ -195,7 +195,7 @@ func (l *latestRows) sorted() []row {
 	slices.SortFunc(l.list, func(a, b row) int {
 		return cmp.Or(strings.Compare(b.StartedAt, a.StartedAt), strings.Compare(a.Bead, b.Bead), b.Attempt.Attempt-a.Attempt.Attempt)
 	})
-	return l.list[:min(len(l.list), l.most)]
+	return l.list[:min(len(l.list), l.limit)]
 }
 
 const noLimit = 1 << 30

@@ -19,7 +19,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// worked submits a run whose first task failed a check once and then completed.
+// worked submits a run. The check of its first task fails once, and then the task is complete.
 func (f *fixture) worked() string {
 	f.t.Helper()
 	run := f.submit(shop()).ID

@@ -75,7 +75,7 @@ func (d *logReader) layout(r store.Reader, run store.Run, task string) (l logLay
 	return l, err
 }
 
-// firstKept returns the offset in the task's log after which no bytes are missing.
+// firstKept returns the offset in the task's log from which on all bytes are kept.
 func (l logLayout) firstKept() (at int64) {
 	for _, p := range l.parts {
 		if p.from > 0 {

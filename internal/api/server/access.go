@@ -167,10 +167,9 @@ func hostSet(hosts []string) map[string]bool {
 	return set
 }
 
-// checkHost rejects requests for unknown host names. This stops a web page whose own name
-// resolves to this machine (DNS rebinding). The Host header must be allowed behind a
-// proxy too: on one machine, a page in a browser and a trusted proxy have the same
-// address.
+// checkHost rejects requests for unknown host names. This stops a web page whose own name resolves
+// to this machine (DNS rebinding). The Host header is checked even if a trusted proxy has forwarded
+// the request: on one machine, a browser and a trusted proxy have the same address.
 func (a *accessControl) checkHost(c *request) error {
 	for _, name := range c.hosts {
 		if !a.hosts[hostname(name)] {

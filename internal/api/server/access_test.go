@@ -44,9 +44,9 @@ func (w *whole) knock(r server.Route, h held, change func(*http.Request)) said {
 
 func bearer(q *http.Request, text string) { q.Header.Set("Authorization", "Bearer "+text) }
 
-// turnedAway sends every modified request to each route. It fails unless each answer has this
-// status and code, and no data was changed. The requests run concurrently, because the server
-// delays requests with an unknown token.
+// turnedAway sends every modified request to each route. The functions in who modify the requests.
+// It fails unless each answer has this status and code, and no data was changed. The requests run
+// concurrently, because the server delays requests with an unknown token.
 func (w *whole) turnedAway(h held, status int, code string, who map[string]func(*http.Request), routes []server.Route) {
 	w.t.Helper()
 	before := w.last()
@@ -167,7 +167,7 @@ func TestSecurityATokenIsInNoLogNoErrorNoFigureAndNoEvent(t *testing.T) {
 	w := startWhole(t)
 	h := w.begin("n", "text")
 	_, port, _ := net.SplitHostPort(w.addr)
-	shown := w.tokens[credential.Operator] // sent as a credential, in valid and invalid ways
+	shown := w.tokens[credential.Operator] // sent as a credential, in valid and invalid ways; the server must never show it
 	typed := w.tokens[credential.Viewer]   // sent by mistake as the text of a field
 	var told []said
 	var wrong sync.WaitGroup

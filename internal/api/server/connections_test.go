@@ -187,8 +187,8 @@ func (c *crowded) client() *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// answers fails unless two workers get answers: one over the open connection of old, and one over a
-// new connection.
+// answers fails unless two workers get answers: one over the connection that the client old has
+// open, and one over a new connection.
 func (c *crowded) answers(old *http.Client, when string) {
 	c.t.Helper()
 	if took, again, err := c.beat(old); err != nil || !again {

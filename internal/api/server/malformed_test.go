@@ -23,7 +23,8 @@ var (
 		"name", "claude_status", "status", "subscriptions", "type", "execution_mode", "channel", "idempotency_key", "kind",
 		"project", "on", "key", "labels", "version", "host", "role", "since", "agent", "model", "template", "run", "path", "from", "into",
 	}
-	// lines are names of fields with one line that a program reads; a line break would end it.
+	// lines are names of fields with one line that a program reads. They must not contain a line
+	// break, which would end the line.
 	lines = []string{"state", "source", "thread", "class"}
 	// texts are names of fields that may have several lines.
 	texts = []string{
@@ -203,7 +204,7 @@ func TestSecurityPathsInEveryIDAndOddBytesInEveryField(t *testing.T) {
 		for _, part := range regexp.MustCompile(`{(id|name|message)}`).FindAllString(r.Path, -1) {
 			for _, odd := range append(oddFor(strings.Trim(part, "{}")+" in a path"), "\xff") {
 				if r.Name == "GET /v1/channels/by-name/{name}" && slices.Contains(paths, odd) && odd != "." && odd != ".." {
-					continue // not odd here: a channel may have this name
+					continue // this value is valid here: a channel may have this name
 				}
 				to := strings.NewReplacer(part, escaped(odd), "{id}", h.run, "{name}", "api", "{message}", "m").Replace(r.Path)
 				w.refuses(fmt.Sprintf("%s with %.40q in its path", r.Name, odd), r.Method, to, full)

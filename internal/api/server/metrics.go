@@ -16,8 +16,8 @@ import (
 
 // metrics are the metrics about the server itself, not about its services.
 type metrics struct {
-	cut        atomic.Int64 // clients of the stream that were disconnected because they were too slow
-	inProgress atomic.Int64 // requests being handled, including streams
+	cut        atomic.Int64 // number of stream clients that were disconnected because they were too slow
+	inProgress atomic.Int64 // number of requests that are being handled, including streams
 
 	mu       sync.Mutex
 	requests map[string]map[int]int64 // number of requests, by route and status

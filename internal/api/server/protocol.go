@@ -56,13 +56,13 @@ type Protocol interface {
 	// Metrics returns the metrics of the service.
 	Metrics(ctx context.Context) (ServiceMetrics, error)
 
-	// Updates returns what the stream sends about the changes with numbers above after. It reads at
+	// Updates returns what the stream sends about the changes with numbers above cursor. It reads at
 	// most limit changes. last is the number of the last change that was read.
-	Updates(ctx context.Context, after int64, limit int) (list []Update, last int64, err error)
+	Updates(ctx context.Context, cursor int64, limit int) (list []Update, last int64, err error)
 	// Last returns the number of the latest change in the store.
 	Last(ctx context.Context) (int64, error)
-	// Wait returns when the store has a change with a number above after, or when ctx ends.
-	Wait(ctx context.Context, after int64) error
+	// Wait returns when the store has a change with a number above cursor, or when ctx ends.
+	Wait(ctx context.Context, cursor int64) error
 	// Ready returns nil if the database answers.
 	Ready(ctx context.Context) error
 }

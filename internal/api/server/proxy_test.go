@@ -12,8 +12,8 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// behind returns a change of the options: the server has the host name build.example and trusts the
-// proxies.
+// behind returns a function that changes the options: the server gets the host name build.example
+// and trusts the proxies.
 func behind(t *testing.T, proxies ...string) func(*Options) {
 	t.Helper()
 	trusted, err := ParseProxies(proxies)
@@ -23,7 +23,7 @@ func behind(t *testing.T, proxies ...string) func(*Options) {
 	return func(o *Options) { o.Hosts, o.Proxies = append(o.Hosts, "build.example"), trusted }
 }
 
-// forwarded sends a request the way a proxy does that replaces the Host header.
+// forwarded sends a request as a proxy does that replaces the Host header.
 func (w *world) forwarded(method, path, body string, headers map[string]string) reply {
 	w.t.Helper()
 	q := w.request(method, path, body)

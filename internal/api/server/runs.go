@@ -55,9 +55,9 @@ type Runs interface {
 	RunAttempts(ctx context.Context, run string) ([]coordinator.AttemptChange, error)
 	RunQuestions(ctx context.Context, run string) ([]coordinator.QuestionChange, error)
 	// RunChanges returns what the stream sends about a run for the changes with numbers above
-	// after. It reads at most limit changes. next is the value of after for the next page, or 0 if
-	// this is the last one.
-	RunChanges(ctx context.Context, run string, after int64, limit int) (list []Update, next int64, err error)
+	// cursor. It reads at most limit changes. next is the cursor for the next page, or 0 if this is
+	// the last one.
+	RunChanges(ctx context.Context, run string, cursor int64, limit int) (list []Update, next int64, err error)
 
 	// Log opens the log of a task. It returns a [*RangeError] if the query's offset is outside the
 	// log.

@@ -182,8 +182,8 @@ type reading struct {
 
 const maxRead = 256 << 10 // bytes that a client gets in one read
 
-// after returns the changes in the buffer with numbers above seq that fits accepts. If fits is nil,
-// it returns all of them.
+// after returns those changes in the buffer that have numbers above seq and for which fits returns
+// true. If fits is nil, it returns all changes above seq.
 func (h *hub) after(seq int64, fits func(frame) bool) reading {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

@@ -88,8 +88,8 @@ func (o *onlooker) read(body io.Reader) {
 	}
 }
 
-// until waits for a message of type kind that fits, and returns it. The message may have arrived
-// before the call, because messages about different documents have no fixed order.
+// until waits for a message of type kind for which fits returns true, and returns it. The message
+// may have arrived before the call, because messages about different documents have no fixed order.
 func (o *onlooker) until(kind, what string, fits func(m map[string]any) bool) told {
 	o.t.Helper()
 	for _, m := range o.seen {
@@ -198,7 +198,7 @@ func folder(t *testing.T, path string) {
 	}
 }
 
-// writings are documents in the formats that other tools write. One word of each text is replaced
+// writings has documents in the formats that other tools write. One word of each text is replaced
 // when the test changes the document.
 var writings = []struct {
 	what, file, kind, text, at string

@@ -22,9 +22,9 @@ type Work interface {
 	Ask(ctx context.Context, by credential.Identity, q coordinator.WorkQuestion) (id string, err error)
 	Release(ctx context.Context, by credential.Identity, r coordinator.WorkRelease) error
 	Held(ctx context.Context, by credential.Identity, worker string) ([]coordinator.Work, error)
-	// Wait returns when a change with a number above after concerns the worker. If ctx ends first,
+	// Wait returns when a change with a number above cursor concerns the worker. If ctx ends first,
 	// it returns empty news and no error.
-	Wait(ctx context.Context, by credential.Identity, worker string, after int64) (coordinator.WorkNews, error)
+	Wait(ctx context.Context, by credential.Identity, worker string, cursor int64) (coordinator.WorkNews, error)
 	// Log appends bytes to the log of an attempt. next is the offset of the next byte that it
 	// expects.
 	Log(ctx context.Context, by credential.Identity, p coordinator.LogPiece) (next int64, err error)

@@ -66,12 +66,12 @@ func (f feed) indexesFrom(first int) (places []int) {
 	return places
 }
 
-// newContents returns the indexes of the events that occur nowhere in the earlier feed. It is for
+// newContents returns the indexes of the events in f that occur nowhere in the feed old. It is for
 // feeds that do not overlap, because a program that does not lock the file has removed or changed
 // events.
-func (f feed) newContents(before feed) (places []int) {
+func (f feed) newContents(old feed) (places []int) {
 	heard := map[digest]int{}
-	for _, said := range before.digests {
+	for _, said := range old.digests {
 		heard[said]++
 	}
 	for i, said := range f.digests {

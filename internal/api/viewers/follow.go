@@ -76,8 +76,8 @@ func (v *watches) follow(ctx context.Context, ref string, wide bool) (*Follower,
 	return &Follower{l, wide}, nil
 }
 
-// join registers a follower. ready is closed when the watch has read the spec for the first time.
-// wide includes all documents.
+// join registers a follower. If wide is set, the follower gets messages about all documents. ready
+// is closed when the watch has read the spec for the first time.
 func (v *watches) join(l *liveProject, wide bool) (ready <-chan struct{}, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -98,8 +98,8 @@ func (l *liveProject) addEvent(m message) {
 	l.events = slices.Delete(l.events, 0, n)
 }
 
-// after returns the kept messages with numbers above seq, in order. With wide it includes those for
-// followers of all documents. The caller holds l.mu.
+// after returns the kept messages with numbers above seq, in order. If wide is set, it includes
+// those for followers of all documents. The caller holds l.mu.
 func (l *liveProject) after(seq int64, wide bool) [][]byte {
 	first := sort.Search(len(l.events), func(i int) bool { return l.events[i].seq > seq })
 	list := slices.Clone(l.events[first:])

@@ -270,12 +270,12 @@ func withActive(all []Entry, e Entry, gone map[string]bool) ([]Entry, error) {
 	return append(list, e), nil
 }
 
-// oldest returns the index of the least recently used entry whose path is in which, or -1 if there
+// oldest returns the index of the least recently used entry whose path is in paths, or -1 if there
 // is no such entry.
-func oldest(list []Entry, which map[string]bool) int {
+func oldest(list []Entry, paths map[string]bool) int {
 	found := -1
 	for i, e := range list {
-		if which[e.Path] && (found < 0 || e.Used.Before(list[found].Used)) {
+		if paths[e.Path] && (found < 0 || e.Used.Before(list[found].Used)) {
 			found = i
 		}
 	}

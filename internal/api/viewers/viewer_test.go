@@ -157,7 +157,7 @@ func (w *world) follow(ref string) *reader {
 	return &reader{w.t, of, latest, history.Events}
 }
 
-// until reads messages up to the first that fits, and returns them all.
+// until reads messages up to the first for which fits returns true, and returns them all.
 func (r *reader) until(what string, fits func(m map[string]any) bool) []map[string]any {
 	r.t.Helper()
 	all := r.had
