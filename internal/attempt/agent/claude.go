@@ -55,7 +55,7 @@ type claudeReader struct {
 	tools          int               // number of tool uses so far
 	failedAt       map[string]int    // value of tools when a tool use failed, by id of the tool use; a denied tool use also fails
 	reset          time.Time         // when the rate limit ends that rejected a request
-	errorKind      string            // the program's name for the error that ended the attempt
+	errorKind      string            // error of the program's last message, as the program names it, such as "rate_limit"; empty if it had none
 	final          *finalMessage
 	deniedInResult []claudeDenial // requests that the result lists as denied
 	interrupted    bool           // the program has accepted gaffer's request to end the turn

@@ -23,7 +23,8 @@ type Custom struct {
 	Env map[string]secret.Value `yaml:"env"`
 	// Prompt says how the program gets the prompt. Empty means the protocol's default.
 	Prompt PromptMethod `yaml:"prompt"`
-	// Markers is only for agents like "command", whose output has no protocol.
+	// Markers finds questions, rate limits and the end of the work in the output. It is only for
+	// agents with like: command, whose output has no protocol.
 	Markers Markers `yaml:"markers"`
 }
 

@@ -39,7 +39,8 @@ func clean(text string) string {
 		case r == '\n' || r == '\t' || unicode.IsPrint(r):
 			b.WriteRune(r)
 		case r == '\r' && i < len(text) && text[i] != '\n':
-			// Treat a lone carriage return as a new line: progress bars use it to restart theirs.
+			// Treat a lone carriage return as a new line: progress bars use it to write their line
+			// again.
 			b.WriteByte('\n')
 		}
 	}
@@ -166,7 +167,7 @@ func summary(text string) string {
 	return strings.TrimSpace(endFromLine(strings.TrimSpace(clean(text)), summaryLength))
 }
 
-// endOfAnswer returns the last answerLength bytes of text, otherwise unchanged.
+// endOfAnswer returns the last answerLength bytes of text. It replaces only invalid UTF-8.
 func endOfAnswer(text string) string {
 	return strings.ToValidUTF8(truncate.Tail(text, answerLength), "\uFFFD")
 }

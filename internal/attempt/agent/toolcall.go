@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// mainInput returns the member of a tool's input that says most, such as the command or the path.
+// mainInput returns the most informative member of a tool's input, such as the command or the path.
 func mainInput(input json.RawMessage) string {
 	var known struct {
 		Command     string           `json:"command"`

@@ -159,7 +159,7 @@ func toolOutput(output string, failed bool, at time.Time) []Entry {
 	}
 	switch {
 	case more == 1:
-		// Two or more lines must be missing: one line takes no more room than a note about it.
+		// A note replaces two or more lines. A single line takes no more room than the note.
 	case more > 1 && failed:
 		lines = append([]string{fmt.Sprintf("… %d lines before", more)}, lines[more:]...)
 	case more > 1:

@@ -176,7 +176,8 @@ func TestTrapI_InternalThreadsOfCodexAreIgnored(t *testing.T) {
 		`{"method":"turn/completed","params":{"threadId":"ours","turn":{"id":"turn-0","status":"completed","error":null}}}`,
 	}
 	signals, v := readLines(t, "codex", agent.Request{}, agent.Exit{Code: 0}, lines...)
-	// Ignore the denials of requests from such a thread, which say nothing about the work.
+	// Leave out gaffer's denial of the request from the thread "title": it says nothing about the
+	// work.
 	signals = slices.DeleteFunc(signals, func(s agent.Signal) bool { return show(s) == `reply to 9 {"id":9,"result":{"decision":"decline"}}` })
 	if len(signals) != 2 || v.Class != failure.Crashed {
 		t.Errorf("%q, verdict %+v", shown(signals), v)

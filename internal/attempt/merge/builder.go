@@ -49,33 +49,33 @@ func (b builder) build(ctx context.Context, method Method, base string) (string,
 	return b.squash(ctx, tree, base)
 }
 
-// mergedTree returns the tree of a merge of the branch into a commit, or the files with conflicts.
-// Git does not know that the target has the content of the commits in earlier, and would report
-// conflicts. So mergedTree merges into a commit that has the target's content, and the commits in
-// earlier as parents.
-func (b builder) mergedTree(ctx context.Context, into string) (tree string, conflicts []string, err error) {
+// mergedTree returns the tree of a merge of the branch into the commit target, or the files with
+// conflicts. Git does not know that the target has the content of the commits in b.earlier, and
+// would report conflicts. So mergedTree merges into a commit that has the target's content, and the
+// commits in b.earlier as parents.
+func (b builder) mergedTree(ctx context.Context, target string) (tree string, conflicts []string, err error) {
 	if len(b.earlier) > 0 {
-		tree, err := b.git.Resolve(ctx, into+"^{tree}")
+		tree, err := b.git.Resolve(ctx, target+"^{tree}")
 		if err != nil {
 			return "", nil, err
 		}
-		if into, err = b.git.CommitTree(ctx, tree, "gaffer: bridge\n", append([]string{into}, b.earlier...)...); err != nil {
+		if target, err = b.git.CommitTree(ctx, tree, "gaffer: bridge\n", append([]string{target}, b.earlier...)...); err != nil {
 			return "", nil, err
 		}
 	}
-	tree, conflicts, err = mergeTrees(ctx, b.git, into, b.tip)
+	tree, conflicts, err = mergeTrees(ctx, b.git, target, b.tip)
 	if err != nil {
 		return "", nil, fmt.Errorf("branch %s: %w", b.branch, err)
 	}
 	return tree, conflicts, nil
 }
 
-// squash creates one commit with the given tree. It names the authors and subjects of all commits
-// of the branch.
-func (b builder) squash(ctx context.Context, tree, from string) (string, error) {
+// squash creates one commit with the given tree on top of the commit base. Its message names the
+// authors and subjects of all commits of the branch.
+func (b builder) squash(ctx context.Context, tree, base string) (string, error) {
 	out, err := b.git.Run(ctx, append([]string{
 		"log", "--reverse", "--no-merges", "--encoding=UTF-8",
-		"--format=%x00%an%x01%ae%x01%aI%x01%s%x01%(trailers:key=Co-authored-by,valueonly,separator=%x02)", b.tip, "--not", from,
+		"--format=%x00%an%x01%ae%x01%aI%x01%s%x01%(trailers:key=Co-authored-by,valueonly,separator=%x02)", b.tip, "--not", base,
 	}, b.earlier...)...)
 	if err != nil {
 		return "", err
@@ -113,7 +113,7 @@ func (b builder) squash(ctx context.Context, tree, from string) (string, error) 
 			text += "Co-authored-by: " + also + "\n"
 		}
 	}
-	return g.CommitTree(ctx, tree, text, from)
+	return g.CommitTree(ctx, tree, text, base)
 }
 
 func withBody(title, body string) string {

@@ -75,11 +75,11 @@ func (t *target) checkNoRebase() error {
 	return &TargetError{Branch: t.branch, Path: path, Problem: "a rebase of it is not finished"}
 }
 
-// forward moves the worktree at path forward, together with the branch. It is the only step of a
-// merge that changes a worktree which may be the user's. Git refuses to overwrite changed files;
-// the options make it refuse for ignored files too. They also override settings that would make git
-// do less than a merge.
-func (t *target) forward(ctx context.Context, g git.Client, path, from, to string) error {
+// forward fast-forwards the branch from the commit old to commit, together with the files of the
+// worktree at path. It is the only step of a merge that changes a worktree which may be the user's.
+// Git refuses to overwrite changed files; the options make it refuse for ignored files too. They
+// also override settings of the user with which git would not simply fast-forward.
+func (t *target) forward(ctx context.Context, g git.Client, path, old, commit string) error {
 	g = g.In(path)
 	if on, err := g.HeadBranch(ctx); err != nil {
 		return err
@@ -87,8 +87,8 @@ func (t *target) forward(ctx context.Context, g git.Client, path, from, to strin
 		return errMoved
 	}
 	_, err := g.Run(ctx, "merge", "--ff-only", "--quiet", "--no-stat", "--no-autostash", "--no-verify-signatures",
-		"--no-overwrite-ignore", "--no-squash", "--commit", to)
-	err = t.orMoved(ctx, g, from, err)
+		"--no-overwrite-ignore", "--no-squash", "--commit", commit)
+	err = t.orMoved(ctx, g, old, err)
 	if git.ExitCode(err) > 0 {
 		e, _ := errors.AsType[*git.Error](err)
 		return &TargetError{Branch: t.branch, Path: path, Problem: e.Said}
@@ -96,9 +96,9 @@ func (t *target) forward(ctx context.Context, g git.Client, path, from, to strin
 	return err
 }
 
-// back moves the worktree at path back, together with the branch. Git keeps files that the user has
-// changed, and refuses if the move would overwrite them.
-func (t *target) back(ctx context.Context, g git.Client, path, from, to string) error {
+// back moves the branch from the commit old back to commit, together with the files of the worktree
+// at path. Git keeps files that the user has changed, and refuses if the move would overwrite them.
+func (t *target) back(ctx context.Context, g git.Client, path, old, commit string) error {
 	if len(t.checkedOut()) > 1 {
 		return &TargetError{Branch: t.branch, Path: path, Problem: "checked out in another worktree as well"}
 	}
@@ -111,10 +111,10 @@ func (t *target) back(ctx context.Context, g git.Client, path, from, to string) 
 	if err != nil {
 		return err
 	}
-	if on != t.branch || head != from {
+	if on != t.branch || head != old {
 		return errMoved
 	}
-	_, err = g.Run(ctx, "reset", "--keep", "--quiet", to)
+	_, err = g.Run(ctx, "reset", "--keep", "--quiet", commit)
 	if e, ok := errors.AsType[*git.Error](err); ok {
 		return &TargetError{Branch: t.branch, Path: path, Problem: e.Said}
 	}

@@ -83,10 +83,10 @@ type Options struct {
 	// Abandon is how long a frozen agent waits for another worker before it is stopped, see
 	// [supervisor.Spec].
 	Abandon time.Duration
-	// Terminal returns a terminal in which users can watch the agent. from is the offset in the log
-	// at which the agent's output begins. If the function or its result is nil, there is no
-	// terminal. It needs a Pool.
-	Terminal func(from int64) *supervisor.Terminal
+	// Terminal returns a terminal in which users can watch the agent. offset is where the agent's
+	// output begins in the log, in bytes. If Terminal or its result is nil, there is no terminal.
+	// Terminal needs a Pool.
+	Terminal func(offset int64) *supervisor.Terminal
 }
 
 // launch starts the agent under a supervisor, in a terminal if there is one.

@@ -161,7 +161,8 @@ func TestASupervisorThatDoesNotAnswerIsUnknown(t *testing.T) {
 	})
 }
 
-// change sets a field of the attempt's spec that describes the starter.
+// change sets a field of "starter" in the attempt's spec, which describes the process that started
+// the attempt.
 func (a *attempt) change(field string, value any) {
 	a.t.Helper()
 	said := a.lines("spec ")[0]
@@ -193,7 +194,7 @@ func TestAnAttemptOfAnotherMachineOrNamespaceIsUnknown(t *testing.T) {
 	for field, want := range map[string]string{"host": "another machine", "space": "another pid namespace"} {
 		eachWay(t, func(t *testing.T, a *attempt) {
 			p := a.start(stubborn(a.id, a.log))
-			a.awaitLine("stubborn") // from here on the process has the attempt's mark in its environment
+			a.awaitLine("stubborn") // from here on the process has GAFFER_ATTEMPT in its environment
 			if err := p.Close(); err != nil {
 				t.Fatal(err)
 			}

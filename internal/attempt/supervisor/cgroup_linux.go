@@ -112,8 +112,8 @@ func makeCgroup(name string) *cgroup {
 	return nil
 }
 
-// maxCgroupTries is how many groups with the same name and a number can exist. More than one exists
-// if the same supervisor starts an attempt again.
+// maxCgroupTries is how many groups of one attempt and one supervisor can exist; numbers tell them
+// apart. There is more than one if the same supervisor starts an attempt again.
 const maxCgroupTries = 100
 
 func (h hierarchy) makeCgroup(name string) *cgroup {

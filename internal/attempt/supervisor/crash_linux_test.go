@@ -59,7 +59,7 @@ func TestWhereverItsStarterDiesThereIsAtMostOneAgent(t *testing.T) {
 		seen[state]++
 		switch state {
 		case supervisor.Alive:
-			a.awaitLine("stubborn") // from here on the process has the attempt's mark in its environment
+			a.awaitLine("stubborn") // from here on the process has GAFFER_ATTEMPT in its environment
 			if got := a.carriers(); len(got) != 1 || p.Started().Agent.PID != got[0] {
 				t.Errorf("starter killed after %s: it is alive, and %v run", delay, got)
 			}

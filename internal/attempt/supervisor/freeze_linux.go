@@ -37,7 +37,7 @@ func (f *freezer) pass(agent int) (still bool) {
 		}
 		if !groups[p.group] && mayStopGroup(p, agent) {
 			groups[p.group] = true
-			_ = syscall.Kill(-p.group, syscall.SIGSTOP) // also reaches processes that are never in our list, because each exits as it starts the next
+			_ = syscall.Kill(-p.group, syscall.SIGSTOP) // also stops processes that no pass finds, because each of them starts the next one and exits at once
 		}
 		p.signal(syscall.SIGSTOP)
 	}

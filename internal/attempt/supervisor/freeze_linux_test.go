@@ -20,8 +20,9 @@ import (
 // keeps writing.
 const busy = `setsid sh -c 'while :; do echo grandchild; sleep 0.005; done' & while :; do echo agent; sleep 0.005; done`
 
-// states returns one letter for the kernel state of each live process that has the attempt's mark.
-// T is stopped. D waits in the kernel, for example for a newly forked child that is stopped.
+// states returns one letter for the kernel state of each live process that has the attempt's id in
+// its environment. T is stopped. D waits in the kernel, for example for a newly forked child that
+// is stopped.
 func (a *attempt) states() (states string) {
 	a.t.Helper()
 	for _, pid := range a.carriers() {

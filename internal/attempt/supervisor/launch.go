@@ -79,7 +79,7 @@ func isProgram(file string) bool {
 
 // openLog opens the log for appending and returns its size.
 func openLog(name string) (*os.File, int64, error) {
-	// O_NONBLOCK prevents that opening hangs if the path is a named pipe.
+	// Without O_NONBLOCK, opening would hang if the path is a named pipe.
 	fd, err := syscall.Open(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o666)
 	if err != nil {
 		return nil, 0, fmt.Errorf("log: %w", &fs.PathError{Op: "open", Path: name, Err: err})

@@ -19,8 +19,8 @@ func newLease(until, now time.Time) lease {
 	return lease{Until: until.Round(0), Left: until.Sub(now)}
 }
 
-// received returns the lease with end set, which is on the monotonic clock of the process that
-// received it.
+// received returns the lease with the field end set. It is called when this process receives a
+// lease, at the time now.
 func (l lease) received(now time.Time) lease {
 	l.end = now.Add(l.Left)
 	return l

@@ -20,7 +20,7 @@ func TestWhereverAPoolsProcessDiesEachAttemptRanAtMostOnce(t *testing.T) {
 	testenv.Integration(t)
 	seen := map[string]int{}
 	for range 40 {
-		loop := newAttempt(t) // its mark identifies the supervisors that the loop leaves behind
+		loop := newAttempt(t) // the supervisors that the loop leaves behind have its id in their environment
 		delay := time.Duration(rand.IntN(60_000)) * time.Microsecond
 		loop.loopAndDie(delay)
 		for _, dir := range loop.looped() {

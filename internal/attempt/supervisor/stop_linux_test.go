@@ -18,8 +18,8 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// carriers lists the processes with the attempt's mark. It reads the process table itself, so that
-// it does not depend on the code under test.
+// carriers lists the processes that have the attempt's id in their environment. It reads the
+// process table itself, so that it does not depend on the code under test.
 func (a *attempt) carriers() (pids []int) {
 	a.t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/environ")

@@ -109,7 +109,7 @@ func (r Request) Validate() error {
 	return nil
 }
 
-// Validate returns a [*RequestError] if the check could work on no machine.
+// Validate returns a [*RequestError] if the check cannot succeed on any machine.
 func (c Check) Validate() error {
 	if problem := c.problem(); problem != "" {
 		return &RequestError{What: fmt.Sprintf("check %q", c.title()), Problem: problem}

@@ -19,7 +19,7 @@ const (
 	minBeatInterval = 100 * time.Millisecond
 )
 
-// minBeatTimeout is the shortest timeout of a heartbeat, because an adopted lease may be almost
+// minBeatTimeout is the shortest timeout of a heartbeat. It applies if an adopted lease is almost
 // over. For the same reason the interval between two heartbeats is at least firstRetryPause.
 const minBeatTimeout = time.Second
 

@@ -56,7 +56,7 @@ func (w *Worker) claimsNothing() bool { return w.draining.Load() || w.waitingFor
 // claimRequest returns the request by which this worker asks for a task.
 func (w *Worker) claimRequest() engine.Claim {
 	r := engine.Claim{Worker: w.opts.ID}
-	if !w.claimsNothing() { // without labels the engine gives this worker no task of a run that is bound to certain workers
+	if !w.claimsNothing() { // if it must not take new tasks, the worker sends no labels: then the engine assigns it no task that requires a label
 		r.Labels, r.Agents = w.opts.Labels, w.opts.Allow
 	}
 	return r

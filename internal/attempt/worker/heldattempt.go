@@ -35,7 +35,7 @@ type heldAttempt struct {
 	attempt           *runner.Attempt // nil before the attempt runs, and while gaffer cannot tell whether it runs
 	now               fleet.Progress
 	endless           bool              // the agent has got a lease without an end
-	questions         map[string]string // open questions: the agent's id by the engine's id
+	questions         map[string]string // open questions: maps the engine's id of a question to the agent's id
 	dropped           []string          // the agent's ids of questions that it has withdrawn recently
 	orderedWaiting    bool              // the engine's last order says that the agent waits for the user
 	messages          []fleet.Message   // messages of the user that wait for the agent
@@ -156,8 +156,8 @@ func (h *heldAttempt) endAll(ctx context.Context) bool {
 	return false
 }
 
-// awaitLeftProcesses waits until the processes that an attempt has left behind, pids, have ended.
-// While one of them is alive, the task must not be started again.
+// awaitLeftProcesses waits until the processes with these pids have ended, which an attempt has
+// left behind. While one of them is alive, the task must not be started again.
 func (h *heldAttempt) awaitLeftProcesses(ctx context.Context, pids []int) {
 	for notified := false; slices.ContainsFunc(pids, isAlive) && ctx.Err() == nil; notified = true {
 		if !notified {

@@ -40,7 +40,8 @@ func (f *fleet) write(name string) {
 	f.must(os.WriteFile(filepath.Join(f.dir, name), nil, 0o600))
 }
 
-// question waits until the store has one question, which is open or closed as asked for.
+// question waits until the store has one question that is open, or closed if open is false. It
+// returns the question.
 func (f *fleet) question(open bool) store.Question {
 	f.t.Helper()
 	return testenv.WaitFor(f.t, fmt.Sprintf("one question that is open: %v", open), func() (all []store.Question) {

@@ -17,7 +17,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// scarce makes the start of agents fail with err while the function returns true.
+// scarce makes the start of agents fail with err as long as the function while returns true.
 func (f *fleet) scarce(err error, while func() bool) {
 	agents := f.agents
 	f.agents = func(name string) (agent.Agent, error) {

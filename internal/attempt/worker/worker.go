@@ -29,8 +29,8 @@ type Engine interface {
 	Claim(context.Context, engine.Claim) (engine.Assignment, error)
 	Beat(context.Context, store.Worker, []engine.HeldAttempt) ([]engine.Order, error)
 	Ask(context.Context, engine.Ask) (string, error)
-	// Turn does Finish and then Claim, in one transaction. If the request is repeated, it gets the
-	// same answer.
+	// FinishAndClaim does Finish and then Claim, in one transaction. If the request is repeated, it
+	// gets the same answer.
 	FinishAndClaim(context.Context, engine.Finish, engine.Claim) (engine.FinishResult, *engine.Assignment, error)
 	// Release returns attempts to the engine, so that other workers can claim their tasks.
 	Release(ctx context.Context, worker string, held []engine.HeldAttempt) error
@@ -109,7 +109,7 @@ type Worker struct {
 
 	draining            atomic.Bool  // Run claims nothing more, and returns when the worker holds no attempt
 	releasing           atomic.Bool  // set with draining: held attempts are stopped and returned to the engine
-	waitingForResources atomic.Int32 // number of attempts that wait for resources to start
+	waitingForResources atomic.Int32 // number of attempts that could not start yet because the machine lacks resources
 	reservations        reservations
 	collecting          bool // set by Collect before Run: start no agent
 

@@ -172,7 +172,7 @@ type connection struct {
 	cut   atomic.Bool  // no request reaches the engine
 	lossy atomic.Bool  // some answers do not reach the worker
 	stuck atomic.Bool  // claims are not answered
-	busy  atomic.Int64 // so many further requests fail, as if another process were writing to the store
+	busy  atomic.Int64 // number of further requests that fail, as if another process were writing to the store
 	older bool         // claims reach the engine without the list of allowed agents
 	beats atomic.Int64
 }

@@ -37,8 +37,8 @@ type mergeStep struct {
 	Open   string   `json:"open,omitempty"`   // base branch of a pull request to open; empty for no pull request
 }
 
-// MergeMain performs the merge step that it reads from in, in the current folder. It returns the
-// exit code. It is the main function of [MergeCommand].
+// MergeMain reads a merge step from in and performs it in the current folder. It returns the exit
+// code. It is the main function of [MergeCommand].
 func MergeMain(ctx context.Context, in io.Reader, out, errs io.Writer) int {
 	root, err := os.Getwd()
 	if err == nil {
@@ -54,8 +54,8 @@ func MergeMain(ctx context.Context, in io.Reader, out, errs io.Writer) int {
 	return 1
 }
 
-// RunMergeStep performs the merge step that it reads from in, in the project at root. It skips what
-// is already done, so it can be retried.
+// RunMergeStep reads a merge step from in and performs it in the project at root. It skips what is
+// already done, so it can be retried.
 func RunMergeStep(ctx context.Context, root string, in io.Reader, out io.Writer) error {
 	var s mergeStep
 	if err := json.NewDecoder(in).Decode(&s); err != nil {

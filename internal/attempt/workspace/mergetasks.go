@@ -124,7 +124,7 @@ type mergePlanner struct {
 	tasks  []plan.Task
 	ids    ids
 	merges map[string]mergeTask // added merge tasks, by repository, start and merged tasks
-	byList map[*int]mergeTask   // the same merge tasks, by the list of predecessors that all tasks of a wave share
+	byList map[*int]mergeTask   // the same merge tasks; the key is the address of the list of predecessors that all tasks of a wave share
 	n      int                  // number of added tasks
 }
 

@@ -169,7 +169,7 @@ func TestAWorktreeThatWasDeletedByHandIsMadeAgain(t *testing.T) {
 	if got := p.Git(p.Dir, "rev-parse", "refs/gaffer/rescue/run1/a"); got != only {
 		t.Errorf("what only HEAD knew is %s, and %s is kept", only, got)
 	}
-	p.Git(p.Dir, "worktree", "remove", tree.Path) // now the user removes it properly
+	p.Git(p.Dir, "worktree", "remove", tree.Path) // the user removes the worktree with git, not only its folder
 	p.create("a")
 	p.whole(tree, "shared.txt", "done.txt")
 }

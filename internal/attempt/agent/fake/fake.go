@@ -96,8 +96,8 @@ type scriptEnd struct {
 
 func (scriptEnd) Error() string { return "the script has ended" }
 
-// end prints the final message of a turn. exit says whether the program must exit now, with the
-// exit code code.
+// end prints the final message of a turn. It returns the program's exit code, and whether the
+// program must exit now.
 func (a *actor) end(err error) (code int, exit bool) {
 	var e scriptEnd
 	switch {

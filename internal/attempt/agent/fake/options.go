@@ -15,7 +15,7 @@ type options struct {
 	server   bool   // imitate codex app-server
 	thread   string // id of the conversation to begin or resume
 	resume   bool
-	prompt   string // the prompt, if given is set; if not, the prompt is read from stdin
+	prompt   string // the prompt, if the field given is set; if not, the prompt is read from stdin
 	given    bool
 	replay   bool   // print each message that is passed to the model, as Claude Code does
 	scripts  string // path of a file with the steps of each task; they replace the steps in the prompt
