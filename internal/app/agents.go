@@ -68,9 +68,9 @@ func ProjectPrograms(ctx context.Context, opts Options) ([]trust.Program, error)
 	return append(list, repo.Programs()...), nil
 }
 
-// customAgents returns the agents of gaffer.yaml, and the agent name if it is built in. For an
-// agent whose program is "gaffer", it sets the path of this executable, because gaffer may not be
-// installed.
+// customAgents returns the agents of gaffer.yaml, and the agent with this name if it is built in.
+// For an agent whose program is "gaffer", it sets the path of this executable, because gaffer may
+// not be installed.
 func customAgents(c *config.Config, name string) (map[string]agent.Custom, error) {
 	custom := c.Agents()
 	self, err := os.Executable()

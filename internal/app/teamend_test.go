@@ -28,8 +28,8 @@ say {"status":"PLANNED","mode":"simple","mode_reasoning":"it is small","tasks":[
 say {"status":"COMPLETE"}
 `
 
-// stopped fails unless the session stopped with an error that contains says, and its documents are
-// valid.
+// stopped fails unless the session stopped with an error that contains the text says, and its
+// documents are valid.
 func (c crew) stopped(run fleet.Run, says string) {
 	c.t.Helper()
 	s := c.session()

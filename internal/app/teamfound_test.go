@@ -14,7 +14,7 @@ import (
 	"gaffer/team"
 )
 
-// theirs are the documents of a session that another program started, by name.
+// theirs has the documents of a session that another program started, by name.
 var theirs = map[string]string{
 	"pm_state.json": `{"session_id": "bz_1", "mode": "parallel", "mode_reasoning": "two features", "original_requirements": "Make a and b",
  "all_tasks": [{"id": "T1", "description": "make a", "group_id": "A", "status": "complete", "owner": "x"},

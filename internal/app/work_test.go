@@ -127,8 +127,8 @@ func newPlace(t *testing.T) testProject {
 
 func (p testProject) open() *app.App { return p.openWith(func(string) string { return "" }) }
 
-// openWith opens an App. It takes environment variables that the testProject does not set from
-// others.
+// openWith opens an App. It calls others for environment variables that the testProject does not
+// set.
 func (p testProject) openWith(others func(string) string) *app.App {
 	a, err := app.Open(context.Background(), p.options(others))
 	if err != nil {
@@ -137,8 +137,8 @@ func (p testProject) openWith(others func(string) string) *app.App {
 	return a
 }
 
-// options returns the options for opening an App. They take environment variables that the
-// testProject does not set from others.
+// options returns the options for opening an App. They call others for environment variables that
+// the testProject does not set.
 func (p testProject) options(others func(string) string) app.Options {
 	getenv := func(name string) string {
 		if text, here := map[string]string{"XDG_STATE_HOME": p.home, "XDG_CONFIG_HOME": p.home, "GAFFER_DB": p.db, trust.Variable: "all"}[name]; here {

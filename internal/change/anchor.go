@@ -169,7 +169,8 @@ func (t *tracker) search(ctx context.Context, a *fleet.Anchor, to, text string) 
 }
 
 // changed returns the files of oldTree that are changed, renamed or deleted in newTree, by their
-// path in oldTree. It leaves out copies, because the file that was copied still exists.
+// path in oldTree. It leaves out files that were added or copied, because no file of oldTree has
+// become one of them.
 func (t *tracker) changed(ctx context.Context, oldTree, newTree string) (map[string]fleet.ChangeFile, error) {
 	if list, ok := t.lists[[2]string{oldTree, newTree}]; ok {
 		return list, nil

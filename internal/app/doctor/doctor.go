@@ -80,7 +80,7 @@ type Options struct {
 	Project string // path of the project's root
 	Session *session.Store
 	Names   []string // names of the agents in gaffer.yaml
-	// Agents returns the agents of gaffer.yaml, and the agent name if it is built in.
+	// Agents returns the agents of gaffer.yaml, and the agent with this name if it is built in.
 	Agents func(name string) (map[string]agent.Custom, error)
 	// ChannelAdvice returns what the user should do about notification channels that do not work.
 	ChannelAdvice func() []string

@@ -59,10 +59,10 @@ func (r *Runs) CancelRunAndWait(ctx context.Context, run, why string) error {
 	return r.CancelAndWait(ctx, run, "", why)
 }
 
-// Collect waits until the running attempts of the tasks that match selects have ended, and stores
-// how they ended. It starts no attempts. It returns an [*runlock.OwnedError] if another process
-// works on the run, and a [*pending.UnwrittenError] if everything was stored but documents could
-// not be written.
+// Collect waits until the running attempts of those tasks have ended for which match returns true,
+// and stores how they ended. It starts no attempts. It returns an [*runlock.OwnedError] if another
+// process works on the run, and a [*pending.UnwrittenError] if everything was stored but documents
+// could not be written.
 func (r *Runs) Collect(ctx context.Context, run string, match func(store.Task) bool) error {
 	release, err := r.opts.Locks.Lock(ctx, run)
 	if err != nil {

@@ -61,9 +61,9 @@ type Options struct {
 	// Land merges the changes of a run or opens pull requests, as the run's plan requests. It is
 	// called when all tasks of the run are complete. It may queue tasks again.
 	Land func(ctx context.Context, run store.Run) error
-	// Notify sends notifications about the run's events with numbers above from, until end is
+	// Notify sends notifications about the run's events with numbers above cursor, until stop is
 	// called.
-	Notify func(ctx context.Context, run string, from int64) (end func())
+	Notify func(ctx context.Context, run string, cursor int64) (stop func())
 	// Served reports whether this process also serves its run over HTTP.
 	Served func() bool
 	NewID  func() string

@@ -23,15 +23,15 @@ type Overview struct {
 	Recent         []notify.Record `json:"lately"` // newest first
 }
 
-// Overview returns the settings and the notifications that were sent after since.
-func (n *Notifications) Overview(ctx context.Context, since time.Time) (v Overview, err error) {
+// Overview returns the settings and the notifications that were sent after the time t.
+func (n *Notifications) Overview(ctx context.Context, t time.Time) (v Overview, err error) {
 	c := n.opts.Config
 	v = Overview{Events: kindsOf(c), Burst: c.Number("notify.burst"), QuietQuestions: c.Choice("notify.quiet_questions") == "true"}
 	if from, to := c.Hours("notify.quiet"); from != to {
 		v.Quiet = fmt.Sprintf("%02d:%02d-%02d:%02d", from/60, from%60, to/60, to%60)
 	}
 	v.Channels = channelsOf(n.opts.Settings)
-	v.Recent, err = notify.Recent(ctx, n.opts.Store, usable(v.Channels), since)
+	v.Recent, err = notify.Recent(ctx, n.opts.Store, usable(v.Channels), t)
 	return v, err
 }
 

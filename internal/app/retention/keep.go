@@ -90,7 +90,7 @@ func resumableAs(run store.Run) (kind string, err error) {
 	return "build", nil
 }
 
-// latestOf returns the id of the latest run of this kind in the project of the run like.
+// latestOf returns the id of the latest run of this kind in the same project as the given run.
 func (k *keeper) latestOf(r store.Reader, like store.Run, kind string) (string, error) {
 	key := kind + " " + like.Project
 	if id, known := k.latest[key]; known {

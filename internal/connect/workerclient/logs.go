@@ -80,7 +80,7 @@ func (l *logs) begin(key coordinator.WorkKey, log string, adopted bool) error {
 	return nil
 }
 
-// end says that an attempt writes no more output.
+// end records that an attempt writes no more output.
 func (l *logs) end(attempt string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -108,8 +108,8 @@ func (r *Repo) Worktrees() int {
 
 const childVariable = "GITTEST_CHILD"
 
-// Main is called at the start of TestMain. In a process that [Child] has started, it calls act and
-// exits. Otherwise it hides the user's git configuration from the tests.
+// Main must be called first in TestMain. In a process that [Child] has started, it calls act and
+// exits. In any other process it only hides the user's git configuration from the tests.
 func Main(act func(name, dir, argument string) error) {
 	if name := os.Getenv(childVariable); name != "" {
 		if err := act(name, os.Args[1], os.Args[2]); err != nil {

@@ -142,7 +142,7 @@ func (w *world) localRoot() string { return filepath.Join(w.local.Home, "disk") 
 func (w *world) project() string   { return filepath.Join(w.localRoot(), "shop") }
 
 // chaosAgent is a script that is called as agent.sh STEPS HOW. For each step it appends a mark to a
-// file of its task. With HOW ask it ends before its question; with HOW rest it does what
+// file of its task. If HOW is "ask", it ends before its question. If HOW is "rest", it does what
 // follows the answer.
 const chaosAgent = `marks=${0%/*}/$GAFFER_RUN
 mkdir -p "$marks"

@@ -202,8 +202,9 @@ const (
 	longEvery = 4
 )
 
-// script is the command of every task. It writes a mark with each step. The first attempt of a task
-// with a file TASK.held goes on for so long that it is still alive when another attempt replaces it.
+// script is the command of every task. It writes a mark with each step. If the task has a file
+// TASK.held, its first attempt runs so long that it is still alive when another attempt replaces
+// it.
 const script = `
 m() { echo "$1 $GAFFER_ATTEMPT" >>$marks/$GAFFER_TASK; sleep $step; }
 m begin

@@ -78,8 +78,8 @@ func (f *fleet) left(task string) []byte {
 	return data
 }
 
-// superseded waits until another attempt of the task of a has been running for some time. It
-// returns false if that takes too long.
+// superseded waits until another attempt at the task of the agent a has been running for some time.
+// It returns false if that takes too long.
 func (f *fleet) superseded(a agent) bool {
 	const patience = 25 * time.Second // longer than the lease and the pause before the next attempt
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(step) {
