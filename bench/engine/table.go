@@ -78,8 +78,8 @@ func compare(ctx context.Context, p *databases, s settings, chosen []contender) 
 	return nil
 }
 
-// contenderFigures holds the results of one contender: in for submitting tasks, out for claiming
-// and finishing them.
+// contenderFigures holds the results of one contender: the field in has the result for submitting
+// tasks, and out the result for claiming and finishing them.
 type contenderFigures struct{ in, out result }
 
 // bestFigures measures all contenders one after the other, several times. It returns the best

@@ -50,7 +50,7 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// link creates a symbolic link to a program at the path.
+// link creates a symbolic link at path that points to a program.
 func link(program, path string) error {
 	target, err := filepath.EvalSymlinks(program)
 	if os.Getenv(where) == "" || err != nil {

@@ -39,7 +39,8 @@ func (p *environment) killOwner(pid int) {
 }
 
 // finishChange runs a task with a worktree until it has a change that can be reviewed. The task's
-// check writes to the file checked in aside, and waits while the file hold exists in aside.
+// check writes to the file checked in the folder aside, and waits while that folder has a file
+// called hold.
 func (p *environment) finishChange(agent string) (aside string, task fleet.Task) {
 	p.Helper()
 	aside = filepath.Join(p.home, "aside") // folder for files that must not be part of the change

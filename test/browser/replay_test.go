@@ -28,7 +28,7 @@ func TestAReplayGoesFromEverythingQueuedToWhatTheRunIs(t *testing.T) {
 	p.Wait("it is as the run is", listed+" === "+quoted(statuses(run)))
 	p.Sees("the run is complete")
 	moments := eval[int](p, `Number(document.querySelector('.player input').max)`)
-	if want := len(w.past(id)) - 7; moments != want { // 8 changes, of the run and its tasks, are one moment
+	if want := len(w.past(id)) - 7; moments != want { // the replay shows the first 8 changes, of the run and its tasks, as one moment
 		t.Errorf("there are %d moments, want %d", moments, want)
 	}
 

@@ -87,7 +87,8 @@ func (w *world) serve(address string) {
 	}
 }
 
-// restart kills the server, calls while, and starts the server again at the same address.
+// restart kills the server, calls the function while, and starts the server again at the same
+// address.
 func (w *world) restart(while func()) {
 	w.Helper()
 	w.server.kill()

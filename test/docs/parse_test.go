@@ -12,7 +12,7 @@ type item struct {
 	line  int
 	block *block
 	run   string    // a hidden command; empty if the item is none
-	with  [2]string // a text of the page, and what commands have instead of it
+	with  [2]string // a text of the page, and the text that replaces it in commands
 }
 
 // block is a fenced block of a page.

@@ -82,8 +82,8 @@ func (a *agent) self(mode string) []string {
 	return []string{os.Args[0], mode, a.top, a.task, a.attempt}
 }
 
-// detach starts a command without any link to this process that a process can cut: the command has
-// a separate session and environment, and its parent has ended. detach returns when the command has
+// detach starts a command and cuts every connection to it that a process can cut: the command has a
+// separate session and environment, and its parent has ended. detach returns when the command has
 // started.
 func (a *agent) detach(argv ...string) {
 	pidFile := a.path("detached.pid")
