@@ -135,8 +135,8 @@ func sendWhileUsed(ctx context.Context, is *address, send func(context.Context, 
 	return send(ctx, is)
 }
 
-// unavailable reports whether the coordinator gave no answer, or an answer that another coordinator
-// may not give. It returns true if the caller's deadline passed. It returns false if the caller
+// unavailable reports whether the coordinator gave no answer, or an error that another coordinator
+// might not give. It returns true if the caller's deadline passed. It returns false if the caller
 // cancelled the request, because that says nothing about the coordinator.
 func unavailable(ctx context.Context, err error) bool {
 	if err == nil || errors.Is(ctx.Err(), context.Canceled) {

@@ -51,21 +51,21 @@ func (c *AgentClient) RequestSession(ctx context.Context, n NewSession) (Task, e
 // SendHeartbeats sends heartbeats until the context ends or the coordinator refuses them. It sends
 // the first at once, then one per interval and one for every value on wake. It uses a separate
 // connection. It calls state before each heartbeat, so the reported state is never older than the
-// request. It calls sent, which may be nil, with the result of each heartbeat. A failed heartbeat
+// request. It calls report, which may be nil, with the result of each heartbeat. A failed heartbeat
 // is retried before the next one is due.
 //
 // If the state has no agent id, SendHeartbeats uses the id from the first answer. An agent should
 // choose its id if it can: if the first answer is lost, the coordinator has created an agent that
 // is never used.
-func (c *AgentClient) SendHeartbeats(ctx context.Context, every time.Duration, state func() Heartbeat, wake <-chan struct{}, sent func(Agent, error)) error {
-	if every <= 0 {
-		every = BeatEvery
+func (c *AgentClient) SendHeartbeats(ctx context.Context, interval time.Duration, state func() Heartbeat, wake <-chan struct{}, report func(Agent, error)) error {
+	if interval <= 0 {
+		interval = BeatEvery
 	}
 	conn, end := c.conn.separate()
 	defer end()
 	// End a slow heartbeat before the next one is due. A worker counts as offline only after more
 	// than two lost heartbeats.
-	conn.opt.Timeout = min(conn.opt.Timeout, every*2/3)
+	conn.opt.Timeout = min(conn.opt.Timeout, interval*2/3)
 	id := "" // id of the agent that the coordinator has created
 	for failures := 0; ; {
 		h := state()
@@ -74,10 +74,10 @@ func (c *AgentClient) SendHeartbeats(ctx context.Context, every time.Duration, s
 		if err == nil {
 			id = cmp.Or(id, agent.ID)
 		}
-		if sent != nil && ctx.Err() == nil {
-			sent(agent, err)
+		if report != nil && ctx.Err() == nil {
+			report(agent, err)
 		}
-		next := every
+		next := interval
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -85,7 +85,7 @@ func (c *AgentClient) SendHeartbeats(ctx context.Context, every time.Duration, s
 			return err
 		case err != nil:
 			failures++
-			next = min(every, conn.pause(failures, err))
+			next = min(interval, conn.pause(failures, err))
 		default:
 			failures = 0
 		}

@@ -100,8 +100,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Separate returns a client with separate connections, whose requests may take timeout for each
-// try. Both clients know which address works.
+// Separate returns a client with separate connections. Each try of its requests may take as long as
+// timeout. Both clients know which address works.
 func (c *Client) Separate(timeout time.Duration) *Client {
 	own, _ := c.conn.separate()
 	own.opt.Timeout = timeout

@@ -225,11 +225,11 @@ type LogPiece struct {
 // Limits of what a worker may send, in bytes unless noted.
 const (
 	MaxLogPiece   = 256 << 10
-	MaxWorkAnswer = 512 << 10 // the agent's answer in a WorkFinish
+	MaxWorkAnswer = 512 << 10 // maximum length of the agent's answer in a WorkFinish
 	MaxWorkChecks = 128 << 10
 	MaxWorkDiff   = 128 << 10
-	MaxWorkDenied = 50       // number of entries in WorkFinish.Denied
-	MaxWorkText   = 64 << 10 // a summary or a question
+	MaxWorkDenied = 50       // maximum number of entries in WorkFinish.Denied
+	MaxWorkText   = 64 << 10 // maximum length of a summary or a question
 )
 
 // LogGap is the error code for a piece of a log that does not follow directly on the stored part.

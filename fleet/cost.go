@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// CostGrouping says by what a cost report groups attempts.
+// CostGrouping is the property by which a cost report groups attempts, such as their day or their
+// agent.
 type CostGrouping string
 
 // The groupings of a cost report.
@@ -28,26 +29,26 @@ func CostGroupings() []CostGrouping {
 // CostQuery selects the attempts of a cost report by the time at which they started.
 type CostQuery struct {
 	Project string    // path or name of the only project; empty means all
-	Since   time.Time // the first time that counts; zero means no limit
-	Until   time.Time // the first time that no longer counts; zero means no limit
+	Since   time.Time // leaves out attempts that started before this time; zero means no limit
+	Until   time.Time // leaves out attempts that started at this time or later; zero means no limit
 	By      CostGrouping
 	Zone    *time.Location // the time zone of days; nil means UTC
 }
 
-// CostReport says what attempts have cost. Attempts that are running count with what they have
-// reported so far. Commands count only if they report a cost.
+// CostReport says what attempts have cost. For running attempts it includes what they have reported
+// so far. Commands are included only if they report a cost.
 type CostReport struct {
 	By    CostGrouping `json:"by"`
 	Zone  string       `json:"tz"`
 	Since time.Time    `json:"since,omitzero"`
 	Until time.Time    `json:"until,omitzero"`
 	Total CostRow      `json:"total"`
-	// Rows has the groups: days and the latest runs in the order of time, latest first, others by
-	// cost, highest first.
+	// Rows has one row for each group. Days and runs are sorted by time, the latest first. Other
+	// groups are sorted by cost, the highest first.
 	Rows []CostRow `json:"rows"`
 	Days []CostRow `json:"days"` // the same attempts by day, oldest first; days without an attempt are missing
-	// Budgets has the runs with a budget of which an attempt counts, or which are running. Those
-	// that have used most of it come first.
+	// Budgets has the runs with a budget that are running or have an attempt in this report. The
+	// run that has used the largest share of its budget comes first.
 	Budgets []RunBudget `json:"budgets"`
 }
 
@@ -66,7 +67,7 @@ type CostRow struct {
 	Input     int64 `json:"input"`
 	Output    int64 `json:"output"`
 	Cached    int64 `json:"cached"`
-	Uncounted int   `json:"uncounted,omitempty"` // attempts whose tokens, or their parts, are unknown
+	Uncounted int   `json:"uncounted,omitempty"` // number of attempts whose tokens, or the parts of their tokens, are unknown
 }
 
 // RunBudget is what a run has spent of its budget, whatever the report's time span is. It includes
@@ -127,7 +128,8 @@ func (r CostReport) WriteCSV(to io.Writer) error {
 	return out.Error()
 }
 
-// plainCell returns a text as a spreadsheet shows it without computing anything.
+// plainCell returns a text with an apostrophe in front if a spreadsheet would treat the text as a
+// formula. It returns other texts unchanged.
 func plainCell(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", []rune(text)[0]) {
 		return "'" + text

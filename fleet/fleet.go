@@ -225,9 +225,9 @@ type Question struct {
 }
 
 // Choose returns the answer that the typed text stands for: the option with this text, the option
-// with this number (from 1), or the text itself if it is neither. A number that no option has is an
-// error: it is a typing mistake, and the agent would take it for an answer. A number in double
-// quotes is a text.
+// with this number (from 1), or the text itself if it is neither. If no option has the number,
+// Choose returns an error: the user has made a typing mistake, and the agent would use the number
+// as an answer. A number in double quotes is a text.
 func (q Question) Choose(typed string) (string, error) {
 	if inner, ok := strings.CutPrefix(typed, `"`); ok && strings.HasSuffix(inner, `"`) {
 		if inner = strings.TrimSuffix(inner, `"`); isNumber(inner) {
@@ -318,8 +318,8 @@ func (c *Counts) Count(s Status, delta int) {
 	}
 }
 
-// Merge returns all of runs, and those runs of others whose id is not in runs. It sorts them by
-// start time, the latest first.
+// Merge returns the runs of both lists. If both have a run with the same id, it returns only the
+// first list's. It sorts the runs by the time of their creation, the latest first.
 func Merge(runs, others []Run) []Run {
 	known := make(map[string]bool, len(runs))
 	for _, r := range runs {

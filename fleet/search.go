@@ -18,7 +18,7 @@ type Hit struct {
 	Created time.Time `json:"created"`        // when the run was submitted
 	Task    string    `json:"task,omitempty"` // id of the task; empty if the run itself was found
 	Name    string    `json:"name,omitempty"` // name of the task
-	Status  Status    `json:"status"`         // of the task, or of the run
+	Status  Status    `json:"status"`         // status of the task or, if the run itself was found, of the run
 	In      HitField  `json:"in"`
 	Excerpt string    `json:"excerpt,omitempty"` // a part of the prompt or result around the found words
 }

@@ -160,7 +160,8 @@ func (d *depth) turn(each time.Duration) error {
 	})
 }
 
-// print prints the figures, and the ratio of the claim times to those of another depth.
+// print prints the figures. It also prints the ratio of the claim times to the claim times of
+// another depth.
 func (d *depth) print(other *depth) error {
 	flat := func(mine, theirs result) target {
 		ratio := float64(mine.quantile(.5)) / float64(theirs.quantile(.5))

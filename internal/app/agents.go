@@ -43,8 +43,8 @@ type untrusted struct {
 // Launch implements [agent.Agent].
 func (u untrusted) Launch(agent.Request) (agent.Launch, error) { return agent.Launch{}, u.err }
 
-// programsOf returns the programs that the project's gaffer.yaml makes gaffer run through the named
-// settings. Without names, it returns those of all settings.
+// programsOf returns the programs that gaffer would run because of the named settings in the
+// project's gaffer.yaml. Without names, it considers all settings.
 func programsOf(c *config.Config, names ...string) (list []trust.Program) {
 	for _, p := range c.Programs() {
 		if len(names) == 0 || slices.Contains(names, p.Setting) {

@@ -80,8 +80,8 @@ func (s *shiftOf) end() fleet.Run {
 	}
 }
 
-// task waits until right returns true for a task, and returns the task.
-func (s *shiftOf) task(id string, right func(fleet.Task) bool) fleet.Task {
+// task waits until match returns true for a task, and returns the task.
+func (s *shiftOf) task(id string, match func(fleet.Task) bool) fleet.Task {
 	s.t.Helper()
 	return testenv.WaitFor(s.t, "a change of task "+id, func() (found fleet.Task) {
 		run, err := s.app.Fleet.Run(s.t.Context(), s.run)
@@ -94,7 +94,7 @@ func (s *shiftOf) task(id string, right func(fleet.Task) bool) fleet.Task {
 			}
 		}
 		return found
-	}, right)
+	}, match)
 }
 
 // says waits until a task's log contains text, and returns the task.

@@ -13,8 +13,8 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// Two processes must not work on one run: each would take the other's agents for lost and start
-// them again.
+// Two processes must not work on one run: each would treat the agents of the other process as lost,
+// and start them again.
 func TestSecurityARunHasOneOwnerAlsoWhenItsLockWasDeleted(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()

@@ -59,8 +59,8 @@ func PreflightTeam(ctx context.Context, opts Options, n teamsession.Request) ([]
 	return runPreflight(ctx, opts, p, more, needs...)
 }
 
-// runPreflight runs the preflight checks. It also checks that the user trusts the agents of the
-// plan and the settings in needs, as far as they come from the project's gaffer.yaml.
+// runPreflight runs the preflight checks. It also checks that the user trusts those agents of the
+// plan, and those settings in needs, that come from the project's gaffer.yaml.
 func runPreflight(ctx context.Context, opts Options, p plan.Plan, o preflight.Options, needs ...string) ([]preflight.Problem, error) {
 	o.Root, o.Environ, o.Agents = opts.Project.Root, os.Environ(), opts.Config.Agents()
 	for _, t := range p.Tasks {

@@ -12,8 +12,8 @@ import (
 	"gaffer/internal/flow/teamsession"
 )
 
-// look opens a viewer of the project's documents, as 'gaffer serve' does, and calls use with it.
-func (p testProject) look(use func(v *viewers.Viewer)) {
+// look opens a viewer of the project's documents, as 'gaffer serve' does, and calls fn with it.
+func (p testProject) look(fn func(v *viewers.Viewer)) {
 	p.t.Helper()
 	a := p.open()
 	defer func() {
@@ -26,7 +26,7 @@ func (p testProject) look(use func(v *viewers.Viewer)) {
 		p.t.Fatal(err)
 	}
 	defer c.Close()
-	use(c.Viewer)
+	fn(c.Viewer)
 }
 
 // leave writes a document into the project, as another program would.

@@ -25,7 +25,7 @@ import (
 )
 
 // Coordinator serves runs to workers in other processes. If a worker has sent no heartbeat for the
-// duration of a lease, the coordinator takes its attempts as lost.
+// duration of a lease, the coordinator ends its attempts as lost.
 type Coordinator struct {
 	Protocol *protocol.Service
 	Runs     *runs.Service
@@ -71,7 +71,7 @@ func (a *App) Serve(o ServerOptions) (*Coordinator, error) {
 }
 
 // ServeRun returns the services with which users watch and control runs, until Close is called. It
-// is for a process that works on a run itself: the services do not serve workers, and never take
+// is for a process that works on a run itself: the services do not serve workers, and never end
 // attempts as lost.
 func (a *App) ServeRun() (*Coordinator, error) {
 	c, _, err := a.services(ServerOptions{})

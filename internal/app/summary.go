@@ -13,9 +13,9 @@ import (
 	"gaffer/internal/engine/store/sqlite"
 )
 
-// Summary returns the counts of runs, tasks and open questions for the status line, of this project
-// or, with everywhere, of all projects. It does not create or change the database, and does not
-// wait for other processes.
+// Summary returns the counts of runs, tasks and open questions for the status line: those of this
+// project, or of all projects if everywhere is set. It does not create or change the database, and
+// does not wait for other processes.
 func Summary(ctx context.Context, opts Options, everywhere bool) (g fleet.Summary, err error) {
 	database, state, err := databaseOf(opts)
 	if err != nil {
@@ -54,11 +54,11 @@ func Summary(ctx context.Context, opts Options, everywhere bool) (g fleet.Summar
 
 // addQuestionsByHand adds questions that belong to no run to g: those in the store, and those that
 // agents on this machine ask in their own terminals. It counts an agent on this machine only if
-// holds returns true for the agent's folder.
-func addQuestionsByHand(g *fleet.Summary, questions []fleet.Question, agents []discover.Agent, holds func(dir string) bool) {
+// inProject returns true for the agent's folder.
+func addQuestionsByHand(g *fleet.Summary, questions []fleet.Question, agents []discover.Agent, inProject func(dir string) bool) {
 	outside, asked := map[string]bool{}, map[string]bool{}
 	for _, s := range agents {
-		outside[s.Name] = s.Dir != "" && !holds(s.Dir)
+		outside[s.Name] = s.Dir != "" && !inProject(s.Dir)
 	}
 	for _, q := range questions {
 		if asked[q.Name] = true; !outside[q.Name] {

@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files; read the diff")
 
-// golden compares the documents with a golden file, or writes the file if write is true. With
-// parallel, the order of groups that work at the same time does not matter.
+// golden compares the documents with a golden file, or writes the file if write is true. If
+// parallel is true, the order of groups that work at the same time does not matter.
 func (c crew) golden(name string, parallel, write bool) {
 	c.t.Helper()
 	docs := c.timeless()

@@ -127,24 +127,24 @@ func newPlace(t *testing.T) testProject {
 
 func (p testProject) open() *app.App { return p.openWith(func(string) string { return "" }) }
 
-// openWith opens an App. It calls others for environment variables that the testProject does not
+// openWith opens an App. It calls fallback for environment variables that the testProject does not
 // set.
-func (p testProject) openWith(others func(string) string) *app.App {
-	a, err := app.Open(context.Background(), p.options(others))
+func (p testProject) openWith(fallback func(string) string) *app.App {
+	a, err := app.Open(context.Background(), p.options(fallback))
 	if err != nil {
 		panic(err)
 	}
 	return a
 }
 
-// options returns the options for opening an App. They call others for environment variables that
+// options returns the options for opening an App. They call fallback for environment variables that
 // the testProject does not set.
-func (p testProject) options(others func(string) string) app.Options {
+func (p testProject) options(fallback func(string) string) app.Options {
 	getenv := func(name string) string {
 		if text, here := map[string]string{"XDG_STATE_HOME": p.home, "XDG_CONFIG_HOME": p.home, "GAFFER_DB": p.db, trust.Variable: "all"}[name]; here {
 			return text
 		}
-		return others(name)
+		return fallback(name)
 	}
 	root, err := project.At(p.root, "test")
 	if err != nil {

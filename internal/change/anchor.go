@@ -243,15 +243,15 @@ func shift(hunks []*gitdiff.TextFragment, first, last int) (newFirst, newLast in
 }
 
 // nearest returns the new number of an old line. If a hunk has changed the line, it returns the
-// first new line of that hunk, or the last one if last is set.
-func nearest(hunks []*gitdiff.TextFragment, line int, last bool) int {
+// first new line of that hunk, or the last one if wantLast is set.
+func nearest(hunks []*gitdiff.TextFragment, line int, wantLast bool) int {
 	by := 0
 	for _, h := range hunks {
 		from, to := covers(h)
 		switch {
 		case to < line && from <= line:
 			by += int(h.NewLines - h.OldLines)
-		case from <= line && last:
+		case from <= line && wantLast:
 			return int(h.NewPosition + max(h.NewLines, 1) - 1)
 		case from <= line:
 			return int(h.NewPosition)

@@ -183,7 +183,7 @@ func (r *Reader) of(ctx context.Context, run, task string, kept snapshot.Snapsho
 			continue
 		}
 		const longest = 200
-		at, _ := strconv.ParseInt(part[3], 10, 64) // git writes a number
+		at, _ := strconv.ParseInt(part[3], 10, 64) // ignore the error: git always writes a number
 		c.Commits = append(c.Commits, fleet.Commit{ID: part[0], Subject: truncate.Bytes(part[4], longest), Author: truncate.Bytes(part[2], longest), At: time.Unix(at, 0).UTC()})
 		c.Dirty = part[1] != kept.Tree
 	}
@@ -359,7 +359,7 @@ func (r *Reader) sizes(ctx context.Context, ids []string) (map[string]int64, err
 	sizes := map[string]int64{}
 	for line := range strings.Lines(out) {
 		if part := strings.Fields(line); len(part) == 3 && part[1] == "blob" {
-			sizes[part[0]], _ = strconv.ParseInt(part[2], 10, 64) // git writes a number
+			sizes[part[0]], _ = strconv.ParseInt(part[2], 10, 64) // ignore the error: git always writes a number
 		}
 	}
 	return sizes, nil

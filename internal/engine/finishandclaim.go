@@ -99,13 +99,13 @@ func (t *turns) repeatedTurn(a store.Attempt, f Finish) (FinishResult, *Assignme
 	return done.Result, t.claims.withLease(next), err
 }
 
-// assignedAfter returns the id of the attempt that was assigned in the turn that ended another
-// attempt. It returns nil if no attempt was assigned or the assigned attempt is not running any
+// assignedAfter returns the id of the attempt that was assigned in the turn that ended the attempt
+// previous. It returns nil if no attempt was assigned or the assigned attempt is not running any
 // more.
-func (t *turns) assignedAfter(ended store.Attempt) (*string, error) {
-	running, err := t.heldBy(ended.Worker)
+func (t *turns) assignedAfter(previous store.Attempt) (*string, error) {
+	running, err := t.heldBy(previous.Worker)
 	for _, a := range running {
-		if a.After == ended.ID {
+		if a.After == previous.ID {
 			return &a.ID, err
 		}
 	}

@@ -15,7 +15,7 @@ type HeldAttempt struct {
 	Token   int64
 	Now     fleet.Progress // what the agent is doing; ignored if its State is empty
 	Asking  []string       // ids of the questions whose answers the worker waits for
-	Dropped []string       // questions that the agent no longer asks, by the ids that the agent has given them
+	Dropped []string       // ids of the questions that the agent has withdrawn; the agent has chosen these ids
 	// Delivered are the ids of the messages that the agent's program has received. A worker may
 	// report an id again.
 	Delivered []string

@@ -57,7 +57,7 @@ func decideNext(class failure.Class, stop string, t store.Task, jitter float64) 
 	case class == failure.Cancelled, class == failure.Interrupted:
 		return decision{Status: store.Cancelled, Counts: true}
 	}
-	fresh := class == failure.Crashed // after the other failures the agent can continue its conversation
+	fresh := class == failure.Crashed // after any other failure the agent can continue its conversation
 	return again(decision{Status: store.Queued, Counts: true, Delay: backoff(t.CountedAttempts, jitter), NewConversation: fresh})
 }
 

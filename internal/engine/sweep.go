@@ -11,29 +11,29 @@ const sweepAtOnce = 100
 // Sweep makes all changes that become due by the passing of time. It ends attempts whose worker has
 // stopped sending heartbeats, asks workers to end attempts past their deadline, closes expired
 // questions, ends the pauses of accounts, and makes delayed tasks ready. An expired question gets
-// its default answer, or is denied if it has none. Sweep handles a limited number of rows; again
-// reports whether to call it again at once.
+// its default answer, or is denied if it has none. Sweep handles a limited number of rows. If
+// unfinished is true, there may be more, and the caller should call Sweep again at once.
 //
 // Since the time reachableSince, workers have been able to reach this process without interruption.
 // Earlier heartbeats may have been lost. So Sweep ends no attempt for missing heartbeats until a
 // whole lease has passed after that time. The zero time means that workers could always reach it.
-func (e *Engine) Sweep(ctx context.Context, reachableSince time.Time) (again bool, err error) {
+func (e *Engine) Sweep(ctx context.Context, reachableSince time.Time) (unfinished bool, err error) {
 	err = e.write(ctx, "sweep", func(tx *transaction) error {
 		// If the write had to wait until ctx has ended, reachableSince is out of date, so change
 		// nothing.
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		again = false
+		unfinished = false
 		attempts := func() (int, error) { return tx.finishes.expireAttempts(reachableSince) }
 		for _, sweep := range []func() (int, error){attempts, tx.questions.expireQuestions, tx.rateLimits.reopenAccounts, tx.schedule.startDelayed} {
 			n, err := sweep()
 			if err != nil {
 				return err
 			}
-			again = again || n >= sweepAtOnce
+			unfinished = unfinished || n >= sweepAtOnce
 		}
 		return nil
 	})
-	return again, err
+	return unfinished, err
 }

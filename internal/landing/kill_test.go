@@ -54,7 +54,7 @@ func TestTenChangesOfOneFileSurviveRandomKills(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	targets := []string{"main"}
-	how := func(target string) string { // test both: git knows what was merged, but not what was squashed
+	how := func(target string) string { // test merges and squashes: git knows which commits were merged, but not which were squashed
 		if target == "main" {
 			return "--merge"
 		}

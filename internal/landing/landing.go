@@ -122,7 +122,7 @@ func (l *Lander) changes(ctx context.Context, run string) ([]*change, error) {
 			return nil, fmt.Errorf("task %s: %w", t.Task, err)
 		}
 		if !spec.Worktree && spec.Branch == "" || spec.SharedWorktree != "" || spec.Candidate != "" || spec.Agent == workspace.MergeAgent {
-			continue // skip: the task has no worktree of its own, or another task merges its work
+			continue // skip: the task has no separate worktree, or another task merges its work
 		}
 		dir := cmp.Or(row.Project, l.opts.Project)
 		if spec.Dispatch != nil {

@@ -150,11 +150,11 @@ func (p *environment) must(err error) {
 	}
 }
 
-// until waits until holds returns true.
-func (p *environment) until(what string, holds func() bool) {
+// until waits until condition returns true.
+func (p *environment) until(what string, condition func() bool) {
 	p.Helper()
 	testenv.Wait(p, what, func() error {
-		if holds() {
+		if condition() {
 			return nil
 		}
 		return environmentError{p}
@@ -287,9 +287,9 @@ func (p *environment) status() fleet.Run {
 	return r
 }
 
-// task waits until the only task of the latest run has an attempt and holds returns true. It
-// returns that task.
-func (p *environment) task(what string, holds func(fleet.Task) bool) fleet.Task {
+// task waits until the only task of the latest run has an attempt and match returns true for the
+// task. It returns the task.
+func (p *environment) task(what string, match func(fleet.Task) bool) fleet.Task {
 	p.Helper()
 	var last fleet.Task
 	p.until(what, func() bool {
@@ -298,10 +298,10 @@ func (p *environment) task(what string, holds func(fleet.Task) bool) fleet.Task 
 			return false
 		}
 		last = r.Tasks[0]
-		if r.Status.Final() && !holds(last) {
+		if r.Status.Final() && !match(last) {
 			p.Fatalf("%s: the run has ended instead:\n%s", what, encode(last))
 		}
-		return holds(last)
+		return match(last)
 	})
 	return last
 }

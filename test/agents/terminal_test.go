@@ -105,12 +105,12 @@ func (t *terminal) shows(text string) func() bool {
 	return func() bool { return strings.Contains(t.screen(), text) }
 }
 
-// pressing returns a condition that checks met, and presses the key every ten seconds until met is
-// true: a program that has just begun to work may lose a key.
-func (t *terminal) pressing(key string, met func() bool) func() bool {
+// pressing returns a condition that is true when done returns true. Until then it presses the key
+// every ten seconds, because a program that has just begun to work may lose a key.
+func (t *terminal) pressing(key string, done func() bool) func() bool {
 	var last time.Time
 	return func() bool {
-		if met() {
+		if done() {
 			return true
 		}
 		if last.IsZero() {

@@ -326,11 +326,11 @@ func TestATaskIsReachedFromTheRunsAndLeftByKeyboardAlone(t *testing.T) {
 	p.Wait("the row has the focus again", `document.activeElement.dataset.index === '2'`)
 }
 
-// tabTo presses Tab until the script holds returns true.
-func (p *page) tabTo(what, holds string) {
+// tabTo presses Tab until the script returns true in the page.
+func (p *page) tabTo(what, script string) {
 	p.Helper()
 	for range 60 {
-		if p.Holds(holds) {
+		if p.Holds(script) {
 			return
 		}
 		p.Press(tab)

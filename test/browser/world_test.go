@@ -87,12 +87,11 @@ func (w *world) serve(address string) {
 	}
 }
 
-// restart kills the server, calls the function while, and starts the server again at the same
-// address.
-func (w *world) restart(while func()) {
+// restart kills the server, calls fn, and starts the server again at the same address.
+func (w *world) restart(fn func()) {
 	w.Helper()
 	w.server.kill()
-	while()
+	fn()
 	w.serve(strings.TrimPrefix(w.url, "http://"))
 }
 

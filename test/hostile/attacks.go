@@ -35,8 +35,8 @@ type scene struct {
 	retries   int
 	stays     bool // the attacker keeps running until the test creates the release file
 	exit      int  // the attacker's exit code
-	// alone means that no other attack runs at the same time: the attack leaves a process behind
-	// that gaffer could take for a process of any attempt on the machine.
+	// alone means that no other attack runs at the same time: the attack leaves a process behind,
+	// and gaffer could believe that it belongs to any attempt on the machine.
 	alone bool
 }
 

@@ -122,11 +122,11 @@ func (a *agent) await(path string, limit time.Duration) bool {
 	return false
 }
 
-// until waits until holds returns true. After a timeout it adds a line to the report and returns
-// false.
-func (a *agent) until(what string, holds func() bool) bool {
+// until waits until condition returns true. After a timeout it adds a line to the report and
+// returns false.
+func (a *agent) until(what string, condition func() bool) bool {
 	for begin := time.Now(); time.Since(begin) < maxLifetime/2; time.Sleep(20 * time.Millisecond) {
-		if holds() {
+		if condition() {
 			return true
 		}
 	}

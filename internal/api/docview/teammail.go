@@ -16,7 +16,7 @@ type TeamMessage struct {
 	To    string    `json:"to"`
 	Type  string    `json:"type"`
 	Text  string    `json:"text"`
-	Body  []string  `json:"body,omitempty"` // lines with the rest of the message
+	Body  []string  `json:"body,omitempty"` // further lines of the message, in addition to Text
 	At    time.Time `json:"at,omitzero"`
 	Read  bool      `json:"read"`
 	Group string    `json:"group"`

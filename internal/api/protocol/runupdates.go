@@ -13,7 +13,8 @@ import (
 )
 
 // runTypes maps the first part of an event's kind, such as "task" in "task.ready", to the type of
-// the stream's update. It is for runs that users submitted, not for those of channels and chains.
+// the stream's update. It is only for runs that users submitted, not for runs of channels and
+// chains.
 var runTypes = map[string]string{
 	"run": "runs", "task": "tasks", "attempt": "attempts", "question": "questions", "review": "reviews", "message": "messages",
 }

@@ -196,8 +196,8 @@ func lane(e store.Event) (json.RawMessage, error) {
 }
 
 // agent returns the agent of an event as it was after the event, but with its current last-seen
-// time. That time changes without events. With the old time, a reader of an old event would take
-// the agent for offline.
+// time. That time changes without events. With the old time, a reader of an old event would believe
+// that the agent is offline.
 func (t *updateReader) agent(e store.Event) (json.RawMessage, error) {
 	var w store.Worker
 	if err := json.Unmarshal(e.Row, &w); err != nil {

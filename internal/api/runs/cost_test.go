@@ -19,10 +19,10 @@ import (
 	"gaffer/internal/plan"
 )
 
-// spend submits a run of one task to a project and lets an attempt of it end at the time at.
-func (f *fixture) spend(project string, t plan.Task, at time.Time, spent store.Amount) string {
+// spend submits a run of one task to a project and lets an attempt of it end at the time end.
+func (f *fixture) spend(project string, t plan.Task, end time.Time, spent store.Amount) string {
 	f.t.Helper()
-	f.pass(at.Sub(f.clock()))
+	f.pass(end.Sub(f.clock()))
 	t.ID, t.Prompt = "t", "x"
 	run := must2(f.Runs.Submit(f.ctx, coordinator.NewRun{Project: project, Plan: text(plan.Plan{Name: "of " + project, Tasks: []plan.Task{t}})}))(f)
 	f.finish(f.claimIn(project), engine.Finish{Progress: fleet.Progress{Spent: spent}})

@@ -189,9 +189,9 @@ func (f *fixture) finish(a engine.Assignment, end engine.Finish) {
 	f.must(err)
 }
 
-// write appends words to the log of an attempt. The store keeps the last limit bytes. If last is
-// set, the log is complete.
-func (f *fixture) write(attempt, words string, limit int64, last bool) {
+// write appends words to the log of an attempt. The store keeps the last limit bytes. complete says
+// that no more output follows.
+func (f *fixture) write(attempt, words string, limit int64, complete bool) {
 	f.t.Helper()
 	f.must(f.engine.Do(f.ctx, "w", func(s *engine.Tx) error {
 		_, at, err := spanIn(f, attempt)
@@ -199,7 +199,7 @@ func (f *fixture) write(attempt, words string, limit int64, last bool) {
 			return err
 		}
 		add := logstore.Append
-		if last {
+		if complete {
 			add = logstore.End
 		}
 		_, err = add(s, attempt, at, []byte(words), limit)

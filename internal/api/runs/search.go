@@ -7,7 +7,7 @@ import (
 	"gaffer/fleet"
 )
 
-// searchTime is how long a search may take. What was found until then is the answer.
+// searchTime is how long a search may take. After that time, it returns what it has found so far.
 const searchTime = time.Second
 
 // Search implements [server.Runs].

@@ -56,7 +56,7 @@ func TestASearchFindsRunsTasksPromptsAndResults(t *testing.T) {
 			"GRÖßE":             "shop/api in result",
 			"limited interface": "shop/api in result",
 			"cart-secret":       "", // values of variables are not searched
-			"status":            "", // nor are the names of columns
+			"status":            "", // names of columns are not searched either
 			"  ":                "",
 		} {
 			if got := f.foundBy(text); got != want {

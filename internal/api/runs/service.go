@@ -118,14 +118,14 @@ func (v *visibleRuns) check(ctx context.Context, id string) error {
 	return err
 }
 
-// read calls the function read, or returns a not-found error if the run does not exist or is
-// hidden.
-func (v *visibleRuns) read(ctx context.Context, id string, read func(r store.Reader) error) error {
+// read calls fn with a reader of the store. If the run does not exist or is hidden, it returns a
+// not-found error instead.
+func (v *visibleRuns) read(ctx context.Context, id string, fn func(r store.Reader) error) error {
 	return v.store.Read(ctx, func(r store.Reader) error {
 		if _, err := v.find(r, id); err != nil {
 			return err
 		}
-		return read(r)
+		return fn(r)
 	})
 }
 

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"time"
-	_ "time/tzdata" // a container of the server may have no time zones
+	_ "time/tzdata" // the time zones: the server's container may have none
 
 	"gaffer/fleet"
 )
@@ -69,13 +69,13 @@ func costQuery(c *request) (q fleet.CostQuery, err error) {
 	}
 	var day bool
 	if q.Until, day, err = moment("until", query.Get("until"), q.Zone); day {
-		q.Until = q.Until.AddDate(0, 0, 1) // the whole day counts
+		q.Until = q.Until.AddDate(0, 0, 1) // include the whole day
 	}
 	return q, err
 }
 
-// moment parses a time of the query. day reports whether it is a day, which stands for its
-// beginning in the time zone.
+// moment parses a time of the query. If text is a day, at is the start of that day in the time
+// zone, and day is true.
 func moment(name, text string, zone *time.Location) (at time.Time, day bool, err error) {
 	if text == "" {
 		return at, false, nil

@@ -107,7 +107,7 @@ func checkNames(pairs ...string) error {
 	return nil
 }
 
-// checkTexts rejects texts with a zero byte, because some programs take it for the end of the text.
+// checkTexts rejects texts with a zero byte, because some programs treat it as the end of the text.
 func checkTexts(pairs ...string) error {
 	for i := 0; i < len(pairs); i += 2 {
 		if strings.IndexByte(pairs[i+1], 0) >= 0 {

@@ -105,8 +105,8 @@ func (s *Server) handleRequest(w http.ResponseWriter, r *http.Request, to route)
 	}
 }
 
-// errIncomplete means that the rest of an answer cannot be sent. The server then closes the
-// connection, so that the client does not take the answer for complete.
+// errIncomplete means that the last part of an answer cannot be sent. The server then closes the
+// connection, so that the client notices that the answer is incomplete.
 var errIncomplete = errors.New("the answer was cut off")
 
 var errPanic = errors.New("panic")

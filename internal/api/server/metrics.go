@@ -116,8 +116,8 @@ func (h *metricsHandlers) serviceMetrics(c *request) (ServiceMetrics, error) {
 // stay in the name, because users' dashboards contain it.
 const serviceUpMetric = "gaffer_desk_up"
 
-// scrape answers with all metrics. If the service returns an error, the answer lacks the service's
-// metrics and has those of the server.
+// scrape answers with all metrics. If the service returns an error, the answer has only the metrics
+// of the server.
 func (h *metricsHandlers) scrape(c *request) error {
 	var b strings.Builder
 	h.metrics.write(&b)

@@ -111,8 +111,8 @@ func offsetOf(err error) int64 {
 	return e.Offset()
 }
 
-// writeJSON answers with a value as JSON. HTML characters are escaped, so that a browser that takes
-// the answer for a page finds no HTML in it.
+// writeJSON answers with a value as JSON. HTML characters are escaped, so that a browser finds no
+// HTML in the answer even if it treats the answer as a page.
 func writeJSON(w http.ResponseWriter, status int, value any) {
 	data, err := json.Marshal(value)
 	if err != nil {

@@ -81,16 +81,16 @@ func (c *request) number(name string, top, missing int) (int, error) {
 	return min(n, top), nil
 }
 
-// offset returns a number of the query. It returns an error if the number is below least, and least
-// if the query does not have the parameter.
-func (c *request) offset(name string, least int64) (int64, error) {
+// offset returns a number of the query. It returns an error if the number is below the minimum, and
+// returns the minimum if the query does not have the parameter.
+func (c *request) offset(name string, minimum int64) (int64, error) {
 	text := c.r.URL.Query().Get(name)
 	if text == "" {
-		return least, nil
+		return minimum, nil
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < least {
-		return 0, refuse(http.StatusBadRequest, "invalid_request", fmt.Sprintf("%s %.20q: want a number from %d", name, text, least))
+	if err != nil || n < minimum {
+		return 0, refuse(http.StatusBadRequest, "invalid_request", fmt.Sprintf("%s %.20q: want a number from %d", name, text, minimum))
 	}
 	return n, nil
 }

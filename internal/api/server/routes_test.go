@@ -171,7 +171,7 @@ func TestAnUnavailableDatabaseIs503AndNotLoggedAsAFailure(t *testing.T) {
 }
 
 // busy is the error of a database that another program has locked. It must not become a conflict,
-// because a worker would take that as the loss of its attempt.
+// because a conflict tells a worker that it has lost its attempt.
 type busy struct{}
 
 func (busy) Error() string { return "gaffer.db: another program has been writing" }

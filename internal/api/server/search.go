@@ -11,7 +11,7 @@ import (
 const (
 	maxHits     = 200
 	defaultHits = 50
-	maxSearches = 4 // searches at the same time
+	maxSearches = 4 // maximum number of searches at the same time
 )
 
 // searchHandlers answers searches. A search reads many rows, so only a few run at the same time.

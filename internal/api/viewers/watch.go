@@ -49,14 +49,14 @@ func (l *liveProject) stopWatch() {
 	}
 }
 
-// onRead calls saw if a document could be read. If not, it logs the error, and the last message
+// onRead calls handle if a document could be read. If not, it logs the error, and the last message
 // about the document stays valid.
-func (l *liveProject) onRead(err error, saw func()) {
+func (l *liveProject) onRead(err error, handle func()) {
 	if err != nil {
 		l.notice("viewer: " + err.Error())
 		return
 	}
-	saw()
+	handle()
 }
 
 func (v *watches) watchInbox(ctx context.Context, l *liveProject, watch int) {
@@ -87,14 +87,14 @@ func checkIsList(v jsontree.Value) error {
 }
 
 // watchSpec checks the spec at intervals, because statefile can only watch JSON documents. It does
-// not follow links, because their target may be outside the project. It calls looked after the
+// not follow links, because their target may be outside the project. It calls checked after the
 // first check.
-func (v *watches) watchSpec(ctx context.Context, l *liveProject, watch int, looked func()) {
-	defer looked() // also if ctx ends before the first check
+func (v *watches) watchSpec(ctx context.Context, l *liveProject, watch int, checked func()) {
+	defer checked() // also if ctx ends before the first check
 	var checks specChecks
 	for ; ctx.Err() == nil; _ = v.host.Sleep(ctx, checkEvery) { // an error of Sleep means that ctx has ended
 		v.checkSpec(l, watch, &checks)
-		looked()
+		checked()
 	}
 }
 

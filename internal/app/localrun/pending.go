@@ -70,9 +70,9 @@ func NewPending(opts PendingOptions) *Pending {
 	return &Pending{opts, pending.List{Store: opts.Store, Now: opts.Now}}
 }
 
-// List returns the ended runs of this machine whose documents are not written, in this project or,
-// with everywhere, in all projects. It skips runs that a process works on, because that process
-// writes the documents.
+// List returns the ended runs of this machine whose documents are not written: the runs of this
+// project, or of all projects if everywhere is set. It skips runs that a process works on, because
+// that process writes the documents.
 func (p *Pending) List(ctx context.Context, everywhere bool) ([]pending.Documents, error) {
 	unowned := func(run store.Run) bool {
 		return (everywhere || run.Project == p.opts.Project) && p.opts.Locks.WorkedOn(run) && !p.opts.Locks.Owner(run.ID).Alive
@@ -104,8 +104,8 @@ func (p *Pending) Check(ctx context.Context, run string) error {
 	return nil
 }
 
-// Write tries to write the unwritten documents of this project or, with everywhere, of all projects
-// on this machine. It returns those that it could not write.
+// Write tries to write the unwritten documents of this project, or of all projects on this machine
+// if everywhere is set. It returns those that it could not write.
 func (p *Pending) Write(ctx context.Context, everywhere bool) (left []pending.Documents, err error) {
 	list, err := p.List(ctx, everywhere)
 	if err != nil {

@@ -161,7 +161,7 @@ type Exit struct {
 	Code       int       // exit code; -1 if a signal killed the process
 	Signal     string    // the signal that killed the process, such as SIGTERM
 	StopReason string    // why gaffer stopped the process: a failure class or Lingered; else empty
-	At         time.Time // when the process ended, in the machine's time zone: some programs print only a time of day
+	At         time.Time // when the process ended, in the machine's time zone; needed for programs that print only a time of day
 }
 
 // Lingered is the stop reason for a program that has printed its final message and does not exit.

@@ -20,7 +20,8 @@ import (
 // scratch returns the folder in which merges of a project are checked.
 func (p project) scratch() string { return filepath.Join(p.root, "scratch") }
 
-// checked returns the spec of a merge of the trees' branches into a branch, with a check.
+// checked returns the spec of a merge with a check. It merges the branches of the trees into
+// another branch.
 func (p project) checked(into string, check func(dir string) error, trees ...worktree.Tree) Spec {
 	s := Spec{Into: into, Scratch: p.scratch(), Check: func(_ context.Context, dir string) error { return check(dir) }}
 	for _, t := range trees {

@@ -73,9 +73,9 @@ func (c checkedMerge) spec() Spec {
 }
 
 // eachCrash runs one round for each call of git in the named act: it prepares a new project, kills
-// the act at that call, and checks the project. It fails if there are fewer than least calls.
-func eachCrash(t *testing.T, name string, least int, prepare func(project) any, check func(project)) {
-	gittest.EachCrash(t, least, func(env []string) error {
+// the act at that call, and checks the project. It fails if there are fewer than minCalls calls.
+func eachCrash(t *testing.T, name string, minCalls int, prepare func(project) any, check func(project)) {
+	gittest.EachCrash(t, minCalls, func(env []string) error {
 		p := newProject(t)
 		err := gittest.Child(t, name, p.Dir, prepare(p), env...).Run()
 		check(p)

@@ -188,7 +188,7 @@ func (l *lander) publish(ctx context.Context) error {
 		return l.orRaced(ctx, l.git.UpdateRefs(ctx, "gaffer: merge", steps))
 	}
 	// Only git itself can move a branch together with the files of its worktree. So create the undo
-	// ref first. It counts only if the branch contains After.
+	// ref first. Readers ignore the ref if the branch does not contain After.
 	steps = fmt.Sprintf("verify %s%s %s\n", git.Heads, l.done.Into, l.done.Before) + steps
 	if err := l.git.UpdateRefs(ctx, "gaffer: merge", steps); err != nil {
 		return l.orRaced(ctx, err)

@@ -13,8 +13,8 @@ import (
 type UndoSpec struct {
 	Landing        Landing
 	MoveCheckedOut bool // allows Undo to change the files of a worktree that has the branch checked out
-	// Revert allows Undo to add a commit that reverts the landing if the branch has got other
-	// commits since. If it is false, Undo returns a [*MovedError] in that case.
+	// Revert allows Undo to add a commit that reverts the landing, if the branch has got other
+	// commits since the landing. If Revert is false, Undo then returns a [*MovedError].
 	Revert bool
 }
 

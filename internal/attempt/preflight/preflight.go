@@ -112,7 +112,7 @@ func agentUses(p plan.Plan) (uses []*agentUse) {
 		if len(t.Argv) > 0 {
 			program = t.Argv[0]
 		}
-		env, _ := json.Marshal(t.Env) // cannot fail: only strings
+		env, _ := json.Marshal(t.Env) // cannot fail: the variables are strings
 		key := fmt.Sprintf("%q %q %q %v %s", engine.AgentOf(t), t.Model, program, t.Worktree, env)
 		u := byKey[key]
 		if u == nil {

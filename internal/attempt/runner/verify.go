@@ -17,9 +17,9 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// verify runs the commands that check the work, up to the first that fails. Each command runs under
-// a supervisor of its own. So all processes of a check end with it, and if gaffer is killed,
-// another process adopts the check.
+// verify runs the commands that check the work, up to the first that fails. Each command has a
+// separate supervisor. So all processes of a check end with it, and if gaffer is killed, another
+// process adopts the check.
 func (a *Attempt) verify(ctx context.Context, r Result) (Result, error) {
 	var checks []fleet.Check
 	for i, command := range a.job.Verify {
@@ -30,7 +30,7 @@ func (a *Attempt) verify(ctx context.Context, r Result) (Result, error) {
 			return Result{}, err
 		}
 		checks = append(checks, check)
-		r.Checks, _ = json.Marshal(checks) // cannot fail: only strings and numbers
+		r.Checks, _ = json.Marshal(checks) // cannot fail: checks contain only strings and numbers
 		if stopReason != "" {
 			r.Class, r.Summary = failure.Class(stopReason), "stopped during "+command
 			return r, nil

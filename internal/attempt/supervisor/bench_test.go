@@ -56,7 +56,7 @@ func benchTrue(b *testing.B, start starts, end func()) {
 	for n := 0; b.Loop(); n++ {
 		runTrue(b, filepath.Join(dir, fmt.Sprint(n)), start, parts)
 	}
-	end() // end the supervisor: the CPU usage of a child counts only after it has ended
+	end() // end the supervisor first: the CPU usage of a child is counted only after the child has ended
 	b.ReportMetric(float64((cpu(b)-before).Microseconds())/float64(b.N), "cpu-µs/op")
 	for name, all := range parts {
 		slices.Sort(all)

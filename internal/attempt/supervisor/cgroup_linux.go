@@ -354,7 +354,7 @@ func abandonedCgroups(home string) (list []*cgroup) {
 }
 
 // GroupMethod says how this machine finds the processes of an attempt: by control groups, or only
-// by marks in their environment. To find out, it tries each hierarchy.
+// by a variable in their environment. To find out, it tries each hierarchy.
 func GroupMethod() string {
 	for _, h := range hierarchies() {
 		g := h.makeCgroup("gaffer-doctor")

@@ -17,9 +17,9 @@ func PlatformLimits() string { return "" }
 // child of this process. So no descendant can escape, even into another session.
 func becomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// noneLeft reports whether the last process of the attempt has ended. wait is the error of a wait
-// for any child. A subreaper without children has no descendants.
-func noneLeft(_ int, wait error) bool { return errors.Is(wait, syscall.ECHILD) }
+// noneLeft reports whether the last process of the attempt has ended. waitErr is the error of a
+// wait for any child. A subreaper without children has no descendants.
+func noneLeft(_ int, waitErr error) bool { return errors.Is(waitErr, syscall.ECHILD) }
 
 // waitAny has the flags of a wait for any child, even one that does not send SIGCHLD.
 const waitAny = unix.WNOHANG | unix.WALL

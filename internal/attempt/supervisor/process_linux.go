@@ -14,7 +14,7 @@ import (
 // process is what /proc said about a process at one moment. Pid and start time identify the
 // process.
 type process struct {
-	pid, parent int    // parent becomes another process when the parent ends
+	pid, parent int    // the kernel changes parent when the parent process ends
 	start       uint64 // start time in clock ticks since boot
 	ended       bool   // the process is a zombie
 	state       byte   // kernel state of the first thread, as a letter of /proc, such as R
@@ -80,8 +80,8 @@ func parseStat(pid int, stat []byte) (process, error) {
 	return p, errors.Join(err1, err2, err3, err4, err5)
 }
 
-// liveDescendants returns those of the processes that are alive and descend from a process for
-// which root returns true.
+// liveDescendants returns the live processes in the list that descend from a process for which root
+// returns true.
 func liveDescendants(processes []process, root func(process) bool) []process {
 	children := map[int][]process{}
 	var list []process

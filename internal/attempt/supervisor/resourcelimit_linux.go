@@ -36,7 +36,7 @@ func limitOf(resource int) int {
 }
 
 func threadsOfUser() (n int) {
-	folders, _ := filepath.Glob("/proc/[0-9]*") // the pattern is valid
+	folders, _ := filepath.Glob("/proc/[0-9]*") // ignore the error: the pattern is valid
 	for _, folder := range folders {
 		info, err := os.Stat(folder)
 		if err != nil || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Getuid()) {
@@ -58,7 +58,7 @@ func threadsOf(folder string) int {
 	if len(fields) <= index {
 		return 1
 	}
-	n, _ := strconv.Atoi(string(fields[index])) // the kernel writes a number
+	n, _ := strconv.Atoi(string(fields[index])) // ignore the error: the kernel always writes a number
 	return n
 }
 

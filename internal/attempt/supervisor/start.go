@@ -88,8 +88,8 @@ func prepare(dir string, spec Spec) (*preparedAttempt, error) {
 }
 
 // awaitAgent waits until the agent runs. It returns a [*FailedError] if the agent could not be
-// started. If the supervisor does not report one or the other, awaitAgent kills the supervisor and
-// returns a [*noReportError].
+// started. If the supervisor reports neither, awaitAgent kills the supervisor and returns a
+// [*noReportError].
 func awaitAgent(ctx context.Context, p *Process, l *link) (*Process, error) {
 	m, err := l.first(ctx, time.Time{})
 	if err == nil && m.Started != nil {

@@ -31,7 +31,7 @@ func SessionName(bead string) string {
 }
 
 // isValidName reports whether tmux accepts the name of a session unchanged. The name must begin
-// with a letter, so that tmux cannot take it for the id of a session, a window or a pane.
+// with a letter, so that tmux cannot confuse it with the id of a session, a window or a pane.
 func isValidName(session string) bool {
 	return session != "" && ('a' <= session[0] && session[0] <= 'z' || 'A' <= session[0] && session[0] <= 'Z') && onlyAllowed(session)
 }

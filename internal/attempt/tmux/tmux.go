@@ -99,7 +99,7 @@ func (s *Server) pid(ctx context.Context) (int, error) {
 // It joins lines that the terminal has wrapped, and removes trailing spaces and
 // trailing empty lines.
 func (s *Server) Capture(ctx context.Context, session string) (string, error) {
-	// The colon makes tmux take the name as the name of a session, not of a pane.
+	// The colon tells tmux that this is the name of a session, not of a pane.
 	out, running, err := s.query(ctx, "capture-pane", "-p", "-J", "-S", "-", "-t", exactTarget(session)+":")
 	switch {
 	case err == nil && !running, stderrContains(err, "can't find"):
@@ -143,8 +143,8 @@ func (s *Server) AttachCommand(session string, readOnly bool) []string {
 	return argv
 }
 
-// exactTarget returns a tmux target that matches only this session. Without the = sign tmux would
-// also take the name as a prefix of other names.
+// exactTarget returns a tmux target that matches only this session. Without the = sign, tmux would
+// also accept sessions whose name begins with this name.
 func exactTarget(session string) string { return "=" + session }
 
 // flags returns the options before every command: the socket, and no settings file.

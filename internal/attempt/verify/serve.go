@@ -95,7 +95,7 @@ func (s *server) await(ctx context.Context, address string) error {
 const dialTimeout = time.Second
 
 // checkPortFree returns an error if a process on this machine already listens at the server's
-// address. The check would take its pages for the pages of the chunk.
+// address, because the check would then test the pages of that process.
 func checkPortFree(ctx context.Context, address string) error {
 	if strings.Contains(address, portPlaceholder) {
 		return nil // nothing to check: {port} will be replaced by a free port

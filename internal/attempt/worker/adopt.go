@@ -12,14 +12,14 @@ import (
 	"gaffer/internal/engine"
 )
 
-// Adopt takes over the attempts in running, which the store assigns to this worker. Before it
-// returns, it ends all other attempts that have a folder in this worker's folder. It must be called
-// before Run, by one process at a time, and immediately after running was queried, because leases
-// are counted from this call.
-func (w *Worker) Adopt(ctx context.Context, running []engine.Assignment) error {
+// Adopt takes over the attempts in assigned, which belong to this worker according to the store.
+// Before it returns, it ends all other attempts that have a folder in this worker's folder. It must
+// be called before Run, by one process at a time, and immediately after assigned was read from the
+// store, because leases are counted from this call.
+func (w *Worker) Adopt(ctx context.Context, assigned []engine.Assignment) error {
 	asked := w.opts.Now()
 	known := map[string]bool{}
-	for _, a := range running {
+	for _, a := range assigned {
 		known[a.Attempt.ID] = true
 	}
 	if left := supervisor.SweepGroups(w.opts.Home); len(left) > 0 {
@@ -37,10 +37,10 @@ func (w *Worker) Adopt(ctx context.Context, running []engine.Assignment) error {
 			return err
 		}
 	}
-	for _, a := range running {
+	for _, a := range assigned {
 		w.hold(a, asked)
 	}
-	w.beatTimer.dirty = len(running) > 0
+	w.beatTimer.dirty = len(assigned) > 0
 	return nil
 }
 

@@ -134,7 +134,7 @@ func (w *Worker) describe() store.Worker {
 	if len(w.held) > 0 {
 		about.Source = outputSource
 	}
-	self.Meta, _ = json.Marshal(about) // cannot fail: only strings and numbers
+	self.Meta, _ = json.Marshal(about) // cannot fail: about contains only strings and numbers
 	self.Name, self.Version, self.Labels = w.opts.Name, about.Version, strings.Join(labels, ",")
 	self.Status, self.Task = w.status(), w.shownTask()
 	return self

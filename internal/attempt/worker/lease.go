@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// endlessLease is the length from which on a lease counts as endless. Then the agent is never
-// frozen, because no other worker will claim the task.
+// endlessLease is the shortest lease that is treated as endless. With such a lease the agent is
+// never frozen, because no other worker will claim the task.
 const endlessLease = 24 * time.Hour
 
 // maxMargin is how long before the end of its lease an agent is frozen, at most.
@@ -74,7 +74,7 @@ func (l *lease) ends() time.Time {
 	return l.until
 }
 
-// over reports whether the agent may not run now, because the lease has ended.
+// over reports whether the lease has ended, so that the agent must not run now.
 func (l *lease) over(now time.Time) bool {
 	until := l.ends()
 	return !until.IsZero() && !now.Before(until)

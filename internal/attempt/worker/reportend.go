@@ -69,7 +69,7 @@ func (h *heldAttempt) diff(ctx context.Context) json.RawMessage {
 	if err != nil || d == nil {
 		return nil
 	}
-	text, _ := json.Marshal(d) // cannot fail: only strings and numbers
+	text, _ := json.Marshal(d) // cannot fail: a diff contains only strings and numbers
 	return text
 }
 

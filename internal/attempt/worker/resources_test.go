@@ -17,11 +17,11 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// scarce makes the start of agents fail with err as long as the function while returns true.
-func (f *fleet) scarce(err error, while func() bool) {
+// scarce makes the start of agents fail with err as long as condition returns true.
+func (f *fleet) scarce(err error, condition func() bool) {
 	agents := f.agents
 	f.agents = func(name string) (agent.Agent, error) {
-		if while() {
+		if condition() {
 			return nil, &os.PathError{Op: "open", Path: "/dev/null", Err: err}
 		}
 		return agents(name)

@@ -315,7 +315,7 @@ func (f *fleet) end(name string) {
 	f.must(os.WriteFile(filepath.Join(f.dir, name+".end"), nil, 0o600))
 }
 
-// awaitGrowth waits until count returns a larger number.
+// awaitGrowth waits until count returns a larger number than at its first call.
 func awaitGrowth(t *testing.T, count func() int) {
 	t.Helper()
 	was := count()

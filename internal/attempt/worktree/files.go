@@ -73,8 +73,8 @@ func nestedRepositories(ctx context.Context, g git.Client, dirty []File) ([]stri
 		if !strings.HasPrefix(about, "160000 ") {
 			continue
 		}
-		// A submodule counts only if its folder has files: git does not look into one that is not
-		// checked out.
+		// List a submodule only if its folder has files: git does not look into a submodule that is
+		// not checked out.
 		if filled, err := folder.IsFilled(filepath.Join(g.Dir, path)); err != nil || filled {
 			found = append(found, path)
 		}

@@ -29,7 +29,7 @@ type Tree struct {
 type record struct {
 	Tree
 	Made     bool   `json:"made"`               // the creation is complete, so the tree may have work in it
-	Removing string `json:"removing,omitempty"` // name of the rescue ref; set when the removal begins. If the folder is missing then, the removal continues
+	Removing string `json:"removing,omitempty"` // name of the rescue ref; set when the removal begins. If it is set and the folder is missing, the removal continues
 }
 
 // records reads and writes the records of trees, which are files in the repository's git folder.

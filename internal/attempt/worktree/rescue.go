@@ -47,8 +47,8 @@ func (r *Repo) rescue(ctx context.Context, g git.Client, t Tree) (string, error)
 	return KeepCommit(ctx, g, t, commit)
 }
 
-// rescueCommits keeps the commits of a worktree whose folder is missing, as far as git still knows
-// them.
+// rescueCommits keeps those commits of a worktree that git still knows although the worktree's
+// folder is missing.
 func (r *Repo) rescueCommits(ctx context.Context, g git.Client, t Tree) (string, error) {
 	list, err := r.Worktrees(ctx, g)
 	if err != nil {

@@ -95,8 +95,8 @@ func (r *Repo) readGitList(ctx context.Context, g git.Client, path string, s *St
 	return nil
 }
 
-// countCommits counts the commits since the base, and those of them that would be lost if the tree
-// and its branch were deleted.
+// countCommits counts the commits since the base. unpushed is how many of them would be lost if the
+// tree and its branch were deleted.
 func countCommits(ctx context.Context, g git.Client, t Tree, head string) (ahead, unpushed int, err error) {
 	if head != "" {
 		if ahead, err = g.CountCommits(ctx, head, "--not", t.Base.Commit); err != nil {

@@ -40,19 +40,20 @@ func (f *Fleet) Run(ctx context.Context, id string) (fleet.Run, error) {
 	return f.opts.Query.Run(ctx, id)
 }
 
-// Runs lists the runs of this project or, with everywhere, of all projects, newest first. If ended
-// is false, it leaves out runs that have ended.
+// Runs lists the runs of this project, or of all projects if everywhere is set, newest first. If
+// ended is false, it leaves out runs that have ended.
 func (f *Fleet) Runs(ctx context.Context, everywhere, ended bool) ([]fleet.Run, error) {
 	return f.opts.Query.Runs(ctx, f.projectFilter(everywhere), ended)
 }
 
-// List returns at most limit runs of this project or, with everywhere, of all projects, newest
+// List returns at most limit runs of this project, or of all projects if everywhere is set, newest
 // first. It includes runs that have ended. The runs lack their tasks.
 func (f *Fleet) List(ctx context.Context, everywhere bool, limit int) ([]fleet.Run, error) {
 	return f.opts.Query.Summaries(ctx, f.projectFilter(everywhere), true, limit)
 }
 
-// Cost returns what the attempts of this project or, with everywhere, of all projects have cost.
+// Cost returns what the attempts of this project have cost, or of all projects if everywhere is
+// set.
 func (f *Fleet) Cost(ctx context.Context, everywhere bool, q fleet.CostQuery) (fleet.CostReport, error) {
 	q.Project = f.projectFilter(everywhere)
 	return f.opts.Query.Cost(ctx, q)

@@ -93,7 +93,7 @@ type log struct {
 	query       fleet.LogQuery
 	next        int64                  // offset in the task's log of the next byte to write
 	end         int64                  // offset in the task's log at which writing ends
-	starts      []coordinator.LogStart // offsets at which attempts begin, as far as they are known
+	starts      []coordinator.LogStart // offsets at which attempts begin; not all of them may be known yet
 	begun       int                    // number of the attempt whose output is being written
 	writeFailed bool                   // the caller's writer has returned an error
 }
@@ -116,8 +116,9 @@ func (l *log) copy(ctx context.Context, q coordinator.LogQuery) error {
 	return err
 }
 
-// Write passes data to the caller's writer, in pieces that each belong to one attempt. It remembers
-// that the writer returned an error, so that the error is not taken for the server's.
+// Write passes data to the caller's writer, in pieces that each belong to one attempt. If the
+// writer returns an error, Write remembers that, so that the caller knows that it is not an error
+// of the server.
 func (l *log) Write(p []byte) (done int, err error) {
 	for len(p) > 0 && err == nil {
 		piece := p

@@ -69,8 +69,8 @@ func (f *Fleet) run(ctx context.Context, id string) (fleet.Run, error) {
 	return r, err
 }
 
-// Runs returns the runs of the project or, with everywhere, of all projects, latest first. If ended
-// is false, it returns only unfinished runs. Only unfinished runs have their tasks.
+// Runs returns the runs of the project, or of all projects if everywhere is set, latest first. If
+// ended is false, it returns only unfinished runs. Only unfinished runs have their tasks.
 func (f *Fleet) Runs(ctx context.Context, everywhere, ended bool) ([]fleet.Run, error) {
 	q := coordinator.RunQuery{Project: f.opts.Project, Ended: ended}
 	if everywhere {
@@ -91,7 +91,7 @@ func (f *Fleet) Runs(ctx context.Context, everywhere, ended bool) ([]fleet.Run, 
 	return list, nil
 }
 
-// List returns at most limit runs of the project or, with everywhere, of all projects, latest
+// List returns at most limit runs of the project, or of all projects if everywhere is set, latest
 // first. It includes runs that have ended. The runs lack their tasks.
 func (f *Fleet) List(ctx context.Context, everywhere bool, limit int) ([]fleet.Run, error) {
 	q := coordinator.RunQuery{Project: f.opts.Project, Ended: true, Limit: limit}
@@ -212,7 +212,7 @@ func (f *Fleet) Report(ctx context.Context, q coordinator.ReportQuery) (json.Raw
 	return text, f.problem(err)
 }
 
-// Cost returns what the attempts of the project or, with everywhere, of all projects have cost.
+// Cost returns what the attempts of the project have cost, or of all projects if everywhere is set.
 func (f *Fleet) Cost(ctx context.Context, everywhere bool, q fleet.CostQuery) (fleet.CostReport, error) {
 	if q.Project = f.opts.Project; everywhere {
 		q.Project = ""

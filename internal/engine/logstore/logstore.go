@@ -193,9 +193,9 @@ func (w writer) trim(limit int64) error {
 	return nil
 }
 
-// Drop deletes some pieces of an attempt's log. If again is true, it must be called again. After
-// the last piece, it deletes the head.
-func Drop(s *engine.Tx, attempt string) (again bool, err error) {
+// Drop deletes some pieces of an attempt's log. If unfinished is true, pieces are left and Drop
+// must be called again. After the last piece, it deletes the head.
+func Drop(s *engine.Tx, attempt string) (unfinished bool, err error) {
 	list, err := s.Items(PieceKind, attempt, -1, piecesAtOnce)
 	if err != nil {
 		return false, err

@@ -187,14 +187,14 @@ func DeleteComment(r *fleet.Review, id string) error {
 }
 
 // draftIndex returns the index of the draft with an id in r.Comments. If the comment was already
-// sent to the agent, it returns an error; cannot is a part of the error's text.
-func draftIndex(r fleet.Review, id, cannot string) (int, error) {
+// sent to the agent, it returns an error that ends with refusal, for example "cannot be deleted".
+func draftIndex(r fleet.Review, id, refusal string) (int, error) {
 	i := slices.IndexFunc(r.Comments, func(c fleet.Comment) bool { return c.ID == id })
 	if i < 0 {
 		return i, &NotFoundError{id}
 	}
 	if r.Comments[i].Round > 0 {
-		return i, &RefusedError{"comment " + id, "was sent to the agent and " + cannot}
+		return i, &RefusedError{"comment " + id, "was sent to the agent and " + refusal}
 	}
 	return i, nil
 }

@@ -15,7 +15,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Cost returns what attempts have cost. Attempts of hidden runs do not count.
+// Cost returns what attempts have cost. It leaves out attempts of hidden runs.
 func (l *Querier) Cost(ctx context.Context, q fleet.CostQuery) (fleet.CostReport, error) {
 	if q.Zone == nil {
 		q.Zone = time.UTC

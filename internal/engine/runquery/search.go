@@ -110,7 +110,7 @@ func (s *search) byTaskID(run store.Run) error {
 	words := s.wanted(run)
 	quick, ok := s.r.(store.TaskSearcher)
 	if !ok {
-		return nil // byContent finds them
+		return nil // do nothing: byContent finds the tasks by their ids too
 	}
 	ids, err := quick.TaskIDsLike(run.ID, patterns(words), s.limit-len(s.hits))
 	for _, id := range ids {

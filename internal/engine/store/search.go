@@ -6,7 +6,7 @@ import (
 )
 
 // TaskSearcher is an optional interface of a [Reader]. A store implements it if it can find texts
-// faster than by decoding all rows. The patterns are those of [Pattern].
+// faster than by decoding all rows. The function [Pattern] returns the patterns for its methods.
 type TaskSearcher interface {
 	// TaskIDsLike returns at most limit ids of tasks of a run that match all patterns, in the order
 	// of the ids.
@@ -26,7 +26,7 @@ func Pattern(word string) string {
 	for _, c := range word {
 		switch {
 		case strings.ContainsRune(`"\<>&`, c) || unicode.IsControl(c) || c == '\u2028' || c == '\u2029' || c == unicode.ReplacementChar:
-			b.WriteByte('%') // JSON may escape it
+			b.WriteByte('%') // match any text here, because JSON may escape this character
 		case c > unicode.MaxASCII || c == '%' || c == '_':
 			b.WriteByte('_')
 		default:

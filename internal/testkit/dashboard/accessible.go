@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// axe is axe-core 4.14.0, which examines a page for barriers. Its licence is the Mozilla Public
-// License 2.0 (axe/LICENSE.txt); only tests contain it.
+// axe is axe-core 4.14.0, which examines a page for accessibility problems. Its licence is the
+// Mozilla Public License 2.0 (axe/LICENSE.txt); only tests contain it.
 //
 //go:embed axe/axe.min.js
 var axe string

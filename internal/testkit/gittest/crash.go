@@ -36,8 +36,8 @@ exec "$REAL_GIT" "$@"
 // start a process with the environment env. With it, the process is killed at a git call that
 // changes something: in the first call of run at the first one, then at the second, and so on. run
 // must then check that repeating the work succeeds, and return the error of the process. The test
-// fails if there were fewer crashes than least.
-func EachCrash(t *testing.T, least int, run func(env []string) error) {
+// fails if there were fewer than minCrashes crashes.
+func EachCrash(t *testing.T, minCrashes int, run func(env []string) error) {
 	t.Helper()
 	program, err := exec.LookPath("git")
 	if err != nil {
@@ -61,7 +61,7 @@ func EachCrash(t *testing.T, least int, run func(env []string) error) {
 				t.Fatalf("call %d, moment %d: %v", n, i, err)
 			}
 		}
-		if n <= least {
+		if n <= minCrashes {
 			t.Errorf("moment %d: only %d crashes", i, n-1)
 		}
 	}

@@ -159,13 +159,13 @@ func Poll(limit time.Duration, check func() bool) bool {
 	return true
 }
 
-// WaitFor calls get again and again until right returns true for its value, and returns that value.
+// WaitFor calls get again and again until ok returns true for its value, and returns that value.
 // After Patience the test fails with the last value.
-func WaitFor[V any](t testing.TB, what string, get func() V, right func(V) bool) V {
+func WaitFor[V any](t testing.TB, what string, get func() V, ok func(V) bool) V {
 	t.Helper()
 	var seen V
 	Wait(t, what, func() error {
-		if seen = get(); !right(seen) {
+		if seen = get(); !ok(seen) {
 			return fmt.Errorf("%+v", seen)
 		}
 		return nil

@@ -74,9 +74,9 @@ func notNil(list []string) []string { return append([]string{}, list...) }
 // later requests get their tasks from it without another query.
 const minTasks = 32
 
-// firstTasks returns the first tasks of a query for which skip is false and match is true, at most
-// limit. The last parameter of the query is the number of rows to fetch. If too few of these rows
-// remain, firstTasks repeats the query with a larger number.
+// firstTasks returns the first tasks of a query for which skip returns false and match returns
+// true, at most limit. The last parameter of the query is the number of rows to fetch. If too few
+// of these rows remain, firstTasks repeats the query with a larger number.
 func (r *reader) firstTasks(limit int, skip func(store.TaskKey) bool, match func(store.Task) bool, query string, args ...any) ([]store.Task, error) {
 	for fetch := max(limit, minTasks); ; fetch = min(2*fetch, math.MaxInt32) {
 		rows, err := r.rows(query, append(args[:len(args):len(args)], fetch)...)

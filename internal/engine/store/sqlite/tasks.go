@@ -18,7 +18,8 @@ const (
 		SELECT (SELECT labels FROM task WHERE ready = 1 AND labels > list.labels ORDER BY labels LIMIT 1)
 		FROM list WHERE list.labels IS NOT NULL)
 		SELECT labels FROM list WHERE labels IS NOT NULL`
-	// readyAccounts selects the accounts of the ready tasks whose labels are the parameter.
+	// readyAccounts selects the accounts of the ready tasks whose labels equal the query's
+	// parameter.
 	readyAccounts = `WITH RECURSIVE list (lane) AS (
 		SELECT (SELECT lane FROM task WHERE ready = 1 AND labels = ?1 ORDER BY lane LIMIT 1)
 		UNION ALL
@@ -108,8 +109,9 @@ func (r *reader) WaitingTasks(w store.WaitQuery) (list []store.Task, err error) 
 
 var errEnough = errors.New("enough rows")
 
-// firstTasks returns the first tasks of a query for which skip is false and match is true, at most
-// limit. It does not decode rows that are skipped, and stops reading when it has limit tasks.
+// firstTasks returns the first tasks of a query for which skip returns false and match returns
+// true, at most limit. It does not decode rows that are skipped, and stops reading when it has
+// limit tasks.
 func (r *reader) firstTasks(limit int, skip func(store.TaskKey) bool, match func(store.Task) bool, query string, args ...any) (list []store.Task, err error) {
 	err = r.c.each(query, func(scan func(...any) error) error {
 		if len(list) == limit {
