@@ -112,7 +112,7 @@ const (
 
 func spanOf(h http.Header) LogSpan {
 	number := func(name string) int64 {
-		n, _ := strconv.ParseInt(h.Get(name), 10, 64) // 0 if the header is missing
+		n, _ := strconv.ParseInt(h.Get(name), 10, 64) // n is 0 if the header is missing
 		return max(n, 0)
 	}
 	return LogSpan{From: number(LogFrom), To: number(LogTo), Kept: number(LogKept), Starts: startsOf(h.Get(LogStarts))}

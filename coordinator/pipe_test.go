@@ -81,7 +81,7 @@ func tear(w http.ResponseWriter, part string) {
 	if part != "" {
 		_, _ = conn.Write([]byte(part)) // ignore the error: the client may be gone
 	}
-	_ = conn.Close() // the purpose is to close the connection
+	_ = conn.Close() // ignore the error: the client sees a broken connection in any case
 }
 
 func refused(t *testing.T, err error) *Error {

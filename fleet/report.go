@@ -53,7 +53,8 @@ type Amount struct {
 	MicroUSD int64 `json:"micro_usd,omitempty"`
 	Tokens   int64 `json:"tokens,omitempty"` // tokens that were read and written
 
-	// The parts of Tokens. All are 0 if they are unknown, and in a limit.
+	// Input, Output and Cached are the parts of Tokens. They are 0 if the parts are unknown, and if
+	// the amount is a limit.
 	Input  int64 `json:"input,omitempty"`  // tokens that the model read, with those from its cache
 	Output int64 `json:"output,omitempty"` // tokens that the model wrote
 	Cached int64 `json:"cached,omitempty"` // the part of Input that came from the model's cache

@@ -77,7 +77,7 @@ func registerByHand(ctx context.Context, o register.Options, c *config.Config, s
 		}
 		return
 	}
-	defer func() { _ = lock.Unlock() }() // the kernel releases the lock when the process ends
+	defer func() { _ = lock.Unlock() }() // ignore the error: the kernel releases the lock when the process ends
 	register.Run(ctx, o)
 }
 

@@ -60,7 +60,7 @@ func (p testProject) dispatch(way beadrun.TerminalMode, beads ...plan.Task) *shi
 		s.done <- run
 	}()
 	p.t.Cleanup(func() {
-		_ = a.Fleet.Cancel(context.Background(), id, "", "the test is over") // the run may have ended already
+		_ = a.Fleet.Cancel(context.Background(), id, "", "the test is over") // ignore the error: the run may have ended already
 		for range s.done {
 		}
 		_ = a.Close()

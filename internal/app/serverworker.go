@@ -266,9 +266,9 @@ func (s *ServerWorker) deleteReportedPeriodically(ctx context.Context) {
 
 // deleteReported deletes the folders of attempts whose end the server knows.
 func (s *ServerWorker) deleteReported() {
-	done, _ := filepath.Glob(filepath.Join(s.folder("attempts"), "*.done")) // the only error would be an invalid pattern
+	done, _ := filepath.Glob(filepath.Join(s.folder("attempts"), "*.done")) // ignore the error: the only error would be an invalid pattern
 	for _, dir := range done {
-		_ = os.RemoveAll(dir) // the next call tries again
+		_ = os.RemoveAll(dir) // ignore the error: the next call tries again
 	}
 }
 

@@ -40,7 +40,7 @@ func newPerson(t *testing.T) person {
 	socket := filepath.Join(dir, "s")
 	p := person{t, socket, tmux.New(socket)}
 	t.Cleanup(func() {
-		_ = p.server.End(context.Background(), "person") // the server may have ended already
+		_ = p.server.End(context.Background(), "person") // ignore the error: the server may have ended already
 		_ = os.RemoveAll(dir)
 	})
 	return p

@@ -53,7 +53,7 @@ func (s *ServerWorker) lockName(ctx context.Context) (release func(), err error)
 	if err != nil {
 		return nil, errors.Join(err, lock.Unlock())
 	}
-	return func() { _ = lock.Unlock() }, nil // the kernel releases the lock when the process ends
+	return func() { _ = lock.Unlock() }, nil // ignore the error: the kernel releases the lock when the process ends
 }
 
 // ownerOf returns the process id in the file of a lock, or 0 if there is none.

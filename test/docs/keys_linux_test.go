@@ -39,7 +39,7 @@ func keys(text string, argv []string) int {
 		fmt.Fprintln(os.Stderr, "keys:", err)
 		return 1
 	}
-	_ = other.Close() // the command has a separate descriptor of the terminal
+	_ = other.Close() // ignore the error: the command has a separate descriptor of the terminal
 
 	printed, typed := make(chan []byte), false
 	go func() {

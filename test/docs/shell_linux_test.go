@@ -182,7 +182,7 @@ func newShell(t *testing.T, p *project) *shell {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = w.Close() // the shell has a separate descriptor
+	_ = w.Close() // ignore the error: the shell has a separate descriptor
 	s.status, s.lines = r, bufio.NewReader(r)
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // ignore the error: the process may have ended
@@ -316,7 +316,7 @@ func freePort(t *testing.T) string {
 	for range 1000 {
 		port := strconv.Itoa(20000 + (os.Getpid()+int(ports.Add(1)))%10000)
 		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
-			_ = l.Close() // there was no connection
+			_ = l.Close() // ignore the error: there was no connection
 			return port
 		}
 	}

@@ -22,7 +22,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// updates returns all updates after a change number. It reads atOnce changes at a time.
+// updates returns the updates about all changes with numbers above after. It reads atOnce changes
+// at a time.
 func (f *fixture) updates(after int64, atOnce int) (all []server.Update) {
 	f.t.Helper()
 	for {

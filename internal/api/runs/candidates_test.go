@@ -36,7 +36,7 @@ func TestTheCandidatesOfATaskAreCompared(t *testing.T) {
 	pick := f.claim()
 	q, err := f.engine.Ask(f.ctx, engine.Ask{Attempt: pick.Attempt.ID, Token: pick.Attempt.Token, Ref: "r", Text: "Which?"})
 	f.must(err)
-	c := compare("api.claude") // the name of a candidate stands for its task
+	c := compare("api.claude") // the request names a candidate instead of its task
 	if c.Run != run || c.Task != "api" || c.Question == nil || c.Question.ID != q {
 		t.Errorf("while it asks: %+v", c)
 	}

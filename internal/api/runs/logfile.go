@@ -41,7 +41,7 @@ func openLog(path string) (*os.File, int64, error) {
 		err = fmt.Errorf("%s is not a regular file", path)
 	}
 	if err != nil {
-		_ = f.Close() // the file was only read
+		_ = f.Close() // ignore the error: the file was only read
 		return nil, 0, unreadable(err)
 	}
 	return f, info.Size(), nil
@@ -55,7 +55,7 @@ func unreadable(err error) error {
 func sizeOf(path string) (int64, error) {
 	f, size, err := openLog(path)
 	if f != nil {
-		_ = f.Close() // the file was only read
+		_ = f.Close() // ignore the error: the file was only read
 	}
 	return size, err
 }
@@ -66,7 +66,7 @@ func readFile(path string, offset int64, limit int) ([]byte, error) {
 	if f == nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // the file was only read
+	defer func() { _ = f.Close() }() // ignore the error: the file was only read
 	data := make([]byte, max(min(int64(limit), size-offset), 0))
 	n, err := f.ReadAt(data, offset)
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -307,7 +307,7 @@ func (w *whole) pour(r server.Route, h held) (status int, sent int64) {
 		return 0, body.read.Load()
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, resp.Body) // the answer may end early
+	_, _ = io.Copy(io.Discard, resp.Body) // ignore the error: the answer may end early
 	return resp.StatusCode, body.read.Load()
 }
 

@@ -150,7 +150,7 @@ func writePair(file string, pair []byte) error {
 		err = os.Rename(temp.Name(), file)
 	}
 	if err != nil {
-		_ = os.Remove(temp.Name()) // the caller gets only the first error
+		_ = os.Remove(temp.Name()) // ignore the error: the caller gets only the first error
 	}
 	return err
 }

@@ -104,7 +104,7 @@ func (w *whole) untouched(h held, key, question, task string) {
 	if got := w.good(another, "POST", "/v1/work/beat", lie); strings.Contains(got.body, "secret") {
 		w.t.Errorf("the answer to another's question: %s", got.body)
 	}
-	_ = w.ask(another, "POST", "/v1/work/release", `{"worker":"w2","attempts":[{`+key+`}]}`) // the answer does not matter
+	_ = w.ask(another, "POST", "/v1/work/release", `{"worker":"w2","attempts":[{`+key+`}]}`) // ignore the answer: the test checks the effect
 	if got := w.good(credential.Worker, "GET", "/v1/work/held?worker=w1", ""); !strings.Contains(got.body, h.Attempt) {
 		w.t.Errorf("w1 has lost its task: %s", got.body)
 	}

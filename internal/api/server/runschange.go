@@ -14,8 +14,8 @@ const (
 	maxSubmits = 4
 )
 
-// submitRun receives a plan and starts a run. Its body may be longer than the body of other
-// requests.
+// submitRun receives a plan and starts a run. The request's body may be longer than the bodies of
+// other requests.
 func (h *runHandlers) submitRun(c *request) error {
 	select {
 	case h.receiving <- struct{}{}:

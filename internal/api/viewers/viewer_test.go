@@ -279,7 +279,7 @@ func TestALinkThatIsRegisteredAgainMeansTheProjectToWhichItLeadsNow(t *testing.T
 	old, now := w.project("old"), w.project("now")
 	link := filepath.Join(w.base, "current")
 	for _, target := range []string{old, now} {
-		_ = os.Remove(link) // the link does not exist in the first round
+		_ = os.Remove(link) // ignore the error: the link does not exist in the first round
 		if err := os.Symlink(target, link); err != nil {
 			t.Fatal(err)
 		}

@@ -108,7 +108,7 @@ func (c *Processes) killLater(ctx context.Context, cmd *exec.Cmd) {
 	defer t.Stop()
 	select {
 	case <-t.C:
-		_ = cmd.Process.Kill() // the process may have ended already
+		_ = cmd.Process.Kill() // ignore the error: the process may have ended already
 	case <-ctx.Done():
 	}
 }
@@ -156,7 +156,7 @@ func (c *Processes) await(name string, cmd *exec.Cmd, log string) {
 // have started.
 func (c *Processes) End() {
 	for _, cmd := range c.started {
-		_ = cmd.Process.Kill() // the process may have ended already
+		_ = cmd.Process.Kill() // ignore the error: the process may have ended already
 	}
 	c.ended.Wait()
 }

@@ -28,7 +28,7 @@ type Unproven struct {
 // attemptFolders returns the folders with the attempts of this machine: one for local runs, and one
 // for each server worker.
 func attemptFolders(state string) []string {
-	homes, _ := filepath.Glob(filepath.Join(state, "workers", "*", "attempts")) // the only error would be an invalid pattern
+	homes, _ := filepath.Glob(filepath.Join(state, "workers", "*", "attempts")) // ignore the error: the only error would be an invalid pattern
 	return append(homes, filepath.Join(state, "attempts"))
 }
 

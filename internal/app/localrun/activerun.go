@@ -41,8 +41,8 @@ func (s *activeRun) workUntilEnd(ctx context.Context) error {
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer stop()
-	all.Go(func() { _ = s.worker.Run(working) })   // the only error is the end of the context
-	all.Go(func() { _ = s.recorder.Run(working) }) // the only error is the end of the context; Flush returns write errors
+	all.Go(func() { _ = s.worker.Run(working) })   // ignore the error: the only error is the end of the context
+	all.Go(func() { _ = s.recorder.Run(working) }) // ignore the error: the only error is the end of the context; Flush returns write errors
 	all.Go(func() { sweep.Local(working, s.opts.Engine, s.opts.Notice) })
 	if s.build != nil {
 		all.Go(func() { s.build.Run(working) })

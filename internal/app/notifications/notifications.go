@@ -47,7 +47,7 @@ type Notifications struct {
 func New(opts Options) *Notifications {
 	return &Notifications{opts, sync.OnceValue(func() []Channel {
 		list := channelsOf(opts.Settings)
-		_ = os.Unsetenv(secretEnv) // a valid name can always be unset
+		_ = os.Unsetenv(secretEnv) // ignore the error: a valid name can always be unset
 		return list
 	})}
 }

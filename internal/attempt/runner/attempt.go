@@ -264,7 +264,7 @@ func (a *Attempt) handlePending() {
 	switch {
 	case !a.finishedAt.IsZero():
 		if a.linger > 0 && !a.inputClosedAt.IsZero() && now.Sub(a.inputClosedAt) > a.linger {
-			_ = a.process.Stop(agent.Lingered, false) // repeated stops are harmless
+			_ = a.process.Stop(agent.Lingered, false) // ignore the error: the agent may have ended; repeated stops are harmless
 		}
 	case a.job.Stall > 0 && now.Sub(a.lastProgress) > a.job.Stall:
 		_ = a.process.Stop(string(failure.Stalled), false)

@@ -36,7 +36,7 @@ func (t *tail) read(limit int64, complete bool, visit func(line []byte)) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // the file was only read, so closing loses nothing
+	defer func() { _ = f.Close() }() // ignore the error: the file was only read
 	if err := t.growBuffer(f); err != nil {
 		return err
 	}

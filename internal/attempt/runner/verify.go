@@ -108,7 +108,7 @@ func (a *Attempt) await(ctx context.Context, p *supervisor.Process) (supervisor.
 	defer look.Stop()
 	for {
 		if _, interrupt, _ := a.steerRequest.read(); interrupt {
-			_ = p.Stop(string(failure.Interrupted), false) // repeated stops are harmless
+			_ = p.Stop(string(failure.Interrupted), false) // ignore the error: the agent may have ended; repeated stops are harmless
 		}
 		select {
 		case <-a.steerRequest.changed:
@@ -141,7 +141,7 @@ func outputOf(log string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = f.Close() }() // the file was only read, so closing loses nothing
+	defer func() { _ = f.Close() }() // ignore the error: the file was only read
 	info, err := f.Stat()
 	if err != nil {
 		return "", err

@@ -297,7 +297,7 @@ func (a *attempt) text() string {
 func (a *attempt) awaitLine(word string) (rest string) {
 	a.t.Helper()
 	testenv.Wait(a.t, fmt.Sprintf("%q in the log", word), func() error {
-		data, _ := os.ReadFile(a.log) // the agent may not have started yet
+		data, _ := os.ReadFile(a.log) // ignore the error: the agent may not have started yet
 		for line := range strings.Lines(string(data)) {
 			if text, ok := strings.CutPrefix(line, word); ok && strings.HasSuffix(text, "\n") {
 				rest = strings.TrimSpace(text)

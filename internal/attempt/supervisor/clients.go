@@ -52,7 +52,7 @@ func (c *clients) none() bool { return c.connected.Load() == 0 }
 // slower to create the next file, and the whole folder is deleted later.
 func (c *clients) listen(f folder) error {
 	if c.listener != nil { // the socket file was deleted: listen on a new one
-		_ = c.listener.Close() // a listener has no unwritten data
+		_ = c.listener.Close() // ignore the error: a listener has no unwritten data
 		c.accepting.Wait()
 		c.listener = nil
 	}
@@ -116,7 +116,7 @@ func (c *clients) sendEvents(l *link, gone <-chan struct{}) {
 	}
 	select {
 	case <-c.over:
-		_ = l.send(message{Exit: &c.exit, Free: c.free}) // a client that misses the exit can read it from the lock
+		_ = l.send(message{Exit: &c.exit, Free: c.free}) // ignore the error: a client that misses the exit can read it from the lock
 	case <-gone:
 	}
 }
@@ -148,7 +148,7 @@ func (c *clients) handleOrders(l *link) {
 // shut stops accepting clients. It returns the number of connected clients.
 func (c *clients) shut() int {
 	if c.listener != nil {
-		_ = c.listener.Close() // a listener has no unwritten data
+		_ = c.listener.Close() // ignore the error: a listener has no unwritten data
 		c.accepting.Wait()
 	}
 	return int(c.connected.Load())

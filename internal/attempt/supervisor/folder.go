@@ -40,7 +40,7 @@ func (f folder) claim() (*os.File, error) {
 		err = &UsedError{string(f)}
 	}
 	if err != nil {
-		_ = lock.Close() // nothing was written to the lock
+		_ = lock.Close() // ignore the error: nothing was written to the lock
 		return nil, err
 	}
 	return lock, nil

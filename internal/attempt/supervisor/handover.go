@@ -77,7 +77,7 @@ func receiveAttempt(control *net.UnixConn) (*receivedAttempt, error) {
 	var h handover
 	if err := t.starter.receiveUpTo(maxHandover, &h); err != nil {
 		t.starter.close()
-		_ = lock.Close() // nothing was written to the lock
+		_ = lock.Close() // ignore the error: nothing was written to the lock
 		return nil, err
 	}
 	t.dir, t.env = string(h.Dir), unpackEnv(h.Env)
@@ -98,7 +98,7 @@ func receiveFiles(control *net.UnixConn) (lock *os.File, conn net.Conn, err erro
 	}
 	lock = os.NewFile(uintptr(fds[0]), lockFile)
 	if conn, err = socketOf(uintptr(fds[1])); err != nil {
-		_ = lock.Close() // nothing was written to the lock
+		_ = lock.Close() // ignore the error: nothing was written to the lock
 		return nil, nil, err
 	}
 	return lock, conn, nil
@@ -116,7 +116,7 @@ func passedDescriptors(control []byte) (fds []int) {
 
 func closeAll(fds []int) {
 	for _, fd := range fds {
-		_ = syscall.Close(fd) // nothing was written to the file
+		_ = syscall.Close(fd) // ignore the error: nothing was written to the file
 	}
 }
 

@@ -93,7 +93,7 @@ func openLog(name string) (*os.File, int64, error) {
 		err = errors.New(name + " is not a file")
 	}
 	if err != nil {
-		_ = log.Close() // nothing was written to the log
+		_ = log.Close() // ignore the error: nothing was written to the log
 		return nil, 0, fmt.Errorf("log: %w", err)
 	}
 	return log, info.Size(), nil

@@ -89,7 +89,7 @@ func takeLock(f folder) (lock *os.File, passed bool, err error) {
 		return nil, false, err
 	}
 	if err := mustLock(lock); err != nil {
-		_ = lock.Close() // nothing was written to the lock
+		_ = lock.Close() // ignore the error: nothing was written to the lock
 		return nil, false, err
 	}
 	return lock, passed, nil

@@ -81,7 +81,7 @@ func prepare(dir string, spec Spec) (*preparedAttempt, error) {
 		return nil, &StartError{err}
 	}
 	if err := appendRecord(lock, specWord, spec); err != nil {
-		_ = lock.Close() // the attempt was not started, so nothing in the lock is needed
+		_ = lock.Close() // ignore the error: the attempt was not started, so nothing in the lock is needed
 		return nil, &StartError{err}
 	}
 	return &preparedAttempt{f, spec, lock}, nil
@@ -193,7 +193,7 @@ func spawn(command, env []string, lock *os.File, files ...uintptr) (net.Conn, *o
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
-		_ = conn.Close() // nothing was sent
+		_ = conn.Close() // ignore the error: nothing was sent
 		return nil, nil, &os.PathError{Op: "run", Path: command[0], Err: err}
 	}
 	process, err := os.FindProcess(pid) // the process exists, at least as a zombie, because this process has not waited for it

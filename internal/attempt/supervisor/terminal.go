@@ -57,7 +57,7 @@ func (p *Pool) open(ctx context.Context, in Terminal) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // the folder contains only the socket
+	defer func() { _ = os.RemoveAll(dir) }() // ignore the error: the folder contains only the socket
 	at, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "s"), Net: "unix"})
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (p *Pool) open(ctx context.Context, in Terminal) (*child, error) {
 		c.process, err = os.FindProcess(c.notOurChild.PID)
 	}
 	if err != nil {
-		_ = control.Close() // nothing was sent; the supervisor exits when the connection closes
+		_ = control.Close() // ignore the error: nothing was sent; the supervisor exits when the connection closes
 		return nil, err
 	}
 	return c, nil
@@ -139,7 +139,7 @@ func Host(socket string, command []string) (wait func(), err error) {
 		return nil, err
 	}
 	if _, err := fmt.Fprintln(conn, process.Pid); err != nil {
-		_ = process.Kill() // the supervisor has no attempt yet
+		_ = process.Kill() // harmless: the supervisor has no attempt yet
 		_, _ = process.Wait()
 		return nil, err
 	}

@@ -56,6 +56,6 @@ func (s *Server) listening() bool {
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ECONNREFUSED)
 	}
-	_ = conn.Close() // nothing was sent
+	_ = conn.Close() // ignore the error: nothing was sent
 	return true
 }

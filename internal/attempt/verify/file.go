@@ -18,7 +18,7 @@ func tryFile(ctx context.Context, dir string, c Check) tryResult {
 	if err != nil {
 		return tryResult{problem: fmt.Sprintf("open the work folder: %v", err)}
 	}
-	defer func() { _ = root.Close() }() // the folder was only read
+	defer func() { _ = root.Close() }() // ignore the error: the folder was only read
 	name := filepath.ToSlash(filepath.Clean(c.File))
 	_, err = root.Stat(name) // try the name itself before the pattern, because names such as [id].tsx are common
 	if err == nil {

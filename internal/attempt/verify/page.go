@@ -25,7 +25,7 @@ func tryPage(ctx context.Context, c Check, browser string, full bool, picture st
 	if err != nil {
 		return tryResult{problem: err.Error()}
 	}
-	defer func() { _ = response.Body.Close() }() // the body was only read
+	defer func() { _ = response.Body.Close() }() // ignore the error: the body was only read
 	var f tryResult
 	if response.StatusCode != c.status() {
 		f.problem = fmt.Sprintf("answered %d, want %d", response.StatusCode, c.status())
@@ -53,8 +53,8 @@ func (f tryResult) withProblem(problem string) tryResult {
 	return f
 }
 
-// isPage reports whether the answer is HTML. A browser may display HTML differently from its
-// source.
+// isPage reports whether the answer is HTML. Text in HTML is searched with a browser, because the
+// page that it shows may differ from the source.
 func isPage(response *http.Response) bool {
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")) // an invalid type counts as none
 	return kind == "" || kind == "text/html" || kind == "application/xhtml+xml"

@@ -73,7 +73,7 @@ func (s *server) await(ctx context.Context, address string) error {
 	for err == nil {
 		var c net.Conn
 		if c, err = (&net.Dialer{}).DialContext(ctx, "tcp", at); err == nil {
-			_ = c.Close() // nothing was written
+			_ = c.Close() // ignore the error: nothing was written
 			if !running(s.group) {
 				return fmt.Errorf("the server has ended and another process listens at %s; serve must be a command that goes on until it is stopped", at)
 			}
@@ -110,7 +110,7 @@ func checkPortFree(ctx context.Context, address string) error {
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = c.Close() }() // nothing was written
+	defer func() { _ = c.Close() }() // ignore the error: nothing was written
 	if !isLocal(c) {
 		return nil
 	}

@@ -54,7 +54,7 @@ func RunPick(ctx context.Context, root, file string, in io.Reader, out io.Writer
 	}
 	var s selection.PickInput
 	err = json.NewDecoder(f).Decode(&s) // ignore what follows the JSON, such as why the last attempt failed
-	_ = f.Close()                       // the file was only read, so closing loses nothing
+	_ = f.Close()                       // ignore the error: the file was only read
 	if err != nil {
 		return fmt.Errorf("what to pick from: %w", err)
 	}

@@ -59,7 +59,7 @@ func (l *log) find(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_ = from.Close() // only the headers of the answer were needed
+	_ = from.Close() // ignore the error: only the headers of the answer were needed
 	at := slices.IndexFunc(span.Starts, func(s coordinator.LogStart) bool { return s.Attempt == l.query.Attempt })
 	if at < 0 {
 		return &Error{text: fmt.Sprintf("attempt %d of task %s has no log: there were %d attempts", l.query.Attempt, l.task.ID, l.task.Attempt.Number), err: notFoundError{}}
@@ -108,7 +108,7 @@ func (l *log) copy(ctx context.Context, q coordinator.LogQuery) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = from.Close() }() // the body was only read
+	defer func() { _ = from.Close() }() // ignore the error: the body was only read
 	l.reportLost(q, span)
 	l.next = span.From
 	l.recordStarts(span)
@@ -189,7 +189,7 @@ func (l *log) read(ctx context.Context, size int64) ([]byte, coordinator.LogSpan
 	if err != nil {
 		return nil, span, err
 	}
-	defer func() { _ = from.Close() }() // the body was only read
+	defer func() { _ = from.Close() }() // ignore the error: the body was only read
 	text, err := io.ReadAll(io.LimitReader(from, 2*size))
 	return text, span, err
 }

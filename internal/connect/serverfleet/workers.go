@@ -41,7 +41,7 @@ func WorkerOf(a coordinator.Agent) Worker {
 		"labels": &w.Labels, "agents": &w.Allowed, "pools": &w.Pools, "slots": &w.Slots, "version": &w.Version, "host": &w.Host, "held": &w.Held, "source": &w.Source, "run": &w.Run,
 		"by_hand": &w.ByHand, "dir": &w.Dir, "for": &w.For, "pid": &w.PID, "pane": &w.Pane,
 	} {
-		_ = json.Unmarshal(said[name], to) // a member of another type is ignored
+		_ = json.Unmarshal(said[name], to) // ignore the error: a member of another type is skipped
 	}
 	var program string
 	if _ = json.Unmarshal(said["program"], &program); program == "gaffer" {

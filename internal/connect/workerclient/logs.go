@@ -240,7 +240,7 @@ func readPiece(path string, offset int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // the file was only read
+	defer func() { _ = f.Close() }() // ignore the error: the file was only read
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() <= offset {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ type Reader interface {
 	// EndedTasks returns at most limit tasks of a run that have the given final status. Tasks with
 	// the highest Seq come first.
 	EndedTasks(run string, final Status, limit int) ([]Task, error)
-	// EndedTaskCounts returns, for each final status, the number of tasks of all runs that have it.
+	// EndedTaskCounts returns how many tasks of all runs have each final status.
 	EndedTaskCounts() (map[Status]int, error)
 	// Dependents returns the tasks that have the given task in their Needs.
 	Dependents(key TaskKey) ([]Task, error)

@@ -96,7 +96,7 @@ func (p *Postgres) Start() {
 		defer cancel()
 		conn, err := pgx.Connect(ctx, p.Local)
 		if err == nil {
-			_ = conn.Close(ctx) // no query was sent
+			_ = conn.Close(ctx) // ignore the error: no query was sent
 		}
 		return err == nil
 	})

@@ -38,7 +38,7 @@ func (m *Machine) Start(env []string, dir string, argv ...string) *Process {
 	p.outer = exec.Command(words[0], words[1:]...)
 	p.outer.Env, p.outer.Stdout, p.outer.Stderr = env, log, log
 	err = p.outer.Start()
-	_ = log.Close() // the program has a separate descriptor of the file
+	_ = log.Close() // ignore the error: the program has a separate descriptor of the file
 	if err != nil {
 		t.Fatalf("%s: %v", m.Name, err)
 	}

@@ -87,8 +87,8 @@ func replace(ctx context.Context, file, path string, now time.Time) (before stri
 		return "", err
 	}
 	// Delete the write-ahead log too, because SQLite would apply the old file's log to the new
-	// file. The database file is deleted first: if this loop is interrupted, no database is left at
-	// the path, and not a database without its log.
+	// file. The database file is deleted first: if this loop is interrupted, there is no database
+	// at the path, rather than a database without its log.
 	for _, end := range []string{"", "-wal", "-shm"} {
 		if err := ignoreAbsent(os.Remove(path + end)); err != nil {
 			return before, err

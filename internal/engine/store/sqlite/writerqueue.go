@@ -115,7 +115,7 @@ func (p *queueHandle) open() (err error) {
 func (p *queueHandle) close() {
 	for _, f := range p.files {
 		if f != nil {
-			_ = f.Close() // a lock file has no content that could be lost
+			_ = f.Close() // ignore the error: a lock file has no content that could be lost
 		}
 	}
 	p.files = [2]*os.File{}
