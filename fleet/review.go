@@ -235,9 +235,9 @@ type TaskChange struct {
 // plan.
 type RunReviews struct {
 	Reviews []Review `json:"reviews"`
-	// The fields below count the changes by state. A change is ready if its task is complete and
-	// the user has approved it, or if its task is complete and the review is open without a comment
-	// for the agent.
+	// The fields below count the changes by state. A change is ready if its task is complete and,
+	// in addition, the user has approved the change, or its review is open and has no comment for
+	// the agent.
 	Changes   int    `json:"changes"`
 	Ready     int    `json:"ready"`
 	Commented int    `json:"commented"`

@@ -116,8 +116,8 @@ func (a *App) services(o ServerOptions) (*Coordinator, *engine.Engine, error) {
 }
 
 // logFile returns the path of an attempt's log file on this machine. Other programs can write the
-// attempt's row, so its path is not trusted: logFile accepts only attempts of a run's own worker,
-// runs that were worked on here, and a path with the expected names.
+// attempt's row, so logFile does not trust its path. It accepts only attempts of a run's own
+// worker, runs that were worked on here, and paths with the expected names.
 func (a *App) logFile(run store.Run, at store.Attempt) (string, bool) {
 	switch {
 	case at.Worker != run.OnlyWorker || !filepath.IsAbs(at.Log) || filepath.Clean(at.Log) != at.Log:

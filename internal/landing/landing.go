@@ -106,9 +106,9 @@ type change struct {
 
 func (c *change) key() store.TaskKey { return c.task.TaskKey }
 
-// changes returns the changes of a run's tasks, in the order of merging: each task after the tasks
-// that it depends on, and apart from that in the order of the plan. It first updates reviews that a
-// crash has left out of date.
+// changes returns the changes of a run's tasks in the order in which they are merged: the order of
+// the plan, but each task after the tasks that it depends on. It first updates reviews that a crash
+// has left out of date.
 func (l *Lander) changes(ctx context.Context, run string) ([]*change, error) {
 	row, tasks, err := l.readRun(ctx, run)
 	if err != nil {

@@ -146,8 +146,8 @@ type ServiceMetrics struct {
 	AgentsOnline int
 	Tasks        map[coordinator.TaskStatus]int
 	Waiting      time.Time  // when the oldest open question was asked; zero if no question is open
-	Runs         int        // unfinished runs
-	LanesPaused  int        // paused agent accounts
+	Runs         int        // number of unfinished runs
+	LanesPaused  int        // number of paused agent accounts
 	Writes       *Histogram // durations of write transactions; nil if not measured
 }
 

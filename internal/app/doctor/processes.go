@@ -138,8 +138,8 @@ func taskOf(ctx context.Context, db store.Store, attempt string) (run, task stri
 	return run, task
 }
 
-// NotUnprovenError reports that the user declared an attempt gone although that is not in doubt: it
-// is known to have ended, or its processes are known to be running.
+// NotUnprovenError reports that the user has declared an attempt gone although gaffer knows its
+// state: it has ended, or its processes are running.
 type NotUnprovenError struct {
 	Attempt string
 	Alive   []supervisor.Left // processes of the attempt that are known to be running

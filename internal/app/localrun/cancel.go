@@ -59,7 +59,7 @@ func (r *Runs) CancelRunAndWait(ctx context.Context, run, why string) error {
 	return r.CancelAndWait(ctx, run, "", why)
 }
 
-// Collect waits until the running attempts of those tasks have ended for which match returns true,
+// Collect waits for the end of the running attempts of those tasks for which match returns true,
 // and stores how they ended. It starts no attempts. It returns an [*runlock.OwnedError] if another
 // process works on the run, and a [*pending.UnwrittenError] if everything was stored but documents
 // could not be written.

@@ -167,7 +167,7 @@ func summary(text string) string {
 	return strings.TrimSpace(endFromLine(strings.TrimSpace(clean(text)), summaryLength))
 }
 
-// endOfAnswer returns the last answerLength bytes of text. It replaces only invalid UTF-8.
+// endOfAnswer returns the last answerLength bytes of text, with invalid UTF-8 replaced.
 func endOfAnswer(text string) string {
 	return strings.ToValidUTF8(truncate.Tail(text, answerLength), "\uFFFD")
 }

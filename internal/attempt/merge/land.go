@@ -169,7 +169,7 @@ func (l *lander) build(ctx context.Context) error {
 
 // publish moves the target branch and creates the undo ref.
 func (l *lander) publish(ctx context.Context) error {
-	if err := l.target.checkConsent(l.spec.MoveCheckedOut); err != nil { // ask again: the user may have checked the branch out during the check
+	if err := l.target.checkConsent(l.spec.MoveCheckedOut); err != nil { // check again: the user may have checked the branch out during the check
 		return err
 	}
 	l.done = Landing{

@@ -31,7 +31,7 @@ type Landing struct {
 	Undo    string `json:"-"` // name of the ref that keeps these commits
 	Present bool   `json:"-"` // Into contains After
 	Earlier bool   `json:"-"` // set by Land: an earlier call has landed the same work
-	Updated string `json:"-"` // set by Land and Undo: path of the worktree with Into checked out that was moved
+	Updated string `json:"-"` // set by Land and Undo: path of the worktree whose files were updated, because it has Into checked out; empty if none has
 }
 
 const (

@@ -183,8 +183,9 @@ func (a *attempt) announce() {
 }
 
 const (
-	// openDelay is how long the supervisor waits after the agent's start before it opens its socket
-	// to processes other than the starter, if the starter stays connected.
+	// openDelay is how long after the agent's start the supervisor opens its socket for other
+	// processes. Until then only the starter is connected. If the starter is gone earlier, the
+	// socket is opened at once.
 	openDelay = 100 * time.Millisecond
 	// openRetryPause is the pause before open is tried again after an error. The agent keeps
 	// running.

@@ -68,7 +68,7 @@ func (c *clients) listen(f folder) error {
 	return nil
 }
 
-// begin sends to all clients that the agent has started.
+// begin tells all clients that the agent has started.
 func (c *clients) begin(s Started) {
 	c.started = s
 	close(c.begun)

@@ -59,9 +59,9 @@ func remainsOf(attempt string, by supervisorRecord) Remains {
 	return Remains{Proof: Gone}
 }
 
-// owned lists the live processes that certainly belong to an attempt: processes with the
-// attempt's mark in their environment and their descendants, processes in its control
-// group, and processes with the limits of its supervisor.
+// owned lists the live processes that certainly belong to an attempt: processes with the attempt's
+// id in their environment and their descendants, processes in its control group, and processes with
+// the limits of its supervisor.
 func (s supervisorRecord) owned(attempt string) []process {
 	list := marked([]byte(Mark + "=" + attempt))
 	if s.Group != nil {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// The oldest version of tmux that gaffer supports. It added new-session -e, which sets a
-// session's environment.
+// The oldest version of tmux that gaffer supports. It is the first with new-session -e, which sets
+// a session's environment.
 const oldestMajor, oldestMinor = 3, 2
 
 // Available returns nil if tmux can be used. If not, it returns a [*MissingError] or an

@@ -40,7 +40,7 @@ type heldAttempt struct {
 	orderedWaiting    bool              // the engine's last order says that the agent waits for the user
 	messages          []fleet.Message   // messages of the user that wait for the agent
 	interrupt         bool              // the user wants to interrupt the agent
-	ordered           bool              // the engine has sent messages and interrupt at least once
+	ordered           bool              // an order of the engine has set messages and interrupt at least once
 	delivered         []string          // ids of messages that the agent has received, but that the engine still lists as waiting
 	sentBack          atomic.Bool       // one of the messages sends a review back to the agent; safe for concurrent use
 	stopReason        string

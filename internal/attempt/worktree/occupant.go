@@ -26,8 +26,8 @@ func inside(folder, path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// parseLsof parses the output of lsof -Fpcn. Each process has a line that starts with p and has its
-// id, a line that starts with c and has its name, and lines that start with n and have its files.
+// parseLsof parses the output of lsof -Fpcn. The first letter of a line says what follows: p for
+// the id of a process, c for its name, n for one of its files.
 func parseLsof(out, folder string) []Occupant {
 	var found []Occupant
 	var now Occupant

@@ -108,7 +108,7 @@ func (t *table[K, V]) put(key K, row V) {
 
 func (t *table[K, V]) has(key K) bool { return t.find(key) >= 0 }
 
-// merge puts the rows of later, a table of a later request, into t. requests is the expected number
+// merge adds the rows of later, the table of a later request, to t. requests is the expected number
 // of requests, from which the initial capacity is computed.
 func (t *table[K, V]) merge(later *table[K, V], requests int) {
 	if t.keys == nil && len(later.keys) > 0 {

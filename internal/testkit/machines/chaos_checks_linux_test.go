@@ -305,8 +305,8 @@ func (w *world) checkValid() {
 	}
 }
 
-// recordOf returns the part that the file names of one record have in common: its run, its result
-// and its earlier attempts have the same name up to the first dot.
+// recordOf returns the common start of the names of a record's files: the files of its run, its
+// result and its earlier attempts have the same name up to the first dot.
 func recordOf(file string) string {
 	name := filepath.Base(file)
 	if name == "status.json" {

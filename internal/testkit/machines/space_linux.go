@@ -62,7 +62,7 @@ func (s *space) pid() int { return s.first.Process.Pid }
 func (s *space) end() {
 	_ = s.alive.Close()
 	for _, p := range s.all {
-		p.wake() // a stopped nsenter cannot reap its child, and the kernel waits until it has
+		p.wake() // a stopped nsenter cannot reap its child, and the kernel waits until the child is reaped
 	}
 	_ = s.first.Wait() // ignore the error: the process ends because its input is closed
 	for _, p := range s.all {

@@ -155,7 +155,7 @@ func TestTheServerEndsAnIdleTransaction(t *testing.T) {
 	defer func() { _ = stalled.Close() }()
 	err := stalled.Write(t.Context(), func(tx *store.Tx) error {
 		tx.Append(store.Event{Kind: "stalled"})
-		return appendOne(other) // must wait until the server ends the idle transaction of stalled
+		return appendOne(other) // must wait until the server ends the idle transaction of the store stalled
 	})
 	if err == nil {
 		t.Error("a session that stood still was committed")

@@ -169,8 +169,8 @@ func (s *Store) Read(ctx context.Context, look func(r store.Reader) error) error
 }
 
 // TuneForServer changes settings of the connection for write transactions, for a server with many
-// clients: a larger page cache, and a shorter write-ahead log, so that copying the log into the
-// file takes less time.
+// clients. It sets a larger page cache, and a shorter write-ahead log, so that copying the log into
+// the file takes less time.
 func (s *Store) TuneForServer() {
 	s.open <- struct{}{}
 	defer func() { <-s.open }()

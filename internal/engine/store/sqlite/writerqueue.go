@@ -12,8 +12,9 @@ import (
 // writerQueue lets the processes that write to one database take turns. SQLite's lock is not fair:
 // a waiting writer polls, and may wait forever, because the process that has just written takes the
 // lock again first. writerQueue uses two lock files, called next and turn. A writer locks next,
-// waits until it can lock turn, and unlocks next. So a writer that has just finished its turn must
-// wait behind it. The kernel releases both locks when a process ends.
+// waits until it can lock turn, and unlocks next. So a writer that has just finished its turn
+// cannot take another one while a second writer waits. The kernel releases both locks when a
+// process ends.
 type writerQueue struct{ next, turn string }
 
 func queueOf(path string) writerQueue { return writerQueue{path + "-next", path + "-turn"} }
