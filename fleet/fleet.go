@@ -51,7 +51,7 @@ type Run struct {
 	Lanes      []Lane    `json:"lanes,omitempty"`     // agent accounts that are paused
 }
 
-// Paused returns the paused agent accounts because of which a task of the run cannot start now.
+// Paused returns the paused agent accounts that prevent a task of the run from starting now.
 func (r Run) Paused(now time.Time) (list []Lane) {
 	for _, l := range r.Lanes {
 		holds := func(t Task) bool { return !t.Status.Final() && cmp.Or(t.Agent, "claude") == l.Name }

@@ -33,7 +33,7 @@ func (a *App) newChanges() *changes.Service {
 }
 
 // syncedReviews returns reviews after it has compared them with the repository: a process that died
-// during a merge may have moved a branch but not stored that.
+// during a merge may have moved a branch without storing that in the review.
 type syncedReviews struct {
 	*engine.Engine
 	app *App

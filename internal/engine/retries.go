@@ -220,8 +220,8 @@ func (r *retries) requeueDependents(run, why string) error {
 	return nil
 }
 
-// failedNeed returns a task because of which t cannot start: t waits for it, and it has ended
-// without being complete. ok is false if there is none.
+// failedNeed returns a task that prevents t from starting: t waits for it, and it has ended without
+// being complete. ok is false if there is none.
 func failedNeed(t store.Task, tasks []store.Task) (found store.Task, ok bool) {
 	for _, other := range tasks {
 		need := slices.Contains(t.Needs, other.Task)

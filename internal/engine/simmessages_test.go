@@ -31,8 +31,9 @@ func (t *simMessages) hear(attempt string, list []fleet.Message) {
 	}
 }
 
-// delivered returns ids of messages for a worker to report as received by an attempt's agent: all
-// ids of the agent's inbox, or a random part. It may return an id that was reported before.
+// delivered returns the ids of messages that a worker reports as received by an attempt's agent:
+// all ids of the agent's inbox, or a random part of them. It may return an id that was reported
+// before.
 func (w *world) delivered(attempt string, all bool) (ids []string) {
 	for _, id := range w.talk.inbox[attempt] {
 		if all || w.chance(3) {

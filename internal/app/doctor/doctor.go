@@ -27,7 +27,7 @@ type Health struct {
 	Agents   []Agent             `json:"agents"`
 	Holding  []RunningAttempt    `json:"holding"`  // attempts that are running and use capacity
 	Orphans  []Orphan            `json:"orphans"`  // processes that were left behind by attempts
-	Unproven []Unproven          `json:"unproven"` // attempts of which some processes may still be running
+	Unproven []Unproven          `json:"unproven"` // attempts that may still have running processes
 	Owed     []pending.Documents `json:"owed"`     // runs of this project whose documents are not written
 	Gone     []DeadAgent         `json:"gone"`     // agents that have no process, although their session's document says that they are running
 	Problems []string            `json:"problems"` // why a run could not work here, and what to do; one sentence each

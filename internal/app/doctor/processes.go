@@ -14,8 +14,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Unproven is an attempt whose supervisor was killed, and of which some processes may still be
-// running. Its task is not retried before it is proved that they have ended.
+// Unproven is an attempt whose supervisor was killed, and that may still have running processes.
+// Its task is not retried before it is proved that they have ended.
 type Unproven struct {
 	Attempt   string            `json:"attempt"`
 	Run       string            `json:"run,omitempty"`

@@ -30,8 +30,8 @@ func (p project) checked(into string, check func(dir string) error, trees ...wor
 	return s
 }
 
-// tidy fails the test if a merge has left files of its check, or if the number of worktrees
-// differs.
+// tidy fails the test if a merge has left files of its check, or if the repository does not have
+// this number of worktrees.
 func (p project) tidy(worktrees int) {
 	p.Helper()
 	if n := p.Worktrees(); n != worktrees {

@@ -216,7 +216,7 @@ func (g *cgroup) members() (list []process) {
 			list = append(list, p)
 		}
 	}
-	again := map[int]bool{} // pids at a second read: a process that has left may have had its pid reused
+	again := map[int]bool{} // pids that a second read finds; a pid that is missing now may belong to a process outside of the group
 	for _, pid := range g.pids() {
 		again[pid] = true
 	}

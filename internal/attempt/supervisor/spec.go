@@ -47,9 +47,9 @@ type Spec struct {
 	// Deadline is when the supervisor stops the agent. Time in which the agent waits for the user
 	// postpones it, see [Process.Waiting]. Zero means never.
 	Deadline time.Time `json:"deadline,omitzero"`
-	// Until is the end of the lease. The supervisor then freezes the agent, unless [Process.Extend]
-	// was called: the worker has sent no heartbeat, and another worker may be about to do the same
-	// task. Zero means never.
+	// Until is the end of the lease. If [Process.Extend] was not called by then, the supervisor
+	// freezes the agent: the worker has sent no heartbeat, and another worker may be about to do
+	// the same task. Zero means never.
 	Until time.Time `json:"until,omitzero"`
 	// Abandon is how long the agent stays frozen while no client is connected, that is, while its
 	// worker is gone. After that the supervisor kills the agent and exits. Zero means

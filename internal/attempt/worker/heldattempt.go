@@ -156,8 +156,8 @@ func (h *heldAttempt) endAll(ctx context.Context) bool {
 	return false
 }
 
-// awaitLeftProcesses waits until the processes with these pids have ended, which an attempt has
-// left behind. While one of them is alive, the task must not be started again.
+// awaitLeftProcesses waits until the processes with these pids have ended, after the attempt itself
+// has ended. While one of them is alive, the task must not be started again.
 func (h *heldAttempt) awaitLeftProcesses(ctx context.Context, pids []int) {
 	for notified := false; slices.ContainsFunc(pids, isAlive) && ctx.Err() == nil; notified = true {
 		if !notified {

@@ -32,9 +32,9 @@ func (h *heldAttempt) finish(ctx context.Context, f engine.Finish) {
 	h.removeReported(ctx, next, sent)
 }
 
-// commit commits the changes that the task has left uncommitted. If that fails, the task is
-// complete all the same: the work is in its worktree, and a task that starts from this work reports
-// the problem. If the worktree is gone, the work is lost, and commit returns that error.
+// commit commits the changes that the task has left uncommitted. If that fails, the task is still
+// complete: the work is in its worktree, and a task that starts from this work reports the problem.
+// If the worktree is gone, the work is lost, and commit returns that error.
 func (h *heldAttempt) commit(ctx context.Context) (gone error) {
 	spec, err := h.spec()
 	if err == nil {

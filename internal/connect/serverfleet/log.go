@@ -143,7 +143,7 @@ func (l *log) Write(p []byte) (done int, err error) {
 	return done, err
 }
 
-// passedBy reports whether the attempt that starts at s has no more output to write, because a
+// passedBy reports whether all output of the attempt that starts at s was written. That is so if a
 // later attempt starts at or before the current offset.
 func (l *log) passedBy(s coordinator.LogStart) bool {
 	return slices.ContainsFunc(l.starts, func(other coordinator.LogStart) bool {

@@ -37,5 +37,5 @@ func (g *Deletions) merge(later *Deletions) {
 }
 
 // DeleteRows deletes rows at the commit; until then the request can still read them. It ignores
-// rows that do not exist. A request that deletes rows gets a database transaction for itself.
+// rows that do not exist. A request that deletes rows gets a separate database transaction.
 func (tx *Tx) DeleteRows(g Deletions) { tx.own.deletions.merge(&g) }

@@ -21,9 +21,9 @@ type Writer struct {
 
 type request struct {
 	change func(tx *Tx) error
-	alone  bool // the request needs a transaction for itself
+	alone  bool // the request needs a separate transaction
 	err    error
-	repeat bool // the request must run again, in a transaction for itself
+	repeat bool // the request must run again, in a separate transaction
 }
 
 // Write implements [Store].
@@ -69,10 +69,10 @@ func (l *leader) release() {
 	}
 }
 
-// Work runs all requests. Requests that need a transaction for themselves get one each, and all
-// others share one. If the database rejects the shared transaction, each of its requests is
-// repeated in a transaction for itself, so that one request cannot make others fail. Requests are
-// not repeated if it is unknown whether the commit has succeeded, or if the database is busy.
+// Work runs all requests. Requests that need a separate transaction get one each, and all others
+// share one. If the database rejects the shared transaction, each of its requests is repeated in a
+// separate transaction, so that one request cannot make others fail. Requests are not repeated if
+// it is unknown whether the commit has succeeded, or if the database is busy.
 func (l *leader) Work(batch []*request) []error {
 	var together []*request
 	for _, r := range batch {
