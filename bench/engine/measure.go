@@ -18,7 +18,7 @@ type result struct {
 
 func (r result) perSecond() float64 { return float64(r.count) / r.took.Seconds() }
 
-// quantile returns the wait below or at which the given share of all waits is. For 0.99 it is the
+// quantile returns the wait that the given share of all waits does not exceed. For 0.99 it is the
 // 99th percentile.
 func (r result) quantile(share float64) time.Duration {
 	if len(r.waits) == 0 {

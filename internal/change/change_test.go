@@ -196,8 +196,8 @@ func TestSecurityNothingThatTheRepositoryNamesIsRunOrObeyed(t *testing.T) {
 	w.Write(w.dir, "attributes", attributes)
 	w.Write(w.Dir, ".gitattributes", attributes)
 	w.Write(w.Dir, ".git/info/attributes", attributes)
-	// gaffer must ignore git's replacements: one would show another content than the content that
-	// is merged.
+	// gaffer must ignore git's replacements: with one, gaffer would show another content than the
+	// content that it merges.
 	w.Git(w.Dir, "-c", "core.hooksPath=/dev/null", "replace", want.Files[0].NewBlob, want.Files[0].OldBlob)
 	w.Write(w.dir, "b.txt", "TWO\n")
 	_ = os.Remove(trace) // git replace itself may run programs, but gaffer may not

@@ -66,7 +66,7 @@ func (e *finishes) finish(f Finish) (FinishResult, error) {
 		return FinishResult{}, err
 	}
 	a.Ending = f.Ending
-	if f.Spent != (store.Amount{}) { // the report contains no cost: keep the cost of the last heartbeat
+	if f.Spent != (store.Amount{}) { // if the report contains no cost, keep the cost of the last heartbeat
 		a.Spent = f.Spent
 	}
 	a.Thread, a.Log, a.LogFrom = cmp.Or(f.Thread, a.Thread), cmp.Or(f.Log, a.Log), cmp.Or(a.LogFrom, f.LogFrom)

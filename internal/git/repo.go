@@ -34,7 +34,7 @@ import (
 // concurrent use, also by several processes.
 type Repo struct {
 	Git    Client // runs no programs that the repository's own settings name, such as filters
-	plain  Client // runs these programs; used once the user trusts them, see [Repo.writer]
+	plain  Client // runs the programs that the settings name too; used once the user trusts them, see [Repo.writer]
 	Host   host.Host
 	main   string // path of the main worktree
 	here   string // path of the worktree where Open was called

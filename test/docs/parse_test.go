@@ -11,7 +11,7 @@ import (
 type item struct {
 	line  int
 	block *block
-	run   string    // a hidden command; empty if the item is none
+	run   string    // the hidden command of the item; empty if it has none
 	with  [2]string // a text of the page, and the text that replaces it in commands
 }
 

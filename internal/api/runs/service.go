@@ -103,7 +103,7 @@ func (v *visibleRuns) find(r store.Reader, id string) (store.Run, error) {
 	return run, protocol.NotFound(err, "run", id)
 }
 
-// get is like find, with its own read of the store.
+// get is like find, but starts a read of the store itself.
 func (v *visibleRuns) get(ctx context.Context, id string) (run store.Run, err error) {
 	err = v.store.Read(ctx, func(r store.Reader) (err error) {
 		run, err = v.find(r, id)

@@ -164,7 +164,8 @@ func (e *NotUnprovenError) Hint() string {
 }
 
 // DeclareGone stores the user's statement that no process of an attempt is running any more. Then
-// the attempt's task continues. It returns an error unless the attempt's end cannot be proved.
+// the attempt's task continues. If gaffer knows whether the attempt has ended, DeclareGone returns
+// an error.
 func DeclareGone(state, attempt string, now time.Time) error {
 	not := &NotUnprovenError{Attempt: attempt}
 	declared := false

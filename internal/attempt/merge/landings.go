@@ -28,7 +28,7 @@ type Landing struct {
 	At     time.Time `json:"at"`
 	Revert string    `json:"revert,omitempty"` // id of the commit that reverts the landing, if Undo has made one
 
-	Undo    string `json:"-"` // name of the ref that keeps these commits
+	Undo    string `json:"-"` // name of the ref that keeps the commits of the landing
 	Present bool   `json:"-"` // Into contains After
 	Earlier bool   `json:"-"` // set by Land: an earlier call has landed the same work
 	Updated string `json:"-"` // set by Land and Undo: path of the worktree whose files were updated, because it has Into checked out; empty if none has

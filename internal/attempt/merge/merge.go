@@ -51,7 +51,7 @@ type Result struct {
 	Before, After string   // tip of the target branch before and after the merge
 	Merged        []Merged // the merged branches, in the order of merging
 	Skipped       []string // branches that the target already contained
-	Updated       string   // path of the worktree with the target branch that was moved forward, or empty
+	Updated       string   // path of the worktree whose files were updated, because it has the target branch checked out; or empty
 }
 
 // Merged is the name of a merged branch, and the id of its merge commit.

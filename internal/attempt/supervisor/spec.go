@@ -72,13 +72,13 @@ type Spec struct {
 	Starter host.Process `json:"starter,omitzero"`
 }
 
-// DefaultGrace is the default of how long an agent may take to exit after each stop signal.
+// DefaultGrace is how long an agent may take by default to exit after each stop signal.
 const DefaultGrace = 5 * time.Second
 
 // Grace returns the longest time from a stop order until the agent is killed.
 func (s Spec) Grace() time.Duration { return s.interrupt() + s.terminate() }
 
-// DefaultAbandon is the default of how long an agent stays frozen while no client is connected.
+// DefaultAbandon is how long an agent stays frozen by default while no client is connected.
 const DefaultAbandon = 10 * time.Minute
 
 func (s Spec) interrupt() time.Duration { return orDefault(s.Interrupt, DefaultGrace) }
@@ -165,5 +165,5 @@ type Exit struct {
 type Usage struct {
 	User   int64 `json:"user_ms"`
 	System int64 `json:"system_ms"`
-	MaxRSS int64 `json:"max_rss"` // of the largest process, in bytes
+	MaxRSS int64 `json:"max_rss"` // largest memory use of a single process, in bytes
 }

@@ -146,7 +146,7 @@ func Host(socket string, command []string) (wait func(), err error) {
 	return func() { _, _ = process.Wait() }, nil
 }
 
-// awaitEnd waits until a process has ended that this process has not started. It waits at most
+// awaitEnd waits for the end of a process that this process has not started. It waits at most
 // DefaultPatience.
 func awaitEnd(p host.Process) {
 	for until := time.Now().Add(DefaultPatience); time.Now().Before(until) && host.OS().Alive(p) != host.Dead; {

@@ -52,8 +52,8 @@ func (f *Fleet) List(ctx context.Context, everywhere bool, limit int) ([]fleet.R
 	return f.opts.Query.Summaries(ctx, f.projectFilter(everywhere), true, limit)
 }
 
-// Cost returns what the attempts of this project have cost, or of all projects if everywhere is
-// set.
+// Cost returns what attempts have cost: the attempts of this project, or of all projects if
+// everywhere is set.
 func (f *Fleet) Cost(ctx context.Context, everywhere bool, q fleet.CostQuery) (fleet.CostReport, error) {
 	q.Project = f.projectFilter(everywhere)
 	return f.opts.Query.Cost(ctx, q)

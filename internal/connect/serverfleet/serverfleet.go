@@ -212,7 +212,8 @@ func (f *Fleet) Report(ctx context.Context, q coordinator.ReportQuery) (json.Raw
 	return text, f.problem(err)
 }
 
-// Cost returns what the attempts of the project have cost, or of all projects if everywhere is set.
+// Cost returns what attempts have cost: the attempts of the project, or of all projects if
+// everywhere is set.
 func (f *Fleet) Cost(ctx context.Context, everywhere bool, q fleet.CostQuery) (fleet.CostReport, error) {
 	if q.Project = f.opts.Project; everywhere {
 		q.Project = ""

@@ -199,7 +199,7 @@ func (b *batchChanges) accept(r *request, tx *Tx, requests int) {
 		return
 	}
 	if b.shared && !tx.own.deletions.Empty() {
-		r.repeat = true // other requests in the same transaction would still see the deleted rows
+		r.repeat = true // run it in a separate transaction: other requests in this one would still see the deleted rows
 		return
 	}
 	b.last += int64(len(tx.own.events))

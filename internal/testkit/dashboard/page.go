@@ -132,7 +132,8 @@ func (p *Page) Visit(hash string) {
 	p.Wait("the page is there", There)
 }
 
-// There is a script that is true if the dashboard shows a page, and not its start screen.
+// There contains a script that returns true if the dashboard shows a page, and not its start
+// screen.
 const There = `document.querySelector('main') && !document.querySelector('.starting')`
 
 // Size sets the size of the window.
