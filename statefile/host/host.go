@@ -14,21 +14,22 @@ import (
 // Op names a step of a larger operation, such as "sync temp".
 type Op string
 
-// Host is a machine. [OS] returns the real one; package hosttest has one that simulates crashes.
-// Names are paths. Errors are as in package os.
+// Host is a machine. [OS] returns the real machine; package hosttest has a machine that simulates
+// crashes. Names are paths. Errors are as in package os.
 type Host interface {
 	// Open opens a file for reading. It never blocks, not even on a named pipe.
 	Open(op Op, name string) (File, error)
 	// Create creates a new file for writing. It returns fs.ErrExist if the file
 	// exists.
 	Create(op Op, name string, perm fs.FileMode) (File, error)
-	// Rename atomically renames from to to and replaces an existing file.
-	Rename(op Op, from, to string) error
-	// RenameNew renames from to to. It returns fs.ErrExist if to exists, and errors.ErrUnsupported
-	// if the machine cannot rename without replacing.
-	RenameNew(op Op, from, to string) error
-	// Link creates a hard link. It returns fs.ErrExist if to exists.
-	Link(op Op, from, to string) error
+	// Rename atomically renames the file oldPath to newPath. It replaces an existing file.
+	Rename(op Op, oldPath, newPath string) error
+	// RenameNew renames the file oldPath to newPath. It returns fs.ErrExist if newPath exists, and
+	// errors.ErrUnsupported if the machine cannot rename without replacing.
+	RenameNew(op Op, oldPath, newPath string) error
+	// Link creates newPath as a hard link to the file oldPath. It returns fs.ErrExist if newPath
+	// exists.
+	Link(op Op, oldPath, newPath string) error
 	Symlink(op Op, target, name string) error
 	Readlink(op Op, name string) (string, error)
 	// Remove deletes a file or an empty folder.
@@ -43,9 +44,8 @@ type Host interface {
 	Names(op Op, name string) iter.Seq2[string, error]
 	// SyncDir makes the entries of a folder durable: a power cut can no longer undo them.
 	SyncDir(op Op, name string) error
-	// Lock takes the exclusive advisory lock on a file and creates the file if it is
-	// missing. It waits until ctx ends. The kernel releases the lock when the process
-	// ends.
+	// Lock takes the exclusive advisory lock on a file and creates the file if it is missing. It
+	// waits for the lock until ctx ends. The kernel releases the lock when the process ends.
 	Lock(ctx context.Context, op Op, name string) (Lock, error)
 
 	Now() time.Time

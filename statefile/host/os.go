@@ -48,7 +48,7 @@ func (osHost) Now() time.Time                                { return time.Now()
 
 func (osHost) RenameNew(_ Op, from, to string) error {
 	err := retryInterrupted(func() error { return renameNew(from, to) })
-	if errors.Is(err, syscall.EINVAL) { // the file system does not support renameat2 with this flag
+	if errors.Is(err, syscall.EINVAL) { // the file system does not support renameat2 with the flag that forbids replacing
 		err = syscall.ENOTSUP
 	}
 	if err != nil {
@@ -83,8 +83,8 @@ func (osHost) Names(_ Op, name string) iter.Seq2[string, error] {
 	}
 }
 
-// SyncDir, like Create, avoids os.Open: os.Open tries to register the file with the network poller,
-// which takes as long as a small write.
+// SyncDir, like Create, does not use os.Open: os.Open tries to register the file with the network
+// poller, which takes as long as a small write.
 func (osHost) SyncDir(_ Op, name string) error {
 	fd, err := open(name, os.O_RDONLY|syscall.O_DIRECTORY, 0)
 	if err != nil {
@@ -129,22 +129,22 @@ func (f osFile) Chmod(_ Op, mode fs.FileMode) error { return f.File.Chmod(mode) 
 func (f osFile) Chown(_ Op, uid, gid int) error     { return f.File.Chown(uid, gid) }
 func (f osFile) Sync(_ Op) error                    { return f.File.Sync() }
 
-// OpenLock opens a lock file, and creates it if it is missing. Only the owner may open the file,
-// whatever the umask: a process that can open it can also keep it locked. If an earlier version of
-// gaffer created the file with wider permissions, OpenLock restricts them.
+// OpenLock opens a lock file, and creates it if it is missing. Regardless of the umask, only the
+// owner may open the file: a process that can open it can also keep it locked. If an earlier
+// version of gaffer created the file with wider permissions, OpenLock restricts them.
 func OpenLock(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
-		_ = f.Chmod(0o600) // fails if the file belongs to another user; its permissions then stay as they are
+		_ = f.Chmod(0o600) // this fails if the file belongs to another user; then its permissions stay as they are
 	}
 	return f, nil
 }
 
 // Lock opens the file name and waits for its flock. If the file was deleted or replaced while Lock
-// waited, other processes lock the new file. Lock then tries again with the new file.
+// waited, Lock tries again with the new file, because other processes lock that one.
 func (h osHost) Lock(ctx context.Context, op Op, name string) (Lock, error) {
 	for {
 		f, err := OpenLock(name)

@@ -27,7 +27,8 @@ func Identify(pid int) (Process, error) {
 	return p, nil
 }
 
-// Exists reports whether a process currently has this pid. It returns true if it cannot tell.
+// Exists reports whether a process currently has this pid. If that cannot be found out, it returns
+// true.
 func Exists(pid int) bool {
 	_, err := startTime(pid)
 	return err == nil || !os.IsNotExist(err)

@@ -7,19 +7,19 @@ import (
 )
 
 // renameat2 is the number of the Linux system call renameat2 on this architecture, which the
-// standard library does not define. It is 0 on other architectures.
+// standard library does not define. The value 0 means an architecture without a known number.
 var renameat2 = map[string]uintptr{"amd64": 316, "arm64": 276}[runtime.GOARCH]
 
-// renameNew renames from to to. It fails if to exists.
-func renameNew(from, to string) error {
+// renameNew renames the file oldPath to newPath. It fails if newPath exists.
+func renameNew(oldPath, newPath string) error {
 	if renameat2 == 0 {
 		return syscall.ENOTSUP
 	}
-	f, err := syscall.BytePtrFromString(from)
+	f, err := syscall.BytePtrFromString(oldPath)
 	if err != nil {
 		return err
 	}
-	t, err := syscall.BytePtrFromString(to)
+	t, err := syscall.BytePtrFromString(newPath)
 	if err != nil {
 		return err
 	}

@@ -2,11 +2,11 @@
 // them does. The programs are Claude Code, Codex and Gemini CLI.
 //
 // A [Finder] gathers the events of their hooks (package hookevents) and other evidence on this
-// machine. [Judge] derives each agent's status from the best source that has one. If an agent's
-// process has ended, no other source counts.
+// machine. [Judge] derives each agent's status from the best source that has a status. If an
+// agent's process has ended, no other source counts.
 package discover
 
-// Source names where a status comes from.
+// Source says where the status of an agent was found.
 type Source string
 
 // The sources of a status.

@@ -26,9 +26,9 @@ func (l *Finder) documents() []*document {
 }
 
 // sessionWithoutProcess returns the unfinished session of a program in a folder, if its process is
-// unknown because a server ran its hooks. If there are several, they cannot be assigned to
-// processes. Then sessionWithoutProcess returns nil and marks them as claimed, so that they do not
-// count as additional agents.
+// unknown because a server ran its hooks. If there are several of these sessions, it is unknown
+// which process each belongs to. Then sessionWithoutProcess returns nil and marks all of them as
+// claimed, so that they do not count as additional agents.
 func sessionWithoutProcess(docs []*document, program, dir string) *hookevents.Session {
 	var all []*document
 	claimed := false
@@ -91,7 +91,7 @@ func (l *Finder) isOld(s hookevents.Session, alive host.Liveness, seen []*candid
 	return age > time.Minute && superseded(s, seen)
 }
 
-// superseded reports whether the session's process has had events of another session since.
+// superseded reports whether the process of session s has later events of another session.
 func superseded(s hookevents.Session, seen []*candidate) bool {
 	for _, f := range seen {
 		if h := f.evidence.Hook; h != nil && h.Process == s.Process && h.Session != s.Session && h.At.After(s.At) {

@@ -82,7 +82,7 @@ func hasSpinner(title string) bool {
 	return false
 }
 
-// status returns the status that a title shows. It reports false if the title shows none.
+// status returns the status that a title shows. It returns false if the title shows none.
 func (t *Title) status(program, dir string) (hookevents.Status, bool) {
 	if t == nil {
 		return "", false
@@ -123,8 +123,8 @@ func (t *Title) geminiStatus(text string) (hookevents.Status, bool) {
 	return "", false
 }
 
-// claudeStatus reports whether the title shows that Claude is running. A title shows no other
-// status of Claude.
+// claudeStatus reports whether the title shows that Claude is running. ok is false if the title
+// says nothing about that. A title shows no other status of Claude.
 func (t *Title) claudeStatus() (running, ok bool) {
 	if t == nil {
 		return false, false

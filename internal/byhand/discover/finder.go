@@ -81,9 +81,9 @@ func (l *Finder) Find(ctx context.Context) ([]Agent, error) {
 	return l.statuses(ctx, all), ctx.Err()
 }
 
-// FindQuickly does the same as Find, fast enough for a status line. It queries no tmux server, so
-// it starts no process, and it changes nothing. So it does not know what only a title or a screen
-// shows.
+// FindQuickly does the same as Find, but fast enough for a status line. It queries no tmux server,
+// so it starts no process, and it changes nothing. So it misses a status that only a title or a
+// screen shows.
 func (l *Finder) FindQuickly(ctx context.Context) []Agent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -151,8 +151,8 @@ func (l *Finder) gather(docs []*document) []*candidate {
 }
 
 // environmentOf returns values from the environment of a process. sure is false if the process has
-// none of these variables: for a moment, a new process already has the name of its program but not
-// yet its environment.
+// none of these variables. That happens for a moment after the start: a new process already has the
+// name of its program but not yet its environment.
 func (l *Finder) environmentOf(id identity) (f startEnvironment, sure bool) {
 	if f, ok := l.environments[id]; ok {
 		return f, true

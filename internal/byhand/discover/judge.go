@@ -42,7 +42,7 @@ func isRecent(s *hookevents.Session, now time.Time) bool {
 	return s != nil && !s.Ended && now.Sub(s.At) < forgetAfter
 }
 
-// judge returns the status from the most reliable source that has one.
+// judge returns the status from the most reliable source that has a status.
 func (e Evidence) judge(now time.Time) sourceStatus {
 	for _, ask := range e.sources() {
 		if w, ok := ask(now); ok {
@@ -62,13 +62,14 @@ func (e Evidence) sources() []func(time.Time) (sourceStatus, bool) {
 	return []func(time.Time) (sourceStatus, bool){e.fromTitle, e.fromHook, e.fromScreen}
 }
 
-// knownWithoutScreen reports whether the status is known without reading the screen.
+// knownWithoutScreen reports whether the agent's status is known from sources other than the
+// screen.
 func (e Evidence) knownWithoutScreen(now time.Time) bool {
 	e.Screen = ""
 	return e.judge(now).source != FromProcess
 }
 
-// needsTitle reports whether the title of the agent's pane can change the status.
+// needsTitle reports whether the title of the agent's pane can change the agent's status.
 func (e Evidence) needsTitle(now time.Time) bool {
 	if e.Program != agentproc.Claude {
 		return true
@@ -78,7 +79,7 @@ func (e Evidence) needsTitle(now time.Time) bool {
 }
 
 // fromFile returns the status in Claude's session file. It ignores a file that an earlier process
-// with the same pid has left, because it was killed.
+// with the same pid has left because that process was killed.
 func (e Evidence) fromFile(time.Time) (sourceStatus, bool) {
 	n := e.File
 	if n == nil || n.Start != 0 && e.Process.Start != 0 && n.Start != e.Process.Start {
@@ -99,7 +100,7 @@ func (e Evidence) fromFile(time.Time) (sourceStatus, bool) {
 }
 
 // hookError returns the error with which the last turn ended according to the hooks, or "" if it
-// had none.
+// ended without one.
 func (e Evidence) hookError() string {
 	if e.Hook == nil || e.Hook.Status != hookevents.Idle || e.otherSession() {
 		return ""
@@ -123,8 +124,8 @@ func (e Evidence) otherSession() bool {
 // titleDelay is how long after a hook event the title may still show the earlier status.
 const titleDelay = 3 * time.Second
 
-// fromHook returns the status according to the hooks. If Claude's title contradicts it, fromHook
-// returns the status in the title, because pressing Esc triggers no hook.
+// fromHook returns the status according to the hooks. If Claude's title contradicts the hooks,
+// fromHook returns the status in the title: for example, pressing Esc triggers no hook.
 func (e Evidence) fromHook(now time.Time) (sourceStatus, bool) {
 	s := e.Hook
 	if s == nil || s.Ended {
@@ -162,15 +163,16 @@ func (e Evidence) fromTitle(time.Time) (sourceStatus, bool) {
 	return w, true
 }
 
-// fromClaudeTitle returns the status running if Claude's title shows it. It reports false if the
-// title does not.
+// fromClaudeTitle returns the status running if Claude's title shows that Claude is running. If the
+// title does not show it, fromClaudeTitle returns false.
 func (e Evidence) fromClaudeTitle(time.Time) (sourceStatus, bool) {
 	running, _ := e.Title.claudeStatus()
 	return sourceStatus{status: hookevents.Running, source: FromTitle}, running
 }
 
-// fromRollout returns the status in Codex's log, which does not show waiting. So if a hook has
-// reported waiting since the turn began, fromRollout reports that.
+// fromRollout returns the status in Codex's log. The log does not show that Codex waits. So if a
+// hook has reported waiting since the turn began, fromRollout returns the status according to the
+// hooks.
 func (e Evidence) fromRollout(now time.Time) (sourceStatus, bool) {
 	r := e.Rollout
 	if r == nil || r.Status == "" {

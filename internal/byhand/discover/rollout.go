@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	firstTail = 64 << 10 // how many bytes of the end are read first; usually the last turn starts or ends in them
+	firstTail = 64 << 10 // how many bytes at the end of the file are read first; usually the last turn starts or ends in them
 	maxTail   = 1 << 20
-	maxRow    = 256 << 10 // longer lines are skipped, in bytes
+	maxRow    = 256 << 10 // maximum length of a line, in bytes; longer lines are skipped
 )
 
 // readRollout reads the state at the end of a rollout file.
@@ -56,7 +56,7 @@ func threadOf(path string) string {
 }
 
 // parseRollout reads the rows backwards. It stops when it has found the last row that starts or
-// ends a turn, and the last token count, which is before the row that ends a turn. It ignores an
+// ends a turn, and the last token count, which comes before the row that ends a turn. It ignores an
 // incomplete line at the beginning.
 func parseRollout(tail []byte) *Rollout {
 	r := &Rollout{}
@@ -83,7 +83,7 @@ func (r *Rollout) applyRow(row []byte) {
 		r.Tokens, _ = payload.Get("info").Get("last_token_usage").Get("total_tokens").Int()
 		r.Context, _ = payload.Get("info").Get("model_context_window").Int()
 	}
-	if r.Status != "" { // skip: a later row has already set the status
+	if r.Status != "" { // a later row has already set the status
 		return
 	}
 	switch kind {

@@ -8,7 +8,7 @@ import (
 )
 
 // setupScreens lists texts that programs show before they can be used, and what the user must do
-// about each. While a program shows such a text, it runs no hook and sets no title.
+// about each text. While a program shows one of these texts, it runs no hook and sets no title.
 var setupScreens = []struct{ text, what string }{
 	{"Do you trust the files in this folder", "trust the folder"},
 	{"Is this a project you created or one you trust", "trust the folder"},

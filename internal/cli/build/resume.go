@@ -166,7 +166,7 @@ func (r resume) run(ctx context.Context, e *env.Env, t *runview.View, asked bool
 	return r.work(ctx, t, id)
 }
 
-// given returns the plan that the user named, or nil if the user named none.
+// given returns the plan that the user named, or nil if the user named no plan.
 func (r resume) given(e *env.Env) (*build.Plan, error) {
 	if r.plan == "" {
 		return nil, nil
@@ -175,7 +175,7 @@ func (r resume) given(e *env.Env) (*build.Plan, error) {
 	return &p, err
 }
 
-// startNew starts a new build with the plan that the user named. If the user named none, it uses
+// startNew starts a new build with the plan that the user named. If the user named no plan, it uses
 // the plan of the interrupted build.
 func (r resume) startNew(ctx context.Context, e *env.Env, t *runview.View) error {
 	p, err := r.given(e)
@@ -196,8 +196,8 @@ func (r resume) startNew(ctx context.Context, e *env.Env, t *runview.View) error
 	return r.work(ctx, t, id)
 }
 
-// decide returns the ids of the completed chunks to build again. It takes them from the flags, and
-// asks the user about each stale chunk that no flag names.
+// decide returns the ids of the completed chunks to rebuild. It takes them from the flags, and asks
+// the user about each stale chunk that no flag names.
 func (r resume) decide(ctx context.Context, e *env.Env, f buildrun.Found) (again []workflow.ID, err error) {
 	open := map[workflow.ID]workflow.Stale{}
 	for _, s := range f.Resume.Stale {

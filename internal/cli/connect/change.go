@@ -25,23 +25,23 @@ func (m machine) Reviews(ctx context.Context, run string) (fleet.RunReviews, err
 }
 
 // SendBack sends the unsent comments of a review to the agent, and makes sure that a process works
-// on the run. If the comments were sent before, it returns before = true and only makes sure that a
-// process works on the run: the process that sent them may have died. tree is the id of the git
-// tree that the user has reviewed, or "" if unknown.
-func SendBack(ctx context.Context, f Fleet, run, task, tree string) (r fleet.Review, before bool, err error) {
+// on the run. alreadySent reports that there were no unsent comments. Even then SendBack makes sure
+// that a process works on the run, because the process that sent the comments may have died. tree
+// is the id of the git tree that the user has reviewed, or "" if unknown.
+func SendBack(ctx context.Context, f Fleet, run, task, tree string) (r fleet.Review, alreadySent bool, err error) {
 	if r, err = f.Review(ctx, run, task); err != nil {
 		return r, false, err
 	}
-	before = r.State == fleet.ReviewSentBack && !HasDrafts(r)
-	if !before {
+	alreadySent = r.State == fleet.ReviewSentBack && !HasDrafts(r)
+	if !alreadySent {
 		if r, err = f.ChangeReview(ctx, run, task, fleet.ReviewAction{Action: fleet.ActSendBack, Tree: tree}); err != nil {
 			return r, false, err
 		}
 	}
 	if err := f.EnsureProcess(ctx, run); err != nil {
-		return r, before, fmt.Errorf("%s is sent back, but %w", display.Printable(task), err)
+		return r, alreadySent, fmt.Errorf("%s is sent back, but %w", display.Printable(task), err)
 	}
-	return r, before, nil
+	return r, alreadySent, nil
 }
 
 // HasDrafts reports whether a review has comments that were not sent yet.

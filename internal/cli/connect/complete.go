@@ -92,13 +92,13 @@ func complete(words func(ctx context.Context, cmd *cobra.Command, args []string,
 // completeWithin is the timeout for collecting suggestions.
 const completeWithin = 3 * time.Second
 
-// withCommandFleet opens the fleet that cmd would use, and calls do with it. If cmd has no flag
+// withCommandFleet opens the fleet that cmd would use, and calls fn with it. If cmd has no flag
 // --server, this is the fleet of this machine.
-func withCommandFleet(ctx context.Context, e *env.Env, cmd *cobra.Command, do func(Fleet) error) error {
+func withCommandFleet(ctx context.Context, e *env.Env, cmd *cobra.Command, fn func(Fleet) error) error {
 	if cmd.Flags().Lookup("server") != nil {
-		return WithFleet(ctx, e, do)
+		return WithFleet(ctx, e, fn)
 	}
-	return WithApp(ctx, e, func(a *app.App) error { return do(LocalFleet(a)) })
+	return WithApp(ctx, e, func(a *app.App) error { return fn(LocalFleet(a)) })
 }
 
 func runs(ctx context.Context, f Fleet, ended bool) (words []string) {
@@ -145,7 +145,7 @@ func tasks(ctx context.Context, f Fleet, typed string, fits func(fleet.Task) boo
 	return words
 }
 
-// suggestion returns a task's id and description, separated as shells expect it.
+// suggestion returns a task's id and description, separated in the way that shells expect.
 func suggestion(t fleet.Task) string {
 	return display.Printable(t.ID) + "\t" + display.Line(t.Name+", "+string(t.Status), 60)
 }

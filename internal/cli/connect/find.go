@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/exit"
 )
 
-// FindRun returns the id of the run that a user means by text, or of the latest run if
-// text is empty. If unfinished is true, it considers only runs that have not ended.
+// FindRun returns the id of the run that the user means by text, or of the latest run if text is
+// empty. If unfinished is true, it considers only runs that have not ended.
 func FindRun(ctx context.Context, f Fleet, text string, unfinished bool) (string, error) {
 	id, err := f.FindRun(ctx, text, unfinished)
 	if text != "" && text != "-" || exit.Of(err) != exit.CodeNotFound {
@@ -54,8 +54,8 @@ func FindEither(ctx context.Context, f Fleet, name string) (run, task string, er
 	return "", "", notFoundError(name, noRun, noTask)
 }
 
-// notFoundError returns the first of errs that is not a "not found" error. If all of them are, it
-// returns an error which says that no run and no task has this name.
+// notFoundError returns the first of errs that is not a "not found" error. If all of them are "not
+// found" errors, it returns an error which says that no run and no task has this name.
 func notFoundError(name string, errs ...error) error {
 	for _, err := range errs {
 		if err != nil && exit.Of(err) != exit.CodeNotFound {

@@ -22,8 +22,8 @@ type Fleet interface {
 	Run(ctx context.Context, id string) (fleet.Run, error)
 	Runs(ctx context.Context, everywhere, ended bool) ([]fleet.Run, error)
 
-	// List returns at most limit runs without their tasks, the latest first, also runs that have
-	// ended. If everywhere is false, it returns only runs of the command's project.
+	// List returns at most limit runs without their tasks, the latest first, including runs that
+	// have ended. If everywhere is false, it returns only runs of the command's project.
 	List(ctx context.Context, everywhere bool, limit int) ([]fleet.Run, error)
 
 	// Cost returns what attempts have cost. If everywhere is false, only attempts of the command's
@@ -35,10 +35,10 @@ type Fleet interface {
 	FindRun(ctx context.Context, text string, unfinished bool) (string, error)
 	FindTask(ctx context.Context, text string) (fleet.Task, error)
 
-	// Follow calls each with the current run: at once, and then after every change.
-	// Calls are at least interval apart. It returns when the run has ended, when each
-	// returns an error, or when ctx ends.
-	Follow(ctx context.Context, run string, interval time.Duration, each func(fleet.Run) error) error
+	// Follow calls visit with the current run: once at the start, and then after every change.
+	// Calls are at least interval apart. Follow returns when the run has ended, when visit returns
+	// an error, or when ctx ends.
+	Follow(ctx context.Context, run string, interval time.Duration, visit func(fleet.Run) error) error
 
 	// Latest returns all unfinished runs and the latest n runs of all projects, without their
 	// tasks, the latest first.
@@ -56,10 +56,10 @@ type Fleet interface {
 	ChangedFile(ctx context.Context, run, task string, q fleet.FileQuery) (fleet.FileChange, error)
 	Reviews(ctx context.Context, run string) (fleet.RunReviews, error)
 
-	// Changes calls each at once, after every change of the fleet, and also from time to time
-	// without a change. Calls are at least interval apart. Changes returns when each returns an
-	// error or ctx ends.
-	Changes(ctx context.Context, interval time.Duration, each func() error) error
+	// Changes calls notify at the start, after every change of the fleet, and also from time to
+	// time without a change. Calls are at least interval apart. Changes returns when notify returns
+	// an error or ctx ends.
+	Changes(ctx context.Context, interval time.Duration, notify func() error) error
 
 	Submit(ctx context.Context, p plan.Plan) (id string, err error)
 	Answer(ctx context.Context, question, text string, deny bool) error
@@ -97,10 +97,10 @@ type Fleet interface {
 	Discard(ctx context.Context, run, task string) (fleet.Review, error)
 	Restore(ctx context.Context, run, task string) (fleet.Review, error)
 
-	// Log writes the output of a task's agents to to, attempt by attempt. If to has a method
-	// Begin(attempt int) error, Log calls it before the output of each attempt. If to has a method
+	// Log writes the output of a task's agents to w, attempt by attempt. If w has a method
+	// Begin(attempt int) error, Log calls it before the output of each attempt. If w has a method
 	// CaughtUp() error, Log calls it once all existing output is written.
-	Log(ctx context.Context, t fleet.Task, to io.Writer, q fleet.LogQuery) error
+	Log(ctx context.Context, t fleet.Task, w io.Writer, q fleet.LogQuery) error
 
 	Close() error
 }
@@ -144,13 +144,13 @@ func ServerFleet(e *env.Env, notice func(text string)) (*serverfleet.Fleet, erro
 	return serverfleet.New(client, serverfleet.Options{Address: c.Server(), Project: c.ProjectName(), Notice: notice, Agent: e.AgentName()}), nil
 }
 
-// WithFleet opens the fleet, calls do and closes the fleet.
-func WithFleet(ctx context.Context, e *env.Env, do func(Fleet) error) error {
+// WithFleet opens the fleet, calls fn and closes the fleet.
+func WithFleet(ctx context.Context, e *env.Env, fn func(Fleet) error) error {
 	f, err := OpenFleet(ctx, e, nil)
 	if err != nil {
 		return err
 	}
-	err = do(f)
+	err = fn(f)
 	if closed := f.Close(); err == nil {
 		err = closed
 	}

@@ -18,7 +18,7 @@ import (
 
 // Log implements [Fleet]. It reads one file: all attempts of a task write to the same file, one
 // after the other.
-func (m machine) Log(ctx context.Context, t fleet.Task, to io.Writer, q fleet.LogQuery) error {
+func (m machine) Log(ctx context.Context, t fleet.Task, w io.Writer, q fleet.LogQuery) error {
 	path, err := m.pathOf(ctx, t)
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func (m machine) Log(ctx context.Context, t fleet.Task, to io.Writer, q fleet.Lo
 	}
 	defer func() { _ = f.Close() }() // ignore the error: the file was only read
 	l := logFile{
-		file: f, to: to, query: q,
+		file: f, to: w, query: q,
 		attempts: func() ([]fleet.Attempt, error) { return m.Attempts(ctx, t.Run, t.ID) },
 		over:     func() (bool, error) { return logComplete(ctx, m, t, q.Attempt) },
 	}
@@ -78,8 +78,9 @@ type logFile struct {
 	at    int64 // offset in the file of the next byte to copy
 }
 
-// copy copies the log. If the log is followed, copy continues until the log is complete. It checks
-// whether the log is complete before each copy, so that the last copy includes everything.
+// copy copies the log. If the query has Follow, copy continues until the log is complete. It checks
+// whether the log is complete before each round of copying, so that the last round includes
+// everything.
 func (l *logFile) copy(ctx context.Context) error {
 	for first := true; ; first = false {
 		last, err := !l.query.Follow, error(nil)
@@ -124,9 +125,10 @@ type attemptPart struct {
 	from, to int64
 }
 
-// parts returns the sections of the requested attempts. If an attempt is starting and its offset is
-// unknown, parts returns nil, unless last is true.
-func (l *logFile) parts(last bool) ([]attemptPart, error) {
+// parts returns the sections of the requested attempts. It returns nil if an attempt is starting,
+// because the offset of that attempt is still unknown. If final is true, nothing more will be
+// written, and parts always returns the sections.
+func (l *logFile) parts(final bool) ([]attemptPart, error) {
 	attempts, err := l.attempts()
 	if err != nil {
 		return nil, err
@@ -136,7 +138,7 @@ func (l *logFile) parts(last bool) ([]attemptPart, error) {
 		return nil, err
 	}
 	begins := func(a fleet.Attempt) bool { return a.Log == "" && !a.Status.Final() }
-	if !last && l.begun > 0 && slices.ContainsFunc(attempts, begins) {
+	if !final && l.begun > 0 && slices.ContainsFunc(attempts, begins) {
 		return nil, nil
 	}
 	parts := partsOf(attempts, info.Size())
@@ -166,7 +168,7 @@ func partsOf(attempts []fleet.Attempt, size int64) (parts []attemptPart) {
 	return parts
 }
 
-// from returns the offset in the file of the first line to copy.
+// from returns the offset, in the file, of the first line to copy.
 func (l *logFile) from(parts []attemptPart) (int64, error) {
 	if len(parts) == 0 {
 		return 0, nil
@@ -180,8 +182,8 @@ func (l *logFile) from(parts []attemptPart) (int64, error) {
 	return begin + at, err
 }
 
-// part copies the output of one attempt that was not copied yet. It does nothing if all of it was
-// copied, or if the attempt is earlier than the current one.
+// part copies the output of an attempt that was not copied yet. It does nothing if all output of
+// the attempt was copied, or if the attempt is earlier than the current attempt.
 func (l *logFile) part(p attemptPart) error {
 	if p.attempt < l.begun || p.to <= l.at {
 		return nil

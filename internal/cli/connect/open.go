@@ -43,13 +43,13 @@ func Options(e *env.Env, notice func(text string)) (app.Options, error) {
 	return app.Options{Project: p, Config: c, Now: e.Now, Getenv: e.Getenv, Notice: notice, Version: e.Version, Agent: e.AgentName()}, nil
 }
 
-// WithApp opens gaffer, calls do and closes gaffer.
-func WithApp(ctx context.Context, e *env.Env, do func(*app.App) error) error {
+// WithApp opens gaffer, calls fn and closes gaffer.
+func WithApp(ctx context.Context, e *env.Env, fn func(*app.App) error) error {
 	a, err := OpenApp(ctx, e, nil)
 	if err != nil {
 		return err
 	}
-	err = do(a)
+	err = fn(a)
 	if closed := a.Close(); err == nil {
 		err = closed
 	}

@@ -50,8 +50,9 @@ func (a Asked) Line() string {
 }
 
 // ByHand returns the online agents that users have started by hand, on this machine and in the
-// fleet f. If everywhere is false, it returns only those of the command's project: agents on this
-// machine with the project's folder, and other agents with a folder of the same name.
+// fleet f. If everywhere is false, it returns only agents of the command's project. On this machine
+// these are the agents that work in the project's folder. On other machines they are the agents
+// that work in a folder of the same name.
 func ByHand(ctx context.Context, e *env.Env, f Fleet, everywhere bool) ([]fleet.Worker, error) {
 	opts, err := Options(e, nil)
 	if err != nil {
@@ -114,13 +115,13 @@ func withPrompts(list []Asked, byHand []fleet.Worker) []Asked {
 type Everything struct {
 	Fleets []Fleet // the configured server, if any, and this machine
 	Asked  []Asked // open questions of the fleets, the oldest first
-	Failed error   // why the server did not answer, or nil
+	Failed error   // why the server did not answer; nil if it did
 }
 
 // WithQuestions collects the open questions of the configured server and of this machine, and calls
-// do with them. If the server does not answer, do gets the questions of this machine, and the error
+// fn with them. If the server does not answer, fn gets the questions of this machine, and the error
 // in Failed.
-func WithQuestions(ctx context.Context, e *env.Env, do func(Everything) error) (err error) {
+func WithQuestions(ctx context.Context, e *env.Env, fn func(Everything) error) (err error) {
 	fleets, err := fleetsOf(ctx, e)
 	defer func() {
 		for _, f := range fleets {
@@ -138,7 +139,7 @@ func WithQuestions(ctx context.Context, e *env.Env, do func(Everything) error) (
 	}
 	all := Everything{Fleets: fleets}
 	var byHand []fleet.Worker
-	known := map[string]bool{} // ids seen so far: a server on this machine's database returns the same questions
+	known := map[string]bool{} // ids of the questions found so far; a server on this machine's database returns the same questions again
 	for _, f := range fleets {
 		list, err := questionsOf(ctx, f)
 		workers, failed := f.Workers(ctx)
@@ -160,7 +161,7 @@ func WithQuestions(ctx context.Context, e *env.Env, do func(Everything) error) (
 	}
 	byHand = fleet.MergeWorkers(byHand, here)
 	all.Asked = withPrompts(all.Asked, slices.DeleteFunc(byHand, func(w fleet.Worker) bool { return !w.ByHand || !w.Online() }))
-	return do(all)
+	return fn(all)
 }
 
 // fleetsOf opens the configured server, if any, and the fleet of this machine if it has a database.

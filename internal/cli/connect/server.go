@@ -22,8 +22,8 @@ import (
 )
 
 // plainHTTP is the name of an environment variable. If its value is 1, tokens may be sent to other
-// machines over plain HTTP. There is no setting for this, because a project's gaffer.yaml must not
-// be able to allow it.
+// machines over plain HTTP. This is not a setting, because a project's gaffer.yaml must not be able
+// to allow it.
 const plainHTTP = "GAFFER_INSECURE_HTTP"
 
 // ServerFlags adds the flags that choose the server and the token.
@@ -39,8 +39,8 @@ func FleetFlags(e *env.Env, cmd *cobra.Command) {
 	}
 }
 
-// Client returns a client for the configured server. It returns a usage error if none
-// is configured.
+// Client returns a client for the configured server. It returns a usage error if no server is
+// configured.
 func Client(e *env.Env) (*coordinator.Client, error) {
 	connect, err := Connector(e)
 	if err != nil {
@@ -135,7 +135,7 @@ func serverToken(e *env.Env, servers []*url.URL) (string, error) {
 	}
 	state, err := e.StateDir()
 	if err != nil {
-		return "", nil // no server of this user has written a token, because there is no state folder
+		return "", nil // there is no state folder, so no server of this user has written a token
 	}
 	text, err := readToken(filepath.Join(state, "token"))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
@@ -144,8 +144,8 @@ func serverToken(e *env.Env, servers []*url.URL) (string, error) {
 	return text, err
 }
 
-// readToken returns the last line of the file that is not empty. 'gaffer token create' prints the
-// token as its last line.
+// readToken returns the last line of the file that is not empty, because the last line that 'gaffer
+// token create' prints is the token.
 func readToken(path string) (string, error) {
 	f, err := openRegular(path)
 	if err != nil {

@@ -15,25 +15,25 @@ import (
 )
 
 // Submit creates a run from a plan and returns its id. On this machine, no process works on the run
-// yet. On a server, any worker may take its tasks or, if on is not empty, only the worker with that
-// name. The warnings name tasks that no current worker can run.
-func Submit(ctx context.Context, e *env.Env, f Fleet, p plan.Plan, on string) (id string, warnings []string, err error) {
+// yet. On a server, any worker may take the run's tasks. If worker is not empty, only the worker
+// with that name may take them. The warnings name tasks that no current worker can run.
+func Submit(ctx context.Context, e *env.Env, f Fleet, p plan.Plan, worker string) (id string, warnings []string, err error) {
 	far, ok := f.(*serverfleet.Fleet)
 	if !ok {
-		if on != "" {
+		if worker != "" {
 			return "", nil, exit.Usage(errors.New("--on names a worker of a server, and no server is named"))
 		}
 		id, err = f.Submit(ctx, p)
 		return id, nil, err
 	}
-	if what := p.OneMachineReason(); what != "" && on == "" {
+	if what := p.OneMachineReason(); what != "" && worker == "" {
 		return "", nil, exit.WithHint(exit.Usage(fmt.Errorf("%s is only there on one machine, and any worker of the project may take a task", what)),
 			"--on WORKER has one of them run the whole plan; 'gaffer workers' lists them")
 	}
 	if workers, err := far.Workers(ctx); err == nil {
-		warnings = idleWarnings(workers, p, far.Project(), on, e.ServerArg())
+		warnings = idleWarnings(workers, p, far.Project(), worker, e.ServerArg())
 	}
-	id, err = far.SubmitOn(ctx, p, on)
+	id, err = far.SubmitOn(ctx, p, worker)
 	return id, warnings, err
 }
 

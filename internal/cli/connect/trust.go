@@ -75,8 +75,8 @@ func formatFingerprint(sum [sha256.Size]byte) string {
 	return strings.ReplaceAll(fmt.Sprintf("% X", sum), " ", ":")
 }
 
-// pinned returns a TLS configuration that accepts only the certificate with this SHA-256 sum,
-// whatever its host name and authority.
+// pinned returns a TLS configuration that accepts only the certificate with this SHA-256 sum. It
+// ignores the host name and the authority of the certificate.
 func pinned(sum [sha256.Size]byte) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,

@@ -13,8 +13,8 @@ type cachedAgent struct{ agent *caller.Agent }
 
 // Agent returns the agent that started this command, or nil if a user did.
 //
-// An agent counts as a user if the command does not work on the fleet of the agent's
-// user. So an agent can test a program that uses gaffer.
+// If the command does not work on the fleet of the agent's user, Agent returns nil, as for a user.
+// So an agent can test a program that uses gaffer.
 func (e *Env) Agent() *caller.Agent {
 	if e.caller == nil {
 		e.caller = &cachedAgent{e.findAgent()}
@@ -41,10 +41,10 @@ func (e *Env) AgentName() string {
 }
 
 // isFleetOf reports whether this command works on the fleet of the agent's user: whether it uses
-// that user's state folder, database or token. agent returns the value of a variable in the
-// environment that the agent was started with.
-func (e *Env) isFleetOf(agent func(string) string) bool {
-	theirs, err := statedir.Path(agent)
+// that user's state folder, database or token. getenv returns the value of a variable in the
+// environment with which the agent was started.
+func (e *Env) isFleetOf(getenv func(string) string) bool {
+	theirs, err := statedir.Path(getenv)
 	if err != nil {
 		return true // if the agent's environment cannot be read, assume the same fleet
 	}
@@ -65,9 +65,9 @@ func (e *Env) isFleetOf(agent func(string) string) bool {
 		return true
 	}
 	db, token, file := c.Database("db"), e.Getenv("GAFFER_TOKEN"), e.TokenFile()
-	return db != "" && (isTheirs(db) || db == agent("GAFFER_DB")) ||
-		token != "" && token == agent("GAFFER_TOKEN") ||
-		file != "" && (isTheirs(file) || resolved(file) == resolved(agent("GAFFER_TOKEN_FILE")))
+	return db != "" && (isTheirs(db) || db == getenv("GAFFER_DB")) ||
+		token != "" && token == getenv("GAFFER_TOKEN") ||
+		file != "" && (isTheirs(file) || resolved(file) == resolved(getenv("GAFFER_TOKEN_FILE")))
 }
 
 // resolved returns a path with its symbolic links resolved. If the path does not exist, it resolves
@@ -85,12 +85,12 @@ func resolved(path string) string {
 	}
 }
 
-// RefuseAgents returns an error if an agent started the command. Commands that act for
-// the user call it. what is the command, such as "gaffer answer".
-func (e *Env) RefuseAgents(what string) error {
+// RefuseAgents returns an error if an agent started the command. It is called by commands that act
+// for the user. command is the command's name for the error, such as "gaffer answer".
+func (e *Env) RefuseAgents(command string) error {
 	a := e.Agent()
 	if a == nil {
 		return nil
 	}
-	return &caller.RefusedError{What: what, Agent: a.Name()}
+	return &caller.RefusedError{What: command, Agent: a.Name()}
 }

@@ -41,8 +41,8 @@ func System(version string) *Env {
 	}
 }
 
-// Project finds the project and caches it. It uses --project, then GAFFER_PROJECT, then
-// the current folder.
+// Project finds the project and caches it. The project comes from --project, from GAFFER_PROJECT,
+// or from the current folder, in this order.
 func (e *Env) Project() (project.Project, error) {
 	if e.project != nil {
 		return *e.project, nil

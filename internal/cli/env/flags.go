@@ -47,8 +47,8 @@ func completeSettings(root *cobra.Command) {
 	complete("set", names)
 }
 
-// settingFlag is a flag that sets a setting: always the setting key or, if key is empty, the one
-// that its value KEY=VALUE names.
+// settingFlag is a flag that changes a setting: the setting key or, if key is empty, the setting
+// that the flag's value KEY=VALUE names.
 type settingFlag struct {
 	e   *Env
 	key config.Key

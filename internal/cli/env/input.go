@@ -35,11 +35,11 @@ func (e *Env) Confirm(ctx context.Context, question string) (bool, error) {
 	return answer == "y" || answer == "yes", nil
 }
 
-// ReadIn reads stdin to its end, but at most most bytes.
-func (e *Env) ReadIn(ctx context.Context, most int64) ([]byte, error) {
+// ReadIn reads stdin to its end, but at most maxBytes bytes.
+func (e *Env) ReadIn(ctx context.Context, maxBytes int64) ([]byte, error) {
 	var data []byte
 	failed, err := Await(ctx, func() (err error) {
-		data, err = io.ReadAll(io.LimitReader(e.In, most))
+		data, err = io.ReadAll(io.LimitReader(e.In, maxBytes))
 		return err
 	})
 	if err != nil {

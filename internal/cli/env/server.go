@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// ServerFlags adds the flags with the server's address and with how to verify its certificate. Each
-// flag except --token-file overrides a setting.
+// ServerFlags adds the flags for the server's address and for the verification of its certificate.
+// Each flag except --token-file overrides a setting.
 func (e *Env) ServerFlags(flags *pflag.FlagSet) {
 	set := func(key, flag, text string) error {
 		e.flags.settings = append(e.flags.settings, config.Setting{Name: key, Text: text, Flag: "--" + flag})
@@ -50,7 +50,8 @@ func (e *Env) ServerArg() string {
 	return " " + display.ShellLine([]string{"--server", c.Server()})
 }
 
-// TokenFile returns the path of the token file that a flag or an environment variable names, or "".
+// TokenFile returns the path of the token file that a flag or an environment variable names. It
+// returns "" if neither does.
 func (e *Env) TokenFile() string {
 	if e.flags.tokenFile != "" {
 		return e.flags.tokenFile

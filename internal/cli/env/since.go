@@ -8,8 +8,8 @@ import (
 )
 
 // Since parses a point in time: an age such as 10m or 7d, a time of day such as 14:02, a date, or a
-// date and a time. If the text names no time zone, Since uses the zone of now. For an empty text it
-// returns the zero time.
+// date and a time. If the text names no time zone, Since uses the time zone of the parameter now.
+// For an empty text it returns the zero time.
 func Since(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

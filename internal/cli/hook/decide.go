@@ -22,9 +22,9 @@ const (
 	deny  = "Deny"
 )
 
-// decide asks the user the question that the agent would ask, and waits for at most the time in the
-// setting hooks.answer_within. If gaffer cannot ask, decide prints nothing, and the agent asks at
-// its own prompt.
+// decide asks the user the question that the agent would ask, and waits for the answer, at most for
+// the time in the setting hooks.answer_within. If gaffer cannot ask, decide prints nothing, and the
+// agent asks at its own prompt.
 func (c *call) decide(ctx context.Context) error {
 	if !c.asks() || c.Session.Attempt != "" {
 		return nil
@@ -92,7 +92,7 @@ func (c *call) ask(ctx context.Context, q fleet.Ask) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // no data can be lost: the question is stored or withdrawn
+	defer func() { _ = f.Close() }() // ignore the error: no data can be lost, because the question is already stored or withdrawn
 	id, err := f.Ask(quick, q)
 	if err != nil {
 		return err
@@ -113,14 +113,14 @@ func (c *call) ask(ctx context.Context, q fleet.Ask) error {
 	return err
 }
 
-// link replaces question id from by to in the agent's session. Codex kills a hook that waits; the
-// next hook then finds the open question in the session and closes it.
-func (c *call) link(ctx context.Context, from, to string) {
-	_, err := c.Folder.Update(ctx, c.Program, c.Session.Session, func(s hookevents.Session) hookevents.Session { return s.Link(from, to) })
+// link replaces the question id oldID by newID in the agent's session. This is needed because Codex
+// kills a hook that waits: the next hook finds the open question in the session and closes it.
+func (c *call) link(ctx context.Context, oldID, newID string) {
+	_, err := c.Folder.Update(ctx, c.Program, c.Session.Session, func(s hookevents.Session) hookevents.Session { return s.Link(oldID, newID) })
 	reportError(c.Env, c.Program, err)
 }
 
-// withdraw closes the question with this id, whose hook was killed.
+// withdraw closes the question with this id. The hook that asked the question was killed.
 func (c *call) withdraw(ctx context.Context, id string) error {
 	if _, err := locate(c.Env, c.Raw); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (c *call) withdraw(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // ignore the error: the question is stored as closed or as open
+	defer func() { _ = f.Close() }() // ignore the error: the question is already stored as closed or as open
 	if a, err := f.Question(ctx, id); err != nil || a.Closed {
 		return err
 	}
@@ -138,8 +138,9 @@ func (c *call) withdraw(ctx context.Context, id string) error {
 
 const lookEvery = 250 * time.Millisecond
 
-// await polls until the question is answered. If it stops polling before, why says for what reason.
-func (c *call) await(ctx context.Context, f connect.Fleet, id string) (a fleet.Answered, why string, err error) {
+// await polls until the question is answered. If it stops polling without an answer, reason says
+// why.
+func (c *call) await(ctx context.Context, f connect.Fleet, id string) (a fleet.Answered, reason string, err error) {
 	for {
 		a, err := f.Question(ctx, id)
 		switch {
@@ -198,7 +199,7 @@ func (c *call) print(a fleet.Answered) error {
 	return c.Printf("%s\n", data)
 }
 
-// denialMessage returns the message to the agent whose request the user refused.
+// denialMessage returns the message to the agent whose request the user has denied.
 func denialMessage(a fleet.Answered) string {
 	if text := strings.TrimSpace(a.Answer); text != "" && !strings.EqualFold(text, deny) {
 		return text

@@ -7,7 +7,8 @@ import (
 	"gaffer/workflow"
 )
 
-// addLoopEvent adds an event to the activity feed: the agent repeats the same action.
+// addLoopEvent adds an event to the activity feed which says that the agent repeats the same
+// action.
 func (c *call) addLoopEvent(ctx context.Context, text string) error {
 	return c.addEvent(ctx, func(chunk string) workflow.Draft {
 		fields := []workflow.Field{
@@ -21,8 +22,8 @@ func (c *call) addLoopEvent(ctx context.Context, text string) error {
 	})
 }
 
-// addContextEvent adds an event to the activity feed: the agent compacts its context and will lose
-// details.
+// addContextEvent adds an event to the activity feed which says that the agent compacts its context
+// and will lose details.
 func (c *call) addContextEvent(ctx context.Context, trigger string) error {
 	return c.addEvent(ctx, func(chunk string) workflow.Draft {
 		how := "because it is full"

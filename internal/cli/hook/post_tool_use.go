@@ -59,8 +59,8 @@ func noteWritten(ctx context.Context, e *env.Env, event jsontree.Value) error {
 	return recordChanges(ctx, at.store(e), changes)
 }
 
-// describe returns an untracked change for each file, with the spec section of the file. It drops
-// files without a section.
+// describe returns an untracked change for each file, with the spec section that describes the
+// file. It leaves out files that no section describes.
 func describe(folder string, at eventProject, files []string, now time.Time) ([]workflow.UntrackedChange, error) {
 	m, err := spec.ReadMapping(folder)
 	if err != nil {

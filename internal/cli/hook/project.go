@@ -17,7 +17,7 @@ import (
 type eventProject struct {
 	root   string // the project's root, with symbolic links resolved
 	dir    string // the folder that relative paths start from
-	folder string // path of the workflow's folder, or "" if it does not exist
+	folder string // path of the workflow's folder; empty if the folder does not exist
 }
 
 // locate finds the project of an event from the agent's working folder.
@@ -73,7 +73,8 @@ func (p eventProject) relative(file string) (string, bool) {
 	return filepath.ToSlash(name), true
 }
 
-// worktree returns dir or its nearest ancestor that contains a .git, or "".
+// worktree returns dir or its nearest ancestor that contains a .git. It returns "" if there is
+// none.
 func worktree(dir string) string {
 	for {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {

@@ -117,7 +117,7 @@ func options(e *env.Env, role string) (o mcp.Options, err error) {
 
 // identify returns which agent has started this server. An agent program may start its MCP servers
 // without most of its environment. So identify first checks the environments of the parent
-// processes, because gaffer may have started one of them.
+// processes, because gaffer may have started one of these.
 func identify(e *env.Env, role string) (mcp.Caller, error) {
 	for _, a := range caller.Ancestors(os.Getpid()) {
 		if a.Attempt != "" {
@@ -127,7 +127,7 @@ func identify(e *env.Env, role string) (mcp.Caller, error) {
 	return mcp.Identify(e.Getenv, role)
 }
 
-// asked adapts a fleet to the interface of the MCP server.
+// asked makes a fleet implement the interface that the MCP server needs.
 type asked struct{ connect.Fleet }
 
 func (a asked) FindRun(ctx context.Context, name string) (string, error) {

@@ -24,10 +24,10 @@ type feed struct {
 	notices <-chan string
 	send    func(any)
 
-	again chan struct{} // receives a value if the list or the change must be read again
+	again chan struct{} // receives a value when the list or the change must be read again
 	mu    sync.Mutex
 	shown screen.Show // what the screen shows: the change of a task, or the list if shown.Task is empty
-	read  string      // result of stateOf when the shown change was last read
+	read  string      // result of stateOf for the shown change when it was last read
 
 	unsaved screen.Act // the last comment that could not be saved, with its idempotency key
 }
@@ -41,8 +41,8 @@ func newFeed(f connect.Fleet, notices <-chan string) *feed {
 	return &feed{fleet: f, notices: notices, again: make(chan struct{}, 1)}
 }
 
-// perform starts an action of the user. An action that reads data only tells [feed.run] to read it,
-// except the reading of a file.
+// perform starts an action of the user. For an action that reads data, it only requests that
+// [feed.run] reads them, except if the action reads a file.
 func (f *feed) perform(ctx context.Context, action any) program.Task {
 	switch action := action.(type) {
 	case screen.Show:
@@ -53,7 +53,7 @@ func (f *feed) perform(ctx context.Context, action any) program.Task {
 	case screen.Read:
 		return program.Task{Name: "read " + action.Path, Do: func() (any, error) {
 			diff, err := f.fleet.ChangedFile(ctx, action.Run, action.Task, fleet.FileQuery{Path: action.Path, Tree: action.Tree, From: action.From})
-			if err != nil { // the screen shows the error; the task itself has not failed
+			if err != nil { // the screen shows the error, and the task itself has not failed
 				return screen.ReadFailure{Run: action.Run, Task: action.Task, Path: action.Path, Why: errorText(err)}, nil
 			}
 			return screen.File{Of: action, Diff: diff}, nil
@@ -85,7 +85,7 @@ func (f *feed) run(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() {
 		for ctx.Err() == nil {
-			_ = f.fleet.Changes(ctx, pace, func() error { f.requestRead(); return nil }) // readAll reports the error
+			_ = f.fleet.Changes(ctx, pace, func() error { f.requestRead(); return nil }) // ignore the error: readAll reports it
 			pause.For(ctx, retryTime)
 		}
 	})
@@ -95,7 +95,7 @@ func (f *feed) run(ctx context.Context) {
 			all.Wait()
 			return
 		case notice := <-f.notices:
-			if f.fleet.Where() == "" { // if a server does not answer, the screen itself shows that
+			if f.fleet.Where() == "" { // a server's notices are not shown: if the server does not answer, the screen itself shows that
 				f.send(screen.Done{Err: errors.New(notice)})
 			}
 		case <-f.again:
@@ -104,8 +104,8 @@ func (f *feed) run(ctx context.Context) {
 	}
 }
 
-// readAll reads the list of changes and, if its task or review has changed, the shown change. An
-// unchanged one is not read again, because that takes git some time.
+// readAll reads the list of changes. It reads the shown change only if its task or review has
+// changed, because reading a change takes git some time.
 func (f *feed) readAll(ctx context.Context) {
 	f.mu.Lock()
 	shown, before := f.shown, f.read
@@ -159,8 +159,8 @@ func (f *feed) readAll(ctx context.Context) {
 	f.mu.Unlock()
 }
 
-// stateOf returns a text about an entry of the list. If the text differs from the one before, the
-// change must be read again.
+// stateOf returns a text that identifies the state of an entry of the list. If the text differs
+// from the text at the last read, the change must be read again.
 func stateOf(e screen.Entry) string {
 	attempt := ""
 	if a := e.Task.Attempt; a != nil {

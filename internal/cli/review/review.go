@@ -94,7 +94,7 @@ func review(ctx context.Context, e *env.Env, args []string, o options) (err erro
 		notice = func(text string) {
 			select {
 			case notices <- text:
-			default: // drop the notice: the screen has not read the earlier ones
+			default: // the screen has not read the earlier notices: drop this one
 			}
 		}
 	}

@@ -124,7 +124,7 @@ func run(ctx context.Context, e *env.Env, args []string, o options) error {
 	if err != nil {
 		return err
 	}
-	if !far { // check programs only here: what a server's workers have is unknown
+	if !far { // check programs only on this machine: it is unknown which programs a server's workers have
 		err := runview.CheckReady(ctx, e, planNames(args), *o.json, func(ctx context.Context, opts app.Options) ([]preflight.Problem, error) {
 			return app.Preflight(ctx, opts, p)
 		})
@@ -157,7 +157,7 @@ func warn(e *env.Env, text string) {
 	e.Talk("%s: %s", e.Paint(e.Err, display.Yellow, "warning"), text)
 }
 
-// loadPlans reads all plans and combines them into one. It does so before any task runs.
+// loadPlans reads all plans, before any task runs, and combines them into one.
 func loadPlans(e *env.Env, args []string, o options) (plan.Plan, error) {
 	root, err := e.Project()
 	if err != nil {

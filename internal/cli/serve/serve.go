@@ -41,7 +41,7 @@ type options struct {
 	openReads   bool
 	rate        float64
 	connections int
-	keep        env.Age // how long ended runs are kept; 0: forever
+	keep        env.Age // how long ended runs are kept; 0 means forever
 	lease       time.Duration
 	logLimit    int
 	announce    bool
@@ -143,7 +143,7 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 	if err := o.check(); err != nil {
 		return err
 	}
-	o.terminal = o.terminal && e.Agent() == nil // tokens and links are printed for the user, not for an agent
+	o.terminal = o.terminal && e.Agent() == nil // tokens and links are printed only for the user, and not for an agent
 	l, err := listen(ctx, o)
 	if err != nil {
 		return err
@@ -281,7 +281,7 @@ func printAddress(e *env.Env, s *server.Server, o options, opts server.Options, 
 }
 
 // register registers a server that listens on loopback, so that 'gaffer open' on this machine finds
-// it. If it fails, it logs a warning. forget removes the registration.
+// it. If that fails, register logs a warning. The function forget removes the registration.
 func register(e *env.Env, b page.Backend, opts server.Options, l net.Listener) (forget func()) {
 	s := localservers.Server{URL: page.URL(l.Addr(), opts.TLS != nil)}
 	if p, err := e.Project(); err == nil {
@@ -295,12 +295,12 @@ func register(e *env.Env, b page.Backend, opts server.Options, l net.Listener) (
 		opts.Log.Warn("'gaffer open' will not find this server", "error", err)
 		return func() {}
 	}
-	return func() { _ = remove() } // if this fails, the file names a process that no longer exists, and is ignored
+	return func() { _ = remove() } // ignore the error: if the file stays, it names a process that no longer exists, and is ignored
 }
 
 // writeViewerFile writes the server's address to the file in which programs on this machine look
-// for a viewer. gone deletes the file.
-func writeViewerFile(e *env.Env, opts server.Options, l net.Listener) (gone func() error, err error) {
+// for a viewer. The function remove deletes the file.
+func writeViewerFile(e *env.Env, opts server.Options, l net.Listener) (remove func() error, err error) {
 	home := e.Getenv("HOME")
 	if home == "" {
 		return nil, errors.New("--announce: HOME does not say where to write it")

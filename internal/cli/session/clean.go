@@ -42,7 +42,7 @@ one whose document cannot be read is always kept.`,
 	return cmd
 }
 
-// printCleaned prints the removed sessions and returns err. It also prints them if err is not nil.
+// printCleaned prints the removed sessions and returns err. It prints them even if err is not nil.
 func printCleaned(e *env.Env, done []session.Cleaned, err error, asJSON bool) error {
 	if asJSON {
 		return errors.Join(e.PrintJSON(append([]session.Cleaned{}, done...)), err)

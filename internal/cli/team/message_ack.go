@@ -41,7 +41,7 @@ func ackCommand(e *env.Env) *cobra.Command {
 }
 
 // unreadIDs returns the ids of unread messages, for shell completion. After an error it returns
-// none, because a shell prompt cannot show errors.
+// nil, because a shell prompt cannot show errors.
 func unreadIDs(ctx context.Context, e *env.Env) []string {
 	s, err := Open(e)
 	if err != nil {

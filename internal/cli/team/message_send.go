@@ -99,7 +99,7 @@ func fieldNames(o sendOptions) []string {
 func completeRoles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var roles []string
 	for _, p := range team.Pairs() {
-		roles = append(roles, string(p[0])) // each role that sends messages also receives some
+		roles = append(roles, string(p[0])) // add only the senders: each role that sends messages also receives some, so this lists all roles
 	}
 	return roles, cobra.ShellCompDirectiveNoFileComp
 }

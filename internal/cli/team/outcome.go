@@ -14,8 +14,8 @@ import (
 // stopWithError is the kind of the decision that ends a session with an error.
 const stopWithError = "stop_with_error"
 
-// merged prints how many groups were merged and how they were tested. A merged group is a complete
-// one.
+// merged prints how many groups were merged and how they were tested. Every complete group is a
+// merged group.
 func (v view) merged(e *env.Env) error {
 	if v.run.Run == "" || len(v.Groups) == 0 {
 		return nil
@@ -48,7 +48,8 @@ func (v view) tested() string {
 	return "Tested after each merge: " + strings.Join(v.run.Tests, "; ")
 }
 
-// outcome prints why the session stopped with an error, if it did.
+// outcome prints why the session stopped with an error. If it did not stop with an error, outcome
+// prints nothing.
 func (v view) outcome(e *env.Env) error {
 	if problem := v.problem(); problem != "" {
 		return e.Printf("\nIt stopped: %s\n", display.PrintableLines(problem))

@@ -53,7 +53,7 @@ has run keeps its options.`,
 	return cmd
 }
 
-// checkKept returns an error if the user set a flag that has no effect, because the session has
+// checkKept returns an error if the user set a flag that has no effect because the session has
 // already been started.
 func checkKept(ctx context.Context, e *env.Env, t *runview.View, flags *pflag.FlagSet) error {
 	v, err := look(ctx, e, t.App)

@@ -53,8 +53,8 @@ func (o *options) flags(cmd *cobra.Command) {
 
 var modes = []string{"auto", "simple", "parallel"}
 
-// request returns the options of a team, from the flags and gaffer.yaml. It returns an error if
-// they are not valid.
+// request returns the options of a team, from the flags and gaffer.yaml. It returns an error if one
+// of them is not valid.
 func (o options) request(e *env.Env) (n teamsession.Request, err error) {
 	c, err := e.Config()
 	if err != nil {

@@ -108,8 +108,8 @@ func (v view) agents(e *env.Env) error {
 	return section(e, "Running", lines)
 }
 
-// unread prints the unread messages, except those about complete groups: no agent will be started
-// to read them.
+// unread prints the unread messages. It leaves out messages about complete groups, because no agent
+// will be started to read them.
 func (v view) unread(e *env.Env) error {
 	var lines []string
 	for _, m := range v.Unread {

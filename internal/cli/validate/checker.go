@@ -24,19 +24,19 @@ import (
 // document is one validated document with its findings.
 type document = ledger.ValidatedFile
 
-// checker validates all documents of one kind at path, which is a file or a folder. It calls each
+// checker validates all documents of one kind at path, which is a file or a folder. It calls visit
 // for every document.
-type checker func(ctx context.Context, path string, each func(document) error) error
+type checker func(ctx context.Context, path string, visit func(document) error) error
 
-// validator has a checker for every kind of document.
+// validator holds a checker for every kind of document.
 type validator struct {
 	env    *env.Env
 	config *config.Config
 	strict bool
 }
 
-// folderSettings maps a kind of document to the setting with the folder of the project's own
-// documents of that kind.
+// folderSettings maps a kind of document to the name of a setting. The setting is the folder of the
+// project's own documents of that kind.
 var folderSettings = map[kind]string{
 	runs: "paths.ledger", results: "paths.ledger", ledgers: "paths.ledger",
 	sessions: "paths.session", workflows: "paths.workflow", teams: "paths.team",
@@ -60,12 +60,12 @@ func (v *validator) checker(k kind) checker {
 	panic("validate: no checker for " + string(k))
 }
 
-// check validates the documents of one target. It is no error if the project's own documents do not
-// exist.
-func (v *validator) check(ctx context.Context, t target, each func(document) error) error {
+// check validates the documents of one target, and calls visit for every document. If the project's
+// own documents do not exist, that is not an error.
+func (v *validator) check(ctx context.Context, t target, visit func(document) error) error {
 	if t.kind == all {
 		for _, k := range []kind{ledgers, sessions, workflows, teams} {
-			if err := v.check(ctx, target{kind: k}, each); err != nil {
+			if err := v.check(ctx, target{kind: k}, visit); err != nil {
 				return err
 			}
 		}
@@ -78,7 +78,7 @@ func (v *validator) check(ctx context.Context, t target, each func(document) err
 			return nil
 		}
 	}
-	return v.checker(t.kind)(ctx, path, each)
+	return v.checker(t.kind)(ctx, path, visit)
 }
 
 // projectPath returns the path of the project's own documents of a kind.
@@ -90,8 +90,8 @@ func (v *validator) projectPath(k kind) string {
 	return root
 }
 
-// store returns the ledger at root. If root is in the project, paths of results in its records are
-// relative to the project's root.
+// store returns the ledger at root. If root is in the project, the paths of results in the ledger's
+// records are relative to the project's root.
 func (v *validator) store(root string) *ledger.Store {
 	o := ledger.Options{Now: v.env.Now, LockTimeout: v.config.Duration("lock_timeout")}
 	if p, err := v.env.Project(); err == nil {
@@ -103,18 +103,18 @@ func (v *validator) store(root string) *ledger.Store {
 }
 
 func (v *validator) records(k ledger.Kind) checker {
-	return func(ctx context.Context, path string, each func(document) error) error {
-		return v.store(v.projectPath(ledgers)).ValidatePath(ctx, k, path, ledger.ValidateOptions{Strict: v.strict}, each)
+	return func(ctx context.Context, path string, visit func(document) error) error {
+		return v.store(v.projectPath(ledgers)).ValidatePath(ctx, k, path, ledger.ValidateOptions{Strict: v.strict}, visit)
 	}
 }
 
-func (v *validator) ledger(ctx context.Context, root string, each func(document) error) error {
-	return v.store(root).Validate(ctx, ledger.ValidateOptions{Strict: v.strict}, each)
+func (v *validator) ledger(ctx context.Context, root string, visit func(document) error) error {
+	return v.store(root).Validate(ctx, ledger.ValidateOptions{Strict: v.strict}, visit)
 }
 
-func (v *validator) sessions(_ context.Context, path string, each func(document) error) error {
+func (v *validator) sessions(_ context.Context, path string, visit func(document) error) error {
 	if !isFolder(path) {
-		return each(document{Path: path, Found: append(session.CheckFile(host.OS(), path), processes(path)...)})
+		return visit(document{Path: path, Found: append(session.CheckFile(host.OS(), path), processes(path)...)})
 	}
 	root := path
 	if filepath.Base(path) == "sessions" {
@@ -133,7 +133,7 @@ func (v *validator) sessions(_ context.Context, path string, each func(document)
 	for _, path := range paths {
 		found = append(found, processes(path)...)
 	}
-	return byDocument(paths, found, each)
+	return byDocument(paths, found, visit)
 }
 
 // processes returns findings about agents of a session whose process no longer exists. It ignores
@@ -147,22 +147,22 @@ func processes(path string) []statefile.Finding {
 	return session.CheckProcesses(path, status, host.Exists)
 }
 
-func (v *validator) workflow(_ context.Context, path string, each func(document) error) error {
+func (v *validator) workflow(_ context.Context, path string, visit func(document) error) error {
 	if !isFolder(path) {
 		check := workflow.CheckState
 		if filepath.Base(path) == workflow.InboxFile {
 			check = workflow.CheckInbox
 		}
-		return checkFile(path, check, each)
+		return checkFile(path, check, visit)
 	}
 	found, err := workflow.Open(path, workflow.Options{Now: v.env.Now}).Validate()
 	if err != nil {
 		return err
 	}
-	return byDocument(present(path, workflow.StateFile, workflow.InboxFile), found, each)
+	return byDocument(present(path, workflow.StateFile, workflow.InboxFile), found, visit)
 }
 
-func (v *validator) team(_ context.Context, path string, each func(document) error) error {
+func (v *validator) team(_ context.Context, path string, visit func(document) error) error {
 	if !isFolder(path) {
 		d, ok := teamDocument(filepath.Base(path))
 		if !ok {
@@ -172,7 +172,7 @@ func (v *validator) team(_ context.Context, path string, each func(document) err
 		if err != nil {
 			return err
 		}
-		return each(document{Path: path, Found: team.ValidateDocument(d, path, data)})
+		return visit(document{Path: path, Found: team.ValidateDocument(d, path, data)})
 	}
 	found, err := team.Validate(host.OS(), path)
 	if err != nil {
@@ -182,25 +182,25 @@ func (v *validator) team(_ context.Context, path string, each func(document) err
 	for _, d := range team.Documents() {
 		names = append(names, d.Path())
 	}
-	return byDocument(present(path, names...), found, each)
+	return byDocument(present(path, names...), found, visit)
 }
 
-func checkFile(path string, check func(string, jsontree.Value) []statefile.Finding, each func(document) error) error {
+func checkFile(path string, check func(string, jsontree.Value) []statefile.Finding, visit func(document) error) error {
 	doc, err := statefile.New(path, statefile.Options{}).Load()
 	if corrupt := (*statefile.CorruptError)(nil); errors.As(err, &corrupt) {
-		return each(document{Path: path, Found: []statefile.Finding{{
+		return visit(document{Path: path, Found: []statefile.Finding{{
 			Path: path, Name: "not-json", Severity: statefile.Invalid, Text: corrupt.Syntax.Error(),
 		}}})
 	}
 	if err != nil {
 		return err
 	}
-	return each(document{Path: path, Found: append(statefile.CheckPortable(path, doc), check(path, doc.Value())...)})
+	return visit(document{Path: path, Found: append(statefile.CheckPortable(path, doc), check(path, doc.Value())...)})
 }
 
-// byDocument calls each for every path with the findings about that document. It also calls it for
-// documents without findings.
-func byDocument(paths []string, found []statefile.Finding, each func(document) error) error {
+// byDocument calls visit for every path, with the findings about the document at that path. It also
+// calls visit for documents without findings.
+func byDocument(paths []string, found []statefile.Finding, visit func(document) error) error {
 	at := map[string]int{}
 	var documents []document
 	add := func(path string) *document {
@@ -218,7 +218,7 @@ func byDocument(paths []string, found []statefile.Finding, each func(document) e
 		d.Found = append(d.Found, f)
 	}
 	for _, d := range documents {
-		if err := each(d); err != nil {
+		if err := visit(d); err != nil {
 			return err
 		}
 	}

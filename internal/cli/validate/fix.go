@@ -9,8 +9,8 @@ import (
 	"gaffer/ledger"
 )
 
-// fix repairs the ledger records among the targets. It calls each for every repaired record.
-func (v *validator) fix(ctx context.Context, targets []target, each func(ledger.Fix) error) error {
+// fix repairs the ledger records among the targets. It calls visit for every repaired record.
+func (v *validator) fix(ctx context.Context, targets []target, visit func(ledger.Fix) error) error {
 	for _, t := range targets {
 		repair, ok := v.repairs(t.kind)
 		if !ok {
@@ -20,7 +20,7 @@ func (v *validator) fix(ctx context.Context, targets []target, each func(ledger.
 		if path == "" {
 			path = v.projectPath(ownKind(t.kind))
 		}
-		err := repair(ctx, path, each)
+		err := repair(ctx, path, visit)
 		if errors.Is(err, fs.ErrNotExist) && t.path == "" {
 			err = nil
 		}
@@ -43,7 +43,7 @@ func ownKind(k kind) kind {
 	return k
 }
 
-type repairer func(ctx context.Context, path string, each func(ledger.Fix) error) error
+type repairer func(ctx context.Context, path string, visit func(ledger.Fix) error) error
 
 func (v *validator) repairs(k kind) (repairer, bool) {
 	switch k {
@@ -52,8 +52,8 @@ func (v *validator) repairs(k kind) (repairer, bool) {
 	case results:
 		return v.repairRecords(ledger.ResultKind), true
 	case ledgers, all:
-		return func(ctx context.Context, root string, each func(ledger.Fix) error) error {
-			return v.store(root).Fix(ctx, each)
+		return func(ctx context.Context, root string, visit func(ledger.Fix) error) error {
+			return v.store(root).Fix(ctx, visit)
 		}, true
 	}
 	return nil, false
@@ -62,11 +62,11 @@ func (v *validator) repairs(k kind) (repairer, bool) {
 // repairRecords returns a function that repairs the records of one kind. Their ledger is the parent
 // of the folder with the records.
 func (v *validator) repairRecords(k ledger.Kind) repairer {
-	return func(ctx context.Context, path string, each func(ledger.Fix) error) error {
+	return func(ctx context.Context, path string, visit func(ledger.Fix) error) error {
 		folder := path
 		if !isFolder(path) {
 			folder = filepath.Dir(path)
 		}
-		return v.store(filepath.Dir(folder)).FixPath(ctx, k, path, each)
+		return v.store(filepath.Dir(folder)).FixPath(ctx, k, path, visit)
 	}
 }

@@ -14,24 +14,25 @@ import (
 	"gaffer/statefile"
 )
 
-// summary holds the numbers of validated documents by result.
+// summary holds the number of validated documents for each result.
 type summary struct {
 	Files     int `json:"files"`
 	Valid     int `json:"valid"`
 	Irregular int `json:"irregular"`
 	Invalid   int `json:"invalid"`
-	Skipped   int `json:"skipped"` // files that are no documents of a protocol; not counted in Files
+	Skipped   int `json:"skipped"` // files that are not documents of a protocol; not counted in Files
 	Fixed     int `json:"fixed"`
 	Refused   int `json:"refused"` // documents that could not be fixed
 }
 
-// printer prints findings as they arrive, so that memory use does not grow with their number.
+// printer prints each finding when it arrives, so that memory use does not grow with the number of
+// findings.
 type printer struct {
 	env      *env.Env
 	opts     *options
 	out      *bufio.Writer
 	sum      summary
-	section  string // key of the JSON list that is being written; empty before the first
+	section  string // key of the JSON list that is being written; empty before the first list
 	progress *progress
 }
 
@@ -75,7 +76,7 @@ func (p *printer) document(d document) error {
 		if f.Severity == statefile.Invalid {
 			style = display.Red
 		}
-		if worst == "" { // the file was skipped, because it is no document of a protocol
+		if worst == "" { // the file was skipped, because it is not a document of a protocol
 			word, style = "skipped", display.Faint
 		}
 		if err := p.line(style, word, f.String()); err != nil {

@@ -9,7 +9,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Limits on printing progress: it is printed only in a terminal, and only after quietFor.
+// Progress is printed only in a terminal, and only after the time quietFor.
 const (
 	quietFor   = 700 * time.Millisecond
 	showEvery  = 100 * time.Millisecond

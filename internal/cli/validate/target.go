@@ -27,7 +27,7 @@ const (
 	unknown   kind = ""
 )
 
-// kindMark is the flag of a kind on the command line, with its position.
+// kindMark is the flag of a kind on the command line, together with its position.
 type kindMark struct {
 	kind kind
 	at   int // number of paths before the flag
@@ -79,7 +79,8 @@ func kindsOf(marks []kindMark) []kind {
 	return kinds
 }
 
-// flagBefore returns the kind of the last flag before the i-th path, or "" if there is none.
+// flagBefore returns the kind of the last flag before the i-th path, or "" if no flag comes before
+// it.
 func flagBefore(marks []kindMark, i int) kind {
 	k := unknown
 	for _, m := range marks {
@@ -90,7 +91,8 @@ func flagBefore(marks []kindMark, i int) kind {
 	return k
 }
 
-// infer determines the kind of the documents at path from its name and its folder's name.
+// infer determines the kind of the documents at path from the name of the file or folder and from
+// the name of its parent.
 func infer(path string) (kind, error) {
 	name, parent := filepath.Base(path), filepath.Base(filepath.Dir(path))
 	info, err := os.Stat(path)

@@ -71,7 +71,8 @@ as it was beside it, as NAME.bak.`,
 	return cmd
 }
 
-// kindFlag is the flag of a kind. When it is set, it records the number of paths before it.
+// kindFlag is the flag of a kind. When the flag is parsed, it records the number of paths before
+// it.
 type kindFlag struct {
 	kind  kind
 	opts  *options
@@ -121,8 +122,8 @@ func run(ctx context.Context, e *env.Env, o *options, args []string) error {
 	return p.verdict()
 }
 
-// resolve makes the paths of the targets absolute, and infers the kind of each target that has
-// none.
+// resolve makes the paths of the targets absolute, and infers the kind of each target that has no
+// kind.
 func resolve(e *env.Env, targets []target) ([]target, error) {
 	for i := range targets {
 		t := &targets[i]

@@ -7,7 +7,7 @@ import (
 	screen "gaffer/internal/ui/tui/watch"
 )
 
-// Focus implements [screen.Backend]. It replaces an earlier focus that was not read yet.
+// Focus implements [screen.Backend]. The new focus replaces an earlier focus that was not read yet.
 func (f *feed) Focus(at screen.Focus) {
 	select {
 	case <-f.focuses:
@@ -52,11 +52,12 @@ func (f *feed) Retry(ctx context.Context, run, task string) error {
 	return f.ensureProcess(ctx, run, "it is queued again")
 }
 
-// ensureProcess makes sure that a process works on a run that the user has changed. done describes
-// the change; the error's text starts with it, because the change is already stored.
-func (f *feed) ensureProcess(ctx context.Context, run, done string) error {
+// ensureProcess makes sure that a process works on a run that the user has changed. If that fails,
+// the error's text starts with change, which describes what the user changed: the change is already
+// stored.
+func (f *feed) ensureProcess(ctx context.Context, run, change string) error {
 	if err := f.fleet.EnsureProcess(ctx, run); err != nil {
-		return fmt.Errorf("%s, but %w", done, err)
+		return fmt.Errorf("%s, but %w", change, err)
 	}
 	return nil
 }

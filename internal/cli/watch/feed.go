@@ -42,7 +42,7 @@ type feed struct {
 
 	mu       sync.Mutex
 	runs     []fleet.Run   // runs of the fleet when it was last read
-	nextRead chan struct{} // closed when the fleet is read again
+	nextRead chan struct{} // closed when the fleet was read again
 	last     time.Time     // when the fleet was last read
 	failing  bool          // reading the fleet has failed since the last success
 }
@@ -61,7 +61,7 @@ func (f *feed) run(ctx context.Context) {
 		for {
 			select {
 			case text := <-f.notices:
-				if f.fleet.Where() == "" { // if a server does not answer, the screen itself shows that
+				if f.fleet.Where() == "" { // a server's notices are not shown: if the server does not answer, the screen itself shows that
 					f.send(screen.Result{Text: text})
 				}
 			case <-ctx.Done():
@@ -160,7 +160,7 @@ func (f *feed) followRun(ctx context.Context, focus screen.Focus, changed chan f
 }
 
 // waitForResume waits until the run, which ended at this time, is resumed. If the run is resumed
-// and ends again between two reads, it has a later end; then waitForResume also returns.
+// and ends again between two reads, it has a later end time; then waitForResume also returns.
 func (f *feed) waitForResume(ctx context.Context, run string, ended time.Time) {
 	for {
 		known, next := f.lastRead(run)
@@ -177,7 +177,7 @@ func (f *feed) waitForResume(ctx context.Context, run string, ended time.Time) {
 }
 
 // lastRead returns the run with this id from the last read of the fleet, and a channel that is
-// closed when the fleet is read again.
+// closed when the fleet has been read again.
 func (f *feed) lastRead(id string) (run fleet.Run, next <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -30,7 +30,7 @@ func (f *feed) followTask(ctx context.Context, focus screen.Focus, changed <-cha
 		if !first && before.Status == now.Status && before.Tries == now.Tries && attemptOf(before) == attemptOf(now) {
 			continue
 		}
-		if first || attemptOf(before) != attemptOf(now) { // a new attempt, or the path of its log is known now
+		if first || attemptOf(before) != attemptOf(now) { // there is a new attempt, or the path of the attempt's log is known now
 			end()
 			end = f.followLog(ctx, now)
 		}
@@ -67,9 +67,9 @@ func (f *feed) sendTask(ctx context.Context, focus screen.Focus) bool {
 // logLines is how many of the last lines of an existing log are read.
 const logLines = 1000
 
-// followLog sends the output of a task's agent to the screen in the background. end stops this and
-// waits until it has stopped.
-func (f *feed) followLog(ctx context.Context, t fleet.Task) (end func()) {
+// followLog sends the output of a task's agent to the screen in the background. The function stop
+// ends this and waits until it has ended.
+func (f *feed) followLog(ctx context.Context, t fleet.Task) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -93,8 +93,8 @@ func (f *feed) followLog(ctx context.Context, t fleet.Task) (end func()) {
 	return func() { cancel(); all.Wait() }
 }
 
-// lines sends the complete lines that are written to it to the screen. It does not limit their
-// length, because the writer does.
+// lines sends the complete lines that are written to it to the screen. It does not limit the length
+// of lines, because the writer has already limited it.
 type lines struct {
 	send func(any)
 	log  screen.Log
@@ -124,7 +124,7 @@ func (l *lines) flush() {
 	l.log.Begin, l.log.Lines = false, nil
 }
 
-// end sends the last line, also if it has no newline, and the reason why the log ends.
+// end sends the last line, even if it has no newline, and the reason why the log ends.
 func (l *lines) end(problem string) {
 	if len(l.rest) > 0 {
 		l.log.Lines = append(l.log.Lines, string(l.rest))

@@ -56,7 +56,7 @@ func showScreen(ctx context.Context, e *env.Env, args []string) (err error) {
 	fleet, err := connect.OpenFleet(ctx, e, func(text string) {
 		select {
 		case notices <- text:
-		default: // drop the notice: the screen has not read the earlier ones
+		default: // the screen has not read the earlier notices: drop this one
 		}
 	})
 	if err != nil {

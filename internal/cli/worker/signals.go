@@ -34,7 +34,7 @@ func runWithSignals(ctx context.Context, s *app.ServerWorker, shown *lines) erro
 	defer leave()
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(working) }()
-	before := ctx.Done() // also handle a signal that came before this function was called
+	before := ctx.Done() // a signal that came before this function was called has cancelled ctx: handle it too
 	for n := 0; ; {
 		select {
 		case err := <-ended:
@@ -48,7 +48,7 @@ func runWithSignals(ctx context.Context, s *app.ServerWorker, shown *lines) erro
 	}
 }
 
-// handleSignal does what the n-th signal asks the worker for.
+// handleSignal does what the n-th signal means for the worker.
 func handleSignal(n int, s *app.ServerWorker, shown *lines, leave func()) {
 	held := s.HeldTasks()
 	switch n {

@@ -71,7 +71,7 @@ minutes they are ended.`,
 }
 
 func run(ctx context.Context, e *env.Env, o options) error {
-	if err := e.RefuseAgents("gaffer worker"); err != nil { // the worker's token gives access to all its tasks
+	if err := e.RefuseAgents("gaffer worker"); err != nil { // an agent must not start a worker: the worker's token gives access to all of the worker's tasks
 		return err
 	}
 	opts, err := workerOptions(e, o)
@@ -137,8 +137,8 @@ func check(opts app.ServerWorkerOptions) error {
 	return nil
 }
 
-// isInvalidLabel reports whether a worker may not have this label: it is reserved for gaffer, or
-// contains characters that the labels of tasks cannot contain.
+// isInvalidLabel reports whether a worker may not have this label, because the label is reserved
+// for gaffer or contains characters that the labels of tasks cannot contain.
 func isInvalidLabel(label string) bool {
 	return label == "" || strings.ContainsAny(label, "@, \t") || strings.HasPrefix(label, "project:")
 }

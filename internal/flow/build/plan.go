@@ -80,12 +80,12 @@ type Build struct {
 	Tasks  map[string]string `json:"tasks"`  // id of the engine's task, by chunk id; a chunk without a task is not built
 	Checks string            `json:"checks"` // name of the folder with the checks and their results
 
-	Command workflow.Command `json:"command,omitempty"` // workflow command that the build is a step of; empty: [workflow.Execute]
+	Command workflow.Command `json:"command,omitempty"` // the workflow command to which the build belongs; empty means [workflow.Execute]
 
 	Source *Plan `json:"source"` // the user's plan that the build was created from
 }
 
-// Start holds what a build needs besides its plan.
+// Start holds what a build needs in addition to its plan.
 type Start struct {
 	RunID       string
 	Now         time.Time
@@ -152,7 +152,7 @@ func Of(text json.RawMessage) (*Build, error) {
 func TaskName(id ID) string { return "chunk-" + string(id) }
 
 // FromState creates a plan from the state of a build that another program has started. It returns
-// an error if the chunks have no unique ids, because such a build cannot be continued.
+// an error if the chunks have no unique ids, because then the build cannot be continued.
 func FromState(run workflow.BuildRun) (Plan, error) {
 	p := Plan{
 		Name: run.RunID, Priorities: run.Plan.Priorities, PrioritySource: run.Plan.PrioritySource, SpecVersion: run.Plan.SpecVersion,

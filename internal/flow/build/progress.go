@@ -36,8 +36,8 @@ type Progress struct {
 	Build Build
 	Ended store.Status // final status of the engine's run; empty while the run continues
 
-	// Written is true once the workflow state contains this build. If the state does not contain it
-	// later, another program has replaced it.
+	// Written is true once the workflow state contains this build. If the state contains another
+	// build later, another program has replaced this one.
 	Written bool
 
 	chunk       map[string]int    // index of a chunk in the build, by task id
@@ -106,7 +106,7 @@ func (s *Progress) taskChanged(i int, e store.Event, outcome func(string, int) (
 	case tried == nil && to == store.Failed:
 		c.Status, c.FailedAt = workflow.Failed, at
 		return []workflow.Draft{s.failed(i, e.Why)}, nil
-	case tried == nil && to == store.Complete: // it was queued for a message, and the user has withdrawn the message
+	case tried == nil && to == store.Complete: // the task was queued for a message, and the user has withdrawn the message
 		c.Status, c.CompletedAt = workflow.Completed, at
 		return nil, nil
 	case tried == nil:
@@ -188,7 +188,7 @@ func (s *Progress) failed(i int, why string) workflow.Draft {
 	return draft(workflow.ChunkFailed, s.label(i), "Abandoned: "+why, workflow.Field{Name: "reason", Value: why})
 }
 
-// verified returns the feed event with the results of an attempt's checks. It returns nothing if
+// verified returns the feed event with the results of an attempt's checks. It returns no event if
 // there were no checks.
 func (s *Progress) verified(i int, a store.Attempt, outcome func(string, int) (Outcome, bool)) []workflow.Draft {
 	var commands []fleet.Check

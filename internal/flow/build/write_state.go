@@ -12,8 +12,8 @@ import (
 )
 
 // Members of the workflow state that say which events the activity feed contains. They are written
-// together with the build, so that both are updated atomically. They are not members of the build
-// run, because it becomes null when the build is done.
+// in the same update as the build, so that both always match. They are not members of the build
+// run, because the build run becomes null when the build is done.
 const (
 	cursorField = "gaffer"
 	cursorRun   = "buildOf"  // id of the engine's run
@@ -31,11 +31,11 @@ func Cursor(state jsontree.Value) (run string, seq int64) {
 // SpecInfo holds what the workflow documents need from the spec.
 type SpecInfo struct {
 	Version string                    // current version of the spec
-	Number  func(alias string) string // returns the number of the spec section with this alias, or ""
+	Number  func(alias string) string // returns the number of the spec section with this alias; empty if there is none
 }
 
-// ReplacedError reports that the build run of another program has replaced this one in the workflow
-// state.
+// ReplacedError reports that the build run of another program has replaced this build run in the
+// workflow state.
 type ReplacedError struct{ RunID, By string }
 
 func (e *ReplacedError) Error() string {
@@ -66,8 +66,8 @@ func (s *Progress) Write(root *jsontree.Node, run string, entries []FeedEntry, s
 		feed = append(feed, event)
 	}
 	if before != run && state.CurrentCommand == "" && state.WorkflowStep == "" {
-		// Another program has emptied the state after the build had started its step: set the
-		// command and the step again.
+		// Another program has cleared the command and the step since the build set them: set them
+		// again.
 		root.Set("currentCommand", cmp.Or(string(s.Build.Command), string(workflow.Execute)))
 		root.Set("workflowStep", workflow.ExecutorBuild)
 		state, _ = workflow.Read(root.Value())
@@ -93,10 +93,10 @@ func (s *Progress) writeRun(root *jsontree.Node, state workflow.State, spec Spec
 		c := &run.Chunks[i]
 		there, known := chunkInState(state, c.ID)
 		if known && s.Build.Tasks[string(c.ID)] == "" && state.BuildRun.RunID == run.RunID {
-			*c = there // gaffer does not build this chunk, so keep what is in the state
+			*c = there // gaffer does not build this chunk, so the state keeps its values
 		}
 		if c.Status == workflow.Completed && c.SpecVersionAtBuild == "" {
-			if there.Status == workflow.Completed { // keep the version stored at completion; the spec may have a new one
+			if there.Status == workflow.Completed { // keep the spec version that was stored when the chunk was completed; the spec may have a newer one now
 				c.SpecVersionAtBuild = there.SpecVersionAtBuild
 			}
 			c.SpecVersionAtBuild = cmp.Or(c.SpecVersionAtBuild, spec.Version, run.Plan.SpecVersion)
@@ -154,8 +154,8 @@ func setText(root *jsontree.Node, name, text string) {
 	}
 }
 
-// finish ends the build's step and workflow command if they are still the current ones. It sets the
-// next step for the user.
+// finish ends the build's step and workflow command, if they are still the current step and
+// command. It sets nextStep in the state to next, which tells the user what to do next.
 func (s *Progress) finish(root *jsontree.Node, state workflow.State, next string) error {
 	if state.WorkflowStep == workflow.ExecutorBuild {
 		if err := workflow.DoneStep(root, workflow.ExecutorBuild, ""); err != nil {

@@ -6,8 +6,8 @@ import (
 	"gaffer/workflow"
 )
 
-// lostError reports that a result could not be stored, because the item was dismissed or taken by
-// another process meanwhile.
+// lostError reports that a result could not be stored because, in the meantime, the item was
+// dismissed or another process has taken it.
 type lostError struct {
 	id  string
 	err error

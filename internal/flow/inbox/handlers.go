@@ -26,12 +26,12 @@ var handlers = map[workflow.ItemType]handler{
 	workflow.ReferenceItem: referenceHandler,
 }
 
-// ideaHandler returns a handler that finds the spec sections that an idea affects. If there are
-// none, its result is the text none.
-func ideaHandler(none string) handler {
+// ideaHandler returns a handler that finds the spec sections that an idea affects. If the idea
+// affects no section, the summary of the analysis is fallback.
+func ideaHandler(fallback string) handler {
 	return func(_ context.Context, _ *Worker, item workflow.Item, s spec.Spec) ([]workflow.Field, error) {
 		matches := s.Affected(item.Content)
-		return analysis(matches, describeMatches(s, matches, none)), nil
+		return analysis(matches, describeMatches(s, matches, fallback)), nil
 	}
 }
 
@@ -43,14 +43,14 @@ func analysis(matches []spec.Match, summary string) []workflow.Field {
 	return []workflow.Field{{Name: "affectedSections", Value: sections}, {Name: "summary", Value: summary}}
 }
 
-// describeMatches returns a text about which sections an idea affects, and why. If there are none,
-// it returns none.
-func describeMatches(s spec.Spec, matches []spec.Match, none string) string {
+// describeMatches returns a text about which sections an idea affects, and why. If it affects none,
+// describeMatches returns fallback.
+func describeMatches(s spec.Spec, matches []spec.Match, fallback string) string {
 	switch {
 	case !s.Found:
 		return "There is no spec yet; /fctry:init creates one."
 	case len(matches) == 0:
-		return none
+		return fallback
 	}
 	said := make([]string, len(matches))
 	for i, m := range matches {
@@ -80,7 +80,7 @@ func referenceHandler(ctx context.Context, w *Worker, item workflow.Item, s spec
 		matches := s.Affected(strings.ReplaceAll(item.Content, address, " "))
 		id := item.ID
 		if statefile.CheckName("id", id) != nil || strings.Trim(id, plainCharacters) != "" {
-			id = "ID" // do not print an id that is unsafe to paste into a shell
+			id = "ID" // the id is unsafe to paste into a shell, so print a placeholder
 		}
 		summary := fmt.Sprintf("Not fetched; 'gaffer inbox process %s --fetch' fetches it.", id)
 		return append(analysis(matches, summary), workflow.Field{Name: "reference", Value: page{URL: address}}), nil

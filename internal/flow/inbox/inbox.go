@@ -24,7 +24,8 @@ import (
 )
 
 // checkEvery is how often Watch looks for items that dead processes have taken, unless
-// Worker.CheckEvery is set. Watch must poll, because the death of a process changes no document.
+// Worker.CheckEvery is set. Watch must poll for them, because no document changes when a process
+// dies.
 const checkEvery = 10 * time.Second
 
 // Worker processes the items of one inbox.
@@ -32,7 +33,7 @@ type Worker struct {
 	Inbox  *workflow.Inbox
 	Folder string       // path of the workflow folder, which contains the spec
 	Owner  host.Process // this process; recorded as the owner of the items that it takes
-	Fetch  Fetch        // fetches the pages of references; nil: pages are not fetched
+	Fetch  Fetch        // fetches the pages of references; if nil, pages are not fetched
 	Now    func() time.Time
 	Report func(line string) // receives progress messages for the user; may be nil
 
@@ -52,7 +53,7 @@ type result struct {
 type Fetch func(ctx context.Context, address string) (webpage.Page, error)
 
 // ProcessAll processes items until none can be taken. It alternates between the types and takes the
-// oldest item of each. It calls show for each processed item, also if its processing failed. If a
+// oldest item of each. It calls show for each processed item, even if its processing failed. If a
 // result cannot be stored now, ProcessAll returns an error, and the next call stores the result
 // first.
 func (w *Worker) ProcessAll(ctx context.Context, show func(workflow.Item) error) error {
@@ -130,7 +131,7 @@ func (w *Worker) ProcessOne(ctx context.Context, id string) (workflow.Item, erro
 		return workflow.Item{}, &typeError{item}
 	}
 	if w.Fetch == nil || !unfetched(item) {
-		// Pass the type, which is checked again under the lock, because another program may have
+		// Pass the type, so that it is checked again under the lock: another program may have
 		// changed it.
 		return w.takeAndProcess(ctx, workflow.Claim{ID: id, Type: item.Type, Owner: &w.Owner})
 	}
@@ -176,12 +177,12 @@ func (w *Worker) store(ctx context.Context, r result) (workflow.Item, error) {
 
 func (w *Worker) conclude(ctx context.Context, r result) (workflow.Item, error) {
 	c := workflow.Conclusion{Analysis: r.analysis}
-	if r.failure != nil { // the error's text may quote a server, so make it valid UTF-8
+	if r.failure != nil { // the error's text may quote a server, so invalid UTF-8 in it must be replaced
 		c = workflow.Conclusion{Error: strings.ToValidUTF8(r.failure.Error(), "\ufffd")}
 	}
 	done, err := w.Inbox.Conclude(ctx, r.item, c)
 	if shape, ok := errors.AsType[*workflow.ShapeError](err); ok && r.failure == nil {
-		return w.conclude(ctx, result{item: r.item, failure: shape}) // store only the failure: the item has a value of unexpected type
+		return w.conclude(ctx, result{item: r.item, failure: shape}) // the item has a value of an unexpected type, so store only the failure
 	}
 	return done, err
 }
@@ -202,8 +203,8 @@ func (w *Worker) report(format string, args ...any) {
 	}
 }
 
-// Watch calls ProcessAll at once and whenever the inbox changes, until ctx ends. It reports errors
-// to the user and continues.
+// Watch calls ProcessAll once at the start and whenever the inbox changes, until ctx ends. It
+// reports errors to the user and continues.
 func (w *Worker) Watch(ctx context.Context, show func(workflow.Item) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	changed := make(chan struct{}, 1)
@@ -220,7 +221,7 @@ func (w *Worker) Watch(ctx context.Context, show func(workflow.Item) error) erro
 	defer stop(nil)
 	showOrStop := func(item workflow.Item) error {
 		if err := show(item); err != nil {
-			stop(err) // show cannot write: the reader of the output has closed it
+			stop(err) // show cannot write, because the reader of the output has closed it
 			return err
 		}
 		return nil

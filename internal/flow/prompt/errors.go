@@ -54,18 +54,18 @@ func (e *UnknownError) Hint() string {
 	return "it has " + strings.Join(e.Has, ", ")
 }
 
-// checkGiven returns an error if a variable of the template has no value in given or known, or if
-// the template lacks a variable in given.
-func (t Template) checkGiven(given, known map[string]string) error {
+// checkGiven returns an error if a variable of the template is neither in values nor in defaults,
+// or if values has a variable that the template lacks.
+func (t Template) checkGiven(values, defaults map[string]string) error {
 	names := t.Variables()
 	var missing, unknown []string
 	for _, name := range names {
-		_, isGiven := given[name]
-		if _, isKnown := known[name]; !isGiven && !isKnown {
+		_, isGiven := values[name]
+		if _, isKnown := defaults[name]; !isGiven && !isKnown {
 			missing = append(missing, name)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(given)) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !slices.Contains(names, name) {
 			unknown = append(unknown, name)
 		}
@@ -110,7 +110,7 @@ func (e *NotFoundError) Hint() string {
 type BrokenError struct {
 	Path    string
 	Problem string
-	Err     error // cause of the problem, or nil
+	Err     error // cause of the problem; nil if there is none
 }
 
 func (e *BrokenError) Error() string {

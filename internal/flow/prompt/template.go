@@ -67,21 +67,21 @@ func (t Template) Variables() []string {
 	return names
 }
 
-// Fill returns the text with the variables replaced by their values. A value in given is used
-// before a value in known. Values are inserted literally, even if they contain braces.
+// Fill returns the text with the variables replaced by their values. A variable that is not in
+// values gets its value from defaults. Values are inserted literally, even if they contain braces.
 //
-// The error lists every variable without a value ([*MissingError]) and every variable in given that
-// the template does not have ([*UnknownError]).
-func (t Template) Fill(given, known map[string]string) (string, error) {
-	if err := t.checkGiven(given, known); err != nil {
+// The error lists every variable without a value ([*MissingError]), and every variable in values
+// that the template does not have ([*UnknownError]).
+func (t Template) Fill(values, defaults map[string]string) (string, error) {
+	if err := t.checkGiven(values, defaults); err != nil {
 		return "", err
 	}
 	var b strings.Builder
 	for _, p := range t.parts {
-		if value, ok := given[p.variable]; ok && p.variable != "" {
+		if value, ok := values[p.variable]; ok && p.variable != "" {
 			b.WriteString(value)
 		} else if p.variable != "" {
-			b.WriteString(known[p.variable])
+			b.WriteString(defaults[p.variable])
 		} else {
 			b.WriteString(p.text)
 		}
@@ -93,7 +93,7 @@ func (t Template) Fill(given, known map[string]string) (string, error) {
 // ignores white space at the start and end, because shells remove it.
 func (t Template) FilledIn(text string) bool {
 	rest := strings.TrimSpace(text)
-	free := false // a variable precedes the next literal text
+	free := false // whether a variable comes directly before the next literal text
 	for i, p := range t.parts {
 		literal := p.text
 		if i == 0 {

@@ -18,9 +18,9 @@ type Match struct {
 	Why     string // explanation of the match for the user
 }
 
-// Scores: of a mention of a section, of a shared word in its title, and of a shared word in its
-// text. leastScore is the minimum total score of a match. Scores of words are multiplied by the
-// rarity of the word.
+// Scores of a mention of a section, of a shared word in its title, and of a shared word in its
+// text. The score of a word is multiplied by the word's rarity. leastScore is the minimum total
+// score of a match.
 const (
 	mentionScore = 1000
 	titleScore   = 3
@@ -67,7 +67,7 @@ func wordsOf(idea string) map[string]string {
 	return words
 }
 
-// wordHits holds those significant words of an idea that occur in a section's title or text.
+// wordHits holds the significant words of an idea that occur in a section's title or text.
 type wordHits struct{ title, text map[string]bool }
 
 func (s wordHits) all() map[string]bool {
@@ -98,7 +98,7 @@ func (s Spec) look(wanted map[string]string) []wordHits {
 	return seen
 }
 
-// count sets the score of a match and its explanation.
+// count sets the score of a match, and the explanation of the score.
 func (m *Match) count(mentioned map[string]bool, seen wordHits, rarity func(string) int) {
 	var why []string
 	for _, name := range []string{m.Section.Alias, m.Section.bare(), m.Section.Number} {

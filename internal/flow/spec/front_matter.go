@@ -15,11 +15,12 @@ func (f front) version() string {
 // maxLinesBeforeFront is the maximum number of lines before the front matter.
 const maxLinesBeforeFront = 20
 
-// frontMatter reads the front matter of a spec. It is between two lines of --- at the start of the
-// text, or in a fenced block below the title. In a block marked as YAML the lines of --- may be
-// missing. rest is the offset of the text after the front matter. ended reports whether the front
-// matter is closed. A fenced block is not skipped, because headings in it are ignored.
-func frontMatter(text string) (found front, rest int, ended bool) {
+// frontMatter reads the front matter of a spec. The front matter is between two lines of --- at the
+// start of the text, or in a fenced block below the title. In a block marked as YAML the lines of
+// --- may be missing. ended reports whether the front matter is closed. bodyStart is the offset of
+// the text after the front matter. It is 0 if the front matter is in a fenced block: such a block
+// need not be skipped, because headings in it are ignored.
+func frontMatter(text string) (found front, bodyStart int, ended bool) {
 	fence, yaml, open, key := "", false, false, ""
 	at, n := 0, 0
 	for line := range strings.Lines(text) {
@@ -62,23 +63,25 @@ func StatusOf(beginning []byte) string {
 	return found["status"]
 }
 
-// shortSynopsis is the key for the member short of synopsis, the only nested key that is read.
+// shortSynopsis is the key under which the member short of synopsis is stored. It is the only
+// nested key that is read.
 const shortSynopsis = "synopsis.short"
 
-// read stores the value of a line "key: value" at the first level, or of the line short below
-// synopsis. key is the current first-level key; read returns the one for the next line.
-func (f front) read(line, key string) string {
+// read stores the value of a line "key: value" at the first level, or of the line "short: value"
+// below synopsis. parent is the first-level key that the line may belong to; read returns the
+// first-level key for the next line.
+func (f front) read(line, parent string) string {
 	name, value, ok := strings.Cut(line, ":")
 	nested := strings.TrimLeft(line, " \t") != line
 	name = strings.ToLower(strings.TrimSpace(name))
 	switch {
 	case !ok || len(f) > 100:
-		return key
-	case nested && key == "synopsis" && name == "short":
+		return parent
+	case nested && parent == "synopsis" && name == "short":
 		f.set(shortSynopsis, scalar(value))
-		return key
+		return parent
 	case nested:
-		return key
+		return parent
 	}
 	value, _, _ = strings.Cut(value, " #")
 	f.set(name, strings.Trim(strings.TrimSpace(value), `"'`))

@@ -15,8 +15,8 @@ import (
 // Mapping is the project's table of file patterns and the spec sections that describe these files.
 type Mapping []workflow.Mapping
 
-// ReadMapping reads the mapping in the file config.json of a workflow folder. It is the member
-// sections, as {"src/viewer/**": "#viewer"} or {"#viewer": ["src/viewer/**"]}.
+// ReadMapping reads the mapping in the file config.json of a workflow folder. The mapping is the
+// member sections, in the form {"src/viewer/**": "#viewer"} or {"#viewer": ["src/viewer/**"]}.
 func ReadMapping(folder string) (Mapping, error) {
 	config, err := readConfig(folder)
 	if err != nil {
@@ -130,9 +130,10 @@ func betweenPaths(r rune) bool {
 	return r <= ' ' || strings.ContainsRune("()[]{}<>\"'`,;|", r)
 }
 
-// matchExactness returns how exactly a word names the file. 0 means not at all; the values grow for
-// a parent folder, the end of the path, and the whole path. A word without a slash, such as src or
-// server.js, is ambiguous and counts only if it is the whole path.
+// matchExactness returns a number that says how exactly a word names the file. 0 means that it does
+// not name it. A word that is the whole path has a higher number than the end of the path, and that
+// has a higher number than a parent folder. A word without a slash, such as src or server.js, is
+// ambiguous and counts only if it is the whole path.
 func matchExactness(token, file string) int {
 	const byFolder, byEnd, byPath = 0, 1 << 20, 1 << 21
 	if strings.Contains(token, "://") || len(token) > len(file)+20 {

@@ -73,8 +73,8 @@ func (p *parser) uniqueAlias(alias string) string {
 	return name
 }
 
-// sectionTexts sets the text of each section, and the attributes in the text. It returns the
-// sections.
+// sectionTexts sets the text of each section, and the attributes that are in the text. It returns
+// the sections.
 func (p *parser) sectionTexts(body string) []Section {
 	for i := range p.sections {
 		end := len(body)
@@ -106,7 +106,7 @@ func (b *blocks) inside(line string) bool {
 			b.fence = ""
 		}
 		return true
-	case len(line)-len(text) > 3: // indented code cannot start a block
+	case len(line)-len(text) > 3: // indented code: it cannot start a block
 		return false
 	}
 	if mark := fenceOf(text); opensFence(mark, text) {

@@ -67,16 +67,16 @@ type Pair struct {
 	Similarity float64 `json:"similarity"`
 }
 
-// Similar compares the words of all sections. It returns the pairs with a similarity of at least
-// least, the most similar pair first. Rare words count more than common words; a word that occurs
-// in every section does not count.
-func (s Spec) Similar(least float64) []Pair {
+// Similar compares the words of all sections. It returns the pairs whose similarity is at least
+// minSimilarity, the most similar pair first. Rare words count more than common words; a word that
+// occurs in every section does not count.
+func (s Spec) Similar(minSimilarity float64) []Pair {
 	type use struct {
 		section int
 		share   float64 // share of the word among the section's words
 	}
 	var names []string
-	uses := map[string][]use{} // sections that use a word and how often, by word
+	uses := map[string][]use{} // by word: the sections that use the word, and its share of the section's words
 	seen := map[string]bool{}
 	for _, section := range s.Sections {
 		if seen[section.Alias] || section.isContents() || len(names) == maxCompared {
@@ -91,7 +91,7 @@ func (s Spec) Similar(least float64) []Pair {
 		names = append(names, section.bare())
 	}
 	n := len(names)
-	common := make([]float64, n*n) // dot products of sections i and j at [i*n+j]; squared norm of section i at [i*n+i]
+	common := make([]float64, n*n) // at [i*n+j]: the dot product of the sections i and j; at [i*n+i]: the squared norm of section i
 	for _, word := range slices.Sorted(maps.Keys(uses)) {
 		weight := math.Log(float64(n) / float64(len(uses[word])))
 		for i, a := range uses[word] {
@@ -104,7 +104,7 @@ func (s Spec) Similar(least float64) []Pair {
 	for i := range n {
 		for j := i + 1; j < n; j++ {
 			both := math.Sqrt(common[i*n+i] * common[j*n+j])
-			if alike := common[i*n+j] / both; both > 0 && alike >= least {
+			if alike := common[i*n+j] / both; both > 0 && alike >= minSimilarity {
 				pairs = append(pairs, Pair{names[i], names[j], math.Round(alike*100) / 100})
 			}
 		}

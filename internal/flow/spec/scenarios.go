@@ -21,7 +21,7 @@ const (
 // Scenario is one scenario, in the JSON form for a viewer.
 type Scenario struct {
 	Title         string      `json:"title"`
-	Feature       *Feature    `json:"feature"` // feature that contains the scenario, or null
+	Feature       *Feature    `json:"feature"` // feature that contains the scenario; null if there is none
 	Tier          *string     `json:"tier"`    // importance such as Critical; null if the file states none
 	Given         string      `json:"given"`
 	When          string      `json:"when"`
@@ -63,7 +63,7 @@ func ParseScenarios(data []byte) []Scenario {
 		feature  *Feature
 		tier     *string
 		one      *Scenario // the scenario that is being parsed
-		last     *string   // the text that a quoted line without a step continues
+		last     *string   // the text that is continued by a quoted line without a step
 	)
 	for line := range strings.Lines(strings.ToValidUTF8(string(data), "\ufffd")) {
 		line = strings.TrimRight(line, "\r\n")

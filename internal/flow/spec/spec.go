@@ -94,7 +94,8 @@ func tooLarge(path string, size int64) error {
 	return &statefile.FormError{Path: path, Problem: fmt.Sprintf("is %d bytes, more than the %d MiB a spec may have", size, MaxSize>>20)}
 }
 
-// Workflow returns the versions of the spec and of its sections, with which a build is compared.
+// Workflow returns the versions of the spec and of its sections, to compare them with the versions
+// of a build.
 func (s Spec) Workflow() workflow.Spec {
 	w := workflow.Spec{Version: s.Version, Sections: map[string]string{}}
 	for _, section := range s.Sections {

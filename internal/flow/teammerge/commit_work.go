@@ -11,7 +11,8 @@ import (
 
 // commitWork commits the uncommitted work of agents in the run's worktrees of both branches. If the
 // work on the branch to be merged cannot be committed, it returns a [*worktree.UnfinishedError].
-// Uncommitted work on the target branch may stay; if it prevents the merge, the merge reports it.
+// Uncommitted work on the target branch may stay uncommitted; if it prevents the merge, the merge
+// reports it.
 func (s Spec) commitWork(ctx context.Context, repo *worktree.Repo, out *lineWriter) error {
 	trees, err := repo.List(ctx, s.Run)
 	if err != nil {
@@ -24,7 +25,7 @@ func (s Spec) commitWork(ctx context.Context, repo *worktree.Repo, out *lineWrit
 		case s.Into:
 			err = s.commitTargetWork(ctx, repo, t, out)
 		}
-		// Ignore a missing worktree: then the branch has no uncommitted work.
+		// Ignore a missing worktree: without a worktree, the branch has no uncommitted work.
 		if missing := (*git.MissingError)(nil); err != nil && !errors.As(err, &missing) {
 			return err
 		}

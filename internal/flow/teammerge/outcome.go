@@ -57,11 +57,11 @@ func conflict(files []string, err error, hint string) teamstate.Merged {
 	return m
 }
 
-// lastLine encodes an outcome as JSON, for the last line of the output, which gaffer parses.
+// lastLine encodes an outcome as JSON. It becomes the last line of the output, which gaffer parses.
 func lastLine(m teamstate.Merged) (string, error) {
 	var line strings.Builder
 	in := json.NewEncoder(&line)
-	in.SetEscapeHTML(false) // an HTML escape takes six bytes per character
+	in.SetEscapeHTML(false) // do not escape HTML: an escape takes six bytes per character
 	err := in.Encode(m)
 	return strings.TrimSuffix(line.String(), "\n"), err
 }

@@ -35,8 +35,8 @@ func (t *tailBuffer) drop() {
 // escapes matches terminal escape sequences, which set colours and move the cursor.
 var escapes = lazyregexp.New("\x1b(\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(\x07|\x1b\\\\)?|[@-Z\\\\^_])")
 
-// text returns the kept output as printable lines. It drops the first line if its beginning was
-// dropped and there are other lines.
+// text returns the kept output as printable lines. If the beginning of the first line was dropped,
+// text drops the whole first line, unless it is the only one.
 func (t *tailBuffer) text() string {
 	t.drop()
 	text := string(t.kept)
@@ -64,7 +64,7 @@ func removeControls(text string) string {
 }
 
 // lineWriter passes on the output of tests and starts each message of gaffer on a new line. It
-// keeps the first write error.
+// stores the first write error.
 type lineWriter struct {
 	to   io.Writer
 	open bool // the last line has no newline yet

@@ -30,8 +30,7 @@ type Spec struct {
 	Message string   `json:"message,omitempty"`
 
 	// Deliver is true if Into is the user's branch. If that branch cannot be updated, the program
-	// reports this to the user as an outcome and not as an error, because trying again would not
-	// help.
+	// reports an outcome to the user and not an error, because trying again would not help.
 	Deliver bool `json:"deliver,omitempty"`
 }
 
@@ -54,9 +53,9 @@ func Main(ctx context.Context, in io.Reader, out, errs io.Writer) int {
 	return 1
 }
 
-// Run does what the spec in in says, in the project at root. It prints its progress for the user
-// and, as its last line, a [teamstate.Merged] for gaffer. It returns an error only if it may
-// succeed when it is tried again.
+// Run reads a [Spec] from in and performs its merge in the project at root. It prints its progress
+// for the user and, as its last line, a [teamstate.Merged] for gaffer. It returns an error only if
+// it may succeed when it is tried again.
 func Run(ctx context.Context, root string, in io.Reader, out io.Writer) error {
 	var s Spec
 	if err := json.NewDecoder(in).Decode(&s); err != nil {

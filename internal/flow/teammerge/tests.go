@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// endGrace is the time between SIGTERM and SIGKILL for a test. It is also how long the output of an
-// ended test is still read.
+// endGrace is the time between SIGTERM and SIGKILL for a test. After a test has ended, its output
+// is still read for at most the same time.
 const endGrace = 5 * time.Second
 
 // testError reports a test command that failed, with its output.
@@ -47,7 +47,7 @@ func runTest(ctx context.Context, dir, command string, out io.Writer) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case err == nil || errors.Is(err, exec.ErrWaitDelay): // success, perhaps with a background process that is still running
+	case err == nil || errors.Is(err, exec.ErrWaitDelay): // the command succeeded; perhaps one of its background processes is still running
 		return nil
 	case cmd.ProcessState == nil || cmd.ProcessState.Success(): // the command did not start, or its output could not be read
 		return fmt.Errorf("test %s: %w", command, err)

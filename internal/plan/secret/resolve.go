@@ -25,7 +25,7 @@ const (
 	commandTimeout = time.Minute
 )
 
-// Resolver gets the values of secrets from the places to which references refer, on this machine.
+// Resolver gets the values of secrets, on this machine, from the sources that references name.
 type Resolver struct {
 	// Environ is the environment in which variables are looked up, and with which programs run. It
 	// must not contain credentials of gaffer.
@@ -67,7 +67,7 @@ func (r Resolver) Resolve(ctx context.Context, vars map[string]Value) (environ [
 			text, err = r.file(v)
 		case Command:
 			text, err = r.command(ctx, v)
-		default: // Check rejects values of this kind when the plan is read
+		default: // cannot happen: Check rejects values of this kind when the plan is read
 			err = v.Check()
 		}
 		switch {
@@ -145,7 +145,7 @@ func (r Resolver) variable(name string, v Value) (string, error) {
 }
 
 // lookUp returns the value of the variable name in environ. If environ contains the variable
-// several times, the last one counts.
+// several times, the last value counts.
 func lookUp(environ []string, name string) (string, bool) {
 	for _, v := range slices.Backward(environ) {
 		if text, ok := strings.CutPrefix(v, name+"="); ok {

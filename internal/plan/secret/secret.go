@@ -35,7 +35,7 @@ type Value struct {
 	Text string
 
 	From From
-	Name string   // for Env: name of the worker's variable; empty means the same name
+	Name string   // for Env: name of the worker's variable; empty means the name of the variable that gets the value
 	Path string   // for File: an absolute path, or a path that begins with ~/
 	Argv []string // for Command: the program and its arguments
 }

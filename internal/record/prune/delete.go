@@ -22,8 +22,8 @@ type DeleteOptions struct {
 	BatchSize int
 }
 
-// Delete deletes the rows that [Find] has found. It keeps rows that have changed since. It returns
-// the numbers of deleted rows.
+// Delete deletes the rows that [Find] has found. It keeps rows that have changed since Find. It
+// returns the numbers of deleted rows.
 func Delete(ctx context.Context, s store.Store, f Found, how DeleteOptions) (Counts, error) {
 	t := &deleter{store: s, found: f, DeleteOptions: how}
 	for _, take := range []func(context.Context) error{

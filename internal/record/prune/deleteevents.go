@@ -36,20 +36,21 @@ func (t *deleter) deleteEvents(ctx context.Context) error {
 	return err
 }
 
-// orphans returns the numbers of the events to delete in the page of events after the number after.
-func (t *deleter) orphans(ctx context.Context, after int64, there map[string]bool) (orphans []int64, next int64, more bool, err error) {
+// orphans reads the page of events after the number cursor. It returns the numbers of the events in
+// it that can be deleted, the cursor for the next page, and whether there are more events.
+func (t *deleter) orphans(ctx context.Context, cursor int64, existingRuns map[string]bool) (orphans []int64, next int64, more bool, err error) {
 	err = t.store.Read(ctx, func(r store.Reader) error {
-		orphans, next, more = nil, after, false
+		orphans, next, more = nil, cursor, false
 		last, err := r.LastSeq()
 		if err != nil {
 			return err
 		}
-		page, err := r.EventsWithoutRows(after, eventsPerWrite)
+		page, err := r.EventsWithoutRows(cursor, eventsPerWrite)
 		for _, e := range page {
 			if !e.At.Before(t.found.Before) {
 				return err
 			}
-			if next = e.Seq; e.Seq < last && t.found.orphan(e, there) {
+			if next = e.Seq; e.Seq < last && t.found.orphan(e, existingRuns) {
 				orphans = append(orphans, e.Seq)
 			}
 		}

@@ -56,7 +56,7 @@ func (t *deleter) deleteRuns(ctx context.Context) error {
 
 // deleteRun deletes a run, unless a user has made it active again. It deletes the run's own row
 // first, so that readers no longer find the run. For a small run, the same transaction deletes all
-// other rows. For a larger one, it stores a mark until the other rows are deleted too.
+// other rows. For a larger run, it stores a mark until the other rows are deleted too.
 func (t *deleter) deleteRun(ctx context.Context, id string) error {
 	left, err := t.readRunRows(ctx, id)
 	if err != nil {
@@ -188,11 +188,12 @@ func deleteLogs(tx *store.Tx, attempts []string) {
 	tx.DeleteRows(gone)
 }
 
-// countTasks adds deleted tasks and their attempts to the numbers of deleted rows.
-func (t *deleter) countTasks(tasks []store.TaskKey, of runRows) {
+// countTasks adds deleted tasks, and their attempts according to rows, to the numbers of deleted
+// rows.
+func (t *deleter) countTasks(tasks []store.TaskKey, rows runRows) {
 	t.deleted.Tasks += len(tasks)
 	for _, key := range tasks {
-		t.deleted.Attempts += of.attempts[key]
+		t.deleted.Attempts += rows.attempts[key]
 	}
 }
 

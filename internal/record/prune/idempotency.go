@@ -13,15 +13,15 @@ import (
 // deletes.
 const rowsPerWrite = 500
 
-// eachPromise calls each with every idempotency record that was stored before a time.
-func eachPromise(r store.Reader, before time.Time, each func(store.IdempotencyRecord) error) error {
+// eachPromise calls visit with every idempotency record that was stored before the time cutoff.
+func eachPromise(r store.Reader, cutoff time.Time, visit func(store.IdempotencyRecord) error) error {
 	for after := ""; ; {
-		page, err := r.IdempotencyRecords(before, after, rowsPerWrite)
+		page, err := r.IdempotencyRecords(cutoff, after, rowsPerWrite)
 		if err != nil {
 			return err
 		}
 		for _, p := range page {
-			if err := each(p); err != nil {
+			if err := visit(p); err != nil {
 				return err
 			}
 			after = p.Key
@@ -52,7 +52,7 @@ func isExpired(r runs, p store.IdempotencyRecord, willBeDeleted func(run string)
 }
 
 // deletePromises deletes old idempotency records. Each transaction checks its records again,
-// because a key may have been used again meanwhile.
+// because a key may have been used again in the meantime.
 func (t *deleter) deletePromises(ctx context.Context) error {
 	for after := ""; ; {
 		var page []store.IdempotencyRecord

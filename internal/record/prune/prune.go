@@ -23,7 +23,7 @@ import (
 type Retention struct {
 	Before     time.Time // a row is old if it ended before this time
 	Now        time.Time
-	KeepLatest int // number of runs per project to keep: those that ended last
+	KeepLatest int // number of runs per project to keep: the runs that ended last
 	// ReasonToKeep returns why an old run must not be deleted, or "" if it may be. run includes its
 	// plan.
 	ReasonToKeep func(r store.Reader, run store.Run) (why string, err error)
@@ -36,14 +36,15 @@ type Retention struct {
 type ProtocolRows interface {
 	// OwnsRun reports whether a run holds the tasks of a channel or a chain.
 	OwnsRun(run string) bool
-	// FindOld returns the tasks that ended, and the inputs and notes that were sent, before a time.
+	// FindOld returns the tasks that ended before a time, and the inputs and notes that were sent
+	// before it.
 	FindOld(r store.Reader, before time.Time) (OldProtocolRows, error)
 }
 
 // OldProtocolRows lists the old rows of protocol clients.
 type OldProtocolRows struct {
 	Tasks     []OldTask
-	KeptTasks map[store.TaskKey]bool // tasks of protocol clients that are not old
+	KeptTasks map[store.TaskKey]bool // tasks of protocol clients that are too recent to delete; their events are kept too
 	Inputs    []store.ItemKey        // inputs that an agent has claimed
 	Notes     []store.ItemKey
 }
@@ -56,10 +57,11 @@ type OldTask struct {
 	Inputs   store.ItemList // inputs of the task that no agent has claimed
 }
 
-// repeatWithin is how long idempotency records are kept. They answer repeated requests.
+// repeatWithin is how long idempotency records are kept. They are the stored answers to requests
+// that clients may repeat.
 const repeatWithin = 24 * time.Hour
 
-// Found has the old rows that [Delete] may delete, and their numbers.
+// Found holds the old rows that [Delete] may delete, and their numbers.
 type Found struct {
 	Before time.Time
 	Ended  []store.Run // old runs, without their plans, oldest first
@@ -67,7 +69,7 @@ type Found struct {
 	Kept   int // number of old runs that are kept because they are among the latest of their project
 	Counts
 
-	questions      map[string][]string // ids of questions by run id; "" has those that belong to no task
+	questions      map[string][]string // ids of questions by run id; the key "" has the questions that belong to no task
 	promisesBefore time.Time           // idempotency records that were stored before this time are old
 	partlyDeleted  []string            // ids of runs whose deletion an earlier prune did not finish
 	protocol       OldProtocolRows
@@ -75,10 +77,10 @@ type Found struct {
 	workers        []string
 }
 
-// Spared is an old run that is not deleted, and why.
+// Spared is an old run that is not deleted. Why is the reason.
 type Spared struct{ Run, Why string }
 
-// Counts has the number of rows of each kind.
+// Counts holds the number of rows of each kind.
 type Counts struct {
 	Runs, Tasks, Attempts, Questions, Inputs, Notes, Promises, Workers, Events int
 }
@@ -110,7 +112,7 @@ type search struct {
 	deletableRuns map[string]bool // ids of the runs that will be deleted
 }
 
-// skew is more than the clocks of machines on the same store can differ.
+// skew is longer than the clocks of two machines on the same store can differ.
 const skew = 24 * time.Hour
 
 func (l *search) findRuns() error {
@@ -143,9 +145,9 @@ func (l *search) findRuns() error {
 	return nil
 }
 
-// endedBefore reports whether a run has ended, and did so before a time.
-func endedBefore(run store.Run, before time.Time) bool {
-	return run.Status.Final() && run.Ended.Before(before)
+// endedBefore reports whether a run has ended, and ended before the time cutoff.
+func endedBefore(run store.Run, cutoff time.Time) bool {
+	return run.Status.Final() && run.Ended.Before(cutoff)
 }
 
 func (l *search) reasonToKeep(id string) (string, error) {
@@ -159,7 +161,7 @@ func (l *search) reasonToKeep(id string) (string, error) {
 	return l.ReasonToKeep(l.Reader, run)
 }
 
-// latestRuns returns the ids of the runs of each project that ended last.
+// latestRuns returns the ids of the KeepLatest runs of each project that ended last.
 func (l *search) latestRuns() (map[string]bool, error) {
 	kept := map[string]bool{}
 	if l.KeepLatest <= 0 {
@@ -287,10 +289,11 @@ func (l *search) countEvents() error {
 }
 
 // orphan reports whether an old event may be deleted, because its run or task no longer exists.
-// there has the ids of existing runs. An old event that belongs to no run may always be deleted.
-func (f *Found) orphan(e store.Event, there map[string]bool) bool {
+// existingRuns has the ids of existing runs. An old event that belongs to no run may always be
+// deleted.
+func (f *Found) orphan(e store.Event, existingRuns map[string]bool) bool {
 	switch {
-	case e.Run == "" || !there[e.Run]:
+	case e.Run == "" || !existingRuns[e.Run]:
 		return true
 	case f.ownsRun(e.Run) && e.Task != "":
 		return !f.protocol.KeptTasks[store.TaskKey{Run: e.Run, Task: e.Task}]
@@ -299,7 +302,7 @@ func (f *Found) orphan(e store.Event, there map[string]bool) bool {
 }
 
 // DeletedUpTo returns the number of the last event that may have been deleted. A reader that starts
-// before it may miss events.
+// at an earlier event may miss events.
 func DeletedUpTo(r store.Reader) (int64, error) {
 	c, err := r.Cursor(deletedUpToCursor)
 	if errors.Is(err, store.ErrNotFound) {

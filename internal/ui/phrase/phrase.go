@@ -50,8 +50,8 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%dm", d/time.Minute)
 }
 
-// RunDuration returns how long a run took or, if it has not ended, how long it has taken until now.
-// It returns "" if the run has no start time.
+// RunDuration returns how long a run took or, if it has not ended, how long it has been running at
+// the time now. It returns "" if the run has no start time.
 func RunDuration(r fleet.Run, now time.Time) string {
 	if r.Created.IsZero() {
 		return ""
@@ -66,9 +66,9 @@ func RunDuration(r fleet.Run, now time.Time) string {
 // r.Stopping is not empty.
 func Stopping(r fleet.Run) string { return "no task starts any more: " + Line(r.Stopping) }
 
-// WorkTime returns how long the agent of an attempt worked or, if it is still running, has worked
-// until now. The time in which it waited for the user does not count. It returns false if no agent
-// was started.
+// WorkTime returns how long the agent of an attempt worked or, if it is still running, how long it
+// has worked at the time now. The time in which it waited for the user does not count. It returns
+// false if no agent was started.
 func WorkTime(a *fleet.Attempt, now time.Time) (time.Duration, bool) {
 	if a == nil || a.Started.IsZero() {
 		return 0, false
@@ -86,14 +86,14 @@ func Waited(a *fleet.Attempt) string {
 	return "waited " + Elapsed(time.Duration(a.WaitedMS)*time.Millisecond)
 }
 
-// Clock formats a time of day in the time zone of now. If at is not on the same day as now, it adds
-// the date.
-func Clock(at, now time.Time) string {
-	at = at.In(now.Location())
-	if at.YearDay() == now.YearDay() && at.Year() == now.Year() {
-		return at.Format("15:04")
+// Clock formats the time of day of t, in the time zone of now. If t and now are not on the same
+// day, it adds the date.
+func Clock(t, now time.Time) string {
+	t = t.In(now.Location())
+	if t.YearDay() == now.YearDay() && t.Year() == now.Year() {
+		return t.Format("15:04")
 	}
-	return at.Format("Jan 2 15:04")
+	return t.Format("Jan 2 15:04")
 }
 
 // Money formats an amount of US dollars, such as "$0.42". It returns "" for zero.

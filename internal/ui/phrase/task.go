@@ -40,8 +40,8 @@ func TaskLabel(t fleet.Task) string {
 	return Label(t.Status)
 }
 
-// FailedFirst returns the failed tasks, followed by the other tasks. The order within both is
-// unchanged.
+// FailedFirst returns the failed tasks, followed by the other tasks. It keeps the order within
+// these two groups.
 func FailedFirst(tasks []fleet.Task) []fleet.Task {
 	tasks = slices.Clone(tasks)
 	rank := func(t fleet.Task) int {
@@ -64,8 +64,8 @@ func State(t fleet.Task, now time.Time) string {
 	return detail
 }
 
-// Detail is like [State], but without the word that [TaskLabel] shows. It ends with how long the
-// agent has waited for the user, if it has.
+// Detail is like [State], but without the word that [TaskLabel] shows. If the agent has waited for
+// the user, it ends with how long.
 func Detail(t fleet.Task, now time.Time) string {
 	since, source, age := time.Time{}, "", ""
 	if a := t.Attempt; a != nil && t.Status == fleet.Running {
@@ -165,7 +165,7 @@ func Failure(t fleet.Task) (head string, lines []string) {
 		if class == "dependency" {
 			return "what it waits for did not complete", nil
 		}
-		return strings.TrimPrefix(class, string(fleet.Cancelled)), nil // the agent's last output does not explain a cancellation
+		return strings.TrimPrefix(class, string(fleet.Cancelled)), nil // leave out the agent's last output, because it does not explain a cancellation
 	}
 	if c, ok := failedCheck(t.Attempt); ok && class == string(failure.VerifyFailed) {
 		lines = lastLines(c.Output)
@@ -186,7 +186,7 @@ func Failure(t fleet.Task) (head string, lines []string) {
 	head = Line(head)
 	switch {
 	case head != "" && (class == string(t.Status) || class == string(failure.Crashed)):
-		class = "" // the class says no more than the status
+		class = "" // leave out the class, because it says no more than the status
 	case strings.HasPrefix(head, class+": ") || head == class:
 		class = ""
 	}

@@ -8,9 +8,9 @@ import (
 
 // Agent is the status that an agent program passes to its status line command on stdin.
 type Agent struct {
-	Dirs      []string // working folders, the best first; absolute paths, which may not exist
+	Dirs      []string // working folders as absolute paths, the best first; they may not exist
 	Used      float64  // used part of the context window, in percent
-	UsedKnown bool     // Used is known
+	UsedKnown bool     // Used was reported by the agent program
 }
 
 // ReadAgent parses the JSON of an agent program. It skips values that it cannot read.

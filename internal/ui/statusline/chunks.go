@@ -5,9 +5,9 @@ import (
 	"gaffer/workflow"
 )
 
-// chunksOf returns the progress of the build, from the chunks of the build run. If there are none,
-// it uses the chunkProgress that another program has written. It returns nil if the build is
-// complete.
+// chunksOf returns the progress of the build, from the chunks of the build run. If the build run
+// has no chunks, it uses the chunkProgress that another program has written. It returns nil if the
+// build is complete.
 func chunksOf(state jsontree.Value, run *workflow.BuildRun) *Chunks {
 	switch {
 	case run != nil && run.Status == workflow.RunCompleted:

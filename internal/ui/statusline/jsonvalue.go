@@ -29,13 +29,14 @@ func text(v jsontree.Value) string {
 	return ""
 }
 
-// number returns a number, also from a string that contains a number.
+// number returns the number v, which may also be a string that contains a number.
 func number(v jsontree.Value) (float64, bool) {
 	n, err := strconv.ParseFloat(text(v), 64)
 	return n, err == nil && !math.IsNaN(n)
 }
 
-// count returns a whole number from 0 to maxCount, and false if v is none.
+// count returns the whole number v, which must be from 0 to maxCount. It returns false for any
+// other value.
 func count(v jsontree.Value) (int, bool) {
 	n, ok := number(v)
 	if !ok || n < 0 || n > maxCount || n != math.Trunc(n) {
@@ -44,15 +45,15 @@ func count(v jsontree.Value) (int, bool) {
 	return int(n), true
 }
 
-// pair reads a count and a total from an object with the members called of and total, or from a
+// pair reads a count and a total from an object with the members countName and totalName, or from a
 // string such as "2/4". It returns false if the total is zero.
-func pair(v jsontree.Value, of, total string) (n, all int, ok bool) {
+func pair(v jsontree.Value, countName, totalName string) (n, all int, ok bool) {
 	if some, rest, found := strings.Cut(v.Text(), "/"); found {
 		n, err1 := strconv.Atoi(strings.TrimSpace(some))
 		all, err2 := strconv.Atoi(strings.TrimSpace(rest))
 		return n, all, err1 == nil && err2 == nil && 0 <= n && n <= maxCount && 0 < all && all <= maxCount
 	}
-	n, ok1 := count(v.Get(of))
-	all, ok2 := count(v.Get(total))
+	n, ok1 := count(v.Get(countName))
+	all, ok2 := count(v.Get(totalName))
 	return n, all, ok1 && ok2 && all > 0
 }

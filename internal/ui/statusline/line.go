@@ -31,7 +31,7 @@ type Line struct {
 	Fleet *fleet.Summary `json:"fleet,omitempty"`
 }
 
-// Context is how much of the agent's context is used, relative to the size at which it is
+// Context says how much of the agent's context is used, as a percentage of the size at which it is
 // compacted.
 type Context struct {
 	Percent int            `json:"percent"`
@@ -40,14 +40,14 @@ type Context struct {
 
 // Chunks is the progress of a build.
 type Chunks struct {
-	Completed int `json:"completed"` // completed chunks; if no document lists the chunks, the current chunk's number
+	Completed int `json:"completed"` // number of completed chunks; if no document lists the chunks, the number of the current chunk
 	Active    int `json:"active,omitempty"`
 	Attempt   int `json:"attempt,omitempty"` // highest attempt number of the active chunks; left out below 2
 	Failed    int `json:"failed,omitempty"`
 	Total     int `json:"total"`
 }
 
-// Ready holds how many sections of the spec need no more work.
+// Ready counts the sections of the spec that need no more work.
 type Ready struct {
 	Ready int `json:"ready"`
 	Total int `json:"total"`

@@ -19,8 +19,8 @@ type Documents struct {
 	Agent   []byte // JSON of the agent program
 }
 
-// compactAt is how much of its context window an agent uses when it compacts the window, in
-// percent. The status line shows this usage as 100 percent.
+// compactAt is the percentage of its context window that an agent uses when it compacts the window.
+// The status line shows this usage as 100 percent.
 const compactAt = 84
 
 // Read computes the status line from the documents. It cannot fail. As the protocol requires, a
@@ -63,7 +63,7 @@ func Read(d Documents) Line {
 	return line
 }
 
-// next returns a suggestion for the next step, if the state names none.
+// next returns a suggestion for the next step. It is used if the state names no next step.
 func next(line Line, sections map[string]int, hasSpec bool) string {
 	score := line.Score
 	switch {

@@ -34,7 +34,7 @@ func Render(l Line, f Format) []string {
 // part is a piece of a row, such as the branch.
 type part struct {
 	text  string
-	style display.Style // empty: plain text
+	style display.Style // empty means plain text
 }
 
 // maxText is the maximum length of a text from a document, in characters.
@@ -157,7 +157,7 @@ func (f Format) join(row []part) string {
 			continue
 		}
 		if i < len(row)-1 && cells.Width(p.text)+minRoom > room {
-			// Show that parts are left out, because they do not fit after this part.
+			// The next part does not fit: end the row with "…".
 			b.WriteString(f.paint(p.style, cells.Truncate(p.text+" …", room)))
 			break
 		}

@@ -14,8 +14,8 @@ import (
 type Crashes struct {
 	Prepare func(h host.Host) error // runs without faults before Do; may be nil
 	Do      func(h host.Host) error
-	// Check verifies, from a new process, the files that are left after the crash. done reports
-	// that Do returned without an error, so its result must exist.
+	// Check verifies the files that are left after the crash, as a new process sees them. done
+	// reports that Do returned without an error, so its result must exist.
 	Check func(t *testing.T, h host.Host, done bool)
 }
 
@@ -53,7 +53,7 @@ func (c Crashes) once(t *testing.T, seed uint64, f Fault) (died bool) {
 			t.Fatalf("%s, seed %d: %v", m.FaultStep(), seed, err)
 		}
 		if !died && f.Power {
-			m.PowerCut() // completed work must survive a power cut
+			m.PowerCut() // a power cut after Do has ended must not destroy its result
 		}
 		m.SetFault(Fault{})
 		c.Check(t, m.Process(), err == nil)

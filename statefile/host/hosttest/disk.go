@@ -33,7 +33,7 @@ type node struct {
 // change is one change of directory entries: it removes a name, adds a name, or both. A rename from
 // one folder to another is a single change, which belongs to both folders.
 type change struct {
-	from, to     *node // folders that lose the name gone and get the name come; nil if none
+	from, to     *node // folders of the change: from loses the name gone, and to gets the name come; nil if there is none
 	gone, come   string
 	node         *node
 	kept, chosen bool
@@ -225,7 +225,7 @@ func (n *node) loseContent(rng *rand.Rand) {
 	n.synced = n.content
 }
 
-// info returns the file information of n at this moment. name is the file's name in it.
+// info returns the current file information of n, with this file name.
 func (n *node) info(name string) fs.FileInfo {
 	return info{name: path.Base(name), size: int64(len(n.content)), mode: n.mode, mtime: n.mtime}
 }

@@ -88,7 +88,7 @@ func (m *Machine) Run() {
 			break
 		}
 		if next == nil {
-			<-m.changed // all threads are sleeping; wait while time advances
+			<-m.changed // all threads are sleeping: wait until time has advanced and one of them wakes up
 			continue
 		}
 		close(next.turn)

@@ -49,7 +49,8 @@ func writeSpaced(b *strings.Builder, text string) {
 	}
 }
 
-// afterTag returns the rest of page after the tag, comment or invisible element at its start.
+// afterTag returns the text of page after the tag, comment or invisible element with which page
+// starts.
 func afterTag(page string) string {
 	if page == "" {
 		return ""
@@ -79,7 +80,7 @@ func isTag(page, name string) bool {
 	return strings.IndexByte(" \t\r\n/>", page[1+len(name)]) >= 0
 }
 
-// cutTag splits page around the first tag called name.
+// cutTag splits page into the text before and the text after the first tag called name.
 func cutTag(page, name string) (before, after string, found bool) {
 	for at := 0; ; at++ {
 		next := strings.IndexByte(page[at:], '<')
@@ -100,16 +101,16 @@ func firstWords(text string) string {
 	return limitPlain(b.String(), maxText)
 }
 
-func limit(text string, most int) string { return limitPlain(html.UnescapeString(text), most) }
+func limit(text string, maxChars int) string { return limitPlain(html.UnescapeString(text), maxChars) }
 
-// limitPlain returns the first most characters of a text as one line, without terminal control
+// limitPlain returns the first maxChars characters of a text as one line, without terminal control
 // characters.
-func limitPlain(text string, most int) string {
+func limitPlain(text string, maxChars int) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || unicode.IsPrint(r) {
 			return r
 		}
 		return -1
 	}, text)
-	return truncate.Chars(strings.Join(strings.Fields(text), " "), most)
+	return truncate.Chars(strings.Join(strings.Fields(text), " "), maxChars)
 }

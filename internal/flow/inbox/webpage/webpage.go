@@ -23,7 +23,7 @@ import (
 // Limits of one fetch.
 const (
 	Timeout      = 10 * time.Second // time limit of the whole fetch, including redirects and body
-	MaxSize      = 1 << 20          // maximum bytes of a page that are read; the rest is ignored
+	MaxSize      = 1 << 20          // maximum number of bytes of a page that are read; the remaining bytes are ignored
 	MaxRedirects = 5
 )
 
@@ -81,15 +81,15 @@ func (f Fetcher) get(ctx context.Context, u *url.URL) (Page, error) {
 	return read(response)
 }
 
-// client returns an HTTP client that uses no proxy: a proxy could reach addresses that dial
-// refuses, and often has such an address itself.
+// client returns an HTTP client that uses no proxy. A proxy could reach addresses that dial
+// refuses, and often has one of these addresses itself.
 func (f Fetcher) client() *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
 			Proxy:                  nil,
 			DialContext:            f.dial,
 			DisableKeepAlives:      true,
-			DisableCompression:     true, // a small compressed body could become huge
+			DisableCompression:     true, // do not accept compression: a small compressed body could become huge
 			MaxResponseHeaderBytes: 64 << 10,
 		},
 		CheckRedirect: func(next *http.Request, via []*http.Request) error {

@@ -21,8 +21,8 @@ func Questions(r fleet.Run) []fleet.Question {
 	return open
 }
 
-// foot returns the rows at the bottom: a note, and the open question or the available keys. They
-// take at most half of the screen, and at least one row.
+// foot returns the rows at the bottom: a note, and the open question or the available keys. The
+// rows take at most half of the screen, and at least one row is shown.
 func (v View) foot(width, height int) []paint.Line {
 	var rows []paint.Line
 	if v.Note != "" {
@@ -55,9 +55,9 @@ func (v View) foot(width, height int) []paint.Line {
 	return rows[max(len(rows)-max(height/2, 1), 0):]
 }
 
-// question returns the rows of a question, at most room. The last row, where the user types the
-// answer, is always shown; of the other rows, as many as fit.
-func (v View) question(k Keyboard, open []fleet.Question, width, room int) []paint.Line {
+// question returns at most maxRows rows of a question. It always shows the last row, in which the
+// user types the answer, and as many of the other rows as fit.
+func (v View) question(k Keyboard, open []fleet.Question, width, maxRows int) []paint.Line {
 	at := k.indexIn(open)
 	q := open[at]
 	facts := []string{phrase.Age(v.Now.Sub(q.Asked))}
@@ -67,10 +67,10 @@ func (v View) question(k Keyboard, open []fleet.Question, width, room int) []pai
 	rows := []paint.Line{parts.QuestionHeading(q, "", v.Now, facts...)}
 	rows = append(rows, parts.QuestionText(q, width, 6)...)
 	rows = append(rows, parts.Options(q, "")...)
-	if left := len(rows) - (room - 1); left > 0 && room > 2 {
-		rows = append(rows[:room-2], paint.Styled(display.Faint, fmt.Sprintf("  … %d more", left+1)))
+	if left := len(rows) - (maxRows - 1); left > 0 && maxRows > 2 {
+		rows = append(rows[:maxRows-2], paint.Styled(display.Faint, fmt.Sprintf("  … %d more", left+1)))
 	} else if left > 0 {
-		rows = rows[:room-1]
+		rows = rows[:maxRows-1]
 	}
 	if k.discarding {
 		return append(rows, paint.Line{{Text: "> ", Style: display.Bold}, {Text: questionClosed, Style: display.Faint}})

@@ -31,7 +31,7 @@ type Action struct {
 	Deny     bool
 }
 
-// mode is which of the steps to leave the view the user has reached.
+// mode says how far the user has gone in leaving the view.
 type mode int
 
 const (
@@ -126,14 +126,14 @@ func (k Keyboard) Reopen(question string) Keyboard {
 	return k
 }
 
-// unanswered returns those open questions for which no answer is being sent.
+// unanswered returns the open questions for which no answer is being sent.
 func (k Keyboard) unanswered(open []fleet.Question) []fleet.Question {
 	return filtered(open, func(q fleet.Question) bool { return slices.Contains(k.sent, q.ID) })
 }
 
-// filtered returns a copy of the list without the items for which some returns true.
-func filtered[T any](list []T, some func(T) bool) []T {
-	return slices.DeleteFunc(slices.Clone(list), some)
+// filtered returns a copy of the list without the items for which drop returns true.
+func filtered[T any](list []T, drop func(T) bool) []T {
+	return slices.DeleteFunc(slices.Clone(list), drop)
 }
 
 func (k Keyboard) indexIn(open []fleet.Question) int {
@@ -168,8 +168,8 @@ func (k Keyboard) choose(key terminal.Key) (Keyboard, Action) {
 	return k, Action{}
 }
 
-// editAnswer changes the answer to the question on the screen by a key. Enter sends the answer. If
-// the answer is not valid, it stays in the input.
+// editAnswer applies a key to the answer that the user is typing. Enter sends the answer. If the
+// answer is not valid, it stays in the input.
 func (k Keyboard) editAnswer(key terminal.Key, open []fleet.Question) (Keyboard, Action) {
 	switch key.Kind {
 	case terminal.Rune:

@@ -44,12 +44,12 @@ const (
 	frameTime = 200 * time.Millisecond // interval at which the spinner turns and changes are drawn
 	minFrame  = 50 * time.Millisecond  // minimum time between two frames while the user types
 	noteTime  = 15 * time.Second       // how long a note is shown
-	readTime  = time.Second            // how long a note is shown at least, even if keys are pressed
-	seenTime  = 2 * time.Second        // if a question is still open this long after its answer, it is shown again
+	readTime  = time.Second            // minimum time for which a note is shown, even if keys are pressed
+	seenTime  = 2 * time.Second        // how long an answered question is hidden; if it is still open then, it is shown again
 )
 
 // Show shows a run until the run has ended or the user leaves. It returns NoAction if the run has
-// ended, and Detach or Leave if the user left. It always restores the terminal, also after a panic
+// ended, and Detach or Leave if the user left. It always restores the terminal, even after a panic
 // in the view.
 func Show(ctx context.Context, t *terminal.Terminal, o Options) (ActionKind, error) {
 	if err := t.Acquire(); err != nil {
@@ -73,7 +73,7 @@ func Show(ctx context.Context, t *terminal.Terminal, o Options) (ActionKind, err
 	}()
 	do, err := l.run(ctx)
 	if do != Detach {
-		leave() // not after a detach, when an answer may still be sent
+		leave() // cancel the running actions, except after a detach: then an answer may still be sent
 	}
 	return do, err
 }
@@ -84,7 +84,7 @@ type loop struct {
 	term    *terminal.Terminal
 	screen  *terminal.Screen
 	view    View
-	noted   time.Time // when the note was first drawn; zero: not yet
+	noted   time.Time // when the note was first drawn; zero if it was not drawn yet
 	changed bool      // the view has changed since the last frame
 	drawn   time.Time
 	keys    chan terminal.Key
@@ -110,10 +110,10 @@ func (l *loop) start(f func()) {
 	})
 }
 
-// send sends a value to a channel, unless done is closed first.
-func send[T any](to chan<- T, value T, done <-chan struct{}) {
+// send sends a value to the channel ch, unless done is closed first.
+func send[T any](ch chan<- T, value T, done <-chan struct{}) {
 	select {
-	case to <- value:
+	case ch <- value:
 	case <-done:
 	}
 }
@@ -167,7 +167,7 @@ func (l *loop) run(ctx context.Context) (ActionKind, error) {
 			l.view.Run = r
 			l.view.Keyboard = l.view.Keyboard.WithQuestions(Questions(r))
 			l.changed = true
-			continue // the next tick draws it
+			continue // the next tick draws the change
 		case text := <-l.Notes:
 			l.note(text)
 		case text := <-l.results:
@@ -195,7 +195,7 @@ func (l *loop) run(ctx context.Context) (ActionKind, error) {
 			switch {
 			case l.view.Run.Counts.Running > 0:
 				l.view.Frame++
-			case !l.changed && time.Since(l.drawn) < time.Second: // nothing to draw: elapsed times change once per second
+			case !l.changed && time.Since(l.drawn) < time.Second: // nothing to draw: the view has not changed, and elapsed times change only once per second
 				continue
 			}
 		}
@@ -208,13 +208,13 @@ func (l *loop) run(ctx context.Context) (ActionKind, error) {
 		default:
 			select {
 			case l.actions <- act:
-			default: // too many earlier actions have not ended
+			default: // too many earlier actions have not ended yet
 				l.note("busy, try again")
 				l.view.Keyboard = l.view.Keyboard.Reopen(act.Question)
 			}
 		}
 		if l.changed = true; time.Since(l.drawn) < minFrame {
-			continue // the next tick draws it
+			continue // the next tick draws the change
 		}
 		if err := l.draw(); err != nil {
 			return NoAction, err
@@ -226,9 +226,9 @@ func (l *loop) note(text string) {
 	l.view.Note, l.noted = text, time.Time{}
 }
 
-// forgetNote removes the note if it has been shown for longer than after.
-func (l *loop) forgetNote(after time.Duration) {
-	if l.view.Note != "" && !l.noted.IsZero() && time.Since(l.noted) > after {
+// forgetNote removes the note if it has been shown for longer than age.
+func (l *loop) forgetNote(age time.Duration) {
+	if l.view.Note != "" && !l.noted.IsZero() && time.Since(l.noted) > age {
 		l.view.Note, l.changed = "", true
 	}
 }

@@ -12,16 +12,16 @@ import (
 	"gaffer/internal/ui/tui/stages"
 )
 
-// body returns the rows of the tasks, at most room. If all tasks fit, they are below the headings
-// of their stages. If not, the most urgent tasks come first.
-func (v View) body(width, room int) []paint.Line {
+// body returns at most maxRows rows with tasks. If all tasks fit, they are below the headings of
+// their stages. If not, the most urgent tasks come first.
+func (v View) body(width, maxRows int) []paint.Line {
 	headings := stages.Count(v.stages)
 	if headings == 1 {
 		headings = 0
 	}
 	order := stages.Order(v.stages)
 	switch {
-	case len(order)+headings <= room:
+	case len(order)+headings <= maxRows:
 		var lines []paint.Line
 		stage := 0
 		for i, row := range v.rows(width, order) {
@@ -31,12 +31,12 @@ func (v View) body(width, room int) []paint.Line {
 			lines = append(lines, row)
 		}
 		return lines
-	case len(order) <= room:
+	case len(order) <= maxRows:
 		return v.rows(width, order)
-	case room <= 0:
+	case maxRows <= 0:
 		return nil
 	}
-	chosen, rest := v.mostUrgent(room - 1)
+	chosen, rest := v.mostUrgent(maxRows - 1)
 	return append(v.rows(width, chosen), paint.Styled(display.Faint, fmt.Sprintf("… %d more: %s", rest.Total, phrase.Counts(rest))))
 }
 

@@ -21,7 +21,7 @@ type View struct {
 	Keyboard Keyboard // state of the user's input
 	Note     string   // last message for the user
 
-	stages []int // stages of the tasks, from [stages.Of]; nil: not computed yet
+	stages []int // stages of the tasks, from [stages.Of]; nil if they are not computed yet
 }
 
 // Lines returns the rows of a screen of this width and height, from the top.
