@@ -1,8 +1,7 @@
-// Package exit maps errors to exit codes, and formats errors for users and for
-// programs.
+// Package exit maps errors to exit codes, and formats errors for users and for programs.
 //
-// Packages other than the commands do not know exit codes. Their errors report their
-// kind with small methods. This package looks for them in the whole chain:
+// Packages other than the commands do not know exit codes. Their errors report their kind with
+// small methods. This package looks for these methods in the whole chain of wrapped errors:
 //
 //	NotFound() bool   something does not exist
 //	Conflict() bool   another process holds a lock, or the transition is refused
@@ -20,7 +19,7 @@ import (
 // existing code never changes.
 type Code int
 
-// The exit codes. codes describes them.
+// The exit codes. The table codes describes them.
 const (
 	CodeDone        Code = 0
 	CodeFailed      Code = 1

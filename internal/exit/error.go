@@ -35,7 +35,7 @@ func Conflict(err error) error { return withCode(CodeConflict, err) }
 // Invalid gives err the exit code for a document that violates its protocol.
 func Invalid(err error) error { return withCode(CodeInvalid, err) }
 
-// Interrupted gives err the exit code for an interruption, also if err already has another code.
+// Interrupted gives err the exit code for an interruption, even if err already has another code.
 func Interrupted(err error) error {
 	return withCode(CodeInterrupted, fmt.Errorf("interrupted: %w", err))
 }
@@ -55,9 +55,8 @@ func withCode(code Code, err error) error {
 	return &Error{Code: code, Err: err}
 }
 
-// Of returns the exit code for err. An [Error] in the chain of err decides first. Without one,
-// [context.Canceled] means an interruption. For all other errors, their methods such as NotFound
-// decide.
+// Of returns the exit code for err. An [Error] in the chain of err decides first. If there is none,
+// [context.Canceled] means an interruption. For all other errors, methods such as NotFound decide.
 func Of(err error) Code {
 	if err == nil {
 		return CodeDone
@@ -85,18 +84,18 @@ func kindOf(err error) Code {
 	return CodeFailed
 }
 
-// anyErrorSays reports whether any error in the tree of wrapped errors implements E and yes
-// returns true for it. errors.As would stop at the first error that implements E, even if
-// yes returns false for it.
-func anyErrorSays[E any](err error, yes func(E) bool) bool {
-	if e, ok := err.(E); ok && yes(e) {
+// anyErrorSays reports whether any error in the tree of wrapped errors implements E and test
+// returns true for it. Unlike errors.As, it does not stop at the first error that implements E if
+// test returns false for that error.
+func anyErrorSays[E any](err error, test func(E) bool) bool {
+	if e, ok := err.(E); ok && test(e) {
 		return true
 	}
 	switch e := err.(type) { //nolint:errorlint // this is the walk that errors.As cannot do
 	case interface{ Unwrap() error }:
-		return anyErrorSays(e.Unwrap(), yes)
+		return anyErrorSays(e.Unwrap(), test)
 	case interface{ Unwrap() []error }:
-		return slices.ContainsFunc(e.Unwrap(), func(inner error) bool { return anyErrorSays(inner, yes) })
+		return slices.ContainsFunc(e.Unwrap(), func(inner error) bool { return anyErrorSays(inner, test) })
 	}
 	return false
 }

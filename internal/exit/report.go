@@ -29,8 +29,8 @@ func ReportJSON(w io.Writer, err error) {
 	_ = enc.Encode(map[string]body{"error": {Of(err).String(), err.Error(), Hint(err)}})
 }
 
-// Hint returns the first hint in the chain of err that is not empty, starting at the outermost
-// error. It returns "" if there is none.
+// Hint returns the first hint in the chain of err that is not empty. The search starts at the
+// outermost error. If there is no hint, Hint returns "".
 func Hint(err error) string {
 	for err != nil {
 		h, ok := errors.AsType[interface {

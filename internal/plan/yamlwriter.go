@@ -14,14 +14,14 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// UnwritableError reports that a plan has something for which gaffer's own format has no key.
+// UnwritableError reports that a plan has a property for which gaffer's own format has no key.
 type UnwritableError struct{ What string }
 
 func (e *UnwritableError) Error() string {
 	return "a plan's file cannot describe " + e.What
 }
 
-// Conflict marks the error as one that the content of the plan causes.
+// Conflict marks the error as caused by the content of the plan.
 func (e *UnwritableError) Conflict() bool { return true }
 
 // YAML returns the plan as a file in gaffer's own format. [Load] reads an equal plan from it, except
@@ -62,7 +62,8 @@ func (p Plan) YAML() (string, error) {
 	return w.String(), nil
 }
 
-// yamlPairs returns the keys of the task that differ from the values which Load assumes.
+// yamlPairs returns the keys of the task whose values differ from the values that Load assumes for
+// missing keys.
 func (t Task) yamlPairs() ([]yamlPair, error) {
 	switch {
 	case t.Dispatch != nil:
@@ -96,7 +97,8 @@ func (t Task) yamlPairs() ([]yamlPair, error) {
 	}, nil
 }
 
-// commonPairs moves the keys that have the same value in all tasks to the defaults.
+// commonPairs moves the keys that have the same value in all tasks to the defaults. It returns the
+// defaults and the remaining pairs of each task.
 func commonPairs(tasks []Task, pairs [][]yamlPair) (defaults []yamlPair, others [][]yamlPair) {
 	if len(tasks) < 2 {
 		return nil, pairs
@@ -132,7 +134,7 @@ func hasHidden(tasks []Task) bool {
 	})
 }
 
-// unless returns text, or "" if text is the value that is assumed anyway.
+// unless returns text, or "" if text is the value that is assumed for a missing key.
 func unless(text, assumed string) string {
 	if text == assumed {
 		return ""
@@ -261,14 +263,14 @@ func (w *yamlWriter) mapping(indent int, key string, pairs []yamlPair) {
 		w.pairs(indent+2, pairs)
 		return
 	}
-	w.line(indent, "# "+key+":") // a key without a value would be a mistake
+	w.line(indent, "# "+key+":") // write the key as a comment, because a key without a value would be a mistake
 	for _, p := range pairs {
 		w.line(indent, fmt.Sprintf("#   %s: %s", p.key, p.value))
 	}
 }
 
-// plainScalar matches texts that are read as they are, without quotes. reserved matches those that
-// other readers of YAML take for something else than a text.
+// plainScalar matches texts that need no quotes. reserved matches the texts among them that other
+// readers of YAML would not read as a text.
 var (
 	plainScalar = lazyregexp.New(`^[A-Za-z_/][A-Za-z0-9_./@+-]*( [A-Za-z0-9_./@+(-][A-Za-z0-9_./@+,;!?')(=-]*)*$`)
 	plainItem   = lazyregexp.New(`^[A-Za-z_/][A-Za-z0-9_./@+-]*(:[A-Za-z0-9_./@+-]+)?$`)
@@ -294,8 +296,8 @@ func (w *yamlWriter) text(indent int, key, text string) {
 	}
 }
 
-// isBlock reports whether a text can be written as a block of lines. Texts whose white space or
-// characters could be changed by that are quoted instead.
+// isBlock reports whether a text can be written as a block of lines. Other texts are quoted,
+// because a block could change their white space or characters.
 func isBlock(text string) bool {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if len(lines) < 2 && len(text) < 100 || lines[0] == "" || lines[len(lines)-1] == "" {
@@ -341,7 +343,7 @@ func quoteYAML(text string) string {
 	return b.String()
 }
 
-// list writes a list on one line if that is short, else with one item on each line.
+// list writes a list on one line if the line is short. If not, it writes one item on each line.
 func (w *yamlWriter) list(indent int, key string, items []string) {
 	short := key + ": ["
 	for i, item := range items {

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// findGit returns the project of the git worktree that contains start. If that is a linked
-// worktree, the root of the project is the main worktree. If start is in no git worktree, the
-// result is the zero Project.
+// findGit returns the project of the git worktree that contains start. If that worktree is a linked
+// worktree, the root of the project is the main worktree. If start is in no git worktree, findGit
+// returns the zero Project.
 func findGit(start string) (Project, error) {
 	for dir := range ancestors(start) {
 		dotGit := filepath.Join(dir, ".git")
@@ -34,7 +34,7 @@ func findGit(start string) (Project, error) {
 	return Project{}, nil
 }
 
-// fromGitFile returns the project of a worktree whose .git is a file. That is so in a linked
+// fromGitFile returns the project of a worktree whose .git is a file. .git is a file in a linked
 // worktree, in a submodule, and in a repository whose git folder is elsewhere. Only the git folder
 // of a linked worktree contains a file commondir.
 func fromGitFile(worktree, dotGit string) (Project, error) {
@@ -58,8 +58,8 @@ func fromGitFile(worktree, dotGit string) (Project, error) {
 }
 
 // gitDirOf returns the path after "gitdir: " in the file dotGit. It returns an error if the path
-// does not exist. If the worktree were used as the root instead, the project would have its state
-// in two places.
+// does not exist. It does not use the worktree as the root instead, because then the project would
+// have its state in two places.
 func gitDirOf(worktree, dotGit string) (string, error) {
 	line, err := readLine(dotGit)
 	if err != nil {
@@ -79,7 +79,8 @@ func gitDirOf(worktree, dotGit string) (string, error) {
 }
 
 // mainWorktree returns the path of the main worktree of a repository. common is the repository's
-// git folder. The result is "" if the repository is bare, or if its main worktree is unknown.
+// git folder. mainWorktree returns "" if the repository is bare, or if its main worktree is
+// unknown.
 func mainWorktree(common string) (string, error) {
 	core, err := readCore(common)
 	if err != nil {

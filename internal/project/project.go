@@ -42,18 +42,19 @@ func Find(dir string, getenv func(string) string) (Project, error) {
 	return p, nil
 }
 
-// At returns the project whose root is dir. from is the flag or the variable that has set dir.
-func At(dir, from string) (Project, error) {
+// At returns the project whose root is dir. source is the name of the flag or the variable that has
+// set dir.
+func At(dir, source string) (Project, error) {
 	root, err := resolveFolder(dir)
 	if err != nil {
-		return Project{}, fmt.Errorf("project from %s: %w", from, err)
+		return Project{}, fmt.Errorf("project from %s: %w", source, err)
 	}
-	return Project{Root: root, From: from}, nil
+	return Project{Root: root, From: source}, nil
 }
 
-// Contains reports whether the folder dir belongs to the project. It does if it is the root or
-// below the root and not in another project there, or if it is in a linked worktree of the
-// project's repository.
+// Contains reports whether the folder dir belongs to the project. It belongs to the project if it
+// is the root or below the root, and not in another project there. It also belongs to the project
+// if it is in a linked worktree of the project's repository.
 func (p Project) Contains(dir string) bool {
 	found, err := find(dir)
 	if err != nil {
@@ -88,8 +89,9 @@ func find(dir string) (Project, error) {
 	return Project{Root: start, From: unmarked}, nil
 }
 
-// findMark returns the project whose root is the nearest folder, start or above it, that contains
-// one of marks. It returns the zero Project if there is none.
+// findMark looks for a folder that contains one of marks, in start and then in the folders above
+// it. It returns the project whose root is the first folder found, or the zero Project if there is
+// none.
 func findMark(start string, marks []string) (Project, error) {
 	for dir := range ancestors(start) {
 		for _, mark := range marks {

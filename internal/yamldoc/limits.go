@@ -11,10 +11,10 @@ import (
 const (
 	maxDepth   = 100
 	maxTokens  = 1_000_000
-	maxKeyCost = 80_000_000 // maximum sum of n²/2 over all mappings of n keys; one mapping may have 12,000 keys
+	maxKeyCost = 80_000_000 // maximum sum of n²/2 over all mappings, where n is the number of keys; one mapping may have 12,000 keys
 )
 
-// checkLimits returns an error for the first token with which the file exceeds a limit.
+// checkLimits returns an error for the first token that exceeds a limit.
 func checkLimits(tokens token.Tokens) error {
 	if len(tokens) > maxTokens {
 		return errorAt(nil, "found more than %d words and marks, which is too much for one file", maxTokens)
@@ -80,7 +80,7 @@ func (c *counter) levels(tk *token.Token) {
 	}
 }
 
-// key counts a key of a block mapping. colon is the token after the key.
+// key counts a key of a block mapping. colon is the colon after the key.
 func (c *counter) key(colon *token.Token) {
 	if c.brackets > 0 || colon.Prev == nil {
 		return

@@ -41,8 +41,8 @@ func Position(tk *token.Token) (line, column int) {
 	return tk.Position.Line, tk.Position.Column
 }
 
-// Parse parses the document in data, which must be the only one. It returns nil if the document is
-// empty. An error is an [*Error].
+// Parse parses data, which must contain only one document. It returns nil if the document is empty.
+// An error is an [*Error].
 func Parse(data []byte, options ...parser.Option) (body ast.Node, err error) {
 	// Turn a panic into an error: the parser is a third-party package, and hostile input may make
 	// it panic.
@@ -72,15 +72,15 @@ func Parse(data []byte, options ...parser.Option) (body ast.Node, err error) {
 	return body, nil
 }
 
-// Decode stores a parsed node in the value that into points to, by its yaml tags. A key without a
+// Decode stores a parsed node in the value that target points to, by its yaml tags. A key without a
 // field is an error. An error is an [*Error].
-func Decode(n ast.Node, into any) (err error) {
+func Decode(n ast.Node, target any) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = errorAt(n.GetToken(), "the parser gave up: %.100v", p)
 		}
 	}()
-	err = yaml.NodeToValue(n, into, yaml.Strict())
+	err = yaml.NodeToValue(n, target, yaml.Strict())
 	if err == nil {
 		return nil
 	}
@@ -104,7 +104,7 @@ type tokenError interface {
 }
 
 // plainMessages replaces messages of the parser that users would not understand. The first entry
-// whose text occurs in the message is used.
+// whose field says occurs in the message is used.
 var plainMessages = []struct{ says, means string }{
 	{"found character '\t'", "found a tab, want spaces at the beginning of a line"},
 	{"mapping value is not allowed", "found a second ':' in the line; a text with ': ' in it stands in quotes"},

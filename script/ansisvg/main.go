@@ -64,7 +64,7 @@ func draw(w io.Writer, rows [][]piece, title string, columns int) {
 }
 
 // drawRow draws one line of the terminal. Each piece of text gets exactly the width of its cells,
-// whatever the font is.
+// with any font.
 func drawRow(w io.Writer, row []piece, top float64) {
 	at := 0
 	for _, p := range row {

@@ -9,7 +9,7 @@ import (
 	"gaffer/internal/text/cells"
 )
 
-// look says how text is shown: its colour and style.
+// look is the appearance of text: its colour and style.
 type look struct {
 	bold, faint, reverse bool
 	color                int // ANSI code of the colour, 30 to 37 or 90 to 97; 0 means the terminal's default
@@ -27,7 +27,7 @@ const (
 	background = "#0f1720"
 )
 
-// palette has the SVG colour for each ANSI code.
+// palette maps each ANSI code to an SVG colour.
 var palette = map[int]string{
 	30: "#2b3440", 31: "#ff6b6b", 32: "#4ade80", 33: "#fbbf24", 34: "#60a5fa", 35: "#c084fc", 36: "#22d3ee", 37: "#d6deeb",
 	90: "#7c8896", 91: "#ff8f8f", 92: "#86efac", 93: "#fde047", 94: "#93c5fd", 95: "#d8b4fe", 96: "#67e8f9", 97: "#ffffff",
@@ -63,24 +63,24 @@ func (l look) class() string {
 
 var sequence = regexp.MustCompile(`\x1b\[([0-9;:]*)m|\x1b[()][A-Z0-9]|[\x0e\x0f]`)
 
-// parse splits a line into pieces where its look changes. It also returns the look with which the
-// next line begins.
-func parse(line string, now look) ([]piece, look) {
+// parse splits a line into pieces where its look changes. start is the look with which the line
+// begins. parse also returns the look with which the next line begins.
+func parse(line string, start look) ([]piece, look) {
 	var row []piece
 	add := func(text string) {
 		if text != "" {
-			row = append(row, piece{text, cells.Width(text), now})
+			row = append(row, piece{text, cells.Width(text), start})
 		}
 	}
 	for {
 		at := sequence.FindStringSubmatchIndex(line)
 		if at == nil {
 			add(line)
-			return row, now
+			return row, start
 		}
 		add(line[:at[0]])
 		if at[2] >= 0 {
-			now = now.after(line[at[2]:at[3]])
+			start = start.after(line[at[2]:at[3]])
 		}
 		line = line[at[1]:]
 	}

@@ -34,9 +34,9 @@ func main() {
 	fmt.Printf("%d of %d comments, seed %d\n", min(*number, len(all)), len(all), *seed)
 }
 
-// comments lists the comments of all Go files except tests. It leaves out comments of fewer than
+// comments returns the comments of all Go files except tests. It leaves out comments of fewer than
 // four words.
-func comments(root string) (all []comment, err error) {
+func comments(root string) (list []comment, err error) {
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
@@ -61,7 +61,7 @@ func comments(root string) (all []comment, err error) {
 			if from.Column == 1 && to.Line < len(lines) { // the comment is above the line of code that it belongs to
 				code = lines[to.Line]
 			}
-			all = append(all, comment{
+			list = append(list, comment{
 				at:   fmt.Sprintf("%s:%d", path, from.Line),
 				text: "  " + strings.ReplaceAll(text, "\n", "\n  "),
 				code: strings.TrimSpace(code),
@@ -69,5 +69,5 @@ func comments(root string) (all []comment, err error) {
 		}
 		return nil
 	})
-	return all, err
+	return list, err
 }

@@ -12,10 +12,10 @@ import (
 )
 
 // Group is a queue of requests. The first caller becomes the leader. It does the work for itself
-// and for all requests that were queued while it prepared. Requests that arrive during the work are
-// done by a new goroutine, until the queue is empty. A waiting caller could do that work too, but
-// it would start only after the scheduler has run all callers that were just woken. The zero value
-// is ready to use.
+// and for all requests that were queued while it prepared. A new goroutine works on the requests
+// that arrive during the work, until the queue is empty. One of the waiting callers could do that
+// too, but it would start only after the scheduler has run all callers that were just woken. The
+// zero value is ready to use.
 type Group[R any] struct {
 	mu      sync.Mutex
 	waiting []*entry[R]
@@ -33,7 +33,7 @@ type entry[R any] struct {
 	done     chan struct{}
 }
 
-// ErrPanic is what the callers of a batch get, except for its leader, if the work on the batch
+// ErrPanic is the error for all callers of a batch except its leader, if the work on the batch
 // panics or ends its goroutine.
 var ErrPanic = errors.New("the shared work panicked")
 
@@ -49,11 +49,11 @@ type Leader[R any] interface {
 // Do queues a request, waits until it is done, and returns its error. If ctx ends
 // before the work on the request has started, Do removes the request and returns. If
 // the work panics in a batch that this request leads, Do panics too.
-func (g *Group[R]) Do(ctx context.Context, request R, by Leader[R]) error {
+func (g *Group[R]) Do(ctx context.Context, request R, leader Leader[R]) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	e := &entry[R]{ctx: ctx, request: request, by: by, done: make(chan struct{})}
+	e := &entry[R]{ctx: ctx, request: request, by: leader, done: make(chan struct{})}
 	if g.join(e) {
 		if next := g.lead(e); next != nil {
 			go g.work(next)
@@ -65,7 +65,7 @@ func (g *Group[R]) Do(ctx context.Context, request R, by Leader[R]) error {
 		if g.leave(e) {
 			return ctx.Err()
 		}
-		<-e.done // the work has started, so the request can no longer be removed
+		<-e.done // the work on the request has started, so the request can no longer be removed
 	}
 	if e.panicked != nil {
 		panic(e.panicked)
@@ -81,8 +81,9 @@ func (g *Group[R]) work(leader *entry[R]) {
 	}
 }
 
-// lead works on all queued requests, with e as the leader. It wakes their callers and returns the
-// next leader. It wakes them even if the work panics or ends the goroutine, as a failing test does.
+// lead works on all queued requests, with e as the leader. Then it wakes their callers and returns
+// the leader of the next batch. It wakes the callers even if the work panics or ends the goroutine,
+// as a failing test does.
 func (g *Group[R]) lead(e *entry[R]) (next *entry[R]) {
 	var batch []*entry[R]
 	exits := true

@@ -53,11 +53,12 @@ func Parse(s string, zone *time.Location) (time.Time, error) {
 	return time.Time{}, &Error{Text: s}
 }
 
-// rfc3339 matches exactly RFC 3339. time.Parse also accepts some single digits, commas and invalid
+// rfc3339 matches RFC 3339 strictly. time.Parse also accepts some single digits, commas and invalid
 // offsets.
 var rfc3339 = lazyregexp.New(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
-// UTC reports whether the time s is in UTC, written as Z or +00:00. s must be [Strict].
+// UTC reports whether the time s is in UTC, written as Z or +00:00. [Strict] must return true for
+// s.
 func UTC(s string) bool {
 	return strings.HasSuffix(s, "Z") || strings.HasSuffix(s, "z") || strings.HasSuffix(s, "+00:00")
 }

@@ -33,7 +33,7 @@ func pids() []int {
 		return nil
 	}
 	defer func() { _ = dir.Close() }() // the file was only read, so closing loses nothing
-	names, _ := dir.Readdirnames(-1)   // on an error, use the names that were read
+	names, _ := dir.Readdirnames(-1)   // ignore an error, and use the names that were read
 	list := make([]int, 0, len(names))
 	for _, name := range names {
 		if pid, err := strconv.Atoi(name); err == nil {
@@ -43,8 +43,8 @@ func pids() []int {
 	return list
 }
 
-// nameOfProcess returns the name of a process's executable. Each scan calls it for
-// every process of the machine, so it reads the file that is cheapest to read.
+// nameOfProcess returns the name of a process's executable. It is called for every process of the
+// machine, so it reads the file in /proc that is cheapest to read.
 func nameOfProcess(pid int) string {
 	var path [32]byte
 	name := append(strconv.AppendInt(append(path[:0], "/proc/"...), int64(pid), 10), "/comm"...)
@@ -79,7 +79,7 @@ func Find(pid int) (Process, bool) {
 
 // parseStat parses the content of /proc/PID/stat. The executable's name is in parentheses and may
 // itself contain spaces and parentheses. The fields after it are the state, the parent, the process
-// group, the session and the terminal. The 20th of them is the start time.
+// group, the session and the terminal. The 20th field after the name is the start time.
 func parseStat(pid int, stat []byte) (Process, bool) {
 	open, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
 	if open < 0 || end < open {
@@ -115,7 +115,7 @@ func ownedByUser(pid int) bool {
 }
 
 // interactiveAgent returns the name of the agent program that the process runs interactively, or ""
-// if it runs none.
+// if it does not run one.
 func (p Process) interactiveAgent() string { return p.interactiveAgentOf(arguments(p.PID)) }
 
 func (p Process) interactiveAgentOf(words []string) string {
@@ -202,7 +202,7 @@ func readProc(pid int, name string, limit int) []byte {
 
 // withoutParts removes processes that are only a part of an agent. If a process and its parent run
 // the same program on the same terminal, only the parent counts as the agent. For Gemini only the
-// child counts, because Gemini starts itself again.
+// child counts, because Gemini starts itself a second time.
 func withoutParts(list []Process) []Process {
 	by := map[int]Process{}
 	for _, p := range list {
@@ -251,9 +251,9 @@ func Ancestor(program string) int {
 	return 0
 }
 
-// ProgramOf returns the name of the agent program that a process runs in any mode, or "" if it runs
-// none. Unlike [Agents], it also recognizes agents without a terminal, and servers that are part of
-// an agent.
+// ProgramOf returns the name of the agent program that a process runs, in any mode, or "" if it
+// runs none. Unlike [Agents], it also recognizes agents without a terminal, and servers that are
+// part of an agent.
 func ProgramOf(pid int) string {
 	name := nameOfProcess(pid)
 	if IsProgram(name) || name == opencode {
@@ -333,7 +333,7 @@ func RolloutOf(pid int) string {
 		if err != nil || !strings.HasSuffix(path, ".jsonl") || !strings.HasPrefix(base(path), "rollout-") {
 			continue
 		}
-		newest = max(newest, path) // file names begin with the time, so the greatest name is the newest
+		newest = max(newest, path) // file names begin with the time, so the name that sorts last is the newest
 	}
 	return newest
 }
@@ -348,7 +348,7 @@ func DeviceOf(path string) uint64 {
 	if !ok {
 		return 0
 	}
-	return stat.Rdev & 0xffffffff // keep 32 bits: /proc/PID/stat shows no more of a device number
+	return stat.Rdev & 0xffffffff // keep only 32 bits, as many as /proc/PID/stat shows
 }
 
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

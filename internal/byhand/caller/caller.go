@@ -1,11 +1,10 @@
-// Package caller finds out which agent has started this process: an attempt that gaffer
-// runs, or an agent program that the user has started.
+// Package caller finds out which agent has started this process: an attempt that gaffer runs, or an
+// agent program that the user has started.
 //
-// An agent can change its environment, its session and its parent. So the package
-// inspects the ancestor processes, as far as the system shows them. If an attempt
-// detaches a process, the attempt's supervisor becomes the parent. So a supervisor
-// among the ancestors also means an attempt. docs/security.md says what this cannot
-// detect.
+// An agent can change its environment, its session and its parent. So the package inspects the
+// ancestor processes, if the system shows them. If an attempt detaches a process, the attempt's
+// supervisor becomes the parent. So a supervisor among the ancestors also means an attempt.
+// docs/security.md says what this cannot detect.
 package caller
 
 import (
@@ -26,13 +25,14 @@ const (
 )
 
 // AgentVar is the environment variable of a gaffer process in the background. It names the agent
-// for which the process works, such as claude-4711, because the agent is not among its ancestors.
+// for which the process works, such as claude-4711, because the agent is not an ancestor of that
+// process.
 const AgentVar = "GAFFER_AGENT"
 
 // Agent is an agent that has started this process, directly or indirectly.
 type Agent struct {
 	// Attempt is the id of the attempt if gaffer runs the agent. It is [Detached] if the process
-	// was detached and its agent has ended since.
+	// was detached and its agent has ended.
 	Attempt   string
 	Run, Task string
 
@@ -60,7 +60,7 @@ func (a Agent) Name() string {
 	return "agent of attempt " + a.Attempt
 }
 
-// Current returns the agent that the environment names, or nil if it names none.
+// Current returns the agent that the environment of this process names, or nil if it names none.
 func Current(getenv func(string) string) *Agent {
 	switch {
 	case getenv(AttemptVar) != "":
@@ -91,7 +91,7 @@ const maxAncestors = 64
 
 // Ancestors returns the agents among the ancestors of a process, the nearest first. If there is
 // none, but the process is in the control group of an attempt, it returns that attempt: its
-// supervisor has ended before the process.
+// supervisor has ended, but the process is still running.
 func Ancestors(pid int) (list []Agent) {
 	above := pid
 	for range maxAncestors {
@@ -111,8 +111,8 @@ func Ancestors(pid int) (list []Agent) {
 }
 
 // attemptOfCgroup returns the id of the attempt whose control group contains a process, or "" if
-// there is none. The name of a group has the state folder, the attempt and the supervisor in it,
-// see package supervisor.
+// there is none. The name of a control group contains the state folder, the attempt and the
+// supervisor; see package supervisor.
 func attemptOfCgroup(pid int) (attempt string) {
 	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil || !strings.Contains(string(groups), "/gaffer-") {
@@ -160,7 +160,7 @@ func attemptOfSupervisor(pid int, getenv func(string) string) *Agent {
 }
 
 // environ returns a function that looks up variables in the environment with which a process was
-// started. It finds none for a process of another user, whose environment cannot be read.
+// started. For a process of another user, whose environment cannot be read, it finds no variables.
 func environ(pid int) func(string) string {
 	all := agentproc.Environ(pid)
 	return func(name string) string { return all[name] }

@@ -12,19 +12,19 @@ import (
 	"gaffer/internal/byhand/discover"
 )
 
-// due returns the heartbeats to send: for agents that are new, have changed or are gone,
-// and for agents whose last heartbeat is too old.
-func due(before map[string]sentBeat, list []discover.Agent, host string, now time.Time) (beats []coordinator.Heartbeat) {
+// due returns the heartbeats to send: for agents that are new, have changed or are gone since
+// previous, and for agents whose last heartbeat is too old.
+func due(previous map[string]sentBeat, list []discover.Agent, host string, now time.Time) (beats []coordinator.Heartbeat) {
 	there := map[string]bool{}
 	for _, s := range list {
 		h := Heartbeat(s, host)
 		there[h.AgentID] = true
-		last, known := before[h.AgentID]
+		last, known := previous[h.AgentID]
 		if !known || differ(last.Heartbeat, h) || now.Sub(last.at) >= beatInterval || now.Before(last.at) {
 			beats = append(beats, h)
 		}
 	}
-	for id, last := range before {
+	for id, last := range previous {
 		if !there[id] {
 			last.Gone = true
 			beats = append(beats, last.Heartbeat)
@@ -38,7 +38,7 @@ func differ(a, b coordinator.Heartbeat) bool {
 	return a.Name != b.Name || a.ClaudeStatus != b.ClaudeStatus || !bytes.Equal(a.Meta, b.Meta)
 }
 
-// Metadata is what a heartbeat says about an agent that the user has started.
+// Metadata is the information about an agent, started by the user, in a heartbeat.
 type Metadata struct {
 	Program string  `json:"program"` // claude, codex or gemini
 	Host    string  `json:"host,omitempty"`
@@ -52,7 +52,7 @@ type Metadata struct {
 	For     string  `json:"for,omitempty"` // what the agent waits for; empty if it does not wait
 	Error   string  `json:"error,omitempty"`
 	Loop    string  `json:"loop,omitempty"`    // the repeated action; empty if the agent is not in a loop
-	Context float64 `json:"context,omitempty"` // how much of the context is used, in whole percent
+	Context float64 `json:"context,omitempty"` // percentage of the context that is used, as a whole number
 }
 
 // Heartbeat returns the heartbeat that reports an agent to a server. It leaves out values that

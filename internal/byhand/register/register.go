@@ -26,13 +26,13 @@ const (
 	// beatInterval is the time between two heartbeats of an agent that has not changed. It is less
 	// than half the time after which the protocol considers an agent offline.
 	beatInterval = 15 * time.Second
-	// BeatTimeout is the time limit for one heartbeat. A heartbeat that failed is sent again after
-	// the next Find.
+	// BeatTimeout is the time limit for one heartbeat. A heartbeat that could not be sent is sent
+	// again after the next Find.
 	BeatTimeout = 5 * time.Second
 )
 
-// Run reports the agents until ctx ends. Then it reports all of them as gone, because no process
-// would notice their end after that.
+// Run reports the agents until ctx ends. Then it reports all of them as gone, because after that no
+// process would notice when they end.
 func Run(ctx context.Context, o Options) {
 	p := &reporter{Options: o, sent: map[string]sentBeat{}}
 	tick := time.NewTicker(findInterval)
@@ -63,9 +63,9 @@ type reporter struct {
 	failing bool
 }
 
-// sendDue sends the heartbeats that are due. A heartbeat that failed is due again at the next Find.
-// If the server refuses one agent, sendDue continues with the next agent. If the server is
-// unreachable, it stops.
+// sendDue sends the heartbeats that are due. A heartbeat that could not be sent is due again at the
+// next Find. If the server refuses one agent, sendDue continues with the next agent. If the server
+// is unreachable, it stops.
 func (p *reporter) sendDue(ctx context.Context, list []discover.Agent) {
 	now := p.Now()
 	var failed error

@@ -16,7 +16,7 @@ import (
 // Options configure a [Writer]. The zero value is valid.
 type Options struct {
 	Zone  *time.Location // time zone of the printed times; nil prints no times
-	Since time.Time      // entries older than this are not printed; zero prints all
+	Since time.Time      // entries before this time are not printed; zero prints all entries
 	Width int            // columns of the terminal, at which lines are wrapped; 0 does not wrap them
 	Paint func(s display.Style, text string) string
 	// Live returns the current time. It is used for entries without a time that arrive while the
@@ -35,19 +35,19 @@ type Writer struct {
 	opts Options
 
 	log   agent.Transcript
-	known bool // the log is known to be in the protocol of an agent program
+	known bool // whether the log is known to be in the protocol of an agent program
 	rest  []byte
 	long  bool      // the current line is too long to be parsed, so it is printed unchanged
 	now   time.Time // time of the latest entry that contains a time
 	shown time.Time // the time that was printed last, in full seconds
 }
 
-// New returns a Writer that prints to a stream.
-func New(to io.Writer, opts Options) *Writer {
+// New returns a Writer that prints to the stream out.
+func New(out io.Writer, opts Options) *Writer {
 	if opts.Paint == nil {
 		opts.Paint = func(_ display.Style, text string) string { return text }
 	}
-	return &Writer{to: to, opts: opts}
+	return &Writer{to: out, opts: opts}
 }
 
 // Begin prints the heading of the attempt with this number. Call it before writing the attempt's
@@ -106,23 +106,23 @@ func (w *Writer) End() error {
 	return err
 }
 
-// line formats the buffered line, appends it to out and empties the buffer.
-func (w *Writer) line(out *bytes.Buffer) {
+// line formats the line in w.rest, appends the result to buf and empties w.rest.
+func (w *Writer) line(buf *bytes.Buffer) {
 	line, long := w.rest, w.long
 	w.rest, w.long = w.rest[:0], false
 	entries, ok := w.log.Line(line)
 	w.known = w.known || ok
-	w.entries(out, entries)
+	w.entries(buf, entries)
 	switch {
 	case ok || w.known && long:
 	case w.now.Before(w.opts.Since) && !w.live():
 	default:
-		w.plain(out, string(line))
+		w.plain(buf, string(line))
 	}
 }
 
 // live sets the time of the current entry from the clock Options.Live. It reports whether the entry
-// is printed: whether that time is known and not before Options.Since.
+// must be printed: the time is known and not before Options.Since.
 func (w *Writer) live() bool {
 	if w.opts.Live == nil {
 		return false
@@ -189,8 +189,8 @@ func (w *Writer) entries(out *bytes.Buffer, entries []agent.Entry) {
 	}
 }
 
-// margin returns the text to print before an entry: its time, or blanks if that time was printed
-// last.
+// margin returns the text to print before an entry: its time or, if the same time was already
+// printed, blanks.
 func (w *Writer) margin() string {
 	if w.opts.Zone == nil {
 		return ""

@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/exit"
 )
 
-// find returns the question that a user means by name. It takes the first of these that exists: the
-// question with this name or id; the question of the task with this name in the project; the
+// find returns the question that the user means by name. It takes the first of these that exists:
+// the question with this name or id; the question of the task with this name in the project; the
 // question of the only waiting task with this id; the only question whose name starts with this
 // text. If a task or agent has several questions, find returns the oldest.
 func find(ctx context.Context, all connect.Everything, name string) (connect.Asked, error) {
@@ -61,8 +61,8 @@ func task(ctx context.Context, fleets []connect.Fleet, name string) (t fleet.Tas
 	return t, err
 }
 
-// oldestMatches returns the questions for which fits returns true. If several have the same name,
-// it returns only the oldest of them.
+// oldestMatches returns the questions for which fits returns true. If several of them have the same
+// name, it returns only the oldest.
 func oldestMatches(asked []connect.Asked, fits func(connect.Asked) bool) (found []connect.Asked) {
 	for _, a := range asked {
 		if fits(a) && !slices.ContainsFunc(found, func(older connect.Asked) bool { return older.Name == a.Name }) {

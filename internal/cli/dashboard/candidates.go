@@ -22,8 +22,8 @@ import (
 // candidate is a server that may offer the dashboard.
 type candidate struct {
 	address string
-	token   string // token to log in with; empty: the command's configured token
-	run     string // id of the run that the server shows; empty: it shows all runs
+	token   string // token to log in with; empty means the command's configured token
+	run     string // id of the run that the server shows; empty if it shows all runs
 	named   bool   // the user configured this server, so report its errors
 }
 
@@ -58,9 +58,9 @@ func candidates(e *env.Env) ([]candidate, error) {
 	return orderServers(servers, project.Root), err
 }
 
-// orderServers returns the servers in the order to try them: first the servers of this project's
-// runs, then 'gaffer serve', then the servers of other projects' runs, and last the default
-// address.
+// orderServers returns the servers in the order in which to try them: first the servers of this
+// project's runs, then 'gaffer serve', then the servers of other projects' runs, and last the
+// default address.
 func orderServers(servers []localservers.Server, root string) (list []candidate) {
 	rank := func(s localservers.Server) int {
 		switch {
@@ -86,8 +86,8 @@ func orderServers(servers []localservers.Server, root string) (list []candidate)
 }
 
 // firstLink returns a link to the named run or task, from the first server that has it. If no
-// server has it, firstLink returns the first error. If a server that the user did not configure
-// refuses the connection, that is not counted as an error.
+// server has it, firstLink returns the first error. It is not an error if a server refuses the
+// connection, unless the user configured that server.
 func firstLink(ctx context.Context, e *env.Env, list []candidate, name string) (candidate, string, error) {
 	var problem error
 	for _, d := range list {
@@ -145,7 +145,7 @@ func (c candidate) client(e *env.Env) (*coordinator.Client, error) {
 }
 
 // find returns the run or task with this name. The server may know the command's project by its
-// folder or by its name, so find searches both.
+// folder or by its name, so find searches for both.
 func (c candidate) find(ctx context.Context, e *env.Env, client *coordinator.Client, name string) (run, task string, err error) {
 	config, err := e.Config()
 	if err != nil {

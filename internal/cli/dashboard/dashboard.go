@@ -45,7 +45,7 @@ func New(e *env.Env) *cobra.Command {
 }
 
 func run(ctx context.Context, e *env.Env, name string, printed bool) error {
-	if err := e.RefuseAgents("gaffer open"); err != nil { // the link logs a browser in, which only a user may do
+	if err := e.RefuseAgents("gaffer open"); err != nil { // only a user may do this, because the link logs a browser in
 		return err
 	}
 	list, err := candidates(e)

@@ -94,9 +94,9 @@ func (o options) hear(ctx context.Context) (net.Listener, error) {
 	return l, nil
 }
 
-// show serves the dashboard and plays the demo until ctx ends. If a duration is set, show calls end
-// when the dashboard has been available for that time.
-func (o options) show(ctx context.Context, end func(), e *env.Env, f demo.Folder, l net.Listener) (err error) {
+// show serves the dashboard and plays the demo until ctx ends. If a duration is set, show calls
+// stop when the dashboard has been available for that time.
+func (o options) show(ctx context.Context, stop func(), e *env.Env, f demo.Folder, l net.Listener) (err error) {
 	own := &env.Env{In: e.In, Out: e.Out, Err: e.Err, Getenv: f.Getenv(e.Getenv), Dir: f.Project(), Now: e.Now, Version: e.Version}
 	notice := func(text string) { e.Talk("gaffer: %s", display.Printable(text)) }
 	cast, err := demo.NewProcesses(f, e.Getenv, notice)
@@ -116,7 +116,7 @@ func (o options) show(ctx context.Context, end func(), e *env.Env, f demo.Folder
 		return err
 	}
 	if o.lasts > 0 {
-		defer time.AfterFunc(o.lasts, end).Stop()
+		defer time.AfterFunc(o.lasts, stop).Stop()
 	}
 	o.offerDashboard(ctx, e, f, p)
 	defer cast.End()
@@ -131,7 +131,7 @@ func (o options) show(ctx context.Context, end func(), e *env.Env, f demo.Folder
 func (o options) offerDashboard(ctx context.Context, e *env.Env, f demo.Folder, p *page.Page) {
 	link, err := p.Link("")
 	if err != nil {
-		return // the server creates no more links, because too many are unused
+		return // the server creates no more links, because too many links are unused
 	}
 	again := fmt.Sprintf(". %s && gaffer open --print", display.ShellLine([]string{f.VariablesFile()}))
 	page.OpenOrPrint(ctx, e, p.URL, link, !o.noBrowser && page.MayOpenBrowser(e), again)

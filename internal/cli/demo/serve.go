@@ -15,8 +15,8 @@ import (
 	"gaffer/internal/cli/page"
 )
 
-// lease is how long a worker keeps a task without a sign of life. It is short, so that the tasks of
-// a dead worker are soon given to another worker.
+// lease is how long a worker keeps a task without a heartbeat. It is short, so that the tasks of a
+// dead worker are soon given to another worker.
 const lease = 20 * time.Second
 
 // serve starts the coordinator and the dashboard of the demo on l. They run until the returned page

@@ -157,14 +157,14 @@ func show(ctx context.Context, e *env.Env, f connect.Fleet, name string, o optio
 		}
 		return nil
 	})
-	if err == nil && !terminal { // on a terminal, the diff itself says which content is missing
+	if err == nil && !terminal { // only if the output is not a terminal: on a terminal, the diff itself says which content is missing
 		sayMissing(e, v.Change, missing)
 	}
 	return err
 }
 
-// appendMissing appends the name of the file to list if its diff does not contain the content,
-// because the file is binary or large.
+// appendMissing appends the name of the file to list if the diff lacks the file's content, because
+// the file is binary or large.
 func appendMissing(list []string, d fleet.FileChange) []string {
 	if (d.Binary || d.TooLarge != "") && d.OldBlob != d.NewBlob {
 		list = append(list, display.Printable(d.Path))
@@ -172,8 +172,8 @@ func appendMissing(list []string, d fleet.FileChange) []string {
 	return list
 }
 
-// sayMissing prints a warning with the files whose content is not in the diff, because such a diff
-// is not a complete patch.
+// sayMissing prints a warning that names the files whose content is not in the diff, because then
+// the diff is not a complete patch.
 func sayMissing(e *env.Env, c fleet.Change, files []string) {
 	if len(files) == 0 {
 		return
@@ -186,7 +186,8 @@ func sayMissing(e *env.Env, c fleet.Change, files []string) {
 	e.Talk("the diff has no content of binary and large files: %s; 'git show %.12s:FILE' prints it", names, c.Tree)
 }
 
-// selectFiles removes files from a change. It keeps those that are at or below one of the paths.
+// selectFiles keeps only the files of a change that are at or below one of the paths. It returns an
+// error if a path matches no file.
 func selectFiles(c *fleet.Change, paths []string) error {
 	found, used := []fleet.ChangeFile{}, map[string]bool{}
 	c.Added, c.Removed = 0, 0
@@ -211,13 +212,13 @@ func selectFiles(c *fleet.Change, paths []string) error {
 	return nil
 }
 
-// isAt reports whether a file is at or below a path, or matches a pattern.
-func isAt(file, want string) bool {
-	want = path.Clean(want)
-	if want == "." || file == want || strings.HasPrefix(file, want+"/") {
+// isAt reports whether a file is at or below the path pattern, or matches pattern as a glob.
+func isAt(file, pattern string) bool {
+	pattern = path.Clean(pattern)
+	if pattern == "." || file == pattern || strings.HasPrefix(file, pattern+"/") {
 		return true
 	}
-	whole, _ := path.Match(want, file) // cannot fail: the pattern was checked before
-	base, _ := path.Match(want, path.Base(file))
-	return whole || base && !strings.Contains(want, "/")
+	whole, _ := path.Match(pattern, file) // cannot fail: the pattern was checked before
+	base, _ := path.Match(pattern, path.Base(file))
+	return whole || base && !strings.Contains(pattern, "/")
 }

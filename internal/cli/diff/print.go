@@ -109,7 +109,7 @@ func (p printer) name(name string) string {
 }
 
 // file prints the diff of a file in git's format. If a file became a symbolic link, or a link
-// became a file, the diff deletes the old one and adds the new one.
+// became a file, the diff deletes the old file or link and adds the new one.
 func (p printer) file(f fleet.FileChange) error {
 	if f.Status == "type" {
 		gone, made := f, f
@@ -163,7 +163,7 @@ func (p printer) file(f fleet.FileChange) error {
 		fmt.Fprintln(out, p.paint(display.Yellow, "not shown: "+f.TooLarge))
 	case f.Binary:
 		fmt.Fprintf(out, "Binary files %s and %s differ", name(before), name(after))
-		if p.terminal { // only on a terminal: a patch must contain the line exactly as git prints it
+		if p.terminal { // only on a terminal; a patch must contain the line exactly as git prints it
 			fmt.Fprintf(out, ": %s", phrase.Sizes(f.ChangeFile))
 		}
 		fmt.Fprintln(out)
@@ -223,7 +223,7 @@ func (p printer) hunk(out *bufio.Writer, h fleet.Hunk) {
 	}
 }
 
-// leadingLines returns the number of lines at the start of lines that have this operation.
+// leadingLines returns how many lines at the start of lines have this operation.
 func leadingLines(lines []fleet.DiffLine, op string) (n int) {
 	for n < len(lines) && lines[n].Op == op {
 		n++

@@ -218,7 +218,7 @@ func (o *options) beads(ctx context.Context, e *env.Env, root string, args, cust
 // maxPrompt is the maximum length of a prompt, in bytes.
 const maxPrompt = 1 << 20
 
-// promptOf returns the second argument as the prompt, or the text of stdin if it is "-". Without a
+// promptOf returns the prompt: the second argument or, if that is "-", the text of stdin. Without a
 // second argument it returns "".
 func promptOf(ctx context.Context, e *env.Env, args []string) (string, error) {
 	if len(args) < 2 {

@@ -53,8 +53,8 @@ func printServer(ctx context.Context, e *env.Env, repair, asJSON bool) error {
 	return canRun(h)
 }
 
-// canRun returns an error if a run that this user submits could not work: the token does not allow
-// it, or no worker of the project is online.
+// canRun returns an error if a run that this user submits could not run, because the token does not
+// allow it or no worker of the project is online.
 func canRun(h serverfleet.Health) error {
 	switch {
 	case h.Role == "viewer" || h.Role == "worker":

@@ -33,7 +33,8 @@ func listCommand(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// withStatus returns the items with this status. It may be a status that only other programs use.
+// withStatus returns the items with this status, which may be a status that only other programs
+// use.
 func withStatus(items []workflow.Item, status string) []workflow.Item {
 	var kept []workflow.Item
 	for _, item := range items {

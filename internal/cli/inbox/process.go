@@ -110,7 +110,7 @@ func (p *processing) show(item workflow.Item) error {
 	if item.Status == workflow.ItemError {
 		p.failed++
 	}
-	if !p.watch { // do not collect items with --watch: the list would grow without limit
+	if !p.watch { // do not collect items with --watch, because the list would grow without limit
 		p.done = append(p.done, item.Raw)
 	}
 	switch {

@@ -155,8 +155,8 @@ func (s *setupPlan) applyEdits(ctx context.Context, edits []agentsettings.Edit) 
 		}
 	}
 	if write {
-		// Also call Apply without edits: an undo then deletes its records of files that no longer
-		// exist.
+		// Call Apply even if there are no edits: an undo also deletes its records of files that no
+		// longer exist.
 		if err := s.editor().Apply(ctx, edits); err != nil {
 			return err
 		}

@@ -32,7 +32,8 @@ type setupPlan struct {
 	notes    []string // notes to print before the result
 }
 
-// newSetupPlan determines which programs to set up, in which project, and their settings files.
+// newSetupPlan determines which programs to set up, in which project, and which settings files they
+// have.
 func newSetupPlan(e *env.Env, o *options, args []string) (*setupPlan, error) {
 	s := &setupPlan{env: e, opts: o, home: e.Getenv("HOME")}
 	if s.home == "" {
@@ -201,7 +202,8 @@ func (s *setupPlan) listFiles() error {
 }
 
 // yieldStatusLine removes the status line from the planned project settings if the user's own
-// settings have a status line that is not gaffer's. The project's status line would hide it.
+// settings have a status line that is not gaffer's. The project's status line would hide the
+// user's.
 func (s *setupPlan) yieldStatusLine(claude, codex string) error {
 	if s.opts.statusLine || s.opts.undo || !slices.Contains(s.programs, agentsettings.Claude) {
 		return nil

@@ -30,7 +30,7 @@ type options struct {
 	follow  bool
 	attempt int
 	since   string
-	lines   int // number of last lines to print; negative: all lines
+	lines   int // number of last lines to print; negative means all lines
 }
 
 // New creates the command.
@@ -171,8 +171,8 @@ func (r *reader) CaughtUp() error {
 	return r.last.flush()
 }
 
-// lastLines keeps lines in memory until it is flushed. It then writes the last n of them, and
-// writes later lines at once. If n is negative, it writes all lines at once.
+// lastLines keeps lines in memory until it is flushed. Then it writes the last n of them. It writes
+// later lines at once. If n is negative, it writes all lines at once.
 type lastLines struct {
 	to      io.Writer
 	n       int

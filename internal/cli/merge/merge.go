@@ -110,7 +110,7 @@ func (c command) merge(ctx context.Context) error {
 	next := func(ctx context.Context, yes bool) (results []fleet.MergeResult, err error) {
 		request := c.request
 		request.Yes = yes
-		if resolved != "" && request.Task == "" { // the resolution was not approved, so the request must name the task
+		if resolved != "" && request.Task == "" { // the resolution of the conflict is not approved yet, so the request must name its task
 			request.Task = resolved
 			results, err = c.overServer(ctx, request)
 			if last := len(results) - 1; err != nil || last >= 0 && (results[last].State == fleet.MergeSent || results[last].State == fleet.MergeBlocked) {
@@ -121,7 +121,7 @@ func (c command) merge(ctx context.Context) error {
 		more, err := c.overServer(ctx, request)
 		return append(results, more...), err
 	}
-	if c.view.App != nil { // use one merge queue for all passes: changes stay approved while agents resolve conflicts
+	if c.view.App != nil { // use one merge queue for all passes, so that changes stay approved while agents resolve conflicts
 		next = c.view.App.Landing.WithProgress(c.progress).Queue(c.request).Merge
 	}
 	for yes := c.request.Yes; ; {
@@ -133,7 +133,7 @@ func (c command) merge(ctx context.Context) error {
 		for _, m := range results {
 			last = m
 			if m.State == fleet.MergeAlready && listed(all, m.Task) || m.Consent && c.mayAsk() {
-				continue // merged by an earlier pass, or the user is asked about it below
+				continue // an earlier pass has merged the change, or the user is asked about it below
 			}
 			all = append(all, m)
 			if err := c.print(m); err != nil {
@@ -185,7 +185,7 @@ func (c command) overServer(ctx context.Context, request fleet.MergeRequest) ([]
 }
 
 // awaitAgent waits until the agent that resolves the conflict of a task has ended. It returns the
-// task's id if the task is complete, and "" if not.
+// task's id if the task is complete, and "" if it is not.
 func (c command) awaitAgent(ctx context.Context, task string) (complete string, err error) {
 	if err := c.view.Fleet.EnsureProcess(ctx, c.request.Run); err != nil {
 		return "", err
@@ -251,15 +251,16 @@ func (c command) print(m fleet.MergeResult) error {
 	return nil
 }
 
-// conclude prints all results if --json was given. It returns an error if the user has to act.
-func (c command) conclude(all []fleet.MergeResult) error {
+// conclude prints the results of all merges if --json was given. It returns an error if the user
+// has to act.
+func (c command) conclude(results []fleet.MergeResult) error {
 	if c.json {
-		if err := c.env.PrintJSON(append([]fleet.MergeResult{}, all...)); err != nil {
+		if err := c.env.PrintJSON(append([]fleet.MergeResult{}, results...)); err != nil {
 			return err
 		}
 	}
 	var failed []string
-	for _, m := range all {
+	for _, m := range results {
 		if m.Failed() || c.request.Task != "" && m.State == fleet.MergeSkipped {
 			failed = append(failed, m.Task)
 		}

@@ -17,16 +17,16 @@ import (
 // Backend holds the handlers and stores that a command serves over HTTP.
 type Backend struct {
 	Protocol server.Protocol    // handles the requests of the coordinator protocol
-	Runs     server.Runs        // handles requests about runs; nil: none
-	Changes  server.Changes     // handles requests about changes; nil: none
-	Landing  server.Landing     // handles requests that merge changes; nil: none
-	Work     server.Work        // handles requests of gaffer's own workers; nil: none
-	Viewer   server.Viewer      // handles requests of a workflow's viewer; nil: none
+	Runs     server.Runs        // handles requests about runs; nil if there are none
+	Changes  server.Changes     // handles requests about changes; nil if there are none
+	Landing  server.Landing     // handles requests that merge changes; nil if there are none
+	Work     server.Work        // handles requests of gaffer's own workers; nil if there are none
+	Viewer   server.Viewer      // handles requests of a workflow's viewer; nil if there are none
 	Tokens   credential.Storage // stores access tokens
 	State    string             // path of the folder for files of this machine
-	// Retain deletes, every hour, runs that ended longer ago than older. It continues until stop is
-	// called.
-	Retain func(older time.Duration) (stop func())
+	// Retain starts to delete old runs, once every hour: those that ended longer ago than age. It
+	// continues until stop is called.
+	Retain func(age time.Duration) (stop func())
 	Close  func() error // releases all resources; called once, after the last request
 }
 

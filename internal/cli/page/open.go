@@ -10,7 +10,7 @@ import (
 	"gaffer/internal/ui/browser"
 )
 
-// MayOpenBrowser reports whether a command may open a browser without a flag that asks for it. It
+// MayOpenBrowser reports whether a command may open a browser although no flag asks for it. It
 // returns false in CI, and if stdout is not a terminal.
 func MayOpenBrowser(e *env.Env) bool { return display.IsTerminal(e.Out) && e.Getenv("CI") == "" }
 
@@ -18,8 +18,8 @@ func MayOpenBrowser(e *env.Env) bool { return display.IsTerminal(e.Out) && e.Get
 // was opened; a failure to open it is not an error.
 //
 // The link is printed only to a terminal: other output may be stored, and the first browser that
-// uses the link is logged in. again is the command that creates another link.
-func OpenOrPrint(ctx context.Context, e *env.Env, address, link string, open bool, again string) (opened bool) {
+// uses the link is logged in. command is the gaffer command that creates another link.
+func OpenOrPrint(ctx context.Context, e *env.Env, address, link string, open bool, command string) (opened bool) {
 	if open {
 		err := browser.Open(ctx, e.Getenv, link)
 		if err == nil {
@@ -34,12 +34,12 @@ func OpenOrPrint(ctx context.Context, e *env.Env, address, link string, open boo
 		e.Talk("the dashboard, for one browser, within a minute: %s", display.Printable(link))
 		return false
 	}
-	e.Talk("%s", HowToOpen(address, again))
+	e.Talk("%s", HowToOpen(address, command))
 	return false
 }
 
-// HowToOpen returns a text with the dashboard's address and the command that creates a
-// link to it.
-func HowToOpen(address, again string) string {
-	return fmt.Sprintf("the dashboard is at %s; '%s' lets a browser in", display.Printable(address), again)
+// HowToOpen returns a text with the dashboard's address and the gaffer command that creates a link
+// to it.
+func HowToOpen(address, command string) string {
+	return fmt.Sprintf("the dashboard is at %s; '%s' lets a browser in", display.Printable(address), command)
 }

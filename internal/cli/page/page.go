@@ -77,8 +77,8 @@ func Serve(ctx context.Context, e *env.Env, b Backend, l net.Listener, run strin
 	return p, nil
 }
 
-// publish writes a file to the state folder with which other commands of this user find the page
-// and log in. forget deletes the file.
+// publish writes a file to the state folder. With this file, other commands of this user find the
+// page and log in. The function forget deletes the file.
 func publish(ctx context.Context, e *env.Env, b Backend, book *credential.TokenStore, address, run string) (forget func() error, err error) {
 	text, _, err := book.Create(ctx, credential.TokenSpec{Role: credential.Operator, Name: "page"})
 	if err != nil {
@@ -121,9 +121,10 @@ func TaskFragment(run, task string) string {
 	return RunFragment(run) + "/tasks/" + url.PathEscape(task)
 }
 
-// URL returns the address at which a browser on this machine reaches the server that listens at at.
-func URL(at net.Addr, tls bool) string {
-	tcp := *at.(*net.TCPAddr)
+// URL returns the address at which a browser on this machine reaches the server that listens at
+// addr.
+func URL(addr net.Addr, tls bool) string {
+	tcp := *addr.(*net.TCPAddr)
 	where := tcp.String()
 	if tcp.IP.IsUnspecified() {
 		where = net.JoinHostPort("localhost", fmt.Sprint(tcp.Port))

@@ -116,7 +116,8 @@ func check(ctx context.Context, e *env.Env, arg string, o plan.Options, agent, m
 }
 
 // missingHere returns the problems that prevent the plan from running on this machine. It returns
-// none if the plan runs on a server, because the programs of the server's workers are unknown here.
+// no problems if the plan runs on a server, because the programs of the server's workers are
+// unknown here.
 func missingHere(ctx context.Context, e *env.Env, p plan.Plan) ([]preflight.Problem, error) {
 	far, err := connect.UsesServer(e)
 	if far || err != nil {

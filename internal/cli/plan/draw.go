@@ -18,7 +18,7 @@ const (
 	columns  = 80
 	maxID    = 24
 	maxAgent = 18
-	maxRows  = 40 // rows of one stage; --json prints all tasks
+	maxRows  = 40 // maximum number of rows of one stage; --json prints all tasks
 )
 
 // picture draws a plan: one box per stage, an arrow to the next stage, and beside each
@@ -119,7 +119,8 @@ func (p *picture) box(n int, ids []string, last bool) {
 	fmt.Fprintf(p.out, "%s▼\n", strings.Repeat(" ", middle))
 }
 
-// line writes a row between the sides of the box: text, and then the text faint in a faint style.
+// line writes a row between the sides of the box. The row starts with text. After it, faint is
+// written in a faint style.
 func (p *picture) line(text, faint string) {
 	room := p.width.box - 4
 	text = cells.Truncate(text, room)
@@ -147,8 +148,8 @@ func (p *picture) row(t plan.Task) (text, faint string) {
 	return text, ""
 }
 
-// needs returns a text such as "← api, all of stage 1": what a task waits for. Tasks that it waits
-// for only because of its wave are named together.
+// needs returns a text that says what a task waits for, such as "← api, all of stage 1". Tasks for
+// which it waits only because of its wave are named together.
 func (p *picture) needs(t plan.Task) string {
 	const most = 4
 	words := slices.Clone(t.After)

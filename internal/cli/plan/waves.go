@@ -33,7 +33,7 @@ func newLowerWaves(tasks map[string]plan.Task, waves [][]string) lowerWaves {
 }
 
 // unnamed describes the next lower wave, such as "all of stage 1", if a task waits for it without
-// naming all of its tasks. If not, it returns "".
+// naming all tasks of that wave. If the task does not, unnamed returns "".
 func (l lowerWaves) unnamed(t plan.Task, tasks map[string]plan.Task) string {
 	at, _ := slices.BinarySearch(l.numbers, t.Wave)
 	if t.Wave == 0 || at == 0 {

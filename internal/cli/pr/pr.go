@@ -92,7 +92,7 @@ func (o options) fetchComments(ctx context.Context, e *env.Env, a *app.App, t fl
 			return err
 		}
 		said = "there is nothing to send to the agent of %s"
-		if connect.HasDrafts(r) || r.State == fleet.ReviewSentBack { // also handle comments that a killed command added or sent
+		if connect.HasDrafts(r) || r.State == fleet.ReviewSentBack { // this includes comments that an earlier, killed command has added or sent
 			r, before, err := connect.SendBack(ctx, f, t.Run, t.ID, "")
 			if err != nil {
 				return err
@@ -105,7 +105,7 @@ func (o options) fetchComments(ctx context.Context, e *env.Env, a *app.App, t fl
 	if *o.json {
 		return e.PrintJSON(struct {
 			landing.Feedback
-			Round int `json:"round,omitempty"` // round of the review that was sent to the agent; 0: nothing was sent
+			Round int `json:"round,omitempty"` // number of the review round that was sent to the agent; 0 if nothing was sent
 		}{done, round})
 	}
 	for _, c := range done.Added {

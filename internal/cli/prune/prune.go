@@ -129,8 +129,8 @@ func show(e *env.Env, p retention.Pruned, asJSON bool) error {
 	return nil
 }
 
-// worthShrinking is how much free space the database file must have, in bytes, before the command
-// mentions it.
+// worthShrinking is the free space of the database file, in bytes, above which the command mentions
+// it.
 const worthShrinking = 1 << 20
 
 // deletedCounts returns a row for each kind of data that is deleted or would be deleted.

@@ -83,7 +83,7 @@ func document(runs []fleet.Run, byHand []fleet.Worker) []any {
 	return list
 }
 
-// byHandName is what the column of runs shows for agents started by hand.
+// byHandName is the text in the column of runs for agents started by hand.
 const byHandName = "by hand"
 
 // onlyShown returns the questions that belong to one of these runs or agents.

@@ -13,8 +13,9 @@ import (
 	"gaffer/ledger"
 )
 
-// printJSON prints the report, and then the raw data. The statistics must be printed first but are
-// known last, so the raw data is written to a temporary file first.
+// printJSON prints the report, and then the raw data. The statistics must be printed first, but
+// they are known only after all raw data were read. So the raw data are first written to a
+// temporary file.
 func printJSON(ctx context.Context, e *env.Env, store *ledger.Store, query ledger.Query) error {
 	file, err := os.CreateTemp("", "gaffer-report-")
 	if err != nil {
@@ -52,7 +53,7 @@ func printJSON(ctx context.Context, e *env.Env, store *ledger.Store, query ledge
 	if err := enc.Encode(r); err != nil {
 		return err
 	}
-	out := bufio.NewWriter(e.Out) // Flush reports the error of an earlier write
+	out := bufio.NewWriter(e.Out) // ignore errors of writes: Flush returns them
 	fmt.Fprintf(out, "%s,\n  \"raw_data\": [\n", bytes.TrimSuffix(head.Bytes(), []byte("\n}\n")))
 	if _, err := io.Copy(out, file); err != nil {
 		return err

@@ -50,7 +50,7 @@ func replace(path string, write func(io.Writer) error) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // after success f is closed already; after an error, that error is returned
+	defer func() { _ = f.Close() }() // ignore the error: after success f is already closed, and after a failure the first error is returned
 	out := bufio.NewWriter(f)
 	if err := write(out); err != nil {
 		return err

@@ -81,7 +81,7 @@ func run(ctx context.Context, e *env.Env, o options) error {
 	if err == nil {
 		query.Cost, err = app.AttemptCosts(ctx, opts)
 	}
-	if err != nil { // ignore the error: print the report without costs
+	if err != nil { // print the report without costs
 		query.Cost = nil
 		e.Talk("what runs have cost is not known: %s", display.Printable(err.Error()))
 	}

@@ -10,8 +10,8 @@ import (
 	"gaffer/internal/ui/tui/terminal"
 )
 
-// screenOf describes stdout as a screen. Its width is the width of the terminal, or the value of
-// COLUMNS, or 0 if both are unknown.
+// screenOf describes stdout as a screen. The width is the width of the terminal or, if that is
+// unknown, the value of COLUMNS. It is 0 if both are unknown.
 func screenOf(e *env.Env) report.Screen {
 	width := terminal.Columns(e.Out)
 	if width == 0 {

@@ -75,16 +75,16 @@ A server continues its runs without this command; they are only shown.`,
 	return cmd
 }
 
-// findUnlanded returns the id of the latest run that ended before all changes that its plan merges
-// were merged, because its gaffer process was killed. It returns "" if there is no such run among
-// the latest five.
+// findUnlanded returns the id of the latest run that ended before all of its changes were merged,
+// although its plan merges them: its gaffer process was killed. It considers only the latest five
+// runs. If none of them is unfinished in this way, it returns "".
 func findUnlanded(ctx context.Context, t *runview.View) string {
 	all, err := t.Fleet.Runs(ctx, false, true)
 	if err != nil {
 		return ""
 	}
 	slices.SortFunc(all, func(a, b fleet.Run) int { return b.Created.Compare(a.Created) })
-	const most = 5 // for each run, git compares the changes with the target branch, which takes time
+	const most = 5 // only a few, because for each run git compares the changes with the target branch, which takes time
 	for _, r := range all[:min(len(all), most)] {
 		if c, err := t.App.Landing.Overview(ctx, r.ID); err == nil && c.Unlanded > 0 {
 			return r.ID

@@ -101,7 +101,7 @@ long they took and what they cost. A run with a task that waits for the user is
 
 func (o options) filters() bool { return len(o.status) > 0 || o.name != "" || o.since != "" }
 
-// check returns an error if a flag is not valid. since is the parsed value of --since.
+// check returns an error if a flag is not valid. It returns the parsed value of --since.
 func (o options) check(now time.Time) (since time.Time, err error) {
 	if o.limit < 0 {
 		return since, fmt.Errorf("-n %d: want 0 or more", o.limit)
@@ -122,8 +122,8 @@ func (o options) check(now time.Time) (since time.Time, err error) {
 const maxRead = 1000
 
 // find returns the runs that match the flags, and the number of open questions by run id. Without
-// filters it returns up to one run more than the limit, so that the caller knows whether there are
-// more.
+// filters it returns up to one run more than the limit, so that the caller sees whether there are
+// more runs.
 func find(ctx context.Context, f connect.Fleet, o options, since time.Time) (list []fleet.Run, asked map[string]int, err error) {
 	limit := o.limit + 1
 	if o.limit == 0 || o.filters() {

@@ -94,7 +94,7 @@ last. The exit code is then 1 if the task has failed.`,
 	return cmd
 }
 
-// result is what the command prints as JSON.
+// result is the value that the command prints as JSON.
 type result struct {
 	Message fleet.Message `json:"message"`
 	Task    *fleet.Task   `json:"task,omitempty"` // the task after it has ended; only with --wait

@@ -43,12 +43,13 @@ var errEnough = errors.New("shown often enough")
 type watcher struct {
 	env    *env.Env
 	asJSON bool
-	count  int // number of changes after which the watch ends; 0: no limit
+	count  int // number of changes after which the watch ends; 0 means no limit
 	last   jsontree.Value
 	shown  int
 }
 
-// run prints changes until ctx ends, the requested number was printed, or the output fails.
+// run prints changes until ctx ends, until the requested number of changes was printed, or until
+// the output fails.
 func (w *watcher) run(ctx context.Context, s *workflow.Store) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

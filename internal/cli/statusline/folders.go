@@ -23,8 +23,9 @@ type folders struct {
 	workflow string
 }
 
-// findFolders finds the project. It uses the project that a flag or variable names (named), or the
-// project of the agent's working folder, or the project of the current folder.
+// findFolders finds the project. If named is true, it is the project that a flag or variable names.
+// If not, it is the project of the agent's working folder or, if there is none, the project of the
+// current folder.
 func findFolders(e *env.Env, named bool, dirs []string) folders {
 	dir := e.Dir
 	for _, d := range dirs {
@@ -55,7 +56,7 @@ func findFolders(e *env.Env, named bool, dirs []string) folders {
 	return p
 }
 
-// documents reads those documents that exist. It takes no lock and does not wait for a writer.
+// documents reads the documents that exist. It takes no lock and does not wait for a writer.
 func (p folders) documents(agent []byte) statusline.Documents {
 	d := statusline.Documents{
 		Project: filepath.Base(p.root), Agent: agent, Head: readHead(p.dir),
@@ -70,7 +71,7 @@ func (p folders) documents(agent []byte) statusline.Documents {
 }
 
 const (
-	maxFront  = 64 << 10 // number of bytes of a spec that contain its front matter
+	maxFront  = 64 << 10 // number of bytes at the start of a spec that are enough for its front matter
 	maxConfig = 1 << 20
 	maxHead   = 4 << 10
 )
@@ -101,10 +102,10 @@ func readHead(dir string) []byte {
 	}
 }
 
-// readBeginning reads at most the first most bytes of a regular file. It returns nil if the file
-// does not exist, and an empty slice if the file cannot be read. It opens the file with O_NONBLOCK,
-// so that a FIFO does not block it.
-func readBeginning(path string, most int64) []byte {
+// readBeginning reads at most maxBytes bytes from the start of a regular file. It returns nil if
+// there is no regular file at path, and an empty slice if the file cannot be read. It opens the
+// file with O_NONBLOCK, so that a FIFO does not block it.
+func readBeginning(path string, maxBytes int64) []byte {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrPermission) {
 		return []byte{}
@@ -116,7 +117,7 @@ func readBeginning(path string, most int64) []byte {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
-	data, err := io.ReadAll(io.LimitReader(f, most))
+	data, err := io.ReadAll(io.LimitReader(f, maxBytes))
 	if err != nil || data == nil {
 		return []byte{}
 	}

@@ -58,8 +58,8 @@ or --color is never.`,
 }
 
 // Main runs the command without building the command tree, which takes too long for a prompt. If
-// the command line is not valid or asks for help, Main does nothing and returns ok = false; the
-// command tree then handles it.
+// the command line is not valid or asks for help, Main does nothing and returns ok = false. Then
+// the command tree handles it.
 func Main(e *env.Env, args []string) (code int, ok bool) {
 	cmd := New(e)
 	e.GlobalFlags(cmd)
@@ -96,7 +96,7 @@ func show(ctx context.Context, e *env.Env, o options) {
 		_ = e.PrintJSON(line)
 		return
 	}
-	columns, _ := strconv.Atoi(e.Getenv("COLUMNS")) // 0 (unknown) if COLUMNS is not a number
+	columns, _ := strconv.Atoi(e.Getenv("COLUMNS")) // 0, which means unknown, if COLUMNS is not a number
 	rows := statusline.Render(line, statusline.Format{Color: colored(e), Columns: columns, Now: e.Now()})
 	_ = e.Printf("%s\n", strings.Join(rows, "\n"))
 }

@@ -15,9 +15,9 @@ const (
 	agentWithin = 200 * time.Millisecond
 )
 
-// readWithin reads the agent's JSON until the input or the first JSON object ends, because an agent
-// may leave the pipe open. A read that never returns cannot be cancelled; its goroutine ends with
-// the process.
+// readWithin reads the agent's JSON until the input ends or the first JSON object is complete,
+// because an agent may leave the pipe open. It waits at most for the time within. A read that never
+// returns cannot be cancelled; its goroutine ends with the process.
 func readWithin(in io.Reader, within time.Duration) []byte {
 	pieces := make(chan []byte)
 	enough := make(chan struct{})
@@ -50,8 +50,8 @@ func readWithin(in io.Reader, within time.Duration) []byte {
 				return data
 			}
 		case <-late.C:
-			// Use data that arrived together with the timeout, for example because the machine was
-			// paused.
+			// Use data that arrived at the same time as the timeout, for example because the
+			// machine was paused.
 			select {
 			case piece := <-pieces:
 				return append(data, piece...)

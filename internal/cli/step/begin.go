@@ -56,7 +56,7 @@ if nothing is missing.`,
 }
 
 // choose returns the choice of a flag or, if no flag was given, the choice that the user makes at
-// the terminal. Without a terminal it returns missing as the error.
+// the terminal. If there is neither a flag nor a terminal, it returns the error missing.
 func choose(ctx context.Context, e *env.Env, missing *workflow.PrerequisiteError, flags map[int]*bool) (int, error) {
 	for choice, set := range flags {
 		if *set {
@@ -84,7 +84,7 @@ func carryOut(ctx context.Context, e *env.Env, s *workflow.Store, missing *workf
 	return nil
 }
 
-// abortedError is the error if the user has chosen to abort.
+// abortedError is the error that is returned if the user has chosen to abort.
 type abortedError struct{ missing *workflow.PrerequisiteError }
 
 func (a *abortedError) Error() string { return "step " + string(a.missing.Step) + ": aborted" }

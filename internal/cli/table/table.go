@@ -22,8 +22,8 @@ type Cell struct {
 
 	// Only in headings: what happens to the column in a narrow terminal.
 	Keep  bool // do not shorten the column while another column can be shortened
-	Least int  // do not shorten it below this width while another column can be dropped; 0 means 16
-	Drop  int  // order in which columns may be dropped, the lowest number first; 0 means never
+	Least int  // do not shorten the column below this width while another column can be dropped; 0 means 16
+	Drop  int  // position in the order in which columns may be dropped, the lowest number first; 0 means never
 }
 
 // Row returns a row of plain texts.
@@ -119,7 +119,7 @@ const readableWidth = 16
 //
 // fit saves width in this order: it uses short texts, drops empty columns, shortens the widest
 // columns to a readable width, drops columns that may be dropped, and then shortens the remaining
-// ones.
+// columns.
 func fit(rows [][]Cell, columns int) ([][]Cell, []int) {
 	widths := widthsOf(rows)
 	if columns <= 0 || total(widths) <= columns {
@@ -183,13 +183,13 @@ func without(rows [][]Cell, column int) [][]Cell {
 	return kept
 }
 
-// shrink reduces the widths of the widest columns until all columns fit, but no width below the
-// result of least. If all is false, it leaves out columns with Keep.
-func shrink(heading []Cell, widths []int, columns int, all bool, least func(heading Cell) int) {
+// shrink reduces the widths of the widest columns until all columns fit. It reduces no width below
+// the result of least. It shortens columns with Keep only if shrinkKept is true.
+func shrink(heading []Cell, widths []int, columns int, shrinkKept bool, least func(heading Cell) int) {
 	for total(widths) > columns {
 		widest := -1
 		for i, w := range widths {
-			if w > least(heading[i]) && (all || !heading[i].Keep) && (widest < 0 || w > widths[widest]) {
+			if w > least(heading[i]) && (shrinkKept || !heading[i].Keep) && (widest < 0 || w > widths[widest]) {
 				widest = i
 			}
 		}

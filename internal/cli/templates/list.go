@@ -63,7 +63,7 @@ func list(ctx context.Context, e *env.Env, asJSON bool) error {
 	return used.print(e, rows, dir)
 }
 
-// templateUses holds statistics about the templates, which it takes from the records.
+// templateUses holds statistics about the use of templates, computed from the records.
 type templateUses struct {
 	groups []ledger.Template
 	last   map[string]time.Time

@@ -40,13 +40,13 @@ a worker may take tasks and speak for its own agents; a viewer may look.`,
 	return cmd
 }
 
-// withTokens opens the database with the tokens, calls do and closes it.
-func withTokens(ctx context.Context, e *env.Env, open serve.Opener, do func(*credential.TokenStore) error) error {
+// withTokens opens the database with the tokens, calls fn and closes the database.
+func withTokens(ctx context.Context, e *env.Env, open serve.Opener, fn func(*credential.TokenStore) error) error {
 	b, err := open(ctx, app.ServerOptions{})
 	if err != nil {
 		return err
 	}
-	err = do(credential.NewTokenStore(b.Tokens, e.Now, rand.Reader))
+	err = fn(credential.NewTokenStore(b.Tokens, e.Now, rand.Reader))
 	if closed := b.Close(); err == nil {
 		err = closed
 	}

@@ -52,8 +52,8 @@ func (v info) String() string {
 	return text + " " + v.Go + " " + v.Platform
 }
 
-// readBuildInfo returns the facts about this binary, such as the git revision that the go command
-// records in a binary built inside a repository.
+// readBuildInfo returns facts about this binary, such as the git revision that the go command
+// records if it builds the binary inside a repository.
 func readBuildInfo(version string) info {
 	v := info{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	build, ok := debug.ReadBuildInfo()

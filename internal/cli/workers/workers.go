@@ -106,7 +106,7 @@ func row(w serverfleet.Worker, now time.Time) []table.Cell {
 	}
 }
 
-// taskText returns what a worker does: its task. For an agent started by hand, it is what the agent
+// taskText returns the task of a worker. For an agent started by hand, it returns what the agent
 // waits for, or the agent's folder.
 func taskText(w serverfleet.Worker) string {
 	if w.ByHand {

@@ -59,9 +59,9 @@ type row struct {
 	Branch     string `json:"branch"`
 	Missing    bool   `json:"missing,omitempty"` // the folder no longer exists
 	Dirty      int    `json:"dirty"`             // number of uncommitted files
-	Ahead      int    `json:"ahead"`             // commits since the base commit
-	Unpushed   int    `json:"unpushed"`          // commits since the base that exist on no other branch or remote
-	Files      int    `json:"files"`             // files that differ from the base commit
+	Ahead      int    `json:"ahead"`             // number of commits since the base commit
+	Unpushed   int    `json:"unpushed"`          // number of commits since the base commit that exist on no other branch or remote
+	Files      int    `json:"files"`             // number of files that differ from the base commit
 	Insertions int    `json:"insertions"`
 	Deletions  int    `json:"deletions"`
 	Used       []int  `json:"used,omitempty"` // ids of the processes that use the worktree

@@ -33,7 +33,7 @@ type Options struct {
 	// End cancels a task and waits until all processes of the task have ended.
 	End func(ctx context.Context, run, task, why string) error
 	// Collect records in the store how attempts have ended, for a run that no gaffer process
-	// executes. It does so for the tasks for which want returns true.
+	// executes. It considers only the tasks for which want returns true.
 	Collect func(ctx context.Context, run string, want func(store.Task) bool) error
 	// Recorder returns the recorder that writes a run's records.
 	Recorder func(run store.Run) *recorder.Recorder

@@ -8,8 +8,8 @@ import (
 	"gaffer/internal/record/recorder"
 )
 
-// Costs returns a function that returns the cost of an attempt in the project's ledger. The cost is
-// known if gaffer ran the attempt and its agent reported a cost.
+// Costs returns a function that looks up the cost of an attempt in the project's ledger. The cost
+// is known if gaffer ran the attempt and its agent reported a cost.
 func (b *Beads) Costs(ctx context.Context) (func(bead string, attempt int) (usd float64, known bool), error) {
 	spent := map[string]int64{} // cost in millionths of a US dollar, by attempt
 	err := b.opts.Store.Read(ctx, func(r store.Reader) error {

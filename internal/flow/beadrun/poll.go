@@ -33,7 +33,7 @@ type Polled struct {
 	// agent runs but no gaffer process executes its run. It is "stale" if none of the agent's
 	// processes is alive.
 	State   string    `json:"state"`
-	Why     string    `json:"why,omitempty"` // what shows the state, or what the user can do about it
+	Why     string    `json:"why,omitempty"` // what proves the state, or what the user can do about it
 	Started time.Time `json:"started,omitzero"`
 	Run     string    `json:"run,omitempty"` // id of gaffer's run; empty if another program wrote the record
 	Task    string    `json:"task,omitempty"`
@@ -123,8 +123,8 @@ func polled(one engine.Assignment) (Polled, error) {
 	return p, nil
 }
 
-// judge sets the real state of an attempt that is running according to the store. watched is true
-// if a gaffer process executes its run, alive if a process of its agent is alive.
+// judge sets the real state of an attempt that is running according to the store. watched says that
+// a gaffer process executes the attempt's run, and alive that a process of its agent is alive.
 func (p *Polled) judge(a store.Attempt, watched, alive bool) {
 	switch {
 	case watched && a.State != "":
@@ -154,7 +154,7 @@ func (b *Beads) repairRuns(ctx context.Context, list []Polled) error {
 	for run, tasks := range stale {
 		err := b.opts.Collect(ctx, run, func(t store.Task) bool { return tasks[t.Task] })
 		if owned := (*runlock.OwnedError)(nil); errors.As(err, &owned) {
-			continue // skip the run: another gaffer process executes it now
+			continue // another gaffer process executes the run now: skip it
 		}
 		if owed := (*pending.UnwrittenError)(nil); errors.As(err, &owed) {
 			unwritten = err
@@ -176,7 +176,7 @@ func (b *Beads) repairRuns(ctx context.Context, list []Polled) error {
 }
 
 // outcome sets p.Repaired to the outcome that the store has for a repaired attempt. If the task
-// will be tried again, it also sets p.Why.
+// will be tried again, p.Why says so.
 func (b *Beads) outcome(ctx context.Context, p *Polled) error {
 	return b.opts.Store.Read(ctx, func(r store.Reader) error {
 		t, err := r.Task(store.TaskKey{Run: p.Run, Task: p.Task})
@@ -198,12 +198,12 @@ func (b *Beads) outcome(ctx context.Context, p *Polled) error {
 	})
 }
 
-// pollRecords returns the attempts that only the records call running, not the store. These are
-// attempts of other programs, and attempts of ended runs whose records were not completed. known
-// holds the attempts that the store calls running.
-func (b *Beads) pollRecords(ctx context.Context, known map[string]bool, repair bool) (list []Polled, err error) {
+// pollRecords returns the attempts that are running according to the records but not according to
+// the store. These are attempts of other programs, and attempts of ended runs whose records were
+// not completed. inStore holds the attempts that are running according to the store.
+func (b *Beads) pollRecords(ctx context.Context, inStore map[string]bool, repair bool) (list []Polled, err error) {
 	err = b.opts.Ledger.Unfinished(ctx, func(r ledger.Attempt) error {
-		if known[attemptName(r.Bead, r.Attempt)] {
+		if inStore[attemptName(r.Bead, r.Attempt)] {
 			return nil
 		}
 		p := Polled{Bead: r.Bead, Attempt: r.Attempt, Agent: r.Agent, Session: "agent-" + r.Bead}
@@ -279,7 +279,7 @@ func beadInEnvironment(pid int, ledgerDir string) (bead string, ours bool) {
 }
 
 // repairRecords completes the records of stale attempts, with the outcome in the store. If the
-// store has none, it records them as lost.
+// store has no outcome, it records the attempts as lost.
 func (b *Beads) repairRecords(ctx context.Context, list []Polled) error {
 	stale := map[string]*Polled{}
 	for i, p := range list {
@@ -298,7 +298,7 @@ func (b *Beads) repairRecords(ctx context.Context, list []Polled) error {
 			Bead: p.Bead, Attempt: p.Attempt, Status: ledger.Failed, Reason: string(failure.Lost),
 		})
 		if other := (*ledger.ImmutableError)(nil); errors.As(err, &other) {
-			continue // skip the record: another program has completed it meanwhile
+			continue // another program has completed the record in the meantime: skip it
 		}
 		if err != nil {
 			p.Why = err.Error()
@@ -341,7 +341,7 @@ func (b *Beads) finishRecords(ctx context.Context, stale map[string]*Polled) err
 	return nil
 }
 
-// recordedBy returns those attempts in stale that belong to the run, with the status of their tasks
+// recordedBy returns the attempts in stale that belong to the run, with the status of their tasks
 // in the store.
 func (b *Beads) recordedBy(ctx context.Context, run string, stale map[string]*Polled) (mine map[string]string, err error) {
 	mine = map[string]string{}

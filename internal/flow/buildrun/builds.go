@@ -119,7 +119,7 @@ func (b *Builds) beginStep(ctx context.Context, skip bool) error {
 			}
 			skip = true
 		}
-		again := state.WorkflowStep == workflow.ExecutorBuild // the step was allowed when it began before
+		again := state.WorkflowStep == workflow.ExecutorBuild // the step has begun before, so it was allowed
 		return workflow.BeginStep(root, workflow.ExecutorBuild, skip || again)
 	})
 }
@@ -138,7 +138,7 @@ func (b *Builds) submit(ctx context.Context, p build.Plan, s build.Start) (strin
 		return b.opts.VerifyCommand(b.project.checksFile(s.Checks, build.TaskName(c.ID)))
 	}
 	if p.Parallel == 0 {
-		p.Parallel = 1 // one after the other, because chunks share one work tree
+		p.Parallel = 1 // run the chunks one after the other, because they share one work tree
 	}
 	_, tasks, err := build.New(p, s)
 	if err != nil {
@@ -162,7 +162,7 @@ func (b *Builds) abandon(ctx context.Context, f Found) error {
 
 // Found describes the build in the project's workflow state.
 type Found struct {
-	Run        *workflow.BuildRun // build run in the state, or nil if there is none
+	Run        *workflow.BuildRun // build run in the state; nil if there is none
 	Incomplete bool               // the build has started and is not complete
 	Resumable  bool               // [Builds.Resume] can continue the build
 	Problem    error              // why the incomplete build cannot continue
@@ -170,7 +170,7 @@ type Found struct {
 	Health     workflow.Health
 	Engine     string // id of the engine's run; empty if gaffer does not run the build
 	Status     store.Status
-	Owner      int // pid of the gaffer process that executes the run, or 0
+	Owner      int // pid of the gaffer process that executes the run; 0 if there is none
 }
 
 // Find reads the build from the project's workflow state and its run from the store.
@@ -199,9 +199,9 @@ func (b *Builds) Find(ctx context.Context) (Found, error) {
 	return f, nil
 }
 
-// findEngine sets in f the engine's run of the build. It prefers a run that has not ended, even if
-// the state file does not name it yet. If there is none, it uses named, the id of the run in the
-// state file.
+// findEngine sets the engine's run of the build in f. It prefers a run that has not ended, even if
+// the state file does not name it yet. If there is no such run, it uses the run in the state file,
+// whose id is named.
 func (b *Builds) findEngine(ctx context.Context, named string, f *Found) error {
 	return b.opts.Store.Read(ctx, func(r store.Reader) error {
 		runs, err := b.opts.Runs(r)
@@ -234,7 +234,7 @@ func (b *Builds) findEngine(ctx context.Context, named string, f *Found) error {
 	})
 }
 
-// BuildOf returns the build of a run, or nil if the run is no build.
+// BuildOf returns the build of a run, or nil if the run is not a build.
 func BuildOf(run store.Run) (*build.Build, error) {
 	p, err := plan.DecodeHeader(run.Plan)
 	if err != nil {

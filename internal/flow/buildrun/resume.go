@@ -29,9 +29,9 @@ func (e *NothingError) Error() string { return "no build can be resumed: " + e.W
 // NotFound returns true, so that the exit code is "not found".
 func (e *NothingError) NotFound() bool { return true }
 
-// Resume returns the id of the engine's run that continues the build in the workflow state. If
-// there is an interrupted run, it is that run. If chunks are to be rebuilt, or gaffer did not run
-// the build, Resume submits a new run with the remaining chunks.
+// Resume returns the id of the engine's run that continues the build in the workflow state. That is
+// the interrupted run, if there is one. If chunks are to be rebuilt, or gaffer did not run the
+// build, Resume submits a new run with the remaining chunks.
 func (b *Builds) Resume(ctx context.Context, r Resumption) (string, error) {
 	f, err := b.Find(ctx)
 	switch {
@@ -98,8 +98,8 @@ func (e *HeldError) Hint() string {
 	return fmt.Sprintf("do what it asks, then 'gaffer build done %s' marks it done", e.Held[0].ID)
 }
 
-// remainingOf returns the plan with which build f continues. If the user has to do all remaining
-// chunks, it returns a [*HeldError].
+// remainingOf returns the plan with which the build f continues. If the user has to do all
+// remaining chunks, it returns a [*HeldError].
 func (b *Builds) remainingOf(ctx context.Context, f Found, given *build.Plan) (build.Plan, error) {
 	p, err := b.planOf(ctx, f, given)
 	if err == nil && len(f.Resume.Held) == len(f.Resume.Remaining) {
@@ -178,11 +178,12 @@ func (b *Builds) Plan(ctx context.Context) (build.Plan, error) {
 	return b.planOf(ctx, f, nil)
 }
 
-// planOf returns the plan of build f: given if it is not nil, or the plan that was submitted, or a
-// plan that is derived from the workflow state.
-func (b *Builds) planOf(ctx context.Context, f Found, given *build.Plan) (build.Plan, error) {
-	if given != nil {
-		return *given, nil
+// planOf returns the plan of the build f. It returns plan if plan is not nil. If plan is nil, it
+// returns the plan that was submitted or, if there is none, a plan that is derived from the
+// workflow state.
+func (b *Builds) planOf(ctx context.Context, f Found, plan *build.Plan) (build.Plan, error) {
+	if plan != nil {
+		return *plan, nil
 	}
 	if f.Engine != "" {
 		var run store.Run

@@ -35,7 +35,7 @@ func NewWriter(p Project, events store.Store, r store.Reader, run store.Run) (*W
 	if err != nil || len(tasks) == 0 {
 		return nil, err
 	}
-	before := tasks[0].Seq - 2 // last event before those of the run: the run's first event precedes its first task's
+	before := tasks[0].Seq - 2 // number of the last event before the run's events: the run's first event directly precedes the first task's first event
 	return &Writer{project: p, events: events, run: run.ID, state: p.open(), progress: build.NewProgress(*made), seq: before}, nil
 }
 

@@ -16,8 +16,8 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// Settings holds the user's settings for all beads. If a bead has its own Agent, Model, Repo or
-// Template, that is used instead. Timeout and Retries of the settings replace those of the bead.
+// Settings holds the user's settings for all beads. Agent, Model, Repo and Template apply only to
+// beads that set none. Timeout and Retries replace the values of the bead.
 type Settings struct {
 	Agent, Model string
 	Repo         string // absolute path of the repository
@@ -85,7 +85,7 @@ func Plan(p plan.Plan, s Settings, templates func(name string) (prompt.Template,
 		if name == "" {
 			continue
 		}
-		if template, err := templates(name); err == nil { // an error is reported below, for its bead
+		if template, err := templates(name); err == nil { // ignore an error here: it is reported below, for the bead that uses the template
 			for _, v := range template.Variables() {
 				used[v] = true
 			}
@@ -134,7 +134,7 @@ func (s Settings) apply(t plan.Task) plan.Task {
 }
 
 // checkPrompt returns an error if a bead without a template has no prompt, or if the user gave
-// variables that no template uses.
+// variables that no template uses. used holds the names of the variables in all templates.
 func (s Settings) checkPrompt(t plan.Task, used map[string]bool) error {
 	unused := len(t.Dispatch.Vars) > 0
 	for name := range s.Vars {
@@ -150,7 +150,8 @@ func (s Settings) checkPrompt(t plan.Task, used map[string]bool) error {
 }
 
 // fillPrompt returns the prompt of a bead: the template with its variables filled in. A variable
-// that the user gives for all beads must occur in the template of at least one bead (used).
+// that the user gives for all beads must be in used: it must occur in the template of at least one
+// bead.
 func (s Settings) fillPrompt(template prompt.Template, t plan.Task, used map[string]bool) (string, error) {
 	has := template.Variables()
 	given := maps.Clone(t.Dispatch.Vars)
@@ -189,24 +190,25 @@ var (
 	// taskVariables are variables for a description of the whole task. If the user gives no value
 	// for one, the prompt becomes its value.
 	taskVariables = []string{"DESCRIPTION", "BUG_DESCRIPTION", "SPEC", "GOAL", "SCRIPT_PURPOSE", "TOPIC"}
-	// detailVariables are variables that may stay empty.
+	// detailVariables are variables for details. If the user gives no value for one, its value is
+	// "not specified".
 	detailVariables = []string{"FILES", "EXPECTED_BEHAVIOR", "SCOPE", "OUTPUT_PATH", "DIFF"}
 )
 
 // fillWithoutPrompt fills in a template that has no {{PROMPT}}. The prompt becomes the value of
-// those taskVariables that have no value. If the template has none of them, the prompt is appended
-// to the text.
-func fillWithoutPrompt(template prompt.Template, text string, given, known map[string]string) (string, error) {
+// each of the taskVariables that values lacks. If the template has none of these variables, the
+// prompt is appended to the text.
+func fillWithoutPrompt(template prompt.Template, text string, values, defaults map[string]string) (string, error) {
 	placed := text == ""
 	for _, name := range taskVariables {
-		if _, ok := given[name]; !ok && text != "" && slices.Contains(template.Variables(), name) {
-			known[name], placed = text, true
+		if _, ok := values[name]; !ok && text != "" && slices.Contains(template.Variables(), name) {
+			defaults[name], placed = text, true
 		}
 	}
 	for _, name := range detailVariables {
-		known[name] = "not specified"
+		defaults[name] = "not specified"
 	}
-	filled, err := template.Fill(given, known)
+	filled, err := template.Fill(values, defaults)
 	if err != nil || placed {
 		return filled, err
 	}

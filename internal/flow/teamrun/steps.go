@@ -96,7 +96,7 @@ func (c *Conductor) mergeTask(step teamstate.Step) (plan.Task, error) {
 		return plan.Task{}, err
 	}
 	t := plan.Task{ID: step.ID, Name: name, Agent: MergeAgent, Prompt: string(text), QuestionRules: plan.QuestionRules{Questions: plan.Deny}, Limits: plan.Limits{Retries: mergeTries}, KeepMessage: true}
-	t.Timeout = cmp.Or(c.start.TestsTimeout, teamstate.DefaultTestsTimeout) // limit the merge: a test that hangs would block all later merges
+	t.Timeout = cmp.Or(c.start.TestsTimeout, teamstate.DefaultTestsTimeout) // without a limit, a test that hangs would block all later merges
 	t.Step, err = json.Marshal(step)
 	return t, err
 }

@@ -53,7 +53,7 @@ type Conductor struct {
 	seq         int64 // number of the last applied event
 	changes     teamstate.Changes
 	stopReasons map[string]string // why a task was asked to stop, by task id
-	stale       map[string]bool   // groups whose branch may have changed, by id; true if a developer worked on it
+	stale       map[string]bool   // ids of groups whose branch may have changed; the value is true if a developer worked on the branch
 	ended       []string          // ids of ended steps whose worktree is no longer needed
 }
 
@@ -128,8 +128,8 @@ func (c *Conductor) startNext(ctx context.Context) error {
 	return ignoreConflict(c.opts.Engine.Conclude(ctx, c.opts.Run.ID, store.Failed, o.Problem))
 }
 
-// ignoreConflict returns nil if err is a conflict. A conflict means that the run was stopped
-// meanwhile; the event about that follows.
+// ignoreConflict returns nil if err is a conflict, and err if not. A conflict means that the run
+// was stopped in the meantime; the event about that follows.
 func ignoreConflict(err error) error {
 	if conflict := (*engine.ConflictError)(nil); errors.As(err, &conflict) {
 		return nil

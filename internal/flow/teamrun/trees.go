@@ -42,7 +42,7 @@ func (c *Conductor) readChanges(ctx context.Context) error {
 				return ctx.Err()
 			}
 			if err != nil {
-				c.opts.Notice(fmt.Sprintf("team: %v", err)) // the merge will report the problem again
+				c.opts.Notice(fmt.Sprintf("team: %v", err)) // only print the error: the merge will report the problem again
 			}
 		}
 		files, commits, err := c.opts.Trees.Changes(ctx, t.Base.Commit, t.Branch)
@@ -62,7 +62,7 @@ func (c *Conductor) removeTrees(ctx context.Context) {
 	}
 	trees, err := c.opts.Trees.List(ctx)
 	if err != nil {
-		return // leave them: the next conductor deletes them
+		return // leave the worktrees: the next conductor deletes them
 	}
 	for _, t := range trees {
 		if !slices.Contains(c.ended, t.Task) {

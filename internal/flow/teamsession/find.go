@@ -21,9 +21,9 @@ import (
 type Found struct {
 	Run        string // id of the engine's run; empty if there is none
 	Status     store.Status
-	Owner      int    // pid of the gaffer process that executes the run, or 0
+	Owner      int    // pid of the gaffer process that executes the run; 0 if there is none
 	Branch     string // branch that approved work is merged into
-	Into       string // the user's branch that gets the result at the end; empty: none
+	Into       string // the user's branch that gets the result at the end; empty means none
 	Tests      []string
 	Developers int
 }
@@ -140,8 +140,8 @@ func (s *Sessions) submitFound(ctx context.Context, n Request, snap team.Snapsho
 }
 
 // setBases sets, for each unfinished group that has a branch in the repository, the branch from
-// which the group continues. If the branch of a completed group is not merged, new work would lack
-// its commits; then setBases returns a message about that.
+// which the group continues. If the branch of a completed group is not merged, setBases returns a
+// message about that, because new work would lack the commits of that branch.
 func (s *Sessions) setBases(ctx context.Context, found *teamstate.Found, into string) (unmerged string, err error) {
 	repo, err := worktree.Open(ctx, s.project.Root)
 	if err != nil {

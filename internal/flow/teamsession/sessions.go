@@ -60,17 +60,17 @@ func New(opts Options) *Sessions { return &Sessions{opts, opts.Project} }
 // Request describes a team session to start.
 type Request struct {
 	Requirements string
-	Mode         team.Mode // [team.Unplanned]: the project manager chooses the mode
+	Mode         team.Mode // [team.Unplanned] means that the project manager chooses the mode
 	Developers   int
 	Iterations   int
 	Tests        []string      // shell commands that test each merge
-	TestsTimeout time.Duration // time limit of a merge with its tests; 0: [teamstate.DefaultTestsTimeout]
-	Into         string        // the user's branch that gets the result at the end; empty: none
+	TestsTimeout time.Duration // time limit of a merge with its tests; 0 means [teamstate.DefaultTestsTimeout]
+	Into         string        // the user's branch that gets the result at the end; empty means none
 	Budget       plan.Budget
-	Roles        string // path of a file that assigns agents to roles; empty: none
+	Roles        string // path of a file that assigns agents to roles; empty means none
 	Fresh        bool   // archive an existing session and start a new one
 
-	found *teamstate.Found // state of another program's session to continue; nil: new session
+	found *teamstate.Found // state of another program's session to continue; nil for a new session
 }
 
 // Started is the result of starting a session.
@@ -171,7 +171,7 @@ func (p Project) open() *team.Store {
 	})
 }
 
-// NewConductor returns a conductor if the run has a team, and nil if not.
+// NewConductor returns a conductor if the run has a team, and nil if it has none.
 func NewConductor(ctx context.Context, p Project, e *engine.Engine, events store.Store, r store.Reader, run store.Run) (*teamrun.Conductor, error) {
 	start, err := teamrun.StartOf(run)
 	if err != nil || start == nil {

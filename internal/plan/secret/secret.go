@@ -141,8 +141,8 @@ func (v Value) Check() error {
 	return nil
 }
 
-// MarshalJSON encodes a text as a string, and a reference as an object. Older programs that do not
-// know references report an error for an object, and do not misread it.
+// MarshalJSON encodes a text as a string, and a reference as an object. Older programs, which do
+// not know references, report an error for the object instead of misreading it.
 func (v Value) MarshalJSON() ([]byte, error) {
 	if v.From == "" {
 		return json.Marshal(v.Text)
@@ -158,7 +158,7 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 	}
 	var r reference
 	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields() // a newer gaffer may have written fields that this one does not know: reject them
+	d.DisallowUnknownFields() // reject unknown fields: a newer gaffer may have written them, and this version would misread the reference
 	err := d.Decode(&r)
 	if err == nil {
 		*v, err = r.value()

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Path returns the path of the state folder. getenv returns environment variables. A relative
-// XDG_STATE_HOME is ignored, as the XDG specification demands.
+// Path returns the path of the state folder. getenv returns environment variables. It ignores a
+// relative XDG_STATE_HOME, as the XDG specification demands.
 func Path(getenv func(string) string) (string, error) {
 	if dir := getenv("XDG_STATE_HOME"); strings.HasPrefix(dir, "/") {
 		return strings.TrimRight(dir, "/") + "/gaffer", nil

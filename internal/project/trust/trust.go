@@ -21,8 +21,8 @@ import (
 	"gaffer/internal/project/statedir"
 )
 
-// Variable is the environment variable that makes gaffer trust all projects if its value is "all".
-// It is meant for disposable machines and for tests.
+// Variable is the name of an environment variable. If its value is "all", gaffer trusts all
+// projects. It is meant for disposable machines and for tests.
 const Variable = "GAFFER_TRUST"
 
 // Program is a setting in a project that makes gaffer run a program.
@@ -40,7 +40,7 @@ func (p Program) hash() string {
 type Entry struct {
 	Root     string    `json:"root"`
 	Programs []Program `json:"programs"` // the trusted programs, only for display
-	Hashes   []string  `json:"hashes"`   // hashes of the trusted settings, which [Check] compares
+	Hashes   []string  `json:"hashes"`   // hashes of the trusted settings; [Check] compares them
 	At       time.Time `json:"at"`
 }
 

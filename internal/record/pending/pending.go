@@ -69,10 +69,10 @@ type List struct {
 	Now   func() time.Time
 }
 
-// Add adds a run to the list: its documents must be written to these paths. why says why they are
-// not written yet.
-func (l List) Add(ctx context.Context, run string, paths map[string]string, why string) error {
-	data, err := json.Marshal(content{paths, why})
+// Add adds a run to the list: its documents must be written to these paths. reason says why they
+// are not written yet.
+func (l List) Add(ctx context.Context, run string, paths map[string]string, reason string) error {
+	data, err := json.Marshal(content{paths, reason})
 	if err != nil {
 		return err
 	}
@@ -82,8 +82,8 @@ func (l List) Add(ctx context.Context, run string, paths map[string]string, why 
 	})
 }
 
-// Remove deletes the entry of a run whose documents say how it ended. If a task was retried
-// meanwhile, the run is active again, and Remove keeps the entry.
+// Remove deletes the entry of a run whose documents say how the run ended. If a task was retried in
+// the meantime, the run is active again, and Remove keeps the entry.
 func (l List) Remove(ctx context.Context, id string) error {
 	return l.Store.Write(ctx, func(tx *store.Tx) error {
 		run, err := tx.Run(id)
@@ -95,8 +95,8 @@ func (l List) Remove(ctx context.Context, id string) error {
 	})
 }
 
-// Ended returns the runs that have ended but whose documents do not say so, as far as selects
-// returns true for them.
+// Ended returns the runs that have ended but whose documents do not say so. It considers only runs
+// for which selects returns true.
 func (l List) Ended(ctx context.Context, selects func(store.Run) bool) (list []Documents, err error) {
 	err = l.Store.Read(ctx, func(r store.Reader) error {
 		list = nil
@@ -106,7 +106,7 @@ func (l List) Ended(ctx context.Context, selects func(store.Run) bool) (list []D
 		}
 		for _, item := range items {
 			run, err := r.Run(item.ID)
-			if errors.Is(err, store.ErrNotFound) { // a prune has deleted the run
+			if errors.Is(err, store.ErrNotFound) { // the run was deleted by a prune
 				continue
 			}
 			if err != nil {

@@ -19,7 +19,7 @@ func Truncate(text string, columns int) string { return ansi.Truncate(text, colu
 func End(text string, columns int) string {
 	over := Width(text) - max(columns, 0)
 	end := ansi.TruncateLeft(text, over, "")
-	if Width(end) > max(columns, 0) { // the end starts with half of a wide character: drop it
+	if Width(end) > max(columns, 0) { // the end starts with half of a wide character, which is dropped
 		end = ansi.TruncateLeft(text, over+1, "")
 	}
 	return end

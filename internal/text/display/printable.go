@@ -8,7 +8,7 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// Printable replaces every character that is not printable, also newlines. The result cannot
+// Printable replaces every character that is not printable, including newlines. The result cannot
 // control a terminal and fits on one line.
 func Printable(text string) string { return replaceUnprintable(text, "") }
 

@@ -11,8 +11,8 @@ import (
 
 // Writer writes the output of other programs to a terminal. It passes on text, newlines, tabs and
 // the escape sequences that set colours. A carriage return becomes a new line. Other escape
-// sequences are dropped. All other control characters become the replacement character. The memory
-// that it uses is bounded.
+// sequences are dropped. All other control characters become the replacement character. It uses a
+// limited amount of memory.
 type Writer struct {
 	Plain bool // also drop colours
 
@@ -56,7 +56,7 @@ func (p *Writer) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// New returns a Writer that writes to out.
+// New returns a Writer that writes to the stream out.
 func New(out io.Writer) *Writer { return &Writer{out: out} }
 
 // End resets the terminal's colour if the output has set one.
@@ -95,7 +95,7 @@ func (p *Writer) handleRune(b *strings.Builder, r rune) {
 
 func (p *Writer) textRune(b *strings.Builder, r rune) {
 	if r == 0x1b {
-		p.state = escaped // keep p.cr: the carriage return applies to the character after the sequence
+		p.state = escaped // keep p.cr: the carriage return applies to the character after the escape sequence
 		return
 	}
 	cr := p.cr

@@ -1,10 +1,10 @@
-// Package suggest finds the word that a user most likely meant by a misspelt one.
+// Package suggest finds the word that a user most likely meant by a misspelt word.
 package suggest
 
 import "strings"
 
 // Nearest returns the candidate closest to word, ignoring case. It returns "" if no candidate is
-// close enough to be what the user meant. Of equally close candidates it returns the first.
+// close enough. If several candidates are equally close, it returns the first.
 func Nearest(word string, candidates []string) string {
 	best, limit := "", limitFor(word)
 	for _, c := range candidates {
@@ -15,8 +15,8 @@ func Nearest(word string, candidates []string) string {
 	return best
 }
 
-// limitFor returns the edit distance from which on a candidate is too different from word. A third
-// of the letters may be wrong, or two letters if that is more.
+// limitFor returns the smallest edit distance at which a candidate is too different from word. A
+// third of the letters may be wrong, or two letters if that is more.
 func limitFor(word string) int { return max(len(word)/3, 2) + 1 }
 
 // distance returns how many insertions, deletions, substitutions and swaps of neighbouring letters

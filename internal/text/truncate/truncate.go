@@ -7,7 +7,7 @@ import "unicode/utf8"
 const ellipsis = "…"
 
 // Chars shortens a text to at most limit characters. A shortened text ends with "…", which counts
-// as one of them.
+// as one character.
 func Chars(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -25,7 +25,8 @@ func Chars(text string, limit int) string {
 	return text
 }
 
-// Bytes shortens a text to at most limit bytes. A shortened text ends with "…", whose bytes count.
+// Bytes shortens a text to at most limit bytes. A shortened text ends with "…", which counts as
+// three bytes.
 func Bytes(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -33,7 +34,7 @@ func Bytes(text string, limit int) string {
 	return Head(text, limit-len(ellipsis)) + ellipsis
 }
 
-// Head returns the beginning of a text, at most limit bytes.
+// Head returns at most limit bytes from the beginning of a text.
 func Head(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -45,7 +46,7 @@ func Head(text string, limit int) string {
 	return text[:end]
 }
 
-// Tail returns the end of a text, at most limit bytes.
+// Tail returns at most limit bytes from the end of a text.
 func Tail(text string, limit int) string {
 	start := max(len(text)-max(limit, 0), 0)
 	for start < len(text) && !utf8.RuneStart(text[start]) {

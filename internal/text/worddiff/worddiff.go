@@ -6,22 +6,22 @@ import (
 	"unicode/utf8"
 )
 
-// Piece is a part of a line. If it is changed, the other line does not contain it.
+// Piece is a part of a line. A piece that is changed does not occur in the other line.
 type Piece struct {
 	Text    string
 	Changed bool
 }
 
-// maxCompared is the maximum product of the numbers of words of two lines that are compared. It
-// limits the time.
+// maxCompared limits the time of a comparison: the numbers of words of the two lines, multiplied,
+// must not exceed it.
 const maxCompared = 40_000
 
 // Compare splits an old and a new line into pieces that both lines contain and pieces that have
-// changed. If the lines have little in common or are very long, each is one piece.
-func Compare(before, after string) (olds, news []Piece) {
-	a, b := wordsOf(before), wordsOf(after)
+// changed. If the lines have little in common or are very long, each line is one piece.
+func Compare(oldLine, newLine string) (olds, news []Piece) {
+	a, b := wordsOf(oldLine), wordsOf(newLine)
 	if len(a)*len(b) > maxCompared {
-		return []Piece{{before, false}}, []Piece{{after, false}}
+		return []Piece{{oldLine, false}}, []Piece{{newLine, false}}
 	}
 	// length[i][j] is the length of the longest common subsequence of a[i:] and b[j:].
 	length := make([][]int, len(a)+1)
@@ -55,14 +55,14 @@ func Compare(before, after string) (olds, news []Piece) {
 			j++
 		}
 	}
-	if common*3 < min(len(before), len(after)) {
-		return []Piece{{before, false}}, []Piece{{after, false}}
+	if common*3 < min(len(oldLine), len(newLine)) {
+		return []Piece{{oldLine, false}}, []Piece{{newLine, false}}
 	}
 	return olds, news
 }
 
-// join appends a word to the last piece of list if both have changed or both have not. If not, it
-// starts a new piece.
+// join appends a word to the last piece of list if both are changed or both are unchanged. If not,
+// it starts a new piece.
 func join(list []Piece, word string, changed bool) []Piece {
 	if last := len(list) - 1; last >= 0 && list[last].Changed == changed {
 		list[last].Text += word

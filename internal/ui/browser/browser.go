@@ -16,7 +16,7 @@ import (
 var ErrNone = errors.New("no browser is known here: BROWSER is not set, and there is no display")
 
 // grace is how long [start] waits for a program to fail. If the program is still running after this
-// time, it counts as a success, because it may be the browser itself.
+// time, the start counts as a success, because the program may be the browser itself.
 const grace = 2 * time.Second
 
 // Open opens a page in the browser. It tries each known program until one exits with success or is

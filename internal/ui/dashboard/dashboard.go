@@ -148,7 +148,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	w.Header().Set("Content-Security-Policy", s.policy) // also for scripts: a web worker's policy comes from its script's response
+	w.Header().Set("Content-Security-Policy", s.policy) // for scripts, too: the policy of a web worker comes from the response with its script
 	a.send(w, r)
 }
 

@@ -14,27 +14,27 @@ const (
 	barOpen = "░"
 )
 
-// Bar returns a bar of room columns that shows the progress of a run.
-func Bar(c fleet.Counts, room int) Line {
-	if room <= 0 || c.Total <= 0 {
+// Bar returns a bar that shows the progress of a run, in this number of columns.
+func Bar(c fleet.Counts, columns int) Line {
+	if columns <= 0 || c.Total <= 0 {
 		return nil
 	}
-	done, lost := share(c.Complete, c.Total, room), share(c.Failed+c.Cancelled, c.Total, room)
-	if lost = min(lost, room-done); c.Complete+c.Failed+c.Cancelled == c.Total && lost > 0 {
-		lost = room - done // all tasks have ended: fill the bar
+	done, lost := share(c.Complete, c.Total, columns), share(c.Failed+c.Cancelled, c.Total, columns)
+	if lost = min(lost, columns-done); c.Complete+c.Failed+c.Cancelled == c.Total && lost > 0 {
+		lost = columns - done // all tasks have ended: fill the bar
 	}
 	return Line{
 		{strings.Repeat(barDone, done), display.Green},
 		{strings.Repeat(barLost, lost), display.Red},
-		{strings.Repeat(barOpen, room-done-lost), display.Faint},
+		{strings.Repeat(barOpen, columns-done-lost), display.Faint},
 	}
 }
 
-// share returns how many of room columns stand for n of total. It rounds down, but returns at least
+// share returns how many of the columns stand for n of total. It rounds down, but returns at least
 // 1 if n is not zero.
-func share(n, total, room int) int {
+func share(n, total, columns int) int {
 	if n == 0 {
 		return 0
 	}
-	return max(n*room/total, 1)
+	return max(n*columns/total, 1)
 }

@@ -11,8 +11,8 @@ type Column struct {
 	Max   int  // maximum width in columns
 	Min   int  // minimum width if there is text, so that changing values do not move other columns
 	Right bool // the text is aligned to the right
-	Drop  int  // order in which columns are removed if they do not fit, lowest first; 0 means never
-	Flex  bool // gets the width that other columns leave; they are removed until it has at least Min
+	Drop  int  // position in the order in which columns are removed if they do not fit, lowest first; 0 means never
+	Flex  bool // gets the width that other columns leave; other columns are removed until it has at least Min
 	Width int  // current width, set by [Table.Rows]; 0 hides the column
 }
 
@@ -27,8 +27,8 @@ type Table struct {
 // Add appends a row with one cell for each column.
 func (t *Table) Add(cells ...Span) { t.rows = append(t.rows, cells) }
 
-// Rows returns the rows, with columns as wide as their contents. If they do not fit into width, it
-// removes columns, the one with the lowest Drop first.
+// Rows returns the rows, with columns as wide as their contents. If the rows do not fit into width,
+// it removes columns, the column with the lowest Drop first.
 func (t *Table) Rows(width int) []Line {
 	fit(t.Columns, t.rows, width)
 	lines := make([]Line, len(t.rows))
@@ -108,7 +108,7 @@ func totalWidth(cols []Column) int {
 	return max(n-len(gap), 0)
 }
 
-// nextToDrop returns the index of the column to remove next, or -1 if none may be removed.
+// nextToDrop returns the index of the column to remove next, or -1 if no column may be removed.
 func nextToDrop(cols []Column, flex, wanted int) int {
 	found := -1
 	for i, c := range cols {

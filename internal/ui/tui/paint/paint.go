@@ -48,8 +48,8 @@ func (l Line) Render(width int, color bool) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// Ends returns a row with left at its start and right at its end. If both do not fit into width, it
-// returns only left.
+// Ends returns a row with left at its start and right at its end. If the two do not fit into width
+// together, it returns only left.
 func Ends(left, right Line, width int) Line {
 	gap := width - left.Width() - right.Width()
 	if gap < 2 {
@@ -58,9 +58,9 @@ func Ends(left, right Line, width int) Line {
 	return append(append(left, Span{Text: strings.Repeat(" ", gap)}), right...)
 }
 
-// Wrap breaks the text of another program into at most most rows. A word that is longer than a row
-// continues in the next row.
-func Wrap(text string, width, most int) []string {
+// Wrap breaks the text of another program into at most maxRows rows. A word that is longer than a
+// row continues in the next row.
+func Wrap(text string, width, maxRows int) []string {
 	var rows []string
 	for _, paragraph := range strings.Split(display.PrintableLines(text), "\n") {
 		row := ""
@@ -69,7 +69,7 @@ func Wrap(text string, width, most int) []string {
 				rows = append(rows, row)
 				row = ""
 			}
-			if len(rows) > most {
+			if len(rows) > maxRows {
 				break
 			}
 			row = strings.TrimLeft(row+" "+word, " ")
@@ -77,16 +77,16 @@ func Wrap(text string, width, most int) []string {
 		if row != "" {
 			rows = append(rows, row)
 		}
-		if len(rows) > most {
-			return append(rows[:most-1], "…")
+		if len(rows) > maxRows {
+			return append(rows[:maxRows-1], "…")
 		}
 	}
 	return rows
 }
 
-// HangingIndent breaks a line into rows of at most width columns. It indents the rows after the
-// first by this number of additional columns. If too little width would remain for text, it does
-// not break the line.
+// HangingIndent breaks a line into rows of at most width columns. The rows after the first are
+// indented by columns more than the first. If too little width would remain for text, HangingIndent
+// does not break the line.
 func HangingIndent(line string, width, columns int) []string {
 	further := strings.Repeat(" ", columns)
 	text := strings.TrimLeft(line, " ")

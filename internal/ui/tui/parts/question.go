@@ -16,7 +16,8 @@ import (
 const Chosen display.Style = "7"
 
 // QuestionHeading returns the heading of a question: which task or agent asks, the given facts, and
-// which answer is used if the user gives none. run is the name of the question's run, or empty.
+// which answer is used if the user does not answer. run is the name of the question's run, or
+// empty.
 func QuestionHeading(q fleet.Question, run string, now time.Time, facts ...string) paint.Line {
 	who := display.Line(q.Name, 50)
 	if run != "" {
@@ -28,9 +29,9 @@ func QuestionHeading(q fleet.Question, run string, now time.Time, facts ...strin
 	return paint.Line{{Text: "? " + who + " asks", Style: display.Yellow}, {Text: "  " + strings.Join(facts, ", "), Style: display.Faint}}
 }
 
-// QuestionText returns the text of a question in at most most rows.
-func QuestionText(q fleet.Question, width, most int) (rows []paint.Line) {
-	for _, text := range paint.Wrap(q.Text, width-2, most) {
+// QuestionText returns the text of a question in at most maxRows rows.
+func QuestionText(q fleet.Question, width, maxRows int) (rows []paint.Line) {
+	for _, text := range paint.Wrap(q.Text, width-2, maxRows) {
 		rows = append(rows, paint.Plain("  "+text))
 	}
 	return rows

@@ -17,8 +17,8 @@ type TaskTable struct {
 	Detailed bool
 }
 
-// Indexes of the columns, from left to right. The column with what the task does gets the width
-// that the others leave.
+// Indexes of the columns, from left to right. The column that says what the task does gets the
+// width that the other columns leave.
 const (
 	colStatus = iota
 	colID
@@ -87,7 +87,7 @@ func (t TaskTable) cells(task fleet.Task) []paint.Span {
 	return cells
 }
 
-// Doing returns what a task does, or why it does nothing now.
+// Doing returns what a task does at the moment, or why it does nothing.
 func Doing(t fleet.Task, now time.Time) paint.Span {
 	doing := paint.Span{Text: phrase.Doing(t, now)}
 	switch {

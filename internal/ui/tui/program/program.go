@@ -27,7 +27,7 @@ type Model[M any] interface {
 	Rows() []string
 }
 
-// Events that every model receives. It also receives the time, once per second.
+// The events that every model receives. In addition, it receives the time once per second.
 type (
 	// Size is the size of the terminal in columns and rows.
 	Size struct{ Width, Height int }
@@ -103,7 +103,7 @@ func (p *Program) Show() error {
 }
 
 // Finish waits for tasks that are unfinished when the screen has closed. It returns the errors of
-// tasks that failed, or that did not end before ctx.
+// tasks that failed, or that did not end before ctx ended.
 func (p *Program) Finish(ctx context.Context) error {
 	var errs []error
 	for _, one := range p.pending.list() {
@@ -124,7 +124,7 @@ func (p *Program) Finish(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// started is a task that has not ended. When the user leaves, Bubble Tea forgets it, possibly
+// started is a task that has not ended. When the user leaves, Bubble Tea drops the task, possibly
 // before it has started.
 type started struct {
 	name string
@@ -214,7 +214,7 @@ func (a adapter[M]) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		one := &started{display.Printable(task.Name), sync.OnceValues(task.Do)}
 		a.pending.add(one)
 		cmds = append(cmds, func() tea.Msg {
-			event, _ := one.do() // the event contains the error, too
+			event, _ := one.do() // ignore the error: the event contains it, too
 			return ended{one, event}
 		})
 	}

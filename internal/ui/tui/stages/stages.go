@@ -7,8 +7,9 @@ import (
 	"gaffer/fleet"
 )
 
-// Of returns the stage of each task. It is the wave that the plan sets for the task. Without a
-// wave, it is one more than the highest stage of the tasks that it depends on.
+// Of returns the stage of each task. The stage is the wave that the plan sets for the task. If the
+// plan sets no wave, the stage is one more than the highest stage of the tasks that the task
+// depends on.
 func Of(tasks []fleet.Task) []int {
 	at := make(map[string]int, len(tasks))
 	for i, t := range tasks {
@@ -20,7 +21,8 @@ func Of(tasks []fleet.Task) []int {
 		if stages[i] > 0 {
 			return stages[i]
 		}
-		// Set a value before the recursion, so that it would end even if the plan had a cycle.
+		// Set a value before the recursion, so that the recursion ends even if the plan has a
+		// cycle.
 		stages[i] = max(tasks[i].Wave, 1)
 		if tasks[i].Wave > 0 {
 			return stages[i]

@@ -8,7 +8,7 @@ import (
 // KeyKind is the kind of a [Key].
 type KeyKind int
 
-// Kinds of keys. All other keys are ignored.
+// The kinds of keys. Keys of other kinds are ignored.
 const (
 	Rune KeyKind = iota + 1
 	Enter
@@ -24,9 +24,9 @@ type Key struct {
 	Rune rune
 }
 
-// DecodeKeys returns the keys in the input of a terminal. rest is an incomplete UTF-8 character at
-// the end of data, or empty.
-func DecodeKeys(data []byte) (keys []Key, rest []byte) {
+// DecodeKeys returns the keys in the input of a terminal. incomplete is the beginning of a UTF-8
+// character at the end of data, whose other bytes have not arrived; it is usually empty.
+func DecodeKeys(data []byte) (keys []Key, incomplete []byte) {
 	for len(data) > 0 {
 		switch b := data[0]; {
 		case b == 0x1b:
@@ -64,13 +64,13 @@ var controls = map[byte]KeyKind{
 }
 
 // sequence returns the length of the escape sequence at the start of data, in bytes. Terminals send
-// a sequence in one piece, so an incomplete sequence ends with data.
+// a sequence in one piece, so if a sequence is incomplete, all of data belongs to it.
 func sequence(data []byte) int {
 	if len(data) == 1 || data[1] < 0x20 {
 		return 1
 	}
 	if data[1] != '[' && data[1] != 'O' {
-		return 2 // Escape and a character are sent for Alt and a key
+		return 2 // terminals send Escape and a character for Alt and a key
 	}
 	for i := 2; i < len(data); i++ {
 		if data[i] >= 0x40 && data[i] <= 0x7e {

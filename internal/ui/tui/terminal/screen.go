@@ -22,7 +22,7 @@ func (t *Terminal) Screen() *Screen { return NewScreen(t.out) }
 // Escape sequences that erase.
 const (
 	EraseScreen = "\x1b[2J"
-	EraseLine   = "\x1b[2K" // must precede a row: after a row of full width, it would erase the last cell
+	EraseLine   = "\x1b[2K" // must be written before a row: after a row of full width, it would erase the last cell
 )
 
 // Draw shows the rows, the first one at the top, in one write.

@@ -44,8 +44,8 @@ func Open(in io.Reader, out io.Writer) (*Terminal, error) {
 	return t, nil
 }
 
-// Columns returns the width of the terminal that out writes to, or 0 if out is not a
-// terminal.
+// Columns returns the width of the terminal to which the stream out is connected, or 0 if out is
+// not a terminal.
 func Columns(out io.Writer) int {
 	f, ok := out.(*os.File)
 	if !ok || !display.IsTerminal(f) {
@@ -55,9 +55,10 @@ func Columns(out io.Writer) int {
 	return columns
 }
 
-// foreground returns false if this process is a background job of the shell, which the kernel would
-// stop when it uses the terminal. It returns true if the terminal does not control this process
-// session, because then it has no foreground job.
+// foreground reports whether this process may use the terminal. It returns false if this process is
+// a background job of the shell: the kernel would stop it when it uses the terminal. It returns
+// true if the terminal does not control the session of this process, because then the terminal has
+// no foreground job.
 func (t *Terminal) foreground() bool {
 	group, err := unix.IoctlGetInt(int(t.in.Fd()), unix.TIOCGPGRP)
 	return err != nil || group == unix.Getpgrp()
@@ -96,7 +97,7 @@ func (t *Terminal) Acquire() error {
 	return err
 }
 
-// Restore undoes Acquire. It may be called at any time, also more than once.
+// Restore undoes Acquire. It may be called at any time, even more than once.
 func (t *Terminal) Restore() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -109,9 +110,9 @@ func (t *Terminal) Restore() {
 	_ = unix.IoctlSetTermios(int(t.in.Fd()), setTermios, &t.saved)
 }
 
-// Keys calls each for every key that the user presses, until done is closed or the terminal is
+// Keys calls visit for every key that the user presses, until done is closed or the terminal is
 // gone.
-func (t *Terminal) Keys(done <-chan struct{}, each func(Key)) {
+func (t *Terminal) Keys(done <-chan struct{}, visit func(Key)) {
 	var buf [256]byte
 	kept := 0
 	for {
@@ -130,7 +131,7 @@ func (t *Terminal) Keys(done <-chan struct{}, each func(Key)) {
 		n, err := unix.Read(int(t.in.Fd()), buf[kept:])
 		switch {
 		case err == unix.EINTR, err == unix.EAGAIN, n == 0 && err == nil:
-			// After a hangup, every read returns at once. Pause, so that this is no busy loop.
+			// After a hangup, every read returns at once. Pause, to avoid a busy loop.
 			if time.Since(asked) < 100*time.Millisecond {
 				select {
 				case <-done:
@@ -143,7 +144,7 @@ func (t *Terminal) Keys(done <-chan struct{}, each func(Key)) {
 		}
 		found, rest := DecodeKeys(buf[:kept+n])
 		for _, key := range found {
-			each(key)
+			visit(key)
 		}
 		kept = copy(buf[:], rest)
 	}
