@@ -15,10 +15,10 @@ import (
 	"gaffer/statefile/host/hosttest"
 )
 
-// atEveryCrash runs do on a new machine that crashes at step 1, then on one that crashes at step 2,
-// and so on until do completes. For each step the process dies in one run, and the power fails in
-// others. After each crash it calls check with the restarted machine.
-func atEveryCrash(t *testing.T, prepare, do func(h host.Host) error, check func(t *testing.T, h host.Host)) {
+// atEveryCrash runs fn on a new machine that crashes at step 1, then on a machine that crashes at
+// step 2, and so on until fn completes. For each step the process dies in one run, and the power
+// fails in others. After each crash it calls check with the restarted machine.
+func atEveryCrash(t *testing.T, prepare, fn func(h host.Host) error, check func(t *testing.T, h host.Host)) {
 	for _, power := range []bool{false, true} {
 		for at := 1; ; at++ {
 			died := false
@@ -30,7 +30,7 @@ func atEveryCrash(t *testing.T, prepare, do func(h host.Host) error, check func(
 					}
 					before := m.Steps()
 					m.SetFault(hosttest.Fault{At: before + at, Power: power})
-					err := do(m.Process())
+					err := fn(m.Process())
 					died = m.Steps() >= before+at
 					if err != nil && !errors.Is(err, hosttest.ErrDead) {
 						t.Fatalf("step %d, power cut %v: %v", at, power, err)

@@ -29,8 +29,9 @@ func TestRecordEqualsBeginAndFinish(t *testing.T) {
 	}
 }
 
-// same checks that the folders a and b contain the same files, and that there are want of them.
-func same(t *testing.T, a, b string, want int) {
+// same checks that the folders a and b contain the same files, and that each has this number of
+// files.
+func same(t *testing.T, a, b string, count int) {
 	t.Helper()
 	list, err := os.ReadDir(a)
 	must(t, err)
@@ -48,7 +49,7 @@ func same(t *testing.T, a, b string, want int) {
 			t.Errorf("%s: %s\nand %s", e.Name(), left, right)
 		}
 	}
-	if files != want {
-		t.Errorf("%s has %d records, want %d", a, files, want)
+	if files != count {
+		t.Errorf("%s has %d records, want %d", a, files, count)
 	}
 }

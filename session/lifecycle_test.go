@@ -15,13 +15,13 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// bring moves a queued agent to the status to, by the transitions of the protocol.
-func bring(t *testing.T, s *session.Store, id, agent string, to session.State) {
+// bring moves a queued agent to the status target, by the transitions of the protocol.
+func bring(t *testing.T, s *session.Store, id, agent string, target session.State) {
 	t.Helper()
-	if to != session.Queued && to != session.Cancelled {
+	if target != session.Queued && target != session.Cancelled {
 		must(t, s.StartAgent(t.Context(), id, agent, 0))
 	}
-	switch to {
+	switch target {
 	case session.Complete:
 		must(t, s.CompleteAgent(t.Context(), id, agent, 0))
 	case session.Failed:

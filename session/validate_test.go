@@ -108,27 +108,27 @@ func value(t *testing.T, data []byte) jsontree.Value {
 	return doc.Value()
 }
 
-// differing lists the values of before that are missing or changed in after, including
-// changed formatting of numbers. It ignores values that were added.
-func differing(at string, before, after jsontree.Value) []string {
-	if before.Kind() != after.Kind() || before.Kind() == jsontree.Array && before.Len() != after.Len() {
+// differing lists the values in old that are missing or changed in current, including changed
+// formatting of numbers. It ignores values that were added.
+func differing(at string, old, current jsontree.Value) []string {
+	if old.Kind() != current.Kind() || old.Kind() == jsontree.Array && old.Len() != current.Len() {
 		return []string{at}
 	}
 	var paths []string
-	switch before.Kind() {
+	switch old.Kind() {
 	case jsontree.Object:
-		for name, v := range before.Members() {
-			paths = append(paths, differing(strings.TrimPrefix(at+"."+name, "."), v, after.Get(name))...)
+		for name, v := range old.Members() {
+			paths = append(paths, differing(strings.TrimPrefix(at+"."+name, "."), v, current.Get(name))...)
 		}
 	case jsontree.Array:
-		next, stop := iter.Pull2(after.Items())
+		next, stop := iter.Pull2(current.Items())
 		defer stop()
-		for i, v := range before.Items() {
+		for i, v := range old.Items() {
 			_, now, _ := next()
 			paths = append(paths, differing(fmt.Sprintf("%s[%d]", at, i), v, now)...)
 		}
 	default:
-		if !bytes.Equal(before.Raw(), after.Raw()) {
+		if !bytes.Equal(old.Raw(), current.Raw()) {
 			return []string{at}
 		}
 	}

@@ -88,18 +88,19 @@ func folderHolds(t *testing.T, path string, want ...string) {
 	}
 }
 
-// soon runs do and fails the test if do hangs. what names the operation in the message.
-func soon(t *testing.T, what string, do func(ctx context.Context) error) error {
+// soon calls fn and fails the test if fn hangs. operation is the name of the operation in the
+// message.
+func soon(t *testing.T, operation string, fn func(ctx context.Context) error) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	done := make(chan error, 1)
-	go func() { done <- do(ctx) }()
+	go func() { done <- fn(ctx) }()
 	select {
 	case err := <-done:
 		return err
 	case <-time.After(2 * patience):
-		t.Fatalf("%s hangs", what)
+		t.Fatalf("%s hangs", operation)
 		return nil
 	}
 }

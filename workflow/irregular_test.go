@@ -90,16 +90,15 @@ func TestEveryWildStateIsWrittenBackWithNothingDropped(t *testing.T) {
 	}
 }
 
-// without returns the document after, in which the given fields have their values from before
-// again.
-func without(t *testing.T, after, before string, fields ...string) string {
+// without returns the document current with the given fields reset to their values in old.
+func without(t *testing.T, current, old string, fields ...string) string {
 	t.Helper()
-	doc, err := jsontree.Parse([]byte(after))
+	doc, err := jsontree.Parse([]byte(current))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range fields {
-		if was := parse(t, before).Get(name); was.Kind() != jsontree.Missing {
+		if was := parse(t, old).Get(name); was.Kind() != jsontree.Missing {
 			doc.Root().Set(name, was)
 		} else {
 			doc.Root().Delete(name)

@@ -25,22 +25,22 @@ func example(t *testing.T, name string) string {
 	return string(text)
 }
 
-// understood fails the test if gaffer does not accept the command line args. where says which file
-// contains it.
-func understood(t *testing.T, where string, args []string) {
+// understood fails the test if gaffer does not accept the command line args. file is the file that
+// contains the command line.
+func understood(t *testing.T, file string, args []string) {
 	t.Helper()
 	root := newRoot(&env.Env{})
 	cmd, rest, err := root.Find(args)
 	if err != nil || cmd == root {
-		t.Errorf("%s: gaffer %s: no such command", where, strings.Join(args, " "))
+		t.Errorf("%s: gaffer %s: no such command", file, strings.Join(args, " "))
 		return
 	}
 	if err := cmd.ParseFlags(rest); err != nil {
-		t.Errorf("%s: gaffer %s: %v", where, strings.Join(args, " "), err)
+		t.Errorf("%s: gaffer %s: %v", file, strings.Join(args, " "), err)
 		return
 	}
 	if err := cmd.ValidateArgs(cmd.Flags().Args()); err != nil {
-		t.Errorf("%s: gaffer %s: %v", where, strings.Join(args, " "), err)
+		t.Errorf("%s: gaffer %s: %v", file, strings.Join(args, " "), err)
 	}
 }
 

@@ -106,10 +106,10 @@ func (p *hostileProject) clean() {
 	})
 }
 
-// groupFiles returns the control groups of this test's attempts in the folder below.
-func (p *hostileProject) groupFiles(below string) (list []string) {
+// groupFiles returns the control groups of this test's attempts in the folder parent.
+func (p *hostileProject) groupFiles(parent string) (list []string) {
 	for _, id := range p.lines("starts") {
-		found, _ := filepath.Glob(filepath.Join(below, "gaffer-*-"+id+"-*"))
+		found, _ := filepath.Glob(filepath.Join(parent, "gaffer-*-"+id+"-*"))
 		list = append(list, found...)
 	}
 	return list
@@ -187,9 +187,9 @@ func (p *hostileProject) completes() {
 	}
 }
 
-// attack runs the hostile task. It returns when the process has killed the supervisor and, if both
-// is true, gaffer.
-func (p *hostileProject) attack(both bool) (run *exec.Cmd, hidden int) {
+// attack runs the hostile task. It returns when the hostile process has killed the supervisor and,
+// if killsGaffer is true, gaffer.
+func (p *hostileProject) attack(killsGaffer bool) (run *exec.Cmd, hidden int) {
 	p.t.Helper()
 	run = p.gaffer("run", "plan.yaml")
 	var out bytes.Buffer
@@ -198,7 +198,7 @@ func (p *hostileProject) attack(both bool) (run *exec.Cmd, hidden int) {
 		p.t.Fatal(err)
 	}
 	hidden = p.hidden()
-	if both {
+	if killsGaffer {
 		_ = run.Wait()
 		if run.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 			p.t.Fatalf("gaffer was not killed: %s", out.String())

@@ -89,16 +89,16 @@ type drawnToken struct {
 	column     int // number of characters on the line before the id
 }
 
-// line reads one line of text of the drawing. at is its position in the file.
-func (d *graphDrawing) line(line string, at position) {
+// line reads one line of text of the drawing. pos is the position of the line in the file.
+func (d *graphDrawing) line(line string, pos position) {
 	if len(d.edges) > maxEdges {
 		return
 	}
 	if len(line) > maxDrawnLine {
-		d.reader.report(at, "found a line of %d bytes in the graph, want %d at most", len(line), maxDrawnLine)
+		d.reader.report(pos, "found a line of %d bytes in the graph, want %d at most", len(line), maxDrawnLine)
 		return
 	}
-	tokens := d.tokens(line, at)
+	tokens := d.tokens(line, pos)
 	if len(tokens) == 0 {
 		if strings.TrimSpace(line) != "" && connector().MatchString(line) {
 			d.linked = true
@@ -109,17 +109,17 @@ func (d *graphDrawing) line(line string, at position) {
 	known := map[string]bool{}
 	for _, t := range tokens {
 		known[t.id] = d.has(t.id)
-		d.declare(t, line, at)
+		d.declare(t, line, pos)
 	}
-	arrows := d.between(tokens, line, at)
+	arrows := d.between(tokens, line, pos)
 	before := line[:tokens[0].start]
 	if m := branchMark().FindStringIndex(before); m != nil {
-		d.branch(tokens, arrows, utf8.RuneCountInString(before[:m[0]]), at)
+		d.branch(tokens, arrows, utf8.RuneCountInString(before[:m[0]]), pos)
 	} else {
-		d.row(tokens, arrows, known, at)
+		d.row(tokens, arrows, known, pos)
 	}
-	d.endLines(tokens, line, at)
-	d.followSideLine(tokens, line, at)
+	d.endLines(tokens, line, pos)
+	d.followSideLine(tokens, line, pos)
 	d.linked = false
 	d.recordTrunks(arrows.groups)
 }

@@ -288,14 +288,14 @@ func many(n int, format string) string {
 	return b.String()
 }
 
-// drawn returns a drawn graph with n ids, inRow of them in each row. end is the text at the end of
-// each row.
-func drawn(n, inRow int, end string) string {
+// drawn returns a drawn graph with n ids, inRow of them in each row. rowEnd is the text at the end
+// of each row.
+func drawn(n, inRow int, rowEnd string) string {
 	var b strings.Builder
 	for i := range n {
 		fmt.Fprintf(&b, "%03d-%02d  ", i/100, i%100)
 		if i%inRow == inRow-1 {
-			b.WriteString(end + "\n")
+			b.WriteString(rowEnd + "\n")
 		}
 	}
 	return b.String()

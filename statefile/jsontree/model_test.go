@@ -290,9 +290,9 @@ func (e *editing) argument(m *model) any {
 	return doc.Value()
 }
 
-// onlyTouched checks that the edit changed at most the given number of adjacent bytes of the old
-// document. If most is -1, only white space may have changed.
-func (e *editing) onlyTouched(before []byte, most int) {
+// onlyTouched checks that the edit changed at most maxBytes adjacent bytes of the old document. If
+// maxBytes is -1, only white space may have changed.
+func (e *editing) onlyTouched(before []byte, maxBytes int) {
 	after := e.doc.Bytes()
 	limit := min(len(before), len(after))
 	head := 0
@@ -304,10 +304,10 @@ func (e *editing) onlyTouched(before []byte, most int) {
 		tail++
 	}
 	changed := before[head : len(before)-tail]
-	if most < 0 {
-		changed, most = bytes.TrimSpace(changed), 0
+	if maxBytes < 0 {
+		changed, maxBytes = bytes.TrimSpace(changed), 0
 	}
-	if len(changed) > most {
+	if len(changed) > maxBytes {
 		e.t.Fatalf("%q became %q: %q should still be there", before, after, changed)
 	}
 }

@@ -87,15 +87,15 @@ func oldOnes() (all [][]byte) {
 	return all
 }
 
-// isOneOf fails the test unless each file has the content that one of the lists has for it. If done
-// is true, that must be the last list.
-func isOneOf(t *testing.T, h host.Host, done bool, lists ...[][]byte) {
+// isOneOf fails the test unless each file has the content that one of the lists has for it. If
+// completed is true, each file must have the content in the last list.
+func isOneOf(t *testing.T, h host.Host, completed bool, lists ...[][]byte) {
 	t.Helper()
 	for i, f := range crashFiles(wish()) {
 		now, _ := statefile.ReadBytes(h, f.Path) // empty if the file is missing
 		found := false
 		for n, list := range lists {
-			found = found || bytes.Equal(now, list[i]) && (!done || n == len(lists)-1)
+			found = found || bytes.Equal(now, list[i]) && (!completed || n == len(lists)-1)
 		}
 		if !found {
 			t.Errorf("%s is %q", f.Path, now)

@@ -251,25 +251,25 @@ func withoutNaN(v any) any {
 	return v
 }
 
-// contains reports whether whole has everything that part has. It compares members of objects by
-// name, and items of arrays in order from the start.
-func contains(whole, part any) bool {
-	switch p := part.(type) {
+// contains reports whether superset has everything that subset has. It compares members of objects
+// by name, and items of arrays in order from the start.
+func contains(superset, subset any) bool {
+	switch p := subset.(type) {
 	case map[string]any:
-		w, ok := whole.(map[string]any)
+		w, ok := superset.(map[string]any)
 		for name, v := range p {
 			ok = ok && contains(w[name], v)
 		}
 		return ok
 	case []any:
-		w, ok := whole.([]any)
+		w, ok := superset.([]any)
 		ok = ok && len(w) >= len(p)
 		for i := range p {
 			ok = ok && contains(w[i], p[i])
 		}
 		return ok
 	}
-	return reflect.DeepEqual(whole, part)
+	return reflect.DeepEqual(superset, subset)
 }
 
 func TestUndoKeepsLaterChangesOfOtherPrograms(t *testing.T) {

@@ -23,9 +23,9 @@ type jsonRemover struct {
 }
 
 // cut returns the splices that remove gaffer's entries from v. If nothing else would be left in v,
-// whole is true and the caller removes v as a whole. The root of the document is never removed as a
+// empty is true and the caller removes v as a whole. The root of the document is never removed as a
 // whole.
-func (c jsonRemover) cut(v jsontree.Value, entries []Entry, path []string) (splices []Splice, whole bool) {
+func (c jsonRemover) cut(v jsontree.Value, entries []Entry, path []string) (splices []Splice, empty bool) {
 	list := parts(v)
 	var dead []int
 	for i, p := range list {

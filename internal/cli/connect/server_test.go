@@ -50,9 +50,9 @@ func write(t *testing.T, path, text string) string {
 	return path
 }
 
-// authorization returns a handler that stores the Authorization header of each request in to.
-func authorization(to *string) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { *to = r.Header.Get("Authorization") })
+// authorization returns a handler that stores the Authorization header of each request in *header.
+func authorization(header *string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { *header = r.Header.Get("Authorization") })
 }
 
 func TestTheTokenIsOfTheFileThenTheVariableThenThisMachinesServer(t *testing.T) {

@@ -61,12 +61,12 @@ func (d *demo) said() string {
 	return string(text)
 }
 
-// until calls look repeatedly until it returns ok = true. It fails the test if the demo ends
-// before.
-func (d *demo) until(what string, look func() (seen any, ok bool)) {
+// until calls poll repeatedly until it returns ok = true. It fails the test if the demo ends before
+// that.
+func (d *demo) until(what string, poll func() (seen any, ok bool)) {
 	d.t.Helper()
 	testenv.Wait(d.t, what, func() error {
-		seen, ok := look()
+		seen, ok := poll()
 		if ok {
 			return nil
 		}

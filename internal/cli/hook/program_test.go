@@ -40,9 +40,9 @@ func (d *fixture) env(in string, out, talk *bytes.Buffer) *env.Env {
 	return &env.Env{In: strings.NewReader(in), Out: out, Err: talk, Getenv: getenv, Dir: "/", Now: time.Now}
 }
 
-// event returns the JSON of an event. rest holds further members of the object.
-func (d *fixture) event(session, name, rest string) string {
-	return fmt.Sprintf(`{"hook_event_name": %q, "session_id": %q, "cwd": %q%s}`, name, session, d.root, rest)
+// event returns the JSON of an event. members are further members of the object.
+func (d *fixture) event(session, name, members string) string {
+	return fmt.Sprintf(`{"hook_event_name": %q, "session_id": %q, "cwd": %q%s}`, name, session, d.root, members)
 }
 
 // hook calls a hook as an agent program does. It fails the test if the hook fails.

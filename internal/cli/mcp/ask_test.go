@@ -22,12 +22,12 @@ func (p project) asks(name string) bool {
 	return p.gaffer("answer", name, "--json").Run() == nil
 }
 
-// awaitAsked waits until name has an open question or, if want is false, until it has none.
-func (p project) awaitAsked(t *testing.T, name string, want bool) {
+// awaitAsked waits until name has an open question or, if asked is false, until it has none.
+func (p project) awaitAsked(t *testing.T, name string, asked bool) {
 	t.Helper()
-	testenv.Wait(t, fmt.Sprintf("a question of %s: %v", name, want), func() error {
+	testenv.Wait(t, fmt.Sprintf("a question of %s: %v", name, asked), func() error {
 		out, err := p.gaffer("answer", name, "--json").CombinedOutput()
-		if (err == nil) != want {
+		if (err == nil) != asked {
 			return fmt.Errorf("gaffer answer says %s", out)
 		}
 		return nil

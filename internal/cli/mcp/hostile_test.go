@@ -47,12 +47,11 @@ func TestArgumentsThatAreWrongAreRefusedWithAnExample(t *testing.T) {
 	}
 }
 
-// answers runs a server with the input said, and returns the lines that it prints and its exit
-// code.
-func answers(t *testing.T, p project, said string) (lines []map[string]any, code int) {
+// answers runs a server with this input, and returns the lines that it prints and its exit code.
+func answers(t *testing.T, p project, input string) (lines []map[string]any, code int) {
 	t.Helper()
 	cmd := p.gaffer("mcp")
-	cmd.Stdin = strings.NewReader(said)
+	cmd.Stdin = strings.NewReader(input)
 	var out, talk bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &talk
 	if err := cmd.Start(); err != nil {

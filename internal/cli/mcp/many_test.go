@@ -83,11 +83,11 @@ func TestTwentyServersAtOnceLoseNothing(t *testing.T) {
 	}
 }
 
-// together calls do n times concurrently.
-func together(n int, do func(i int)) {
+// together calls fn n times concurrently.
+func together(n int, fn func(i int)) {
 	var all sync.WaitGroup
 	for i := range n {
-		all.Go(func() { do(i) })
+		all.Go(func() { fn(i) })
 	}
 	all.Wait()
 }

@@ -73,12 +73,12 @@ func (d *fixture) run(argv ...string) string {
 	return string(out)
 }
 
-// kill sends SIGKILL to the fixture's processes for whose arguments wanted returns true. It returns
-// their number.
-func (d *fixture) kill(wanted func(argv []string) bool) (n int) {
+// kill sends SIGKILL to the fixture's processes for whose arguments matches returns true. It
+// returns the number of these processes.
+func (d *fixture) kill(matches func(argv []string) bool) (n int) {
 	d.t.Helper()
 	testenv.Wait(d.t, "the end of processes", func() error {
-		left := d.processes(wanted)
+		left := d.processes(matches)
 		for _, pid := range left {
 			n++
 			_ = syscall.Kill(pid, syscall.SIGKILL) // ignore the error: the process may have ended
@@ -91,11 +91,11 @@ func (d *fixture) kill(wanted func(argv []string) bool) (n int) {
 	return n
 }
 
-// processes returns the ids of the fixture's processes for whose arguments wanted returns true.
-func (d *fixture) processes(wanted func(argv []string) bool) (pids []int) {
+// processes returns the ids of the fixture's processes for whose arguments matches returns true.
+func (d *fixture) processes(matches func(argv []string) bool) (pids []int) {
 	for _, pid := range testenv.ProcessesWith(mark + "=" + d.dir) {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if err == nil && wanted(strings.Split(string(text), "\x00")) {
+		if err == nil && matches(strings.Split(string(text), "\x00")) {
 			pids = append(pids, pid)
 		}
 	}

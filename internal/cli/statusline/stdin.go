@@ -16,9 +16,9 @@ const (
 )
 
 // readWithin reads the agent's JSON until the input ends or the first JSON object is complete,
-// because an agent may leave the pipe open. It waits at most for the time within. A read that never
+// because an agent may leave the pipe open. It waits no longer than timeout. A read that never
 // returns cannot be cancelled; its goroutine ends with the process.
-func readWithin(in io.Reader, within time.Duration) []byte {
+func readWithin(in io.Reader, timeout time.Duration) []byte {
 	pieces := make(chan []byte)
 	enough := make(chan struct{})
 	defer close(enough)
@@ -38,7 +38,7 @@ func readWithin(in io.Reader, within time.Duration) []byte {
 			}
 		}
 	}()
-	late := time.NewTimer(within)
+	late := time.NewTimer(timeout)
 	defer late.Stop()
 	var data []byte
 	for {

@@ -29,13 +29,13 @@ func (r rows) Put(_ context.Context, row credential.Token) error      { r[row.ID
 func (r rows) Drop(_ context.Context, id string) error                { delete(r, id); return nil }
 func (r rows) Touch(_ context.Context, id string, at time.Time) error { return nil }
 
-// run runs 'gaffer token' on the tokens in kept and returns its output.
-func run(t *testing.T, kept rows, args ...string) (stdout, stderr string, err error) {
+// run runs 'gaffer token' with this store of tokens and returns its output.
+func run(t *testing.T, tokens rows, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	var out, talk bytes.Buffer
 	e := &env.Env{Out: &out, Err: &talk, Getenv: func(string) string { return "" }, Dir: t.TempDir(), Now: time.Now}
 	cmd := newWith(e, func(context.Context, app.ServerOptions) (page.Backend, error) {
-		return page.Backend{Tokens: kept, Close: func() error { return nil }}, nil
+		return page.Backend{Tokens: tokens, Close: func() error { return nil }}, nil
 	})
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetArgs(args)

@@ -124,11 +124,11 @@ func (p *testProject) start(state, says string, more []string, args ...string) (
 	return cmd.Process, line
 }
 
-// until calls look repeatedly until it returns ok = true.
-func (p *testProject) until(what string, look func() (seen string, ok bool)) {
+// until calls poll repeatedly until it returns ok = true.
+func (p *testProject) until(what string, poll func() (seen string, ok bool)) {
 	p.t.Helper()
 	testenv.Wait(p.t, what, func() error {
-		if seen, ok := look(); !ok {
+		if seen, ok := poll(); !ok {
 			return fmt.Errorf("\n%s", seen)
 		}
 		return nil

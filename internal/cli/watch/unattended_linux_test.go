@@ -12,14 +12,14 @@ import (
 )
 
 // orphan runs a plan in the background. It kills the run's gaffer process once the output of
-// 'gaffer ps' contains the text when. The agents keep running.
-func (p *testProject) orphan(plan, when string) {
+// 'gaffer ps' contains text. The agents keep running.
+func (p *testProject) orphan(plan, text string) {
 	p.t.Helper()
 	var d struct{ PID int }
 	if err := json.Unmarshal([]byte(p.gaffer("run", plan, "--detach", "--json")), &d); err != nil {
 		p.t.Fatal(err)
 	}
-	p.until(when, func() (string, bool) { ps := p.gaffer("ps"); return ps, strings.Contains(ps, when) })
+	p.until(text, func() (string, bool) { ps := p.gaffer("ps"); return ps, strings.Contains(ps, text) })
 	if err := syscall.Kill(d.PID, syscall.SIGKILL); err != nil {
 		p.t.Fatal(err)
 	}

@@ -155,8 +155,8 @@ func setText(root *jsontree.Node, name, text string) {
 }
 
 // finish ends the build's step and workflow command, if they are still the current step and
-// command. It sets nextStep in the state to next, which tells the user what to do next.
-func (s *Progress) finish(root *jsontree.Node, state workflow.State, next string) error {
+// command. It also sets nextStep in the state, which tells the user what to do next.
+func (s *Progress) finish(root *jsontree.Node, state workflow.State, nextStep string) error {
 	if state.WorkflowStep == workflow.ExecutorBuild {
 		if err := workflow.DoneStep(root, workflow.ExecutorBuild, ""); err != nil {
 			return err
@@ -166,7 +166,7 @@ func (s *Progress) finish(root *jsontree.Node, state workflow.State, next string
 		if err := workflow.EndCommand(root); err != nil {
 			return err
 		}
-		root.Set("nextStep", next)
+		root.Set("nextStep", nextStep)
 	}
 	return nil
 }

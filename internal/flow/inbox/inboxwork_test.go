@@ -298,9 +298,9 @@ func TestADismissedItemLosesItsResultAndTheOthersAreProcessed(t *testing.T) {
 	}
 }
 
-// halved returns a Fetch during which another program overwrites the first half of the inbox's
-// file. whole completes that write.
-func (p *project) halved() (fetch inbox.Fetch, whole func()) {
+// halved returns a Fetch during which another program writes only the first half of the inbox's
+// file. The function complete writes the whole file.
+func (p *project) halved() (fetch inbox.Fetch, complete func()) {
 	var text []byte
 	write := func(data []byte) {
 		if err := os.WriteFile(p.Inbox().Path(), data, 0o644); err != nil {

@@ -28,9 +28,9 @@ func (p project) killNoted(file string) {
 }
 
 // note returns a shell command that writes the id of its process to a file, atomically, and then
-// executes the command then.
-func note(file, then string) string {
-	return "echo $$ >" + file + ".new; mv " + file + ".new " + file + "; exec " + then
+// executes command.
+func note(file, command string) string {
+	return "echo $$ >" + file + ".new; mv " + file + ".new " + file + "; exec " + command
 }
 
 func TestAMergeKilledDuringItsTestsStartsAgain(t *testing.T) {

@@ -15,8 +15,8 @@ type history struct {
 	log            []team.LogEntry
 }
 
-// advance records that an event was applied at the time at.
-func (h *history) advance(at time.Time) { h.events, h.updated = h.events+1, at }
+// advance records that an event was applied at the time t.
+func (h *history) advance(t time.Time) { h.events, h.updated = h.events+1, t }
 
 // note appends a decision and its reason to the log.
 func (h *history) note(decision, reasoning string) {

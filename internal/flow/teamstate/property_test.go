@@ -90,7 +90,7 @@ func (s *sim) applyEvent(e event, step *Step) {
 }
 
 // checkStart checks that a step was allowed to start.
-func (s *sim) checkStart(step Step, was team.Contents) {
+func (s *sim) checkStart(step Step, previous team.Contents) {
 	developers := 0
 	for _, r := range s.running {
 		switch {
@@ -106,15 +106,15 @@ func (s *sim) checkStart(step Step, was team.Contents) {
 		s.wrong("%s begins twice", step.ID)
 	}
 	s.begun[step.ID] = true
-	s.checkStuck(step, was)
+	s.checkStuck(step, previous)
 	if step.Role == team.Developer && developers >= s.start.Developers {
 		s.wrong("%s begins while %d developers run", step.ID, developers)
 	}
 	if step.Purpose == Work && !s.redo[step.Group] {
-		s.checkOpen(step, was)
+		s.checkOpen(step, previous)
 	}
 	if step.Purpose == Check || step.Purpose == Deliver {
-		s.checkOpenComplete(step, was)
+		s.checkOpenComplete(step, previous)
 	}
 }
 
@@ -133,12 +133,12 @@ func (s *sim) checkStuck(step Step, was team.Contents) {
 }
 
 // followHelp stores the counters of the step's group if the log says that the group was helped.
-func (s *sim) followHelp(was team.Contents, step *Step) {
-	for _, l := range s.picture.Orchestrator.DecisionsLog[len(was.Orchestrator.DecisionsLog):] {
+func (s *sim) followHelp(previous team.Contents, step *Step) {
+	for _, l := range s.picture.Orchestrator.DecisionsLog[len(previous.Orchestrator.DecisionsLog):] {
 		if !strings.HasPrefix(l.Decision, "split_group_") && !strings.HasPrefix(l.Decision, "help_group_") {
 			continue
 		}
-		g, _ := was.Groups.Find(step.Group)
+		g, _ := previous.Groups.Find(step.Group)
 		helped := s.helped[g.ID]
 		if step.Role == team.TechLead {
 			helped.QA = g.Iterations.QA

@@ -64,18 +64,18 @@ var extraRows = []row{
 	{team.QAFailed, "ERROR", team.QAFailed, team.Iterations{}},
 }
 
-// allowed reports whether a group's status and counters may change from was to now for this cause.
-// An empty cause allows no change.
-func allowed(was, now team.Group, cause string) bool {
+// allowed reports whether a group's status and counters may change from previous to next for this
+// cause. An empty cause allows no change.
+func allowed(previous, next team.Group, cause string) bool {
 	grown := team.Iterations{
-		Developer: now.Iterations.Developer - was.Iterations.Developer,
-		QA:        now.Iterations.QA - was.Iterations.QA,
-		TechLead:  now.Iterations.TechLead - was.Iterations.TechLead,
+		Developer: next.Iterations.Developer - previous.Iterations.Developer,
+		QA:        next.Iterations.QA - previous.Iterations.QA,
+		TechLead:  next.Iterations.TechLead - previous.Iterations.TechLead,
 	}
 	if cause == "" {
-		return was.Status == now.Status && grown == team.Iterations{}
+		return previous.Status == next.Status && grown == team.Iterations{}
 	}
-	seen := row{was.Status, cause, now.Status, grown}
+	seen := row{previous.Status, cause, next.Status, grown}
 	for _, r := range append(table[:len(table):len(table)], extraRows...) {
 		if r == seen {
 			return true

@@ -89,10 +89,10 @@ func TestProgramsThatShareADatabaseSendEachNotificationOnce(t *testing.T) {
 	}
 }
 
-// eachBegun waits until the store has cursors for want scopes.
-func eachBegun(t *testing.T, s store.Store, want int) {
+// eachBegun waits until the store has the cursors of n scopes.
+func eachBegun(t *testing.T, s store.Store, n int) {
 	t.Helper()
-	testenv.Wait(t, fmt.Sprintf("%d scopes", want), func() error {
+	testenv.Wait(t, fmt.Sprintf("%d scopes", n), func() error {
 		var list []store.Item
 		err := s.Read(t.Context(), func(r store.Reader) (err error) {
 			list, err = r.Items(cursorKind, (&inbox{}).Key(), -1, 99)
@@ -101,7 +101,7 @@ func eachBegun(t *testing.T, s store.Store, want int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(list) != want {
+		if len(list) != n {
 			return fmt.Errorf("%d are followed", len(list))
 		}
 		return nil

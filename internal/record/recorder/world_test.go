@@ -190,19 +190,19 @@ func (p *project) same(want map[string]string, when string) {
 	}
 }
 
-// valid fails if a document does not conform to its protocol. A run without tasks is allowed. whole
-// is false if only some events of a transaction were read: then the last agent may have ended while
-// the run has not.
-func (p *project) valid(whole bool) {
+// valid fails if a document does not conform to its protocol. A run without tasks is allowed.
+// complete is false if only some events of a transaction were read: then the last agent may have
+// ended although the run has not.
+func (p *project) valid(complete bool) {
 	p.t.Helper()
 	for f := range p.session.Validate() {
-		if f.Name != "empty-session" && (whole || f.Name != "unfinished-session") {
+		if f.Name != "empty-session" && (complete || f.Name != "unfinished-session") {
 			p.t.Error(f)
 		}
 	}
 	must(p.t, p.ledger.Validate(context.Background(), ledger.ValidateOptions{}, func(c ledger.ValidatedFile) error {
 		for _, f := range c.Found {
-			if whole || f.Name != "run-without-result" {
+			if complete || f.Name != "run-without-result" {
 				p.t.Error(f)
 			}
 		}

@@ -36,10 +36,9 @@ func golden(t *testing.T, name, text string) {
 
 var now = time.Date(2026, 4, 1, 12, 0, 0, 0, time.UTC)
 
-// pick returns the item that a hash of the argument of selects, so that the fixture is always the
-// same.
-func pick[T any](of string, list ...T) T {
-	sum := sha256.Sum256([]byte(of))
+// pick returns the item that a hash of key selects, so that the fixture is always the same.
+func pick[T any](key string, list ...T) T {
+	sum := sha256.Sum256([]byte(key))
 	return list[int(sum[0])%len(list)]
 }
 

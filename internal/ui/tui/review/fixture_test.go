@@ -133,9 +133,9 @@ func health() File {
 	}}
 }
 
-// screenOf returns a model of this width and height that has received the events what.
-func screenOf(width, height int, task string, what ...any) Model {
-	return take(take(New("", runID, task, now), program.Size{Width: width, Height: height}), what...)
+// screenOf returns a model of this width and height that has received the events.
+func screenOf(width, height int, task string, events ...any) Model {
+	return take(take(New("", runID, task, now), program.Size{Width: width, Height: height}), events...)
 }
 
 // take passes events to the model one after the other. A string stands for keys, separated by

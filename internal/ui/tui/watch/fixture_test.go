@@ -103,11 +103,11 @@ func everything() Fleet {
 	}
 }
 
-// screenOf returns a model of this width and height that has received a fleet and the events what.
-func screenOf(width, height int, what ...any) Model {
+// screenOf returns a model of this width and height that has received a fleet and the events.
+func screenOf(width, height int, events ...any) Model {
 	m := New("http://127.0.0.1:4870", "", now)
 	m = take(m, Size{Width: width, Height: height}, everything())
-	return take(m, what...)
+	return take(m, events...)
 }
 
 // take passes events to the model one after the other. A string stands for keys, separated by
