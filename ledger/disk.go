@@ -41,7 +41,7 @@ func (d *document) attempt() (int, error) {
 	return int(n), nil
 }
 
-// load reads the record at path. It returns nil if there is none.
+// load reads the record at path. It returns nil if the record does not exist.
 func (s *Store) load(path string) (*document, error) {
 	file := statefile.New(path, statefile.Options{Host: s.host})
 	doc, err := file.Load()

@@ -96,8 +96,8 @@ func (s *Store) dropCopy(path string, data []byte) error {
 	return s.syncFolder(opSyncDrop, path)
 }
 
-// find returns the record of an attempt, under either of its possible names. It returns nil if
-// there is none.
+// find returns the record of an attempt, which may have one of two names. It returns nil if the
+// record does not exist.
 func (s *Store) find(kind Kind, bead string, attempt int) (*document, error) {
 	latest, err := s.load(s.path(kind, bead))
 	if err != nil || latest == nil {
@@ -134,8 +134,8 @@ func fillResult(r Result, run Run, previous *document, now time.Time) Result {
 	if r.DurationSeconds == nil {
 		r.DurationSeconds = seconds(r.StartedAt, r.FinishedAt)
 	}
-	// A result must have a start time. If the run has none, use the end time; the duration stays
-	// unknown.
+	// A result must have a start time. If the run record has no start time, use the end time; then
+	// the duration stays unknown.
 	setIfEmpty(&r.StartedAt, r.FinishedAt)
 	return r
 }

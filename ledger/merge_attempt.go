@@ -129,8 +129,8 @@ func (m *merged) attempt(bead string, n int) *Attempt {
 	return &m.attempts[len(m.attempts)-1]
 }
 
-// attemptNumber returns the attempt number in a record. If the record has none, it returns the
-// number in the file name. If that has none either, it returns 1.
+// attemptNumber returns the attempt number in a record. If the record has no number, it returns the
+// number in the file name. If the file name has no number either, it returns 1.
 func attemptNumber(rec fields, name fileName) int {
 	if n, ok := intOf(rec.get("attempt")); ok && n > 0 && n < 1<<31 {
 		return int(n)
@@ -190,8 +190,8 @@ func (a *Attempt) setStart(runStart string) {
 	}
 }
 
-// derive sets the fields that follow from other fields. An attempt without an outcome counts as
-// running.
+// derive sets the fields that follow from other fields. If an attempt has no outcome, derive sets
+// its status to running.
 func (a *Attempt) derive() {
 	a.started, a.finished = timeOf(a.StartedAt), timeOf(a.FinishedAt)
 	if a.DurationSeconds == nil && !a.started.IsZero() && !a.finished.Before(a.started) {

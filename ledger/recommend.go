@@ -111,8 +111,8 @@ func (t *tally) weakAgents(s Statistics) []Recommendation {
 	return list
 }
 
-// weakTemplates returns a recommendation for each template with a low success rate. It returns none
-// if there is only one template, because there is nothing to compare.
+// weakTemplates returns a recommendation for each template with a low success rate. If there is
+// only one template, it returns no recommendation, because there is nothing to compare.
 func (t *tally) weakTemplates(s Statistics) []Recommendation {
 	var list []Recommendation
 	for _, tpl := range s.ByTemplate {

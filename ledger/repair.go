@@ -45,8 +45,8 @@ func (r *repair) addFrom(field string, v any) {
 	r.add(field, v)
 }
 
-// run brings a run record to the full form, as far as fields can be derived. A run with neither an
-// end nor a result gets the status "running", as if it had just been dispatched.
+// run brings a run record to the full form, with all fields that can be derived. A run with neither
+// an end nor a result gets the status "running", as if it had just been dispatched.
 func (r *repair) run(resultFile string) {
 	bead := r.root.Get("bead").Text()
 	r.add("schema_version", Version)
@@ -109,8 +109,8 @@ func (r *repair) prompt() {
 	}
 }
 
-// result brings a result record to the full form, as far as fields can be derived. followed reports
-// that a later attempt of the task is recorded.
+// result brings a result record to the full form, with all fields that can be derived. followed
+// says that a later attempt of the task is recorded.
 func (r *repair) result(followed bool) {
 	bead := r.root.Get("bead").Text()
 	r.add("schema_version", Version)

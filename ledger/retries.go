@@ -3,8 +3,8 @@ package ledger
 // Retries describes the outcomes of tasks by their number of attempts.
 type Retries struct {
 	Tasks      int        `json:"tasks"`   // tasks with more than one attempt
-	Done       int        `json:"done"`    // of Tasks, those whose last attempt is done
-	GaveUp     int        `json:"gave_up"` // of Tasks, those whose last attempt failed or timed out
+	Done       int        `json:"done"`    // number of Tasks whose last attempt is done
+	GaveUp     int        `json:"gave_up"` // number of Tasks whose last attempt failed or timed out
 	ByAttempts []Attempts `json:"by_attempts"`
 }
 

@@ -46,8 +46,8 @@ var (
 	outcomes = []string{"pass", "fail", "skipped"}
 )
 
-// ownSteps begins the agent name of a step that gaffer executes itself, such as the merge of a
-// group. A strict check accepts these names and the protocol's two agents.
+// ownSteps is the prefix of the agent name for a step that gaffer executes itself, such as the
+// merge of a group. A strict check accepts these names and the protocol's two agents.
 const ownSteps = "gaffer-"
 
 var verification = rule{name: "verification", form: anObject, null: true, members: []rule{

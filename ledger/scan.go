@@ -27,7 +27,7 @@ func (f file) path() string { return filepath.Join(f.dir, f.file) }
 // task lists all files of one bead: first the runs, then the results.
 type task []file
 
-// folder stands for the records of one kind in a folder: all of them, or a single one.
+// folder represents the records of one kind in a folder: all of them, or a single record.
 type folder struct {
 	host host.Host
 	kind Kind
@@ -48,8 +48,8 @@ func (s *Store) folders() []folder {
 // all names in memory, so files reads the folder again for each window.
 const window = 8192
 
-// files yields the records of the folder, sorted by name. It yields none if the folder does not
-// exist. It stops after an error.
+// files yields the records of the folder, sorted by name. If the folder does not exist, it yields
+// no records. It stops after an error.
 func (f folder) files() iter.Seq2[file, error] {
 	return func(yield func(file, error) bool) {
 		if f.only != "" {
@@ -170,12 +170,12 @@ func nextBead(heads []head) (bead string, more bool, err error) {
 	return bead, more, nil
 }
 
-// reading is the result of reading one file: its value, or the reason why it has none.
+// reading is the result of reading one file: its value, or the reason why it has no value.
 type reading struct {
 	file
 	value   jsontree.Value
 	found   []statefile.Finding // portability problems, see statefile.CheckPortable
-	name    string              // name of the finding that says why there is no value; empty if there is one
+	name    string              // name of the finding that says why there is no value; empty if there is a value
 	problem string
 }
 

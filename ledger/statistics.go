@@ -34,7 +34,7 @@ type Statistics struct {
 	TaskTypes          []TaskType `json:"task_types"`
 	Durations          Durations  `json:"duration_distribution"`
 	ByWeek             []Week     `json:"by_week"`       // the most recent weeks in which runs started
-	EarlierWeeks       Group      `json:"earlier_weeks"` // runs of all weeks before those in ByWeek
+	EarlierWeeks       Group      `json:"earlier_weeks"` // runs of all weeks before the weeks in ByWeek
 	Undated            Group      `json:"undated"`       // runs with no readable start time, or one in the future
 	Retries            Retries    `json:"retries"`
 	Cost               Cost       `json:"cost"`
@@ -70,7 +70,7 @@ type Reason struct {
 	Count  int    `json:"count"`
 }
 
-// Cost is the total cost of the runs, as far as it is known.
+// Cost is the total cost of the runs whose cost is known.
 type Cost struct {
 	USD         *float64 `json:"usd"` // null if no cost is known
 	KnownRuns   int      `json:"known_runs"`

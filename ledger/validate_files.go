@@ -21,7 +21,7 @@ type ValidatedFile struct {
 // ValidateOptions configures the validation.
 type ValidateOptions struct {
 	// Strict accepts only the protocol's two agent names and the names of gaffer's steps. It does
-	// not turn irregular records into invalid ones; the caller decides about them.
+	// not make irregular records invalid: the caller decides what irregular records mean.
 	Strict bool
 }
 

@@ -28,7 +28,7 @@ const leftoverAge = time.Hour
 // Cleaning selects the sessions to delete.
 type Cleaning struct {
 	OlderThan time.Duration
-	Force     bool // also delete the active session and running ones
+	Force     bool // also delete the active session and running sessions
 	DryRun    bool // only report which sessions would be deleted
 }
 
@@ -39,9 +39,10 @@ type Cleaned struct {
 }
 
 // Clean deletes sessions that ended long ago, and sessions that started long ago and have no end
-// time. It returns every old session, including those it kept. Without Force it keeps the active
-// session and running ones. It always keeps sessions that cannot be read. If Clean crashes, each
-// session is either complete or deleted; the next Clean removes hidden folders that are left.
+// time. It returns every old session, including the sessions that it kept. Without Force it keeps
+// the active session and running sessions. It always keeps sessions that cannot be read. If Clean
+// crashes, each session is either complete or deleted; the next Clean removes hidden folders that
+// are left.
 func (s *Store) Clean(c Cleaning) ([]Cleaned, error) {
 	entries, err := s.List()
 	if err != nil {

@@ -49,9 +49,9 @@ func NewID(now time.Time, random io.Reader) (string, error) {
 	return now.UTC().Format(idTime) + "-" + hex.EncodeToString(b[:]), nil
 }
 
-// Create creates a session and makes it the active one. After a crash the session
-// either exists with its document or does not exist. If only the activation fails,
-// Create returns both the id and the error.
+// Create creates a session and makes it the active session. After a crash the session either exists
+// with its document or does not exist. If only the activation fails, Create returns both the id and
+// the error.
 func (s *Store) Create(ctx context.Context, d Draft) (string, error) {
 	if err := d.check(); err != nil {
 		return "", err
@@ -113,7 +113,8 @@ func (s *Store) create(id string, data []byte) error {
 		return err
 	}
 	if err := s.publish(id, hidden, data); err != nil {
-		// If this fails, Clean later deletes what is left of the hidden folder.
+		// Ignore the error: if this fails, Clean later deletes the remaining files of the hidden
+		// folder.
 		_ = h.Remove(opUndoSession, filepath.Join(hidden, statusName))
 		_ = h.Remove(opUndoSession, hidden)
 		return err

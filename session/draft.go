@@ -27,13 +27,13 @@ type Draft struct {
 	Waves      jsontree.Value
 }
 
-// ParseAgents reads the agents of a draft: either an array, or an object whose member
-// "agents" is one. name is the file name for errors.
+// ParseAgents reads the agents of a draft: an array, or an object whose member "agents" is an
+// array. name is the file name for errors.
 func ParseAgents(name string, data []byte) (jsontree.Value, error) {
 	return parseList(name, data, "agents")
 }
 
-// ParseWaves reads the waves of a draft: either an array, or an object whose member "waves" is one.
+// ParseWaves reads the waves of a draft: an array, or an object whose member "waves" is an array.
 // name is the file name for errors.
 func ParseWaves(name string, data []byte) (jsontree.Value, error) {
 	return parseList(name, data, "waves")

@@ -84,8 +84,8 @@ func newAgent(given jsontree.Value, dir string) jsontree.Value {
 	return doc.Value()
 }
 
-// waves returns the waves of the draft. If the draft has none, they follow from the wave numbers of
-// its agents.
+// waves returns the waves of the draft. If the draft has no waves, they are derived from the wave
+// numbers of its agents.
 func (d Draft) waves() []any {
 	var waves []any
 	for _, given := range d.Waves.Items() {

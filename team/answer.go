@@ -60,8 +60,8 @@ func (*NoStatusError) Error() string {
 // Conflict reports true: the answer cannot be applied to the session.
 func (*NoStatusError) Conflict() bool { return true }
 
-// UnclearError reports an answer whose last verdict cannot be read or is contradicted
-// by the answer itself.
+// UnclearError reports an answer whose last verdict cannot be read, or whose text contradicts its
+// last verdict.
 type UnclearError struct{ Problem string }
 
 func (e *UnclearError) Error() string { return "the answer's status is in doubt: " + e.Problem }

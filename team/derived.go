@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// allGroups returns the groups that have a status, followed by the groups of the plan that have
-// none yet. The latter count as pending.
+// allGroups returns the groups that have a status, followed by the groups of the plan without a
+// status, which count as pending.
 func allGroups(pm PMState, groups Groups) Groups {
 	all, begun := slices.Clone(groups), groups.byID()
 	for _, planned := range pm.TaskGroups {

@@ -63,7 +63,7 @@ func addGroup(n *jsontree.Node, g Group) {
 	}
 	var old Group
 	jsontree.Decode(note.Value(), &old)
-	old.TechLeadFeedback, old.Blockers = nil, nil // so editGroup appends only new feedback and blockers; the document keeps the old ones
+	old.TechLeadFeedback, old.Blockers = nil, nil // clear these lists, so that editGroup appends only new feedback and blockers to the lists in the document
 	editGroup(note, old, g)
 }
 

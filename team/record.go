@@ -150,8 +150,8 @@ func whyUneditable(d Document, v jsontree.Value) string {
 	return ""
 }
 
-// sessionIn returns the session id in a state file, or "" if it has none. The protocol defines none
-// for group_status.json, but some programs write one.
+// sessionIn returns the session id in a state file, or "" if the file has none. The protocol
+// defines no session id for group_status.json, but some programs write one.
 func sessionIn(d Document, v jsontree.Value) string {
 	if _, messages := channelOf(d); messages {
 		return ""
@@ -204,8 +204,8 @@ func (s *Store) renameUnusable(path, problem string, now time.Time) error {
 	return nil
 }
 
-// OtherSessionError reports that the folder holds another session (Found) than the one to be
-// recorded (Recorded).
+// OtherSessionError reports that the folder holds the session Found, and not the session Recorded
+// that should be recorded.
 type OtherSessionError struct{ Root, Found, Recorded string }
 
 func (e *OtherSessionError) Error() string {

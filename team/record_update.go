@@ -208,8 +208,8 @@ func canonical(v jsontree.Value, r *rule) string {
 	return v.String()
 }
 
-// same reports whether two values of the same kind are equal. A time that is not RFC 3339 counts as
-// different, so that it is rewritten.
+// same reports whether two values of the same kind are equal. It returns false for a time that is
+// not in RFC 3339, so that the time is rewritten.
 func same(v, want jsontree.Value, r *rule) bool {
 	switch {
 	case r.form == moment && v.Kind() == jsontree.String:

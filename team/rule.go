@@ -2,7 +2,7 @@ package team
 
 import "gaffer/statefile/jsontree"
 
-// form is the type of value that a rule requires, in terms of JSON Schema.
+// form is the type of value that a rule requires, as a word of JSON Schema.
 type form string
 
 const (

@@ -142,8 +142,8 @@ func (st state) group(id string) (Group, error) {
 	return g, nil
 }
 
-// with returns a list in which g replaces the group that has the same id. If there is none, g is
-// appended.
+// with returns a copy of the list in which g replaces the group with the same id. If no group has
+// this id, g is appended.
 func (gs Groups) with(g Group) Groups {
 	i := slices.IndexFunc(gs, func(old Group) bool { return old.ID == g.ID })
 	if i < 0 {
@@ -236,7 +236,7 @@ func (s *Store) answerPM(ctx context.Context, now time.Time, st state, answer An
 type stateChange struct {
 	groups       func(Groups) (Groups, error) // returns the changed groups; nil if no group changes
 	orchestrator func(*jsontree.Node)
-	plan         func(*jsontree.Node) // changes pm_state.json further, besides its derived values; may be nil
+	plan         func(*jsontree.Node) // makes further changes of pm_state.json, in addition to the derived values; may be nil
 }
 
 // documentEdit is the part of a stateChange that edits one document.
@@ -245,12 +245,12 @@ type documentEdit struct {
 	change func(*jsontree.Node) error
 }
 
-// write applies the change m to the documents: first the orchestrator's, then the groups, then the
-// project manager's derived values. If a process dies in between, the agent is listed but its group
-// has not changed; repeating the same change corrects that without counting twice. If the change
-// contains a plan, pm_state.json is written first, because groups without a plan would seem to have
-// no dependencies. If the change is refused, or one of the documents cannot be edited, write
-// changes nothing.
+// write applies the change m to the documents: first the orchestrator's document, then the groups,
+// then the derived values in the project manager's document. If a process dies in between, the
+// agent is listed but its group has not changed; repeating the same change corrects that without
+// counting twice. If the change contains a plan, pm_state.json is written first, because groups
+// without a plan would seem to have no dependencies. If the change is refused, or one of the
+// documents cannot be edited, write changes nothing.
 func (s *Store) write(ctx context.Context, now time.Time, was state, m stateChange) error {
 	edits, err := m.edits(was)
 	if err != nil {

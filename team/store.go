@@ -13,7 +13,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Names of the file operations on a session, in addition to those that write its documents.
+// Names of the file operations on a session that do not write its documents.
 const (
 	opLock host.Op = "lock team"
 	opLook host.Op = "look for session"
@@ -33,7 +33,7 @@ type Store struct {
 	root    string
 	opts    Options
 	files   map[Document]*statefile.File
-	records map[Document]*statefile.File // the same documents as files, with options that let Record replace corrupt ones
+	records map[Document]*statefile.File // the same documents, opened with options that let Record replace corrupt files
 }
 
 // Open returns the store for the team whose documents are in the folder root. It reads and writes
@@ -63,9 +63,9 @@ func (s *Store) Root() string { return s.root }
 
 func (s *Store) path(d Document) string { return filepath.Join(s.root, d.Path()) }
 
-// fileOptions says what to do if a document is missing or corrupt. For a state file that is an
-// error, because an empty state would say that nothing was done yet. A corrupt message file is
-// copied and then replaced by an empty one.
+// fileOptions returns options that say what to do if a document is missing or corrupt. A missing or
+// corrupt state file is an error, because an empty state would say that nothing was done yet. A
+// corrupt message file is copied and then replaced by an empty file.
 func (s *Store) fileOptions(d Document) statefile.Options {
 	o := statefile.Options{Host: s.opts.Host, Notice: s.opts.Notice, LockTimeout: s.opts.LockTimeout}
 	if _, ok := channelOf(d); ok {

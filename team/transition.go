@@ -37,7 +37,7 @@ const (
 	WordComplete           Word = "COMPLETE" // agents may also write BAZINGA
 )
 
-// effect is what a transition does besides changing the status.
+// effect is what a transition does in addition to changing the status.
 type effect int
 
 const (

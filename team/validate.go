@@ -174,8 +174,8 @@ func (f *folder) checkGroups() {
 	}
 }
 
-// checkMessages adds a finding for each message id that occurs twice: acknowledging one of the
-// messages would acknowledge both.
+// checkMessages adds a finding for each message id that occurs twice, because acknowledging one of
+// the two messages would acknowledge both.
 func (f *folder) checkMessages() {
 	seen := map[string]bool{}
 	for _, c := range channels {

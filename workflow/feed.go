@@ -21,7 +21,7 @@ const FeedCap = 100
 // feedBatch is the number of events that are moved to the archive at a time.
 const feedBatch = FeedCap / 2
 
-// ArchiveFolder is the name of the folder for the events that were moved out of the state.
+// ArchiveFolder is the name of the folder for events that were removed from the state.
 const ArchiveFolder = "build-events"
 
 // archivedField is the member of the state that counts the events in the archive. The name of the

@@ -52,8 +52,8 @@ func PutRun(root *jsontree.Node, run BuildRun) {
 	setDerived(root, node)
 }
 
-// putChunks updates the chunks in list and appends missing ones. If an id occurs twice in list, it
-// updates both entries.
+// putChunks updates the chunks in list and appends chunks that list lacks. If an id occurs twice in
+// list, it updates both entries.
 func putChunks(list *jsontree.Node, chunks []Chunk) {
 	ids := idsOf(list)
 	there := map[ID][]*jsontree.Node{}

@@ -1,11 +1,9 @@
-// Package workflow stores the workflow state of a project: the current command and
-// step, the build run with its chunks, the inbox, and the feed of events. It is stored
-// in the folder .fctry. Agents, scripts and a viewer read and write it independently of
-// each other.
+// Package workflow stores the workflow state of a project: the current command and step, the build
+// run with its chunks, the inbox, and the feed of events. It is stored in the folder .fctry.
+// Agents, scripts and a viewer read and write it independently of each other.
 //
-// The rules are pure functions on the document, such as BeginStep, SetChunk and Set.
-// Store.Update calls such a function under the document's lock and makes the result
-// durable.
+// The rules are pure functions on the document, such as BeginStep, SetChunk and Set. Store.Update
+// calls one of these functions under the document's lock and makes the result durable.
 package workflow
 
 import (
@@ -30,7 +28,7 @@ const (
 	InboxFile = "inbox.json"
 )
 
-// Names of the file operations of an update, in addition to those of package statefile.
+// Names of the file operations of an update that package statefile does not define.
 const (
 	opLook       host.Op = "look for document"
 	opSyncFolder host.Op = "sync workflow folder"

@@ -246,7 +246,7 @@ func (c *Config) abs(path string) string {
 	return filepath.Join(c.root, path)
 }
 
-// mustGet returns the text of the key with this name and kind. It panics if there is no such key:
+// mustGet returns the text of the key with this name and kind. It panics if the key does not exist:
 // the callers use constant names, so that would be a bug in gaffer and not a mistake in a
 // configuration file.
 func (c *Config) mustGet(name string, kind Kind) string {

@@ -144,7 +144,7 @@ var keys = []Key{
 func notices() []string { return []string{"waiting", "failed", "offline", "finished", "budget"} }
 
 // Keys returns all settings in the order in which they are displayed, except the settings of a
-// team's roles. [RoleKeys] returns those.
+// team's roles, which [RoleKeys] returns.
 func Keys() []Key { return append([]Key(nil), keys...) }
 
 // Names returns the names of all settings, including the settings of a team's roles.

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// Text returns the message to print for err, with its hint if it has one. The message may contain
-// text from other programs, so the caller must make it printable.
+// Text returns the message to print for err, with its hint, if err has a hint. The message may
+// contain text from other programs, so the caller must make it printable.
 func Text(err error) string {
 	text := "gaffer: " + err.Error()
 	if hint := Hint(err); hint != "" {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// PickAgent is the name of the agent in a task that picks one of several candidates. gaffer does
-// such a task itself.
+// PickAgent is the name of the agent in a task that picks one of several candidates. gaffer
+// executes the task itself.
 const PickAgent = "gaffer-pick"
 
 // PickBy says who picks one of several candidates.

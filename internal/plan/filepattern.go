@@ -109,7 +109,7 @@ func literalEndsOf(name string) literalEnds {
 
 // paths reports whether two globs overlap. It uses dynamic programming from the end: next[j] says
 // whether the segments of p after i overlap the segments of q from j on. If one pattern has no more
-// segments, it is a folder that contains the paths of the other, so they overlap.
+// segments, it is a folder that contains the paths of the other pattern, so the two overlap.
 func (m *matcher) paths(p, q *pattern) bool {
 	a, b := p.segments, q.segments
 	next := slices.Repeat([]bool{true}, len(b)+1)
@@ -139,7 +139,7 @@ func (m *matcher) names(a, b string) bool {
 	return lettersMeet(x, y)
 }
 
-// The values that stand for ? and * in the runes of a name.
+// The values in the runes of a name that represent ? and *.
 const (
 	anyOne  rune = -1
 	anyMany rune = -2

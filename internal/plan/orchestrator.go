@@ -22,7 +22,7 @@ var (
 )
 
 // isOrchestrator reports whether a markdown file is the plan of an orchestrator and not a prompt.
-// Such a plan has a dependency graph, or waves with prompts.
+// The plan of an orchestrator has a dependency graph, or waves with prompts.
 func isOrchestrator(data []byte) bool {
 	inWave := false
 	for line := range strings.Lines(string(data)) {
@@ -140,7 +140,7 @@ func (o *orchestrator) heading(title string, level int, at position, wave int) (
 	return n + 1, false // add 1, because 0 stands for no wave and some plans have a wave 0
 }
 
-// noNumber stands for the wave below a heading without a number, for example "Wave one".
+// noNumber is the wave number for a heading without a number, for example "Wave one".
 const noNumber = -1
 
 // item adds the prompt file that a line below a wave's heading names. If the line names several

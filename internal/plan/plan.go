@@ -31,7 +31,7 @@ type Plan struct {
 	Build      json.RawMessage `json:"Build,omitempty"` // set for an autonomous build; package build decodes it
 	Team       json.RawMessage `json:"Team,omitempty"`  // set for a team: the JSON of a teamstate.Start
 	Tasks      []Task          `json:"Tasks"`           // tasks in the order of the plan's file
-	Warnings   Problems        `json:"Warnings"`        // problems in spite of which the plan can run
+	Warnings   Problems        `json:"Warnings"`        // problems that do not prevent the plan from running
 }
 
 // The values of Plan.Source. The session protocol defines them.
@@ -118,7 +118,7 @@ const (
 type QuestionRules struct {
 	Questions     QuestionPolicy `json:"Questions,omitzero"`
 	AnswerTimeout time.Duration  `json:"AnswerTimeout,omitzero"` // how long a question waits for the user; 0 means forever
-	AnswerDefault string         `json:"AnswerDefault,omitzero"` // the answer if the user gives none within AnswerTimeout
+	AnswerDefault string         `json:"AnswerDefault,omitzero"` // the answer that is used if the user gives no answer within AnswerTimeout
 }
 
 // FileEntry says where a task is in the plan's file, and whether it is done.
@@ -162,14 +162,14 @@ type QuestionPolicy string
 
 // The values of QuestionPolicy.
 const (
-	Ask   QuestionPolicy = "ask"   // the user answers them
-	Deny  QuestionPolicy = "deny"  // they are denied at once
-	Allow QuestionPolicy = "allow" // they are allowed at once
+	Ask   QuestionPolicy = "ask"   // the user answers the questions and requests
+	Deny  QuestionPolicy = "deny"  // the questions and requests are denied at once
+	Allow QuestionPolicy = "allow" // the questions and requests are allowed at once
 )
 
-// Workflow holds the settings of a workflow. A prompt that is alone in its wave works on Branch
-// itself. If a wave has several prompts, each of them works in its own worktree on its own branch.
-// After the wave, these branches are merged into Branch.
+// Workflow holds the settings of a workflow. If a wave has only one prompt, that prompt works
+// directly on Branch. If a wave has several prompts, each of them works in its own worktree on its
+// own branch. After the wave, these branches are merged into Branch.
 type Workflow struct {
 	ID         string     `json:"ID"`
 	Base       string     `json:"Base"` // branch from which Branch is created

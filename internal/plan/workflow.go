@@ -1,6 +1,6 @@
 package plan
 
-// workflowModels says which agent and model each model name in a workflow file stands for.
+// workflowModels maps each model name in a workflow file to an agent and a model.
 var workflowModels = []struct{ word, agent, model string }{
 	{"claude", "claude", ""},
 	{"codex", "codex", ""},

@@ -34,7 +34,7 @@ type node struct {
 	items []*node
 	pairs []pair
 	position
-	size int // number of values in the node; an alias counts as many as the value to which it refers
+	size int // number of values in the node; an alias adds as many as the value to which it refers has
 }
 
 type pair struct {

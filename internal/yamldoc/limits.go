@@ -7,7 +7,8 @@ import (
 )
 
 // Limits of a file. The parser itself has no limits: it recurses for each level of nesting, and
-// needs quadratic time for the keys of a mapping. So the tokens are counted before they are parsed.
+// needs quadratic time for the keys of a mapping. So gaffer counts the tokens before it lets the
+// parser parse them.
 const (
 	maxDepth   = 100
 	maxTokens  = 1_000_000

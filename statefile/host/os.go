@@ -16,7 +16,7 @@ func OS() Host { return osHost{} }
 
 type osHost struct{}
 
-// namesAtOnce is the number of names that Names reads at once.
+// namesAtOnce is the number of names that Names reads in one operation.
 const namesAtOnce = 512
 
 func (osHost) Open(_ Op, name string) (File, error) {

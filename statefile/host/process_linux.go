@@ -22,8 +22,8 @@ func pidSpace() string {
 	return space
 }
 
-// startTime returns the start time of a process, in clock ticks since boot. A zombie
-// process counts as not existing.
+// startTime returns the start time of a process, in clock ticks since boot. For a zombie process it
+// returns an error, as if the process did not exist.
 func startTime(pid int) (uint64, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if errors.Is(err, os.ErrNotExist) && syscall.Kill(pid, 0) != syscall.ESRCH {
@@ -32,8 +32,8 @@ func startTime(pid int) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	// The program's name is in parentheses and may itself contain spaces and parentheses. In the
-	// fields after it, the first is the state of the process and the 20th its start time.
+	// The program's name is in parentheses and may itself contain spaces and parentheses. The first
+	// field after it is the state of the process, and the 20th field after it is the start time.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 20 {
 		return 0, fmt.Errorf("/proc/%d/stat: %d fields after the name", pid, len(fields))

@@ -18,7 +18,8 @@ type cursor struct {
 	base            int    // position of raw in the whole document
 }
 
-// cursor returns a cursor before the first member or item of v. If v has none, next returns false.
+// cursor returns a cursor before the first member or item of v. If v has no members or items, next
+// returns false.
 func (v Value) cursor() cursor {
 	kind := v.Kind()
 	if kind != Object && kind != Array {

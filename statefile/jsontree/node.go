@@ -275,8 +275,8 @@ func (n *Node) multiline() bool {
 	return hasNewline(n.parts[0].lead)
 }
 
-// itemsInline reports whether the last item of an array is an object or array on a single line. If
-// so, a new item is also written on a single line.
+// itemsInline reports whether the last item of an array is an object or array on a single line.
+// Then a new item is also written on a single line.
 func (n *Node) itemsInline() bool {
 	if len(n.parts) == 0 {
 		return false

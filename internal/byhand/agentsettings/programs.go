@@ -49,8 +49,8 @@ type StatusLine int
 
 // The choices for the status line.
 const (
-	StatusLineIfFree  StatusLine = iota // set gaffer's status line, unless another one is set
-	StatusLineReplace                   // set gaffer's status line, even if another one is set
+	StatusLineIfFree  StatusLine = iota // set gaffer's status line, unless another status line is set
+	StatusLineReplace                   // set gaffer's status line, even if another status line is set
 	StatusLineLeave                     // do not set a status line; gaffer's own is removed with its other entries
 )
 
@@ -222,8 +222,8 @@ func (w Integration) statusLine() Entry {
 
 func (w Integration) serverArgs() []string { return append(slices.Clone(w.Argv[1:]), "mcp") }
 
-// fixServerCommand returns gaffer's current path as the command of an MCP server. The arguments
-// stay. Any server whose first argument is "mcp" counts as gaffer's.
+// fixServerCommand returns gaffer's current path as the command of an MCP server. The arguments of
+// the server stay. Any server whose first argument is "mcp" is treated as gaffer's.
 func (w Integration) fixServerCommand(string) string { return w.Argv[0] }
 
 func (w Integration) jsonServer() Entry {

@@ -171,7 +171,7 @@ func (tomlWriter) add(old []byte, entries []Entry) ([]Splice, error) {
 	return ordered(splices), nil
 }
 
-// inlineAt returns the statement that sets the value at path to an inline table. It reports false
+// inlineAt returns the statement that sets the value at path to an inline table. It returns false
 // if there is none.
 func (t *tomlText) inlineAt(path []string) (tomlItem, bool) {
 	for _, st := range t.statements {
@@ -214,7 +214,7 @@ func (tomlWriter) fixCommands(old []byte, entries []Entry) (extended, rest []Ent
 	return extended, rest, ordered(splices), nil
 }
 
-// find returns the item that sets the key at path, which may be in an inline table. It reports
+// find returns the item that sets the key at path, which may be in an inline table. It returns
 // false if there is none.
 func find(items []tomlItem, path []string) (tomlItem, bool) {
 	for _, item := range items {

@@ -40,7 +40,7 @@ type SessionFile struct {
 // Title is the title of a terminal.
 type Title struct {
 	Text string
-	Host string // name of the machine, which is the title until a program sets another one
+	Host string // name of the machine, which is the title until a program sets another title
 }
 
 // Rollout is the state of a Codex thread, read from the end of the thread's log.

@@ -35,7 +35,8 @@ func Judge(e Evidence, now time.Time) (Agent, bool) {
 	return e.agent(w), true
 }
 
-// forgetAfter is how long after its last event a session without a known process counts as alive.
+// forgetAfter is how long a session without a known process is considered alive after its last
+// event.
 const forgetAfter = time.Hour
 
 func isRecent(s *hookevents.Session, now time.Time) bool {

@@ -85,7 +85,7 @@ func (f Folder) lock(ctx context.Context) (unlock func(), err error) {
 }
 
 // pathOf returns the path of a session's document. If the session's id is not valid in a file name,
-// the name has the id's fingerprint instead.
+// the file name contains the id's fingerprint.
 func (f Folder) pathOf(program, session string) string {
 	name := session
 	if !IsFileNameSafe(name) {

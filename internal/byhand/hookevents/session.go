@@ -101,8 +101,8 @@ func (s Session) WaitsFor() string {
 	return a.Tool + ": " + a.What
 }
 
-// ID returns the worker id of the session's process. Several sessions that a process has one after
-// another belong to the same worker.
+// ID returns the worker id of the session's process. If a process has several sessions, one after
+// another, they all belong to the same worker.
 func (s Session) ID() string { return WorkerID(s.Program, s.Process, s.Session) }
 
 // Worker returns the worker name of the session's process.

@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// blockSize is the number of bytes of a log that are read at once.
+// blockSize is the number of bytes of a log that are read in one operation.
 const blockSize = 64 << 10
 
 // seekLastLines moves f to the start of its last n lines. If n is negative, f stays at the start.

@@ -45,7 +45,7 @@ func tlsConfig(e *env.Env, c *config.Config, servers []*url.URL) (*tls.Config, e
 
 // trustOwnServer returns a TLS configuration that accepts the system's authorities and the
 // certificate that this user's server on this machine has created. It returns nil if a server is on
-// another machine or if there is no such certificate.
+// another machine or if there is no certificate.
 func trustOwnServer(e *env.Env, servers []*url.URL) *tls.Config {
 	state, err := e.StateDir()
 	if err != nil || !onLoopback(servers) {

@@ -6,8 +6,8 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Paint returns text in the style s if w accepts colour, and text itself if not. No information may
-// depend on colour alone.
+// Paint returns text in the style s if w accepts colour, and the unchanged text if it does not. No
+// information may depend on colour alone.
 func (e *Env) Paint(w io.Writer, s display.Style, text string) string {
 	if !e.Color(w) {
 		return text

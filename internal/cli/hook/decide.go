@@ -57,7 +57,8 @@ func (c *call) asks() bool {
 }
 
 // question returns the question for the user. It returns false if the user can answer only at the
-// agent's own prompt: if the agent asks several questions at once, or one without options.
+// agent's own prompt, because the agent asks several questions at the same time, or a question
+// without options.
 func (c *call) question(within time.Duration) (fleet.Ask, bool) {
 	q := fleet.Ask{From: c.Session.Worker(), Within: within, Text: c.Session.WaitsFor(), Options: []string{allow, deny}}
 	q.Ref = fmt.Sprintf("%s %s %d", c.Session.Session, c.Event.Input, c.Session.At.UnixNano())

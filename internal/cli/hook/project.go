@@ -89,7 +89,7 @@ func worktree(dir string) string {
 }
 
 // resolved resolves symbolic links in the folder of a file. The file may be missing. If the file
-// itself is a link, it is not resolved, because the agent wrote the link.
+// itself is a link, that link is not resolved, because the agent wrote the link.
 func resolved(file string) string {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(file))
 	if err != nil {

@@ -119,7 +119,7 @@ func check(e *env.Env, o *options) error {
 	return nil
 }
 
-// withHint adds a hint to an error that has none.
+// withHint adds a hint to err if err has no hint.
 func withHint(err error) error {
 	if hint := (interface{ Hint() string })(nil); errors.As(err, &hint) {
 		return err

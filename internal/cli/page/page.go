@@ -57,7 +57,7 @@ func Open(ctx context.Context, e *env.Env, a *app.App, run string, notice func(t
 }
 
 // Serve serves the dashboard of a backend on l. [Page.Close] closes b and l. If Serve returns an
-// error, it has closed neither.
+// error, b and l are still open.
 func Serve(ctx context.Context, e *env.Env, b Backend, l net.Listener, run string, notice func(string)) (*Page, error) {
 	opts, err := b.Options(e, l, nil, slog.New(&errorHandler{notice}))
 	if err != nil {

@@ -63,8 +63,8 @@ func relative(base, path string) string {
 	return filepath.ToSlash(rel)
 }
 
-// openAt opens the project's sessions and returns id. If id is "active", it returns the id of the
-// active session instead.
+// openAt opens the project's sessions. It returns the store and the id. If id is "active", it
+// returns the id of the active session.
 func openAt(e *env.Env, id string) (*session.Store, string, error) {
 	s, err := Open(e)
 	if err == nil && id == "active" {

@@ -19,8 +19,8 @@ func (e *lostError) Error() string {
 
 func (e *lostError) Unwrap() error { return e.err }
 
-// typeError reports an item of an unknown type. gaffer does not change such an item, because it
-// belongs to another program.
+// typeError reports an item of an unknown type. gaffer does not change the item, because it belongs
+// to another program.
 type typeError struct{ item workflow.Item }
 
 func (e *typeError) Error() string {

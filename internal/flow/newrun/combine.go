@@ -74,8 +74,9 @@ func harder(a, b plan.OnFailure) bool {
 	return rank[a] > rank[b]
 }
 
-// checkCombinable returns an error if the plans cannot be combined: if one of them is a workflow,
-// which has its own branch and must run alone, or if two tasks have the same id.
+// checkCombinable returns an error if the plans cannot be combined. That is so if one of them is a
+// workflow, which has its own branch and must run as the only plan, or if two tasks have the same
+// id.
 func checkCombinable(plans []plan.Plan) error {
 	var problems plan.Problems
 	from := map[string]plan.Plan{}

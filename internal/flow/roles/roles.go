@@ -55,8 +55,8 @@ func Load(c *config.Config, templates string) (Set, error) {
 // Role returns the settings of a role.
 func (s Set) Role(r team.Role) config.Role { return s.roles[r] }
 
-// Template returns the template for a purpose, and false if there is none. The template's path is
-// empty if it is gaffer's own.
+// Template returns the template for a purpose, and false if there is none. The path of gaffer's own
+// templates is empty.
 func (s Set) Template(p teamstate.Purpose) (prompt.Template, bool) {
 	u, ok := useFor(p)
 	return s.templates[u.name], ok

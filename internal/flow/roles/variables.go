@@ -12,7 +12,8 @@ type Variable struct {
 	Name string
 	Doc  string // description on one line, without a full stop
 	Most int    // maximum size of untrusted text in the value, in bytes; 0 if the value has no untrusted text, or only a name
-	// Lines is true if the value has several lines. Such a variable must be alone on its line.
+	// Lines is true if the value has several lines. A variable with several lines must be the only
+	// text on its line.
 	Lines bool
 
 	value func(b teamstate.Brief, most int) string

@@ -65,9 +65,9 @@ func plainText(v jsontree.Value) string {
 	return v.Text()
 }
 
-// OfFile returns the section that describes a file, whose path is relative to the project. If globs
-// of the mapping match, the glob with the most literal characters decides. If none matches, OfFile
-// returns the section whose text names the file or one of its folders.
+// OfFile returns the section that describes a file, whose path is relative to the project. If
+// several globs of the mapping match, the glob with the most literal characters decides. If no glob
+// matches, OfFile returns the section whose text names the file or one of its folders.
 func (s Spec) OfFile(file string, m Mapping) (Section, bool) {
 	file = path.Clean(strings.ReplaceAll(file, `\`, "/"))
 	if file == "." || strings.HasPrefix(file, "../") || path.IsAbs(file) {

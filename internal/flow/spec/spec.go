@@ -34,7 +34,7 @@ const maxSections = 10_000
 // Spec is a parsed spec.
 type Spec struct {
 	Found    bool   // the spec file exists
-	Version  string // version in config.json or, if there is none, in the spec itself
+	Version  string // version in config.json; if config.json has none, the version in the spec itself
 	Status   string
 	Synopsis string    // short synopsis in the front matter; may be empty
 	Sections []Section // in the order of the file

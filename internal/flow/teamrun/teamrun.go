@@ -112,8 +112,8 @@ func (c *Conductor) turn(ctx context.Context) error {
 	return errors.Join(c.startNext(ctx), recorded)
 }
 
-// startNext adds the next steps to the run. If there are none and the session has ended, it ends
-// the run.
+// startNext adds the next steps to the run. If there are no next steps and the session has ended,
+// it ends the run.
 func (c *Conductor) startNext(ctx context.Context) error {
 	if steps := c.session.Next(); len(steps) > 0 {
 		return c.extend(ctx, steps)

@@ -109,7 +109,7 @@ func (g *group) identify(found []team.Issue) []team.Issue {
 }
 
 // openIssues stores the issues of a review that requests changes. If the review lists no issues,
-// the earlier ones stay open.
+// the issues of the earlier review stay open.
 func (g *group) openIssues(found []team.Issue) {
 	if len(found) == 0 {
 		return

@@ -98,7 +98,7 @@ func (p plan) check() error {
 }
 
 // checkGroup returns an error if a group has no tasks, has no phase, or depends on a group that
-// cannot be complete before it, such as one in a later phase.
+// cannot be complete before it, such as a group in a later phase.
 func (p plan) checkGroup(g team.TaskGroup) error {
 	own := p.phaseOf(g.ID)
 	switch {

@@ -69,8 +69,8 @@ func readDraft(body jsontree.Value) (draft, error) {
 	return d, d.connect()
 }
 
-// parts yields the items of a list with their ids. If an agent wrote an object with a member for
-// each id instead, it yields the members.
+// parts yields the items of a list with their ids. If the agent wrote an object with ids as keys
+// instead of a list, parts yields the members of the object.
 func parts(v jsontree.Value) iter.Seq2[string, jsontree.Value] {
 	return func(yield func(string, jsontree.Value) bool) {
 		for _, item := range v.Items() {

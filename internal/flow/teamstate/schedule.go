@@ -143,7 +143,7 @@ func (s *schedule) due() []Step {
 func limited(step Step) bool { return step.Role != "" && step.Role != team.PM }
 
 // exhausted returns a group that needs an agent although it has reached the maximum number of
-// started agents. It returns nil if there is none.
+// started agents. It returns nil if there is no such group.
 func (s *schedule) exhausted() *group {
 	for _, g := range s.waiting() {
 		if step, ok := s.groupStep(g); ok && limited(step) && g.starts >= g.allowed {
@@ -153,7 +153,8 @@ func (s *schedule) exhausted() *group {
 	return nil
 }
 
-// waiting returns the groups without a running step, the one that has waited longest first.
+// waiting returns the groups without a running step, sorted by how long they have waited, the
+// longest first.
 func (s *schedule) waiting() []*group {
 	groups := slices.DeleteFunc(slices.Clone(s.groups.list), func(g *group) bool { return s.busy(g.id) })
 	slices.SortStableFunc(groups, func(a, b *group) int { return cmp.Compare(a.since, b.since) })

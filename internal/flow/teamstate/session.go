@@ -158,8 +158,9 @@ func (s *Session) Outcome() (o Outcome, ended bool) {
 	return Outcome{}, false
 }
 
-// Branch returns the name of a group's branch. It has the same parent path as the session's branch.
-// If both would have the same name, the group's branch gets the suffix "-group".
+// Branch returns the name of a group's branch. It is beside the session's branch, for example
+// team/a beside team/main. If both would have the same name, the group's branch gets the suffix
+// "-group".
 func (s *Session) Branch(group string) string { return s.start.branch(group) }
 
 func (s Start) branch(group string) string {

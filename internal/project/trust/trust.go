@@ -122,8 +122,8 @@ func Add(getenv func(string) string, root string, programs []Program, now time.T
 	return nil
 }
 
-// Remove deletes the entry of the project at root, so that none of its programs is trusted. If
-// there is no entry, the error wraps [fs.ErrNotExist].
+// Remove deletes the entry of the project at root, so that the programs of this project are no
+// longer trusted. If there is no entry, the error wraps [fs.ErrNotExist].
 func Remove(getenv func(string) string, root string) error {
 	file, err := entryFile(getenv, root)
 	if err != nil {

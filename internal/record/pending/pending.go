@@ -24,7 +24,7 @@ const kind = "owed documents"
 // Key returns the key of the item that marks the documents of a run as pending.
 func Key(run string) store.ItemKey { return store.ItemKey{Kind: kind, ID: run} }
 
-// Documents describes a run that has ended, but whose documents do not say so yet.
+// Documents describes a run that has ended, but whose documents do not say yet that it has ended.
 type Documents struct {
 	Run     string    `json:"run"`
 	Project string    `json:"project"`

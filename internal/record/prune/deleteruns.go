@@ -13,7 +13,7 @@ import (
 	"gaffer/internal/record/recorder"
 )
 
-// markKind is the kind of items that mark runs of which some rows are not deleted yet.
+// markKind is the kind of the items that mark partly deleted runs.
 const markKind = "pruning"
 
 func markKey(run string) store.ItemKey { return store.ItemKey{Kind: markKind, ID: run} }
@@ -138,7 +138,7 @@ func (left *runRows) addAttempts(r store.Reader, run string) error {
 	return err
 }
 
-// deleteRunRows deletes the other rows of a run whose own row is already deleted.
+// deleteRunRows deletes the remaining rows of a run after the run's own row was deleted.
 func (t *deleter) deleteRunRows(ctx context.Context, id string, left runRows) error {
 	for chunk := range slices.Chunk(left.logs, logsPerWrite) {
 		if err := t.store.Write(ctx, func(tx *store.Tx) error { deleteLogs(tx, chunk); return nil }); err != nil {

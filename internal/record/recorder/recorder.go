@@ -210,7 +210,7 @@ func (r *Recorder) problems() error {
 	return errors.Join(all...)
 }
 
-// wait returns when there is something to write. It returns at once if records are left to write.
+// wait returns when there is something to write. If records are left to write, it returns at once.
 // If not, it waits for one pace, and then until there are events, another program has changed the
 // document, or a failed write must be retried.
 func (r *Recorder) wait(ctx context.Context, began time.Time) error {

@@ -148,7 +148,7 @@ func (r *Recorder) writeRecords(ctx context.Context, goOn func() bool) error {
 const lookahead = 64
 
 // withEnd returns the entry of an attempt's start with the attempt's end added, if the end is
-// pending too. Then both are written at once, and the end is skipped later.
+// pending too. Then the start and the end are written together, and the end is skipped later.
 func (r *Recorder) withEnd(e entry) entry {
 	if e.result != nil || e.written {
 		return e

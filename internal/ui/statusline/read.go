@@ -23,8 +23,8 @@ type Documents struct {
 // The status line shows this usage as 100 percent.
 const compactAt = 84
 
-// Read computes the status line from the documents. It cannot fail. As the protocol requires, a
-// state that is null, broken or of another form counts as empty.
+// Read computes the status line from the documents. It cannot fail. As the protocol requires, it
+// treats a state that is null, broken or not an object as empty.
 func Read(d Documents) Line {
 	versions, state := parse(d.Config).Get("versions"), parse(d.State)
 	s, _ := workflow.Read(state)

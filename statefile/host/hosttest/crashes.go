@@ -8,8 +8,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Crashes runs an operation many times, and each time the machine crashes at another step. For each
-// step there is one run in which the process dies, and several in which the power fails and
+// Crashes runs an operation many times. In each run, the machine crashes at another step. For each
+// step there is one run in which the process dies, and several runs in which the power fails and
 // different data is lost.
 type Crashes struct {
 	Prepare func(h host.Host) error // runs without faults before Do; may be nil

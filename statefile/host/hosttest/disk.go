@@ -174,7 +174,7 @@ func (d *disk) list(name string) ([]fs.DirEntry, error) {
 	return list, nil
 }
 
-// powerCut keeps the durable data. For all other data it decides at random what is lost.
+// powerCut keeps the durable data. It decides at random which other data is lost.
 func (d *disk) powerCut(rng *rand.Rand) {
 	seen := map[*node]bool{}
 	d.root.powerCut(rng, seen)

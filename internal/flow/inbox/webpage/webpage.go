@@ -1,6 +1,6 @@
 // Package webpage fetches a page of the public web and returns its title and the beginning of its
-// text. The address comes from an inbox item and is not trusted: a fetch never reaches this
-// machine, its network or a cloud's metadata service, whatever names and redirects are used.
+// text. The address comes from an inbox item and is not trusted: names and redirects cannot lead a
+// fetch to this machine, its network or a cloud's metadata service.
 package webpage
 
 import (

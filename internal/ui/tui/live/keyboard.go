@@ -18,7 +18,7 @@ const (
 	Resume               // start tasks again
 	Detach               // let another process work on the run, and leave the view
 	CancelRun            // cancel all tasks, and wait until they have ended
-	Leave                // leave the view at once
+	Leave                // leave the view immediately
 	Answer               // send the answer to a question
 	ShowNote             // show Text to the user and do nothing else
 )

@@ -35,8 +35,8 @@ type Options struct {
 	// End receives a value for each request to end the run that is not a key, such as a signal.
 	End <-chan struct{}
 	// Act performs the user's actions, one after the other, and returns a message for the user. Its
-	// context ends when the user leaves at once. Detach and Leave end the view and are not passed
-	// to Act.
+	// context ends when the user leaves the view immediately. Detach and Leave end the view and are
+	// not passed to Act.
 	Act func(context.Context, Action) string
 }
 

@@ -60,8 +60,7 @@ func urgency(t fleet.Task) int {
 	return 6
 }
 
-// mostUrgent returns the indexes of the n most urgent tasks, and the numbers of the other tasks by
-// status.
+// mostUrgent returns the indexes of the n most urgent tasks. rest counts the other tasks by status.
 func (v View) mostUrgent(n int) (tasks []int, rest fleet.Counts) {
 	var by [7][]int
 	for i, t := range v.Run.Tasks {

@@ -101,8 +101,8 @@ func (e Entry) cells() []paint.Span {
 	}
 }
 
-// badge returns the state of a review as a sign, words and a colour. Each of them alone is enough
-// to recognise the state.
+// badge returns the state of a review as a sign, words and a colour. Each of the three alone is
+// enough to recognise the state.
 func badge(r fleet.Review, t fleet.Task) paint.Span {
 	switch r.State {
 	case fleet.ReviewCommented:

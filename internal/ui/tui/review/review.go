@@ -60,7 +60,7 @@ type (
 // Actions that a model returns, in addition to [program.Quit].
 type (
 	// Show selects the change to read and to follow, or the list if Task is empty. If Since is
-	// true, only what is new since the user's last review is read.
+	// true, only the part that is new since the user's last review is read.
 	Show struct {
 		Run, Task string
 		Since     bool

@@ -39,7 +39,7 @@ type rowKind int
 
 const (
 	plainRow rowKind = iota
-	wholeRow         // the row that stands for the whole change
+	wholeRow         // the row for the whole change
 	fileRow
 	codeRow
 	commentRow

@@ -64,7 +64,7 @@ func (f frame) render(lines []paint.Line) []string {
 // keyResult is the effect of a key outside of its own screen. At most one field is set.
 type keyResult struct {
 	open    screen // screen to open above the current one
-	back    bool   // close the current screen and show the one below
+	back    bool   // close the current screen and show the screen below
 	help    bool   // show the help with all keys
 	note    string // a message for the user
 	confirm confirmation

@@ -47,7 +47,7 @@ func (v runList) summary(s snapshot, width int) []paint.Line {
 	for _, t := range r.Tasks {
 		if phrase.Waiting(t) {
 			rows = append(rows, paint.Styled(display.Yellow, "? "+display.Line(t.Question.Name, 50)+" asks "+phrase.Age(s.now.Sub(t.Question.Asked))+": "+phrase.Line(t.Question.Text)))
-			break // show only one question here; the rows of the tasks show the others
+			break // show only one question here; the rows of the tasks show the other questions
 		}
 	}
 	for _, l := range r.Lanes {

@@ -59,8 +59,8 @@ func (s snapshot) refocused(to Focus) snapshot {
 	return s
 }
 
-// maxSilence is how long no new data may arrive. After that, the fleet counts as unreachable, even
-// without an [Outage] message.
+// maxSilence is how long new data may fail to arrive. After that, the fleet is shown as
+// unreachable, even without an [Outage] message.
 const maxSilence = 15 * time.Second
 
 // unreachable returns an Outage that says since when the fleet has been unreachable, and why. The
