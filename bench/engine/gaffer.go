@@ -104,7 +104,7 @@ func (f *fleet) worker() func(context.Context) error {
 			}
 			held = &first
 		}
-		_, next, err := f.engine.Turn(ctx, f.end(*held), engine.Claim{Worker: "bench", Key: f.key()})
+		_, next, err := f.engine.FinishAndClaim(ctx, f.end(*held), engine.Claim{Worker: "bench", Key: f.key()})
 		held = next
 		return err
 	}
