@@ -150,8 +150,8 @@ type Notification struct {
 // meta has the same word as its state.
 const SetupWaiting = "setup_waiting"
 
-// NewTask describes a task to queue. A task of a chain without a sequence number is appended to the
-// chain.
+// NewTask describes a task to queue. If it has a ChainID but no Sequence, the task is appended to
+// the chain.
 type NewTask struct {
 	ChannelID     string `json:"channel_id"`
 	ChainID       string `json:"chain_id,omitempty"`

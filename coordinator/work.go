@@ -260,7 +260,8 @@ func (c *WorkClient) Ask(ctx context.Context, q WorkQuestion) (string, error) {
 	return ask[string](ctx, c.conn, post(q, q.Ref != "", "v1", "work", "ask"), "question")
 }
 
-// Release gives back attempts that the worker has ended; their tasks are queued again.
+// Release gives attempts back whose agents were not started, or have been stopped. Their tasks are
+// queued again.
 func (c *WorkClient) Release(ctx context.Context, r WorkRelease) error {
 	_, err := c.conn.do(ctx, post(r, true, "v1", "work", "release"))
 	return err

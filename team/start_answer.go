@@ -269,18 +269,19 @@ func (s *Store) write(ctx context.Context, now time.Time, was state, m stateChan
 	return nil
 }
 
-// edits returns the edits of documents that m consists of, in the order in which they are written.
-func (m stateChange) edits(was state) ([]documentEdit, error) {
+// edits returns the edits that apply m to the documents of the old state, in the order in which
+// they must be written.
+func (m stateChange) edits(old state) ([]documentEdit, error) {
 	if m.groups == nil {
 		m.groups = func(groups Groups) (Groups, error) { return groups, nil }
 	}
-	groups, err := m.groups(was.groups)
+	groups, err := m.groups(old.groups)
 	if err != nil {
 		return nil, err
 	}
 	orchestrator := documentEdit{OrchestratorDoc, func(n *jsontree.Node) error {
 		m.orchestrator(n)
-		set(n, "current_phase", Phase(n.Get("current_phase").Text()), CurrentPhase(was.pm, groups, was.orchestrator.CurrentPhase))
+		set(n, "current_phase", Phase(n.Get("current_phase").Text()), CurrentPhase(old.pm, groups, old.orchestrator.CurrentPhase))
 		return nil
 	}}
 	status := documentEdit{GroupStatusDoc, func(n *jsontree.Node) (err error) {

@@ -59,8 +59,8 @@ func Run(ctx context.Context, e *env.Env, args []string) int {
 	return int(exit.Of(err))
 }
 
-// wantsJSON reports whether the arguments contain --json. It does not parse the command line,
-// because even mistakes in the command line are reported as JSON then.
+// wantsJSON reports whether the arguments contain --json. It only looks for the word and does not
+// parse the command line, because errors of the parser are reported as JSON too.
 func wantsJSON(args []string) bool {
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]

@@ -96,7 +96,7 @@ func (l *Lander) runCheck(ctx context.Context, task, dir, command string, env []
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case err == nil || errors.Is(err, exec.ErrWaitDelay): // the command succeeded, but a process that it started was still running
+	case err == nil, errors.Is(err, exec.ErrWaitDelay): // ErrWaitDelay: the command succeeded, but a process that it started was still running
 		return nil
 	case cmd.ProcessState == nil || cmd.ProcessState.Success():
 		return fmt.Errorf("check %s: %w", command, err)

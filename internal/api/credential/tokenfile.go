@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// TokenFile is a server's lock on the file with the first token. A server holds it while it runs.
-// Servers on the same database share the file.
+// TokenFile is the file with the first token of a database, which the first server creates. Each
+// server on the database holds a shared lock on it while it runs.
 type TokenFile struct {
 	file     string
 	lock     *os.File

@@ -190,7 +190,7 @@ type taskLog struct {
 	left        int64 // number of bytes to return before io.EOF; unused if the log is followed
 	follow      bool
 	lastAttempt string    // id of the attempt at whose end the follower stops; empty if no attempt has started
-	endedSince  time.Time // when lastAttempt was first seen as ended, without new output since then
+	endedSince  time.Time // when lastAttempt was first seen as ended; output that arrives later resets it to zero
 }
 
 const (

@@ -92,8 +92,8 @@ func (f Folder) Project() string { return filepath.Join(string(f), "shop") }
 // State returns the value of XDG_STATE_HOME in the demo.
 func (f Folder) State() string { return filepath.Join(string(f), "state") }
 
-// VariablesFile returns the path of a shell file. It sets the variables for commands that use the
-// demo's server.
+// VariablesFile returns the path of a shell script that sets the environment variables for commands
+// that use the demo's server.
 func (f Folder) VariablesFile() string { return filepath.Join(string(f), "env") }
 
 func (f Folder) home() string { return filepath.Join(string(f), "home") }

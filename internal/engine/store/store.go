@@ -119,7 +119,7 @@ func RunningAttempts(r DueAttemptLister) ([]Attempt, error) {
 
 // ClaimQuery selects ready tasks that a worker may claim.
 type ClaimQuery struct {
-	Labels         []string // values of Task.Labels that are allowed: the worker has all labels in each of them
+	Labels         []string // select only tasks whose Task.Labels, a list of labels in one string, equals one of these strings
 	PausedAccounts []string // leave out tasks of these accounts
 	Accounts       []string // select only tasks of these accounts; empty selects all
 	Limit          int

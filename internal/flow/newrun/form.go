@@ -21,7 +21,7 @@ type Form struct {
 	Agent      string   `json:"agent,omitempty"`
 	Model      string   `json:"model,omitempty"`
 	BestOf     int      `json:"best_of,omitempty"`    // how many agents do each prompt; 0 for one
-	Candidates []string `json:"candidates,omitempty"` // with BestOf: the agents, each as AGENT or AGENT:MODEL; Agent if empty
+	Candidates []string `json:"candidates,omitempty"` // with BestOf: the agents, each as AGENT or AGENT:MODEL; if there are none, the field Agent is used
 	Pick       string   `json:"pick,omitempty"`       // with BestOf: who picks a result
 	Verify     []string `json:"verify,omitempty"`
 	Worktree   bool     `json:"worktree,omitempty"`

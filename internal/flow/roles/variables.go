@@ -11,7 +11,7 @@ import (
 type Variable struct {
 	Name string
 	Doc  string // description on one line, without a full stop
-	Most int    // maximum size of untrusted text in the value, in bytes; 0 if the value has no untrusted text, or only a name
+	Most int    // maximum size in bytes of a value that contains untrusted text; 0 for other values, and for names, which are short
 	// Lines is true if the value has several lines. A variable with several lines must be the only
 	// text on its line.
 	Lines bool

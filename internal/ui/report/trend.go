@@ -44,11 +44,11 @@ func (p *printer) beyond() {
 	}
 }
 
-// graph draws the value of each week as a column. Beside the columns it writes the note and the
-// week noted, to which the note refers, as far as they fit. A dot stands for a week without the
-// value, a blank for weeks without runs. If the screen is too narrow for all weeks, graph draws
-// only the last weeks.
-func (p *printer) graph(name string, valueOf func(ledger.Week) (float64, bool), note string, noted ledger.Week) {
+// graph draws one column for each week, as high as the week's value. Beside the columns it writes
+// the note and the date of its week, if there is room. A week that has runs but no value is drawn
+// as a dot, a week without runs as a blank. If the screen is too narrow for all weeks, graph draws
+// only the latest.
+func (p *printer) graph(name string, valueOf func(ledger.Week) (float64, bool), note string, weekOfNote ledger.Week) {
 	const before, beside = 11, 42
 	weeks := withGaps(p.s.ByWeek)
 	weeks = weeks[max(len(weeks)-(p.width()-before), 0):]
@@ -65,7 +65,7 @@ func (p *printer) graph(name string, valueOf func(ledger.Week) (float64, bool), 
 		b.WriteString(strings.Repeat(sign, wide))
 	}
 	room := p.width() - before - wide*len(weeks) - 2
-	for _, longer := range []string{note + " in " + noted.Week, note, ""} {
+	for _, longer := range []string{note + " in " + weekOfNote.Week, note, ""} {
 		if note = longer; cells.Width(note) <= room {
 			break
 		}
