@@ -49,6 +49,17 @@ type AttemptChange struct {
 	fleet.Attempt
 }
 
+// LiveAttempt is a running attempt, with what a list of agents shows about its task and its run.
+type LiveAttempt struct {
+	AttemptChange
+	RunName  string `json:"run_name"`
+	Project  string `json:"project,omitempty"`
+	TaskName string `json:"task_name,omitempty"`
+	Agent    string `json:"agent"`
+	Model    string `json:"model,omitempty"`  // empty means the agent's default
+	Branch   string `json:"branch,omitempty"` // branch of the task's worktree; empty if it has no worktree
+}
+
 // PastChange is an update that the stream has already sent.
 type PastChange struct {
 	ID string `json:"id"` // number of the change in the stream
@@ -65,6 +76,12 @@ type PastChanges struct {
 func (c *RunClient) List(ctx context.Context, q RunQuery) ([]fleet.Run, error) {
 	query := addNonEmpty(url.Values{}, "project", q.Project, "ended", flag(q.Ended), "limit", limitText(q.Limit))
 	return ask[[]fleet.Run](ctx, c.conn, get(query, "v1", "runs"), "runs")
+}
+
+// Live returns the running attempts of all runs. Agents that users have started by hand are listed
+// by [AgentClient.List].
+func (c *RunClient) Live(ctx context.Context) ([]LiveAttempt, error) {
+	return ask[[]LiveAttempt](ctx, c.conn, get(nil, "v1", "live"), "attempts")
 }
 
 // Get returns one run with its tasks, without their prompts.

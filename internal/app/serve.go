@@ -17,6 +17,7 @@ import (
 	"gaffer/internal/api/viewers"
 	"gaffer/internal/api/workers"
 	"gaffer/internal/attempt/workspace"
+	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/logstore"
 	"gaffer/internal/engine/store"
@@ -106,6 +107,7 @@ func (a *App) services(o ServerOptions) (*Coordinator, *engine.Engine, error) {
 			Logs:          runs.Logs{Span: logstore.Span, Read: logstore.Read, Done: logstore.Done},
 			Hide:          func(run store.Run) bool { return protocol.OwnsRun(run.ID) },
 			AddMergeTasks: workspace.AddMergeTasks, File: a.logFile, Annotate: a.annotate, EnsureProcess: a.Background.EnsureProcess,
+			DefaultBranch: worktree.BranchOf,
 		}),
 		Viewer: viewers.New(viewers.Options{
 			Home: home, Locate: a.opts.foldersOf, Now: a.opts.Now, Notice: a.opts.Notice,

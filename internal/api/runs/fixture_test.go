@@ -102,6 +102,8 @@ func newFixture(t *testing.T, s store.Store) *fixture {
 		Logs: runs.Logs{Span: logstore.Span, Read: logstore.Read, Done: logstore.Done},
 		File: func(store.Run, store.Attempt) (string, bool) { return f.file, f.file != "" },
 		Hide: func(run store.Run) bool { return protocol.OwnsRun(run.ID) },
+
+		DefaultBranch: func(run, task string) string { return "gaffer/" + run + "/" + task },
 	})
 	f.serve()
 	return f

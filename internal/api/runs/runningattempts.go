@@ -1,30 +1,98 @@
 package runs
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"math"
+	"sync"
 	"time"
 
 	"gaffer/coordinator"
+	"gaffer/internal/engine"
 	"gaffer/internal/engine/runquery"
 	"gaffer/internal/engine/store"
+	"gaffer/internal/plan"
 )
 
 // maxRunningAttempts is how many attempts RunningAttempts returns at most. No fleet has that many.
 const maxRunningAttempts = 5000
 
+// liveTask is what a [coordinator.LiveAttempt] says about the attempt's task and run. It does not
+// change while the attempt runs.
+type liveTask struct{ runName, project, taskName, agent, model, branch string }
+
+// runningAttempts lists the running attempts of all runs. It remembers the tasks of the attempts in
+// the last list, because every client of the stream makes the list be read again and again.
+type runningAttempts struct {
+	store  store.Store
+	runs   *visibleRuns
+	branch func(run, task string) string // returns the default branch of a task that has a worktree
+
+	mu    sync.Mutex
+	tasks map[string]liveTask // by the id of the attempt
+}
+
 // RunningAttempts implements [server.Runs]. Clients must poll it, because the store records no
 // events about the progress of an attempt.
-func (d *runReader) RunningAttempts(ctx context.Context) (list []coordinator.AttemptChange, err error) {
-	err = d.store.Read(ctx, func(r store.Reader) error {
+func (l *runningAttempts) RunningAttempts(ctx context.Context) (list []coordinator.LiveAttempt, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err = l.store.Read(ctx, func(r store.Reader) error {
 		list = nil
 		running, err := r.DueAttempts(time.Unix(0, math.MaxInt64), maxRunningAttempts) // by this time, every running attempt is due
-		for _, a := range running {
-			if !d.runs.hide(store.Run{ID: a.Run}) {
-				list = append(list, coordinator.AttemptChange{Run: a.Run, Task: a.Task, Attempt: *runquery.AttemptOf(a)})
-			}
+		if err != nil {
+			return err
 		}
-		return err
+		tasks := make(map[string]liveTask, len(running))
+		for _, a := range running {
+			if l.runs.hide(store.Run{ID: a.Run}) {
+				continue
+			}
+			t, known := l.tasks[a.ID]
+			if !known {
+				if t, err = l.taskOf(r, a.Key()); err != nil {
+					return err
+				}
+			}
+			tasks[a.ID] = t
+			list = append(list, coordinator.LiveAttempt{
+				AttemptChange: coordinator.AttemptChange{Run: a.Run, Task: a.Task, Attempt: *runquery.AttemptOf(a)},
+				RunName:       t.runName, Project: t.project, TaskName: t.taskName, Agent: t.agent, Model: t.model, Branch: t.branch,
+			})
+		}
+		l.tasks = tasks
+		return nil
 	})
 	return list, err
+}
+
+// taskOf reads what is known about a task. A run or a task that does not exist any more has no
+// names.
+func (l *runningAttempts) taskOf(r store.Reader, key store.TaskKey) (t liveTask, err error) {
+	run, err := r.Run(key.Run)
+	if err != nil {
+		return t, ignoreMissing(err)
+	}
+	row, err := r.Task(key)
+	if err != nil {
+		return t, ignoreMissing(err)
+	}
+	t = liveTask{runName: run.Name, project: run.Project, taskName: row.Name}
+	spec, err := plan.DecodeTask(row.Spec)
+	if err != nil { // one task that cannot be read must not hide all others
+		return t, nil
+	}
+	t.agent, t.model, t.branch = engine.AgentOf(spec), spec.Model, spec.Branch
+	if spec.Worktree && t.branch == "" && l.branch != nil {
+		t.branch = l.branch(key.Run, cmp.Or(spec.SharedWorktree, key.Task))
+	}
+	return t, nil
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
 }

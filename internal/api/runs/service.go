@@ -43,6 +43,10 @@ type Options struct {
 	// is nil if no run needs a process.
 	EnsureProcess func(ctx context.Context, run string) error
 
+	// DefaultBranch returns the branch of a task that has a worktree, if its plan names no branch.
+	// If DefaultBranch is nil, such a branch is not shown.
+	DefaultBranch func(run, task string) string
+
 	// Hide reports whether a run is internal, such as a run that holds the tasks of a channel.
 	// Requests do not find hidden runs. If Hide is nil, all runs are visible.
 	Hide func(run store.Run) bool
@@ -55,6 +59,7 @@ type Options struct {
 // requests about one subject.
 type Service struct {
 	*runReader
+	*runningAttempts
 	*runChanger
 	*questionService
 	*reviewService
@@ -76,7 +81,8 @@ func New(opts Options) *Service {
 	query := runquery.New(opts.Store, runquery.Options{Hide: opts.Hide, Annotate: opts.Annotate})
 	process := ensureProcess(opts.EnsureProcess)
 	return &Service{
-		runReader: &runReader{store: opts.Store, runs: runs, query: query, now: opts.Now},
+		runReader:       &runReader{store: opts.Store, runs: runs, query: query, now: opts.Now},
+		runningAttempts: &runningAttempts{store: opts.Store, runs: runs, branch: opts.DefaultBranch},
 		runChanger: &runChanger{
 			runs: runs, query: query, engine: opts.Engine, now: opts.Now, random: opts.Random,
 			addMergeTasks: opts.AddMergeTasks, ensureProcess: process,

@@ -40,12 +40,19 @@ type activitySnapshot struct {
 	agents map[string]time.Time       // when each agent was last seen, by id
 	doing  map[string]json.RawMessage // running attempts by id
 	runs   map[string]json.RawMessage // unfinished runs by id
+	ended  []string                   // ids of attempts that ran at the previous read; only for differences
 }
 
-// since returns the entries of s that are new or differ from those in previous. It does not contain
-// entries that have disappeared.
+// since returns the entries of s that are new or differ from those in previous, and the attempts
+// that do not run any more. It does not contain agents and runs that have disappeared: the stream
+// has an update about each of them.
 func (s *activitySnapshot) since(previous *activitySnapshot) *activitySnapshot {
-	moved := &activitySnapshot{map[string]time.Time{}, differing(s.doing, previous.doing), differing(s.runs, previous.runs)}
+	moved := &activitySnapshot{agents: map[string]time.Time{}, doing: differing(s.doing, previous.doing), runs: differing(s.runs, previous.runs)}
+	for id := range previous.doing {
+		if _, runs := s.doing[id]; !runs {
+			moved.ended = append(moved.ended, id)
+		}
+	}
 	for id, at := range s.agents {
 		if then, known := previous.agents[id]; !known || !then.Equal(at) {
 			moved.agents[id] = at
@@ -64,7 +71,9 @@ func differing(rows, before map[string]json.RawMessage) map[string]json.RawMessa
 	return other
 }
 
-func (s *activitySnapshot) empty() bool { return len(s.agents)+len(s.doing)+len(s.runs) == 0 }
+func (s *activitySnapshot) empty() bool {
+	return len(s.agents)+len(s.doing)+len(s.runs)+len(s.ended) == 0
+}
 
 // activityInterval is how often an activityFeed reads the store.
 const activityInterval = 2 * time.Second
@@ -108,7 +117,7 @@ func (s *activityFeed) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	now := &activitySnapshot{make(map[string]time.Time, len(agents)), map[string]json.RawMessage{}, map[string]json.RawMessage{}}
+	now := &activitySnapshot{agents: make(map[string]time.Time, len(agents)), doing: map[string]json.RawMessage{}, runs: map[string]json.RawMessage{}}
 	for _, a := range agents {
 		now.agents[a.ID] = a.LastSeen
 	}
@@ -161,15 +170,23 @@ func (s *activityFeed) publish(seen *activitySnapshot) {
 	}
 	now := s.now().UTC()
 	s.round++
-	s.last, s.all, s.differences = seen, seen.frame(now), moved.frame(now)
+	s.last, s.all, s.differences = seen, seen.frame(now, true), moved.frame(now, false)
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// frame encodes the snapshot as a message of the event stream. The message has no id: a
-// client that reconnects gets a whole snapshot anyway.
-func (s *activitySnapshot) frame(now time.Time) []byte {
-	data, err := json.Marshal(map[string]any{"time": now, "seen": s.agents, "attempts": rowsOf(s.doing), "runs": rowsOf(s.runs)})
+// frame encodes the snapshot as a message of the event stream. whole says that it is not only the
+// differences from an earlier snapshot. The message has no id: a client that reconnects gets a whole
+// snapshot anyway.
+func (s *activitySnapshot) frame(now time.Time, whole bool) []byte {
+	message := map[string]any{"time": now, "seen": s.agents, "attempts": rowsOf(s.doing), "runs": rowsOf(s.runs)}
+	if whole {
+		message["whole"] = true
+	}
+	if len(s.ended) > 0 {
+		message["ended"] = s.ended
+	}
+	data, err := json.Marshal(message)
 	if err != nil {
 		return nil // encoding fails only for an invalid time
 	}

@@ -165,3 +165,25 @@ func TestAHeadOfAStreamThatAsksEnds(t *testing.T) {
 		t.Errorf("%d", got.status)
 	}
 }
+
+func TestDifferencesNameTheAttemptsThatHaveEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newActivityFeed(nil, nil, time.Now, nil)
+		running := func(ids ...string) *activitySnapshot {
+			doing := map[string]json.RawMessage{}
+			for _, id := range ids {
+				doing[id] = json.RawMessage(`{"id":"` + id + `"}`)
+			}
+			return &activitySnapshot{doing: doing}
+		}
+		s.publish(running("a", "b"))
+		data, round, _ := s.after(0)
+		if !strings.Contains(string(data), `"whole":true`) || strings.Contains(string(data), "ended") {
+			t.Errorf("at first: %s", data)
+		}
+		s.publish(running("a"))
+		if data, _, _ = s.after(round); !strings.Contains(string(data), `"ended":["b"]`) || strings.Contains(string(data), "whole") || strings.Contains(string(data), `"id"`) {
+			t.Errorf("after the end of b: %s", data)
+		}
+	})
+}

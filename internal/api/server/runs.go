@@ -31,7 +31,7 @@ type Runs interface {
 	// is true.
 	Plan(ctx context.Context, run string, env bool) (json.RawMessage, error)
 	// RunningAttempts returns the running attempts of all runs.
-	RunningAttempts(ctx context.Context) ([]coordinator.AttemptChange, error)
+	RunningAttempts(ctx context.Context) ([]coordinator.LiveAttempt, error)
 
 	Submit(ctx context.Context, by credential.Identity, n coordinator.NewRun) (fleet.Run, error)
 	// Cancel ends a run, or one task of it if task is not empty.
@@ -120,6 +120,9 @@ type (
 	runAttempts struct {
 		Attempts []coordinator.AttemptChange `json:"attempts"`
 	}
+	liveAttempts struct {
+		Attempts []coordinator.LiveAttempt `json:"attempts"`
+	}
 	runQuestions struct {
 		Questions []coordinator.QuestionChange `json:"questions"`
 	}
@@ -156,6 +159,7 @@ func (h *runHandlers) routes() []route {
 		{method: get, path: "/v1/cost", access: look, about: "what attempts have cost, by day, agent, model, project or run", query: []string{"project", "since", "until", "by", "tz"}, gives: oneCost{}, status: found, others: []int{http.StatusBadRequest}, do: h.cost},
 		{method: get, path: "/v1/cost.csv", access: look, about: "the same as CSV", query: []string{"project", "since", "until", "by", "tz"}, status: found, others: []int{http.StatusBadRequest}, do: h.costTable},
 
+		{method: get, path: "/v1/live", access: look, about: "the running attempts of all runs: what each agent does, its task, branch, worker and cost", gives: liveAttempts{}, status: found, do: h.liveAttempts},
 		{method: get, path: "/v1/lanes", access: look, about: "the agent accounts that are paused", gives: allLanes{}, status: found, do: h.lanes},
 		{method: get, path: "/v1/runs/{id}/attempts", access: look, about: "all attempts of a run, in the order of their start", gives: runAttempts{}, status: found, others: []int{missing}, do: h.runAttempts},
 		{method: get, path: "/v1/runs/{id}/questions", access: look, about: "all questions of a run, open and closed", gives: runQuestions{}, status: found, others: []int{missing}, do: h.runQuestions},
@@ -197,6 +201,13 @@ func (h *runHandlers) listRuns(c *request) error {
 	return respond(c, func(ctx context.Context) (allRuns, error) {
 		all, err := h.runs.Runs(ctx, q)
 		return allRuns{list(all)}, err
+	})
+}
+
+func (h *runHandlers) liveAttempts(c *request) error {
+	return respond(c, func(ctx context.Context) (liveAttempts, error) {
+		all, err := h.runs.RunningAttempts(ctx)
+		return liveAttempts{list(all)}, err
 	})
 }
 

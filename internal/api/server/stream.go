@@ -140,7 +140,7 @@ func (s *streamClient) wait(ctx context.Context, more <-chan struct{}, ping <-ch
 			}
 			data := []byte(": ping\n\n")
 			if s.wantsActivity { // send an event, because browsers do not pass comments of a stream on to the page
-				data = (&activitySnapshot{}).frame(s.now().UTC())
+				data = (&activitySnapshot{}).frame(s.now().UTC(), false)
 			}
 			if err := s.events.send(data); err != nil {
 				return err
