@@ -5,6 +5,8 @@ package coordinator
 import (
 	"encoding/json"
 	"time"
+
+	"gaffer/fleet"
 )
 
 // Agent is a worker; the protocol calls it an agent. WorkerStatus is computed whenever
@@ -23,6 +25,10 @@ type Agent struct {
 	UpdatedAt     time.Time       `json:"updated_at"`
 	WorkerStatus  WorkerStatus    `json:"worker_status"`
 	Gone          bool            `json:"gone,omitempty"` // the agent's run has ended, so the agent is not in lists any more
+
+	// Now changes without an update of the stream. A stream with the option seen contains its
+	// changes.
+	Now fleet.AgentActivity `json:"now,omitzero"`
 }
 
 // WorkerStatus says whether a worker sent a heartbeat recently.
@@ -55,6 +61,8 @@ type Heartbeat struct {
 	CurrentTaskID string          `json:"current_task_id,omitempty"`
 	Meta          json.RawMessage `json:"meta,omitempty"`
 	Gone          bool            `json:"gone,omitempty"` // the agent has ended, so lists should not contain it any more
+
+	Now fleet.AgentActivity `json:"now,omitzero"` // what the agent does; replaces what it has reported before
 }
 
 // Channel is a named queue of tasks.

@@ -16,6 +16,13 @@ type Activity struct {
 	Said   time.Time `json:"said,omitzero"`    // when the agent reported Doing
 }
 
+// AgentActivity is what an agent that is no attempt of gaffer does now, such as one that a user has
+// started by hand. It changes all the time, so a change of it is not an event.
+type AgentActivity struct {
+	Doing   string  `json:"doing,omitempty"`    // the agent's last tool call or message, on one line
+	CostUSD float64 `json:"cost_usd,omitempty"` // what the agent's session has cost so far
+}
+
 // Process is an agent's process and conversation, on the worker's machine.
 type Process struct {
 	Thread  string `json:"thread,omitempty"`   // id of the agent's conversation

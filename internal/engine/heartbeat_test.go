@@ -65,7 +65,11 @@ func TestAHeartbeatIsAnEventOnlyIfMoreThanTheTimeHasChanged(t *testing.T) {
 	}
 	f.now = f.now.Add(15 * time.Second)
 	said.Owner = "thief"
+	said.Now.Doing = "Bash: make"
 	again := f.heartbeat(said)
+	if again.Now.Doing != "Bash: make" {
+		t.Errorf("it does %q", again.Now.Doing)
+	}
 	if !again.Seen.Equal(f.now) || !again.StatusReported.Equal(f.now) || !again.Updated.Equal(first.Updated) || !again.Created.Equal(first.Created) || again.Owner != "token" {
 		t.Errorf("the same again is %+v", again)
 	}

@@ -15,9 +15,9 @@ type workers struct{ *txContext }
 
 // ClientHeartbeat records a heartbeat of a client of the coordinator protocol, which is a worker
 // that does not list its attempts. Fields that are empty in the report keep their stored value,
-// except Task and Left. Owner is stored only if the worker is new. ClientHeartbeat renews the
+// except Task, Now and Left. Owner is stored only if the worker is new. ClientHeartbeat renews the
 // leases of the attempts that [Tx.ClaimForClient] has assigned to the worker. It appends an event
-// if anything except a time has changed.
+// if anything except a time and Now has changed.
 func (s *Tx) ClientHeartbeat(report store.Worker) (store.Worker, error) {
 	return s.tx.workers.clientHeartbeat(report)
 }
@@ -96,7 +96,7 @@ func (ws *workers) applyReport(report store.Worker) (before, w store.Worker, err
 	case w.OwnerName == "" && w.Owner == report.Owner:
 		w.OwnerName = report.OwnerName // an older version of gaffer has written the row without this field
 	}
-	w.Seen, w.Task = ws.now, report.Task
+	w.Seen, w.Task, w.Now = ws.now, report.Task, report.Now
 	w.Name, w.Version = cmp.Or(report.Name, w.Name), cmp.Or(report.Version, w.Version)
 	w.Labels, w.Slots = cmp.Or(report.Labels, w.Labels), cmp.Or(report.Slots, w.Slots)
 	if report.Status != "" {
@@ -131,7 +131,7 @@ func (s *Tx) Subscribe(id string, channels []string) (store.Worker, error) {
 	return s.tx.workers.put(before, w)
 }
 
-// put stores a worker, and appends an event if anything except a time has changed.
+// put stores a worker, and appends an event if anything except a time and Now has changed.
 func (ws *workers) put(before, w store.Worker) (store.Worker, error) {
 	if sameButTimes(&before, &w) {
 		ws.PutWorker(w)
@@ -142,8 +142,8 @@ func (ws *workers) put(before, w store.Worker) (store.Worker, error) {
 	return w, ws.event(store.Event{Kind: "worker.changed", From: before.Status, To: w.Status}, w)
 }
 
-// sameButTimes reports whether a and b, two versions of a worker's row, are equal except for times
-// and HeldAttempts.
+// sameButTimes reports whether a and b, two versions of a worker's row, are equal except for times,
+// Now and HeldAttempts.
 func sameButTimes(a, b *store.Worker) bool {
 	return a.ID == b.ID && a.Name == b.Name && a.Labels == b.Labels && a.Slots == b.Slots && a.Status == b.Status && a.Task == b.Task &&
 		bytes.Equal(a.Meta, b.Meta) && a.Version == b.Version && a.Owner == b.Owner && a.OwnerName == b.OwnerName && slices.Equal(a.Channels, b.Channels) &&

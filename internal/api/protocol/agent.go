@@ -24,7 +24,7 @@ type agentService struct {
 // Heartbeat implements [server.Protocol].
 func (d *agentService) Heartbeat(ctx context.Context, by credential.Identity, h coordinator.Heartbeat) (coordinator.Agent, error) {
 	said := store.Worker{
-		ID: h.AgentID, Name: h.Name, Status: cmp.Or(h.ClaudeStatus, h.Status), Task: h.CurrentTaskID, Meta: orNil(h.Meta),
+		ID: h.AgentID, Name: h.Name, Status: cmp.Or(h.ClaudeStatus, h.Status), Task: h.CurrentTaskID, Meta: orNil(h.Meta), Now: h.Now,
 		Owner: by.ID, OwnerName: by.Owner(),
 	}
 	if h.Gone {
@@ -73,6 +73,10 @@ func checkHeartbeat(said store.Worker) error {
 	}
 	c.idIfAny("current_task_id", said.Task)
 	c.json("meta", said.Meta, maxMeta)
+	c.line("now.doing", said.Now.Doing, maxDoing)
+	if said.Now.CostUSD < 0 || said.Now.CostUSD > maxCost {
+		c.fail("now.cost_usd: is %g, and may be 0 to %g", said.Now.CostUSD, float64(maxCost))
+	}
 	return c.err
 }
 
@@ -92,7 +96,7 @@ func agentAt(w store.Worker, now time.Time) coordinator.Agent {
 	a := coordinator.Agent{
 		ID: w.ID, Name: cmp.Or(w.Name, w.ID), Status: w.Status, ClaudeStatus: w.Status, ClaudeSince: inUTC(w.StatusReported), CurrentTaskID: w.Task,
 		LastSeen: inUTC(w.Seen), Meta: metaOf(w), Subscriptions: w.Channels, CreatedAt: inUTC(w.Created), UpdatedAt: inUTC(w.Updated),
-		WorkerStatus: coordinator.Offline, Gone: !w.Left.IsZero(),
+		WorkerStatus: coordinator.Offline, Gone: !w.Left.IsZero(), Now: w.Now,
 	}
 	if now.Sub(w.Seen) < coordinator.OfflineAfter && !a.Gone {
 		a.WorkerStatus = coordinator.Online

@@ -19,6 +19,8 @@ const (
 	maxPayload = 64 << 10
 	maxInput   = 64 << 10
 	maxReason  = 16 << 10
+	maxDoing   = 1000
+	maxCost    = 1e9 // dollars
 
 	maxDepth         = 1000 // levels of nested JSON; readers accept at most 10000, and stored rows and answers add a few levels around the value
 	maxPriority      = 1_000_000

@@ -196,8 +196,8 @@ func lane(e store.Event) (json.RawMessage, error) {
 }
 
 // agent returns the agent of an event as it was after the event, but with its current last-seen
-// time. That time changes without events. With the old time, a reader of an old event would believe
-// that the agent is offline.
+// time and activity, which change without events. With the old time, a reader of an old event would
+// take the agent for offline.
 func (t *updateReader) agent(e store.Event) (json.RawMessage, error) {
 	var w store.Worker
 	if err := json.Unmarshal(e.Row, &w); err != nil {
@@ -207,7 +207,7 @@ func (t *updateReader) agent(e store.Event) (json.RawMessage, error) {
 	if err != nil {
 		return nil, NotFound(err, "agent", w.ID)
 	}
-	w.Seen = now.Seen
+	w.Seen, w.Now = now.Seen, now.Now
 	return json.Marshal(agentAt(w, t.now))
 }
 

@@ -38,6 +38,7 @@ type activityFeed struct {
 // activitySnapshot is what one read of the feed found.
 type activitySnapshot struct {
 	agents map[string]time.Time       // when each agent was last seen, by id
+	now    map[string]json.RawMessage // what each agent without a task of a run does, by id
 	doing  map[string]json.RawMessage // running attempts by id
 	runs   map[string]json.RawMessage // unfinished runs by id
 	ended  []string                   // ids of attempts that ran at the previous read; only for differences
@@ -47,7 +48,9 @@ type activitySnapshot struct {
 // that do not run any more. It does not contain agents and runs that have disappeared: the stream
 // has an update about each of them.
 func (s *activitySnapshot) since(previous *activitySnapshot) *activitySnapshot {
-	moved := &activitySnapshot{agents: map[string]time.Time{}, doing: differing(s.doing, previous.doing), runs: differing(s.runs, previous.runs)}
+	moved := &activitySnapshot{
+		agents: map[string]time.Time{}, now: differing(s.now, previous.now), doing: differing(s.doing, previous.doing), runs: differing(s.runs, previous.runs),
+	}
 	for id := range previous.doing {
 		if _, runs := s.doing[id]; !runs {
 			moved.ended = append(moved.ended, id)
@@ -72,7 +75,7 @@ func differing(rows, before map[string]json.RawMessage) map[string]json.RawMessa
 }
 
 func (s *activitySnapshot) empty() bool {
-	return len(s.agents)+len(s.doing)+len(s.runs)+len(s.ended) == 0
+	return len(s.agents)+len(s.now)+len(s.doing)+len(s.runs)+len(s.ended) == 0
 }
 
 // activityInterval is how often an activityFeed reads the store.
@@ -117,9 +120,12 @@ func (s *activityFeed) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	now := &activitySnapshot{agents: make(map[string]time.Time, len(agents)), doing: map[string]json.RawMessage{}, runs: map[string]json.RawMessage{}}
+	now := &activitySnapshot{agents: make(map[string]time.Time, len(agents)), now: map[string]json.RawMessage{}, doing: map[string]json.RawMessage{}, runs: map[string]json.RawMessage{}}
 	for _, a := range agents {
 		now.agents[a.ID] = a.LastSeen
+		if now.now[a.ID], err = json.Marshal(a.Now); err != nil {
+			return err
+		}
 	}
 	if s.runs != nil {
 		if err := now.readRuns(ctx, s.runs); err != nil {
@@ -179,7 +185,7 @@ func (s *activityFeed) publish(seen *activitySnapshot) {
 // differences from an earlier snapshot. The message has no id: a client that reconnects gets a whole
 // snapshot anyway.
 func (s *activitySnapshot) frame(now time.Time, whole bool) []byte {
-	message := map[string]any{"time": now, "seen": s.agents, "attempts": rowsOf(s.doing), "runs": rowsOf(s.runs)}
+	message := map[string]any{"time": now, "seen": s.agents, "now": s.now, "attempts": rowsOf(s.doing), "runs": rowsOf(s.runs)}
 	if whole {
 		message["whole"] = true
 	}

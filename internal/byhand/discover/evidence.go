@@ -68,6 +68,7 @@ type Agent struct {
 	Since   time.Time         `json:"since,omitzero"`
 	For     string            `json:"for,omitempty"` // what the agent waits for; empty if it does not wait
 	Error   string            `json:"error,omitempty"`
+	Doing   string            `json:"doing,omitempty"`   // the agent's last tool call or message
 	Loop    string            `json:"loop,omitempty"`    // the repeated action; empty if the agent is not in a loop
 	Context float64           `json:"context,omitempty"` // how much of the context is used, in percent
 	CostUSD float64           `json:"cost_usd,omitempty"`

@@ -193,6 +193,9 @@ func (e Evidence) agent(w sourceStatus) Agent {
 	}
 	if h := e.Hook; h != nil {
 		s.Session, s.Model, s.Loop = h.Session, h.Model, h.Loop
+		if !e.otherSession() {
+			s.Doing = h.Doing
+		}
 		s.Dir = cmp.Or(s.Dir, h.Dir)
 	}
 	if e.File != nil && w.source == FromFile {

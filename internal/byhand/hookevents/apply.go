@@ -86,7 +86,7 @@ func sessionStarted(s *Session, e Event, now time.Time) []Action {
 		return nil
 	}
 	s.setIdle(now)
-	s.Error, s.Helpers, s.Repeats, s.Loop = "", 0, nil, ""
+	s.Error, s.Helpers, s.Repeats, s.Loop, s.Doing = "", 0, nil, "", ""
 	return nil
 }
 
@@ -98,7 +98,7 @@ func (s *Session) setIdle(now time.Time) {
 
 func promptSubmitted(s *Session, _ Event, now time.Time) []Action {
 	s.Asked, s.Error, s.Helpers, s.Compacting = nil, "", 0, ""
-	s.Repeats, s.Loop = nil, ""
+	s.Repeats, s.Loop, s.Doing = nil, "", ""
 	s.setStatus(Running, now)
 	return nil
 }
@@ -107,6 +107,7 @@ func promptSubmitted(s *Session, _ Event, now time.Time) []Action {
 // same agent: they were refused, since the agent continues with something else.
 func toolStarted(s *Session, e Event, now time.Time) []Action {
 	s.removeAsked(func(a PendingDecision) bool { return a.Agent == e.Agent })
+	s.Doing = describeCall(e.Tool, e.Doing)
 	s.setRunning(now)
 	return nil
 }
@@ -212,7 +213,7 @@ func compactionEnded(s *Session, e Event, now time.Time) []Action {
 
 func turnEnded(s *Session, e Event, now time.Time) []Action {
 	s.setIdle(now)
-	s.Error, s.Helpers = "", e.Working
+	s.Error, s.Helpers, s.Doing = "", e.Working, e.Message
 	if s.Helpers > 0 {
 		s.setStatus(Running, now)
 	}

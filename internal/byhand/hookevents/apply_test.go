@@ -284,3 +284,21 @@ func FuzzEventsLeaveAConsistentSession(f *testing.F) {
 		}
 	})
 }
+
+func TestASessionSaysItsLastToolCallAndThenItsLastMessage(t *testing.T) {
+	for _, c := range []struct {
+		steps []step
+		want  string
+	}{
+		{[]step{{`UserPromptSubmit , "prompt": "hi"`, Running}}, ""},
+		{[]step{{"PreToolUse" + bash, Running}}, "Bash: make"},
+		{[]step{{"PreToolUse" + bash, Running}, {"PostToolUse" + bash, Running}}, "Bash: make"},
+		{[]step{{`PreToolUse , "tool_name": "Plan"`, Running}}, "Plan"},
+		{[]step{{"PreToolUse" + bash, Running}, {`Stop , "last_assistant_message": "All is\nbuilt."`, Idle}}, "All is built."},
+		{[]step{{"PreToolUse" + bash, Running}, {`Stop `, Idle}, {`UserPromptSubmit , "prompt": "again"`, Running}}, ""},
+	} {
+		if s, _ := play(t, agentproc.Claude, c.steps...); s.Doing != c.want {
+			t.Errorf("after %v: %q, want %q", c.steps, s.Doing, c.want)
+		}
+	}
+}

@@ -40,7 +40,8 @@ type Session struct {
 	Helpers    int               `json:"helpers,omitempty"`    // number of subagents that are still running after the end of the turn
 	Compacting string            `json:"compacting,omitempty"` // why a compaction is running: manual (by the user) or auto (the context is full); empty if none is running
 	Repeats    []RepeatedCall    `json:"trails,omitempty"`
-	Loop       string            `json:"loop,omitempty"` // the repeated action, in words for the user; empty if there is no loop
+	Doing      string            `json:"doing,omitempty"` // the last tool call of the turn; after the turn, the agent's last message
+	Loop       string            `json:"loop,omitempty"`  // the repeated action, in words for the user; empty if there is no loop
 }
 
 // PendingDecision is a decision that the agent waits for the user to make.
@@ -92,13 +93,15 @@ func (s Session) WaitsFor() string {
 		return ""
 	}
 	a := s.Asked[len(s.Asked)-1]
-	switch {
-	case a.Tool == "":
-		return a.What
-	case a.What == "":
-		return a.Tool
+	return describeCall(a.Tool, a.What)
+}
+
+// describeCall returns a tool call on one line, such as "Bash: make". Both parts may be empty.
+func describeCall(tool, what string) string {
+	if tool == "" || what == "" {
+		return tool + what
 	}
-	return a.Tool + ": " + a.What
+	return tool + ": " + what
 }
 
 // ID returns the worker id of the session's process. If a process has several sessions, one after

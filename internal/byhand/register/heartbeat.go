@@ -12,15 +12,17 @@ import (
 	"gaffer/internal/byhand/discover"
 )
 
-// due returns the heartbeats to send: for agents that are new, have changed or are gone since
-// previous, and for agents whose last heartbeat is too old.
+// due returns the heartbeats to send: for agents that are new, have changed or are gone,
+// and for agents whose last heartbeat is too old. What an agent does may change with every tool
+// call, so it is sent at most every nowInterval.
 func due(previous map[string]sentBeat, list []discover.Agent, host string, now time.Time) (beats []coordinator.Heartbeat) {
 	there := map[string]bool{}
 	for _, s := range list {
 		h := Heartbeat(s, host)
 		there[h.AgentID] = true
 		last, known := previous[h.AgentID]
-		if !known || differ(last.Heartbeat, h) || now.Sub(last.at) >= beatInterval || now.Before(last.at) {
+		age := now.Sub(last.at)
+		if !known || differ(last.Heartbeat, h) || last.Now != h.Now && age >= nowInterval || age >= beatInterval || age < 0 {
 			beats = append(beats, h)
 		}
 	}
@@ -55,14 +57,16 @@ type Metadata struct {
 	Context float64 `json:"context,omitempty"` // percentage of the context that is used, as a whole number
 }
 
-// Heartbeat returns the heartbeat that reports an agent to a server. It leaves out values that
-// change all the time, such as the cost, because each change would be an event.
+// Heartbeat returns the heartbeat that reports an agent to a server. Values that change all the time,
+// such as the cost, are not part of its meta data, because each change of those is an event.
 func Heartbeat(s discover.Agent, host string) coordinator.Heartbeat {
 	meta, _ := json.Marshal(Metadata{
 		Program: s.Program, Host: host, Source: string(s.Source), ByHand: true, Dir: s.Dir, PID: s.PID, Session: s.Session, Pane: s.Pane,
 		Model: s.Model, For: s.For, Error: s.Error, Loop: s.Loop, Context: float64(int(s.Context)),
 	}) // cannot fail: only strings and numbers
-	return coordinator.Heartbeat{AgentID: s.ID, Name: s.Name, ClaudeStatus: string(s.Status), Meta: meta}
+	return coordinator.Heartbeat{
+		AgentID: s.ID, Name: s.Name, ClaudeStatus: string(s.Status), Meta: meta, Now: fleet.AgentActivity{Doing: s.Doing, CostUSD: s.CostUSD},
+	}
 }
 
 // Worker returns an agent in the form in which commands list workers.

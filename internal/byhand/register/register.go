@@ -26,8 +26,11 @@ const (
 	// beatInterval is the time between two heartbeats of an agent that has not changed. It is less
 	// than half the time after which the protocol considers an agent offline.
 	beatInterval = 15 * time.Second
-	// BeatTimeout is the time limit for one heartbeat. A heartbeat that could not be sent is sent
-	// again after the next Find.
+	// nowInterval is the shortest time between two heartbeats that differ only in what the agent
+	// does.
+	nowInterval = 2 * time.Second
+	// BeatTimeout is the time limit for one heartbeat. A heartbeat that failed is sent again after
+	// the next Find.
 	BeatTimeout = 5 * time.Second
 )
 

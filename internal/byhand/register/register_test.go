@@ -125,3 +125,31 @@ func TestARefusedHeartbeatDoesNotStopTheOthers(t *testing.T) {
 		f.expect(t, "at the end", "b gone")
 	})
 }
+
+func TestWhatAnAgentDoesIsReportedEveryTwoSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		at := func(doing string) discover.Agent {
+			a := sighting("a", "running")
+			a.Doing = doing
+			return a
+		}
+		f := &fakeServer{here: []discover.Agent{at("Read: a.go")}}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			Run(ctx, Options{Find: f.look, Beat: f.beat, Now: time.Now, Notice: func(string) {}})
+		}()
+		f.expect(t, "at once", "a running")
+		for i := range 4 { // the agent calls a tool four times within two seconds
+			f.setAgents(false, at(strings.Repeat("x", i+1)))
+			time.Sleep(500 * time.Millisecond)
+		}
+		f.expect(t, "after two seconds", "a running")
+		time.Sleep(10 * time.Second)
+		f.expect(t, "while nothing changes")
+		cancel()
+		<-done
+		f.expect(t, "at the end", "a gone")
+	})
+}

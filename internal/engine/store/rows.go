@@ -168,6 +168,10 @@ type Worker struct {
 	Meta           json.RawMessage `json:"meta,omitempty"`
 	Version        string          `json:"version,omitempty"`
 
+	// Now is what the worker does, if it is itself an agent. Like the times, it changes without an
+	// event.
+	Now fleet.AgentActivity `json:"now,omitzero"`
+
 	Owner        string    `json:"owner,omitempty"`    // id of the credential that registered the worker and may act for it
 	OwnerName    string    `json:"holder,omitempty"`   // name of the Owner credential if its role is worker; credentials with the same name and role may act for the worker too
 	Channels     []string  `json:"channels,omitempty"` // channels of the coordinator protocol from which the worker takes tasks

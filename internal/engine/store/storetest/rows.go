@@ -43,7 +43,7 @@ var (
 	}
 	aWorker = store.Worker{
 		ID: "w1", Name: "host", Labels: "linux", Slots: 4, Seen: at(5), Status: "waiting", StatusReported: at(4), Task: "r1.a",
-		Meta: json.RawMessage(`{"host":"h","n":1.50}`), Version: "1.2", Owner: "token", OwnerName: "build-1", Channels: []string{"one", "two"},
+		Meta: json.RawMessage(`{"host":"h","n":1.50}`), Version: "1.2", Now: fleet.AgentActivity{Doing: "Bash: make", CostUSD: 0.5}, Owner: "token", OwnerName: "build-1", Channels: []string{"one", "two"},
 		HeldAttempts: []string{"x1"}, Created: at(1), Updated: at(3),
 	}
 	anItem = store.Item{
