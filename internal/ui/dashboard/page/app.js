@@ -21,12 +21,13 @@ const later = {
   team: () => import('./pages/team.js'),
   sessions: () => import('./pages/sessions.js'),
   records: () => import('./pages/records.js'),
+  cost: () => import('./pages/cost.js'),
 };
 
 /** Returns the name of the page for an address, and the page's props. @param {string[]} path */
 function pageOf([first, ...rest]) {
   if (!first) return ['fleet', {}];
-  if (first === 'records') return ['records', {}];
+  if (first === 'records' || first === 'cost') return [first, {}];
   if (first === 'runs') {
     const [run, what, task, part] = rest;
     if (!run) return ['runs', {}];
