@@ -37,23 +37,32 @@ func TestTheRecordsAreCountedFilteredAndLookedInto(t *testing.T) {
 	t.Parallel()
 	w, run := worked(t)
 	p := w.open("#/records")
-	p.Sees("Recommendations", "By agent", "By model", "How long runs took", "Why runs failed or timed out", "Attempts that tasks took", "Runs by week", "Success by week", "verify_failed")
-	p.Sees("of 13 tasks")
+	p.Sees("of 13 tasks", "verify failed", "Failures first")
+	p.Accessible("records")
 	p.looks("records")
-	p.Act(`document.querySelector('.charts').scrollIntoView()`)
-	p.Shot("records-charts")
+	p.wide("records")
+	if n := eval[int](p, `document.querySelectorAll('.ledger tbody tr:not(.why)').length`); n < 16 {
+		t.Errorf("there are %d records, want 16 or more", n)
+	}
+	p.Wait("no column is narrow", `[...document.querySelectorAll('.ledger tbody tr:first-child > *')].every((c) => c.clientWidth > 70)`)
+	outcomes := `[...document.querySelectorAll('.ledger .status')].map((s) => s.innerText.replace(/\W/g, ''))`
+	p.Wait("failures are first", `((all) => all.lastIndexOf('failed') < all.indexOf('done'))(`+outcomes+`)`)
+	p.Click("Latest first")
+	p.Wait("the latest is first", `location.hash.includes('sort=latest') && ((all) => all.lastIndexOf('failed') > all.indexOf('done'))(`+outcomes+`)`)
+	p.Click("Statistics")
+	p.Sees("Recommendations", "By agent", "By model", "How long runs took", "Why runs failed or timed out", "Attempts that tasks took", "verify_failed")
+	if p.Holds(`document.body.innerText.includes('by week')`) {
+		t.Error("a single week is drawn as a trend")
+	}
+	p.Accessible("statistics")
+	p.looks("records-statistics")
 	p.Act(`[...document.querySelectorAll('.chart')].at(-1).scrollIntoView()`)
 	p.Shot("records-charts-more")
 	p.Do(dashboard.Call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"}))
 	p.Act(`scrollTo(0, 0)`)
 	p.Shot("records-print")
 	p.Do(dashboard.Call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{}))
-	p.Act(`document.querySelector('.ledger').scrollIntoView()`)
-	p.Shot("records-table")
-	if n := eval[int](p, `document.querySelectorAll('.ledger tbody tr').length`); n < 16 {
-		t.Errorf("there are %d records, want 16 or more", n)
-	}
-	if n, tables := eval[int](p, `document.querySelectorAll('.chart').length`), eval[int](p, `document.querySelectorAll('.chart details table tbody tr th').length`); n < 7 || tables < n {
+	if n, tables := eval[int](p, `document.querySelectorAll('.chart').length`), eval[int](p, `document.querySelectorAll('.chart details table tbody tr th').length`); n < 5 || tables < n {
 		t.Errorf("%d charts have %d rows behind them", n, tables)
 	}
 
@@ -69,7 +78,13 @@ func TestTheRecordsAreCountedFilteredAndLookedInto(t *testing.T) {
 
 	// Follow the link from a record to its task.
 	p.Act(`[...document.querySelectorAll('.ledger a')].find((a) => a.innerText.startsWith('bd-part-01')).click()`)
-	p.Sees("failure_reason", "prompt_hash", "Task part-01", "Verification")
+	p.Sees("Task part-01", "verify failed", "Verification", "Exit code")
+	p.Click("All fields of the record")
+	p.Sees("failure_reason", "prompt_hash")
+	if text := eval[string](p, `document.querySelector('.record').innerText`); strings.Contains(text, `{"`) {
+		t.Errorf("it has JSON in it:\n%s", text)
+	}
+	p.Accessible("a record")
 	p.Wait("it is in the address", `location.hash.includes('bead=bd-part-01')`)
 	p.looks("records-one")
 	p.Click("Task part-01")

@@ -18,7 +18,7 @@ export function Tiles({ s }) {
   const tile = (name, value, note) => html`<div class="panel tile"><dt>${name}</dt><dd><b>${value}</b>${note && html` <span class="faint">${note}</span>`}</dd></div>`;
   const low = ended(s) >= 3 && num(s.success_rate) < 70;
   return html`<dl class="tiles">
-    ${tile('Runs', count(num(s.total_runs)), `of ${many(num(s.tasks), 'task')}`)}
+    ${tile('Attempts', count(num(s.total_runs)), `of ${many(num(s.tasks), 'task')}`)}
     ${tile('Success', html`<span class=${low ? 'low' : ''}>${low && html`<span aria-hidden="true">▼ </span>`}${rate(s)}</span>`, `${count(num(s.success))} of ${count(ended(s))} ended`)}
     ${tile('Retried', `${num(s.retry_rate).toFixed(1)}%`, many(num(s.retry_count), 'task'))}
     ${tile('On average', took(s.avg_duration_seconds), s.duration_distribution?.runs > 0 && `90% within ${within(s.duration_distribution.p90)}`)}
@@ -53,7 +53,7 @@ const cells = (g) => [count(num(g.count)), count(num(g.success)), count(num(g.fa
 
 function OverTime({ s }) {
   const weeks = s.by_week ?? [];
-  if (!weeks.length) return null;
+  if (weeks.length < 2) return null; // a single week is no trend
   const rows = weeks.map((w) => [w.week, ...cells(w)]);
   const said = `${weeks.length} weeks, from ${weeks[0].week} to ${weeks.at(-1).week}`;
   return html`<${Chart} title="Runs by week" note="by the Monday of the week" said=${`Runs of ${said}`} head=${['Week', ...heads]} rows=${rows}><${Weeks} weeks=${weeks} /><//>
