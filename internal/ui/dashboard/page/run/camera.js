@@ -61,6 +61,15 @@ export class Camera {
     this.apply();
   }
 
+  /** Moves a box to the middle, near enough to be read. */
+  centre({ x, y }, { width, height }) {
+    const sight = this.sight();
+    this.k = Math.max(this.k, 0.7);
+    this.x = sight.width / 2 - (x + width / 2) * this.k;
+    this.y = sight.height / 2 - (y + height / 2) * this.k;
+    this.apply();
+  }
+
   /** Moves as little as possible to make a box visible. */
   show({ x, y }, { width, height }) {
     const sight = this.sight();

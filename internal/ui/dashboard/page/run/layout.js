@@ -6,17 +6,18 @@ import { box } from './layout-size.js';
 const gap = { x: 72, y: 16, inner: 14, head: 34, pad: 14 };
 
 /**
- * @typedef {{layers: number[], edges: [number, number][]}} Shape
+ * @typedef {{layers: number[], edges: [number, number][], compact?: boolean}} Shape compact: place the boxes close together, as in a folded graph
  * @typedef {{nodes: {x: number, y: number}[], edges: {from: number, to: number, d: string}[], bands: {layer: number, x: number, width: number, count: number}[], width: number, height: number}} Picture
  */
 
 /** Lays out a graph from left to right, with one column per layer. @param {Shape} shape @returns {Picture} */
-export const picture = (shape) => (shape.edges.length ? drawn(shape) : columns(shape));
+export const picture = (shape) => (shape.edges.length && !shape.compact ? drawn(shape) : columns(shape));
 
-// Lays out a graph without edges. Each layer is a block of several columns, because one
-// column of hundreds of tasks would be too high.
-function columns({ layers }) {
+// Lays out a graph without edges, or a folded one. Each layer is a block of several
+// columns, because one column of hundreds of tasks would be too high.
+function columns({ layers, edges }) {
   const members = byLayer(layers);
+  if (edges.length) sortByDependencies(members, edges);
   const most = Math.max(...members.map((m) => m.length));
   const rows = Math.max(8, Math.min(25, Math.ceil(Math.sqrt(most * 1.6))));
   const nodes = new Array(layers.length);
@@ -30,7 +31,24 @@ function columns({ layers }) {
     x += width + gap.x - 2 * gap.pad;
   }
   const height = gap.head + Math.min(rows, most) * (box.height + gap.y) - gap.y + gap.pad;
-  return { nodes, edges: [], bands, width: x - gap.x + 2 * gap.pad, height };
+  const lines = edges.map(([from, to]) => ({ from, to, d: curve(nodes[from], [], nodes[to]) }));
+  return { nodes, edges: lines, bands, width: x - gap.x + 2 * gap.pad, height };
+}
+
+// Sorts the boxes of each layer by the mean place of what they depend on, so that fewer
+// lines cross.
+function sortByDependencies(members, edges) {
+  const needs = new Map();
+  for (const [from, to] of edges) needs.get(to)?.push(from) ?? needs.set(to, [from]);
+  const place = new Map();
+  for (const list of members) {
+    const mean = new Map(list.map((i, n) => {
+      const known = (needs.get(i) ?? []).filter((j) => place.has(j));
+      return [i, known.length ? known.reduce((sum, j) => sum + place.get(j), 0) / known.length : n];
+    }));
+    list.sort((a, b) => mean.get(a) - mean.get(b));
+    list.forEach((i, n) => place.set(i, n));
+  }
 }
 
 function byLayer(layers) {

@@ -4,4 +4,4 @@ import { html } from '../core/view.js';
 export const Zoom = ({ closer, farther, fit }) => html`<div class="zoom-keys" role="group" aria-label="Zoom">
   <button onClick=${closer} aria-label="Closer" title="Closer (+)">+</button>
   <button onClick=${farther} aria-label="Farther" title="Farther (−)">−</button>
-  <button onClick=${fit} aria-label="All of it" title="All of it (0)">Fit</button></div>`;
+  <button onClick=${fit} title="All of it (0)">Fit</button></div>`;
