@@ -109,3 +109,53 @@ func TestABuildWithoutChunksIsShown(t *testing.T) {
 	p.Click("Build")
 	p.Sees("Chunks", "0 of 0 chunks") // the page must not show an error instead
 }
+
+const endedTeam = `{"session_id": "v4_20260217_040000", "mode": "parallel", "original_requirements": "A shop with vouchers.",
+ "task_groups": [{"group_id": "auth", "name": "Sign in"}, {"group_id": "pay", "name": "Payment"}]}`
+
+const endedGroups = `{"session_id": "v4_20260217_040000",
+ "auth": {"group_name": "Sign in", "status": "complete", "branch_name": "team/auth", "iterations": {"developer": 2, "qa": 1, "tech_lead": 1}, "start_time": "2026-02-17T04:00:00Z", "end_time": "2026-02-17T04:30:00Z", "files_modified": ["a.go", "b.go"], "commits": ["1"]},
+ "pay": {"group_name": "Payment", "status": "dev_blocked", "iterations": {"developer": 5}, "blockers": [{"description": "There is no key <b>for</b> the bank"}]}}`
+
+const endedSession = `{"session_id": "v4_20260217_040000", "status": "completed", "start_time": "2026-02-17T04:00:00Z", "end_time": "2026-02-17T05:30:00Z", "total_spawns": 9}`
+
+const endedMessages = `[{"id": "m1", "from": "developer", "to": "qa_expert", "group_id": "auth", "message": "It is ready."}]`
+
+func TestAFinishedTeamShowsItsOutcomeFirst(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.writeDocument("coordination/pm_state.json", endedTeam)
+	w.writeDocument("coordination/group_status.json", endedGroups)
+	w.writeDocument("coordination/orchestrator_state.json", endedSession)
+	w.writeDocument("coordination/messages/dev_to_qa.json", endedMessages)
+	p := w.open("#/projects")
+	p.Click("Team")
+	p.Sees("1 of 2 groups is complete.", "1h 30m", "9 times", "What was built", "team/auth", "2 files, 1 commit", "developer 2 times, QA once, tech lead once", "There is no key <b>for</b> the bank")
+	p.Wait("what is not complete is first", `document.querySelector('.built tbody th').innerText.startsWith('Payment')`)
+	if p.Holds(`document.body.innerText.includes('It is ready.') || document.querySelector('.board')`) {
+		t.Error("messages and the board are shown before the user asks for them")
+	}
+	p.Accessible("a finished team")
+	p.looks("team-ended")
+	p.wide("team-ended")
+	p.Act(`[...document.querySelectorAll('summary')].find((s) => s.innerText.startsWith('Messages')).click()`)
+	p.Sees("It is ready.")
+	p.harmless()
+}
+
+func TestABuildShowsFirstWhatNeedsTheUser(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.writeDocument(".fctry/state.json", buildDocument)
+	p := w.open("#/projects")
+	p.Sees("No run is known here.")
+	p.Accessible("projects")
+	p.looks("projects")
+	p.Click("Build")
+	p.Sees("Needs you", "waits until you have done it", "No id", "completed-partial")
+	p.Wait("it is above the chunks", `document.querySelector('.needs').getBoundingClientRect().top < document.querySelector('.chunks').getBoundingClientRect().top`)
+	p.Wait("what is not complete is above the graph", `document.querySelector('.failures').getBoundingClientRect().top < document.querySelector('.chunks').getBoundingClientRect().top`)
+	p.Accessible("a build")
+	p.looks("build-needs")
+	p.wide("build-needs")
+}

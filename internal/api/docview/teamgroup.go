@@ -20,7 +20,9 @@ type TeamGroup struct {
 	Attempts  TeamAttempts  `json:"attempts"`
 	Blockers  []TeamBlocker `json:"blockers"`
 	DependsOn []string      `json:"depends_on"`
-	Note      string        `json:"note"` // the tech lead's last feedback
+	Note      string        `json:"note"`              // the tech lead's last feedback
+	Files     int           `json:"files,omitempty"`   // number of files that the group has changed
+	Commits   int           `json:"commits,omitempty"` // number of the group's commits
 	Started   time.Time     `json:"started,omitzero"`
 	Ended     time.Time     `json:"ended,omitzero"`
 }
@@ -119,6 +121,7 @@ func (s teamState) group(id string, l limits) TeamGroup {
 		Branch: l.cut(cmp.Or(g.BranchName, planned.BranchName)), Agent: l.cut(agent),
 		Attempts: TeamAttempts{max(g.Iterations.Developer, 0), max(g.Iterations.QA, 0), max(g.Iterations.TechLead, 0)},
 		Blockers: blockers(raw.Get("blockers"), l), DependsOn: l.cutAll(planned.DependsOn), Note: l.cut(note(raw)),
+		Files: len(g.FilesModified), Commits: len(g.Commits),
 		Started: representable(g.StartTime.Time), Ended: representable(g.EndTime.Time),
 	}
 }

@@ -4,7 +4,7 @@
 const signs = {
   queued: '○', running: '●', complete: '✓', failed: '✗', cancelled: '⊘', waiting: '?', paused: '‖', retrying: '↻',
   online: '●', offline: '○', idle: '–',
-  in_progress: '●', done: '✓', planned: '○', active: '●', completed: '✓', pending: '○', blocked: '!', timeout: '◷',
+  in_progress: '●', done: '✓', planned: '○', active: '●', completed: '✓', pending: '○', blocked: '!', timeout: '◷', 'awaiting-user': '?',
 };
 
 // Synonyms of the words that have a colour.

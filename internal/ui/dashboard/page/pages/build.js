@@ -1,14 +1,17 @@
-// The page of a project's build and its chunks, from the workflow's documents.
+// The page of a project's build and its chunks, from the workflow's documents. What needs
+// the user is first, then what failed.
 import { html, memo, useState } from '../core/view.js';
 import { path, send } from '../core/api.js';
 import { query, setQuery } from '../core/route.js';
+import { useTitle } from '../core/title.js';
 import { kind, many, own, sign } from '../core/words.js';
 import { at } from '../core/time.js';
 import { attempt, confirm } from '../parts/dialog.js';
-import { Command, list, Odd, ProjectHead, useDocuments, Whose } from '../parts/project.js';
+import { base, Command, list, Odd, ProjectHead, useDocuments, Whose } from '../parts/project.js';
 import { Ago, Empty, Lasting, Progress, Status } from '../parts/status.js';
 
 export function Page({ project }) {
+  useTitle(`Build · ${base(project)}`);
   const documents = useDocuments(project);
   const b = documents.build.value;
   return html`<${ProjectHead} documents=${documents} here="build">${b?.found && html`<${Whose} ours=${b.ours} run=${b.run} /> <${Status} of=${b.status || 'unknown'} />`}<//>
@@ -16,8 +19,7 @@ export function Page({ project }) {
 }
 
 function Mission({ b, project }) {
-  return html`<${Alerts} list=${list(b.alerts)} />
-    ${b.resume && html`<${Resume} r=${b.resume} />`}
+  return html`<${NeedsYou} b=${b} />
     <div class="mission">
       <div>
         ${b.found ? html`<${Chunks} b=${b} />` : html`<${Empty} title="There is no build in this project."><p>${b.next || html`<code>gaffer build</code> begins one.`}</p><//>`}
@@ -28,12 +30,34 @@ function Mission({ b, project }) {
     <${Odd} list=${b.problems} />`;
 }
 
-const Alerts = ({ list: all }) => all.length > 0 && html`<section class="alerts" aria-label="Alerts">${all.map((a, i) => html`<p key=${i} class=${a.level === 'critical' ? 'critical' : ''}>
-  <span class="sign" aria-hidden="true">${a.level === 'critical' ? '✗' : '!'}</span> <b>${a.level}</b> ${a.text} ${a.at && html`<span class="faint"><${Ago} time=${a.at} /></span>`}</p>`)}</section>`;
+/** Chunks that wait for the user, alerts with critical ones first, and how to resume. */
+function NeedsYou({ b }) {
+  const waiting = list(b.chunks).filter((c) => c.status === 'awaiting-user');
+  // What waits for the user is listed above; an alert that says only that is left out.
+  const same = (a) => waiting.length > 0 && (a.kind === 'run' || a.kind === 'chunk') && /is awaiting-user$/.test(a.text);
+  const alerts = list(b.alerts).filter((a) => !same(a)).sort((x, y) => (y.level === 'critical') - (x.level === 'critical'));
+  if (!waiting.length && !alerts.length && !b.resume) return null;
+  return html`<section class="needs" aria-label="Needs you"><header class="section"><h2>Needs you</h2></header>
+    ${waiting.length > 0 && html`<ul class="panel waits">${waiting.map((c) => html`<li key=${c.id}><${Status} of="waiting" word=${c.status} /> <b>${c.name || c.id}</b> <span class="faint">waits until you have done it</span> ${b.ours && c.id && html`<${Command} text=${`gaffer build done ${c.id}`} />`}</li>`)}</ul>`}
+    ${alerts.length > 0 && html`<div class="alerts">${alerts.map((a, i) => html`<p key=${i} class=${a.level === 'critical' ? 'critical' : ''}>
+      <span class="sign" aria-hidden="true">${a.level === 'critical' ? '✗' : '!'}</span> <b>${a.level}</b> ${a.text} ${a.at && html`<span class="faint"><${Ago} time=${a.at} /></span>`}</p>`)}</div>`}
+    ${b.resume && html`<${Resume} r=${b.resume} />`}</section>`;
+}
 
-const Resume = ({ r }) => html`<section class="panel resume" aria-label="Resume"><pre>${r.text}</pre>
+// The text of a build that can be resumed: its first line, and the lines that say what is
+// done and what remains. The choices at its end are a list of their own.
+function splitText(text) {
+  const lines = String(text ?? '').split('\n');
+  const end = lines.findIndex((l) => /^\(1\)/.test(l));
+  return [lines[0], lines.slice(1, end < 0 ? undefined : end).join('\n').trim()];
+}
+
+function Resume({ r }) {
+  const [first, rest] = splitText(r.text);
+  return html`<section class="panel resume" aria-label="Resume"><p><b>${first}</b></p>${rest && html`<details><summary>What is done, and what remains</summary><pre>${rest}</pre></details>`}
   <ul>${list(r.choices).map((c) => html`<li key=${c.number}>(${c.number}) ${c.text} ${c.command && html`<${Command} text=${c.command} />`}</li>`)}</ul>
   ${list(r.stale).map((s, i) => html`<div key=${i} class="stale"><p>${s.text}</p><ul>${list(s.choices).map((c) => html`<li>(${c.number}) ${c.text} ${c.command && html`<${Command} text=${c.command} />`}</li>`)}</ul></div>`)}</section>`;
+}
 
 const wide = 210;
 const high = 58;
@@ -62,11 +86,19 @@ function Chunks({ b }) {
   return html`<section aria-label="Chunks"><header class="section"><h2>Chunks</h2><span class="faint">${p.completed ?? 0} of ${many(p.total ?? chunks.length, 'chunk')}${b.phase ? `, ${b.phase}` : ''}</span>
     ${b.started && html`<span class="faint">began <${Ago} time=${b.started} /></span>`}</header>
     <${Progress} counts=${counts} />
+    <${Failed} chunks=${chunks} />
     ${chunks.length > 0 && html`<div class="chunks" role="group" aria-label="Chunk graph"><div style=${{ width: `${width}px`, height: `${height}px` }}>
       <svg width=${width} height=${height} aria-hidden="true">${chunks.flatMap((c) => list(c.dependsOn).map((d) => html`<${Edge} key=${`${d} ${c.id}`} from=${places.get(d)} to=${places.get(c.id)} />`))}</svg>
       ${chunks.map((c) => html`<${Chunk} key=${c.id} c=${c} x=${places.get(c.id).x} y=${places.get(c.id).y} chosen=${chosen === c.id} />`)}
     </div></div>`}
     ${chunks.filter((c) => c.id === chosen).map((c) => html`<${About} c=${c} />`)}</section>`;
+}
+
+/** The chunks that failed or are only partly complete. */
+function Failed({ chunks }) {
+  const bad = chunks.filter((c) => c.status === 'failed' || c.status === 'completed-partial');
+  if (!bad.length) return null;
+  return html`<ul class="failures" aria-label="Chunks that failed">${bad.map((c) => html`<li key=${c.id}><button class="quiet" onClick=${() => setQuery({ chunk: c.id })}><${Status} of="failed" word=${c.status} /> <b>${c.name || c.id}</b>${c.attempt > 1 ? ` after ${c.attempt} attempts` : ''}</button></li>`)}</ul>`;
 }
 
 function Edge({ from, to }) {
@@ -112,9 +144,14 @@ function Feed({ feed, project }) {
   return html`<section aria-label="Feed"><header class="section"><h2>Feed</h2>
     <div class="counters" role="group" aria-label="Show only">${filters.map((f) => html`<button key=${f} class="counter" aria-pressed=${wanted === f} onClick=${() => setQuery({ feed: f === 'all' ? '' : f })}>${f}</button>`)}</div>
     <a href=${path`/api/build-log?project=${project}`} download="build-log.json">Export</a></header>
-    ${shown.length ? html`<ol class="feed">${shown.map((e, i) => html`<li key=${`${e.at} ${i}`}><span class="when faint">${e.at && html`<${Ago} time=${e.at} />`}</span><span class="kind">${e.kind}</span><span>${e.chunk && html`<b>${e.chunk}</b> `}${e.text}${e.attempt > 1 ? ` (attempt ${e.attempt})` : ''}</span></li>`)}</ol>`
+    ${shown.length ? html`<ol class="feed">${shown.map((e, i) => html`<li key=${`${e.at} ${i}`}><span class="when faint">${e.at && html`<${Ago} time=${e.at} />`}</span><span class="kind">${e.kind}</span><span>${e.chunk && html`<b>${e.chunk}</b> `}${e.text}${e.attempt > 1 ? ` (attempt ${e.attempt})` : ''}<${Checks} all=${list(e.checks)} /></span></li>`)}</ol>`
     : html`<p class="faint">Nothing of that sort has happened.</p>`}</section>`;
 }
+
+const passed = (result) => /^(pass|passed|ok|success)/i.test(String(result));
+
+/** The checks of a chunk; those that did not pass are first. */
+const Checks = ({ all }) => all.length > 0 && html`<span class="checks">${[...all].sort((a, b) => passed(a.result) - passed(b.result)).map((c, i) => html`<span key=${i} class=${passed(c.result) ? '' : 'bad'}><span aria-hidden="true">${passed(c.result) ? '✓' : '✗'}</span> ${c.name} ${c.result}${c.retried ? ', retried' : ''}</span>`)}</span>`;
 
 function Inbox({ items, project }) {
   const [text, setText] = useState('');

@@ -1,26 +1,73 @@
-// The page of a team: the state of each group, the messages between roles, the decisions.
+// The page of a team. While it works: the state of each group, and what the roles said.
+// After its end: what was built, by whom, and how it ended.
 import { html } from '../core/view.js';
-import { query, setQuery } from '../core/route.js';
-import { count, own } from '../core/words.js';
-import { list, Odd, ProjectHead, useDocuments, Whose } from '../parts/project.js';
-import { Ago, Empty, Lasting, Status } from '../parts/status.js';
+import { runs } from '../core/fleet.js';
+import { link, query, setQuery } from '../core/route.js';
+import { useTitle } from '../core/title.js';
+import { count, many, money, own } from '../core/words.js';
+import { base, list, Odd, ProjectHead, useDocuments, Whose } from '../parts/project.js';
+import { Ago, Empty, Lasting, Progress, Status } from '../parts/status.js';
 
 export function Page({ project }) {
+  useTitle(`Team · ${base(project)}`);
   const documents = useDocuments(project);
   const t = documents.team.value;
   return html`<${ProjectHead} documents=${documents} here="team">${t?.found && html`<${Whose} ours=${t.ours} run=${t.run} /> <${Status} of=${statusOf(t.session)} word=${t.session?.status || t.session?.phase || 'unknown'} />`}<//>
     ${t === null ? html`<p class="starting">Reading the documents…</p>`
-    : !t.found ? html`<${Empty} title="There is no team in this project."><p><code>gaffer team run</code> begins one.</p><//>`
-      : html`<${Facts} s=${t.session ?? {}} /><${Counters} all=${list(t.counters)} /><${Board} groups=${list(t.groups)} /><${Phases} phases=${list(t.phases)} /><${Talk} t=${t} />`}
+    : !t.found ? html`<${Empty} title="There is no team in this project."><p><code>gaffer team REQUIREMENTS</code> begins one: a project manager, developers, QA and a tech lead.</p><//>`
+      : isOver(t.session) ? html`<${Ended} t=${t} />` : html`<${Working} t=${t} />`}
     <${Odd} list=${t?.problems} />`;
 }
 
-const statusOf = (s) => (own({ completed: 'complete', running: 'running', failed: 'failed' }, s?.status) ?? (s?.ended ? 'complete' : 'running'));
+const isOver = (s) => Boolean(s?.ended) || s?.status === 'completed' || s?.status === 'error';
+const statusOf = (s) => (own({ completed: 'complete', running: 'running', failed: 'failed', error: 'failed' }, s?.status) ?? (s?.ended ? 'complete' : 'running'));
+
+function Working({ t }) {
+  return html`<${Counters} all=${list(t.counters)} /><${Facts} s=${t.session ?? {}} /><${Board} groups=${list(t.groups)} /><${Phases} phases=${list(t.phases)} /><${Talk} t=${t} />`;
+}
+
+const isDone = (g) => g.stage === 'complete';
+
+/** The outcome: one sentence, then each group with those that are not complete first. */
+function Ended({ t }) {
+  const s = t.session ?? {};
+  const groups = list(t.groups);
+  const done = groups.filter(isDone).length;
+  const spent = t.run && runs.get(t.run)?.spent?.usd;
+  const state = statusOf(s) === 'failed' ? 'failed' : done === groups.length ? 'complete' : 'failed';
+  const said = state === 'complete' ? `All ${many(groups.length, 'group')} ${groups.length === 1 ? 'is' : 'are'} complete.` : `${done} of ${many(groups.length, 'group')} ${done === 1 ? 'is' : 'are'} complete.`;
+  return html`<section class="outcome" aria-label="Outcome"><header class="section"><h2>${groups.length ? said : 'The team has ended without a group.'}</h2></header>
+      <${Progress} counts=${{ total: groups.length, complete: done, failed: groups.length - done }} />
+      <dl class="figures"><div><dt>Took</dt><dd><${Lasting} from=${s.started} to=${s.ended || s.updated} /></dd></div>${s.ended && html`<div><dt>Ended</dt><dd><${Ago} time=${s.ended} /></dd></div>`}<div><dt>Roles started</dt><dd>${count(s.spawns ?? 0)} times</dd></div>
+        ${spent > 0 && html`<div><dt>Cost</dt><dd>${money(spent)}</dd></div>`}${t.run && html`<div><dt>Run</dt><dd><a href=${link('runs', t.run)}>${t.run}</a></dd></div>`}</dl>
+      ${s.requirements && html`<details class="wanted"><summary>What was wanted</summary><p class="wish">${s.requirements}</p></details>`}</section>
+    ${groups.length > 0 && html`<section aria-label="Groups"><header class="section"><h2>What was built</h2></header>
+      <div class="scroll"><table class="built"><thead><tr><th>Group</th><th>Outcome</th><th>By</th><th>Took</th><th>Change</th></tr></thead>
+        <tbody>${[...groups].sort((a, b) => isDone(a) - isDone(b)).map((g) => html`<${Built} key=${g.id} g=${g} />`)}</tbody></table></div></section>`}
+    <${Folded} title="Messages" n=${list(t.messages).length}><${Messages} all=${list(t.messages)} /><//>
+    <${Folded} title="Decisions" n=${list(t.decisions).length}><${Decisions} all=${list(t.decisions)} /><//>
+    <${Folded} title="Phases" n=${list(t.phases).length}><${PhaseList} phases=${list(t.phases)} /><//>`;
+}
+
+const Folded = ({ title, n, children }) => n > 0 && html`<details class="fold-section"><summary>${title} <span class="faint">${count(n)}</span></summary>${children}</details>`;
+
+function Built({ g }) {
+  const a = g.attempts ?? {};
+  const by = [['developer', a.developer], ['QA', a.qa], ['tech lead', a.tech_lead]].filter(([, n]) => n > 0);
+  const open = list(g.blockers).filter((b) => !b.resolved);
+  const more = open.length > 0 || g.note;
+  return html`<tr class=${more ? 'has-more' : ''}><th scope="row">${g.name || g.id}${g.name && g.name !== g.id && html` <span class="faint">${g.id}</span>`}</th>
+      <td data-label="Outcome"><${Status} of=${isDone(g) ? 'complete' : 'failed'} word=${g.status || 'pending'} /></td>
+      <td data-label="By">${g.agent && html`${g.agent}, `}${by.map(([role, n]) => `${role} ${n > 1 ? `${n} times` : 'once'}`).join(', ') || html`<span class="faint">nobody</span>`}</td>
+      <td data-label="Took"><${Lasting} from=${g.started} to=${g.ended} /></td>
+      <td data-label="Change">${g.branch ? html`<code>${g.branch}</code> ` : html`<span class="faint">–</span>`}${g.files > 0 && html`<span class="faint">${many(g.files, 'file')}${g.commits > 0 ? `, ${many(g.commits, 'commit')}` : ''}</span>`}</td></tr>
+    ${more && html`<tr class="more"><td colspan="5">${open.map((b, i) => html`<p key=${i} class="bad">${b.description}</p>`)}${g.note && html`<p class="note"><span class="faint">Tech lead:</span> ${g.note}</p>`}</td></tr>`}`;
+}
 
 const Facts = ({ s }) => html`<section class="team-facts" aria-label="Session"><dl>
   <div><dt>Session</dt><dd><code>${s.id}</code></dd></div><div><dt>Mode</dt><dd>${s.mode || 'not planned yet'}</dd></div><div><dt>Phase</dt><dd>${s.phase}</dd></div>
   <div><dt>Spawns</dt><dd>${count(s.spawns ?? 0)}</dd></div><div><dt>Complete</dt><dd>${s.percent ?? 0} %</dd></div><div><dt>Takes</dt><dd><${Lasting} from=${s.started} to=${s.ended} /></dd></div></dl>
-  ${s.requirements && html`<p class="wish">${s.requirements}</p>`}</section>`;
+  ${s.requirements && html`<p class="wish" tabindex="0">${s.requirements}</p>`}</section>`;
 
 // Shows the roles that were started nearly as often as their limit allows.
 function Counters({ all }) {
@@ -52,7 +99,9 @@ function Group({ g, k }) {
     ${g.branch && html`<p class="faint"><code>${g.branch}</code></p>`}</article>`;
 }
 
-const Phases = ({ phases }) => phases.length > 0 && html`<section aria-label="Phases"><header class="section"><h2>Phases</h2></header><ol class="phases">${phases.map((p) => html`<li key=${p.number}><b>${p.number}</b> <${Status} of=${p.status || 'queued'} /> ${list(p.groups).join(', ')}</li>`)}</ol></section>`;
+const PhaseList = ({ phases }) => html`<ol class="phases">${phases.map((p) => html`<li key=${p.number}><b>${p.number}</b> <${Status} of=${p.status || 'queued'} /> ${list(p.groups).join(', ')}</li>`)}</ol>`;
+
+const Phases = ({ phases }) => phases.length > 0 && html`<section aria-label="Phases"><header class="section"><h2>Phases</h2></header><${PhaseList} phases=${phases} /></section>`;
 
 function Talk({ t }) {
   const tab = query('talk', 'messages');
@@ -60,7 +109,12 @@ function Talk({ t }) {
   const decisions = list(t.decisions);
   const to = (name, word, n) => html`<button class="counter" aria-pressed=${tab === name} onClick=${() => setQuery({ talk: name })}><b>${n}</b> ${word}</button>`;
   return html`<section aria-label="Messages and decisions"><header class="section"><h2>Talk</h2><div class="counters">${to('messages', 'messages', messages.length)}${to('decisions', 'decisions', decisions.length)}</div></header>
-    ${tab === 'decisions' ? html`<ol class="talk">${decisions.slice(-200).reverse().map((d, i) => html`<li key=${i}><header><b>${d.who}</b> ${d.group && html`<span class="faint">${d.group}</span>`} ${d.at && html`<span class="faint"><${Ago} time=${d.at} /></span>`}</header><p>${d.what}</p>${d.why && html`<p class="why">${d.why}</p>`}</li>`)}</ol>`
-    : html`<ol class="talk">${messages.slice(-200).reverse().map((m, i) => html`<li key=${m.id || i}><header><b>${m.from}</b> <span aria-label="to">→</span> <b>${m.to}</b> <span class="faint">${m.type} ${m.group}</span> ${m.at && html`<span class="faint"><${Ago} time=${m.at} /></span>`} ${!m.read && html`<span class="status k-waiting"><span class="sign" aria-hidden="true">●</span>unread</span>`}</header>
-      <p>${m.text}</p>${list(m.body).map((line, j) => html`<p key=${j} class="why">${line}</p>`)}</li>`)}</ol>`}</section>`;
+    ${tab === 'decisions' ? html`<${Decisions} all=${decisions} />` : html`<${Messages} all=${messages} />`}</section>`;
 }
+
+const most = 200; // entries that are shown
+
+const Decisions = ({ all }) => (all.length ? html`<ol class="talk">${all.slice(-most).reverse().map((d, i) => html`<li key=${i}><header><b>${d.who}</b> ${d.group && html`<span class="faint">${d.group}</span>`} ${d.at && html`<span class="faint"><${Ago} time=${d.at} /></span>`}</header><p>${d.what}</p>${d.why && html`<p class="why">${d.why}</p>`}</li>`)}</ol>` : html`<p class="faint">None yet.</p>`);
+
+const Messages = ({ all }) => (all.length ? html`<ol class="talk">${all.slice(-most).reverse().map((m, i) => html`<li key=${m.id || i}><header><b>${m.from}</b> <span aria-hidden="true">→</span><span class="hidden">to</span> <b>${m.to}</b> <span class="faint">${m.type} ${m.group}</span> ${m.at && html`<span class="faint"><${Ago} time=${m.at} /></span>`} ${!m.read && html`<span class="status k-waiting"><span class="sign" aria-hidden="true">●</span>unread</span>`}</header>
+  <p>${m.text}</p>${list(m.body).map((line, j) => html`<p key=${j} class="why">${line}</p>`)}</li>`)}</ol>` : html`<p class="faint">None yet.</p>`);
