@@ -28,10 +28,10 @@ type FinishedAttempt struct {
 	Result Result
 }
 
-// RecordNew records finished attempts in a batch. Each must be the first attempt of its task. It
-// locks and syncs the folders once for the whole batch. recorded[i] reports whether list[i] was
-// written. The caller should pass the attempts that were not written to [Store.Record], which
-// returns the reason. As in Record, each result is durable before its run.
+// RecordNew records finished attempts in a batch. Each of them must be the first attempt of its
+// task. It locks and syncs the folders once for the whole batch. recorded[i] reports whether
+// list[i] was written. The caller should pass the attempts that were not written to [Store.Record],
+// which returns the reason. As in Record, each result is durable before its run.
 func (s *Store) RecordNew(ctx context.Context, list []FinishedAttempt) (recorded []bool, err error) {
 	recorded = make([]bool, len(list))
 	unlock, err := s.lockAll(ctx)

@@ -12,13 +12,13 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Begin records the start of an attempt. The new record becomes the latest one of its task. The
+// Begin records the start of an attempt. The new record becomes the latest record of its task. The
 // previous record is kept under its attempt number. If the attempt is already recorded with the
 // same values, Begin changes nothing, even if the attempt has ended since. So a caller may repeat
 // Begin after a crash. If the recorded values differ, it returns an [*ImmutableError].
 //
-// Begin accepts a later attempt while an earlier one is still "running". The end of the earlier one
-// can be recorded later.
+// Begin accepts a later attempt while an earlier attempt is still "running". The end of the earlier
+// attempt can be recorded later.
 func (s *Store) Begin(ctx context.Context, run Run) error {
 	if run.ResultFile == "" {
 		run.ResultFile = s.resultFile(run.Bead)

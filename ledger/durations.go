@@ -32,7 +32,7 @@ var bucketBounds = [...]float64{10, 30, 60, 120, 300, 600, 1200, 1800, 3600, 720
 const (
 	// maxExact is the largest number of durations from which exact percentiles are computed.
 	maxExact = 4096
-	// stepRatio is the ratio between a step of the estimate and the next one. The middle of a step
+	// stepRatio is the ratio between the bounds of a step of the estimate. So the middle of a step
 	// differs from its bounds by at most 1 %.
 	stepRatio = 1.02
 	// leastSeconds and mostSeconds are the bounds of the estimate. A duration of a century or more

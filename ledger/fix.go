@@ -29,7 +29,7 @@ type Fix struct {
 	Outcome Outcome  `json:"outcome"`
 	Set     []string `json:"set,omitempty"`    // names of the fields that were added
 	Backup  string   `json:"backup,omitempty"` // path of the copy of the old file; empty if the file was not changed
-	Why     string   `json:"why,omitempty"`    // why the file was refused; empty if it was not
+	Why     string   `json:"why,omitempty"`    // why the file was refused; empty if it was not refused
 }
 
 // Fix adds missing fields to every record of the ledger, as far as they can be derived, so that the

@@ -15,7 +15,7 @@ type Group struct {
 	Timeout     int      `json:"timeout"`
 	Running     int      `json:"running"`
 	SuccessRate float64  `json:"success_rate"` // successful runs, as a percentage of the runs that have ended
-	AvgDuration float64  `json:"avg_duration"` // in seconds; only of runs whose duration is known
+	AvgDuration float64  `json:"avg_duration"` // average duration of the runs whose duration is known, in seconds
 	CostUSD     *float64 `json:"cost_usd"`     // null if no cost is known
 	CostRuns    int      `json:"cost_runs"`    // number of runs with a known cost
 }

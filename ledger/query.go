@@ -14,7 +14,7 @@ import (
 // Query selects the attempts that a report counts. The zero value selects all attempts.
 type Query struct {
 	Since     Since
-	Agents    []string // attempts of any of these agents; if empty, of all
+	Agents    []string // only attempts of these agents; if empty, attempts of all agents
 	Models    []string
 	Templates []string
 	// Cost returns the cost of an attempt in US dollars; records do not contain it. If Cost is nil,

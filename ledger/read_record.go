@@ -7,9 +7,9 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Run returns the run record of an attempt. If attempt is 0, it returns the latest one. Fields of
-// the wrong type are left zero; validation reports them. If there is no record, it returns
-// fs.ErrNotExist.
+// Run returns the run record of an attempt. If attempt is 0, it returns the latest run record.
+// Fields of the wrong type are left zero; validation reports them. If there is no record, it
+// returns fs.ErrNotExist.
 func (s *Store) Run(bead string, attempt int) (Run, error) {
 	var r Run
 	err := s.read(RunKind, bead, attempt, &r)

@@ -5,7 +5,7 @@ import "fmt"
 // Recommendation says that a statistic has crossed a threshold, such as a success rate.
 type Recommendation struct {
 	Rule      string   `json:"rule"`
-	Subject   string   `json:"subject"`   // the agent, template or reason that it is about; empty for all runs
+	Subject   string   `json:"subject"`   // the agent, template or reason that the recommendation is about; empty for all runs
 	Threshold float64  `json:"threshold"` // a percentage, or a number of runs
 	Value     float64  `json:"value"`     // the value that crossed Threshold, in the same unit
 	Runs      int      `json:"runs"`      // number of runs or tasks from which Value was computed

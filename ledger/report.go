@@ -17,7 +17,7 @@ type Report struct {
 type LeftOut struct {
 	Reason string   `json:"reason"` // name of the finding
 	Count  int      `json:"count"`
-	Files  []string `json:"files"` // paths of the first of these files, at most maxNamed
+	Files  []string `json:"files"` // paths of the first files, at most maxNamed
 }
 
 // maxNamed is the maximum number of files that a report names for each reason.

@@ -105,8 +105,8 @@ func firstNames(names []fileName) []fileName {
 	return names[:min(len(names), window)]
 }
 
-// nameOf is like parseName but accepts any name, because the user may have chosen it. If it is not
-// the name of a record, the whole name is the bead.
+// nameOf is like parseName but accepts any name, because the user may have chosen the name. If it
+// is not the name of a record, the whole name is used as the bead.
 func nameOf(name string) fileName {
 	if parsed, ok := parseName(name); ok {
 		return parsed

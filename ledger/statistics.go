@@ -10,7 +10,7 @@ import (
 )
 
 // Statistics holds the counts of a report. Rates are percentages with one decimal: success_rate is
-// a percentage of the runs that have ended, retry_rate of the tasks.
+// a percentage of the runs that have ended, retry_rate is a percentage of the tasks.
 type Statistics struct {
 	TotalRuns          int        `json:"total_runs"`
 	Tasks              int        `json:"tasks"`
@@ -35,7 +35,7 @@ type Statistics struct {
 	Durations          Durations  `json:"duration_distribution"`
 	ByWeek             []Week     `json:"by_week"`       // the most recent weeks in which runs started
 	EarlierWeeks       Group      `json:"earlier_weeks"` // runs of all weeks before the weeks in ByWeek
-	Undated            Group      `json:"undated"`       // runs with no readable start time, or one in the future
+	Undated            Group      `json:"undated"`       // runs without a readable start time, or with a start time in the future
 	Retries            Retries    `json:"retries"`
 	Cost               Cost       `json:"cost"`
 }

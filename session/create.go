@@ -28,7 +28,7 @@ const (
 const newPrefix = ".new-"
 
 // ActiveKept is the kind of a notice: active-session is not a symbolic link, so it was left
-// unchanged, and the new session did not become the active one.
+// unchanged, and the new session did not become the active session.
 const ActiveKept statefile.NoticeKind = "active-session-kept"
 
 // errTaken reports that the session id is already in use.

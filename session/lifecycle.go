@@ -80,9 +80,8 @@ func cancelSession(root *jsontree.Node, id string, now time.Time) error {
 }
 
 // CompleteSession ends a session whose agents have all ended. The session becomes failed if an
-// agent failed; in all other cases, even without agents, it becomes complete. A session that
-// is already complete or failed is no error, because a session also ends together with its last
-// agent.
+// agent failed; in all other cases, even without agents, it becomes complete. It is no error if the
+// session is already complete or failed, because a session also ends when its last agent ends.
 func (s *Store) CompleteSession(ctx context.Context, id string) (State, error) {
 	var final State
 	err := s.update(ctx, id, func(root *jsontree.Node, _ *finder) (err error) {

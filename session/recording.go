@@ -40,7 +40,7 @@ type Recording struct {
 	seed  maphash.Seed
 
 	members   [][]int // for each wave, the indexes of its agents in Status.Agents
-	agents    int     // number of agents for which members was computed
+	agents    int     // number of agents when members was computed
 	last      writtenDocument
 	unsure    uint64 // hash of the last document whose write failed but may have reached the disk; 0 if none
 	seen      fileStat
@@ -84,8 +84,8 @@ func (s *Store) Recording(id string) (*Recording, error) {
 	return r, nil
 }
 
-// Close deletes the hidden lock folder. The recording keeps it between writes, because that makes
-// them faster.
+// Close deletes the hidden lock folder. The recording keeps the folder between writes, because that
+// makes writes faster.
 func (r *Recording) Close() { r.file.Close() }
 
 // Contents is the state that a session's document should have. Agents must keep their order between
@@ -189,7 +189,7 @@ func (r *Recording) makeFolder(contents func() (Contents, error)) (made bool, er
 }
 
 // checkLinkedFolder returns an error if the session's folder is a symbolic link and does not
-// contain this session's document. For the reason see isLink.
+// contain this session's document. The comment of isLink says why.
 func (r *Recording) checkLinkedFolder() error {
 	doc, err := r.store.Document(r.id)
 	if err == nil && doc.Root().Get("session_id").Text() == r.id {

@@ -73,8 +73,8 @@ func New(root string, opts Options) *Store {
 	return &Store{root: root, opts: opts, files: map[string]*document{}}
 }
 
-// Close deletes the hidden lock folders. The store keeps them between writes, because that makes
-// them faster. The caller must not call Close during an update.
+// Close deletes the hidden lock folders. The store keeps these folders between writes, because that
+// makes writes faster. The caller must not call Close during an update.
 func (s *Store) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -63,7 +63,7 @@ func CheckFile(h host.Host, path string) []statefile.Finding {
 }
 
 // checkFolder returns a finding if the session id is not the name of the document's folder. It
-// ignores documents outside of a sessions folder, because they are copies.
+// ignores documents that are not in a sessions folder, because they are copies.
 func checkFolder(path string, v jsontree.Value) []statefile.Finding {
 	dir := filepath.Dir(path)
 	id, ok := v.Get("session_id").Str()

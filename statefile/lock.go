@@ -27,9 +27,9 @@ const (
 const (
 	ownerFile    = "owner"
 	staleLockAge = 10 * time.Second
-	// Pauses between two attempts to take the lock folder. The first are short, because other
-	// programs hold the lock only while they write, and retry every 50 ms. Later pauses are longer,
-	// to use little CPU time if the holder is dead.
+	// Pauses between two attempts to take the lock folder. The first pauses are short, because
+	// other programs hold the lock only while they write, and retry every 50 ms. Later pauses are
+	// longer, to use little CPU time if the holder is dead.
 	firstPause = time.Millisecond
 	lastPause  = 20 * time.Millisecond
 )

@@ -14,8 +14,8 @@ const (
 	copyFolders = 1000 // how many folders are searched in each level
 )
 
-// checkCopies reports a second set of documents. An agent creates one if it uses a relative path in
-// the wrong folder: inside the team's folder, or in another folder of the project.
+// checkCopies reports a second set of documents. An agent creates a second set if it uses a
+// relative path in the wrong folder: inside the team's folder, or in another folder of the project.
 func (f *folder) checkCopies() {
 	name := filepath.Base(f.store.root)
 	f.compareCopy(filepath.Join(f.store.root, name))

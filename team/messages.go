@@ -96,7 +96,7 @@ func (c channel) check(v jsontree.Value) error {
 }
 
 // messageIDs returns the ids of all messages. It ignores a corrupt document: the next write keeps a
-// copy of that document and starts a new one.
+// copy of that document and starts a new document.
 func (s *Store) messageIDs() (map[string]bool, error) {
 	ids := map[string]bool{}
 	for _, c := range channels {

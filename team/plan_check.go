@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Check returns a [*BadPlanError] if the plan cannot be executed. Group ids must be
-// unique and dependencies must not form a cycle. If there are phases, each group must
-// be in exactly one, and not in an earlier phase than its dependencies.
+// Check returns a [*BadPlanError] if the plan cannot be executed. Group ids must be unique and
+// dependencies must not form a cycle. If there are phases, each group must be in exactly one phase,
+// and not in an earlier phase than its dependencies.
 func (p Plan) Check() error {
 	ids := map[string]bool{}
 	for _, g := range p.Groups {

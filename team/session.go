@@ -114,8 +114,8 @@ func (s *Store) archivePath(c change) string {
 	return filepath.Join(s.root, archiveFolder, c.Archive)
 }
 
-// planArchive returns a plan to archive the existing documents. It returns an error if one is a
-// symbolic link, because a relative link would point to another file after the move.
+// planArchive returns a plan to archive the existing documents. It returns an error if a document
+// is a symbolic link, because a relative link would point to another file after the move.
 func (s *Store) planArchive(now time.Time) (c change, err error) {
 	c.Move, err = s.present()
 	if err != nil || len(c.Move) == 0 {

@@ -12,7 +12,7 @@ import (
 // them.
 type Snapshot struct {
 	PM           PMState           // the project manager's memory
-	Groups       Groups            // the groups with a status, then the planned groups without one
+	Groups       Groups            // the groups with a status, followed by the planned groups without a status
 	Orchestrator OrchestratorState // started agents and decisions
 	Phase        Phase             // follows from the statuses of the groups
 	Progress     Progress          // follows from the statuses of the groups
@@ -64,7 +64,7 @@ type state struct {
 	groups       Groups
 	orchestrator OrchestratorState
 
-	unfit error // why one of the documents cannot be edited; nil if all can
+	unfit error // why one of the documents cannot be edited; nil if all of them can be edited
 }
 
 func (s *Store) loadState() (st state, err error) {

@@ -30,7 +30,7 @@ func (s *Store) Start(ctx context.Context, by Role, group, reasoning string) err
 				return st.start(by, group, now)
 			},
 			orchestrator: func(n *jsontree.Node) {
-				if !st.active(by, group) { // the agent is already listed if a process died after this step
+				if !st.active(by, group) { // if a process died after this step, the agent is already listed
 					addActiveAgent(n, ActiveAgent{by, group, At(now)}, reasoning)
 				}
 			},

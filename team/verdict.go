@@ -20,7 +20,7 @@ import (
 // verdict is a part of an answer that states a status: a JSON object or a status line.
 type verdict struct {
 	Answer
-	problem string // why the verdict cannot be read; empty if it can
+	problem string // why the verdict cannot be read; empty if it can be read
 	end     int    // offset in the answer at which the verdict ends; in a status line, at which its word ends
 }
 

@@ -66,8 +66,8 @@ type Chunk struct {
 	// Note says what the user must do, for a chunk that waits for the user.
 	Note string `json:"note,omitempty"`
 
-	// Deps and the fields below it are names that some other programs use for DependsOn and Note.
-	// Read moves their values to DependsOn and Note.
+	// Deps, BlockedBy and Notes are names that some other programs use for DependsOn and Note. Read
+	// moves their values to DependsOn and Note.
 	Deps      []ID   `json:"deps,omitempty"`
 	BlockedBy []ID   `json:"blockedBy,omitempty"`
 	Notes     string `json:"notes,omitempty"`

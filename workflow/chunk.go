@@ -22,8 +22,8 @@ const (
 	Failed    ChunkStatus = "failed"
 )
 
-// chunkNext lists the statuses that may follow each status. A cancelled chunk returns to planned,
-// and so does a completed chunk whose spec has changed.
+// chunkNext lists the statuses that may follow each status. A cancelled chunk, and a completed
+// chunk whose spec has changed, can become planned again.
 var chunkNext = map[ChunkStatus][]ChunkStatus{
 	Planned:   {Active},
 	Active:    {Retrying, Completed, Failed, Planned},

@@ -12,8 +12,8 @@ type Level string
 // The levels of a context.
 const (
 	Green  Level = "green"
-	Yellow Level = "yellow" // from 70 % of the context
-	Red    Level = "red"    // from 90 % of the context
+	Yellow Level = "yellow" // at least 70 % of the context is used
+	Red    Level = "red"    // at least 90 % of the context is used
 )
 
 // LevelOf returns the level of a context with the given usage in percent.

@@ -11,7 +11,7 @@ import (
 // of them ends, changes that were made outside of a command are no longer untracked.
 var reconcilingCommands = []Command{Evolve, Review}
 
-// EndCommandFor ends the current command, like [EndCommand]. If it is evolve or review,
+// EndCommandFor ends the current command, like [EndCommand]. If the command is evolve or review,
 // EndCommandFor also clears the untracked changes of the given sections, each an alias or a number.
 // If no section is given, it clears the changes of the active section. It returns the number of
 // cleared changes.

@@ -46,8 +46,8 @@ func member(v jsontree.Value, name string) jsontree.Value {
 }
 
 // Set sets the value at path and creates missing objects on the way. If the protocol defines the
-// field, the value must have the right type. It may be a word that the protocol does not define.
-// Other fields accept any value.
+// field, the value must have the right type, but it may be a word that the protocol does not
+// define. Fields that the protocol does not define accept any value.
 func Set(root *jsontree.Node, path string, value jsontree.Value) error {
 	before := existingProblems(root)
 	if err := place(root, path, value); err != nil {

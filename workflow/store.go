@@ -181,8 +181,8 @@ func (s *Store) Watch(ctx context.Context, changed func(state jsontree.Value, er
 	})
 }
 
-// edit updates one of the documents. If the document does not exist, edit first tries
-// the change on an empty one, so that a failing change creates no files.
+// edit updates one of the documents. If the document does not exist, edit first tries the change on
+// an empty document, so that a failing change creates no files.
 func (s *Store) edit(ctx context.Context, f *statefile.File, empty string, change func(*jsontree.Doc) error) error {
 	var own []string // names of the documents that git should ignore
 	if _, err := s.opts.Host.Lstat(opLook, f.Path()); errors.Is(err, fs.ErrNotExist) {

@@ -161,7 +161,7 @@ func checkAddress(text string) error {
 }
 
 // checkURL checks the URL of a webhook. The error does not show any part of the URL, because the
-// URL may be a secret: whoever knows it can send messages.
+// URL may be a secret: everyone who knows it can send messages.
 func checkURL(text string) error {
 	if text == none {
 		return nil

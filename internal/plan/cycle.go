@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// cycle is a list of tasks in which each task waits for the next one, and the last task waits for
+// cycle is a list of tasks in which each task waits for the next task, and the last task waits for
 // the first. It does not contain the gates of the [Graph]. If some of these tasks wait only because
 // of their waves, note explains this.
 type cycle struct {

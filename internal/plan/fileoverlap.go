@@ -44,7 +44,7 @@ func (s *separation) overlap(i, j int) Overlap {
 }
 
 // Separate returns the plan with additional dependencies, so that tasks with overlapping files
-// never run at the same time: the later of two tasks waits for the earlier one. The tasks get as
+// never run at the same time: the later of two tasks waits for the earlier task. The tasks get as
 // few layers as their order in the plan allows. No existing dependency is removed.
 func (p Plan) Separate() Plan {
 	s := newSeparation(p)
@@ -131,8 +131,9 @@ func (s *separation) inherit(node int) {
 	}
 }
 
-// assignLevels returns a level for each node. The level of a task is the first one that is higher
-// than the levels of all nodes that the task waits for, and in which no task has overlapping files.
+// assignLevels returns a level for each node. The level of a task is the lowest level that is
+// higher than the levels of all nodes that the task waits for, and in which no task has overlapping
+// files.
 func (s *separation) assignLevels() []int {
 	levels := make([]int, len(s.graph.needs))
 	placed := newFileIndex(len(s.graph.tasks))

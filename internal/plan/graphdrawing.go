@@ -41,7 +41,7 @@ type graphDrawing struct {
 	afterAt map[string][]position
 
 	above     []string           // ids of the row that the next row waits for
-	branches  []string           // ids of the branches below the last row; together they form the row that the next one waits for
+	branches  []string           // ids of the branches below the last row; all of them together are the row that the next row waits for
 	trunks    []trunk            // groups of ids from which a branch may start, from left to right
 	sideLine  []string           // ids from which a line at the right starts
 	openLines map[int][]position // where lines to the right of rows start that do not lead into a row yet, by column

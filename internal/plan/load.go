@@ -46,7 +46,7 @@ type Options struct {
 const (
 	maxPlan    = 4 << 20
 	maxPrompt  = 1 << 20
-	maxPrompts = 64 << 20 // limit for all prompts of a plan together
+	maxPrompts = 64 << 20 // maximum total size of all prompts of a plan
 )
 
 // Load reads the plan that the user has named in arg: a file, a folder, ids or file names separated

@@ -113,8 +113,8 @@ func (o *orchestrator) scan(lines []string) {
 }
 
 // heading reads a heading. wave is the wave that the lines above the heading belong to. heading
-// returns the wave of the lines below it, and whether the next fenced code block is the dependency
-// graph.
+// returns the wave of the lines below the heading, and whether the next fenced code block is the
+// dependency graph.
 func (o *orchestrator) heading(title string, level int, at position, wave int) (int, bool) {
 	if level == 1 && o.title == "" {
 		o.title = title

@@ -23,7 +23,7 @@ type Plan struct {
 	Name       string          `json:"Name"`
 	Format     Format          `json:"Format"`
 	Source     string          `json:"Source"`     // what the plan was made from: one of the Source constants
-	SourceFile string          `json:"SourceFile"` // path as the user has written it; empty if the plan is a prompt's text or a list
+	SourceFile string          `json:"SourceFile"` // path of the plan, as the user has written it; empty if the plan is a prompt's text or a list
 	Parallel   int             `json:"Parallel"`   // how many tasks may run at the same time; 0 means the runner's default
 	OnFailure  OnFailure       `json:"OnFailure"`  // what happens to the other tasks when a task fails
 	Budget     Budget          `json:"Budget"`
@@ -89,7 +89,7 @@ type Task struct {
 type Limits struct {
 	Timeout      time.Duration `json:"Timeout,omitzero"`      // longest working time of one attempt; 0 means no limit
 	StallTimeout time.Duration `json:"StallTimeout,omitzero"` // longest time in which the agent shows no activity, such as output; 0 means no limit
-	Retries      int           `json:"Retries,omitzero"`      // how many more attempts may follow after the first one has failed
+	Retries      int           `json:"Retries,omitzero"`      // maximum number of further attempts after the first attempt has failed
 	Budget       Budget        `json:"Budget,omitzero"`
 }
 

@@ -115,7 +115,7 @@ func (l *loader) listedFile(item string) (string, bool) {
 }
 
 // addFiles adds a task for each prompt file. The id of the task is the id at the start of the
-// file's name. If another file has the same id, it is the whole name.
+// file's name. If another file has the same id, the id of the task is the whole name of the file.
 func (l *loader) addFiles(d *draft, files []string) {
 	count := map[string]int{}
 	for _, file := range files {

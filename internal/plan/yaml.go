@@ -46,8 +46,8 @@ type pair struct {
 // maxExpanded is the maximum number of values that all aliases of a file together may stand for.
 const maxExpanded = 1_000_000
 
-// tree parses data, which must be one YAML document. It returns nil if the document is empty, or if
-// it is not valid; in that case it has reported a problem.
+// tree parses data, which must be one YAML document. It returns nil if the document is empty. If
+// the document is not valid, it reports a problem and returns nil.
 func (r *reporter) tree(data []byte) *node {
 	body, err := yamldoc.Parse(data, parser.AllowDuplicateMapKey())
 	if problem, ok := errors.AsType[*yamldoc.Error](err); ok {

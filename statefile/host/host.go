@@ -1,7 +1,7 @@
 // Package host abstracts the machine for updates of documents: files, locks, the clock and
-// processes. Every file operation has a parameter that names the step it is part of. So an error
-// can say which step failed, and a test can make exactly that step fail, or let the process die
-// there.
+// processes. Every file operation has a parameter that names the step to which it belongs. So an
+// error can say which step failed, and a test can make exactly that step fail, or let the process
+// die there.
 package host
 
 import (

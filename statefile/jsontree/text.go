@@ -106,7 +106,7 @@ func escapedByte(letter byte) byte {
 const unitLen = len(`\uFFFF`)
 
 // utf16Unit returns the UTF-16 code unit of the escape at the start of b, such as \u00e9. It
-// returns U+FFFD if b does not start with one.
+// returns U+FFFD if b does not start with an escape.
 func utf16Unit(b []byte) rune {
 	if len(b) < unitLen || b[0] != '\\' || b[1] != 'u' {
 		return utf8.RuneError

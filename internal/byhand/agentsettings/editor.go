@@ -214,8 +214,8 @@ func (e *Editor) Apply(ctx context.Context, edits []Edit) error {
 	return nil
 }
 
-// maxTries is how often an edit is planned again because the program that the file belongs to
-// writes the file at the same time.
+// maxTries is how often an edit is planned again because the program that owns the file writes it
+// at the same time.
 const maxTries = 20
 
 func (e *Editor) apply(ctx context.Context, shown Edit) error {

@@ -116,14 +116,14 @@ func (t *jsonText) appendParts(container jsontree.Value, b newValue) []Splice {
 	if len(list) == 0 {
 		return []Splice{t.fillEmpty(container, l, text)}
 	}
-	after := func(at int) int { // a comment on the same line stays with the value before it
+	after := func(at int) int { // the offset at which to insert text after at: a comment on the same line stays with the value before it
 		if l.lines {
 			return t.lineEnd(at)
 		}
 		return at
 	}
 	last := list[len(list)-1].To
-	if comma := t.comma(last); comma >= 0 { // the object or array ends with a trailing comma, so the added text gets one too
+	if comma := t.comma(last); comma >= 0 { // the last value has a trailing comma, so the added text gets a trailing comma too
 		return []Splice{insertion(after(comma+1), l.between()+text+",")}
 	}
 	return []Splice{insertion(last, ","), insertion(after(last), l.between()+text)}

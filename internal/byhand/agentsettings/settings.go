@@ -86,8 +86,8 @@ type Change struct {
 }
 
 // Plan returns the change that adds the entries to a file of this format with the content old. base
-// is old without gaffer's entries if that is known, or nil. An error means that the file cannot be
-// edited safely, so the caller must not write it.
+// is the content without gaffer's entries, or nil if that is unknown. An error means that the file
+// cannot be edited safely, so the caller must not write it.
 func Plan(f Format, old, base []byte, entries []Entry) (Change, error) {
 	return plan(f, old, base, entries, nil)
 }
@@ -163,8 +163,8 @@ func planExtended(f Format, w formatWriter, old []byte, entries []Entry, replace
 	return Change{Base: apply(text, cuts), New: result, Splices: combine(cuts, adds)}, nil
 }
 
-// Strip returns old without gaffer's entries. replaced has the values of other programs that these
-// entries had replaced, by path joined with dots. Strip restores these values.
+// Strip returns old without gaffer's entries. replaced holds the values of other programs that
+// these entries have replaced. Its keys are paths joined with dots. Strip restores these values.
 func Strip(f Format, old []byte, entries []Entry, replaced map[string][]byte) ([]byte, error) {
 	w, err := writerOf(f)
 	if err != nil {

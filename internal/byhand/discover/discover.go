@@ -16,5 +16,5 @@ const (
 	FromTitle   Source = "title"   // the title of the tmux pane
 	FromRollout Source = "rollout" // the log that Codex writes for each thread
 	FromScreen  Source = "screen"  // the text in the tmux pane
-	FromProcess Source = "process" // only that the process is alive
+	FromProcess Source = "process" // the process is alive, and nothing else is known
 )

@@ -29,7 +29,7 @@ type Finder struct {
 	environments map[identity]startEnvironment
 	rollouts     map[string]cachedRollout // parsed rollouts, by path
 	seen         map[string]Agent         // agents that the last Find returned, by id
-	unansweredAt map[string]time.Time     // when a tmux server last did not answer, by socket
+	unansweredAt map[string]time.Time     // time of the last query that a tmux server did not answer, by the server's socket
 }
 
 // identity identifies a process, and the agent program that it runs.
@@ -66,9 +66,9 @@ func NewFinder(state, home string, now func() time.Time) *Finder {
 }
 
 const (
-	forgetDead        = time.Hour      // how long after its last event a document is kept if its process has ended
-	forgetUnknown     = 24 * time.Hour // how long after its last event a document is kept if its process is unknown
-	skipUnansweredFor = time.Minute    // how long a tmux server is not queried after it did not answer
+	forgetDead        = time.Hour      // a document whose process has ended is kept for this time after its last event
+	forgetUnknown     = 24 * time.Hour // a document whose process is unknown is kept for this time after its last event
+	skipUnansweredFor = time.Minute    // a tmux server that did not answer is not queried for this time
 )
 
 // Find returns the running agents, sorted by name. It leaves out the agents that gaffer runs

@@ -104,7 +104,7 @@ func promptSubmitted(s *Session, _ Event, now time.Time) []Action {
 }
 
 // toolStarted handles the start of a tool call. It also closes earlier permission requests of the
-// same agent: they were refused, since the agent continues with something else.
+// same agent: the user has refused them, since the agent continues with something else.
 func toolStarted(s *Session, e Event, now time.Time) []Action {
 	s.removeAsked(func(a PendingDecision) bool { return a.Agent == e.Agent })
 	s.Doing = describeCall(e.Tool, e.Doing)

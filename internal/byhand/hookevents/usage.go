@@ -30,7 +30,7 @@ func ParseUsage(v jsontree.Value) (Usage, bool) {
 }
 
 // StoreUsage stores the usage of a session if it has changed. It takes no lock: if two processes
-// write at the same time, the last one wins.
+// write at the same time, the last write wins.
 func (f Folder) StoreUsage(m Usage) error {
 	data, err := json.Marshal(m)
 	if err != nil {

@@ -20,8 +20,8 @@ type Asked struct {
 	// Terminal is true if the question can only be answered in the agent's own
 	// terminal: a user has started the agent, and the setting hooks.answer_within is 0.
 	Terminal bool   `json:"terminal,omitempty"`
-	Dir      string `json:"dir,omitempty"`  // folder in which that agent works
-	Pane     string `json:"pane,omitempty"` // the tmux pane of that agent
+	Dir      string `json:"dir,omitempty"`  // folder in which the waiting agent works
+	Pane     string `json:"pane,omitempty"` // the tmux pane of the waiting agent
 
 	fleet Fleet
 }
@@ -83,8 +83,8 @@ func ByHand(ctx context.Context, e *env.Env, f Fleet, everywhere bool) ([]fleet.
 	}), nil
 }
 
-// Questions returns the open questions of a fleet, and the prompts at which the given
-// agents wait in their own terminals. The oldest comes first.
+// Questions returns the open questions of a fleet, and the prompts at which the agents in byHand
+// wait in their own terminals. The oldest question or prompt comes first.
 func Questions(ctx context.Context, f Fleet, byHand []fleet.Worker) ([]Asked, error) {
 	list, err := questionsOf(ctx, f)
 	return withPrompts(list, byHand), err

@@ -2,7 +2,7 @@ package connect
 
 import "time"
 
-// ReadInterval returns how often to read a run with this number of tasks. The interval is longer
+// ReadInterval returns the time between two reads of a run with this number of tasks. It is longer
 // for large runs, because reading them takes longer.
 func ReadInterval(tasks int) time.Duration {
 	switch {

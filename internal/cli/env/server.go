@@ -37,7 +37,8 @@ func (e *Env) LocalFlag(flags *pflag.FlagSet) {
 }
 
 // ServerArg returns " --server ADDRESS" if this command's server was set by that flag, and "" if
-// not. Commands that gaffer suggests to the user end with it, so that they use the same server.
+// not. gaffer appends it to the commands that it suggests to the user, so that they use the same
+// server.
 func (e *Env) ServerArg() string {
 	c, err := e.Config()
 	if err != nil {

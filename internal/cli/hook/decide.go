@@ -76,9 +76,9 @@ func (c *call) question(within time.Duration) (fleet.Ask, bool) {
 // questionTool is the tool that Claude Code uses to ask the user.
 const questionTool = "AskUserQuestion"
 
-// Timeouts of a hook that asks the user. Agent programs stop a hook 10 seconds after the time to
-// answer (see package agentsettings), so the sum of these timeouts and Budget must be less than 10
-// seconds.
+// Timeouts of a hook that asks the user. Agent programs stop a hook 10 seconds after the user's
+// time to answer has passed (see package agentsettings), so the sum of these timeouts and Budget
+// must be less than 10 seconds.
 const (
 	openWithin     = 5 * time.Second // timeout for opening the store and asking the question
 	withdrawWithin = 2 * time.Second

@@ -87,8 +87,8 @@ func describe(folder string, at eventProject, files []string, now time.Time) ([]
 }
 
 // recordChanges stores the changes. It does nothing if a workflow command is in progress, because
-// its writes are expected. It checks this first without the lock, because a command usually is in
-// progress, and again with the lock.
+// the writes of a command are expected. It first checks this without the lock, because usually a
+// command is in progress, and then again with the lock.
 func recordChanges(ctx context.Context, s *workflow.Store, changes []workflow.UntrackedChange) error {
 	if state, err := s.Load(); err == nil && !state.Get("currentCommand").Absent() {
 		return nil

@@ -131,8 +131,8 @@ func (s *setupPlan) makeWish(c *config.Config) error {
 	return nil
 }
 
-// program returns the command with which other programs start this gaffer. This is its name if a
-// shell finds this file in PATH, and its absolute path if not.
+// program returns the command with which other programs start this gaffer. This is the name of the
+// program if a shell would find this program in PATH, and its absolute path if not.
 func (s *setupPlan) program() (string, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -108,8 +108,8 @@ func logs(ctx context.Context, e *env.Env, f connect.Fleet, name string, o optio
 	return printReadable(ctx, e, f, t, out, o, since)
 }
 
-// printReadable prints a log for users. It reads the whole log even for the last lines, because the
-// number of lines is known only after formatting.
+// printReadable prints a log for users. It reads the whole log even if it prints only the last
+// lines, because the number of lines is known only after formatting.
 func printReadable(ctx context.Context, e *env.Env, f connect.Fleet, t fleet.Task, out io.Writer, o options, since time.Time) error {
 	now := e.Now()
 	last := &lastLines{to: out, n: o.lines}
@@ -213,8 +213,8 @@ func (l *lastLines) flush() error {
 // pollInterval is the interval between checks of a task that has not started.
 const pollInterval = 200 * time.Millisecond
 
-// waitForStart waits until a task has started or ended, if wait is true, and returns its current
-// state. On this machine, a task has started once the path of its log is known.
+// waitForStart returns the current state of a task. If wait is true, it first waits until the task
+// has started or ended. On this machine, a task has started once the path of its log is known.
 func waitForStart(ctx context.Context, f connect.Fleet, t fleet.Task, wait bool) (fleet.Task, error) {
 	hasLog := func(t fleet.Task) bool { return t.Attempt != nil && (t.Attempt.Log != "" || f.Where() != "") }
 	if hasLog(t) || !wait {

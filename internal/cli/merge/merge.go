@@ -166,8 +166,8 @@ func (c command) mayAsk() bool { return c.env.Interactive() && !c.json }
 
 func (c command) progress(text string) { c.env.Talk("%s", display.Printable(text)) }
 
-// overServer merges on a server. If the checks there take longer than a request may, overServer
-// repeats the request until the merge has ended.
+// overServer merges on a server. If the checks on the server take longer than the time limit of a
+// request, overServer repeats the request until the merge has ended.
 func (c command) overServer(ctx context.Context, request fleet.MergeRequest) ([]fleet.MergeResult, error) {
 	const interval = time.Second
 	for waits := false; ; waits = true {

@@ -20,9 +20,8 @@ import (
 
 // Page is a dashboard that this process serves on this machine until Close.
 //
-// It needs no settings and stores nothing in the database: its tokens are in memory. It
-// writes one of them to a file in the state folder, where 'gaffer open' of the same
-// user finds it.
+// It needs no settings and stores nothing in the database: its tokens are in memory. It writes one
+// of these tokens to a file in the state folder, where 'gaffer open' of the same user finds it.
 type Page struct {
 	URL string // the address of the server
 
@@ -36,8 +35,8 @@ type Page struct {
 // closeTimeout is how long Close waits for pending requests.
 const closeTimeout = time.Second
 
-// Open serves the dashboard for the fleet of a. If run is not empty, the dashboard shows that run.
-// Errors of the server are passed to notice.
+// Open serves the dashboard for the fleet of the app a. If run is not empty, the dashboard shows
+// that run. Errors of the server are passed to notice.
 func Open(ctx context.Context, e *env.Env, a *app.App, run string, notice func(text string)) (_ *Page, err error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -25,8 +25,9 @@ func ShowFlag(cmd *cobra.Command) *bool {
 	return cmd.Flags().Bool("open", false, "show it in the browser, until its pages are closed")
 }
 
-// CheckFlags returns an error if --open (show) or --detach cannot be used here. Call it before
-// anything is created. remote is true if a server's workers run the plan.
+// CheckFlags returns an error if --open or --detach was given but cannot be used. show and detach
+// are the values of these flags. remote is true if a server's workers run the plan. Call CheckFlags
+// before anything is created.
 func CheckFlags(e *env.Env, show, detach, remote bool) error {
 	if !detach || remote {
 		return nil
@@ -115,7 +116,7 @@ func (d *dashboard) release() {
 }
 
 // end closes the dashboard and prints how to see the run again. If the run has ended and a browser
-// was opened or has shown it, end first waits until no browser shows it.
+// was opened or has shown the run, end first waits until no browser shows it.
 func (d *dashboard) end(err error) {
 	if d == nil {
 		return

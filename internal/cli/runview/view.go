@@ -1,5 +1,5 @@
 // Package runview shows a run until it ends, and works on it if the command asks for that. In a
-// terminal it shows a live view; without one it prints lines. 'gaffer run', 'resume', 'retry
+// terminal it shows a live view; without a terminal it prints lines. 'gaffer run', 'resume', 'retry
 // --resume' and 'status --watch' use it.
 package runview
 

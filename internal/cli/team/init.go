@@ -68,7 +68,7 @@ func begin(ctx context.Context, e *env.Env, o initOptions, requirements string) 
 }
 
 // readRequirements returns the requirements from the arguments or from a file. It returns an error
-// if they are empty; the caller must check this before it archives a session.
+// if they are empty. The caller must call it before it archives a session.
 func readRequirements(ctx context.Context, e *env.Env, file string, args []string) (string, error) {
 	if (file == "") == (len(args) == 0) {
 		return "", exit.Usage(errors.New("give the requirements as an argument or with -f FILE, one of them"))

@@ -311,8 +311,8 @@ func (b *Beads) repairRecords(ctx context.Context, list []Polled) error {
 }
 
 // finishRecords writes the records of this project's runs that have attempts in stale, and removes
-// these attempts from stale. Afterwards their records are complete, or belong to a task that has
-// started again and must stay unchanged.
+// these attempts from stale. After that, the records of these attempts are complete, or they belong
+// to a task that has started again and must stay unchanged.
 func (b *Beads) finishRecords(ctx context.Context, stale map[string]*Polled) error {
 	var runs []store.Run
 	err := b.opts.Store.Read(ctx, func(r store.Reader) (err error) {

@@ -165,7 +165,7 @@ type Found struct {
 	Run        *workflow.BuildRun // build run in the state; nil if there is none
 	Incomplete bool               // the build has started and is not complete
 	Resumable  bool               // [Builds.Resume] can continue the build
-	Problem    error              // why the incomplete build cannot continue
+	Problem    error              // why the incomplete build cannot continue; nil if it can continue
 	Resume     workflow.Resume
 	Health     workflow.Health
 	Engine     string // id of the engine's run; empty if gaffer does not run the build

@@ -188,7 +188,7 @@ func (o Overrides) UnusedWarnings(tasks []plan.Task) (warnings plan.Problems) {
 }
 
 // addCandidates makes several agents work on a task, unless the plan defines the task's candidates.
-// If there are fewer agents than candidates, their list is repeated.
+// If there are fewer agents than candidates, the list of agents is repeated.
 func (o Overrides) addCandidates(t *plan.Task) {
 	if len(t.Argv) > 0 || t.Candidate != "" || t.Pick != nil {
 		return

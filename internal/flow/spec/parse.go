@@ -46,8 +46,8 @@ func (p *parser) line(line string, size int) {
 	if !ok {
 		return
 	}
-	// The first heading of level 1 is the title of the document. If it has a number or an alias, it
-	// is a section.
+	// The first heading of level 1 is the title of the document, unless it has a number or an
+	// alias: then it is a section.
 	if section.Level == 1 && !p.titled && section.Number == "" && section.Alias == "" {
 		p.titled = true
 		return

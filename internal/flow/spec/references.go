@@ -26,7 +26,7 @@ var mention = lazyregexp.New("[{`(]#([\\pL\\pN_-]+)[}`)]|#([\\pL\\pN_-]+)[ \t]*\
 // References returns the references between the sections of a spec, each once, in the order of the
 // file. It ignores the table of contents.
 func (s Spec) References() []Reference {
-	known := map[string]string{} // alias of a section, by its alias and by its number
+	known := map[string]string{} // maps the alias and the number of each section to its alias
 	for _, section := range s.Sections {
 		for _, name := range []string{"#" + section.bare(), section.Number} {
 			if _, twice := known[name]; !twice && name != "" {

@@ -22,7 +22,7 @@ import (
 // Spec is the input of the program, as JSON.
 type Spec struct {
 	Run     string   `json:"run"`
-	Tree    string   `json:"tree,omitempty"` // task whose worktree the group uses; its name is the group's id
+	Tree    string   `json:"tree,omitempty"` // id of the task whose worktree the group uses, which is also the id of the group
 	Branch  string   `json:"branch"`         // branch to merge
 	Into    string   `json:"into"`
 	Tests   []string `json:"tests,omitempty"` // shell commands that test the merge result

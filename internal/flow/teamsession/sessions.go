@@ -81,7 +81,8 @@ type Started struct {
 }
 
 // Start creates a team session and submits its run. Agents start when a gaffer process executes the
-// run. If a session exists and n.Fresh is not set, Start returns a conflict.
+// run. If a session exists and n.Fresh is not set, Start returns an error that is marked as a
+// conflict.
 func (s *Sessions) Start(ctx context.Context, n Request) (started Started, err error) {
 	if _, err := s.project.Roles(n.Roles); err != nil {
 		return started, err

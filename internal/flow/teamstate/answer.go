@@ -51,8 +51,8 @@ func parseAnswer(p Purpose, answer string) (team.Answer, error) {
 	return said, nil
 }
 
-// contradiction returns the part of an answer that contradicts its status, or "". An approval must
-// not have a critical or high issue. A success must not have failed tests.
+// contradiction returns the part of an answer that contradicts its status, or "" if no part does.
+// An approval must not have a critical or high issue. A success must not have failed tests.
 func contradiction(said team.Answer) string {
 	tests := said.Body.Get("test_results")
 	switch said.Status {

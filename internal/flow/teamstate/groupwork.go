@@ -42,8 +42,8 @@ func (w groupWork) answered(step Step, e Ending) error {
 }
 
 // crashed handles an agent that failed. If only the user can fix the failure, the session stops,
-// and the step is repeated when it is resumed. Other failures are treated like the answer ERROR, so
-// that the tech lead can help.
+// and the step is repeated when the session is resumed. Other failures are treated like the answer
+// ERROR, so that the tech lead can help.
 func (w groupWork) crashed(g *group, step Step, e Ending) error {
 	text := describeFailure(step, e)
 	if hint := userAction(e.Class); hint != "" {

@@ -22,7 +22,7 @@ type manager struct {
 	refusals int    // number of times in a row that COMPLETE was refused
 	missing  string // why the last COMPLETE was refused
 	accepted bool   // COMPLETE was accepted; the work has to be merged into the user's branch
-	asked    string // question to the user, until the project manager has decided
+	asked    string // question of the project manager to the user; empty after the project manager has decided
 	unusable string // last answer of the project manager that could not be used
 
 	proposed *plan    // a plan that drops requirements and needs the user's consent; nil if there is none

@@ -26,7 +26,7 @@ type draftTask struct {
 }
 
 // maxID is the maximum length of an id, in bytes. Names of branches, folders and steps are longer,
-// because they add prefixes and suffixes.
+// because prefixes and suffixes are added to the id.
 const maxID = 64
 
 // checkID returns an error if id cannot be part of a branch name and of a file name. kind is the

@@ -61,7 +61,7 @@ type Step struct {
 	Role    team.Role `json:"role,omitempty"` // role of the agent; empty if gaffer does the step itself
 	Group   string    `json:"group,omitempty"`
 	Purpose Purpose   `json:"purpose"`
-	Again   string    `json:"again,omitempty"` // what was wrong with the previous answer, if the step asks again
+	Again   string    `json:"again,omitempty"` // what was wrong with the previous answer, if the step asks for a new answer
 	Reason  string    `json:"reason"`          // why the step is started, for the log of decisions
 }
 
@@ -79,7 +79,7 @@ type Merged struct {
 	Commit    string       `json:"commit,omitempty"`    // new tip of the target branch
 	Conflicts []string     `json:"conflicts,omitempty"` // files with conflicts
 	Test      string       `json:"test,omitempty"`      // test command that failed
-	Output    string       `json:"output,omitempty"`    // last lines of the output of that command
+	Output    string       `json:"output,omitempty"`    // last lines of the output of the failed test command
 }
 
 // MergeOutcome says how a merge ended.
@@ -128,7 +128,7 @@ type Brief struct {
 	Groups       []team.Group   // for the project manager: status of all groups
 	Plan         []team.TaskGroup
 	Phases       []team.ExecutionPhase
-	Missing      string      // for the project manager: why its last decision was refused
+	Missing      string      // for the project manager: why the manager's last decision was refused
 	Words        []team.Word // status words that the answer may have
 	Tests        []string    // shell commands that test each merge
 	Issues       []Issue     // issues of the last review that requested changes, with the developer's replies

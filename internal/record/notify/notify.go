@@ -4,8 +4,9 @@
 // Pure functions derive notifications from the store's events, and decide when to send them, given
 // the quiet hours and the number of recent messages. A notification stays queued in the store until
 // it is sent. So if several programs use one store and one of them ends, another sends the
-// notification. A program may die after it has sent a notification but before it has stored that.
-// Then the notification is sent again with the same id. So each notification is sent at least once.
+// notification. A program may die after it has sent a notification but before it has stored that it
+// was sent. Then the notification is sent again with the same id. So each notification is sent at
+// least once.
 package notify
 
 import (

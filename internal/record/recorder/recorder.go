@@ -44,8 +44,8 @@ type Options struct {
 	CheckInterval time.Duration
 }
 
-// The defaults. After an event, the document is written within one pace and the duration of one
-// write. That must be less than 100 ms.
+// The defaults. After an event, it takes at most one pace and the duration of one write until the
+// document is written. Together that must be less than 100 ms.
 const (
 	DefaultPace          = 50 * time.Millisecond
 	DefaultCheckInterval = 2 * time.Second
@@ -147,8 +147,9 @@ func (r *Recorder) runUntilError(ctx context.Context) error {
 	}
 }
 
-// Flush writes everything up to the last event, also documents that other programs have damaged or
-// deleted. It returns what could not be written. It must not be called while Run is running.
+// Flush writes everything up to the last event, including documents that other programs have
+// damaged or deleted. It returns what could not be written. It must not be called while Run is
+// running.
 func (r *Recorder) Flush(ctx context.Context) error {
 	if err := r.open(ctx); err != nil {
 		return err

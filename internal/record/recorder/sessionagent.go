@@ -101,7 +101,7 @@ func exitOf(a store.Attempt) *int {
 	if a.Exit < 0 || a.Class == failure.Lost || a.Status == store.Complete && a.Exit != 0 {
 		return nil
 	}
-	exit := a.Exit // a copy, as in pidOf
+	exit := a.Exit // return a pointer to a copy, for the same reason as in pidOf
 	return &exit
 }
 

@@ -82,7 +82,7 @@ func (p *Writer) handleRune(b *strings.Builder, r rune) {
 		case 0x1b:
 			p.state = commandEnd
 		case '\n':
-			p.state = text // a sequence that does not end must not hide the next lines
+			p.state = text // end the sequence at the end of the line: a sequence without an end must not hide the next lines
 			p.textRune(b, r)
 		}
 	case commandEnd:

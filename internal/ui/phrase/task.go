@@ -157,8 +157,8 @@ func Cause(t fleet.Task) string {
 	return ending().FindString(reason)
 }
 
-// Failure returns how a task failed (head), and the last lines of output of the failed check or of
-// the program. A single line becomes part of head.
+// Failure returns a text about how a task failed, and the last lines of output of the failed check
+// or of the program. If there is only one line of output, it becomes part of the text.
 func Failure(t fleet.Task) (head string, lines []string) {
 	class, reason := reasonOf(t)
 	if t.Status == fleet.Cancelled {

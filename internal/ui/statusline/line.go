@@ -42,7 +42,7 @@ type Context struct {
 type Chunks struct {
 	Completed int `json:"completed"` // number of completed chunks; if no document lists the chunks, the number of the current chunk
 	Active    int `json:"active,omitempty"`
-	Attempt   int `json:"attempt,omitempty"` // highest attempt number of the active chunks; left out below 2
+	Attempt   int `json:"attempt,omitempty"` // highest attempt number of the active chunks; 0 if no chunk is in its second or a later attempt
 	Failed    int `json:"failed,omitempty"`
 	Total     int `json:"total"`
 }

@@ -14,7 +14,7 @@ type Documents struct {
 	Used    bool   // the project has a workflow folder
 	State   []byte // content of state.json
 	Config  []byte // content of config.json
-	Spec    []byte // beginning of spec.md; not nil if the file is empty
+	Spec    []byte // beginning of spec.md; nil if the file does not exist, and not nil if it is empty
 	Head    []byte // content of git's HEAD file
 	Agent   []byte // JSON of the agent program
 }

@@ -52,18 +52,16 @@ type Keyboard struct {
 	discarding bool     // keys are ignored, because the question that they were typed for is closed
 }
 
-// Press returns the new state and the action that follow from a key while these
-// questions are open.
+// Press returns the new state and the action that follow from a key while these questions are open.
 //
 //	             Ctrl-C               d        c        Enter          other
 //	watching     Stop, then choosing  ── the question's answer is typed ──
 //	choosing     CancelRun            Detach   CancelRun  Resume       –
 //	cancelling   Leave                –        –          –            –
 //
-// With Remote set, Ctrl-C does not stop the run. While choosing, Ctrl-C and Enter then
-// detach, and any other key continues watching. If a question is closed while its
-// answer is being typed, the following keystrokes are discarded up to Enter, Escape
-// or Tab.
+// With Remote set, Ctrl-C does not stop the run. Then, while choosing, Ctrl-C and Enter detach, and
+// any other key continues watching. If a question is closed while its answer is being typed, the
+// following keystrokes are discarded up to Enter, Escape or Tab.
 func (k Keyboard) Press(key terminal.Key, open []fleet.Question) (Keyboard, Action) {
 	k = k.WithQuestions(open)
 	switch {
@@ -85,8 +83,8 @@ func (k Keyboard) Press(key terminal.Key, open []fleet.Question) (Keyboard, Acti
 	return k, Action{}
 }
 
-// End returns the new state and the action for a request to end the run that is not a key, such as
-// a signal.
+// End returns the new state and the action for a request to end the run. It is for requests that
+// are not keys, such as a signal.
 func (k Keyboard) End() (Keyboard, Action) {
 	switch {
 	case k.Observer || k.mode == cancelling:

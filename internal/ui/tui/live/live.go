@@ -94,7 +94,7 @@ type loop struct {
 	done    chan struct{} // closed when the goroutines must end
 	all     sync.WaitGroup
 
-	reopened chan string // ids of questions that are still open seenTime after their answer
+	reopened chan string // receives the ids of answered questions that are still open after seenTime
 }
 
 // start calls f in a goroutine. It passes a panic of f to the loop, which restores the terminal

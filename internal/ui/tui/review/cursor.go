@@ -47,8 +47,8 @@ func (c change) settle(f frame) (change, any) {
 }
 
 // index returns the index of the chosen row. If that row has disappeared, it returns the closest
-// row before its old position, or the first row that can be chosen. It returns -1 if no row can be
-// chosen.
+// row before the old position of that row, or the first row that can be chosen. It returns -1 if no
+// row can be chosen.
 func (c change) index(rows []row) int {
 	found := -1
 	for i, r := range rows {

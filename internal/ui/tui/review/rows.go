@@ -257,7 +257,7 @@ func pairOf(lines []fleet.DiffLine, i int) *string {
 		first--
 	}
 	nth := i - first
-	if op == "+" { // i is an added line: the deleted lines are before first
+	if op == "+" { // line i is an added line, so its counterpart is among the deleted lines before first
 		start := first
 		for start > 0 && lines[start-1].Op == "-" {
 			start--

@@ -103,7 +103,7 @@ type listScreen struct {
 func (v listScreen) filtered() filter { return v.filter }
 
 // index returns the index of the chosen row, or -1 if no row can be chosen. If the chosen item has
-// disappeared, it returns the closest row before its old position, or the first row.
+// disappeared, it returns the closest row before the item's old position, or the first row.
 func (v listScreen) index(l list) int {
 	if i := slices.Index(l.items, v.cursor); i >= 0 && v.cursor != (item{}) {
 		return i
