@@ -30,7 +30,8 @@ type Options struct {
 	Name string
 }
 
-// Store is the ledger in one root folder. It is safe for concurrent use, also by several processes.
+// Store is the ledger in one root folder. It is safe for concurrent use by goroutines and
+// processes.
 type Store struct {
 	root string
 	host host.Host

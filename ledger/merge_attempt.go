@@ -53,7 +53,7 @@ type Attempt struct {
 	failure           string    // failure_reason of the run record, usually one word
 }
 
-// begin returns when the attempt started. If that is unknown, it returns when it ended.
+// begin returns when the attempt started or, if that is unknown, when it ended.
 func (a Attempt) begin() time.Time {
 	if a.started.IsZero() {
 		return a.finished
@@ -61,7 +61,7 @@ func (a Attempt) begin() time.Time {
 	return a.started
 }
 
-// moment returns when the attempt ended. If that is unknown, it returns when it started.
+// moment returns when the attempt ended or, if that is unknown, when it started.
 func (a Attempt) moment() time.Time {
 	if a.finished.IsZero() {
 		return a.started

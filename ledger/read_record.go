@@ -16,8 +16,8 @@ func (s *Store) Run(bead string, attempt int) (Run, error) {
 	return r, err
 }
 
-// Result returns the result record of an attempt. If attempt is 0, it returns the latest one. See
-// [Store.Run] for errors.
+// Result returns the result record of an attempt. If attempt is 0, it returns the latest result
+// record. See [Store.Run] for errors.
 func (s *Store) Result(bead string, attempt int) (Result, error) {
 	var r Result
 	err := s.read(ResultKind, bead, attempt, &r)

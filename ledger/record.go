@@ -13,7 +13,7 @@ import (
 // in the minimal form, which gaffer reads but never writes.
 const Version = 1
 
-// DefaultMaxRetries is the number of retries if a dispatch does not set one.
+// DefaultMaxRetries is the maximum number of retries if a dispatch does not set this number.
 const DefaultMaxRetries = 2
 
 // Status is the status of an attempt.

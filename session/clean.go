@@ -70,8 +70,8 @@ func (s *Store) Clean(c Cleaning) ([]Cleaned, error) {
 	return done, nil
 }
 
-// last returns the time of the session's last known event: its end, else its start, else the time
-// in its id.
+// last returns the time of the session's last known event: its end or, if that is unknown, its
+// start or, if that is unknown too, the time in its id.
 func (e Entry) last() time.Time {
 	switch {
 	case !e.CompletedAt.IsZero():
@@ -83,7 +83,7 @@ func (e Entry) last() time.Time {
 	return made
 }
 
-// whyKept returns the reason why an old session must not be deleted, or "" if it may be.
+// whyKept returns the reason why an old session must not be deleted, or "" if it may be deleted.
 func (e Entry) whyKept(force bool) string {
 	switch {
 	case e.Err != nil:

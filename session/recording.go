@@ -413,7 +413,7 @@ func (r *Recording) withLogFile(a Agent) Agent {
 	return a
 }
 
-// activate makes the session the active one, unless a later session is active.
+// activate makes the session the active session, unless a later session is active.
 func (r *Recording) activate() error {
 	active, err := r.store.Active()
 	if none := (*ActiveError)(nil); err != nil && !errors.As(err, &none) {

@@ -99,7 +99,7 @@ func setAgent(node *jsontree.Node, a Agent) {
 }
 
 // wavesOf returns the waves of a document by number. If two waves share a number, it returns the
-// first one.
+// first of them.
 func wavesOf(root *jsontree.Node) map[int]*jsontree.Node {
 	waves := map[int]*jsontree.Node{}
 	for _, node := range root.Child("waves").Items() {

@@ -167,8 +167,8 @@ func (s *Store) freeID(now time.Time, archiving string) (string, error) {
 	})
 }
 
-// unusedName returns name. If that is taken, it returns name_2, name_3 and so on: the first that is
-// not taken.
+// unusedName returns name or, if that is taken, the first of name_2, name_3 and so on that is not
+// taken.
 func unusedName(name string, taken func(string) (bool, error)) (string, error) {
 	candidate := name
 	for n := 2; ; n++ {

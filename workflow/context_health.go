@@ -72,8 +72,8 @@ func isolation(e Event) string {
 	return "isolated"
 }
 
-// later returns the later of two times. If only one of them is a valid time, it
-// returns that one.
+// later returns the later of two times. If only one of the two is a valid time, it returns the
+// valid one.
 func later(a, b string) string {
 	x, err1 := timestamp.Parse(a, time.UTC)
 	y, err2 := timestamp.Parse(b, time.UTC)

@@ -24,7 +24,7 @@ const (
 func ItemTypes() []ItemType { return []ItemType{EvolveItem, ReferenceItem, FeatureItem} }
 
 // ItemStatus is the status of an inbox item. gaffer shows a status that the protocol does not
-// define as it is.
+// define, without changing it.
 type ItemStatus string
 
 // The statuses of inbox items.

@@ -104,7 +104,7 @@ func (in *inspection) time(at, value string) {
 	in.irregular("legacy-timestamp", at, "%q should be written as 2026-02-12T15:23:45Z", shorten(value))
 }
 
-// describe returns the text of a short value, and the kind of a long one.
+// describe returns the text of v if v is short, and the kind of v if v is long.
 func describe(v jsontree.Value) string {
 	if len(v.Raw()) <= 40 && !strings.ContainsRune(string(v.Raw()), '\n') {
 		return string(v.Raw())

@@ -151,7 +151,7 @@ func (i *issue) container() bool {
 	return false
 }
 
-// holdReason returns why no agent may work on an open issue now, or "" if one may.
+// holdReason returns why no agent may work on an open issue now, or "" if an agent may work on it.
 func (i *issue) holdReason() string {
 	switch i.status {
 	case "", "open", "in_progress", "blocked", "hooked":

@@ -72,7 +72,8 @@ func (o *beadOrder) link(l link) {
 	}
 }
 
-// setDependencies sets After of each task, and marks the tasks of beads that need no work as Done.
+// setDependencies sets the field After of each task, and marks the tasks of beads that need no work
+// as Done.
 func (o *beadOrder) setDependencies() {
 	tasks := o.draft.Tasks
 	for i := range tasks {

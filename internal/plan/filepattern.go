@@ -17,7 +17,7 @@ type pattern struct {
 }
 
 // literalEnds holds the part of a segment before its first wildcard, and the part after its last
-// one.
+// wildcard.
 type literalEnds struct {
 	head, tail string
 	deep       bool // the segment is **

@@ -179,7 +179,7 @@ func (d *graphDrawing) standsAlone(line string, start int, before []drawnToken) 
 	return strings.ContainsRune(drawingCharacters, last)
 }
 
-// misspelt reports words on a line that are not ids, but look like one.
+// misspelt reports words on a line that look like ids, but are not ids.
 func (d *graphDrawing) misspelt(line string, at position) {
 	for _, m := range almostID().FindAllStringIndex(line, -1) {
 		word := line[m[0]:m[1]]

@@ -325,8 +325,8 @@ func skipValue(b []byte, i int) int {
 
 var endsScalar = [256]bool{',': true, '}': true, ']': true, ' ': true, '\n': true, '\t': true, '\r': true}
 
-// nesting returns the nesting depth of the value in b. It is 0 for a value that is no object or
-// array.
+// nesting returns the nesting depth of the value in b. It is 0 for a value that is neither an
+// object nor an array.
 func nesting(b []byte) int {
 	depth, most := 0, 0
 	for i := 0; i < len(b); i++ {

@@ -22,8 +22,8 @@ var pathFields = []string{"file_path", "filePath", "notebook_path", "path", "abs
 // maxFiles is the maximum number of files that WrittenFiles returns.
 const maxFiles = 100
 
-// WrittenFiles returns the paths of the files that a tool has written, exactly as the event has
-// them.
+// WrittenFiles returns the paths of the files that a tool has written, exactly as they are written
+// in the event.
 func WrittenFiles(event jsontree.Value) []string {
 	tool := string(bytes.ToLower([]byte(event.Get("tool_name").Text())))
 	if !slices.Contains(writingTools, tool) {

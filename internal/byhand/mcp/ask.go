@@ -199,7 +199,7 @@ func (e *unansweredError) Hint() string {
 	return "do what can be undone, leave the rest, and say in your answer what was not decided"
 }
 
-// busyError reports that this server already has as many open questions as it may have.
+// busyError reports that this server already has the maximum number of open questions.
 type busyError struct{}
 
 func (*busyError) Error() string {

@@ -64,8 +64,7 @@ func Connector(e *env.Env) (connect func(coordinator.Options) (*coordinator.Clie
 	return connector(e, c, address)
 }
 
-// ClientAt returns a client for the server at address, which may differ from the configured
-// one.
+// ClientAt returns a client for the server at address, which may differ from the configured server.
 func ClientAt(e *env.Env, address string, o coordinator.Options) (*coordinator.Client, error) {
 	c, err := e.Config()
 	if err != nil {

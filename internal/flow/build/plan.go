@@ -242,8 +242,8 @@ func prompt(c Chunk, priorities []string) string {
 
 func label(c Chunk) string { return workflow.Chunk{ID: c.ID.Workflow(), Name: c.Name}.Label() }
 
-// phase returns the name of the first phase with an incomplete chunk. If all are complete, it
-// returns the last phase.
+// phase returns the name of the first phase with an incomplete chunk. If all chunks are complete,
+// it returns the name of the last phase.
 func (b Build) phase() string {
 	done := map[workflow.ID]bool{}
 	for _, c := range b.Run.Chunks {

@@ -109,7 +109,7 @@ func (b *Builds) Start(ctx context.Context, n Request) (string, error) {
 }
 
 // beginStep makes the build the current step of the active workflow command. If no command is
-// active, it begins one.
+// active, it begins a command.
 func (b *Builds) beginStep(ctx context.Context, skip bool) error {
 	return b.state.Update(ctx, func(root *jsontree.Node) error {
 		state, _ := workflow.Read(root.Value())

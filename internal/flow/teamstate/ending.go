@@ -10,7 +10,7 @@ type ending struct {
 	at       time.Time
 }
 
-// stop ends the session with an error, unless it has already ended with one.
+// stop ends the session with an error, unless it has already ended with an error.
 func (e *ending) stop(problem, hint string) {
 	if e.problem != nil {
 		return

@@ -114,7 +114,7 @@ func (m *manager) begin(p plan, at time.Time) {
 }
 
 // resume applies the user's request to continue the session. If the proposed plan drops
-// requirements, this is the user's consent.
+// requirements, the request is also the user's consent to that.
 func (m *manager) resume(at time.Time) {
 	m.refusals = 0
 	if m.proposed == nil {

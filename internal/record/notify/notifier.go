@@ -174,7 +174,7 @@ func (l *channelSender) follow(ctx context.Context) (found, more bool, err error
 	return len(n.notes) > 0, n.more, nil
 }
 
-// deliver sends one message, if a message is due. It reports whether it sent one.
+// deliver sends one message, if a message is due. It reports whether it sent a message.
 func (l *channelSender) deliver(ctx context.Context) (sent bool, err error) {
 	now := l.opts.Now()
 	l.lastPoll = now

@@ -24,8 +24,8 @@ type Retention struct {
 	Before     time.Time // a row is old if it ended before this time
 	Now        time.Time
 	KeepLatest int // number of runs per project to keep: the runs that ended last
-	// ReasonToKeep returns why an old run must not be deleted, or "" if it may be. run includes its
-	// plan.
+	// ReasonToKeep returns why an old run must not be deleted, or "" if it may be deleted. run
+	// includes the plan of the run.
 	ReasonToKeep func(r store.Reader, run store.Run) (why string, err error)
 	// Protocol finds the old rows of protocol clients.
 	Protocol ProtocolRows

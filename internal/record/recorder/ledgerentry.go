@@ -124,7 +124,8 @@ type bead struct {
 	earlier int // number of attempts at the bead before this task
 }
 
-// beadOf returns the bead of a task: the bead from which it was dispatched, or a generated one.
+// beadOf returns the bead of a task: the bead from which it was dispatched, or a bead with a
+// generated name.
 func beadOf(run, task string, d *plan.Dispatch) bead {
 	if d != nil {
 		return bead{d.Bead, d.Earlier}

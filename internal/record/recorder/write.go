@@ -98,7 +98,7 @@ func (r *Recorder) cancel(ctx context.Context, asked *session.CancelledError) er
 	return nil
 }
 
-// keepCursor stores the number of the last event whose records are written in the store's cursor.
+// keepCursor sets the store's cursor to the number of the last event whose records are written.
 func (r *Recorder) keepCursor(ctx context.Context) error {
 	to := r.seq
 	if len(r.pending) > 0 {
@@ -222,7 +222,7 @@ func (r *Recorder) renameDamaged(corrupt *statefile.CorruptError, e entry) error
 }
 
 // writeEntry writes one entry: the start or the end of an attempt. Before an end it writes the
-// start, if that is missing.
+// start, if the start is missing.
 func (r *Recorder) writeEntry(ctx context.Context, e entry) error {
 	if e.written {
 		return nil

@@ -120,7 +120,7 @@ func nextToDrop(cols []Column, flex, wanted int) int {
 	return found
 }
 
-// squeeze makes columns narrower, starting with the last one, until they fit into width.
+// squeeze makes columns narrower, starting with the last column, until they fit into width.
 func squeeze(cols []Column, width int) {
 	for i := len(cols) - 1; i >= 0; i-- {
 		if over := totalWidth(cols) - width; over > 0 {

@@ -25,7 +25,7 @@ const (
 	EraseLine   = "\x1b[2K" // must be written before a row: after a row of full width, it would erase the last cell
 )
 
-// Draw shows the rows, the first one at the top, in one write.
+// Draw shows the rows, the first row at the top, in one write.
 func (s *Screen) Draw(rows []string) error {
 	s.frame.Reset()
 	for i := range max(len(rows), len(s.shown)) {
