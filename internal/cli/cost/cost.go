@@ -112,8 +112,8 @@ func (o options) query(e *env.Env) (q fleet.CostQuery, err error) {
 	return q, err
 }
 
-// localZone returns the name of the machine's time zone, or UTC if it has no name. A server cannot
-// use a zone without a name.
+// localZone returns the name of the machine's time zone, or UTC if the zone has no name: a server
+// cannot use a zone without a name. variable is the value of the variable TZ.
 func localZone(variable string) string {
 	name := strings.TrimPrefix(variable, ":")
 	if name == "" {
@@ -160,7 +160,8 @@ func show(e *env.Env, r fleet.CostReport) error {
 
 func title(by fleet.CostGrouping) string { return strings.ToUpper(string(by[:1])) + string(by[1:]) }
 
-// nameOf returns the name of a group. A task without a model uses the default of its agent.
+// nameOf returns the name of a group for display. An empty model means the default model of the
+// agent.
 func nameOf(by fleet.CostGrouping, key string) string {
 	switch {
 	case key == "" && by == fleet.CostByModel:
@@ -185,7 +186,7 @@ func cells(by fleet.CostGrouping, row fleet.CostRow, name string) []table.Cell {
 		usd = phrase.Money(*row.USD)
 	}
 	if row.USD != nil && row.Unknown > 0 {
-		usd += "+" // more than this, because the cost of some attempts is unknown
+		usd += "+" // the sum is too low, because the cost of some attempts is unknown
 	}
 	attempts := fmt.Sprint(row.Attempts)
 	if row.Running > 0 {

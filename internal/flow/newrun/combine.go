@@ -11,10 +11,10 @@ import (
 )
 
 // Combine combines several plans into one. Tasks of different plans do not depend on each other,
-// except that tasks with the same wave number form one wave. The strictest limit of all plans
-// applies: the smallest number of parallel tasks, and the strictest reaction to a failure. Budgets
-// are added. A prompt that was given as text has no id of its own, so it gets a number if its id is
-// taken.
+// except that tasks with the same wave number form one wave. The combined plan gets the strictest
+// limits of all plans: the smallest number of parallel tasks, and the strictest reaction to a
+// failure. The budgets are added up. If several prompts were given as text, they would have the
+// same id, so numbers are added to their ids.
 func Combine(plans []plan.Plan) (plan.Plan, error) {
 	whole := plans[0]
 	if len(plans) == 1 {
@@ -45,7 +45,8 @@ func Combine(plans []plan.Plan) (plan.Plan, error) {
 // maxName is the maximum length of the name of a combined plan, in characters.
 const maxName = 200
 
-// numberPrompts gives the tasks of prompts that were given as text different ids.
+// numberPrompts makes the ids of prompts that were given as text unique, by adding a number such as
+// -2.
 func numberPrompts(plans []plan.Plan) []plan.Plan {
 	taken := map[string]bool{}
 	for _, p := range plans {

@@ -14,14 +14,14 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// Form is what a user can choose for a run without writing a plan: prompts, and settings that hold
-// for all of them. An empty field means the default.
+// Form holds what a user can choose for a run without writing a plan: prompts, and settings that
+// apply to all prompts. An empty field means the default.
 type Form struct {
 	Prompts    []string `json:"prompts"`
 	Agent      string   `json:"agent,omitempty"`
 	Model      string   `json:"model,omitempty"`
-	BestOf     int      `json:"best_of,omitempty"`    // how many agents do each prompt; 0 for one
-	Candidates []string `json:"candidates,omitempty"` // with BestOf: the agents, each as AGENT or AGENT:MODEL; if there are none, the field Agent is used
+	BestOf     int      `json:"best_of,omitempty"`    // how many agents work on each prompt; 0 means one
+	Candidates []string `json:"candidates,omitempty"` // with BestOf: the agents, each as AGENT or AGENT:MODEL; if empty, all candidates use Agent
 	Pick       string   `json:"pick,omitempty"`       // with BestOf: who picks a result
 	Verify     []string `json:"verify,omitempty"`
 	Worktree   bool     `json:"worktree,omitempty"`
@@ -102,7 +102,7 @@ func (f Form) Text(agents []string) (string, error) {
 	return p.YAML()
 }
 
-// plainWord matches words that a shell takes as they are. filename matches the end of prompts that
+// plainWord matches words that need no quotes in a shell. filename matches the end of prompts that
 // 'gaffer run' might take for the name of a file.
 var (
 	plainWord = lazyregexp.New(`^[A-Za-z0-9_@%+=:,./-]+$`)
@@ -112,7 +112,7 @@ var (
 // Command returns the command line that makes the same run in a terminal.
 func (f Form) Command() string {
 	words := []string{"gaffer", "run"}
-	isPrompt := true // it is clear that each prompt is the text of a prompt
+	isPrompt := true // whether 'gaffer run' would recognize each prompt as the text of a prompt
 	for _, prompt := range f.Prompts {
 		isPrompt = isPrompt && (strings.Contains(prompt, "\n") || len(strings.Fields(prompt)) > 2 && !filename().MatchString(prompt))
 		words = append(words, shellWord(prompt))
@@ -164,7 +164,8 @@ func shellWord(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// FormOf returns the form from which the plan can be made. If there is none, the error says why.
+// FormOf returns the form from which the plan p can be made. If no form gives this plan, the error
+// says why.
 func FormOf(p plan.Plan, agents []string) (Form, error) {
 	whole, err := p.CollapseCandidates()
 	if err != nil {
@@ -220,8 +221,8 @@ func shortDuration(d time.Duration) string {
 	return text
 }
 
-// fits returns an error that says which part of a task the form has no field for. It finds the
-// usual ones; FormOf compares the whole plan.
+// fits returns an error if a task has a property for which the form has no field. It finds only the
+// most common of these properties; FormOf then compares the whole plan.
 func fits(t, first plan.Task, index int) error {
 	id := "prompt"
 	if index > 0 {
@@ -244,7 +245,7 @@ func fits(t, first plan.Task, index int) error {
 	return nil
 }
 
-// withoutOrigin returns the plan without what says where it was read from.
+// withoutOrigin returns the plan without the fields that say where it was read from.
 func withoutOrigin(p plan.Plan) plan.Plan {
 	p.Format, p.Source, p.SourceFile, p.Warnings = "", "", "", nil
 	p.Tasks = slices.Clone(p.Tasks)

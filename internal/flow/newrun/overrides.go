@@ -15,8 +15,8 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// Overrides are settings that change a plan. Their names are those of the flags of 'gaffer run'. A
-// setting that is not given changes nothing.
+// Overrides are settings that change a plan. The fields have the names of the flags of 'gaffer
+// run'. A setting that the user has not given changes nothing.
 type Overrides struct {
 	Given func(flag string) bool
 
@@ -33,7 +33,8 @@ type Overrides struct {
 	Pick         string
 }
 
-// UsageError reports a setting that the user cannot use like that.
+// UsageError reports a setting that is not valid, or that cannot be used together with the plan or
+// with other settings.
 type UsageError struct {
 	Err  error
 	Next string // what the user can do; empty if unknown
@@ -42,10 +43,10 @@ type UsageError struct {
 func (e *UsageError) Error() string { return e.Err.Error() }
 func (e *UsageError) Unwrap() error { return e.Err }
 
-// Usage marks the error as one that the user's input causes.
+// Usage marks the error as a mistake in the user's input.
 func (e *UsageError) Usage() bool { return true }
 
-// Invalid marks the error as one that the user's input causes.
+// Invalid marks the error as a mistake in the user's input.
 func (e *UsageError) Invalid() bool { return true }
 
 // Hint returns advice for the user.
@@ -166,8 +167,8 @@ func (o Overrides) Apply(p plan.Plan) (plan.Plan, error) {
 	return p, nil
 }
 
-// UnusedWarnings returns a warning for --agent or --model if the flag has no effect, because
-// every task names its own agent or model.
+// UnusedWarnings returns a warning for --agent or --model if the flag has no effect because every
+// task names its own agent or model.
 func (o Overrides) UnusedWarnings(tasks []plan.Task) (warnings plan.Problems) {
 	if o.BestOf > 0 {
 		return nil
@@ -228,7 +229,7 @@ func (o Overrides) applyTask(t *plan.Task) {
 	}
 }
 
-// checkLand returns an error if --land or --into has no effect, because no task of the plan has a
+// checkLand returns an error if --land or --into has no effect because no task of the plan has a
 // worktree.
 func (o Overrides) checkLand(p plan.Plan) error {
 	flag, value := "--land", o.Land
@@ -256,8 +257,8 @@ func (o Overrides) checkBudget(p plan.Plan) error {
 	return nil
 }
 
-// PromptAgents returns the names of the built-in agents that take a prompt: all except the one that
-// runs a command line.
+// PromptAgents returns the names of the built-in agents that take a prompt: all agents except the
+// one that runs a command line.
 func PromptAgents() (names []string) {
 	for _, name := range plan.Agents() {
 		if name != plan.CommandAgent {
