@@ -61,8 +61,8 @@ func flagNames(root *cobra.Command) (names []string) {
 	return names
 }
 
-// nameCommands writes a group's title and the names of its commands, on one line if they
-// fit, with more space between the names if that fits.
+// nameCommands writes a group's title and the names of its commands, on one line if all of them
+// fit, and with more space between the names if that fits, too.
 func nameCommands(b *strings.Builder, title string, root *cobra.Command, group string) {
 	var names []string
 	for _, cmd := range root.Commands() {

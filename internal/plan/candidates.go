@@ -113,8 +113,8 @@ func (p Plan) ExpandCandidates() Plan {
 	return p
 }
 
-// CollapseCandidates is the reverse of ExpandCandidates: it replaces the tasks of candidates, judges
-// and picks by the tasks that they were made from.
+// CollapseCandidates is the inverse of ExpandCandidates: it replaces the tasks of candidates,
+// judges and picks by the tasks from which they were made.
 func (p Plan) CollapseCandidates() (Plan, error) {
 	byID := make(map[string]Task, len(p.Tasks))
 	for _, t := range p.Tasks {
@@ -124,7 +124,7 @@ func (p Plan) CollapseCandidates() (Plan, error) {
 	for _, pick := range p.Tasks {
 		switch {
 		case pick.Candidate != "":
-			continue // the task that picks stands for its candidates and its judge
+			continue // skip the candidate or judge: the task that picks represents it
 		case pick.Pick == nil:
 			tasks = append(tasks, pick)
 			continue
@@ -149,7 +149,8 @@ func (p Plan) CollapseCandidates() (Plan, error) {
 	return p, nil
 }
 
-// joinAgent is the reverse of SplitAgent.
+// joinAgent is the inverse of SplitAgent: it joins an agent and a model to a text such as
+// "claude:opus".
 func joinAgent(agent, model string) string {
 	if model == "" {
 		return agent

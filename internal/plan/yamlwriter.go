@@ -24,9 +24,10 @@ func (e *UnwritableError) Error() string {
 // Conflict marks the error as caused by the content of the plan.
 func (e *UnwritableError) Conflict() bool { return true }
 
-// YAML returns the plan as a file in gaffer's own format. [Load] reads an equal plan from it, except
-// for the positions of the tasks and the names of files: prompts that were read from files are part
-// of the text. A comment replaces each variable whose value is hidden, see [secret.Hide].
+// YAML returns the plan as a file in gaffer's own format. [Load] reads an equal plan from it,
+// except for the positions of the tasks and the names of files: prompts that were read from files
+// are part of the text. For each variable whose value is hidden, it writes a comment; see
+// [secret.Hide].
 func (p Plan) YAML() (string, error) {
 	p, err := p.CollapseCandidates()
 	if err != nil {

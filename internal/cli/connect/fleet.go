@@ -26,8 +26,8 @@ type Fleet interface {
 	// have ended. If everywhere is false, it returns only runs of the command's project.
 	List(ctx context.Context, everywhere bool, limit int) ([]fleet.Run, error)
 
-	// Cost returns what attempts have cost. If everywhere is false, only attempts of the command's
-	// project count.
+	// Cost returns what attempts have cost. If everywhere is false, it counts only attempts of the
+	// command's project.
 	Cost(ctx context.Context, everywhere bool, q fleet.CostQuery) (fleet.CostReport, error)
 
 	// FindRun and FindTask return the run or task that a user means by a text such as a name or the
