@@ -58,7 +58,7 @@ func (s *sum) add(a Attempt) {
 	}
 }
 
-// merge adds the counts of the other sum o to s.
+// merge adds the counts in o to s.
 func (s *sum) merge(o *sum) {
 	s.count += o.count
 	s.success += o.success

@@ -112,7 +112,7 @@ func (c *check) times() {
 		return
 	}
 	seconds, ok := c.get("duration_seconds").Float()
-	if off := seconds - between.Seconds(); ok && (off > 1 || off <= -1) { // the recorded duration may be up to 1 s longer, because less than a second is recorded as 1 s
+	if off := seconds - between.Seconds(); ok && (off > 1 || off <= -1) { // the recorded duration may be up to 1 s longer than the timestamps say, because less than a second is recorded as 1 s
 		c.irregular("duration_seconds", durationDiffers, "is %s where the timestamps say %.0f", c.get("duration_seconds").Raw(), between.Seconds())
 	}
 }

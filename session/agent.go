@@ -66,10 +66,10 @@ func moveAgent(agent *jsontree.Node, to State) error {
 	return nil
 }
 
-// secondsSince returns the seconds from started to now. It truncates now to the precision of times
-// in the document, so that the duration matches the document's two times. It returns 1 for less
-// than a second, because monitors read 0 as unknown. It returns 0 if now is before started, because
-// the clock was set back.
+// secondsSince returns the seconds from started to now. It truncates now to whole seconds, like the
+// times in the document, so that the duration matches these times. It returns 1 for less than a
+// second, because monitors read 0 as unknown. It returns 0 if now is before started, because the
+// clock was set back.
 func secondsSince(started jsontree.Value, now time.Time) (float64, bool) {
 	var from Time
 	if started.Absent() || from.DecodeJSON(started) != nil {

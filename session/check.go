@@ -170,8 +170,8 @@ func (c *checker) agent(at string, agent jsontree.Value) {
 	c.time(at+".completed_at", agent.Get("completed_at"))
 }
 
-// time adds a finding if the time v can be parsed but is not RFC 3339 in UTC. mismatches reports
-// times that cannot be parsed.
+// time adds a finding if the time v can be parsed but is not RFC 3339 in UTC. The method mismatches
+// reports times that cannot be parsed.
 func (c *checker) time(at string, v jsontree.Value) {
 	text, ok := v.Str()
 	if !ok {

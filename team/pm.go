@@ -148,8 +148,8 @@ func wholeNumber(v jsontree.Value) int {
 	return n
 }
 
-// decodeCounts reads integer members of v. For each name in counts, it stores the member with that
-// name in the int that the pointer points to.
+// decodeCounts reads the integer members of v that counts names. It stores each of them in the int
+// to which counts maps its name.
 func decodeCounts(v jsontree.Value, counts map[string]*int) error {
 	if v.Kind() != jsontree.Object {
 		return errors.New("an object")

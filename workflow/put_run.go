@@ -72,8 +72,8 @@ func putChunks(list *jsontree.Node, chunks []Chunk) {
 	}
 }
 
-// addMissing adds chunks that the run in the document lacks, and its start time and plan if they
-// are missing.
+// addMissing adds to the run in the document the chunks that it lacks, and the start time and the
+// plan if they are missing.
 func addMissing(node *jsontree.Node, run BuildRun) {
 	for _, f := range []Field{{"startedAt", run.StartedAt}, {"plan", run.Plan}} {
 		if node.Get(f.Name).Absent() {

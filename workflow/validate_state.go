@@ -116,7 +116,7 @@ func (in *inspection) chunks(at string, v jsontree.Value, chunks []Chunk) {
 	}
 }
 
-// chunkForm adds findings for fields of a chunk whose name or type is not the protocol's.
+// chunkForm adds findings for fields of a chunk whose names or types differ from the protocol.
 func (in *inspection) chunkForm(at string, v jsontree.Value) {
 	switch id := v.Get("id"); {
 	case id.Absent():

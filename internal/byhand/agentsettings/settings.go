@@ -136,9 +136,9 @@ func planFresh(f Format, w formatWriter, old, base []byte, entries []Entry, repl
 	return Change{Base: base, New: apply(base, splices), Splices: splices}, err
 }
 
-// planExtended does the same as planFresh, but leaves the entries that the user has extended in
-// place. It returns a Change without New if the user has extended no entry, or if an extended entry
-// occurs twice.
+// planExtended does the same as planFresh, but does not remove and insert again the entries that
+// the user has extended. It returns a Change without New if the user has extended no entry, or if
+// an extended entry occurs twice.
 func planExtended(f Format, w formatWriter, old []byte, entries []Entry, replaced map[string][]byte) (c Change, err error) {
 	extended, rest, fixes, err := w.fixCommands(old, entries)
 	if err != nil || len(extended) == 0 {

@@ -125,8 +125,8 @@ func (e Evidence) otherSession() bool {
 // titleDelay is how long after a hook event the title may still show the earlier status.
 const titleDelay = 3 * time.Second
 
-// fromHook returns the status according to the hooks. If Claude's title contradicts the hooks,
-// fromHook returns the status in the title: for example, pressing Esc triggers no hook.
+// fromHook returns the status according to the hooks. If Claude's title shows another status,
+// fromHook returns that one, because the hooks miss some events: pressing Esc triggers no hook.
 func (e Evidence) fromHook(now time.Time) (sourceStatus, bool) {
 	s := e.Hook
 	if s == nil || s.Ended {

@@ -70,7 +70,7 @@ func (f Folder) Usage(session string) (m Usage) {
 	return m
 }
 
-// removeOldUsage deletes a usage file that was not written for usageAge.
+// removeOldUsage deletes a usage file if it was last written more than usageAge ago.
 func (f Folder) removeOldUsage(name string, now time.Time) {
 	path := f.path + "/" + name
 	if info, err := os.Lstat(path); err == nil && now.Sub(info.ModTime()) > usageAge {

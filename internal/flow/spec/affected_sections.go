@@ -56,7 +56,7 @@ func (s Spec) Affected(idea string) []Match {
 	return found[:min(len(found), MaxAffected)]
 }
 
-// wordsOf returns the significant words of an idea, by word stem.
+// wordsOf returns the significant words of an idea. The key of each word is its stem.
 func wordsOf(idea string) map[string]string {
 	words := map[string]string{}
 	eachWord(idea, func(stem, word string) {

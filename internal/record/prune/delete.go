@@ -62,7 +62,7 @@ func (t *deleter) deleteRows(ctx context.Context, counted *int, choose func(tx *
 	return err
 }
 
-// appendEvent appends an event to the store with the numbers of deleted rows.
+// appendEvent appends an event to the store. The event contains the numbers of deleted rows.
 func (t *deleter) appendEvent(ctx context.Context) error {
 	if t.deleted.None() {
 		return nil
