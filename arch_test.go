@@ -221,7 +221,7 @@ func TestEveryPackageHasADocComment(t *testing.T) {
 	}
 }
 
-// The brackets in the pattern prevent that it matches this file.
+// The brackets in the pattern keep it from matching this file.
 var private = regexp.MustCompile(`(^|[^\w.$}-])/w[o]rk\b|\.\./sh[a]red\b`)
 
 func TestNoFileMentionsAPlaceOutsideTheRepository(t *testing.T) {

@@ -12,7 +12,8 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// bare returns a plan without what a text of it cannot say: where it and its tasks were read from.
+// bare returns a plan without the fields that its text cannot contain: where the plan and its tasks
+// were read from.
 func bare(p Plan) Plan {
 	p.Source, p.SourceFile, p.Format, p.Warnings = "", "", "", nil
 	tasks := make([]Task, len(p.Tasks))

@@ -85,10 +85,10 @@ func TestALockFileThatWasRemovedIsNotTheLock(t *testing.T) {
 	}
 }
 
-// awaitOpen waits until this process has opened the file name as many times as times says.
-func awaitOpen(t *testing.T, name string, times int) {
+// awaitOpen waits until this process has opened the file name n times.
+func awaitOpen(t *testing.T, name string, n int) {
 	t.Helper()
-	testenv.Wait(t, fmt.Sprintf("%s open %d times", name, times), func() error {
+	testenv.Wait(t, fmt.Sprintf("%s open %d times", name, n), func() error {
 		fds, err := filepath.Glob("/proc/self/fd/*")
 		if err != nil {
 			t.Fatal(err)
@@ -99,7 +99,7 @@ func awaitOpen(t *testing.T, name string, times int) {
 				found++
 			}
 		}
-		if found != times {
+		if found != n {
 			return fmt.Errorf("it is open %d times", found)
 		}
 		return nil

@@ -17,9 +17,9 @@ func alive(program string) Evidence {
 	return Evidence{Program: program, Alive: host.Alive, Dir: "/src/web", Process: host.Process{PID: 42, Start: 7, Boot: "b"}}
 }
 
-// hook returns a session with this status, whose last hook event came ago before now.
-func hook(status hookevents.Status, ago time.Duration) *hookevents.Session {
-	s := &hookevents.Session{Program: agentproc.Claude, Session: "s", Status: status, At: noon.Add(-ago), Since: noon.Add(-ago)}
+// hook returns a session with this status, whose last hook event has this age.
+func hook(status hookevents.Status, age time.Duration) *hookevents.Session {
+	s := &hookevents.Session{Program: agentproc.Claude, Session: "s", Status: status, At: noon.Add(-age), Since: noon.Add(-age)}
 	if status == hookevents.Waiting {
 		s.Asked = []hookevents.PendingDecision{{Tool: "Bash", What: "make"}}
 	}

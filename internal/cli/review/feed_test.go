@@ -12,8 +12,8 @@ import (
 	screen "gaffer/internal/ui/tui/review"
 )
 
-// answers is a fleet with one simulated review. The answers to the first lost actions do not
-// arrive.
+// answers is a fleet with one simulated review. The caller gets no answer to the first actions;
+// lost is their number.
 type answers struct {
 	connect.Fleet
 	lost     int

@@ -90,7 +90,7 @@ func (p *testProject) gaffer(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// start runs a command in the background, waits until its output contains says, and returns the
+// start runs a command in the background and waits until its output contains text. It returns the
 // process and the line with that text.
 func (p *testProject) start(state, says string, more []string, args ...string) (*os.Process, string) {
 	p.t.Helper()

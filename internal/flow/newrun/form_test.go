@@ -21,7 +21,8 @@ var forms = map[string]Form{
 	"odd words": {Prompts: []string{"- a: \"b\" #c $HOME `d` \\ !e\ttab", "  spaces  "}},
 }
 
-// sameAs fails unless two plans are equal but for where they were read from.
+// sameAs fails unless two plans are equal, apart from the fields that say where they were read
+// from.
 func sameAs(t *testing.T, name string, want, got plan.Plan) {
 	t.Helper()
 	if diff := cmp.Diff(withoutOrigin(want), withoutOrigin(got)); diff != "" {
