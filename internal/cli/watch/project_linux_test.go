@@ -90,9 +90,9 @@ func (p *testProject) gaffer(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// start runs a command in the background and waits until its output contains text. It returns the
+// start runs a command in the background and waits until its output contains want. It returns the
 // process and the line with that text.
-func (p *testProject) start(state, says string, more []string, args ...string) (*os.Process, string) {
+func (p *testProject) start(state, want string, more []string, args ...string) (*os.Process, string) {
 	p.t.Helper()
 	cmd := exec.Command(p.binary, args...)
 	out := filepath.Join(p.dir, fmt.Sprintf("%s-%d.out", args[0], time.Now().UnixNano()))
@@ -112,10 +112,10 @@ func (p *testProject) start(state, says string, more []string, args ...string) (
 		<-ended
 	})
 	line := ""
-	p.until(fmt.Sprintf("%q in its output", says), func() (string, bool) {
+	p.until(fmt.Sprintf("%q in its output", want), func() (string, bool) {
 		data, _ := os.ReadFile(out)
 		for text := range strings.Lines(string(data)) {
-			if strings.Contains(text, says) {
+			if strings.Contains(text, want) {
 				line = strings.TrimSpace(text)
 			}
 		}
