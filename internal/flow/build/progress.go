@@ -76,7 +76,7 @@ func (s *Progress) Apply(e store.Event, outcome func(task string, attempt int) (
 	case e.Kind == "attempt.compacted":
 		drafts = []workflow.Draft{workflow.Compacted(s.label(i), cmp.Or(e.Why, "The agent's context was compacted"))}
 	case e.Kind == "question.asked":
-		drafts = []workflow.Draft{draft(workflow.EscalationEmitted, s.label(i), "A needUser is asked: "+e.Why, workflow.Field{Name: "reason", Value: e.Why})}
+		drafts = []workflow.Draft{draft(workflow.EscalationEmitted, s.label(i), "The user is asked: "+e.Why, workflow.Field{Name: "reason", Value: e.Why})}
 	}
 	entries := make([]FeedEntry, len(drafts))
 	for n, d := range drafts {
@@ -129,7 +129,7 @@ func (s *Progress) taskChanged(i int, e store.Event, outcome func(string, int) (
 		// Failures that only the user can fix.
 		needUser := []failure.Class{failure.Denied, failure.Auth, failure.NotStarted, failure.BadPlan, failure.OverBudget}
 		if slices.Contains(needUser, tried.Class) {
-			drafts = append(drafts, draft(workflow.EscalationEmitted, s.label(i), "A needUser must act: "+why, workflow.Field{Name: "reason", Value: tried.Class}))
+			drafts = append(drafts, draft(workflow.EscalationEmitted, s.label(i), "The user must act: "+why, workflow.Field{Name: "reason", Value: tried.Class}))
 		}
 	case store.Cancelled:
 		*c = planned(*c)

@@ -186,6 +186,7 @@ func TestABuildIsReportedOnceInTheFeed(t *testing.T) {
 	n.expect("retry", n.kinds(), "context-checkpointed context-boundary chunk-retrying")
 	n.event("attempt.compacted", "chunk-1", "", nil)
 	n.event("question.asked", "chunk-1", "", nil)
+	n.expect("question", n.feed[len(n.feed)-1].Summary, "The user is asked: ")
 	n.expect("in between", n.kinds(), "context-compacted escalation-emitted")
 	if c := n.run().Chunks[0]; c.Status != workflow.Retrying || c.Attempt != 2 || n.doc.Value().Get("chunkProgress").Get("current").String() != "1" {
 		t.Errorf("chunk 1 is %+v", c)
