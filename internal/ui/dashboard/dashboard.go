@@ -85,6 +85,10 @@ func kindOf(name string) string {
 		return "text/html; charset=utf-8"
 	case ".svg":
 		return "image/svg+xml"
+	case ".png":
+		return "image/png"
+	case ".webmanifest":
+		return "application/manifest+json"
 	case ".txt":
 		return "text/plain; charset=utf-8"
 	}

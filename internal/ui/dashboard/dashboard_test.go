@@ -89,6 +89,48 @@ func TestEveryImportedModuleExists(t *testing.T) {
 	}
 }
 
+func TestTheDashboardCanBeInstalledAsAnApp(t *testing.T) {
+	s := site(t)
+	link := regexp.MustCompile(`<link rel="manifest" href="([^"]+)">`).FindStringSubmatch(string(s.index.plain))
+	if link == nil {
+		t.Fatal("the page has no manifest")
+	}
+	w := get(s, link[1])
+	if kind := w.Header().Get("Content-Type"); kind != "application/manifest+json" {
+		t.Errorf("the manifest is %s", kind)
+	}
+	var manifest struct {
+		Name, Display, Scope string
+		Start                string `json:"start_url"`
+		Icons                []struct{ Src, Type, Sizes string }
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &manifest); err != nil {
+		t.Fatal(err)
+	}
+	if manifest.Name != "gaffer" || manifest.Display != "standalone" || manifest.Scope != "/" || manifest.Start != "/#/" {
+		t.Errorf("the manifest is %+v", manifest)
+	}
+	sizes := ""
+	for _, icon := range manifest.Icons {
+		sizes += icon.Sizes + " "
+		if w := get(s, icon.Src); w.Code != http.StatusOK || w.Header().Get("Content-Type") != icon.Type {
+			t.Errorf("%s: %d %s, want %s", icon.Src, w.Code, w.Header().Get("Content-Type"), icon.Type)
+		}
+	}
+	if !strings.Contains(sizes, "192x192") || !strings.Contains(sizes, "512x512") { // browsers want both
+		t.Errorf("the icons have the sizes %s", sizes)
+	}
+}
+
+// The service worker shows notifications. If it handled requests, it could answer with old data.
+func TestTheServiceWorkerHandlesNoRequests(t *testing.T) {
+	s := site(t)
+	worker := string(s.assets["core/notify-worker.js"].plain)
+	if !strings.Contains(worker, "notificationclick") || strings.Contains(worker, "fetch") || strings.Contains(worker, "caches") {
+		t.Errorf("the service worker is:\n%s", worker)
+	}
+}
+
 // Agents choose names of tasks, so text must never be rendered as markup.
 func TestNoModuleTurnsTextIntoMarkup(t *testing.T) {
 	unsafe := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|dangerouslySetInnerHTML|\beval\(|new Function|javascript:|setAttribute\('style'|https?://`)
