@@ -195,7 +195,8 @@ func TestTheFleetFitsANarrowScreenAndTheDark(t *testing.T) {
 	if light, dark := luminance(p, false), luminance(p, true); light < 0.8 || dark > 0.2 {
 		t.Errorf("the ground is %f in the light and %f in the dark", light, dark)
 	}
-	p.Click("Colours: as the system. Change to dark.")
+	p.Click("Settings")
+	p.Click("Dark colours")
 	p.Dark(false)
 	if got := eval[string](p, `document.documentElement.dataset.theme`); got != "dark" {
 		t.Errorf("the theme is %q", got)
@@ -214,6 +215,7 @@ func TestABrowserThatIsNotLoggedInShowsHowToLogIn(t *testing.T) {
 	w := newWorld(t)
 	p := w.open("#/")
 	p.Sees("live")
+	p.Click("Settings")
 	p.Click("Log out")
 	p.Wait("the question is open", `document.querySelector('dialog[open] button.primary') === document.activeElement`)
 	p.Press(enter)

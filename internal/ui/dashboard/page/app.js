@@ -1,10 +1,12 @@
 // The entry module: shows the page that the address selects.
 import { html, render, signal, useEffect } from './core/view.js';
 import { begin, loaded, runs } from './core/fleet.js';
+import { pages } from './core/places.js';
 import { route } from './core/route.js';
 import { onReturn } from './core/stream.js';
 import { useTitle } from './core/title.js';
 import { own, text } from './core/words.js';
+import { announce } from './parts/announce.js';
 import { Shell } from './parts/shell.js';
 import { Empty, Wrong } from './parts/status.js';
 import { Fleet } from './pages/fleet.js';
@@ -22,12 +24,13 @@ const later = {
   sessions: () => import('./pages/sessions.js'),
   records: () => import('./pages/records.js'),
   cost: () => import('./pages/cost.js'),
+  search: () => import('./pages/search.js'),
 };
 
 /** Returns the name of the page for an address, and the page's props. @param {string[]} path */
 function pageOf([first, ...rest]) {
   if (!first) return ['fleet', {}];
-  if (first === 'records' || first === 'cost') return [first, {}];
+  if (['records', 'cost', 'search'].includes(first)) return [first, {}];
   if (first === 'runs') {
     const [run, what, task, part] = rest;
     if (!run) return ['runs', {}];
@@ -47,7 +50,7 @@ function titleOf(name, { run, task, project, id }) {
   const last = project?.split('/').filter(Boolean).pop();
   const titles = {
     fleet: 'Fleet', runs: 'Runs', run: runName, replay: `Replay · ${runName}`, task: `${task} · ${runName}`, review: `Review ${task} · ${runName}`,
-    projects: 'Projects', build: `Build · ${last}`, team: `Team · ${last}`, sessions: `${id ?? 'Sessions'} · ${last}`, records: 'Records', nowhere: 'No such page',
+    projects: 'Projects', build: `Build · ${last}`, team: `Team · ${last}`, sessions: `${id ?? 'Sessions'} · ${last}`, records: 'Records', search: 'Search', nowhere: 'No such page',
   };
   return own(titles, name) ?? '';
 }
@@ -65,12 +68,13 @@ function Page() {
       (m) => { fetched.value = { ...fetched.value, [name]: m.Page }; failed.value = ''; },
       () => { failed.value = 'This page could not be loaded from the server.'; });
   }, [name, Shown]);
-  useEffect(() => { scrollTo(0, 0); }, [name, JSON.stringify(about)]);
+  useEffect(() => { scrollTo(0, 0); announce(titleOf(name, about)); }, [name, JSON.stringify(about)]);
   if (Shown && (loaded.value || name === 'nowhere')) return html`<${Shown} key=${JSON.stringify(about)} ...${about} />`;
   if (failed.value) return html`<${Wrong} message=${failed.value} />`;
   return html`<p class="starting">Loading…</p>`;
 }
 
+pages.value = ['fleet', ...Object.keys(later)];
 begin();
 onReturn((again) => { if (again && failed.value) location.reload(); }); // a browser may not ask twice for a module
 const place = document.getElementById('app');

@@ -3,8 +3,9 @@ import { Mounted } from './mounted.js';
 
 /**
  * id is stable: the palette remembers by it which commands were used last. keys are the
- * keys that do the same.
- * @typedef {{id: string, title: string, hint?: string, keys?: string, run: () => void}} Command
+ * keys that do the same. group is the heading in the palette; without one, the command is
+ * of the shown page.
+ * @typedef {{id: string, title: string, hint?: string, keys?: string, group?: string, run: () => void}} Command
  */
 
 /** @type {Mounted<() => Command[]>} */

@@ -3,9 +3,13 @@ import { html, signal } from '../core/view.js';
 
 const said = signal({ text: '', number: 0 });
 
+let timer;
+
 /** Says a text when the screen reader has finished its sentence. @param {string} text */
 export function announce(text) {
   said.value = { text, number: said.value.number + 1 };
+  clearTimeout(timer);
+  timer = setTimeout(() => { said.value = { ...said.value, text: '' }; }, 3_000); // a user who reads the page later finds the state, not the change
 }
 
 // A new element for each text, so that the same text is said again.

@@ -1,21 +1,25 @@
 // Confirmation dialogs, and actions that report their result.
-import { html, signal, useEffect, useRef } from '../core/view.js';
+import { html, signal, useLayoutEffect, useRef } from '../core/view.js';
 import { toast } from './toast.js';
 
 const asked = signal(null);
 
 /**
  * Asks the user to confirm an action. The text must name the object of the action.
- * @param {{title: string, text?: any, action: string, danger?: boolean, input?: string}} what
+ * @param {{title: string, text?: any, action: string, danger?: boolean, input?: string, only?: boolean}} what only: there is nothing to decide, so there is one button
  * @returns {Promise<string|null>} null if the user cancels, else the typed text, or '' if there is no input
  */
 export function confirm(what) {
   return new Promise((done) => { asked.value = { ...what, done }; });
 }
 
-function Dialog({ title, text, action, danger, input, done }) {
+function Dialog({ title, text, action, danger, input, only, done }) {
   const ref = useRef(null);
-  useEffect(() => { ref.current.showModal(); }, []);
+  useLayoutEffect(() => {
+    const dialog = ref.current;
+    dialog.showModal();
+    return () => dialog.close(); // gives the focus back
+  }, []);
   const end = (value) => { asked.value = null; done(value); };
   const submit = (e) => { e.preventDefault(); end(input === undefined ? '' : ref.current.querySelector('input').value); };
   return html`<dialog ref=${ref} aria-labelledby="dialog-title" onCancel=${() => end(null)}>
@@ -24,7 +28,7 @@ function Dialog({ title, text, action, danger, input, done }) {
       <div class="text">${text}</div>
       ${input !== undefined && html`<label>${input}<input type="text" maxlength="1000" autofocus /></label>`}
       <div class="actions">
-        <button type="button" onClick=${() => end(null)} autofocus=${danger && input === undefined}>No</button>
+        ${!only && html`<button type="button" onClick=${() => end(null)} autofocus=${danger && input === undefined}>No</button>`}
         <button type="submit" class=${danger ? 'danger' : 'primary'} autofocus=${!danger && input === undefined}>${action}</button>
       </div>
     </form>

@@ -3,13 +3,13 @@ import { html, useRef, useState } from '../core/view.js';
 
 /**
  * checked: an option that is on or off. why: the reason why the action is not possible now.
- * @typedef {{title: string, hint?: string, run?: () => void, href?: string, checked?: boolean, danger?: boolean, why?: string}} Item
+ * @typedef {{title: string, hint?: string, run?: () => void, href?: string, checked?: boolean, danger?: boolean, why?: string, tip?: string}} Item
  */
 
 let made = 0;
 
 /**
- * @param {{label: string, items: Item[], children?: any, class?: string}} props
+ * @param {{label: string, items: (Item|null)[], children?: any, class?: string}} props null is a line between items;
  * label names the button for screen readers; children are what it shows, else the label
  */
 export function Menu({ label, items, children, class: name = '' }) {
@@ -29,6 +29,11 @@ export function Menu({ label, items, children, class: name = '' }) {
     const at = all.indexOf(document.activeElement);
     const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[e.key];
     if (e.key === 'Tab') list.current.hidePopover();
+    if (e.key === 'Escape') {
+      e.preventDefault();
+      list.current.hidePopover();
+      button.current.focus();
+    }
     if (to === undefined) return;
     e.preventDefault();
     all.at(to % all.length)?.focus();
@@ -37,20 +42,21 @@ export function Menu({ label, items, children, class: name = '' }) {
     list.current.hidePopover();
     item.run?.();
   };
+  const marks = items.some((item) => item?.checked !== undefined);
   const below = (e) => { if (e.key === 'ArrowDown' && !open) { e.preventDefault(); list.current.showPopover(); } };
 
   return html`<button ref=${button} type="button" class=${name} popovertarget=${id} aria-haspopup="menu" aria-expanded=${open} aria-label=${children ? label : undefined} title=${children ? label : undefined} onKeyDown=${below}>${children ?? label}</button>
     <div ref=${list} id=${id} class="menu" popover="auto" role="menu" aria-label=${label} onToggle=${toggle} onKeyDown=${key}>
-      ${items.map((item) => html`<${Entry} key=${item.title} item=${item} choose=${choose(item)} />`)}
+      ${items.map((item, i) => (item ? html`<${Entry} key=${item.title} item=${item} marks=${marks} choose=${choose(item)} />` : html`<hr key=${i} />`))}
     </div>`;
 }
 
-function Entry({ item, choose }) {
-  const { title, hint, href, checked, danger, why } = item;
-  const said = html`${checked !== undefined && html`<span class="mark" aria-hidden="true">${checked ? '✓' : ''}</span>`}<span>${title}</span>${(why || hint) && html`<span class="hint">${why || hint}</span>`}`;
+function Entry({ item, marks, choose }) {
+  const { title, hint, href, checked, danger, why, tip } = item;
+  const said = html`${marks && html`<span class="mark" aria-hidden="true">${checked ? '✓' : ''}</span>`}<span>${title}</span>${(why || hint) && html`<span class="hint">${why || hint}</span>`}`;
   if (href && !why) return html`<a role="menuitem" tabindex="-1" href=${href} onClick=${choose}>${said}</a>`;
   const role = checked === undefined ? 'menuitem' : 'menuitemcheckbox';
-  return html`<button type="button" role=${role} aria-checked=${checked} tabindex="-1" class=${danger ? 'danger' : ''} aria-disabled=${Boolean(why)} onClick=${why ? undefined : choose}>${said}</button>`;
+  return html`<button type="button" role=${role} aria-checked=${checked} tabindex="-1" class=${danger ? 'danger' : ''} aria-disabled=${Boolean(why)} title=${tip} onClick=${why ? undefined : choose}>${said}</button>`;
 }
 
 const entries = (list) => [...list.querySelectorAll('[role^=menuitem]')];
