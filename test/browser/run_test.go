@@ -312,7 +312,7 @@ func TestATaskIsReachedFromTheRunsAndLeftByKeyboardAlone(t *testing.T) {
 	id := w.submit(shop)
 	p := w.open("#/runs")
 	p.Sees("shop")
-	p.tabTo("the run", `document.activeElement.matches('a.card')`)
+	p.tabTo("the run", `document.activeElement.matches('a.r-row')`)
 	p.Press(enter)
 	p.Wait("the run is shown", `document.querySelectorAll('.t-rows .row').length === 7`)
 	p.tabTo("the tasks", `document.activeElement.matches('.t-rows .row')`)
