@@ -16,8 +16,8 @@ type Activity struct {
 	Said   time.Time `json:"said,omitzero"`    // when the agent reported Doing
 }
 
-// AgentActivity is what an agent that is no attempt of gaffer does now, such as one that a user has
-// started by hand. It changes all the time, so a change of it is not an event.
+// AgentActivity is what an agent does now that gaffer did not start, such as one that a user has
+// started by hand. It changes too often for an event in the store.
 type AgentActivity struct {
 	Doing   string  `json:"doing,omitempty"`    // the agent's last tool call or message, on one line
 	CostUSD float64 `json:"cost_usd,omitempty"` // what the agent's session has cost so far

@@ -22,7 +22,7 @@ type Review struct {
 	Run      string            `json:"run"`
 	Task     string            `json:"task"`
 	State    ReviewState       `json:"state"`
-	Round    int               `json:"round"`              // how often the change was sent back to the agent
+	Round    int               `json:"round"`              // how many times the change was sent back to the agent
 	Comments []Comment         `json:"comments,omitempty"` // the user's comments, oldest first
 	Viewed   map[string]string `json:"viewed,omitempty"`   // digest of each file's diff, by path, when the user marked the file as viewed
 	Seen     string            `json:"seen,omitempty"`     // git tree of the change when the user last sent it back or approved it

@@ -116,13 +116,13 @@ func Verified(chunk, summary string, checks []Check, mode, screenshot string) Dr
 	return Draft{kind, fields}
 }
 
-// Checkpointed returns the event that says that a chunk's state was saved before a context
-// boundary.
+// Checkpointed returns the event for a chunk whose state was saved before an agent works on it with
+// a new context window.
 func Checkpointed(chunk, summary string) Draft {
 	return Draft{ContextCheckpointed, []Field{{"chunk", chunk}, {"summary", summary}}}
 }
 
-// Boundary returns the event that says that a chunk was started in a new context.
+// Boundary returns the event for a chunk on which an agent starts to work with a new context window.
 func Boundary(chunk, isolationMode, summary string) Draft {
 	return Draft{ContextBoundary, []Field{{"chunk", chunk}, {"summary", summary}, {"isolationMode", isolationMode}}}
 }

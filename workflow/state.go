@@ -109,8 +109,8 @@ var readinessWords = []string{
 	"draft", "undocumented", "needs-spec-update", "spec-ahead", "ready-to-build", "aligned", "ready-to-execute", "satisfied", "deferred",
 }
 
-// SectionCounts returns the number of sections for each readiness, such as "aligned". It ignores
-// other members of the readiness summary.
+// SectionCounts returns the number of sections by readiness, such as "aligned". It skips members of
+// the readiness summary that are not such counts.
 func (s State) SectionCounts() map[string]int {
 	counts := map[string]int{}
 	for _, word := range readinessWords {

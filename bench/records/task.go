@@ -25,10 +25,11 @@ var (
 	first   = time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
 )
 
-// task writes the records of a task with at most room attempts. Most tasks have one attempt.
-func (w *writer) task(number, room int) error {
+// task writes the records of a task. Most tasks have one attempt, and none has more than
+// maxAttempts.
+func (w *writer) task(number, maxAttempts int) error {
 	attempts := 1
-	for attempts < min(3, room) && w.rng.IntN(100) < 15 {
+	for attempts < min(3, maxAttempts) && w.rng.IntN(100) < 15 {
 		attempts++
 	}
 	bead := fmt.Sprintf("bd-%06x", number)

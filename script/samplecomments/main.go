@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// comment is a comment and the line of code below it.
+// comment is a comment and the code that it belongs to.
 type comment struct{ at, text, code string }
 
 func main() {
@@ -29,10 +29,13 @@ func main() {
 	rng := rand.New(rand.NewPCG(*seed, 0))
 	rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	for i, c := range all[:min(*number, len(all))] {
-		fmt.Printf("%d. %s\n%s\n    %s\n\n", i+1, c.at, c.text, c.code)
+		fmt.Printf("%d. %s\n%s\n%s\n\n", i+1, c.at, c.text, c.code)
 	}
 	fmt.Printf("%d of %d comments, seed %d\n", min(*number, len(all)), len(all), *seed)
 }
+
+// codeLines is how many lines of code are shown below a comment.
+const codeLines = 3
 
 // comments returns the comments of all Go files except tests. It leaves out comments of fewer than
 // four words.
@@ -57,14 +60,14 @@ func comments(root string) (list []comment, err error) {
 				continue
 			}
 			from, to := files.Position(group.Pos()), files.Position(group.End())
-			code := lines[to.Line-1]
-			if from.Column == 1 && to.Line < len(lines) { // the comment is above the line of code that it belongs to
-				code = lines[to.Line]
+			code := lines[to.Line-1 : to.Line] // a comment at the end of a line of code
+			if strings.HasPrefix(strings.TrimSpace(lines[from.Line-1]), "//") {
+				code = lines[to.Line:min(to.Line+codeLines, len(lines))]
 			}
 			list = append(list, comment{
 				at:   fmt.Sprintf("%s:%d", path, from.Line),
 				text: "  " + strings.ReplaceAll(text, "\n", "\n  "),
-				code: strings.TrimSpace(code),
+				code: "    " + strings.Join(code, "\n    "),
 			})
 		}
 		return nil

@@ -19,8 +19,8 @@ type attempt struct {
 	spec       Spec
 	log        *os.File
 	clients    *clients
-	stops      chan stop // stop orders from clients; leases and waits also get orders from clients
-	leases     chan lease
+	stops      chan stop  // requests of clients to stop the agent
+	leases     chan lease // requests of clients to extend the lease
 	waits      chan bool
 	ended      chan struct{}
 

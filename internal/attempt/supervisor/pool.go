@@ -160,8 +160,8 @@ func (p *Pool) put(c *child) bool {
 	return true
 }
 
-// spawn starts a supervisor that gets its attempts from the pool. Until the first handover its
-// stderr goes to lock, which is the lock of its first attempt.
+// spawn starts a supervisor that gets its attempts from the pool. Its stderr is the lock file of its
+// first attempt, until the pool has sent that attempt to it.
 func (p *Pool) spawn(command []string, lock *os.File) (*child, error) {
 	conn, process, err := spawn(command, WithoutSecrets(os.Environ()), lock)
 	if err != nil {

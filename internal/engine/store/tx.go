@@ -60,11 +60,10 @@ type rows struct {
 	tasksByRun         map[string]*allTasks // keys of all tasks of a run as stored, by the run's id; set only in Tx.read
 }
 
-// allTasks holds the keys of all tasks of a run. For the id of each task, it also holds the keys of
-// the tasks that need it.
+// allTasks holds the keys of all tasks of a run.
 type allTasks struct {
 	keys       []TaskKey
-	dependents map[string][]TaskKey
+	dependents map[string][]TaskKey // by the id of a task: the tasks that depend on it
 }
 
 // table holds rows of one kind, such as tasks, in the order in which they were added.

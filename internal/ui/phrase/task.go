@@ -262,8 +262,8 @@ func lastOf(lines []string) string {
 	return text
 }
 
-// Summary returns the end of the agent's summary if the task is complete. It returns "" if there is
-// no summary.
+// Summary returns the last lines of the agent's summary, joined to one line. It returns "" if the
+// task is not complete, or has no summary.
 func Summary(t fleet.Task) string {
 	if t.Attempt == nil || t.Status != fleet.Complete {
 		return ""
