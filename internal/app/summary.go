@@ -52,8 +52,8 @@ func Summary(ctx context.Context, opts Options, everywhere bool) (g fleet.Summar
 	return g, nil
 }
 
-// addQuestionsByHand adds questions that belong to no run to g: those in the store, and those that
-// agents on this machine ask in their own terminals. It counts an agent on this machine only if
+// addQuestionsByHand adds to g the questions that belong to no run: those in the store, and those
+// that agents on this machine ask in their own terminals. It counts an agent on this machine only if
 // inProject returns true for the agent's folder.
 func addQuestionsByHand(g *fleet.Summary, questions []fleet.Question, agents []discover.Agent, inProject func(dir string) bool) {
 	outside, asked := map[string]bool{}, map[string]bool{}

@@ -115,7 +115,8 @@ func (r *retries) queueAgain(t store.Task, why string) error {
 	if err := r.schedule.setStatus(&t, store.Queued, why); err != nil || ended == store.Complete {
 		return err
 	}
-	// A dependent with AnyNeed may have stopped waiting for this task, so block it again.
+	// A dependent with AnyNeed waits only until its needs have ended. This task had ended and is
+	// queued again, so block the dependent again.
 	dependents, err := r.Dependents(t.TaskKey)
 	if err != nil {
 		return err

@@ -72,8 +72,8 @@ func (ws *workers) markLeft(run store.Run) error {
 		return nil // no worker works only for this run
 	}
 	before, err := ws.Worker(run.OnlyWorker)
-	if errors.Is(err, store.ErrNotFound) || before.Name == "" {
-		return nil // the worker has reported no name, so users do not see it
+	if errors.Is(err, store.ErrNotFound) || err == nil && before.Name == "" {
+		return nil // there is no such worker, or it has reported no name, so users do not see it
 	}
 	if err != nil {
 		return err

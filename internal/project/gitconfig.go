@@ -16,8 +16,8 @@ type gitCore struct {
 	worktree string // path of the worktree, relative to the git folder; set in submodules
 }
 
-// readCore reads the section [core] in the configuration of a git folder. If git's extension
-// worktreeConfig is on, these settings are in the file config.worktree.
+// readCore reads the section [core] in the configuration of a git folder. Settings in the file
+// config.worktree, which exists if git's extension worktreeConfig is on, take precedence.
 func readCore(gitDir string) (gitCore, error) {
 	var c gitCore
 	for _, name := range []string{"config", "config.worktree"} {

@@ -176,7 +176,7 @@ func gitConfig(a *agent) {
 		file, err := os.OpenFile(a.project(".git", "config"), os.O_WRONLY|os.O_APPEND, 0)
 		if err == nil {
 			_, err = file.WriteString(config)
-			_ = file.Close() // ignore the error: without the file, the attack has no effect
+			_ = file.Close() // ignore the error: if the setting was not written, the attack has no effect
 		}
 		a.noteError("set "+key, err)
 	}

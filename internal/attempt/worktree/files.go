@@ -73,8 +73,9 @@ func nestedRepositories(ctx context.Context, g git.Client, dirty []File) ([]stri
 		if !strings.HasPrefix(about, "160000 ") {
 			continue
 		}
-		// List a submodule only if its folder has files: git does not look into a submodule that is
-		// not checked out.
+		// Gaffer does not check out submodules, so the folder of a submodule is normally empty. If
+		// it has files, the agent has written them. List it then, because git's status does not
+		// show them.
 		if filled, err := folder.IsFilled(filepath.Join(g.Dir, path)); err != nil || filled {
 			found = append(found, path)
 		}

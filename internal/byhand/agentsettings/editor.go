@@ -155,9 +155,9 @@ func (e *Editor) checkAbsent(path string) error {
 	return nil
 }
 
-// createdFolders returns the folders above a file that are missing, or that gaffer has created for
-// other files, innermost first. Undo deletes these folders together with the last file in them that
-// gaffer created.
+// createdFolders returns the folders above a file that gaffer creates: the missing ones, which this
+// edit will create, and those that an earlier edit has created. The innermost folder comes first.
+// Undo deletes a folder together with the last of gaffer's files in it.
 func (e *Editor) createdFolders(path string) (folders []string, err error) {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		_, err := e.Host.Stat(opLook, dir)

@@ -26,7 +26,7 @@ const (
 // Roles returns all roles.
 func Roles() []Role { return []Role{Person, Worker, PM, Developer, QAExpert, TechLead, Reader} }
 
-// right is a permission that not every role has.
+// right is a permission to use some of the tools. The map rights says which role has which.
 type right string
 
 const (

@@ -77,7 +77,7 @@ func addEnded(r store.Reader, run store.Run, today time.Time, spent *store.Amoun
 	return err
 }
 
-// addRunning adds the cost so far of those running attempts that started today to spent. It
+// addRunning adds to spent what the running attempts that started today have cost so far. It
 // considers only attempts of the given runs.
 func addRunning(r store.Reader, runs map[string]store.Run, today time.Time, spent *store.Amount) error {
 	attempts, err := store.RunningAttempts(r)

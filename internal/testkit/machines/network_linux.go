@@ -73,9 +73,9 @@ func (n *Network) Machine(name string) *Machine {
 type Cut string
 
 const (
-	// Unplugged takes down the network interface of the machine, which notices it.
+	// Unplugged takes down the network interface of the machine. The machine's kernel notices it.
 	Unplugged Cut = "unplugged"
-	// Lost drops all packets at the switch; the machine does not notice it.
+	// Lost drops all packets at the switch. The machine's kernel does not notice it.
 	Lost Cut = "lost"
 )
 
