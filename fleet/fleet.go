@@ -130,6 +130,7 @@ type Attempt struct {
 	Started time.Time `json:"started"`
 	Ended   time.Time `json:"ended,omitzero"`
 	Spent   Cost      `json:"spent,omitzero"`
+	Context Context   `json:"context,omitzero"`
 	// WaitedMS is how long the agent waited for the user, without the current wait. WaitingSince is
 	// when the current wait began. The rest of the attempt's time counts as work.
 	WorkedMS     int64     `json:"worked_ms,omitempty"` // set only if the attempt has ended

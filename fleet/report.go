@@ -31,14 +31,22 @@ type Process struct {
 	PID     int    `json:"pid,omitempty"`
 }
 
+// Context says how much of its context an agent's conversation uses. It is zero if the agent program
+// does not report it.
+type Context struct {
+	Tokens int64 `json:"tokens,omitempty"` // size of the model's last request and its answer
+	Window int64 `json:"window,omitempty"` // how many tokens fit into the context; 0 if unknown
+}
+
 // Progress is the last report about a running attempt. An empty State means that nothing has
 // changed.
 type Progress struct {
 	Activity
 	Process
-	Spent       Amount `json:"spent,omitzero"`
-	Compacted   string `json:"compacted,omitempty"`   // how the conversation was last compacted
-	Compactions int    `json:"compactions,omitempty"` // how often the conversation was compacted so far
+	Spent       Amount  `json:"spent,omitzero"`
+	Context     Context `json:"context,omitzero"`
+	Compacted   string  `json:"compacted,omitempty"`   // how the conversation was last compacted
+	Compactions int     `json:"compactions,omitempty"` // how often the conversation was compacted so far
 }
 
 // Ending says how an attempt ended.

@@ -70,6 +70,7 @@ func heldOf(h coordinator.HeldWork, now time.Time) engine.HeldAttempt {
 // a valid amount.
 func progressOf(p fleet.Progress) fleet.Progress {
 	p.Said, p.LogFrom, p.Spent = time.Time{}, 0, amount(p.Spent)
+	p.Context = fleet.Context{Tokens: max(p.Context.Tokens, 0), Window: max(p.Context.Window, 0)}
 	return p
 }
 

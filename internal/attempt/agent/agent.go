@@ -87,7 +87,8 @@ type Signal struct {
 	Reply    []byte // bytes to write to the program's stdin immediately, such as an automatic answer
 	ReplyTo  string // id of Reply. A process that reads the output again sees the same Reply, and must not write it twice
 	Usage    *Usage // total usage of the attempt so far; replaces earlier values
-	Ended    bool   // the program has printed its final message and should exit
+	Context  Context
+	Ended    bool // the program has printed its final message and should exit
 	// Resumed says that the program has started to work again after its final message, because the
 	// user sent another message.
 	Resumed bool
@@ -147,6 +148,12 @@ type Question struct {
 type Answer struct {
 	Text string // one of the question's options, or free text
 	Deny bool   // the user denies the request; Text is the reason
+}
+
+// Context is how much of its context a conversation uses, in tokens.
+type Context struct {
+	Tokens int64 // size of the model's last request and its answer
+	Window int64 // how many tokens fit; 0 if the program does not report it
 }
 
 // Usage holds the tokens and the cost of an attempt so far.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -50,6 +51,8 @@ type claudeReader struct {
 	thread         string
 	openRequests   map[string]string // request id of each unanswered request, by id of the tool use
 	counted        map[string]string // id of the last message whose tokens were counted, by sub-agent
+	model          string            // the model of the main agent
+	window         int64             // size of the model's context; 0 if unknown: only results and some names of models say it
 	usage          Usage             // an estimate until the program's result has the exact values
 	deniedByGaffer []claudeDenial    // requests that gaffer has denied
 	tools          int               // number of tool uses so far
@@ -68,6 +71,7 @@ type claudeLine struct {
 	SessionID string `json:"session_id"`
 	Parent    string `json:"parent_tool_use_id"`
 	State     string `json:"state"`
+	Model     string `json:"model"` // name of the main agent's model, in the init line
 	RequestID string `json:"request_id"`
 	UUID      string `json:"uuid"`
 	Time      string `json:"timestamp"`
@@ -158,6 +162,9 @@ func (c *claudeReader) system(l claudeLine) []Signal {
 		// Only the result of the last turn counts.
 		again := c.final != nil
 		c.final = nil
+		if c.model = l.Model; strings.HasSuffix(c.model, "[1m]") { // the program's mark for a context of a million tokens
+			c.window = 1_000_000
+		}
 		return []Signal{{State: Running, Resumed: again}}
 	case l.Subtype == "session_state_changed" && l.State == "running":
 		return []Signal{{State: Running}}
@@ -216,6 +223,9 @@ func (c *claudeReader) assistant(l claudeLine) []Signal {
 		return nil // the program itself wrote this message, not the model
 	}
 	s := Signal{Progress: true, Usage: c.count(l)}
+	if t := l.Message.Usage; s.Usage != nil && l.Parent == "" { // a sub-agent has a context of its own
+		s.Context = Context{Tokens: t.Input + t.Create + t.Read + t.Output, Window: c.window}
+	}
 	for _, b := range l.blocks() {
 		switch {
 		case b.Type == "tool_use":
@@ -289,6 +299,7 @@ type claudeResult struct {
 		Output int64 `json:"outputTokens"`
 		Read   int64 `json:"cacheReadInputTokens"`
 		Create int64 `json:"cacheCreationInputTokens"`
+		Window int64 `json:"contextWindow"`
 	} `json:"modelUsage"`
 	Denials []claudeDenial `json:"permission_denials"`
 }
@@ -305,6 +316,7 @@ func (c *claudeReader) result(r claudeResult) []Signal {
 		c.final.text = interruptedText
 	}
 	c.deniedInResult = r.Denials
+	c.window = cmp.Or(r.Models[c.model].Window, c.window)
 	c.usage = *r.usage() // the base to which the tokens of a further turn are added
 	signals := []Signal{{Usage: r.usage(), Ended: true}}
 	for _, id := range slices.Sorted(maps.Values(c.openRequests)) {

@@ -139,6 +139,7 @@ type serverParams struct {
 			Cached int64 `json:"cachedInputTokens"`
 			Output int64 `json:"outputTokens"`
 		}
+		Window int64 `json:"modelContextWindow"`
 	} `json:"tokenUsage"`
 	Error     serverError `json:"error"`
 	WillRetry bool        `json:"willRetry"`
@@ -254,7 +255,8 @@ func (c *serverReader) tokens(p serverParams) []Signal {
 		last := p.Usage.Last
 		c.before = &Usage{Input: total.Input - last.Input, Output: total.Output - last.Output, Cached: total.Cached - last.Cached}
 	}
-	return []Signal{{Usage: since(total, *c.before)}}
+	context := Context{Tokens: p.Usage.Last.Input + p.Usage.Last.Output, Window: p.Usage.Window}
+	return []Signal{{Usage: since(total, *c.before), Context: context}}
 }
 
 // limits stores when the rate limit ends. If several limits are exhausted, it stores the latest

@@ -138,6 +138,9 @@ func show(s agent.Signal) string {
 	if s.Usage != nil {
 		add("usage", fmt.Sprintf("%d in, %d out, %.6f USD", s.Usage.Input, s.Usage.Output, s.Usage.USD))
 	}
+	if s.Context != (agent.Context{}) {
+		add("context", fmt.Sprintf("%d of %d", s.Context.Tokens, s.Context.Window))
+	}
 	if s.Delivered != "" {
 		add("took", s.Delivered)
 	}

@@ -111,6 +111,8 @@ func (o *opencodeReader) read(l opencodeLine) Signal {
 		}
 	case "step_finish":
 		s.Usage = o.add(l)
+		t := l.Part.Tokens
+		s.Context.Tokens = t.Input + t.Cache.Read + t.Cache.Write + t.Output
 		s.Ended = o.finished(l.Part.Reason)
 	case "error":
 		o.final = l.finalMessage()

@@ -171,6 +171,9 @@ func (a *Attempt) handle(s agent.Signal) {
 	if s.Usage != nil {
 		a.now.Spent = spentOn(*s.Usage)
 	}
+	if s.Context != (agent.Context{}) {
+		a.now.Context = fleet.Context{Tokens: max(s.Context.Tokens, 0), Window: max(s.Context.Window, 0)}
+	}
 	a.now.Doing, a.now.Thread = cmp.Or(s.Doing, a.now.Doing), cmp.Or(s.Thread, a.now.Thread)
 	a.recent.add(s.Doing)
 	if s.Compacted != "" {

@@ -42,7 +42,7 @@ func TaskOf(t store.Task, spec plan.Task) fleet.Task {
 func AttemptOf(a store.Attempt) *fleet.Attempt {
 	v := &fleet.Attempt{
 		ID: a.ID, Number: a.Number, Status: fleet.Status(a.Status), Worker: a.Worker, Class: string(a.Class), Summary: a.Summary,
-		Exit: a.Exit, Process: a.Process, Started: a.Started, Ended: a.Ended, Spent: costOf(a.Spent), Activity: a.Activity,
+		Exit: a.Exit, Process: a.Process, Started: a.Started, Ended: a.Ended, Spent: costOf(a.Spent), Context: a.Context, Activity: a.Activity,
 		WaitedMS: a.Waited.Milliseconds(), WaitingSince: a.WaitingSince, Denied: a.Denied,
 	}
 	if !a.Ended.IsZero() {

@@ -37,7 +37,7 @@ var (
 	}
 	anAttempt = store.Attempt{
 		ID: "x1", Run: "r1", Task: "a", Number: 2, Token: 99, Worker: "w1", Status: store.Running, Lease: at(60), Deadline: at(90), Started: at(1), Ended: at(2), StopReason: "cancelled",
-		Progress: fleet.Progress{Process: fleet.Process{Thread: "t1"}, Spent: store.Amount{Tokens: 5}},
+		Progress: fleet.Progress{Process: fleet.Process{Thread: "t1"}, Spent: store.Amount{Tokens: 5}, Context: fleet.Context{Tokens: 7, Window: 9}},
 		Ending:   fleet.Ending{Class: "stalled", Summary: "slow", Answer: "PASS \u20ac", Denied: []string{"Bash: make", "Write: x"}},
 		Waited:   90 * time.Second, WaitingSince: at(4),
 	}
