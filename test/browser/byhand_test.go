@@ -29,7 +29,7 @@ func TestAnAgentStartedByHandIsShownAndAnsweredByClick(t *testing.T) {
 	p.Wait("it is seen to run", badge("running"))
 	w.hook(`"hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"command":"git push"}`)
 	p.Wait("it is seen to wait", badge("waiting"))
-	p.Sees("by hand in "+filepath.Base(w.dir), "Bash: git push")
+	p.seesAgent("claude-s1", "by hand", filepath.Base(w.dir), "Bash: git push")
 
 	c := w.client()
 	id, err := c.Questions.Ask(t.Context(), coordinator.NewQuestion{From: "claude-s1", Text: "May I push?", Options: []string{"Allow", "Deny"}, Seconds: 60})
@@ -47,7 +47,7 @@ func TestAnAgentStartedByHandIsShownAndAnsweredByClick(t *testing.T) {
 	}
 	p.SeesNot("May I push?")
 	w.hook(`"hook_event_name":"SessionEnd","reason":"other"`)
-	p.SeesNot("by hand in")
+	p.Wait("it is gone", `!`+agentRow("claude-s1"))
 }
 
 // The page must show the same name of a question that the user types in a terminal.
@@ -82,7 +82,7 @@ func TestAQuestionHasTheSameNameOnThePageAsInTheTerminal(t *testing.T) {
 // badge returns a script that is true if the row of the agent that the user has started contains
 // the word.
 func badge(word string) string {
-	return `[...document.querySelectorAll('.workers tbody tr')].some((r) => r.innerText.includes('by hand') && r.innerText.includes('` + word + `'))`
+	return `[...document.querySelectorAll('.agents [data-agent]')].some((r) => r.innerText.includes('by hand') && r.innerText.includes('` + word + `'))`
 }
 
 // until polls until get returns true, and returns its value.

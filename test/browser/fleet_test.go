@@ -34,7 +34,7 @@ func (w *world) channelTask(agent, title string) (task coordinator.Task) {
 func TestTheProtocolsFourScenariosAreSeenAsBadges(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.open("#/")
+	p := w.open("#/workers")
 	p.Sees("No worker has been heard of.")
 
 	// First, a worker that is online but has no task.
@@ -45,7 +45,9 @@ func TestTheProtocolsFourScenariosAreSeenAsBadges(t *testing.T) {
 
 	// Then the worker claims a task. That alone must not change its status.
 	task := w.channelTask("dev", "Paint the door")
-	p.Sees("Paint the door")
+	start := p.another("#/")
+	start.Click("Tasks of channels 1 open")
+	start.Sees("Paint the door")
 	p.seesBadges("dev", "online idle")
 	w.beat(coordinator.Heartbeat{AgentID: "dev", ClaudeStatus: coordinator.Running, CurrentTaskID: task.ID})
 	p.seesBadges("dev", "online running")
@@ -57,10 +59,10 @@ func TestTheProtocolsFourScenariosAreSeenAsBadges(t *testing.T) {
 	})
 	w.beat(coordinator.Heartbeat{AgentID: "dev", ClaudeStatus: coordinator.Waiting, CurrentTaskID: task.ID})
 	p.seesBadges("dev", "online waiting")
-	p.Sees("One agent waits for you", "Which colour?")
-	p.Wait("the title says so", `document.title === '(1) Fleet · gaffer'`)
-	p.Shot("fleet-question")
-	p.Click("blue")
+	start.Sees("One agent waits for you", "Which colour?")
+	start.Wait("the title says so", `document.title === '(1) Fleet · gaffer'`)
+	start.Shot("fleet-question")
+	start.Click("blue")
 	var input struct{ Input coordinator.Input }
 	until(w, "the answer", func() (string, bool) {
 		text, ok := w.try("/v1/tasks/inputs/claim", map[string]string{"task_id": task.ID, "agent_id": "dev"})
@@ -71,7 +73,7 @@ func TestTheProtocolsFourScenariosAreSeenAsBadges(t *testing.T) {
 	}
 	w.beat(coordinator.Heartbeat{AgentID: "dev", ClaudeStatus: coordinator.Running, CurrentTaskID: task.ID})
 	p.seesBadges("dev", "online running")
-	p.SeesNot("Which colour?")
+	start.SeesNot("Which colour?")
 
 	// Then the worker crashes. After 30 seconds it must be offline and keep its last status.
 	for time.Since(crashed) < coordinator.OfflineAfter-5*time.Second {
@@ -123,7 +125,7 @@ const twoPictures = `(async () => {
 func TestOfTwoPicturesTheNewerOneIsShown(t *testing.T) {
 	t.Parallel()
 	p := newWorld(t).open("#/")
-	if got, want := eval[string](p, twoPictures), "new, asked 7"; got != want {
+	if got, want := eval[string](p, twoPictures), "new, asked 8"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -99,12 +99,15 @@ func TestWhatAgentsCallThemselvesIsShownAsText(t *testing.T) {
 	other := w.channelTask("two", "Paint the door")
 	w.beat(coordinator.Heartbeat{AgentID: "two", ClaudeStatus: coordinator.Waiting, CurrentTaskID: other.ID})
 	w.post("/v1/events", coordinator.NewEvent{AgentID: "two", TaskID: other.ID, Type: coordinator.TaskPrompt, Payload: json.RawMessage(`{"question":{"toString":1},"options":[{"label":{"toString":2}}]}`)})
-	p := w.open("#/?workers=__proto__")
+	p := w.open("#/?state=__proto__&group=constructor&sort=toString")
 	p.Sees("<img src=x onerror", "<script>window.pwned=2</script>", "2 agents wait for you")
+	p.harmless()
+	p.Shot("fleet-hostile")
+	p.Visit("#/workers?workers=__proto__")
 	p.seesBadges("__proto__", "online idle")
 	p.seesBadges("constructor", "online idle")
 	p.Wait("no object has got more", `JSON.stringify(Object.keys(Object.prototype)) === '[]'`)
-	p.Shot("fleet-hostile")
+	p.Shot("workers-hostile")
 	p.harmless()
 	p.Visit("#/projects")
 	p.Visit("#/" + "<img src=x onerror=alert(1)>")
@@ -221,7 +224,7 @@ func TestABrowserThatIsNotLoggedInShowsHowToLogIn(t *testing.T) {
 	p.Press(enter)
 	p.Sees("with a link that works once")
 	p.Shot("stranger")
-	if text := p.Text(); strings.Contains(text, "Workers") {
+	if text := p.Text(); strings.Contains(text, "Runs") {
 		t.Errorf("the page still shows the fleet:\n%s", text)
 	}
 }

@@ -25,12 +25,13 @@ const later = {
   records: () => import('./pages/records.js'),
   cost: () => import('./pages/cost.js'),
   search: () => import('./pages/search.js'),
+  workers: () => import('./pages/workers.js'),
 };
 
 /** Returns the name of the page for an address, and the page's props. @param {string[]} path */
 function pageOf([first, ...rest]) {
   if (!first) return ['fleet', {}];
-  if (['records', 'cost', 'search'].includes(first)) return [first, {}];
+  if (['records', 'cost', 'search', 'workers'].includes(first)) return [first, {}];
   if (first === 'runs') {
     const [run, what, task, part] = rest;
     if (!run) return ['runs', {}];

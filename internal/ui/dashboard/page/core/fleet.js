@@ -1,6 +1,7 @@
 // The state of the fleet: loaded once, then updated by the changes from the stream. It
 // is loaded again only if changes were missed.
 import { get, path } from './api.js';
+import { attemptLive, fillLive, seenLive, taskLive } from './live.js';
 import { follow, onReturn } from './stream.js';
 import { Table } from './table.js';
 import { at, now, setClock } from './time.js';
@@ -149,11 +150,11 @@ const pairs = (list, key = 'id') => (list ?? []).map((row) => [row[key], row]);
 
 const everything = () => Promise.all([
   get('/v1/self'), get('/v1/agents'), get(`/v1/runs?ended=1&limit=${keptRuns}`), get('/v1/questions'), get('/v1/lanes'),
-  get(`/v1/tasks?limit=${keptTasks}`), get('/v1/events?limit=100'),
+  get(`/v1/tasks?limit=${keptTasks}`), get('/v1/events?limit=100'), get('/v1/live'),
 ]);
 
 // fill replaces the state by the answers of everything().
-async function fill([who, a, r, q, l, t, e]) {
+async function fill([who, a, r, q, l, t, e, v]) {
   self.value = who.self;
   setClock(who.self.time);
   agents.fill(pairs(a.agents));
@@ -161,6 +162,7 @@ async function fill([who, a, r, q, l, t, e]) {
   questions.fill(pairs(q.questions));
   lanes.fill(pairs(l.lanes, 'name'));
   tasks.fill(pairs(t.tasks));
+  fillLive(v.attempts);
   prompts.fill([]);
   for (const event of [...(e.events ?? [])].sort((x, y) => at(x.created_at) - at(y.created_at))) prompted(event);
   await Promise.all([...details.values()].map((d) => d.load()));
@@ -204,11 +206,14 @@ const apply = {
     if (d?.run.value) d.run.value = { ...d.run.value, ...c, owner: c.owner ?? ownerOf(d.run.value, c), tasks: undefined };
   },
   tasks(c) {
-    if (c.run) return details.get(c.run)?.task(c);
+    if (c.run) {
+      taskLive(c);
+      return details.get(c.run)?.task(c);
+    }
     tasks.put(c.id, c);
     trim(tasks, keptTasks, (t) => t.status === 'done' || t.status === 'failed');
   },
-  attempts(c) { details.get(c.run)?.attempt(c); },
+  attempts(c) { attemptLive(c); details.get(c.run)?.attempt(c); },
   questions(c) {
     if (c.closed) questions.drop(c.id);
     else questions.put(c.id, c);
@@ -238,13 +243,17 @@ function change(text) {
   for (const told of listeners) told(update);
 }
 
-function seen(text) {
-  const news = JSON.parse(text);
+function seen(news) {
   setClock(news.time);
   for (const [id, last_seen] of Object.entries(news.seen ?? {})) {
     const agent = agents.rows.get(id);
     if (agent) agents.put(id, { ...agent, last_seen });
   }
+  for (const [id, doing] of Object.entries(news.now ?? {})) {
+    const agent = agents.rows.get(id);
+    if (agent) agents.put(id, { ...agent, now: doing });
+  }
+  seenLive(news);
   for (const run of news.runs ?? []) {
     lastSeen.set(run.id, run);
     if (!final(runs.rows.get(run.id)?.status)) apply.runs({ ...run, owner: run.owner ?? {} });
@@ -252,7 +261,7 @@ function seen(text) {
   for (const attempt of news.attempts ?? []) details.get(attempt.run)?.doing(attempt);
 }
 
-let waiting = null; // changes that arrived while the state is being loaded; else null
+let waiting = null; // messages that arrived while the state is being loaded; else null
 let pause = 1000;
 let retry;
 
@@ -271,7 +280,7 @@ async function sync() {
     return;
   }
   if (waiting !== mine) return;
-  for (const data of mine) change(data);
+  for (const apply of mine) apply();
   waiting = null;
 }
 
@@ -283,8 +292,13 @@ export function begin() {
       const { time } = JSON.parse(told.data);
       if (time) setClock(time);
       if (told.gap || !loaded.value) sync();
-    } else if (told.name === 'seen') seen(told.data);
-    else if (waiting) waiting.push(told.data);
+      return;
+    }
+    if (told.name === 'seen') {
+      const news = JSON.parse(told.data);
+      seen(news);
+      waiting?.push(() => seenLive(news)); // the list of attempts that is being loaded may be older
+    } else if (waiting) waiting.push(() => change(told.data));
     else change(told.data);
   });
 }
