@@ -74,6 +74,7 @@ var rules = []rule{
 	// One attempt on one machine. These packages import neither HTTP nor screens.
 	{"internal/attempt/agent/...", []string{"internal/attempt/agent/...", "internal/engine/failure", "internal/plan/secret", "internal/text/suggest", "internal/text/truncate"}, nil},
 	{"internal/attempt/verify", []string{"internal/attempt/verify", "internal/text/truncate", "statefile/...", "workflow"}, []string{"github.com/chromedp"}},
+	{"internal/attempt/tmux", []string{"internal/text/truncate"}, []string{"github.com/creack/pty", "golang.org/x/sys"}},
 	{"internal/attempt/supervisor", []string{"internal/pause", "internal/text/truncate", "statefile/..."}, []string{"golang.org/x/sys"}},
 	{"internal/attempt/...", []string{
 		"internal/attempt/...", "internal/engine", "internal/engine/selection", "internal/engine/failure", "internal/engine/store", "internal/git", "internal/pause", "internal/plan/...",

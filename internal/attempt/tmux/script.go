@@ -11,7 +11,9 @@ import (
 // starts it. With -q, tmux ignores options that its version does not have.
 //
 // Only keys for scrolling and detaching are bound. Other keys could accidentally end the program,
-// rename its session or open another one.
+// rename its session or open another one. tmux's own keys for scrolling include prompts, in which
+// users of some versions can run commands. A user who types in a browser may be allowed to answer
+// the agent, but not to run commands on this machine.
 const settings = `
 set-option -qs exit-empty on
 set-option -qs exit-unattached off
@@ -27,6 +29,7 @@ set-option -qg assume-paste-time 0
 set-option -qg default-command ""
 set-option -qg set-titles off
 set-option -qg status on
+set-option -qg status-style default
 set-option -qg status-left " #S "
 set-option -qg status-left-length 120
 set-option -qg status-right " detach: Ctrl-b d   scroll: Ctrl-b [ "
@@ -36,6 +39,8 @@ set-option -qg window-status-current-format ""
 set-option -qgw remain-on-exit off
 set-option -qgw allow-rename off
 set-option -qgw automatic-rename off
+set-option -qgw allow-passthrough off
+set-option -qgw mode-keys emacs
 unbind-key -a -T prefix
 bind-key -T prefix d detach-client
 bind-key -T prefix C-b send-prefix
@@ -46,6 +51,21 @@ bind-key -T root MouseDown1Pane send-keys -M
 bind-key -T root MouseDrag1Pane if-shell -F "#{||:#{pane_in_mode},#{mouse_any_flag}}" "send-keys -M" "copy-mode -M"
 bind-key -T root WheelUpPane if-shell -F "#{||:#{pane_in_mode},#{mouse_any_flag}}" "send-keys -M" "copy-mode -e"
 bind-key -T root WheelDownPane send-keys -M
+unbind-key -aq -T copy-mode-vi
+unbind-key -aq -T copy-mode
+bind-key -T copy-mode q send-keys -X cancel
+bind-key -T copy-mode Escape send-keys -X cancel
+bind-key -T copy-mode C-c send-keys -X cancel
+bind-key -T copy-mode Up send-keys -X scroll-up
+bind-key -T copy-mode Down send-keys -X scroll-down
+bind-key -T copy-mode PPage send-keys -X page-up
+bind-key -T copy-mode NPage send-keys -X page-down
+bind-key -T copy-mode Home send-keys -X history-top
+bind-key -T copy-mode End send-keys -X history-bottom
+bind-key -T copy-mode WheelUpPane send-keys -X -N 5 scroll-up
+bind-key -T copy-mode WheelDownPane send-keys -X -N 5 scroll-down
+bind-key -T copy-mode MouseDrag1Pane send-keys -X begin-selection
+bind-key -T copy-mode MouseDragEnd1Pane send-keys -X copy-selection-and-cancel
 `
 
 // Size of a session's terminal while no client is attached, in characters.

@@ -149,3 +149,6 @@ func exactTarget(session string) string { return "=" + session }
 
 // flags returns the options before every command: the socket, and no settings file.
 func (s *Server) flags() []string { return []string{"-S", s.socket, "-f", os.DevNull} }
+
+// Socket returns the path of the server's socket, which identifies the server.
+func (s *Server) Socket() string { return s.socket }
