@@ -6,13 +6,10 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"gaffer/fleet"
-	"gaffer/internal/engine"
 	"gaffer/internal/engine/store"
-	"gaffer/internal/plan"
 )
 
 // Cost returns what attempts have cost. It leaves out attempts of hidden runs.
@@ -32,20 +29,11 @@ func (l *Querier) Cost(ctx context.Context, q fleet.CostQuery) (fleet.CostReport
 		if !run.Ended.IsZero() && run.Ended.Before(q.Since) || !q.Until.IsZero() && !run.Created.Before(q.Until) {
 			continue // all its attempts are outside of the time span
 		}
-		var attempts []store.Attempt
-		var tasks []store.Task
-		if err := l.store.Read(ctx, func(r store.Reader) (err error) {
-			if attempts, err = r.AttemptsOf(run.ID); err != nil || len(attempts) == 0 {
-				return err
-			}
-			tasks, err = r.Tasks(run.ID)
-			return err
-		}); err != nil {
+		attempts, err := l.attemptCosts(ctx, run)
+		if err != nil {
 			return fleet.CostReport{}, err
 		}
-		if err := c.addRun(run, tasks, attempts); err != nil {
-			return fleet.CostReport{}, err
-		}
+		c.addRun(run, attempts)
 	}
 	return c.report(), nil
 }
@@ -66,49 +54,27 @@ type costSum struct {
 }
 
 // addRun adds the attempts of a run.
-func (c *costCount) addRun(run store.Run, tasks []store.Task, attempts []store.Attempt) (err error) {
-	specs := map[string]plan.Task{}
-	for _, t := range tasks {
-		if t.Tries == 0 {
-			continue // the task has no attempt
-		}
-		if specs[t.Task], err = plan.DecodeTask(t.Spec); err != nil {
-			return err
-		}
-	}
-	counted, spent := false, run.Spent
+func (c *costCount) addRun(run store.Run, attempts []attemptCost) {
+	included := false
+	var spent store.Amount // by all attempts, at any time
 	for _, a := range attempts {
-		if a.Status == store.Running {
-			spent = spent.Add(a.Spent)
+		spent = spent.Add(a.spent)
+		if !a.started.Before(c.query.Since) && (c.query.Until.IsZero() || a.started.Before(c.query.Until)) {
+			included = true
+			c.add(run, a)
 		}
-		if a.Started.Before(c.query.Since) || !c.query.Until.IsZero() && !a.Started.Before(c.query.Until) {
-			continue
-		}
-		agent := engine.AgentOf(specs[a.Task])
-		if a.Spent == (store.Amount{}) && usesNoModel(agent) {
-			continue
-		}
-		counted = true
-		c.add(run, a, agent, specs[a.Task].Model)
 	}
-	if run.Budget != (store.Amount{}) && (counted || run.Status == store.Running) {
+	if run.Budget != (store.Amount{}) && (included || run.Status == store.Running) {
 		c.budgets = append(c.budgets, fleet.RunBudget{
 			Run: run.ID, Name: run.Name, Project: run.Project, Status: fleet.Status(run.Status), Spent: costOf(spent), Budget: costOf(run.Budget),
 		})
 	}
-	return nil
 }
 
-// usesNoModel reports whether the agent of a task is a command, or gaffer itself, which merges
-// branches and picks candidates.
-func usesNoModel(agent string) bool {
-	return agent == plan.CommandAgent || strings.HasPrefix(agent, "gaffer-")
-}
-
-func (c *costCount) add(run store.Run, a store.Attempt, agent, model string) {
-	day := a.Started.In(c.query.Zone).Format(time.DateOnly)
+func (c *costCount) add(run store.Run, a attemptCost) {
+	day := a.started.In(c.query.Zone).Format(time.DateOnly)
 	key := map[fleet.CostGrouping]string{
-		fleet.CostByAgent: agent, fleet.CostByModel: model, fleet.CostByProject: run.Project, fleet.CostByRun: run.ID,
+		fleet.CostByAgent: a.agent, fleet.CostByModel: a.model, fleet.CostByProject: run.Project, fleet.CostByRun: run.ID,
 	}[c.query.By]
 	if c.query.By == fleet.CostByDay {
 		key = day
@@ -129,20 +95,20 @@ func groupOf(groups map[string]*costSum, key string) *costSum {
 	return groups[key]
 }
 
-func (s *costSum) add(a store.Attempt) {
+func (s *costSum) add(a attemptCost) {
 	s.row.Attempts++
-	if a.Status == store.Running {
+	if a.running {
 		s.row.Running++
 	}
-	if a.Spent.MicroUSD == 0 {
+	if a.spent.MicroUSD == 0 {
 		s.row.Unknown++
 	}
-	if a.Spent.Input+a.Spent.Output == 0 {
+	if a.spent.Input+a.spent.Output == 0 {
 		s.row.Uncounted++
 	}
-	s.spent = s.spent.Add(a.Spent)
-	if a.Started.After(s.last) {
-		s.last = a.Started
+	s.spent = s.spent.Add(a.spent)
+	if a.started.After(s.last) {
+		s.last = a.started
 	}
 }
 

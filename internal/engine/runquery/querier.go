@@ -24,10 +24,11 @@ type Options struct {
 type Querier struct {
 	store store.Store
 	opts  Options
+	costs costCache
 }
 
 // New returns a querier for a store.
-func New(s store.Store, opts Options) *Querier { return &Querier{s, opts} }
+func New(s store.Store, opts Options) *Querier { return &Querier{store: s, opts: opts} }
 
 // Run returns the current state of a run, with its tasks.
 func (l *Querier) Run(ctx context.Context, id string) (run fleet.Run, err error) {

@@ -1,0 +1,106 @@
+package runquery
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/plan"
+)
+
+// attemptCost is what a cost report needs to know about an attempt.
+type attemptCost struct {
+	started      time.Time
+	agent, model string
+	running      bool
+	spent        store.Amount
+}
+
+// costCache keeps the costs of runs that have ended. The rows of an attempt and its task are large,
+// and the page of costs requests a report every few seconds while agents work. The zero value is
+// ready to use.
+type costCache struct {
+	mu       sync.Mutex
+	byRun    map[string]endedCosts
+	attempts int // number of attempts in byRun
+}
+
+// endedCosts are the attempts of a run that ended at this time. A run that is continued ends again,
+// at another time.
+type endedCosts struct {
+	ended    time.Time
+	attempts []attemptCost
+}
+
+// maxCachedCosts is the maximum number of attempts in the cache. When it is full, all are removed.
+const maxCachedCosts = 200_000
+
+func (c *costCache) get(run store.Run) ([]attemptCost, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found, ok := c.byRun[run.ID]
+	return found.attempts, ok && run.Status.Final() && found.ended.Equal(run.Ended)
+}
+
+func (c *costCache) put(run store.Run, list []attemptCost) {
+	if !run.Status.Final() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.attempts += len(list) - len(c.byRun[run.ID].attempts)
+	if c.byRun == nil || c.attempts > maxCachedCosts {
+		c.byRun, c.attempts = map[string]endedCosts{}, len(list)
+	}
+	c.byRun[run.ID] = endedCosts{run.Ended, list}
+}
+
+// attemptCosts returns the costs of a run's attempts. It leaves out attempts that use no model. If
+// the run was continued since its row was read, the result is kept under a time at which the run no
+// longer ends, so it is not used again.
+func (l *Querier) attemptCosts(ctx context.Context, run store.Run) ([]attemptCost, error) {
+	if list, ok := l.costs.get(run); ok {
+		return list, nil
+	}
+	var attempts []store.Attempt
+	var tasks []store.Task
+	if err := l.store.Read(ctx, func(r store.Reader) (err error) {
+		if attempts, err = r.AttemptsOf(run.ID); err != nil {
+			return err
+		}
+		tasks, err = r.Tasks(run.ID)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	specs := map[string]plan.Task{}
+	for _, t := range tasks {
+		if t.Tries == 0 {
+			continue // the task has no attempt
+		}
+		spec, err := plan.DecodeTask(t.Spec)
+		if err != nil {
+			return nil, err
+		}
+		specs[t.Task] = spec
+	}
+	var list []attemptCost
+	for _, a := range attempts {
+		spec := specs[a.Task]
+		agent := engine.AgentOf(spec)
+		if a.Spent != (store.Amount{}) || !usesNoModel(agent) {
+			list = append(list, attemptCost{a.Started, strings.Clone(agent), strings.Clone(spec.Model), a.Status == store.Running, a.Spent})
+		}
+	}
+	l.costs.put(run, list)
+	return list, nil
+}
+
+// usesNoModel reports whether the agent of a task is a command, or gaffer itself, which merges
+// branches and picks candidates.
+func usesNoModel(agent string) bool {
+	return agent == plan.CommandAgent || strings.HasPrefix(agent, "gaffer-")
+}
