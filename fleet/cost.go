@@ -47,6 +47,9 @@ type CostReport struct {
 	// groups are sorted by cost, the highest first.
 	Rows []CostRow `json:"rows"`
 	Days []CostRow `json:"days"` // the same attempts by day, oldest first; days without an attempt are missing
+	// Hours has the same attempts by hour, if all of them started on one day. The key of an hour is
+	// such as 2026-11-18T09.
+	Hours []CostRow `json:"hours,omitempty"`
 	// Budgets has the runs with a budget that are running or have an attempt in this report. The
 	// run that has used the largest share of its budget comes first.
 	Budgets []RunBudget `json:"budgets"`

@@ -119,6 +119,13 @@ func TestDaysBeginAtMidnightOfTheTimeZone(t *testing.T) {
 			if diff := cmp.Diff(c.want, sums(got.Cost.Rows)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.query, diff)
 			}
+			if strings.Contains(c.query, "until=2026-03-29") {
+				if diff := cmp.Diff([]sum{{"2026-03-29T00", 1, 1, 0}, {"2026-03-29T23", 1, 1, 0}}, sums(got.Cost.Hours)); diff != "" {
+					t.Errorf("%s by hour (-want +got):\n%s", c.query, diff)
+				}
+			} else if len(got.Cost.Days) > 1 && got.Cost.Hours != nil {
+				t.Errorf("%s has hours of several days", c.query)
+			}
 		}
 	})
 }

@@ -17,7 +17,7 @@ func (l *Querier) Cost(ctx context.Context, q fleet.CostQuery) (fleet.CostReport
 	if q.Zone == nil {
 		q.Zone = time.UTC
 	}
-	c := costCount{query: q, rows: map[string]*costSum{}, days: map[string]*costSum{}}
+	c := costCount{query: q, rows: map[string]*costSum{}, days: map[string]*costSum{}, hours: map[string]*costSum{}}
 	var runs []store.Run
 	if err := l.store.Read(ctx, func(r store.Reader) (err error) {
 		runs, err = l.Latest(r, q.Project, true, math.MaxInt)
@@ -43,6 +43,7 @@ type costCount struct {
 	query      fleet.CostQuery
 	total      costSum
 	rows, days map[string]*costSum
+	hours      map[string]*costSum // the keys start with the day
 	budgets    []fleet.RunBudget
 }
 
@@ -72,7 +73,8 @@ func (c *costCount) addRun(run store.Run, attempts []attemptCost) {
 }
 
 func (c *costCount) add(run store.Run, a attemptCost) {
-	day := a.started.In(c.query.Zone).Format(time.DateOnly)
+	started := a.started.In(c.query.Zone)
+	day := started.Format(time.DateOnly)
 	key := map[fleet.CostGrouping]string{
 		fleet.CostByAgent: a.agent, fleet.CostByModel: a.model, fleet.CostByProject: run.Project, fleet.CostByRun: run.ID,
 	}[c.query.By]
@@ -83,7 +85,7 @@ func (c *costCount) add(run store.Run, a attemptCost) {
 	if c.query.By == fleet.CostByRun {
 		group.row.Name, group.row.Project, group.row.Status = run.Name, run.Project, fleet.Status(run.Status)
 	}
-	for _, s := range []*costSum{&c.total, group, groupOf(c.days, day)} {
+	for _, s := range []*costSum{&c.total, group, groupOf(c.days, day), groupOf(c.hours, started.Format("2006-01-02T15"))} {
 		s.add(a)
 	}
 }
@@ -140,11 +142,20 @@ func (c *costCount) report() fleet.CostReport {
 	for _, s := range slices.SortedFunc(maps.Values(c.rows), order) {
 		r.Rows = append(r.Rows, s.result())
 	}
-	for _, day := range slices.Sorted(maps.Keys(c.days)) {
-		r.Days = append(r.Days, c.days[day].result())
+	r.Days = append(r.Days, inOrder(c.days)...)
+	if len(r.Days) == 1 {
+		r.Hours = inOrder(c.hours)
 	}
 	slices.SortStableFunc(r.Budgets, func(a, b fleet.RunBudget) int {
 		return cmp.Or(cmp.Compare(b.Share(), a.Share()), cmp.Compare(b.Run, a.Run))
 	})
 	return r
+}
+
+// inOrder returns the rows of groups, sorted by key.
+func inOrder(groups map[string]*costSum) (rows []fleet.CostRow) {
+	for _, key := range slices.Sorted(maps.Keys(groups)) {
+		rows = append(rows, groups[key].result())
+	}
+	return rows
 }

@@ -1,4 +1,4 @@
-// Columns by day: cost, or tokens in their parts.
+// Columns by day, or by hour of a single day: cost, or tokens in their parts.
 import { html } from '../core/view.js';
 import { count, money } from '../core/words.js';
 import { Chart } from '../records/charts.js';
@@ -19,6 +19,16 @@ export function everyDay(days) {
   return list.slice(-most);
 }
 
+/** The 24 hours of a day. @param {any[]} hours */
+function everyHour(hours) {
+  const known = new Map(hours.map((h) => [h.key, h]));
+  const day = hours[0].key.slice(0, 11);
+  return Array.from({ length: 24 }, (_, n) => `${day}${String(n).padStart(2, '0')}`).map((key) => known.get(key) ?? { key, attempts: 0, usd: 0 });
+}
+
+/** 2026-11-18, or 09:00 for an hour. @param {string} key */
+const nameOf = (key) => (key.includes('T') ? `${key.slice(11)}:00` : key);
+
 const unread = (d) => Math.max(0, num(d.input) - num(d.cached)); // the input that did not come from the cache
 const other = (d) => Math.max(0, num(d.tokens) - num(d.input) - num(d.output)); // tokens whose kind is unknown
 
@@ -28,27 +38,28 @@ const units = {
   tokens: [['cached', 'cached input', (d) => num(d.cached)], ['input', 'other input', unread], ['output', 'output', (d) => num(d.output)], ['other', 'of unknown kind', other]],
 };
 
-const head = { cost: ['Day', 'Cost', 'Attempts'], tokens: ['Day', 'Input', 'Cached', 'Output', 'Tokens'] };
+const head = { cost: ['Cost', 'Attempts'], tokens: ['Input', 'Cached', 'Output', 'Tokens'] };
 const cells = {
-  cost: (d) => [d.key, d.attempts ? costText(d) : '–', count(d.attempts)],
-  tokens: (d) => [d.key, count(num(d.input)), count(num(d.cached)), count(num(d.output)), count(num(d.tokens))],
+  cost: (d) => [nameOf(d.key), d.attempts ? costText(d) : '–', count(d.attempts)],
+  tokens: (d) => [nameOf(d.key), count(num(d.input)), count(num(d.cached)), count(num(d.output)), count(num(d.tokens))],
 };
 
-/** @param {{days: any[], unit: 'cost'|'tokens', children: any}} props children are the choice of the unit */
-export function DayChart({ days, unit, children }) {
-  const list = everyDay(days);
+/** @param {{days: any[], hours?: any[], unit: 'cost'|'tokens', children: any}} props hours are used if there is one day; children are the choice of the unit */
+export function DayChart({ days, hours, unit, children }) {
+  const list = hours?.length ? everyHour(hours) : everyDay(days);
+  const period = hours?.length ? 'hour' : 'day';
   const parts = units[unit];
   const sum = (d) => parts.reduce((n, [, , of]) => n + of(d), 0);
   const highest = Math.max(...list.map(sum));
   const limit = nice(highest);
-  const name = unit === 'cost' ? 'Cost by day' : 'Tokens by day';
+  const name = `${unit === 'cost' ? 'Cost' : 'Tokens'} by ${period}`;
   const shown = unit === 'cost' ? (n) => money(n) || '$0' : count;
   const used = parts.filter(([, , of]) => list.some((d) => of(d) > 0));
-  const said = highest > 0 ? `${name}: from ${list[0].key} to ${list.at(-1).key}, at most ${shown(highest)} a day` : `${name}: none is known`;
+  const said = highest > 0 ? `${name}: from ${nameOf(list[0].key)} to ${nameOf(list.at(-1).key)}, at most ${shown(highest)} in one ${period}` : `${name}: none is known`;
   const wide = 100 / Math.max(7, list.length);
   const labelled = (i) => i % Math.ceil(list.length / 8) === 0;
-  const text = (d) => `${d.key}: ${d.attempts ? (unit === 'cost' ? costText(d) : parts.map(([, word, of]) => of(d) > 0 && `${count(of(d))} ${word}`).filter(Boolean).join(', ') || 'no tokens known') : 'no attempt'}`;
-  return html`<${Chart} title=${name} note=${children} said=${said} head=${head[unit]} rows=${[...list].reverse().filter((d) => d.attempts).map(cells[unit])}>
+  const text = (d) => `${nameOf(d.key)}: ${d.attempts ? (unit === 'cost' ? costText(d) : parts.map(([, word, of]) => of(d) > 0 && `${count(of(d))} ${word}`).filter(Boolean).join(', ') || 'no tokens known') : 'no attempt'}`;
+  return html`<${Chart} title=${name} note=${children} said=${said} head=${[period === 'hour' ? 'Hour' : 'Day', ...head[unit]]} rows=${[...list].reverse().filter((d) => d.attempts).map(cells[unit])}>
     <svg class="weeks" width="100%" height=${tall + top + 22} aria-hidden="true">
       ${[0, 0.5, 1].map((part) => html`<line key=${part} class="grid" x1="0" x2="100%" y1=${top + tall * (1 - part)} y2=${top + tall * (1 - part)} />`)}
       ${list.map((d, i) => {
@@ -61,10 +72,10 @@ export function DayChart({ days, unit, children }) {
       return high > 0 && html`<rect key=${kind} class=${`o-${kind}`} x=${`${(i + 0.14) * wide}%`} width=${`${0.72 * wide}%`} y=${y} height=${high} />`;
     })}
         ${d.unknown > 0 && unit === 'cost' && html`<text class="some" x=${`${(i + 0.5) * wide}%`} y=${y - 4} text-anchor="middle">?</text>`}
-        ${labelled(i) && html`<text x=${`${(i + 0.5) * wide}%`} y=${tall + top + 17} text-anchor=${i ? 'middle' : 'start'} dx=${i ? 0 : `-${wide / 3}%`}>${d.key.slice(5)}</text>`}</g>`;
+        ${labelled(i) && html`<text x=${`${(i + 0.5) * wide}%`} y=${tall + top + 17} text-anchor=${i ? 'middle' : 'start'} dx=${i ? 0 : `-${wide / 3}%`}>${period === 'hour' ? nameOf(d.key) : d.key.slice(5)}</text>`}</g>`;
   })}
       <text class="axis" x="2" y=${top + 11}>${shown(limit)}</text></svg>
     ${unit === 'tokens' && html`<p class="legend">${used.map(([kind, word]) => html`<span key=${kind}><svg width="12" height="12" aria-hidden="true"><rect class=${`o-${kind}`} width="12" height="12" rx="2" /></svg> ${word}</span>`)}</p>`}
-    ${unit === 'cost' && list.some((d) => d.unknown > 0) && html`<p class="legend">? some attempts of the day did not report their cost</p>`}
+    ${unit === 'cost' && list.some((d) => d.unknown > 0) && html`<p class="legend">? some attempts of the ${period} did not report their cost</p>`}
   <//>`;
 }

@@ -26,7 +26,7 @@ export function Page() {
     ${costs.error.value && html`<${Wrong} message=${`The cost could not be loaded: ${costs.error.value}`}><p><button onClick=${() => costs.load(q)}>Try again</button></p><//>`}
     ${!report && !costs.error.value && html`<p class="starting">Adding up…</p>`}
     ${report && html`<${Figures} t=${report.total} />
-      ${report.days.length > 1 && html`<section aria-label="By day" class="by-day"><${DayChart} days=${report.days} unit=${query('unit') === 'tokens' ? 'tokens' : 'cost'}><${Unit} /><//></section>`}
+      ${report.days.length > 0 && html`<section aria-label="Over time" class="by-day"><${DayChart} days=${report.days} hours=${report.hours} unit=${query('unit') === 'tokens' ? 'tokens' : 'cost'}><${Unit} /><//></section>`}
       <${Budgets} list=${report.budgets} />
       <section aria-label="Groups"><header class="section"><nav class="tabs" aria-label="Group by">${groupings.map(([name, word]) => html`<a key=${name} href=${href({ by: name, sort: '' })} aria-current=${by === name ? 'page' : undefined}>${word}</a>`)}</nav><span class="space"></span>
         <a id="cost-csv" class="button" href=${file} download=${`gaffer-cost-by-${by}.csv`}>↓ CSV</a></header>
@@ -60,7 +60,7 @@ function Figures({ t }) {
   return html`<dl class="tiles">
     ${figure('Cost', costText(t), t.unknown > 0 && `unknown for ${many(t.unknown, 'attempt')}`)}
     ${figure('Attempts', count(t.attempts), t.running > 0 ? `${count(t.running)} running` : '')}
-    ${figure('Input tokens', tokensText(t, t.input), t.input > 0 && `${Math.round(100 * t.cached / t.input)}% from the cache`)}
+    ${figure('Input tokens', tokensText(t, t.input), t.cached > 0 && `${Math.round(100 * t.cached / t.input)}% from the cache`)}
     ${figure('Output tokens', tokensText(t, t.output), t.uncounted > 0 && t.uncounted < t.attempts && `not counted: ${many(t.uncounted, 'attempt')}`)}
   </dl>`;
 }
