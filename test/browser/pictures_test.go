@@ -78,7 +78,7 @@ func (p *page) views() map[string]string {
 	in := "#/projects/" + escaped(p, project)
 	return map[string]string{
 		"fleet": "#/", "runs": "#/runs", "run": "#/runs/" + run.ID, "graph": "#/runs/" + run.ID + "?view=graph", "timeline": "#/runs/" + run.ID + "?view=timeline",
-		"replay": "#/runs/" + run.ID + "/replay", "task": "#/runs/" + run.ID + "/tasks/" + talkative, "records": "#/records",
+		"replay": "#/runs/" + run.ID + "/replay", "task": "#/runs/" + run.ID + "/tasks/" + talkative, "records": "#/records", "statistics": "#/records?view=statistics", "cost": "#/cost",
 		"review":   "#/runs/" + fixes.ID + "/tasks/" + fixes.Tasks[changed].ID + "/review",
 		"projects": "#/projects", "build": in + "/build", "team": in + "/team", "sessions": in + "/sessions",
 	}
