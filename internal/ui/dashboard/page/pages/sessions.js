@@ -38,7 +38,7 @@ function Session({ project, id, version }) {
   return html`<header class="section"><a href=${link('projects', project, 'sessions')}>All sessions</a><h2>${s.id}</h2><${Whose} ours=${s.ours} run=${s.run} /><${Status} of=${s.status || 'unknown'} /><span class="faint">${s.source} ${s.source_file}</span></header>
     <${Progress} counts=${s.counts} />
     ${list(s.waves).map((w) => html`<section key=${w.number} aria-label=${w.number ? `Wave ${w.number}` : 'In no wave'}><header class="section"><h3>${w.number ? `Wave ${w.number}` : 'In no wave'}</h3><${Status} of=${w.status || 'queued'} /></header>
-      <div class="scroll"><table><thead><tr><th>Agent</th><th>Status</th><th>Time</th><th>Log</th></tr></thead><tbody>${list(w.agents).map((a) => html`<tr key=${a.id}>
+      <div class="scroll"><table><thead><tr><th>Agent</th><th>Status</th><th>Time</th><th>Log</th></tr></thead><tbody>${[...list(w.agents)].sort((a, b) => (b.status === 'failed') - (a.status === 'failed')).map((a) => html`<tr key=${a.id}>
         <th scope="row">${a.name || a.id} <span class="faint">${a.id}</span>${a.error && html`<div class="bad">${a.error}</div>`}</th><td><${Status} of=${a.status || 'unknown'} /></td><td><${Lasting} from=${a.started} to=${a.ended} /></td>
         <td>${a.log && html`<button class="quiet" aria-pressed=${agent === a.id} onClick=${() => setQuery({ agent: agent === a.id ? '' : a.id })}>Show</button>`}</td></tr>`)}</tbody></table></div></section>`)}
     ${agent && html`<${Log} project=${project} id=${id} agent=${agent} version=${version} />`}

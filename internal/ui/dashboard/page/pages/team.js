@@ -74,7 +74,7 @@ function Counters({ all }) {
   const near = all.filter((c) => c.limit > 0 && c.count >= c.limit - 1);
   if (!near.length) return null;
   return html`<section class="alerts" aria-label="Counters near their limit">${near.map((c) => html`<p key=${`${c.group} ${c.role}`} class=${c.count > c.limit ? 'critical' : ''}>
-    <span class="sign" aria-hidden="true">!</span> <b>${c.group}</b>: ${c.role} was started ${c.count} times of ${c.limit}${c.to ? `; past that the ${c.to} looks at it` : ''}</p>`)}</section>`;
+    <span class="sign" aria-hidden="true">!</span> <span><b>${c.group}</b>: ${c.role} was started ${c.count} times of ${c.limit}${c.to ? `; past that the ${c.to} looks at it` : ''}</span></p>`)}</section>`;
 }
 
 const columns = [['pending', 'Pending', 'queued'], ['developer_working', 'Developer', 'running'], ['qa_testing', 'QA', 'running'], ['tech_review', 'Tech lead', 'running'], ['complete', 'Complete', 'complete'], ['other', 'Other', 'other']];
