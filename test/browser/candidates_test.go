@@ -106,7 +106,7 @@ tasks:
 		t.Fatalf("the run is %s", run.Status)
 	}
 	p.Visit(task(id, "docs"))
-	p.seesLine("ok")
+	p.seesBlock("ok")
 	docs := ask[fleet.Task](p, "/v1/runs/"+id+"/tasks/docs", "task")
 	if got := w.git("show", docs.Branch+":health.txt"); strings.TrimSpace(got) != "ok" {
 		t.Errorf("the next task starts from %q", got)

@@ -154,7 +154,7 @@ tasks:
 	p.Do(chromedp.KeyEvent("fake: say The second answer."))
 	p.Press(enter)
 	p.Sees("✓ delivered")
-	p.Wait("the log has both answers", `document.querySelector('.log').innerText.includes('The second answer.')`)
+	p.seesBlock("The second answer.")
 	p.Wait("it is complete again", `document.querySelector('.taskhead .status').innerText.includes('complete')`)
 	p.looks("task-messages")
 	if all := p.threads(run, "done"); len(all) != 2 || all[0] != all[1] {
@@ -162,7 +162,7 @@ tasks:
 	}
 
 	p.Visit(task(run, "busy"))
-	p.seesLine("I begin.")
+	p.seesBlock("I begin.")
 	p.Click("Interrupt…")
 	p.Sees("Interrupt the agent?")
 	p.Click("Interrupt")
@@ -171,6 +171,6 @@ tasks:
 	p.Act(`document.querySelector('.writer textarea').focus()`)
 	p.Do(chromedp.KeyEvent("fake: say It continues."))
 	p.Press(enter)
-	p.seesLine("It continues.")
+	p.seesBlock("It continues.")
 	p.Wait("it is complete", `document.querySelector('.taskhead .status').innerText.includes('complete')`)
 }

@@ -137,7 +137,7 @@ tasks:
       while [ ! -e ` + gate + `2 ]; do sleep 0.05; done
       echo '{"type":"assistant","message":{"content":[{"type":"text","text":"That was all."}]}}'
 `)
-	p := w.open(task(run, "talker"))
+	p := w.open(logOf(run, "talker"))
 	p.Sees("Talk a lot")
 	p.seesLine("line 200")
 	p.Wait("the end is in sight", atEnd)
@@ -182,7 +182,7 @@ tasks:
       awk 'BEGIN { for (i = 1; i <= 50000; i++) print "line " i (i % 1000 == 0 ? " Needle \033[1mhay\033[0mstack" : "") }'
       echo '{"type":"assistant","message":{"content":[{"type":"text","text":"No needle in \"JSON\"."}]}}'
 `)
-	p := w.open(task(run, "talker"))
+	p := w.open(logOf(run, "talker"))
 	p.seesLine("No needle")
 	p.Act(`const i = document.querySelector('[data-filter]'); i.focus()`)
 	p.Press("n", "e", "e", "d", "l", "e", " ", "h", "a", "y", "s", "t")
@@ -201,9 +201,9 @@ tasks:
 	p.Wait("after the last comes the first", `document.querySelector('.log .hit .t').innerText.startsWith('line 1000 ')`)
 	p.Wait("it is in the address", `location.hash.includes('find=needle')`)
 
-	p.Visit(task(run, "talker") + "?find=" + "in+%22JSON")
+	p.Visit(logOf(run, "talker") + "&find=" + "in+%22JSON")
 	p.Sees("1 of 1 line")
-	p.Visit(task(run, "talker") + "?find=nothing+like+it")
+	p.Visit(logOf(run, "talker") + "&find=nothing+like+it")
 	p.Sees("nothing found")
 }
 
@@ -258,7 +258,7 @@ func TestALogOfAMillionLinesIsReadAndSearched(t *testing.T) {
 	}
 	before := heap()
 	began = time.Now()
-	p.Visit(task(run, "flood"))
+	p.Visit(logOf(run, "flood"))
 	p.seesLine("the end")
 	t.Logf("the end of the log was there after %s", time.Since(began).Round(time.Millisecond))
 	p.Wait("the line that is too long is cut", `document.querySelector('.log .cut')?.innerText.includes('more of this line, cut')`)
@@ -267,7 +267,7 @@ func TestALogOfAMillionLinesIsReadAndSearched(t *testing.T) {
 	// During a search, measure how long the page does not react.
 	p.Act(`window.late = 0; let last = performance.now(); window.watch = setInterval(() => { const now = performance.now(); window.late = Math.max(window.late, now - last - 50); last = now; }, 50)`)
 	began = time.Now()
-	p.Visit(task(run, "flood") + "?find=treasure")
+	p.Visit(logOf(run, "flood") + "&find=treasure")
 	p.Wait("it is found", `document.querySelector('.log .hit .t')?.innerText.startsWith('0123456 ')`)
 	t.Logf("found after %s", time.Since(began).Round(time.Millisecond))
 	p.Wait("all was searched", `document.body.innerText.includes('1 of 1 line') && document.body.innerText.includes('1,000,002 lines')`)
@@ -350,6 +350,10 @@ func TestWhatATaskSaysIsShownAsText(t *testing.T) {
 	run := w.submit(string(plan))
 	p := w.open(task(run, "ask"))
 	p.Sees(evil+" task", evil+" question?", evil+" a")
+	p.seesBlock(evil + " log")
+	p.harmless()
+	p.Shot("task-evil-conversation")
+	p.Visit(logOf(run, "ask"))
 	p.seesLine(evil + " log")
 	p.harmless()
 	p.Shot("task-evil")
@@ -366,6 +370,7 @@ func TestWhatATaskSaysIsShownAsText(t *testing.T) {
 	p.Visit(task(run, "check") + "?tab=checks")
 	p.Sees(evil+" output", "failed", "exit 1")
 	p.Shot("task-checks")
+	p.Visit(logOf(run, "check") + "&find=" + "%3Cscript%3E")
 	p.Visit(task(run, "check") + "?find=" + "%3Cscript%3E")
 	p.Visit(task(run, "%3Cscript%3Ealert(1)%3C%2Fscript%3E"))
 	p.Sees("has no task")
@@ -398,7 +403,7 @@ tasks:
     verify: test -f api.go
   - {id: pages, name: Build the pages, prompt: "fake: say ok", after: [api]}
 `)
-	p.Visit(task(run, "api"))
+	p.Visit(logOf(run, "api"))
 	p.Wait("the second attempt", `document.querySelector('.log .attempt[aria-label="Attempt 2"]') && document.body.innerText.includes('eleven routes')`)
 	p.Wait("no word of the first attempt is missing", logLines+`.filter((t) => t.includes('forgot the file') || t.includes('eleven routes')).length === 3`)
 	p.Shot("task-light")
@@ -418,7 +423,7 @@ tasks:
 	p.fits("the attempts")
 	p.Shot("task-400-attempts")
 	p.Size(1280, 800)
-	p.Visit(task(run, "api") + "?attempt=1")
+	p.Visit(logOf(run, "api") + "&attempt=1")
 	p.Wait("the first attempt is in sight", `((a) => { const r = a?.getBoundingClientRect(), l = document.querySelector('.log').getBoundingClientRect(); return r && r.top >= l.top - 1 && r.bottom <= l.bottom; })(document.querySelector('.log .attempt[aria-label="Attempt 1"]'))`)
 	w.must(w.client().Runs.Cancel(w.Context(), run, "", "it was looked at"))
 	w.ends(run)
@@ -436,7 +441,7 @@ tasks:
   - {id: only, agent: fake, prompt: "fake: say here it is"}
 `)
 	w.ends(run)
-	p := w.open(task(run, "only"))
+	p := w.open(logOf(run, "only"))
 	p.Wait("the log", `document.querySelector('.log')?.innerText.includes('here it is')`)
 	p.Act(`window.gone = document.querySelector('.log')`)
 	p.Visit(task(run, "only") + "?tab=attempts")
@@ -455,7 +460,7 @@ tasks:
   - {id: only, agent: fake, prompt: "fake: say here it is"}
 `)
 	w.ends(run)
-	p := w.open(task(run, "only") + "?find=here")
+	p := w.open(logOf(run, "only") + "&find=here")
 	p.Wait("it is marked", `document.querySelector('.log .hit mark')?.innerText === 'here'`)
 }
 
@@ -473,7 +478,7 @@ tasks:
       while [ ! -e ` + gate + ` ]; do sleep 0.05; done
       echo after it all
 `)
-	p := w.open(task(run, "talker"))
+	p := w.open(logOf(run, "talker"))
 	p.seesLine("before")
 	w.restart(func() { w.must(os.WriteFile(gate, nil, 0o600)) })
 	p.Wait("the rest is there", logLines+`.some((t) => t.includes('after it all'))`)
@@ -493,10 +498,10 @@ tasks:
   - {id: only, agent: fake, prompt: "fake: say here it is"}
 `)
 	w.ends(run)
-	p := w.open(task(run, "only") + "?find=here")
+	p := w.open(logOf(run, "only") + "&find=here")
 	p.Sees("3 lines") // one each for the prompt, the answer and the result
 	p.Act(`const set = setTimeout; window.setTimeout = (f, ms, ...rest) => { if (ms === 200) window.due = f; return set(f, ms, ...rest); }`)
-	p.Visit(task(run, "only") + "?find=it")
+	p.Visit(logOf(run, "only") + "&find=it")
 	p.Wait("the search is due", `window.due`)
 	p.Act(`const log = document.querySelector('.log'); new MutationObserver(() => { if (!log.isConnected) { window.gone = true; window.due(); } }).observe(document.querySelector('main'), { subtree: true, childList: true })`)
 	p.Visit(task(run, "only") + "?tab=attempts")
@@ -522,7 +527,7 @@ func TestPendingNewsOfALogIsSentBeforeTheLogChanges(t *testing.T) {
 }
 
 // leftAtOnce is a script that shows a part of a page and removes it before the first frame.
-const leftAtOnce = `Promise.all(['task/logtab.js', 'task/source.js', 'pages/run.js', 'core/fleet.js', 'core/view.js'].map((file) => import('/assets/' + file))).then(async ([{ LogTab }, { useTask }, run, { watchRun, releaseRun }, { html, render }]) => {
+const leftAtOnce = `Promise.all(['task/logtab.js', 'task/source.js', 'pages/run.js', 'core/fleet.js', 'core/view.js', 'conversation/tab.js'].map((file) => import('/assets/' + file))).then(async ([{ LogTab }, { useTask }, run, { watchRun, releaseRun }, { html, render }, { ConversationTab }]) => {
   const began = [];
   const Real = Worker;
   window.Worker = class extends Real {
@@ -533,6 +538,7 @@ const leftAtOnce = `Promise.all(['task/logtab.js', 'task/source.js', 'pages/run.
   const used = [];
   const Task = ({ id }) => { used.push(useTask('r', id).detail); return null; };
   render(html` + "`<${LogTab} source=${{ url: '/v1/runs/r/tasks/t' }} task=${{ run: 'r', id: 't' }} />`" + `, place);
+  render(html` + "`<${ConversationTab} source=${{ url: '/v1/runs/r/tasks/t', prompt: { value: '' } }} task=${{ run: 'r', id: 't' }} attempts=${[]} side='' />`" + `, place);
   for (const id of ['t', 'u']) render(html` + "`<${Task} key=${id} id=${id} />`" + `, place);
   render(html` + "`<${run.Page} run='r' />`" + `, place);
   render(null, place);
@@ -546,7 +552,7 @@ const leftAtOnce = `Promise.all(['task/logtab.js', 'task/source.js', 'pages/run.
 func TestAPageThatIsLeftAtOnceLeavesNothing(t *testing.T) {
 	t.Parallel()
 	p := newWorld(t).open("#/")
-	if got, want := eval[string](p, leftAtOnce), "over, same, released"; got != want {
+	if got, want := eval[string](p, leftAtOnce), "over,over, same, released"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -561,8 +567,8 @@ tasks:
   - {id: only, agent: fake, prompt: "fake: say here it is"}
 `)
 	w.ends(run)
-	p := w.open(task(run, "only"))
-	p.Wait("the log", `document.querySelector('.find input')`)
+	p := w.open(logOf(run, "only"))
+	p.Wait("the log", `document.querySelector('.logtab .find input')`)
 	p.Act(`const i = document.querySelector('.find input'); i.value = 'here'; i.dispatchEvent(new Event('input', {bubbles: true})); location.hash = '#/runs'; setTimeout(() => { window.after = location.hash; }, 500)`)
 	p.Wait("a while has passed", `window.after`)
 	if got := eval[string](p, `window.after`); got != "#/runs" {

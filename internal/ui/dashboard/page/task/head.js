@@ -1,7 +1,8 @@
 // The head of a task's page: its facts and actions.
 import { path, send } from '../core/api.js';
 import { agents, self } from '../core/fleet.js';
-import { link } from '../core/route.js';
+import { useCommands } from '../core/commands.js';
+import { go, link } from '../core/route.js';
 import { at, exact, now, span, tick } from '../core/time.js';
 import { count, many, money } from '../core/words.js';
 import { html } from '../core/view.js';
@@ -11,18 +12,16 @@ import { Ago, Status, Until } from '../parts/status.js';
 import { Candidates } from './candidates.js';
 import { waiting } from './source.js';
 
-/** @param {{source: import('./source.js').Source, task: any}} props */
-export function Head({ source, task }) {
+/** @param {{source: import('./source.js').Source, task: any, asks: boolean}} props asks: shows the open question and the last failure, which the conversation has in its place */
+export function Head({ source, task, asks }) {
   const run = source.detail.run.value;
   const open = task.question && { ...task.question, where: task.question.name };
   return html`<nav class="crumbs" aria-label="Where this is"><a href="#/runs">Runs</a> <span aria-hidden="true">/</span> <a href=${link('runs', task.run)}>${run?.name || task.run}</a></nav>
     <header class="section taskhead"><h1>${task.name || task.id}</h1>
       <${Status} of=${task.question ? 'waiting' : task.status} /><${Outcome} task=${task} />
       <span class="space"></span><${Actions} source=${source} task=${task} /></header>
-    ${task.candidates?.length ? html`<${Candidates} source=${source} task=${task} />` : open && html`<section class="questions" aria-label="Question"><${Question} key=${open.id} q=${open} near=${html`<span>${open.where} asks</span>`} /></section>`}
-    <${Failure} task=${task} />
-    <${Facts} source=${source} task=${task} />
-    <${Commands} task=${task} />`;
+    ${task.candidates?.length ? html`<${Candidates} source=${source} task=${task} />` : asks && open && html`<section class="questions" aria-label="Question"><${Question} key=${open.id} q=${open} near=${html`<span>${open.where} asks</span>`} /></section>`}
+    ${asks && html`<${Failure} task=${task} />`}`;
 }
 
 // Outcome explains the state of a task if its status is not enough.
@@ -42,6 +41,9 @@ function Failure({ task }) {
   return html`<div class="wrong" role="note"><span class="sign" aria-hidden="true">✗</span><div><strong>${task.status === 'failed' ? 'Failed' : `Attempt ${last.number} failed`}${last.class && last.class !== 'failed' && `: ${String(last.class).replaceAll('_', ' ')}`}</strong>
     <p class="words">${String(last.summary)}</p></div></div>`;
 }
+
+/** What is known about the task, and commands to copy. @param {{source: import('./source.js').Source, task: any}} props */
+export const About = ({ source, task }) => html`<${Facts} source=${source} task=${task} /><${Commands} task=${task} />`;
 
 function Facts({ source, task }) {
   const a = task.attempt;
@@ -116,7 +118,6 @@ function Links({ run, ids, tasks }) {
 
 function Actions({ source, task }) {
   const may = self.value.role !== 'viewer' && self.value.role !== 'worker';
-  const title = may ? undefined : 'Your login may only look.';
   const cancel = async () => {
     const others = waiting(source.detail.tasks.all(), task.id).filter((t) => t.status === 'queued');
     const text = html`<p><code>${task.id}</code>${task.name && ` (${task.name})`} of run <code>${task.run}</code>. ${task.status === 'running' ? 'Its agent is ended, with everything that it started.' : 'It will not be begun.'}</p>
@@ -126,10 +127,16 @@ function Actions({ source, task }) {
     attempt(`Cancelled: ${task.id}`, () => send(path`/v1/runs/${task.run}/cancel`, { task: task.id, why: 'cancelled in the dashboard' }));
   };
   const retry = () => attempt(`Queued again: ${task.id}`, () => send(path`/v1/runs/${task.run}/retry`, { task: task.id }));
+  const review = link('runs', task.run, 'tasks', task.id, 'review');
+  useCommands(() => [
+    task.branch && { id: 'task-review', title: 'Review the change', hint: task.id, run: () => go(review) },
+    may && (task.status === 'failed' || task.status === 'cancelled') && { id: 'task-retry', title: 'Retry the task', hint: task.id, run: retry },
+    may && (task.status === 'running' || task.status === 'queued') && { id: 'task-cancel', title: 'Cancel the task…', hint: task.id, run: cancel },
+  ].filter(Boolean));
   return html`<span class="actions">
-    ${task.branch && html`<a class="button" href=${link('runs', task.run, 'tasks', task.id, 'review')}>Review</a>`}
-    ${(task.status === 'failed' || task.status === 'cancelled') && html`<button class="primary" disabled=${!may} title=${title} onClick=${retry}>Retry</button>`}
-    ${(task.status === 'running' || task.status === 'queued') && html`<button class="danger" disabled=${!may} title=${title} onClick=${cancel}>Cancel…</button>`}</span>`;
+    ${task.branch && html`<a class="button" href=${review}>Review</a>`}
+    ${may && (task.status === 'failed' || task.status === 'cancelled') && html`<button class="primary" onClick=${retry}>Retry</button>`}
+    ${may && (task.status === 'running' || task.status === 'queued') && html`<button class="danger" onClick=${cancel}>Cancel…</button>`}</span>`;
 }
 
 function Commands({ task }) {
@@ -142,5 +149,5 @@ function Commands({ task }) {
 /** A button that copies a text. @param {{text: string, what: string, label?: string}} props */
 export function Copy({ text, what, label }) {
   const copy = () => attempt(label ? `${label}: copied` : `Copied: ${what}`, () => navigator.clipboard.writeText(text));
-  return html`<button class="quiet copy" onClick=${copy} aria-label=${`Copy ${what}`} title="Copy">${label ?? html`<code>${what}</code> <span class="faint">copy</span>`}</button>`;
+  return html`<button class="quiet copy" onClick=${copy} aria-label=${label && `Copy ${what}`} title="Copy">${label ?? html`<code>${what}</code> <span class="faint">copy</span>`}</button>`;
 }

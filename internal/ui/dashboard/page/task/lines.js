@@ -152,6 +152,14 @@ export class Count {
     const { numbers, sure } = this.sum();
     return piece <= sure && !this.middles.has(piece) ? numbers[piece] + line + 1 : 0;
   }
+  /** The piece and line of a line number, or null if it is unknown. @param {number} number */
+  place(number) {
+    const { numbers, sure } = this.sum();
+    for (let p = this.first; p < Math.min(sure, this.pieces); p++) {
+      if (!this.middles.has(p) && number > numbers[p] && number <= numbers[p] + this.known[p]) return { piece: p, line: number - numbers[p] - 1 };
+    }
+    return null;
+  }
   /** The approximate number of rows before a line. */
   before(piece, line) { return (this.sum().before[piece] ?? 0) + line; }
 

@@ -1,5 +1,5 @@
 // The log tab of a task: the log with its search and buttons.
-import { query, setQuery } from '../core/route.js';
+import { link, query, setQuery } from '../core/route.js';
 import { bytes, count } from '../core/words.js';
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../core/view.js';
 import { Wrong } from '../parts/status.js';
@@ -18,6 +18,7 @@ export function LogTab({ source, task }) {
   const find = query('find').toLowerCase();
   useSearch(log, find, raw, control);
   useAttempt(log, query('attempt'), control);
+  const [line, choose] = useLine(log, control);
   log.version.value;
   const { state, error, from, to } = log.span.value;
   const toggle = (name, on, word, title) => html`<button class="counter" aria-pressed=${on} title=${title} onClick=${() => setQuery({ [name]: on ? '' : '1' })}>${word}</button>`;
@@ -27,13 +28,14 @@ export function LogTab({ source, task }) {
       <span class="counters">${toggle('raw', raw, 'Raw', 'Lines of agents as they wrote them')}${toggle('wrap', wrap, 'Wrap', 'Break long lines')}</span>
       <${Jumps} log=${log} control=${control} />
       <span class="space"></span>
+      ${line > 0 && html`<a href=${`${link('runs', task.run, 'tasks', task.id)}?line=${line}`}>Line ${exactly(line)} in the conversation</a>`}
       <span class="faint size">${state === 'loading' ? 'Loading…' : html`<${Size} log=${log} />`}</span>
       <a href=${`${source.url}/log`} download=${`${task.run}-${task.id}.log`}>Download</a>
     </div>
     ${error && html`<${Wrong} message=${`The log could not be read: ${error}`} />`}
     ${from > 0 && html`<p class="faint forgotten">The server has forgotten the first ${bytes(from)}${task.attempt?.log && html`; the whole is in <code>${task.attempt.log}</code>${task.attempt.worker && ` of ${task.attempt.worker}`}`}.</p>`}
     ${state !== 'loading' && to === from && !error ? html`<p class="empty">${task.status === 'queued' ? 'It has not begun.' : task.status === 'running' ? 'It has written nothing yet.' : 'It wrote nothing.'}</p>`
-    : html`<${LogView} log=${log} raw=${raw} wrap=${wrap} find=${find} control=${control} />`}
+    : html`<${LogView} log=${log} raw=${raw} wrap=${wrap} find=${find} line=${line} choose=${choose} control=${control} />`}
   </section>`;
 }
 
@@ -81,6 +83,26 @@ function useAttempt(log, wanted, control) {
     control.current.show({ piece: pieceOf(log, due.current), line: there.marks.find(([, n]) => String(n) === wanted)?.[0] ?? 0 });
     due.current = undefined;
   });
+}
+
+// useLine scrolls to the line that the address names. It returns that line, and a function
+// that chooses another one.
+function useLine(log, control) {
+  const line = Math.max(0, Math.floor(Number(query('line')))) || 0;
+  const shown = useRef(0);
+  const counting = useRef(false);
+  useEffect(() => { // after every drawing, because the lines may not be counted yet
+    if (!line || shown.current === line || !control.current || log.span.value.state === 'loading') return;
+    const place = log.count.place(line);
+    if (place) {
+      shown.current = line;
+      control.current.show(place);
+    } else if (!log.count.exact && !counting.current) {
+      counting.current = true;
+      log.number();
+    }
+  });
+  return [line, (n) => { shown.current = n; setQuery({ line: String(n) }); }];
 }
 
 const pieceOf = (log, offset) => Math.floor(Math.max(offset, log.span.value.from) / size);

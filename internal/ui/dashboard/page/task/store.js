@@ -260,7 +260,7 @@ export class Store {
   /**
    * Reads the whole log once without storing it, and calls visit for each piece.
    * @param {AbortSignal} signal
-   * @param {(p: number, piece: Piece, next: Uint8Array) => void} visit
+   * @param {(p: number, piece: Piece, next: Uint8Array, at: number) => void} visit at is the offset of the piece's first byte
    */
   async sweep(signal, visit) {
     const res = await this.ask(`?offset=${this.from}`, { signal });
@@ -271,8 +271,8 @@ export class Store {
     const done = (whole) => {
       const p = Math.floor(at / size);
       const piece = { bytes: whole, fresh, begins: starts(whole, fresh, this.cuts(p)) };
-      if (before) visit(before.p, before.piece, whole);
-      before = { p, piece };
+      if (before) visit(before.p, before.piece, whole, before.at);
+      before = { p, piece, at };
       fresh = whole.at(-1) === 10;
       at += whole.length;
     };
@@ -287,7 +287,7 @@ export class Store {
       }
     }
     if (bytes.length) done(bytes.slice());
-    if (before) visit(before.p, before.piece, new Uint8Array(0));
+    if (before) visit(before.p, before.piece, new Uint8Array(0), before.at);
   }
 
   /** Searches for a text. If it is empty, only counts lines. */

@@ -4,8 +4,11 @@ import { bytes, count } from '../core/words.js';
 import { mark, show } from './renderline.js';
 import { Sight } from './viewport.js';
 
-/** @param {{log: import('./log.js').Log, raw: boolean, wrap: boolean, find: string, attempt: string, live: boolean, control: {current: any}}} props */
-export function LogView({ log, raw, wrap, find, control }) {
+/**
+ * @param {{log: import('./log.js').Log, raw: boolean, wrap: boolean, find: string, line: number, choose: (n: number) => void, control: {current: any}}} props
+ * line: the number of the marked line, or 0. A click on a line's number chooses it.
+ */
+export function LogView({ log, raw, wrap, find, line, choose, control }) {
   const ref = useRef(null);
   const [, draw] = useState(0);
   const sight = useMemo(() => new Sight(log), [log]);
@@ -51,22 +54,23 @@ export function LogView({ log, raw, wrap, find, control }) {
     sight.jumped = true;
     return again();
   };
+  const numbered = (e) => { if (Number(e.target.dataset.n)) choose(Number(e.target.dataset.n)); };
   const news = log.added - kept.stopped;
   return html`<div class="logbox">
-    <div ref=${ref} class=${`log${wrap ? ' wrap' : ''}`} tabindex="0" role="region" aria-label="Log" onScroll=${scrolled} onScrollEnd=${settled}>
+    <div ref=${ref} class=${`log${wrap ? ' wrap' : ''}`} tabindex="0" role="region" aria-label="Log" onScroll=${scrolled} onScrollEnd=${settled} onClick=${numbered}>
       <div class="space"></div>
       <div class="block">${rows.map((r) => html`<${Row} key=${`${r.piece}:${r.line}`} data=${r.data} place=${`${r.piece}:${r.line}`} attempt=${starts.length > 1 ? r.attempt : 0} loading=${r.loading}
-        n=${r.loading ? 0 : log.count.number(r.piece, r.line)} middle=${log.count.middles.has(r.piece)} raw=${raw} wrap=${wrap} find=${find} hit=${place !== null && place?.piece === r.piece && place?.line === r.line} />`)}</div>
+        n=${r.loading ? 0 : log.count.number(r.piece, r.line)} middle=${log.count.middles.has(r.piece)} raw=${raw} wrap=${wrap} find=${find} hit=${place !== null && place?.piece === r.piece && place?.line === r.line} line=${line} />`)}</div>
     </div>
     ${!sight.end && html`<button class="toend" onClick=${() => control.current.end()}>${news > 0 ? `${count(news)} new line${news === 1 ? '' : 's'} ↓` : state === 'live' ? 'Follow ↓' : 'To the end ↓'}</button>`}
   </div>`;
 }
 
-const Row = memo(({ data, place, attempt, loading, middle, n, raw, wrap, find, hit }) => {
+const Row = memo(({ data, place, attempt, loading, middle, n, raw, wrap, find, hit, line }) => {
   if (loading) return html`<div class="l loading" data-place=${place}><span class="n"></span><span class="t faint">Loading…</span></div>`;
   if (middle) return html`<div class="l" data-place=${place}><span class="n"></span><span class="t"><em class="cut">⋮ ${bytes(data.cut)} more of the same line</em></span></div>`;
   const shown = show(data, { raw, wrap });
-  return html`<div class=${`l${hit ? ' hit' : ''}${shown.kind && ` s-${shown.kind}`}`} data-place=${place}>
+  return html`<div class=${`l${hit || (n > 0 && n === line) ? ' hit' : ''}${shown.kind && ` s-${shown.kind}`}`} data-place=${place}>
     ${attempt > 0 && html`<div class="attempt" role="separator" aria-label=${`Attempt ${attempt}`}><span>attempt ${attempt}</span></div>`}
     <span class="n" data-n=${n || ''} aria-hidden="true"></span><span class="t">${shown.kind && html`<span class="m" aria-label=${words[shown.kind]} role="img">${signs[shown.kind]}</span>`}${mark(shown.runs, find).map(run)}${shown.cut > 0 && html`<em class="cut">… ${bytes(shown.cut)} more of this line, cut</em>`}</span></div>`;
 });
@@ -75,7 +79,7 @@ const signs = { say: '›', tool: '▸', done: '✓', bad: '✗', note: '·', th
 const words = { say: 'says:', tool: 'uses:', done: 'done:', bad: 'problem:', note: 'note:', think: 'thinks:' };
 
 /** @param {import('./ansi.js').Run & {mark?: boolean}} r */
-function run(r) {
+export function run(r) {
   const look = [r.class, r.fg && 'a-fg', r.bg && 'a-bg'].filter(Boolean).join(' ');
   const style = r.fg || r.bg ? { '--fg': r.fg, '--bg': r.bg } : undefined;
   if (r.mark) return html`<mark class=${look || undefined} style=${style}>${r.text}</mark>`;
