@@ -73,11 +73,17 @@ func TestLinesOfAgentsAreReadAsSentences(t *testing.T) {
 		`{"type":"constructor"}`:              "null",
 		`{"type":"__proto__"}`:                "null",
 		`{"type":"toString"}`:                 "null",
-		`{"type":"rate_limit_event","rate_limit_info":{"status":"allowed","resetsAt":1763300000}}`:           "note: rate limit: allowed until 2025-11-16T13:33:20.000Z",
-		`{"type":"rate_limit_event","rate_limit_info":{"status":"allowed","resetsAt":1e300}}`:                "note: rate limit: allowed",
-		`{"type":"result","result":"Done","usage":{"input_tokens":{"toString":1}}}`:                          "null",
-		`{"type":"user","message":{"content":[{"type":"tool_result","content":[{"text":{"toString":1}}]}]}}`: "null",
-		`plain`: "null",
+		`{"type":"rate_limit_event","rate_limit_info":{"status":"allowed","resetsAt":1763300000}}`:                                                                                           "note: rate limit: allowed until 2025-11-16T13:33:20.000Z",
+		`{"type":"rate_limit_event","rate_limit_info":{"status":"allowed","resetsAt":1e300}}`:                                                                                                "note: rate limit: allowed",
+		`{"type":"result","result":"Done","usage":{"input_tokens":{"toString":1}}}`:                                                                                                          "null",
+		`{"type":"user","message":{"content":[{"type":"tool_result","content":[{"text":{"toString":1}}]}]}}`:                                                                                 "null",
+		`{"method":"item/completed","params":{"item":{"id":"c","type":"commandExecution","command":"/bin/bash -lc 'echo hi'","aggregatedOutput":"hi\n","exitCode":0,"status":"completed"}}}`: "tool: shell echo hi\nhi",
+		`{"method":"item/completed","params":{"item":{"type":"agentMessage","id":"m","text":"All good."}}}`:                                                                                  "say: All good.",
+		`{"method":"turn/completed","params":{"turn":{"id":"t","status":"failed","error":{"message":"429"}}}}`:                                                                               "bad: 429",
+		`{"method":"thread/status/changed","params":{"status":{"type":"idle"}}}`:                                                                                                             "note: thread status changed",
+		`{"id":3,"result":{"turn":{"id":"t"}}}`:                                                                                                                                              "note: is answered",
+		`{"id":3,"name":"not a protocol"}`:                                                                                                                                                   "null",
+		`plain`:                                                                                                                                                                              "null",
 	} {
 		got := module[string](p, "task/agentoutput.js", "((s) => s ? s.kind + ': ' + s.text : 'null')(m.read("+quoted(line)+"))")
 		if got != want {

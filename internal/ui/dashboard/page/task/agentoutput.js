@@ -1,6 +1,7 @@
 // Converts the JSON lines that agents write, one per event, to readable text. Other lines
 // stay unchanged. Pure functions, used by the page and by the worker that searches.
 import { own } from '../core/words.js';
+import { read as events } from '../conversation/events.js';
 
 /** @typedef {{kind: string, text: string}} Said kind is the line's marker: say, tool, done, bad, note, think */
 
@@ -21,10 +22,21 @@ export function read(line) {
 }
 
 function told(v) {
-  if (typeof v.type !== 'string') return null;
+  if (typeof v.type !== 'string') return served(v);
   const said = own(known, v.type)?.(v) ?? item(v);
   return said && { kind: said[0], text: cut(said[1]) };
 }
+
+// served converts a line of Codex's app server.
+function served(v) {
+  const list = typeof v.method === 'string' || v.id !== undefined ? events(v) : null;
+  if (!list) return null;
+  if (!list.length) return { kind: 'note', text: word(v.method ?? 'is answered').replaceAll('/', ' ') };
+  const parts = list.map((e) => [kinds[e.kind] ?? 'note', e.kind === 'call' ? `${e.tool} ${e.what}` : e.kind === 'ask' ? `asks: ${e.text}` : e.kind === 'todos' ? `plan: ${e.items.map((t) => `${t.text} (${t.status.replace('_', ' ')})`).join(', ')}` : e.text || word(v.method)]);
+  return { kind: list.some((e) => e.bad) ? 'bad' : parts[0][0], text: cut(parts.map(([, t]) => t).join('\n')) };
+}
+
+const kinds = { say: 'say', think: 'think', call: 'tool', end: 'done' };
 
 const known = {
   // Claude Code and programs with the same format.
