@@ -28,13 +28,14 @@ import (
 // Coordinator serves runs to workers in other processes. If a worker has sent no heartbeat for the
 // duration of a lease, the coordinator ends its attempts as lost.
 type Coordinator struct {
-	Protocol *protocol.Service
-	Runs     *runs.Service
-	Workers  *workers.Service // nil if the Coordinator was created by ServeRun
-	Viewer   *viewers.Viewer
-	Changes  *changes.Service
-	Landing  *LandingService
-	State    string // path of gaffer's state folder on this machine
+	Protocol  *protocol.Service
+	Runs      *runs.Service
+	Workers   *workers.Service // nil if the Coordinator was created by ServeRun
+	Viewer    *viewers.Viewer
+	Changes   *changes.Service
+	Landing   *LandingService
+	Terminals *TerminalService
+	State     string // path of gaffer's state folder on this machine
 
 	stop     context.CancelFunc
 	all      sync.WaitGroup
@@ -101,7 +102,7 @@ func (a *App) services(o ServerOptions) (*Coordinator, *engine.Engine, error) {
 		return nil, nil, fmt.Errorf("name of this machine: %w", err)
 	}
 	return &Coordinator{
-		State: a.state, Protocol: protocol.New(a.store, e, now), Changes: a.Changes, Landing: newLandingService(a),
+		State: a.state, Protocol: protocol.New(a.store, e, now), Changes: a.Changes, Landing: newLandingService(a), Terminals: &TerminalService{app: a},
 		Runs: runs.New(runs.Options{
 			Store: a.store, Engine: e, Now: now, Random: rand.Reader,
 			Logs:          runs.Logs{Span: logstore.Span, Read: logstore.Read, Done: logstore.Done},

@@ -10,10 +10,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
 	"gaffer/fleet"
+	"gaffer/internal/api/credential"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/attempt/terminal"
 	"gaffer/internal/attempt/tmux"
@@ -327,4 +329,104 @@ func reboot(t *testing.T, p testProject) {
 	if err != nil || named == 0 {
 		t.Fatalf("%d files name the boot, %v", named, err)
 	}
+}
+
+func TestAPageShowsTheTerminalOfADispatchedAgent(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	task := beadOf("bd-1", "ask Which port? | 8080 | 9090", "say thanks")
+	task.Questions = plan.Ask
+	s := p.dispatch(beadrun.RequireTmux, task)
+	c, err := s.app.ServeRun()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	view, err := c.Terminals.Open(t.Context(), credential.Identity{Name: "ann"}, s.run, "bd-1", fleet.TerminalSize{Columns: 80, Rows: 24})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var text strings.Builder
+	var state fleet.TerminalState
+	read := func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return fmt.Sprintf("%+v %s", state, text.String())
+	}
+	sees := func(want string) {
+		t.Helper()
+		testenv.WaitFor(t, want, read, func(all string) bool { return strings.Contains(all, want) })
+	}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- view.Run(t.Context(), func(data []byte) error {
+			mu.Lock()
+			defer mu.Unlock()
+			text.Write(data)
+			return nil
+		}, func(s fleet.TerminalState) error {
+			mu.Lock()
+			defer mu.Unlock()
+			state = s
+			return nil
+		})
+	}()
+	sees("Which port?")
+	view.TakeKeyboard()
+	sees("Typist:ann Mine:true")
+	view.Type([]byte("2\r"))
+	if run := s.end(); run.Status != fleet.Complete {
+		t.Errorf("it is %s", run.Status)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if mu.Lock(); state.Phase != fleet.TerminalEnded || state.Status != fleet.Complete || state.Attempt != 1 || state.Summary != "thanks" {
+		t.Errorf("%+v", state)
+	}
+	mu.Unlock()
+}
+
+func TestAPageSaysWhyItShowsNoTerminal(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	s := p.dispatch(beadrun.Headless, beadOf("bd-1", "say fine"))
+	s.end()
+	c, err := s.app.ServeRun()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	refused := func(run, task, want string) {
+		t.Helper()
+		_, err := c.Terminals.Open(t.Context(), credential.Identity{Name: "ann"}, run, task, fleet.TerminalSize{})
+		if missing, ok := errors.AsType[interface {
+			error
+			NotFound() bool
+		}](err); !ok || !missing.NotFound() || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s/%s: %v, want %q", run, task, err, want)
+		}
+	}
+	refused(s.run, "bd-1", "bd-1 has no terminal")
+	refused(s.run, "bd-9", "bd-9")
+	refused("none", "bd-1", "none")
+
+	s = p.dispatch(beadrun.RequireTmux, beadOf("bd-2", "say working", "hang"))
+	s.says("bd-2", "working")
+	locks, err := filepath.Glob(filepath.Join(c.State, "runs", s.run+"*"))
+	if err != nil || len(locks) == 0 {
+		t.Fatalf("%q, %v", locks, err)
+	}
+	for _, file := range locks { // another machine that shares the database does not have these files
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	machine, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused(s.run, "bd-2", "this server is on "+machine)
+	refused(s.run, "bd-2", "'gaffer attach bd-2' on "+machine) // the worker of the run has reported its machine
 }

@@ -17,17 +17,18 @@ import (
 
 // Options configures a Server. A zero limit or duration means its default, see withDefaults.
 type Options struct {
-	Protocol Protocol
-	Viewer   Viewer  // nil if the server has no workflow viewer
-	Runs     Runs    // nil if the server does not serve runs
-	Changes  Changes // nil if the server does not serve changes of tasks
-	Landing  Landing // nil if the server cannot merge changes
-	Work     Work    // nil if the server does not serve gaffer's own workers
-	Page     Page    // nil if the server has no dashboard
-	Tokens   *credential.TokenStore
-	Log      *slog.Logger // use NewLog, which redacts tokens
-	Now      func() time.Time
-	Random   io.Reader
+	Protocol  Protocol
+	Viewer    Viewer    // nil if the server has no workflow viewer
+	Runs      Runs      // nil if the server does not serve runs
+	Changes   Changes   // nil if the server does not serve changes of tasks
+	Landing   Landing   // nil if the server cannot merge changes
+	Terminals Terminals // nil if the server does not show terminals of agents
+	Work      Work      // nil if the server does not serve gaffer's own workers
+	Page      Page      // nil if the server has no dashboard
+	Tokens    *credential.TokenStore
+	Log       *slog.Logger // use NewLog, which redacts tokens
+	Now       func() time.Time
+	Random    io.Reader
 
 	Version   string         // version of the program, reported by /v1/self
 	Hosts     []string       // accepted host names, without ports; HostsOf lists them

@@ -81,13 +81,8 @@ type closeReason struct {
 // socket serves a WebSocket until the client disconnects, is too slow or loses its
 // permission, or the server stops.
 func (h *viewerHandlers) socket(c *request) error {
-	if !strings.EqualFold(c.r.Header.Get("Upgrade"), "websocket") {
-		p := refuse(http.StatusUpgradeRequired, "upgrade_required", "this path speaks WebSocket")
-		p.header = map[string]string{"Upgrade": "websocket", "Connection": "Upgrade"}
-		return p
-	}
-	if c.how == cookie && c.r.Header.Get("Origin") == "" {
-		return refuse(http.StatusForbidden, "forgery", "a socket by cookie needs the Origin of this server's own page")
+	if err := c.checkSocket(); err != nil {
+		return err
 	}
 	project, err := c.project()
 	if err != nil {
@@ -110,6 +105,20 @@ func (h *viewerHandlers) socket(c *request) error {
 	}
 	c.quiet = true
 	s.run(c.r.Context())
+	return nil
+}
+
+// checkSocket rejects a request that does not ask for a WebSocket, or may come from a page of another
+// site: browsers send cookies with such requests. checkOrigin has already rejected other origins.
+func (c *request) checkSocket() error {
+	if !strings.EqualFold(c.r.Header.Get("Upgrade"), "websocket") {
+		p := refuse(http.StatusUpgradeRequired, "upgrade_required", "this path speaks WebSocket")
+		p.header = map[string]string{"Upgrade": "websocket", "Connection": "Upgrade"}
+		return p
+	}
+	if c.how == cookie && c.r.Header.Get("Origin") == "" {
+		return refuse(http.StatusForbidden, "forgery", "a socket by cookie needs the Origin of this server's own page")
+	}
 	return nil
 }
 

@@ -26,14 +26,14 @@ type visitor struct {
 }
 
 // try opens a WebSocket. If the server refuses it, refused is the status and the error code.
-func (g *gallery) try(path string, change func(*websocket.DialOptions)) (conn *websocket.Conn, refused string) {
-	opts := &websocket.DialOptions{HTTPClient: g.client, HTTPHeader: http.Header{}}
+func (w *world) try(path string, change func(*websocket.DialOptions)) (conn *websocket.Conn, refused string) {
+	opts := &websocket.DialOptions{HTTPClient: w.client, HTTPHeader: http.Header{}}
 	if change != nil {
 		change(opts)
 	}
-	ctx, cancel := context.WithTimeout(g.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
 	defer cancel()
-	conn, resp, err := websocket.Dial(ctx, "ws://"+g.addr+path, opts)
+	conn, resp, err := websocket.Dial(ctx, "ws://"+w.addr+path, opts)
 	if err == nil {
 		conn.SetReadLimit(8 << 20)
 		return conn, ""

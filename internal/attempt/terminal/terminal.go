@@ -45,13 +45,17 @@ type Terminals struct {
 const maxSocket = 100
 
 // New returns the terminals of a project.
-func New(opts Options) *Terminals {
-	name := fmt.Sprintf("%x", sha256.Sum256([]byte(opts.Ledger)))[:12]
-	socket := filepath.Join(opts.State, "tmux", name)
+func New(opts Options) *Terminals { return &Terminals{opts, ServerOf(opts.State, opts.Ledger)} }
+
+// ServerOf returns the tmux server of the project whose records are in the folder ledger. state is
+// the path of the folder for state of this machine.
+func ServerOf(state, ledger string) *tmux.Server {
+	name := fmt.Sprintf("%x", sha256.Sum256([]byte(ledger)))[:12]
+	socket := filepath.Join(state, "tmux", name)
 	if len(socket) > maxSocket {
 		socket = filepath.Join(os.TempDir(), fmt.Sprintf("gaffer-%d", os.Getuid()), name)
 	}
-	return &Terminals{opts, tmux.New(socket)}
+	return tmux.New(socket)
 }
 
 // For returns the terminal in which users can watch an attempt, or nil if it gets none. log is the

@@ -1,0 +1,312 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"gaffer/fleet"
+	"gaffer/internal/api/credential"
+)
+
+// Terminals shows the terminals of agents that run on the server's machine. Its errors have the
+// methods that [Protocol] describes.
+type Terminals interface {
+	// Open opens a view of a task's terminal. The caller must call Run.
+	Open(ctx context.Context, by credential.Identity, run, task string, size fleet.TerminalSize) (Terminal, error)
+}
+
+// Terminal is one client's view of a terminal.
+type Terminal interface {
+	// Run shows the terminal until the task has ended, when it returns nil, or ctx ends. It calls
+	// output with what the terminal shows, and state at every change, one after the other.
+	Run(ctx context.Context, output func([]byte) error, state func(fleet.TerminalState) error) error
+	Resize(fleet.TerminalSize)
+	// TakeKeyboard takes the keyboard from the view that has it.
+	TakeKeyboard()
+	ReleaseKeyboard()
+	// Type types keys. They are dropped if the view does not have the keyboard.
+	Type(keys []byte)
+}
+
+// terminalHandlers answers the requests for terminals.
+type terminalHandlers struct {
+	terminals Terminals
+	live      *liveConnections
+	limiter   *rateLimiter
+	log       *slog.Logger
+}
+
+func (h *terminalHandlers) routes() []route {
+	return []route{{
+		method: http.MethodGet, path: "/v1/runs/{id}/tasks/{name}/terminal", access: look, about: "a WebSocket with the terminal of a task's agent in tmux; only operators type in it",
+		query: []string{"columns", "rows"}, status: http.StatusSwitchingProtocols, others: []int{http.StatusUpgradeRequired}, do: h.terminal,
+	}}
+}
+
+// maxUnconfirmed is how many bytes of a terminal's output may be on their way to a client. The
+// client confirms what it has shown. A client that is slower than the terminal gets the whole screen
+// when it is ready, without what was shown meanwhile.
+const maxUnconfirmed = 256 << 10
+
+// terminalSocket is the WebSocket of one terminal. Binary messages have output in one direction and
+// keys in the other. Text messages are JSON.
+type terminalSocket struct {
+	*terminalHandlers
+	c     *request
+	conn  *websocket.Conn
+	view  Terminal
+	about string
+	stop  context.CancelCauseFunc // ends the view; the cause is a *closeError
+
+	mu          sync.Mutex
+	unconfirmed int
+	confirmed   chan struct{} // has a value if the client has confirmed output
+}
+
+// closeError is the reason why the server closes a terminal's socket.
+type closeError struct{ closeReason }
+
+func (e *closeError) Error() string { return e.reason }
+
+// terminalMessage is a text message that a client sends.
+type terminalMessage struct {
+	Type  string `json:"type"` // resize, keyboard or shown
+	Take  bool   `json:"take"` // keyboard: take it, or give it back
+	Bytes int    `json:"bytes"`
+	fleet.TerminalSize
+}
+
+// stateMessage is the text message that the server sends when the state of a terminal has changed.
+type stateMessage struct {
+	Type string `json:"type"` // state
+	fleet.TerminalState
+}
+
+// terminal serves a terminal over a WebSocket until the task has ended, the client disconnects, is
+// too slow or loses its permission, or the server stops. An error of the terminal is sent over the
+// socket, because browsers do not show the answer to a request for a socket to their pages.
+func (h *terminalHandlers) terminal(c *request) error {
+	if err := c.checkSocket(); err != nil {
+		return err
+	}
+	run, task, err := c.runAndTask()
+	if err != nil {
+		return err
+	}
+	size := fleet.TerminalSize{}
+	if size.Columns, err = c.number("columns", 1000, 80); err != nil {
+		return err
+	}
+	if size.Rows, err = c.number("rows", 1000, 24); err != nil {
+		return err
+	}
+	if !h.live.sockets.enter() {
+		return context.Canceled
+	}
+	defer h.live.sockets.open.Done()
+	s := &terminalSocket{terminalHandlers: h, c: c, about: taskName(run, task), confirmed: make(chan struct{}, 1)}
+	if s.conn, err = websocket.Accept(c.w, c.r, nil); err != nil {
+		return nil // Accept has already sent an error to the client
+	}
+	c.quiet = true
+	s.conn.SetReadLimit(maxClientMessage)
+	ctx, cancel := c.context()
+	s.view, err = h.terminals.Open(ctx, c.by, run, task, size)
+	cancel()
+	if err != nil {
+		s.close(c.r.Context(), err)
+	} else {
+		s.run(c.r.Context())
+	}
+	return nil
+}
+
+// run shows the terminal, and closes the connection when it has ended.
+func (s *terminalSocket) run(ctx context.Context) {
+	var showing context.Context
+	showing, s.stop = context.WithCancelCause(ctx)
+	reading, stopReading := context.WithCancel(ctx)
+	var helpers sync.WaitGroup
+	helpers.Go(func() { s.stop(s.readMessages(reading)) })
+	helpers.Go(func() { s.keepAlive(showing) })
+	helpers.Go(func() {
+		select {
+		case <-s.live.stopping:
+			s.stop(&closeError{closeReason{websocket.StatusGoingAway, "the server stops"}})
+		case <-showing.Done():
+		}
+	})
+	err := s.view.Run(showing, func(data []byte) error { return s.output(ctx, showing, data) }, func(state fleet.TerminalState) error {
+		return s.send(ctx, websocket.MessageText, stateMessage{"state", state})
+	})
+	if cause := context.Cause(showing); cause != nil {
+		err = cause
+	}
+	s.stop(nil)
+	s.close(ctx, err)
+	stopReading() // not earlier: it closes the connection without a reason
+	helpers.Wait()
+}
+
+// close tells the client why the terminal ends, and closes the connection.
+func (s *terminalSocket) close(ctx context.Context, err error) {
+	known, isClose := errors.AsType[*closeError](err)
+	switch {
+	case err == nil:
+		_ = s.conn.Close(websocket.StatusNormalClosure, "the task has ended") // an error only means that the client has disconnected
+	case isClose && known.code == 0, ctx.Err() != nil:
+		_ = s.conn.CloseNow()
+	case isClose:
+		_ = s.conn.Close(known.code, known.reason)
+	default:
+		p := problemOf(err)
+		if p.status >= http.StatusInternalServerError {
+			s.log.Warn("a terminal failed", "request", s.c.id, "about", s.about, "error", err)
+		}
+		if s.send(ctx, websocket.MessageText, errorMessage{"error", p.Problem}) == nil {
+			_ = s.conn.Close(websocket.StatusInternalError, "")
+		} else {
+			_ = s.conn.CloseNow()
+		}
+	}
+}
+
+// send sends a message. If the client does not receive it in time, the connection is closed.
+func (s *terminalSocket) send(ctx context.Context, kind websocket.MessageType, value any) error {
+	data, ok := value.([]byte)
+	if !ok {
+		var err error
+		if data, err = json.Marshal(value); err != nil {
+			return err
+		}
+	}
+	limit, cancel := context.WithTimeoutCause(ctx, s.live.send, errSlow)
+	defer cancel()
+	err := s.conn.Write(limit, kind, data)
+	if err == nil {
+		return nil
+	}
+	if errors.Is(context.Cause(limit), errSlow) {
+		s.live.cut.Add(1)
+	}
+	return &closeError{}
+}
+
+// output sends output when the client has confirmed enough of what it got before.
+func (s *terminalSocket) output(ctx, showing context.Context, data []byte) error {
+	for {
+		s.mu.Lock()
+		free := s.unconfirmed+len(data) <= maxUnconfirmed
+		if free {
+			s.unconfirmed += len(data)
+		}
+		s.mu.Unlock()
+		if free {
+			return s.send(ctx, websocket.MessageBinary, data)
+		}
+		select {
+		case <-s.confirmed:
+		case <-showing.Done():
+			return context.Cause(showing)
+		}
+	}
+}
+
+func (s *terminalSocket) confirm(bytes int) {
+	s.mu.Lock()
+	s.unconfirmed = max(0, s.unconfirmed-max(0, bytes))
+	s.mu.Unlock()
+	select {
+	case s.confirmed <- struct{}{}:
+	default: // output has not yet looked at the previous value
+	}
+}
+
+// keepAlive sends pings to find out whether the client is still connected. It ends the view when the
+// client's token was revoked.
+func (s *terminalSocket) keepAlive(ctx context.Context) {
+	ticker := time.NewTicker(s.live.ping)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		if s.live.revoked(ctx, s.c.by) {
+			s.stop(&closeError{closeReason{websocket.StatusPolicyViolation, "the token was revoked"}})
+			return
+		}
+		limit, cancel := context.WithTimeout(ctx, 2*s.live.send)
+		err := s.conn.Ping(limit)
+		cancel()
+		if err != nil {
+			s.stop(&closeError{})
+			return
+		}
+	}
+}
+
+// readMessages handles the client's messages until the connection is closed. It returns why.
+func (s *terminalSocket) readMessages(ctx context.Context) error {
+	for {
+		kind, data, err := s.conn.Read(ctx)
+		if err != nil {
+			return &closeError{}
+		}
+		if !s.limiter.allow(s.c.by.Root) {
+			return &closeError{closeReason{websocket.StatusPolicyViolation, "too many requests"}}
+		}
+		if kind == websocket.MessageBinary {
+			s.view.Type(data)
+			continue
+		}
+		if err := s.handleMessage(data); err != nil {
+			if err := s.send(ctx, websocket.MessageText, problemMessage(err)); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (s *terminalSocket) handleMessage(data []byte) error {
+	var m terminalMessage
+	if err := json.Unmarshal(data, &m); err != nil {
+		return refuse(http.StatusBadRequest, "bad_json", "a text message is a JSON object with a type")
+	}
+	switch {
+	case m.Type == "shown":
+		s.confirm(m.Bytes)
+	case m.Type == "resize":
+		s.view.Resize(m.TerminalSize)
+	case m.Type == "keyboard" && !m.Take:
+		s.view.ReleaseKeyboard()
+	case m.Type == "keyboard":
+		return s.takeKeyboard()
+	default:
+		return refuse(http.StatusBadRequest, "invalid_request", "a text message has the type resize, keyboard or shown")
+	}
+	return nil
+}
+
+// takeKeyboard gives the keyboard to the client, if it may type, and logs that.
+func (s *terminalSocket) takeKeyboard() error {
+	by := s.c.by
+	if !operate.permits(by.Role) {
+		return refuse(http.StatusForbidden, "forbidden", fmt.Sprintf("the role %s may not type in a terminal", by.Role))
+	}
+	if s.c.how == query { // another site may have made the browser open this socket
+		return refuse(http.StatusForbidden, "forbidden", "a token in the URL permits watching only: send it as Authorization: Bearer TOKEN")
+	}
+	s.view.TakeKeyboard()
+	s.log.Info("took the keyboard of a terminal", "request", s.c.id, "about", s.about, "by", by.ID, "name", by.Name, "role", string(by.Role), "from", s.c.from)
+	return nil
+}

@@ -1,0 +1,476 @@
+// Package terminalview shows the terminals of agents to clients that have no terminal themselves,
+// such as pages in browsers. Many clients may watch a terminal. One of them at a time has the
+// keyboard.
+//
+// Each view has a tmux client of its own, which is read-only unless the view has the keyboard. All
+// views of a terminal have the same size: that of the view with the keyboard, else that of the view
+// which reported its size last. If the user has attached another terminal, with 'gaffer attach', all
+// views have the size of that terminal, so that a view never changes what the user sees there.
+package terminalview
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/attempt/tmux"
+	"gaffer/internal/pause"
+	"gaffer/internal/text/truncate"
+)
+
+// Request describes the terminal that a view shows.
+type Request struct {
+	Server  *tmux.Server
+	Session string
+	// Task returns the current state of the terminal's task.
+	Task func(ctx context.Context) (fleet.Task, error)
+	User string // name of the user, which other users see
+	Size fleet.TerminalSize
+}
+
+// Views holds the open views. It is safe for concurrent use.
+type Views struct {
+	mu     sync.Mutex
+	shared map[string]*shared // by the id of the terminal
+	open   int
+}
+
+// shared is what the views of one terminal share. The mutex of Views protects it.
+type shared struct {
+	id       string
+	views    []*View // the view that reported its size last is the last
+	typist   *View   // the view that has the keyboard; nil if none has
+	fixed    fleet.TerminalSize
+	measured time.Time // when fixed was read
+}
+
+// size returns the size of all views. fixed is the window's size if another terminal is attached,
+// and zero otherwise.
+func (s *shared) size() fleet.TerminalSize {
+	switch {
+	case s.fixed != (fleet.TerminalSize{}):
+		return s.fixed
+	case s.typist != nil:
+		return s.typist.wanted
+	}
+	return s.views[len(s.views)-1].wanted
+}
+
+// notify makes every view look at what has changed.
+func (s *shared) notify() {
+	for _, v := range s.views {
+		select {
+		case v.changed <- struct{}{}:
+		default: // the view has not yet looked at the previous change
+		}
+	}
+}
+
+// maxOpen is how many views may be open. Each has a process.
+const maxOpen = 64
+
+// TooManyError reports that too many views are open.
+type TooManyError struct{}
+
+func (*TooManyError) Error() string {
+	return fmt.Sprintf("%d terminals are open already: close one of them", maxOpen)
+}
+
+// Conflict tells the server that the request is refused because of the current state.
+func (*TooManyError) Conflict() bool { return true }
+
+// Code returns the error code that clients get.
+func (*TooManyError) Code() string { return "too_many_terminals" }
+
+// View shows a terminal to one client.
+type View struct {
+	all     *Views
+	request Request
+	shared  *shared
+	changed chan struct{}
+	wanted  fleet.TerminalSize // the size that the client would like; protected by Views.mu
+
+	mu     sync.Mutex
+	client *tmux.Client // the tmux client that receives keys; nil if the view has no keyboard
+}
+
+// Limits of the size of a view.
+const (
+	minColumns, maxColumns = 20, 500
+	minRows, maxRows       = 5, 200
+)
+
+func limited(s fleet.TerminalSize) fleet.TerminalSize {
+	return fleet.TerminalSize{Columns: min(max(s.Columns, minColumns), maxColumns), Rows: min(max(s.Rows, minRows), maxRows)}
+}
+
+// Open returns a view of a terminal. The caller must call Run.
+func (a *Views) Open(r Request) (*View, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.open >= maxOpen {
+		return nil, &TooManyError{}
+	}
+	a.open++
+	id := r.Server.Socket() + "\n" + r.Session
+	if a.shared == nil {
+		a.shared = map[string]*shared{}
+	}
+	if a.shared[id] == nil {
+		a.shared[id] = &shared{id: id}
+	}
+	v := &View{all: a, request: r, shared: a.shared[id], changed: make(chan struct{}, 1), wanted: limited(r.Size)}
+	v.shared.views = append(v.shared.views, v)
+	v.shared.notify()
+	return v, nil
+}
+
+func (v *View) leave() {
+	v.all.mu.Lock()
+	defer v.all.mu.Unlock()
+	v.all.open--
+	v.remove()
+	if v.shared.typist == v {
+		v.shared.typist = nil
+	}
+	if len(v.shared.views) == 0 {
+		delete(v.all.shared, v.shared.id)
+	}
+	v.shared.notify()
+}
+
+func (v *View) remove() {
+	for i, other := range v.shared.views {
+		if other == v {
+			v.shared.views = append(v.shared.views[:i:i], v.shared.views[i+1:]...)
+			return
+		}
+	}
+}
+
+// Resize reports the size that the client would like.
+func (v *View) Resize(size fleet.TerminalSize) {
+	v.all.mu.Lock()
+	defer v.all.mu.Unlock()
+	v.wanted = limited(size)
+	v.remove()
+	v.shared.views = append(v.shared.views, v)
+	v.shared.notify()
+}
+
+// TakeKeyboard gives the keyboard to this view. The view that had it becomes read-only. The keys of
+// this view reach the terminal when a state with Mine was reported.
+func (v *View) TakeKeyboard() {
+	v.all.mu.Lock()
+	defer v.all.mu.Unlock()
+	v.shared.typist = v
+	v.shared.notify()
+}
+
+// ReleaseKeyboard makes this view read-only again.
+func (v *View) ReleaseKeyboard() {
+	v.all.mu.Lock()
+	defer v.all.mu.Unlock()
+	if v.shared.typist == v {
+		v.shared.typist = nil
+		v.shared.notify()
+	}
+}
+
+func (v *View) hasKeyboard() bool {
+	v.all.mu.Lock()
+	defer v.all.mu.Unlock()
+	return v.shared.typist == v
+}
+
+// Type types keys. They are dropped if the view does not have the keyboard.
+func (v *View) Type(keys []byte) {
+	if !v.hasKeyboard() {
+		return
+	}
+	v.mu.Lock()
+	client := v.client
+	v.mu.Unlock()
+	if client != nil {
+		_, _ = client.Write(keys) // if the client has ended, Run finds out
+	}
+}
+
+func (v *View) setClient(c *tmux.Client) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.client = c
+}
+
+const (
+	// lookEvery is the interval between reads of the task while no terminal is shown.
+	lookEvery = 500 * time.Millisecond
+	// measureEvery is the interval between checks whether other terminals are attached.
+	measureEvery = time.Second
+	// startWithin is how long an attempt may take to open its terminal.
+	startWithin = 5 * time.Second
+	// readSize is the maximum number of bytes of output that are passed on at once.
+	readSize = 32 << 10
+	// maxFailures is how often a tmux client may leave at once although its session exists.
+	maxFailures = 3
+)
+
+// DetachedError reports that tmux could not show a session although it exists.
+type DetachedError struct{ Session, Said string }
+
+func (e *DetachedError) Error() string {
+	return fmt.Sprintf("tmux does not show session %s: its client ends at once and says %q", e.Session, e.Said)
+}
+
+// Conflict tells the server to pass the message on to the client.
+func (*DetachedError) Conflict() bool { return true }
+
+// Code returns the error code that clients get.
+func (*DetachedError) Code() string { return "no_terminal" }
+
+// Run shows the terminal until the task has ended or ctx ends. It calls output with what the
+// terminal shows, and state at every change, one after the other. If output blocks, tmux drops what
+// is not shown, and draws the whole screen later. Run may be called once.
+func (v *View) Run(ctx context.Context, output func([]byte) error, state func(fleet.TerminalState) error) error {
+	r := &running{View: v, output: output, state: state}
+	defer v.leave()
+	for {
+		task, err := v.request.Task(ctx)
+		if err != nil {
+			return err
+		}
+		attached, err := r.show(ctx, task)
+		switch {
+		case err != nil:
+			return err
+		case task.Status.Final():
+			return nil
+		case !attached:
+			if err := r.wait(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// running is a View while Run runs.
+type running struct {
+	*View
+	output func([]byte) error
+	state  func(fleet.TerminalState) error
+
+	now      fleet.TerminalState
+	reported bool
+	shown    int    // number of the last attempt whose terminal was shown
+	said     string // the first output of the last tmux client
+	failures int    // how often in succession a tmux client has ended at once
+}
+
+// wait waits until the task is read again. Meanwhile it reports changes of the keyboard.
+func (r *running) wait(ctx context.Context) error {
+	timer := time.NewTimer(lookEvery)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			return nil
+		case <-r.changed:
+			if err := r.report(r.now); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// report calls state if anything has changed.
+func (r *running) report(s fleet.TerminalState) error {
+	r.all.mu.Lock()
+	s.TerminalSize, s.Typist = r.shared.size(), ""
+	if r.shared.typist != nil {
+		s.Typist = r.shared.typist.request.User
+	}
+	s.Mine = s.Mine && r.shared.typist == r.View
+	r.all.mu.Unlock()
+	if r.reported && s == r.now {
+		return nil
+	}
+	r.now, r.reported = s, true
+	return r.state(s)
+}
+
+// show shows the terminal of a task as long as it exists. attached is false if there is none now.
+func (r *running) show(ctx context.Context, task fleet.Task) (attached bool, err error) {
+	s := r.now
+	s.Status, s.Mine = task.Status, false
+	var started time.Time
+	if a := task.Attempt; a != nil {
+		started = a.Started
+		s.Attempt, s.Class, s.Exit, s.Summary = a.Number, a.Class, a.Exit, a.Summary
+	}
+	if task.Status == fleet.Running {
+		exists, err := r.request.Server.Has(ctx, r.request.Session)
+		if err != nil {
+			return false, err
+		}
+		if exists {
+			s.Phase = fleet.TerminalLive
+			r.shown = s.Attempt
+			return true, r.attach(ctx, s)
+		}
+	}
+	switch {
+	case task.Status.Final():
+		s.Phase = fleet.TerminalEnded
+	case task.Status == fleet.Running && (r.shown == s.Attempt || time.Since(started) > startWithin):
+		s.Phase = fleet.TerminalClosed
+	default:
+		s.Phase = fleet.TerminalWaiting
+	}
+	return false, r.report(s)
+}
+
+// attach shows the session until it ends. It attaches again when the keyboard is taken or released,
+// and when the user detaches.
+func (r *running) attach(ctx context.Context, s fleet.TerminalState) error {
+	for {
+		typing := r.hasKeyboard()
+		s.Screen++
+		s.Mine = false
+		if err := r.report(s); err != nil {
+			return err
+		}
+		client, err := r.request.Server.AttachClient(ctx, r.request.Session, !typing, tmux.Size(r.now.TerminalSize))
+		if errors.As(err, new(*tmux.NotFoundError)) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		began := time.Now()
+		s, err = r.pump(ctx, client, s, typing)
+		switch {
+		case errors.Is(err, errReattach):
+			continue
+		case !errors.Is(err, io.EOF):
+			return err
+		}
+		r.ReleaseKeyboard() // the agent has ended, or the user has detached with tmux's own key
+		exists, err := r.request.Server.Has(ctx, r.request.Session)
+		if err != nil || !exists {
+			return err
+		}
+		if typing || time.Since(began) > startWithin {
+			r.failures = 0
+		} else if r.failures++; r.failures == maxFailures {
+			return &DetachedError{r.request.Session, r.said}
+		}
+		if pause.For(ctx, lookEvery); ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// errReattach means that the view got or lost the keyboard.
+var errReattach = errors.New("attach again")
+
+// pump passes the output of a client on until the client ends, with io.EOF, or must be replaced,
+// with errReattach.
+func (r *running) pump(ctx context.Context, client *tmux.Client, s fleet.TerminalState, typing bool) (fleet.TerminalState, error) {
+	var reader sync.WaitGroup
+	chunks, stop := make(chan []byte), make(chan struct{})
+	defer func() {
+		r.setClient(nil)
+		close(stop)
+		client.Close()
+		reader.Wait()
+	}()
+	reader.Go(func() { read(client, chunks, stop) })
+	if typing {
+		r.setClient(client)
+	}
+	measure := time.NewTicker(measureEvery)
+	defer measure.Stop()
+	for r.said = ""; ; {
+		size := r.now.TerminalSize
+		select {
+		case chunk, ok := <-chunks:
+			if !ok {
+				return s, io.EOF
+			}
+			if r.said == "" {
+				r.said = truncate.Bytes(string(chunk), 200)
+			}
+			s.Mine = typing // tmux has prepared the terminal, so that keys reach it
+			if err := r.output(chunk); err != nil {
+				return s, err
+			}
+		case <-r.changed:
+		case <-measure.C:
+			r.measure(ctx)
+		case <-ctx.Done():
+			return s, context.Cause(ctx)
+		}
+		if r.hasKeyboard() != typing {
+			return s, errReattach
+		}
+		if err := r.report(s); err != nil {
+			return s, err
+		}
+		if r.now.TerminalSize != size {
+			if err := client.Resize(tmux.Size(r.now.TerminalSize)); err != nil {
+				return s, err
+			}
+		}
+	}
+}
+
+// read sends the output of a client to chunks, and closes it at the end of the output. It uses two
+// buffers by turns: the receiver has finished with one when it takes the other.
+func read(client *tmux.Client, chunks chan<- []byte, stop <-chan struct{}) {
+	defer close(chunks)
+	buffers := [2][]byte{make([]byte, readSize), make([]byte, readSize)}
+	for i := 0; ; i = 1 - i {
+		n, err := client.Read(buffers[i])
+		if err != nil {
+			return
+		}
+		select {
+		case chunks <- buffers[i][:n]:
+		case <-stop:
+			return
+		}
+	}
+}
+
+// measure finds out whether another terminal is attached. If so, all views get the size of its
+// window. An error changes nothing: if the session has ended, its client ends too.
+func (r *running) measure(ctx context.Context) {
+	r.all.mu.Lock()
+	due := time.Since(r.shared.measured) >= measureEvery/2 // another view may have just done it
+	if due {
+		r.shared.measured = time.Now()
+	}
+	r.all.mu.Unlock()
+	if !due {
+		return
+	}
+	size, shared, err := r.request.Server.Window(ctx, r.request.Session)
+	if err != nil {
+		return
+	}
+	if !shared {
+		size = tmux.Size{}
+	}
+	r.all.mu.Lock()
+	defer r.all.mu.Unlock()
+	if fixed := fleet.TerminalSize(size); fixed != r.shared.fixed {
+		r.shared.fixed = fixed
+		r.shared.notify()
+	}
+}
