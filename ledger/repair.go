@@ -66,7 +66,7 @@ func (r *repair) run(resultFile string) {
 func (r *repair) end() {
 	var result Result
 	jsontree.Decode(r.partner, &result)
-	said := r.root.Get("status") // missing in the minimal form, which counts as running
+	said := r.root.Get("status") // a record in the minimal form has no status; it counts as running
 	if !said.Absent() && Status(said.Text()) != Running || checkTransition("", Running, result.Status) != nil || result.FinishedAt == "" {
 		return
 	}

@@ -108,8 +108,8 @@ func (f *fence) take(line string) bool {
 
 func (f fence) open() bool { return f.marks != "" }
 
-// isOtherLanguage reports whether the fence is marked with another language than JSON. An object in
-// that fence is a quotation.
+// isOtherLanguage reports whether the fence is marked with a language other than JSON or JavaScript.
+// An object in such a fence is quoted code, not a verdict.
 func (f fence) isOtherLanguage() bool {
 	return !slices.Contains([]string{"", "json", "jsonc", "json5", "js", "javascript"}, f.info)
 }

@@ -49,7 +49,7 @@ const (
 	maxPrompts = 64 << 20 // maximum total size of all prompts of a plan
 )
 
-// Load reads the plan that the user has named in arg: a file, a folder, ids or file names separated
+// Load reads the plan that arg stands for: a file, a folder, ids or file names of prompts separated
 // by commas, or the text of a prompt. If the plan is not valid, the error is a [Problems] that
 // contains all problems. If a file does not exist, the error wraps fs.ErrNotExist.
 func Load(h host.Host, arg string, o Options) (Plan, error) {

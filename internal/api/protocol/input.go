@@ -143,8 +143,8 @@ func checkHasTask(s *engine.Tx, key store.TaskKey, agent string) error {
 	return nil
 }
 
-// claimInput returns the first unclaimed input of a task that is for this agent, and marks it as
-// claimed.
+// claimInput marks a task's first unclaimed input as claimed by the agent, and returns the input. It
+// skips inputs for other agents.
 func claimInput(s *engine.Tx, key store.TaskKey, agent string) (input coordinator.Input, err error) {
 	waiting, err := s.Items(kindInput, wireID(key), 0, maxInputs)
 	if err != nil {

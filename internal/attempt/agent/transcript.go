@@ -47,8 +47,8 @@ type Transcript struct {
 	lastProblem string // text of the last entry, if it was a Problem
 }
 
-// Line processes a line of the log, without its line end. ok is false if the line is
-// plain text, which should be shown unchanged.
+// Line processes a line of the log, without its line end. ok is false if the line is plain text: the
+// caller shows it unchanged, after the entries.
 func (t *Transcript) Line(line []byte) (entries []Entry, ok bool) {
 	trimmed := bytes.TrimSpace(line)
 	if len(trimmed) == 0 || trimmed[0] != '{' {

@@ -7,7 +7,8 @@ import (
 	"gaffer/internal/attempt/supervisor"
 )
 
-// lease is the time until which an attempt may run: first its agent, then its checks.
+// lease is the time until which an attempt may run. It applies to the process that is running now:
+// the agent, and later each check.
 type lease struct {
 	sending sync.Mutex // held while an order is sent, so that orders arrive in sequence
 

@@ -252,8 +252,8 @@ func readPiece(path string, offset int64) ([]byte, error) {
 	return buf[:n], err
 }
 
-// flush waits until the logs of all ended attempts are sent, or ctx ends. run must be running
-// meanwhile.
+// flush waits until the logs of all ended attempts are sent, or ctx ends. It sends nothing itself:
+// [logs.run] must be executing in another goroutine.
 func (l *logs) flush(ctx context.Context) {
 	for {
 		l.mu.Lock()
