@@ -78,7 +78,8 @@ func (p *page) views() map[string]string {
 	in := "#/projects/" + escaped(p, project)
 	return map[string]string{
 		"fleet": "#/", "runs": "#/runs", "run": "#/runs/" + run.ID, "graph": "#/runs/" + run.ID + "?view=graph", "timeline": "#/runs/" + run.ID + "?view=timeline",
-		"replay": "#/runs/" + run.ID + "/replay", "task": "#/runs/" + run.ID + "/tasks/" + talkative, "records": "#/records", "statistics": "#/records?view=statistics", "cost": "#/cost",
+		"replay": "#/runs/" + run.ID + "/replay", "task": "#/runs/" + run.ID + "/tasks/" + talkative, "records": "#/records", "statistics": "#/records?view=statistics",
+		"cost": "#/cost", "search": "#/search?q=check", "attempts": "#/runs/" + run.ID + "/tasks/" + talkative + "?tab=attempts",
 		"review":   "#/runs/" + fixes.ID + "/tasks/" + fixes.Tasks[changed].ID + "/review",
 		"projects": "#/projects", "build": in + "/build", "team": in + "/team", "sessions": in + "/sessions",
 	}
@@ -88,8 +89,8 @@ func escaped(p *page, text string) string {
 	return eval[string](p, fmt.Sprintf("encodeURIComponent(%s)", quoted(text)))
 }
 
-// Every page of the example fleet must work without an error in the light and the dark theme and on
-// a narrow screen. The test saves screenshots of all.
+// Every page of the example fleet must work without an error and without a barrier, on a phone, a
+// laptop and a large screen, in light and dark colours. The test saves screenshots of all.
 func TestEveryPageIsPictured(t *testing.T) {
 	t.Parallel()
 	p := demo(t)
@@ -97,14 +98,21 @@ func TestEveryPageIsPictured(t *testing.T) {
 	for name, hash := range p.views() {
 		p.Visit(hash)
 		p.Wait(name+" shows something", `document.querySelector('main').innerText.trim().length > 20 && !document.querySelector('.wrong[role=alert]')`)
-		for _, dark := range []bool{false, true} {
-			p.Dark(dark)
-			p.Shot(name + map[bool]string{false: "", true: "-dark"}[dark])
+		for _, screen := range []struct {
+			name          string
+			width, height int64
+		}{{"", 1280, 800}, {"-narrow", 390, 844}, {"-wide", 1920, 1080}} {
+			p.Size(screen.width, screen.height)
+			p.fits(name + screen.name)
+			for _, dark := range []bool{false, true} {
+				p.Dark(dark)
+				p.Shot(name + screen.name + map[bool]string{true: "-dark"}[dark])
+			}
+			p.Dark(false)
+			if screen.name != "-wide" { // a wide screen has the elements of a laptop's
+				p.Accessible(name + screen.name)
+			}
 		}
-		p.Dark(false)
-		p.Size(400, 800)
-		p.fits(name)
-		p.Shot(name + "-narrow")
 		p.Size(1280, 800)
 	}
 }

@@ -166,7 +166,7 @@ func (p *page) graphByKeyboard(id string) {
 	p.Wait("it is closer", transform+" !== "+quoted(before))
 	p.Press("0", kb.ArrowRight)
 	p.Wait("the focus is one on", `document.activeElement.dataset.task === 'api' || document.activeElement.dataset.task === 'copy'`)
-	p.Wait("a screen reader gets the label", `/^(api|copy), .+, complete, stage 2/.test(document.activeElement.getAttribute('aria-label'))`)
+	p.Wait("a screen reader gets the label", `/^(api|copy), .+, complete, stage 2/.test(document.activeElement.querySelector('title').textContent)`)
 	p.Press(enter)
 	p.Wait("the task is opened", `/^#\/runs\/`+id+`\/tasks\/(api|copy)$/.test(location.hash)`)
 }

@@ -159,7 +159,7 @@ func TestAQuestionIsAnsweredWithTheKeyboardAlone(t *testing.T) {
 }
 
 // labelled is a script that returns the elements that have no name for a screen reader.
-const labelled = `[...document.querySelectorAll('button,a,input,select,textarea,[role=img],[role=group]')].filter((e) => e.offsetParent !== null && !(e.innerText?.trim() || e.getAttribute('aria-label') || e.labels?.length || e.title)).map((e) => e.outerHTML.slice(0, 200))`
+const labelled = `[...document.querySelectorAll('button,a,input,select,textarea,[role=img],[role=group]')].filter((e) => e.offsetParent !== null && !(e.innerText?.trim() || e.getAttribute('aria-label') || e.labels?.length || e.title || e.querySelector(':scope > title'))).map((e) => e.outerHTML.slice(0, 200))`
 
 // fits fails the test if the page is wider than the screen, or has elements without a name for a
 // screen reader.

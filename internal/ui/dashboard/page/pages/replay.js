@@ -71,7 +71,7 @@ function Replay({ run, past, moments, newer, more }) {
   const row = (id) => then.tasks.get(id);
   const all = { run, structure, shown: structure.order, row, then: time };
   return html`<div class="replay-page">
-    <header class="run-head"><p class="run-crumbs faint"><a href="#/runs">Runs</a> / <a href=${link('runs', run)}><code>${run}</code></a> / Replay</p>
+    <header class="run-head"><nav class="run-crumbs faint" aria-label="Where this is"><a href="#/runs">Runs</a> / <a href=${link('runs', run)}><code>${run}</code></a> / Replay</nav>
       <div class="title"><h1><bdi>${text(then.run?.name) || run}</bdi></h1><${Status} of=${text(then.run?.status) || 'running'} /><span class="faint">as it was</span></div></header>
     <${Player} player=${player} past=${past} change=${change} time=${time} counts=${counts} newer=${newer} more=${more} />
     <div class="replay-body"><section aria-label="Tasks at that time">

@@ -14,7 +14,7 @@ import { spentOf, states } from './task.js';
 /** @param {{detail: any, run: any, tasks: any[], counts: any}} props */
 export function Header({ detail, run, tasks, counts }) {
   return html`<header class="run-head">
-    <p class="run-crumbs faint"><a href="#/runs">Runs</a> / <code>${text(run.id)}</code></p>
+    <nav class="run-crumbs faint" aria-label="Where this is"><a href="#/runs">Runs</a> / <code>${text(run.id)}</code></nav>
     <div class="title"><h1><bdi>${text(run.name) || text(run.id)}</bdi></h1><${Status} of=${text(run.status)} />
       <span class="space"></span><${Actions} run=${run} tasks=${tasks} counts=${counts} /></div>
     ${run.stopping && !final(run.status) && html`<p class="stopping"><${Status} of="paused" word="stopping" /> no task starts any more: ${text(run.stopping)}</p>`}

@@ -24,7 +24,7 @@ const label = (t, state, layer) => [text(t.id), named(t) && text(t.name), state,
 export const Node = memo(({ t, x, y, layer, index, dim, lit, tab }) => {
   const state = stateOf(t);
   return html`<a class=${`node k-${kind(state)}${dim ? ' dim' : ''}${lit ? ' lit' : ''}`} data-node=${index} data-task=${text(t.id)} href=${link('runs', text(t.run), 'tasks', text(t.id))} tabindex=${tab ? 0 : -1}
-    transform=${`translate(${x} ${y})`} aria-label=${label(t, state, layer)}>
+    transform=${`translate(${x} ${y})`}>
     <title>${label(t, state, layer)}</title>
     <rect class="body" width=${box.width} height=${box.height} rx="8" />
     <path class="stripe" d=${`M8 0.5H5A4.5 4.5 0 0 0 0.5 5V${box.height - 5}A4.5 4.5 0 0 0 5 ${box.height - 0.5}H8Z`} />

@@ -149,5 +149,5 @@ function Commands({ task }) {
 /** A button that copies a text. @param {{text: string, what: string, label?: string}} props */
 export function Copy({ text, what, label }) {
   const copy = () => attempt(label ? `${label}: copied` : `Copied: ${what}`, () => navigator.clipboard.writeText(text));
-  return html`<button class="quiet copy" onClick=${copy} aria-label=${label && `Copy ${what}`} title="Copy">${label ?? html`<code>${what}</code> <span class="faint">copy</span>`}</button>`;
+  return html`<button class="quiet copy" onClick=${copy} title=${`Copy ${what}`}>${label ?? html`<code>${what}</code> <span class="faint">copy</span>`}</button>`;
 }
