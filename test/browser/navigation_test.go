@@ -1,7 +1,6 @@
 package browser
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -28,11 +27,6 @@ func (p *page) palette(query string) {
 
 // chosen is a script that returns the text of the palette's selected entry.
 const chosen = `document.querySelector('.palette [aria-selected=true]')?.innerText.replace(/\s+/g, ' ')`
-
-func (p *page) at(hash string) {
-	p.Helper()
-	p.Wait("the address is "+hash, fmt.Sprintf("location.hash === %s", quoted(hash)))
-}
 
 func TestThePaletteFindsRunsTasksAndActionsByAFewLetters(t *testing.T) {
 	t.Parallel()
