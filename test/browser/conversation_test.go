@@ -84,12 +84,23 @@ tasks:
 	p.Wait("all of it", tool+`.innerText.includes('ok route 60')`)
 	p.Wait("a failure says why", `[...document.querySelectorAll('.b-tool')].some((b) => b.innerText.includes('failed') && b.querySelector('.reason')?.innerText.includes('no such table'))`)
 
+	p.Act(`const s = document.querySelector('[aria-label="Go to an attempt"]'); s.value = [...s.options].find((o) => o.text === 'Attempt 1').value; s.dispatchEvent(new Event('change', { bubbles: true }))`)
+	p.Wait("the first attempt is in sight", `((b) => b && Math.abs(b.getBoundingClientRect().top - document.querySelector('.dialogue').getBoundingClientRect().top) < 60)(document.querySelector('.boundary[aria-label="Attempt 1"]'))`)
 	p.Accessible("the conversation of a task")
 	p.everywhere("conversation-fake")
 	p.Size(390, 844)
 	p.fits("a conversation")
 	p.Wait("the input is above the navigation", `((space) => space > 0 && space < 40)(document.querySelector('.bottom').getBoundingClientRect().top - document.querySelector('.composer').getBoundingClientRect().bottom)`)
 	p.Shot("conversation-fake-390")
+	p.Size(1280, 800)
+	for _, name := range []string{"log", "attempts", "prompt", "checks"} {
+		p.Visit(task(run, "api") + "?tab=" + name)
+		p.Wait("the tab", `document.querySelector('.tabs [aria-current]').innerText.toLowerCase().startsWith(`+quoted(name)+`) && document.querySelector('.log .l, .try, .prompt, .check')`)
+		p.Accessible("the tab " + name + " of a task")
+	}
+	p.Visit(task(run, "api") + "?tab=attempts")
+	p.Click("its conversation")
+	p.Wait("the attempt is in sight", `location.hash.endsWith('?attempt=1') && document.querySelector('.boundary[aria-label="Attempt 1"]')`)
 }
 
 func TestAnOpenQuestionIsAnsweredInItsPlace(t *testing.T) {

@@ -138,7 +138,7 @@ func TestMarkdownOfAgentsIsDrawnWithoutMarkup(t *testing.T) {
 		"snake_case_name 2*3*4 \\*":       "<p>snake_case_name 2<em>3</em>4 *</p>",
 		"[docs](http://x.test/a)":         `<p><span class="target">docs (<code>http://x.test/a</code>)</span></p>`,
 		"[x](javascript:alert(1))":        "<p>[x](javascript:alert(1))</p>",
-		"```\n<script>\n```":              `<pre class="code" tabindex="0"><code>&lt;script&gt;</code></pre>`,
+		"```\n<script>\n```":              `<div class="code"><button class="quiet" tabindex="-1">Copy</button><pre tabindex="0"><code>&lt;script&gt;</code></pre></div>`,
 		"> quoted":                        "<blockquote><p>quoted</p></blockquote>",
 		"a\n\n---\n\nb":                   "<p>a</p><hr><p>b</p>",
 		"| a | b |\n|---|---|\n| 1 | 2 |": `<div class="cells" tabindex="0" role="group" aria-label="Table"><table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td>1</td><td>2</td></tr></tbody></table></div>`,

@@ -15,7 +15,7 @@ func TestEscapeGoesToThePageAboveAndArrowsMoveInLists(t *testing.T) {
 	second := w.submit(shopPlan)
 	p := w.open("#/runs/" + first + "/tasks/cart")
 	p.Sees("Fill the cart")
-	p.Wait("the title names the task and the run", `document.title === 'cart · shop · gaffer'`)
+	p.Wait("the title names the task and the run", `document.title === 'Fill the cart · shop · gaffer'`)
 	p.Press(kb.Escape)
 	p.at("#/runs/" + first)
 	p.Sees("payments")

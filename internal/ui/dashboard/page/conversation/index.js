@@ -43,7 +43,7 @@ export class Index {
     this.cut = 0;
     /** Blocks that have changed since the last call of take. @type {Set<number>} */
     this.changed = new Set();
-    /** The texts of the user and the questions, to find their messages and answers. @type {{index: number, kind: string, text: string, attempt: number, first: boolean}[]} */
+    /** The starts of attempts, and the texts of the user and of questions, to find their messages and answers. @type {{index: number, kind: string, text: string, attempt: number, first: boolean}[]} */
     this.marks = [];
     /** The agent's list. @type {{items: (import('./events.js').Todo & {id?: string})[], index: number}|null} */
     this.todos = null;
@@ -80,7 +80,7 @@ export class Index {
     this.reset();
     this.attempt = attempt;
     this.todos = null;
-    if (shown) this.push('begin', [offset, 0, 254], line, { text: '' });
+    if (shown) this.mark(this.push('begin', [offset, 0, 254], line, { text: '' }), '', false);
   }
 
   /** @param {string} text @param {number} offset @param {number} length @param {number} line */

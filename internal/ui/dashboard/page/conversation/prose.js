@@ -1,5 +1,6 @@
 // Draws Markdown and code of agents.
 import { html, memo, useEffect, useState } from '../core/view.js';
+import { attempt } from '../parts/dialog.js';
 import { Highlighter, names } from '../review/highlight.js';
 import { pieces } from '../review/diff.js';
 import { visible } from '../review/visible.js';
@@ -60,7 +61,8 @@ function inlineNode(n, find) {
 export function Code({ text, language, find, colours }) {
   const runs = useColours(colours, language ? `x.${language}` : '', text);
   const lines = text.split('\n');
-  return html`<pre class="code" tabindex="0" data-language=${language || undefined}><code>${lines.map((line, i) => [find ? marked(line, find) : pieces(line, fitting(runs?.[i], line), undefined, names).map((p) => (p.class ? html`<span class=${`h-${p.class}`}>${visible(p.text)}</span>` : visible(p.text))), i < lines.length - 1 && '\n'])}</code></pre>`;
+  const copy = () => attempt('The code is copied', () => navigator.clipboard.writeText(text));
+  return html`<div class="code"><button class="quiet" tabindex="-1" onClick=${copy}>Copy</button><pre tabindex="0"><code>${lines.map((line, i) => [find ? marked(line, find) : pieces(line, fitting(runs?.[i], line), undefined, names).map((p) => (p.class ? html`<span class=${`h-${p.class}`}>${visible(p.text)}</span>` : visible(p.text))), i < lines.length - 1 && '\n'])}</code></pre></div>`;
 }
 
 const fitting = (runs, line) => (runs && runs.reduce((n, value, i) => (i % 2 ? n : n + value), 0) === line.length ? runs : undefined);

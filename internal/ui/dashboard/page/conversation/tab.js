@@ -30,6 +30,7 @@ export function ConversationTab({ source, task, attempts, side }) {
   const [find, setFind] = useState(query('find'));
   const search = useSearch(conversation, find, setFind, control);
   useLine(conversation, control);
+  useAttempt(conversation, control);
   const { error, marks, todos, starts, count: blocks, state } = conversation.state.value;
   const questions = useQuestions(task, marks);
   const about = useAbout({ task, attempts, prompt: source.prompt.value, marks, starts, questions, messages: messages.list });
@@ -136,6 +137,14 @@ function useLine(conversation, control) {
   useEffect(() => { if (place && place.line === line && place.index >= 0) control.current?.focus(place.index); }, [place]);
 }
 
+// useAttempt shows the start of the attempt that the address names.
+function useAttempt(conversation, control) {
+  const wanted = query('attempt');
+  const { marks, whole } = conversation.state.value;
+  const place = whole && wanted ? marks.find((m) => m.kind === 'begin' && String(m.attempt) === wanted)?.index : undefined;
+  useEffect(() => { if (place !== undefined) control.current?.show(place, 0); }, [place]);
+}
+
 /** The search: its matches, and the shown one. */
 function useSearch(conversation, find, setFind, control) {
   const [hit, setHit] = useState(-1);
@@ -185,10 +194,13 @@ function Find({ find, setFind, search }) {
 }
 
 function Extent({ conversation, task, control }) {
-  const { state, from, to, lines } = conversation.state.value;
+  const { state, from, to, lines, marks } = conversation.state.value;
+  const begins = marks.filter((m) => m.kind === 'begin');
+  const choose = (e) => { if (e.currentTarget.value) control.current?.show(Number(e.currentTarget.value), 0); };
   if (state === 'loading') return html`<span class="faint size">Loading…</span>`;
   return html`<span class="faint size">${lines > 0 && `${lines.toLocaleString('en')} ${lines === 1 ? 'line' : 'lines'}, `}${bytes(to - from)} ${state === 'live' && html`<span class="live">● live</span>`}${state === 'lost' && html`<span class="live lost">○ reconnecting…</span>`}</span>
-    <button class="quiet" title="To the beginning" onClick=${() => control.current?.toBegin()}>⤒ Beginning</button><a href=${`${link('runs', task.run, 'tasks', task.id)}?tab=log`}>Raw log</a>`;
+    <button class="quiet" title="To the beginning" onClick=${() => control.current?.toBegin()}>⤒ Beginning</button>
+    ${begins.length > 1 && html`<select aria-label="Go to an attempt" onChange=${choose}><option value="">Attempt…</option>${begins.map((m) => html`<option key=${m.index} value=${m.index}>Attempt ${m.attempt}</option>`)}</select>`}<a href=${`${link('runs', task.run, 'tasks', task.id)}?tab=log`}>Raw log</a>`;
 }
 
 // Top says what is missing before the first block.
