@@ -327,7 +327,7 @@ func TestAViewShowsTheNextAttempt(t *testing.T) {
 	c.until("the wait for another attempt", func(s fleet.TerminalState) bool { return s.Phase == fleet.TerminalWaiting && s.Class == "failed" })
 	a.begin(2)
 	c.until("the next attempt", func(s fleet.TerminalState) bool {
-		return s.Phase == fleet.TerminalLive && s.Attempt == 2 && s.Class == ""
+		return s.Phase == fleet.TerminalLive && s.Attempt == 2 && s.Class == "" && s.Typist == ""
 	})
 	c.sees("ready")
 }

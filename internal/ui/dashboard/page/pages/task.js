@@ -4,6 +4,7 @@ import { useCommands } from '../core/commands.js';
 import { go, link, query } from '../core/route.js';
 import { useTitle } from '../core/title.js';
 import { ConversationTab } from '../conversation/tab.js';
+import { Lazy } from '../parts/lazy.js';
 import { Empty, Wrong } from '../parts/status.js';
 import { Unattended } from '../parts/unattended.js';
 import { Attempts, Checks, Prompt } from '../task/attempts.js';
@@ -11,12 +12,14 @@ import { About, Head } from '../task/head.js';
 import { LogTab } from '../task/logtab.js';
 import { useTask } from '../task/source.js';
 
-const tabs = [['conversation', 'Conversation'], ['log', 'Log'], ['attempts', 'Attempts'], ['prompt', 'Prompt'], ['checks', 'Checks']];
+const always = [['conversation', 'Conversation'], ['log', 'Log'], ['attempts', 'Attempts'], ['prompt', 'Prompt'], ['checks', 'Checks']];
+const terminal = () => import('../terminal/view.js');
 
 /** @param {{run: string, task: string}} props */
 export function Page({ run, task: id }) {
   const source = useTask(run, id);
   const task = source.detail.tasks.get(id);
+  const tabs = task?.session ? [...always, ['terminal', 'Terminal']] : always; // session: the agent runs, or ran, in tmux
   useTitle([task?.name || id, source.detail.run.value?.name || run].join(' · '));
   const address = (tab) => `${link('runs', run, 'tasks', id)}${tab === tabs[0][0] ? '' : `?tab=${tab}`}`;
   useCommands(() => [
@@ -39,5 +42,6 @@ export function Page({ run, task: id }) {
     ${here === 'log' && html`<${LogTab} source=${source} task=${task} />`}
     ${here === 'attempts' && html`${about}<${Attempts} list=${list} task=${task} />`}
     ${here === 'prompt' && html`<${Prompt} text=${source.prompt.value} />`}
-    ${here === 'checks' && html`<${Checks} list=${list} />`}`;
+    ${here === 'checks' && html`<${Checks} list=${list} />`}
+    ${here === 'terminal' && html`<${Lazy} load=${terminal} task=${task} />`}`;
 }
