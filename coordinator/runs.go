@@ -37,6 +37,7 @@ type Records struct {
 // ReportQuery selects the data of a report. Its zero value selects everything.
 type ReportQuery struct {
 	Project                string
+	Run                    string // id of the only run; empty means all
 	Since                  string // a day or a time; runs that started before it are omitted
 	Agent, Model, Template []string
 	Rows                   int // how many of the latest attempts to include as raw_data, each with its run and task
@@ -184,7 +185,7 @@ func (c *RunClient) Records(ctx context.Context, run string) (Records, error) {
 // Report returns a report about the coordinator's runs, in the format of 'gaffer report
 // --json'.
 func (c *RunClient) Report(ctx context.Context, q ReportQuery) (json.RawMessage, error) {
-	query := addNonEmpty(url.Values{}, "project", q.Project, "since", q.Since)
+	query := addNonEmpty(url.Values{}, "project", q.Project, "run", q.Run, "since", q.Since)
 	query["agent"], query["model"], query["template"] = q.Agent, q.Model, q.Template
 	addNonEmpty(query, "rows", limitText(q.Rows))
 	return ask[json.RawMessage](ctx, c.conn, get(query, "v1", "report"), "report")

@@ -76,6 +76,15 @@ func TestTheRecordsAreCountedFilteredAndLookedInto(t *testing.T) {
 	p.Click("Show all records")
 	p.Sees("of 13 tasks")
 
+	// The link of a run shows only its own records.
+	p.Visit("#/runs/" + run)
+	p.Wait("the run has a link", `document.querySelector('.run-head a[href*="records?run="]')`)
+	p.Act(`document.querySelector('.run-head a[href*="records?run="]').click()`)
+	p.Wait("only that run", `location.hash.includes('run=')`)
+	p.Sees("of 13 tasks")
+	p.Click("shop ✕")
+	p.Wait("all runs", `!location.hash.includes('run=')`)
+
 	// Follow the link from a record to its task.
 	p.Act(`[...document.querySelectorAll('.ledger a')].find((a) => a.innerText.startsWith('bd-part-01')).click()`)
 	p.Sees("Task part-01", "verify failed", "Verification", "Exit code")

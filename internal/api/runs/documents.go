@@ -146,6 +146,11 @@ func (d *documentReader) Report(ctx context.Context, q coordinator.ReportQuery) 
 	c := ledger.NewCount(ledger.Query{Since: since, Agents: q.Agent, Models: q.Model, Templates: q.Template, Cost: costs.of}, d.now())
 	var runs []store.Run
 	if err := d.store.Read(ctx, func(r store.Reader) (err error) {
+		if q.Run != "" {
+			run, err := d.runs.find(r, q.Run)
+			runs = []store.Run{run}
+			return err
+		}
 		runs, err = d.query.Latest(r, q.Project, true, noLimit)
 		return err
 	}); err != nil {

@@ -90,12 +90,13 @@ func TestTheRecordsOfARunAreALedgers(t *testing.T) {
 func TestTheReportIsOfAllRunsOrThoseThatAreAskedFor(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(f *fixture) {
-		f.worked()
+		first := f.worked()
+		f.finish(f.claim(), engine.Finish{})
 		f.pass(48 * time.Hour)
 		f.submit(shop())
 		f.finish(f.claim(), engine.Finish{Ending: fleet.Ending{Class: failure.Denied}})
 		for want, q := range map[int]coordinator.ReportQuery{
-			3: {}, 1: {Since: "1d"}, 0: {Project: "other"},
+			4: {}, 1: {Since: "1d"}, 0: {Project: "other"}, 3: {Run: first},
 		} {
 			var r ledger.Report
 			f.must(json.Unmarshal(must2(f.Runs.Report(f.ctx, q))(f), &r))
@@ -110,6 +111,8 @@ func TestTheReportIsOfAllRunsOrThoseThatAreAskedFor(t *testing.T) {
 		}
 		_, err := f.Runs.Report(f.ctx, coordinator.ReportQuery{Since: "some day"})
 		f.refused("since", err, 400, "since")
+		_, err = f.Runs.Report(f.ctx, coordinator.ReportQuery{Run: "none"})
+		f.refused("a run that does not exist", err, 404, "none")
 	})
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -61,10 +62,10 @@ const (
 func (h *runHandlers) runReport(c *request) error {
 	query := c.r.URL.Query()
 	q := coordinator.ReportQuery{
-		Project: query.Get("project"), Since: query.Get("since"),
+		Project: query.Get("project"), Run: query.Get("run"), Since: query.Get("since"),
 		Agent: query["agent"], Model: query["model"], Template: query["template"],
 	}
-	if err := checkNames("project", q.Project, "since", q.Since); err != nil {
+	if err := cmp.Or(checkNames("project", q.Project, "since", q.Since), checkIDs("run", q.Run)); err != nil {
 		return err
 	}
 	var err error

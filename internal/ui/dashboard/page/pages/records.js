@@ -11,7 +11,7 @@ import { Advice, Charts, Tiles } from '../records/report.js';
 import { Outcome, Reason, Record } from '../records/record.js';
 import { useReport } from '../records/source.js';
 
-const filters = ['since', 'agent', 'model', 'template', 'project'];
+const filters = ['since', 'agent', 'model', 'template', 'project', 'run'];
 const spans = [['', 'All time'], ['24h', 'The last 24 hours'], ['7d', 'The last 7 days'], ['30d', 'The last 30 days'], ['90d', 'The last 90 days']];
 
 export function Page() {
@@ -59,6 +59,7 @@ function Filters({ reports }) {
   return html`<div class="filters" role="group" aria-label="Filters">
     <label>Since<select data-filter value=${query('since')} onChange=${(e) => setQuery({ since: e.currentTarget.value, bead: '', nth: '' })}>${spans.map(([v, word]) => html`<option key=${v} value=${v}>${word}</option>`)}${!known && html`<option value=${query('since')}>${query('since')}</option>`}</select></label>
     ${choice('agent', 'Agent', 'All agents', agents)}${choice('model', 'Model', 'All models', models)}${choice('template', 'Template', 'All templates', templates)}${choice('project', 'Project', 'All projects', projects)}
+    ${query('run') && html`<button class="counter" aria-pressed="true" onClick=${() => setQuery({ run: '', bead: '', nth: '' })} title="Show all runs">${text(runs.get(query('run'))?.name) || query('run')} <span aria-hidden="true">✕</span></button>`}
     ${reports.busy.value && html`<span class="faint" role="status">Counting…</span>`}</div>`;
 }
 
