@@ -33,16 +33,16 @@ func (p *page) seesAgents(want string) {
 	p.Wait("the agents are "+want, fmt.Sprintf(`[...document.querySelectorAll('.agents [data-agent]')].map((r) => [r.offsetTop, r.offsetLeft, r.querySelector('.name').innerText]).sort((a, b) => a[0] - b[0] || a[1] - b[1]).map((r) => r[2]).join(' ') === %s`, quoted(want)))
 }
 
-// choose selects an option of a list by the text of the option.
-func (p *page) choose(label, option string) {
+// chooseOption selects an option of a list by the text of the option.
+func (p *page) chooseOption(label, option string) {
 	p.Helper()
 	find := fmt.Sprintf(`document.querySelector('select[aria-label=%s]')`, quoted(label))
 	p.Wait("there is a list "+label, find)
 	p.Act(fmt.Sprintf(`const s = %s; s.value = [...s.options].find((o) => o.text === %s).value; s.dispatchEvent(new Event('change', { bubbles: true }))`, find, quoted(option)))
 }
 
-// filter types a text into the filter of the page.
-func (p *page) filter(text string) {
+// filterBy types a text into the filter of the page.
+func (p *page) filterBy(text string) {
 	p.Helper()
 	p.Act(fmt.Sprintf(`const i = document.querySelector('[data-filter]'); i.value = %s; i.dispatchEvent(new Event('input', { bubbles: true }))`, quoted(text)))
 }
@@ -90,29 +90,29 @@ func TestTheAgentsOfRunsAndOneStartedByHandAreShownWithWhatTheyDo(t *testing.T) 
 	// The order and the groups: those that wait come first, agents by hand last.
 	p.seesAgents("page Build the API guide claude-s1")
 	p.Wait("the groups are runs", `[...document.querySelectorAll('.group-head h3')].map((h) => h.innerText).join() === 'shop,docs,Started by hand'`)
-	p.looks("agents")
+	p.everywhere("agents")
 	p.Accessible("agents as rows")
-	p.choose("Group", "Not grouped")
+	p.chooseOption("Group", "Not grouped")
 	p.at("#/?group=none")
 	p.seesAgents("page guide Build the API claude-s1")
-	p.choose("Sort", "Longest first")
+	p.chooseOption("Sort", "Longest first")
 	p.Wait("the oldest is first", `document.querySelector('.agents [data-agent] .name').innerText === 'page' || document.querySelector('.agents [data-agent] .name').innerText === 'Build the API'`)
 	p.at("#/?group=none&sort=longest")
-	p.choose("Group", "By machine")
+	p.chooseOption("Group", "By machine")
 	p.Wait("there is one machine", `document.querySelectorAll('.group-head').length === 1 && document.querySelector('.group-head').innerText.includes('slots used')`)
 
 	// Counters and text filter, and both stay in the address.
 	const waiting = `[...document.querySelectorAll('.counter')].find((c) => c.innerText.includes('waiting')).click()`
 	p.Act(waiting)
 	p.seesAgents("page")
-	p.at("#/?group=machine&sort=longest&state=waiting")
+	p.at("#/?group=machine&sort=longest&status=waiting")
 	p.Act(waiting)
-	p.filter("writing GUIDE")
+	p.filterBy("writing GUIDE")
 	p.seesAgents("guide")
 	p.at("#/?group=machine&sort=longest&filter=writing+GUIDE")
-	p.filter("no such agent")
+	p.filterBy("no such agent")
 	p.Sees("No agent matches.")
-	p.Visit("#/?state=idle&group=nonsense&sort=__proto__")
+	p.Visit("#/?status=idle&group=nonsense&sort=__proto__")
 	p.seesAgents("claude-s1")
 
 	// An answer in the row.
@@ -139,7 +139,7 @@ func TestAViewOfTheAgentsIsSavedAndDeletedAndBroughtBack(t *testing.T) {
 	w := newWorld(t)
 	w.beat(coordinator.Heartbeat{AgentID: "one", Name: "one", ClaudeStatus: coordinator.Running})
 	w.beat(coordinator.Heartbeat{AgentID: "two", Name: "two", ClaudeStatus: coordinator.Idle})
-	p := w.open("#/?state=idle&group=none&view=cards")
+	p := w.open("#/?status=idle&group=none&view=cards")
 	p.seesAgents("two")
 	p.Click("Saved views")
 	p.Wait("the menu is open", `document.querySelector('[role=menu]:popover-open')`)
@@ -155,7 +155,7 @@ func TestAViewOfTheAgentsIsSavedAndDeletedAndBroughtBack(t *testing.T) {
 	p.seesAgents("one two")
 	p.Click("Saved views")
 	p.Click("Idle ones")
-	p.at("#/?state=idle&group=none&view=cards")
+	p.at("#/?status=idle&group=none&view=cards")
 	p.seesAgents("two")
 	p.Click("Saved views")
 	p.Click("Delete “Idle ones”")
@@ -175,7 +175,7 @@ func TestAgentsAreReachedAndAnsweredWithTheKeyboard(t *testing.T) {
 	p := w.open("#/?group=none")
 	p.seesAgent("page", "Which colour?")
 	p.seesAgent("Build the API", "Reading the routes")
-	p.tabTo("an agent", `document.activeElement.dataset.agent`)
+	p.Press(kb.ArrowDown)
 	on := func(name string) string { return fmt.Sprintf(`document.activeElement === %s`, agentRow(name)) }
 	p.Wait("the first agent has the focus", on("page"))
 	p.Press(kb.ArrowDown)
@@ -189,7 +189,7 @@ func TestAgentsAreReachedAndAnsweredWithTheKeyboard(t *testing.T) {
 	p.Press("v")
 	p.at("#/?group=none&view=cards")
 	p.seesAgent("page", "Painting")
-	p.looks("agents-cards")
+	p.everywhere("agents-cards")
 	p.Accessible("agents as cards")
 	p.tabTo("an agent", `document.activeElement.dataset.agent`)
 	p.Press(kb.End, kb.Home, kb.ArrowRight)
@@ -215,16 +215,37 @@ func TestAgentsAreSortedByCostAndMoveOnlyWithTheirState(t *testing.T) {
 	m.cents = func(i int) int { return []int{20, 300, 4}[i] }
 	m.beat()
 	p := w.open("#/")
-	p.seesAgent("b", "$3.00", "den.example", "20 %")
-	p.choose("Sort", "Highest cost first")
+	p.seesAgent("b", "$3.00", "den", "20 %")
+	p.chooseOption("Sort", "Highest cost first")
 	p.seesAgents("b a c")
 	m.cents = func(i int) int { return []int{20, 300, 4000}[i] }
 	m.beat()
 	p.seesAgent("c", "$40.00")
 	p.seesAgents("b a c") // a cost that grows moves no row
-	p.choose("Sort", "Needs me first")
-	p.choose("Sort", "Highest cost first")
+	p.chooseOption("Sort", "Needs me first")
+	p.chooseOption("Sort", "Highest cost first")
 	p.seesAgents("c b a")
+}
+
+func TestManyQuestionsDoNotHideTheAgents(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for i := range 5 {
+		name := fmt.Sprint("agent-", i)
+		w.beat(coordinator.Heartbeat{AgentID: name, Name: name, ClaudeStatus: coordinator.Idle})
+		w.question(name, w.channelTask(name, fmt.Sprint("Task ", i)).ID, fmt.Sprint("Question ", i, "?"), "yes", "no")
+	}
+	p := w.open("#/")
+	p.Sees("5 agents wait for you")
+	p.Wait("three are shown", `document.querySelectorAll('.question').length === 3`)
+	p.Click("Show all 5 questions")
+	p.Wait("all are shown", `document.querySelectorAll('.question').length === 5`)
+	p.Click("Show only 3 questions")
+	p.Wait("three are shown again", `document.querySelectorAll('.question').length === 3`)
+	p.seesAgent("agent-4", "Question 4?", "waiting") // the row of a protocol's agent has its question, too
+	p.Click("Answer agent-4")
+	p.Act(`[...document.querySelectorAll('[data-answer] button')].find((b) => b.innerText === 'yes').click()`)
+	p.Sees("Answered “yes”")
 }
 
 func TestAnAgentThatCannotBeReachedSaysSo(t *testing.T) {
@@ -249,7 +270,7 @@ func TestWhatNeedsTheUserIsAboveTheAgents(t *testing.T) {
 	p.seesAgent("gate", "running")
 	w.must(syscall.Kill(pid, syscall.SIGKILL))
 	p.Sees("No gaffer works on this run")
-	p.looks("fleet-needs-you")
+	p.everywhere("fleet-needs-you")
 	p.Accessible("what needs the user")
 	p.Click("Review door")
 	p.at(task(changed, "door") + "/review")
@@ -279,10 +300,10 @@ func TestAWorkerShowsTheAgentsOnIt(t *testing.T) {
 	p.Wait("the label is shown", row("den")+`.includes('gpu')`)
 	p.Act(`document.querySelector('.workers .fold[aria-expanded=false]').click()`)
 	p.Wait("its agent is shown", `document.querySelector('.agent-on')?.innerText.includes('Writing the guide')`)
-	p.looks("workers")
+	p.everywhere("workers")
 	p.Accessible("workers")
 	p.Click("guide")
 	p.Wait("the task is shown", `location.hash.endsWith('/tasks/guide')`)
-	p.Visit("#/workers?workers=offline")
+	p.Visit("#/workers?status=offline")
 	p.Sees("No worker matches.")
 }

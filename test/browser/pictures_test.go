@@ -77,7 +77,7 @@ func (p *page) views() map[string]string {
 	project := eval[string](p, `fetch('/api/projects').then((r) => r.json()).then((all) => all[0].path)`)
 	in := "#/projects/" + escaped(p, project)
 	return map[string]string{
-		"fleet": "#/", "runs": "#/runs", "run": "#/runs/" + run.ID, "graph": "#/runs/" + run.ID + "?view=graph", "timeline": "#/runs/" + run.ID + "?view=timeline",
+		"fleet": "#/", "workers": "#/workers", "runs": "#/runs", "run": "#/runs/" + run.ID, "graph": "#/runs/" + run.ID + "?view=graph", "timeline": "#/runs/" + run.ID + "?view=timeline",
 		"replay": "#/runs/" + run.ID + "/replay", "task": "#/runs/" + run.ID + "/tasks/" + talkative, "records": "#/records", "statistics": "#/records?view=statistics",
 		"cost": "#/cost", "search": "#/search?q=check", "attempts": "#/runs/" + run.ID + "/tasks/" + talkative + "?tab=attempts",
 		"review":   "#/runs/" + fixes.ID + "/tasks/" + fixes.Tasks[changed].ID + "/review",

@@ -2,7 +2,7 @@
 // parts need to be in the page.
 
 /** Heights in pixels. */
-export const sizes = { row: 54, card: 172, head: 42, gap: 12, answer: 190, cardWidth: 320 };
+export const sizes = { row: 54, card: 180, head: 42, gap: 12, answer: 190, cardWidth: 320 };
 
 /**
  * @typedef {{key: string, kind: 'head'|'agent'|'answer', top: number, height: number, left: number, width: number, group: any, row?: any, index: number}} Box

@@ -99,7 +99,7 @@ export function AgentList({ groups, cards }) {
   const noRun = groups.every((g) => g.rows.every((a) => !a.branch && !a.dir && (!a.run || g.kind === 'run')));
   return html`<div class=${`agents ${cards ? 'as-cards' : 'as-rows'} ${noRun ? 'no-run' : ''}`}>
     ${!cards && html`<${Columns} />`}
-    <div ref=${ref} role="list" aria-label="Agents" class="boxes" style=${{ height: `${height}px` }} onKeyDown=${key} onClick=${(e) => noteLink(e)}>${visible.map(draw)}</div>
+    <div ref=${ref} role="list" aria-label="Agents" class="boxes" data-list="" style=${{ height: `${height}px` }} onKeyDown=${key} onClick=${(e) => noteLink(e)}>${visible.map(draw)}</div>
   </div>`;
 }
 

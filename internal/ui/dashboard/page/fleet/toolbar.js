@@ -14,7 +14,7 @@ import { deleteView, saveView, views } from './views.js';
 
 /** What the address says about the list. Names that do not exist count as not given. */
 export const settings = () => ({
-  state: states.includes(query('state')) ? query('state') : '',
+  state: states.includes(query('status')) ? query('status') : '',
   filter: query('filter'),
   group: own(groupings, query('group')) ? query('group') : 'run',
   sort: own(sorts, query('sort')) ? query('sort') : 'needs',
@@ -30,14 +30,7 @@ const setShape = (value) => set('view', value, 'rows');
 /** @param {{counts: Record<string, number>, total: number, narrow: boolean}} props */
 export function Toolbar({ counts, total, narrow }) {
   const { state, filter, group, sort, shape } = settings();
-  useKeys({
-    v: [() => setShape(shape === 'rows' ? 'cards' : 'rows'), 'agents as rows or cards'],
-    Escape: () => {
-      if (!state && !filter) return false;
-      setQuery({ state: '', filter: '' });
-      return true;
-    },
-  });
+  useKeys({ v: [() => setShape(shape === 'rows' ? 'cards' : 'rows'), 'agents as rows or cards'] });
   useCommands(() => [
     ...Object.entries(groupings).map(([name, title]) => ({ id: `agents-group-${name}`, title: `Agents: ${title.toLowerCase()}`, run: () => setGroup(name) })),
     ...Object.entries(sorts).map(([name, title]) => ({ id: `agents-sort-${name}`, title: `Agents: ${title.toLowerCase()}`, run: () => setSort(name) })),
@@ -46,7 +39,7 @@ export function Toolbar({ counts, total, narrow }) {
     { id: 'view-save', title: 'Save this view of the agents…', run: save },
   ]);
   return html`<header class="section agents-head"><h2>Agents <span class="faint number">${count(total)}</span></h2>
-    <div class="counters" role="group" aria-label="Show only">${states.filter((s) => counts[s] > 0 || s === state).map((s) => html`<button key=${s} class=${`counter k-${s}`} aria-pressed=${state === s} onClick=${() => setQuery({ state: state === s ? '' : s })}>
+    <div class="counters" role="group" aria-label="Show only">${states.filter((s) => counts[s] > 0 || s === state).map((s) => html`<button key=${s} class=${`counter k-${s}`} aria-pressed=${state === s} onClick=${() => setQuery({ status: state === s ? '' : s })}>
       <span class="sign" aria-hidden="true">${sign(s)}</span> <b>${count(counts[s])}</b> ${wordOf(s)}</button>`)}</div>
     <span class="space"></span>
     <input type="search" data-filter placeholder="Filter  /" aria-label="Filter agents" value=${filter} onInput=${(e) => setQuery({ filter: e.currentTarget.value })} />

@@ -1,6 +1,7 @@
 // The start page: what needs the user, and all agents that work now.
 import { useTitle } from '../core/title.js';
 import { agents, runs, self, tasks } from '../core/fleet.js';
+import { hasPage } from '../core/places.js';
 import { link } from '../core/route.js';
 import { at, tick } from '../core/time.js';
 import { count, final, kind, many, sign } from '../core/words.js';
@@ -21,7 +22,7 @@ small.addEventListener('change', () => { narrow.value = small.matches; });
 export function Fleet() {
   useTitle('Fleet');
   return html`<h1 class="hidden">Fleet</h1>
-    <${Questions} />
+    <${Questions} most=${3} />
     <${Lanes} />
     <${Attention} />
     <${Runs} />
@@ -55,13 +56,13 @@ function useSame(list) {
 
 // What to do when no agent works.
 function Start() {
-  const may = self.value.role !== 'viewer';
+  const may = hasPage('new') && self.value.role !== 'viewer';
   return html`<section aria-label="Agents"><div class="empty start"><p class="title">${runs.size ? 'No agent works now.' : 'Nothing has run yet.'}</p>
     <dl>
       ${may && html`<div><dt><a class="button primary" href="#/new">New run</a></dt><dd>Give agents prompts or a plan, here. Key: <kbd>n</kbd></dd></div>`}
-      <div><dt><code>gaffer run plan.yaml --server ${location.origin}</code></dt><dd>The same from a terminal.</dd></div>
+      <div><dt><code>gaffer run plan.yaml --server ${location.origin}</code></dt><dd>Runs the tasks of a plan, from a terminal.</dd></div>
       <div><dt><code>gaffer init</code></dt><dd>Sets hooks, so that agents which you start by hand are shown here.</dd></div>
-      ${![...agents.all()].length && html`<div><dt><code>gaffer worker --server ${location.origin}</code></dt><dd>Lets another machine run agents for this server.</dd></div>`}
+      ${!agents.size && html`<div><dt><code>gaffer worker --server ${location.origin}</code></dt><dd>Lets another machine run agents for this server.</dd></div>`}
     </dl></div></section>`;
 }
 

@@ -23,14 +23,14 @@ export function Page() {
   useTitle('Workers');
   tick.value; // a worker without a heartbeat goes offline without a message
   const all = agents.all().filter((a) => metaOf(a).by_hand !== true).sort(byRank);
-  const wanted = own(fits, query('workers')) ? query('workers') : '';
+  const wanted = own(fits, query('status')) ? query('status') : '';
   const words = wordsOf(query('filter'));
   const found = all.filter((a) => words.every((w) => `${a.name} ${text(metaOf(a).host)} ${text(metaOf(a).labels)} ${text(metaOf(a).version)}`.toLowerCase().includes(w)));
   const shown = found.filter(own(fits, wanted) ?? (() => true));
   const at = Map.groupBy(liveAgents().filter((a) => a.kind === 'attempt'), (a) => a.worker);
-  return html`<header class="section"><h1>Workers</h1>
+  return html`<header class="section workers-head"><h1>Workers</h1>
       ${all.length > 0 && html`<div class="counters" role="group" aria-label="Show only">
-        ${Object.keys(fits).map((name) => html`<button key=${name} class="counter" aria-pressed=${wanted === name} onClick=${() => setQuery({ workers: wanted === name ? '' : name })}><span class="sign" aria-hidden="true">${sign(name)}</span> <b>${count(found.filter(fits[name]).length)}</b> ${name}</button>`)}
+        ${Object.keys(fits).map((name) => html`<button key=${name} class="counter" aria-pressed=${wanted === name} onClick=${() => setQuery({ status: wanted === name ? '' : name })}><span class="sign" aria-hidden="true">${sign(name)}</span> <b>${count(found.filter(fits[name]).length)}</b> ${name}</button>`)}
       </div><span class="space"></span>
       <input type="search" data-filter placeholder="Filter  /" aria-label="Filter workers" value=${query('filter')} onInput=${(e) => setQuery({ filter: e.currentTarget.value })} />`}
     </header>

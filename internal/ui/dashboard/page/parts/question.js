@@ -82,12 +82,15 @@ export const Question = memo(({ q, near }) => {
   </article>`;
 });
 
-/** Shows the open questions, the oldest first. */
-export function Questions({ of = () => true }) {
+/** Shows the open questions, the oldest first. @param {{of?: (q: any) => boolean, most?: number}} props most: how many are shown until the user asks for all */
+export function Questions({ of = () => true, most = Infinity }) {
+  const [all, setAll] = useState(false);
   const list = openQuestions().filter(of);
   if (!list.length) return null;
+  const shown = all ? list : list.slice(0, most);
   return html`<section class="questions" aria-label="Questions">
     <h2>${list.length === 1 ? 'One agent waits for you' : `${list.length} agents wait for you`}</h2>
-    ${list.map((q) => html`<${Question} key=${q.id} q=${q} />`)}
+    ${shown.map((q) => html`<${Question} key=${q.id} q=${q} />`)}
+    ${list.length > most && html`<button onClick=${() => setAll(!all)}>${all ? `Show only ${most} questions` : `Show all ${list.length} questions`}</button>`}
   </section>`;
 }
