@@ -134,7 +134,7 @@ function Text({ c, find }) {
 function Begin({ c, about }) {
   const a = about.attempts.find((one) => one.number === c.attempt);
   return html`${about.ended(c.attempt).map((e) => html`<${AttemptEnd} key=${e.id} a=${e} about=${about} />`)}
-    ${(about.several || a) && html`<div class="boundary" role="separator" aria-label=${`Attempt ${c.attempt}`}><h2>Attempt ${c.attempt}</h2>${a && html`<span class="faint">${about.worker(a)} · <time title=${exact(at(a.started))}>${clock(at(a.started))}</time></span>`}</div>`}
+    ${(about.several || a) && html`<div class="boundary" role="separator" aria-label=${`Attempt ${c.attempt}`}><h2>Attempt ${c.attempt}</h2>${a && html`<span class="faint">${about.worker(a) && `${about.worker(a)} · `}<time title=${exact(at(a.started))}>${clock(at(a.started))}</time></span>`}</div>`}
     ${about.prompts(c.attempt) && html`<details class="mine early"><summary>Prompt</summary><pre>${about.prompts(c.attempt)}</pre></details>`}
     ${about.messages(c.attempt).map((m) => html`<div class="mine" key=${m.id}><p class="who">${m.by ? html`<bdi>${m.by}</bdi>` : 'You'} <span class="faint">sent <${Ago} time=${m.sent} /> · <span class="ok">✓ delivered</span> with the start</span></p><p class="words">${String(m.text)}</p></div>`)}`;
 }

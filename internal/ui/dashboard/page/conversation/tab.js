@@ -81,7 +81,8 @@ function useAbout({ task, attempts, prompt, marks, starts, questions, messages }
       loose: open && pinned < 0 ? open : undefined,
       question: (i) => asked.by.get(i),
       message: (i) => said.by.get(i),
-      worker: (a) => agents.get(a.worker)?.name ?? a.worker,
+      /** The name of the worker; empty for a run without workers, whose own process does the work. */
+      worker: (a) => (a.worker === task.run ? '' : agents.get(a.worker)?.name ?? a.worker),
       /** The attempts that ended before this one started, since the one before it in the log. */
       ended: (n) => { const before = numbers.filter((one) => one < n).at(-1) ?? (n > 1 && numbers[0] === n ? 0 : n); return attempts.filter((a) => a.ended && a.number >= before && a.number < n); },
       /** The attempts that ended after the last one in the log started. */

@@ -58,7 +58,7 @@ function Facts({ source, task }) {
     ${fact('Needs', links(task.after ?? []))}
     ${fact('Needed by', links(all.filter((t) => (t.after ?? []).includes(task.id)).map((t) => t.id)))}
     ${fact('Agent', task.agent && html`${task.agent}${task.model && html` <span class="faint">${task.model}</span>`}`)}
-    ${fact('Worker', a?.worker && html`<${Worker} name=${a.worker} />`)}
+    ${fact('Worker', a?.worker && a.worker !== task.run && html`<${Worker} name=${a.worker} />`)}
     ${fact('Attempt', `${task.tries ?? 0} of ${1 + (task.retries ?? 0)}`)}
     ${fact(task.status === 'running' ? 'Works for' : 'Worked', a && html`<${Worked} a=${a} />`)}
     ${fact('Waited for answers', a && (a.waiting_since || a.waited_ms >= 1000) && html`<${Waited} a=${a} />`)}
