@@ -11,6 +11,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"gaffer/fleet"
 )
 
 // logOf returns the hash of a task's log.
@@ -416,22 +418,28 @@ func TestAViewerOfAConversationIsOfferedNoInput(t *testing.T) {
 	w.worker("one")
 	run := w.submit(`
 name: look
+defaults: {agent: fake, answer_timeout: 1h}
 tasks:
-  - {id: only, agent: fake, prompt: "fake: say here it is"}
+  - {id: only, prompt: "fake: say here it is\nfake: ask Which colour? | red | green"}
 `)
-	w.ends(run)
+	until(w, "the agent asks", func() (fleet.Run, bool) { r := w.run(run); return r, r.Tasks[0].Question != nil })
 	var made struct {
 		Token struct {
 			Secret string `json:"secret"`
 		} `json:"token"`
 	}
 	w.must(json.Unmarshal(w.post("/v1/tokens", map[string]any{"role": "viewer", "name": "wall"}), &made))
+	admin := w.token
 	w.token = made.Token.Secret
 	p := w.open(task(run, "only"))
 	p.seesBlock("here it is")
-	if p.Holds(`document.querySelector('.writer')`) {
-		t.Error("a viewer can write a message")
+	p.Wait("the question", `document.querySelector('.b-ask .question')?.innerText.includes('red · green')`)
+	if p.Holds(`document.querySelector('.writer, .question button, .question input, .taskhead button')`) {
+		t.Error("a viewer is offered to act")
 	}
+	w.token = admin
+	w.must(w.client().Runs.Cancel(w.Context(), run, "", "it was looked at"))
+	w.ends(run)
 }
 
 // mixed returns the output of many programs, with this number of lines.

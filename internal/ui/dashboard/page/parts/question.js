@@ -1,6 +1,6 @@
 // The open questions of agents, with the controls to answer them.
 import { send, path } from '../core/api.js';
-import { agents, prompts, questions, runs, tasks } from '../core/fleet.js';
+import { agents, prompts, questions, runs, self, tasks } from '../core/fleet.js';
 import { html, memo, useState } from '../core/view.js';
 import { at } from '../core/time.js';
 import { text } from '../core/words.js';
@@ -51,6 +51,7 @@ function typed(q, text, option) {
 export const Question = memo(({ q, near }) => {
   const [text, setText] = useState('');
   const [busy, setBusy] = useState(false);
+  const may = self.value.role !== 'viewer' && self.value.role !== 'worker';
   const give = async (a, said) => {
     setBusy(true);
     await attempt(said, () => answer(q, a));
@@ -70,7 +71,7 @@ export const Question = memo(({ q, near }) => {
       ${q.expires && html`<span class="faint">then “${q.default || 'no answer'}” <${Until} time=${q.expires} /></span>`}
     </header>
     <p class="text">${q.text}</p>
-    <div class="answers">
+    ${may ? html`<div class="answers">
       ${(q.options ?? []).map((o, i) => html`<button key=${i} disabled=${busy} class=${o === q.default ? 'preset' : ''} onClick=${() => give({ option: i }, `Answered “${o}”: ${q.where}`)}>${o}${o === q.default && html`<span class="faint"> default</span>`}</button>`)}
       ${q.kind === 'press_enter' && html`<button disabled=${busy} onClick=${() => give({}, `Enter pressed: ${q.where}`)}>Press Enter</button>`}
     </div>
@@ -78,7 +79,7 @@ export const Question = memo(({ q, near }) => {
       <input type="text" aria-label=${`Answer to ${q.where}`} placeholder="Answer in your own words" value=${text} onInput=${(e) => setText(e.currentTarget.value)} />
       <button type="submit" disabled=${busy || !text.trim()}>Answer</button>
       ${!q.prompt && html`<button type="button" class="quiet danger" disabled=${busy} onClick=${deny}>Deny…</button>`}
-    </form>
+    </form>` : q.options?.length > 0 && html`<p class="faint">${q.options.join(' · ')}</p>`}
   </article>`;
 });
 
