@@ -3,7 +3,9 @@ package browser
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -106,9 +108,14 @@ func TestAnAgentsTerminalIsWatchedAndTypedIn(t *testing.T) {
 	p.pictured("terminal-typing")
 	p.Press("2", enter)
 	p.shows("Which host?")
-	p.Press(kb.Escape) // reaches the agent, so the page must not go back
-	p.Do(chromedp.KeyEvent("g"), chromedp.KeyEvent("f"))
+	// The keys of the page reach the terminal: Esc does not go back, and Ctrl-K opens no palette.
+	p.Press(kb.Escape, "g", "f")
+	p.Do(chromedp.KeyEvent("k", chromedp.KeyModifiers(chromedp.ModifierCtrl)))
+	p.shows("^[gf^K")
 	p.keyboard("you type")
+	if p.Holds(`document.querySelector('dialog[open]')`) {
+		t.Error("the palette is open")
+	}
 	p.Do(chromedp.KeyEvent(kb.Escape, chromedp.KeyModifiers(chromedp.ModifierCtrl|chromedp.ModifierShift)))
 	p.keyboard("watching")
 	p.Wait("the terminal has lost the focus", "!"+typed)
@@ -125,7 +132,7 @@ func TestAnAgentsTerminalIsWatchedAndTypedIn(t *testing.T) {
 	p.pictured("terminal-other")
 	p.Click("Take the keyboard from bob")
 	p.keyboard("you type")
-	p.Press(kb.Backspace, kb.Backspace, kb.Backspace, kb.Backspace) // Escape, g and f are in the line
+	p.Press(kb.Backspace, kb.Backspace, kb.Backspace, kb.Backspace) // Escape, g, f and Ctrl-K are in the line
 	p.Press("localhost", enter)
 	for _, one := range []*page{p, bob} {
 		one.Sees("attempt 1 complete", "The agent has ended, and its terminal with it.")
@@ -190,6 +197,27 @@ func TestATerminalReturnsWithItsServerAndWithTheNextAttempt(t *testing.T) {
 	late := w.open(task(run, "bd-42") + "?tab=terminal")
 	late.Sees("The agent has ended, and its terminal with it.", "it broke")
 	late.Wait("there is no empty screen", `document.querySelector('.terminal .screen').hidden`)
+}
+
+// A machine that shares the database with others has no lock files of their runs.
+func TestATerminalOnAnotherMachineNamesTheMachine(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	run := w.dispatch("bd-42", "say working", "hang")
+	p := w.open(task(run, "bd-42") + "?tab=terminal")
+	p.shows("working")
+	locks, err := filepath.Glob(filepath.Join(w.home, ".local", "state", "gaffer", "runs", run+"*"))
+	w.must(err)
+	for _, file := range locks {
+		w.must(os.Remove(file))
+	}
+	machine, err := os.Hostname()
+	w.must(err)
+	other := w.open(task(run, "bd-42") + "?tab=terminal")
+	other.Sees("bd-42 runs on "+machine, "'gaffer attach bd-42' on "+machine, "The log has all of its output.")
+	other.Wait("there is no empty screen", `document.querySelector('.terminal .screen').hidden`)
+	other.pictured("terminal-elsewhere")
+	other.Accessible("terminal on another machine")
 }
 
 func TestATaskWithoutATerminalSaysSo(t *testing.T) {

@@ -21,10 +21,10 @@ export class Socket {
    * @param {{output: (data: Uint8Array, shown: () => void) => void, state: (now: State, before: State|null) => void, refused: (message: string) => void}} told
    */
   constructor(url, size, told) {
-    Object.assign(this, { url, size, told, wait: shortest, over: false, number: 0 });
+    Object.assign(this, { url, size, told, wait: shortest, over: false, number: 0, elsewhere: false });
     /** connecting, open, lost, failed or ended. */
     this.connection = signal('connecting');
-    /** Why the terminal cannot be shown, or empty. */
+    /** Why the terminal cannot be shown, or empty. elsewhere: there is none, or it is on another machine. */
     this.problem = signal('');
     /** @type {import('@preact/signals').Signal<State|null>} */
     this.state = signal(null);
@@ -56,7 +56,10 @@ export class Socket {
       this.told.state(now, before);
     } else if (m.type === 'error') {
       if (this.connection.value === 'open' && m.error.code === 'forbidden') this.told.refused(m.error.message);
-      else this.problem.value = m.error.message;
+      else {
+        this.elsewhere = m.error.code === 'no_terminal';
+        this.problem.value = m.error.message;
+      }
     }
   }
 
@@ -90,6 +93,7 @@ export class Socket {
 
   /** Connects again after a failure. */
   again() {
+    this.elsewhere = false;
     this.problem.value = '';
     this.connection.value = 'connecting';
     this.connect();

@@ -38,15 +38,16 @@ export function Part({ task }) {
   useCommands(() => (!ready ? [] : [mine
     ? { id: 'terminal-release', title: 'Give the keyboard of the terminal back', keys: 'Ctrl Shift Esc', run: release }
     : { id: 'terminal-take', title: 'Take the keyboard of the terminal', keys: 'k', run: take }]));
+  const empty = !state || state.blank ? connection === 'failed' || state?.phase === 'ended' : false;
   return html`<section class="terminal" aria-label="Terminal">
     <header><${Keyboard} state=${state} connection=${connection} />
-      <span class="hint faint">${mine ? html`Every key goes to the terminal, Esc as well. <kbd>Ctrl</kbd> <kbd>Shift</kbd> <kbd>Esc</kbd> gives the keyboard back.` : ready && html`<kbd>k</kbd> takes the keyboard.`}</span>
+      <span class=${`hint faint ${mine ? '' : 'watching'}`}>${mine ? html`Every key goes to the terminal, Esc as well. <kbd>Ctrl</kbd> <kbd>Shift</kbd> <kbd>Esc</kbd> gives the keyboard back.` : ready && html`<kbd>k</kbd> takes the keyboard.`}</span>
       <span class="space"></span>
       ${mine ? html`<button onClick=${release}>Give the keyboard back</button>`
         : may() && state?.phase !== 'ended' && connection !== 'failed' && html`<button class="primary" disabled=${!ready} onClick=${take}>${state?.typist ? `Take the keyboard from ${person(state.typist)}` : 'Take the keyboard'}</button>`}
     </header>
     <${Phase} task=${task} state=${state} connection=${connection} socket=${parts?.socket} />
-    <div class=${`screen ${mine ? 'typing' : ''} ${state?.phase === 'live' || !state ? '' : 'over'}`} ref=${host} hidden=${state?.blank && state.phase === 'ended'} onKeyDown=${(e) => { if (mine) e.stopPropagation(); }}></div>
+    <div class=${`screen ${mine ? 'typing' : ''} ${state?.phase === 'live' || !state ? '' : 'over'}`} ref=${host} hidden=${empty} onKeyDown=${(e) => { if (mine) e.stopPropagation(); }}></div>
   </section>`;
 }
 
@@ -64,6 +65,7 @@ function Keyboard({ state, connection }) {
 /** What the user should know about a terminal that is not live. */
 function Phase({ task, state, connection, socket }) {
   const log = html`<a href=${`${link('runs', task.run, 'tasks', task.id)}?tab=log`}>The log</a> has all of its output.`;
+  if (connection === 'failed' && socket.elsewhere) return html`<div class="phase" role="status"><p>${socket.problem.value}</p><p>${log}</p></div>`;
   if (connection === 'failed') return html`<${Wrong} message=${socket.problem.value}><p>${log} <button onClick=${() => socket.again()}>Try again</button></p><//>`;
   if (!state || state.phase === 'live') return null;
   const ended = state.class || state.phase === 'ended';
