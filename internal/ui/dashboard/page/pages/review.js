@@ -9,7 +9,7 @@ import { Actions, Result, ReviewState, decisions } from '../review/actions.js';
 import { Comment, Form } from '../review/comment.js';
 import { Desk, layout } from '../review/pagestate.js';
 import { Counts } from '../review/file.js';
-import { useKeys } from '../review/keys.js';
+import { useReviewKeys } from '../review/keys.js';
 import { useReview } from '../review/source.js';
 import { Tree } from '../review/tree.js';
 import { DiffView, commentsByPath } from '../review/view.js';
@@ -32,7 +32,7 @@ function Review({ about, task, scope }) {
   const may = mayAct();
   const act = useMemo(() => decisions(source, task, result), [source, task]);
   const back = link('runs', task.run, 'tasks', task.id);
-  useKeys(desk, act, may, () => go(back));
+  useReviewKeys(desk, act, may, () => go(back));
   const wide = useWide(1560);
   const state = source.state.value;
   const change = source.change.value;

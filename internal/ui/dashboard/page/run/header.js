@@ -1,11 +1,14 @@
 // The head of a run's page: its state, facts and actions.
 import { path, send } from '../core/api.js';
+import { useCommands } from '../core/commands.js';
 import { lanes, self } from '../core/fleet.js';
-import { link, query, setQuery } from '../core/route.js';
+import { go, link, query, setQuery } from '../core/route.js';
 import { at, now, tick } from '../core/time.js';
 import { count, final, many, money, sign, text } from '../core/words.js';
 import { html } from '../core/view.js';
 import { attempt, confirm, say } from '../parts/dialog.js';
+import { Icon } from '../parts/icon.js';
+import { Menu } from '../parts/menu.js';
 import { Lasting, Progress, Status, Until } from '../parts/status.js';
 import { Unattended } from '../parts/unattended.js';
 import { Changes } from './changes.js';
@@ -71,12 +74,21 @@ export function Counters({ counts }) {
 
 function Actions({ run, tasks, counts }) {
   const may = self.value.role !== 'viewer';
-  const why = may ? undefined : 'This browser may only look.';
+  const pages = [['Replay', link('runs', run.id, 'replay')], ['Records', `#/records?run=${encodeURIComponent(run.id)}`]];
+  const again = may && counts.failed > 0 && (() => retry(run, tasks.filter((t) => t.status === 'failed')));
+  const end = may && !final(run.status) && (() => cancel(run, counts));
+  const views = [['List', ''], ['Graph', 'graph'], ['Timeline', 'timeline']];
+  useCommands(() => [
+    ...views.map(([title, view]) => ({ id: `run ${title}`, title: `${title} of this run`, run: () => go(link('runs', run.id) + (view && `?view=${view}`)) })),
+    ...pages.map(([title, href]) => ({ id: `run ${title}`, title: `${title} of this run`, run: () => go(href) })),
+    ...(again ? [{ id: 'run retry', title: 'Retry the failed tasks of this run', run: again }] : []),
+    ...(end ? [{ id: 'run cancel', title: 'Cancel this run', run: end }] : []),
+  ]);
   return html`<div class="actions">
-    <a class="button" href=${link('runs', run.id, 'replay')}>Replay</a>
-    <a class="button" href=${`#/records?run=${encodeURIComponent(run.id)}`}>Records</a>
-    ${counts.failed > 0 && html`<button disabled=${!may} title=${why} onClick=${() => retry(run, tasks.filter((t) => t.status === 'failed'))}>Retry ${counts.failed === 1 ? 'the failed task' : `${count(counts.failed)} failed`}…</button>`}
-    ${!final(run.status) && html`<button class="danger" disabled=${!may} title=${why} onClick=${() => cancel(run, counts)}>Cancel run…</button>`}
+    ${pages.map(([title, href]) => html`<a key=${title} class="button" href=${href}>${title}</a>`)}
+    ${again && html`<button onClick=${again}>Retry ${counts.failed === 1 ? 'the failed task' : `${count(counts.failed)} failed`}…</button>`}
+    ${end && html`<button class="danger" onClick=${end}>Cancel run…</button>`}
+    <${Menu} class="others" label="More of this run" items=${pages.map(([title, href]) => ({ title, href }))}><${Icon} of="more" /><//>
   </div>`;
 }
 
