@@ -148,4 +148,11 @@ func TestQuestionsAndEndsOfRunsAreAnnouncedAndNotified(t *testing.T) {
 	w.post("/v1/runs/"+run+"/cancel", map[string]string{"why": "test"})
 	p.Wait("the end of the run is announced", `said.some((text) => text.startsWith('shop: cancelled'))`)
 	p.Wait("there is a notification", `notes.join() === 'shop: cancelled: 0 of 2 tasks complete'`)
+
+	// Browsers of phones have notifications of service workers only.
+	p.Act(`notes.length = 0;
+window.Notification = class { constructor() { throw new TypeError('Illegal constructor'); } static permission = 'granted'; };
+navigator.serviceWorker.register = async (url) => ({ showNotification: async (title, how) => notes.push((await fetch(url)).status + ' ' + title + ': ' + how.body + ' ' + how.data.href) })`)
+	w.question("dev", task.ID, "Which brush?", "small", "large")
+	p.Wait("a service worker notifies", `notes.join() === '200 Paint the door asks: Which brush? #/'`)
 }

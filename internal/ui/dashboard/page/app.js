@@ -50,10 +50,10 @@ function titleOf(name, { run, task, project, id }) {
   const runName = text(runs.get(run)?.name) || run;
   const last = project?.split('/').filter(Boolean).pop();
   const titles = {
-    fleet: 'Fleet', runs: 'Runs', run: runName, replay: `Replay · ${runName}`, task: `${task} · ${runName}`, review: `Review ${task} · ${runName}`,
-    projects: 'Projects', build: `Build · ${last}`, team: `Team · ${last}`, sessions: `${id ?? 'Sessions'} · ${last}`, records: 'Records', search: 'Search', nowhere: 'No such page',
+    run: runName, replay: `Replay · ${runName}`, task: `${task} · ${runName}`, review: `Review ${task} · ${runName}`,
+    build: `Build · ${last}`, team: `Team · ${last}`, sessions: `${id ?? 'Sessions'} · ${last}`, nowhere: 'No such page',
   };
-  return own(titles, name) ?? '';
+  return own(titles, name) ?? name[0].toUpperCase() + name.slice(1);
 }
 
 const fetched = signal({ fleet: Fleet, nowhere: () => html`<${Empty} title="There is no such page."><a href="#/">To the fleet</a><//>` });

@@ -1,6 +1,7 @@
 // The page of one run: its state, and its tasks as a list, a graph or a timeline.
 import { lanes, releaseRun, watchRun } from '../core/fleet.js';
 import { link, query, route, setQuery } from '../core/route.js';
+import { final } from '../core/words.js';
 import { html, useEffect, useLayoutEffect, useMemo, useRef } from '../core/view.js';
 import { Questions } from '../parts/question.js';
 import { Empty, Wrong } from '../parts/status.js';
@@ -46,7 +47,7 @@ function Views({ run, detail, tasks, counts, structure }) {
     <section aria-label=${views[view]}>
       <div class="run-filters"><${Counters} counts=${counts} />
         <input type="search" data-filter placeholder="Filter  /" aria-label="Filter tasks" value=${query('filter')} onInput=${(e) => setQuery({ filter: e.currentTarget.value })} /></div>
-      ${!tasks.length ? html`<${Empty} title="This run has no task." />`
+      ${!tasks.length ? html`<${Empty} title="This run has no task yet."><p>${final(run.status) ? 'It ended before its tasks were planned.' : 'They appear here when they are planned.'}</p><//>`
     : view === 'graph' ? html`<${Graph} ...${props} />`
       : !shown.length ? html`<${Empty} title="No task is like that."><button onClick=${() => setQuery({ status: '', filter: '' })}>Show all</button><//>`
         : view === 'timeline' ? html`<${Timeline} ...${props} whole=${run} />`

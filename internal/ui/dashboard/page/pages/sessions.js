@@ -12,7 +12,7 @@ export function Page({ project, id }) {
   if (id) return html`<${ProjectHead} documents=${documents} here="sessions" /><${Session} project=${project} id=${id} version=${list(all).find((s) => s.id === id)?.version} />`;
   return html`<${ProjectHead} documents=${documents} here="sessions" />
     ${all === null ? html`<p class="starting">Reading the documents…</p>`
-    : !all.length ? html`<${Empty} title="There are no sessions in this project." />`
+    : !all.length ? html`<${Empty} title="There are no sessions in this project."><p>Each run of a plan in its folder becomes one: <code>gaffer run PLAN</code></p><//>`
       : html`<div class="cards">${all.map((s) => html`<${Card} key=${s.id} s=${s} project=${project} />`)}</div>`}`;
 }
 
