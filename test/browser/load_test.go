@@ -147,9 +147,10 @@ func TestUnderManyChangesPagesNeitherGrowNorFallBehind(t *testing.T) {
 	for i := range hands {
 		stands = append(stands, w.stand(i))
 	}
-	pages := map[string]*watched{"run": {page: w.open("#/runs/" + run)}, "fleet": {page: w.open("#/")}}
+	pages := map[string]*watched{"run": {page: w.open("#/runs/" + run)}, "graph": {page: w.open("#/runs/" + run + "?view=graph")}, "fleet": {page: w.open("#/")}}
 	pages["run"].Sees("task-0000")
 	pages["fleet"].Sees("load")
+	pages["graph"].Sees("boxes")
 	for _, p := range pages {
 		eval[bool](p.page, listen)
 	}
@@ -163,6 +164,7 @@ func TestUnderManyChangesPagesNeitherGrowNorFallBehind(t *testing.T) {
 	}
 	// Allow this page to grow: it keeps a line for each attempt, and a turn ends an attempt.
 	pages["run"].neitherGrewNorFellBehind(1 + 0.002*changes/4*loadTime().Seconds())
+	pages["graph"].neitherGrewNorFellBehind(1 + 0.002*changes/4*loadTime().Seconds())
 	pages["fleet"].neitherGrewNorFellBehind(1)
 	pages["run"].matches(run)
 }
