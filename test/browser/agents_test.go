@@ -270,6 +270,7 @@ func TestWhatNeedsTheUserIsAboveTheAgents(t *testing.T) {
 	p.seesAgent("gate", "running")
 	w.must(syscall.Kill(pid, syscall.SIGKILL))
 	p.Sees("No gaffer works on this run")
+	p.seesAgent("gate", "no contact")
 	p.everywhere("fleet-needs-you")
 	p.Accessible("what needs the user")
 	p.Click("Review door")

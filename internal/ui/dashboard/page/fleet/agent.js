@@ -51,7 +51,7 @@ function Now({ row, answering, answer }) {
   return html`<span class="said" title=${row.doing}><bdi>${row.doing || silent(row)}</bdi></span><small class="faint">${row.kind === 'protocol' && row.task ? html`<bdi>${row.task}</bdi> · ` : ''}${row.said && html`<${Ago} time=${row.said} />`}</small>`;
 }
 
-const silent = (row) => ({ idle: 'waits for a prompt', waiting: 'waits for the user', offline: 'its worker has sent no heartbeat' }[row.state] ?? (row.kind === 'attempt' ? 'has started' : 'works'));
+const silent = (row) => ({ idle: 'waits for a prompt', waiting: 'waits for the user', offline: 'no process reports what it does' }[row.state] ?? (row.kind === 'attempt' ? 'has started' : 'works'));
 
 function Run({ row, inGroup }) {
   if (row.kind !== 'attempt') return row.dir ? html`<span class="folder" title=${row.dir}><bdi>${row.dir.split('/').filter(Boolean).pop()}</bdi></span><small class="faint">folder</small>` : null;

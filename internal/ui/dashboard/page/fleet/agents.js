@@ -52,8 +52,9 @@ export function liveAgents() {
   for (const a of live.all()) {
     const worker = agents.get(a.worker);
     const question = asked.get(`${a.run}/${a.task}`);
-    const gone = worker ? !online(worker) : false;
-    const name = runs.get(a.run)?.name;
+    const run = runs.get(a.run);
+    const gone = Boolean(run?.owner?.gone || (worker && !online(worker)));
+    const name = run?.name;
     list.push(row(next, a.id, [a, worker?.name, worker?.meta, gone, question, name], () => ofAttempt(a, worker, gone, question, name)));
   }
   for (const a of agents.all()) {
