@@ -252,6 +252,11 @@ func TestEditsAreSmallDiffsAndTheAgentsListIsShown(t *testing.T) {
 	p.Visit(task(run, "claude"))
 	p.seesBlock("Change the greeting.")
 	p.everywhere("conversation-claude")
+	p.Size(390, 844)
+	p.Visit(task(run, "server"))
+	p.Wait("on a phone, the list is one line with what is done now", `((list) => list && !list.open && list.innerText.includes('1 of 3 done') && list.innerText.includes('Change the greeting') && !list.innerText.includes('Test it'))(document.querySelector('.todos'))`)
+	p.fits("a conversation with a list")
+	p.Shot("conversation-list-390")
 }
 
 func TestAConversationShowsEveryKindOfBlock(t *testing.T) {

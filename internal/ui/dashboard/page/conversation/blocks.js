@@ -112,7 +112,7 @@ function Result({ c, open, toggle, find, whole }) {
 function Ask({ c, find, question, asked }) {
   if (asked) return html`<${Question} key=${asked.id} q=${asked} near=${html`<span>${asked.where} asks</span>`} />`;
   const answer = question?.closed ? html`<p class="answer"><${Status} of=${question.denied ? 'failed' : 'complete'} word=${question.denied ? 'denied' : 'answered'} /> <strong>${marked(question.answer || (question.denied ? 'no' : ''), find)}</strong> <span class="faint">${question.by && html`by <bdi>${question.by}</bdi> `}${question.answered && html`<${Ago} time=${question.answered} />`}</span></p>`
-    : c.answer ? html`<p class="answer"><span class="faint">${marked(c.answer, find)}</span></p>` : html`<p class="answer faint">It was not answered here.</p>`;
+    : c.answer ? html`<p class="answer"><span class="faint">${marked(c.answer, find)}</span></p>` : html`<p class="answer faint">No answer is stored.</p>`;
   return html`<div class="inquiry"><p class="who">${c.permission ? 'Asked for permission' : 'Asked'}</p><p class="words">${find ? marked(c.text, find) : visible(c.text)}</p>${c.reason && html`<p class="faint">${c.reason}</p>`}
     ${c.options?.length > 0 && !c.permission && html`<p class="options">${c.options.map((o) => html`<span class=${`option${o === question?.answer ? ' chosen' : ''}`}>${o}</span> `)}</p>`}${answer}</div>`;
 }

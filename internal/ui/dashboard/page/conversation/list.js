@@ -51,7 +51,7 @@ export function BlockList({ conversation, task, find, hit, colours, about, pinne
   });
   useEffect(() => {
     const seen = new ResizeObserver(() => { if (ref.current && settle(ref.current, conversation, sight)) again(); });
-    const watch = () => { for (const child of ref.current.children) seen.observe(child); };
+    const watch = () => { for (const child of ref.current?.children ?? []) seen.observe(child); };
     const added = new MutationObserver(watch);
     watch();
     seen.observe(ref.current);

@@ -15,6 +15,6 @@ export function Todos({ items, show }) {
   return html`<details class="todos panel" open=${matchMedia(wide).matches}>
     <summary><h2>To do</h2><span class="number">${text}</span>${now && html`<span class="now">${now.text}</span>`}<span class="progress" role="img" aria-label=${text}>${part(done, 'complete')}${part(going, 'running')}${part(items.length - done - going, 'queued')}</span></summary>
     <ol>${items.map((t, i) => html`<li key=${i} class=${`todo k-${kind(statuses[t.status])}`}><span class="sign" aria-hidden="true">${sign(statuses[t.status])}</span><span>${t.text}</span><span class="hidden">${t.status.replace('_', ' ')}</span></li>`)}</ol>
-    <button class="quiet all" onClick=${show}>Last change</button>
+    <button class="quiet all" aria-label="Last change of the list" onClick=${show}>Last change</button>
   </details>`;
 }
