@@ -107,6 +107,7 @@ func TestAnAgentsTerminalIsWatchedAndTypedIn(t *testing.T) {
 	p.Wait("the terminal has the focus", typed)
 	p.pictured("terminal-typing")
 	p.Press("2", enter)
+	p.shows(`The answer to "Which port?" is "9090".`) // the agent gets what was typed, and nothing else
 	p.shows("Which host?")
 	// The keys of the page reach the terminal: Esc does not go back, and Ctrl-K opens no palette.
 	p.Press(kb.Escape, "g", "f")
@@ -254,11 +255,17 @@ func TestSecurityOutputInATerminalDoesNothingOutsideIt(t *testing.T) {
   const before = { title: document.title, sheets: document.adoptedStyleSheets.length, hash: location.hash };
   let typed = '';
   const screen = new m.Screen(host, { keys: (keys) => { typed += new TextDecoder().decode(keys); }, chord: () => false });
-  for (const s of %s) await new Promise((done) => screen.write(new TextEncoder().encode(s), done));
+  const sequences = %s;
+  const print = async () => { for (const s of sequences) await new Promise((done) => screen.write(new TextEncoder().encode(s), done)); };
+  await print();
   const box = host.querySelector('.xterm-screen').getBoundingClientRect();
   for (const type of ['mousemove', 'mousedown', 'mouseup', 'click']) {
     for (let x = 5; x < 200; x += 20) host.querySelector('.xterm-screen').dispatchEvent(new MouseEvent(type, { bubbles: true, clientX: box.x + x, clientY: box.y + 5 }));
   }
+  screen.reset();
+  screen.type(true); // a reply must not become an answer to the agent
+  await print();
+  screen.type(false);
   await new Promise((done) => setTimeout(done, 100));
   const after = { typed, title: document.title === before.title, hash: location.hash === before.hash, links: host.querySelectorAll('a, img, iframe, script').length,
     linked: host.querySelectorAll('[class*=underline]').length, size: [screen.term.cols, screen.term.rows] };

@@ -11,6 +11,10 @@ const smallest = 7; // a smaller text is not readable: the rest is scrolled to
 const commands = [0, 1, 2, 4, 8, 10, 11, 12, 104, 110, 111, 112];
 // Modes in which the mouse is reported to the program.
 const mouse = new Set([9, 1000, 1002, 1003, 1005, 1006, 1015, 1016]);
+const focus = 1004; // the mode in which the focus is reported
+// Requests that xterm.js replies to: what the terminal is and can do, its state, its modes, its
+// window. A reply that arrives late would be taken for keys that the user has typed.
+const requests = [{ final: 'c' }, { prefix: '>', final: 'c' }, { final: 'n' }, { prefix: '?', final: 'n' }, { intermediates: '$', final: 'p' }, { prefix: '?', intermediates: '$', final: 'p' }, { final: 't' }];
 
 const names = ['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'white'];
 const colours = [...names, ...names.map((n) => `bright${n[0].toUpperCase()}${n.slice(1)}`)];
@@ -29,8 +33,10 @@ export class Screen {
       fontFamily: style.fontFamily, fontSize: preferred, theme: this.theme(), linkHandler: { activate() {} }, cursorInactiveStyle: 'none',
     });
     for (const id of commands) term.parser.registerOscHandler(id, () => true);
+    for (const id of requests) term.parser.registerCsiHandler(id, () => true);
+    term.parser.registerDcsHandler({ intermediates: '$', final: 'q' }, () => true);
     // A page that only watches selects text with the mouse instead of reporting it.
-    term.parser.registerCsiHandler({ prefix: '?', final: 'h' }, (params) => !this.typing && params.every((p) => mouse.has(p)));
+    term.parser.registerCsiHandler({ prefix: '?', final: 'h' }, (params) => params.every((p) => p === focus || !this.typing && mouse.has(p)));
     term.attachCustomKeyEventHandler((e) => (user.chord(e) ? false : this.typing));
     term.attachCustomWheelEventHandler(() => this.typing);
     const bytes = new TextEncoder();
