@@ -45,7 +45,7 @@ function Span({ span, from, to }) {
   const custom = span === 'custom';
   const pick = (name) => (e) => setQuery({ span: 'custom', from, to, [name]: e.currentTarget.value });
   return html`<nav class="segments" aria-label="Time">${spans.map(([name, word]) => html`<a key=${name} href=${href(name === 'custom' ? { span: name, from: from || daysAgo(29), to: to || daysAgo(0) } : { span: name, from: '', to: '' })} aria-current=${span === name ? 'page' : undefined}>${word}</a>`)}</nav>
-    ${custom && html`<span class="days"><label>From <input type="date" value=${from} max=${to || undefined} onChange=${pick('from')} /></label> <label>to <input type="date" value=${to} min=${from || undefined} onChange=${pick('to')} /></label></span>`}
+    ${custom && html`<span class="cost-days"><label>From <input type="date" value=${from} max=${to || undefined} onChange=${pick('from')} /></label> <label>to <input type="date" value=${to} min=${from || undefined} onChange=${pick('to')} /></label></span>`}
     ${query('project') && html`<a class="counter" href=${href({ project: '' })} title="Show all projects">${query('project')} ✕</a>`}`;
 }
 

@@ -36,7 +36,7 @@ function Ended({ t }) {
   const spent = t.run && runs.get(t.run)?.spent?.usd;
   const state = statusOf(s) === 'failed' ? 'failed' : done === groups.length ? 'complete' : 'failed';
   const said = state === 'complete' ? `All ${many(groups.length, 'group')} ${groups.length === 1 ? 'is' : 'are'} complete.` : `${done} of ${many(groups.length, 'group')} ${done === 1 ? 'is' : 'are'} complete.`;
-  return html`<section class="outcome" aria-label="Outcome"><header class="section"><h2>${groups.length ? said : 'The team has ended without a group.'}</h2></header>
+  return html`<section class="team-outcome" aria-label="Outcome"><header class="section"><h2>${groups.length ? said : 'The team has ended without a group.'}</h2></header>
       <${Progress} counts=${{ total: groups.length, complete: done, failed: groups.length - done }} />
       <dl class="figures"><div><dt>Took</dt><dd><${Lasting} from=${s.started} to=${s.ended || s.updated} /></dd></div>${s.ended && html`<div><dt>Ended</dt><dd><${Ago} time=${s.ended} /></dd></div>`}<div><dt>Roles started</dt><dd>${count(s.spawns ?? 0)} times</dd></div>
         ${spent > 0 && html`<div><dt>Cost</dt><dd>${money(spent)}</dd></div>`}${t.run && html`<div><dt>Run</dt><dd><a href=${link('runs', t.run)}>${t.run}</a></dd></div>`}</dl>

@@ -77,7 +77,7 @@ function Value({ of, name = '', depth = 0 }) {
   if (name.endsWith('_at') && !Number.isNaN(Date.parse(of))) return html`<time datetime=${of} title=${of}>${exact(of)}</time>`;
   if (typeof of !== 'object' || depth > deepest) return text(of);
   if (Array.isArray(of)) return of.length ? html`<ul>${of.map((v, i) => html`<li key=${i}><${Value} of=${v} depth=${depth + 1} /></li>`)}</ul>` : html`<span class="faint">none</span>`;
-  return html`<dl class="value">${Object.entries(of).map(([key, v]) => html`<dt key=${key}>${key}</dt><dd><${Value} of=${v} name=${key} depth=${depth + 1} /></dd>`)}</dl>`;
+  return html`<dl class="tree">${Object.entries(of).map(([key, v]) => html`<dt key=${key}>${key}</dt><dd><${Value} of=${v} name=${key} depth=${depth + 1} /></dd>`)}</dl>`;
 }
 
 const verdicts = { pass: 'complete', clean: 'complete', fail: 'failed', issues: 'failed' };
