@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gaffer/statefile/host"
+	"gaffer/statefile/lazyregexp"
 )
 
 // detect returns the format of the plan that arg names. If arg is a folder or a file, the format
@@ -78,6 +79,21 @@ func (l *loader) fileFormat(arg string) (Format, error) {
 		}
 	}
 	return PromptFile, nil
+}
+
+// planKey matches a key of a plan at the beginning of a line.
+var planKey = lazyregexp.New(`(?m)^["{]?\s*"?(tasks|workflows)"?\s*:`)
+
+// IsPlan reports whether a file with this name and content is probably a plan, and not a prompt or
+// some other file.
+func IsPlan(name string, data []byte) bool {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".yaml", ".yml", ".json":
+		return planKey().Match(data)
+	case ".md", ".markdown":
+		return phaseFile().MatchString(filepath.Base(name)) || isOrchestrator(data)
+	}
+	return false
 }
 
 const readStep host.Op = "read plan"
