@@ -23,6 +23,9 @@ type WorkerInfo struct {
 	Slots   int      `json:"slots,omitempty"`  // how many tasks the worker can run at the same time
 	Version string   `json:"version,omitempty"`
 	Host    string   `json:"host,omitempty"`
+	// Programs says which agents the worker's machine can run. It is empty until the worker has
+	// looked for them.
+	Programs []fleet.AgentProgram `json:"programs,omitempty"`
 }
 
 // WorkBeat is a worker's heartbeat, with the state of the attempts that it runs.

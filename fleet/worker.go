@@ -21,6 +21,9 @@ type WorkerMeta struct {
 	// Run is the id of the only run that the worker works on, if the worker starts and ends with
 	// that run. It is empty for other workers.
 	Run string `json:"run,omitempty"`
+	// Programs says which agents the worker's machine can run. It is empty until the worker has
+	// looked for them.
+	Programs []AgentProgram `json:"programs,omitempty"`
 }
 
 // Worker is a program that may run tasks. It has two statuses: whether it sent a
@@ -42,6 +45,8 @@ type Worker struct {
 	Host         string    `json:"host,omitempty"`
 	Source       string    `json:"source,omitempty"` // how the worker knows what its agents do
 	Run          string    `json:"run,omitempty"`    // id of the only run that the worker works on; empty if it is not limited to one
+
+	Programs []AgentProgram `json:"programs,omitempty"` // which agents the worker's machine can run; empty if the worker has not reported it
 
 	// The fields below are set only for an agent that the user has started by hand: its process,
 	// its working directory, and what it waits for.

@@ -222,32 +222,50 @@ func newID() string {
 // Submit stores a plan as a run of this project and returns the run's id. No task starts before
 // Work is called.
 func (a *App) Submit(ctx context.Context, p plan.Plan) (string, error) {
-	base, err := "", error(nil)
+	return a.submit(ctx, p, engine.Submission{Project: a.opts.Project.Root})
+}
+
+// submit stores a plan as a run of the project in s. If s has a key, submit creates the lock file of
+// the run first: only this machine may start a process for the run, even if the request that
+// submits it is repeated elsewhere.
+func (a *App) submit(ctx context.Context, p plan.Plan, s engine.Submission) (string, error) {
+	var err error
 	if p.Team != nil {
-		base, err = teamsession.CreateBase(ctx, a.opts.Project.Root, p)
+		s.Base, err = teamsession.CreateBase(ctx, s.Project, p)
 	} else {
-		base, err = workspace.CreateBase(ctx, a.opts.Project.Root, p)
+		s.Base, err = workspace.CreateBase(ctx, s.Project, p)
 	}
 	if err == nil {
-		p, err = workspace.FillInto(ctx, a.opts.Project.Root, p)
+		p, err = workspace.FillInto(ctx, s.Project, p)
 	}
 	if err != nil {
 		return "", err
 	}
+	s.Conducted = p.Team != nil
 	for {
 		id, err := session.NewID(a.opts.Now(), rand.Reader)
 		if err != nil {
 			return "", err
 		}
-		withMerges, err := workspace.AddMergeTasks(p, id)
-		if err != nil {
+		if s.Plan, err = workspace.AddMergeTasks(p, id); err != nil {
 			return "", err
 		}
-		_, err = a.engine.Submit(ctx, engine.Submission{Plan: withMerges, ID: id, Project: a.opts.Project.Root, Base: base, OnlyWorker: id, Conducted: p.Team != nil})
+		s.ID, s.OnlyWorker = id, id
+		release := func() {}
+		if s.Key != "" {
+			if release, err = a.locks.Lock(ctx, id); err != nil {
+				return "", err
+			}
+		}
+		stored, err := a.engine.Submit(ctx, s)
+		release()
+		if s.Key != "" && stored != id {
+			_ = os.Remove(a.locks.File(id)) // ignore the error: a lock file without a run does no harm
+		}
 		var taken *engine.ConflictError
 		if errors.As(err, &taken) {
 			continue
 		}
-		return id, err
+		return stored, err
 	}
 }

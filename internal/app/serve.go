@@ -35,6 +35,7 @@ type Coordinator struct {
 	Changes   *changes.Service
 	Landing   *LandingService
 	Terminals *TerminalService
+	NewRuns   *NewRunService
 	State     string // path of gaffer's state folder on this machine
 
 	stop     context.CancelFunc
@@ -47,6 +48,9 @@ type ServerOptions struct {
 	Lease   time.Duration // an attempt counts as lost after this time without a heartbeat of its worker
 	KeepLog int64         // how many bytes of each attempt's log are kept
 	Notify  bool          // send notifications as the settings say
+	// WorkersOnly means that users cannot start runs on the server's machine, but only on its
+	// workers.
+	WorkersOnly bool
 }
 
 // Serve starts to serve workers and to check the leases of their attempts, until Close is called.
@@ -101,7 +105,7 @@ func (a *App) services(o ServerOptions) (*Coordinator, *engine.Engine, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("name of this machine: %w", err)
 	}
-	return &Coordinator{
+	c := &Coordinator{
 		State: a.state, Protocol: protocol.New(a.store, e, now), Changes: a.Changes, Landing: newLandingService(a), Terminals: &TerminalService{app: a},
 		Runs: runs.New(runs.Options{
 			Store: a.store, Engine: e, Now: now, Random: rand.Reader,
@@ -115,7 +119,9 @@ func (a *App) services(o ServerOptions) (*Coordinator, *engine.Engine, error) {
 			Registry:  &projectList{a.store, e, store.ItemKey{Kind: viewedKind, ID: machine}},
 			RunFinder: runFinder{a.store, a.query, a.locks, a.opts.foldersOf},
 		}),
-	}, e, nil
+	}
+	c.NewRuns = &NewRunService{app: a, runs: c.Runs, projects: c.Viewer, agents: c.Protocol, machine: machine, workersOnly: o.WorkersOnly, programs: map[string]foundPrograms{}}
+	return c, e, nil
 }
 
 // logFile returns the path of an attempt's log file on this machine. Other programs can write the

@@ -11,9 +11,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gaffer/coordinator"
+	"gaffer/fleet"
 	"gaffer/internal/api/runs"
 	"gaffer/internal/attempt/agent"
 	"gaffer/internal/attempt/supervisor"
@@ -62,6 +64,8 @@ type ServerWorker struct {
 	worker  *worker.Worker
 	release func()
 
+	programs atomic.Pointer[[]fleet.AgentProgram] // which agents this machine can run; never nil
+
 	releasing chan struct{} // closed by Release: the worker must return its tasks to the queue
 	released  sync.Once
 	draining  chan struct{} // closed by Drain: the worker must claim no more tasks
@@ -79,6 +83,7 @@ func OpenServerWorker(ctx context.Context, opts ServerWorkerOptions) (*ServerWor
 		return nil, err
 	}
 	s := &ServerWorker{opts: opts, state: state, dir: filepath.Join(state, "workers", opts.Name), releasing: make(chan struct{}), draining: make(chan struct{})}
+	s.programs.Store(&[]fleet.AgentProgram{})
 	if s.release, err = s.lockName(ctx); err != nil {
 		return nil, err
 	}
@@ -111,7 +116,7 @@ func (s *ServerWorker) createWorker() (err error) {
 	s.engine, err = workerclient.New(workerclient.Options{
 		Connect: s.connect, Now: s.opts.Now, Rand: mathrand.Float64, Report: s.report,
 		Worker: coordinator.WorkerInfo{ID: id, Name: name, Labels: labels, Agents: allow, Slots: s.opts.Slots, Version: s.opts.Version, Host: host},
-		Logs:   s.folder("unsent"), LogOf: s.Log,
+		Logs:   s.folder("unsent"), LogOf: s.Log, Programs: func() []fleet.AgentProgram { return *s.programs.Load() },
 	})
 	if err != nil {
 		return err
@@ -164,11 +169,30 @@ func (s *ServerWorker) Run(ctx context.Context) error {
 	all.Go(func() { s.engine.Listen(listening, s.worker.Wake, s.worker.CheckOrders) })
 	all.Go(func() { s.deleteReportedPeriodically(listening) })
 	all.Go(func() { s.registerByHand(listening) })
+	all.Go(func() { s.findPrograms(listening) })
 	if err := s.worker.Run(ctx); err != nil {
 		return causeOf(ctx, err)
 	}
 	s.leave(ctx)
 	return nil
+}
+
+// programsInterval is the interval at which a worker looks for the programs of agents.
+const programsInterval = 10 * time.Minute
+
+// findPrograms looks for the programs of agents again and again, until ctx ends. Heartbeats report
+// the result, so that users can choose among the agents that workers have.
+func (s *ServerWorker) findPrograms(ctx context.Context) {
+	for {
+		list := agentPrograms(ctx, s.opts.Project.Root, s.opts.Config)
+		if ctx.Err() != nil {
+			return
+		}
+		s.programs.Store(&list)
+		if !pause.For(ctx, programsInterval) {
+			return
+		}
+	}
 }
 
 // causeOf returns the cause of ctx's end, or err if ctx has not ended.

@@ -274,6 +274,8 @@ func limitOf(r server.Route) int64 {
 	switch r.Path {
 	case "/v1/runs":
 		return server.MaxPlan
+	case "/v1/plans/check", "/v1/plans/start":
+		return server.MaxDraft
 	case "/v1/work/logs":
 		return 256 << 10
 	}

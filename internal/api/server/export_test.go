@@ -27,11 +27,13 @@ func routes() []route {
 }
 
 func runRoutes() []route {
-	return slices.Concat((&runHandlers{}).routes(), (&questionHandlers{}).routes(), (&changeHandlers{}).routes(), (&landingHandlers{}).routes(), (&searchHandlers{}).routes())
+	return slices.Concat((&runHandlers{}).routes(), (&questionHandlers{}).routes(), (&changeHandlers{}).routes(), (&landingHandlers{}).routes(), (&newRunHandlers{}).routes(), (&searchHandlers{}).routes())
 }
 
 // The maximum length in bytes of an ordinary request body, and of a body with a plan.
 const (
 	MaxBody = maxBody
 	MaxPlan = maxPlan
+	// MaxDraft is the maximum length of a body with a draft of a run.
+	MaxDraft = maxDraft
 )

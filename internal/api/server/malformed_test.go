@@ -22,6 +22,7 @@ var (
 	words = []string{
 		"name", "claude_status", "status", "subscriptions", "type", "execution_mode", "channel", "idempotency_key", "kind",
 		"project", "on", "key", "labels", "version", "host", "role", "since", "agent", "model", "template", "run", "path", "from", "into",
+		"file", "pick", "land", "timeout", "on_failure", "candidates",
 	}
 	// lines are names of fields with one line that a program reads. They must not contain a line
 	// break, which would end the line.
@@ -29,7 +30,7 @@ var (
 	// texts are names of fields that may have several lines.
 	texts = []string{
 		"title", "description", "text", "reason", "why", "doing", "log", "summary", "answer", "default", "options", "compacted",
-		"content", "consumedBy", "error", "ref", "dropped", "denied", "lines", fileName,
+		"content", "consumedBy", "error", "ref", "dropped", "denied", "lines", fileName, "prompts", "verify", "problem",
 	}
 )
 

@@ -23,6 +23,7 @@ type Options struct {
 	Changes   Changes   // nil if the server does not serve changes of tasks
 	Landing   Landing   // nil if the server cannot merge changes
 	Terminals Terminals // nil if the server does not show terminals of agents
+	NewRuns   NewRuns   // nil if the server starts no runs
 	Work      Work      // nil if the server does not serve gaffer's own workers
 	Page      Page      // nil if the server has no dashboard
 	Tokens    *credential.TokenStore

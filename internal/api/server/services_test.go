@@ -48,6 +48,37 @@ func (noLanding) Discard(context.Context, credential.Identity, string, string, b
 	return r, protocol.Conflict("conflict", "there is no repository")
 }
 
+// noNewRuns knows no project, so it starts nothing.
+type noNewRuns struct{ server.NewRuns }
+
+var errNoProject = protocol.NothingFound("project_not_found", "there is no project")
+
+func (noNewRuns) Places(context.Context) (p fleet.RunPlaces, err error) { return p, nil }
+
+func (noNewRuns) Programs(context.Context, string) ([]fleet.AgentProgram, error) {
+	return nil, errNoProject
+}
+
+func (noNewRuns) PlanFiles(context.Context, string) (f fleet.PlanFiles, err error) {
+	return f, errNoProject
+}
+
+func (noNewRuns) PlanFile(context.Context, string, string) (t fleet.PlanText, err error) {
+	return t, errNoProject
+}
+
+func (noNewRuns) PlanOfRun(context.Context, string) (t fleet.PlanText, err error) {
+	return t, errNoProject
+}
+
+func (noNewRuns) Check(context.Context, fleet.RunDraft) (c fleet.PlanCheck, err error) {
+	return c, errNoProject
+}
+
+func (noNewRuns) Start(context.Context, credential.Identity, fleet.RunDraft) (r fleet.Run, warning string, err error) {
+	return r, "", errNoProject
+}
+
 // another is the key of a second worker's token in whole.tokens.
 const another credential.Role = "another worker"
 
@@ -117,7 +148,7 @@ func startWhole(t *testing.T) *whole {
 	w.tokens[another] = w.newToken(book, credential.Worker, "another")
 	l := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
 	s := must[*server.Server](t)(server.New(server.Options{
-		Landing: noLanding{}, Protocol: w.service, Viewer: v, Runs: runsAPI, Work: work, Tokens: book, Log: server.NewLog(w.log, slog.LevelDebug),
+		Landing: noLanding{}, NewRuns: noNewRuns{}, Protocol: w.service, Viewer: v, Runs: runsAPI, Work: work, Tokens: book, Log: server.NewLog(w.log, slog.LevelDebug),
 		Now: time.Now, Random: rand.Reader, Hosts: []string{"127.0.0.1"}, Rate: -1, UnauthenticatedRate: -1,
 	}))
 	ctx, stop := context.WithCancel(context.Background())

@@ -28,6 +28,7 @@ const (
 	maxPath      = 4 << 10 // bytes of a path
 	maxOption    = 1000    // bytes of an option of a question
 	maxOptions   = 50
+	maxPrograms  = 100
 )
 
 // firstError returns the first error that is not nil.
@@ -52,7 +53,14 @@ func checkBeat(b coordinator.WorkBeat) error {
 		protocol.CheckLine("worker.version", w.Version, maxShort),
 		protocol.CheckLine("worker.host", w.Host, maxShort),
 		protocol.CheckNumber("held", len(b.Held), 0, maxHeld),
+		protocol.CheckNumber("worker.programs", len(w.Programs), 0, maxPrograms),
 	)
+	for _, p := range w.Programs {
+		err = firstError(err, protocol.CheckLine("worker.programs.name", p.Name, maxShort), protocol.CheckLine("worker.programs.version", p.Version, maxShort), protocol.CheckText("worker.programs.problem", p.Problem, maxPath))
+		if err == nil && !printable(p.Name+p.Version) {
+			err = protocol.Invalid("worker.programs: %.40q has what cannot be printed", p.Name)
+		}
+	}
 	for _, h := range b.Held {
 		err = firstError(err, checkHeld(h))
 	}

@@ -19,7 +19,7 @@ import (
 func rowAfterBeat(by credential.Identity, b coordinator.WorkBeat, row store.Worker, current string) store.Worker {
 	w := b.Worker
 	meta, err := json.Marshal(fleet.WorkerMeta{
-		Program: "gaffer", Host: w.Host, Slots: w.Slots, Labels: w.Labels, Agents: w.Agents, Pools: by.Pools, Version: w.Version, Source: sourceOf(b.Held), Held: len(b.Held),
+		Program: "gaffer", Host: w.Host, Slots: w.Slots, Labels: w.Labels, Agents: w.Agents, Pools: by.Pools, Version: w.Version, Source: sourceOf(b.Held), Held: len(b.Held), Programs: w.Programs,
 	})
 	if err != nil {
 		panic("workdesk: texts and numbers without JSON: " + err.Error())

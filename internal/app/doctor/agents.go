@@ -12,9 +12,9 @@ import (
 	"gaffer/internal/plan"
 )
 
-// findAgents looks for the programs of all agents. It does not execute a program that gaffer.yaml
-// names, because a project may name any program.
-func findAgents(ctx context.Context, opts Options) []Agent {
+// FindAgents looks for the programs of all agents. It does not execute a program that gaffer.yaml
+// names, because a project may name any program. Of opts it uses Names, Agents and Project.
+func FindAgents(ctx context.Context, opts Options) []Agent {
 	names := agent.Names()
 	for _, name := range opts.Names {
 		if !slices.Contains(names, name) {

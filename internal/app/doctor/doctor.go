@@ -106,7 +106,7 @@ type Database struct {
 func Examine(ctx context.Context, opts Options, repair bool) (Health, error) {
 	h := Health{
 		Database: opts.Database, Method: supervisor.GroupMethod(), Unproven: []Unproven{}, Problems: []string{}, Limits: []string{},
-		Agents: findAgents(ctx, opts), Holding: []RunningAttempt{}, Orphans: []Orphan{}, Owed: []pending.Documents{}, Gone: []DeadAgent{}, Advice: []string{},
+		Agents: FindAgents(ctx, opts), Holding: []RunningAttempt{}, Orphans: []Orphan{}, Owed: []pending.Documents{}, Gone: []DeadAgent{}, Advice: []string{},
 	}
 	if limits := supervisor.PlatformLimits(); limits != "" {
 		h.Limits = append(h.Limits, limits)

@@ -25,6 +25,32 @@ func AddMergeTasks(p plan.Plan, run string) (plan.Plan, error) {
 	return addMergesOfPredecessors(p, run)
 }
 
+// RemoveMergeTasks is the reverse of [AddMergeTasks], for the plan of a run that is not a workflow. It
+// removes the added tasks, and the branches that the tasks got. A task that starts from the work of
+// one other task names it in After, even if the original plan did so only by its waves.
+func RemoveMergeTasks(p plan.Plan, run string) plan.Plan {
+	added := map[string]bool{}
+	for _, t := range p.Tasks {
+		added[t.ID] = t.Agent == MergeAgent
+	}
+	var tasks []plan.Task
+	for _, t := range p.Tasks {
+		if added[t.ID] {
+			continue
+		}
+		if t.Branch == worktree.BranchOf(run, t.ID) {
+			t.Branch = ""
+		}
+		t.Base = ""
+		if t.After = slices.DeleteFunc(slices.Clone(t.After), func(id string) bool { return added[id] }); len(t.After) == 0 {
+			t.After = nil
+		}
+		tasks = append(tasks, t)
+	}
+	p.Tasks = tasks
+	return p
+}
+
 // addMergesOfWaves adds the merge tasks of a workflow: one after each wave of several tasks, and
 // one at the end.
 func addMergesOfWaves(p plan.Plan, run string) (plan.Plan, error) {

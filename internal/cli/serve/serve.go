@@ -45,6 +45,7 @@ type options struct {
 	lease       time.Duration
 	logLimit    int
 	announce    bool
+	workersOnly bool
 	verbose     bool
 
 	terminal bool // stdout is the user's terminal and not a stored log
@@ -71,6 +72,8 @@ opens another link.
 
 It also shows the runs of this machine. If a user retries, cancels or answers in
 a run that no process works on, it starts 'gaffer resume' in the background.
+Users with the role operator or admin can start runs here, in the folders of
+projects that it knows; --workers-only prevents that.
 
 It accepts connections from other machines only with TLS: with --tls-cert and
 --tls-key, or with --tls and a certificate that it creates. It prints the
@@ -101,6 +104,7 @@ After SIGTERM or Ctrl-C it finishes current requests, for at most 10 seconds.`,
 	flags.DurationVar(&o.lease, "lease", engine.DefaultLease, "give a task to another worker if its worker sends no heartbeat for `TIME`")
 	flags.IntVar(&o.logLimit, "log-limit", logstore.DefaultKeep>>20, "keep the last `MIB` of each attempt's log")
 	flags.Var(&o.keep, "keep", "every hour, delete what ended longer ago, like 'gaffer prune'; for example 30d")
+	flags.BoolVar(&o.workersOnly, "workers-only", false, "let users start runs only on workers, not on this machine")
 	flags.BoolVar(&o.announce, "announce", false, "write the address to ~/.fctry/viewer.port.json and viewer.pid, where programs look for a viewer")
 	flags.BoolVar(&o.verbose, "verbose", false, "log every request")
 	return cmd
@@ -149,7 +153,7 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 		return err
 	}
 	defer func() { _ = l.Close() }() // ignore the error: if the server has started, l is closed
-	b, err := open(ctx, app.ServerOptions{Lease: o.lease, KeepLog: int64(o.logLimit) << 20, Notify: true})
+	b, err := open(ctx, app.ServerOptions{Lease: o.lease, KeepLog: int64(o.logLimit) << 20, Notify: true, WorkersOnly: o.workersOnly})
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package serverfleet
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -38,7 +39,7 @@ func WorkerOf(a coordinator.Agent) Worker {
 	var said map[string]json.RawMessage
 	_ = json.Unmarshal(a.Meta, &said) // if meta is not an object, there is nothing to read
 	for name, to := range map[string]any{
-		"labels": &w.Labels, "agents": &w.Allowed, "pools": &w.Pools, "slots": &w.Slots, "version": &w.Version, "host": &w.Host, "held": &w.Held, "source": &w.Source, "run": &w.Run,
+		"labels": &w.Labels, "agents": &w.Allowed, "pools": &w.Pools, "slots": &w.Slots, "version": &w.Version, "host": &w.Host, "held": &w.Held, "source": &w.Source, "run": &w.Run, "programs": &w.Programs,
 		"by_hand": &w.ByHand, "dir": &w.Dir, "for": &w.For, "pid": &w.PID, "pane": &w.Pane,
 	} {
 		_ = json.Unmarshal(said[name], to) // ignore the error: a member of another type is skipped
@@ -91,4 +92,26 @@ func DisallowedAgents(workers []Worker, p plan.Plan, project, on string, agentOf
 		}
 	}
 	return agents
+}
+
+// IdleWarnings returns warnings about tasks that no current worker can run. The run is submitted
+// anyway, because a suitable worker may start later. serverArg is the flag that names the server, as
+// the command that starts a worker needs it.
+func IdleWarnings(workers []Worker, p plan.Plan, project, on, serverArg string, agentOf func(plan.Task) string) (warnings []string) {
+	for _, name := range DisallowedAgents(workers, p, project, on, agentOf) {
+		warnings = append(warnings, fmt.Sprintf("no worker that is online and has the labels runs agent %s: its tasks wait", name))
+	}
+	lacking := MissingLabels(workers, p, project, on)
+	switch {
+	case len(lacking) == 0:
+		return warnings
+	case on != "" && !slices.ContainsFunc(workers, func(w Worker) bool { return w.Name == on && w.Online() }):
+		return []string{fmt.Sprintf("worker %s is not online: its tasks wait for it", on)}
+	case !slices.ContainsFunc(workers, func(w Worker) bool { return w.Online() && w.WorksFor(project) }):
+		return []string{fmt.Sprintf("no worker of project %s is online: 'gaffer worker%s' in a checkout of it starts one", project, serverArg)}
+	}
+	for _, labels := range lacking {
+		warnings = append(warnings, fmt.Sprintf("no worker that is online has the labels %s: tasks that want them wait", labels))
+	}
+	return warnings
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gaffer/coordinator"
+	"gaffer/fleet"
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/pause"
@@ -22,9 +23,11 @@ type Options struct {
 	// Connect returns a client with its own connections. timeout limits one try of a request.
 	Connect func(timeout time.Duration) (*coordinator.Client, error)
 	Worker  coordinator.WorkerInfo // sent with each heartbeat; has all labels of the worker
-	Now     func() time.Time
-	Rand    func() float64 // returns random numbers in [0, 1), to spread retries
-	Report  func(Event)    // called with each event; never nil
+	// Programs returns which agents this machine can run. It may be nil.
+	Programs func() []fleet.AgentProgram
+	Now      func() time.Time
+	Rand     func() float64 // returns random numbers in [0, 1), to spread retries
+	Report   func(Event)    // called with each event; never nil
 	// Logs is the path of the folder with the record files of logs that must still be sent.
 	Logs string
 	// LogOf returns the path of the file with the output of a task's current attempt.
@@ -126,7 +129,7 @@ func (e *Engine) Held(ctx context.Context) ([]engine.Assignment, error) {
 func (e *Engine) requestHeld(ctx context.Context) (list []coordinator.Work, sent time.Time, err error) {
 	for n := 1; ; n++ {
 		sent = e.opts.Now()
-		_, err = e.beats.Heartbeat(ctx, coordinator.WorkBeat{Worker: e.opts.Worker})
+		_, err = e.beats.Heartbeat(ctx, coordinator.WorkBeat{Worker: e.info()})
 		if err == nil {
 			list, err = e.beats.Held(ctx, e.opts.Worker.ID)
 		}
@@ -202,10 +205,19 @@ func (e *Engine) signalIdle() {
 	}
 }
 
+// info returns what a heartbeat says about the worker.
+func (e *Engine) info() coordinator.WorkerInfo {
+	w := e.opts.Worker
+	if e.opts.Programs != nil {
+		w.Programs = e.opts.Programs()
+	}
+	return w
+}
+
 // Beat implements [gaffer/internal/attempt/worker.Engine]. It takes the data about the worker from
 // the options, not from its arguments.
 func (e *Engine) Beat(ctx context.Context, _ store.Worker, held []engine.HeldAttempt) ([]engine.Order, error) {
-	b := coordinator.WorkBeat{Worker: e.opts.Worker}
+	b := coordinator.WorkBeat{Worker: e.info()}
 	for _, h := range held {
 		b.Held = append(b.Held, wireHeld(h, e.opts.Now()))
 	}

@@ -10,29 +10,13 @@ import (
 	"strings"
 	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/plan"
 	"gaffer/statefile/lazyregexp"
 )
 
-// Form holds what a user can choose for a run without writing a plan: prompts, and settings that
-// apply to all prompts. An empty field means the default.
-type Form struct {
-	Prompts    []string `json:"prompts"`
-	Agent      string   `json:"agent,omitempty"`
-	Model      string   `json:"model,omitempty"`
-	BestOf     int      `json:"best_of,omitempty"`    // how many agents work on each prompt; 0 means one
-	Candidates []string `json:"candidates,omitempty"` // with BestOf: the agents, each as AGENT or AGENT:MODEL; if empty, all candidates use Agent
-	Pick       string   `json:"pick,omitempty"`       // with BestOf: who picks a result
-	Verify     []string `json:"verify,omitempty"`
-	Worktree   bool     `json:"worktree,omitempty"`
-	Land       string   `json:"land,omitempty"`
-	Into       string   `json:"into,omitempty"`
-	Budget     float64  `json:"budget,omitempty"` // in USD
-	Parallel   int      `json:"parallel,omitempty"`
-	Retries    int      `json:"retries,omitempty"`
-	Timeout    string   `json:"timeout,omitempty"` // such as 45m
-	OnFailure  string   `json:"on_failure,omitempty"`
-}
+// Form is a [fleet.RunForm] with its plan.
+type Form fleet.RunForm
 
 // overrides returns the settings of the form.
 func (f Form) overrides() (Overrides, error) {

@@ -1,0 +1,131 @@
+package fleet
+
+// RunForm holds what a user can choose for a run without writing a plan: prompts, and settings that
+// apply to all prompts. They mean the same as the flags of 'gaffer run'. An empty field means the
+// default.
+type RunForm struct {
+	Prompts    []string `json:"prompts"`
+	Agent      string   `json:"agent,omitempty"`
+	Model      string   `json:"model,omitempty"`
+	BestOf     int      `json:"best_of,omitempty"`    // how many agents work on each prompt; 0 means one
+	Candidates []string `json:"candidates,omitempty"` // with BestOf: the agents, each as AGENT or AGENT:MODEL; if empty, all candidates use Agent
+	Pick       string   `json:"pick,omitempty"`       // with BestOf: who picks a result
+	Verify     []string `json:"verify,omitempty"`
+	Worktree   bool     `json:"worktree,omitempty"`
+	Land       string   `json:"land,omitempty"`
+	Into       string   `json:"into,omitempty"`
+	Budget     float64  `json:"budget,omitempty"` // in USD
+	Parallel   int      `json:"parallel,omitempty"`
+	Retries    int      `json:"retries,omitempty"`
+	Timeout    string   `json:"timeout,omitempty"` // such as 45m
+	OnFailure  string   `json:"on_failure,omitempty"`
+}
+
+// RunDraft is a run that a user is about to start: a form, or the text of a plan.
+type RunDraft struct {
+	Project string `json:"project"`           // path of a project on the server's machine; with Workers, the name of a project
+	Workers bool   `json:"workers,omitempty"` // the server's workers execute the run, not its machine
+	On      string `json:"on,omitempty"`      // with Workers: name of the only worker that may take the tasks
+
+	Form *RunForm `json:"form,omitempty"` // nil if there is a text
+	Text string   `json:"text,omitempty"`
+	File string   `json:"file,omitempty"` // path of the project's file that Text comes from, or the name of another file; empty for a new text
+
+	Key string `json:"key,omitempty"` // idempotency key: starting the same key again returns the same run
+}
+
+// The severities of a PlanFinding.
+const (
+	FindingProblem = "problem" // the plan is not valid
+	FindingWarning = "warning" // the plan can run, but may not do what its author wants
+	FindingMissing = "missing" // the machine lacks something that the plan needs
+)
+
+// PlanFinding is what is wrong with a plan, and where. Line and Column start at 1 and are 0 if they
+// are unknown.
+type PlanFinding struct {
+	Severity string `json:"severity"`
+	File     string `json:"file,omitempty"` // set only if the position is in another file than the plan's
+	Line     int    `json:"line,omitempty"`
+	Column   int    `json:"column,omitempty"`
+	Text     string `json:"text"`
+	Next     string `json:"next,omitempty"` // what the user can do about it
+}
+
+// PlanTask is a task of a plan that does not run yet.
+type PlanTask struct {
+	ID    string   `json:"id"`
+	Name  string   `json:"name,omitempty"`
+	Agent string   `json:"agent"`
+	Model string   `json:"model,omitempty"`
+	After []string `json:"after,omitempty"`
+	Wave  int      `json:"wave,omitempty"`
+	Line  int      `json:"line,omitempty"` // line of the task in the text
+}
+
+// PlanCheck is the result of checking a RunDraft.
+type PlanCheck struct {
+	Valid    bool          `json:"valid"` // the plan has no problems
+	Ready    bool          `json:"ready"` // the plan is valid, and the machine lacks nothing for it
+	Name     string        `json:"name,omitempty"`
+	Findings []PlanFinding `json:"findings"`
+	Tasks    []PlanTask    `json:"tasks"`
+	Text     string        `json:"text,omitempty"`     // the plan as a file; only for a form
+	Command  string        `json:"command,omitempty"`  // the command line that makes the same run; only for a form
+	Form     *RunForm      `json:"form,omitempty"`     // the form of the plan; nil if the plan does not fit one
+	FormWhy  string        `json:"form_why,omitempty"` // why there is no form
+}
+
+// PlanText is the text of a plan from which a user starts.
+type PlanText struct {
+	Text  string   `json:"text"`
+	File  string   `json:"file,omitempty"`
+	Notes []string `json:"notes,omitempty"` // what the text lacks
+
+	Project string `json:"project,omitempty"` // where the past run was executed, as in RunDraft
+	Workers bool   `json:"workers,omitempty"`
+	On      string `json:"on,omitempty"`
+}
+
+// PlanFiles lists the plan files of a project.
+type PlanFiles struct {
+	Paths []string `json:"paths"`
+	More  bool     `json:"more,omitempty"` // there are others, which are not listed
+}
+
+// AgentProgram says whether a machine can run an agent.
+type AgentProgram struct {
+	Name      string `json:"name"`
+	Installed bool   `json:"installed"`
+	Version   string `json:"version,omitempty"`
+	Problem   string `json:"problem,omitempty"` // why the agent cannot be used, and what to do; empty if it can
+}
+
+// RunPlaces says where a server can execute a new run.
+type RunPlaces struct {
+	Machine string           `json:"machine"`           // name of the server's machine
+	Folders []ProjectFolder  `json:"folders"`           // projects on the server's machine
+	Workers []ProjectWorkers `json:"workers"`           // projects of the server's workers
+	Refused string           `json:"refused,omitempty"` // why the server's machine executes no new runs; empty if it does
+}
+
+// ProjectFolder is a project on the server's machine.
+type ProjectFolder struct {
+	Path   string `json:"path"`
+	Name   string `json:"name"`
+	Active bool   `json:"active,omitempty"` // the project that is chosen if the user chooses none
+}
+
+// ProjectWorkers are the workers of a project that are online.
+type ProjectWorkers struct {
+	Project string          `json:"project"`
+	Workers []ProjectWorker `json:"workers"`
+}
+
+// ProjectWorker is a worker that may take the tasks of a new run.
+type ProjectWorker struct {
+	Name     string         `json:"name"`
+	Slots    int            `json:"slots,omitempty"`
+	Allowed  []string       `json:"agents,omitempty"`   // names of the agents whose tasks the worker takes; empty means all
+	Programs []AgentProgram `json:"programs,omitempty"` // the agents that the worker's machine has; empty if the worker has not reported them
+}

@@ -1,0 +1,175 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"gaffer/fleet"
+	"gaffer/internal/api/credential"
+)
+
+// NewRuns implements the requests with which a user prepares a run and starts it. project is the
+// path of a project on the server's machine. Its errors have the methods that [Protocol] describes.
+type NewRuns interface {
+	// Places returns where a new run can be executed.
+	Places(ctx context.Context) (fleet.RunPlaces, error)
+	// Programs returns which agents the server's machine can run in a project.
+	Programs(ctx context.Context, project string) ([]fleet.AgentProgram, error)
+	PlanFiles(ctx context.Context, project string) (fleet.PlanFiles, error)
+	PlanFile(ctx context.Context, project, path string) (fleet.PlanText, error)
+	// PlanOfRun returns the plan of a past run as a text, without the values of its variables.
+	PlanOfRun(ctx context.Context, run string) (fleet.PlanText, error)
+	Check(ctx context.Context, d fleet.RunDraft) (fleet.PlanCheck, error)
+	// Start starts a run. The warning is not empty if the run was stored, but no process works on
+	// it.
+	Start(ctx context.Context, by credential.Identity, d fleet.RunDraft) (run fleet.Run, warning string, err error)
+}
+
+// Bodies of answers about new runs.
+type (
+	allPlaces struct {
+		Places fleet.RunPlaces `json:"places"`
+	}
+	allPrograms struct {
+		Programs []fleet.AgentProgram `json:"programs"`
+	}
+	allPlanFiles struct {
+		Plans fleet.PlanFiles `json:"plans"`
+	}
+	onePlanText struct {
+		Plan fleet.PlanText `json:"plan"`
+	}
+	oneCheck struct {
+		Check fleet.PlanCheck `json:"check"`
+	}
+	startedRun struct {
+		Run     fleet.Run `json:"run"`
+		Warning string    `json:"warning,omitempty"`
+	}
+)
+
+const (
+	maxDraft = 10 << 20 // maximum length of a request with the text of a plan, in bytes
+	// maxDrafts is how many drafts the server checks at the same time. It limits the memory and the
+	// time that large plans take.
+	maxDrafts = 4
+)
+
+// newRunHandlers answers the requests about new runs.
+type newRunHandlers struct {
+	service  NewRuns
+	checking chan struct{} // holds one value for each draft that is being checked, at most maxDrafts
+}
+
+func (h *newRunHandlers) routes() []route {
+	const found, made, missing, conflict = http.StatusOK, http.StatusCreated, http.StatusNotFound, http.StatusConflict
+	get, post := http.MethodGet, http.MethodPost
+	return []route{
+		{method: get, path: "/v1/places", access: operate, about: "where a new run can be executed: folders of the server's machine, and workers", gives: allPlaces{}, status: found, do: h.places},
+		{method: get, path: "/v1/programs", access: operate, about: "which agents are installed and logged in on the server's machine", query: []string{"project"}, gives: allPrograms{}, status: found, others: []int{missing}, do: h.programs},
+		{method: get, path: "/v1/plans", access: operate, about: "the plan files of a project on the server's machine", query: []string{"project"}, gives: allPlanFiles{}, status: found, others: []int{missing}, do: h.planFiles},
+		{method: get, path: "/v1/plans/file", access: operate, about: "the text of a plan file", query: []string{"project", "path"}, gives: onePlanText{}, status: found, others: []int{missing}, do: h.planFile},
+		{method: post, path: "/v1/plans/check", access: operate, about: "check a form or the text of a plan, as 'gaffer plan check' does", takes: fleet.RunDraft{}, gives: oneCheck{}, status: found, others: []int{missing, conflict}, do: h.check},
+		{method: post, path: "/v1/plans/start", access: operate, about: "start a run from a form or the text of a plan, as 'gaffer run --detach' does; the same key returns the same run", takes: fleet.RunDraft{}, gives: startedRun{}, status: made, others: []int{missing, conflict}, do: h.start},
+		{method: get, path: "/v1/runs/{id}/plan/text", access: operate, about: "the plan of a run as a text from which another run can be started; the values of its variables are left out", gives: onePlanText{}, status: found, others: []int{missing, conflict}, do: h.planOfRun},
+	}
+}
+
+func (h *newRunHandlers) places(c *request) error {
+	return respond(c, func(ctx context.Context) (allPlaces, error) {
+		all, err := h.service.Places(ctx)
+		return allPlaces{all}, err
+	})
+}
+
+func (h *newRunHandlers) programs(c *request) error {
+	return respondForProject(c, func(ctx context.Context, project string) (allPrograms, error) {
+		all, err := h.service.Programs(ctx, project)
+		return allPrograms{list(all)}, err
+	})
+}
+
+func (h *newRunHandlers) planFiles(c *request) error {
+	return respondForProject(c, func(ctx context.Context, project string) (allPlanFiles, error) {
+		all, err := h.service.PlanFiles(ctx, project)
+		all.Paths = list(all.Paths)
+		return allPlanFiles{all}, err
+	})
+}
+
+func (h *newRunHandlers) planFile(c *request) error {
+	path, err := projectName(c.r.URL.Query().Get("path")) // a path may be as long as a project's
+	if err != nil {
+		return err
+	}
+	return respondForProject(c, func(ctx context.Context, project string) (onePlanText, error) {
+		text, err := h.service.PlanFile(ctx, project, path)
+		return onePlanText{text}, err
+	})
+}
+
+func (h *newRunHandlers) planOfRun(c *request) error {
+	return respondByID(c, func(ctx context.Context, id string) (onePlanText, error) {
+		text, err := h.service.PlanOfRun(ctx, id)
+		return onePlanText{text}, err
+	})
+}
+
+// draft reads a draft and passes it to do. It limits the number of drafts at the same time.
+func (h *newRunHandlers) draft(c *request, do func(d fleet.RunDraft) error) error {
+	select {
+	case h.checking <- struct{}{}:
+		defer func() { <-h.checking }()
+	default:
+		return temporary("busy", fmt.Sprintf("%d plans are being checked: try again", maxDrafts))
+	}
+	var d fleet.RunDraft
+	if err := c.decodeUpTo(maxDraft, &d); err != nil {
+		return err
+	}
+	trim(&d.Project, &d.On, &d.Key)
+	if _, err := projectName(d.Project); err != nil {
+		return err
+	}
+	if _, err := projectName(d.File); err != nil {
+		return err
+	}
+	names, texts := []string{"on", d.On, "key", d.Key}, []string{"text", d.Text}
+	if f := d.Form; f != nil {
+		names = append(names, "agent", f.Agent, "model", f.Model, "pick", f.Pick, "land", f.Land, "into", f.Into, "timeout", f.Timeout, "on_failure", f.OnFailure)
+		for _, one := range f.Candidates {
+			names = append(names, "candidates", one)
+		}
+		texts = append(texts, "prompts", strings.Join(f.Prompts, "\n"), "verify", strings.Join(f.Verify, "\n"))
+	}
+	if err := checkNames(names...); err != nil {
+		return err
+	}
+	if err := checkTexts(texts...); err != nil {
+		return err
+	}
+	return do(d)
+}
+
+func (h *newRunHandlers) check(c *request) error {
+	c.quiet = true // it changes nothing
+	return h.draft(c, func(d fleet.RunDraft) error {
+		return respond(c, func(ctx context.Context) (oneCheck, error) {
+			check, err := h.service.Check(ctx, d)
+			check.Findings, check.Tasks = list(check.Findings), list(check.Tasks)
+			return oneCheck{check}, err
+		})
+	})
+}
+
+func (h *newRunHandlers) start(c *request) error {
+	return h.draft(c, func(d fleet.RunDraft) error {
+		return respond(c, func(ctx context.Context) (startedRun, error) {
+			run, warning, err := h.service.Start(ctx, c.by, d)
+			c.about = "run " + run.ID
+			return startedRun{run, warning}, err
+		})
+	})
+}

@@ -1,0 +1,505 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"gaffer/coordinator"
+	"gaffer/fleet"
+	"gaffer/internal/api/credential"
+	"gaffer/internal/api/protocol"
+	"gaffer/internal/api/runs"
+	"gaffer/internal/api/viewers"
+	"gaffer/internal/app/doctor"
+	"gaffer/internal/app/localrun"
+	"gaffer/internal/attempt/agent"
+	"gaffer/internal/attempt/preflight"
+	"gaffer/internal/attempt/workspace"
+	"gaffer/internal/config"
+	"gaffer/internal/connect/serverfleet"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/flow/newrun"
+	"gaffer/internal/plan"
+	"gaffer/internal/plan/planfiles"
+	"gaffer/internal/plan/secret"
+	"gaffer/internal/project"
+	"gaffer/internal/text/display"
+	"gaffer/internal/text/truncate"
+	"gaffer/internal/ui/phrase"
+)
+
+// NewRunService implements [server.NewRuns]. It makes the same runs as 'gaffer run': a background
+// process of this machine works on a run in one of its folders, as with 'gaffer run --detach', and
+// the server's workers execute the others, as with 'gaffer run --server'.
+type NewRunService struct {
+	app      *App
+	runs     *runs.Service
+	projects interface { // lists the projects that the server knows
+		Projects(ctx context.Context) ([]viewers.Project, error)
+	}
+	agents      *protocol.Service
+	machine     string
+	workersOnly bool
+
+	mu       sync.Mutex
+	programs map[string]foundPrograms // by the path of the project
+}
+
+// foundPrograms are the agents that a project can use. The programs are asked for their versions,
+// which takes seconds.
+type foundPrograms struct {
+	list []fleet.AgentProgram
+	at   time.Time
+}
+
+// programsTime is how long the answer about installed programs is reused.
+const programsTime = 15 * time.Second
+
+// maxRunFolders is the maximum number of folders that are known only because runs worked in them.
+const maxRunFolders = 100
+
+// Places implements [server.NewRuns].
+func (s *NewRunService) Places(ctx context.Context) (fleet.RunPlaces, error) {
+	places := fleet.RunPlaces{Machine: s.machine, Folders: []fleet.ProjectFolder{}, Workers: []fleet.ProjectWorkers{}}
+	if err := s.refusal(); err != nil {
+		places.Refused = err.Error()
+	}
+	folders, err := s.folders(ctx)
+	if err != nil {
+		return places, err
+	}
+	places.Folders = folders
+	agents, err := s.agents.Agents(ctx)
+	if err != nil {
+		return places, err
+	}
+	byProject := map[string][]fleet.ProjectWorker{}
+	for _, a := range agents {
+		w := serverfleet.WorkerOf(a)
+		if !w.Online() || w.ByHand || w.Run != "" {
+			continue
+		}
+		for _, name := range w.Projects() {
+			byProject[name] = append(byProject[name], fleet.ProjectWorker{Name: w.Name, Slots: w.Slots, Allowed: w.Allowed, Programs: w.Programs})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(byProject)) {
+		list := byProject[name]
+		slices.SortFunc(list, func(a, b fleet.ProjectWorker) int { return strings.Compare(a.Name, b.Name) })
+		places.Workers = append(places.Workers, fleet.ProjectWorkers{Project: name, Workers: list})
+	}
+	return places, nil
+}
+
+// refusal returns an error that says why this machine executes no new runs, or nil if it does.
+func (s *NewRunService) refusal() error {
+	if s.workersOnly {
+		return protocol.Conflict("workers_only", "this server starts runs only on its workers")
+	}
+	return localrun.CheckDetach(s.app.opts.Getenv)
+}
+
+// folders returns the folders in which this machine executes new runs: those of the projects that
+// the server knows, and those in which a gaffer of this machine has worked on a run.
+func (s *NewRunService) folders(ctx context.Context) ([]fleet.ProjectFolder, error) {
+	known, err := s.projects.Projects(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list, listed := []fleet.ProjectFolder{}, map[string]bool{}
+	for _, p := range known {
+		list, listed[p.Path] = append(list, fleet.ProjectFolder{Path: p.Path, Name: p.Name, Active: p.Active}), true
+	}
+	var paths []string
+	err = s.app.store.Read(ctx, func(r store.Reader) error {
+		rows, err := s.app.query.Rows(r, "", true)
+		for _, run := range rows {
+			if filepath.IsAbs(run.Project) && !listed[run.Project] && len(paths) < maxRunFolders && s.app.locks.WorkedOn(run) {
+				listed[run.Project] = true
+				paths = append(paths, run.Project)
+			}
+		}
+		return err
+	})
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			list = append(list, fleet.ProjectFolder{Path: path, Name: filepath.Base(path)})
+		}
+	}
+	return list, err
+}
+
+// options returns the options of a known project on this machine. It compares paths only as texts.
+func (s *NewRunService) options(ctx context.Context, path string) (Options, error) {
+	folders, err := s.folders(ctx)
+	if err != nil {
+		return Options{}, err
+	}
+	if !slices.ContainsFunc(folders, func(f fleet.ProjectFolder) bool { return f.Path == path }) {
+		return Options{}, protocol.NothingFound("project_not_found", fmt.Sprintf("no project %.200q: GET /v1/places lists them; 'gaffer serve' and 'gaffer run' in a folder make it known", path))
+	}
+	opts := s.app.opts
+	if opts.Project.Root == path {
+		return opts, nil
+	}
+	if opts.Project, err = project.At(path, "a request"); err != nil {
+		return opts, protocol.Conflict("project_unusable", "%s", err)
+	}
+	if opts.Config, err = config.Load(config.Inputs{Root: opts.Project.Root, Getenv: opts.Getenv}); err != nil {
+		return opts, protocol.Conflict("project_unusable", "the settings of %s: %s", path, err)
+	}
+	return opts, nil
+}
+
+// Programs implements [server.NewRuns].
+func (s *NewRunService) Programs(ctx context.Context, path string) ([]fleet.AgentProgram, error) {
+	opts, err := s.options(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock() // one request at a time asks the programs; the others wait for its answer
+	found, ok := s.programs[path]
+	if !ok || time.Since(found.at) > programsTime {
+		found = foundPrograms{agentPrograms(ctx, opts.Project.Root, opts.Config), time.Now()}
+		if ctx.Err() == nil {
+			s.programs[path] = found
+		}
+	}
+	return found.list, ctx.Err()
+}
+
+// The maximum lengths of what is reported about a program, in characters.
+const (
+	maxVersion = 60
+	maxProblem = 500
+)
+
+// agentPrograms returns which agents this machine can run in a project: those that 'gaffer doctor'
+// shows, and the one that is built into gaffer.
+func agentPrograms(ctx context.Context, root string, c *config.Config) []fleet.AgentProgram {
+	list := []fleet.AgentProgram{}
+	for _, a := range doctor.FindAgents(ctx, doctor.Options{
+		Project: root, Names: slices.Sorted(maps.Keys(c.Agents())), Agents: func(name string) (map[string]agent.Custom, error) { return customAgents(c, name) },
+	}) {
+		list = append(list, fleet.AgentProgram{Name: a.Name, Installed: a.Path != "", Version: display.Line(a.Version, maxVersion), Problem: truncate.Chars(a.Problem, maxProblem)})
+	}
+	if !slices.ContainsFunc(list, func(a fleet.AgentProgram) bool { return a.Name == plan.FakeAgent }) {
+		list = append(list, fleet.AgentProgram{Name: plan.FakeAgent, Installed: true})
+	}
+	return list
+}
+
+// files opens the plan files of a project.
+func (s *NewRunService) files(ctx context.Context, path string) (*planfiles.Files, Options, error) {
+	opts, err := s.options(ctx, path)
+	if err != nil {
+		return nil, opts, err
+	}
+	files, err := planfiles.Open(opts.Project.Root)
+	if err != nil {
+		err = protocol.Conflict("project_unusable", "the folder %s cannot be opened", path)
+	}
+	return files, opts, err
+}
+
+// PlanFiles implements [server.NewRuns].
+func (s *NewRunService) PlanFiles(ctx context.Context, path string) (fleet.PlanFiles, error) {
+	files, _, err := s.files(ctx, path)
+	if err != nil {
+		return fleet.PlanFiles{}, err
+	}
+	defer func() { _ = files.Close() }() // ignore the error: the folder was only read
+	paths, more, err := files.List()
+	return fleet.PlanFiles{Paths: paths, More: more}, err
+}
+
+// PlanFile implements [server.NewRuns].
+func (s *NewRunService) PlanFile(ctx context.Context, path, file string) (fleet.PlanText, error) {
+	files, _, err := s.files(ctx, path)
+	if err != nil {
+		return fleet.PlanText{}, err
+	}
+	defer func() { _ = files.Close() }() // ignore the error: the folder was only read
+	text, err := files.Read(file)
+	return fleet.PlanText{Text: text, File: file, Project: path}, err
+}
+
+// PlanOfRun implements [server.NewRuns]. Without the tasks and branches that gaffer has added, the
+// plan is as its author wrote it, in gaffer's own format.
+func (s *NewRunService) PlanOfRun(ctx context.Context, id string) (fleet.PlanText, error) {
+	raw, err := s.runs.Plan(ctx, id, true)
+	if err != nil {
+		return fleet.PlanText{}, err
+	}
+	p, err := plan.Decode(raw)
+	if err != nil {
+		return fleet.PlanText{}, fmt.Errorf("plan of run %s: %w", id, err)
+	}
+	run, err := s.runs.Run(ctx, id)
+	if err != nil {
+		return fleet.PlanText{}, err
+	}
+	text := fleet.PlanText{Project: run.Project, Workers: !filepath.IsAbs(run.Project)}
+	p = workspace.RemoveMergeTasks(p, id)
+	hidden := 0
+	for i, t := range p.Tasks {
+		t.Env = secret.Hide(t.Env)
+		p.Tasks[i].Env = t.Env
+		p.Tasks[i].Labels = slices.DeleteFunc(slices.Clone(t.Labels), func(label string) bool { return label == runs.ProjectLabel(run.Project) })
+		for _, v := range t.Env {
+			if v.IsHidden() {
+				hidden++
+			}
+		}
+	}
+	if hidden > 0 {
+		text.Notes = append(text.Notes, fmt.Sprintf("The plan leaves out the values of %s: its comments say where.", phrase.Count(hidden, "variable")))
+	}
+	if text.Text, err = p.YAML(); err != nil {
+		return fleet.PlanText{}, fmt.Errorf("run %s: %w", id, err)
+	}
+	return text, nil
+}
+
+// draft is a draft whose plan was read.
+type draft struct {
+	fleet.RunDraft
+	opts     Options // options of the project; the zero value if workers execute the run
+	agents   []string
+	plan     plan.Plan
+	problems plan.Problems
+	text     string // the plan's text, also of a form
+	file     string // the name of the plan's file in problems
+}
+
+// read reads the plan of a draft. Problems of the plan are no error.
+func (s *NewRunService) read(ctx context.Context, d fleet.RunDraft) (*draft, error) {
+	r := &draft{RunDraft: d, text: d.Text}
+	files := &planfiles.Files{}
+	switch {
+	case d.Project == "":
+		return nil, protocol.Invalid("project: is missing")
+	case (d.Form == nil) == (d.Text == ""):
+		return nil, protocol.Invalid("want a form or a text")
+	case len(d.Text) > planfiles.MaxSize:
+		return nil, protocol.Invalid("text: has %d MiB, more than the %d a plan may have", len(d.Text)>>20, planfiles.MaxSize>>20)
+	case !d.Workers:
+		var err error
+		if files, r.opts, err = s.files(ctx, d.Project); err != nil {
+			return nil, err
+		}
+		defer func() { _ = files.Close() }() // ignore the error: the folder was only read
+		r.agents = slices.Sorted(maps.Keys(r.opts.Config.Agents()))
+	default:
+		// The names of agents that workers define are not known here.
+		r.agents = slices.Sorted(maps.Keys(s.app.opts.Config.Agents()))
+	}
+	if d.Form != nil {
+		text, err := newrun.Form(*d.Form).Text(r.agents)
+		if wrong, ok := errors.AsType[*newrun.UsageError](err); ok {
+			r.problems = plan.Problems{{Text: wrong.Error(), Suggestion: ""}}
+			return r, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		r.text = text
+	}
+	// A text that is not a file of the project is read like one in its folder.
+	name, ours := fileName(d.File, r.text), false
+	if d.Form == nil && filepath.IsLocal(d.File) {
+		if text, err := files.Read(d.File); err == nil {
+			name, ours = filepath.Clean(d.File), text == r.text
+		}
+	}
+	r.file = name
+	p, err := plan.Load(files.Host(name, r.text), name, plan.Options{Dir: files.Dir(), Root: files.Dir(), Agents: r.agents})
+	if problems, ok := errors.AsType[plan.Problems](err); ok {
+		r.problems = problems
+		return r, nil
+	}
+	if err != nil {
+		return nil, protocol.Invalid("plan: %s", err)
+	}
+	if !ours {
+		p.SourceFile = ""
+		for i := range p.Tasks {
+			p.Tasks[i].CheckboxFile = ""
+		}
+	}
+	switch {
+	case p.Format == plan.Beads:
+		r.problems = plan.Problems{{Text: "beads are dispatched: 'gaffer dispatch --from FILE'"}}
+	case len(p.Tasks) == 0:
+		r.problems = plan.Problems{{Text: "nothing is left to do"}}
+	}
+	r.plan = p
+	return r, nil
+}
+
+// fileName returns the name under which a text is read. Its extension decides the format.
+func fileName(given, text string) string {
+	switch ext := strings.ToLower(filepath.Ext(given)); {
+	case slices.Contains([]string{".yaml", ".yml", ".json", ".md", ".jsonl"}, ext):
+		return "plan" + ext
+	case plan.IsPlan("plan.md", []byte(text)):
+		return "plan.md"
+	}
+	return "plan.yaml"
+}
+
+// Check implements [server.NewRuns].
+func (s *NewRunService) Check(ctx context.Context, d fleet.RunDraft) (fleet.PlanCheck, error) {
+	r, err := s.read(ctx, d)
+	if err != nil {
+		return fleet.PlanCheck{}, err
+	}
+	check := fleet.PlanCheck{Valid: len(r.problems) == 0, Name: r.plan.Name}
+	check.Findings = append(r.findings(fleet.FindingProblem, r.problems), r.findings(fleet.FindingWarning, r.plan.Warnings)...)
+	for _, t := range r.plan.Tasks {
+		check.Tasks = append(check.Tasks, fleet.PlanTask{ID: t.ID, Name: t.Name, Agent: engine.AgentOf(t), Model: t.Model, After: t.After, Wave: t.Wave, Line: t.Line})
+	}
+	if d.Form != nil {
+		check.Text, check.Command = r.text, newrun.Form(*d.Form).Command()
+	} else if check.Valid {
+		if f, err := newrun.FormOf(r.plan, r.agents); err != nil {
+			check.FormWhy = err.Error()
+		} else {
+			form := fleet.RunForm(f)
+			check.Form = &form
+		}
+	}
+	if !check.Valid {
+		return check, nil
+	}
+	lacks, err := s.lacks(ctx, r)
+	if err != nil {
+		return fleet.PlanCheck{}, err
+	}
+	check.Ready = len(lacks) == 0
+	for _, l := range lacks {
+		check.Findings = append(check.Findings, fleet.PlanFinding{Severity: fleet.FindingMissing, Text: l.Text, Next: l.Next})
+	}
+	warnings, err := s.idleWarnings(ctx, r)
+	for _, text := range warnings {
+		check.Findings = append(check.Findings, fleet.PlanFinding{Severity: fleet.FindingWarning, Text: text})
+	}
+	return check, err
+}
+
+// findings converts problems of a plan. Those of a plan's own text have no file.
+func (r *draft) findings(severity string, problems plan.Problems) (list []fleet.PlanFinding) {
+	for _, p := range problems {
+		f := fleet.PlanFinding{Severity: severity, File: p.File, Line: p.Line, Column: p.Column, Text: plan.Problem{Text: p.Text, Suggestion: p.Suggestion}.String()}
+		if f.File == r.file {
+			f.File = ""
+		}
+		if r.Form != nil {
+			f.Line, f.Column = 0, 0 // the user sees the form, not the text
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+// lacks returns what prevents the plan from running where the user wants it.
+func (s *NewRunService) lacks(ctx context.Context, r *draft) ([]preflight.Problem, error) {
+	if !r.Workers {
+		if err := s.refusal(); err != nil {
+			return []preflight.Problem{preflight.ProblemOf(err)}, nil
+		}
+		return Preflight(ctx, r.opts, r.plan)
+	}
+	if what := r.plan.OneMachineReason(); what != "" && r.On == "" {
+		return []preflight.Problem{{Text: what + " is only there on one machine, and any worker of the project may take a task", Next: "choose one of them to run the whole plan"}}, nil
+	}
+	return nil, nil
+}
+
+// idleWarnings returns warnings about tasks that no worker which is online can run.
+func (s *NewRunService) idleWarnings(ctx context.Context, r *draft) ([]string, error) {
+	if !r.Workers {
+		return nil, nil
+	}
+	agents, err := s.agents.Agents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	workers := make([]fleet.Worker, len(agents))
+	for i, a := range agents {
+		workers[i] = serverfleet.WorkerOf(a)
+	}
+	return serverfleet.IdleWarnings(workers, r.plan, r.Project, r.On, "", engine.AgentOf), nil
+}
+
+// Start implements [server.NewRuns].
+func (s *NewRunService) Start(ctx context.Context, by credential.Identity, d fleet.RunDraft) (run fleet.Run, warning string, err error) {
+	r, err := s.read(ctx, d)
+	if err != nil {
+		return run, "", err
+	}
+	if len(r.problems) > 0 {
+		return run, "", protocol.Invalid("the plan has problems, nothing runs:\n%s", r.problems)
+	}
+	lacks, err := s.lacks(ctx, r)
+	if err != nil {
+		return run, "", err
+	}
+	if len(lacks) > 0 {
+		lines := make([]string, len(lacks))
+		for i, l := range lacks {
+			lines[i] = l.String()
+		}
+		return run, "", protocol.Conflict("not_ready", "nothing runs:\n%s", strings.Join(lines, "\n"))
+	}
+	if r.Workers {
+		text, err := plan.Encode(r.plan)
+		if err != nil {
+			return run, "", err
+		}
+		run, err = s.runs.Submit(ctx, by, coordinator.NewRun{Project: r.Project, On: r.On, Key: r.Key, Plan: text})
+		return run, "", err
+	}
+	return s.startHere(ctx, by, r)
+}
+
+// startHere stores the run and starts a background process that works on it, in the project's
+// folder. A repeated request finds the stored run, and starts the process if there is none.
+func (s *NewRunService) startHere(ctx context.Context, by credential.Identity, r *draft) (run fleet.Run, warning string, err error) {
+	id, err := s.app.submit(ctx, r.plan, engine.Submission{
+		Project: r.opts.Project.Root, Who: cmp.Or(by.Name, by.ID), Key: "run " + by.ID + " " + cmp.Or(r.Key, newID()),
+	})
+	if err != nil {
+		return run, "", startError(err)
+	}
+	if run, err = s.app.query.Summary(ctx, id); err != nil || run.Status.Final() {
+		return run, "", err
+	}
+	if err := s.app.Background.EnsureProcess(context.WithoutCancel(ctx), id); err != nil {
+		return run, err.Error(), nil
+	}
+	run, err = s.app.query.Summary(ctx, id)
+	return run, "", err
+}
+
+// startError converts an error of git, such as a missing base branch, to one that the client sees.
+func startError(err error) error {
+	if hint, ok := err.(interface {
+		error
+		Hint() string
+	}); ok && hint.Hint() != "" {
+		return protocol.Conflict("not_ready", "%s; %s", err, hint.Hint())
+	}
+	return err
+}
