@@ -54,7 +54,7 @@ tasks:
 	p.asOnAPhone("a review")
 	p.Shot("phone-review")
 	p.Click("Approve")
-	p.Sees("approved")
+	p.Wait("it is approved and can be merged", `document.querySelector('.reviewbar .status').innerText.includes('approved') && [...document.querySelectorAll('.reviewbar button')].some((b) => b.innerText === 'Merge…' && !b.disabled)`)
 	p.Click("Merge…")
 	p.Click("Merge")
 	p.Click("Merge and change the files of main")
