@@ -20,5 +20,6 @@ func TestTheFrameHasNoBarrier(t *testing.T) {
 	p.Accessible("a question")
 	p.Press("?")
 	p.Wait("the help is open", `document.querySelector('dialog[open]')`)
+	p.Sees("Everywhere", "to the first question", "On this page")
 	p.Accessible("the help")
 }

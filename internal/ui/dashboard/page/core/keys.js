@@ -19,13 +19,12 @@ const tables = new Mounted();
  */
 export const useKeys = (keys) => tables.use(keys);
 
-/** The keys that have a text, those of the page first. @returns {[string, string][]} */
+/** The keys that have a text: those of the shown page, and those of the frame around it. @returns {{page: [string, string][], everywhere: [string, string][]}} */
 export function describedKeys() {
-  const found = new Map();
-  for (const keys of tables.all()) {
-    for (const [name, does] of Object.entries(keys)) if (Array.isArray(does) && !found.has(name)) found.set(name, does[1]);
-  }
-  return [...found];
+  const all = tables.all();
+  const described = (keys) => Object.entries(keys).filter(([, does]) => Array.isArray(does)).map(([name, does]) => [name, does[1]]);
+  const page = new Map(all.slice(0, -1).reverse().flatMap(described));
+  return { page: [...page], everywhere: described(all.at(-1) ?? {}).filter(([name]) => !page.has(name)) };
 }
 
 const typing = 'textarea,select,[contenteditable],input:not([type=checkbox],[type=radio],[type=button])';

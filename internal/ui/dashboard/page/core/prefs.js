@@ -20,4 +20,8 @@ export const sound = kept('sound', 'off');
 effect(() => {
   if (theme.value === 'auto') delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme.value;
+  for (const meta of document.querySelectorAll('meta[name="theme-color"]')) { // the colour of a phone's status bar
+    const kind = theme.value === 'auto' ? (meta.media.includes('dark') ? 'dark' : 'light') : theme.value;
+    meta.content = kind === 'dark' ? '#1a1c20' : '#ffffff'; // as --panel in base.css
+  }
 });

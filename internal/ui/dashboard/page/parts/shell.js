@@ -65,8 +65,10 @@ async function leave() {
 }
 
 function help() {
-  const keys = [...describedKeys(), ['Ctrl+K', 'find a run, a task, a project or an action'], ['↑ ↓ Enter', 'move in a list, open an item']];
-  confirm({ title: 'Keys', text: html`<dl class="keys">${keys.map(([k, what]) => html`<dt key=${k}>${k.split(' ').map((one) => html`<kbd>${one}</kbd> `)}</dt><dd key=${what}>${what}</dd>`)}</dl>`, action: 'Close', only: true });
+  const { page, everywhere } = describedKeys();
+  const list = (title, keys) => keys.length > 0 && html`<section><h3>${title}</h3><dl class="keys">${keys.map(([k, what]) => html`<dt key=${k}>${k.split(' ').map((one) => html`<kbd>${one}</kbd> `)}</dt><dd key=${what}>${what}</dd>`)}</dl></section>`;
+  const found = [['Ctrl+K', 'find a run, a task, a project or an action'], ['↑ ↓ Enter', 'move in a list, open an item']];
+  confirm({ title: 'Keys', text: html`<div class="keysets" tabindex="0">${list('On this page', page)}${list('Everywhere', [...found, ...everywhere])}</div>`, action: 'Close', only: true });
 }
 
 /** The keys that work on every page. @returns {import('../core/keys.js').Keys} */
