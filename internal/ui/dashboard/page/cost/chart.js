@@ -6,7 +6,7 @@ import { nice, num } from '../records/numbers.js';
 import { costText } from './words.js';
 
 const tall = 140;
-const top = 8; // space above the highest column
+const top = 20; // space above the highest column, for the highest value
 const most = 400; // days; a longer span shows its last days
 
 const step = (day) => new Date(Date.parse(`${day}T00:00:00Z`) + 86_400_000).toISOString().slice(0, 10);
@@ -57,7 +57,8 @@ export function DayChart({ days, hours, unit, children }) {
   const used = parts.filter(([, , of]) => list.some((d) => of(d) > 0));
   const said = highest > 0 ? `${name}: from ${nameOf(list[0].key)} to ${nameOf(list.at(-1).key)}, at most ${shown(highest)} in one ${period}` : `${name}: none is known`;
   const wide = 100 / Math.max(7, list.length);
-  const labelled = (i) => i % Math.ceil(list.length / 8) === 0;
+  const every = Math.ceil(list.length / 8); // columns from one label to the next
+  const labelled = (i) => i % every === 0;
   const text = (d) => `${nameOf(d.key)}: ${d.attempts ? (unit === 'cost' ? costText(d) : parts.map(([, word, of]) => of(d) > 0 && `${count(of(d))} ${word}`).filter(Boolean).join(', ') || 'no tokens known') : 'no attempt'}`;
   return html`<${Chart} title=${name} note=${children} said=${said} head=${[period === 'hour' ? 'Hour' : 'Day', ...head[unit]]} rows=${[...list].reverse().filter((d) => d.attempts).map(cells[unit])}>
     <svg class="weeks" width="100%" height=${tall + top + 22} aria-hidden="true">
@@ -72,9 +73,9 @@ export function DayChart({ days, hours, unit, children }) {
       return high > 0 && html`<rect key=${kind} class=${`o-${kind}`} x=${`${(i + 0.14) * wide}%`} width=${`${0.72 * wide}%`} y=${y} height=${high} />`;
     })}
         ${d.unknown > 0 && unit === 'cost' && html`<text class="some" x=${`${(i + 0.5) * wide}%`} y=${y - 4} text-anchor="middle">?</text>`}
-        ${labelled(i) && html`<text x=${`${(i + 0.5) * wide}%`} y=${tall + top + 17} text-anchor=${i ? 'middle' : 'start'} dx=${i ? 0 : `-${wide / 3}%`}>${period === 'hour' ? nameOf(d.key) : d.key.slice(5)}</text>`}</g>`;
+        ${labelled(i) && html`<text class=${(i / every) % 2 ? 'second' : ''} x=${`${(i + 0.5) * wide}%`} y=${tall + top + 17} text-anchor=${i ? 'middle' : 'start'} dx=${i ? 0 : `-${wide / 3}%`}>${period === 'hour' ? nameOf(d.key) : d.key.slice(5)}</text>`}</g>`;
   })}
-      <text class="axis" x="2" y=${top + 11}>${shown(limit)}</text></svg>
+      <text class="axis" x="2" y=${top - 6}>${shown(limit)}</text></svg>
     ${unit === 'tokens' && html`<p class="legend">${used.map(([kind, word]) => html`<span key=${kind}><svg width="12" height="12" aria-hidden="true"><rect class=${`o-${kind}`} width="12" height="12" rx="2" /></svg> ${word}</span>`)}</p>`}
     ${unit === 'cost' && list.some((d) => d.unknown > 0) && html`<p class="legend">? some attempts of the ${period} did not report their cost</p>`}
   <//>`;
