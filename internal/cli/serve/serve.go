@@ -46,6 +46,7 @@ type options struct {
 	logLimit    int
 	announce    bool
 	workersOnly bool
+	localRuns   bool // the user wants runs on this machine although others can reach the server
 	verbose     bool
 
 	terminal bool // stdout is the user's terminal and not a stored log
@@ -73,7 +74,8 @@ opens another link.
 It also shows the runs of this machine. If a user retries, cancels or answers in
 a run that no process works on, it starts 'gaffer resume' in the background.
 Users with the role operator or admin can start runs here, in the folders of
-projects that it knows; --workers-only prevents that.
+projects that it knows; --workers-only prevents that. If other machines can reach
+the server, only --workers-only=false allows it.
 
 It accepts connections from other machines only with TLS: with --tls-cert and
 --tls-key, or with --tls and a certificate that it creates. It prints the
@@ -87,7 +89,10 @@ It logs to stderr, one JSON object per line: every change, and who made it.
 After SIGTERM or Ctrl-C it finishes current requests, for at most 10 seconds.`,
 		Example: "  gaffer serve\n  gaffer serve --listen 0.0.0.0:4870 --tls --host build.example\n  gaffer serve --db postgres://localhost/gaffer",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e, o, open) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.localRuns = cmd.Flags().Changed("workers-only") && !o.workersOnly
+			return run(cmd.Context(), e, o, open)
+		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -104,7 +109,7 @@ After SIGTERM or Ctrl-C it finishes current requests, for at most 10 seconds.`,
 	flags.DurationVar(&o.lease, "lease", engine.DefaultLease, "give a task to another worker if its worker sends no heartbeat for `TIME`")
 	flags.IntVar(&o.logLimit, "log-limit", logstore.DefaultKeep>>20, "keep the last `MIB` of each attempt's log")
 	flags.Var(&o.keep, "keep", "every hour, delete what ended longer ago, like 'gaffer prune'; for example 30d")
-	flags.BoolVar(&o.workersOnly, "workers-only", false, "let users start runs only on workers, not on this machine")
+	flags.BoolVar(&o.workersOnly, "workers-only", false, "let users start runs only on workers, not on this machine; the default if other machines can reach the server")
 	flags.BoolVar(&o.announce, "announce", false, "write the address to ~/.fctry/viewer.port.json and viewer.pid, where programs look for a viewer")
 	flags.BoolVar(&o.verbose, "verbose", false, "log every request")
 	return cmd
@@ -153,7 +158,7 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 		return err
 	}
 	defer func() { _ = l.Close() }() // ignore the error: if the server has started, l is closed
-	b, err := open(ctx, app.ServerOptions{Lease: o.lease, KeepLog: int64(o.logLimit) << 20, Notify: true, WorkersOnly: o.workersOnly})
+	b, err := open(ctx, app.ServerOptions{Lease: o.lease, KeepLog: int64(o.logLimit) << 20, Notify: true, WorkersOnly: o.workersOnly || !o.localRuns && o.forOthers(l)})
 	if err != nil {
 		return err
 	}
@@ -211,6 +216,11 @@ func listen(ctx context.Context, o options) (net.Listener, error) {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
+}
+
+// forOthers reports whether other machines can reach the server, directly or through a proxy.
+func (o options) forOthers(l net.Listener) bool {
+	return !l.Addr().(*net.TCPAddr).IP.IsLoopback() || len(o.hosts) > 0 || len(o.proxies) > 0
 }
 
 func newServer(ctx context.Context, e *env.Env, o options, b page.Backend, l net.Listener, tokens *credential.TokenFile) (*server.Server, server.Options, error) {

@@ -334,3 +334,30 @@ func TestServeReturnsTheErrorOfTheDatabase(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestSecurityRunsStartOnAReachableServerOnlyIfTheUserSaysSo(t *testing.T) {
+	t.Parallel()
+	stop := errors.New("stop")
+	for flags, want := range map[string]bool{
+		"":                              false,
+		"--workers-only":                true,
+		"--listen 0.0.0.0:0 --insecure": true,
+		"--host build.example":          true,
+		"--trusted-proxy 127.0.0.1":     true,
+		"--workers-only=false --host build.example": false,
+	} {
+		var got app.ServerOptions
+		cmd := newWith(&env.Env{Out: io.Discard, Err: io.Discard, Getenv: func(string) string { return "" }}, func(_ context.Context, o app.ServerOptions) (page.Backend, error) {
+			got = o
+			return page.Backend{}, stop
+		}, false)
+		cmd.SetArgs(append([]string{"--listen", "127.0.0.1:0"}, strings.Fields(flags)...))
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		if err := cmd.ExecuteContext(t.Context()); !errors.Is(err, stop) {
+			t.Errorf("%q: %v", flags, err)
+		}
+		if got.WorkersOnly != want {
+			t.Errorf("%q: runs start only on workers: %v, want %v", flags, got.WorkersOnly, want)
+		}
+	}
+}
