@@ -264,10 +264,17 @@ func TestWhatNeedsTheUserIsAboveTheAgents(t *testing.T) {
 	w := newWorld(t)
 	w.git("commit", "-q", "--allow-empty", "-m", "begin")
 	changed, _ := w.local("name: fixes\ntasks:\n  - {id: door, worktree: true, shell: \"echo red >door\"}\n")
-	orphan, pid := w.local("name: orphan\ntasks:\n  - {id: gate, shell: \"until test -e gate; do sleep 0.1; done\"}\n", "--detach")
+	orphan, pid := w.local(fmt.Sprintf(`name: orphan
+tasks:
+  - {id: gate, shell: "until test -e gate; do sleep 0.1; done"}
+  - {id: wall, worktree: true, shell: "until test -e %[1]s/paint; do sleep 0.1; done; echo blue >wall"}
+`, w.dir), "--detach")
 	p := w.open("#/")
 	p.Sees("Needs you", "1 change: 1 ready to merge")
 	p.seesAgent("gate", "running")
+	p.seesAgent("wall", "running", "gaffer/"+orphan+"/wall")
+	w.must(os.WriteFile(filepath.Join(w.dir, "paint"), nil, 0o600))
+	p.Sees("Review wall") // though its run goes on
 	w.must(syscall.Kill(pid, syscall.SIGKILL))
 	p.Sees("No gaffer works on this run")
 	p.seesAgent("gate", "no contact")

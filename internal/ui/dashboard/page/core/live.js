@@ -6,16 +6,19 @@ import { Table } from './table.js';
 /** Running attempts by id, each with its run, task, agent, model and branch. @type {Table<any>} */
 export const live = new Table();
 
-// The ids of attempts that have ended. A "seen" message may be older than the change that
-// ended an attempt, and must not bring it back.
-const ended = new Set();
+// Attempts that have ended, with their branches. A "seen" message may be older than the
+// change that ended an attempt, and must not bring it back.
+const ended = new Map();
 const keptEnded = 2_000;
 
 function end(id) {
+  if (!ended.has(id)) ended.set(id, live.rows.get(id)?.branch ?? '');
   live.drop(id);
-  ended.add(id);
-  if (ended.size > keptEnded) ended.delete(ended.values().next().value);
+  if (ended.size > keptEnded) ended.delete(ended.keys().next().value);
 }
+
+/** Whether an attempt that has ended worked on a branch of its own. @param {string|undefined} id */
+export const hadBranch = (id) => Boolean(ended.get(id));
 
 function put(row) {
   if (!ended.has(row.id)) live.put(row.id, row);

@@ -3,10 +3,12 @@
 // after a change.
 import { get, path } from '../core/api.js';
 import { loaded, onChange, runs } from '../core/fleet.js';
+import { hadBranch } from '../core/live.js';
 import { onReturn } from '../core/stream.js';
 import { Table } from '../core/table.js';
 import { at } from '../core/time.js';
 import { useEffect } from '../core/view.js';
+import { final } from '../core/words.js';
 
 /** The answers about runs, by the run's id: a fleet.RunReviews. @type {Table<any>} */
 export const reviews = new Table();
@@ -17,14 +19,17 @@ const pause = 5_000; // milliseconds between two questions about the same run
 /** Runs to ask about, and when it asked about each. */
 const due = new Set();
 const asked = new Map();
+let shown = false; // whether a page shows the answers
 let busy = false;
 let timer = 0;
 
 async function next() {
   clearTimeout(timer);
+  timer = 0;
   if (busy) return;
   busy = true;
   for (const id of [...due]) {
+    if (!shown) break;
     if (Date.now() - (asked.get(id) ?? 0) < pause) continue;
     due.delete(id);
     asked.set(id, Date.now());
@@ -36,7 +41,7 @@ async function next() {
     }
   }
   busy = false;
-  if (due.size) timer = setTimeout(next, pause);
+  if (shown && due.size) timer = setTimeout(next, pause);
 }
 
 /** Keeps the answers up to date while a page shows them. */
@@ -44,18 +49,18 @@ export function useReviews() {
   const ready = loaded.value;
   useEffect(() => {
     if (!ready) return undefined;
+    shown = true;
     const wanted = () => runs.all().sort((a, b) => at(b.created) - at(a.created)).slice(0, latest).map((r) => r.id);
     const all = () => { for (const id of wanted()) due.add(id); next(); };
     const start = setTimeout(all, 500); // after the first view of the page
     const forget = onChange(({ type, change: c }) => {
       const id = type === 'runs' ? c.id : c.run;
-      const matters = type === 'reviews' || (type === 'runs' && c.ended) || (type === 'tasks' && c.run && c.branch !== undefined && c.status !== 'running' && c.status !== 'queued');
+      const matters = type === 'reviews' || (type === 'runs' && c.ended) || (type === 'tasks' && final(c.status) && (c.branch || hadBranch(c.attempt?.id)));
       if (!matters || !id) return;
       due.add(id);
-      clearTimeout(timer);
-      timer = setTimeout(next, 1_000); // many tasks may end at once
+      timer ||= setTimeout(next, 1_000); // many tasks may end at once
     });
     const unfollow = onReturn((again) => { if (again) all(); });
-    return () => { clearTimeout(start); clearTimeout(timer); forget(); unfollow(); };
+    return () => { shown = false; clearTimeout(start); clearTimeout(timer); timer = 0; forget(); unfollow(); };
   }, [ready]);
 }
