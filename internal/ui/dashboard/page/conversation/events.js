@@ -69,7 +69,7 @@ const byType = {
 
 function system(v) {
   switch (v.subtype) {
-    case 'api_retry': return [{ kind: 'note', group: 'retry', text: `Tries again, ${word(v.attempt)} of ${word(v.max_retries)}: ${word(v.error)} ${word(v.error_status)}`.trim(), bad: true }];
+    case 'api_retry': return [{ kind: 'note', series: 'retry', text: `Tries again, ${word(v.attempt)} of ${word(v.max_retries)}: ${word(v.error)} ${word(v.error_status)}`.trim(), bad: true }];
     case 'compact_boundary': return [{ kind: 'note', text: 'The conversation was made shorter.' }];
     case 'permission_denied': return [{ kind: 'note', text: `Denied: ${word(v.tool_name)} ${text(v.message)}`, bad: true }];
   }
@@ -202,7 +202,7 @@ function serverItem(i, done) {
   return item({ ...i, type: snake(i.type), aggregated_output: i.aggregatedOutput, exit_code: i.exitCode }, done);
 }
 
-const problem = (message, retry = false) => [{ kind: 'note', text: text(message), bad: true, group: retry || word(message).startsWith('Reconnecting') ? 'retry' : undefined }];
+const problem = (message, retry = false) => [{ kind: 'note', text: text(message), bad: true, series: retry || word(message).startsWith('Reconnecting') ? 'retry' : undefined }];
 
 const states = { inProgress: 'in_progress', in_progress: 'in_progress', completed: 'completed', done: 'completed', cancelled: 'cancelled', deleted: 'cancelled' };
 

@@ -7,7 +7,7 @@ import { eventsOf, todoStatus } from './events.js';
 
 /**
  * @typedef {[offset: number, length: number, n: number]} Part the n-th event of the line at this offset of the log; n is -1 for lines that are shown unchanged
- * @typedef {{id: number, index: number, kind: string, parts: Part[], line: number, lines: number, attempt: number, estimate: number, parent?: boolean, bad?: boolean, group?: string, quiet?: boolean, count?: number}} Block
+ * @typedef {{id: number, index: number, kind: string, parts: Part[], line: number, lines: number, attempt: number, estimate: number, parent?: boolean, bad?: boolean, series?: string, quiet?: boolean, count?: number}} Block
  * kind: say, think, user, tool, ask, note, end, text, begin, result. line: the number of its
  * first line. estimate: its approximate height in pixels.
  */
@@ -187,13 +187,13 @@ export class Index {
   on_note(e, part, line) {
     const last = this.blocks.at(-1);
     this.problem = e.bad ? e.text : '';
-    if (e.group && last?.kind === 'note' && last.group === e.group && last.attempt === this.attempt) {
+    if (e.series && last?.kind === 'note' && last.series === e.series && last.attempt === this.attempt) {
       last.parts[0] = part;
       last.count++;
       this.note(last, line);
       return last;
     }
-    return e.text ? this.push('note', part, line, e, { group: e.group, count: 1 }) : undefined;
+    return e.text ? this.push('note', part, line, e, { series: e.series, count: 1 }) : undefined;
   }
 
   on_end(e, part, line) {

@@ -32,7 +32,7 @@ export function Toolbar({ counts, total, narrow }) {
   const { state, filter, group, sort, shape } = settings();
   useKeys({ v: [() => setShape(shape === 'rows' ? 'cards' : 'rows'), 'agents as rows or cards'] });
   useCommands(() => [
-    ...Object.entries(groupings).map(([name, title]) => ({ id: `agents-group-${name}`, title: `Agents: ${title.toLowerCase()}`, run: () => setGroup(name) })),
+    ...Object.entries(groupings).map(([name, title]) => ({ id: `agents-by-${name}`, title: `Agents: ${title.toLowerCase()}`, run: () => setGroup(name) })),
     ...Object.entries(sorts).map(([name, title]) => ({ id: `agents-sort-${name}`, title: `Agents: ${title.toLowerCase()}`, run: () => setSort(name) })),
     ...['rows', 'cards'].map((name) => ({ id: `agents-as-${name}`, title: `Agents as ${name}`, keys: 'v', run: () => setShape(name) })),
     ...views.value.map((v) => ({ id: `view-${v.name}`, title: `View: ${v.name}`, hint: 'saved view', run: () => show(v) })),
@@ -69,7 +69,7 @@ function Views() {
 
 async function save() {
   const query = currentQuery();
-  const name = (await confirm({ title: 'Save this view', text: 'It keeps filter, groups, order and shape, in this browser. A view with the same name is replaced.', action: 'Save', input: 'Name' }))?.trim();
+  const name = (await confirm({ title: 'Save this view', text: 'It keeps filter, grouping, order and shape, in this browser. A view with the same name is replaced.', action: 'Save', input: 'Name' }))?.trim();
   if (!name) return;
   saveView(name.slice(0, 60), query);
   toast(`Saved: ${name.slice(0, 60)}`);

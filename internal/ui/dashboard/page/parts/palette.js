@@ -10,7 +10,7 @@ import { html, signal, useEffect, useLayoutEffect, useRef, useState } from '../c
 import { final, text } from '../core/words.js';
 import { Status } from './status.js';
 
-/** An entry: href leads to a page, run does something. @typedef {{id: string, group: string, title: string, hint?: string, status?: string, keys?: string, href?: string, run?: () => void}} Entry */
+/** An entry: href leads to a page, run does something. @typedef {{id: string, section: string, title: string, hint?: string, status?: string, keys?: string, href?: string, run?: () => void}} Entry */
 
 const shown = signal(false);
 
@@ -37,13 +37,13 @@ function remember({ run, ...entry }) {
 
 /** The entries that need no request: actions and runs. @returns {Entry[]} */
 function local() {
-  const actions = commands().map((c) => ({ group: 'On this page', ...c, id: `do ${c.id}` }));
+  const actions = commands().map((c) => ({ section: 'On this page', ...c, id: `do ${c.id}` }));
   const list = [...runs.rows.values()].sort((a, b) => Number(final(a.status)) - Number(final(b.status)) || at(b.created) - at(a.created));
-  return [...actions, ...list.map((r) => ({ id: `run ${r.id}`, group: 'Runs', title: text(r.name) || r.id, hint: r.id, status: text(r.status), href: link('runs', r.id) }))];
+  return [...actions, ...list.map((r) => ({ id: `run ${r.id}`, section: 'Runs', title: text(r.name) || r.id, hint: r.id, status: text(r.status), href: link('runs', r.id) }))];
 }
 
-const projectEntry = (p) => ({ id: `project ${p.path}`, group: 'Projects', title: text(p.name), hint: text(p.path), href: link('projects', p.path, 'build') });
-const taskEntry = (h) => ({ id: `task ${h.run}/${h.task}`, group: 'Tasks', title: text(h.name) && h.name !== h.task ? `${h.task} ${text(h.name)}` : h.task, hint: text(h.run_name) || h.run, status: text(h.status), href: link('runs', h.run, 'tasks', h.task) });
+const projectEntry = (p) => ({ id: `project ${p.path}`, section: 'Projects', title: text(p.name), hint: text(p.path), href: link('projects', p.path, 'build') });
+const taskEntry = (h) => ({ id: `task ${h.run}/${h.task}`, section: 'Tasks', title: text(h.name) && h.name !== h.task ? `${h.task} ${text(h.name)}` : h.task, hint: text(h.run_name) || h.run, status: text(h.status), href: link('runs', h.run, 'tasks', h.task) });
 
 const groups = ['Recent', 'On this page', 'Runs', 'Go to', 'Projects', 'Settings'];
 const mostRuns = 8; // without a query
@@ -54,7 +54,7 @@ function suggested(all) {
   const last = remembered().map((e) => known.get(e.id) ?? e).filter((e) => e.run || e.href).slice(0, mostRecent);
   const used = new Set(last.map((e) => e.id));
   const rest = all.filter((e) => !used.has(e.id));
-  const by = (group) => (group === 'Recent' ? last.map((e) => ({ ...e, group })) : rest.filter((e) => e.group === group).slice(0, group === 'Runs' ? mostRuns : most));
+  const by = (section) => (section === 'Recent' ? last.map((e) => ({ ...e, section })) : rest.filter((e) => e.section === section).slice(0, section === 'Runs' ? mostRuns : most));
   return groups.flatMap(by);
 }
 
@@ -112,14 +112,14 @@ function Open() {
   const every = [...all, ...projects.map(projectEntry)];
   const words = query.trim();
   const list = words ? ranked([...every, ...tasks.list.map(taskEntry)], words) : suggested(every);
-  if (words) list.push({ id: `search ${words}`, group: 'Search', title: `Search for “${words}” in prompts and results`, href: `#/search?q=${encodeURIComponent(words)}` });
+  if (words) list.push({ id: `search ${words}`, section: 'Search', title: `Search for “${words}” in prompts and results`, href: `#/search?q=${encodeURIComponent(words)}` });
   const here = Math.min(at, list.length - 1);
   useEffect(() => { ref.current.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest' }); }, [here, query]);
 
   const close = () => { shown.value = false; };
   const choose = (entry) => {
     close();
-    if (entry.group !== 'Search') remember(entry);
+    if (entry.section !== 'Search') remember(entry);
     if (entry.href) go(entry.href);
     else entry.run();
   };
@@ -134,7 +134,7 @@ function Open() {
   return html`<dialog ref=${ref} class="palette" aria-label="Find" onCancel=${close} onClick=${(e) => { if (e.target === ref.current) close(); }}>
     <input type="text" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list" aria-activedescendant=${`palette-${here}`} aria-label="Find a run, a task, a project or an action"
       placeholder="Find a run, a task, a project or an action" autofocus autocomplete="off" spellcheck="false" value=${query} onInput=${(e) => { setQuery(e.currentTarget.value); setAt(0); }} onKeyDown=${key} />
-    <ul id="palette-list" role="listbox" aria-label="Found">${list.map((entry, i) => html`<${Line} key=${entry.id} entry=${entry} index=${i} here=${i === here} typed=${Boolean(words)} head=${!words && entry.group !== list[i - 1]?.group} choose=${choose} point=${setAt} />`)}</ul>
+    <ul id="palette-list" role="listbox" aria-label="Found">${list.map((entry, i) => html`<${Line} key=${entry.id} entry=${entry} index=${i} here=${i === here} typed=${Boolean(words)} head=${!words && entry.section !== list[i - 1]?.section} choose=${choose} point=${setAt} />`)}</ul>
     <p class="foot faint" role="status">${tasks.error ? `Tasks were not searched: ${tasks.error}` : waits ? 'Searching tasks…' : html`<kbd>↑</kbd> <kbd>↓</kbd> choose <kbd>Enter</kbd> open <kbd>Esc</kbd> close`}</p>
   </dialog>`;
 }
@@ -142,9 +142,9 @@ function Open() {
 const kinds = { Runs: 'Run', Tasks: 'Task', Projects: 'Project', Search: 'Search' };
 
 function Line({ entry, index, here, typed, head, choose, point }) {
-  return html`${head && html`<li class="head" role="presentation">${entry.group}</li>`}
+  return html`${head && html`<li class="head" role="presentation">${entry.section}</li>`}
     <li id=${`palette-${index}`} role="option" aria-selected=${here} onClick=${() => choose(entry)} onPointerMove=${() => { if (!here) point(index); }}>
-      ${typed && html`<span class="kind">${kinds[entry.group] ?? 'Action'}</span>`}
+      ${typed && html`<span class="kind">${kinds[entry.section] ?? 'Action'}</span>`}
       <span class="title"><bdi>${entry.title}</bdi></span>
       ${entry.hint && html`<span class="beside faint"><bdi>${entry.hint}</bdi></span>`}
       <span class="space"></span>

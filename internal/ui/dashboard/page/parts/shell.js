@@ -110,11 +110,11 @@ function back() {
 
 /** @returns {import('../core/commands.js').Command[]} */
 function commands() {
-  const set = (item) => ({ id: `set ${item.title}`, group: 'Settings', title: item.title, hint: item.checked === undefined ? undefined : item.checked ? 'is on' : 'is off', run: item.run });
+  const set = (item) => ({ id: `set ${item.title}`, section: 'Settings', title: item.title, hint: item.checked === undefined ? undefined : item.checked ? 'is on' : 'is off', run: item.run });
   return [
-    ...(mayStart() ? [{ id: 'new', group: 'Go to', title: 'New run', keys: 'n', run: () => go('#/new') }] : []),
-    ...places().map((p) => ({ id: `go ${p.name}`, group: 'Go to', title: p.title, keys: `g ${p.key}`, run: () => go(p.href) })),
-    { id: 'search', group: 'Go to', title: 'Search prompts and results', keys: 'g s', run: () => go('#/search') },
+    ...(mayStart() ? [{ id: 'new', section: 'Go to', title: 'New run', keys: 'n', run: () => go('#/new') }] : []),
+    ...places().map((p) => ({ id: `go ${p.name}`, section: 'Go to', title: p.title, keys: `g ${p.key}`, run: () => go(p.href) })),
+    { id: 'search', section: 'Go to', title: 'Search prompts and results', keys: 'g s', run: () => go('#/search') },
     ...settings().filter((item) => item && !item.why).map(set),
   ];
 }
