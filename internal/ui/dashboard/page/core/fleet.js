@@ -200,7 +200,8 @@ const apply = {
     else agents.put(c.id, c);
   },
   runs(c) {
-    runs.put(c.id, c);
+    const team = c.team ?? runs.rows.get(c.id)?.team; // a change does not contain it, and it never changes
+    runs.put(c.id, team ? { ...c, team } : c);
     trim(runs, keptRuns, (r) => final(r.status));
     const d = details.get(c.id);
     if (d?.run.value) d.run.value = { ...d.run.value, ...c, owner: c.owner ?? ownerOf(d.run.value, c), tasks: undefined };

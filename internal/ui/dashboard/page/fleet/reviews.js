@@ -1,6 +1,6 @@
 // Which runs have changes that wait for the user. The server compares branches to answer
 // that, so the page asks only about the latest runs, one after the other, and again only
-// after a change.
+// after a change. A team merges its changes itself.
 import { get, path } from '../core/api.js';
 import { loaded, onChange, runs } from '../core/fleet.js';
 import { hadBranch } from '../core/live.js';
@@ -50,13 +50,13 @@ export function useReviews() {
   useEffect(() => {
     if (!ready) return undefined;
     shown = true;
-    const wanted = () => runs.all().sort((a, b) => at(b.created) - at(a.created)).slice(0, latest).map((r) => r.id);
+    const wanted = () => runs.all().filter((r) => !r.team).sort((a, b) => at(b.created) - at(a.created)).slice(0, latest).map((r) => r.id);
     const all = () => { for (const id of wanted()) due.add(id); next(); };
     const start = setTimeout(all, 500); // after the first view of the page
     const forget = onChange(({ type, change: c }) => {
       const id = type === 'runs' ? c.id : c.run;
       const matters = type === 'reviews' || (type === 'runs' && c.ended) || (type === 'tasks' && final(c.status) && (c.branch || hadBranch(c.attempt?.id)));
-      if (!matters || !id) return;
+      if (!matters || !id || runs.rows.get(id)?.team) return;
       due.add(id);
       timer ||= setTimeout(next, 1_000); // many tasks may end at once
     });
