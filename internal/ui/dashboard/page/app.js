@@ -13,6 +13,7 @@ import { Fleet } from './pages/fleet.js';
 
 // Modules of pages, loaded when the page is first shown.
 const later = {
+  new: () => import('./pages/new.js'),
   runs: () => import('./pages/runs.js'),
   run: () => import('./pages/run.js'),
   task: () => import('./pages/task.js'),
@@ -31,7 +32,7 @@ const later = {
 /** Returns the name of the page for an address, and the page's props. @param {string[]} path */
 function pageOf([first, ...rest]) {
   if (!first) return ['fleet', {}];
-  if (['records', 'cost', 'search', 'workers'].includes(first)) return [first, {}];
+  if (['new', 'records', 'cost', 'search', 'workers'].includes(first)) return [first, {}];
   if (first === 'runs') {
     const [run, what, task, part] = rest;
     if (!run) return ['runs', {}];

@@ -36,9 +36,9 @@ export async function ask(path, init) {
 /** @param {string} path @param {AbortSignal} [signal] */
 export const get = async (path, signal) => (await ask(path, { signal })).json();
 
-/** @param {string} path @param {unknown} body @param {string} [method] */
-export const send = async (path, body, method = 'POST') =>
-  (await ask(path, { method, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body ?? {}) })).json();
+/** @param {string} path @param {unknown} body @param {string} [method] @param {AbortSignal} [signal] */
+export const send = async (path, body, method = 'POST', signal = undefined) =>
+  (await ask(path, { method, signal, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body ?? {}) })).json();
 
 /** A random id for a request. After a lost answer the request is repeated with the same id. */
 export const newId = () => Array.from(crypto.getRandomValues(new Uint8Array(12)), (b) => b.toString(16).padStart(2, '0')).join('');

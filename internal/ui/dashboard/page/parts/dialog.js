@@ -18,6 +18,8 @@ function Dialog({ title, text, action, danger, input, only, done }) {
   useLayoutEffect(() => {
     const dialog = ref.current;
     dialog.showModal();
+    const said = dialog.querySelector('.text');
+    if (said.scrollHeight > said.clientHeight) said.tabIndex = 0; // so that the arrow keys scroll it
     return () => dialog.close(); // gives the focus back
   }, []);
   const end = (value) => { asked.value = null; done(value); };

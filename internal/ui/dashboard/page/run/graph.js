@@ -15,15 +15,18 @@ import { Zoom } from './zoom.js';
 const mostApart = 40; // tasks that a filter takes out of their folds
 const patience = 30_000;
 
-/** @param {{structure: import('./structure.js').Structure, shown: number[], row: (id: string) => any}} props */
-export function Graph({ structure, shown, row }) {
+/**
+ * @param {{structure: import('./structure.js').Structure, shown: number[], row: (id: string) => any, refit?: boolean}} props
+ * refit: show the whole graph again after each change of its tasks, instead of what the user has moved to
+ */
+export function Graph({ structure, shown, row, refit }) {
   const some = shown.length < structure.ids.length ? shown : null;
   const folding = useFolding(structure, some);
   const { picture, of, error } = usePicture(folding.structure);
   if (error) return html`<${Instead} title=${error} />`;
   return html`${folding.folds && html`<${Folds} folding=${folding} total=${structure.ids.length} />`}
     ${!picture ? html`<div class="graph busy" aria-busy="true"><p class="starting">Laying out ${many(structure.ids.length, 'task')}… <a href=${listHref()}>Show them as a list</a></p></div>`
-    : html`<${Drawing} picture=${picture} structure=${of} row=${row} ids=${structure.ids} shown=${some} folding=${folding} />`}`;
+    : html`<${Drawing} picture=${picture} structure=${of} row=${row} ids=${structure.ids} shown=${some} folding=${folding} refit=${refit} />`}`;
 }
 
 /**
@@ -107,10 +110,10 @@ function countStates(fold, ids, row) {
   return states.filter((s) => n[s]).map((s) => `${s} ${n[s]}`).join(' ');
 }
 
-function Drawing({ picture, structure, row, ids, shown, folding }) {
+function Drawing({ picture, structure, row, ids, shown, folding, refit }) {
   const svg = useRef(null);
   const scene = useRef(null);
-  const camera = useCamera(svg, scene, picture, structure);
+  const camera = useCamera(svg, scene, picture, structure, refit);
   const [chosen, setAt] = useState(-1);
   const [over, setOver] = useState(-1);
   const has = (i) => i >= 0 && i < structure.ids.length; // the index may come from an earlier graph with more tasks
@@ -194,7 +197,7 @@ const Shapes = () => html`<defs>
   <clipPath id="inside"><rect width=${box.width - 6} height=${box.height} /></clipPath></defs>`;
 
 // Keeps the user's position and zoom when the graph grows.
-function useCamera(svg, scene, picture, structure) {
+function useCamera(svg, scene, picture, structure, refit) {
   const camera = useRef(null);
   useLayoutEffect(() => {
     camera.current = new Camera(svg.current, scene.current);
@@ -204,7 +207,7 @@ function useCamera(svg, scene, picture, structure) {
     const c = camera.current;
     const before = c.size.width;
     c.size = { width: picture.width, height: picture.height };
-    if (before === 1) c.begin(picture.nodes[structure.order[0]].y);
+    if (before === 1 || refit) c.begin(picture.nodes[structure.order[0]].y);
   }, [picture]);
   return camera;
 }

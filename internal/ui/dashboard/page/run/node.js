@@ -23,7 +23,7 @@ const label = (t, state, layer) => [text(t.id), named(t) && text(t.name), state,
 /** @param {{t: any, x: number, y: number, layer: number, index: number, dim: boolean, lit: boolean, tab: boolean}} props */
 export const Node = memo(({ t, x, y, layer, index, dim, lit, tab }) => {
   const state = stateOf(t);
-  return html`<a class=${`node k-${kind(state)}${dim ? ' dim' : ''}${lit ? ' lit' : ''}`} data-node=${index} data-task=${text(t.id)} href=${link('runs', text(t.run), 'tasks', text(t.id))} tabindex=${tab ? 0 : -1}
+  return html`<a class=${`node k-${kind(state)}${dim ? ' dim' : ''}${lit ? ' lit' : ''}`} data-node=${index} data-task=${text(t.id)} href=${t.href ?? link('runs', text(t.run), 'tasks', text(t.id))} tabindex=${tab ? 0 : -1}
     transform=${`translate(${x} ${y})`}>
     <title>${label(t, state, layer)}</title>
     <rect class="body" width=${box.width} height=${box.height} rx="8" />
