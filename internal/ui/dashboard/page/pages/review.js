@@ -1,4 +1,6 @@
 // The review of a task's change: read it, comment on it, decide.
+import { useCommands } from '../core/commands.js';
+import { useKeys } from '../core/keys.js';
 import { go, link, query, setQuery } from '../core/route.js';
 import { html, useEffect, useMemo, useSignal, useState } from '../core/view.js';
 import { many } from '../core/words.js';
@@ -48,9 +50,17 @@ function Review({ about, task, scope }) {
       ${source.review.value && html`<${Actions} source=${source} task=${task} may=${may} act=${act} result=${result} />`}</header>
     <${Unattended} run=${run} />
     <${Result} source=${source} result=${result} gone=${Boolean(run?.owner?.gone)} />
-    ${source.newer.value && html`<p class="outcome newer" role="status">The agent has changed more since this was loaded. <button class="primary" onClick=${() => source.show(source.newer.value)}>Show the newest</button></p>`}
+    ${source.newer.value && html`<${Newer} source=${source} />`}
     <${Body} state=${state} source=${source} desk=${desk} about=${about} task=${task} may=${may} wide=${wide} comments=${comments} />
   </div>`;
+}
+
+// Newer says that the agent has changed more than the page shows.
+function Newer({ source }) {
+  const show = () => source.show(source.newer.value);
+  useKeys({ r: [show, 'show the newest change'] });
+  useCommands(() => [{ id: 'review newest', title: 'Show the newest change', keys: 'r', run: show }]);
+  return html`<p class="outcome newer" role="status">The agent has changed more since this was loaded. <button class="primary" title="Key: r" onClick=${show}>Show the newest</button></p>`;
 }
 
 function Body({ state, source, desk, about, task, may, wide, comments }) {

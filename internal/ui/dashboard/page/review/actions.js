@@ -1,7 +1,7 @@
 // The state of the review, and the user's decisions: send back, approve, merge, discard,
 // undo.
 import { send } from '../core/api.js';
-import { html } from '../core/view.js';
+import { html, useEffect, useRef } from '../core/view.js';
 import { many } from '../core/words.js';
 import { confirm, say } from '../parts/dialog.js';
 import { Ago } from '../parts/status.js';
@@ -73,7 +73,7 @@ export function decisions(source, task, result) {
     } while (m.state === 'running' && !source.over.signal.aborted);
     const more = { lines: m.files, hint: m.hint, commands: m.commands };
     const fix = { word: 'Send it to the agent', act: () => merge({ ...how, fix: true }) };
-    if (m.needs_consent && !how.yes) return { bad: m.why, ...more, next: { word: `Merge and change the files of ${m.into}`, act: () => merge({ ...how, yes: true }) } };
+    if (m.needs_consent && !how.yes) return { bad: m.why, lines: m.files, next: { word: `Merge and change the files of ${m.into}`, act: () => merge({ ...how, yes: true }) } };
     switch (m.state) {
       case 'merged': return { good: `Merged into ${m.into} as ${String(m.landing?.after).slice(0, 9)}.` };
       case 'already': return { good: `It was merged into ${m.into} before.` };
@@ -87,7 +87,7 @@ export function decisions(source, task, result) {
   const undo = (how) => run('Undoing…', async () => {
     const { merge: m = {} } = await send(`${source.url}/undo`, how);
     const more = { lines: m.files, hint: m.hint, commands: m.commands };
-    if (m.needs_consent && !how.yes) return { bad: m.why, ...more, next: { word: `Undo and change the files of ${m.into}`, act: () => undo({ ...how, yes: true }) } };
+    if (m.needs_consent && !how.yes) return { bad: m.why, lines: m.files, next: { word: `Undo and change the files of ${m.into}`, act: () => undo({ ...how, yes: true }) } };
     if (!m.state || m.state === 'undone') return { good: 'The merge is undone.' };
     return { bad: m.why || `It was not undone: ${m.state}.`, ...more, next: how.revert ? undefined : { word: 'Revert it with a new commit', act: () => undo({ ...how, revert: true }) } };
   }, unless((r) => !r.landing, 'the merge is not undone', 'Undo again', () => undo(how)));
@@ -169,14 +169,21 @@ export function Result({ source, result, gone }) {
   const { landing } = review ?? {};
   return html`
     ${r?.doing && html`<p class="outcome" role="status"><span class="spin" aria-hidden="true">◌</span> ${r.doing}</p>`}
-    ${r?.bad && html`<div class="wrong" role="alert"><span class="sign" aria-hidden="true">✗</span><div class="why">${r.bad}
-      ${r.lines?.length > 0 && html`<ul>${r.lines.map((l) => html`<li key=${l}><code>${String(l)}</code></li>`)}</ul>`}
-      ${r.hint && !r.commands?.length && html`<p class="faint">${r.hint}</p>`}${r.commands?.length > 0 && html`<p>To resolve the conflict yourself, run these commands and merge again:</p>`}
-      ${r.commands?.length > 0 && html`<pre>${r.commands.join('\n')}</pre>`}
-      <p class="row-actions">${r.next && html`<button onClick=${r.next.act}>${r.next.word}</button>`}${r.commands?.length > 0 && html`<${Copy} text=${r.commands.join('\n')} what="the commands" label="Copy the commands" />`}</p></div>
-      <span class="space"></span><button class="quiet" aria-label="Close" onClick=${() => { result.value = null; }}>✕</button></div>`}
+    ${r?.bad && html`<${Bad} r=${r} close=${() => { result.value = null; }} />`}
     ${r?.good && html`<p class="outcome good" role="status">${r.good}</p>`}
     ${!r?.good && review?.state !== 'discarded' && landing && html`<p class="outcome good">Merged into <code>${landing.into}</code> as <code>${String(landing.after).slice(0, 9)}</code> (${landing.method}) <${Ago} time=${landing.at} />.</p>`}
     ${review?.state === 'discarded' && html`<p class="outcome">Discarded${review.rescue && html`. A copy is kept at <code>${review.rescue}</code>`}.</p>`}
     ${!r?.good && review?.state === 'sent_back' && html`<p class="outcome">Sent back, round ${review.round}. ${gone ? 'The answers of the agent appear when the run is resumed.' : 'The agent works on the comments; its answers appear beside them.'}</p>`}`;
+}
+
+// What went wrong with a decision, and what the user can do next. It gets the focus, so that Tab leads to its buttons.
+function Bad({ r, close }) {
+  const ref = useRef(null);
+  useEffect(() => { if (document.activeElement === document.body || document.activeElement?.id === 'main') ref.current.focus(); }, []);
+  return html`<div ref=${ref} class="wrong" role="alert" tabindex="-1"><span class="sign" aria-hidden="true">✗</span><div class="why">${r.bad}
+      ${r.lines?.length > 0 && html`<ul>${r.lines.map((l) => html`<li key=${l}><code>${String(l)}</code></li>`)}</ul>`}
+      ${r.hint && !r.commands?.length && html`<p class="faint">${r.hint}</p>`}${r.commands?.length > 0 && html`<p>To resolve the conflict yourself, run these commands and merge again:</p>`}
+      ${r.commands?.length > 0 && html`<pre>${r.commands.join('\n')}</pre>`}
+      <p class="row-actions">${r.next && html`<button onClick=${r.next.act}>${r.next.word}</button>`}${r.commands?.length > 0 && html`<${Copy} text=${r.commands.join('\n')} what="the commands" label="Copy the commands" />`}</p></div>
+    <span class="space"></span><button class="quiet" aria-label="Close" onClick=${close}>✕</button></div>`;
 }
