@@ -158,8 +158,8 @@ func (c *claude) used(id, output string, isError bool) {
 	c.message("user", object{"type": "tool_result", "tool_use_id": id, "content": output, "is_error": isError})
 }
 
-func (c *claude) tool(name, input string) func(string, int) {
-	id := c.use(name, object{"command": input})
+func (c *claude) tool(name string, input object) func(string, int) {
+	id := c.use(name, input)
 	return func(output string, code int) { c.used(id, output, code != 0) }
 }
 

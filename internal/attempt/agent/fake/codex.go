@@ -44,7 +44,7 @@ func (c *codex) say(text string) {
 	c.item("item.completed", object{"id": c.number(), "type": "agent_message", "text": text})
 }
 
-func (c *codex) tool(_, input string) func(string, int) {
+func (c *codex) tool(_ string, input object) func(string, int) {
 	item := object{"id": c.number(), "type": "command_execution", "command": shellCommand(input), "aggregated_output": "", "exit_code": nil, "status": "in_progress"}
 	c.item("item.started", item)
 	return func(output string, code int) {
@@ -56,7 +56,15 @@ func (c *codex) tool(_, input string) func(string, int) {
 	}
 }
 
-func shellCommand(input string) string { return "/bin/bash -lc '" + input + "'" }
+func shellCommand(input object) string { return "/bin/bash -lc '" + commandOf(input) + "'" }
+
+// commandOf returns the command of a tool's input, or else the name of its file.
+func commandOf(input object) string {
+	if command, ok := input["command"]; ok {
+		return fmt.Sprint(command)
+	}
+	return fmt.Sprint(input["file_path"])
+}
 
 func (c *codex) ask(string, []string) (string, bool) { return "", false }
 

@@ -60,12 +60,32 @@ func TestAPromptCanBeInAFile(t *testing.T) {
 func TestStepsWriteFilesAndRunCommands(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	code, out, errs := call("fake: write a/b.txt some text\nfake: tool cat a/b.txt; exit 3")
-	if data, err := os.ReadFile("a/b.txt"); code != 0 || err != nil || string(data) != "some text\n" {
+	code, out, errs := call(`fake: write a/b.txt some text\nand more
+fake: tool cat a/b.txt; exit 3`)
+	if data, err := os.ReadFile("a/b.txt"); code != 0 || err != nil || string(data) != "some text\nand more\n" {
 		t.Errorf("code %d, %q, %v, %s", code, data, err, errs)
 	}
-	if !strings.Contains(out, "some text\nexit code 3\n") {
+	if !strings.Contains(out, "$ a/b.txt\n") || !strings.Contains(out, "some text\nand more\nexit code 3\n") {
 		t.Errorf("%q", out)
+	}
+}
+
+func TestWorkSaysItsTextsOneAfterTheOther(t *testing.T) {
+	before := time.Now()
+	code, out, errs := call("fake: work 100ms I read. | I write.")
+	if code != 0 || !strings.HasPrefix(out, "I read.\nI write.\n") || time.Since(before) < 100*time.Millisecond {
+		t.Errorf("code %d, %q, %s after %s", code, out, errs, time.Since(before))
+	}
+}
+
+func TestClaudeSaysWhatItWrites(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("prompt", []byte("fake: write a.txt hello"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, out, _ := call("", "--protocol", "claude", "--prompt-file", "prompt")
+	if !strings.Contains(out, `"input":{"content":"hello\n","file_path":"a.txt"}`) {
+		t.Errorf("%s", out)
 	}
 }
 

@@ -22,8 +22,8 @@ func (p *plain) begin() (string, error) {
 
 func (p *plain) say(text string) { p.line(text) }
 
-func (p *plain) tool(_, input string) func(string, int) {
-	p.line("$ " + input)
+func (p *plain) tool(_ string, input object) func(string, int) {
+	p.line("$ " + commandOf(input))
 	return func(output string, code int) {
 		p.write([]byte(output))
 		if code != 0 {

@@ -13,8 +13,8 @@ type protocol interface {
 	begin() (prompt string, err error)
 	say(text string)
 	// tool prints the start of a tool call, and returns a function that prints its
-	// result.
-	tool(name, input string) func(output string, code int)
+	// result. The input has a command, or a file_path and the content of that file.
+	tool(name string, input object) func(output string, code int)
 	ask(question string, options []string) (answer string, ok bool)
 	permission(tool, input string) bool
 	retry(n int)

@@ -141,7 +141,7 @@ func (s *server) say(text string) {
 	s.notify("item/completed", object{"item": object{"type": "agentMessage", "id": s.number(), "text": text}})
 }
 
-func (s *server) tool(_, input string) func(string, int) {
+func (s *server) tool(_ string, input object) func(string, int) {
 	item := object{"type": "commandExecution", "id": s.number(), "command": shellCommand(input), "status": "inProgress"}
 	s.notify("item/started", object{"item": item})
 	return func(output string, code int) {
@@ -183,7 +183,7 @@ func (s *server) ask(question string, labels []string) (string, bool) {
 }
 
 func (s *server) permission(_, input string) bool {
-	item := object{"type": "commandExecution", "id": s.number(), "command": shellCommand(input), "status": "inProgress"}
+	item := object{"type": "commandExecution", "id": s.number(), "command": shellCommand(object{"command": input}), "status": "inProgress"}
 	s.notify("item/started", object{"item": item})
 	r, ok := s.request("item/commandExecution/requestApproval", "waitingOnApproval", object{"itemId": item["id"], "command": item["command"], "reason": "the fake agent asks"})
 	item["status"] = "completed"

@@ -20,9 +20,9 @@ type step struct {
 func steps() []step {
 	return []step{
 		{"say", "TEXT", "says it; the last of them is the result; \\n begins a new line", (*actor).say},
-		{"work", "DURATION", "takes its time, with signs of progress", (*actor).work},
+		{"work", "DURATION [TEXT | TEXT]", "takes its time, with signs of progress; says the texts meanwhile", (*actor).work},
 		{"tool", "COMMAND", "runs a shell command", (*actor).tool},
-		{"write", "FILE TEXT", "writes a file", (*actor).writeFile},
+		{"write", "FILE TEXT", "writes a file; \\n begins a new line", (*actor).writeFile},
 		{"usage", "INPUT OUTPUT [USD [CACHED]]", "what it says it has used", (*actor).use},
 		{"ask", "QUESTION | OPTION | OPTION", "asks a person and says the answer", (*actor).ask},
 		{"permission", "TOOL COMMAND", "asks to be allowed a tool", (*actor).permission},
@@ -80,12 +80,24 @@ func (a *actor) say(text string) error {
 }
 
 func (a *actor) work(args string) error {
-	d, err := parseDuration(args)
+	word, texts, _ := strings.Cut(args, " ")
+	d, err := parseDuration(word)
 	if err != nil {
 		return err
 	}
+	if texts != "" {
+		all := strings.Split(texts, "|")
+		for _, text := range all {
+			if a.isStopped() {
+				break
+			}
+			a.protocol.say(strings.TrimSpace(text))
+			a.sleep(d / time.Duration(len(all)))
+		}
+		return nil
+	}
 	const beat = 500 * time.Millisecond
-	done := a.protocol.tool("Bash", "work "+args)
+	done := a.protocol.tool("Bash", object{"command": "work " + args})
 	for spent := time.Duration(0); spent < d && !a.isStopped(); spent += beat {
 		a.sleep(min(beat, d-spent))
 		a.protocol.say(fmt.Sprintf("%s of %s", min(spent+beat, d), d))
@@ -95,7 +107,7 @@ func (a *actor) work(args string) error {
 }
 
 func (a *actor) tool(command string) error {
-	done := a.protocol.tool("Bash", command)
+	done := a.protocol.tool("Bash", object{"command": command})
 	output, code := a.shell(command)
 	done(output, code)
 	return nil
@@ -106,11 +118,12 @@ func (a *actor) writeFile(args string) error {
 	if err != nil {
 		return err
 	}
-	done := a.protocol.tool("Write", file)
+	text = strings.ReplaceAll(text, `\n`, "\n") + "\n"
+	done := a.protocol.tool("Write", object{"file_path": file, "content": text})
 	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
 		return err
 	}
-	if err := os.WriteFile(file, []byte(text+"\n"), 0o666); err != nil {
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 		return err
 	}
 	done("wrote "+file+"\n", 0)
