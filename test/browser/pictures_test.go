@@ -46,43 +46,42 @@ func ask[V any](p *page, path, member string) V {
 	return v
 }
 
-// views returns the hash of every page, by the name of its screenshot.
-func (p *page) views() map[string]string {
+// view is a page with the name of its screenshots.
+type view struct{ name, hash string }
+
+// views answers one of the two questions and returns every page. The fleet comes first, while most agents
+// work.
+func (p *page) views() []view {
 	p.Helper()
-	var run fleet.Run
-	until(p.world, "tasks of the plan have ended and others run", func() ([]fleet.Run, bool) {
-		runs := ask[[]fleet.Run](p, "/v1/runs?ended=1", "runs")
-		i := slices.IndexFunc(runs, func(r fleet.Run) bool { return r.Name == "checkout" && r.Counts.Complete >= 3 && r.Counts.Running >= 1 })
-		if i >= 0 {
-			run = ask[fleet.Run](p, "/v1/runs/"+runs[i].ID, "run")
-		}
-		return runs, i >= 0
-	})
-	talkative := run.Tasks[0].ID
-	for _, t := range run.Tasks {
-		if t.Status == fleet.Running {
-			talkative = t.ID
-		}
+	p.Click("basket default")
+	p.Wait("the fleet works, one agent asks, and no toast covers the page", `document.querySelectorAll('[data-agent]').length >= 8 && document.querySelector('.question')?.innerText.includes('Which payment provider') && !document.querySelector('.toasts p')`)
+	runOf := func(name string) string {
+		var run fleet.Run
+		until(p.world, "the run "+name, func() ([]fleet.Run, bool) {
+			runs := ask[[]fleet.Run](p, "/v1/runs?ended=1", "runs")
+			i := slices.IndexFunc(runs, func(r fleet.Run) bool { return r.Name == name })
+			if i >= 0 {
+				run = runs[i]
+			}
+			return runs, i >= 0
+		})
+		return "#/runs/" + run.ID
 	}
-	var fixes fleet.Run
-	until(p.world, "a task in a worktree has ended", func() ([]fleet.Run, bool) {
-		runs := ask[[]fleet.Run](p, "/v1/runs?ended=1", "runs")
-		i := slices.IndexFunc(runs, func(r fleet.Run) bool { return r.Name == "fixes" && r.Counts.Complete >= 1 })
-		if i >= 0 {
-			fixes = ask[fleet.Run](p, "/v1/runs/"+runs[i].ID, "run")
-		}
-		return runs, i >= 0
-	})
-	changed := slices.IndexFunc(fixes.Tasks, func(t fleet.Task) bool { return t.Status == fleet.Complete })
-	project := eval[string](p, `fetch('/api/projects').then((r) => r.json()).then((all) => all[0].path)`)
-	in := "#/projects/" + escaped(p, project)
-	return map[string]string{
-		"fleet": "#/", "workers": "#/workers", "runs": "#/runs", "run": "#/runs/" + run.ID, "graph": "#/runs/" + run.ID + "?view=graph", "timeline": "#/runs/" + run.ID + "?view=timeline",
-		"replay": "#/runs/" + run.ID + "/replay", "task": "#/runs/" + run.ID + "/tasks/" + talkative, "records": "#/records", "statistics": "#/records?view=statistics",
-		"cost": "#/cost", "search": "#/search?q=check", "attempts": "#/runs/" + run.ID + "/tasks/" + talkative + "?tab=attempts",
-		"review":   "#/runs/" + fixes.ID + "/tasks/" + fixes.Tasks[changed].ID + "/review",
-		"projects": "#/projects", "build": in + "/build", "team": in + "/team", "sessions": in + "/sessions",
+	run, project := runOf("checkout"), eval[string](p, `fetch('/api/projects').then((r) => r.json()).then((all) => all[0].path)`)
+	in, asks := "#/projects/"+escaped(p, project), run+"/tasks/provider"
+	return []view{
+		{"fleet", "#/"}, {"workers", "#/workers"}, {"task", asks}, {"review", runOf("fixes") + "/tasks/prices/review"}, {"runs", "#/runs"},
+		{"graph", run + "?view=graph"}, {"timeline", run + "?view=timeline"}, {"run", run}, {"replay", run + "/replay"},
+		{"build", in + "/build"}, {"team", in + "/team"}, {"sessions", in + "/sessions"}, {"projects", "#/projects"},
+		{"attempts", asks + "?tab=attempts"}, {"cost", "#/cost"}, {"records", "#/records"}, {"statistics", "#/records?view=statistics"}, {"search", "#/search?q=check"},
 	}
+}
+
+// contents are scripts that return true when a page has what its picture is about.
+var contents = map[string]string{
+	"task":   `document.querySelector('.dialogue .question') && document.querySelector('.dialogue .b-say')`,
+	"review": `document.querySelectorAll('.file .dl.ins').length > 3 && [...document.querySelectorAll('.file')].every((f) => f.querySelector('.h-keyword')) && document.querySelector('.reviewbar .status')?.innerText.includes('to be reviewed')`,
+	"graph":  `document.querySelectorAll('.node.k-complete').length >= 2`,
 }
 
 func escaped(p *page, text string) string {
@@ -95,13 +94,17 @@ func TestEveryPageIsPictured(t *testing.T) {
 	t.Parallel()
 	p := demo(t)
 	p.Sees("live")
-	for name, hash := range p.views() {
-		p.Visit(hash)
+	for _, v := range p.views() {
+		name := v.name
+		p.Visit(v.hash)
 		p.Wait(name+" shows something", `document.querySelector('main').innerText.trim().length > 20 && !document.querySelector('.wrong[role=alert]')`)
+		if script, ok := contents[name]; ok {
+			p.Wait(name+" has its content", script)
+		}
 		for _, screen := range []struct {
 			name          string
 			width, height int64
-		}{{"", 1280, 800}, {"-narrow", 390, 844}, {"-wide", 1920, 1080}} {
+		}{{"", 1280, 900}, {"-narrow", 390, 844}, {"-wide", 1920, 1080}} {
 			p.Size(screen.width, screen.height)
 			p.fits(name + screen.name)
 			for _, dark := range []bool{false, true} {
