@@ -30,14 +30,6 @@ func (p *page) fill(label, value string) {
 	p.Act(fmt.Sprintf(`(() => { const e = %s; const own = Object.getPrototypeOf(e); Object.getOwnPropertyDescriptor(own, 'value').set.call(e, %s); e.dispatchEvent(new Event('input', { bubbles: true })); e.dispatchEvent(new Event('change', { bubbles: true })); })()`, field(label), quoted(value)))
 }
 
-// write types into the input with this label.
-func (p *page) write(label, text string) {
-	p.Helper()
-	p.Wait("there is a field "+label, field(label))
-	p.Act(field(label) + ".focus()")
-	p.Press(text)
-}
-
 // ready waits until the run can be started.
 func (p *page) ready() {
 	p.Helper()

@@ -3,6 +3,7 @@
 import { self } from '../core/fleet.js';
 import { useKeys } from '../core/keys.js';
 import { query, setQuery } from '../core/route.js';
+import { useTitle } from '../core/title.js';
 import { html, useEffect, useRef, useState } from '../core/view.js';
 import { confirm } from '../parts/dialog.js';
 import { Empty, Wrong } from '../parts/status.js';
@@ -14,6 +15,7 @@ import { Drawing, Findings, Start, Terminal } from '../new/side.js';
 import { Origin, Sources, takeFile, takeRun } from '../new/sources.js';
 
 export function Page() {
+  useTitle('New run');
   const { role } = self.value;
   if (role !== 'operator' && role !== 'admin') {
     return html`<header class="section"><h1>New run</h1></header>
