@@ -104,7 +104,7 @@ func (s *NewRunService) Places(ctx context.Context) (fleet.RunPlaces, error) {
 // refusal returns an error that says why this machine executes no new runs, or nil if it does.
 func (s *NewRunService) refusal() error {
 	if s.workersOnly {
-		return protocol.Conflict("workers_only", "this server starts runs only on its workers")
+		return protocol.Conflict("workers_only", "this server starts runs only on its workers: 'gaffer worker' in a checkout of the project starts one")
 	}
 	return localrun.CheckDetach(s.app.opts.Getenv)
 }
@@ -495,10 +495,11 @@ func (s *NewRunService) startHere(ctx context.Context, by credential.Identity, r
 
 // startError converts an error of git, such as a missing base branch, to one that the client sees.
 func startError(err error) error {
-	if hint, ok := err.(interface {
+	hint, ok := errors.AsType[interface {
 		error
 		Hint() string
-	}); ok && hint.Hint() != "" {
+	}](err)
+	if ok && hint.Hint() != "" {
 		return protocol.Conflict("not_ready", "%s; %s", err, hint.Hint())
 	}
 	return err
