@@ -57,9 +57,13 @@ function useQuestions(task, marks) {
   const [list, setList] = useState([]);
   const asked = marks.reduce((n, m) => n + (m.kind === 'ask' ? 1 : 0), 0);
   const load = useRef(() => {});
-  load.current = () => get(path`/v1/runs/${task.run}/questions`).then(
-    ({ questions }) => setList((questions ?? []).filter((q) => q.task === task.id).sort((a, b) => at(a.asked) - at(b.asked))),
-    () => {}); // the blocks then show what the log has
+  const last = useRef(0); // an earlier answer that arrives late is ignored
+  load.current = () => {
+    const mine = ++last.current;
+    get(path`/v1/runs/${task.run}/questions`).then(
+      ({ questions }) => { if (mine === last.current) setList((questions ?? []).filter((q) => q.task === task.id).sort((a, b) => at(a.asked) - at(b.asked))); },
+      () => {}); // the blocks then show what the log has
+  };
   useEffect(() => { load.current(); }, [asked, task.question?.id]);
   useEffect(() => onChange(({ type, change: c }) => { if (type === 'questions' && c.run === task.run && c.task === task.id) load.current(); }), [task.run, task.id]);
   return list;

@@ -18,9 +18,13 @@ export function useMessages(task, talks) {
   useEffect(() => {
     if (!talks) return undefined;
     let over = false;
-    const load = () => get(`${url}/messages`).then(
-      ({ messages }) => { if (!over) { setList(messages ?? []); setProblem(''); } },
-      (e) => { if (!over) setProblem(e.message); });
+    let last = 0; // an earlier answer that arrives late is ignored
+    const load = () => {
+      const mine = ++last;
+      get(`${url}/messages`).then(
+        ({ messages }) => { if (!over && mine === last) { setList(messages ?? []); setProblem(''); } },
+        (e) => { if (!over && mine === last) setProblem(e.message); });
+    };
     load();
     const forget = onChange(({ type, change: c }) => { if (type === 'messages' && c.run === task.run && c.task === task.id) load(); });
     return () => { over = true; forget(); };

@@ -13,6 +13,8 @@ export class Source {
     this.error = signal('');
     /** Attempts by id. @type {Table<any>} */
     this.attempts = new Table();
+    /** For each request in progress, the changes that arrived since it was sent. @type {Set<any[]>} */
+    this.late = new Set();
   }
 
   open() {
@@ -23,7 +25,11 @@ export class Source {
     return () => { this.forget(); unfollow(); releaseRun(this.detail); };
   }
 
+  // The answer may be older than the changes that arrived during the request. So these
+  // changes are applied again after it.
   async load() {
+    const late = [];
+    this.late.add(late);
     try {
       const [{ task }, { attempts }] = await Promise.all([get(this.url), get(`${this.url}/attempts`)]);
       this.prompt.value = task.prompt ?? '';
@@ -31,10 +37,15 @@ export class Source {
       this.error.value = '';
     } catch (e) {
       this.error.value = e.message;
+    } finally {
+      this.late.delete(late);
+      for (const update of late) this.hear(update);
     }
   }
 
-  hear({ type, change: c }) {
+  hear(update) {
+    for (const late of this.late) late.push(update);
+    const { type, change: c } = update;
     if (type === 'attempts' && c.run === this.run && c.task === this.task) this.attempts.put(c.id, { ...this.attempts.rows.get(c.id), ...c });
     if (type === 'tasks' && c.run === this.run && c.id === this.task && c.attempt) this.attempts.put(c.attempt.id, c.attempt);
   }
