@@ -175,7 +175,7 @@ func listRows(w io.Writer, r store.Reader) error {
 			return err
 		}
 		for _, a := range attempts {
-			fmt.Fprintf(w, "attempt %s %s %s %d %s %s %q exit %d %+v\n", a.ID, a.Run, a.Task, a.Number, a.Status, a.Class, a.Summary, a.Exit, a.Spent)
+			fmt.Fprintf(w, "attempt %s %s %s %d %s %s %q exit %d {MicroUSD:%d Tokens:%d}\n", a.ID, a.Run, a.Task, a.Number, a.Status, a.Class, a.Summary, a.Exit, a.Spent.MicroUSD, a.Spent.Tokens)
 		}
 	}
 	events, err := r.Events(0, 1<<20)

@@ -26,14 +26,14 @@ func TestThePageComesBackAfterTheServerWasKilledWithNothingMissed(t *testing.T) 
 	t.Parallel()
 	w := newWorld(t)
 	w.beat(coordinator.Heartbeat{AgentID: "early", Name: "early", ClaudeStatus: coordinator.Idle})
-	p := w.open("#/")
+	p := w.open("#/workers")
 	p.Sees("live")
 	p.Act(`window.here = true`)
 	p.seesBadges("early", "online idle")
 	address := w.url
 	w.restart(func() {
 		p.Sees("stale since", "reconnecting")
-		p.Shot("fleet-stale")
+		p.Shot("workers-stale")
 		// Start another coordinator on the same database, which changes data while the first is
 		// away.
 		other := w.start("serve", "--listen", "127.0.0.1:0")
@@ -57,10 +57,10 @@ func TestThePageComesBackAfterTheServerWasKilledWithNothingMissed(t *testing.T) 
 func TestManyTabsShareOneStream(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	first := w.open("#/")
+	first := w.open("#/workers")
 	var tabs []*page
 	for range 7 { // one more than the six connections that a browser opens to one server
-		tabs = append(tabs, first.another("#/"))
+		tabs = append(tabs, first.another("#/workers"))
 	}
 	w.beat(coordinator.Heartbeat{AgentID: "dev", Name: "dev", ClaudeStatus: coordinator.Idle})
 	for _, tab := range tabs {
