@@ -102,7 +102,12 @@ func (c *clone) write(path, text string) {
 // run runs a program in the clone. A program that does not end gets SIGTERM and is then killed.
 func (c *clone) run(program string, args ...string) (string, error) {
 	c.Helper()
-	ctx, cancel := context.WithTimeout(c.Context(), 6*time.Second)
+	return c.runWithin(6*time.Second, program, args...)
+}
+
+func (c *clone) runWithin(limit time.Duration, program string, args ...string) (string, error) {
+	c.Helper()
+	ctx, cancel := context.WithTimeout(c.Context(), limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir, cmd.Env = c.dir, c.env
@@ -114,7 +119,7 @@ func (c *clone) run(program string, args ...string) (string, error) {
 
 func (c *clone) must(program string, args ...string) {
 	c.Helper()
-	if out, err := c.run(program, args...); err != nil {
+	if out, err := c.runWithin(2*time.Minute, program, args...); err != nil {
 		c.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, out)
 	}
 }
