@@ -73,7 +73,7 @@ func (p *page) views() []view {
 		{"fleet", "#/"}, {"workers", "#/workers"}, {"task", asks}, {"review", runOf("fixes") + "/tasks/prices/review"}, {"runs", "#/runs"},
 		{"graph", run + "?view=graph"}, {"timeline", run + "?view=timeline"}, {"run", run}, {"replay", run + "/replay"},
 		{"build", in + "/build"}, {"team", in + "/team"}, {"sessions", in + "/sessions"}, {"projects", "#/projects"},
-		{"attempts", asks + "?tab=attempts"}, {"cost", "#/cost"}, {"records", "#/records"}, {"statistics", "#/records?view=statistics"}, {"search", "#/search?q=check"},
+		{"attempts", asks + "?tab=attempts"}, {"new", "#/new"}, {"cost", "#/cost"}, {"records", "#/records"}, {"statistics", "#/records?view=statistics"}, {"search", "#/search?q=check"},
 	}
 }
 

@@ -52,7 +52,7 @@ function titleOf(name, { run, task, project, id }) {
   const last = project?.split('/').filter(Boolean).pop();
   const titles = {
     run: runName, replay: `Replay · ${runName}`, task: `${task} · ${runName}`, review: `Review ${task} · ${runName}`,
-    build: `Build · ${last}`, team: `Team · ${last}`, sessions: `${id ?? 'Sessions'} · ${last}`, nowhere: 'No such page',
+    build: `Build · ${last}`, team: `Team · ${last}`, sessions: `${id ?? 'Sessions'} · ${last}`, new: 'New run', nowhere: 'No such page',
   };
   return own(titles, name) ?? name[0].toUpperCase() + name.slice(1);
 }

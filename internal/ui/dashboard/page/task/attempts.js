@@ -21,7 +21,7 @@ const Attempt = memo(({ a, task }) => html`<li class="panel try">
     ${a.spent?.tokens > 0 && html`<span class="faint">${count(a.spent.tokens)} tokens</span>`}
     ${a.spent?.usd > 0 && html`<span class="faint">${money(a.spent.usd)}</span>`}
     <span class="space"></span><a href=${`${link('runs', task.run, 'tasks', task.id)}?attempt=${a.number}`}>its conversation</a><a href=${`${link('runs', task.run, 'tasks', task.id)}?tab=log&attempt=${a.number}`}>its log</a></header>
-  ${a.summary && html`<p class="words">${String(a.summary)}</p>`}
+  ${a.summary && html`<p class="words" tabindex="0">${String(a.summary)}</p>`}
   ${a.checks?.length > 0 && html`<p class="checked">${a.checks.map((c, i) => html`<span key=${i} title=${c.command}><${Status} of=${c.ok ? 'complete' : 'failed'} word=${c.ok ? 'check passed' : 'check failed'} /> </span>`)}</p>`}
   ${a.diff && html`<${Diff} diff=${a.diff} />`}
   ${a.log && html`<p class="faint file"><code>${a.log}</code></p>`}

@@ -39,7 +39,7 @@ function Failure({ task }) {
   const last = task.attempt;
   if (!last || !last.summary || (task.status !== 'failed' && !last.class)) return null;
   return html`<div class="wrong" role="note"><span class="sign" aria-hidden="true">✗</span><div><strong>${task.status === 'failed' ? 'Failed' : `Attempt ${last.number} failed`}${last.class && last.class !== 'failed' && `: ${String(last.class).replaceAll('_', ' ')}`}</strong>
-    <p class="words">${String(last.summary)}</p></div></div>`;
+    <p class="words" tabindex="0">${String(last.summary)}</p></div></div>`;
 }
 
 /** What is known about the task, and commands to copy. @param {{source: import('./source.js').Source, task: any}} props */
