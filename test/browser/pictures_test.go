@@ -92,10 +92,11 @@ func (p *page) views() []view {
 	}
 }
 
-// contents are scripts that return true when a page has what its picture is about.
+// contents are scripts that return true when a page has what its picture is about. The change to review
+// may grow while its page is open; then the newest is shown.
 var contents = map[string]string{
 	"task":   `document.querySelector('.dialogue .question') && document.querySelector('.dialogue .b-say')`,
-	"review": `document.querySelectorAll('.file .dl.ins').length > 3 && [...document.querySelectorAll('.file')].every((f) => f.querySelector('.h-keyword')) && document.querySelector('.reviewbar .status')?.innerText.includes('to be reviewed')`,
+	"review": `!document.querySelector('.outcome.newer button')?.click() && document.querySelectorAll('.file .dl.ins').length > 3 && [...document.querySelectorAll('.file')].every((f) => f.querySelector('.h-keyword')) && document.querySelector('.reviewbar .status')?.innerText.includes('to be reviewed')`,
 	"graph":  `document.querySelectorAll('.node.k-complete').length >= 2`,
 }
 
