@@ -16,7 +16,7 @@ export function Lanes() {
   const paused = lanes.all().filter((l) => at(l.until) > now());
   if (!paused.length) return null;
   return html`<section aria-label="Paused accounts" class="lanes">${paused.map((l) => html`<p key=${l.name}>
-    <${Status} of="paused" word=${`${l.name} paused`} /> goes on <${Until} time=${l.until} /> <span class="faint">${l.reason}</span></p>`)}</section>`;
+    <${Status} of="paused" /> The account of <b>${l.name}</b> goes on <${Until} time=${l.until} /><span class="faint">${l.reason === 'rate_limited' ? ', after a rate limit' : l.reason && `: ${l.reason}`}</span></p>`)}</section>`;
 }
 
 /** Runs that need the user. */
