@@ -101,6 +101,21 @@ func TestTheRecordsAreCountedFilteredAndLookedInto(t *testing.T) {
 	p.Sees("Attempts 2")
 }
 
+func TestTheResultOfATeamsRoleIsShownWithoutItsJSON(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.worker("one")
+	run := w.submit(`{"name": "x", "defaults": {"agent": "fake"}, "tasks": [
+		{"id": "a", "prompt": ` + quoted(`fake: say {"status": "CONTINUE", "summary": ["The tools are merged."]}`) + `},
+		{"id": "b", "prompt": ` + quoted(`fake: say The branch is merged. {"outcome":"merged"}`) + `}]}`)
+	w.ends(run)
+	p := w.open("#/records")
+	p.Sees("The tools are merged.", "The branch is merged.")
+	if list := eval[string](p, `document.querySelector('.ledger').innerText`); strings.Contains(list, "{") {
+		t.Errorf("the list shows JSON:\n%s", list)
+	}
+}
+
 func TestRecordsAreShownAsText(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

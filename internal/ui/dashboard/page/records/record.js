@@ -42,9 +42,21 @@ const kinds = { done: 'complete', failed: 'failed', timeout: 'timeout', running:
 /** How an attempt ended, in the ledger's words. */
 export const Outcome = ({ status }) => html`<${Status} of=${own(kinds, status) ?? String(status)} word=${String(status)} />`;
 
-/** Why an attempt failed: the class of the failure, and the text behind it. @param {{of: string}} props */
+// The text of a result that ends with a JSON object, as the roles of a team write it: the
+// object's summary, else the text before the object, else its outcome.
+function withoutObject(result) {
+  const start = result.search(/\{\s*"/);
+  if (start < 0) return result;
+  let object;
+  try { object = JSON.parse(result.slice(start)); } catch { return result; }
+  const summary = Array.isArray(object.summary) ? object.summary.map(text).join(' ') : text(object.summary);
+  return summary || result.slice(0, start).trim() || text(object.outcome) || text(object.status);
+}
+
+/** Why an attempt failed: the class of the failure, and the text behind it. For a complete one, its result. @param {{of: string}} props */
 export function Reason({ of }) {
-  const [, name, rest] = /^([a-z_]+)(?::\s*([^]*))?$/.exec(of) ?? [null, '', of];
+  const plain = withoutObject(of);
+  const [, name, rest] = /^([a-z_]+)(?::\s*([^]*))?$/.exec(plain) ?? [null, '', plain];
   return html`<p class="reason">${name && html`<b>${name.replaceAll('_', ' ')}</b>${rest && ': '}`}${rest}</p>`;
 }
 

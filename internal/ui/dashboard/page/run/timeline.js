@@ -65,7 +65,7 @@ function tipOf(target, whole) {
   return place && of !== undefined ? { by: place.getBoundingClientRect(), task: of, bar: place.dataset.bar ?? '' } : null;
 }
 
-const Legend = () => html`<span class="g-legend faint" aria-hidden="true"><i class="g-bar asked"></i> waits for a person <i class="g-gap"></i> waits for a retry</span>`;
+const Legend = () => html`<span class="g-legend faint" aria-hidden="true"><i class="g-bar asked"></i> waits for the user <i class="g-gap"></i> waits for a retry</span>`;
 
 /** The duration of a critical path as text; never zero. @param {{work: number, wait: number}} path */
 export const pathTime = ({ work, wait }) => (work + wait < 1000 ? 'less than 1s' : span(work + wait));
