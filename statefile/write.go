@@ -258,13 +258,8 @@ func MkdirIgnored(h host.Host, path string) error {
 	if err := h.Mkdir(opMakeFolder, temp, 0o755); err != nil {
 		return err
 	}
-	// Write the file in place: a temporary file beside it would not be ignored yet, and
-	// an agent's "git add" could commit it.
 	ignore := filepath.Join(temp, ignoreName)
-	_, err := writeTemp(h, ignore, ignore, []byte("*\n"), 0o666, nil)
-	if err == nil {
-		err = syncFolder(h, ignore)
-	}
+	err := writeIgnore(h, ignore, "*\n")
 	if err == nil {
 		err = h.Rename(opMakeFolder, temp, path)
 	}
@@ -290,11 +285,25 @@ func Ignore(h host.Host, folder string, names ...string) error {
 	for _, name := range names {
 		text += name + "\n"
 	}
-	err := WriteNew(h, path, []byte(text), 0o666)
+	err := writeIgnore(h, path, text)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
 	return err
+}
+
+// writeIgnore creates a .gitignore that appears with its content. An agent's "git add" at the same
+// moment would commit an empty one, or a temporary file beside it. Where the machine cannot create
+// such a file, it writes a temporary one.
+func writeIgnore(h host.Host, path, text string) error {
+	err := h.CreateComplete(opMakeFolder, path, []byte(text), 0o666)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return WriteNew(h, path, []byte(text), 0o666)
+	}
+	if err != nil {
+		return &StepError{Step: opMakeFolder, Path: path, Err: err}
+	}
+	return syncFolder(h, path)
 }
 
 // syncParent syncs a folder. It ignores permission errors: gaffer has created nothing

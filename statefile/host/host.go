@@ -22,6 +22,10 @@ type Host interface {
 	// Create creates a new file for writing. It returns fs.ErrExist if the file
 	// exists.
 	Create(op Op, name string, perm fs.FileMode) (File, error)
+	// CreateComplete creates a new file that appears with its content: no process sees it
+	// empty. The content is durable. CreateComplete returns fs.ErrExist if the file exists, and
+	// errors.ErrUnsupported if the machine cannot do this.
+	CreateComplete(op Op, name string, content []byte, perm fs.FileMode) error
 	// Rename atomically renames the file oldPath to newPath. It replaces an existing file.
 	Rename(op Op, oldPath, newPath string) error
 	// RenameNew renames the file oldPath to newPath. It returns fs.ErrExist if newPath exists, and

@@ -35,6 +35,13 @@ func (osHost) Create(_ Op, name string, perm fs.FileMode) (File, error) {
 	return osFile{os.NewFile(uintptr(fd), name)}, nil
 }
 
+func (osHost) CreateComplete(_ Op, name string, content []byte, perm fs.FileMode) error {
+	if err := createComplete(name, content, perm); err != nil {
+		return &fs.PathError{Op: "create", Path: name, Err: err}
+	}
+	return nil
+}
+
 func (osHost) Rename(_ Op, from, to string) error            { return os.Rename(from, to) }
 func (osHost) Link(_ Op, from, to string) error              { return os.Link(from, to) }
 func (osHost) Symlink(_ Op, target, name string) error       { return os.Symlink(target, name) }

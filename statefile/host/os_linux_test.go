@@ -3,7 +3,9 @@ package host_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -131,4 +133,23 @@ func asNobody(t *testing.T, folder string, f func()) {
 		defer func() { _ = syscall.Setfsuid(0) }()
 	}
 	f()
+}
+
+func TestAFileAppearsWithItsContent(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "file")
+	if err := host.OS().CreateComplete("create", name, []byte("text"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(name); err != nil || string(text) != "text" {
+		t.Errorf("it has %q, %v", text, err)
+	}
+	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("its permissions: %v, %v", info, err)
+	}
+	if err := host.OS().CreateComplete("create", name, []byte("other"), 0o640); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("an existing file: %v", err)
+	}
+	if text, _ := os.ReadFile(name); string(text) != "text" {
+		t.Errorf("the existing file now has %q", text)
+	}
 }

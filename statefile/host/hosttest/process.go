@@ -76,6 +76,13 @@ func (p *Process) Create(op host.Op, name string, perm fs.FileMode) (f host.File
 	return f, err
 }
 
+// CreateComplete implements [host.Host].
+func (p *Process) CreateComplete(op host.Op, name string, content []byte, perm fs.FileMode) error {
+	return p.step(op, name, func(d *disk) error {
+		return d.add(name, &node{mode: perm, mtime: d.now, content: content, synced: content})
+	})
+}
+
 // Rename implements [host.Host].
 func (p *Process) Rename(op host.Op, from, to string) error {
 	return p.step(op, from, func(d *disk) error { return d.rename(from, to) })

@@ -1,0 +1,54 @@
+package host
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"unsafe"
+)
+
+// tmpFile is the flag O_TMPFILE of open, which the standard library does not define: open creates a
+// file without a name.
+const tmpFile = 0x400000 | syscall.O_DIRECTORY
+
+// createComplete writes content to a file without a name, and then gives it its name.
+func createComplete(name string, content []byte, perm fs.FileMode) error {
+	fd, err := open(filepath.Dir(name), os.O_WRONLY|tmpFile, perm)
+	if errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.EOPNOTSUPP) { // the file system has no files without a name
+		return syscall.ENOTSUP
+	}
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = retryInterrupted(func() error { return linkOpenFile(fd, name) })
+	}
+	return errors.Join(err, f.Close())
+}
+
+// linkOpenFile gives the open file fd a name. It fails if the name is taken.
+func linkOpenFile(fd int, name string) error {
+	const here, followLink = -100, 0x400
+	at := here
+	from, err := syscall.BytePtrFromString("/proc/self/fd/" + strconv.Itoa(fd))
+	if err != nil {
+		return err
+	}
+	to, err := syscall.BytePtrFromString(name)
+	if err != nil {
+		return err
+	}
+	_, _, errno := syscall.Syscall6(syscall.SYS_LINKAT, uintptr(at), uintptr(unsafe.Pointer(from)), uintptr(at), uintptr(unsafe.Pointer(to)), followLink, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
