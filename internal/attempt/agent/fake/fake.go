@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -159,11 +160,15 @@ func (w *stdio) close() {
 
 func (w *stdio) line(text string) { w.write([]byte(text + "\n")) }
 
-// write writes data to stdout. It ignores errors: if the reader is gone, the agent continues.
+// write writes data to stdout. If the reader is gone, the agent continues. If the disk is full, the
+// program exits, as the real ones do: a question that nobody can read would never be answered.
 func (w *stdio) write(data []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_, _ = w.out.Write(data)
+	if _, err := w.out.Write(data); errors.Is(err, syscall.ENOSPC) {
+		fmt.Fprintf(w.err, "fake-agent: %v\n", err)
+		os.Exit(1)
+	}
 }
 
 func (w *stdio) writeStderr(text string) {
