@@ -223,6 +223,35 @@ type Question struct {
 	Asked   time.Time `json:"asked"`
 	Expires time.Time `json:"expires,omitzero"` // when Default becomes the answer; zero if never
 	Default string    `json:"default,omitempty"`
+
+	// Tool is the tool that the agent asks permission for, such as Bash. It is empty for any other
+	// question. Suggestions are rules that would allow this request and similar ones, such as
+	// "Bash(go test:*)".
+	Tool        string   `json:"tool,omitempty"`
+	Suggestions []string `json:"suggestions,omitempty"`
+}
+
+// GrantScope says for how long an answer that allows or denies a request holds.
+type GrantScope string
+
+// The values of GrantScope.
+const (
+	GrantOnce   GrantScope = "once"   // for this request only
+	GrantTask   GrantScope = "task"   // for all attempts of the task
+	GrantRun    GrantScope = "run"    // for all tasks of the run
+	GrantAlways GrantScope = "always" // for all runs, until it is removed
+)
+
+// Grant is a rule that a user has made by answering a question.
+type Grant struct {
+	ID    string     `json:"id"`
+	Rule  string     `json:"rule"`
+	Deny  bool       `json:"deny,omitempty"` // the rule denies requests; if false, it allows them
+	Scope GrantScope `json:"scope"`
+	Run   string     `json:"run,omitempty"`  // empty if Scope is GrantAlways
+	Task  string     `json:"task,omitempty"` // set only if Scope is GrantTask
+	By    string     `json:"by"`
+	Made  time.Time  `json:"made"`
 }
 
 // Choose returns the answer that the typed text stands for: the option with this text, the option

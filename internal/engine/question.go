@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/engine/selection"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
@@ -23,6 +24,12 @@ type Ask struct {
 	Options []string
 	Within  time.Duration // how long the question waits for an answer; zero means forever
 	Default string        // the answer if the user gives none in time; if empty, the request is denied
+
+	// Tool and Input are the tool call that the agent asks permission for; empty for any other
+	// question. Suggestions are rules that would allow it.
+	Tool        string
+	Input       json.RawMessage
+	Suggestions []string
 }
 
 // Ask stores a question and returns its id.
@@ -113,6 +120,8 @@ type Answer struct {
 	Text     string
 	Deny     bool // denies the request; Text is the reason
 	Who      string
+	Scope    fleet.GrantScope // for how long the answer holds; empty means GrantOnce
+	Rule     string           // the rule that holds within Scope; empty means the first suggestion
 }
 
 // Answer stores the answer to a question. It returns a [*ConflictError] if the question is closed,

@@ -35,6 +35,14 @@ var encoded = map[string]Plan{
 		"D_COMMAND": {From: secret.Command, Argv: []string{"pass", "show", "key"}},
 	}}),
 	"questions": planOf(Task{ID: "a", QuestionRules: QuestionRules{Questions: Ask, AnswerTimeout: time.Minute, AnswerDefault: "no"}}),
+	"permissions": planOf(Task{ID: "a", Permissions: Permissions{
+		Allow: []string{"Bash(go test:*)"}, Deny: []string{"WebFetch"}, Ask: []string{"Bash(git push:*)"},
+	}}),
+	"sandbox": planOf(Task{ID: "a", Sandbox: Sandbox{
+		Mode: SandboxContainer, Network: NetworkList, Hosts: []string{"api.example"}, Write: []string{"/srv/cache"}, Read: []string{"/srv/data"}, Image: "golang",
+	}}),
+	"fallback": planOf(Task{ID: "a", Agent: "claude", Fallback: []string{"codex", "claude:haiku"}}),
+	"item":     planOf(Task{ID: "a", Item: SourceItem{Source: "gh:ada/shop", ID: "12", URL: "https://git.example/ada/shop/12", Title: "Login fails"}}),
 	"bead": planOf(Task{ID: "a", Dispatch: &Dispatch{
 		Bead: "bd-1", Ledger: "/srv/state", Repo: "/srv/repo", Template: "bug-fix", Vars: map[string]string{"FILE": "a.go"}, Session: "agent-bd-1", Earlier: 2,
 	}}),
@@ -87,7 +95,7 @@ func TestEachFieldOfAPlanHasAJSONNameThatAGoldenFileContains(t *testing.T) {
 		}
 		all.Write(text)
 	}
-	for _, part := range []any{Plan{}, Budget{}, Task{}, Dispatch{}, Pick{}, Workflow{}, OnComplete{}, Problem{}} {
+	for _, part := range []any{Plan{}, Budget{}, Task{}, Permissions{}, Sandbox{}, SourceItem{}, Dispatch{}, Pick{}, Workflow{}, OnComplete{}, Problem{}} {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(part)) {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			if f.Anonymous || name == "-" { // fields without a JSON name are used only while a plan is read

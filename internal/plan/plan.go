@@ -74,6 +74,11 @@ type Task struct {
 	Files    []string                `json:"Files,omitzero"`    // files, folders and globs of files that the task changes
 	QuestionRules
 
+	Permissions Permissions `json:"Permissions,omitzero"`
+	Sandbox     Sandbox     `json:"Sandbox,omitzero"`
+	Fallback    []string    `json:"Fallback,omitzero"` // agents that continue the task while the task's own agent is rate limited, in this order: AGENT or AGENT:MODEL
+	Item        SourceItem  `json:"Item,omitzero"`
+
 	CandidateKeys
 	Candidate string `json:"Candidate,omitzero"` // for a candidate or a judge: id of the task that picks one of the candidates
 	Pick      *Pick  `json:"Pick,omitzero"`      // set for a task that picks a candidate, and for a task that judges candidates
@@ -119,6 +124,54 @@ type QuestionRules struct {
 	Questions     QuestionPolicy `json:"Questions,omitzero"`
 	AnswerTimeout time.Duration  `json:"AnswerTimeout,omitzero"` // how long a question waits for the user; 0 means forever
 	AnswerDefault string         `json:"AnswerDefault,omitzero"` // the answer that is used if the user gives no answer within AnswerTimeout
+}
+
+// Permissions are rules that answer an agent's requests for permission. A rule is the name of a tool,
+// or a tool with a pattern: "Bash(go test:*)". Deny rules come first, then Ask, then Allow.
+type Permissions struct {
+	Allow []string `json:"Allow,omitzero"`
+	Deny  []string `json:"Deny,omitzero"`
+	Ask   []string `json:"Ask,omitzero"` // the user is asked
+}
+
+// Sandbox says what a task's agent can reach.
+type Sandbox struct {
+	Mode    SandboxMode `json:"Mode,omitzero"`    // empty means the default
+	Network Network     `json:"Network,omitzero"` // empty means NetworkOn
+	Hosts   []string    `json:"Hosts,omitzero"`   // the only hosts that the agent can reach, if Network is NetworkList
+	Write   []string    `json:"Write,omitzero"`   // further folders that the agent may write to
+	Read    []string    `json:"Read,omitzero"`    // further folders that the agent may read, although they are hidden by default
+	Image   string      `json:"Image,omitzero"`   // the container's image, if Mode is SandboxContainer
+}
+
+// SandboxMode is a kind of sandbox.
+type SandboxMode string
+
+// The values of SandboxMode.
+const (
+	SandboxNone       SandboxMode = "none"       // the agent can do what the user can do
+	SandboxProgram    SandboxMode = "program"    // the agent program's own sandbox
+	SandboxBubblewrap SandboxMode = "bubblewrap" // namespaces of the Linux kernel, made by the program bwrap
+	SandboxContainer  SandboxMode = "container"  // a container of podman or docker
+)
+
+// Network says which network a sandbox has.
+type Network string
+
+// The values of Network.
+const (
+	NetworkOn   Network = "on"
+	NetworkOff  Network = "off"
+	NetworkList Network = "list" // only the hosts in [Sandbox.Hosts]
+)
+
+// SourceItem is the item from which a task was made, if gaffer has read it from a source such as an
+// issue tracker.
+type SourceItem struct {
+	Source string `json:"Source,omitzero"` // the source as the user has written it, such as "gh:ada/shop"
+	ID     string `json:"ID,omitzero"`     // the item's id in the source
+	URL    string `json:"URL,omitzero"`
+	Title  string `json:"Title,omitzero"`
 }
 
 // FileEntry says where a task is in the plan's file, and whether it is done.

@@ -41,16 +41,17 @@ type Run struct {
 	Budget     Amount          `json:"budget,omitzero"`
 	Reserved   Amount          `json:"reserved,omitzero"` // part of Budget that is reserved for running attempts
 	Spent      Amount          `json:"spent,omitzero"`
-	Worked     time.Duration   `json:"worked,omitempty"`    // working time of ended attempts, without their waits for a user
-	Waited     time.Duration   `json:"waited,omitempty"`    // how long ended attempts have waited for a user
-	Waves      []WaveCount     `json:"waves,omitempty"`     // number of unfinished tasks of each wave, lowest wave first
-	Open       int             `json:"open"`                // number of unfinished tasks
-	Ready      int             `json:"ready"`               // number of queued tasks that workers may claim
-	Active     int             `json:"active"`              // number of running tasks
-	Failed     int             `json:"failed"`              // number of failed tasks that are not Optional
-	Stopping   string          `json:"stopping,omitempty"`  // why no more tasks of the run may start; empty if they may
-	Conducted  bool            `json:"conducted,omitempty"` // a conductor adds tasks to the run and ends it
-	Ordered    bool            `json:"ordered,omitempty"`   // tasks run one after the other; a retried task runs before the next one
+	Worked     time.Duration   `json:"worked,omitempty"`     // working time of ended attempts, without their waits for a user
+	Waited     time.Duration   `json:"waited,omitempty"`     // how long ended attempts have waited for a user
+	Waves      []WaveCount     `json:"waves,omitempty"`      // number of unfinished tasks of each wave, lowest wave first
+	Open       int             `json:"open"`                 // number of unfinished tasks
+	Ready      int             `json:"ready"`                // number of queued tasks that workers may claim
+	Active     int             `json:"active"`               // number of running tasks
+	Failed     int             `json:"failed"`               // number of failed tasks that are not Optional
+	Stopping   string          `json:"stopping,omitempty"`   // why no more tasks of the run may start; empty if they may
+	Conducted  bool            `json:"conducted,omitempty"`  // a conductor adds tasks to the run and ends it
+	Ordered    bool            `json:"ordered,omitempty"`    // tasks run one after the other; a retried task runs before the next one
+	StartedBy  string          `json:"started_by,omitempty"` // what started the run: "schedule NAME" or "source NAME"; empty if the user did
 	Created    time.Time       `json:"created"`
 	Ended      time.Time       `json:"ended,omitzero"`
 }
@@ -119,7 +120,8 @@ type Attempt struct {
 	Number         int       `json:"number"` // number of the attempt at its task, starting at 1
 	Token          int64     `json:"token"`  // fencing token: a worker's request with another token is rejected
 	Worker         string    `json:"worker"`
-	After          string    `json:"after,omitempty"` // id of the attempt that the worker ended in the request that started this one; empty if none
+	Account        string    `json:"account,omitempty"` // name of the user's account that the agent uses; empty if it uses the program's own
+	After          string    `json:"after,omitempty"`   // id of the attempt that the worker ended in the request that started this one; empty if none
 	Status         Status    `json:"status"`
 	Lease          time.Time `json:"lease"`             // when the attempt is lost, unless a heartbeat renews the lease before
 	Deadline       time.Time `json:"deadline,omitzero"` // when the worker is asked to end the attempt, unless it waits for a user; zero means never
@@ -214,7 +216,14 @@ type Question struct {
 	Denied   bool            `json:"denied,omitempty"`
 	By       string          `json:"by,omitempty"`
 	Answered time.Time       `json:"answered,omitzero"`
-	Closed   bool            `json:"closed,omitempty"` // the question was answered, or no longer needs an answer
+
+	// Tool and Input are the tool call that the agent asks permission for; empty for any other
+	// question. Suggestions are rules that would allow it.
+	Tool        string          `json:"tool,omitempty"`
+	Input       json.RawMessage `json:"input,omitempty"`
+	Suggestions []string        `json:"suggestions,omitempty"`
+
+	Closed bool `json:"closed,omitempty"` // the question was answered, or no longer needs an answer
 }
 
 // Standalone reports whether the question belongs to no task.
