@@ -100,9 +100,9 @@ step() {
 	shift
 	echo "started  $name"
 	(
-		local start=$SECONDS code=0
-		"$@" >"$logs/$name.log" 2>&1 </dev/null || code=$?
-		echo "$code $((SECONDS - start))" >"$logs/$name.result"
+		local start=$SECONDS code=0 TIMEFORMAT='%U %S'
+		{ time "$@" >"$logs/$name.log" 2>&1 </dev/null; } 2>"$logs/$name.cpu" || code=$?
+		echo "$((SECONDS - start)) $(awk 'END { printf "%.0f", $1 + $2 }' "$logs/$name.cpu")" >"$logs/$name.result"
 		echo "finished $name after $((SECONDS - start)) s$([[ $code -eq 0 ]] || echo ", exit code $code")"
 		exit "$code"
 	) &
@@ -135,10 +135,10 @@ print_step() {
 
 # shares prints each step's time, and the packages that took longest.
 shares() {
-	echo "--- seconds by step"
+	echo "--- seconds by step, and seconds of CPU time"
 	local result
 	for result in "$logs"/*.result; do
-		printf '%6s  %s\n' "$(cut -d' ' -f2 "$result")" "$(basename "$result" .result)"
+		printf '%6s %6s  %s\n' $(<"$result") "$(basename "$result" .result)"
 	done | sort -rn
 	echo "--- seconds by package, the longest"
 	awk '$1 == "ok" && $3 ~ /s$/ { s = $3; sub(/s$/, "", s); printf "%8.1f  %s\n", s, $2 }' "$logs"/*.log | sort -rn | head -30
