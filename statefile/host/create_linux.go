@@ -31,7 +31,10 @@ func createComplete(name string, content []byte, perm fs.FileMode) error {
 	if err == nil {
 		err = retryInterrupted(func() error { return linkOpenFile(fd, name) })
 	}
-	return errors.Join(err, f.Close())
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	return err
 }
 
 // linkOpenFile gives the open file fd a name. It fails if the name is taken.

@@ -36,10 +36,12 @@ func (osHost) Create(_ Op, name string, perm fs.FileMode) (File, error) {
 }
 
 func (osHost) CreateComplete(_ Op, name string, content []byte, perm fs.FileMode) error {
-	if err := createComplete(name, content, perm); err != nil {
-		return &fs.PathError{Op: "create", Path: name, Err: err}
+	err := createComplete(name, content, perm)
+	var number syscall.Errno
+	if errors.As(err, &number) { // the error of the system call, without the path that the call used
+		return &fs.PathError{Op: "create", Path: name, Err: number}
 	}
-	return nil
+	return err
 }
 
 func (osHost) Rename(_ Op, from, to string) error            { return os.Rename(from, to) }
