@@ -88,6 +88,9 @@ var rules = []rule{
 	// Reads the settings, and where each setting came from.
 	{"internal/config", []string{"internal/attempt/agent", "internal/plan/secret", "internal/project", "internal/text/...", "internal/yamldoc"}, []string{"github.com/goccy/go-yaml"}},
 
+	// The rules of schedules. The cron expressions are parsed by a library.
+	{"internal/flow/schedule", []string{"fleet"}, []string{"github.com/robfig/cron/v3"}},
+
 	// Dispatch, build and team: state machines, prompts and merges on top of the engine.
 	{"internal/flow/...", []string{
 		"internal/flow/...", "internal/attempt/runlock", "internal/attempt/supervisor", "internal/attempt/tmux", "internal/attempt/verify",

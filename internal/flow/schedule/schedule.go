@@ -1,0 +1,436 @@
+// Package schedule has the rules of schedules: at which times a schedule is planned, what happens
+// to times that were missed, and what happens while an earlier run still runs. All functions are
+// pure: the clock is an argument, and a decision is a new value of the [Schedule].
+package schedule
+
+import (
+	"fmt"
+	"hash/fnv"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"gaffer/fleet"
+)
+
+// Limits of the rules.
+const (
+	// OnTime is how late a run may start and still count as one that was not missed.
+	OnTime = 5 * time.Minute
+	// MissedAge is the maximum age of a planned time that [fleet.MissedRunOnce] runs.
+	MissedAge = 24 * time.Hour
+	// MissedAllAge is the maximum age of planned times that [fleet.MissedRunAll] runs.
+	MissedAllAge = 7 * 24 * time.Hour
+	// MissedAllCount is the maximum number of planned times that [fleet.MissedRunAll] runs.
+	MissedAllCount = 10
+	// StartWithin is how long a process has to start a run before another process may try.
+	StartWithin = 5 * time.Minute
+	// MaxJitter is the maximum of [Schedule.Jitter].
+	MaxJitter = 12 * time.Hour
+	// RestoreWithin is how long a removed schedule can be restored.
+	RestoreWithin = 30 * 24 * time.Hour
+	// keptFires is how many fires in their final status a schedule keeps.
+	keptFires = 30
+)
+
+// Schedule is a schedule as it is stored.
+type Schedule struct {
+	Name     string            `json:"name"`
+	ID       string            `json:"id"`
+	Cron     string            `json:"cron"`
+	Zone     string            `json:"zone"`
+	Missed   fleet.MissedRule  `json:"missed"`
+	Overlap  fleet.OverlapRule `json:"overlap"`
+	Jitter   time.Duration     `json:"jitter,omitempty"`
+	Project  string            `json:"project"`
+	Machine  string            `json:"machine"`
+	User     string            `json:"user"`
+	Args     []string          `json:"args"`
+	Added    time.Time         `json:"added"`
+	Paused   bool              `json:"paused,omitempty"`
+	Exporter string            `json:"exporter,omitempty"`
+	Removed  time.Time         `json:"removed,omitzero"`
+	// Through is a time up to which all planned times are decided.
+	Through time.Time    `json:"through"`
+	Fires   []fleet.Fire `json:"fires,omitempty"` // in the order in which they were decided
+}
+
+// Times returns the planned times.
+func (s Schedule) Times() (Times, error) { return Parse(s.Cron, s.Zone) }
+
+// State returns whether the schedule's runs are started.
+func (s Schedule) State() fleet.ScheduleState {
+	switch {
+	case !s.Removed.IsZero():
+		return fleet.ScheduleRemoved
+	case s.Paused:
+		return fleet.SchedulePaused
+	}
+	return fleet.ScheduleActive
+}
+
+// View returns the schedule as users see it. status returns the status of a run, or "" if the run
+// does not exist any more.
+func (s Schedule) View(now time.Time, status func(run string) fleet.Status) fleet.Schedule {
+	v := fleet.Schedule{
+		Name: s.Name, ID: s.ID, Cron: s.Cron, Zone: s.Zone, Missed: s.Missed, Overlap: s.Overlap, Jitter: int(s.Jitter.Seconds()), Project: s.Project, Machine: s.Machine,
+		User: s.User, Args: s.Args, Added: s.Added, State: s.State(), Exporter: s.Exporter, Removed: s.Removed, Next: []time.Time{}, Fires: []fleet.Fire{},
+	}
+	if times, err := s.Times(); err == nil && v.State == fleet.ScheduleActive {
+		v.Next = times.Upcoming(now, 3)
+	}
+	for _, f := range s.Fires {
+		if f.Run != "" {
+			f.RunStatus = status(f.Run)
+		}
+		v.Fires = append(v.Fires, f)
+	}
+	return v
+}
+
+// delay returns how much later than planned a run starts. It depends only on the schedule and the
+// planned time, so that all servers compute the same.
+func (s Schedule) delay(planned time.Time) time.Duration {
+	if s.Jitter <= 0 {
+		return 0
+	}
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, "%s %d", s.ID, planned.Unix()) // a hash returns no errors
+	return time.Duration(h.Sum64() % uint64(s.Jitter)).Truncate(time.Second)
+}
+
+// StartTime returns when the run of a planned time starts.
+func (s Schedule) StartTime(planned time.Time) time.Time { return planned.Add(s.delay(planned)) }
+
+// due returns the planned times that are not decided yet and whose runs must start by now.
+func (s Schedule) due(times Times, now time.Time) (list []time.Time) {
+	for after := s.Through; ; {
+		after = times.Next(after)
+		if after.IsZero() || s.StartTime(after).After(now) {
+			return list
+		}
+		list = append(list, after)
+	}
+}
+
+// NeedsDecision reports whether [Schedule.Decide] may change something. It is cheap, so that a
+// server can call it every second.
+func (s Schedule) NeedsDecision(now time.Time) bool {
+	if s.State() == fleet.ScheduleRemoved {
+		return false
+	}
+	for _, f := range s.Fires {
+		if f.Status == fleet.FireWaiting || f.Status == fleet.FireStarting && !f.Lease.After(now) {
+			return true
+		}
+	}
+	if s.Paused {
+		return false
+	}
+	times, err := s.Times()
+	if err != nil {
+		return false
+	}
+	next := times.Next(s.Through)
+	return !next.IsZero() && !s.StartTime(next).After(now)
+}
+
+// Decision is what the moment of a decision is like.
+type Decision struct {
+	Now    time.Time
+	Active func(run string) bool // reports whether a run has not ended
+	Holder string                // name of the process that decides, and that will start the runs
+}
+
+// Decide decides all planned times up to now, and takes over fires that must be started. It returns
+// the changed schedule and the ids of the fires that the holder must start now.
+func (s Schedule) Decide(d Decision) (decided Schedule, start []string, err error) {
+	if s.State() == fleet.ScheduleRemoved {
+		return s, nil, nil
+	}
+	s.Fires = slices.Clone(s.Fires)
+	if !s.Paused {
+		times, err := s.Times()
+		if err != nil {
+			return s, nil, err
+		}
+		s.decideDue(times, d)
+		s.startWaiting(d)
+	}
+	for i, f := range s.Fires {
+		if f.Status == fleet.FireStarting && !f.Lease.After(d.Now) {
+			s.Fires[i].Holder, s.Fires[i].Lease = d.Holder, d.Now.Add(StartWithin)
+			start = append(start, f.ID)
+		}
+	}
+	s.dropOld()
+	return s, start, nil
+}
+
+// decideDue decides the planned times up to now.
+func (s *Schedule) decideDue(times Times, d Decision) {
+	oldest := d.Now.Add(-MissedAllAge)
+	if first := times.Next(s.Through); !first.IsZero() && first.Before(oldest) {
+		s.skip([]time.Time{first}, d.Now, "no server was running, and the time is more than a week ago")
+		s.Through = oldest
+	}
+	due := s.due(times, d.Now)
+	if len(due) == 0 {
+		return
+	}
+	last := due[len(due)-1]
+	late := d.Now.Sub(s.StartTime(last))
+	onTime := late <= OnTime
+	s.Through = last
+	switch s.Missed {
+	case fleet.MissedSkip:
+		missed := due
+		if onTime {
+			missed = due[:len(due)-1]
+		}
+		s.skip(missed, d.Now, "no server was running")
+		if onTime {
+			s.add(last, 1, d)
+		}
+	case fleet.MissedRunAll:
+		from := max(len(due)-MissedAllCount, 0)
+		s.skip(due[:from], d.Now, fmt.Sprintf("no server was running, and only the last %d missed times are run", MissedAllCount))
+		if onTime && len(due) == 1 {
+			s.add(last, 1, d)
+			return
+		}
+		for _, planned := range due[from:] {
+			s.addMissed(planned, d)
+		}
+	default:
+		if !onTime && late > MissedAge {
+			s.skip(due, d.Now, "no server was running, and the time is more than a day ago")
+			return
+		}
+		s.add(last, len(due), d)
+	}
+}
+
+// skip records that planned times have no run. There is one fire for all of them.
+func (s *Schedule) skip(times []time.Time, now time.Time, why string) {
+	if len(times) == 0 {
+		return
+	}
+	f := newFire(times[len(times)-1], len(times), now)
+	f.Status, f.Why = fleet.FireSkipped, why
+	s.Fires = append(s.Fires, f)
+}
+
+func newFire(planned time.Time, count int, now time.Time) fleet.Fire {
+	if count == 1 {
+		count = 0
+	}
+	return fleet.Fire{ID: planned.UTC().Format(time.RFC3339), Planned: planned.UTC(), Count: count, Decided: now}
+}
+
+// add decides a planned time that counts as one on time, by the rule for overlaps.
+func (s *Schedule) add(planned time.Time, count int, d Decision) {
+	f := newFire(planned, count, d.Now)
+	earlier := s.unfinished(d)
+	waits := slices.ContainsFunc(s.Fires, func(f fleet.Fire) bool { return f.Status == fleet.FireWaiting })
+	switch {
+	case earlier == "" || s.Overlap == fleet.OverlapAllow:
+		f.Status = fleet.FireStarting
+	case s.Overlap == fleet.OverlapQueue && !waits:
+		f.Status, f.Why = fleet.FireWaiting, earlier
+	case s.Overlap == fleet.OverlapQueue:
+		f.Status, f.Why = fleet.FireSkipped, earlier+", and another one waits for it"
+	default:
+		f.Status, f.Why = fleet.FireSkipped, earlier
+	}
+	s.Fires = append(s.Fires, f)
+}
+
+// addMissed decides a planned time that was missed and is run nevertheless. Missed runs never start
+// together, unless the rule for overlaps allows it.
+func (s *Schedule) addMissed(planned time.Time, d Decision) {
+	f := newFire(planned, 1, d.Now)
+	f.Status = fleet.FireStarting
+	if earlier := s.unfinished(d); earlier != "" && s.Overlap != fleet.OverlapAllow {
+		f.Status, f.Why = fleet.FireWaiting, earlier
+	}
+	s.Fires = append(s.Fires, f)
+}
+
+// unfinished returns a text about an earlier run of the schedule that has not ended, or "" if there
+// is none.
+func (s *Schedule) unfinished(d Decision) string {
+	for _, f := range slices.Backward(s.Fires) {
+		switch {
+		case f.Status == fleet.FireStarted && d.Active(f.Run):
+			return "run " + f.Run + " has not ended"
+		case f.Status == fleet.FireStarting || f.Status == fleet.FireWaiting:
+			return "the run of " + f.Planned.UTC().Format("2006-01-02 15:04") + " UTC has not ended"
+		}
+	}
+	return ""
+}
+
+// startWaiting lets the first waiting fire start if no earlier run runs any more.
+func (s *Schedule) startWaiting(d Decision) {
+	for _, f := range s.Fires {
+		if f.Status == fleet.FireStarting || f.Status == fleet.FireStarted && d.Active(f.Run) {
+			return
+		}
+	}
+	if i := slices.IndexFunc(s.Fires, func(f fleet.Fire) bool { return f.Status == fleet.FireWaiting }); i >= 0 {
+		s.Fires[i].Status, s.Fires[i].Why = fleet.FireStarting, ""
+	}
+}
+
+// dropOld drops the oldest fires beyond those that a schedule keeps.
+func (s *Schedule) dropOld() {
+	final := 0
+	for _, f := range slices.Backward(s.Fires) {
+		if f.Status.Final() {
+			final++
+		}
+	}
+	s.Fires = slices.DeleteFunc(s.Fires, func(f fleet.Fire) bool {
+		drop := final > keptFires && f.Status.Final()
+		if drop {
+			final--
+		}
+		return drop
+	})
+}
+
+// RunNow adds a fire that a user asks for. It neither depends on the planned times nor changes them.
+func (s Schedule) RunNow(id, by, holder string, now time.Time) Schedule {
+	s.Fires = append(slices.Clone(s.Fires), fleet.Fire{
+		ID: id, Planned: now.UTC(), By: by, Decided: now, Status: fleet.FireStarting, Holder: holder, Lease: now.Add(StartWithin),
+	})
+	s.dropOld()
+	return s
+}
+
+// Fire returns the fire with an id.
+func (s Schedule) Fire(id string) (fleet.Fire, bool) {
+	i := slices.IndexFunc(s.Fires, func(f fleet.Fire) bool { return f.ID == id })
+	if i < 0 {
+		return fleet.Fire{}, false
+	}
+	return s.Fires[i], true
+}
+
+// Started records that the run of a fire exists. It reports whether this has changed something.
+func (s Schedule) Started(id, run string) (Schedule, bool) {
+	return s.end(id, func(f *fleet.Fire) bool {
+		if f.Status == fleet.FireStarted {
+			return false
+		}
+		f.Status, f.Run, f.Why = fleet.FireStarted, run, ""
+		return true
+	})
+}
+
+// Failed records why the run of a fire could not be started. It changes nothing if the fire has been
+// decided otherwise. It reports whether it has changed something.
+func (s Schedule) Failed(id, why string) (Schedule, bool) {
+	return s.end(id, func(f *fleet.Fire) bool {
+		if f.Status != fleet.FireStarting {
+			return false
+		}
+		f.Status, f.Why = fleet.FireFailed, why
+		return true
+	})
+}
+
+func (s Schedule) end(id string, change func(*fleet.Fire) bool) (Schedule, bool) {
+	s.Fires = slices.Clone(s.Fires)
+	for i := range s.Fires {
+		if f := &s.Fires[i]; f.ID == id && change(f) {
+			f.Holder, f.Lease = "", time.Time{}
+			return s, true
+		}
+	}
+	return s, false
+}
+
+// Pause returns the schedule without planned times, until Resume.
+func (s Schedule) Pause() Schedule {
+	s.Paused = true
+	return s
+}
+
+// Resume returns the schedule with its planned times after now. Times during the pause do not count
+// as missed.
+func (s Schedule) Resume(now time.Time) Schedule {
+	if s.Through.Before(now) {
+		s.Through = now
+	}
+	s.Paused = false
+	return s
+}
+
+// Remove returns the schedule as one that can only be restored. Waiting runs are dropped.
+func (s Schedule) Remove(now time.Time) Schedule {
+	s.Removed = now
+	s.Fires = slices.Clone(s.Fires)
+	for i := range s.Fires {
+		if f := &s.Fires[i]; f.Status == fleet.FireWaiting {
+			f.Status, f.Why = fleet.FireSkipped, "the schedule was removed"
+		}
+	}
+	return s
+}
+
+// Restore returns a removed schedule as it was. Times in between do not count as missed.
+func (s Schedule) Restore(now time.Time) Schedule {
+	s.Removed = time.Time{}
+	if s.Through.Before(now) {
+		s.Through = now
+	}
+	return s
+}
+
+// Key returns the idempotency key of the run of a fire.
+func (s Schedule) Key(fire string) string { return "schedule " + s.ID + " " + fire }
+
+// StartedBy returns the text for [store.Run.StartedBy] of the schedule's runs.
+func (s Schedule) StartedBy() string { return "schedule " + s.Name }
+
+var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,59}$`)
+
+// NameError reports that a schedule cannot have a name.
+type NameError struct{ Name string }
+
+func (e *NameError) Error() string {
+	return fmt.Sprintf("a schedule cannot be called %q: a name has up to 60 characters, small letters, digits, - _ and . and begins with a letter or digit", e.Name)
+}
+
+// Usage marks the error as a mistake in the command line.
+func (e *NameError) Usage() bool { return true }
+
+// CheckName returns a [*NameError] if a schedule cannot have this name.
+func CheckName(name string) error {
+	if !validName.MatchString(name) {
+		return &NameError{name}
+	}
+	return nil
+}
+
+// NameOf turns the name of a plan into the name of a schedule. It returns "" if nothing is left.
+func NameOf(plan string) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '.', r == '_':
+			return r
+		}
+		return '-'
+	}, strings.ToLower(plan))
+	for strings.Contains(name, "--") {
+		name = strings.ReplaceAll(name, "--", "-")
+	}
+	name = strings.Trim(name, "-._")
+	if len(name) > 40 {
+		name = strings.Trim(name[:40], "-._")
+	}
+	return name
+}

@@ -1,0 +1,70 @@
+package schedule
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	_ "time/tzdata" // the time zones: the machine may have none
+)
+
+// ZoneError reports that a time zone is unknown.
+type ZoneError struct{ Zone, Why string }
+
+func (e *ZoneError) Error() string { return fmt.Sprintf("time zone %q: %s", e.Zone, e.Why) }
+
+// Usage marks the error as a mistake in the command line.
+func (e *ZoneError) Usage() bool { return true }
+
+// Hint returns advice for the user.
+func (e *ZoneError) Hint() string {
+	return "use a name of the IANA time zone database: --tz Europe/Berlin, --tz UTC"
+}
+
+func loadZone(name string) (*time.Location, error) {
+	// LoadLocation reads "" as UTC and "Local" as the zone of this process, which another process
+	// would read in another way.
+	if name == "" || name == "Local" {
+		return nil, &ZoneError{name, "is not a name of a time zone"}
+	}
+	loc, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, &ZoneError{name, "is unknown"}
+	}
+	return loc, nil
+}
+
+// LocalZone returns the IANA name of this machine's time zone: from the variable TZ, else from the
+// link /etc/localtime, else from the file /etc/timezone. It returns a [*ZoneError] if none of them
+// names a zone.
+func LocalZone(getenv func(string) string) (string, error) { return localZone(getenv, "/etc") }
+
+func localZone(getenv func(string) string, etc string) (string, error) {
+	if tz := strings.TrimPrefix(getenv("TZ"), ":"); tz != "" {
+		if _, name, ok := strings.Cut(tz, "zoneinfo/"); ok {
+			tz = name
+		}
+		_, err := loadZone(tz)
+		return tz, err
+	}
+	if target, err := os.Readlink(filepath.Join(etc, "localtime")); err == nil {
+		if _, name, ok := strings.Cut(target, "zoneinfo/"); ok {
+			name = strings.TrimPrefix(strings.TrimPrefix(name, "posix/"), "right/")
+			if _, err := loadZone(name); err == nil {
+				return name, nil
+			}
+		}
+	} else if errors.Is(err, fs.ErrNotExist) {
+		return "UTC", nil // as the C library does
+	}
+	if text, err := os.ReadFile(filepath.Join(etc, "timezone")); err == nil {
+		name := strings.TrimSpace(string(text))
+		if _, err := loadZone(name); err == nil {
+			return name, nil
+		}
+	}
+	return "", &ZoneError{"local", "this machine's time zone has no name in /etc/localtime and /etc/timezone"}
+}
