@@ -57,6 +57,9 @@ var rules = []rule{
 	// Runs the git program in repositories that the user need not trust.
 	{"internal/git", []string{"internal/project/trust", "internal/text/truncate", "statefile/..."}, nil},
 
+	// Runs the programs for GitHub and GitLab.
+	{"internal/forge", []string{"internal/text/truncate"}, nil},
+
 	// Reads every plan format into one plan.
 	{"internal/plan/...", []string{"internal/plan/...", "internal/text/...", "internal/yamldoc", "statefile/..."}, []string{"github.com/goccy/go-yaml"}},
 
@@ -95,14 +98,14 @@ var rules = []rule{
 	{"internal/flow/...", []string{
 		"internal/flow/...", "internal/attempt/runlock", "internal/attempt/supervisor", "internal/attempt/tmux", "internal/attempt/verify",
 		"internal/attempt/merge", "internal/attempt/worktree", "internal/config", "internal/engine", "internal/engine/failure", "internal/engine/runquery", "internal/engine/store",
-		"internal/git", "internal/pause", "internal/plan/...", "internal/record/...", "internal/text/...", "internal/yamldoc", "fleet", "ledger", "statefile/...", "team",
+		"internal/forge", "internal/git", "internal/pause", "internal/plan/...", "internal/record/...", "internal/text/...", "internal/yamldoc", "fleet", "ledger", "statefile/...", "team",
 		"workflow",
 	}, nil},
 
 	// Merges the changes of tasks, and undoes merges.
 	{"internal/landing", []string{
 		"internal/attempt/merge", "internal/attempt/supervisor", "internal/attempt/workspace", "internal/attempt/worktree", "internal/engine/review", "internal/engine/store",
-		"internal/git", "internal/plan/...", "internal/text/truncate", "fleet",
+		"internal/forge", "internal/git", "internal/plan/...", "internal/text/truncate", "fleet",
 	}, nil},
 
 	// What gaffer writes because of events: documents, records, notifications. It also prunes them.

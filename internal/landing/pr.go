@@ -1,14 +1,10 @@
 package landing
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +14,7 @@ import (
 	"gaffer/internal/attempt/workspace"
 	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/engine/review"
+	"gaffer/internal/forge"
 	"gaffer/internal/git"
 	"gaffer/internal/plan"
 	"gaffer/internal/text/truncate"
@@ -40,87 +37,35 @@ type Feedback struct {
 	Failed []string        `json:"failed"` // names of the checks that have failed
 }
 
-// ForgeError reports a problem with gh or glab, the program for GitHub or GitLab.
-type ForgeError struct{ Program, Problem, Advice string }
-
-func (e *ForgeError) Error() string { return e.Program + ": " + e.Problem }
-
-// Conflict marks the error as a conflict with the current state.
-func (e *ForgeError) Conflict() bool { return true }
-
-// Hint returns advice for the user.
-func (e *ForgeError) Hint() string { return e.Advice }
-
-// forge runs the program gh or glab in a repository.
-type forge struct {
-	program string // gh or glab
-	dir     string
-	env     []string
-}
+// forgeProgram runs the program gh or glab in a repository.
+type forgeProgram struct{ forge.Program }
 
 // forgeOf returns the program for the repository's remote origin: glab if the address mentions
 // GitLab, or else gh. If program is not empty, it is used instead.
-func forgeOf(ctx context.Context, repo *worktree.Repo, program string) (*forge, error) {
+func forgeOf(ctx context.Context, repo *worktree.Repo, program string) (*forgeProgram, error) {
 	env, err := repo.Environ()
 	if err != nil {
 		return nil, err
 	}
-	f := &forge{program: "git", dir: repo.Main(), env: env}
-	address, err := f.run(ctx, "", "remote", "get-url", "origin")
+	f := &forgeProgram{forge.Program{Name: "git", Dir: repo.Main(), Env: env}}
+	address, err := f.Run(ctx, "", "remote", "get-url", "origin")
 	if err != nil {
-		return nil, &ForgeError{"git", "the repository has no remote origin", "add it with 'git remote add origin URL'"}
+		return nil, &forge.Error{Program: "git", Problem: "the repository has no remote origin", Advice: "add it with 'git remote add origin URL'"}
 	}
-	if f.program = program; program == "" {
-		f.program = "gh"
+	if f.Name = program; program == "" {
+		f.Name = forge.GitHub
 		if strings.Contains(strings.ToLower(address), "gitlab") {
-			f.program = "glab"
+			f.Name = forge.GitLab
 		}
 	}
-	if f.program != "gh" && f.program != "glab" {
+	if f.Name != forge.GitHub && f.Name != forge.GitLab {
 		return nil, &git.SpecError{Problem: fmt.Sprintf("%q: want gh or glab", program)}
 	}
-	if _, err := exec.LookPath(f.program); err != nil {
-		return nil, &ForgeError{f.program, "the program is not installed", "install it and log in, or push the branch and open the pull request yourself"}
-	}
-	return f, nil
-}
-
-// forgeTime is the time limit for one call of gh or glab.
-const forgeTime = 2 * time.Minute
-
-func (f *forge) run(ctx context.Context, input string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, forgeTime)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, f.program, args...)
-	var out, said bytes.Buffer
-	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = f.dir, f.env, strings.NewReader(input), &out, &said
-	cmd.WaitDelay = endGrace
-	err := cmd.Run()
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && ctx.Err() == nil {
-		return "", &ForgeError{f.program + " " + args[0], truncate.Bytes(strings.TrimSpace(said.String()), 1000), fmt.Sprintf("try it yourself in %s", f.dir)}
-	}
-	return strings.TrimSpace(out.String()), err
-}
-
-// ask runs a command that prints JSON values, and returns these values. A command that fetches
-// several pages may print one value for each page.
-func ask[T any](ctx context.Context, f *forge, args ...string) (values []T, err error) {
-	out, err := f.run(ctx, "", args...)
-	if err != nil {
-		return nil, err
-	}
-	for d := json.NewDecoder(strings.NewReader(out)); d.More(); {
-		var v T
-		if err := d.Decode(&v); err != nil {
-			return nil, fmt.Errorf("%s %s: its answer is not the expected JSON: %w", f.program, args[0], err)
-		}
-		values = append(values, v)
-	}
-	return values, nil
+	return f, f.CheckInstalled("install it and log in, or push the branch and open the pull request yourself")
 }
 
 // find returns the open pull request of a branch. If none is open, it returns the latest one.
-func (f *forge) find(ctx context.Context, branch, into string) (p PullRequest, err error) {
+func (f *forgeProgram) find(ctx context.Context, branch, into string) (p PullRequest, err error) {
 	type found struct {
 		Number int    `json:"number"`
 		IID    int    `json:"iid"`
@@ -129,10 +74,10 @@ func (f *forge) find(ctx context.Context, branch, into string) (p PullRequest, e
 		State  string `json:"state"`
 	}
 	args := []string{"pr", "list", "--head", branch, "--base", into, "--state", "all", "--json", "number,url,state"}
-	if f.program == "glab" {
+	if f.Name == "glab" {
 		args = []string{"mr", "list", "--source-branch", branch, "--target-branch", into, "--all", "--output", "json"}
 	}
-	pages, err := ask[[]found](ctx, f, args...)
+	pages, err := forge.Ask[[]found](ctx, &f.Program, args...)
 	list := slices.Concat(pages...)
 	slices.SortStableFunc(list, func(a, b found) int { return cmp.Compare(max(b.Number, b.IID), max(a.Number, a.IID)) })
 	for i, e := range list {
@@ -143,6 +88,21 @@ func (f *forge) find(ctx context.Context, branch, into string) (p PullRequest, e
 			}
 		}
 	}
+	return p, err
+}
+
+// FindPR returns the pull request of a task's branch. Its Number is 0 if there is none.
+func (l *Lander) FindPR(ctx context.Context, run, task string) (PullRequest, error) {
+	c, _, err := l.find(ctx, run, task)
+	if err != nil {
+		return PullRequest{}, err
+	}
+	f, err := forgeOf(ctx, c.repo, "")
+	if err != nil {
+		return PullRequest{}, err
+	}
+	p, err := f.find(ctx, c.tree.Branch, c.into)
+	p.Task = task
 	return p, err
 }
 
@@ -177,8 +137,8 @@ func (l *Lander) pr(ctx context.Context, c *change, into, program string) (PullR
 	l.opts.Progress(fmt.Sprintf("%s: pushing %s to origin", task, c.tree.Branch))
 	ref := "refs/heads/" + c.tree.Branch // use the full name, because git reads a leading plus as "force"
 	git := *f
-	git.program = "git"
-	if _, err := git.run(ctx, "", "push", "origin", ref+":"+ref); err != nil {
+	git.Name = "git"
+	if _, err := git.Run(ctx, "", "push", "origin", ref+":"+ref); err != nil {
 		return PullRequest{}, err
 	}
 	p, err := f.find(ctx, c.tree.Branch, into)
@@ -194,10 +154,10 @@ func (l *Lander) pr(ctx context.Context, c *change, into, program string) (PullR
 		title = "Task " + task
 	}
 	body := fmt.Sprintf("Task %s of gaffer run %s.\n", task, c.task.Run)
-	if f.program == "gh" {
-		_, err = f.run(ctx, body, "pr", "create", "--base", into, "--head", c.tree.Branch, "--title", title, "--body-file", "-")
+	if f.Name == "gh" {
+		_, err = f.Run(ctx, body, "pr", "create", "--base", into, "--head", c.tree.Branch, "--title", title, "--body-file", "-")
 	} else {
-		_, err = f.run(ctx, "", "mr", "create", "--target-branch", into, "--source-branch", c.tree.Branch, "--title", title, "--description", body, "--yes")
+		_, err = f.Run(ctx, "", "mr", "create", "--target-branch", into, "--source-branch", c.tree.Branch, "--title", title, "--description", body, "--yes")
 	}
 	if err != nil {
 		return p, err
@@ -256,7 +216,7 @@ func (l *Lander) Feedback(ctx context.Context, run, task, into, program string) 
 	}
 	p.Task = task
 	read := f.github
-	if f.program == "glab" {
+	if f.Name == "glab" {
 		read = f.gitlab
 	}
 	comments, failed, err := read(ctx, p.Number)
@@ -310,7 +270,7 @@ func keyOf(parts ...string) string {
 const maxLog = 4 << 10
 
 // github reads the comments and the failed checks of a pull request with gh.
-func (f *forge) github(ctx context.Context, number int) (list []fleet.Comment, failed []string, err error) {
+func (f *forgeProgram) github(ctx context.Context, number int) (list []fleet.Comment, failed []string, err error) {
 	type remark struct {
 		ID          string
 		Author      struct{ Login string }
@@ -337,12 +297,12 @@ func (f *forge) github(ctx context.Context, number int) (list []fleet.Comment, f
 		Side         string
 		OriginalLine int `json:"original_line"`
 	}
-	found, err := ask[request](ctx, f, "pr", "view", fmt.Sprint(number), "--json", "statusCheckRollup,reviews,comments")
+	found, err := forge.Ask[request](ctx, &f.Program, "pr", "view", fmt.Sprint(number), "--json", "statusCheckRollup,reviews,comments")
 	if err != nil || len(found) == 0 {
 		return nil, nil, err
 	}
 	whole := found[0]
-	pages, err := ask[[]lineComment](ctx, f, "api", "--paginate", fmt.Sprintf("repos/{owner}/{repo}/pulls/%d/comments?per_page=100", number))
+	pages, err := forge.Ask[[]lineComment](ctx, &f.Program, "api", "--paginate", fmt.Sprintf("repos/{owner}/{repo}/pulls/%d/comments?per_page=100", number))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -370,7 +330,7 @@ func (f *forge) github(ctx context.Context, number int) (list []fleet.Comment, f
 		name, url, log := cmp.Or(c.Name, c.Context), cmp.Or(c.DetailsURL, c.TargetURL), ""
 		if _, rest, ok := strings.Cut(url, "/actions/runs/"); ok {
 			run, _, _ := strings.Cut(rest, "/")
-			log, _ = f.run(ctx, "", "run", "view", run, "--log-failed") // ignore the error: some checks have no log
+			log, _ = f.Run(ctx, "", "run", "view", run, "--log-failed") // ignore the error: some checks have no log
 		}
 		failed = append(failed, name)
 		list = append(list, failedCheck(name, result, url, c.StartedAt, log))
@@ -379,7 +339,7 @@ func (f *forge) github(ctx context.Context, number int) (list []fleet.Comment, f
 }
 
 // gitlab reads the comments and the failed jobs of a merge request with glab.
-func (f *forge) gitlab(ctx context.Context, number int) (list []fleet.Comment, failed []string, err error) {
+func (f *forgeProgram) gitlab(ctx context.Context, number int) (list []fleet.Comment, failed []string, err error) {
 	base := fmt.Sprintf("projects/:fullpath/merge_requests/%d", number)
 	type thread struct {
 		Notes []struct {
@@ -403,7 +363,7 @@ func (f *forge) gitlab(ctx context.Context, number int) (list []fleet.Comment, f
 		WebURL string `json:"web_url"`
 		Allow  bool   `json:"allow_failure"`
 	}
-	threads, err := ask[[]thread](ctx, f, "api", "--paginate", base+"/discussions?per_page=100")
+	threads, err := forge.Ask[[]thread](ctx, &f.Program, "api", "--paginate", base+"/discussions?per_page=100")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -424,12 +384,12 @@ func (f *forge) gitlab(ctx context.Context, number int) (list []fleet.Comment, f
 			list = append(list, said)
 		}
 	}
-	pipelines, err := ask[[]pipeline](ctx, f, "api", base+"/pipelines") // the first one is the latest
+	pipelines, err := forge.Ask[[]pipeline](ctx, &f.Program, "api", base+"/pipelines") // the first one is the latest
 	latest := slices.Concat(pipelines...)
 	if err != nil || len(latest) == 0 {
 		return list, nil, err
 	}
-	jobs, err := ask[[]job](ctx, f, "api", "--paginate", fmt.Sprintf("projects/:fullpath/pipelines/%d/jobs?per_page=100", latest[0].ID))
+	jobs, err := forge.Ask[[]job](ctx, &f.Program, "api", "--paginate", fmt.Sprintf("projects/:fullpath/pipelines/%d/jobs?per_page=100", latest[0].ID))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -437,7 +397,7 @@ func (f *forge) gitlab(ctx context.Context, number int) (list []fleet.Comment, f
 		if j.Status != "failed" || j.Allow {
 			continue
 		}
-		log, _ := f.run(ctx, "", "api", fmt.Sprintf("projects/:fullpath/jobs/%d/trace", j.ID)) // ignore the error: the comment is useful without a log
+		log, _ := f.Run(ctx, "", "api", fmt.Sprintf("projects/:fullpath/jobs/%d/trace", j.ID)) // ignore the error: the comment is useful without a log
 		failed = append(failed, j.Name)
 		list = append(list, failedCheck(j.Name, j.Status, j.WebURL, fmt.Sprint(j.ID), log))
 	}

@@ -1,0 +1,109 @@
+// Package forge runs gh and glab, the programs for GitHub and GitLab. The user has installed them and
+// has logged in with them.
+package forge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"gaffer/internal/text/truncate"
+)
+
+// The names of the programs.
+const (
+	GitHub = "gh"
+	GitLab = "glab"
+)
+
+// Error reports a problem with a program.
+type Error struct{ Program, Problem, Advice string }
+
+func (e *Error) Error() string { return e.Program + ": " + e.Problem }
+
+// Conflict marks the error as a conflict with the current state.
+func (e *Error) Conflict() bool { return true }
+
+// Hint returns advice for the user.
+func (e *Error) Hint() string { return e.Advice }
+
+// Program is a program that runs in a folder.
+type Program struct {
+	Name string
+	Dir  string
+	Env  []string // environment; nil means that of this process
+}
+
+// CheckInstalled returns an [*Error] if the program is not installed. advice says what the user can
+// do.
+func (p *Program) CheckInstalled(advice string) error {
+	if _, err := exec.LookPath(p.Name); err != nil {
+		return &Error{p.Name, "the program is not installed", advice}
+	}
+	return nil
+}
+
+const (
+	runTime   = 2 * time.Minute // time limit for one call
+	endGrace  = 5 * time.Second // how long a program may take to exit after it was told to end
+	maxOutput = 64 << 20        // how many bytes a program may print
+)
+
+// Run runs the program with this input and returns what it prints, without space at both ends. If
+// the program fails, the error is an [*Error] with its message.
+func (p *Program) Run(ctx context.Context, input string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, runTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, p.Name, args...)
+	var out, said limitedBuffer
+	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = p.Dir, p.Env, strings.NewReader(input), &out, &said
+	cmd.WaitDelay = endGrace
+	err := cmd.Run()
+	called := p.Name
+	if len(args) > 0 {
+		called += " " + args[0]
+	}
+	if out.full {
+		return "", &Error{called, fmt.Sprintf("it printed more than %d MiB", maxOutput>>20), ""}
+	}
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && ctx.Err() == nil {
+		return "", &Error{called, truncate.Bytes(strings.TrimSpace(said.String()), 1000), fmt.Sprintf("try it yourself in %s", p.Dir)}
+	}
+	return strings.TrimSpace(out.String()), err
+}
+
+// limitedBuffer keeps at most maxOutput bytes.
+type limitedBuffer struct {
+	bytes.Buffer
+	full bool
+}
+
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > maxOutput {
+		b.full = true
+		return 0, errors.New("too much output")
+	}
+	return b.Buffer.Write(p)
+}
+
+// Ask runs a command that prints JSON values, and returns these values. A command that fetches
+// several pages may print one value for each page.
+func Ask[T any](ctx context.Context, p *Program, args ...string) (values []T, err error) {
+	out, err := p.Run(ctx, "", args...)
+	if err != nil {
+		return nil, err
+	}
+	for d := json.NewDecoder(strings.NewReader(out)); d.More(); {
+		var v T
+		if err := d.Decode(&v); err != nil {
+			return nil, fmt.Errorf("%s %s: its answer is not the expected JSON: %w", p.Name, args[0], err)
+		}
+		values = append(values, v)
+	}
+	return values, nil
+}
