@@ -75,6 +75,7 @@ var rules = []rule{
 	{"internal/engine/...", []string{"internal/engine", "internal/engine/selection", "internal/engine/review", "internal/engine/failure", "internal/engine/store", "internal/engine/store/record", "internal/plan/...", "fleet"}, nil},
 
 	// One attempt on one machine. These packages import neither HTTP nor screens.
+	{"internal/attempt/account", []string{"internal/plan/secret"}, nil},
 	{"internal/attempt/agent/...", []string{"internal/attempt/agent/...", "internal/engine/failure", "internal/plan/secret", "internal/text/suggest", "internal/text/truncate"}, nil},
 	{"internal/attempt/verify", []string{"internal/attempt/verify", "internal/text/truncate", "statefile/...", "workflow"}, []string{"github.com/chromedp"}},
 	{"internal/attempt/tmux", []string{"internal/text/truncate"}, []string{"github.com/creack/pty", "golang.org/x/sys"}},
@@ -89,7 +90,7 @@ var rules = []rule{
 	{"internal/change", []string{"internal/attempt/snapshot", "internal/attempt/worktree", "internal/git", "internal/text/truncate", "fleet"}, []string{"github.com/bluekeyes/go-gitdiff"}},
 
 	// Reads the settings, and where each setting came from.
-	{"internal/config", []string{"internal/attempt/agent", "internal/plan/secret", "internal/project", "internal/text/...", "internal/yamldoc"}, []string{"github.com/goccy/go-yaml"}},
+	{"internal/config", []string{"internal/attempt/account", "internal/attempt/agent", "internal/plan/secret", "internal/project", "internal/text/...", "internal/yamldoc"}, []string{"github.com/goccy/go-yaml"}},
 
 	// The rules of schedules. The cron expressions are parsed by a library.
 	{"internal/flow/schedule", []string{"fleet"}, []string{"github.com/robfig/cron/v3"}},

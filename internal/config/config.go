@@ -24,7 +24,8 @@ import (
 // Config holds a valid value for every key in the table keys.
 type Config struct {
 	root   string
-	own    bool // the user's configuration file and the project's file are the same file
+	home   string // the user's home folder; "" if it is not known
+	own    bool   // the user's configuration file and the project's file are the same file
 	values map[string]Value
 }
 
@@ -34,8 +35,10 @@ type Value struct {
 	Text   string
 	Source Source
 
-	agent *agent.Custom // the agent that the value defines; set only for keys of the section agents
-	layer layer         // precedence of the source of the value
+	agent    *agent.Custom // the agent that the value defines; set only for keys of the section agents
+	account  *Account      // the account that the value defines; set only for keys of the section accounts
+	position int           // position of the account in its section
+	layer    layer         // precedence of the source of the value
 }
 
 // Setting is a key and a value that the user has set with a flag.
@@ -55,7 +58,7 @@ type Inputs struct {
 // higher precedence sets the same key. Without this rule, the mistake would appear only when the
 // setting with higher precedence is removed.
 func Load(in Inputs) (*Config, error) {
-	c := &Config{root: in.Root, own: filepath.Join(in.Root, project.ConfigFile) == UserFile(in.Getenv), values: map[string]Value{}}
+	c := &Config{root: in.Root, home: in.Getenv("HOME"), own: filepath.Join(in.Root, project.ConfigFile) == UserFile(in.Getenv), values: map[string]Value{}}
 	for _, k := range allKeys() {
 		c.values[k.Name] = Value{Key: k, Text: k.Default}
 	}
@@ -65,6 +68,9 @@ func Load(in Inputs) (*Config, error) {
 			return nil, err
 		}
 		c.add(source.layer, values)
+	}
+	if err := c.checkAccounts(); err != nil {
+		return nil, err
 	}
 	return c, nil
 }
@@ -79,7 +85,7 @@ func (c *Config) add(l layer, values []Value) {
 }
 
 // Values returns the values of all keys in the order of the table keys. After these come the
-// settings of roles and agents that differ from the defaults.
+// settings of roles that differ from the defaults, the agents and the accounts.
 func (c *Config) Values() []Value {
 	list := make([]Value, len(keys))
 	for i, k := range keys {
@@ -95,7 +101,7 @@ func (c *Config) Values() []Value {
 			list = append(list, v)
 		}
 	}
-	return list
+	return append(list, c.accountValues()...)
 }
 
 // Agents returns the agents that the configuration files define, by name.

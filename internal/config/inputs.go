@@ -65,14 +65,21 @@ func fromProject(in Inputs) ([]Value, error) {
 	for _, v := range values {
 		if v.Key.Own && path != UserFile(in.Getenv) {
 			err := errors.New("found in a project's file, want it in your own or in the environment")
-			return nil, &Error{Source: v.Source, Err: keyError{v.Key.Name, err}, Next: ownHint(in, v.Key)}
+			if v.account != nil {
+				err = errors.New("found in a project's file, want it in your own")
+			}
+			return nil, &Error{Source: v.Source, Err: keyError{v.Key.Name, err}, Next: ownHint(in, v)}
 		}
 	}
 	return values, err
 }
 
-func ownHint(in Inputs, k Key) string {
-	if path := UserFile(in.Getenv); path != "" {
+func ownHint(in Inputs, v Value) string {
+	path, k := UserFile(in.Getenv), v.Key
+	switch {
+	case path != "" && v.account != nil:
+		return "put it into " + path
+	case path != "":
 		return "put it into " + path + ", or into " + k.Env()
 	}
 	return "put it into " + k.Env()

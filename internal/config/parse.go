@@ -69,8 +69,11 @@ func (r *reader) mapping(name string, m *ast.MappingNode) error {
 }
 
 func (r *reader) pair(name string, pair *ast.MappingValueNode) error {
-	if name == agentsKey {
+	switch name {
+	case agentsKey:
 		return r.agents(pair.Value)
+	case accountsKey:
+		return r.accounts(pair.Value)
 	}
 	if _, known := lookup(name); !known && !isSection(name) {
 		return unknownKey(name, r.at(pair.Key.GetToken()))

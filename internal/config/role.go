@@ -97,7 +97,7 @@ func (c *Config) WithRoles(path string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	merged := &Config{root: c.root, values: maps.Clone(c.values)}
+	merged := &Config{root: c.root, home: c.home, values: maps.Clone(c.values)}
 	merged.add(rolesLayer, values)
 	return merged, nil
 }
