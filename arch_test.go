@@ -61,7 +61,7 @@ var rules = []rule{
 	{"internal/forge", []string{"internal/text/truncate"}, nil},
 
 	// Reads every plan format into one plan.
-	{"internal/plan/...", []string{"internal/plan/...", "internal/text/...", "internal/yamldoc", "statefile/..."}, []string{"github.com/goccy/go-yaml"}},
+	{"internal/plan/...", []string{"internal/plan/...", "internal/engine/permission", "internal/text/...", "internal/yamldoc", "statefile/..."}, []string{"github.com/goccy/go-yaml"}},
 
 	// The engine decides what may happen next. A store keeps rows and has no rules; the engine has
 	// the rules and imports no database.
@@ -72,11 +72,12 @@ var rules = []rule{
 	{"internal/engine/store/...", []string{"internal/engine/store/..."}, nil},
 	{"internal/engine/failure", []string{"fleet"}, nil},
 	{"internal/engine/review", []string{"fleet"}, nil},
-	{"internal/engine/...", []string{"internal/engine", "internal/engine/selection", "internal/engine/review", "internal/engine/failure", "internal/engine/store", "internal/engine/store/record", "internal/plan/...", "fleet"}, nil},
+	{"internal/engine/permission", nil, []string{"mvdan.cc/sh"}},
+	{"internal/engine/...", []string{"internal/engine", "internal/engine/permission", "internal/engine/selection", "internal/engine/review", "internal/engine/failure", "internal/engine/store", "internal/engine/store/record", "internal/plan/...", "fleet"}, nil},
 
 	// One attempt on one machine. These packages import neither HTTP nor screens.
 	{"internal/attempt/account", []string{"internal/plan/secret"}, nil},
-	{"internal/attempt/agent/...", []string{"internal/attempt/agent/...", "internal/engine/failure", "internal/plan/secret", "internal/text/suggest", "internal/text/truncate"}, nil},
+	{"internal/attempt/agent/...", []string{"internal/attempt/agent/...", "internal/engine/failure", "internal/engine/permission", "internal/plan/secret", "internal/text/suggest", "internal/text/truncate"}, nil},
 	{"internal/attempt/verify", []string{"internal/attempt/verify", "internal/text/truncate", "statefile/...", "workflow"}, []string{"github.com/chromedp"}},
 	{"internal/attempt/tmux", []string{"internal/text/truncate"}, []string{"github.com/creack/pty", "golang.org/x/sys"}},
 	{"internal/attempt/supervisor", []string{"internal/pause", "internal/text/truncate", "statefile/..."}, []string{"golang.org/x/sys"}},

@@ -1,0 +1,136 @@
+// Package permission decides an agent's requests for permission by rules. A rule is a text in the
+// syntax of Claude Code: the name of a tool, or a tool with a pattern, as in "Bash(go test:*)".
+//
+// The package is pure: it reads no files and starts no programs. It judges a shell command by its
+// syntax tree. An allow rule must name every part of the command; a deny rule needs to name only
+// one. A command that cannot be read is never allowed by a pattern.
+package permission
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Policy says what happens to requests that no rule decides.
+type Policy string
+
+// The values of Policy. They are the values of the plan's key "questions".
+const (
+	AskUser     Policy = "ask"   // the user decides the rest
+	RulesOnly   Policy = "rules" // the rest is denied, except what an ask rule names
+	AllowOthers Policy = "allow" // the rest is allowed
+	DenyAll     Policy = "deny"  // everything is denied, whatever the rules say
+)
+
+// UserQuestion is the name by which rules name questions of agents that are not about a tool.
+const UserQuestion = "AskUserQuestion"
+
+// Call is a tool call that an agent asks permission for.
+type Call struct {
+	Tool  string          // empty for a question to the user that is not about a tool
+	Input json.RawMessage // the input of the tool, a JSON object
+	Dir   string          // absolute path of the agent's work folder; empty if unknown
+}
+
+// Rules are the rules that hold for an agent.
+type Rules struct{ Allow, Deny, Ask []Rule }
+
+// Outcome is what happens to a request.
+type Outcome string
+
+// The values of Outcome.
+const (
+	Allowed Outcome = "allow"
+	Denied  Outcome = "deny"
+	Asked   Outcome = "ask" // the user decides
+)
+
+// Decision is the outcome for one call.
+type Decision struct {
+	Outcome Outcome
+	Rules   []Rule // the rules that decided; empty if the policy did
+	// Unclear is set if the call is denied because it cannot be told whether the deny rule in Rules
+	// names a part of it.
+	Unclear bool
+}
+
+// Decide returns the outcome for a call. Deny rules come first, then ask rules, then allow rules. If
+// no rule decides, the policy does. A grant that allows a call also answers an ask rule, if the grant
+// is at least as narrow as that rule: it is what the user has answered when asked.
+func Decide(policy Policy, rules Rules, call Call) Decision {
+	if policy == DenyAll {
+		return Decision{Outcome: Denied}
+	}
+	req := analyse(call)
+	for _, r := range rules.Deny {
+		if req.named(r) == yes {
+			return Decision{Outcome: Denied, Rules: []Rule{r}}
+		}
+	}
+	unclear := func(list []Rule) int {
+		return slices.IndexFunc(list, func(r Rule) bool { return req.named(r) == maybe })
+	}
+	for _, r := range rules.Ask {
+		if req.named(r) == yes && !req.answeredByGrant(rules.Allow, r) {
+			return Decision{Outcome: Asked, Rules: []Rule{r}}
+		}
+	}
+	maybeDenied, maybeAsked := unclear(rules.Deny), unclear(rules.Ask)
+	used, exact := req.covered(rules.Allow)
+	if len(used) > 0 && (exact || maybeDenied < 0 && maybeAsked < 0) {
+		return Decision{Outcome: Allowed, Rules: used}
+	}
+	switch {
+	case policy == AllowOthers && maybeDenied >= 0:
+		return Decision{Outcome: Denied, Rules: rules.Deny[maybeDenied : maybeDenied+1], Unclear: true}
+	case policy == AllowOthers && maybeAsked >= 0:
+		return Decision{Outcome: Asked, Rules: rules.Ask[maybeAsked : maybeAsked+1]}
+	case policy == AllowOthers:
+		return Decision{Outcome: Allowed}
+	case policy == RulesOnly:
+		return Decision{Outcome: Denied}
+	}
+	return Decision{Outcome: Asked}
+}
+
+// Names reports whether the rule names the call or a part of it.
+func (r Rule) Names(call Call) bool { return analyse(call).named(r) == yes }
+
+// By returns who has decided, for the stored answer: "rule Bash(go test:*)", "grant WebFetch" or
+// "policy rules".
+func (d Decision) By(policy Policy) string {
+	if len(d.Rules) == 0 {
+		return "policy " + string(policy)
+	}
+	kind, texts := "rule ", make([]string, len(d.Rules))
+	for i, r := range d.Rules {
+		texts[i] = r.Text
+		if r.Grant {
+			kind = "grant "
+		}
+	}
+	return kind + strings.Join(texts, ", ")
+}
+
+// Reason tells the agent in one sentence why its request was denied.
+func (d Decision) Reason() string {
+	switch {
+	case len(d.Rules) == 0:
+		return "Denied: no rule allows it, and no user is here to allow it. Continue without it."
+	case d.Unclear:
+		return "Denied: it cannot be told whether the rule " + d.Rules[0].Text + " forbids a part of it. Use a simpler command."
+	case d.Rules[0].Grant:
+		return "Denied by the user's rule " + d.Rules[0].Text + ". Continue without it."
+	}
+	return "Denied by the rule " + d.Rules[0].Text + ". Continue without it."
+}
+
+// IsYes reports whether the text of an answer clearly allows a request. Any other text denies it.
+func IsYes(text string) bool {
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "allow", "yes", "y", "ok", "accept":
+		return true
+	}
+	return false
+}

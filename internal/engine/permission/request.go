@@ -1,0 +1,284 @@
+package permission
+
+import (
+	"encoding/json"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+)
+
+// request is a call that was taken apart.
+type request struct {
+	call    Call
+	text    string // the command, for Bash
+	host    string // for WebFetch
+	parts   []part
+	failed  bool // the command cannot be read; parts is incomplete
+	escapes bool // the call turns off the program's sandbox, which no rule allows
+}
+
+// analyse takes a call apart. A call that is no shell command has one part, or one for each file.
+func analyse(call Call) *request {
+	req := &request{call: call}
+	if call.Tool == "" {
+		req.call.Tool = UserQuestion
+	}
+	// Names are compared exactly. Struct tags would also match other cases of a name.
+	input := map[string]json.RawMessage{}
+	_ = json.Unmarshal(call.Input, &input) // an input that is not an object has no members
+	member := func(name string) (text string) {
+		if json.Unmarshal(input[name], &text) != nil {
+			return ""
+		}
+		return text
+	}
+	switch {
+	case call.Tool == bashTool:
+		req.text = member("command")
+		c := readCommand(req.text)
+		req.parts, req.failed = c.parts, c.failed || len(c.parts) == 0
+		req.escapes = string(input["dangerouslyDisableSandbox"]) == "true"
+	case isEdit(call.Tool), isRead(call.Tool):
+		var paths []string
+		_ = json.Unmarshal(input["paths"], &paths)
+		for _, name := range []string{"file_path", "notebook_path", "path"} {
+			if p := member(name); p != "" {
+				paths = append(paths, p)
+			}
+		}
+		for _, p := range paths {
+			req.parts = append(req.parts, part{tool: call.Tool, path: p, opaque: p == ""})
+		}
+		if len(paths) == 0 {
+			req.parts = []part{{tool: call.Tool}}
+		}
+	case call.Tool == fetchTool:
+		if u, err := url.Parse(member("url")); err == nil && (u.Scheme == "https" || u.Scheme == "http") {
+			req.host = strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+		}
+		req.parts = []part{{tool: call.Tool}}
+	default:
+		req.parts = []part{{tool: req.call.Tool}}
+	}
+	return req
+}
+
+// named reports whether the rule names the call or one of its parts. Deny and ask rules use it.
+func (req *request) named(r Rule) answer {
+	if r.covers(req.call.Tool) && r.pattern == nil {
+		return yes
+	}
+	if req.hasText(r) {
+		return yes
+	}
+	found := no
+	if _, ok := r.pattern.(*commandPattern); ok && req.failed {
+		found = maybe
+	}
+	for _, p := range req.parts {
+		found = max(found, req.partNamed(r, p))
+	}
+	return found
+}
+
+func (req *request) partNamed(r Rule, p part) answer {
+	if !r.covers(p.tool) {
+		return no
+	}
+	found := no
+	switch pattern := r.pattern.(type) {
+	case nil:
+		return yes
+	case *commandPattern:
+		for _, v := range views(p.words) {
+			found = max(found, pattern.matches(v))
+		}
+	case *pathPattern:
+		if p.path == "" {
+			if p.opaque {
+				return maybe
+			}
+			return no
+		}
+		inside, rooted := req.locate(p.path)
+		switch {
+		case pattern.absolute && pattern.matches(rooted), !pattern.absolute && pattern.matches(inside):
+			return yes
+		case !pattern.absolute && inside == nil && req.call.Dir == "":
+			return maybe
+		}
+	case domainPattern:
+		if pattern.matches(req.host) {
+			return yes
+		}
+	}
+	return found
+}
+
+// covered returns the rules that together allow all parts of the call, or none. exact is set if one
+// rule has the exact text of the command.
+func (req *request) covered(rules []Rule) (used []Rule, exact bool) {
+	if req.escapes {
+		return nil, false
+	}
+	for _, r := range rules {
+		if req.hasText(r) {
+			return []Rule{r}, true
+		}
+	}
+	for _, r := range rules {
+		if r.pattern == nil && r.covers(req.call.Tool) && !isEdit(req.call.Tool) {
+			return []Rule{r}, false
+		}
+	}
+	if req.failed {
+		return nil, false
+	}
+	seen := map[string]bool{}
+	for _, p := range req.parts {
+		if p.hidden {
+			continue
+		}
+		r, ok := req.allows(rules, p)
+		if !ok {
+			return nil, false
+		}
+		if !seen[r.Text] {
+			seen[r.Text] = true
+			used = append(used, r)
+		}
+	}
+	return used, false
+}
+
+// allows returns the first rule that allows a part.
+func (req *request) allows(rules []Rule, p part) (Rule, bool) {
+	for _, r := range rules {
+		if req.ruleAllows(r, p) {
+			return r, true
+		}
+	}
+	return Rule{}, false
+}
+
+func (req *request) ruleAllows(r Rule, p part) bool {
+	if p.opaque || !r.covers(p.tool) {
+		return false
+	}
+	switch pattern := r.pattern.(type) {
+	case nil:
+		return !isEdit(p.tool) || !req.isProtected(p.path, nil)
+	case *commandPattern:
+		return pattern.matches(p.words) == yes
+	case *pathPattern:
+		if p.path == "" || req.isProtected(p.path, pattern) {
+			return false
+		}
+		inside, rooted := req.locate(p.path)
+		return pattern.absolute && pattern.matches(rooted) || !pattern.absolute && pattern.matches(inside)
+	case domainPattern:
+		return pattern.matches(req.host)
+	}
+	return false
+}
+
+// answeredByGrant reports whether grants of the user answer the ask rule: for each part that the rule
+// names, there is one that allows the part and is at least as narrow as the rule.
+func (req *request) answeredByGrant(allow []Rule, ask Rule) bool {
+	if req.escapes {
+		return false
+	}
+	grants := slices.DeleteFunc(slices.Clone(allow), func(r Rule) bool { return !r.Grant })
+	for _, r := range grants {
+		if req.hasText(r) || r.pattern == nil && r.covers(req.call.Tool) && !isEdit(req.call.Tool) && r.within(ask) {
+			return true
+		}
+	}
+	answered := false
+	for _, p := range req.parts {
+		if req.partNamed(ask, p) == no {
+			continue
+		}
+		answered = slices.ContainsFunc(grants, func(r Rule) bool { return req.ruleAllows(r, p) && r.within(ask) })
+		if !answered {
+			return false
+		}
+	}
+	return answered
+}
+
+// hasText reports whether the rule has the exact text of the command.
+func (req *request) hasText(r Rule) bool {
+	c, ok := r.pattern.(*commandPattern)
+	return ok && req.call.Tool == bashTool && c.text != "" && c.text == strings.TrimSpace(req.text)
+}
+
+// within reports whether each call that the rule names is named by outer too. It returns false if that
+// is not obvious.
+func (r Rule) within(outer Rule) bool {
+	if !outer.covers(r.tool) {
+		return false
+	}
+	if outer.pattern == nil || r.Text == outer.Text {
+		return true
+	}
+	inner, ok := r.pattern.(*commandPattern)
+	around, both := outer.pattern.(*commandPattern)
+	if !ok || !both || len(inner.words) == 0 || inner.open {
+		return false
+	}
+	words := make([]word, len(inner.words))
+	for i, w := range inner.words {
+		words[i] = word{w, true}
+	}
+	return (around.prefix || !inner.prefix) && around.matches(words) == yes
+}
+
+// locate returns the segments of a path below the work folder, and below the root of the file system.
+// Either is nil if it is unknown or does not exist.
+func (req *request) locate(name string) (inside, rooted []string) {
+	dir := path.Clean(req.call.Dir)
+	known := path.IsAbs(req.call.Dir)
+	full := path.Clean(name)
+	if !path.IsAbs(name) {
+		if full == ".." || strings.HasPrefix(full, "../") {
+			if !known {
+				return nil, nil
+			}
+		} else if !known {
+			return segments(full), nil
+		}
+		full = path.Join(dir, name)
+	}
+	rooted = segments(full)
+	if rest, ok := strings.CutPrefix(full, strings.TrimSuffix(dir, "/")+"/"); known && ok {
+		inside = segments(rest)
+	}
+	return inside, rooted
+}
+
+func segments(p string) []string {
+	p = strings.Trim(p, "/")
+	if p == "" {
+		return nil
+	}
+	return strings.Split(p, "/")
+}
+
+// isProtected reports whether a file is in one of the folders in [protected], which the pattern does
+// not contain.
+func (req *request) isProtected(name string, pattern *pathPattern) bool {
+	file := segments(path.Clean(name))
+	if inside, _ := req.locate(name); inside != nil {
+		file = inside
+	}
+	for _, s := range file {
+		for _, folder := range protected() {
+			if strings.EqualFold(s, folder) && (pattern == nil || !pattern.names(folder)) {
+				return true
+			}
+		}
+	}
+	return false
+}
