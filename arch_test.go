@@ -91,7 +91,7 @@ var rules = []rule{
 	{"internal/change", []string{"internal/attempt/snapshot", "internal/attempt/worktree", "internal/git", "internal/text/truncate", "fleet"}, []string{"github.com/bluekeyes/go-gitdiff"}},
 
 	// Reads the settings, and where each setting came from.
-	{"internal/config", []string{"internal/attempt/account", "internal/attempt/agent", "internal/plan/secret", "internal/project", "internal/text/...", "internal/yamldoc"}, []string{"github.com/goccy/go-yaml"}},
+	{"internal/config", []string{"internal/attempt/account", "internal/attempt/agent", "internal/plan/secret", "internal/project", "internal/text/...", "internal/yamldoc", "statefile/..."}, []string{"github.com/goccy/go-yaml"}},
 
 	// The rules of schedules. The cron expressions are parsed by a library.
 	{"internal/flow/schedule", []string{"fleet"}, []string{"github.com/robfig/cron/v3"}},
