@@ -76,7 +76,7 @@ func (p Plan) ExpandCandidates() Plan {
 		}
 		pick := Task{
 			ID: t.ID, Name: t.Name, Agent: PickAgent, Wave: t.Wave, Verify: t.Verify, Isolation: t.Isolation, Env: t.Env,
-			Labels: t.Labels, Priority: t.Priority, FileEntry: t.FileEntry, KeepMessage: true,
+			Labels: t.Labels, Priority: t.Priority, FileEntry: t.FileEntry, KeepMessage: true, Item: t.Item,
 			// When the candidates have ended, the engine replaces this prompt with their results.
 			Prompt: "pick a candidate", Pick: &Pick{By: t.PickBy},
 			QuestionRules: QuestionRules{Questions: Ask},

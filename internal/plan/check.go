@@ -113,6 +113,10 @@ func (c *planCheck) task(i int, t *Task) {
 	wrong(t.SharedWorktree != "" && statefile.CheckName("tree", t.SharedWorktree) != nil, "tree: %.60q cannot be a name", t.SharedWorktree)
 	c.lists(t, wrong)
 	c.budget(t, t.Budget)
+	item := t.Item
+	wrong(!isLine(item.Source) || !isLine(item.ID) || !isLine(item.URL) || !isLine(item.Title) || !isLine(item.Report.Label), "item: found more than a line of text")
+	wrong((item.Source == "") != (item.ID == ""), "item: found %.60q and %.60q, want a source and an id", item.Source, item.ID)
+	wrong(!slices.Contains([]ItemTake{"", TakeNew, TakeAgain}, item.Take), "item: found %.60q, want new or again", item.Take)
 }
 
 func (c *planCheck) lists(t *Task, wrong func(is bool, format string, args ...any)) {

@@ -42,7 +42,7 @@ var encoded = map[string]Plan{
 		Mode: SandboxContainer, Network: NetworkList, Hosts: []string{"api.example"}, Write: []string{"/srv/cache"}, Read: []string{"/srv/data"}, Image: "golang",
 	}}),
 	"fallback": planOf(Task{ID: "a", Agent: "claude", Fallback: []string{"codex", "claude:haiku"}}),
-	"item":     planOf(Task{ID: "a", Item: SourceItem{Source: "gh:ada/shop", ID: "12", URL: "https://git.example/ada/shop/12", Title: "Login fails"}}),
+	"item":     planOf(Task{ID: "a", Item: SourceItem{Source: "gh:ada/shop", ID: "12", URL: "https://git.example/ada/shop/12", Title: "Login fails", Take: TakeAgain, Report: ItemReport{Comment: true, Label: "done", PR: true}}}),
 	"bead": planOf(Task{ID: "a", Dispatch: &Dispatch{
 		Bead: "bd-1", Ledger: "/srv/state", Repo: "/srv/repo", Template: "bug-fix", Vars: map[string]string{"FILE": "a.go"}, Session: "agent-bd-1", Earlier: 2,
 	}}),
@@ -95,7 +95,7 @@ func TestEachFieldOfAPlanHasAJSONNameThatAGoldenFileContains(t *testing.T) {
 		}
 		all.Write(text)
 	}
-	for _, part := range []any{Plan{}, Budget{}, Task{}, Permissions{}, Sandbox{}, SourceItem{}, Dispatch{}, Pick{}, Workflow{}, OnComplete{}, Problem{}} {
+	for _, part := range []any{Plan{}, Budget{}, Task{}, Permissions{}, Sandbox{}, SourceItem{}, ItemReport{}, Dispatch{}, Pick{}, Workflow{}, OnComplete{}, Problem{}} {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(part)) {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			if f.Anonymous || name == "-" { // fields without a JSON name are used only while a plan is read

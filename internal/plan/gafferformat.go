@@ -13,6 +13,7 @@ type planDocument struct {
 	parallel  int
 	onFailure OnFailure
 	budget    Budget
+	source    sourceSection
 	tasks     []*node
 }
 
@@ -35,6 +36,8 @@ func planKeys() []keySpec[planDocument] {
 			"what a failed task means for tasks that do not wait for it: continue (as without it), stop (none starts any more) or stop-now (and what runs is ended)", "on_failure: stop"),
 		newKey("budget", nestedMapping("a budget", budgetKeys(), rejected), func(d *planDocument) *Budget { return &d.budget },
 			"what the whole run may cost", "budget:\n  usd: 20\n  tokens: 5000000"),
+		newKey("source", nestedMapping("source", sourceKeys(), rejected), func(d *planDocument) *sourceSection { return &d.source },
+			"how tasks are made from the items of a source, such as issues, if the plan has no tasks and runs with --from", "source:\n  limit: 5\n  report:\n    comment: true"),
 		newKey("tasks", taskList(), func(d *planDocument) *[]*node { return &d.tasks },
 			"the tasks, one at least", "tasks:\n  - id: schema\n    prompt: Write the schema.").require(),
 	}
@@ -73,7 +76,14 @@ func readPlan(file string, root *node, r *reporter) draft {
 		r.report(position{line: 1, column: 1}, "found nothing, want a plan with tasks")
 		return d
 	}
-	readMapping(r, "a plan", root, planKeys(), rejected, &doc)
+	if root.get("source") != nil && root.get("tasks") == nil {
+		r.report(root.get("source").position, "the tasks of this plan come from a source: name it with --from, such as --from gh:OWNER/REPO")
+		return d
+	}
+	given := readMapping(r, "a plan", root, planKeys(), rejected, &doc)
+	if p, ok := given["source"]; ok {
+		r.warn(p.at, "source has no effect, because the plan has tasks: it is for a plan without tasks and 'gaffer run --from'")
+	}
 	d.Parallel, d.OnFailure, d.Budget = doc.parallel, doc.onFailure, doc.budget
 	if doc.name != "" {
 		d.Name = doc.name

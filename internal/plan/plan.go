@@ -168,11 +168,34 @@ const (
 // SourceItem is the item from which a task was made, if gaffer has read it from a source such as an
 // issue tracker.
 type SourceItem struct {
-	Source string `json:"Source,omitzero"` // the source as the user has written it, such as "gh:ada/shop"
-	ID     string `json:"ID,omitzero"`     // the item's id in the source
-	URL    string `json:"URL,omitzero"`
-	Title  string `json:"Title,omitzero"`
+	Source string     `json:"Source,omitzero"` // name of the source without its filter, such as "gh:ada/shop"
+	ID     string     `json:"ID,omitzero"`     // the item's id in the source
+	URL    string     `json:"URL,omitzero"`
+	Title  string     `json:"Title,omitzero"`
+	Take   ItemTake   `json:"Take,omitzero"`
+	Report ItemReport `json:"Report,omitzero"`
 }
+
+// ItemTake says whether an item that already had a task may get another one. An item never has two
+// unfinished tasks.
+type ItemTake string
+
+// The values of ItemTake. If it is empty, an item whose last task has failed or was cancelled gets
+// another one.
+const (
+	TakeNew   ItemTake = "new"   // only an item that never had a task
+	TakeAgain ItemTake = "again" // also an item whose last task is complete
+)
+
+// ItemReport says what a source is told when the task of an item has ended.
+type ItemReport struct {
+	Comment bool   `json:"Comment,omitzero"` // a comment says how the task has ended
+	Label   string `json:"Label,omitzero"`   // the item gets this label when the task is complete; empty means none
+	PR      bool   `json:"PR,omitzero"`      // the comment names the pull request of the task
+}
+
+// IsZero reports whether the source is told nothing.
+func (r ItemReport) IsZero() bool { return r == ItemReport{} }
 
 // FileEntry says where a task is in the plan's file, and whether it is done.
 type FileEntry struct {

@@ -66,6 +66,7 @@ func objectSchema[T any](keys []keySpec[T]) schema {
 // check that ids are unique, that references are valid, and that there are no cycles.
 func Schema() []byte {
 	s := objectSchema(planKeys())
+	s.Required, s.AnyOf = nil, []schema{{Required: []string{"tasks"}}, {Required: []string{"source"}}}
 	s.Schema, s.Title = "https://json-schema.org/draft/2020-12/schema", "gaffer plan"
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -1,0 +1,183 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+
+	"gaffer/statefile/host"
+)
+
+// sourceSection holds the values of the section "source" of a plan.
+type sourceSection struct {
+	template string
+	limit    int
+	report   ItemReport
+}
+
+// maxItems is the maximum value of the key "limit" in the section "source".
+const maxItems = 1000
+
+// sourceKeys returns the keys of the section "source".
+func sourceKeys() []keySpec[sourceSection] {
+	return []keySpec[sourceSection]{
+		newKey("limit", number(1, maxItems), func(s *sourceSection) *int { return &s.limit },
+			"how many items a run takes at most, the oldest first", "limit: 5"),
+		newKey("template", text(), func(s *sourceSection) *string { return &s.template },
+			"the file with the prompt, from the plan's folder; its {{ITEM}} is the item's text", "template: prompts/issue.md"),
+		newKey("report", nestedMapping("report", reportKeys(), rejected), func(s *sourceSection) *ItemReport { return &s.report },
+			"what the source is told when the task of an item has ended", "report:\n  comment: true\n  label: done\n  pr: true"),
+	}
+}
+
+func reportKeys() []keySpec[ItemReport] {
+	return []keySpec[ItemReport]{
+		newKey("comment", boolean(), func(r *ItemReport) *bool { return &r.Comment },
+			"a comment says how the task has ended", "comment: true"),
+		newKey("label", text(), func(r *ItemReport) *string { return &r.Label },
+			"the label that the item gets when its task is complete", "label: done"),
+		newKey("pr", boolean(), func(r *ItemReport) *bool { return &r.PR },
+			"a comment names the pull request of the task", "pr: true"),
+	}
+}
+
+// Outline is a plan without tasks: what it says about all tasks, and how tasks are made from the
+// items of a source. [Outline.Plan] adds the tasks.
+type Outline struct {
+	Defaults Task       // a task with the values of the section "defaults"
+	Template string     // path of the file with the template of the prompts; empty if the plan names none
+	Limit    int        // how many items a run takes at most; 0 means all
+	Report   ItemReport // what the source is told about the ends of tasks
+
+	plan Plan
+	doc  planDocument
+	host host.Host
+	opts Options
+}
+
+// LoadOutline reads the outline from a file in gaffer's own format. If arg is empty, the outline has
+// gaffer's own defaults. The errors are the same as those of [Load].
+func LoadOutline(h host.Host, arg string, o Options) (Outline, error) {
+	l, err := newLoader(h, o)
+	if err != nil {
+		return Outline{}, err
+	}
+	out := Outline{host: l.host, opts: o, doc: planDocument{onFailure: Continue, defaults: Task{QuestionRules: QuestionRules{Questions: Ask}}}}
+	out.plan = Plan{Source: SourceOrchestrate, Format: Gaffer, OnFailure: Continue}
+	if arg != "" {
+		if err := out.read(l, arg); err != nil {
+			return Outline{}, err
+		}
+	}
+	out.Defaults, out.Limit, out.Report = out.doc.defaults, out.doc.source.limit, out.doc.source.report
+	out.Report.Comment = out.Report.Comment || out.Report.PR
+	if out.doc.source.template != "" {
+		out.Template = under(l.folderOf(arg), out.doc.source.template)
+	}
+	return out, nil
+}
+
+// read reads the outline from the file arg.
+func (out *Outline) read(l *loader, arg string) error {
+	format, err := l.detect(arg)
+	if err != nil {
+		return err
+	}
+	if format != Gaffer || l.parsed == nil {
+		return &NameError{Arg: arg, Problem: "is no plan in gaffer's own format, which --from needs"}
+	}
+	root := l.parsed.root
+	if root != nil {
+		keys := planKeys()
+		for i := range keys {
+			keys[i].required = false
+		}
+		given := readMapping(&l.reporter, "a plan", root, keys, rejected, &out.doc)
+		if p, ok := given["tasks"]; ok {
+			l.report(p.at, "the tasks come from the source that --from names, so the plan must not have tasks")
+		}
+	}
+	if len(l.problems) > 0 {
+		return l.problems.sorted()
+	}
+	out.plan.SourceFile, out.plan.Name = arg, cmp.Or(out.doc.name, defaultName(arg))
+	out.plan.Parallel, out.plan.OnFailure, out.plan.Budget = out.doc.parallel, out.doc.onFailure, out.doc.budget
+	out.plan.Warnings = l.warnings.sorted()
+	return nil
+}
+
+// Plan returns the plan with these tasks. Its name is name, unless the outline was read from a file.
+func (out Outline) Plan(name string, tasks []Task) (Plan, error) {
+	l, err := newLoader(out.host, out.opts)
+	if err != nil {
+		return Plan{}, err
+	}
+	l.file, l.warnings = out.plan.SourceFile, out.plan.Warnings
+	d := draft{Plan: out.plan}
+	d.Name = cmp.Or(d.Name, name)
+	for _, t := range tasks {
+		d.add(t, taskPositions{})
+	}
+	if len(tasks) > 0 {
+		d.check(&l.reporter, "task")
+	}
+	if len(l.problems) > 0 {
+		return Plan{}, l.problems.sorted()
+	}
+	return l.finish(d.Plan), nil
+}
+
+// Table reads a file with one task on each line: a CSV file whose first line has the names of the
+// keys, or JSON objects. The keys are those of a task in a plan, and title, which is the same as
+// name. The tasks get the defaults of the outline.
+func (out Outline) Table(arg string) ([]Task, error) {
+	l, err := newLoader(out.host, out.opts)
+	if err != nil {
+		return nil, err
+	}
+	l.file = arg
+	data, err := l.readFile(arg)
+	if err != nil {
+		return nil, err
+	}
+	rows := l.tableRows(arg, data)
+	d := draft{}
+	keys := tableKeys()
+	for _, n := range rows {
+		if len(l.problems) > maxTableProblems {
+			l.report(n.position, "there are more problems in later lines")
+			break
+		}
+		d.add(readTask(&l.reporter, n, keys, out.doc))
+	}
+	if len(rows) > 0 {
+		d.check(&l.reporter, "task")
+	}
+	l.readPrompts(&d, l.folderOf(arg))
+	if len(l.problems) > 0 {
+		return nil, l.problems.sorted()
+	}
+	return d.Tasks, nil
+}
+
+// maxTableProblems is the number of problems after which no more lines of a table are read.
+const maxTableProblems = 50
+
+// tableKeys returns the keys of a task in a table.
+func tableKeys() []keySpec[Task] {
+	return append(taskKeys(), newKey("title", text(), func(t *Task) *string { return &t.Name }, "its name for users; the id if absent", "title: Build the API"))
+}
+
+// columnProblem returns what is wrong with the name of a column, or "".
+func columnProblem(name string, before []string) string {
+	for _, other := range before {
+		if other == name {
+			return fmt.Sprintf("the column %.80q is there twice", name)
+		}
+	}
+	for _, key := range keyNames(tableKeys()) {
+		if key == name {
+			return ""
+		}
+	}
+	return fmt.Sprintf("a task has no key %.80q", name)
+}
