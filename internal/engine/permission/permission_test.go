@@ -23,12 +23,12 @@ func rules(t testing.TB, texts ...string) []Rule {
 
 func bash(command string) Call {
 	input, _ := json.Marshal(map[string]string{"command": command})
-	return Call{Tool: "Bash", Input: input, Dir: "/work/repo"}
+	return Call{Tool: "Bash", Input: input, Dir: "/srv/repo"}
 }
 
 func tool(name, member, value string) Call {
 	input, _ := json.Marshal(map[string]string{member: value})
-	return Call{Tool: name, Input: input, Dir: "/work/repo"}
+	return Call{Tool: name, Input: input, Dir: "/srv/repo"}
 }
 
 func TestAnAllowRuleAllowsOnlyWhatItNames(t *testing.T) {
@@ -142,35 +142,35 @@ func TestAnAllowRuleAllowsOnlyWhatItNames(t *testing.T) {
 		{"Bash", Call{Tool: "Bash", Input: json.RawMessage(`{"command":"go test","dangerouslyDisableSandbox":true}`)}, Asked},
 
 		// files
-		{"Edit(src/**)", tool("Edit", "file_path", "/work/repo/src/a.go"), Allowed},
+		{"Edit(src/**)", tool("Edit", "file_path", "/srv/repo/src/a.go"), Allowed},
 		{"Edit(src/**)", tool("Write", "file_path", "src/b/c.go"), Allowed},
-		{"Edit(/src/**)", tool("MultiEdit", "file_path", "/work/repo/src/a.go"), Allowed},
-		{"Edit(src/**)", tool("NotebookEdit", "notebook_path", "/work/repo/src/a.ipynb"), Allowed},
-		{"Edit(src)", tool("Edit", "file_path", "/work/repo/src/a.go"), Allowed},
-		{"Edit(src/*.go)", tool("Edit", "file_path", "/work/repo/src/a.go"), Allowed},
-		{"Edit(src/*.go)", tool("Edit", "file_path", "/work/repo/src/x/a.go"), Asked},
-		{"Edit(src/**/*.go)", tool("Edit", "file_path", "/work/repo/src/a.go"), Allowed},
-		{"Edit(*.go)", tool("Edit", "file_path", "/work/repo/src/x/a.go"), Allowed},
-		{"Edit(/*.go)", tool("Edit", "file_path", "/work/repo/src/x/a.go"), Asked},
-		{"Edit(src/**)", tool("Edit", "file_path", "/work/repo/src"), Asked},
-		{"Edit(src/**)", tool("Edit", "file_path", "/work/repo/src/../main.go"), Asked},
+		{"Edit(/src/**)", tool("MultiEdit", "file_path", "/srv/repo/src/a.go"), Allowed},
+		{"Edit(src/**)", tool("NotebookEdit", "notebook_path", "/srv/repo/src/a.ipynb"), Allowed},
+		{"Edit(src)", tool("Edit", "file_path", "/srv/repo/src/a.go"), Allowed},
+		{"Edit(src/*.go)", tool("Edit", "file_path", "/srv/repo/src/a.go"), Allowed},
+		{"Edit(src/*.go)", tool("Edit", "file_path", "/srv/repo/src/x/a.go"), Asked},
+		{"Edit(src/**/*.go)", tool("Edit", "file_path", "/srv/repo/src/a.go"), Allowed},
+		{"Edit(*.go)", tool("Edit", "file_path", "/srv/repo/src/x/a.go"), Allowed},
+		{"Edit(/*.go)", tool("Edit", "file_path", "/srv/repo/src/x/a.go"), Asked},
+		{"Edit(src/**)", tool("Edit", "file_path", "/srv/repo/src"), Asked},
+		{"Edit(src/**)", tool("Edit", "file_path", "/srv/repo/src/../main.go"), Asked},
 		{"Edit(src/**)", tool("Edit", "file_path", "src/../../x"), Asked},
-		{"Edit(src/**)", tool("Edit", "file_path", "/work/repository/src/a"), Asked},
+		{"Edit(src/**)", tool("Edit", "file_path", "/srv/repository/src/a"), Asked},
 		{"Edit(src/**)", tool("Edit", "file_path", "/src/a"), Asked},
 		{"Edit(**)", tool("Edit", "file_path", "/etc/passwd"), Asked},
 		{"Edit(//etc/**)", tool("Edit", "file_path", "/etc/passwd"), Allowed},
-		{"Edit(//work/repo/src/**)", tool("Edit", "file_path", "src/a"), Allowed},
-		{"Edit(src/**)", Call{Tool: "Edit", Input: json.RawMessage(`{"file_path":"/work/repo/src/a"}`)}, Asked}, // the work folder is unknown
+		{"Edit(//srv/repo/src/**)", tool("Edit", "file_path", "src/a"), Allowed},
+		{"Edit(src/**)", Call{Tool: "Edit", Input: json.RawMessage(`{"file_path":"/srv/repo/src/a"}`)}, Asked}, // the work folder is unknown
 		{"Edit", tool("Write", "file_path", "/etc/passwd"), Allowed},
 		{"Write", tool("Write", "file_path", "/etc/passwd"), Allowed},
 		{"Write", tool("Edit", "file_path", "/etc/passwd"), Asked},
-		{"Edit", tool("Edit", "file_path", "/work/repo/.git/hooks/pre-commit"), Asked},
-		{"Edit(**)", tool("Edit", "file_path", "/work/repo/.GIT/config"), Asked},
-		{"Edit(**)", tool("Edit", "file_path", "/work/repo/.claude/settings.json"), Asked},
-		{"Edit(.git/**)", tool("Edit", "file_path", "/work/repo/.git/config"), Allowed},
+		{"Edit", tool("Edit", "file_path", "/srv/repo/.git/hooks/pre-commit"), Asked},
+		{"Edit(**)", tool("Edit", "file_path", "/srv/repo/.GIT/config"), Asked},
+		{"Edit(**)", tool("Edit", "file_path", "/srv/repo/.claude/settings.json"), Asked},
+		{"Edit(.git/**)", tool("Edit", "file_path", "/srv/repo/.git/config"), Allowed},
 		{"Edit(**)", Call{Tool: "Edit", Dir: "/home/ada/.claude/worktrees/1", Input: json.RawMessage(`{"file_path":"a.go"}`)}, Allowed},
-		{"Edit(src/**)", Call{Tool: "Edit", Dir: "/work/repo", Input: json.RawMessage(`{"paths":["src/a","src/b"]}`)}, Allowed},
-		{"Edit(src/**)", Call{Tool: "Edit", Dir: "/work/repo", Input: json.RawMessage(`{"paths":["src/a","main.go"]}`)}, Asked},
+		{"Edit(src/**)", Call{Tool: "Edit", Dir: "/srv/repo", Input: json.RawMessage(`{"paths":["src/a","src/b"]}`)}, Allowed},
+		{"Edit(src/**)", Call{Tool: "Edit", Dir: "/srv/repo", Input: json.RawMessage(`{"paths":["src/a","main.go"]}`)}, Asked},
 		{"Read(docs/**)", tool("Grep", "path", "docs/a"), Allowed},
 		{"Read", tool("Edit", "file_path", "docs/a"), Asked},
 
@@ -232,9 +232,9 @@ func TestADenyRuleDeniesACallWithOnePartThatItNames(t *testing.T) {
 		{"Bash(git push)", bash("git push origin"), Allowed},
 		{"Bash", bash("ls"), Denied},
 		{"Edit(.env)", bash("echo x > .env"), Denied},
-		{"Edit(.env)", tool("Write", "file_path", "/work/repo/a/.env"), Denied},
-		{"Edit(/.env)", tool("Write", "file_path", "/work/repo/a/.env"), Allowed},
-		{"Edit(src/**)", Call{Tool: "Edit", Dir: "/work/repo", Input: json.RawMessage(`{"paths":["x","src/b"]}`)}, Denied},
+		{"Edit(.env)", tool("Write", "file_path", "/srv/repo/a/.env"), Denied},
+		{"Edit(/.env)", tool("Write", "file_path", "/srv/repo/a/.env"), Allowed},
+		{"Edit(src/**)", Call{Tool: "Edit", Dir: "/srv/repo", Input: json.RawMessage(`{"paths":["x","src/b"]}`)}, Denied},
 		{"WebFetch(domain:evil.example)", tool("WebFetch", "url", "https://evil.example"), Denied},
 		{"mcp__db", tool("mcp__db__drop", "sql", "x"), Denied},
 
@@ -365,7 +365,7 @@ func TestSuggestedRulesAllowTheCall(t *testing.T) {
 		{bash("ls (a)"), []string{"Bash(ls (a))"}},
 		{bash("ls *.go"), nil},
 		{bash("git diff *"), []string{"Bash(git diff:*)"}}, // there is no rule for exactly this text
-		{tool("Write", "file_path", "/work/repo/src/a.go"), []string{"Edit(src/a.go)", "Edit(src/**)"}},
+		{tool("Write", "file_path", "/srv/repo/src/a.go"), []string{"Edit(src/a.go)", "Edit(src/**)"}},
 		{tool("Write", "file_path", "a[1].go"), []string{`Edit(/a\[1].go)`}},
 		{tool("Read", "file_path", "/etc/hosts"), []string{"Read(//etc/hosts)", "Read(//etc/**)"}},
 		{tool("WebFetch", "url", "https://go.dev/x"), []string{"WebFetch(domain:go.dev)"}},
