@@ -40,6 +40,8 @@ type Assignment struct {
 	// Earlier are the messages that agents of earlier attempts have received. An agent that starts
 	// a new conversation must get them again.
 	Earlier []fleet.Message
+	// Grants are the rules that users have made by answering questions, and that hold for the task.
+	Grants []fleet.Grant
 	// Lease is how long the attempt stays valid without a heartbeat, counted from the
 	// reply to the claim. Zero means forever; the engine never sets zero.
 	Lease time.Duration `json:"-"`
@@ -225,7 +227,7 @@ func (c *claims) startAttempt(t store.Task, r Claim) (Assignment, error) {
 		a.Thread = before.Thread // set now, so that it is not lost if the attempt ends before its agent has started
 	}
 	given := Assignment{Task: t, Before: before}
-	if err := given.AddMessages(c); err != nil {
+	if err := errors.Join(given.AddMessages(c), given.AddGrants(c)); err != nil {
 		return Assignment{}, err
 	}
 	a.HasMessages, t.EndedAs = len(given.Messages) > 0, ""
@@ -290,5 +292,5 @@ func (c *claims) stillAssigned(id *string, worker string) (*Assignment, error) {
 		return nil, err
 	}
 	given := &Assignment{Attempt: a, Task: t, Before: before}
-	return given, given.AddMessages(c)
+	return given, errors.Join(given.AddMessages(c), given.AddGrants(c))
 }

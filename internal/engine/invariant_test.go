@@ -24,7 +24,7 @@ func (w *world) check() error {
 				return fmt.Errorf("run %s: %w", run.ID, err)
 			}
 		}
-		return nil
+		return checkQuestions(r)
 	})
 }
 

@@ -30,9 +30,11 @@ type Ask struct {
 	Tool        string
 	Input       json.RawMessage
 	Suggestions []string
+	Dir         string // absolute path of the agent's work folder, in which the rules look for files; empty if unknown
 }
 
-// Ask stores a question and returns its id.
+// Ask stores a question and returns its id. If the rules and grants of the task decide it, it is
+// stored with its answer, and no user is asked.
 func (e *Engine) Ask(ctx context.Context, a Ask) (id string, err error) {
 	err = e.write(ctx, "", func(tx *transaction) error {
 		id, err = tx.questions.ask(a)
@@ -80,6 +82,13 @@ func (qs *questions) ask(a Ask) (string, error) {
 		ID: id, Attempt: attempt.ID, Run: attempt.Run, Task: attempt.Task,
 		Text: a.Text, Options: options, Asked: qs.now, Default: a.Default,
 	}
+	setCall(&q, a)
+	if decided, err := qs.decide(&q, t); err != nil || decided {
+		if err != nil {
+			return "", err
+		}
+		return q.ID, qs.storeAnswer(q)
+	}
 	if a.Within > 0 {
 		q.Expires = qs.now.Add(a.Within)
 	}
@@ -125,7 +134,9 @@ type Answer struct {
 }
 
 // Answer stores the answer to a question. It returns a [*ConflictError] if the question is closed,
-// because it was answered before or its attempt has ended.
+// because it was answered before or its attempt has ended. An answer with a scope makes a grant, and
+// at once answers the other open questions that the grant decides. It returns a [*GrantError] or a
+// [*permission.RuleError] if the grant is not valid.
 func (e *Engine) Answer(ctx context.Context, a Answer) error {
 	return e.write(ctx, a.Who, func(tx *transaction) error {
 		q, err := tx.Question(a.Question)
@@ -135,14 +146,35 @@ func (e *Engine) Answer(ctx context.Context, a Answer) error {
 		if q.Closed {
 			return &ConflictError{"question " + a.Question, "is closed"}
 		}
-		return tx.questions.answer(q, a.Text, a.Deny)
+		return tx.questions.answerOnceOrGrant(q, a)
 	})
 }
 
+func (qs *questions) answerOnceOrGrant(q store.Question, a Answer) error {
+	g, made, err := qs.grant(q, a)
+	if err != nil {
+		return err
+	}
+	if made {
+		q.Scope, q.Rule = g.Scope, g.Rule
+	}
+	if err := qs.answer(q, a.Text, a.Deny); err != nil || !made {
+		return err
+	}
+	return qs.answerCovered(g)
+}
+
+// answer stores the answer of the user.
 func (qs *questions) answer(q store.Question, answer string, deny bool) error {
-	q.Answer, q.Denied, q.By, q.Answered, q.Closed = answer, deny, qs.who, qs.now, true
+	q.Answer, q.Denied, q.By = answer, deny, qs.who
+	return qs.storeAnswer(q)
+}
+
+// storeAnswer closes a question whose Answer, Denied and By are set.
+func (qs *questions) storeAnswer(q store.Question) error {
+	q.Answered, q.Closed = qs.now, true
 	qs.PutQuestion(q)
-	return qs.appendEvent("question.answered", q, answer)
+	return qs.appendEvent("question.answered", q, q.Answer)
 }
 
 // closeAll closes the open questions of an attempt that has ended.

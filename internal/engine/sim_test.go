@@ -169,7 +169,9 @@ func (w *world) live() error {
 
 // step does one random action in the simulated fleet.
 func (w *world) step() error {
-	switch w.rng.IntN(15) {
+	switch w.rng.IntN(17) {
+	case 15, 16:
+		return w.askForTool(w.workers[w.rng.IntN(len(w.workers))])
 	case 0:
 		return w.submit()
 	case 13, 14:
@@ -259,6 +261,7 @@ func (w *world) plan() plan.Plan {
 			t.Name = deadly
 		}
 		t.Budget.Tokens = int64(w.rng.IntN(12))
+		t.QuestionRules, t.Permissions = w.permissionsOf()
 		p.Tasks = append(p.Tasks, t)
 	}
 	return p

@@ -151,6 +151,9 @@ func (s *Tx) Messages(t store.Task) (waiting, delivered []fleet.Message, err err
 	return a.Messages, a.Earlier, err
 }
 
+// Grants returns the grants that hold for a task.
+func (s *Tx) Grants(key store.TaskKey) ([]fleet.Grant, error) { return taskGrants(s, key) }
+
 // FinishAndClaim does the same as [Engine.FinishAndClaim], as a part of the transaction s.
 func (s *Tx) FinishAndClaim(f Finish, r Claim) (FinishResult, *Assignment, error) {
 	return s.tx.turns.turn(f, r)

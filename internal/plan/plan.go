@@ -238,9 +238,10 @@ type QuestionPolicy string
 
 // The values of QuestionPolicy.
 const (
-	Ask   QuestionPolicy = "ask"   // the user answers the questions and requests
+	Ask   QuestionPolicy = "ask"   // rules decide the requests, and the user answers the rest
+	Rules QuestionPolicy = "rules" // rules decide the requests; the rest is denied at once, except what an ask rule names
 	Deny  QuestionPolicy = "deny"  // the questions and requests are denied at once
-	Allow QuestionPolicy = "allow" // the questions and requests are allowed at once
+	Allow QuestionPolicy = "allow" // the questions and requests are allowed at once, except what a deny or ask rule names
 )
 
 // Workflow holds the settings of a workflow. If a wave has only one prompt, that prompt works

@@ -15,6 +15,7 @@ type Rule struct {
 	Text  string
 	Grant bool // a user has made the rule by answering a question
 
+	all     bool // the rule names every call
 	tool    string
 	server  bool    // tool is the prefix of all tools of an MCP server
 	pattern pattern // nil if the rule names all calls of the tool
@@ -93,6 +94,9 @@ func Parse(text string) (Rule, error) {
 	return r, nil
 }
 
+// Everything returns a rule that names every call. It stands for a rule that cannot be read.
+func Everything(text string) Rule { return Rule{Text: text, all: true} }
+
 func isControl(c rune) bool { return c < ' ' && c != '\n' && c != '\t' || c == 0x7f }
 
 // ParseAll reads several rules.
@@ -129,7 +133,7 @@ const (
 // covers reports whether the rule's tool is the tool, or a kind of tool to which it belongs.
 func (r Rule) covers(tool string) bool {
 	switch {
-	case r.tool == tool:
+	case r.all || r.tool == tool:
 		return true
 	case r.tool == editTool:
 		return isEdit(tool)

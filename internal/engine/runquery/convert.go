@@ -70,7 +70,7 @@ func diffOf(text json.RawMessage) *fleet.Diff {
 
 // QuestionOf converts the row of a question to the type of package fleet.
 func QuestionOf(q store.Question) fleet.Question {
-	v := fleet.Question{ID: q.ID, Name: fleet.QuestionName(q.Run, q.Task), Run: q.Run, Task: q.Task, Text: q.Text, Asked: q.Asked, Expires: q.Expires, Default: q.Default}
+	v := fleet.Question{ID: q.ID, Name: fleet.QuestionName(q.Run, q.Task), Run: q.Run, Task: q.Task, Text: q.Text, Asked: q.Asked, Expires: q.Expires, Default: q.Default, Tool: q.Tool, Suggestions: q.Suggestions}
 	if len(q.Options) > 0 {
 		_ = json.Unmarshal(q.Options, &v.Options) // the engine has encoded the options, so this cannot fail
 	}

@@ -222,6 +222,12 @@ type Question struct {
 	Tool        string          `json:"tool,omitempty"`
 	Input       json.RawMessage `json:"input,omitempty"`
 	Suggestions []string        `json:"suggestions,omitempty"`
+	Dir         string          `json:"dir,omitempty"` // absolute path of the agent's work folder; empty if unknown
+
+	// Scope and Rule are set if the answer holds for longer than once. Rule is the rule that the
+	// user has made with it.
+	Scope fleet.GrantScope `json:"scope,omitempty"`
+	Rule  string           `json:"rule,omitempty"`
 
 	Closed bool `json:"closed,omitempty"` // the question was answered, or no longer needs an answer
 }

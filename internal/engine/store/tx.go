@@ -435,9 +435,18 @@ func (q Question) Overdue(now time.Time) bool {
 
 // Questions returns the open questions of an attempt.
 func (tx *Tx) Questions(attempt string) ([]Question, error) {
+	return tx.openQuestions(func(q *Question) bool { return q.Attempt == attempt })
+}
+
+// OpenQuestions returns all open questions.
+func (tx *Tx) OpenQuestions() ([]Question, error) {
+	return tx.openQuestions(func(*Question) bool { return true })
+}
+
+func (tx *Tx) openQuestions(which func(*Question) bool) ([]Question, error) {
 	stored, err := tx.stored.Questions(true)
 	return overlay(tx, questionsOf, stored, err, func(q Question) string { return q.ID },
-		func(q *Question) bool { return !q.Closed && q.Attempt == attempt },
+		func(q *Question) bool { return !q.Closed && which(q) },
 		func(a, b Question) int { return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.ID, b.ID)) })
 }
 

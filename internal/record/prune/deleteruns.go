@@ -74,7 +74,7 @@ func (t *deleter) deleteRun(ctx context.Context, id string) error {
 		tx.DeleteRows(store.Deletions{Runs: []string{id}, Cursors: []string{recorder.CursorOf(id)}})
 		if small {
 			deleteLogs(tx, left.logs)
-			tx.DeleteRows(store.Deletions{Tasks: left.tasks, Questions: left.questions, Lists: append(messagesOf(left.tasks), reviewsOf(id))})
+			tx.DeleteRows(store.Deletions{Tasks: left.tasks, Questions: left.questions, Lists: append(messagesOf(left.tasks), reviewsOf(id), grantsOf(id))})
 		}
 		tx.PutItem(store.Item{ItemKey: markKey(id), Seq: tx.NextSeq(), Made: t.Now()})
 		return err
@@ -159,7 +159,7 @@ func (t *deleter) deleteRunRows(ctx context.Context, id string, left runRows) er
 		t.countTasks(chunk, left)
 	}
 	return t.store.Write(ctx, func(tx *store.Tx) error {
-		tx.DeleteRows(store.Deletions{Lists: []store.ItemList{reviewsOf(id)}})
+		tx.DeleteRows(store.Deletions{Lists: []store.ItemList{reviewsOf(id), grantsOf(id)}})
 		tx.DropItem(markKey(id))
 		return nil
 	})
@@ -176,6 +176,11 @@ func messagesOf(tasks []store.TaskKey) (lists []store.ItemList) {
 // reviewsOf returns the item list with the reviews of a run.
 func reviewsOf(run string) store.ItemList {
 	return store.ItemList{Kind: engine.ReviewKind, Parent: run}
+}
+
+// grantsOf returns the item list with the grants of a run and of its tasks.
+func grantsOf(run string) store.ItemList {
+	return store.ItemList{Kind: engine.GrantKind, Parent: engine.GrantParent(run)}
 }
 
 // deleteLogs deletes the logs of attempts.

@@ -91,6 +91,7 @@ func (f *fixture) run(id string, class failure.Class, tasks ...plan.Task) {
 		f.must(err)
 		f.must(f.store.Write(f.ctx, func(tx *store.Tx) error {
 			tx.PutItem(store.Item{ItemKey: store.ItemKey{Kind: "log-head", ID: a.Attempt.ID}})
+			tx.PutItem(store.Item{ItemKey: store.ItemKey{Kind: engine.GrantKind, ID: "grant-" + a.Attempt.ID}, Parent: engine.GrantParent(id), Data: json.RawMessage("{}")})
 			for i := range 3 {
 				tx.PutItem(store.Item{ItemKey: store.ItemKey{Kind: "log", ID: fmt.Sprint(a.Attempt.ID, "@", i)}, Parent: a.Attempt.ID, Seq: int64(i)})
 			}
@@ -221,7 +222,8 @@ func (f *fixture) dump() (lines []string) {
 		}
 		for _, run := range f.reviewed {
 			reviews, _ := r.Items(engine.ReviewKind, run, math.MinInt64, 99)
-			for _, i := range reviews {
+			grants, _ := r.Items(engine.GrantKind, engine.GrantParent(run), math.MinInt64, 99)
+			for _, i := range append(reviews, grants...) {
 				add("item", i)
 			}
 		}
