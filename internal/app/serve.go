@@ -22,6 +22,7 @@ import (
 	"gaffer/internal/engine/logstore"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/engine/sweep"
+	"gaffer/internal/flow/schedulerun"
 	"gaffer/internal/record/notify"
 )
 
@@ -36,6 +37,7 @@ type Coordinator struct {
 	Landing   *LandingService
 	Terminals *TerminalService
 	NewRuns   *NewRunService
+	Schedules *schedulerun.Schedules
 	State     string // path of gaffer's state folder on this machine
 
 	stop     context.CancelFunc
@@ -51,6 +53,8 @@ type ServerOptions struct {
 	// WorkersOnly means that users cannot start runs on the server's machine, but only on its
 	// workers.
 	WorkersOnly bool
+	// LoadPlan reads the plans of schedules. If it is nil, the server does not start their runs.
+	LoadPlan PlanLoader
 }
 
 // Serve starts to serve workers and to check the leases of their attempts, until Close is called.
@@ -70,6 +74,9 @@ func (a *App) Serve(o ServerOptions) (*Coordinator, error) {
 	c.all.Go(func() { sweep.Loop(ctx, s.Sweep, a.opts.Notice) })
 	c.all.Go(func() { registerByHand(ctx, a.registration(c.Protocol), a.opts.Config, a.state, a.database) })
 	c.all.Go(func() { a.Pending.WriteRepeatedly(ctx) })
+	if o.LoadPlan != nil {
+		c.all.Go(func() { c.Schedules.Loop(ctx) })
+	}
 	if o.Notify {
 		c.notifier = a.Notifications.Start("", 0)
 	}
@@ -119,6 +126,9 @@ func (a *App) services(o ServerOptions) (*Coordinator, *engine.Engine, error) {
 			Registry:  &projectList{a.store, e, store.ItemKey{Kind: viewedKind, ID: machine}},
 			RunFinder: runFinder{a.store, a.query, a.locks, a.opts.foldersOf},
 		}),
+	}
+	if c.Schedules, err = a.Schedules(o.LoadPlan); err != nil {
+		return nil, nil, err
 	}
 	c.NewRuns = &NewRunService{app: a, runs: c.Runs, projects: c.Viewer, agents: c.Protocol, machine: machine, workersOnly: o.WorkersOnly, programs: map[string]foundPrograms{}}
 	return c, e, nil

@@ -22,6 +22,7 @@ type Submission struct {
 	Project    string // path of the folder that the run works in; empty if the run is not bound to a machine
 	Base       string // id of the commit that the run's worktrees start from
 	OnlyWorker string // name or id of the only worker that may claim the run's tasks; empty allows all workers
+	StartedBy  string // what started the run, as in [store.Run.StartedBy]; empty if the user did
 
 	// Conducted marks a run with a conductor: a program that adds tasks with [Engine.Extend] and
 	// ends the run with [Engine.Conclude].
@@ -64,7 +65,7 @@ func (s *submissions) submit(sent Submission, text json.RawMessage) (string, err
 	p := sent.Plan
 	run := store.Run{
 		ID: cmp.Or(sent.ID, s.opts.NewID()), Project: sent.Project, Base: sent.Base, OnlyWorker: sent.OnlyWorker, Name: p.Name, Status: store.Running, Source: p.Source, SourceFile: p.SourceFile,
-		Plan: text, Conducted: sent.Conducted, Ordered: sent.Ordered, Parallel: p.Parallel, OnFail: onFail[p.OnFailure], Budget: AmountOf(p.Budget), Created: s.now,
+		Plan: text, Conducted: sent.Conducted, Ordered: sent.Ordered, Parallel: p.Parallel, OnFail: onFail[p.OnFailure], Budget: AmountOf(p.Budget), StartedBy: sent.StartedBy, Created: s.now,
 	}
 	if _, err := s.Run(run.ID); !errors.Is(err, store.ErrNotFound) {
 		return "", cmp.Or[error](err, &ConflictError{"run " + run.ID, "is there already"})

@@ -24,8 +24,8 @@ const (
 	MissedAllAge = 7 * 24 * time.Hour
 	// MissedAllCount is the maximum number of planned times that [fleet.MissedRunAll] runs.
 	MissedAllCount = 10
-	// StartWithin is how long a process has to start a run before another process may try.
-	StartWithin = 5 * time.Minute
+	// StartLease is how long a process that starts a run may be silent before another process tries.
+	StartLease = 30 * time.Second
 	// MaxJitter is the maximum of [Schedule.Jitter].
 	MaxJitter = 12 * time.Hour
 	// RestoreWithin is how long a removed schedule can be restored.
@@ -160,7 +160,7 @@ func (s Schedule) Decide(d Decision) (decided Schedule, start []string, err erro
 	}
 	for i, f := range s.Fires {
 		if f.Status == fleet.FireStarting && !f.Lease.After(d.Now) {
-			s.Fires[i].Holder, s.Fires[i].Lease = d.Holder, d.Now.Add(StartWithin)
+			s.Fires[i].Holder, s.Fires[i].Lease = d.Holder, d.Now.Add(StartLease)
 			start = append(start, f.ID)
 		}
 	}
@@ -304,10 +304,23 @@ func (s *Schedule) dropOld() {
 // RunNow adds a fire that a user asks for. It neither depends on the planned times nor changes them.
 func (s Schedule) RunNow(id, by, holder string, now time.Time) Schedule {
 	s.Fires = append(slices.Clone(s.Fires), fleet.Fire{
-		ID: id, Planned: now.UTC(), By: by, Decided: now, Status: fleet.FireStarting, Holder: holder, Lease: now.Add(StartWithin),
+		ID: id, Planned: now.UTC(), By: by, Decided: now, Status: fleet.FireStarting, Holder: holder, Lease: now.Add(StartLease),
 	})
 	s.dropOld()
 	return s
+}
+
+// Renew extends the lease of a fire that its holder is starting. With a duration of zero the holder
+// gives the fire back, and another process may start it at once.
+func (s Schedule) Renew(id, holder string, now time.Time, lease time.Duration) (Schedule, bool) {
+	s.Fires = slices.Clone(s.Fires)
+	for i := range s.Fires {
+		if f := &s.Fires[i]; f.ID == id && f.Holder == holder && f.Status == fleet.FireStarting {
+			f.Lease = now.Add(lease)
+			return s, true
+		}
+	}
+	return s, false
 }
 
 // Fire returns the fire with an id.

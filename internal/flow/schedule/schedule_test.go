@@ -132,13 +132,24 @@ func TestAFireIsTakenOverOnlyAfterItsLease(t *testing.T) {
 	if len(start) != 1 || s.Fires[0].Holder != "me" {
 		t.Fatalf("%v start: %+v", start, s.Fires)
 	}
-	if s.NeedsDecision(clock("20 02:04")) {
-		t.Error("the fire needs another decision before its lease has ended")
+	early, late := clock("20 02:00").Add(StartLease-time.Second), clock("20 02:00").Add(StartLease)
+	if s.NeedsDecision(early) || !s.NeedsDecision(late) {
+		t.Error("the fire needs another decision when its lease has ended")
 	}
-	if _, start := decide(t, s, "20 02:04"); len(start) != 0 {
+	renewed, changed := s.Renew(start[0], "me", late, StartLease)
+	if !changed || renewed.NeedsDecision(late) {
+		t.Error("the lease is not renewed")
+	}
+	if _, changed := s.Renew(start[0], "another", late, StartLease); changed {
+		t.Error("another process has renewed the lease")
+	}
+	if given, _ := s.Renew(start[0], "me", early, 0); !given.NeedsDecision(early) {
+		t.Error("the fire is not given back")
+	}
+	if _, start := decide(t, s, "20 02:00"); len(start) != 0 {
 		t.Errorf("%v start before the lease has ended", start)
 	}
-	if _, start := decide(t, s, "20 02:05"); !s.NeedsDecision(clock("20 02:05")) || len(start) != 1 {
+	if _, start := decide(t, s, "20 02:01"); len(start) != 1 {
 		t.Errorf("%v start after the lease has ended", start)
 	}
 }
@@ -186,7 +197,7 @@ func TestAPausedOrRemovedScheduleMissesNothing(t *testing.T) {
 
 func TestARunThatTheUserAsksForDoesNotChangeThePlannedTimes(t *testing.T) {
 	s := hourly(fleet.MissedRunOnce, fleet.OverlapSkip).Pause().RunNow("now-1", "ada", "me", clock("20 01:30"))
-	if _, start := decide(t, s, "20 01:31"); len(start) != 0 {
+	if _, start := decide(t, s, "20 01:30"); len(start) != 0 {
 		t.Errorf("%v start twice", start)
 	}
 	if _, start := decide(t, s, "20 01:40"); len(start) != 1 {

@@ -1,0 +1,135 @@
+package schedulerun
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/flow/schedule"
+	"gaffer/internal/pause"
+)
+
+const (
+	lookEvery    = time.Second      // the interval between looks at the planned times
+	processEvery = 30 * time.Second // the interval between looks for runs that no process works on
+	firstRetry   = time.Minute      // how long to wait after a process could not be started
+	maxRetry     = time.Hour        // the longest such wait; each one is twice as long as the one before
+)
+
+// retry says when a process for a run is started again.
+type retry struct {
+	at   time.Time
+	wait time.Duration
+}
+
+// Loop starts the runs of this machine's schedules at their planned times, until ctx ends. It also
+// starts a process for each of these runs that has not ended and that no process works on, for
+// example after the machine was off.
+func (s *Schedules) Loop(ctx context.Context) {
+	var starts sync.WaitGroup
+	defer starts.Wait()
+	lastError := ""
+	var checked time.Time
+	for {
+		err := s.Step(ctx, func(work func()) { starts.Go(work) })
+		if since := time.Since(checked); err == nil && since >= processEvery {
+			checked = time.Now()
+			starts.Go(func() { s.ensureProcesses(ctx) })
+		}
+		switch {
+		case err == nil:
+			lastError = ""
+		case ctx.Err() == nil && err.Error() != lastError:
+			lastError = err.Error()
+			s.opts.Notice("schedules: " + lastError)
+		}
+		if !pause.For(ctx, lookEvery) {
+			return
+		}
+	}
+}
+
+// Step looks once at all schedules, and starts the runs whose time has come. It passes the work of
+// each start to background, which must call it in a goroutine.
+func (s *Schedules) Step(ctx context.Context, background func(work func())) error {
+	var all []schedule.Schedule
+	err := s.opts.Store.Read(ctx, func(r store.Reader) (err error) {
+		all, err = read(r, false)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	now := s.opts.Now()
+	for _, n := range all {
+		if !s.mine(n) || n.Exporter != "" || !n.NeedsDecision(now) {
+			continue
+		}
+		decided, start, err := s.decide(ctx, n.Name)
+		if err != nil {
+			return err
+		}
+		for _, fire := range start {
+			background(func() { s.startInLoop(ctx, decided, fire) })
+		}
+	}
+	return nil
+}
+
+func (s *Schedules) startInLoop(ctx context.Context, n schedule.Schedule, fire string) {
+	run, err := s.start(ctx, n, fire)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.opts.Notice(fmt.Sprintf("schedule %s: no run was started: %v", n.Name, err))
+		}
+		return
+	}
+	s.opts.Notice(fmt.Sprintf("schedule %s: run %s has started", n.Name, run))
+	s.ensureProcess(ctx, n.Name, run)
+}
+
+// ensureProcesses starts a process for each run of this machine's schedules that has not ended and
+// that no process works on.
+func (s *Schedules) ensureProcesses(ctx context.Context) {
+	list, err := s.List(ctx, false)
+	if err != nil {
+		return // the loop reports errors of the store
+	}
+	for _, n := range list {
+		if n.Machine != s.opts.Machine || n.User != s.opts.User {
+			continue
+		}
+		for _, f := range n.Fires {
+			if f.Run != "" && f.RunStatus == fleet.Running {
+				s.ensureProcess(ctx, n.Name, f.Run)
+			}
+		}
+	}
+}
+
+// ensureProcess starts a process for a run, unless one works on it. After an error it tries again
+// with growing intervals.
+func (s *Schedules) ensureProcess(ctx context.Context, name, run string) {
+	s.mu.Lock()
+	last, failed := s.retries[run]
+	s.mu.Unlock()
+	if failed && time.Now().Before(last.at) || ctx.Err() != nil {
+		return
+	}
+	err := s.opts.EnsureProcess(ctx, run)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil || ctx.Err() != nil {
+		delete(s.retries, run)
+		return
+	}
+	wait := firstRetry
+	if failed {
+		wait = min(2*last.wait, maxRetry)
+	}
+	s.retries[run] = retry{time.Now().Add(wait), wait}
+	s.opts.Notice(fmt.Sprintf("schedule %s: %v", name, err))
+}

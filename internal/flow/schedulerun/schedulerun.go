@@ -1,0 +1,541 @@
+// Package schedulerun keeps schedules in the store and starts their runs.
+//
+// Every decision is one transaction: it records which planned times were decided, and which process
+// starts the run. The run is submitted afterwards, with an idempotency key made of the schedule and
+// the planned time. So a crash at any point neither starts a run twice nor forgets one: until the
+// run exists, any process on the store may try again, and gets the same run. The rules are in
+// package schedule.
+package schedulerun
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/flow/schedule"
+	"gaffer/internal/pause"
+)
+
+// Options are the dependencies of Schedules.
+type Options struct {
+	Store   store.Store
+	Engine  *engine.Engine
+	Now     func() time.Time
+	NewID   func() string
+	Machine string // name of this machine; only its schedules are started
+	User    string // name of the user of this process; only the user's schedules are started
+	// Start submits the run of a schedule and returns its id. Calls with the same key return the same
+	// run.
+	Start func(ctx context.Context, s schedule.Schedule, key string) (run string, err error)
+	// EnsureProcess starts a process that works on a run, unless one does.
+	EnsureProcess func(ctx context.Context, run string) error
+	Notice        func(text string)
+}
+
+// Schedules reads, changes and starts the schedules of a store. It is safe for concurrent use.
+type Schedules struct {
+	opts   Options
+	holder string // name of this process in fires
+
+	mu      sync.Mutex
+	retries map[string]retry // by the id of a run without a process
+}
+
+// New returns the schedules of a store.
+func New(opts Options) *Schedules {
+	return &Schedules{opts: opts, holder: opts.NewID(), retries: map[string]retry{}}
+}
+
+// Schedules are items of the store. Those that were removed have another kind, and the id of the
+// schedule instead of its name.
+const (
+	kind        = "schedule"
+	removedKind = "schedule-removed"
+	parent      = "all"
+	maxCount    = 1000 // the maximum number of schedules
+)
+
+// ConflictError rejects a change that the state of the schedules does not allow.
+type ConflictError struct{ What, Next string }
+
+func (e *ConflictError) Error() string { return e.What }
+
+// Conflict marks the error as a conflict with the current state.
+func (e *ConflictError) Conflict() bool { return true }
+
+// Hint returns advice for the user.
+func (e *ConflictError) Hint() string { return e.Next }
+
+// NotFoundError reports that no schedule has a name.
+type NotFoundError struct{ Name, Next string }
+
+func (e *NotFoundError) Error() string { return fmt.Sprintf("no schedule is called %q", e.Name) }
+
+// NotFound marks the error as caused by a missing schedule.
+func (e *NotFoundError) NotFound() bool { return true }
+
+// Hint returns advice for the user.
+func (e *NotFoundError) Hint() string { return e.Next }
+
+// Add stores a new schedule. Its planned times count from now on. It returns a [*ConflictError] if
+// the name is taken.
+func (s *Schedules) Add(ctx context.Context, n schedule.Schedule) (fleet.Schedule, error) {
+	if err := schedule.CheckName(n.Name); err != nil {
+		return fleet.Schedule{}, err
+	}
+	if _, err := n.Times(); err != nil {
+		return fleet.Schedule{}, err
+	}
+	n.Machine, n.User = s.opts.Machine, s.opts.User
+	err := s.opts.Engine.Do(ctx, "", func(tx *engine.Tx) error {
+		all, err := tx.Items(kind, parent, 0, maxCount)
+		if err != nil {
+			return err
+		}
+		if len(all) >= maxCount {
+			return &ConflictError{fmt.Sprintf("there are %d schedules already", maxCount), "'gaffer schedule remove' makes room"}
+		}
+		if taken(tx, n.Name) {
+			return &ConflictError{fmt.Sprintf("there is a schedule %q already", n.Name), "choose another name with --name, or remove it with 'gaffer schedule remove'"}
+		}
+		n.ID, n.Added, n.Through = tx.NewID(), tx.Now(), tx.Now()
+		return put(tx, n)
+	})
+	if err != nil {
+		return fleet.Schedule{}, err
+	}
+	return s.Get(ctx, n.Name)
+}
+
+func taken(tx *engine.Tx, name string) bool {
+	_, err := tx.Item(store.ItemKey{Kind: kind, ID: name})
+	return err == nil
+}
+
+func put(tx *engine.Tx, n schedule.Schedule) error {
+	data, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	tx.PutItem(store.Item{ItemKey: store.ItemKey{Kind: kind, ID: n.Name}, Parent: parent, Seq: 1, Data: data, Made: tx.Now()})
+	return nil
+}
+
+// itemReader is the part of a store's reader that finds items.
+type itemReader interface {
+	Item(key store.ItemKey) (store.Item, error)
+}
+
+func get(r itemReader, name string) (n schedule.Schedule, err error) {
+	item, err := r.Item(store.ItemKey{Kind: kind, ID: name})
+	if errors.Is(err, store.ErrNotFound) {
+		return n, &NotFoundError{name, "'gaffer schedule list' lists them"}
+	}
+	if err != nil {
+		return n, err
+	}
+	return n, json.Unmarshal(item.Data, &n)
+}
+
+// List returns the schedules, ordered by name. If removed is set, it returns those that can be
+// restored instead.
+func (s *Schedules) List(ctx context.Context, removed bool) (list []fleet.Schedule, err error) {
+	list = []fleet.Schedule{}
+	now := s.opts.Now()
+	err = s.opts.Store.Read(ctx, func(r store.Reader) error {
+		list = list[:0]
+		all, err := read(r, removed)
+		for _, n := range all {
+			if removed && now.Sub(n.Removed) > schedule.RestoreWithin {
+				continue
+			}
+			list = append(list, s.view(r, n, now))
+		}
+		return err
+	})
+	return list, err
+}
+
+func read(r store.Reader, removed bool) (list []schedule.Schedule, err error) {
+	of := kind
+	if removed {
+		of = removedKind
+	}
+	items, err := r.Items(of, parent, 0, maxCount)
+	for _, item := range items {
+		var n schedule.Schedule
+		if err := json.Unmarshal(item.Data, &n); err != nil {
+			return nil, fmt.Errorf("schedule %s: %w", item.ID, err)
+		}
+		list = append(list, n)
+	}
+	slices.SortFunc(list, func(a, b schedule.Schedule) int { return strings.Compare(a.Name, b.Name) })
+	return list, err
+}
+
+func (s *Schedules) view(r store.Reader, n schedule.Schedule, now time.Time) fleet.Schedule {
+	return n.View(now, func(run string) fleet.Status {
+		row, err := r.Run(run)
+		if err != nil {
+			return "" // the run was pruned
+		}
+		return fleet.Status(row.Status)
+	})
+}
+
+// Get returns a schedule by its name.
+func (s *Schedules) Get(ctx context.Context, name string) (v fleet.Schedule, err error) {
+	err = s.opts.Store.Read(ctx, func(r store.Reader) error {
+		n, err := get(r, name)
+		if err == nil {
+			v = s.view(r, n, s.opts.Now())
+		}
+		return err
+	})
+	return v, err
+}
+
+// change changes a schedule in a transaction, and returns it.
+func (s *Schedules) change(ctx context.Context, name string, fn func(tx *engine.Tx, n schedule.Schedule) (schedule.Schedule, error)) (fleet.Schedule, error) {
+	err := s.opts.Engine.Do(ctx, "", func(tx *engine.Tx) error {
+		n, err := get(tx, name)
+		if err != nil {
+			return err
+		}
+		if n, err = fn(tx, n); err != nil {
+			return err
+		}
+		return put(tx, n)
+	})
+	if err != nil {
+		return fleet.Schedule{}, err
+	}
+	return s.Get(ctx, name)
+}
+
+// Pause stops the planned times of a schedule. Runs that have started continue.
+func (s *Schedules) Pause(ctx context.Context, name string) (fleet.Schedule, error) {
+	return s.change(ctx, name, func(_ *engine.Tx, n schedule.Schedule) (schedule.Schedule, error) { return n.Pause(), nil })
+}
+
+// Resume lets a paused schedule continue. Times during the pause are not run.
+func (s *Schedules) Resume(ctx context.Context, name string) (fleet.Schedule, error) {
+	return s.change(ctx, name, func(tx *engine.Tx, n schedule.Schedule) (schedule.Schedule, error) {
+		if !n.Paused {
+			return n, nil
+		}
+		return n.Resume(tx.Now()), nil
+	})
+}
+
+// Export records which program starts the runs of a schedule instead of a server. Without a
+// program, servers start them again; times in between do not count as missed.
+func (s *Schedules) Export(ctx context.Context, name, program string) (fleet.Schedule, error) {
+	return s.change(ctx, name, func(tx *engine.Tx, n schedule.Schedule) (schedule.Schedule, error) {
+		if n.Exporter != "" && program == "" && !n.Paused {
+			n = n.Resume(tx.Now())
+		}
+		n.Exporter = program
+		return n, nil
+	})
+}
+
+// Remove removes a schedule. Runs that have started continue. The schedule can be restored.
+func (s *Schedules) Remove(ctx context.Context, name string) error {
+	return s.opts.Engine.Do(ctx, "", func(tx *engine.Tx) error {
+		n, err := get(tx, name)
+		if err != nil {
+			return err
+		}
+		if err := s.forgetOld(tx); err != nil {
+			return err
+		}
+		n = n.Remove(tx.Now())
+		data, err := json.Marshal(n)
+		if err != nil {
+			return err
+		}
+		tx.DropItem(store.ItemKey{Kind: kind, ID: name})
+		tx.PutItem(store.Item{ItemKey: store.ItemKey{Kind: removedKind, ID: n.ID}, Parent: parent, Seq: 1, Data: data, Made: tx.Now()})
+		return nil
+	})
+}
+
+// forgetOld deletes removed schedules that can no longer be restored.
+func (s *Schedules) forgetOld(tx *engine.Tx) error {
+	items, err := tx.Items(removedKind, parent, 0, maxCount)
+	for _, item := range items {
+		if tx.Now().Sub(item.Made) > schedule.RestoreWithin {
+			tx.DropItem(item.ItemKey)
+		}
+	}
+	return err
+}
+
+// Restore brings back the schedule with this name that was removed last.
+func (s *Schedules) Restore(ctx context.Context, name string) (fleet.Schedule, error) {
+	err := s.opts.Engine.Do(ctx, "", func(tx *engine.Tx) error {
+		if taken(tx, name) {
+			return &ConflictError{fmt.Sprintf("there is a schedule %q already", name), "remove it first; the removed one is kept for 30 days"}
+		}
+		items, err := tx.Items(removedKind, parent, 0, maxCount)
+		if err != nil {
+			return err
+		}
+		var last schedule.Schedule
+		for _, item := range items {
+			var n schedule.Schedule
+			if err := json.Unmarshal(item.Data, &n); err != nil {
+				return err
+			}
+			if n.Name == name && n.Removed.After(last.Removed) && tx.Now().Sub(n.Removed) <= schedule.RestoreWithin {
+				last = n
+			}
+		}
+		if last.ID == "" {
+			return &NotFoundError{name, "'gaffer schedule list --removed' lists those that can be restored"}
+		}
+		tx.DropItem(store.ItemKey{Kind: removedKind, ID: last.ID})
+		return put(tx, last.Restore(tx.Now()))
+	})
+	if err != nil {
+		return fleet.Schedule{}, err
+	}
+	return s.Get(ctx, name)
+}
+
+// mine reports whether this process may start the runs of a schedule: its folder is on this machine
+// and belongs to this user.
+func (s *Schedules) mine(n schedule.Schedule) bool {
+	return n.Machine == s.opts.Machine && n.User == s.opts.User
+}
+
+// notMine returns the error for a schedule that this process may not start.
+func notMine(n schedule.Schedule) error {
+	return &ConflictError{fmt.Sprintf("schedule %s belongs to user %s on machine %s", n.Name, n.User, n.Machine), "run the command there"}
+}
+
+// decide decides the planned times of a schedule, and returns the ids of the fires that this process
+// must start.
+func (s *Schedules) decide(ctx context.Context, name string) (decided schedule.Schedule, start []string, err error) {
+	err = s.opts.Engine.Do(ctx, "schedule "+name, func(tx *engine.Tx) error {
+		n, err := get(tx, name)
+		if err != nil {
+			return err
+		}
+		var unread error
+		known := map[string]bool{}
+		for _, f := range n.Fires {
+			known[f.ID] = true
+		}
+		decided, start, err = n.Decide(schedule.Decision{Now: tx.Now(), Holder: s.holder, Active: func(run string) bool {
+			row, err := tx.Run(run)
+			if err != nil && !errors.Is(err, store.ErrNotFound) {
+				unread = err
+			}
+			return err == nil && !row.Status.Final()
+		}})
+		if err := cmp.Or(err, unread); err != nil {
+			return err
+		}
+		for _, f := range decided.Fires {
+			if f.Status == fleet.FireSkipped && !known[f.ID] {
+				if err := record(tx, decided, f); err != nil {
+					return err
+				}
+			}
+		}
+		return put(tx, decided)
+	})
+	return decided, start, err
+}
+
+// FireRow is the row of an event about a fire.
+type FireRow struct {
+	Schedule string     `json:"schedule"`
+	Project  string     `json:"project"`
+	Fire     fleet.Fire `json:"fire"`
+}
+
+// record appends the event about a fire that has got its final status.
+func record(tx *engine.Tx, n schedule.Schedule, f fleet.Fire) error {
+	return tx.Event(store.Event{Kind: "schedule." + string(f.Status), To: string(f.Status), Why: f.Why}, FireRow{n.Name, n.Project, f})
+}
+
+// end records the outcome of a fire.
+func (s *Schedules) end(ctx context.Context, name, fire string, change func(schedule.Schedule) (schedule.Schedule, bool)) error {
+	return s.opts.Engine.Do(ctx, "schedule "+name, func(tx *engine.Tx) error {
+		n, err := get(tx, name)
+		if _, gone := errors.AsType[*NotFoundError](err); gone {
+			return nil // the schedule was removed; its run continues
+		}
+		if err != nil {
+			return err
+		}
+		n, changed := change(n)
+		if !changed {
+			return nil
+		}
+		if f, ok := n.Fire(fire); ok && f.Status.Final() {
+			if err := record(tx, n, f); err != nil {
+				return err
+			}
+		}
+		return put(tx, n)
+	})
+}
+
+const (
+	startTimeout = 10 * time.Minute        // how long it may take to read a plan and to submit its run
+	renewEvery   = schedule.StartLease / 3 // the interval between renewals of a fire's lease
+)
+
+// start starts the run of a fire that this process holds, and records the outcome. It returns the
+// error of the start. If ctx ends first, another process starts the run.
+func (s *Schedules) start(ctx context.Context, n schedule.Schedule, fire string) (run string, err error) {
+	within, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	renewed := make(chan struct{})
+	renewing, stop := context.WithCancel(within)
+	go func() {
+		defer close(renewed)
+		for pause.For(renewing, renewEvery) {
+			_ = s.renew(renewing, n.Name, fire, schedule.StartLease) // if it fails, another process may start the same run too, which does no harm
+		}
+	}()
+	run, err = s.opts.Start(within, n, n.Key(fire))
+	stop()
+	<-renewed
+	if errors.Is(err, context.DeadlineExceeded) && within.Err() != nil {
+		err = fmt.Errorf("the plan was not read within %s: %w", startTimeout, err)
+	}
+	after := context.WithoutCancel(ctx)
+	if err != nil && ctx.Err() != nil {
+		return "", errors.Join(err, s.renew(after, n.Name, fire, 0))
+	}
+	recorded := s.end(after, n.Name, fire, func(n schedule.Schedule) (schedule.Schedule, bool) {
+		if err != nil {
+			return n.Failed(fire, err.Error())
+		}
+		return n.Started(fire, run)
+	})
+	return run, cmp.Or(err, recorded)
+}
+
+func (s *Schedules) renew(ctx context.Context, name, fire string, lease time.Duration) error {
+	return s.opts.Engine.Do(ctx, "", func(tx *engine.Tx) error {
+		n, err := get(tx, name)
+		if err != nil {
+			return err
+		}
+		n, changed := n.Renew(fire, s.holder, tx.Now(), lease)
+		if !changed {
+			return nil
+		}
+		return put(tx, n)
+	})
+}
+
+// RunNow starts a run of a schedule at once, whatever its planned times are. by is the user who asks
+// for it. If the run exists, but no process works on it, RunNow returns both the fire and an error.
+func (s *Schedules) RunNow(ctx context.Context, name, by string) (fleet.Fire, error) {
+	var n schedule.Schedule
+	id := "now-" + s.opts.NewID()
+	err := s.opts.Engine.Do(ctx, by, func(tx *engine.Tx) (err error) {
+		if n, err = get(tx, name); err != nil {
+			return err
+		}
+		if !s.mine(n) {
+			return notMine(n)
+		}
+		n = n.RunNow(id, by, s.holder, tx.Now())
+		return put(tx, n)
+	})
+	if err != nil {
+		return fleet.Fire{}, err
+	}
+	return s.startAndShow(ctx, n, id)
+}
+
+// startAndShow starts the run of a fire and a process that works on it.
+func (s *Schedules) startAndShow(ctx context.Context, n schedule.Schedule, fire string) (fleet.Fire, error) {
+	run, err := s.start(ctx, n, fire)
+	if err == nil {
+		err = s.opts.EnsureProcess(context.WithoutCancel(ctx), run)
+	}
+	v, readErr := s.Get(context.WithoutCancel(ctx), n.Name)
+	if err := cmp.Or(err, readErr); readErr != nil {
+		return fleet.Fire{}, err
+	}
+	i := slices.IndexFunc(v.Fires, func(f fleet.Fire) bool { return f.ID == fire })
+	if i < 0 {
+		return fleet.Fire{}, err
+	}
+	return v.Fires[i], err
+}
+
+// Fire decides the planned times of one schedule, and starts the runs that follow. It is for
+// programs such as cron, which call it at each planned time. It returns the fires that it has
+// decided, and none if no time was due. If the schedule delays its runs, Fire waits as long.
+func (s *Schedules) Fire(ctx context.Context, name string) (fires []fleet.Fire, err error) {
+	n, err := s.stored(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if !s.mine(n) {
+		return nil, notMine(n)
+	}
+	if err := s.waitForDelay(ctx, n); err != nil {
+		return nil, err
+	}
+	before := map[string]bool{}
+	for _, f := range n.Fires {
+		before[f.ID] = true
+	}
+	decided, start, err := s.decide(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	var failed error
+	for _, f := range decided.Fires {
+		switch {
+		case slices.Contains(start, f.ID):
+			shown, err := s.startAndShow(ctx, decided, f.ID)
+			failed = cmp.Or(failed, err)
+			fires = append(fires, shown)
+		case !before[f.ID]:
+			fires = append(fires, f)
+		}
+	}
+	return fires, failed
+}
+
+func (s *Schedules) stored(ctx context.Context, name string) (n schedule.Schedule, err error) {
+	err = s.opts.Store.Read(ctx, func(r store.Reader) (err error) {
+		n, err = get(r, name)
+		return err
+	})
+	return n, err
+}
+
+// waitForDelay waits until the delayed start of a planned time that has come.
+func (s *Schedules) waitForDelay(ctx context.Context, n schedule.Schedule) error {
+	times, err := n.Times()
+	if err != nil {
+		return err
+	}
+	now := s.opts.Now()
+	if planned := times.Next(n.Through); !planned.IsZero() && !planned.After(now) {
+		pause.For(ctx, n.StartTime(planned).Sub(now))
+	}
+	return ctx.Err()
+}
