@@ -205,6 +205,15 @@ func (c *RunClient) Cost(ctx context.Context, q fleet.CostQuery) (fleet.CostRepo
 	return ask[fleet.CostReport](ctx, c.conn, get(query, "v1", "cost"), "cost")
 }
 
+// Morning returns what has become of the tasks since a time.
+func (c *RunClient) Morning(ctx context.Context, q fleet.MorningQuery) (fleet.MorningReport, error) {
+	query := addNonEmpty(url.Values{}, "project", q.Project)
+	if !q.Since.IsZero() {
+		query.Set("since", q.Since.Format(time.RFC3339Nano))
+	}
+	return ask[fleet.MorningReport](ctx, c.conn, get(query, "v1", "report", "morning"), "report")
+}
+
 // Attempts returns the attempts of all tasks of a run, in the order in which they started.
 func (c *RunClient) Attempts(ctx context.Context, run string) ([]AttemptChange, error) {
 	return ask[[]AttemptChange](ctx, c.conn, get(nil, "v1", "runs", run, "attempts"), "attempts")

@@ -41,7 +41,7 @@ var hostileLines = map[string]string{
 	"state watch": "state watch", "step begin": "step begin plan", "step done": "step done plan", "step status": "step status",
 	"command begin": "command begin x", "command end": "command end", "inbox add": "inbox add --type feature hello", "inbox list": "inbox list",
 	"inbox take": "inbox take", "inbox done": "inbox done 1", "inbox fail": "inbox fail 1 --reason r", "inbox dismiss": "inbox dismiss 1",
-	"inbox process": "inbox process", "emit": "emit note", "mcp": "mcp", "validate": "validate", "report": "report", "cost": "cost; cost --by run --csv", "schema": "schema",
+	"inbox process": "inbox process", "emit": "emit note", "mcp": "mcp", "validate": "validate", "report": "report", "report morning": "report morning; report morning --json", "cost": "cost; cost --by run --csv", "schema": "schema",
 	"config": "config; config --json", "trust": "trust; trust --list; trust --remove", "notify test": "notify test", "notify list": "notify list",
 	"prune": "prune --dry-run; prune --yes --older 1h", "backup": "backup saved.db", "restore": "restore nothing.db", "completion": "completion bash",
 	"version": "version",

@@ -165,6 +165,11 @@ func (d *runReader) Cost(ctx context.Context, q fleet.CostQuery) (fleet.CostRepo
 	return d.query.Cost(ctx, q)
 }
 
+// Morning implements [server.Runs].
+func (d *runReader) Morning(ctx context.Context, q fleet.MorningQuery) (fleet.MorningReport, error) {
+	return d.query.Morning(ctx, q, d.now())
+}
+
 // Run implements [server.Runs]. It leaves out the prompts of tasks, because they may be long.
 func (d *runReader) Run(ctx context.Context, id string) (run fleet.Run, err error) {
 	if err := d.runs.check(ctx, id); err != nil {

@@ -60,9 +60,8 @@ func costQuery(c *request) (q fleet.CostQuery, err error) {
 	if !slices.Contains(fleet.CostGroupings(), q.By) {
 		return q, refuse(http.StatusBadRequest, "invalid_request", fmt.Sprintf("by %.20q: want one of %v", q.By, fleet.CostGroupings()))
 	}
-	zone := query.Get("tz")
-	if q.Zone, err = time.LoadLocation(zone); err != nil || zone == "Local" {
-		return q, refuse(http.StatusBadRequest, "invalid_request", fmt.Sprintf("tz %.60q: want the name of a time zone, such as Europe/Berlin", zone))
+	if q.Zone, err = c.zone(); err != nil {
+		return q, err
 	}
 	if q.Since, _, err = moment("since", query.Get("since"), q.Zone); err != nil {
 		return q, err
@@ -72,6 +71,16 @@ func costQuery(c *request) (q fleet.CostQuery, err error) {
 		q.Until = q.Until.AddDate(0, 0, 1) // include the whole day
 	}
 	return q, err
+}
+
+// zone returns the time zone that the query names, or UTC.
+func (c *request) zone() (*time.Location, error) {
+	name := c.r.URL.Query().Get("tz")
+	zone, err := time.LoadLocation(name)
+	if err != nil || name == "Local" {
+		return nil, refuse(http.StatusBadRequest, "invalid_request", fmt.Sprintf("tz %.60q: want the name of a time zone, such as Europe/Berlin", name))
+	}
+	return zone, nil
 }
 
 // moment parses a time of the query. If text is a day, at is the start of that day in the time

@@ -71,6 +71,8 @@ type Runs interface {
 	Report(ctx context.Context, q coordinator.ReportQuery) (any, error)
 	// Cost returns what attempts have cost.
 	Cost(ctx context.Context, q fleet.CostQuery) (fleet.CostReport, error)
+	// Morning returns what has become of the tasks since a time.
+	Morning(ctx context.Context, q fleet.MorningQuery) (fleet.MorningReport, error)
 }
 
 // Bodies of requests and answers about runs.
@@ -156,6 +158,7 @@ func (h *runHandlers) routes() []route {
 		{method: get, path: "/v1/sessions/{id}/status.json", access: look, about: "the document of a session, in the format of its protocol", gives: map[string]any{}, status: found, others: []int{missing}, do: h.statusDocument},
 		{method: get, path: "/v1/records", access: look, about: "the ledger's records of a run's attempts", query: []string{"run"}, gives: allRecords{}, status: found, others: []int{missing}, do: h.records},
 		{method: get, path: "/v1/report", access: look, about: "the report on the records of all runs", query: []string{"project", "run", "since", "agent", "model", "template", "rows"}, gives: oneReport{}, status: found, others: []int{http.StatusBadRequest, missing}, do: h.runReport},
+		{method: get, path: "/v1/report/morning", access: look, about: "what has become of the tasks since a time; without since, since 18:00 on the day before", query: []string{"project", "since", "tz"}, gives: oneMorning{}, status: found, others: []int{http.StatusBadRequest}, do: h.morning},
 		{method: get, path: "/v1/cost", access: look, about: "what attempts have cost, by day, agent, model, project or run", query: []string{"project", "since", "until", "by", "tz"}, gives: oneCost{}, status: found, others: []int{http.StatusBadRequest}, do: h.cost},
 		{method: get, path: "/v1/cost.csv", access: look, about: "the same as CSV", query: []string{"project", "since", "until", "by", "tz"}, status: found, others: []int{http.StatusBadRequest}, do: h.costTable},
 

@@ -30,6 +30,10 @@ type Fleet interface {
 	// command's project.
 	Cost(ctx context.Context, everywhere bool, q fleet.CostQuery) (fleet.CostReport, error)
 
+	// Morning returns what has become of the tasks since a time. If everywhere is false, it leaves
+	// out tasks of other projects than the command's.
+	Morning(ctx context.Context, everywhere bool, q fleet.MorningQuery) (fleet.MorningReport, error)
+
 	// FindRun and FindTask return the run or task that a user means by a text such as a name or the
 	// start of an id. They search the command's project.
 	FindRun(ctx context.Context, text string, unfinished bool) (string, error)

@@ -12,6 +12,9 @@ func TestSinceParsesAnAgeATimeOfDayOrADate(t *testing.T) {
 		"":                     {},
 		"10m":                  now.Add(-10 * time.Minute),
 		"7d":                   now.Add(-7 * 24 * time.Hour),
+		"18:00":                time.Date(2026, 2, 10, 18, 0, 0, 0, zone), // it is not yet 18:00
+		"today":                time.Date(2026, 2, 11, 0, 0, 0, 0, zone),
+		"yesterday":            time.Date(2026, 2, 10, 0, 0, 0, 0, zone),
 		"14:02":                time.Date(2026, 2, 11, 14, 2, 0, 0, zone),
 		"09:00:05":             time.Date(2026, 2, 11, 9, 0, 5, 0, zone),
 		"2026-02-01":           time.Date(2026, 2, 1, 0, 0, 0, 0, zone),
@@ -21,7 +24,7 @@ func TestSinceParsesAnAgeATimeOfDayOrADate(t *testing.T) {
 			t.Errorf("%q is %v, %v; want %v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"yesterday", "25:00", "-5m", "3"} {
+	for _, text := range []string{"last week", "25:00", "-5m", "3"} {
 		if got, err := Since(text, now); err == nil {
 			t.Errorf("%q is %v", text, got)
 		}

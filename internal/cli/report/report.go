@@ -1,5 +1,5 @@
-// Package report implements the command 'gaffer report': it prints statistics about the
-// run and result records.
+// Package report implements the commands 'gaffer report', which prints statistics about the run and
+// result records, and 'gaffer report morning', which prints what has become of tasks.
 package report
 
 import (
@@ -43,8 +43,12 @@ to tasks. Files that cannot be read are not counted, but listed. --since counts
 attempts that started or ended since then. With --json, raw_data has a row for
 each attempt. With --html, the report is one page with charts that needs no
 other files. A server counts its own runs of the project, and returns no
-raw_data.`,
+raw_data.
+
+--since yesterday, today or a time of day prints the morning report instead:
+what was merged, what waits for you, what failed ('gaffer report morning').`,
 		Example: `  gaffer report
+  gaffer report --since yesterday
   gaffer report --since 7d --agent claude,codex
   gaffer report --json | jq '.statistics.by_agent'
   gaffer report --html report.html`,
@@ -58,7 +62,13 @@ raw_data.`,
 	flags.StringVar(&o.html, "html", "", "write a page with charts to `FILE`, - for stdout")
 	connect.FleetFlags(e, cmd)
 	o.json = env.JSONFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e, o) }
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if since, ok := o.morning(e); ok {
+			return printMorning(cmd.Context(), e, since, false, *o.json)
+		}
+		return run(cmd.Context(), e, o)
+	}
+	cmd.AddCommand(newMorning(e))
 	return cmd
 }
 
@@ -109,7 +119,7 @@ func run(ctx context.Context, e *env.Env, o options) error {
 }
 
 func (o options) query(e *env.Env) (ledger.Query, error) {
-	since, err := ledger.ParseSince(o.since, e.Now())
+	since, err := ledger.ParseSince(recordSince(o.since, e.Now()), e.Now())
 	if err != nil {
 		return ledger.Query{}, exit.WithHint(exit.Usage(fmt.Errorf("--since: %w", err)), "write it as 2026-02-11, 2026-02-11T09:00:00Z, 7d or 24h")
 	}

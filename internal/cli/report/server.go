@@ -18,7 +18,7 @@ func printServerReport(ctx context.Context, e *env.Env, o options, query ledger.
 	if err != nil {
 		return err
 	}
-	text, err := f.Report(ctx, coordinator.ReportQuery{Since: o.since, Agent: query.Agents, Model: query.Models, Template: query.Templates})
+	text, err := f.Report(ctx, coordinator.ReportQuery{Since: recordSince(o.since, e.Now()), Agent: query.Agents, Model: query.Models, Template: query.Templates})
 	if err != nil {
 		return err
 	}

@@ -59,6 +59,13 @@ func (f *Fleet) Cost(ctx context.Context, everywhere bool, q fleet.CostQuery) (f
 	return f.opts.Query.Cost(ctx, q)
 }
 
+// Morning returns what has become of the tasks of this project, or of all projects if everywhere is
+// set.
+func (f *Fleet) Morning(ctx context.Context, everywhere bool, q fleet.MorningQuery) (fleet.MorningReport, error) {
+	q.Project = f.projectFilter(everywhere)
+	return f.opts.Query.Morning(ctx, q, f.opts.Now())
+}
+
 // projectFilter returns the path of this project, or "" for all projects.
 func (f *Fleet) projectFilter(everywhere bool) string {
 	if everywhere {

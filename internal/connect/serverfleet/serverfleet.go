@@ -222,6 +222,16 @@ func (f *Fleet) Cost(ctx context.Context, everywhere bool, q fleet.CostQuery) (f
 	return report, f.problem(err)
 }
 
+// Morning returns what has become of the tasks of the project, or of all projects if everywhere is
+// set.
+func (f *Fleet) Morning(ctx context.Context, everywhere bool, q fleet.MorningQuery) (fleet.MorningReport, error) {
+	if q.Project = f.opts.Project; everywhere {
+		q.Project = ""
+	}
+	report, err := f.client.Runs.Morning(ctx, q)
+	return report, f.problem(err)
+}
+
 // Latest returns runs of all projects, without their tasks, latest first: all unfinished runs, and
 // the latest n runs.
 func (f *Fleet) Latest(ctx context.Context, n int) ([]fleet.Run, error) {

@@ -1,0 +1,103 @@
+package fleet
+
+import "time"
+
+// MorningQuery selects what a morning report is about.
+type MorningQuery struct {
+	Project string    // path or name of the only project; empty means all
+	Since   time.Time // leaves out what happened before this time
+}
+
+// MorningStart returns when a morning report starts if the user names no time: at 18:00 on the day
+// before now, in the time zone of now.
+func MorningStart(now time.Time) time.Time {
+	y, m, d := now.Date()
+	return time.Date(y, m, d-1, 18, 0, 0, 0, now.Location())
+}
+
+// MorningReport says what has become of the tasks since a time, for a user who was away. A task is
+// in at most one of its lists of tasks. It is left out if nothing has happened to it since that
+// time. Tasks that merge branches, candidates and their judges are left out too: the task that picks
+// a candidate stands for them.
+type MorningReport struct {
+	Since time.Time `json:"since"`
+	Until time.Time `json:"until"` // when the report was made
+
+	Merged  []MorningTask `json:"merged"`  // the change was merged
+	Review  []MorningTask `json:"review"`  // the task is complete, and its change waits for the user
+	Done    []MorningTask `json:"done"`    // the task is complete, and there is no change to merge
+	Failed  []MorningTask `json:"failed"`  // Why is the reason
+	Waiting []MorningTask `json:"waiting"` // the agent waits for the user; Why is its question
+	Running []MorningTask `json:"running"` // the task is running or queued; Why says what it does or waits for
+	Skipped []MorningTask `json:"skipped"` // the task was cancelled, never started, or its change was discarded; Why is the reason
+
+	Cost      CostRow           `json:"cost"` // of all attempts that started since then
+	Runs      []MorningRun      `json:"runs"` // the runs of these tasks and attempts, latest first
+	Questions []MorningQuestion `json:"questions"`
+	Accounts  []MorningAccount  `json:"accounts"` // the accounts of the attempts, by name
+}
+
+// MorningTask is a task in a morning report.
+type MorningTask struct {
+	Run     string      `json:"run"`
+	Task    string      `json:"task"`
+	Name    string      `json:"name,omitempty"`
+	Agent   string      `json:"agent,omitempty"`
+	Status  Status      `json:"status"`
+	Class   string      `json:"class,omitempty"`  // failure class of a task that failed
+	Why     string      `json:"why,omitempty"`    // on one line
+	Into    string      `json:"into,omitempty"`   // branch that the change was merged into, or will be
+	Review  ReviewState `json:"review,omitempty"` // state of the review, if there is one
+	Changed int         `json:"changed,omitempty"`
+	Added   int         `json:"added,omitempty"` // number of added lines
+	Removed int         `json:"removed,omitempty"`
+	Tries   int         `json:"tries"`
+	Spent   Cost        `json:"spent,omitzero"` // by all attempts of the task, at any time
+	Item    *SourceItem `json:"item,omitempty"`
+	At      time.Time   `json:"at,omitzero"` // when the task ended or was merged; zero if it has not ended
+}
+
+// SourceItem is the item from which a task was made, such as an issue of an issue tracker.
+type SourceItem struct {
+	Source string `json:"source"`
+	ID     string `json:"id"`
+	URL    string `json:"url,omitempty"`
+	Title  string `json:"title,omitempty"`
+}
+
+// MorningRun is a run in a morning report.
+type MorningRun struct {
+	ID        string    `json:"id"`
+	Name      string    `json:"name,omitempty"`
+	Project   string    `json:"project,omitempty"`
+	Status    Status    `json:"status"`
+	StartedBy string    `json:"started_by,omitempty"` // "schedule NAME" or "source NAME"; empty if a user started the run
+	Stopping  string    `json:"stopping,omitempty"`   // why no further task of the run starts
+	Counts    Counts    `json:"counts"`
+	Cost      CostRow   `json:"cost"` // of the attempts that started since the report's time
+	Created   time.Time `json:"created"`
+	Ended     time.Time `json:"ended,omitzero"`
+}
+
+// MorningQuestion is a group of questions of agents that were answered in the same way.
+type MorningQuestion struct {
+	By      string `json:"by"`             // what answered: "rule …", "grant …", or the name of a user; empty if the questions are open or were withdrawn
+	Tool    string `json:"tool,omitempty"` // the tool that the agents asked for; empty if they asked something else
+	Denied  bool   `json:"denied,omitempty"`
+	Open    bool   `json:"open,omitempty"` // the questions wait for an answer
+	Count   int    `json:"count"`
+	Example string `json:"example"` // text of the latest question, on one line
+	Answer  string `json:"answer,omitempty"`
+	Run     string `json:"run"` // run and task of the latest question
+	Task    string `json:"task"`
+}
+
+// MorningAccount is what the attempts of one account did. Agents without accounts have one with the
+// name of the agent.
+type MorningAccount struct {
+	Name     string    `json:"name"`
+	Attempts int       `json:"attempts"`
+	USD      *float64  `json:"usd"` // null if no attempt has reported a cost
+	Limited  int       `json:"limited,omitempty"`
+	Until    time.Time `json:"until,omitzero"` // end of the pause of the account, if it is paused now
+}

@@ -1,0 +1,94 @@
+package report
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/fleet"
+	"gaffer/internal/cli/connect"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/exit"
+	"gaffer/internal/ui/report"
+)
+
+// newMorning creates the command 'gaffer report morning'.
+func newMorning(e *env.Env) *cobra.Command {
+	var since string
+	var all bool
+	cmd := &cobra.Command{
+		Use:                   "morning [--since WHEN] [--all]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Show what has become of tasks since yesterday",
+		Long: `Show what has become of the tasks of this project since 18:00 of yesterday, or
+since WHEN: which wait for you, failed (with the reason), wait for review, were
+merged, are complete without a change, run or were skipped. Below that: each
+run, what started it and its cost; the questions of agents, and the rule or user
+that answered them; the accounts that agents used, and their rate limits.
+
+WHEN is yesterday or today (from 0:00), a time of day, an age or a date. Times
+are in your time zone. The dashboard has the same report as a page.`,
+		Example: `  gaffer report morning
+  gaffer report morning --since 22:00 --all
+  gaffer report morning --json | jq -r '.failed[] | .task + ": " + .why'`,
+		Args: cobra.NoArgs,
+	}
+	cmd.Flags().StringVar(&since, "since", "", "since `WHEN`: yesterday, 22:00, 24h, 7d or 2026-02-11")
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "of all projects")
+	connect.FleetFlags(e, cmd)
+	asJSON := env.JSONFlag(cmd)
+	// This returns an error only for an undeclared flag, and the flag was declared above.
+	_ = cmd.RegisterFlagCompletionFunc("since", cobra.FixedCompletions([]string{"yesterday", "today", "24h", "7d"}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		at, err := env.Since(since, e.Now())
+		if err != nil {
+			return exit.Usage(err)
+		}
+		if at.IsZero() {
+			at = fleet.MorningStart(e.Now())
+		}
+		return printMorning(cmd.Context(), e, at, all, *asJSON)
+	}
+	return cmd
+}
+
+// isWord reports whether the text of --since is a word or a time of day. Such texts name a moment of
+// the last two days, and 'gaffer report' then prints the morning report.
+func isWord(since string) bool {
+	return since == "yesterday" || since == "today" || strings.Contains(since, ":") && !strings.Contains(since, "-")
+}
+
+// recordSince returns the text of --since as the report on records reads it. That report does not
+// know words such as yesterday, whose meaning depends on the user's time zone.
+func recordSince(text string, now time.Time) string {
+	if at, err := env.Since(text, now); isWord(text) && err == nil {
+		return at.UTC().Format(time.RFC3339)
+	}
+	return text
+}
+
+// morning returns the start of the morning report, if the flags of 'gaffer report' ask for one: if
+// they name no records, and --since is a word or a time of day.
+func (o options) morning(e *env.Env) (since time.Time, ok bool) {
+	if !isWord(o.since) || o.html != "" || len(o.agents)+len(o.models)+len(o.templates) > 0 {
+		return since, false
+	}
+	since, err := env.Since(o.since, e.Now())
+	return since, err == nil
+}
+
+func printMorning(ctx context.Context, e *env.Env, since time.Time, everywhere, asJSON bool) error {
+	return connect.WithFleet(ctx, e, func(f connect.Fleet) error {
+		r, err := f.Morning(ctx, everywhere, fleet.MorningQuery{Since: since})
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return e.PrintJSON(r)
+		}
+		r.Until = r.Until.In(e.Now().Location())
+		return e.Printf("%s", report.Morning(r, screenOf(e)))
+	})
+}
