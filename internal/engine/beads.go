@@ -36,16 +36,8 @@ func beadKey(d *plan.Dispatch) string { return "bead " + d.Bead + " " + d.Ledger
 
 // lastHolder returns the task that was created last for the bead of d. If the bead has never had a
 // task, the error is [store.ErrNotFound].
-func (b *beads) lastHolder(d *plan.Dispatch) (t store.Task, err error) {
-	p, err := b.IdempotencyRecord(beadKey(d))
-	if err != nil {
-		return t, err
-	}
-	var key store.TaskKey
-	if err := json.Unmarshal(p.Answer, &key); err != nil {
-		return t, fmt.Errorf("bead %s: %w", d.Bead, err)
-	}
-	return b.Task(key)
+func (b *beads) lastHolder(d *plan.Dispatch) (store.Task, error) {
+	return holderOf(b, beadKey(d))
 }
 
 // take makes the new task with the given key the holder of the bead of d. It returns a

@@ -18,6 +18,7 @@ type retries struct {
 	*txContext
 	schedule *schedule
 	beads    *beads
+	items    *items
 	reviews  *reviews
 }
 
@@ -97,6 +98,9 @@ func (r *retries) requeueWithRetries(t store.Task, why string) error {
 // is void.
 func (r *retries) queueAgain(t store.Task, why string) error {
 	if err := r.beads.checkHolds(t); err != nil {
+		return err
+	}
+	if err := r.items.holdAgain(t); err != nil {
 		return err
 	}
 	if err := r.reviews.voidApproval(t.TaskKey); err != nil {
@@ -191,8 +195,8 @@ func (r *retries) labelsForSameWorker(t store.Task) (string, error) {
 }
 
 // requeueDependents queues those tasks of a run again that have ended because of other tasks. It
-// skips a task that waits for a task which has ended without being complete, and a task whose bead
-// another task holds now.
+// skips a task that waits for a task which has ended without being complete, and a task whose bead or
+// item another task holds now.
 func (r *retries) requeueDependents(run, why string) error {
 	for again := true; again; {
 		again = false
@@ -208,7 +212,7 @@ func (r *retries) requeueDependents(run, why string) error {
 				continue
 			}
 			err := r.requeueWithRetries(t, why)
-			if held := (*BeadHeldError)(nil); errors.As(err, &held) {
+			if bead, item := (*BeadHeldError)(nil), (*ItemsHeldError)(nil); errors.As(err, &bead) || errors.As(err, &item) {
 				continue
 			}
 			if err != nil {

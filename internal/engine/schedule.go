@@ -17,6 +17,7 @@ type schedule struct {
 	*txContext
 	workers          *workers
 	reviews          *reviews
+	items            *items
 	lastCompletedRun string // id of the run whose task was completed last in this transaction; empty if none was
 }
 
@@ -63,6 +64,11 @@ func (s *schedule) setStatusWithAttempt(t *store.Task, a *store.Attempt, to stor
 	}
 	if to == store.Complete {
 		s.lastCompletedRun = t.Run
+	}
+	if to.Final() {
+		if err := s.items.recordEnd(*t, why); err != nil {
+			return err
+		}
 	}
 	s.PutTask(*t)
 	s.PutRun(run)

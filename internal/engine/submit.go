@@ -34,7 +34,25 @@ type Submission struct {
 
 // Submit stores a run and its tasks. Tasks that depend on no other task become ready. Submit
 // returns the run's id, or a [*BeadHeldError] if another task works on a bead of the plan.
-func (e *Engine) Submit(ctx context.Context, s Submission) (id string, err error) {
+//
+// If other runs have tasks for items of the plan, Submit leaves out these items. If no task is left,
+// it returns an [*ItemsHeldError].
+func (e *Engine) Submit(ctx context.Context, s Submission) (string, error) {
+	for {
+		id, err := e.submit(ctx, s)
+		held := (*ItemsHeldError)(nil)
+		if !errors.As(err, &held) {
+			return id, err
+		}
+		if s.Plan = WithoutItems(s.Plan, held.Items); len(s.Plan.Tasks) == 0 {
+			return "", err
+		}
+	}
+}
+
+// submit stores a run. It returns an [*ItemsHeldError] if other runs have tasks for items of the
+// plan.
+func (e *Engine) submit(ctx context.Context, s Submission) (id string, err error) {
 	text, err := planText(s)
 	if err != nil {
 		return "", err
@@ -59,6 +77,7 @@ type submissions struct {
 	*txContext
 	schedule *schedule
 	beads    *beads
+	items    *items
 }
 
 func (s *submissions) submit(sent Submission, text json.RawMessage) (string, error) {
@@ -69,6 +88,9 @@ func (s *submissions) submit(sent Submission, text json.RawMessage) (string, err
 	}
 	if _, err := s.Run(run.ID); !errors.Is(err, store.ErrNotFound) {
 		return "", cmp.Or[error](err, &ConflictError{"run " + run.ID, "is there already"})
+	}
+	if held, err := HeldItems(s, p.Tasks); err != nil || len(held) > 0 {
+		return "", cmp.Or[error](err, &ItemsHeldError{held})
 	}
 	if sent.Ordered {
 		run.Parallel = 1
@@ -97,6 +119,9 @@ func (s *submissions) add(run store.Run, task plan.Task) (err error) {
 		if task.Dispatch, err = s.beads.take(store.TaskKey{Run: run.ID, Task: task.ID}, *task.Dispatch); err != nil {
 			return err
 		}
+	}
+	if err := s.items.take(run.ID, task); err != nil {
+		return err
 	}
 	spec, err := plan.EncodeTask(task)
 	if err != nil {

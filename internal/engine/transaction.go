@@ -18,6 +18,7 @@ import (
 type transaction struct {
 	*txContext
 	beads        beads
+	items        items
 	workers      workers
 	questions    questions
 	messages     messages
@@ -37,18 +38,18 @@ type transaction struct {
 
 // newTransaction returns a transaction whose parts have pointers to each other.
 func newTransaction(c *txContext) *transaction {
-	tx := &transaction{txContext: c, beads: beads{c}, workers: workers{c}, questions: questions{c}, messages: messages{c}}
+	tx := &transaction{txContext: c, beads: beads{c}, items: items{c}, workers: workers{c}, questions: questions{c}, messages: messages{c}}
 	tx.reviews = reviews{c, &tx.messages}
-	tx.schedule = schedule{txContext: c, workers: &tx.workers, reviews: &tx.reviews}
+	tx.schedule = schedule{txContext: c, workers: &tx.workers, reviews: &tx.reviews, items: &tx.items}
 	tx.propagation = propagation{c, &tx.schedule}
 	tx.cancellation = cancellation{c, &tx.schedule, &tx.propagation}
-	tx.retries = retries{c, &tx.schedule, &tx.beads, &tx.reviews}
+	tx.retries = retries{c, &tx.schedule, &tx.beads, &tx.items, &tx.reviews}
 	tx.rateLimits = rateLimits{c, &tx.schedule}
 	tx.claims = claims{c, &tx.schedule, &tx.propagation}
 	tx.finishes = finishes{c, &tx.schedule, &tx.propagation, &tx.questions, &tx.rateLimits, &tx.messages, &tx.reviews}
 	tx.turns = turns{c, &tx.claims, &tx.finishes}
 	tx.heartbeats = heartbeats{c, &tx.workers, &tx.questions, &tx.messages}
-	tx.submissions = submissions{c, &tx.schedule, &tx.beads}
+	tx.submissions = submissions{c, &tx.schedule, &tx.beads, &tx.items}
 	tx.steering = steering{c, &tx.schedule, &tx.propagation, &tx.retries, &tx.messages, &tx.reviews}
 	return tx
 }

@@ -159,7 +159,7 @@ func (t *deleter) deleteRunRows(ctx context.Context, id string, left runRows) er
 		t.countTasks(chunk, left)
 	}
 	return t.store.Write(ctx, func(tx *store.Tx) error {
-		tx.DeleteRows(store.Deletions{Lists: []store.ItemList{reviewsOf(id), grantsOf(id)}})
+		tx.DeleteRows(store.Deletions{Lists: []store.ItemList{reviewsOf(id), grantsOf(id), {Kind: engine.ItemReportKind, Parent: id}}})
 		tx.DropItem(markKey(id))
 		return nil
 	})

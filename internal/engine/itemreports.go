@@ -1,0 +1,171 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"gaffer/internal/engine/store"
+	"gaffer/internal/plan"
+)
+
+// ItemReportKind is the kind of store items that say what a source must be told about the end of a
+// task. Reports that are not sent yet have no parent; the parent of the others is the id of the run.
+const ItemReportKind = "item-report"
+
+// ItemReport says what a source must be told about the end of a task. The transaction that ends the
+// task stores it, so no end is forgotten. A process claims the report before it tells the source, and
+// records the result afterwards. If the process dies in between, the next one finds Tries above 1 and
+// must check whether the source knows the report already.
+type ItemReport struct {
+	store.TaskKey
+	Item    plan.SourceItem `json:"item"`
+	Number  int             `json:"number"` // counts the ends of the task; starts at 1
+	Status  store.Status    `json:"status"`
+	Attempt string          `json:"attempt,omitempty"` // id of the task's last attempt; empty if it had none
+	Outcome string          `json:"outcome,omitempty"` // why the task has ended, if it is not complete
+	Ended   time.Time       `json:"ended"`
+
+	Tries  int             `json:"tries,omitempty"`  // how often a process has claimed the report
+	Sender json.RawMessage `json:"sender,omitempty"` // the process that sends the report; empty if none does
+	Since  time.Time       `json:"since,omitzero"`   // when Sender has claimed the report
+	Next   time.Time       `json:"next,omitzero"`    // when the next try may begin, after a failed one
+	Error  string          `json:"error,omitempty"`  // why the last try failed
+	Sent   time.Time       `json:"sent,omitzero"`    // when the source was told; zero if it was not told yet
+}
+
+func itemReportKey(key store.TaskKey) store.ItemKey {
+	return store.ItemKey{Kind: ItemReportKind, ID: TaskItemID(key)}
+}
+
+// recordEnd stores the report about the end of a task, if the task's item has asked for one.
+func (i *items) recordEnd(t store.Task, why string) error {
+	spec, err := itemSpec(t)
+	if err != nil || spec.Item.Report.IsZero() || spec.Candidate != "" {
+		return err
+	}
+	r, err := i.report(t.TaskKey)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	if r.Number > 0 && t.LastAttempt != "" && r.Attempt == t.LastAttempt && r.Status == t.Status {
+		return nil // the task was queued again for a message, and has its earlier status again because the message was withdrawn
+	}
+	number := r.Number
+	if r.Tries > 0 || number == 0 { // an earlier end may have been reported, so this end is another one
+		number++
+	}
+	outcome := t.Outcome
+	if outcome == "" && t.Status != store.Complete {
+		outcome = why
+	}
+	return i.putReport(ItemReport{TaskKey: t.TaskKey, Item: spec.Item, Number: number, Status: t.Status, Attempt: t.LastAttempt, Outcome: outcome, Ended: i.now})
+}
+
+func (i *items) report(key store.TaskKey) (r ItemReport, err error) {
+	item, err := i.Item(itemReportKey(key))
+	if err != nil {
+		return r, err
+	}
+	return decodeItemReport(item)
+}
+
+func decodeItemReport(item store.Item) (r ItemReport, err error) {
+	if err := json.Unmarshal(item.Data, &r); err != nil {
+		return r, fmt.Errorf("report %s: %w", item.ID, err)
+	}
+	return r, nil
+}
+
+func (i *items) putReport(r ItemReport) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	row := store.Item{ItemKey: itemReportKey(r.TaskKey), Data: data, Made: r.Ended}
+	if !r.Sent.IsZero() {
+		row.Parent = r.Run
+	}
+	i.PutItem(row)
+	return nil
+}
+
+// ItemReports returns the reports that are not sent yet: those of a run, or of all runs if run is
+// empty.
+func (e *Engine) ItemReports(ctx context.Context, run string) (list []ItemReport, err error) {
+	err = e.store.Read(ctx, func(r store.Reader) error {
+		list = nil
+		rows, err := r.Items(ItemReportKind, "", math.MinInt64, math.MaxInt32)
+		for _, row := range rows {
+			one, err := decodeItemReport(row)
+			if err != nil {
+				return err
+			}
+			if run == "" || one.Run == run {
+				list = append(list, one)
+			}
+		}
+		return err
+	})
+	return list, err
+}
+
+// ClaimItemReport claims a report for the process sender, which tells the source and then calls
+// FinishItemReport. gone reports whether an earlier sender has ended. ok is false if nothing is to be
+// done now: the report was sent, another process sends it, its next try is later, or the task
+// continues.
+func (e *Engine) ClaimItemReport(ctx context.Context, key store.TaskKey, sender json.RawMessage, gone func(sender json.RawMessage, since time.Time) bool) (r ItemReport, ok bool, err error) {
+	err = e.write(ctx, "", func(tx *transaction) error {
+		ok = false
+		if r, err = tx.items.report(key); errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		t, err := tx.Task(key)
+		switch {
+		case errors.Is(err, store.ErrNotFound): // the run was deleted, so there is nothing left to report
+			tx.DropItem(itemReportKey(key))
+			return nil
+		case err != nil:
+			return err
+		case !r.Sent.IsZero() || !t.Status.Final() || r.Next.After(tx.now), len(r.Sender) > 0 && !gone(r.Sender, r.Since):
+			return nil
+		}
+		r.Tries, r.Sender, r.Since, ok = r.Tries+1, sender, tx.now, true
+		return tx.items.putReport(r)
+	})
+	return r, ok && err == nil, err
+}
+
+// reportPause is the pause after a report that could not be sent for the first time. It doubles with
+// each further try, up to maxReportPause.
+const (
+	reportPause    = 30 * time.Second
+	maxReportPause = time.Hour
+)
+
+// FinishItemReport records that the source was told or, if problem is not empty, why that failed. It
+// does nothing if the task has ended once more since the report was claimed.
+func (e *Engine) FinishItemReport(ctx context.Context, claimed ItemReport, problem string) error {
+	return e.write(ctx, "", func(tx *transaction) error {
+		r, err := tx.items.report(claimed.TaskKey)
+		if errors.Is(err, store.ErrNotFound) || err == nil && (r.Number != claimed.Number || r.Tries != claimed.Tries) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		r.Sender, r.Since, r.Error = nil, time.Time{}, problem
+		if problem == "" {
+			r.Sent, r.Next = tx.now, time.Time{}
+		} else {
+			r.Next = tx.now.Add(min(reportPause<<min(r.Tries-1, 10), maxReportPause))
+		}
+		return tx.items.putReport(r)
+	})
+}

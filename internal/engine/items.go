@@ -1,0 +1,186 @@
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gaffer/internal/engine/store"
+	"gaffer/internal/plan"
+)
+
+// HeldItem is an item of a source that cannot get a task now, because of the task By.
+type HeldItem struct {
+	Item   plan.SourceItem
+	By     store.TaskKey
+	Status store.Status
+}
+
+func (h HeldItem) String() string {
+	return fmt.Sprintf("%s of %s is %s in run %s", h.Item.ID, h.Item.Source, h.Status, h.By.Run)
+}
+
+// ItemsHeldError reports items of sources that have tasks in other runs. So a new run cannot have
+// tasks for them, or an ended task for them cannot continue.
+type ItemsHeldError struct{ Items []HeldItem }
+
+func (e *ItemsHeldError) Error() string {
+	texts := make([]string, min(len(e.Items), 3))
+	for i := range texts {
+		texts[i] = e.Items[i].String()
+	}
+	if more := len(e.Items) - len(texts); more > 0 {
+		texts = append(texts, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// Conflict marks the error as a conflict with other runs.
+func (e *ItemsHeldError) Conflict() bool { return true }
+
+// items records, for each item of a source, the task that was created for it last: the item's
+// holder. An item cannot have two unfinished tasks.
+type items struct{ *txContext }
+
+// itemKey returns the key of the idempotency record that stores which task holds an item.
+func itemKey(i plan.SourceItem) string { return "item " + i.Source + " " + i.ID }
+
+// holderReader is the part of a store's reader that finds the holder of an item. Both a transaction
+// and a reader implement it.
+type holderReader interface {
+	IdempotencyRecord(key string) (store.IdempotencyRecord, error)
+	Task(key store.TaskKey) (store.Task, error)
+}
+
+// holderOf returns the task that was created last for the item or bead with this record key. The
+// error is [store.ErrNotFound] if there is none.
+func holderOf(r holderReader, key string) (t store.Task, err error) {
+	p, err := r.IdempotencyRecord(key)
+	if err != nil {
+		return t, err
+	}
+	var by store.TaskKey
+	if err := json.Unmarshal(p.Answer, &by); err != nil {
+		return t, fmt.Errorf("%s: %w", key, err)
+	}
+	return r.Task(by)
+}
+
+// HeldItems returns the items of these tasks that cannot get a task now.
+func HeldItems(r holderReader, tasks []plan.Task) (held []HeldItem, err error) {
+	for _, t := range tasks {
+		if t.Item.ID == "" || t.Candidate != "" {
+			continue
+		}
+		keys := []string{itemKey(t.Item)}
+		if t.Dispatch != nil { // 'gaffer dispatch' may have created a task for the bead
+			keys = append(keys, beadKey(t.Dispatch))
+		}
+		for _, key := range keys {
+			by, err := holderOf(r, key)
+			if errors.Is(err, store.ErrNotFound) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			if mayNotTake(t.Item.Take, by.Status) {
+				held = append(held, HeldItem{t.Item, by.TaskKey, by.Status})
+				break
+			}
+		}
+	}
+	return held, nil
+}
+
+// mayNotTake reports whether an item must not get another task, if its last task has this status.
+func mayNotTake(take plan.ItemTake, status store.Status) bool {
+	switch {
+	case !status.Final():
+		return true
+	case status == store.Complete:
+		return take != plan.TakeAgain
+	}
+	return take == plan.TakeNew
+}
+
+// take makes a new task the holder of its item. The tasks of candidates belong to the task that picks
+// one of them.
+func (i *items) take(run string, t plan.Task) error {
+	if t.Item.ID == "" || t.Candidate != "" {
+		return nil
+	}
+	return i.setHolder(t.Item, store.TaskKey{Run: run, Task: t.ID})
+}
+
+func (i *items) setHolder(item plan.SourceItem, key store.TaskKey) error {
+	answer, err := json.Marshal(key)
+	if err != nil {
+		return err
+	}
+	i.PutIdempotencyRecord(store.IdempotencyRecord{Key: itemKey(item), Answer: answer, Made: i.now})
+	return nil
+}
+
+// holdAgain makes an ended task, which is queued again, the holder of its item. It returns an
+// [*ItemsHeldError] if another task works on the item.
+func (i *items) holdAgain(t store.Task) error {
+	spec, err := itemSpec(t)
+	if err != nil || spec.Item.ID == "" || spec.Candidate != "" {
+		return err
+	}
+	by, err := holderOf(i, itemKey(spec.Item))
+	switch {
+	case err != nil && !errors.Is(err, store.ErrNotFound):
+		return err
+	case err == nil && by.TaskKey == t.TaskKey:
+		return nil
+	case err == nil && !by.Status.Final():
+		return &ItemsHeldError{[]HeldItem{{spec.Item, by.TaskKey, by.Status}}}
+	}
+	return i.setHolder(spec.Item, t.TaskKey)
+}
+
+// itemSpec returns the spec of a task that was made from an item, or a zero task. Few tasks have an
+// item, so it decodes only specs that contain one.
+func itemSpec(t store.Task) (plan.Task, error) {
+	if !strings.Contains(string(t.Spec), `"Item":`) { // JSON name of plan.Task.Item
+		return plan.Task{}, nil
+	}
+	spec, err := plan.DecodeTask(t.Spec)
+	if err != nil {
+		return plan.Task{}, fmt.Errorf("task %s: %w", t.Task, err)
+	}
+	return spec, nil
+}
+
+// WithoutItems returns the plan without the tasks of held items. It also leaves out the tasks that
+// wait for one of them, unless the item's task is complete: then they need not wait.
+func WithoutItems(p plan.Plan, held []HeldItem) plan.Plan {
+	left, done := map[string]bool{}, map[string]bool{} // by id: tasks that are left out; of these, tasks whose work is complete
+	for i, t := range p.Tasks {
+		at := slices.IndexFunc(held, func(h HeldItem) bool { return itemKey(h.Item) == itemKey(t.Item) })
+		if t.Item.ID != "" && at >= 0 {
+			left[p.Tasks[i].ID] = true
+			done[p.Tasks[i].ID] = held[at].Status == store.Complete
+		}
+	}
+	waits := func(t plan.Task) bool {
+		return slices.ContainsFunc(t.After, func(id string) bool { return left[id] && !done[id] })
+	}
+	for again := true; again; {
+		again = false
+		for _, t := range p.Tasks {
+			if !left[t.ID] && (waits(t) || left[t.Candidate]) {
+				left[t.ID], again = true, true
+			}
+		}
+	}
+	p.Tasks = slices.DeleteFunc(slices.Clone(p.Tasks), func(t plan.Task) bool { return left[t.ID] })
+	for i, t := range p.Tasks {
+		p.Tasks[i].After = slices.DeleteFunc(slices.Clone(t.After), func(id string) bool { return left[id] })
+	}
+	return p
+}
