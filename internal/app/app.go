@@ -36,6 +36,7 @@ import (
 	"gaffer/internal/engine/store/sqlite"
 	"gaffer/internal/flow/beadrun"
 	"gaffer/internal/flow/buildrun"
+	"gaffer/internal/flow/newrun"
 	"gaffer/internal/flow/teamsession"
 	"gaffer/internal/landing"
 	"gaffer/internal/plan"
@@ -229,7 +230,11 @@ func (a *App) Submit(ctx context.Context, p plan.Plan) (string, error) {
 // the run first: only this machine may start a process for the run, even if the request that
 // submits it is repeated elsewhere.
 func (a *App) submit(ctx context.Context, p plan.Plan, s engine.Submission) (string, error) {
-	var err error
+	rules, err := newrun.Permissions(a.opts.Config)
+	if err != nil {
+		return "", err
+	}
+	p = p.AddPermissions(rules)
 	if p.Team != nil {
 		s.Base, err = teamsession.CreateBase(ctx, s.Project, p)
 	} else {

@@ -464,7 +464,11 @@ func (s *NewRunService) Start(ctx context.Context, by credential.Identity, d fle
 		return run, "", protocol.Conflict("not_ready", "nothing runs:\n%s", strings.Join(lines, "\n"))
 	}
 	if r.Workers {
-		text, err := plan.Encode(r.plan)
+		rules, err := newrun.Permissions(s.app.opts.Config)
+		if err != nil {
+			return run, "", err
+		}
+		text, err := plan.Encode(r.plan.AddPermissions(rules))
 		if err != nil {
 			return run, "", err
 		}

@@ -65,6 +65,18 @@ var keys = []Key{
 		Doc: "the agents whose tasks 'gaffer worker' takes: a JSON list; an empty one is all", Example: `["claude", "codex"]`,
 	},
 	{
+		Name: "permissions.allow", Kind: List, Default: "[]", Own: true,
+		Doc: "rules for requests of agents that are allowed in every run you start: one, or a JSON list", Example: `["Bash(go test:*)", "Edit(src/**)"]`,
+	},
+	{
+		Name: "permissions.deny", Kind: List, Default: "[]", Own: true,
+		Doc: "rules for requests of agents that are denied, whatever other rules say: one, or a JSON list", Example: `["Bash(git push:*)"]`,
+	},
+	{
+		Name: "permissions.ask", Kind: List, Default: "[]", Own: true,
+		Doc: "rules for requests of agents that you are asked about, although another rule allows them: one, or a JSON list", Example: `["WebFetch"]`,
+	},
+	{
 		Name: "lock_timeout", Kind: Duration, Least: time.Millisecond, Default: "30s",
 		Doc: "how long a writer waits for a document's lock", Example: "5s",
 	},

@@ -45,7 +45,7 @@ func RoleKeys(role string) []Key {
 		{Name: "stall_timeout", Kind: Duration, Default: "30m", Doc: "how long it may be without a sign of progress; 0s is no limit", Example: "10m"},
 		{Name: "retries", Kind: Number, Max: 100, Default: "2", Doc: "attempts after the first, if one fails", Example: "1"},
 		{
-			Name: "questions", Kind: Choice, Default: "ask", Choices: []string{"ask", "deny", "allow"},
+			Name: "questions", Kind: Choice, Default: "ask", Choices: []string{"ask", "rules", "deny", "allow"},
 			Doc: "what becomes of its questions and requests for permission", Example: "allow",
 		},
 		{Name: "labels", Kind: List, Default: "[]", Doc: "what a worker must have to run it", Example: `["gpu"]`},

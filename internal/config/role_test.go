@@ -111,7 +111,7 @@ func TestAMistakeInAFileOfRolesSaysWhere(t *testing.T) {
 		"pm: {timeout: 5}":        {"found \"5\", want a duration such as", ""},
 		"pm: {agent: [a]}":        {"team.roles.pm.agent: found a list, want one value", ""},
 		"pm: {agent: \"a\\nb\"}":  {"want text in one line", ""},
-		"pm: {questions: never}":  {"want ask, deny or allow", ""},
+		"pm: {questions: never}":  {"want ask, rules, deny or allow", ""},
 		"pm: {labels: [a, [b]]}":  {"team.roles.pm.labels: found a list, want one text for each item", ""},
 		"pm: {labels: [a, ]}\n- ": {"not YAML: ", ""},
 		"pm: {labels: [a, '']}":   {"want text that is not empty", ""},

@@ -105,7 +105,10 @@ func (c *planCheck) task(i int, t *Task) {
 	for _, d := range []time.Duration{t.Timeout, t.StallTimeout, t.AnswerTimeout} {
 		wrong(d < 0, "found a time of %s, want 0 or more", d)
 	}
-	wrong(!slices.Contains([]QuestionPolicy{"", Ask, Deny, Allow}, t.Questions), "questions: found %.60q, want ask, deny or allow", t.Questions)
+	wrong(!slices.Contains([]QuestionPolicy{"", Ask, Rules, Deny, Allow}, t.Questions), "questions: found %.60q, want ask, rules, deny or allow", t.Questions)
+	if err := t.Permissions.Check(); err != nil {
+		wrong(true, "permissions: %v", err)
+	}
 	wrong(!slices.Contains([]Land{"", LandReview, LandMerge, LandPR, LandKeep}, t.Land), "land: found %.60q, want review, merge, pr or keep", t.Land)
 	for _, branch := range []string{t.Branch, t.Base, t.Into} {
 		wrong(branch != "" && !IsBranch(branch), "%.60q is not the name of a git branch", branch)
@@ -120,7 +123,7 @@ func (c *planCheck) task(i int, t *Task) {
 }
 
 func (c *planCheck) lists(t *Task, wrong func(is bool, format string, args ...any)) {
-	longest := max(len(t.Argv), len(t.Verify), len(t.Env), len(t.Labels), len(t.Files))
+	longest := max(len(t.Argv), len(t.Verify), len(t.Env), len(t.Labels), len(t.Files), len(t.Permissions.Allow), len(t.Permissions.Deny), len(t.Permissions.Ask))
 	wrong(longest > maxList, "has a list of %d things, want %d at most", longest, maxList)
 	for _, label := range t.Labels {
 		wrong(label == "" || !isLine(label) || strings.ContainsAny(label, "@,"), "labels: found %.60q, want words without @ and commas", label)

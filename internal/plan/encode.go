@@ -7,8 +7,9 @@ import (
 
 // Version is the version of the JSON format of plans and tasks. It must be increased if an older
 // gaffer would misunderstand the changed format. It stays the same if a new field is added that an
-// older gaffer may ignore. JSON without a version has the format of version 1.
-const Version = 1
+// older gaffer may ignore. JSON without a version has the format of version 1. What an older gaffer
+// understands is written with the version that it reads.
+const Version = 2
 
 // VersionError reports that a newer version of gaffer has written a plan or a task.
 type VersionError struct{ Found int }
@@ -42,10 +43,25 @@ type encodedTask struct {
 }
 
 // Encode returns the JSON of a plan, to store it or send it to a server.
-func Encode(p Plan) (json.RawMessage, error) { return json.Marshal(encodedPlan{Version, p}) }
+func Encode(p Plan) (json.RawMessage, error) {
+	version := 1
+	for _, t := range p.Tasks {
+		version = max(version, t.version())
+	}
+	return json.Marshal(encodedPlan{version, p})
+}
 
 // EncodeTask returns the JSON of a task, to store it or send it to a worker.
-func EncodeTask(t Task) (json.RawMessage, error) { return json.Marshal(encodedTask{Version, t}) }
+func EncodeTask(t Task) (json.RawMessage, error) { return json.Marshal(encodedTask{t.version(), t}) }
+
+// version returns the first version whose readers understand the task. A gaffer of version 1 would
+// ignore the task's rules, and allow what they deny.
+func (t Task) version() int {
+	if t.Questions == Rules || !t.Permissions.Empty() {
+		return 2
+	}
+	return 1
+}
 
 // Decode reads a plan from JSON. It does not check the plan; use [Plan.Check] for that.
 func Decode(text []byte) (Plan, error) {

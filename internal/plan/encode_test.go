@@ -136,12 +136,12 @@ func TestAPlanWithoutAVersionIsRead(t *testing.T) {
 }
 
 func TestAPlanOfANewerVersionIsRefused(t *testing.T) {
-	newer := []byte(`{"Version":2,"Name":{"en":"x"},"ID":7}`)
+	newer := []byte(`{"Version":3,"Name":{"en":"x"},"ID":7}`)
 	_, whole := Decode(newer)
 	_, header := DecodeHeader(newer)
 	_, task := DecodeTask(newer)
 	for what, err := range map[string]error{"Decode": whole, "DecodeHeader": header, "DecodeTask": task} {
-		if v, ok := errors.AsType[*VersionError](err); !ok || v.Found != 2 || v.Hint() == "" {
+		if v, ok := errors.AsType[*VersionError](err); !ok || v.Found != 3 || v.Hint() == "" {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -120,6 +120,9 @@ func plans() map[string]string {
 	for _, f := range budgetKeys() {
 		all["budget "+f.name] = "budget:\n  " + f.example + "\ntasks:\n- {id: a, prompt: x}\n"
 	}
+	for _, f := range permissionKeys() {
+		all["permissions "+f.name] = "defaults:\n  permissions:\n    " + f.example + "\ntasks:\n- {id: a, prompt: x}\n"
+	}
 	indent := func(s string) string { return "  " + strings.ReplaceAll(s, "\n", "\n  ") + "\n" }
 	for _, f := range defaultKeys() {
 		all["default "+f.name] = "defaults:\n  answer_timeout: 1m\n" + indent(f.example) + "tasks:\n- {id: x, prompt: x}\n"
@@ -175,6 +178,9 @@ func TestEveryFieldIsDocumentedWithItsExample(t *testing.T) {
 		check(f.name, f.doc, f.example)
 	}
 	for _, f := range budgetKeys() {
+		check(f.name, f.doc, f.example)
+	}
+	for _, f := range permissionKeys() {
 		check(f.name, f.doc, f.example)
 	}
 }

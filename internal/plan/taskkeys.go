@@ -42,6 +42,8 @@ func taskKeys() []keySpec[Task] {
 func defaultKeys() []keySpec[Task] {
 	env := addToDefaults(environment(), func(t *Task) *map[string]secret.Value { return &t.Env })
 	env.name, env.doc, env.example = "env", "variables of the agent's environment, each a text or a reference to where it is kept; a task's add to those of the defaults", "env:\n  PORT: 8080\n  API_KEY: {from: file, path: ~/.secrets/key}"
+	permissions := permissionsKey()
+	permissions.name, permissions.doc, permissions.example = "permissions", "rules that answer the agent's requests for permission, deny before ask before allow; a task's add to those of the defaults", "permissions:\n  allow: [\"Bash(go test:*)\", \"Edit(src/**)\"]\n  deny: [\"Bash(git push:*)\"]"
 	return []keySpec[Task]{
 		newKey("agent", agentName(), func(t *Task) *string { return &t.Agent },
 			"who does it: "+orList(Agents())+", or one that gaffer.yaml names", "agent: codex"),
@@ -64,8 +66,9 @@ func defaultKeys() []keySpec[Task] {
 		env,
 		newKey("labels", textOrList(), func(t *Task) *[]string { return &t.Labels },
 			"only a worker that has them all takes the task", "labels: [gpu]"),
-		newKey("questions", choice(Ask, Deny, Allow), func(t *Task) *QuestionPolicy { return &t.Questions },
-			"what becomes of the agent's questions: ask the user (as without it), deny or allow", "questions: deny"),
+		newKey("questions", choice(Ask, Rules, Deny, Allow), func(t *Task) *QuestionPolicy { return &t.Questions },
+			"what becomes of the agent's questions that no rule in permissions decides: ask the user (as without it), rules and deny deny them, allow allows them; deny ignores the rules", "questions: rules"),
+		permissions,
 		newKey("answer_timeout", duration(), func(t *Task) *time.Duration { return &t.AnswerTimeout },
 			"how long a question waits for the user, which nothing else limits; 0, as without it, is for ever", "answer_timeout: 15m"),
 		newKey("answer_default", text(), func(t *Task) *string { return &t.AnswerDefault },

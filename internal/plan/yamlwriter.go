@@ -115,6 +115,7 @@ func (t Task) yamlPairs() ([]yamlPair, error) {
 		{"env", yamlEnv(t.Env)},
 		{"labels", t.Labels},
 		{"questions", unless(string(t.Questions), string(Ask))},
+		{"permissions", yamlPermissions(t.Permissions)},
 		{"answer_timeout", yamlDuration(t.AnswerTimeout)},
 		{"answer_default", t.AnswerDefault},
 	}, nil
@@ -206,6 +207,11 @@ func yamlBudget(b Budget) []yamlPair {
 		pairs = append(pairs, yamlPair{"tokens", yamlPlain(strconv.FormatInt(b.Tokens, 10))})
 	}
 	return pairs
+}
+
+func yamlPermissions(p Permissions) []yamlPair {
+	pairs := []yamlPair{{"allow", p.Allow}, {"deny", p.Deny}, {"ask", p.Ask}}
+	return slices.DeleteFunc(pairs, yamlPair.empty)
 }
 
 // yamlComment is the value of a pair that is written as a comment.

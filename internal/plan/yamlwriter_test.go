@@ -77,6 +77,7 @@ defaults:
   worktree: true
   land: merge
   into: develop
+  permissions: {allow: "Bash(go test:*)"}
 parallel: 4
 on_failure: stop-now
 budget: {usd: 2.5, tokens: 5000}

@@ -9,6 +9,7 @@ import (
 	"gaffer/internal/connect/serverfleet"
 	"gaffer/internal/engine"
 	"gaffer/internal/exit"
+	"gaffer/internal/flow/newrun"
 	"gaffer/internal/plan"
 	"gaffer/internal/text/display"
 )
@@ -34,6 +35,14 @@ func Submit(ctx context.Context, e *env.Env, f Fleet, p plan.Plan, worker string
 			warnings = append(warnings, display.Printable(text))
 		}
 	}
-	id, err = far.SubmitOn(ctx, p, worker)
+	c, err := e.Config()
+	if err != nil {
+		return "", warnings, err
+	}
+	rules, err := newrun.Permissions(c)
+	if err != nil {
+		return "", warnings, err
+	}
+	id, err = far.SubmitOn(ctx, p.AddPermissions(rules), worker)
 	return id, warnings, err
 }

@@ -131,7 +131,7 @@ func (o *options) flags(cmd *cobra.Command) {
 	flags.Var(&o.timeout, "timeout", "how long the agent may work in one attempt; 0 is no limit (default 1h)")
 	flags.Var(&o.retries, "retries", "attempts after a failed one (default 2)")
 	flags.StringArrayVar(&o.verify, "verify", nil, "shell `CMD` that must succeed before the bead is done; may be repeated")
-	flags.StringVar(&o.policy, "questions", "", "what becomes of the agent's questions: `ask`, deny or allow")
+	flags.StringVar(&o.policy, "questions", "", "what becomes of the agent's questions: `ask`, rules, deny or allow")
 	flags.IntVar(&o.parallel, "parallel", 0, "with --from, run `N` agents at once; 0, as without it, is 8")
 	flags.BoolVar(&o.tmux, "tmux", false, "run in tmux, or not at all")
 	flags.BoolVar(&o.headless, "headless", false, "run without a terminal")
@@ -143,7 +143,7 @@ func (o *options) flags(cmd *cobra.Command) {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}
 	fixed("agent", plan.Agents()...)
-	fixed("questions", string(plan.Ask), string(plan.Deny), string(plan.Allow))
+	fixed("questions", string(plan.Ask), string(plan.Rules), string(plan.Deny), string(plan.Allow))
 }
 
 func (o *options) check(args []string) error {
@@ -162,8 +162,8 @@ func (o *options) check(args []string) error {
 		return errors.New("--tmux and --headless exclude each other")
 	case slices.ContainsFunc(o.verify, func(c string) bool { return strings.TrimSpace(c) == "" }):
 		return errors.New("--verify: found nothing, want a shell command such as 'go test ./...'")
-	case o.policy != "" && !slices.Contains([]plan.QuestionPolicy{plan.Ask, plan.Deny, plan.Allow}, plan.QuestionPolicy(o.policy)):
-		return fmt.Errorf("--questions %q: want ask, deny or allow", o.policy)
+	case o.policy != "" && !slices.Contains([]plan.QuestionPolicy{plan.Ask, plan.Rules, plan.Deny, plan.Allow}, plan.QuestionPolicy(o.policy)):
+		return fmt.Errorf("--questions %q: want ask, rules, deny or allow", o.policy)
 	}
 	if len(args) > 0 {
 		return ledger.CheckBead(args[0])

@@ -56,10 +56,17 @@ type checkedTask struct {
 	Files         []string                `json:"files,omitempty"`
 	Budget        *budget                 `json:"budget,omitempty"`
 	Questions     string                  `json:"questions"`
+	Permissions   *permissions            `json:"permissions,omitempty"`
 	AnswerTimeout string                  `json:"answer_timeout,omitempty"`
 	AnswerDefault string                  `json:"answer_default,omitempty"`
 	Done          bool                    `json:"done,omitempty"`
 	Line          int                     `json:"line,omitempty"`
+}
+
+type permissions struct {
+	Allow []string `json:"allow,omitempty"`
+	Deny  []string `json:"deny,omitempty"`
+	Ask   []string `json:"ask,omitempty"`
 }
 
 type budget struct {
@@ -97,9 +104,16 @@ func wireTask(t plan.Task) checkedTask {
 		PromptFile: t.PromptFile, Prompt: t.Prompt, Agent: t.Agent, Model: t.Model, Argv: t.Argv,
 		Timeout: wireDuration(t.Timeout), StallTimeout: wireDuration(t.StallTimeout), Retries: t.Retries,
 		Verify: t.Verify, Worktree: t.Worktree, Branch: t.Branch, Land: string(t.Land), Into: t.Into, Env: secret.Hide(t.Env), Labels: t.Labels,
-		Priority: t.Priority, Files: t.Files, Budget: wireBudget(t.Budget), Questions: string(t.Questions),
+		Priority: t.Priority, Files: t.Files, Budget: wireBudget(t.Budget), Questions: string(t.Questions), Permissions: wirePermissions(t.Permissions),
 		AnswerTimeout: wireDuration(t.AnswerTimeout), AnswerDefault: t.AnswerDefault, Done: t.Done, Line: t.Line,
 	}
+}
+
+func wirePermissions(p plan.Permissions) *permissions {
+	if p.Empty() {
+		return nil
+	}
+	return &permissions{p.Allow, p.Deny, p.Ask}
 }
 
 func wireBudget(b plan.Budget) *budget {

@@ -87,8 +87,8 @@ func (c *checker) plan(p Plan) {
 	if p.PrioritySource != "" && !slices.Contains([]string{"global", "project", "user-prompt"}, p.PrioritySource) {
 		c.report("prioritySource: found %q, want global, project or user-prompt", p.PrioritySource)
 	}
-	if p.Questions != "" && !slices.Contains([]plan.QuestionPolicy{plan.Ask, plan.Deny, plan.Allow}, plan.QuestionPolicy(p.Questions)) {
-		c.report("questions: found %q, want ask, deny or allow", p.Questions)
+	if p.Questions != "" && !slices.Contains([]plan.QuestionPolicy{plan.Ask, plan.Rules, plan.Deny, plan.Allow}, plan.QuestionPolicy(p.Questions)) {
+		c.report("questions: found %q, want ask, rules, deny or allow", p.Questions)
 	}
 	if p.Parallel < 0 {
 		c.report("parallel: found %d, want 0 or more", p.Parallel)

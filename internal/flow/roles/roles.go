@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"gaffer/internal/config"
+	"gaffer/internal/flow/newrun"
 	"gaffer/internal/flow/prompt"
 	"gaffer/internal/flow/teamstate"
 	"gaffer/internal/plan"
@@ -28,12 +29,17 @@ const folder = "team"
 type Set struct {
 	roles     map[team.Role]config.Role
 	templates map[string]prompt.Template
+	rules     plan.Permissions // the user's rules for requests of agents
 }
 
 // Load reads the settings of the roles from c, and their templates from subfolders of the folder
 // templates. An error names the file and the setting that are wrong.
 func Load(c *config.Config, templates string) (Set, error) {
-	s := Set{roles: map[team.Role]config.Role{}, templates: map[string]prompt.Template{}}
+	rules, err := newrun.Permissions(c)
+	if err != nil {
+		return Set{}, err
+	}
+	s := Set{roles: map[team.Role]config.Role{}, templates: map[string]prompt.Template{}, rules: rules}
 	for _, name := range config.TeamRoles() {
 		if err := checkRole(c, name); err != nil {
 			return Set{}, err

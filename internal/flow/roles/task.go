@@ -25,6 +25,7 @@ func (s Set) Task(b teamstate.Brief) (plan.Task, error) {
 		Agent: r.Agent, Model: r.Model, Labels: r.Labels,
 		Limits:        plan.Limits{Timeout: r.Timeout, StallTimeout: r.StallTimeout, Retries: r.Retries},
 		QuestionRules: plan.QuestionRules{Questions: plan.QuestionPolicy(r.Questions)},
+		Permissions:   s.rules,
 		Env:           map[string]secret.Value{roleVar: secret.Text(string(u.role))},
 	}, nil
 }
