@@ -35,7 +35,8 @@ type Run struct {
 	Status     Status    `json:"status"`
 	Project    string    `json:"project,omitempty"`
 	SourceFile string    `json:"source_file,omitempty"`
-	Team       string    `json:"team,omitempty"` // id of the team session that the run belongs to; empty if none
+	StartedBy  string    `json:"started_by,omitempty"` // what started the run: "schedule NAME" or "source NAME"; empty if the user did
+	Team       string    `json:"team,omitempty"`       // id of the team session that the run belongs to; empty if none
 	Parallel   int       `json:"parallel,omitempty"`
 	Stopping   string    `json:"stopping,omitempty"` // why no further task of the run starts; empty if tasks may start
 	Counts     Counts    `json:"counts"`

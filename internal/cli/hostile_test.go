@@ -22,6 +22,9 @@ import (
 // Semicolons separate command lines. A command that does not end by itself is stopped.
 var hostileLines = map[string]string{
 	"plan check": "plan check plan.yaml; plan check wt.yaml; plan check secret.yaml", "run": "run plan.yaml; run secret.yaml; run wt.yaml; run claude.yaml --worktree; run plan.yaml --detach",
+	"schedule add": "schedule add @daily plan.yaml --name a; schedule add @daily secret.yaml --name b; schedule add @daily wt.yaml --name c", "schedule list": "schedule list; schedule list --json",
+	"schedule show": "schedule show a", "schedule run": "schedule run a; schedule run b; schedule run c", "schedule fire": "schedule fire a", "schedule pause": "schedule pause a", "schedule resume": "schedule resume a",
+	"schedule export": "schedule export a --systemd; schedule export a --cron; schedule export a --serve", "schedule remove": "schedule remove b", "schedule restore": "schedule restore b",
 	"resume": "resume; resume --detach", "watch": "watch", "runs": "runs --all", "status": "status; status --json", "ps": "ps --all",
 	"logs": "logs held", "diff": "diff tree; diff tree --stat; diff tree --attempt 1", "answer": "answer; answer held 1", "send": "send held hello", "interrupt": "interrupt held", "cancel": "cancel nothing", "retry": "retry held --resume", "review": "review; review tree --json; review tree --comment . x", "compare": "compare held", "pick": "pick held x",
 	"rebase": "rebase tree", "merge": "merge tree --yes; merge tree --yes --squash; merge tree --undo --yes", "discard": "discard tree; discard tree --undo", "pr": "pr tree; pr tree --feedback",

@@ -45,6 +45,7 @@ import (
 	"gaffer/internal/cli/review"
 	"gaffer/internal/cli/run"
 	"gaffer/internal/cli/runs"
+	"gaffer/internal/cli/schedule"
 	"gaffer/internal/cli/schema"
 	"gaffer/internal/cli/send"
 	"gaffer/internal/cli/serve"
@@ -87,7 +88,7 @@ const (
 // --help'. To add a command, add it here.
 func groups() []group {
 	return []group{
-		{"Run a plan", []func(*env.Env) *cobra.Command{plan.New, run.New, resume.New}},
+		{"Run a plan", []func(*env.Env) *cobra.Command{plan.New, run.New, resume.New, schedule.New}},
 		{"See and steer what runs", []func(*env.Env) *cobra.Command{
 			watch.New, runs.New, status.New, ps.New, logs.New, answer.New, cancel.New, retry.New,
 		}},

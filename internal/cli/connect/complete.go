@@ -68,6 +68,28 @@ func Answers(e *env.Env) Completer {
 	})
 }
 
+// Schedules completes the first argument with the names of schedules. If removed is set, it suggests
+// those that can be restored.
+func Schedules(e *env.Env, removed bool) Completer {
+	return complete(func(ctx context.Context, _ *cobra.Command, args []string, _ string) (words []string) {
+		if len(args) > 0 {
+			return nil
+		}
+		_ = WithApp(ctx, e, func(a *app.App) error {
+			all, err := a.Schedules(nil)
+			if err != nil {
+				return err
+			}
+			list, err := all.List(ctx, removed)
+			for _, s := range list {
+				words = append(words, display.Printable(s.Name)+"\t"+display.Line(s.Cron+" "+s.Zone, 60))
+			}
+			return err
+		})
+		return words
+	})
+}
+
 func first(e *env.Env, words func(ctx context.Context, f Fleet, typed string) []string) Completer {
 	return complete(func(ctx context.Context, cmd *cobra.Command, args []string, typed string) (found []string) {
 		if len(args) == 0 {

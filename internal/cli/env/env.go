@@ -79,3 +79,10 @@ func (e *Env) Config() (*config.Config, error) {
 	e.config = c
 	return c, nil
 }
+
+// AtProject returns the environment of a command in the project at root, without the flags of this command.
+func (e *Env) AtProject(root string) *Env {
+	other := *e
+	other.Dir, other.flags, other.project, other.config = root, globalFlags{project: root}, nil, nil
+	return &other
+}

@@ -10,7 +10,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-func (o *options) flags(e *env.Env, cmd *cobra.Command) {
+// planFlags adds the flags that say what is run. 'gaffer schedule add' has them, too.
+func (o *options) planFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&o.over.Agent, "agent", "", "agent for tasks that name none: `NAME`, such as claude")
@@ -32,11 +33,21 @@ func (o *options) flags(e *env.Env, cmd *cobra.Command) {
 	flags.StringVar(&o.load.Workflow, "workflow", "", "run the workflow `ID` of a file with several")
 	flags.StringVar(&o.load.PromptsDir, "prompts-dir", "", "find prompts by id below `DIR` (default prompts in the project)")
 	flags.StringVar(&o.format, "format", "", "read PLAN as `FORMAT` instead of detecting it, see 'gaffer plan check'")
+	completePlanFlags(cmd)
+}
+
+// flags adds all flags of 'gaffer run'.
+func (o *options) flags(e *env.Env, cmd *cobra.Command) {
+	o.planFlags(cmd)
+	flags := cmd.Flags()
 	flags.BoolVar(&o.detach, "detach", false, "print the run's id and let it run in the background")
 	o.open = runview.ShowFlag(cmd)
 	flags.StringVar(&o.on, "on", "", "let only this `WORKER` of the server run the tasks")
 	connect.FleetFlags(e, cmd)
 	o.json = env.JSONFlag(cmd)
+}
+
+func completePlanFlags(cmd *cobra.Command) {
 	complete(cmd, "agent", newrun.PromptAgents())
 	complete(cmd, "on-failure", newrun.Failures())
 	complete(cmd, "pick", newrun.Picks())

@@ -87,20 +87,28 @@ func New(e *env.Env) *cobra.Command {
 	}
 	o.flags(e, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := o.over.Check(); err != nil {
-			return exit.Usage(err)
-		}
-		c, err := e.Config()
-		if err != nil {
+		if err := o.check(e); err != nil {
 			return err
-		}
-		o.load.Agents = slices.Sorted(maps.Keys(c.Agents()))
-		if err := o.over.CheckAgent(o.load.Agents); err != nil {
-			return exit.Usage(err)
 		}
 		return run(cmd.Context(), e, args, o)
 	}
 	return cmd
+}
+
+// check checks the flags, and fills in which agents the settings define.
+func (o *options) check(e *env.Env) error {
+	if err := o.over.Check(); err != nil {
+		return exit.Usage(err)
+	}
+	c, err := e.Config()
+	if err != nil {
+		return err
+	}
+	o.load.Agents = slices.Sorted(maps.Keys(c.Agents()))
+	if err := o.over.CheckAgent(o.load.Agents); err != nil {
+		return exit.Usage(err)
+	}
+	return nil
 }
 
 func run(ctx context.Context, e *env.Env, args []string, o options) error {
@@ -115,7 +123,7 @@ func run(ctx context.Context, e *env.Env, args []string, o options) error {
 		warn(e, display.Printable(w.String()))
 	}
 	if p.Format == plan.Beads {
-		return exit.Usage(fmt.Errorf("beads are dispatched: 'gaffer dispatch --from %s'", args[0]))
+		return errBeads(args)
 	}
 	if len(p.Tasks) == 0 {
 		return runview.NothingLeft(e, p, *o.json)
@@ -133,6 +141,10 @@ func run(ctx context.Context, e *env.Env, args []string, o options) error {
 		}
 	}
 	return runview.WithFleet(ctx, e, func(t *runview.View) error { return submit(ctx, e, t, p, o) })
+}
+
+func errBeads(args []string) error {
+	return exit.Usage(fmt.Errorf("beads are dispatched: 'gaffer dispatch --from %s'", args[0]))
 }
 
 func submit(ctx context.Context, e *env.Env, t *runview.View, p plan.Plan, o options) error {

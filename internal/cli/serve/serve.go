@@ -23,6 +23,7 @@ import (
 	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/page"
+	runcmd "gaffer/internal/cli/run"
 	"gaffer/internal/connect/localservers"
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/logstore"
@@ -158,7 +159,7 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 		return err
 	}
 	defer func() { _ = l.Close() }() // ignore the error: if the server has started, l is closed
-	b, err := open(ctx, app.ServerOptions{Lease: o.lease, KeepLog: int64(o.logLimit) << 20, Notify: true, WorkersOnly: o.workersOnly || !o.localRuns && o.forOthers(l)})
+	b, err := open(ctx, app.ServerOptions{Lease: o.lease, KeepLog: int64(o.logLimit) << 20, Notify: true, WorkersOnly: o.workersOnly || !o.localRuns && o.forOthers(l), LoadPlan: runcmd.Loader(e)})
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 // RunOf converts the row of a run to the type of package fleet, without its tasks.
 func RunOf(run store.Run) fleet.Run {
 	return fleet.Run{
-		ID: run.ID, Name: run.Name, Status: fleet.Status(run.Status), Project: run.Project, SourceFile: run.SourceFile,
+		ID: run.ID, Name: run.Name, Status: fleet.Status(run.Status), Project: run.Project, SourceFile: run.SourceFile, StartedBy: run.StartedBy,
 		Parallel: run.Parallel, Stopping: run.Stopping, Spent: costOf(run.Spent), Budget: costOf(run.Budget),
 		WorkedMS: run.Worked.Milliseconds(), WaitedMS: run.Waited.Milliseconds(), Created: run.Created, Ended: run.Ended, Tasks: []fleet.Task{},
 	}

@@ -445,9 +445,10 @@ func (s *Schedules) renew(ctx context.Context, name, fire string, lease time.Dur
 	})
 }
 
-// RunNow starts a run of a schedule at once, whatever its planned times are. by is the user who asks
-// for it. If the run exists, but no process works on it, RunNow returns both the fire and an error.
+// RunNow starts a run of a schedule at once, whatever its planned times are. by is who asks for it;
+// empty means the user of this process. If the run exists, but no process works on it, RunNow returns both the fire and an error.
 func (s *Schedules) RunNow(ctx context.Context, name, by string) (fleet.Fire, error) {
+	by = cmp.Or(by, s.opts.User)
 	var n schedule.Schedule
 	id := "now-" + s.opts.NewID()
 	err := s.opts.Engine.Do(ctx, by, func(tx *engine.Tx) (err error) {

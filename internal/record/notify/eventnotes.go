@@ -13,9 +13,10 @@ import (
 
 // The kinds of store events that may cause a notification.
 const (
-	asked         = "question.asked"
-	taskFailed    = "task.failed"
-	workerChanged = "worker.changed"
+	asked          = "question.asked"
+	taskFailed     = "task.failed"
+	workerChanged  = "worker.changed"
+	scheduleFailed = "schedule.failed"
 )
 
 // eventWithRows is an event with the rows of the store that its notification needs.
@@ -26,13 +27,21 @@ type eventWithRows struct {
 	attempt  store.Attempt
 	question store.Question
 	worker   store.Worker
+	fire     failedFire
 	counts   map[store.Status]int
+}
+
+// failedFire is the row of an event about a schedule that could not start a run.
+type failedFire struct {
+	Schedule string     `json:"schedule"`
+	Project  string     `json:"project"`
+	Fire     fleet.Fire `json:"fire"`
 }
 
 // mayNotify reports whether an event may cause a notification. Most events do not.
 func mayNotify(e store.Event) bool {
 	switch e.Kind {
-	case asked, taskFailed:
+	case asked, taskFailed, scheduleFailed:
 		return true
 	case workerChanged:
 		return e.To == string(Waiting) && e.From != e.To
@@ -51,6 +60,8 @@ func noteOf(f eventWithRows) (Notification, bool) {
 		return waitingNote(f), !f.question.Closed
 	case f.Kind == taskFailed:
 		return failedNote(f), true
+	case f.Kind == scheduleFailed:
+		return notStartedNote(f), true
 	case f.Kind == workerChanged:
 		return agentWaitsNote(f), f.worker.Slots == 0 // gaffer's own workers have slots; their agents ask questions, which have their own notifications
 	case runEnded(f.Event):
@@ -102,6 +113,15 @@ func failedNote(f eventWithRows) Notification {
 	n.Text = line(strings.TrimPrefix(fmt.Sprintf("%s: %s", n.Class, f.Why), ": "), maxText) + "\nrun " + nameOf(f.run)
 	n.Next = fmt.Sprintf("gaffer logs %s/%s", f.Run, f.Task)
 	return n
+}
+
+// notStartedNote returns the notification that a schedule could not start a run.
+func notStartedNote(f eventWithRows) Notification {
+	name := line(f.fire.Schedule, maxTitle/2)
+	return Notification{
+		ID: idOf(string(Failed), "schedule", f.fire.Schedule, fmt.Sprint(f.Seq)), Kind: Failed, Time: f.At.UTC(), Project: f.fire.Project,
+		Title: "schedule " + name + " could not start a run", Text: line(f.fire.Fire.Why, maxText), Next: "gaffer schedule show " + name,
+	}
 }
 
 func finishedNote(f eventWithRows) Notification {

@@ -85,6 +85,21 @@ func TestEventsWithoutANotification(t *testing.T) {
 	}
 }
 
+func TestAScheduleThatCannotStartARunIsNotified(t *testing.T) {
+	event := store.Event{Kind: "schedule.failed", At: noon, Seq: 7}
+	fact := eventWithRows{Event: event, fire: failedFire{"nightly", "/p", fleet.Fire{Why: "plan.yaml\ndoes not exist"}}}
+	got, ok := noteOf(fact)
+	want := Notification{
+		ID: got.ID, Kind: Failed, Time: noon, Project: "/p", Title: "schedule nightly could not start a run", Text: "plan.yaml does not exist", Next: "gaffer schedule show nightly",
+	}
+	if diff := cmp.Diff(want, got); !ok || !mayNotify(event) || diff != "" {
+		t.Errorf("%v (-want +got)\n%s", ok, diff)
+	}
+	if event.Kind = "schedule.skipped"; mayNotify(event) {
+		t.Error("a skipped time is notified")
+	}
+}
+
 func TestTheSameIsCalledTheSameAndAnotherIsNot(t *testing.T) {
 	failing := eventWithRows{Event: store.Event{Kind: "task.failed", Run: "r", Task: "t", Seq: 4}}
 	a, _ := noteOf(failing)

@@ -153,6 +153,9 @@ func readRows(r store.Reader, e store.Event) (known eventWithRows, err error) {
 	if e.Kind == workerChanged {
 		return known, rowOf(r, e, &known.worker)
 	}
+	if e.Kind == scheduleFailed {
+		return known, rowOf(r, e, &known.fire)
+	}
 	if e.Run != "" {
 		known.run, err = r.Run(e.Run)
 	}

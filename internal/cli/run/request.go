@@ -1,0 +1,117 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"gaffer/internal/app"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/exit"
+	"gaffer/internal/plan"
+)
+
+// Request is what a user wants to run later: the arguments of 'gaffer run' that make sense without a
+// user in front of the terminal.
+type Request struct {
+	cmd   *cobra.Command
+	names []string // names of the flags
+}
+
+// RequestFlags adds the flags of 'gaffer run' that say what is run to another command.
+func RequestFlags(cmd *cobra.Command) *Request {
+	own := map[string]bool{}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { own[f.Name] = true })
+	r := &Request{cmd: cmd}
+	(&options{}).planFlags(cmd)
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !own[f.Name] {
+			r.names = append(r.names, f.Name)
+		}
+	})
+	return r
+}
+
+// Args returns the arguments with which [Load] reads the same plan in the project's folder, from
+// whatever folder it is called. plans are the plans as the user has typed them.
+func (r *Request) Args(e *env.Env, plans []string) ([]string, error) {
+	args := []string{}
+	for _, p := range plans {
+		args = append(args, absolute(e, p))
+	}
+	var wrong error
+	r.cmd.Flags().Visit(func(f *pflag.Flag) {
+		if !slices.Contains(r.names, f.Name) {
+			return
+		}
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, v := range values {
+			if f.Name == "prompts-dir" {
+				v = e.Path(v)
+			}
+			args = append(args, "--"+f.Name+"="+v)
+		}
+	})
+	if len(plans) == 0 && !r.cmd.Flags().Changed("from") {
+		wrong = exit.Usage(errors.New("missing PLAN: name what is run"))
+	}
+	return args, wrong
+}
+
+// absolute returns the absolute path of a plan's file or folder. A plan that is neither, such as the
+// text of a prompt, stays as it is.
+func absolute(e *env.Env, typed string) string {
+	if typed == "" {
+		return typed
+	}
+	path := e.Path(typed)
+	if _, err := os.Stat(path); err != nil {
+		return typed
+	}
+	return path
+}
+
+// Load reads the plan that the arguments of 'gaffer run' name, in the project and folder of e. It
+// returns an error if nothing can be run.
+func Load(_ context.Context, e *env.Env, args []string) (plan.Plan, error) {
+	var o options
+	cmd := &cobra.Command{Use: "run"}
+	o.planFlags(cmd)
+	if err := cmd.ParseFlags(args); err != nil {
+		return plan.Plan{}, exit.Usage(fmt.Errorf("arguments of 'gaffer run': %w", err))
+	}
+	if err := o.check(e); err != nil {
+		return plan.Plan{}, err
+	}
+	plans := cmd.Flags().Args()
+	p, err := loadPlans(e, plans, o)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	if p.Format == plan.Beads {
+		return plan.Plan{}, errBeads(plans)
+	}
+	if len(p.Tasks) == 0 {
+		return plan.Plan{}, errors.New("nothing is left to do")
+	}
+	return p, nil
+}
+
+// Loader returns a function that reads the plans of schedules. It prints nothing.
+func Loader(e *env.Env) app.PlanLoader {
+	return func(ctx context.Context, root string, args []string) (plan.Plan, error) {
+		there := e.AtProject(root)
+		there.In, there.Out, there.Err = strings.NewReader(""), io.Discard, io.Discard
+		return Load(ctx, there, args)
+	}
+}
